@@ -1,0 +1,32 @@
+package sender
+
+// Scheduler is a handle to an execution resource: a loop, a thread, a pool. It is comparable, and
+// equal to another handle of the same resource.
+//
+// Its one operation takes caller-owned storage, so that scheduling allocates nothing and cannot fail.
+//
+// Source: P1525R1 §4 (schedulers; allocation-free scheduling), P2300 [exec.sched].
+type Scheduler interface {
+	// Enqueue arranges for w.Runner.Run to be called once on the resource, never inside Enqueue
+	// unless the resource is the caller itself and says so. It may be called from any thread. w
+	// belongs to the resource until Run is called.
+	//
+	// A resource that is shutting down calls Runner.Abandon instead, possibly inside Enqueue.
+	Enqueue(w *Work)
+}
+
+// Work is a unit of work to be enqueued: an intrusive link, and what to call.
+type Work struct {
+	// Next links work while it is queued; it belongs to the queue.
+	Next *Work
+	// Runner is called when the work's turn comes. Set it before Enqueue.
+	Runner Runner
+}
+
+// Runner is what an execution resource calls.
+type Runner interface {
+	// Run is the work's turn, on the resource.
+	Run()
+	// Abandon says that the resource will not run the work because it is shutting down.
+	Abandon()
+}

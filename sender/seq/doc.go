@@ -1,0 +1,2 @@
+// Package seq is about senders of many items.
+package seq

@@ -1,0 +1,24 @@
+package uring
+
+// Caps is what a ring can do, found by asking it and by trying it out.
+type Caps struct {
+	Kind     string // "io_uring" or "epoll"
+	Ops      OpSet  // the opcodes it takes
+	Setup    uint32 // IORING_SETUP_* flags in force (io_uring only)
+	Features uint32 // IORING_FEAT_* bits (io_uring only)
+
+	Buffers         bool // receive buffers can be provided (RegisterBuffers)
+	AcceptMultishot bool
+	RecvMultishot   bool
+	PollMultishot   bool
+	CancelFdAny     bool // cancelling by descriptor and of everything
+}
+
+// OpSet is a set of opcodes.
+type OpSet [4]uint64
+
+// Add puts op into the set.
+func (s *OpSet) Add(op Op) { s[op>>6] |= 1 << (op & 63) }
+
+// Has reports whether op is in the set.
+func (s *OpSet) Has(op Op) bool { return s[op>>6]&(1<<(op&63)) != 0 }
