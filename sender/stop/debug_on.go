@@ -1,0 +1,5 @@
+//go:build reactordebug
+
+package stop
+
+const debug = true

@@ -1,0 +1,89 @@
+package stop
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// Source is where stop is requested. The zero value is ready. It must not be copied, and it must stay
+// where it is while a Token of it is in use.
+//
+// All methods but Reset may be called from any thread.
+type Source struct {
+	requested atomic.Bool
+	runner    int32         // OS thread that runs handlers; 0: none
+	mu        sync.Mutex    // guards everything but requested, and the links of the callbacks
+	head      *Callback     // registered, not yet called
+	running   *Callback     // its handler is running on runner
+	finished  chan struct{} // closed when that handler returns; nil unless somebody waits
+}
+
+// StopRequested tells whether RequestStop has been called.
+func (s *Source) StopRequested() bool { return s.requested.Load() }
+
+// Token is the token of this source.
+func (s *Source) Token() Token { return Token{s} }
+
+// RequestStop asks everybody who holds a token to stop, and runs the registered handlers, on this
+// thread and one at a time, before it returns. It reports whether this call was the first; later ones
+// do nothing, and do not wait for the first.
+func (s *Source) RequestStop() bool {
+	if s.requested.Load() {
+		return false
+	}
+	s.mu.Lock()
+	if s.requested.Load() {
+		s.mu.Unlock()
+		return false
+	}
+	s.requested.Store(true)
+	if s.head != nil {
+		s.runHandlers()
+	}
+	s.mu.Unlock()
+	return true
+}
+
+// runHandlers is called and returns with mu held, and lets go of it around each handler.
+func (s *Source) runHandlers() {
+	// Deregister must recognise that it is called from a handler: by the thread, which is ours alone
+	// while it is locked.
+	runtime.LockOSThread()
+	s.runner = int32(syscall.Gettid())
+	for s.head != nil {
+		c := s.head
+		c.unlink()
+		s.running = c
+		h := c.handler
+		s.mu.Unlock()
+
+		h.OnStop() // c may have become something else when this returns
+
+		s.mu.Lock()
+		s.running = nil
+		if s.finished != nil {
+			close(s.finished)
+			s.finished = nil
+		}
+	}
+	s.runner = 0
+	runtime.UnlockOSThread()
+}
+
+// Reset makes the source new, so that an operation state that holds it can be started again. No
+// callback is registered with it, no RequestStop is running, and no other thread uses it.
+func (s *Source) Reset() {
+	if debug {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.head != nil {
+			panic("stop: Reset of a source with a registered callback")
+		}
+		if s.runner != 0 {
+			panic("stop: Reset of a source inside RequestStop")
+		}
+	}
+	s.requested.Store(false)
+}
