@@ -1,0 +1,5 @@
+//go:build reactordebug
+
+package timerqueue
+
+const debug = true
