@@ -45,7 +45,9 @@ func (q *Queue) Push(t *Timer, deadline int64) {
 }
 
 // Update moves t to a new deadline, behind those that have it already; if t is not pending, it is
-// pushed.
+// pushed. It costs more than Push and Remove, which mostly work at the far end of the heap: an idle
+// timeout that would be moved with every message is better left where it is, and compared with the
+// time of the last message when it is due.
 func (q *Queue) Update(t *Timer, deadline int64) {
 	if t.place == 0 {
 		q.Push(t, deadline)

@@ -177,7 +177,7 @@ func TestEqualDeadlinesAreFirstInFirstOut(t *testing.T) {
 		q.Push(&timers[i], 7)
 	}
 	q.Update(&timers[0], 7) // to the end of the line
-	order := append(slices.Clone(seq(1, 100)), 0)
+	order := append(seq(1, 100), 0)
 	for _, i := range order {
 		if got := q.Pop(7); got != &timers[i] {
 			t.Fatalf("popped another timer than %d", i)
