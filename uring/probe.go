@@ -1,0 +1,156 @@
+package uring
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Probe tells what an io_uring of this process can do. It asks the kernel for its features and
+// opcodes and tries out what neither tells; it never looks at a version. The answer is found once. An
+// error matches ErrUnavailable.
+func Probe() (Caps, error) { return probeOnce() }
+
+var probeOnce = sync.OnceValues(func() (Caps, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	r, err := newBare()
+	if err != nil {
+		return Caps{}, err
+	}
+	defer r.Close()
+	if err := r.Enable(); err != nil {
+		return Caps{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	p := prober{r: r}
+	c := &r.caps
+	c.Kind = "io_uring"
+	if c.Ops, err = r.probeOps(); err != nil {
+		return Caps{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	// Everything that follows is tried out; what fails is not had.
+	c.PollMultishot = p.pollMultishot()
+	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
+	c.Buffers, c.RecvMultishot = p.buffersAndRecvMultishot()
+	return *c, nil
+})
+
+// probeOp is struct io_uring_probe_op; probeReply is struct io_uring_probe.
+type probeOp struct {
+	op    uint8
+	_     uint8
+	flags uint16
+	_     uint32
+}
+
+type probeReply struct {
+	lastOp, opsLen uint8
+	_              uint16
+	_              [3]uint32
+	ops            [64]probeOp
+}
+
+func (r *Ring) probeOps() (ops OpSet, err error) {
+	var reply probeReply
+	if _, err := r.register(registerProbe, unsafe.Pointer(&reply), uintptr(len(reply.ops))); err != nil {
+		return ops, os.NewSyscallError("io_uring_register(PROBE)", err)
+	}
+	for _, op := range reply.ops[:min(int(reply.opsLen), len(reply.ops))] {
+		if op.flags&1 != 0 { // IO_URING_OP_SUPPORTED
+			ops.Add(Op(op.op))
+		}
+	}
+	return ops, nil
+}
+
+// prober tries operations out on a ring of its own.
+type prober struct{ r *Ring }
+
+// run submits one entry and returns its next completion, or false if there is none within the time.
+func (p prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
+	sqe.UserData = userData
+	p.r.Push(sqe)
+	for deadline := time.Now().Add(probeTime); time.Now().Before(deadline); {
+		if p.r.Enter(probeTime) != nil {
+			return cqe, false
+		}
+		for p.r.Pop(&cqe) {
+			if cqe.UserData == userData {
+				return cqe, true
+			}
+		}
+	}
+	return cqe, false
+}
+
+// probeTime is how long a probe waits for what a kernel that has the feature does at once.
+const probeTime = 100 * time.Millisecond
+
+func (p prober) pollMultishot() bool {
+	if err := p.r.waker.Wake(); err != nil {
+		return false
+	}
+	var sqe SQE
+	sqe.PrepPollMultishot(p.r.waker.Fd(), unix.POLLIN)
+	cqe, ok := p.run(&sqe, 1)
+	return ok && cqe.Res > 0 && cqe.More()
+}
+
+// acceptMultishotAndCancel arms a multishot accept on a listener nobody knows of; a kernel without it
+// refuses at once. What was armed is then cancelled by its descriptor.
+func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
+	ln, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(ln)
+	if unix.Bind(ln, &unix.SockaddrUnix{}) != nil || unix.Listen(ln, 1) != nil {
+		return false, false
+	}
+	var sqe SQE
+	sqe.PrepAcceptMultishot(ln, unix.SOCK_CLOEXEC)
+	sqe.UserData = 2
+	p.r.Push(&sqe)
+	sqe.PrepCancelFd(ln, CancelAll)
+	cqe, ok := p.run(&sqe, 3)
+	cancel = ok && cqe.Res == 1
+	return cancel, cancel
+}
+
+func (p prober) buffersAndRecvMultishot() (buffers, recv bool) {
+	const size = 64
+	mem, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return false, false
+	}
+	defer func() { _ = unix.Munmap(mem) }()
+	if p.r.RegisterBuffers(0, mem, size) != nil {
+		return false, false
+	}
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return true, false
+	}
+	defer unix.Close(fds[0])
+	defer unix.Close(fds[1])
+	if _, err := unix.Write(fds[1], []byte("probe")); err != nil {
+		return true, false
+	}
+	p.r.ProvideBuffer(0, 0)
+	p.r.ProvideBuffer(0, 1)
+	var sqe SQE
+	sqe.PrepRecvMultishot(fds[0], 0, 0)
+	cqe, ok := p.run(&sqe, 4)
+	id, lent := cqe.BufferID()
+	recv = ok && lent && cqe.More() && cqe.Res == 5 && string(mem[int(id)*size:][:5]) == "probe"
+	if recv {
+		sqe.PrepCancel(4, 0)
+		p.run(&sqe, 5)
+	}
+	return true, recv
+}

@@ -1,0 +1,137 @@
+package uring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Flags of io_uring_setup(2).
+const (
+	SetupCQSize       uint32 = 1 << 3
+	SetupClamp        uint32 = 1 << 4
+	SetupRDisabled    uint32 = 1 << 6
+	SetupSubmitAll    uint32 = 1 << 7
+	SetupCoopTaskrun  uint32 = 1 << 8
+	SetupTaskrunFlag  uint32 = 1 << 9
+	SetupSingleIssuer uint32 = 1 << 12
+	SetupDeferTaskrun uint32 = 1 << 13
+	SetupNoSQArray    uint32 = 1 << 16
+)
+
+// Feature bits that io_uring_setup(2) reports.
+const (
+	FeatSingleMmap uint32 = 1 << 0
+	FeatNoDrop     uint32 = 1 << 1
+	FeatFastPoll   uint32 = 1 << 5
+	FeatExtArg     uint32 = 1 << 8
+	FeatRegRegRing uint32 = 1 << 13
+	FeatNoIOWait   uint32 = 1 << 17
+)
+
+// required are the features without which a Ring does not work as its contract says (Linux 5.11).
+const required = FeatSingleMmap | FeatNoDrop | FeatFastPoll | FeatExtArg
+
+// wanted are the flag sets that are tried in order; a kernel refuses those it does not know with
+// EINVAL. The last one is plain io_uring.
+var wanted = [...]uint32{
+	SetupSingleIssuer | SetupDeferTaskrun | SetupTaskrunFlag | SetupSubmitAll | SetupNoSQArray,
+	SetupSingleIssuer | SetupDeferTaskrun | SetupTaskrunFlag | SetupSubmitAll,
+	SetupSingleIssuer | SetupCoopTaskrun | SetupTaskrunFlag | SetupSubmitAll,
+	SetupCoopTaskrun | SetupTaskrunFlag | SetupSubmitAll,
+	SetupSubmitAll,
+	0,
+}
+
+// ErrUnavailable is what New's error matches (errors.Is) when this process cannot have an io_uring,
+// for whatever reason; the error itself says which, and what to do about it.
+var ErrUnavailable = errors.New("io_uring is not available")
+
+// Config is how a Ring is made. Its zero value works.
+type Config struct {
+	// Entries is the size of the submission queue, rounded up to a power of two. Default 1024.
+	Entries int
+	// CQEntries is the size of the completion queue. Default: eight times Entries, because a
+	// multishot entry yields many completions. What does not fit is kept by the kernel.
+	CQEntries int
+	// Workers caps the kernel's worker threads of this ring (io-wq), for bounded (regular files) and
+	// unbounded work each. Default 4.
+	Workers int
+}
+
+func (c Config) withDefaults() Config {
+	if c.Entries <= 0 {
+		c.Entries = 1024
+	}
+	if c.CQEntries < c.Entries {
+		c.CQEntries = 8 * c.Entries
+	}
+	if c.Workers <= 0 {
+		c.Workers = 4
+	}
+	return c
+}
+
+type sqOffsets struct {
+	head, tail, ringMask, ringEntries, flags, dropped, array, _ uint32
+	userAddr                                                    uint64
+}
+
+type cqOffsets struct {
+	head, tail, ringMask, ringEntries, overflow, cqes, flags, _ uint32
+	userAddr                                                    uint64
+}
+
+// params is struct io_uring_params.
+type params struct {
+	sqEntries, cqEntries, flags, sqThreadCPU, sqThreadIdle, features, wqFd uint32
+	_                                                                      [3]uint32
+	sqOff                                                                  sqOffsets
+	cqOff                                                                  cqOffsets
+}
+
+// setup calls io_uring_setup(2) with the best flags that the kernel takes.
+func setup(cfg Config) (fd int, p params, err error) {
+	for _, flags := range wanted {
+		p = params{
+			flags:     flags | SetupRDisabled | SetupClamp | SetupCQSize,
+			cqEntries: uint32(cfg.CQEntries),
+		}
+		r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(cfg.Entries), uintptr(unsafe.Pointer(&p)), 0)
+		switch {
+		case errno == 0 && p.features&required == required:
+			return int(r), p, nil
+		case errno == 0:
+			unix.Close(int(r))
+			return -1, p, fmt.Errorf("%w: the kernel's is too old (features %#x, needed %#x): Linux 5.11 or newer has what is needed",
+				ErrUnavailable, p.features, required)
+		case errno != unix.EINVAL:
+			return -1, p, unavailable(errno)
+		}
+	}
+	return -1, p, unavailable(unix.EINVAL)
+}
+
+// unavailable explains an errno of io_uring_setup(2).
+func unavailable(errno unix.Errno) error {
+	why := ""
+	switch errno {
+	case unix.EPERM, unix.EACCES:
+		why = "a seccomp profile (the default of Docker and Kubernetes) or the sysctl kernel.io_uring_disabled forbids it"
+		if b, err := os.ReadFile("/proc/sys/kernel/io_uring_disabled"); err == nil && len(b) > 0 && b[0] != '0' {
+			why = "the sysctl kernel.io_uring_disabled is " + string(b[:1])
+		}
+	case unix.ENOSYS, unix.EOPNOTSUPP:
+		why = "the kernel was built without it, or a seccomp profile hides it"
+	case unix.ENOMEM:
+		why = "the limit of locked memory is too low (ulimit -l, LimitMEMLOCK=)"
+	case unix.EMFILE, unix.ENFILE:
+		why = "no file descriptor is left (ulimit -n, LimitNOFILE=)"
+	case unix.EINVAL:
+		why = "the kernel is too old"
+	}
+	return fmt.Errorf("%w: %s: %w", ErrUnavailable, why, os.NewSyscallError("io_uring_setup", errno))
+}
