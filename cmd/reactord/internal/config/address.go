@@ -1,0 +1,128 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Address is a TCP address: a host, which is an IP address or a name, and a port. The zero Address
+// is no address.
+type Address struct {
+	Host string // an IP address in its canonical form (without brackets), or a name in lower case
+	Port uint16
+}
+
+const scheme = "tcp://"
+
+// ParseAddress reads "tcp://HOST:PORT". An IPv6 host is in brackets; the scheme may be left out.
+func ParseAddress(text string) (Address, error) {
+	rest, found := strings.CutPrefix(text, scheme)
+	if before, after, other := strings.Cut(text, "://"); other && !found {
+		return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(before), scheme, clip(after))
+	}
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		return Address{}, splitHint(rest, err)
+	}
+	if host == "" {
+		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, or %s[::]:%[2]s for every address", scheme, clip(port), scheme)
+	}
+	a := Address{}
+	if a.Port, err = parsePort(port); err != nil {
+		return Address{}, err
+	}
+	if a.Host, err = parseHost(host, strings.HasPrefix(rest, "[")); err != nil {
+		return Address{}, err
+	}
+	return a, nil
+}
+
+// splitHint says what SplitHostPort stumbled over, and what to write.
+func splitHint(rest string, err error) error {
+	if ip, e := netip.ParseAddr(rest); e == nil && ip.Is6() {
+		return fmt.Errorf("no port: an IPv6 address is written in brackets, as in %s[%s]:8080", scheme, ip)
+	}
+	if strings.ContainsAny(rest, "/?#") {
+		return errors.New("nothing may follow the port")
+	}
+	var split *net.AddrError
+	if errors.As(err, &split) && split.Err == "missing port in address" {
+		return fmt.Errorf("no port: write %s%s:PORT", scheme, clip(rest))
+	}
+	return fmt.Errorf("not an address: write %sHOST:PORT, with an IPv6 host in brackets", scheme)
+}
+
+func parsePort(text string) (uint16, error) {
+	port, err := strconv.ParseUint(text, 10, 16)
+	switch {
+	case err == nil:
+		return uint16(port), nil
+	case text == "":
+		return 0, errors.New("no port after the colon")
+	case strings.ContainsAny(text, "/?#"):
+		return 0, errors.New("nothing may follow the port")
+	default:
+		return 0, fmt.Errorf("port %s is not a number from 0 to 65535", quote(text))
+	}
+}
+
+func parseHost(host string, bracketed bool) (string, error) {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil:
+		return ip.Unmap().String(), nil
+	case bracketed:
+		return "", fmt.Errorf("%s is not an IPv6 address", quote(host))
+	case strings.Trim(host, "0123456789.") == "":
+		return "", fmt.Errorf("%s is not an IPv4 address", quote(host))
+	case !isHostName(host):
+		return "", fmt.Errorf("%s is neither an IP address nor a host name", quote(host))
+	}
+	return strings.ToLower(host), nil
+}
+
+// isHostName follows RFC 1123, section 2.1, and allows the underscore that service names carry.
+func isHostName(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	if len(host) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		if strings.IndexFunc(label, func(r rune) bool { return !isNameRune(r) || r == '.' }) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// isNameRune holds for what host names, and the names of listeners and backends, are made of.
+func isNameRune(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
+}
+
+// IsZero reports whether it is no address.
+func (a Address) IsZero() bool { return a.Host == "" }
+
+// HostPort is the address as package net takes it.
+func (a Address) HostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
+
+// String is the address as ParseAddress takes it; that of the zero Address is empty.
+func (a Address) String() string {
+	if a.IsZero() {
+		return ""
+	}
+	return scheme + a.HostPort()
+}
+
+// UnmarshalText is ParseAddress.
+func (a *Address) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseAddress(string(text))
+	return err
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+type position struct{ line, column int }
+
+// decoder fills a Config from YAML nodes. It goes on after an error, to find them all.
+type decoder struct {
+	file      string
+	positions map[string]position // of the value at each path that the file has
+	failed    map[string]bool     // paths of values that could not be read
+	errs      []*Error
+}
+
+// reader reads the node at a path into what it was made for.
+type reader func(path string, n ast.Node)
+
+func (d *decoder) config(c *Config, n ast.Node) {
+	d.mapping(map[string]reader{
+		"ring":          d.text(&c.Ring),
+		"loops":         d.integer(&c.Loops),
+		"pin":           d.boolean(&c.Pin),
+		"metrics":       d.address(&c.Metrics),
+		"drain_timeout": d.duration(&c.DrainTimeout),
+		"log": d.mapping(map[string]reader{
+			"level":  d.text(&c.Log.Level),
+			"format": d.text(&c.Log.Format),
+		}),
+		"listeners": d.list(func(path string, n ast.Node) {
+			c.Listeners = append(c.Listeners, Listener{})
+			d.listener(&c.Listeners[len(c.Listeners)-1])(path, n)
+		}),
+		"backends": d.list(func(path string, n ast.Node) {
+			c.Backends = append(c.Backends, NewBackend())
+			d.backend(&c.Backends[len(c.Backends)-1])(path, n)
+		}),
+	})("", n)
+}
+
+func (d *decoder) listener(l *Listener) reader {
+	return d.mapping(map[string]reader{
+		"name":            d.text(&l.Name),
+		"address":         d.address(&l.Address),
+		"backend":         d.text(&l.Backend),
+		"max_connections": d.integer(&l.MaxConnections),
+	})
+}
+
+func (d *decoder) backend(b *Backend) reader {
+	return d.mapping(map[string]reader{
+		"name": d.text(&b.Name),
+		"servers": d.list(func(path string, n ast.Node) {
+			b.Servers = append(b.Servers, Address{})
+			d.address(&b.Servers[len(b.Servers)-1])(path, n)
+		}),
+		"connect_timeout":    d.duration(&b.ConnectTimeout),
+		"idle_timeout":       d.duration(&b.IdleTimeout),
+		"half_close_timeout": d.duration(&b.HalfCloseTimeout),
+		"buffer":             d.size(&b.Buffer),
+	})
+}
+
+// mapping reads a mapping by the reader of each key.
+func (d *decoder) mapping(fields map[string]reader) reader {
+	return func(path string, n ast.Node) {
+		m, ok := n.(*ast.MappingNode)
+		if !ok {
+			d.fail(path, n, "%s is a mapping of %s, not %s", cmp.Or(key(path), "the configuration"), list(sortedKeys(fields)), describe(n))
+			return
+		}
+		d.positions[path] = positionOf(n)
+		written := map[string]position{}
+		for _, entry := range m.Values {
+			at := positionOf(entry.Key)
+			name, ok := entry.Key.(*ast.StringNode)
+			if !ok {
+				d.add(at, "a key is plain text, not %s", describe(entry.Key))
+				continue
+			}
+			child := strings.TrimPrefix(path+"."+name.Value, ".")
+			read, known := fields[name.Value]
+			first, repeated := written[name.Value]
+			switch {
+			case !known:
+				d.unknownKey(path, name.Value, at, fields)
+			case repeated:
+				d.add(at, "%s is set in line %d already", name.Value, first.line)
+			default:
+				written[name.Value] = at
+				d.positions[child] = positionOf(entry.Value)
+				read(child, entry.Value)
+			}
+		}
+	}
+}
+
+// unknownKey also keeps quiet about the absence of the key that was meant.
+func (d *decoder) unknownKey(path, name string, at position, fields map[string]reader) {
+	keys := sortedKeys(fields)
+	d.add(at, "key %s is unknown: %s", quote(name), didYouMean(name, keys))
+	if meant := nearest(name, keys); meant != "" {
+		d.failed[strings.TrimPrefix(path+"."+meant, ".")] = true
+	}
+}
+
+// list reads the entries of a list one by one.
+func (d *decoder) list(read reader) reader {
+	return func(path string, n ast.Node) {
+		s, ok := n.(*ast.SequenceNode)
+		if !ok {
+			d.fail(path, n, "%s is a list, not %s: put \"- \" before each entry", key(path), describe(n))
+			return
+		}
+		for i, entry := range s.Values {
+			child := fmt.Sprintf("%s[%d]", path, i)
+			d.positions[child] = positionOf(entry)
+			read(child, entry)
+		}
+	}
+}
+
+func (d *decoder) add(at position, format string, args ...any) {
+	text := fmt.Errorf(format, args...).Error()
+	d.errs = append(d.errs, &Error{d.file, at.line, at.column, text})
+}
+
+// fail adds an error of the node at a path, about which Validate then has nothing more to say.
+func (d *decoder) fail(path string, n ast.Node, format string, args ...any) {
+	d.failed[path] = true
+	d.add(positionOf(n), format, args...)
+}
+
+// problem adds what Validate found, at the position of the setting, or of the nearest part of the
+// file around a setting that is not there.
+func (d *decoder) problem(p Problem) {
+	at, found := position{1, 1}, false
+	for path := p.Path; ; path = parent(path) {
+		if d.failed[path] {
+			return
+		}
+		if here, ok := d.positions[path]; ok && !found {
+			at, found = here, true
+		}
+		if path == "" {
+			break
+		}
+	}
+	d.add(at, "%s", p.Text)
+}
+
+// parent is the path without its last part.
+func parent(path string) string { return path[:max(strings.LastIndexAny(path, ".["), 0)] }
+
+// positionOf is where a node begins.
+func positionOf(n ast.Node) position {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if len(m.Values) > 0 && !m.IsFlowStyle {
+			return positionOf(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return positionOf(m.Key)
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+	}
+	return position{1, 1}
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// maxFile bounds what is read of a file, in bytes: enough for thousands of backends, and little enough
+// for a device or a log given by mistake to be found out at once.
+const maxFile = 1 << 20
+
+// Error is something that is wrong with a configuration file.
+type Error struct {
+	File   string // as it was named to Load or Parse
+	Line   int    // counted from 1
+	Column int    // in characters, counted from 1
+	Text   string // what is wrong, and what to write instead
+}
+
+// Error is "file:line:column: text".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
+}
+
+// Load reads the file at path, or standard input if path is "-". What is wrong with its contents is
+// reported as by Parse; an error of the file itself is that of package os.
+func Load(path string) (*Config, error) {
+	if path == "-" {
+		return read("<stdin>", os.Stdin)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(path, f)
+}
+
+func read(name string, r io.Reader) (*Config, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(name, data)
+}
+
+// Parse reads a configuration. name stands for it in errors. The error, if any, joins one *Error for
+// each thing that is wrong, so that its text has one line for each; the Config then is nil. Of what
+// is not YAML at all only the first error is known.
+func Parse(name string, data []byte) (*Config, error) {
+	d := &decoder{file: name, positions: map[string]position{}, failed: map[string]bool{}}
+	c := New()
+	if body := d.document(data); body != nil {
+		d.config(c, body)
+		for _, p := range c.Validate() {
+			d.problem(p)
+		}
+	}
+	if len(d.errs) == 0 {
+		return c, nil
+	}
+	slices.SortStableFunc(d.errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	errs := make([]error, len(d.errs))
+	for i, e := range d.errs {
+		errs[i] = e
+	}
+	return nil, errors.Join(errs...)
+}
+
+// document is the one document of a file, or nil after an error.
+func (d *decoder) document(data []byte) ast.Node {
+	top := position{1, 1}
+	if len(data) > maxFile {
+		d.add(top, "the file is larger than %s", Size(maxFile))
+		return nil
+	}
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.syntax(err)
+		return nil
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if _, ok := doc.Body.(*ast.DirectiveNode); ok || doc.Body == nil {
+			continue // "%YAML 1.2", or nothing but comments
+		}
+		if body != nil {
+			d.add(positionOf(doc.Body), "a second document: one file holds one configuration")
+			return nil
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		d.add(top, "the file is empty: write at least one listener and one backend")
+	}
+	return body
+}
+
+// syntax adds the error of the YAML parser, in one line.
+func (d *decoder) syntax(err error) {
+	at, text := position{1, 1}, err.Error()
+	var e yaml.Error
+	if errors.As(err, &e) {
+		text = e.GetMessage()
+		if t := e.GetToken(); t != nil && t.Position != nil {
+			at = position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+		}
+	}
+	d.add(at, "not YAML: %s", strings.Join(strings.Fields(text), " "))
+}
