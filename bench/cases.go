@@ -1,0 +1,77 @@
+package main
+
+import "fmt"
+
+// A benchCase is one load under which peers are compared.
+type benchCase struct {
+	Name   string
+	Title  string
+	Conns  int
+	Size   int      // bytes a message
+	Idle   bool     // memory of idle connections instead of CPU time
+	Proxy  bool     // the peers are proxies
+	Refs   []string // the peers that the others are set against
+	Claims []claim
+}
+
+// A claim is what a peer is expected to reach: at most Limit times the figure of Ref in the same
+// round, or, without Ref, at most the figure Limit itself.
+type claim struct {
+	Peer  string
+	Ref   string
+	Limit float64
+}
+
+// better is the limit of a claim to be times as good.
+func better(times float64) float64 { return 1 / times }
+
+func cases() []*benchCase {
+	return []*benchCase{
+		{
+			Name: "echo-128", Title: "Echo, 64 connections × 128 B",
+			Conns: 64, Size: 128, Refs: []string{cUring, goNet},
+			Claims: []claim{{echoUring, cUring, 1.03}, {echoUring, goNet, better(1.25)}},
+		},
+		{
+			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
+			Conns: 64, Size: 128, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+			Claims: []claim{
+				{proxyUring, proxyNginx, 1}, {proxyUring, proxyHAPrxy, 1},
+				{proxyUring, goCopy, better(1.5)}, {proxyEpoll, proxyNginx, 1.05},
+			},
+		},
+		{
+			Name: "proxy-16k", Title: "Proxy, 64 connections × 16 KiB",
+			Conns: 64, Size: 16 << 10, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+			Claims: []claim{
+				{proxyUring, proxyNginx, 1}, {proxyUring, proxyHAPrxy, 1}, {proxyEpoll, proxyNginx, 1.05},
+			},
+		},
+		{
+			Name: "proxy-1k", Title: "Proxy, 512 connections × 1 KiB",
+			Conns: 512, Size: 1 << 10, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+			Claims: []claim{{proxyUring, proxyNginx, better(1.3)}, {proxyEpoll, proxyNginx, 1.05}},
+		},
+		{
+			Name: "idle", Title: "Proxy, memory of 3 000 idle pairs",
+			Conns: 3000, Size: 128, Idle: true, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy},
+			Claims: []claim{{Peer: proxyUring, Limit: 1.5}, {Peer: proxyEpoll, Limit: 1.5}},
+		},
+	}
+}
+
+// unit names the figure that the case compares.
+func (c *benchCase) unit() string {
+	if c.Idle {
+		return "KiB/pair"
+	}
+	return "CPU µs/message"
+}
+
+// text is the claim in words.
+func (c claim) text(unit string) string {
+	if c.Ref == "" {
+		return fmt.Sprintf("%s: at most %.2f %s", c.Peer, c.Limit, unit)
+	}
+	return fmt.Sprintf("%s: at most %.2f × %s", c.Peer, c.Limit, c.Ref)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The names of the peers, as the tables show them.
+const (
+	cUring      = "C io_uring"
+	cEpoll      = "C epoll"
+	goNet       = "Go net"
+	goCopy      = "Go io.Copy"
+	echoUring   = "reactor/ io_uring"
+	echoEpoll   = "reactor/ epoll"
+	proxyUring  = "reactord io_uring"
+	proxyEpoll  = "reactord epoll"
+	proxyNginx  = "nginx stream"
+	proxyHAPrxy = "HAProxy"
+)
+
+// A peer is a server that can be measured.
+type peer struct {
+	name string
+
+	// prepare builds or finds what the peer needs, once, and returns its version. Its error says why
+	// the peer is missing.
+	prepare func(ctx context.Context, w *workshop) (version string, err error)
+
+	// command is what starts it. An echo server ignores upstream.
+	command func(w *workshop, listen, upstream string) (argv []string, err error)
+}
+
+func echoPeers() []*peer {
+	return []*peer{
+		referencePeer(cUring, "echo_uring", "-luring"),
+		referencePeer(cEpoll, "echo_epoll"),
+		selfPeer(echoUring, "serve", "echo", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
+		selfPeer(echoEpoll, "serve", "echo", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
+		selfPeer(goNet, "serve", "echo", "--style", "net"),
+	}
+}
+
+func proxyPeers() []*peer {
+	return []*peer{
+		reactordPeer(proxyUring, "io_uring"),
+		reactordPeer(proxyEpoll, "epoll"),
+		nginxPeer(),
+		haproxyPeer(),
+		{
+			name:    goCopy,
+			prepare: goVersion,
+			command: func(w *workshop, listen, upstream string) ([]string, error) {
+				return append(w.self, "serve", "proxy", "--listen", "tcp://"+listen, "--to", "tcp://"+upstream), nil
+			},
+		},
+	}
+}
+
+// selfPeer is an echo server of this program.
+func selfPeer(name string, args ...string) *peer {
+	return &peer{
+		name:    name,
+		prepare: goVersion,
+		command: func(w *workshop, listen, _ string) ([]string, error) {
+			argv := append(w.self, args...)
+			return append(argv, "--listen", "tcp://"+listen), nil
+		},
+	}
+}
+
+// referencePeer is a server of reference/, compiled by gcc.
+func referencePeer(name, source string, libs ...string) *peer {
+	return &peer{
+		name: name,
+		prepare: func(ctx context.Context, w *workshop) (string, error) {
+			return w.compile(ctx, source, libs...)
+		},
+		command: func(w *workshop, listen, _ string) ([]string, error) {
+			host, port, _ := strings.Cut(listen, ":")
+			return []string{w.path(source), host, port}, nil
+		},
+	}
+}
+
+// reactordPeer is the daemon's proxy, built from this module.
+func reactordPeer(name, ring string) *peer {
+	return &peer{
+		name: name,
+		prepare: func(ctx context.Context, w *workshop) (string, error) {
+			return w.buildReactord(ctx)
+		},
+		command: func(w *workshop, listen, upstream string) ([]string, error) {
+			return []string{w.path("reactord"), "proxy", "--listen", "tcp://" + listen, "--to", "tcp://" + upstream,
+				"--ring", ring, "--loops", "1"}, nil
+		},
+	}
+}
+
+// nginxModule is where Debian's package puts the stream module.
+const nginxModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
+
+func nginxPeer() *peer {
+	return &peer{
+		name: proxyNginx,
+		prepare: func(ctx context.Context, w *workshop) (string, error) {
+			if _, err := os.Stat(nginxModule); err != nil {
+				return "", err
+			}
+			said, err := exec.CommandContext(ctx, "nginx", "-v").CombinedOutput()
+			return strings.TrimPrefix(firstLine(said), "nginx version: "), err
+		},
+		command: func(w *workshop, listen, upstream string) ([]string, error) {
+			dir := w.path("nginx")
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return nil, err
+			}
+			mask := "1" + strings.Repeat("0", w.serverCPU)
+			config := fmt.Sprintf(nginxConfig, nginxModule, mask, dir, dir, listen, upstream)
+			file := filepath.Join(dir, "nginx.conf")
+			return []string{"nginx", "-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", file},
+				os.WriteFile(file, []byte(config), 0o644)
+		},
+	}
+}
+
+// One worker, no access log (the stream module's default), everything else as it comes; only the
+// limits are wide enough for 3 000 pairs.
+const nginxConfig = `load_module %s;
+daemon off;
+worker_processes 1;
+worker_cpu_affinity %s;
+worker_rlimit_nofile 16384;
+pid %s/nginx.pid;
+error_log %s/error.log;
+events { worker_connections 8192; }
+stream {
+	server {
+		listen %s backlog=4096;
+		proxy_pass %s;
+	}
+}
+`
+
+func haproxyPeer() *peer {
+	return &peer{
+		name: proxyHAPrxy,
+		prepare: func(ctx context.Context, w *workshop) (string, error) {
+			said, err := exec.CommandContext(ctx, "haproxy", "-v").CombinedOutput()
+			version, _, _ := strings.Cut(firstLine(said), " 20") // the release's date follows
+			return version, err
+		},
+		command: func(w *workshop, listen, upstream string) ([]string, error) {
+			config := fmt.Sprintf(haproxyConfig, w.serverCPU, listen, upstream)
+			file := w.path("haproxy.cfg")
+			return []string{"haproxy", "-db", "-f", file}, os.WriteFile(file, []byte(config), 0o644)
+		},
+	}
+}
+
+const haproxyConfig = `global
+	nbthread 1
+	cpu-map 1/1 %d
+	maxconn 8192
+defaults
+	mode tcp
+	timeout connect 5s
+	timeout client 10m
+	timeout server 10m
+listen bench
+	bind %s backlog 4096
+	server upstream %s
+`
+
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
+}
+
+func goVersion(ctx context.Context, _ *workshop) (string, error) {
+	return goRuntime(), ctx.Err()
+}
+
+// cpuString is a CPU's number as an argument.
+func cpuString(cpu int) string { return strconv.Itoa(cpu) }

@@ -1,0 +1,133 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// grace is how long Stop waits for a process to end by itself.
+const grace = 2 * time.Second
+
+// A Child is a running process that this one started.
+type Child struct {
+	Stdin  io.WriteCloser
+	Stdout io.ReadCloser
+
+	cmd    *exec.Cmd
+	stderr tail
+	done   chan struct{} // closed when the process has ended
+	err    error         // how it ended, once done is closed
+}
+
+// Start runs argv with the variables env added to the environment. When ctx ends, the child and all
+// of its process group are killed. The caller ends every child by Stop.
+//
+// The kernel ties a child to the thread that started it; call Start on a thread that stays, such as
+// the main one.
+func Start(ctx context.Context, argv, env []string) (*Child, error) {
+	c := &Child{done: make(chan struct{})}
+	c.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
+	c.cmd.Env = append(os.Environ(), env...)
+	c.cmd.Stderr = &c.stderr
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	c.cmd.Cancel = func() error { return c.signal(syscall.SIGKILL) }
+	c.cmd.WaitDelay = grace // a descendant may hold the pipes
+	var err error
+	if c.Stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	// A pipe of our own: cmd.StdoutPipe is closed by Wait, which may cut off what was written last.
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c.Stdout, c.cmd.Stdout = out, in
+	err = c.cmd.Start()
+	in.Close()
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	go func() {
+		c.err = c.cmd.Wait()
+		close(c.done)
+	}()
+	return c, nil
+}
+
+// Pid is the child's process id, which is its process group's too.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
+// Done is closed when the child has ended.
+func (c *Child) Done() <-chan struct{} { return c.done }
+
+// Err says how the child ended, with what it wrote to standard error. It is called after Done.
+func (c *Child) Err() error {
+	said := strings.TrimSpace(c.stderr.String())
+	switch {
+	case c.err == nil:
+		return fmt.Errorf("it ended: %s", said)
+	case said == "":
+		return c.err
+	default:
+		return fmt.Errorf("%w: %s", c.err, said)
+	}
+}
+
+// Stop ends the child and its process group: SIGTERM, after a while SIGKILL. Calling it again does
+// nothing.
+func (c *Child) Stop() {
+	select {
+	case <-c.done:
+	default:
+		c.signal(syscall.SIGTERM)
+		select {
+		case <-c.done:
+		case <-time.After(grace):
+		}
+	}
+	c.signal(syscall.SIGKILL) // what is left of the group
+	<-c.done
+	c.Stdin.Close()
+	c.Stdout.Close()
+}
+
+func (c *Child) signal(s syscall.Signal) error {
+	err := syscall.Kill(-c.Pid(), s)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+// tail keeps the last bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailSize = 2048
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - tailSize; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf)
+}

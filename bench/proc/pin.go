@@ -1,0 +1,30 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exec replaces this process by the program argv[0] with arguments argv, allowed to run on one CPU
+// only from its first instruction on. It returns only if that fails.
+func Exec(cpu int, argv []string) error {
+	if len(argv) == 0 {
+		return fmt.Errorf("no program to execute")
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // execve keeps the calling thread's CPUs
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("CPU %d: %w", cpu, os.NewSyscallError("sched_setaffinity", err))
+	}
+	return os.NewSyscallError("execve", syscall.Exec(path, argv, os.Environ()))
+}

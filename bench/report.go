@@ -1,0 +1,181 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/bench/stats"
+)
+
+// report is all that a suite found. Its JSON form has every sample.
+type report struct {
+	Machine machine       `json:"machine"`
+	Rounds  int           `json:"rounds"`
+	Time    time.Duration `json:"time_ns"`
+	Peers   []peerVersion `json:"peers"`
+	Cases   []*caseReport `json:"cases"`
+}
+
+// peerVersion says what a peer is, or why it is missing.
+type peerVersion struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Missing string `json:"missing,omitempty"`
+}
+
+type caseReport struct {
+	*benchCase
+	Peers []*peerReport `json:"peers"`
+}
+
+type peerReport struct {
+	peer    *peer
+	Name    string    `json:"name"`
+	Samples []*sample `json:"samples"`
+	Failed  string    `json:"failed,omitempty"`
+	Figures []float64 `json:"-"` // one a round, NaN if it was not measured
+}
+
+func (r *report) addPeer(name, version string, err error) {
+	p := peerVersion{Name: name, Version: version}
+	if err != nil {
+		p.Missing = err.Error()
+	}
+	r.Peers = append(r.Peers, p)
+}
+
+// failed reports whether a peer that is there could not be measured.
+func (r *report) failed() bool {
+	for _, c := range r.Cases {
+		for _, p := range c.Peers {
+			if p.Failed != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *report) allMet() bool {
+	for _, c := range r.Cases {
+		for _, claim := range c.Claims {
+			if s := c.measured(claim); !(s.Median <= claim.Limit) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// figures are a peer's, one a round; nil if it was not measured.
+func (c *caseReport) figures(name string) []float64 {
+	for _, p := range c.Peers {
+		if p.Name == name {
+			return p.Figures
+		}
+	}
+	return nil
+}
+
+// measured is what a claim is judged by: the ratio to its reference in the same round, or the figure.
+func (c *caseReport) measured(cl claim) stats.Summary {
+	if cl.Ref == "" {
+		return stats.Of(c.figures(cl.Peer))
+	}
+	return stats.Of(stats.Ratios(c.figures(cl.Peer), c.figures(cl.Ref)))
+}
+
+// markdown is the report as people read it.
+func (r *report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", r.Machine)
+	fmt.Fprintf(&b, "Server on CPU %d, clients and upstream on CPU %d; %d rounds of %v a measurement. "+
+		"Values are medians, in brackets the extremes; ratios are taken within a round, and less is better.\n\n",
+		r.Machine.ServerCPU, r.Machine.LoadCPU, r.Rounds, r.Time)
+	for _, p := range r.Peers {
+		if p.Missing != "" {
+			fmt.Fprintf(&b, "- %s: **missing**: %s\n", p.Name, p.Missing)
+		} else {
+			fmt.Fprintf(&b, "- %s: %s\n", p.Name, p.Version)
+		}
+	}
+	for _, c := range r.Cases {
+		c.writeTable(&b)
+	}
+	r.writeClaims(&b)
+	return b.String()
+}
+
+func (c *caseReport) writeTable(b *strings.Builder) {
+	fmt.Fprintf(b, "\n### %s\n\n", c.Title)
+	if len(c.Peers) == 0 {
+		b.WriteString("No peer was measured.\n")
+		return
+	}
+	head := []string{"server", c.unit()}
+	for _, ref := range c.Refs {
+		head = append(head, "× "+ref)
+	}
+	if !c.Idle {
+		head = append(head, "messages/s", "server busy", "load busy")
+	}
+	writeRow(b, head)
+	b.WriteString("|---" + strings.Repeat("|---:", len(head)-1) + "|\n")
+	for _, p := range c.Peers {
+		if p.Failed != "" {
+			writeRow(b, append([]string{p.Name, "failed: " + p.Failed}, make([]string, len(head)-2)...))
+			continue
+		}
+		row := []string{p.Name, stats.Of(p.Figures).Format(2)}
+		for _, ref := range c.Refs {
+			row = append(row, stats.Of(stats.Ratios(p.Figures, c.figures(ref))).Format(2))
+		}
+		if !c.Idle {
+			row = append(row, p.rates()...)
+		}
+		writeRow(b, row)
+	}
+}
+
+// rates are the columns that say how far to trust the figure: the messages a second, and how busy
+// either side was. The side that is at 100 % is the one that sets the pace.
+func (p *peerReport) rates() []string {
+	var rate, server, load []float64
+	for _, s := range p.Samples {
+		seconds := s.Result.Elapsed.Seconds()
+		rate = append(rate, float64(s.Result.Messages)/seconds)
+		server = append(server, 100*s.Result.ServerCPU.Seconds()/seconds)
+		load = append(load, 100*s.Result.LoadCPU.Seconds()/seconds)
+	}
+	return []string{
+		fmt.Sprintf("%.0f", stats.Of(rate).Median),
+		fmt.Sprintf("%.0f %%", stats.Of(server).Median),
+		fmt.Sprintf("%.0f %%", stats.Of(load).Median),
+	}
+}
+
+func (r *report) writeClaims(b *strings.Builder) {
+	b.WriteString("\n### Claims\n\n| case | claim | measured | |\n|---|---|---:|---|\n")
+	for _, c := range r.Cases {
+		for _, cl := range c.Claims {
+			found := c.measured(cl)
+			verdict := "not met"
+			switch {
+			case math.IsNaN(found.Median):
+				verdict = "not measured"
+			case found.Median <= cl.Limit:
+				verdict = "met"
+			}
+			writeRow(b, []string{c.Name, cl.text(c.unit()), found.Format(3), verdict})
+		}
+	}
+}
+
+func writeRow(b *strings.Builder, cells []string) {
+	for _, cell := range cells {
+		b.WriteString("| " + strings.NewReplacer("|", "\\|", "\n", " ").Replace(cell) + " ")
+	}
+	b.WriteString("|\n")
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// serveEcho is an echo server in one of several styles; they differ in how a connection is written,
+// not in what they do.
+type serveEcho struct {
+	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to listen."`
+	Style  string `enum:"receiver,net" default:"receiver" help:"receiver: operation states on the reactor; net: a goroutine a connection."`
+	Ring   string `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the reactor's loops."`
+	Loops  int    `default:"1" help:"Loops of the reactor, each on a thread of its own."`
+	Pin    bool   `help:"Pin each loop's thread to a CPU."`
+}
+
+func (s *serveEcho) Run(ctx context.Context) error {
+	address, err := tcpAddress(s.Listen)
+	if err != nil {
+		return err
+	}
+	if s.Style == "receiver" {
+		return s.serveReceivers(ctx, address)
+	}
+	return serveNet(ctx, address, echo)
+}
+
+// serveProxy is the proxy that one writes first in Go, as a peer.
+type serveProxy struct {
+	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to listen."`
+	To     string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to forward to."`
+}
+
+func (s *serveProxy) Run(ctx context.Context) error {
+	address, err := tcpAddress(s.Listen)
+	if err != nil {
+		return err
+	}
+	to, err := tcpAddress(s.To)
+	if err != nil {
+		return err
+	}
+	return serveNet(ctx, address, func(c *net.TCPConn) { forward(c, to) })
+}
+
+func tcpAddress(url string) (string, error) {
+	address, ok := strings.CutPrefix(url, "tcp://")
+	if !ok {
+		return "", fmt.Errorf("%q does not have the form tcp://HOST:PORT", url)
+	}
+	return address, nil
+}
+
+// serveNet gives every connection a goroutine, until ctx ends.
+func serveNet(ctx context.Context, address string, serve func(*net.TCPConn)) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	for {
+		c, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil { // out of descriptors, most likely
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		go serve(c.(*net.TCPConn))
+	}
+}
+
+// echo sends back what it receives.
+func echo(c *net.TCPConn) {
+	defer c.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// forward joins a connection with a new one to address, until both have ended.
+func forward(client *net.TCPConn, address string) {
+	defer client.Close()
+	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	server := c.(*net.TCPConn)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pump(server, client)
+	}()
+	pump(client, server)
+	<-done
+}
+
+// pump copies until from ends, and passes the end on.
+func pump(to, from *net.TCPConn) {
+	if _, err := io.Copy(to, from); err != nil {
+		to.Close()
+		from.Close()
+		return
+	}
+	to.CloseWrite()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// idleRounds is how often memory is measured at most; it hardly varies.
+const idleRounds = 3
+
+// suiteCommand measures all peers in all cases. In every round each case goes through its peers, and
+// every round begins with another one, so that what changes on the machine meets all of them alike.
+type suiteCommand struct {
+	Rounds    int           `default:"5" help:"How often each peer is measured in each case."`
+	Time      time.Duration `default:"2s" help:"How long each measurement takes."`
+	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, proxy-128, proxy-16k, proxy-1k, idle."`
+	Only      []string      `placeholder:"TEXT" help:"Only the peers whose names contain one of these texts."`
+	ServerCPU int           `default:"0" help:"The CPU of the servers."`
+	LoadCPU   int           `default:"1" help:"The CPU of the clients and the upstream."`
+	Markdown  string        `placeholder:"FILE" help:"Write the table to this file as well."`
+	JSON      string        `name:"json" placeholder:"FILE" help:"Write every sample to this file."`
+	Check     bool          `help:"Fail if a claim is not met, or if a peer that it needs is missing."`
+}
+
+var errUnmet = errors.New("not every claim is met")
+
+func (s *suiteCommand) Run(ctx context.Context) error {
+	if s.Rounds < 1 || s.Time <= 0 {
+		return errors.New("--rounds and --time must be positive")
+	}
+	chosen, err := s.chooseCases()
+	if err != nil {
+		return err
+	}
+	w, err := newWorkshop(s.ServerCPU, s.LoadCPU)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	rep, err := s.measureAll(ctx, w, chosen, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if err := s.write(rep); err != nil {
+		return err
+	}
+	if rep.failed() {
+		return errors.New("a peer could not be measured")
+	}
+	if s.Check && !rep.allMet() {
+		return errUnmet
+	}
+	return nil
+}
+
+func (s *suiteCommand) chooseCases() ([]*benchCase, error) {
+	all := cases()
+	if len(s.Cases) == 0 {
+		return all, nil
+	}
+	for _, name := range s.Cases {
+		if !slices.ContainsFunc(all, func(c *benchCase) bool { return c.Name == name }) {
+			return nil, fmt.Errorf("there is no case %q", name)
+		}
+	}
+	return slices.DeleteFunc(all, func(c *benchCase) bool { return !slices.Contains(s.Cases, c.Name) }), nil
+}
+
+func (s *suiteCommand) wanted(p *peer) bool {
+	return len(s.Only) == 0 || slices.ContainsFunc(s.Only, func(text string) bool {
+		return strings.Contains(p.name, text)
+	})
+}
+
+// measureAll prepares the peers and runs the rounds. It fails only if ctx ends.
+func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*report, error) {
+	rep := &report{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
+	ready := map[*peer]bool{}
+	echoes, proxies := echoPeers(), proxyPeers()
+	for _, c := range chosen {
+		peers := echoes
+		if c.Proxy {
+			peers = proxies
+		}
+		cr := &caseReport{benchCase: c}
+		for _, p := range peers {
+			if !s.wanted(p) {
+				continue
+			}
+			if _, done := ready[p]; !done {
+				version, err := p.prepare(ctx, w)
+				ready[p] = err == nil
+				rep.addPeer(p.name, version, err)
+			}
+			if ready[p] {
+				cr.Peers = append(cr.Peers, &peerReport{peer: p, Name: p.name})
+			}
+		}
+		rep.Cases = append(rep.Cases, cr)
+	}
+	for round := range s.Rounds {
+		for _, cr := range rep.Cases {
+			if cr.Idle && round >= idleRounds {
+				continue
+			}
+			if err := s.measureRound(ctx, w, cr, round, progress); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rep, nil
+}
+
+// measureRound measures each peer of one case once. A peer that fails is not measured again.
+func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseReport, round int, progress io.Writer) error {
+	for i := range cr.Peers {
+		pr := cr.Peers[(i+round)%len(cr.Peers)]
+		pr.Figures = append(pr.Figures, math.NaN())
+		if pr.Failed != "" {
+			continue
+		}
+		found, err := measure(ctx, w, cr.benchCase, pr.peer, s.Time)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			pr.Failed = err.Error()
+			fmt.Fprintf(progress, "%d/%d %-9s %-17s failed: %v\n", round+1, s.Rounds, cr.Name, pr.Name, err)
+			continue
+		}
+		pr.Samples = append(pr.Samples, found)
+		pr.Figures[round] = found.Figure
+		fmt.Fprintf(progress, "%d/%d %-9s %-17s %7.3f %s\n", round+1, s.Rounds, cr.Name, pr.Name, found.Figure, cr.unit())
+	}
+	return nil
+}
+
+// write prints the table and leaves the files that were asked for.
+func (s *suiteCommand) write(rep *report) error {
+	text := rep.markdown()
+	if _, err := io.WriteString(os.Stdout, text); err != nil {
+		return err
+	}
+	if s.Markdown != "" {
+		if err := os.WriteFile(s.Markdown, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if s.JSON == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(rep, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.JSON, append(data, '\n'), 0o644)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/reactord/reactord/bench/proc"
+)
+
+//go:embed reference/*.c
+var sources embed.FS
+
+// A workshop is the directory where a suite builds its peers and writes their configurations, with
+// what is needed to start them.
+type workshop struct {
+	dir       string
+	self      []string // this program
+	env       []string // what its children need in their environment
+	serverCPU int
+	loadCPU   int
+}
+
+func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "reactord-bench-")
+	if err != nil {
+		return nil, err
+	}
+	// The servers are measured as they are by default.
+	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
+		os.Unsetenv(name)
+	}
+	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU}, nil
+}
+
+func (w *workshop) close() { os.RemoveAll(w.dir) }
+
+func (w *workshop) path(name string) string { return filepath.Join(w.dir, name) }
+
+// start runs argv on cpu.
+func (w *workshop) start(ctx context.Context, cpu int, argv []string) (*proc.Child, error) {
+	pinned := append(append([]string{}, w.self...), "exec", cpuString(cpu), "--")
+	return proc.Start(ctx, append(pinned, argv...), w.env)
+}
+
+// compile builds a server of reference/ and returns the version of what built it.
+func (w *workshop) compile(ctx context.Context, name string, libs ...string) (string, error) {
+	source, err := sources.ReadFile("reference/" + name + ".c")
+	if err != nil {
+		return "", err
+	}
+	file := w.path(name + ".c")
+	if err := os.WriteFile(file, source, 0o644); err != nil {
+		return "", err
+	}
+	args := append([]string{"-O2", "-o", w.path(name), file}, libs...)
+	if said, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("gcc: %w %s", err, firstError(said))
+	}
+	version, err := exec.CommandContext(ctx, "gcc", "-dumpfullversion").Output()
+	if err != nil {
+		return "", fmt.Errorf("gcc: %w", err)
+	}
+	built := "gcc " + firstLine(version)
+	for _, lib := range libs {
+		lib = "lib" + strings.TrimPrefix(lib, "-l")
+		if version, err := exec.CommandContext(ctx, "pkg-config", "--modversion", lib).Output(); err == nil {
+			built += ", " + lib + " " + firstLine(version)
+		}
+	}
+	return built, nil
+}
+
+// buildReactord builds the daemon from the module that the working directory is in.
+func (w *workshop) buildReactord(ctx context.Context) (string, error) {
+	build := exec.CommandContext(ctx, "go", "build", "-o", w.path("reactord"), "github.com/reactord/reactord/cmd/reactord")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
+	}
+	return goRuntime(), nil
+}
+
+// firstError picks from a compiler's output the line that says what is wrong.
+func firstError(said []byte) string {
+	for line := range bytes.Lines(said) {
+		if bytes.Contains(line, []byte("error:")) || bytes.Contains(line, []byte("cannot find")) {
+			return strings.TrimSpace(string(line))
+		}
+	}
+	return firstLine(said)
+}
+
+// freeAddress is an address of 127.0.0.1 that nobody listens on at the moment.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
