@@ -1,0 +1,188 @@
+package reactor
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/timerqueue"
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+const acceptFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+
+// AcceptSender accepts one connection. See Socket.Accept.
+type AcceptSender struct{ s *Socket }
+
+// Accept is a sender of the descriptor of one accepted connection, with SOCK_CLOEXEC and
+// SOCK_NONBLOCK. The descriptor is the receiver's, who gives it to a Socket or closes it. One that was
+// accepted while it was being stopped is delivered, not lost.
+//
+// Kernel operation: IORING_OP_ACCEPT, accept4(2).
+func (s *Socket) Accept() AcceptSender { return AcceptSender{s} }
+
+// Connect prepares op.
+func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) {
+	op.sqe.PrepAccept(int(c.s.fd), acceptFlags)
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// AcceptOp is the operation state of Accept.
+type AcceptOp struct{ single[int] }
+
+// Start begins to accept. It may be called again after each completion.
+func (o *AcceptOp) Start() { o.start(o, o.r.Env()) }
+
+func (o *AcceptOp) finish() {
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(int(o.res))
+}
+
+// AcceptManySender accepts on and on. See Socket.AcceptMany.
+type AcceptManySender struct {
+	s      *Socket
+	credit int
+}
+
+// AcceptMany is a sequence of the descriptors of accepted connections, as of Accept.
+//
+// credit is how many it may accept; Grant adds to it. While there is more of it than the backlog can
+// hold, connections are accepted by one multishot entry; below that one by one, so that no more are
+// accepted than there is credit for. Without credit they wait in the backlog.
+//
+// A connection that was gone before it could be accepted is passed over. When the process or the
+// system is out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), accepting rests for
+// AcceptRest and is tried again; a receiver that is an AcceptWatcher is told. Other errors end the
+// sequence.
+//
+// Kernel operation: IORING_OP_ACCEPT.
+func (s *Socket) AcceptMany(credit int) AcceptManySender { return AcceptManySender{s, credit} }
+
+// AcceptRest is how long accepting rests when descriptors or memory have run out.
+const AcceptRest = 100 * time.Millisecond
+
+// AcceptWatcher is what a receiver of AcceptMany may be as well.
+type AcceptWatcher interface {
+	// OnAcceptRest is called each time that accepting rests because of err, a syscall.Errno.
+	OnAcceptRest(err error)
+}
+
+// Connect prepares op.
+func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) {
+	op.sqe.PrepAcceptMultishot(int(c.s.fd), acceptFlags)
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.credit.init(c.credit)
+	op.rest.Init((*acceptRest)(op))
+}
+
+// AcceptManyOp is the operation state of AcceptMany.
+type AcceptManyOp struct {
+	Op
+	credit credit
+	rest   timerqueue.Timer
+	r      seq.Receiver[int]
+}
+
+// Start begins to accept.
+func (o *AcceptManyOp) Start() {
+	o.credit.reset()
+	o.choose()
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence accept n more. On the loop's thread, while the sequence is in progress.
+func (o *AcceptManyOp) Grant(n int) {
+	o.credit.left += int32(n)
+	if o.state == opDormant && o.credit.waits && o.credit.left > 0 {
+		o.again()
+	}
+}
+
+func (o *AcceptManyOp) item(res int32, _ uint32) {
+	if o.credit.spend() || o.credit.left == Backlog {
+		o.disarm()
+	}
+	o.r.SetNext(int(res))
+}
+
+func (o *AcceptManyOp) finish() {
+	switch errno := syscall.Errno(-o.res); {
+	case o.res >= 0:
+		o.credit.spend()
+		o.r.SetNext(int(o.res))
+	case o.over():
+		o.end()
+		return
+	default:
+		switch errno {
+		case syscall.ECANCELED, // taken back for want of credit
+			syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
+			syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
+		case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+			o.takeRest(errno)
+			return
+		default:
+			o.end()
+			return
+		}
+	}
+	if o.over() {
+		o.res = -int32(syscall.ECANCELED)
+		o.end()
+		return
+	}
+	o.again()
+}
+
+func (o *AcceptManyOp) over() bool { return o.stopping || o.socket.state != socketOpen }
+
+func (o *AcceptManyOp) end() {
+	o.loop.timers.Remove(&o.rest)
+	o.endSequence()
+	if err := o.err(); err != nil {
+		o.r.SetError(err)
+	} else {
+		o.r.SetStopped()
+	}
+}
+
+// choose picks the entry that accepts no more than there is credit for.
+func (o *AcceptManyOp) choose() {
+	o.sqe.Ioprio = 0
+	if o.credit.left > Backlog {
+		o.sqe.Ioprio = uring.AcceptMultishot
+	}
+}
+
+// again arms the source, or lets it wait for credit.
+func (o *AcceptManyOp) again() {
+	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+		o.state = opDormant
+		return
+	}
+	o.choose()
+	o.arm()
+}
+
+func (o *AcceptManyOp) takeRest(errno syscall.Errno) {
+	o.state, o.credit.waits = opDormant, false
+	o.loop.timers.Push(&o.rest, o.loop.now+int64(AcceptRest))
+	if w, ok := o.r.(AcceptWatcher); ok {
+		w.OnAcceptRest(errno)
+	}
+}
+
+// acceptRest is an AcceptManyOp as the handler of its timer.
+type acceptRest AcceptManyOp
+
+func (t *acceptRest) OnTimer(int64) {
+	if o := (*AcceptManyOp)(t); o.state == opDormant {
+		o.again()
+	}
+}

@@ -1,0 +1,103 @@
+package reactor
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/uring"
+)
+
+// Kind names a kind of ring.
+type Kind string
+
+// The kinds of ring. IOUring and Epoll are strict: what cannot be had is an error. The zero Kind is
+// Auto.
+const (
+	Auto    Kind = "auto"     // io_uring, or epoll if that cannot be had for whatever reason
+	IOUring Kind = "io_uring" // the kernel's
+	Epoll   Kind = "epoll"    // the software ring of package epoll
+)
+
+// RingVariable is the environment variable that overrides the kind of every loop of the process.
+const RingVariable = "REACTORD_RING"
+
+// Choice is the ring that a loop got, and why.
+type Choice struct {
+	Kind   Kind   // IOUring or Epoll
+	Asked  Kind   // what was asked for
+	Reason string // why Auto chose epoll, in one line; "" if it did not
+	Err    error  // the error behind Reason
+}
+
+// Choose tells which ring a loop that asks for kind would get, without making one.
+func Choose(kind Kind) (Choice, error) {
+	if env := os.Getenv(RingVariable); env != "" {
+		kind = Kind(env)
+	}
+	c := Choice{Kind: kind, Asked: kind}
+	switch kind {
+	case Epoll:
+		return c, nil
+	case IOUring:
+		return c, usable()
+	case Auto, "":
+		c.Kind, c.Asked = IOUring, Auto
+		if err := usable(); err != nil {
+			c.Kind, c.Reason, c.Err = Epoll, err.Error(), err
+		}
+		return c, nil
+	}
+	return c, fmt.Errorf("reactor: there is no ring %q: want %s, %s or %s", kind, Auto, IOUring, Epoll)
+}
+
+// usable reports why the reactor cannot run on this process's io_uring; nil: it can.
+func usable() error {
+	caps, err := uring.Probe()
+	if err != nil {
+		return err
+	}
+	for _, need := range []struct {
+		name string
+		had  bool
+	}{
+		{"multishot accept", caps.AcceptMultishot},
+		{"multishot receive", caps.RecvMultishot},
+		{"provided buffers", caps.Buffers},
+		{"multishot poll", caps.PollMultishot},
+		{"cancelling by descriptor", caps.CancelFdAny},
+	} {
+		if !need.had {
+			return fmt.Errorf("%w: this kernel's has no %s (Linux 6.0 or newer has)", uring.ErrUnavailable, need.name)
+		}
+	}
+	return nil
+}
+
+// newRing makes a ring of the kind. Auto falls back on any failure.
+func newRing(kind Kind, entries int) (Ring, Choice, error) {
+	c, err := Choose(kind)
+	if err != nil {
+		return nil, c, err
+	}
+	if c.Kind == IOUring {
+		ring, err := uring.New(uring.Config{Entries: entries})
+		if err == nil {
+			return ring, c, nil
+		}
+		if c.Asked != Auto {
+			return nil, c, err
+		}
+		c.Kind, c.Reason, c.Err = Epoll, err.Error(), err
+	}
+	ring, err := epoll.New(epoll.Config{Entries: entries})
+	if err != nil {
+		return nil, c, fmt.Errorf("reactor: cannot make an epoll ring: %w", err)
+	}
+	return ring, c, nil
+}
+
+var (
+	_ Ring = (*uring.Ring)(nil)
+	_ Ring = (*epoll.Ring)(nil)
+)

@@ -1,0 +1,205 @@
+package reactor
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// BufferConfig sizes the receive buffers of a loop. The zero value works.
+type BufferConfig struct {
+	// Size of a buffer in bytes. Default 16 KiB.
+	Size int
+	// Window is how many buffers are kept in the ring to begin with. It doubles when receives find
+	// none, and halves when half of it has lain idle for a while. Default 64.
+	Window int
+	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
+	// the system only for those that are used. Default 4096.
+	Limit int
+}
+
+func (c BufferConfig) withDefaults() BufferConfig {
+	if c.Size <= 0 {
+		c.Size = 16 << 10
+	}
+	if c.Limit <= 0 {
+		c.Limit = 4096
+	}
+	if c.Window <= 0 {
+		c.Window = 64
+	}
+	c.Window = min(c.Window, c.Limit)
+	return c
+}
+
+// group is the id of the one buffer group of a loop.
+const group = 0
+
+// Buffers are a loop's receive buffers. They are mapped memory, not the Go heap's; a receive that asks
+// for one holds none until there is data, and lends it to its receiver then. Only a small window of
+// them is kept in the ring, refilled with those that came back last, so that they stay in the cache.
+type Buffers struct {
+	loop *Loop
+	mem  []byte
+	size int
+
+	free     []uint16 // neither lent nor in the ring; the last came back last
+	inRing   int
+	lent     int
+	window   int // how many the ring should have
+	smallest int // least inRing since the window was last judged
+	turns    int // until it is judged again
+
+	waiting []uint32 // slots of receives that found no buffer, in order
+	least   int      // the configured window
+}
+
+// judgeEvery is how many turns of the loop pass between two looks at whether the window is too large.
+const judgeEvery = 4096
+
+func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
+	cfg = cfg.withDefaults()
+	if cfg.Limit > 1<<15 {
+		return fmt.Errorf("reactor: %d receive buffers are too many: at most %d", cfg.Limit, 1<<15)
+	}
+	mem, err := unix.Mmap(-1, 0, cfg.Limit*cfg.Size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size, os.NewSyscallError("mmap", err))
+	}
+	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery}
+	if err := l.ring.RegisterBuffers(group, mem, cfg.Size); err != nil {
+		b.unmap()
+		return fmt.Errorf("reactor: cannot register receive buffers: %w", err)
+	}
+	b.free = make([]uint16, cfg.Limit)
+	for i := range b.free {
+		b.free[i] = uint16(cfg.Limit - 1 - i)
+	}
+	return nil
+}
+
+func (b *Buffers) unmap() {
+	if b.mem != nil {
+		_ = unix.Munmap(b.mem)
+		b.mem = nil
+	}
+}
+
+// Size is the size of a buffer in bytes.
+func (b *Buffers) Size() int { return b.size }
+
+// Lent is how many buffers are lent.
+func (b *Buffers) Lent() int { return b.lent }
+
+// topUp refills the ring's window and, now and then, judges it.
+func (b *Buffers) topUp() {
+	for b.inRing < b.window && len(b.free) != 0 {
+		last := len(b.free) - 1
+		b.loop.ring.ProvideBuffer(group, b.free[last])
+		b.free = b.free[:last]
+		b.inRing++
+	}
+	if b.turns--; b.turns > 0 {
+		return
+	}
+	if b.smallest > b.window/2 && b.smallest != math.MaxInt {
+		b.window = max(b.window/2, b.least)
+	}
+	b.turns, b.smallest = judgeEvery, math.MaxInt
+}
+
+// lend makes a lease of a buffer that a completion named.
+func (b *Buffers) lend(id uint16, n int) Lease {
+	b.inRing--
+	b.smallest = min(b.smallest, b.inRing)
+	b.lent++
+	return Lease{b: b, id: id, n: int32(n)}
+}
+
+// exhausted is called when a receive found no buffer: the window grows. It reports whether there are
+// buffers to be had for it.
+func (b *Buffers) exhausted() bool {
+	b.loop.count.exhausted++
+	if b.inRing <= b.window/2 {
+		b.window = min(2*b.window, cap(b.free))
+	}
+	b.smallest = 0
+	b.topUp()
+	return b.inRing != 0
+}
+
+// Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must
+// be called exactly once, on the loop's thread. The zero Lease is empty and needs no release.
+type Lease struct {
+	b  *Buffers
+	id uint16
+	n  int32
+}
+
+// Bytes are the bytes received. Their capacity is that of the buffer: it may be appended to in place.
+func (l Lease) Bytes() []byte {
+	if l.b == nil {
+		return nil
+	}
+	off := int(l.id) * l.b.size
+	return l.b.mem[off : off+int(l.n) : off+l.b.size]
+}
+
+// Len is the number of bytes received.
+func (l Lease) Len() int { return int(l.n) }
+
+// Append copies p behind the bytes of the lease and reports true, or false if there is no room.
+func (l *Lease) Append(p []byte) bool {
+	if int(l.n)+len(p) > l.b.size {
+		return false
+	}
+	copy(l.b.mem[int(l.id)*l.b.size+int(l.n):], p)
+	l.n += int32(len(p))
+	return true
+}
+
+// pointer is the address of the first byte.
+func (l Lease) pointer() unsafe.Pointer { return unsafe.Pointer(&l.b.mem[int(l.id)*l.b.size]) }
+
+// Release gives the buffer back.
+func (l Lease) Release() {
+	b := l.b
+	if b == nil {
+		return
+	}
+	b.lent--
+	if debug {
+		b.assertReleased(l.id)
+	}
+	b.free = append(b.free, l.id)
+	if len(b.waiting) != 0 {
+		b.wake()
+	}
+}
+
+func (b *Buffers) assertReleased(id uint16) {
+	b.loop.assertOnThread()
+	for _, other := range b.free {
+		if other == id {
+			panic(fmt.Sprintf("reactor: buffer %d released twice", id))
+		}
+	}
+}
+
+// wait puts a dormant receive in line for a buffer.
+func (b *Buffers) wait(o *Op) { b.waiting = append(b.waiting, o.slot) }
+
+// wake arms the receives that wait for a buffer, as far as there are some.
+func (b *Buffers) wake() {
+	b.topUp()
+	n := min(len(b.waiting), b.inRing)
+	for _, i := range b.waiting[:n] {
+		if s := b.loop.slots.at(i); s.op != nil && s.op.state == opDormant {
+			s.op.arm()
+		}
+	}
+	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
+}

@@ -1,0 +1,92 @@
+package reactor
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counts are what a loop counts as it goes. Only its thread touches them.
+type counts struct {
+	completions, enters, cancels, posts, timers, stale uint64
+	exhausted                                          uint64 // receives that found no buffer
+	busy, waiting                                      int64  // ns
+	inFlight, leaked                                   int
+}
+
+// counters are a loop's counts for others to read. The loop stores them once a turn; reading takes no
+// lock and disturbs nobody.
+type counters struct {
+	_           [64]byte // nobody else's cache line
+	completions atomic.Uint64
+	enters      atomic.Uint64
+	cancels     atomic.Uint64
+	posts       atomic.Uint64
+	timers      atomic.Uint64
+	stale       atomic.Uint64
+	exhausted   atomic.Uint64
+	busy        atomic.Int64
+	waiting     atomic.Int64
+	inFlight    atomic.Int64
+	leaked      atomic.Int64
+	bufferBytes atomic.Int64
+	lentBytes   atomic.Int64
+	_           [64]byte
+}
+
+// Stats is a reading of a loop's counters.
+type Stats struct {
+	Completions uint64        // completions taken from the ring
+	Enters      uint64        // times the ring was entered
+	Cancels     uint64        // cancel entries submitted
+	Posts       uint64        // work taken from other threads
+	Timers      uint64        // timers expired
+	Stale       uint64        // completions of operations that were over: always 0, or there is a bug
+	Exhausted   uint64        // receives that found no buffer and had to wait for one
+	Busy        time.Duration // time spent working
+	Waiting     time.Duration // time spent waiting in the ring
+	InFlight    int           // operations started and not completed
+	Leaked      int           // operations that never completed, after a drain that ran out of time
+	BufferBytes int64         // bytes of receive buffers kept in the ring
+	LentBytes   int64         // bytes of receive buffers lent to receivers
+}
+
+// publish stores the counts that have changed.
+func (l *Loop) publish() {
+	s, c := &l.shared, &l.count
+	s.completions.Store(c.completions)
+	s.enters.Store(c.enters)
+	s.busy.Store(c.busy)
+	s.waiting.Store(c.waiting)
+	s.inFlight.Store(int64(c.inFlight))
+	s.lentBytes.Store(int64(l.buffers.lent) * int64(l.buffers.size))
+	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked) + uint64(l.buffers.window); seldom != l.published {
+		l.published = seldom
+		s.cancels.Store(c.cancels)
+		s.posts.Store(c.posts)
+		s.timers.Store(c.timers)
+		s.stale.Store(c.stale)
+		s.exhausted.Store(c.exhausted)
+		s.leaked.Store(int64(c.leaked))
+		s.bufferBytes.Store(int64(l.buffers.window) * int64(l.buffers.size))
+	}
+}
+
+// Stats reads the loop's counters. From any thread.
+func (l *Loop) Stats() Stats {
+	s := &l.shared
+	return Stats{
+		Completions: s.completions.Load(),
+		Enters:      s.enters.Load(),
+		Cancels:     s.cancels.Load(),
+		Posts:       s.posts.Load(),
+		Timers:      s.timers.Load(),
+		Stale:       s.stale.Load(),
+		Exhausted:   s.exhausted.Load(),
+		Busy:        time.Duration(s.busy.Load()),
+		Waiting:     time.Duration(s.waiting.Load()),
+		InFlight:    int(s.inFlight.Load()),
+		Leaked:      int(s.leaked.Load()),
+		BufferBytes: s.bufferBytes.Load(),
+		LentBytes:   s.lentBytes.Load(),
+	}
+}

@@ -1,0 +1,5 @@
+//go:build reactordebug
+
+package reactor
+
+const debug = true

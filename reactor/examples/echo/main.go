@@ -1,0 +1,127 @@
+// Command echo is an echo server on the reactor: one allocation a connection, none a message.
+package main
+
+import (
+	"flag"
+	"log"
+	"net/netip"
+	"os"
+	"os/signal"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:7000", "address to listen on")
+	loops := flag.Int("loops", 1, "number of loops")
+	ring := flag.String("ring", "auto", "auto, io_uring or epoll")
+	flag.Parse()
+
+	addr, err := netip.ParseAddrPort(*listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := reactor.New(reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.Kind(*ring)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	go func() {
+		<-interrupt
+		r.Stop()
+	}()
+	log.Printf("echoing on %v over %s", addr, r.Loops()[0].Choice().Kind)
+	if err := r.Run(func(l *reactor.Loop) { serve(l, addr) }); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// server accepts on one loop.
+type server struct {
+	loop     *reactor.Loop
+	listener reactor.Socket
+	accept   reactor.AcceptManyOp
+	closing  reactor.CloseOp
+}
+
+func serve(l *reactor.Loop, addr netip.AddrPort) {
+	s := &server{loop: l}
+	if err := s.listener.Listen(l, addr); err != nil {
+		log.Fatal(err)
+	}
+	s.listener.AcceptMany(reactor.Unlimited).Connect(&s.accept, s)
+	s.accept.Start()
+}
+
+func (s *server) SetNext(fd int) {
+	c := &conn{}
+	c.socket.Init(s.loop, fd)
+	_ = c.socket.SetNoDelay(true)
+	c.socket.RecvLent().Connect(&c.recv, (*received)(c))
+	c.recv.Start()
+}
+
+func (s *server) SetValue(struct{})  {}
+func (s *server) SetError(err error) { log.Print("accept: ", err); s.close() }
+func (s *server) SetStopped()        { s.close() }
+func (s *server) Env() sender.Env    { return sender.EmptyEnv{} }
+
+func (s *server) close() {
+	s.listener.Close().Connect(&s.closing, sender.Discard[struct{}]{})
+	s.closing.Start()
+}
+
+// conn is a connection with its operation states: it receives into a lent buffer, sends that back, and
+// receives again.
+type conn struct {
+	socket  reactor.Socket
+	recv    reactor.RecvLentOp
+	send    reactor.SendOp
+	closing reactor.CloseOp
+	lease   reactor.Lease
+}
+
+func (c *conn) close() {
+	c.socket.Close().Connect(&c.closing, sender.Discard[struct{}]{})
+	c.closing.Start()
+}
+
+// received is a conn as the receiver of what the client sent.
+type received conn
+
+func (r *received) SetValue(lease reactor.Lease) {
+	c := (*conn)(r)
+	if lease.Len() == 0 {
+		c.close()
+		return
+	}
+	c.lease = lease
+	c.socket.SendAll(lease.Bytes()).Connect(&c.send, (*sent)(c))
+	c.send.Start()
+}
+
+func (r *received) SetError(error)  { (*conn)(r).close() }
+func (r *received) SetStopped()     { (*conn)(r).close() }
+func (r *received) Env() sender.Env { return sender.EmptyEnv{} }
+
+// sent is a conn as the receiver of how sending went.
+type sent conn
+
+func (s *sent) SetValue(int) {
+	c := (*conn)(s)
+	c.lease.Release()
+	c.recv.Start()
+}
+
+func (s *sent) SetError(error)  { s.fail() }
+func (s *sent) SetStopped()     { s.fail() }
+func (s *sent) Env() sender.Env { return sender.EmptyEnv{} }
+
+func (s *sent) fail() {
+	c := (*conn)(s)
+	c.lease.Release()
+	c.close()
+}
+

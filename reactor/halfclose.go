@@ -1,0 +1,49 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// ShutdownSender shuts a direction of a connection down. See Socket.Shutdown.
+type ShutdownSender struct {
+	s   *Socket
+	how int
+}
+
+// Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls
+// shutdown(2) when started, which does not block, because the kernel would hand the entry to a worker
+// thread.
+func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s, how} }
+
+// Connect prepares op.
+func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) {
+	op.how = c.how
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// ShutdownOp is the operation state of Shutdown.
+type ShutdownOp struct {
+	single[struct{}]
+	how int
+}
+
+// Start shuts down; the completion follows in this or the next turn of the loop.
+func (o *ShutdownOp) Start() {
+	if !o.begin(o, o.r.Env().StopToken()) {
+		return
+	}
+	errno, _ := unix.Shutdown(int(o.socket.fd), o.how).(syscall.Errno)
+	o.ready(-int32(errno))
+}
+
+func (o *ShutdownOp) finish() {
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(struct{}{})
+}

@@ -1,0 +1,302 @@
+package reactor
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/timerqueue"
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// LoopConfig is how a Loop is made. Its zero value works.
+type LoopConfig struct {
+	// Ring chooses the ring. Default: Auto.
+	Ring Kind
+	// Entries is the size of the submission queue, rounded up to a power of two. Default 1024.
+	Entries int
+	// CPUs are those that the loop's thread may run on. Default: all that the process may.
+	CPUs []int
+	// Buffers sizes the loop's receive buffers.
+	Buffers BufferConfig
+	// DrainTimeout is how long Run waits, once stopped, for what is in flight to be cancelled. What
+	// has not completed by then is leaked, and counted. Default 10 s.
+	DrainTimeout time.Duration
+}
+
+// Loop is a run loop over one ring, on one OS thread.
+//
+// Its methods are called on its thread, that is from inside completions and from Run's own work,
+// unless they say otherwise.
+type Loop struct {
+	ring    Ring
+	slots   slotTable
+	timers  timerqueue.Queue
+	ready   []uint32 // slots of operations that finish without the ring
+	spare   []uint32 // the other half of ready
+	buffers Buffers
+	now     int64 // ns on the loop's clock, as of this turn
+	tid     int
+	phase   phase
+	scratch uring.SQE // for entries that belong to no operation
+	count   counts
+
+	remote  remoteStack
+	cancels remoteCancels
+	stop    atomic.Bool
+	done    chan struct{}
+
+	cfg       LoopConfig
+	choice    Choice
+	watchdog  timerqueue.Timer // runs during a drain
+	gaveUp    bool             // the drain took too long
+	published uint64           // what the seldom counts added up to when they were last published
+	shared    counters
+}
+
+// ErrLeaked is what Run's error matches when operations did not end in time.
+var ErrLeaked = errors.New("operations never completed")
+
+// NewLoop makes a loop and its ring. The caller must Run it, or Discard it.
+func NewLoop(cfg LoopConfig) (*Loop, error) {
+	if cfg.DrainTimeout <= 0 {
+		cfg.DrainTimeout = 10 * time.Second
+	}
+	ring, choice, err := newRing(cfg.Ring, cfg.Entries)
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLoop(ring, cfg)
+	if err != nil {
+		_ = ring.Close()
+		return nil, err
+	}
+	l.choice = choice
+	return l, nil
+}
+
+func newLoop(ring Ring, cfg LoopConfig) (*Loop, error) {
+	l := &Loop{ring: ring, cfg: cfg, done: make(chan struct{})}
+	l.slots.free = noSlot
+	if err := l.buffers.init(l, cfg.Buffers); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Discard frees a loop that has never run.
+func (l *Loop) Discard() error {
+	err := l.ring.Close()
+	l.buffers.unmap()
+	return err
+}
+
+// Run runs the loop on the calling goroutine, which it locks to its thread, until Stop and the drain
+// that follows are done. setup, if not nil, is the loop's first work.
+//
+// Run never unlocks the thread: let the goroutine end with it, and the Go runtime retires a thread
+// whose affinity was changed.
+func (l *Loop) Run(setup func()) (err error) {
+	runtime.LockOSThread()
+	l.tid = unix.Gettid()
+	defer close(l.done)
+	if err := l.pin(); err != nil {
+		return errors.Join(err, l.Discard())
+	}
+	if err := l.ring.Enable(); err != nil {
+		return errors.Join(err, l.Discard())
+	}
+	l.now = monotonic()
+	if setup != nil {
+		setup()
+	}
+	for l.turn() {
+		if err := l.enter(); err != nil {
+			return l.abandon(err)
+		}
+	}
+	return l.close()
+}
+
+func (l *Loop) pin() error {
+	if len(l.cfg.CPUs) == 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	for _, cpu := range l.cfg.CPUs {
+		set.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("reactor: cannot pin a loop to CPUs %v: %w", l.cfg.CPUs, err)
+	}
+	return nil
+}
+
+// batch bounds what one turn takes of each kind of work, so that none can starve the others.
+const batch = 512
+
+// turn does the work that is there, in a fixed order, each kind of it bounded. It returns false when
+// the loop has been stopped and is empty.
+func (l *Loop) turn() bool {
+	l.reap()
+	l.expire()
+	l.takeRemote()
+	l.runReady()
+	return l.phase == phaseRunning && !l.stop.Load() || !l.drained()
+}
+
+// reap takes completions in.
+func (l *Loop) reap() {
+	var cqe uring.CQE
+	n := 0
+	for ; n < batch && l.ring.Pop(&cqe); n++ {
+		s := l.slots.find(cqe.UserData)
+		switch {
+		case s == nil:
+			l.count.stale++
+			if debug {
+				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", cqe))
+			}
+		case cqe.UserData&0xff == tagCancel:
+			if s.op.settleCancel() {
+				s.run.finish()
+			}
+		case cqe.More():
+			s.run.item(cqe.Res, cqe.Flags)
+		case s.op.settle(cqe.Res, cqe.Flags):
+			s.run.finish()
+		}
+	}
+	l.count.completions += uint64(n)
+}
+
+// expire calls the timers that are due.
+func (l *Loop) expire() {
+	for range min(l.timers.Len(), batch) {
+		t := l.timers.Pop(l.now)
+		if t == nil {
+			return
+		}
+		l.count.timers++
+		t.Handler.OnTimer(l.now)
+	}
+}
+
+// takeRemote runs what other threads posted.
+func (l *Loop) takeRemote() {
+	for _, userData := range l.cancels.take() {
+		if s := l.slots.find(userData); s != nil {
+			s.run.cancel()
+		}
+	}
+	for w := l.remote.take(); w != nil; {
+		next := w.Next
+		w.Next = nil
+		l.count.posts++
+		w.Runner.Run()
+		w = next
+	}
+}
+
+// runReady finishes the operations that were ready when it began.
+func (l *Loop) runReady() {
+	if len(l.ready) == 0 {
+		return
+	}
+	l.ready, l.spare = l.spare[:0], l.ready
+	for _, i := range l.spare {
+		l.slots.at(i).run.finish()
+	}
+}
+
+// enter gives the ring what was queued and, if there is nothing to do, sleeps until there is.
+func (l *Loop) enter() error {
+	l.buffers.topUp()
+	timeout := time.Duration(-1)
+	if deadline, ok := l.timers.Min(); ok {
+		timeout = time.Duration(max(deadline-l.now, 0))
+	}
+	if len(l.ready) != 0 || timeout != 0 && !l.sleep() {
+		timeout = 0
+	}
+	before := monotonic()
+	l.count.busy += before - l.now
+	err := l.ring.Enter(timeout)
+	l.now = monotonic()
+	if timeout != 0 {
+		l.remote.unsleep()
+		l.count.waiting += l.now - before
+	} else {
+		l.count.busy += l.now - before
+	}
+	l.count.enters++
+	l.count.inFlight = l.slots.used
+	l.publish()
+	return err
+}
+
+// sleep marks the loop asleep unless another thread has left it something to do. Whoever leaves
+// something later sees the mark and wakes the ring.
+func (l *Loop) sleep() bool {
+	if !l.remote.sleep() {
+		return false
+	}
+	if l.cancels.pending.Load() || l.stop.Load() && l.phase == phaseRunning {
+		l.remote.unsleep()
+		return false
+	}
+	return true
+}
+
+// nudge makes the loop look at what was left for it. From any thread.
+func (l *Loop) nudge() {
+	if l.remote.unsleep() {
+		_ = l.ring.Wake()
+	}
+}
+
+// Enqueue runs w on the loop's thread, in one of its next turns. From any thread. When the loop has
+// been drained it calls w.Runner.Abandon instead, on the calling thread.
+//
+// It makes a Loop a sender.Scheduler.
+func (l *Loop) Enqueue(w *sender.Work) {
+	wake, ok := l.remote.push(w)
+	switch {
+	case !ok:
+		w.Runner.Abandon()
+	case wake:
+		_ = l.ring.Wake()
+	}
+}
+
+// Now is the time at which this turn began, in nanoseconds on CLOCK_MONOTONIC.
+func (l *Loop) Now() int64 { return l.now }
+
+// Done is closed when Run returns. From any thread.
+func (l *Loop) Done() <-chan struct{} { return l.done }
+
+// Caps is what the loop's ring can do. From any thread.
+func (l *Loop) Caps() uring.Caps { return l.ring.Caps() }
+
+// Choice tells which ring the loop has, and why. From any thread.
+func (l *Loop) Choice() Choice { return l.choice }
+
+// Buffers are the loop's receive buffers.
+func (l *Loop) Buffers() *Buffers { return &l.buffers }
+
+func (l *Loop) onThread() bool { return unix.Gettid() == l.tid }
+
+func (l *Loop) assertOnThread() {
+	if !l.onThread() {
+		panic("reactor: an operation was started off its loop's thread")
+	}
+}
+
+var epoch = time.Now()
+
+// monotonic is the time since the process began, plus one so that zero can mean never.
+func monotonic() int64 { return int64(time.Since(epoch)) + 1 }

@@ -1,0 +1,32 @@
+package reactor
+
+import "github.com/reactord/reactord/sender"
+
+// NopSender goes through the ring and back. See Loop.Nop.
+type NopSender struct{ l *Loop }
+
+// Nop is a sender that completes when an entry that asks for nothing has gone through the ring.
+//
+// Kernel operation: IORING_OP_NOP.
+func (l *Loop) Nop() NopSender { return NopSender{l} }
+
+// Connect prepares op.
+func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) {
+	op.sqe.PrepNop()
+	op.loop, op.r = c.l, r
+}
+
+// NopOp is the operation state of Nop.
+type NopOp struct{ single[struct{}] }
+
+// Start begins the round trip. It may be called again after each completion.
+func (o *NopOp) Start() { o.start(o, o.r.Env()) }
+
+func (o *NopOp) finish() {
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(struct{}{})
+}

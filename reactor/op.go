@@ -1,0 +1,196 @@
+package reactor
+
+import (
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/uring"
+)
+
+// Op is the part of every operation state that the ring sees: the submission entry itself, and what
+// is needed to cancel it and to take its completion in.
+//
+// It belongs to its owner while idle and to the loop from Start until the receiver is called. It must
+// be on the heap and stay where it is. After a completion it can be started again, also from inside
+// that completion.
+type Op struct {
+	sqe    uring.SQE
+	keep   unsafe.Pointer // keeps what sqe.Addr points to
+	loop   *Loop
+	socket *Socket // nil if it is about none
+	onStop stop.Callback
+	slot   uint32
+	res    int32 // of the final completion
+	flags  uint32
+	state  opState
+	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
+	// completion is in: neither the storage nor the user_data may be used again under a live cancel.
+	cancelOut bool
+	finalIn   bool // the final completion came while a cancel was out
+	stopping  bool // somebody asked for the end: what is cancelled now is over
+}
+
+type opState uint8
+
+const (
+	opIdle    opState = iota
+	opReady           // in the loop's ready queue: it will finish without the ring
+	opArmed           // with the ring
+	opSettled         // its final completion is in, and is being made sense of
+	opDormant         // waiting for credit, a buffer or a timer to be armed
+)
+
+// start publishes the operation. It cannot fail: whatever is wrong becomes a completion, and none is
+// delivered before start has returned.
+//
+// The order matters: the token is checked, the entry is queued, and only then is the stop callback
+// registered, so that a cancel is always queued behind its target.
+func (o *Op) start(run operation, env sender.Env) {
+	token := env.StopToken()
+	if !o.begin(run, token) {
+		return
+	}
+	o.arm()
+	if token.StopPossible() {
+		o.onStop.Register(token, (*opStop)(o))
+	}
+}
+
+// begin takes a slot. False: the operation is not to be armed, and completes stopped or with
+// net.ErrClosed.
+func (o *Op) begin(run operation, token stop.Token) bool {
+	l := o.loop
+	if debug {
+		l.assertOnThread()
+		if o.state != opIdle {
+			panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
+		}
+	}
+	o.slot = l.slots.take(run, o)
+	o.sqe.UserData = l.slots.userData(o.slot)
+	o.stopping = false
+	if o.socket != nil {
+		o.socket.pending++
+	}
+	if l.phase != phaseRunning || token.StopRequested() || o.socket != nil && o.socket.state != socketOpen {
+		o.stopping = true
+		o.ready(-int32(syscall.ECANCELED))
+		return false
+	}
+	return true
+}
+
+// arm queues the entry.
+func (o *Op) arm() {
+	o.state = opArmed
+	o.loop.ring.Push(&o.sqe)
+}
+
+// ready lets the operation finish with res in this or the next turn of the loop, without the ring.
+func (o *Op) ready(res int32) {
+	o.res, o.flags, o.state = res, 0, opReady
+	o.loop.ready = append(o.loop.ready, o.slot)
+}
+
+// settle takes in the final completion. True: nothing of the operation is with the ring any more.
+func (o *Op) settle(res int32, flags uint32) bool {
+	o.res, o.flags, o.state = res, flags, opSettled
+	o.finalIn = o.cancelOut
+	return !o.cancelOut
+}
+
+// settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
+// operation itself completed with does.
+func (o *Op) settleCancel() bool {
+	o.cancelOut = false
+	if o.finalIn {
+		o.finalIn = false
+		return true
+	}
+	return false
+}
+
+// disarm takes the entry back: one more entry, behind it.
+func (o *Op) disarm() {
+	if o.state != opArmed || o.cancelOut {
+		return
+	}
+	o.cancelOut = true
+	l := o.loop
+	l.scratch.PrepCancel(o.sqe.UserData, 0)
+	l.scratch.UserData = o.sqe.UserData | tagCancel
+	l.ring.Push(&l.scratch)
+	l.count.cancels++
+}
+
+// cancel asks for the end.
+func (o *Op) cancel() {
+	o.stopping = true
+	switch o.state {
+	case opArmed:
+		o.disarm()
+	case opDormant:
+		o.ready(-int32(syscall.ECANCELED))
+	}
+}
+
+// release makes the operation idle: its storage is the owner's again.
+func (o *Op) release() {
+	o.onStop.Deregister()
+	o.loop.slots.release(o.slot)
+	o.state = opIdle
+	if s := o.socket; s != nil {
+		s.released()
+	}
+}
+
+// err is what a negative result means; nil: the operation was stopped.
+func (o *Op) err() error {
+	errno := syscall.Errno(-o.res)
+	if o.stopping && (errno == syscall.ECANCELED || errno == syscall.EINTR) {
+		if o.socket != nil && o.socket.state != socketOpen {
+			return errClosed
+		}
+		return nil
+	}
+	if errno == syscall.ECANCELED && o.socket != nil && o.socket.state != socketOpen {
+		return errClosed
+	}
+	return errno
+}
+
+// opStop is an Op as the handler of its stop callback.
+type opStop Op
+
+// OnStop submits a cancel; it never completes anything.
+func (s *opStop) OnStop() {
+	o := (*Op)(s)
+	if l := o.loop; l.onThread() {
+		o.cancel()
+	} else {
+		l.cancels.post(o.sqe.UserData)
+		l.nudge()
+	}
+}
+
+// single is an operation that completes once, with a T.
+type single[T any] struct {
+	Op
+	r sender.Receiver[T]
+}
+
+func (o *single[T]) item(int32, uint32) {
+	panic("reactor: more than one completion of a single operation")
+}
+
+// fail completes with what a negative result means.
+func (o *single[T]) fail() {
+	if err := o.err(); err != nil {
+		o.r.SetError(err)
+	} else {
+		o.r.SetStopped()
+	}
+}

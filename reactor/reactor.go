@@ -1,0 +1,96 @@
+package reactor
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config is how a Reactor is made. Its zero value works.
+type Config struct {
+	// Loops is how many loops there are. Default: one for each CPU that the process may run on.
+	Loops int
+	// Pin binds each loop to a CPU of its own, as far as there are enough.
+	Pin bool
+	// Loop is how each loop is made.
+	Loop LoopConfig
+}
+
+// Reactor is a set of loops that run and stop as one.
+type Reactor struct{ loops []*Loop }
+
+// New makes a reactor with all its loops. The caller must Run it.
+func New(cfg Config) (*Reactor, error) {
+	cpus := allowedCPUs()
+	if cfg.Loops <= 0 {
+		cfg.Loops = len(cpus)
+	}
+	r := &Reactor{}
+	for i := range cfg.Loops {
+		lc := cfg.Loop
+		if cfg.Pin {
+			lc.CPUs = cpus[i%len(cpus) : i%len(cpus)+1]
+		}
+		l, err := NewLoop(lc)
+		if err != nil {
+			for _, l := range r.loops {
+				err = errors.Join(err, l.Discard())
+			}
+			return nil, err
+		}
+		r.loops = append(r.loops, l)
+	}
+	return r, nil
+}
+
+func allowedCPUs() (cpus []int) {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) == nil {
+		for i := range len(set) * 64 {
+			if set.IsSet(i) {
+				cpus = append(cpus, i)
+			}
+		}
+	}
+	if len(cpus) == 0 {
+		cpus = []int{0}
+	}
+	return cpus
+}
+
+// Loops are the reactor's loops.
+func (r *Reactor) Loops() []*Loop { return r.loops }
+
+// Run runs every loop on a goroutine of its own until Stop, and returns when all have ended. setup, if
+// not nil, is called on each loop's thread as its first work. A loop that fails stops the others.
+//
+// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the
+// program does not have to wait for a busy loop.
+func (r *Reactor) Run(setup func(*Loop)) error {
+	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
+		runtime.GOMAXPROCS(need)
+	}
+	errs := make([]error, len(r.loops))
+	var wg sync.WaitGroup
+	for i, l := range r.loops {
+		wg.Go(func() {
+			errs[i] = l.Run(func() {
+				if setup != nil {
+					setup(l)
+				}
+			})
+			r.Stop()
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Stop asks every loop to end. From any thread, more than once.
+func (r *Reactor) Stop() {
+	for _, l := range r.loops {
+		l.Stop()
+	}
+}

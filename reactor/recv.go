@@ -1,0 +1,223 @@
+package reactor
+
+import (
+	"math"
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/uring"
+)
+
+// RecvSender receives into the caller's memory. See Socket.Recv.
+type RecvSender struct {
+	s   *Socket
+	buf []byte
+}
+
+// Recv is a sender of the number of bytes received into buf, which is not empty; 0 is the peer's end.
+// buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+//
+// Kernel operation: IORING_OP_RECV, recv(2).
+func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s, buf} }
+
+// Connect prepares op.
+func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
+	p := unsafe.SliceData(c.buf)
+	op.keep = unsafe.Pointer(p)
+	op.sqe.PrepRecv(int(c.s.fd), op.keep, uint32(len(c.buf)), 0)
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// RecvOp is the operation state of Recv.
+type RecvOp struct{ single[int] }
+
+// Start begins to receive. It may be called again after each completion.
+func (o *RecvOp) Start() { o.start(o, o.r.Env()) }
+
+func (o *RecvOp) finish() {
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(int(o.res))
+}
+
+// RecvLentSender receives into a buffer of the loop. See Socket.RecvLent.
+type RecvLentSender struct{ s *Socket }
+
+// RecvLent is a sender of received bytes in a buffer that is lent to the receiver, who releases it. No
+// buffer is held while nothing arrives. An empty Lease is the peer's end.
+//
+// Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
+func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s} }
+
+// Connect prepares op.
+func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) {
+	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
+	op.sqe.Ioprio = uring.RecvsendPollFirst
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// RecvLentOp is the operation state of RecvLent.
+type RecvLentOp struct{ single[Lease] }
+
+// Start begins to receive. It may be called again after each completion.
+func (o *RecvLentOp) Start() { o.start(o, o.r.Env()) }
+
+func (o *RecvLentOp) finish() {
+	if o.shortOfBuffers() {
+		return
+	}
+	lease := o.lease()
+	if o.res >= 0 {
+		o.pollFirst()
+	}
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(lease)
+}
+
+// lease takes the buffer of a completion, if it carries one.
+func (o *Op) lease() Lease {
+	cqe := uring.CQE{Res: o.res, Flags: o.flags}
+	id, ok := cqe.BufferID()
+	if !ok {
+		return Lease{}
+	}
+	lease := o.loop.buffers.lend(id, max(int(o.res), 0))
+	if o.res <= 0 {
+		lease.Release()
+		return Lease{}
+	}
+	return lease
+}
+
+// pollFirst spares the next receive a try that would find nothing.
+func (o *Op) pollFirst() {
+	o.sqe.Ioprio &^= uring.RecvsendPollFirst
+	if o.flags&uring.CQESockNonempty == 0 {
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+	}
+}
+
+// shortOfBuffers deals with a receive that found no buffer: it is tried again when there is one.
+func (o *Op) shortOfBuffers() bool {
+	if o.res != -int32(syscall.ENOBUFS) || o.stopping {
+		return false
+	}
+	if b := &o.loop.buffers; b.exhausted() {
+		o.arm()
+	} else {
+		o.state = opDormant
+		b.wait(o)
+	}
+	return true
+}
+
+// Unlimited is a credit that never runs out.
+const Unlimited = math.MaxInt32
+
+// RecvManySender receives on and on into buffers of the loop. See Socket.RecvMany.
+type RecvManySender struct {
+	s      *Socket
+	credit int
+}
+
+// RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
+// releases it. It completes with a value at the peer's end.
+//
+// credit is how many items it may deliver; Grant adds to it. When it runs out, the source is taken
+// back, what had arrived by then is delivered nevertheless (so credit can go below zero), and it goes
+// on when there is credit again. Re-arming is invisible. A socket has one sequence at a time; a second
+// one completes with EBUSY.
+//
+// Kernel operation: IORING_OP_RECV, multishot while the receiver keeps up and single when it has run
+// out of credit, until a receive finds the receiver idle again.
+func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s, credit} }
+
+// Connect prepares op.
+func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
+	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.credit.init(c.credit)
+}
+
+// RecvManyOp is the operation state of RecvMany.
+type RecvManyOp struct {
+	Op
+	credit credit
+	r      seq.Receiver[Lease]
+}
+
+// Start begins to receive.
+func (o *RecvManyOp) Start() {
+	o.credit.reset()
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in
+// progress.
+func (o *RecvManyOp) Grant(n int) {
+	o.credit.left += int32(n)
+	if o.state == opDormant && o.credit.waits && o.credit.left > 0 {
+		o.again()
+	}
+}
+
+func (o *RecvManyOp) item(res int32, flags uint32) {
+	o.res, o.flags = res, flags
+	if lease := o.lease(); lease.n != 0 {
+		o.deliver(lease)
+	}
+}
+
+func (o *RecvManyOp) deliver(lease Lease) {
+	if o.credit.spend() {
+		o.disarm()
+	}
+	o.r.SetNext(lease)
+}
+
+func (o *RecvManyOp) finish() {
+	if o.shortOfBuffers() {
+		return
+	}
+	if lease := o.lease(); lease.n != 0 {
+		o.deliver(lease)
+		o.res = -int32(syscall.ECANCELED)
+	}
+	if o.res == -int32(syscall.ECANCELED) && !o.stopping && o.socket.state == socketOpen {
+		o.again()
+		return
+	}
+	o.endSequence()
+	switch err := o.err(); {
+	case o.res == 0:
+		o.r.SetValue(struct{}{})
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetStopped()
+	}
+}
+
+// again arms the source, or lets it wait for credit.
+func (o *RecvManyOp) again() {
+	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+		o.state = opDormant
+		return
+	}
+	if o.credit.left == o.credit.initial {
+		o.sqe.Ioprio = uring.RecvMultishot
+	} else {
+		o.sqe.Ioprio = 0
+		o.pollFirst()
+	}
+	o.arm()
+}

@@ -1,0 +1,178 @@
+package reactor
+
+import (
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// SendSender sends the caller's bytes. See Socket.Send and Socket.SendAll.
+type SendSender struct {
+	s   *Socket
+	buf []byte
+	all bool
+}
+
+// Send is a sender of the number of bytes of buf that were sent, which may be fewer than all. buf must
+// be on the heap or mapped, and belongs to the operation from Start until it completes. It never
+// raises SIGPIPE.
+//
+// Kernel operation: IORING_OP_SEND, send(2).
+func (s *Socket) Send(buf []byte) SendSender { return SendSender{s: s, buf: buf} }
+
+// SendAll is as Send, but completes when all of buf has been sent, or with an error. If it is stopped
+// when a part has been sent, it completes with the length of that part.
+func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: buf, all: true} }
+
+// Connect prepares op.
+func (c SendSender) Connect(op *SendOp, r sender.Receiver[int]) {
+	op.buf, op.all = c.buf, c.all
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// SendOp is the operation state of Send and SendAll.
+type SendOp struct {
+	single[int]
+	buf  []byte
+	sent int
+	all  bool
+}
+
+// Start begins to send. It may be called again after each completion.
+func (o *SendOp) Start() {
+	o.sent = 0
+	o.prep()
+	o.start(o, o.r.Env())
+}
+
+// prep fills the entry for what is left. MSG_WAITALL makes the ring retry a partial send.
+func (o *SendOp) prep() {
+	flags := unix.MSG_NOSIGNAL
+	if o.all {
+		flags |= unix.MSG_WAITALL
+	}
+	rest := o.buf[o.sent:]
+	userData := o.sqe.UserData
+	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest)), flags)
+	o.sqe.UserData = userData
+}
+
+func (o *SendOp) finish() {
+	if o.res > 0 {
+		o.sent += int(o.res)
+		if o.all && o.sent < len(o.buf) && !o.stopping {
+			o.prep()
+			o.arm()
+			return
+		}
+	}
+	o.release()
+	if o.res < 0 && (o.sent == 0 || o.err() != nil) {
+		o.fail()
+		return
+	}
+	o.r.SetValue(o.sent)
+}
+
+// SendvSender sends several pieces of memory as one. See Socket.Sendv.
+type SendvSender struct {
+	s    *Socket
+	bufs [][]byte
+}
+
+// Sendv is a sender of the number of bytes sent, which is that of all of bufs, in order; else it is as
+// SendAll. The slice bufs is read by Connect and not kept. At most 1024 pieces.
+//
+// Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
+func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s, bufs} }
+
+// Connect prepares op.
+func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
+	op.Reset()
+	for _, b := range c.bufs {
+		op.Add(b)
+	}
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// SendvOp is the operation state of Sendv. Once connected, Reset and Add change what its next Start
+// sends.
+type SendvOp struct {
+	single[int]
+	msg  unix.Msghdr
+	iov  []unix.Iovec
+	head int // first of iov that has not been sent whole
+	left int // bytes to be sent
+	sent int
+}
+
+// Reset empties the list of pieces. The operation must be idle.
+func (o *SendvOp) Reset() { o.iov, o.head, o.left = o.iov[:0], 0, 0 }
+
+// Add appends a piece. The operation must be idle.
+func (o *SendvOp) Add(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	v := unix.Iovec{Base: unsafe.SliceData(b)}
+	v.SetLen(len(b))
+	o.iov = append(o.iov, v)
+	o.left += len(b)
+}
+
+// Start begins to send. What it sends is used up by it.
+func (o *SendvOp) Start() {
+	o.sent = 0
+	o.prep()
+	o.start(o, o.r.Env())
+}
+
+// prep fills the entry for what is left: a plain send for one piece, which is cheaper.
+func (o *SendvOp) prep() {
+	const flags = unix.MSG_NOSIGNAL | unix.MSG_WAITALL
+	userData := o.sqe.UserData
+	switch rest := o.iov[o.head:]; len(rest) {
+	case 0:
+		o.sqe.PrepSend(int(o.socket.fd), nil, 0, flags)
+	case 1:
+		o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(rest[0].Base), uint32(rest[0].Len), flags)
+	default:
+		o.msg.Iov = &rest[0]
+		o.msg.SetIovlen(len(rest))
+		o.sqe.PrepSendmsg(int(o.socket.fd), unsafe.Pointer(&o.msg), flags)
+	}
+	o.sqe.UserData = userData
+}
+
+func (o *SendvOp) finish() {
+	if o.res > 0 {
+		o.sent += int(o.res)
+		if o.advance(int(o.res)); o.left != 0 && !o.stopping {
+			o.prep()
+			o.arm()
+			return
+		}
+	}
+	o.release()
+	if o.res < 0 && (o.sent == 0 || o.err() != nil) {
+		o.fail()
+		return
+	}
+	o.r.SetValue(o.sent)
+}
+
+// advance passes over n bytes that were sent.
+func (o *SendvOp) advance(n int) {
+	o.left -= n
+	for n > 0 {
+		v := &o.iov[o.head]
+		if uint64(n) < v.Len {
+			v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
+			v.SetLen(int(v.Len) - n)
+			return
+		}
+		n -= int(v.Len)
+		o.head++
+	}
+}

@@ -1,0 +1,47 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+)
+
+// credit is how many items a sequence may still deliver.
+type credit struct {
+	left    int32
+	initial int32
+	waits   bool // the sequence is dormant for want of it
+}
+
+func (c *credit) init(n int) { c.initial = int32(min(max(n, 1), Unlimited)) }
+
+func (c *credit) reset() { c.left, c.waits = c.initial, false }
+
+// spend takes one item's credit, and reports whether none is left.
+func (c *credit) spend() bool {
+	if c.initial != Unlimited {
+		c.left--
+	}
+	return c.left <= 0
+}
+
+// startSequence starts an operation of many items, of which a socket has one at a time.
+func (o *Op) startSequence(run operation, env sender.Env) {
+	if o.socket.source != nil && o.socket.state == socketOpen {
+		o.slot = o.loop.slots.take(run, o)
+		o.socket.pending++
+		o.stopping = false
+		o.ready(-int32(syscall.EBUSY))
+		return
+	}
+	o.socket.source = o
+	o.start(run, env)
+}
+
+// endSequence makes the operation idle.
+func (o *Op) endSequence() {
+	if s := o.socket; s.source == o {
+		s.source = nil
+	}
+	o.release()
+}

@@ -1,0 +1,104 @@
+package reactor
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/reactord/reactord/sender"
+)
+
+// phase is where a loop stands in its shutdown protocol. It only ever moves forward.
+//
+//	running → draining   Stop was seen: everything in flight is asked to stop, and what is started
+//	                     from now on completes stopped, but for closing sockets.
+//	draining → closed    nothing is in flight, no operation waits to be run, and the remote stack is
+//	                     empty and closed in one step. Timers hold nothing and are dropped.
+type phase uint8
+
+const (
+	phaseRunning phase = iota
+	phaseDraining
+	phaseClosed
+)
+
+// Stop asks the loop to end. From any thread, more than once.
+func (l *Loop) Stop() {
+	l.stop.Store(true)
+	l.nudge()
+}
+
+// drained drives the protocol by one step, and reports whether the loop is empty and closed.
+func (l *Loop) drained() bool {
+	if l.phase == phaseRunning {
+		l.phase = phaseDraining
+		l.watchdog.Init((*watchdog)(l))
+		l.timers.Push(&l.watchdog, l.now+int64(l.cfg.DrainTimeout))
+		l.slots.each(operation.cancel)
+	}
+	if l.slots.used == 0 && len(l.ready) == 0 && !l.cancels.pending.Load() && l.remote.close() {
+		l.phase = phaseClosed
+		return true
+	}
+	return l.gaveUp
+}
+
+// watchdog is a Loop as the handler of the timer that bounds its drain.
+type watchdog Loop
+
+func (w *watchdog) OnTimer(int64) { w.gaveUp = true }
+
+// close frees what the loop holds.
+func (l *Loop) close() error {
+	l.publish()
+	if l.slots.used != 0 {
+		return l.abandon(nil)
+	}
+	if debug {
+		l.assertEmpty()
+	}
+	err := l.ring.Close()
+	if l.buffers.lent == 0 {
+		l.buffers.unmap()
+	}
+	return err
+}
+
+func (l *Loop) assertEmpty() {
+	switch {
+	case l.phase != phaseClosed:
+		panic("reactor: closing a loop that is not drained")
+	case len(l.ready) != 0:
+		panic("reactor: closing a loop with operations ready to run")
+	case l.buffers.lent != 0:
+		panic(fmt.Sprintf("reactor: closing a loop with %d buffers lent", l.buffers.lent))
+	}
+}
+
+// leaked keeps what the kernel may still write to: forever.
+var leaked struct {
+	mu    sync.Mutex
+	loops []*Loop
+}
+
+// abandon gives up a loop with operations in flight. The kernel may still write to their memory, so
+// nothing of it is freed.
+func (l *Loop) abandon(cause error) error {
+	leaked.mu.Lock()
+	leaked.loops = append(leaked.loops, l)
+	leaked.mu.Unlock()
+	l.phase = phaseClosed
+	for !l.remote.close() {
+		for w := l.remote.take(); w != nil; {
+			next := w.Next
+			w.Runner.Abandon()
+			w = next
+		}
+	}
+	l.count.leaked = l.slots.used
+	l.publish()
+	err := l.ring.Close()
+	return errors.Join(cause, err, fmt.Errorf("reactor: %d %w", l.slots.used, ErrLeaked))
+}
+
+var _ sender.Scheduler = (*Loop)(nil)

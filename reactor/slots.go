@@ -1,0 +1,113 @@
+package reactor
+
+import "fmt"
+
+// The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
+// generation tells an operation from an earlier one in the same slot, and the tag tells the entry of
+// the operation itself from the one that cancels it.
+const (
+	tagOp     = 0
+	tagCancel = 1
+
+	genMask = 1<<24 - 1
+)
+
+// operation is what the loop drives: an operation state that has been started.
+type operation interface {
+	// item takes in a completion that will be followed by others.
+	item(res int32, flags uint32)
+	// finish is called when nothing of the operation is with the ring any more.
+	finish()
+	// cancel asks the operation to end soon. It may be called more than once, and does not call
+	// finish itself.
+	cancel()
+}
+
+// slot holds an operation in flight.
+type slot struct {
+	run  operation
+	op   *Op    // what of run is with the ring; nil for a timer
+	gen  uint32 // of the operation that is, or will be, here
+	next uint32 // while free: the next free slot
+}
+
+// slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
+// the ring knows of them, resolves user_data, and is the list of what must end before a loop can. Its
+// pages never move.
+type slotTable struct {
+	pages []*[slotsPerPage]slot
+	free  uint32 // first free slot; noSlot: none
+	used  int
+}
+
+const (
+	slotsPerPage = 256
+	noSlot       = ^uint32(0)
+)
+
+func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
+
+// take puts an operation into a free slot.
+func (t *slotTable) take(run operation, op *Op) uint32 {
+	if t.used == len(t.pages)*slotsPerPage {
+		t.grow()
+	}
+	i := t.free
+	s := t.at(i)
+	t.free = s.next
+	t.used++
+	s.run, s.op = run, op
+	return i
+}
+
+func (t *slotTable) grow() {
+	page := new([slotsPerPage]slot)
+	first := uint32(len(t.pages) * slotsPerPage)
+	for i := range page {
+		page[i].next = first + uint32(i) + 1
+	}
+	page[slotsPerPage-1].next = noSlot
+	t.pages = append(t.pages, page)
+	t.free = first
+}
+
+// release frees a slot. From now on the user_data of the operation that was there finds nothing.
+func (t *slotTable) release(i uint32) {
+	s := t.at(i)
+	if debug && s.run == nil {
+		panic(fmt.Sprintf("reactor: slot %d released twice", i))
+	}
+	s.run, s.op = nil, nil
+	s.gen = (s.gen + 1) & genMask
+	s.next, t.free = t.free, i
+	t.used--
+}
+
+// userData names the operation in slot i.
+func (t *slotTable) userData(i uint32) uint64 {
+	return uint64(i)<<32 | uint64(t.at(i).gen)<<8
+}
+
+// find resolves user_data; nil means that its operation is over.
+func (t *slotTable) find(userData uint64) *slot {
+	i := uint32(userData >> 32)
+	if int(i/slotsPerPage) >= len(t.pages) {
+		return nil
+	}
+	s := t.at(i)
+	if s.run == nil || s.gen != uint32(userData>>8)&genMask {
+		return nil
+	}
+	return s
+}
+
+// each calls f for every operation in flight.
+func (t *slotTable) each(f func(operation)) {
+	for _, page := range t.pages {
+		for i := range page {
+			if run := page[i].run; run != nil {
+				f(run)
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package reactor
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/timerqueue"
+)
+
+// Timers live in the loop's heap and never enter the ring; the nearest deadline is how long the loop
+// sleeps.
+
+// Timer is the light form of a timer: a node that its owner embeds, whose Handler is called on the
+// loop's thread. It holds nothing: a loop that ends drops those pending.
+type Timer = timerqueue.Timer
+
+// SetTimer makes t due at the time at, in nanoseconds as of Now; it moves t if it is pending.
+func (l *Loop) SetTimer(t *Timer, at int64) { l.timers.Update(t, at) }
+
+// StopTimer makes t not pending, and reports whether it was.
+func (l *Loop) StopTimer(t *Timer) bool { return l.timers.Remove(t) }
+
+// SleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
+type SleepSender struct {
+	l   *Loop
+	d   time.Duration
+	abs bool
+}
+
+// SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request
+// ends it at once, stopped.
+func (l *Loop) SleepFor(d time.Duration) SleepSender { return SleepSender{l: l, d: d} }
+
+// SleepUntil is a sender that completes at the time at, in nanoseconds as of Now.
+func (l *Loop) SleepUntil(at int64) SleepSender {
+	return SleepSender{l: l, d: time.Duration(at), abs: true}
+}
+
+// Connect prepares op.
+func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) {
+	op.l, op.d, op.abs, op.r = c.l, c.d, c.abs, r
+	op.timer.Init((*sleepTimer)(op))
+}
+
+// SleepOp is the operation state of SleepFor and SleepUntil.
+type SleepOp struct {
+	timer   timerqueue.Timer
+	l       *Loop
+	d       time.Duration
+	r       sender.Receiver[struct{}]
+	onStop  stop.Callback
+	slot    uint32
+	abs     bool
+	stopped bool
+}
+
+// Start begins to wait. It may be called again after each completion.
+func (o *SleepOp) Start() {
+	l := o.l
+	if debug {
+		l.assertOnThread()
+	}
+	o.slot = l.slots.take(o, nil)
+	o.stopped = false
+	token := o.r.Env().StopToken()
+	if l.phase != phaseRunning || token.StopRequested() {
+		o.end()
+		return
+	}
+	at := int64(o.d)
+	if !o.abs {
+		at += monotonic() // not Now: this turn may have lasted a while
+	}
+	l.timers.Push(&o.timer, at)
+	if token.StopPossible() {
+		o.onStop.Register(token, (*sleepStop)(o))
+	}
+}
+
+// end makes the operation finish stopped.
+func (o *SleepOp) end() {
+	o.stopped = true
+	o.l.ready = append(o.l.ready, o.slot)
+}
+
+func (o *SleepOp) cancel() {
+	if o.l.timers.Remove(&o.timer) {
+		o.end()
+	}
+}
+
+func (o *SleepOp) item(int32, uint32) {}
+
+func (o *SleepOp) finish() {
+	o.onStop.Deregister()
+	o.l.slots.release(o.slot)
+	if o.stopped {
+		o.r.SetStopped()
+	} else {
+		o.r.SetValue(struct{}{})
+	}
+}
+
+// sleepTimer is a SleepOp as the handler of its timer.
+type sleepTimer SleepOp
+
+func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).finish() }
+
+// sleepStop is a SleepOp as the handler of its stop callback.
+type sleepStop SleepOp
+
+func (s *sleepStop) OnStop() {
+	o := (*SleepOp)(s)
+	if o.l.onThread() {
+		o.cancel()
+	} else {
+		o.l.cancels.post(o.l.slots.userData(o.slot))
+		o.l.nudge()
+	}
+}
