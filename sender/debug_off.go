@@ -1,0 +1,5 @@
+//go:build !reactordebug
+
+package sender
+
+const debug = false

@@ -1,0 +1,48 @@
+package sender
+
+// guard is a group of two: a child whose result counts, and a trigger that can ask it to stop. It is
+// what StopWhen and Timeout have in common; they differ in their trigger's receiver.
+type guard[T any] struct {
+	group  group
+	r      Receiver[T]
+	result result[T] // the child's
+	cause  error     // what the result is instead of stopped, if not nil
+}
+
+// begin is group.begin, and completes the receiver if that says no.
+func (g *guard[T]) begin() bool {
+	g.cause = nil
+	if !g.group.begin(g, g.r.Env(), 2) {
+		g.r.SetStopped()
+		return false
+	}
+	return true
+}
+
+func (g *guard[T]) finish() {
+	x := g.result
+	g.result = result[T]{}
+	if x.channel == onStopped && g.cause != nil {
+		x = errorOf[T](g.cause)
+	}
+	x.deliver(g.r)
+}
+
+// arrive is how either of the two ends: the other is not needed any more.
+func (g *guard[T]) arrive() {
+	g.group.children.RequestStop()
+	g.group.leave()
+}
+
+// guardChild is the child's receiver.
+type guardChild[T any] guard[T]
+
+func (c *guardChild[T]) complete(x result[T]) {
+	c.result = x
+	(*guard[T])(c).arrive()
+}
+
+func (c *guardChild[T]) SetValue(v T)       { c.complete(valueOf(v)) }
+func (c *guardChild[T]) SetError(err error) { c.complete(errorOf[T](err)) }
+func (c *guardChild[T]) SetStopped()        { c.complete(result[T]{}) }
+func (c *guardChild[T]) Env() Env           { return &c.group }

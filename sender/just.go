@@ -1,0 +1,58 @@
+package sender
+
+// Just completes with v, inside Start.
+//
+// Source: P2300R10 [exec.just].
+func Just[T any](v T) JustSender[T] { return JustSender[T]{v} }
+
+// JustSender is what Just returns.
+type JustSender[T any] struct{ value T }
+
+// JustOp is the operation state of Just.
+type JustOp[T any] struct {
+	value T
+	r     Receiver[T]
+}
+
+// Connect implements Sender.
+func (s JustSender[T]) Connect(op *JustOp[T], r Receiver[T]) { op.value, op.r = s.value, r }
+
+// Start implements Operation.
+func (op *JustOp[T]) Start() { op.r.SetValue(op.value) }
+
+// JustError completes with the error err, inside Start. T is the type of the value it does not have.
+//
+// Source: P2300R10 [exec.just].
+func JustError[T any](err error) JustErrorSender[T] { return JustErrorSender[T]{err} }
+
+// JustErrorSender is what JustError returns.
+type JustErrorSender[T any] struct{ err error }
+
+// JustErrorOp is the operation state of JustError.
+type JustErrorOp[T any] struct {
+	err error
+	r   Receiver[T]
+}
+
+// Connect implements Sender.
+func (s JustErrorSender[T]) Connect(op *JustErrorOp[T], r Receiver[T]) { op.err, op.r = s.err, r }
+
+// Start implements Operation.
+func (op *JustErrorOp[T]) Start() { op.r.SetError(op.err) }
+
+// JustStopped completes stopped, inside Start. T is the type of the value it does not have.
+//
+// Source: P2300R10 [exec.just].
+func JustStopped[T any]() JustStoppedSender[T] { return JustStoppedSender[T]{} }
+
+// JustStoppedSender is what JustStopped returns.
+type JustStoppedSender[T any] struct{}
+
+// JustStoppedOp is the operation state of JustStopped.
+type JustStoppedOp[T any] struct{ r Receiver[T] }
+
+// Connect implements Sender.
+func (JustStoppedSender[T]) Connect(op *JustStoppedOp[T], r Receiver[T]) { op.r = r }
+
+// Start implements Operation.
+func (op *JustStoppedOp[T]) Start() { op.r.SetStopped() }

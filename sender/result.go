@@ -1,0 +1,32 @@
+package sender
+
+// channel is which of the three completions a result is for.
+type channel uint8
+
+const (
+	onStopped channel = iota
+	onValue
+	onError
+)
+
+// result keeps a completion for later. The zero result is stopped.
+type result[T any] struct {
+	channel channel
+	value   T
+	err     error
+}
+
+func valueOf[T any](v T) result[T]       { return result[T]{channel: onValue, value: v} }
+func errorOf[T any](err error) result[T] { return result[T]{channel: onError, err: err} }
+
+// deliver completes r. x is a copy, since the operation that kept it may be gone by then.
+func (x result[T]) deliver(r Receiver[T]) {
+	switch x.channel {
+	case onValue:
+		r.SetValue(x.value)
+	case onError:
+		r.SetError(x.err)
+	default:
+		r.SetStopped()
+	}
+}

@@ -1,0 +1,45 @@
+package sender
+
+// Schedule completes on the resource of sch, without a value to speak of. It completes stopped if stop
+// was requested before its turn comes, or if the resource is shutting down; inside Start if stop was
+// requested before that.
+//
+// Source: P2300R10 [exec.schedule], P1525R1 §4.
+func Schedule(sch Scheduler) ScheduleSender { return ScheduleSender{sch} }
+
+// ScheduleSender is what Schedule returns.
+type ScheduleSender struct{ sch Scheduler }
+
+// ScheduleOp is the operation state of Schedule.
+type ScheduleOp struct {
+	work Work
+	sch  Scheduler
+	r    Receiver[struct{}]
+}
+
+// Connect implements Sender.
+func (s ScheduleSender) Connect(op *ScheduleOp, r Receiver[struct{}]) {
+	op.sch, op.r = s.sch, r
+	op.work = Work{Runner: (*scheduleRunner)(op)}
+}
+
+// Start implements Operation.
+func (op *ScheduleOp) Start() {
+	if op.r.Env().StopToken().StopRequested() {
+		op.r.SetStopped()
+		return
+	}
+	op.sch.Enqueue(&op.work)
+}
+
+type scheduleRunner ScheduleOp
+
+func (op *scheduleRunner) Run() {
+	if op.r.Env().StopToken().StopRequested() {
+		op.r.SetStopped()
+		return
+	}
+	op.r.SetValue(struct{}{})
+}
+
+func (op *scheduleRunner) Abandon() { op.r.SetStopped() }

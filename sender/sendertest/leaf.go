@@ -1,0 +1,122 @@
+package sendertest
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// Action is what a Leaf does when it is started, or when it is asked to stop.
+type Action uint8
+
+// The actions.
+const (
+	Nothing Action = iota // leave it be
+	Inline                // complete at once, inside the call
+	Later                 // complete on the leaf's thread
+)
+
+// Leaf is a sender that does as it is told. It is used by pointer, and may be in flight many times at
+// once. Asked to stop and started already stopped are the same to it.
+//
+// Its operations allocate.
+type Leaf[T any] struct {
+	Result  Result[T] // what it completes with unless it is stopped
+	OnStart Action    // Nothing: it completes by Finish, or when it is asked to stop
+	OnStop  Action    // Nothing: stop requests are ignored
+	Thread  *Thread   // for Later
+
+	mu     sync.Mutex
+	live   map[*leafRun[T]]bool
+	starts int
+}
+
+// LeafOp is the operation state of a Leaf.
+type LeafOp[T any] struct {
+	leaf *Leaf[T]
+	r    sender.Receiver[T]
+}
+
+// leafRun is one operation in flight. It is not kept in the LeafOp, so that a Leaf is beyond suspicion
+// when a test looks for who touches an operation state too late.
+type leafRun[T any] struct {
+	leaf   *Leaf[T]
+	r      sender.Receiver[T]
+	onStop stop.Callback
+	ended  atomic.Bool
+}
+
+// Connect implements sender.Sender.
+func (l *Leaf[T]) Connect(op *LeafOp[T], r sender.Receiver[T]) { op.leaf, op.r = l, r }
+
+// Start implements sender.Operation.
+func (op *LeafOp[T]) Start() {
+	l := op.leaf
+	run := &leafRun[T]{leaf: l, r: op.r}
+	l.mu.Lock()
+	if l.live == nil {
+		l.live = make(map[*leafRun[T]]bool)
+	}
+	l.live[run] = true
+	l.starts++
+	l.mu.Unlock()
+
+	if l.OnStop != Nothing {
+		run.onStop.Register(op.r.Env().StopToken(), run)
+	}
+	run.act(l.OnStart, l.Result)
+}
+
+func (run *leafRun[T]) OnStop() { run.act(run.leaf.OnStop, Stopped[T]()) }
+
+func (run *leafRun[T]) act(a Action, x Result[T]) {
+	switch a {
+	case Inline:
+		run.finish(x)
+	case Later:
+		run.leaf.Thread.Do(func() { run.finish(x) })
+	}
+}
+
+// finish completes the operation, unless something else has.
+func (run *leafRun[T]) finish(x Result[T]) {
+	if run.ended.Swap(true) {
+		return
+	}
+	run.onStop.Deregister()
+	run.leaf.mu.Lock()
+	delete(run.leaf.live, run)
+	run.leaf.mu.Unlock()
+	x.deliver(run.r)
+}
+
+// Finish completes all that is in flight with l.Result, on the calling thread, and returns how many
+// operations that were.
+func (l *Leaf[T]) Finish() int {
+	l.mu.Lock()
+	runs := make([]*leafRun[T], 0, len(l.live))
+	for run := range l.live {
+		runs = append(runs, run)
+	}
+	l.mu.Unlock()
+	for _, run := range runs {
+		run.finish(l.Result)
+	}
+	return len(runs)
+}
+
+// Starts is how many operations have been started.
+func (l *Leaf[T]) Starts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.starts
+}
+
+// InFlight is how many operations have been started and have not completed.
+func (l *Leaf[T]) InFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.live)
+}

@@ -1,0 +1,74 @@
+package sendertest
+
+import (
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Thread is an OS thread that runs functions one after another, in the order they were given.
+type Thread struct {
+	mu     sync.Mutex
+	more   sync.Cond
+	queue  []func()
+	closed bool
+	tid    int
+}
+
+// NewThread starts a thread. It ends with the test, after everything that was given to it.
+func NewThread(t testing.TB) *Thread {
+	th := new(Thread)
+	th.more.L = &th.mu
+	started, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		th.tid = syscall.Gettid()
+		close(started)
+		for f := th.next(); f != nil; f = th.next() {
+			f()
+		}
+	}()
+	<-started
+	t.Cleanup(func() {
+		th.mu.Lock()
+		th.closed = true
+		th.more.Signal()
+		th.mu.Unlock()
+		<-ended
+	})
+	return th
+}
+
+func (th *Thread) next() func() {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	for len(th.queue) == 0 {
+		if th.closed {
+			return nil
+		}
+		th.more.Wait()
+	}
+	f := th.queue[0]
+	th.queue = th.queue[1:]
+	return f
+}
+
+// Do gives f to the thread and returns at once.
+func (th *Thread) Do(f func()) {
+	th.mu.Lock()
+	th.queue = append(th.queue, f)
+	th.more.Signal()
+	th.mu.Unlock()
+}
+
+// Wait returns when everything that was given to the thread before has been run.
+func (th *Thread) Wait() {
+	done := make(chan bool)
+	th.Do(func() { close(done) })
+	<-done
+}
+
+// Here tells whether it is called on the thread.
+func (th *Thread) Here() bool { return syscall.Gettid() == th.tid }

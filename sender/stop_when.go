@@ -1,0 +1,50 @@
+package sender
+
+// StopWhen completes as s does, which is asked to stop when trigger completes, in whatever way; what
+// the trigger completes with is dropped. When s completes first the trigger is asked to stop. Either
+// way both are waited for. If stop was requested before Start, neither is started.
+//
+// s is started before trigger.
+//
+// Source: libunifex's stop_when.
+func StopWhen[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]](
+	s S1, trigger S2,
+) StopWhenSender[T, U, O1, O2, P1, P2, S1, S2] {
+	return StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]{s, trigger}
+}
+
+// StopWhenSender is what StopWhen returns.
+type StopWhenSender[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]] struct {
+	s       S1
+	trigger S2
+}
+
+// StopWhenOp is the operation state of StopWhen.
+type StopWhenOp[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] struct {
+	guard   guard[T]
+	child   O1
+	trigger O2
+}
+
+// Connect implements Sender.
+func (s StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]) Connect(op *StopWhenOp[T, U, O1, O2, P1, P2], r Receiver[T]) {
+	op.guard.r = r
+	s.s.Connect(&op.child, (*guardChild[T])(&op.guard))
+	s.trigger.Connect(&op.trigger, (*stopTrigger[T, U])(&op.guard))
+}
+
+// Start implements Operation.
+func (op *StopWhenOp[T, U, O1, O2, P1, P2]) Start() {
+	if op.guard.begin() {
+		P1(&op.child).Start()
+		P2(&op.trigger).Start()
+	}
+}
+
+// stopTrigger is the trigger's receiver.
+type stopTrigger[T, U any] guard[T]
+
+func (t *stopTrigger[T, U]) SetValue(U)     { (*guard[T])(t).arrive() }
+func (t *stopTrigger[T, U]) SetError(error) { (*guard[T])(t).arrive() }
+func (t *stopTrigger[T, U]) SetStopped()    { (*guard[T])(t).arrive() }
+func (t *stopTrigger[T, U]) Env() Env       { return &t.group }

@@ -1,0 +1,144 @@
+package sender_test
+
+import (
+	"testing"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// decides tells whether l ends a race by itself.
+func decides(l *leaf) bool { return !endless(l) && l.Result.Channel != sendertest.OnStopped }
+
+// whenAny says what a race of these leaves may do.
+func whenAny(ls ...*leaf) sendertest.Options[int] {
+	hangs, decided := false, false
+	for _, l := range ls {
+		hangs = hangs || endless(l)
+		decided = decided || decides(l)
+	}
+	return sendertest.Options[int]{
+		Accept: func(p sendertest.Point, x result) bool {
+			for _, l := range ls {
+				if decides(l) && in(x, l.Result) {
+					return true
+				}
+			}
+			return (mayStop(p) || !decided) && in(x, itStopped)
+		},
+		Endless:     hangs && !decided,
+		Restartable: true,
+		Rounds:      1,
+	}
+}
+
+func TestWhenAny(t *testing.T) {
+	eachPair(t, func(t *testing.T, a, b *leaf) {
+		sendertest.Check(t, sender.WhenAny(a, b), whenAny(a, b))
+	})
+}
+
+func TestWhenAny3(t *testing.T) {
+	th := sendertest.NewThread(t)
+	eachPair(t, func(t *testing.T, a, b *leaf) {
+		c := &leaf{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(9)}
+		sendertest.Check(t, sender.WhenAny3(a, b, c), whenAny(a, b, c))
+	})
+}
+
+func TestWhenAnySlice(t *testing.T) {
+	eachPair(t, func(t *testing.T, a, b *leaf) {
+		sendertest.Check(t, sender.WhenAnySlice([]*leaf{a, b}), whenAny(a, b))
+	})
+}
+
+func TestWhenAnySliceOfNone(t *testing.T) {
+	sendertest.Check(t, sender.WhenAnySlice([]*leaf(nil)), accept(itStopped))
+}
+
+// The first result wins, and the operation waits for the others.
+func TestWhenAnyJoins(t *testing.T) {
+	a := &leaf{Result: sendertest.Value(1)}
+	b := &leaf{Result: sendertest.Value(2)}
+	c := &leaf{OnStop: sendertest.Inline}
+	for _, first := range []*leaf{a, b} {
+		second := a
+		if first == a {
+			second = b
+		}
+		rec := new(sendertest.Recorder[int])
+		run(t, sender.WhenAny3(a, b, c), rec)
+		first.Finish()
+		if c.InFlight() != 0 {
+			t.Error("the loser was not asked to stop")
+		}
+		if rec.Completed() {
+			t.Error("completed with a child in flight")
+		}
+		second.Finish()
+		if x := rec.Result(); !in(x, first.Result) {
+			t.Errorf("completed with %v, want %v", x, first.Result)
+		}
+	}
+}
+
+func TestWhenAnyStoppedBeforeStartsNothing(t *testing.T) {
+	a, b := &leaf{OnStart: sendertest.Inline, Result: theValue}, &leaf{OnStart: sendertest.Inline, Result: theValue}
+	var s stop.Source
+	s.RequestStop()
+	rec := &sendertest.Recorder[int]{Stop: &s}
+	run(t, sender.WhenAny(a, b), rec)
+	if x := rec.Result(); !in(x, itStopped) || a.Starts()+b.Starts() != 0 {
+		t.Errorf("%v and %d starts, want stopped and none", x, a.Starts()+b.Starts())
+	}
+}
+
+// A parent's stop that makes the last child complete inside of it completes the operation only after
+// the children's stop request has returned: the receiver may start the operation anew in there.
+func TestWhenAnyRestartInsideStop(t *testing.T) {
+	a, b := &leaf{OnStop: sendertest.Inline}, &leaf{OnStop: sendertest.Inline}
+	s := sender.WhenAny(a, b)
+	op := stateOf(s)
+	var first, second stop.Source
+	again := &sendertest.Recorder[int]{T: t, Stop: &second}
+	rec := &sendertest.Recorder[int]{T: t, Stop: &first, Then: func(result) {
+		*op = *stateOf(s)
+		s.Connect(op, again)
+		again.Starting()
+		op.Start()
+	}}
+	s.Connect(op, rec)
+	rec.Starting()
+	op.Start()
+	first.RequestStop()
+	if !in(rec.Result(), itStopped) || again.Completed() || a.InFlight() != 1 || b.InFlight() != 1 {
+		t.Fatalf("first %v, second %v, %d and %d in flight", rec.Result(), again.Result(), a.InFlight(), b.InFlight())
+	}
+	second.RequestStop()
+	if !in(again.Result(), itStopped) || a.InFlight()+b.InFlight() != 0 {
+		t.Errorf("second %v, %d and %d in flight", again.Result(), a.InFlight(), b.InFlight())
+	}
+}
+
+// Children that live on one thread complete their parent there, whichever thread asks them to stop.
+func TestGroupsKeepTheThread(t *testing.T) {
+	th := sendertest.NewThread(t)
+	home := func() *leaf {
+		return &leaf{OnStart: sendertest.Later, OnStop: sendertest.Later, Thread: th, Result: theValue}
+	}
+	idle := func() *leaf { return &leaf{OnStop: sendertest.Later, Thread: th} }
+	o := sendertest.Options[int]{Where: th.Here, Do: th.Do, Restartable: true, Rounds: 200}
+	toUnit := func(int) struct{} { return struct{}{} }
+
+	sendertest.Check(t, sender.WhenAny(home(), home()), o)
+	sendertest.Check(t, sender.WhenAny3(home(), idle(), home()), o)
+	sendertest.Check(t, sender.StopWhen(home(), idle()), o)
+	sendertest.Check(t, sender.StopWhen(idle(), home()), o)
+	sendertest.Check(t, sender.Timeout(home(), sender.Then(idle(), toUnit)), o)
+	sendertest.Check(t, sender.Timeout(idle(), sender.Then(home(), toUnit)), o)
+	o.Endless = true
+	sendertest.Check(t, sender.WhenAny(idle(), idle()), o)
+	sendertest.Check(t, sender.WhenAny(sender.WhenAny(idle(), idle()), sender.StopWhen(idle(), idle())), o)
+	sendertest.Check(t, sender.Repeat(home()), o)
+}
