@@ -150,6 +150,11 @@ func (c *checker[T, O, P, S]) play(p Point, how reuse) {
 // completed is called inside the first completion of a round.
 func (c *checker[T, O, P, S]) completed(r *round[T], rec *Recorder[T], x Result[T]) {
 	c.judge(r, r.point, x)
+	if r.source.Registered() {
+		r.Errorf("completed with %v and left a stop callback behind", x)
+		close(r.done) // to overwrite the storage would be deadly
+		return
+	}
 	if r.point == InCompletion && r.reuse == afterwards {
 		r.source.RequestStop()
 	}
@@ -162,7 +167,7 @@ func (c *checker[T, O, P, S]) completed(r *round[T], rec *Recorder[T], x Result[
 		*c.op = zero
 	}
 	if r.point == InCompletion {
-		r.source.RequestStop() // a callback left behind in the overwritten storage is deadly now
+		r.source.RequestStop()
 	}
 	if r.reuse == overwrite {
 		close(r.done)

@@ -72,18 +72,21 @@ func (s *Source) runHandlers() {
 	runtime.UnlockOSThread()
 }
 
+// Registered tells whether a callback is registered that has not been called. It is for assertions.
+func (s *Source) Registered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.head != nil
+}
+
 // Reset makes the source new, so that an operation state that holds it can be started again. No
 // callback is registered with it, no RequestStop is running, and no other thread uses it.
 func (s *Source) Reset() {
-	if debug {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.head != nil {
-			panic("stop: Reset of a source with a registered callback")
-		}
-		if s.runner != 0 {
-			panic("stop: Reset of a source inside RequestStop")
-		}
+	if debug && s.Registered() {
+		panic("stop: Reset of a source with a registered callback")
+	}
+	if debug && s.runner != 0 {
+		panic("stop: Reset of a source inside RequestStop")
 	}
 	s.requested.Store(false)
 }

@@ -161,7 +161,13 @@ func TestReset(t *testing.T) {
 	var h counter
 	for range 3 {
 		c.Register(s.Token(), &h)
+		if !s.Registered() {
+			t.Fatal("not registered")
+		}
 		s.RequestStop()
+		if s.Registered() {
+			t.Fatal("registered after the call")
+		}
 		c.Deregister()
 		s.Reset()
 		if s.StopRequested() {
