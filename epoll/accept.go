@@ -1,0 +1,66 @@
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// acceptCost is what an accepted connection is charged of a batch, on top of its turn: it takes about
+// as long as receiving that many bytes.
+const acceptCost = 16 << 10
+
+func (r *Ring) issueAccept(i uint32) {
+	e := &r.slab[i]
+	const known = uring.AcceptMultishot | uring.AcceptDontWait | uring.AcceptPollFirst
+	switch {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+		return
+	case e.Ioprio&^known != 0 || e.Len != 0 || e.BufIndex != 0 || e.FileIndex != 0 ||
+		e.OpFlags&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK) != 0:
+		r.fail(i, unix.EINVAL)
+		return
+	}
+	if errno := r.arm(e.Fd, e.Ioprio&uring.AcceptMultishot != 0); errno != 0 {
+		if errno == unix.EPERM {
+			errno = unix.ENOTSOCK
+		}
+		r.fail(i, errno)
+		return
+	}
+	if r.files[e.Fd].kind == other {
+		r.fail(i, unix.ENOTSOCK)
+		return
+	}
+	r.setNonblock(e.Fd)
+	if e.Ioprio&uring.AcceptDontWait != 0 {
+		r.now(i)
+		return
+	}
+	r.park(i, waitingIn)
+	r.enqueue(e.Fd)
+}
+
+// accept is one accept4(2).
+func (r *Ring) accept(i uint32) verdict {
+	e := &r.slab[i]
+	n := raw(unix.SYS_ACCEPT4, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), uintptr(e.OpFlags), 0, 0)
+	switch {
+	case n == again:
+		return wouldBlock
+	case n == interrupted:
+		return progress
+	case n < 0:
+		r.fail(i, unix.Errno(-n))
+		return finished
+	}
+	r.spent += acceptCost
+	r.adopt(int32(n))
+	if e.Ioprio&uring.AcceptMultishot != 0 {
+		r.post(i, int32(n), 0)
+		return progress
+	}
+	r.finish(i, int32(n), 0)
+	return finished
+}

@@ -1,0 +1,62 @@
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+func (r *Ring) issueConnect(i uint32) {
+	e := &r.slab[i]
+	switch {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+		return
+	case e.Ioprio != 0 || e.Len != 0 || e.BufIndex != 0 || e.OpFlags != 0 || e.FileIndex != 0:
+		r.fail(i, unix.EINVAL)
+		return
+	}
+	f := r.file(e.Fd)
+	if f != nil && f.state&closing != 0 {
+		r.fail(i, unix.EBADF)
+		return
+	}
+	// A socket to connect is mostly a new one, so its record, if there is one, is of an earlier use. It
+	// is registered before connecting, which also finds out what it is.
+	if errno := r.arm(e.Fd, true); errno != 0 {
+		if errno == unix.EPERM {
+			errno = unix.ENOTSOCK
+		}
+		r.fail(i, errno)
+		return
+	}
+	if r.files[e.Fd].kind == other {
+		r.fail(i, unix.ENOTSOCK)
+		return
+	}
+	r.setNonblock(e.Fd)
+	if r.until(i) == wouldBlock {
+		r.files[e.Fd].state |= blocked
+		r.park(i, waitingOut)
+	}
+}
+
+// connect is one connect(2): the first starts it, another one finds out what has become of it.
+func (r *Ring) connect(i uint32) verdict {
+	e := &r.slab[i]
+	n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0)
+	switch {
+	case n == -int(unix.EINPROGRESS):
+		e.mark |= connecting
+		r.files[e.Fd].state &^= readable
+		return wouldBlock
+	case n == -int(unix.EALREADY) && e.mark&connecting != 0:
+		return wouldBlock
+	case n == interrupted:
+		return progress
+	case n == -int(unix.EISCONN) && e.mark&connecting != 0:
+		n = -max(0, r.sockopt(e.Fd, unix.SO_ERROR))
+	}
+	r.finishRaw(i, n)
+	return finished
+}

@@ -1,0 +1,188 @@
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// verdict says what one attempt at an entry came to.
+type verdict uint8
+
+const (
+	finished   verdict = iota // its final completion is in the queue
+	progress                  // it wants another turn
+	wouldBlock                // the descriptor is not ready
+)
+
+// supported are the opcodes that issue knows.
+var supported = [...]uring.Op{
+	uring.OpNop, uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpSend, uring.OpSendmsg, uring.OpRecvmsg,
+	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpAsyncCancel, uring.OpRead, uring.OpWrite, uring.OpFsync,
+}
+
+const (
+	knownFlags = uring.SQEFixedFile | uring.SQEIODrain | uring.SQEIOLink | uring.SQEIOHardlink |
+		uring.SQEAsync | uring.SQEBufferSelect | uring.SQECQESkipSuccess
+	orderFlags = uring.SQEIODrain | uring.SQEIOLink | uring.SQEIOHardlink
+)
+
+// issue starts an entry: it completes, or it is parked.
+func (r *Ring) issue(i uint32) {
+	e := &r.slab[i]
+	e.at = issued
+	if e.Flags&^(uring.SQEBufferSelect|uring.SQECQESkipSuccess|uring.SQEAsync) != 0 || e.Personality != 0 {
+		if errno := refuse(e); errno != 0 {
+			r.fail(i, errno)
+			return
+		}
+	}
+	switch e.Opcode {
+	case uring.OpRecv, uring.OpRecvmsg:
+		r.issueRecv(i)
+	case uring.OpSend, uring.OpSendmsg:
+		r.issueSend(i)
+	case uring.OpAsyncCancel:
+		r.issueCancel(i)
+	case uring.OpRead, uring.OpWrite:
+		r.issueRW(i)
+	case uring.OpAccept:
+		r.issueAccept(i)
+	case uring.OpConnect:
+		r.issueConnect(i)
+	case uring.OpPollAdd:
+		r.issuePoll(i)
+	case uring.OpClose:
+		r.issueClose(i)
+	case uring.OpShutdown:
+		r.issueShutdown(i)
+	case uring.OpFsync:
+		r.issueFsync(i)
+	case uring.OpNop:
+		r.issueNop(i)
+	default:
+		r.fail(i, unix.EINVAL)
+	}
+}
+
+// refuse says what is wrong with an entry's flags. There are no registered files, and entries are not
+// ordered among each other.
+func refuse(e *entry) unix.Errno {
+	switch {
+	case e.Flags&^knownFlags != 0, e.Flags&orderFlags != 0, e.Personality != 0:
+		return unix.EINVAL
+	case e.Flags&uring.SQEFixedFile != 0 && e.Opcode != uring.OpNop && e.Opcode != uring.OpAsyncCancel:
+		return unix.EBADF
+	}
+	return 0
+}
+
+// attempt makes the system call of an entry once.
+func (r *Ring) attempt(i uint32) verdict {
+	switch op := r.slab[i].Opcode; op {
+	case uring.OpRecv:
+		return r.recv(i)
+	case uring.OpSend:
+		return r.send(i)
+	case uring.OpSendmsg:
+		return r.sendmsg(i)
+	case uring.OpRecvmsg:
+		return r.recvmsg(i)
+	case uring.OpAccept:
+		return r.accept(i)
+	case uring.OpConnect:
+		return r.connect(i)
+	case uring.OpRead:
+		return r.read(i)
+	default:
+		if debug && op != uring.OpWrite {
+			panic("epoll: an entry is parked that cannot be attempted")
+		}
+		return r.write(i)
+	}
+}
+
+// finish posts the final completion of an entry and frees it.
+func (r *Ring) finish(i uint32, res int32, flags uint32) {
+	e := &r.slab[i]
+	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
+	skip := res >= 0 && e.Flags&uring.SQECQESkipSuccess != 0
+	if e.at.inFlight() {
+		r.unpark(i)
+	}
+	r.give(i)
+	if !skip {
+		r.cq.push(cqe)
+	}
+}
+
+// post posts a completion of a multishot entry, which stays. It goes behind the others in its list.
+func (r *Ring) post(i uint32, res int32, flags uint32) {
+	e := &r.slab[i]
+	r.cq.push(uring.CQE{UserData: e.UserData, Res: res, Flags: flags | uring.CQEMore})
+	if e.next != 0 && e.at.inFlight() {
+		l := r.files[e.Fd].listOf(e.at)
+		r.unlink(l, i)
+		r.append(l, i)
+	}
+}
+
+// fail finishes an entry with an error; or, as the kernel does, with what it has moved already.
+func (r *Ring) fail(i uint32, errno unix.Errno) {
+	e := &r.slab[i]
+	res, flags := -int32(errno), uint32(0)
+	if e.done != 0 {
+		res, flags = int32(e.done), r.useBuffer(e)
+	}
+	r.dropBuffer(e)
+	r.finish(i, res, flags)
+}
+
+// finishRaw finishes an entry with the result of a system call.
+func (r *Ring) finishRaw(i uint32, n int) { r.finish(i, int32(n), 0) }
+
+func (r *Ring) issueNop(i uint32) {
+	e := &r.slab[i]
+	switch {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+	case e.Ioprio != 0 || e.OpFlags != 0:
+		r.fail(i, unix.EINVAL)
+	default:
+		r.finish(i, 0, 0)
+	}
+}
+
+func (r *Ring) issueShutdown(i uint32) {
+	e := &r.slab[i]
+	switch f := r.file(e.Fd); {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+	case e.Ioprio != 0 || e.Off != 0 || e.Addr != 0 || e.OpFlags != 0 || e.BufIndex != 0 || e.FileIndex != 0:
+		r.fail(i, unix.EINVAL)
+	case f != nil && f.state&closing != 0:
+		r.fail(i, unix.EBADF)
+	default:
+		r.finishRaw(i, raw(unix.SYS_SHUTDOWN, uintptr(e.Fd), uintptr(e.Len), 0, 0, 0, 0))
+	}
+}
+
+// issueClose closes a descriptor. As with the kernel, what is in flight on the file goes on: then the
+// number stays taken until that has completed, although entries find it closed.
+func (r *Ring) issueClose(i uint32) {
+	e := &r.slab[i]
+	f := r.file(e.Fd)
+	switch {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+	case e.Ioprio != 0 || e.Off != 0 || e.Addr != 0 || e.Len != 0 || e.OpFlags != 0 || e.BufIndex != 0 || e.FileIndex != 0:
+		r.fail(i, unix.EINVAL)
+	case int(e.Fd) == r.epfd || int(e.Fd) == r.waker.Fd() || f != nil && f.state&closing != 0:
+		r.fail(i, unix.EBADF)
+	case f != nil && f.live != 0:
+		f.state |= closing
+		r.finish(i, 0, 0)
+	default:
+		r.finishRaw(i, r.close(e.Fd))
+	}
+}

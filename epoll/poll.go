@@ -1,0 +1,64 @@
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// always are the events that a poll reports without being asked.
+const always = unix.POLLERR | unix.POLLHUP | unix.POLLNVAL | unix.POLLRDHUP
+
+func (r *Ring) issuePoll(i uint32) {
+	e := &r.slab[i]
+	multishot := e.Len&uring.PollAddMulti != 0
+	switch {
+	case e.Flags&uring.SQEBufferSelect != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+		return
+	case e.Ioprio != 0 || e.BufIndex != 0 || e.Off != 0 || e.Addr != 0 || e.Len&^uring.PollAddMulti != 0,
+		multishot && e.Flags&uring.SQECQESkipSuccess != 0:
+		r.fail(i, unix.EINVAL)
+		return
+	}
+	switch errno := r.arm(e.Fd, true); errno {
+	case 0:
+	case unix.EPERM: // always ready
+		r.finish(i, int32(r.events(e.Fd, e.OpFlags|always)), 0)
+		return
+	default:
+		r.fail(i, errno)
+		return
+	}
+	if r.poll(i) == wouldBlock {
+		r.park(i, watching)
+	}
+}
+
+// poll looks at a descriptor for a poll entry.
+func (r *Ring) poll(i uint32) verdict {
+	e := &r.slab[i]
+	events := r.events(e.Fd, e.OpFlags|always)
+	switch {
+	case events == 0:
+		return wouldBlock
+	case e.Len&uring.PollAddMulti != 0:
+		r.cq.push(uring.CQE{UserData: e.UserData, Res: int32(events), Flags: uring.CQEMore})
+		return wouldBlock
+	}
+	r.finish(i, int32(events), 0)
+	return finished
+}
+
+// show lets the watchers of fd look at it.
+func (r *Ring) show(fd int32) {
+	for i := r.files[fd].watch.head; i != 0; {
+		next := r.slab[i].next
+		if r.slab[i].Opcode == uring.OpPollAdd {
+			r.poll(i)
+		} else {
+			r.until(i)
+		}
+		i = next
+	}
+}

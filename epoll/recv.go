@@ -1,0 +1,209 @@
+package epoll
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// outOfBand are the receives that ordinary readiness says nothing about.
+const outOfBand = unix.MSG_ERRQUEUE | unix.MSG_OOB
+
+// undrained are the receives that leave data behind even when they are short.
+const undrained = outOfBand | unix.MSG_PEEK
+
+// issueRecv starts a receive. It waits first: a fresh receive mostly finds nothing.
+func (r *Ring) issueRecv(i uint32) {
+	e := &r.slab[i]
+	if badRecv(e) {
+		r.fail(i, unix.EINVAL)
+		return
+	}
+	multishot := e.Ioprio&uring.RecvMultishot != 0
+	if errno := r.arm(e.Fd, multishot); errno != 0 {
+		if errno == unix.EPERM {
+			errno = unix.ENOTSOCK // every socket can be polled
+		}
+		r.fail(i, errno)
+		return
+	}
+	f := &r.files[e.Fd]
+	switch {
+	case f.kind == other:
+		r.fail(i, unix.ENOTSOCK)
+	case e.Flags&uring.SQEBufferSelect != 0 && e.Ioprio&uring.RecvsendPollFirst == 0 && r.provided(e.BufIndex) == nil:
+		r.fail(i, unix.ENOBUFS)
+	case e.OpFlags&unix.MSG_DONTWAIT != 0:
+		r.now(i)
+	case e.OpFlags&outOfBand != 0:
+		if r.until(i) == wouldBlock {
+			r.park(i, watching)
+		}
+	default:
+		r.park(i, waitingIn)
+		r.enqueue(r.slab[i].Fd)
+	}
+}
+
+func badRecv(e *entry) bool {
+	const known = uring.RecvsendPollFirst | uring.RecvMultishot
+	if e.Ioprio&^known != 0 || e.Off != 0 || e.FileIndex != 0 {
+		return true
+	}
+	return e.Ioprio&uring.RecvMultishot != 0 &&
+		(e.Flags&uring.SQEBufferSelect == 0 || e.OpFlags&unix.MSG_WAITALL != 0 || e.Opcode == uring.OpRecvmsg)
+}
+
+// until makes attempts until the entry has finished or cannot go on.
+func (r *Ring) until(i uint32) verdict {
+	for {
+		if v := r.attempt(i); v != progress {
+			return v
+		}
+	}
+}
+
+// now finishes an entry that must not wait.
+func (r *Ring) now(i uint32) {
+	if r.until(i) == wouldBlock {
+		r.fail(i, unix.EAGAIN)
+	}
+}
+
+// recv is one recv(2).
+func (r *Ring) recv(i uint32) verdict {
+	e := &r.slab[i]
+	base, size := uintptr(e.Addr), e.Len
+	if e.Flags&uring.SQEBufferSelect != 0 {
+		var ok bool
+		if base, size, ok = r.pick(e); !ok {
+			return r.noBuffer(i)
+		}
+	}
+	want := int(size - e.done)
+	n := raw(unix.SYS_RECVFROM, uintptr(e.Fd), base+uintptr(e.done), uintptr(want), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0)
+	return r.received(i, n, want, e.OpFlags&unix.MSG_WAITALL != 0)
+}
+
+// noBuffer ends a receive for which there is no buffer, if there is something to receive.
+func (r *Ring) noBuffer(i uint32) verdict {
+	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
+	if r.events(r.slab[i].Fd, in) == 0 {
+		return wouldBlock
+	}
+	r.fail(i, unix.ENOBUFS)
+	return finished
+}
+
+// received judges the result of a receive that asked for want bytes; whole says that it is to go on
+// until it has them.
+func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
+	if n <= 0 {
+		return r.receivedNone(i, n)
+	}
+	r.spent += n
+	e := &r.slab[i]
+	f := &r.files[e.Fd]
+	var flags uint32
+	switch {
+	case n >= want || f.state&eager != 0:
+		flags = uring.CQESockNonempty
+	case f.kind == tcp && e.OpFlags&undrained == 0:
+		f.state &^= readable
+	}
+	if whole && n < want && f.kind >= stream {
+		e.done += uint32(n)
+		return progress
+	}
+	flags |= r.useBuffer(e)
+	if e.Ioprio&uring.RecvMultishot != 0 {
+		r.post(i, int32(n), flags)
+		return progress
+	}
+	r.finish(i, int32(e.done)+int32(n), flags)
+	return finished
+}
+
+// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
+func (r *Ring) receivedNone(i uint32, n int) verdict {
+	e := &r.slab[i]
+	switch {
+	case n == again:
+		if e.done == 0 {
+			r.dropBuffer(e)
+		}
+		return wouldBlock
+	case n == interrupted:
+		return progress
+	case n < 0:
+		r.fail(i, unix.Errno(-n))
+		return finished
+	}
+	var flags uint32
+	if r.files[e.Fd].kind == tcp {
+		flags = uring.CQESockNonempty // as the kernel says of a TCP stream at its end
+	}
+	if e.done != 0 {
+		flags |= r.useBuffer(e)
+	}
+	r.dropBuffer(e)
+	r.finish(i, int32(e.done), flags)
+	return finished
+}
+
+// recvmsg is one recvmsg(2). It goes by the caller's header as long as nothing in that has to change.
+func (r *Ring) recvmsg(i uint32) verdict {
+	e := &r.slab[i]
+	if e.msg != 0 || e.Flags&uring.SQEBufferSelect != 0 {
+		return r.recvmsgCopy(i)
+	}
+	header := (*unix.Msghdr)(pointer(&e.Addr))
+	want, whole := messageLen(header), e.wholeMessage(header)
+	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
+	v := r.received(i, n, want, whole)
+	if v == progress && n > 0 {
+		r.copyMessage(i, header).advance(n)
+	}
+	return v
+}
+
+// recvmsgCopy is recvmsg(2) by a private copy of the header: into a provided buffer, or the rest of a
+// message of which a part has come.
+func (r *Ring) recvmsgCopy(i uint32) verdict {
+	e := &r.slab[i]
+	header := (*unix.Msghdr)(pointer(&e.Addr))
+	var m *message
+	if e.Flags&uring.SQEBufferSelect != 0 {
+		if header.Iovlen > 1 {
+			r.fail(i, unix.EINVAL)
+			return finished
+		}
+		e.Len = uint32(messageLen(header))
+		base, size, ok := r.pick(e)
+		if !ok {
+			return r.noBuffer(i)
+		}
+		m = r.copyMessage(i, header)
+		m.aim(base+uintptr(e.done), size-e.done)
+	} else {
+		m = r.messages[e.msg]
+	}
+	want, whole := messageLen(&m.header), e.wholeMessage(&m.header)
+	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(&m.header)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
+	if n >= 0 {
+		header.Namelen, header.Flags = m.header.Namelen, m.header.Flags
+		header.SetControllen(int(m.header.Controllen))
+	}
+	if n > 0 && n < want {
+		m.advance(n)
+	}
+	return r.received(i, n, want, whole)
+}
+
+// wholeMessage reports whether a receive by the header goes on until it has all it asked for. One that
+// takes control messages does not: they belong to the part that has come.
+func (e *entry) wholeMessage(header *unix.Msghdr) bool {
+	return e.OpFlags&unix.MSG_WAITALL != 0 && header.Controllen == 0
+}

@@ -1,0 +1,101 @@
+package epoll
+
+import (
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Enter submits what is queued and waits for a completion, a Wake, or the timeout (0: only look;
+// negative: no limit). It may return early.
+//
+// It looks at the epoll set without telling the scheduler first, and waits only when that has found
+// nothing. When submitting alone has made completions it does not look at all, so that the answers to
+// one batch of receives are dealt with before the next batch; but it does so at most every other time.
+func (r *Ring) Enter(timeout time.Duration) error {
+	r.check()
+	r.submit()
+	if !r.cq.empty() && !r.hasty {
+		r.hasty = true
+		return nil
+	}
+	r.hasty = false
+	woken, err := r.look(0)
+	if err != nil || woken || timeout == 0 || !r.cq.empty() {
+		return err
+	}
+	return r.wait(timeout)
+}
+
+// wait looks until there is a reason to return.
+func (r *Ring) wait(timeout time.Duration) error {
+	var start time.Time
+	for limit := timeout; ; {
+		if r.readyHead != 0 {
+			limit = 0
+		} else if timeout > 0 {
+			if start.IsZero() {
+				start = time.Now()
+			} else if limit = timeout - time.Since(start); limit <= 0 {
+				return nil
+			}
+		}
+		woken, err := r.look(limit)
+		if err != nil || woken || !r.cq.empty() {
+			return err
+		}
+		limit = timeout
+	}
+}
+
+// look takes events, waiting for them up to the limit, and then works on what is ready.
+func (r *Ring) look(limit time.Duration) (woken bool, err error) {
+	n := r.epollWait(limit)
+	if n < 0 && n != interrupted {
+		return false, os.NewSyscallError("epoll_wait", unix.Errno(-n))
+	}
+	for i := range r.seen[:max(n, 0)] {
+		ev := &r.seen[i]
+		if ev.Fd == wakeFd {
+			woken = true
+		} else {
+			r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+		}
+	}
+	if r.pool.ready.Load() {
+		r.reap()
+	}
+	r.work()
+	return woken, nil
+}
+
+// epollWait fills r.seen.
+func (r *Ring) epollWait(limit time.Duration) int {
+	epfd, seen := uintptr(r.epfd), uintptr(unsafe.Pointer(&r.seen))
+	if limit == 0 {
+		return raw(unix.SYS_EPOLL_PWAIT, epfd, seen, eventBatch, 0, 0, 0)
+	}
+	if !r.coarse {
+		var ts uintptr
+		if limit > 0 {
+			r.tmp.limit = unix.NsecToTimespec(int64(limit))
+			ts = uintptr(unsafe.Pointer(&r.tmp.limit))
+		}
+		n := blocking(unix.SYS_EPOLL_PWAIT2, epfd, seen, eventBatch, ts, 0, 0)
+		if n != -int(unix.ENOSYS) && n != -int(unix.EPERM) {
+			return n
+		}
+		r.coarse = true // an old kernel, or a filter that does not know the call
+	}
+	return blocking(unix.SYS_EPOLL_PWAIT, epfd, seen, eventBatch, uintptr(milliseconds(limit)), 0, 0)
+}
+
+// milliseconds rounds up, so that no deadline is met too early and waited for again in a spin.
+func milliseconds(limit time.Duration) int {
+	if limit < 0 {
+		return -1
+	}
+	return int(min((limit+time.Millisecond-1)/time.Millisecond, 1<<30))
+}
