@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// backend is a Backend with its place among the others.
+type backend struct {
+	Backend
+	index int
+}
+
+// listener is a Listener on one loop, and the receiver of what it accepts.
+type listener struct {
+	Listener
+	worker  *worker
+	backend *backend
+	stats   *listenerStats
+	credit  int // connections it may have
+	starts  int // connections it has begun; whose turn it is among the servers
+	socket  reactor.Socket
+	accept  reactor.AcceptManyOp
+	closing reactor.CloseOp
+	logged  logEvery
+	closed  bool
+}
+
+// spare is how many descriptors are left for what is not a proxied connection: logs, the metrics page,
+// profiles.
+const spare = 16
+
+// slots is how many connections each of so many listeners can have with the descriptors that are left:
+// a proxied connection takes two.
+func slots(listeners int) int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return reactor.Unlimited
+	}
+	used := 0
+	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
+		used = len(entries)
+	}
+	n := (int64(min(limit.Cur, 1<<30)) - int64(used+spare+listeners)) / 2 / int64(listeners)
+	return int(max(n, 1))
+}
+
+func (l *listener) start() {
+	l.socket.AcceptMany(l.credit).Connect(&l.accept, l)
+	l.accept.Start()
+}
+
+// stop ends accepting. What has been waiting in the backlog is accepted first.
+func (l *listener) stop() {
+	for {
+		fd, _, err := unix.Accept4(l.socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err != nil {
+			break
+		}
+		l.SetNext(fd)
+	}
+	l.socket.Close().Connect(&l.closing, (*listenerClosed)(l))
+	l.closing.Start()
+}
+
+// closeNow closes a listener whose loop does not run.
+func (l *listener) closeNow() error { return unix.Close(l.socket.Fd()) }
+
+// SetNext takes an accepted connection.
+func (l *listener) SetNext(fd int) {
+	l.stats.accepted.Add(1)
+	l.stats.current.Add(1)
+	newConn(l, fd)
+}
+
+// OnAcceptRest is told when descriptors or memory have run out.
+func (l *listener) OnAcceptRest(err error) {
+	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
+	l.complain("cannot accept: the limit of open files or of memory is reached (ulimit -n, LimitNOFILE=); resting", err)
+}
+
+func (l *listener) complain(msg string, err error) {
+	if l.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("for", reactor.AcceptRest), zap.Error(err))
+	}
+}
+
+// SetValue cannot happen: accepting has no end of its own.
+func (l *listener) SetValue(struct{}) {}
+
+// SetError says that accepting is over.
+func (l *listener) SetError(err error) {
+	if l.worker.draining {
+		return
+	}
+	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.Name), zap.Error(err))
+	l.worker.drain()
+}
+
+// SetStopped says that the loop is ending.
+func (l *listener) SetStopped() {}
+
+// Env is empty.
+func (l *listener) Env() sender.Env { return sender.EmptyEnv{} }
+
+// listenerClosed is a listener as the receiver of its closing.
+type listenerClosed listener
+
+func (c *listenerClosed) SetValue(struct{}) {
+	c.closed = true
+	c.worker.endIfEmpty()
+}
+func (c *listenerClosed) SetError(error)  { c.SetValue(struct{}{}) }
+func (c *listenerClosed) SetStopped()     { c.SetValue(struct{}{}) }
+func (c *listenerClosed) Env() sender.Env { return sender.EmptyEnv{} }
+
+// outOfDescriptors reports whether err means that there are none to be had now.
+func outOfDescriptors(err error) bool {
+	switch err {
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+		return true
+	}
+	return false
+}

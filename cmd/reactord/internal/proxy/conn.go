@@ -1,0 +1,266 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"go.uber.org/zap"
+)
+
+// The sides of a connection; also the names of its directions, after where the bytes come from.
+const (
+	client = 0
+	server = 1
+)
+
+// conn is a proxied connection: one allocation, with the operation states that it needs while it is
+// idle inside. What it needs now and then is lent to it by its worker.
+type conn struct {
+	listener   *listener
+	next, prev *conn
+	sockets    [2]reactor.Socket
+	pipes      [2]pipe
+	timer      reactor.Timer
+	active     int64 // loop time of the last byte, or of the last change of what is waited for
+	dial       *dial // while connecting
+	closing    *closing
+	began      int64
+	turn       int   // the server that was first in turn
+	server     int32 // the server connected to, an index of the backend's
+	phase      connPhase
+	why        end
+	half       bool  // one direction is over
+	closes     uint8 // sockets being closed
+	waits      uint8 // times that a reset has waited for bytes to arrive
+}
+
+type connPhase uint8
+
+const (
+	phaseConnecting connPhase = iota
+	phaseFlowing
+	phaseResetting // one side was reset; the reset is passed on once the bytes before it have arrived
+	phaseClosing
+)
+
+// abort says which sides are reset rather than ended when a connection is closed.
+type abort uint8
+
+const (
+	abortClient abort = 1 << client
+	abortServer abort = 1 << server
+	abortBoth         = abortClient | abortServer
+	abortNone   abort = 0
+)
+
+func newConn(l *listener, fd int) {
+	w := l.worker
+	c := &conn{listener: l, began: w.loop.Now(), turn: l.starts % len(l.backend.Servers)}
+	l.starts++
+	c.sockets[client].Init(w.loop, fd)
+	_ = c.sockets[client].SetNoDelay(true)
+	c.timer.Init(c)
+	w.conns.add(c)
+	c.dial = w.dials.get()
+	*c.dial = dial{conn: c}
+	c.dialNext()
+}
+
+func (c *conn) worker() *worker { return c.listener.worker }
+
+func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
+
+func (c *conn) serverStats() *serverStats {
+	return &c.worker().proxy.stats.servers[c.listener.backend.index][c.server]
+}
+
+// flow begins to carry bytes.
+func (c *conn) flow() {
+	c.phase = phaseFlowing
+	c.touch()
+	for side := range c.pipes {
+		c.pipes[side].start(c, side)
+	}
+	c.loop().SetTimer(&c.timer, c.active+int64(c.listener.backend.IdleTimeout))
+}
+
+// touch notes that something moved.
+func (c *conn) touch() { c.active = c.loop().Now() }
+
+// OnTimer is called when the connection has waited long enough for something, or may have: with bytes
+// flowing the timer is not moved, but looks at the time of the last one.
+func (c *conn) OnTimer(now int64) {
+	switch c.phase {
+	case phaseConnecting:
+		c.dial.expire()
+	case phaseResetting:
+		c.passReset()
+	case phaseFlowing:
+		if at := c.active + int64(c.patience()); at > now {
+			c.loop().SetTimer(&c.timer, at)
+			return
+		}
+		why := endIdle
+		if c.half {
+			why = endHalfClosed
+		}
+		c.close(why, c.undelivered())
+	}
+}
+
+// patience is how long the connection may be without a byte.
+func (c *conn) patience() time.Duration {
+	if c.half {
+		return c.listener.backend.HalfCloseTimeout
+	}
+	return c.listener.backend.IdleTimeout
+}
+
+// undelivered is who must learn, by a reset, that bytes for it are lost if the connection ends now.
+func (c *conn) undelivered() (how abort) {
+	for from := range c.pipes {
+		if c.pipes[from].out != nil {
+			how |= 1 << (1 - from)
+		}
+	}
+	return how
+}
+
+// finished is called when a direction is over: its end was passed on, or its receiver is gone.
+func (c *conn) finished() {
+	a, b := &c.pipes[client], &c.pipes[server]
+	switch {
+	case a.state == pipeDone && b.state == pipeDone:
+		c.close(endNormal, abortNone)
+	case a.state == pipeDone && b.state == pipeBroken:
+		c.close(endClientReset, abortServer)
+	case a.state == pipeBroken && b.state == pipeDone:
+		c.close(endServerReset, abortClient)
+	case a.state == pipeBroken && b.state == pipeBroken:
+		c.close(endServerReset, abortBoth)
+	default:
+		c.half = true
+		c.touch()
+		c.loop().SetTimer(&c.timer, c.active+int64(c.listener.backend.HalfCloseTimeout))
+	}
+}
+
+// sideReset is called when a side was reset. What it sent before is delivered, then the other side is
+// reset too. What the other side has sent cannot be delivered any more.
+func (c *conn) sideReset(side int) {
+	c.phase = phaseResetting
+	c.why = endClientReset
+	if side == server {
+		c.why = endServerReset
+	}
+	c.pipes[1-side].state = pipeBroken
+	c.loop().SetTimer(&c.timer, c.loop().Now()+int64(c.listener.backend.HalfCloseTimeout))
+	if c.pipes[side].out == nil {
+		c.passReset()
+	}
+}
+
+// resetWaits bounds how often a reset waits for the peer to acknowledge what was sent before it: for a
+// second in all.
+const resetWaits = 10
+
+// passReset passes a reset on once the bytes before it have arrived, because closing with a reset
+// drops those that have not.
+func (c *conn) passReset() {
+	var side int
+	if c.why == endServerReset {
+		side = server
+	}
+	if c.pipes[side].out == nil && c.waits < resetWaits {
+		if n, err := c.sockets[1-side].Unacked(); err == nil && n > 0 {
+			c.loop().SetTimer(&c.timer, c.loop().Now()+int64(time.Millisecond)<<c.waits)
+			c.waits++
+			return
+		}
+	}
+	c.close(c.why, abortBoth)
+}
+
+// closing is what a connection needs to end.
+type closing struct {
+	conn *conn
+	ops  [2]reactor.CloseOp
+}
+
+// close ends the connection: both sockets are closed when nothing is in flight on them any more.
+func (c *conn) close(why end, how abort) {
+	if c.phase == phaseClosing {
+		return
+	}
+	open := [2]bool{true, c.phase != phaseConnecting || c.dial.connecting}
+	if c.phase == phaseConnecting && c.dial.discarding {
+		c.closes++ // by discarded
+	}
+	c.phase, c.why = phaseClosing, why
+	c.loop().StopTimer(&c.timer)
+	c.closing = c.worker().closings.get()
+	c.closing.conn = c
+	for side := range c.sockets {
+		if !open[side] {
+			continue
+		}
+		c.closes++
+		s := &c.sockets[side]
+		if how&(1<<side) != 0 {
+			_ = s.SetAbort()
+		}
+		s.Close().Connect(&c.closing.ops[side], (*closed)(c))
+	}
+	for side := range c.sockets {
+		if open[side] {
+			c.closing.ops[side].Start()
+		}
+	}
+}
+
+// closed is a conn as the receiver of the closing of one of its sockets.
+type closed conn
+
+func (c *closed) SetValue(struct{}) {
+	if c.closes--; c.closes == 0 {
+		(*conn)(c).gone()
+	}
+}
+func (c *closed) SetError(error)  { c.SetValue(struct{}{}) }
+func (c *closed) SetStopped()     { c.SetValue(struct{}{}) }
+func (c *closed) Env() sender.Env { return sender.EmptyEnv{} }
+
+// gone gives back what the connection was lent, and makes room for another.
+func (c *conn) gone() {
+	w, l := c.worker(), c.listener
+	w.closings.put(c.closing)
+	if c.dial != nil {
+		w.dials.put(c.dial)
+	} else {
+		c.serverStats().current.Add(-1)
+	}
+	l.stats.current.Add(-1)
+	l.stats.closed[c.why].Add(1)
+	l.stats.duration.observe(w.loop.Now() - c.began)
+	c.log("closed", zap.Stringer("why", c.why), zap.Duration("after", time.Duration(w.loop.Now()-c.began)),
+		zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
+	w.conns.remove(c)
+	if !w.draining {
+		l.accept.Grant(1)
+	}
+	if len(w.starved) != 0 {
+		w.feed()
+	}
+	w.endIfEmpty()
+}
+
+// log logs about this connection, at debug level: there may be a great many.
+func (c *conn) log(msg string, fields ...zap.Field) {
+	log := c.worker().proxy.log
+	if entry := log.Check(zap.DebugLevel, msg); entry != nil {
+		peer, _ := c.sockets[client].PeerAddr()
+		entry.Write(append(fields, zap.String("listener", c.listener.Name), zap.Stringer("client", peer),
+			zap.String("server", c.listener.backend.Servers[c.server].Name))...)
+	}
+}

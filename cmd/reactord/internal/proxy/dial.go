@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// dial is what a connection needs until it has a server: the attempt in progress, and the closing of
+// the socket of one that failed.
+type dial struct {
+	conn    *conn
+	connect reactor.ConnectOp
+	closing reactor.CloseOp
+	began   int64
+	tried   int   // servers tried
+	err     error // why the last attempt failed
+	// Where the attempt stands; all false: there is none now, for want of a descriptor.
+	connecting bool // the socket is open
+	discarding bool // the socket is being closed, the attempt having failed
+	timeout    bool // it failed by its timeout
+}
+
+// dialNext connects to the server whose turn it is.
+func (c *conn) dialNext() {
+	d := c.dial
+	b := c.listener.backend
+	if d.tried == len(b.Servers) {
+		c.log("no server could be reached", zap.NamedError("last", d.err))
+		c.close(endNoServer, abortBoth)
+		return
+	}
+	c.server = int32((c.turn + d.tried) % len(b.Servers))
+	address := b.Servers[c.server].Address
+	family := unix.AF_INET6
+	if address.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	if err := c.sockets[server].Open(c.worker().loop, family, unix.SOCK_STREAM, 0); err != nil {
+		if outOfDescriptors(err) {
+			c.listener.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
+			c.listener.complain("no descriptor for the server's side of a connection; waiting", err)
+			c.worker().starve(c)
+			return
+		}
+		d.err = err
+		c.close(endInternal, abortBoth)
+		return
+	}
+	_ = c.sockets[server].SetNoDelay(true)
+	d.tried++
+	d.connecting, d.timeout = true, false
+	loop := c.worker().loop
+	d.began = loop.Now()
+	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
+	c.sockets[server].Connect(address).Connect(&d.connect, d)
+	d.connect.Start()
+}
+
+// expire ends the attempt: closing the socket cancels it.
+func (d *dial) expire() {
+	if d.connecting {
+		d.timeout = true
+		d.discard()
+	}
+}
+
+// discard closes the socket of a failed attempt; the next one follows.
+func (d *dial) discard() {
+	d.connecting, d.discarding = false, true
+	d.conn.sockets[server].Close().Connect(&d.closing, (*discarded)(d))
+	d.closing.Start()
+}
+
+// SetValue says that the server is there.
+func (d *dial) SetValue(struct{}) {
+	c := d.conn
+	if c.phase != phaseConnecting || d.discarding {
+		return // too late: it is being closed
+	}
+	s := c.serverStats()
+	s.connections.Add(1)
+	s.current.Add(1)
+	c.worker().proxy.stats.connectTime[c.listener.backend.index].observe(c.worker().loop.Now() - d.began)
+	c.dial = nil
+	c.worker().dials.put(d)
+	c.flow()
+}
+
+// SetError says that this server cannot be reached.
+func (d *dial) SetError(err error) {
+	c := d.conn
+	if d.timeout {
+		err = os.ErrDeadlineExceeded
+	}
+	if c.phase != phaseConnecting {
+		return
+	}
+	d.err = err
+	c.serverStats().failures[connectErrorIndex(err)].Add(1)
+	c.log("cannot connect", zap.Error(err))
+	if !d.timeout {
+		d.discard()
+	}
+}
+
+// SetStopped says that the loop is ending.
+func (d *dial) SetStopped() {
+	if !d.discarding {
+		d.conn.close(endKilled, abortBoth)
+	}
+}
+
+// Env is empty.
+func (d *dial) Env() sender.Env { return sender.EmptyEnv{} }
+
+// discarded is a dial as the receiver of the closing of a failed attempt.
+type discarded dial
+
+func (d *discarded) SetValue(struct{}) {
+	c := d.conn
+	d.discarding = false
+	if c.phase != phaseConnecting {
+		(*closed)(c).SetValue(struct{}{})
+		return
+	}
+	if d.tried < len(c.listener.backend.Servers) {
+		c.serverStats().retries.Add(1)
+	}
+	c.dialNext()
+}
+func (d *discarded) SetError(error)  { d.SetValue(struct{}{}) }
+func (d *discarded) SetStopped()     { d.SetValue(struct{}{}) }
+func (d *discarded) Env() sender.Env { return sender.EmptyEnv{} }
+
+// connectErrorIndex sorts an error of connecting.
+func connectErrorIndex(err error) int {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return connectRefused
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
+		return connectTimeout
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return connectUnreachable
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return connectNoPort
+	case errors.Is(err, net.ErrClosed):
+		return connectOther
+	}
+	return connectOther
+}

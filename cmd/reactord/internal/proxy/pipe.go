@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// pipe is one direction of a connection. It is the receiver of what its source sends: leases of the
+// loop's buffers, which it sends on as they are. While nothing is under way it has no more than the
+// receive operation.
+type pipe struct {
+	conn  *conn
+	recv  reactor.RecvManyOp
+	out   *transfer // lent while bytes are under way
+	bytes uint64
+	from  uint8
+	state pipeState
+}
+
+type pipeState uint8
+
+const (
+	pipeOpen   pipeState = iota
+	pipeEnded            // the source has sent its end
+	pipeDone             // the end was passed on
+	pipeBroken           // the receiver is gone; nothing more is taken from the source
+)
+
+// start begins to receive from a side. The window of the receive bounds the bytes that wait.
+func (p *pipe) start(c *conn, from int) {
+	p.conn, p.from = c, uint8(from)
+	window := max(c.listener.backend.Buffer/c.loop().Buffers().Size(), 1)
+	p.source().RecvMany(window).Connect(&p.recv, p)
+	p.recv.Start()
+}
+
+func (p *pipe) source() *reactor.Socket { return &p.conn.sockets[p.from] }
+
+func (p *pipe) target() *reactor.Socket { return &p.conn.sockets[1-p.from] }
+
+// SetNext takes what was received.
+func (p *pipe) SetNext(lease reactor.Lease) {
+	c := p.conn
+	if c.phase != phaseFlowing || p.state != pipeOpen {
+		lease.Release()
+		return
+	}
+	c.touch()
+	n := uint64(lease.Len())
+	p.bytes += n
+	c.listener.stats.bytes[p.from].Add(n)
+	t := p.out
+	if t == nil {
+		t = c.worker().transfers.get()
+		t.begin(p)
+		p.out = t
+	}
+	t.push(lease)
+}
+
+// SetValue says that the source has ended.
+func (p *pipe) SetValue(struct{}) {
+	if p.conn.phase != phaseFlowing || p.state != pipeOpen {
+		return
+	}
+	p.state = pipeEnded
+	if p.out == nil {
+		p.end()
+	}
+}
+
+// end passes the end on.
+func (p *pipe) end() {
+	p.state = pipeDone
+	if p.target().CloseWrite() != nil {
+		p.state = pipeBroken
+	}
+	p.conn.finished()
+}
+
+// SetError says that the source is gone.
+func (p *pipe) SetError(error) {
+	if c := p.conn; c.phase == phaseFlowing {
+		c.sideReset(int(p.from))
+	}
+}
+
+// SetStopped says that the loop is ending.
+func (p *pipe) SetStopped() { p.conn.close(endKilled, abortBoth) }
+
+// Env is empty.
+func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
+
+// drained is called when everything received has been sent.
+func (p *pipe) drained() {
+	c := p.conn
+	c.worker().transfers.put(p.out)
+	p.out = nil
+	switch {
+	case c.phase == phaseResetting:
+		c.passReset()
+	case c.phase == phaseFlowing && p.state == pipeEnded:
+		p.end()
+	}
+}
+
+// failed is called when the target takes no more. Nothing is done to the source: what it is still to
+// be sent goes on, and its own receive tells how the connection ends.
+func (p *pipe) failed() {
+	c := p.conn
+	c.worker().transfers.put(p.out)
+	p.out = nil
+	switch c.phase {
+	case phaseResetting:
+		c.passReset()
+	case phaseFlowing:
+		p.state = pipeBroken
+		c.finished()
+	}
+}
+
+// transfer is the bytes of a pipe that are under way, and the operation that sends them: one at a time,
+// all that is there with each.
+type transfer struct {
+	pipe   *pipe
+	send   reactor.SendvOp
+	queue  []reactor.Lease
+	flying int // the first of queue, being sent
+}
+
+func (t *transfer) begin(p *pipe) {
+	t.pipe = p
+	p.target().Sendv(nil).Connect(&t.send, t)
+}
+
+// push takes a lease, and sends it unless a send is under way.
+func (t *transfer) push(lease reactor.Lease) {
+	last := len(t.queue) - 1
+	if last >= t.flying && t.queue[last].Append(lease.Bytes()) {
+		// Small pieces share a buffer, so that many of them do not hold a whole one each.
+		lease.Release()
+		t.pipe.recv.Grant(1)
+		return
+	}
+	t.queue = append(t.queue, lease)
+	if t.flying == 0 {
+		t.flush()
+	}
+}
+
+// flush sends everything that waits.
+func (t *transfer) flush() {
+	t.flying = len(t.queue)
+	t.send.Reset()
+	for _, lease := range t.queue {
+		t.send.Add(lease.Bytes())
+	}
+	t.send.Start()
+}
+
+// SetValue says that what was flying has been sent.
+func (t *transfer) SetValue(int) {
+	n := t.flying
+	t.release(n)
+	c := t.pipe.conn
+	if c.phase == phaseClosing {
+		t.SetStopped()
+		return
+	}
+	c.touch()
+	t.pipe.recv.Grant(n)
+	if len(t.queue) != 0 {
+		t.flush()
+	} else {
+		t.pipe.drained()
+	}
+}
+
+// release gives back the first n leases.
+func (t *transfer) release(n int) {
+	for _, lease := range t.queue[:n] {
+		lease.Release()
+	}
+	t.queue = append(t.queue[:0], t.queue[n:]...)
+	t.flying = 0
+}
+
+// SetError says that the target takes no more.
+func (t *transfer) SetError(error) {
+	t.release(len(t.queue))
+	t.pipe.failed()
+}
+
+// SetStopped says that the connection or the loop is ending.
+func (t *transfer) SetStopped() {
+	t.release(len(t.queue))
+	t.pipe.failed()
+}
+
+// Env is empty.
+func (t *transfer) Env() sender.Env { return sender.EmptyEnv{} }

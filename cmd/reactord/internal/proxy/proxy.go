@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"go.uber.org/zap"
+)
+
+// Proxy is a running proxy.
+type Proxy struct {
+	log     *zap.Logger
+	reactor *reactor.Reactor
+	workers []*worker
+	addrs   []netip.AddrPort
+	stats   *stats
+	ended   chan struct{}
+	err     error // valid once ended is closed
+	drain   sync.Once
+	abort   sync.Once
+}
+
+// Start listens and runs the proxy's loops. It returns when connections are accepted.
+func Start(cfg Config) (*Proxy, error) {
+	backends := map[string]*backend{}
+	for i, b := range cfg.Backends {
+		backends[b.Name] = &backend{Backend: b.withDefaults(), index: i}
+	}
+	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{Ring: cfg.Ring}})
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{log: cfg.Log, reactor: r, ended: make(chan struct{}), addrs: make([]netip.AddrPort, len(cfg.Listeners))}
+	if p.log == nil {
+		p.log = zap.NewNop()
+	}
+	for i, l := range r.Loops() {
+		p.workers = append(p.workers, newWorker(p, l, i))
+	}
+	p.stats = newStats(&cfg)
+	if err := p.listen(&cfg, backends); err != nil {
+		return nil, errors.Join(err, p.discard())
+	}
+	ready := make(chan struct{}, len(p.workers))
+	go p.run(ready)
+	for range p.workers {
+		select {
+		case <-ready:
+		case <-p.ended:
+			return nil, p.err
+		}
+	}
+	return p, nil
+}
+
+func (p *Proxy) run(ready chan<- struct{}) {
+	started := map[*reactor.Loop]*worker{}
+	for _, w := range p.workers {
+		started[w.loop] = w
+	}
+	p.err = p.reactor.Run(func(l *reactor.Loop) {
+		started[l].start()
+		ready <- struct{}{}
+	})
+	close(p.ended)
+}
+
+// listen opens every listener on every loop, and divides the connections that there can be.
+func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
+	slots := slots(len(p.workers) * len(cfg.Listeners))
+	for i, c := range cfg.Listeners {
+		b := backends[c.Backend]
+		if b == nil || len(b.Servers) == 0 {
+			return fmt.Errorf("listener %s: backend %q has no servers", c.Name, c.Backend)
+		}
+		credit := slots
+		if c.MaxConnections > 0 {
+			credit = min(credit, max(c.MaxConnections/len(p.workers), 1))
+		}
+		addr := c.Address
+		for _, w := range p.workers {
+			l := &listener{Listener: c, worker: w, backend: b, credit: credit, stats: &p.stats.listeners[i]}
+			l.starts = w.index
+			if err := l.socket.Listen(w.loop, addr); err != nil {
+				return fmt.Errorf("listener %s: cannot listen on %v: %w", c.Name, addr, err)
+			}
+			w.listeners = append(w.listeners, l)
+			bound, err := l.socket.LocalAddr()
+			if err != nil {
+				return fmt.Errorf("listener %s: %w", c.Name, err)
+			}
+			addr = bound // the other loops take the port that the first was given
+		}
+		p.addrs[i] = addr
+		p.stats.listeners[i].limit = credit * len(p.workers)
+	}
+	return nil
+}
+
+// discard frees a proxy that has not run.
+func (p *Proxy) discard() error {
+	var errs []error
+	for _, w := range p.workers {
+		for _, l := range w.listeners {
+			errs = append(errs, l.closeNow())
+		}
+		errs = append(errs, w.loop.Discard())
+	}
+	return errors.Join(errs...)
+}
+
+// Addrs are the addresses listened on, one a listener.
+func (p *Proxy) Addrs() []netip.AddrPort { return p.addrs }
+
+// Loops are the proxy's loops.
+func (p *Proxy) Loops() []*reactor.Loop { return p.reactor.Loops() }
+
+// Drain stops accepting and waits for the connections to end. When ctx ends first, those that are left
+// are closed. It returns when the proxy has ended.
+func (p *Proxy) Drain(ctx context.Context) error {
+	p.drain.Do(func() { p.each((*worker).drain) })
+	select {
+	case <-p.ended:
+		return p.err
+	case <-ctx.Done():
+		return p.Close()
+	}
+}
+
+// Close ends the proxy at once: connections are reset.
+func (p *Proxy) Close() error {
+	p.abort.Do(func() { p.each((*worker).close) })
+	return p.Wait()
+}
+
+// Wait waits until the proxy has ended.
+func (p *Proxy) Wait() error {
+	<-p.ended
+	return p.err
+}
+
+// each runs f for every worker, on its loop.
+func (p *Proxy) each(f func(*worker)) {
+	for _, w := range p.workers {
+		c := &call{w: w, f: f}
+		c.Runner = c
+		w.loop.Enqueue(&c.Work)
+	}
+}
+
+// call is something to be done on a worker's loop.
+type call struct {
+	sender.Work
+	w *worker
+	f func(*worker)
+}
+
+// Run does it.
+func (c *call) Run() { c.f(c.w) }
+
+// Abandon leaves it: the loop has ended.
+func (c *call) Abandon() {}

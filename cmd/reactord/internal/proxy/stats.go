@@ -1,0 +1,177 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"syscall"
+
+	"github.com/reactord/reactord/metrics"
+)
+
+// end is why a connection ended, as it is counted: who brought it about, and in which phase.
+type end uint8
+
+const (
+	endNormal end = iota
+	endClientReset
+	endServerReset
+	endIdle
+	endHalfClosed
+	endNoServer
+	endKilled
+	endInternal
+	endCount
+)
+
+var ends = [endCount]metrics.End{
+	endNormal:      {By: "normal", Phase: "data"},
+	endClientReset: {By: "client", Phase: "data"},
+	endServerReset: {By: "server", Phase: "data"},
+	endIdle:        {By: "idle_timeout", Phase: "data"},
+	endHalfClosed:  {By: "half_close_timeout", Phase: "last_data"},
+	endNoServer:    {By: "server", Phase: "connect"},
+	endKilled:      {By: "killed", Phase: "data"},
+	endInternal:    {By: "internal", Phase: "connect"},
+}
+
+// String names the end in logs.
+func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
+
+// The kinds of errors of accepting, and of connecting, that are told apart.
+var (
+	acceptReasons  = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
+	connectReasons = [...]string{"refused", "timeout", "unreachable", "addrnotavail", "other"}
+)
+
+const (
+	connectRefused = iota
+	connectTimeout
+	connectUnreachable
+	connectNoPort
+	connectOther
+)
+
+func acceptErrorIndex(err error) int {
+	switch err {
+	case syscall.EMFILE:
+		return 0
+	case syscall.ENFILE:
+		return 1
+	case syscall.ENOBUFS:
+		return 2
+	case syscall.ENOMEM:
+		return 3
+	}
+	return 4
+}
+
+// stats is what a proxy counts, over all its loops. Nothing of it is touched more than a few times a
+// message.
+type stats struct {
+	config      *Config
+	listeners   []listenerStats
+	servers     [][]serverStats // by backend
+	connectTime []histogram     // by backend
+}
+
+type listenerStats struct {
+	_            [64]byte
+	accepted     atomic.Uint64
+	current      atomic.Int64
+	bytes        [2]atomic.Uint64 // from the client, from the server
+	acceptErrors [len(acceptReasons)]atomic.Uint64
+	closed       [endCount]atomic.Uint64
+	duration     histogram
+	limit        int
+}
+
+type serverStats struct {
+	connections atomic.Uint64
+	current     atomic.Int64
+	failures    [len(connectReasons)]atomic.Uint64
+	retries     atomic.Uint64
+}
+
+// histogram counts durations in fixed buckets.
+type histogram struct {
+	counts [len(bounds) + 1]atomic.Uint64
+	sum    atomic.Int64 // ns
+}
+
+// bounds are the buckets' upper bounds in ns: half a millisecond to an hour.
+var bounds = [...]int64{5e5, 1e6, 5e6, 1e7, 5e7, 1e8, 5e8, 1e9, 5e9, 1e10, 6e10, 6e11, 3.6e12}
+
+func (h *histogram) observe(ns int64) {
+	i := 0
+	for i < len(bounds) && ns > bounds[i] {
+		i++
+	}
+	h.counts[i].Add(1)
+	h.sum.Add(ns)
+}
+
+func (h *histogram) read() metrics.Histogram {
+	out := metrics.Histogram{Sum: float64(h.sum.Load()) / 1e9}
+	for i := range h.counts {
+		out.Counts = append(out.Counts, h.counts[i].Load())
+	}
+	for _, b := range bounds {
+		out.Bounds = append(out.Bounds, float64(b)/1e9)
+	}
+	return out
+}
+
+func newStats(cfg *Config) *stats {
+	s := &stats{config: cfg, listeners: make([]listenerStats, len(cfg.Listeners)), connectTime: make([]histogram, len(cfg.Backends))}
+	for _, b := range cfg.Backends {
+		s.servers = append(s.servers, make([]serverStats, len(b.Servers)))
+	}
+	return s
+}
+
+// Stats reads the proxy's counters.
+func (p *Proxy) Stats() metrics.ProxyStats {
+	var out metrics.ProxyStats
+	for i, c := range p.stats.config.Listeners {
+		out.Listeners = append(out.Listeners, p.stats.listeners[i].read(c.Name))
+	}
+	for i, b := range p.stats.config.Backends {
+		out.Backends = append(out.Backends, metrics.BackendStats{Name: b.Name, ConnectTime: p.stats.connectTime[i].read()})
+		for j, s := range b.Servers {
+			out.Servers = append(out.Servers, p.stats.servers[i][j].read(b.Name, s.Name))
+		}
+	}
+	return out
+}
+
+func (l *listenerStats) read(name string) metrics.ListenerStats {
+	out := metrics.ListenerStats{
+		Name:          name,
+		Accepted:      l.accepted.Load(),
+		Current:       l.current.Load(),
+		Limit:         l.limit,
+		ReceivedBytes: l.bytes[client].Load(),
+		SentBytes:     l.bytes[server].Load(),
+		Duration:      l.duration.read(),
+	}
+	for i, reason := range acceptReasons {
+		out.AcceptErrors = append(out.AcceptErrors, metrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
+	}
+	for i, e := range ends {
+		out.Closed = append(out.Closed, metrics.EndCount{End: e, N: l.closed[i].Load()})
+	}
+	return out
+}
+
+func (s *serverStats) read(backend, name string) metrics.ServerStats {
+	out := metrics.ServerStats{
+		Backend:     backend,
+		Name:        name,
+		Connections: s.connections.Load(),
+		Current:     s.current.Load(),
+		Retries:     s.retries.Load(),
+	}
+	for i, reason := range connectReasons {
+		out.Failures = append(out.Failures, metrics.Count{Reason: reason, N: s.failures[i].Load()})
+	}
+	return out
+}
