@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	r := run(t, "version")
+	if r.code != 0 || !strings.Contains(r.stdout, "reactord") || !strings.Contains(r.stdout, runtime.Version()) {
+		t.Errorf("exit code %d, %q", r.code, r.stdout)
+	}
+}
+
+// doctor says which ring auto would take, and why.
+func TestDoctor(t *testing.T) {
+	r := run(t, "doctor")
+	if r.code != 0 {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+	for _, word := range []string{"io_uring", "epoll"} {
+		if !strings.Contains(r.stdout, word) {
+			t.Errorf("nothing about %s in %q", word, r.stdout)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"no-such-command"},
+		{"proxy"},
+		{"proxy", "--listen", "tcp://127.0.0.1:0"},
+		{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"},
+		{"proxy", "--listen", "127.0.0.1", "--to", "tcp://127.0.0.1:1"},
+		{"serve", "--config", "/no/such/file.yaml"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			r := run(t, args...)
+			if r.code == 0 || r.stderr == "" {
+				t.Errorf("exit code %d, %q", r.code, r.stderr)
+			}
+		})
+	}
+}
+
+const goodConfig = `
+ring: %s
+metrics: 127.0.0.1:0
+listeners:
+  - name: echo
+    address: tcp://127.0.0.1:0
+    backend: echo
+backends:
+  - name: echo
+    servers: [tcp://%s]
+`
+
+// writeConfig writes a configuration to a file and returns its path.
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reactord.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCheck(t *testing.T) {
+	t.Run("good", func(t *testing.T) {
+		r := run(t, "check", "--config", writeConfig(t, fmt.Sprintf(goodConfig, "auto", "127.0.0.1:1")))
+		if r.code != 0 {
+			t.Errorf("exit code %d: %s", r.code, r.stderr)
+		}
+	})
+	t.Run("example", func(t *testing.T) {
+		r := run(t, "check", "--config", "../cmd/reactord/example.yaml")
+		if r.code != 0 {
+			t.Errorf("exit code %d: %s", r.code, r.stderr)
+		}
+	})
+	good := fmt.Sprintf(goodConfig, "auto", "127.0.0.1:1")
+	for name, c := range map[string]struct{ old, new, position string }{
+		"not YAML":         {"listeners:", "listeners: [", ""},
+		"unknown key":      {"    backend: echo", "    backened: echo", ":7:5:"},
+		"bad address":      {"tcp://127.0.0.1:0", "tcp://127.0.0.1", ":6:14:"},
+		"unknown backend":  {"    backend: echo", "    backend: ecco", ":7:14:"},
+		"unknown ring":     {"ring: auto", "ring: kqueue", ":2:7:"},
+		"no such duration": {"metrics: 127.0.0.1:0", "drain_timeout: soon", ":3:16:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writeConfig(t, strings.Replace(good, c.old, c.new, 1))
+			r := run(t, "check", "--config", path)
+			if r.code != 1 {
+				t.Errorf("exit code %d, want 1", r.code)
+			}
+			if said := r.stdout + r.stderr; !strings.Contains(said, path+c.position) {
+				t.Errorf("want %s in %q", filepath.Base(path)+c.position, said)
+			}
+		})
+	}
+}
+
+// serve runs from a file what proxy runs from arguments.
+func TestServe(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := spawn(t, nil, nil, "serve", "--config", writeConfig(t, fmt.Sprintf(goodConfig, ring, serve(t, echo))))
+		listening := d.await("listening")
+		if listening.str("listener") != "echo" {
+			t.Errorf("the listener is called %q", listening.str("listener"))
+		}
+		c := dial(t, listening.str("address"))
+		c.send(bulk[:64<<10])
+		c.finish()
+		c.expect(bulk[:64<<10])
+		c.expectEnd()
+		d.stop()
+	})
+}
+
+// Two daemons cannot have the same address, and the second one says so.
+func TestAddressInUse(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		taken := listen(t)
+		r := run(t, "proxy", "--ring", ring, "--listen", "tcp://"+taken.addr(), "--to", "tcp://127.0.0.1:1")
+		if r.code != 1 || !strings.Contains(r.stderr, syscall.EADDRINUSE.Error()) || !strings.Contains(r.stderr, taken.addr()) {
+			t.Errorf("exit code %d, %q", r.code, r.stderr)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A daemon is a running reactord, killed at the end of its test.
+type daemon struct {
+	t       *testing.T
+	cmd     *exec.Cmd
+	addr    string // of the listener, once startProxy has returned
+	metrics string // of the metrics page, likewise
+
+	mu     sync.Mutex
+	lines  []line
+	news   chan struct{} // closed, and made anew, with every line
+	exited chan struct{} // closed once the process is reaped
+}
+
+// A line is one line of the daemon's log.
+type line struct {
+	Level string `json:"level"`
+	Msg   string `json:"msg"`
+	raw   string
+	field map[string]any
+}
+
+func (l line) str(field string) string { s, _ := l.field[field].(string); return s }
+
+// spawn starts reactord with the arguments, behind a command that executes it if one is given.
+func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon {
+	t.Helper()
+	argv := slices.Concat(behind, []string{reactord}, args)
+	d := &daemon{t: t, cmd: exec.Command(argv[0], argv[1:]...), news: make(chan struct{}), exited: make(chan struct{})}
+	d.cmd.Env = append(cleanEnv(), env...)
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// A file of our own, so that waiting for the process waits for nobody who inherited its stderr.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.cmd.Stderr = w
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	read := make(chan struct{})
+	go func() { defer close(read); d.read(r) }()
+	go func() {
+		_ = d.cmd.Wait() // its outcome is in ProcessState
+		<-read
+		close(d.exited)
+	}()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill()
+		<-d.exited
+		if t.Failed() {
+			t.Logf("%s\n%s", strings.Join(argv, " "), d.text())
+		}
+	})
+	return d
+}
+
+// cleanEnv is this process's environment without what would steer the daemon.
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "REACTORD_") })
+}
+
+// startProxy starts `reactord proxy` on a free port and waits until it listens.
+func startProxy(t *testing.T, ring string, to []string, args ...string) *daemon {
+	t.Helper()
+	return startProxyBehind(t, nil, ring, to, args...)
+}
+
+func startProxyBehind(t *testing.T, behind []string, ring string, to []string, args ...string) *daemon {
+	t.Helper()
+	argv := []string{"proxy", "--listen", "tcp://127.0.0.1:0", "--metrics", "127.0.0.1:0", "--ring", ring}
+	for _, addr := range to {
+		argv = append(argv, "--to", "tcp://"+addr)
+	}
+	d := spawn(t, behind, nil, append(argv, args...)...)
+	d.addr = d.await("listening").str("address")
+	d.metrics = d.await("metrics").str("address")
+	return d
+}
+
+func (d *daemon) read(r *os.File) {
+	defer r.Close()
+	for s := bufio.NewScanner(r); s.Scan(); {
+		l := line{raw: s.Text()}
+		if json.Unmarshal(s.Bytes(), &l.field) == nil {
+			_ = json.Unmarshal(s.Bytes(), &l)
+		}
+		d.mu.Lock()
+		d.lines = append(d.lines, l)
+		close(d.news)
+		d.news = make(chan struct{})
+		d.mu.Unlock()
+	}
+}
+
+// logged returns the lines logged so far for which match holds.
+func (d *daemon) logged(match func(line) bool) []line {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var found []line
+	for _, l := range d.lines {
+		if match(l) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+// anything matches every line.
+func anything(line) bool { return true }
+
+func (d *daemon) text() string {
+	var b strings.Builder
+	for _, l := range d.logged(anything) {
+		b.WriteString(l.raw + "\n")
+	}
+	return b.String()
+}
+
+// await returns the first line with the message, as soon as it is logged.
+func (d *daemon) await(msg string) line {
+	d.t.Helper()
+	deadline := time.After(patience)
+	for {
+		d.mu.Lock()
+		news := d.news
+		d.mu.Unlock()
+		if found := d.logged(func(l line) bool { return l.Msg == msg }); len(found) > 0 {
+			return found[0]
+		}
+		select {
+		case <-news:
+		case <-d.exited:
+			d.t.Fatalf("reactord has exited (%v) before it logged %q", d.cmd.ProcessState, msg)
+		case <-deadline:
+			d.t.Fatalf("reactord has not logged %q within %v", msg, patience)
+		}
+	}
+}
+
+func (d *daemon) pid() int { return d.cmd.Process.Pid }
+
+func (d *daemon) signal(s os.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(s); err != nil {
+		d.t.Fatalf("signalling reactord: %v", err)
+	}
+}
+
+func (d *daemon) running() bool {
+	select {
+	case <-d.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// wait returns the exit code once the daemon has ended, which it must do within the time.
+func (d *daemon) wait(limit time.Duration) int {
+	d.t.Helper()
+	select {
+	case <-d.exited:
+		return d.cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		d.t.Fatalf("reactord is still running after %v", limit)
+		return -1
+	}
+}
+
+// stop has the daemon drain and checks that it ends well.
+func (d *daemon) stop() {
+	d.t.Helper()
+	d.signal(syscall.SIGTERM)
+	if code := d.wait(patience); code != 0 {
+		d.t.Fatalf("exit code %d", code)
+	}
+}
+
+// get fetches a page of the metrics listener, over a connection of its own.
+func (d *daemon) get(path string) (status int, body string) {
+	d.t.Helper()
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + d.metrics + path)
+	if err != nil {
+		d.t.Fatalf("%s: %v", path, err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		d.t.Fatalf("%s: %v", path, err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// result is what a command that ends by itself has left.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// run runs reactord to its end.
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runCommand(t, append([]string{reactord}, args...)...)
+}
+
+// runCommand runs a command to its end, which must come within a minute.
+func runCommand(t *testing.T, argv ...string) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = &stdout, &stderr, cleanEnv()
+	err := cmd.Run()
+	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
+		t.Fatalf("%s: %v\n%s", strings.Join(argv, " "), err, stderr.String())
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}

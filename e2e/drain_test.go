@@ -1,0 +1,126 @@
+package e2e
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Without connections a drain is over at once.
+func TestDrainIdle(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			onEachRing(t, func(t *testing.T, ring string) {
+				d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
+				d.signal(sig)
+				if code := d.wait(2 * time.Second); code != 0 {
+					t.Errorf("exit code %d", code)
+				}
+			})
+		})
+	}
+}
+
+// A drain takes no new connection, is not ready any more, and waits for those there are.
+func TestDrainWaits(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
+		c := dial(t, d.addr)
+		c.send([]byte("before"))
+		c.expect([]byte("before"))
+		d.signal(syscall.SIGTERM)
+		eventually(t, "new connections are refused", func() bool { return refused(d.addr) })
+		if status, _ := d.get("/readyz"); status != http.StatusServiceUnavailable {
+			t.Errorf("/readyz while draining: status %d, want 503", status)
+		}
+		if status, _ := d.get("/livez"); status != http.StatusOK {
+			t.Errorf("/livez while draining: status %d, want 200", status)
+		}
+		c.send(bulk[:1000])
+		c.expect(bulk[:1000])
+		c.finish()
+		c.expectEnd()
+		if code := d.wait(2 * time.Second); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// refused reports whether a connection to addr is refused, or at an end before it is of any use.
+func refused(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		return true
+	}
+	c.Close()
+	return false
+}
+
+// A drain ends when it says, whatever is still connected.
+func TestDrainTimeout(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		const limit = 500 * time.Millisecond
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", limit.String())
+		c := dial(t, d.addr)
+		c.send([]byte("before"))
+		c.expect([]byte("before"))
+		start := time.Now()
+		d.signal(syscall.SIGTERM)
+		c.expectGone()
+		if took := time.Since(start); took < limit {
+			t.Errorf("cut off after %v, before its time", took)
+		}
+		d.wait(2 * time.Second)
+	})
+}
+
+// A second signal ends a drain at once.
+func TestDrainTwice(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
+		c := dial(t, d.addr)
+		c.send([]byte("before"))
+		c.expect([]byte("before"))
+		d.signal(syscall.SIGTERM)
+		eventually(t, "the drain has begun", func() bool { return refused(d.addr) })
+		d.signal(syscall.SIGTERM)
+		c.expectGone()
+		d.wait(2 * time.Second)
+	})
+}
+
+// Draining under load loses nothing: every exchange begun is completed or was never accepted.
+func TestDrainUnderLoad(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
+		const clients = 8
+		done := make(chan error, clients)
+		for i := range clients {
+			go func() {
+				c, err := net.Dial("tcp", d.addr)
+				if err != nil {
+					done <- err
+					return
+				}
+				defer c.Close()
+				done <- pingPong(c, byte(i), 3000)
+			}()
+		}
+		eventually(t, "all are connected", func() bool { return d.scrape().sum("reactord_listener_connections") == clients })
+		d.signal(syscall.SIGTERM)
+		for range clients {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if code := d.wait(2 * time.Second); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+		if strings.Contains(d.text(), `"level":"error"`) {
+			t.Error("draining has logged an error")
+		}
+	})
+}

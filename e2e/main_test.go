@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+// patience bounds every wait for something that should happen at once. It is far longer than any of
+// them takes, so that only what never happens runs into it.
+const patience = 15 * time.Second
+
+// reactord is the binary under test.
+var reactord string
+
+func TestMain(m *testing.M) {
+	if errno := os.Getenv(denyEnv); errno != "" {
+		denyAndExec(errno) // this process is the child of TestRingDenied
+	}
+	if os.Getenv("REACTORD_E2E") == "" {
+		fmt.Println("e2e: not run; set REACTORD_E2E=1")
+		return
+	}
+	goleak.VerifyTestMain(suite{m})
+}
+
+// suite is a testing.M that has the binary built around it.
+type suite struct{ *testing.M }
+
+func (s suite) Run() int {
+	dir, err := os.MkdirTemp("", "reactord-e2e-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	if reactord = os.Getenv("REACTORD_E2E_BINARY"); reactord == "" {
+		reactord = filepath.Join(dir, "reactord")
+		build := exec.Command("go", "build", "-o", reactord, "github.com/reactord/reactord/cmd/reactord")
+		build.Stderr = os.Stderr
+		if err := build.Run(); err != nil {
+			return fail(fmt.Errorf("building reactord: %w", err))
+		}
+	}
+	return s.M.Run()
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "e2e:", err)
+	return 1
+}
+
+// onEachRing runs f as a sub-test on either ring of the daemon.
+func onEachRing(t *testing.T, f func(t *testing.T, ring string)) {
+	t.Helper()
+	for _, ring := range []string{"io_uring", "epoll"} {
+		t.Run(ring, func(t *testing.T) {
+			if only := os.Getenv("REACTORD_RING"); only != "" && only != "auto" && only != ring {
+				t.Skipf("REACTORD_RING is %s", only)
+			}
+			if ring == "io_uring" {
+				needIOURing(t)
+			}
+			f(t, ring)
+		})
+	}
+}
+
+// needIOURing skips a test where the kernel, or the container around it, denies io_uring.
+func needIOURing(t *testing.T) {
+	t.Helper()
+	// A null pointer for the parameters: EFAULT where there is io_uring, EPERM or ENOSYS where not.
+	_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
+	if errno != unix.EFAULT {
+		missing(t, fmt.Sprintf("io_uring is denied here: %v", errno))
+	}
+}
+
+// need skips a test that wants a program which is not installed, and returns its path.
+func need(t *testing.T, program, pkg string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + program)
+	}
+	if err != nil {
+		missing(t, fmt.Sprintf("no %s here; it is in Debian's %s", program, pkg))
+	}
+	return path
+}
+
+// missing skips the test, or fails it where everything was promised to be there.
+func missing(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// eventually waits until cond holds.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	within(t, patience, what, cond)
+}
+
+// within waits until cond holds, for d at most, and returns how long that took.
+func within(t *testing.T, d time.Duration, what string, cond func() bool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for !cond() {
+		if time.Since(start) > d {
+			t.Fatalf("not within %v: %s", d, what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(start)
+}

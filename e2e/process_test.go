@@ -1,0 +1,63 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+)
+
+// rss is the memory of the daemon that is resident, in bytes; peak is the most that it ever was. See
+// proc_pid_status(5).
+func (d *daemon) rss() int  { return d.status("VmRSS") << 10 }
+func (d *daemon) peak() int { return d.status("VmHWM") << 10 }
+
+func (d *daemon) status(key string) int {
+	d.t.Helper()
+	for line := range bytes.Lines(d.proc("status")) {
+		var n int
+		if _, err := fmt.Sscanf(string(line), key+": %d", &n); err == nil {
+			return n
+		}
+	}
+	d.t.Fatalf("no %s in /proc/%d/status", key, d.pid())
+	return 0
+}
+
+// cpu is the processor time that the daemon has used. See proc_pid_stat(5).
+func (d *daemon) cpu() time.Duration {
+	d.t.Helper()
+	stat := d.proc("stat")
+	// The second field is the program's name in parentheses; utime and stime are the 14th and 15th.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const ticksPerSecond = 100 // USER_HZ, on every architecture that Go runs on
+	var ticks int
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(string(f))
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// descriptors counts what the daemon has open.
+func (d *daemon) descriptors() int {
+	d.t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.pid()))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func (d *daemon) proc(file string) []byte {
+	d.t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", d.pid(), file))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return b
+}

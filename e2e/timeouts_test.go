@@ -1,0 +1,49 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// A half-closed connection whose other half says nothing more ends after its time, on both sides.
+func TestHalfCloseTimeout(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		const limit = 200 * time.Millisecond
+		upstream := listen(t)
+		d := startProxy(t, ring, []string{upstream.addr()}, "--half-close-timeout", limit.String())
+		client := dial(t, d.addr)
+		server := upstream.accept()
+		start := time.Now()
+		client.finish()
+		server.expectEnd()
+		client.expectGone()
+		if took := time.Since(start); took < limit {
+			t.Errorf("ended after %v, before its time", took)
+		}
+		eventually(t, "the server is cut off as well", func() bool {
+			_, err := server.Write([]byte{0})
+			return err != nil
+		})
+		d.stop()
+	})
+}
+
+// An idle connection ends after its time; one that carries a byte now and then does not.
+func TestIdleTimeout(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		const limit = time.Second
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--idle-timeout", limit.String())
+		idle, busy := dial(t, d.addr), dial(t, d.addr)
+		start := time.Now()
+		for time.Since(start) < 2*limit {
+			busy.send([]byte{1})
+			busy.expect([]byte{1})
+			time.Sleep(limit / 20)
+		}
+		idle.expectGone()
+		busy.send([]byte("still here"))
+		busy.expect([]byte("still here"))
+		busy.Close()
+		d.stop()
+	})
+}

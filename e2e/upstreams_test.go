@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// names answers every connection with a name, and ends it.
+func names(t *testing.T, name string) (addr string) {
+	t.Helper()
+	return serve(t, func(c *net.TCPConn) { _, _ = c.Write([]byte(name)) })
+}
+
+// vacant returns an address on which nobody listens.
+//
+// Its loopback address is this process's own, so that the port stays free until somebody of ours
+// takes it: what others open by chance is on 127.0.0.1.
+func vacant(t *testing.T) string {
+	t.Helper()
+	pid := os.Getpid()
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 100+pid>>8&63, pid&255))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	return l.Addr().String()
+}
+
+// blackHole returns an address that takes no connection and refuses none: a listening socket whose
+// queue is full, for which the kernel drops every further SYN.
+func blackHole(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := (&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: sa.(*unix.SockaddrInet4).Port}).String()
+	for range 8 {
+		c, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
+		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+			return addr
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	t.Fatal("the queue of a listening socket does not fill up")
+	return ""
+}
+
+func TestRoundRobin(t *testing.T) {
+	const connections = 100
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := startProxy(t, ring, []string{names(t, "a"), names(t, "b")}, "--loops", "1")
+		served := map[byte]int{}
+		for range connections {
+			c := dial(t, d.addr)
+			name := make([]byte, 1)
+			if _, err := c.Read(name); err != nil {
+				t.Fatal(err)
+			}
+			c.expectEnd()
+			c.Close()
+			served[name[0]]++
+		}
+		if served['a'] != connections/2 || served['b'] != connections/2 {
+			t.Errorf("a served %d and b %d of %d connections", served['a'], served['b'], connections)
+		}
+		d.stop()
+	})
+}
+
+// An upstream that cannot be reached costs its clients nothing while there is another one.
+func TestNextUpstream(t *testing.T) {
+	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
+		t.Run(name, func(t *testing.T) {
+			onEachRing(t, func(t *testing.T, ring string) {
+				d := startProxy(t, ring, []string{unreachable(t), names(t, "b")}, "--loops", "1", "--connect-timeout", "200ms")
+				for range 4 {
+					c := dial(t, d.addr)
+					c.expect([]byte("b"))
+					c.expectEnd()
+					c.Close()
+				}
+				d.stop()
+			})
+		})
+	}
+}
+
+// With no upstream left a client is not kept waiting.
+func TestNoUpstream(t *testing.T) {
+	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
+		t.Run(name, func(t *testing.T) {
+			onEachRing(t, func(t *testing.T, ring string) {
+				d := startProxy(t, ring, []string{unreachable(t), unreachable(t)}, "--connect-timeout", "100ms")
+				start := time.Now()
+				c := dial(t, d.addr)
+				c.send([]byte("anybody?"))
+				c.expectGone()
+				if took := time.Since(start); took > 3*time.Second {
+					t.Errorf("the client was told after %v", took)
+				}
+				d.stop()
+			})
+		})
+	}
+}
+
+// A server that accepts and closes at once ends the client's connection, whatever the client sends.
+func TestServerClosesAtOnce(t *testing.T) {
+	const connections = 200
+	onEachRing(t, func(t *testing.T, ring string) {
+		d := startProxy(t, ring, []string{serve(t, func(*net.TCPConn) {})})
+		for range connections {
+			c := dial(t, d.addr)
+			if _, err := c.Write([]byte("request")); err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Fatal(err)
+			}
+			c.expectGone()
+			c.Close()
+		}
+		d.stop()
+	})
+}
