@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -16,8 +18,10 @@ import (
 //	out  {"upstream": ADDRESS}   where a proxy finds the upstream
 //	in   a load.Plan             once the server listens
 //	out  {"ready": true}         if the plan holds: the connections are idle
-//	in   end of input            releases what is held; before that, it abandons the run
 //	out  {"result": load.Result} or {"error": TEXT}
+//	in   the next plan, …
+//
+// The end of the input releases connections that are held, and abandons any other run.
 type driveCommand struct{}
 
 // driveReport is one line that the load writes.
@@ -40,19 +44,33 @@ func (driveCommand) Run() error {
 	if err := out.Encode(driveReport{Upstream: upstream.Addr()}); err != nil {
 		return err
 	}
-	var plan load.Plan
-	if err := json.NewDecoder(os.Stdin).Decode(&plan); err != nil {
-		return err
+	in := json.NewDecoder(os.Stdin)
+	for {
+		var plan load.Plan
+		if err := in.Decode(&plan); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		report := driveReport{}
+		result, err := drive(plan, upstream, func() { out.Encode(driveReport{Ready: true}) })
+		if err != nil {
+			report.Error = err.Error()
+		} else {
+			report.Result = &result
+		}
+		if err := out.Encode(report); err != nil {
+			return err
+		}
 	}
-	ready := func() { out.Encode(driveReport{Ready: true}) }
+}
+
+// drive runs one plan.
+func drive(plan load.Plan, upstream *load.Upstream, ready func()) (load.Result, error) {
 	driver, err := load.NewDriver(plan, upstream, os.Stdin, ready)
 	if err != nil {
-		return out.Encode(driveReport{Error: err.Error()})
+		return load.Result{}, err
 	}
 	defer driver.Close()
-	result, err := driver.Run()
-	if err != nil {
-		return out.Encode(driveReport{Error: err.Error()})
-	}
-	return out.Encode(driveReport{Result: &result})
+	return driver.Run()
 }

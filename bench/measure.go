@@ -54,6 +54,11 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	if err := awaitListening(ctx, server, listen); err != nil {
 		return nil, err
 	}
+	// Once a message has come back, every process that serves is there and has set itself up; a
+	// connection alone may only have met the backlog.
+	if _, err := drive.run(load.Plan{Target: listen, Conns: 1, Size: c.Size, Verify: 1}); err != nil {
+		return nil, err
+	}
 	pids, err := proc.Tree(server.Pid())
 	if err != nil {
 		return nil, err
@@ -72,8 +77,11 @@ func measureLoad(drive *driver, plan load.Plan) (*sample, error) {
 		return nil, err
 	}
 	r := report.Result
-	if r == nil || r.Messages == 0 {
+	switch {
+	case r == nil || r.Messages == 0:
 		return nil, errors.New("no message came back")
+	case r.ServerCPU == 0:
+		return nil, errors.New("messages came back, but the server's processes used no CPU time")
 	}
 	return &sample{Result: r, Figure: float64(r.ServerCPU.Nanoseconds()) / 1e3 / float64(r.Messages)}, nil
 }
@@ -81,7 +89,7 @@ func measureLoad(drive *driver, plan load.Plan) (*sample, error) {
 // measureIdle compares the memory of the server's processes before the first connection with that
 // while all are idle, each having carried one message.
 func measureIdle(ctx context.Context, drive *driver, plan load.Plan) (*sample, error) {
-	before, err := proc.RSSs(plan.Pids)
+	before, err := proc.RSS(plan.Pids...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +105,7 @@ func measureIdle(ctx context.Context, drive *driver, plan load.Plan) (*sample, e
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	with, err := proc.RSSs(plan.Pids)
+	with, err := proc.RSS(plan.Pids...)
 	if err != nil {
 		return nil, err
 	}

@@ -177,6 +177,26 @@ listen bench
 	server upstream %s
 `
 
+// commandPeer is a server that the user names, as NAME=COMMAND.
+func commandPeer(text string) *peer {
+	name, command, _ := strings.Cut(text, "=")
+	return &peer{
+		name: name,
+		prepare: func(context.Context, *workshop) (string, error) {
+			words := strings.Fields(command)
+			if len(words) == 0 {
+				return "", fmt.Errorf("--with %s: there is no command", text)
+			}
+			return exec.LookPath(words[0])
+		},
+		command: func(_ *workshop, listen, upstream string) ([]string, error) {
+			host, port, _ := strings.Cut(listen, ":")
+			place := strings.NewReplacer("{host}", host, "{port}", port, "{upstream}", upstream)
+			return strings.Fields(place.Replace(command)), nil
+		},
+	}
+}
+
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return line

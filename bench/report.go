@@ -119,7 +119,7 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 		head = append(head, "× "+ref)
 	}
 	if !c.Idle {
-		head = append(head, "messages/s", "server busy", "load busy")
+		head = append(head, "messages/s", "server busy", "load busy", "disturbed")
 	}
 	writeRow(b, head)
 	b.WriteString("|---" + strings.Repeat("|---:", len(head)-1) + "|\n")
@@ -139,20 +139,24 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 	}
 }
 
-// rates are the columns that say how far to trust the figure: the messages a second, and how busy
-// either side was. The side that is at 100 % is the one that sets the pace.
+// rates are the columns that say how far to trust the figure: the messages a second; how busy either
+// side was (the one at 100 % sets the pace); and the share of the time that the side worse off waited
+// for its CPU because of something else that ran there.
 func (p *peerReport) rates() []string {
-	var rate, server, load []float64
+	var rate, server, load, disturbed []float64
 	for _, s := range p.Samples {
 		seconds := s.Result.Elapsed.Seconds()
 		rate = append(rate, float64(s.Result.Messages)/seconds)
 		server = append(server, 100*s.Result.ServerCPU.Seconds()/seconds)
 		load = append(load, 100*s.Result.LoadCPU.Seconds()/seconds)
+		wait := max(s.Result.ServerWait, s.Result.LoadWait)
+		disturbed = append(disturbed, 100*wait.Seconds()/seconds)
 	}
 	return []string{
 		fmt.Sprintf("%.0f", stats.Of(rate).Median),
 		fmt.Sprintf("%.0f %%", stats.Of(server).Median),
 		fmt.Sprintf("%.0f %%", stats.Of(load).Median),
+		fmt.Sprintf("%.0f %%", stats.Of(disturbed).Median),
 	}
 }
 

@@ -23,6 +23,7 @@ type suiteCommand struct {
 	Time      time.Duration `default:"2s" help:"How long each measurement takes."`
 	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, proxy-128, proxy-16k, proxy-1k, idle."`
 	Only      []string      `placeholder:"TEXT" help:"Only the peers whose names contain one of these texts."`
+	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. In COMMAND, {host}, {port} and {upstream} (HOST:PORT) stand for addresses; with {upstream} it is a proxy, without an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
 	LoadCPU   int           `default:"1" help:"The CPU of the clients and the upstream."`
 	Markdown  string        `placeholder:"FILE" help:"Write the table to this file as well."`
@@ -85,6 +86,13 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 	rep := &report{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
 	echoes, proxies := echoPeers(), proxyPeers()
+	for _, text := range s.With {
+		if p := commandPeer(text); strings.Contains(text, "{upstream}") {
+			proxies = append(proxies, p)
+		} else {
+			echoes = append(echoes, p)
+		}
+	}
 	for _, c := range chosen {
 		peers := echoes
 		if c.Proxy {

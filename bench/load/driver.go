@@ -51,14 +51,14 @@ type Driver struct {
 
 // reading is the meters' state at one moment.
 type reading struct {
-	at     time.Time
-	server time.Duration
-	load   time.Duration
+	at                   time.Time
+	server, load         time.Duration // CPU time
+	serverWait, loadWait time.Duration // waiting for a CPU
 }
 
 // NewDriver prepares a run of plan. When release, a pipe or socket, becomes readable or ends, so does
 // the run. A plan that holds calls ready on the driver's thread once its connections are idle.
-// The upstream stays the caller's.
+// The upstream stays the caller's, and serves one driver at a time.
 func NewDriver(plan Plan, upstream *Upstream, release *os.File, ready func()) (*Driver, error) {
 	if err := plan.validate(); err != nil {
 		return nil, err
@@ -93,8 +93,9 @@ func NewDriver(plan Plan, upstream *Upstream, release *os.File, ready func()) (*
 	return d, nil
 }
 
-// Close resets the driver's connections.
+// Close resets the driver's connections and the upstream's.
 func (d *Driver) Close() {
+	d.upstream.reset()
 	for i := range d.clients[:d.begun] {
 		abort(d.clients[i].fd)
 	}
@@ -194,6 +195,8 @@ func (d *Driver) timeUp() error {
 		d.result.Elapsed = end.at.Sub(d.start.at)
 		d.result.ServerCPU = end.server - d.start.server
 		d.result.LoadCPU = end.load - d.start.load
+		d.result.ServerWait = end.serverWait - d.start.serverWait
+		d.result.LoadWait = end.loadWait - d.start.loadWait
 		d.phase = over
 	case holding:
 		return fmt.Errorf("nobody released the idle connections within %v", holdLimit)
@@ -203,10 +206,16 @@ func (d *Driver) timeUp() error {
 
 // read takes all the meters.
 func (d *Driver) read() (r reading, err error) {
-	if r.server, err = proc.CPUTimes(d.plan.Pids); err != nil {
+	if r.server, err = proc.CPUTime(d.plan.Pids...); err != nil {
 		return r, err
 	}
 	if r.load, err = proc.CPUTime(os.Getpid()); err != nil {
+		return r, err
+	}
+	if r.serverWait, err = proc.Wait(d.plan.Pids...); err != nil {
+		return r, err
+	}
+	if r.loadWait, err = proc.Wait(os.Getpid()); err != nil {
 		return r, err
 	}
 	r.at = time.Now()

@@ -47,4 +47,7 @@ type Result struct {
 	Elapsed   time.Duration // wall clock
 	ServerCPU time.Duration // CPU time of Plan.Pids
 	LoadCPU   time.Duration // CPU time of this process
+
+	// The time that threads of either side were ready to run, but something else had their CPU.
+	ServerWait, LoadWait time.Duration
 }

@@ -54,21 +54,20 @@ func (p *poller) after(d time.Duration) error {
 	return os.NewSyscallError("timerfd_settime", unix.TimerfdSettime(p.timer, 0, &spec, nil))
 }
 
-// wait returns the events that are ready, at least one. There is no other goroutine to run
-// meanwhile, so the call blocks without telling the runtime; its signals (one every 10 ms) only
-// interrupt it.
+// wait returns the events that are ready, at least one. It looks first without telling the runtime,
+// which is enough under load; only to sleep does it give up its processor, for otherwise it would
+// hold up a garbage collection until the next event.
 func (p *poller) wait() ([]unix.EpollEvent, error) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
+		uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), 0, 0, 0)
+	for errno == unix.EINTR || errno == 0 && n == 0 {
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epfd),
 			uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), ^uintptr(0), 0, 0)
-		switch errno {
-		case 0:
-			return p.events[:n], nil
-		case unix.EINTR:
-		default:
-			return nil, os.NewSyscallError("epoll_pwait", errno)
-		}
 	}
+	if errno != 0 {
+		return nil, os.NewSyscallError("epoll_pwait", errno)
+	}
+	return p.events[:n], nil
 }
 
 func (p *poller) close() {

@@ -51,12 +51,17 @@ func (u *Upstream) Addr() string { return u.addr }
 
 // Close resets all connections and stops listening.
 func (u *Upstream) Close() {
+	u.reset()
+	unix.Close(u.listener)
+}
+
+// reset resets all connections.
+func (u *Upstream) reset() {
 	for fd := range u.conns {
 		if u.conns[fd].open {
 			u.drop(fd)
 		}
 	}
-	unix.Close(u.listener)
 }
 
 func (u *Upstream) drop(fd int) {

@@ -12,38 +12,72 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the CPU time, user and kernel, that all threads of process pid have used since it
-// started. It fails with ESRCH or EINVAL when there is no such process.
-func CPUTime(pid int) (time.Duration, error) {
+// CPUTime is the CPU time, user and kernel, that all threads of the processes pids have used since
+// they started. It fails with ESRCH or EINVAL when there is no such process.
+func CPUTime(pids ...int) (time.Duration, error) {
 	const sched = 2 // CPUCLOCK_SCHED of include/linux/posix-timers.h
-	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {
-		return 0, os.NewSyscallError("clock_gettime", err)
-	}
-	return time.Duration(ts.Nano()), nil
-}
-
-// CPUTimes is the sum of CPUTime over pids.
-func CPUTimes(pids []int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
-		d, err := CPUTime(pid)
-		if err != nil {
-			return 0, fmt.Errorf("process %d: %w", pid, err)
+		var ts unix.Timespec
+		if err := unix.ClockGettime(int32(^pid)<<3|sched, &ts); err != nil {
+			return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
 		}
-		sum += d
+		sum += time.Duration(ts.Nano())
 	}
 	return sum, nil
 }
 
-// RSS is the memory in bytes that process pid has resident: the Rss of /proc/PID/smaps_rollup, which
-// is counted page by page, while the figures of /proc/PID/status may lag by a batch per thread.
-func RSS(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0, err
+// Wait is the time that the living threads of the processes pids have been ready to run without a CPU
+// to run on, since they started: the second field of /proc/PID/task/TID/schedstat. Where the kernel
+// keeps no such account it is 0.
+func Wait(pids ...int) (time.Duration, error) {
+	var sum time.Duration
+	for _, pid := range pids {
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		if err != nil {
+			return 0, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // the thread has ended meanwhile
+			}
+			d, err := parseWait(text)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %w", file, err)
+			}
+			sum += d
+		}
 	}
-	return parseRSS(text)
+	return sum, nil
+}
+
+func parseWait(schedstat []byte) (time.Duration, error) {
+	field := bytes.Fields(schedstat)
+	if len(field) < 2 {
+		return 0, fmt.Errorf("%q has no second field", schedstat)
+	}
+	ns, err := strconv.ParseInt(string(field[1]), 10, 64)
+	return time.Duration(ns), err
+}
+
+// RSS is the memory in bytes that the processes pids have resident: the Rss of /proc/PID/smaps_rollup,
+// which is counted page by page, while the figures of /proc/PID/status may lag by a batch per thread.
+// A page that two of them share counts twice.
+func RSS(pids ...int) (int64, error) {
+	var sum int64
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+		if err != nil {
+			return 0, err
+		}
+		n, err := parseRSS(text)
+		if err != nil {
+			return 0, fmt.Errorf("process %d: %w", pid, err)
+		}
+		sum += n
+	}
+	return sum, nil
 }
 
 func parseRSS(rollup []byte) (int64, error) {
@@ -56,19 +90,6 @@ func parseRSS(rollup []byte) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("smaps_rollup has no Rss line")
-}
-
-// RSSs is the sum of RSS over pids.
-func RSSs(pids []int) (int64, error) {
-	var sum int64
-	for _, pid := range pids {
-		n, err := RSS(pid)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
 }
 
 // Tree lists pid and its descendants, parents before children.

@@ -22,7 +22,7 @@ enum {
 	ENTRIES = 512,      // submission queue
 	COMPLETIONS = 4096, // completion queue; multishot entries complete more often than they are submitted
 	BUFS = 256,         // a power of two; few, so that they stay in the cache
-	BUF_SIZE = 4096,
+	BUF_SIZE = 16384,
 	GROUP = 0,
 	NONE = 0xffff,
 };

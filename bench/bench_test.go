@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// childVariable makes the test binary behave as the program: a suite starts itself as its children.
+const childVariable = "REACTORD_BENCH_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+func testWorkshop(t *testing.T) *workshop {
+	t.Helper()
+	w, err := newWorkshop(0, min(1, runtime.NumCPU()-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.close)
+	w.env = []string{childVariable + "=1"}
+	return w
+}
+
+func TestTinySuite(t *testing.T) {
+	s := &suiteCommand{Rounds: 2, Time: 200 * time.Millisecond, Cases: []string{"echo-128"}, Only: []string{goNet}}
+	chosen, err := s.chooseCases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var progress bytes.Buffer
+	rep, err := s.measureAll(t.Context(), testWorkshop(t), chosen, &progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Cases) != 1 || len(rep.Cases[0].Peers) != 1 {
+		t.Fatalf("measured %d cases, want one with one peer", len(rep.Cases))
+	}
+	p := rep.Cases[0].Peers[0]
+	if p.Failed != "" || len(p.Samples) != 2 || len(p.Figures) != 2 {
+		t.Fatalf("%d samples, failed: %s", len(p.Samples), p.Failed)
+	}
+	for i, found := range p.Samples {
+		r := found.Result
+		if r.Verified != 64*4 || r.Messages == 0 || r.Elapsed < s.Time {
+			t.Errorf("round %d: %+v", i, r)
+		}
+		if r.ServerCPU <= 0 || r.LoadCPU <= 0 {
+			t.Errorf("round %d: no CPU time: %+v", i, r)
+		}
+		if want := r.ServerCPU.Seconds() * 1e6 / float64(r.Messages); math.Abs(found.Figure-want) > 1e-6 || found.Figure != p.Figures[i] {
+			t.Errorf("round %d: figure %v and %v, want %v", i, found.Figure, p.Figures[i], want)
+		}
+	}
+	text := rep.markdown()
+	for _, want := range []string{"Linux ", runtime.Version(), "| Go net | ", "× C io_uring", "| not measured |"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	if _, err := json.Marshal(rep); err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(progress.String(), "CPU µs/message"); n != 2 {
+		t.Errorf("%d lines of progress, want 2:\n%s", n, &progress)
+	}
+}
+
+// The test's own proxy must show the memory of its pairs, and nothing else.
+func TestIdleMemory(t *testing.T) {
+	c := &benchCase{Name: "idle", Conns: 200, Size: 128, Idle: true, Proxy: true}
+	i := slices.IndexFunc(proxyPeers(), func(p *peer) bool { return p.name == goCopy })
+	found, err := measure(t.Context(), testWorkshop(t), c, proxyPeers()[i], time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Result.Verified != 200 || found.RSSBefore == 0 || found.RSSWith <= found.RSSBefore {
+		t.Errorf("%+v, %+v", found, found.Result)
+	}
+	if want := float64(found.RSSWith-found.RSSBefore) / 1024 / 200; found.Figure != want {
+		t.Errorf("figure %v, want %v", found.Figure, want)
+	}
+}
+
+// Whatever of the peers is installed is measured; the others say why they are not.
+func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts every peer")
+	}
+	w := testWorkshop(t)
+	for _, c := range cases() {
+		if c.Name != "echo-128" && c.Name != "proxy-16k" {
+			continue
+		}
+		peers := echoPeers()
+		if c.Proxy {
+			peers = proxyPeers()
+		}
+		for _, p := range peers {
+			version, err := p.prepare(t.Context(), w)
+			if err != nil {
+				t.Logf("%s is missing: %v", p.name, err)
+				continue
+			}
+			found, err := measure(t.Context(), w, c, p, 50*time.Millisecond)
+			if err != nil {
+				t.Errorf("%s (%s): %v", p.name, version, err)
+				continue
+			}
+			if found.Result.Verified != 64*4 || found.Figure <= 0 {
+				t.Errorf("%s: %+v", p.name, found.Result)
+			}
+		}
+	}
+}
+
+func TestMissingCompilerIsNamed(t *testing.T) {
+	w := testWorkshop(t)
+	t.Setenv("PATH", t.TempDir())
+	for _, p := range echoPeers()[:2] {
+		if _, err := p.prepare(t.Context(), w); err == nil || !strings.Contains(err.Error(), "gcc") {
+			t.Errorf("%s without gcc: %v", p.name, err)
+		}
+	}
+	for _, p := range []*peer{nginxPeer(), haproxyPeer()} {
+		if _, err := p.prepare(t.Context(), w); err == nil {
+			t.Errorf("%s was found nowhere", p.name)
+		}
+	}
+}
+
+func TestAFailingPeerIsReported(t *testing.T) {
+	s := &suiteCommand{Rounds: 2, Time: time.Millisecond, Only: []string{"broken"},
+		With: []string{"broken=false {host}"}, Cases: []string{"echo-128"}}
+	chosen, err := s.chooseCases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := s.measureAll(t.Context(), testWorkshop(t), chosen, &bytes.Buffer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !rep.failed() || rep.allMet() || !strings.Contains(rep.markdown(), "| broken | failed: exit status 1 |") {
+		t.Errorf("failed %v, all met %v:\n%s", rep.failed(), rep.allMet(), rep.markdown())
+	}
+}
+
+func TestUnknownCase(t *testing.T) {
+	s := &suiteCommand{Cases: []string{"echo-128", "echo-129"}}
+	if _, err := s.chooseCases(); err == nil || !strings.Contains(err.Error(), "echo-129") {
+		t.Errorf("an unknown case: %v", err)
+	}
+}
+
+func TestCancelEndsAMeasurement(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := testWorkshop(t)
+	c := cases()[0]
+	time.AfterFunc(100*time.Millisecond, cancel)
+	done := make(chan error, 1)
+	go func() {
+		_, err := measure(ctx, w, c, echoPeers()[len(echoPeers())-1], time.Minute)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("a cancelled measurement succeeded")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a cancelled measurement goes on")
+	}
+}
+
+func TestExecPins(t *testing.T) {
+	w := testWorkshop(t)
+	c, err := w.start(t.Context(), 0, []string{"grep", "Cpus_allowed_list", "/proc/self/status"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	var said bytes.Buffer
+	said.ReadFrom(c.Stdout)
+	if got := strings.Fields(said.String()); len(got) != 2 || got[1] != "0" {
+		t.Errorf("it runs on %q, want CPU 0", said.String())
+	}
+}
+
+// The proxy hands on the end of a stream, and then what comes back.
+func TestGoProxyHalfCloses(t *testing.T) {
+	upstream, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upstream.Close()
+	go func() { // answers only once it has all
+		c, err := upstream.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		all, _ := io.ReadAll(c)
+		c.Write(append(all, " back"...))
+	}()
+	near, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	go func() {
+		c, err := near.Accept()
+		if err == nil {
+			forward(c.(*net.TCPConn), upstream.Addr().String())
+		}
+	}()
+	c, err := net.Dial("tcp", near.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(c, "there and")
+	c.(*net.TCPConn).CloseWrite()
+	if got, err := io.ReadAll(c); string(got) != "there and back" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestServersEndOnSIGTERM(t *testing.T) {
+	w := testWorkshop(t)
+	listen, err := freeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := w.start(t.Context(), 0, append(w.self, "serve", "echo", "--style", "net", "--listen", "tcp://"+listen))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	if err := awaitListening(t.Context(), server, listen); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(server.Pid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-server.Done()
+	if err := server.Err(); !strings.HasPrefix(err.Error(), "it ended") {
+		t.Errorf("the server ended with %v, want success", err)
+	}
+}
+
+func TestWrongListenAddress(t *testing.T) {
+	s := &serveEcho{Listen: "127.0.0.1:1", Style: "net"}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "tcp://HOST:PORT") {
+		t.Errorf("an address without tcp://: %v", err)
+	}
+}

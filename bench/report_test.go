@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/reactord/reactord/bench/load"
+)
+
+// twoPeers is a report of two rounds in which a costs 2 and then 3, and b twice as much.
+func twoPeers(claims ...claim) *report {
+	samples := []*sample{{Result: &load.Result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
+	return &report{Cases: []*caseReport{{
+		benchCase: &benchCase{Name: "case", Title: "Title", Refs: []string{"b"}, Claims: claims},
+		Peers: []*peerReport{
+			{Name: "a", Figures: []float64{2, 3}, Samples: samples},
+			{Name: "b", Figures: []float64{4, 6}, Samples: samples},
+			{Name: "c", Figures: []float64{math.NaN(), math.NaN()}, Failed: "it broke|badly"},
+		},
+	}}}
+}
+
+func TestClaims(t *testing.T) {
+	for _, test := range []struct {
+		claim   claim
+		verdict string
+		met     bool
+	}{
+		{claim{"a", "b", 0.5}, "met", true},
+		{claim{"a", "b", 0.49}, "not met", false},
+		{claim{"b", "a", 2}, "met", true},
+		{claim{Peer: "a", Limit: 2.5}, "met", true},
+		{claim{Peer: "a", Limit: 2.4}, "not met", false},
+		{claim{"c", "a", 9}, "not measured", false},
+		{claim{"a", "nobody", 9}, "not measured", false},
+	} {
+		rep := twoPeers(test.claim)
+		if rep.allMet() != test.met {
+			t.Errorf("%+v: all met is %v", test.claim, rep.allMet())
+		}
+		if text := rep.markdown(); !strings.Contains(text, "| "+test.verdict+" |\n") {
+			t.Errorf("%+v is not %q:\n%s", test.claim, test.verdict, text)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	text := twoPeers().markdown()
+	for _, want := range []string{
+		"### Title",
+		"| a | 2.50 (2.00–3.00) | 0.50 (0.50–0.50) | 10 | 50 % | 100 % | 0 % |\n",
+		"| b | 5.00 (4.00–6.00) | 1.00 (1.00–1.00) |",
+		`| c | failed: it broke\|badly |`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestMissingPeersAreNamed(t *testing.T) {
+	rep := &report{}
+	rep.addPeer("there", "1.0", nil)
+	rep.addPeer("absent", "", errors.ErrUnsupported)
+	text := rep.markdown()
+	if !strings.Contains(text, "- there: 1.0\n") || !strings.Contains(text, "- absent: **missing**: ") {
+		t.Errorf("the report is\n%s", text)
+	}
+}
+
+func TestParseCPUModel(t *testing.T) {
+	info := "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n"
+	if got := parseCPUModel([]byte(info)); got != "AMD EPYC" {
+		t.Errorf("the CPU is %q", got)
+	}
+	if got := parseCPUModel(nil); got != unknown {
+		t.Errorf("no CPU is %q", got)
+	}
+}
