@@ -167,15 +167,6 @@ func (d *daemon) signal(s os.Signal) {
 	}
 }
 
-func (d *daemon) running() bool {
-	select {
-	case <-d.exited:
-		return false
-	default:
-		return true
-	}
-}
-
 // wait returns the exit code once the daemon has ended, which it must do within the time.
 func (d *daemon) wait(limit time.Duration) int {
 	d.t.Helper()

@@ -167,7 +167,7 @@ func mismatch(a, b []byte) int {
 // expectEnd receives the peer's orderly end, and nothing before it.
 func (p peer) expectEnd() {
 	p.t.Helper()
-	if n, err := p.Read(make([]byte, 1)); err != io.EOF {
+	if n, err := p.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		p.t.Fatalf("want the peer's end, got %d bytes and %v", n, err)
 	}
 }

@@ -16,11 +16,11 @@ import (
 
 // args are the arguments of one encoding. Every encoder takes those of them that it has a use for.
 type args struct {
-	fd, flags, how  int
-	n, flags32, msg uint32
-	off, target     uint64
-	group           uint16
-	p               unsafe.Pointer
+	fd, flags, how int
+	n, flags32     uint32
+	off, target    uint64
+	group          uint16
+	p              unsafe.Pointer
 }
 
 // draw returns random arguments; p points into heap, at any offset.
