@@ -81,7 +81,9 @@ func (r *Reactor) Run(setup func(*Loop)) error {
 					setup(l)
 				}
 			})
-			r.Stop()
+			if errs[i] != nil {
+				r.Stop()
+			}
 		})
 	}
 	wg.Wait()

@@ -1,0 +1,254 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// onEachRing runs a test on every ring that can be had.
+func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.Kind)) {
+	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			c, err := reactor.Choose(kind)
+			if err != nil {
+				t.Skip(err)
+			}
+			if c.Kind != kind {
+				t.Skipf("%s asks for %s", reactor.RingVariable, c.Kind)
+			}
+			test(t, kind)
+		})
+	}
+}
+
+// start runs a proxy before the given servers.
+func start(t *testing.T, ring reactor.Kind, b Backend, servers ...net.Listener) *Proxy {
+	t.Helper()
+	b.Name = "b"
+	for _, s := range servers {
+		b.Servers = append(b.Servers, Server{Name: s.Addr().String(), Address: netip.MustParseAddrPort(s.Addr().String())})
+	}
+	p, err := Start(Config{
+		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
+		Backends:  []Backend{b}, Ring: ring, Loops: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+// pair is a client's connection and the server's end of it.
+func pair(t *testing.T, p *Proxy, ln net.Listener) (client, server *net.TCPConn) {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Addrs()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	_, _ = c.SetDeadline(deadline), s.SetDeadline(deadline)
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c.(*net.TCPConn), s.(*net.TCPConn)
+}
+
+func TestBytesBothWaysAtOnce(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		c, s := pair(t, p, ln)
+		want := make([]byte, 8<<20)
+		_, _ = rand.Read(want)
+		var wg sync.WaitGroup
+		for _, end := range []*net.TCPConn{c, s} {
+			wg.Go(func() {
+				if _, err := end.Write(want); err != nil {
+					t.Error(err)
+				}
+				_ = end.CloseWrite()
+			})
+			wg.Go(func() {
+				got, err := io.ReadAll(end)
+				if err != nil || !bytes.Equal(got, want) {
+					t.Errorf("got %d bytes, %v", len(got), err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestHalfClose(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		c, s := pair(t, p, ln)
+		_, _ = c.Write([]byte("question"))
+		_ = c.CloseWrite()
+		if got, err := io.ReadAll(s); err != nil || string(got) != "question" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		for range 3 {
+			time.Sleep(10 * time.Millisecond)
+			_, _ = s.Write([]byte("answer"))
+		}
+		_ = s.Close()
+		if got, err := io.ReadAll(c); err != nil || string(got) != "answeransweranswer" {
+			t.Fatalf("%q, %v", got, err)
+		}
+	})
+}
+
+func TestResetIsPassedOnBehindTheBytes(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		for range 20 {
+			ln := listen(t)
+			p := start(t, ring, Backend{}, ln)
+			c, s := pair(t, p, ln)
+			_, _ = c.Write([]byte("last words"))
+			buf := make([]byte, 10)
+			if _, err := io.ReadFull(s, buf); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetLinger(0)
+			_ = c.Close()
+			if _, err := s.Read(buf); !errors.Is(err, syscall.ECONNRESET) {
+				t.Fatalf("server's end: %v", err)
+			}
+			c, s = pair(t, p, ln)
+			_ = s.SetLinger(0)
+			_ = s.Close()
+			if _, err := c.Read(buf); !errors.Is(err, syscall.ECONNRESET) {
+				t.Fatalf("client's end: %v", err)
+			}
+			_ = p.Close()
+		}
+	})
+}
+
+func TestNextServerAndNoServer(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		dead, ln := listen(t), listen(t)
+		dead.Close()
+		p := start(t, ring, Backend{}, dead, ln)
+		for range 4 {
+			pair(t, p, ln)
+		}
+		none := start(t, ring, Backend{}, dead)
+		c, err := net.Dial("tcp", none.Addrs()[0].String())
+		if err == nil { // else it was reset already
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+			_, err = c.Read(make([]byte, 1))
+		}
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("no server: %v", err)
+		}
+	})
+}
+
+func TestSlowReaderBoundsWhatWaits(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{Buffer: 32 << 10}, ln)
+		c, s := pair(t, p, ln)
+		_ = s.SetReadBuffer(64 << 10)
+		const total = 16 << 20
+		go func() {
+			_, _ = c.Write(make([]byte, total))
+			_ = c.CloseWrite()
+		}()
+		time.Sleep(200 * time.Millisecond)
+		lent := int64(0)
+		for _, l := range p.Loops() {
+			lent = max(lent, l.Stats().LentBytes)
+		}
+		if lent > 1<<20 {
+			t.Errorf("%d bytes wait", lent)
+		}
+		n, err := io.Copy(io.Discard, s)
+		if err != nil || n != total {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	})
+}
+
+func TestIdleTimeout(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{IdleTimeout: 100 * time.Millisecond}, ln)
+		c, s := pair(t, p, ln)
+		begun := time.Now()
+		for range 5 { // bytes keep it
+			_, _ = c.Write([]byte("x"))
+			_, _ = io.ReadFull(s, make([]byte, 1))
+			time.Sleep(50 * time.Millisecond)
+		}
+		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(begun) < 300*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+func TestDrain(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		c, s := pair(t, p, ln)
+		drained := make(chan error, 1)
+		go func() { drained <- p.Drain(context.Background()) }()
+		for {
+			late, err := net.Dial("tcp", p.Addrs()[0].String())
+			if err != nil {
+				break
+			}
+			late.Close()
+		}
+		_, _ = c.Write([]byte("still"))
+		if _, err := io.ReadFull(s, make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-drained:
+			t.Fatal("drained with a connection open")
+		default:
+		}
+		c.Close()
+		s.Close()
+		if err := <-drained; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
