@@ -139,3 +139,27 @@ func TestServerClosesAtOnce(t *testing.T) {
 		d.stop()
 	})
 }
+
+// A server that was not there is used once it is.
+func TestUpstreamComesBack(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		addr := vacant(t)
+		d := startProxy(t, ring, []string{addr})
+		early := dial(t, d.addr)
+		early.expectGone()
+		early.Close()
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		late := dial(t, d.addr)
+		late.send([]byte("now?"))
+		s := server{l.(*net.TCPListener), t}.accept()
+		s.expect([]byte("now?"))
+		s.Close()
+		late.expectEnd()
+		late.Close()
+		d.stop()
+	})
+}
