@@ -66,16 +66,19 @@ func distance(a, b string) int {
 	return next[len(b)]
 }
 
-// quote is for putting what somebody wrote into a message of one line.
-func quote(s string) string { return strconv.Quote(clip(s)) }
-
-// clip cuts s to a length that a message can bear.
-func clip(s string) string {
+// quote puts what somebody wrote into a message: in one line, and no longer than it can bear.
+func quote(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+		s = string(r[:most]) + "…"
 	}
-	return s
+	return strconv.Quote(s)
+}
+
+// clip is quote without the quotes.
+func clip(s string) string {
+	s = quote(s)
+	return s[1 : len(s)-1]
 }
 
 func sortedKeys[V any](m map[string]V) []string {

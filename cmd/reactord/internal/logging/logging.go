@@ -1,0 +1,73 @@
+package logging
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
+)
+
+// New makes a logger that writes to out. level is the least severe level written: "debug", "info",
+// "warn" or "error". format is "json", "console", or "auto" for console if out is a terminal and json
+// if not. close writes what is queued and ends the logger; out stays open.
+func New(out *os.File, level, format string) (log *zap.Logger, close func() error, err error) {
+	var least zapcore.Level
+	if err := least.Set(level); err != nil {
+		return nil, nil, fmt.Errorf("log level: %w", err)
+	}
+	terminal := isTerminal(out)
+	if format == "auto" {
+		format = "json"
+		if terminal {
+			format = "console"
+		}
+	}
+	var encoder zapcore.Encoder
+	switch format {
+	case "json":
+		encoder = zapcore.NewJSONEncoder(forMachines())
+	case "console":
+		encoder = zapcore.NewConsoleEncoder(forPeople(terminal))
+	default:
+		return nil, nil, fmt.Errorf("log format %q is unknown", format)
+	}
+	direct := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(out), zapcore.WarnLevel))
+	q := newQueue(out, queueBytes, func(lines uint64) {
+		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
+	})
+	return zap.New(zapcore.NewCore(encoder, q, least)), q.Close, nil
+}
+
+// forMachines names the fields as log collectors expect them. Times are RFC 3339 in UTC with
+// microseconds, durations are seconds.
+func forMachines() zapcore.EncoderConfig {
+	return zapcore.EncoderConfig{
+		TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg", StacktraceKey: "stack",
+		EncodeLevel:    zapcore.LowercaseLevelEncoder,
+		EncodeDuration: zapcore.SecondsDurationEncoder,
+		EncodeTime: func(t time.Time, e zapcore.PrimitiveArrayEncoder) {
+			e.AppendString(t.UTC().Format("2006-01-02T15:04:05.000000Z"))
+		},
+	}
+}
+
+// forPeople is short: the time of the day, the level, in colour on a terminal, and the message.
+func forPeople(colour bool) zapcore.EncoderConfig {
+	c := forMachines()
+	c.EncodeDuration = zapcore.StringDurationEncoder
+	c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+	c.EncodeLevel = zapcore.CapitalLevelEncoder
+	if colour {
+		c.EncodeLevel = zapcore.CapitalColorLevelEncoder
+	}
+	c.ConsoleSeparator = " "
+	return c
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
