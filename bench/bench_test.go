@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/bench/load"
+	"github.com/reactord/reactord/bench/proc"
 )
 
 // childVariable makes the test binary behave as the program: a suite starts itself as its children.
@@ -241,26 +244,90 @@ func TestGoProxyHalfCloses(t *testing.T) {
 	}
 }
 
-func TestServersEndOnSIGTERM(t *testing.T) {
-	w := testWorkshop(t)
+// startServer starts one of the program's servers, and returns once it listens.
+func startServer(t *testing.T, w *workshop, args ...string) (*proc.Child, string) {
+	t.Helper()
 	listen, err := freeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := w.start(t.Context(), 0, append(w.self, "serve", "echo", "--style", "net", "--listen", "tcp://"+listen))
+	argv := append(append(w.self, "serve"), args...)
+	server, err := w.start(t.Context(), 0, append(argv, "--listen", "tcp://"+listen))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Stop()
+	t.Cleanup(server.Stop)
 	if err := awaitListening(t.Context(), server, listen); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(server.Pid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	return server, listen
+}
+
+var echoStyles = [][]string{
+	{"echo", "--style", "net"},
+	{"echo", "--style", "receiver", "--ring", "io_uring"},
+	{"echo", "--style", "receiver", "--ring", "epoll", "--loops", "2", "--pin"},
+}
+
+// Messages much larger than a buffer come back whole, and in order.
+func TestEchoOfLargeMessages(t *testing.T) {
+	w := testWorkshop(t)
+	for _, style := range echoStyles {
+		_, listen := startServer(t, w, style...)
+		drive, err := startDrive(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer drive.child.Stop()
+		report, err := drive.run(load.Plan{Target: listen, Conns: 20, Size: load.MaxSize, Verify: 20})
+		if err != nil || report.Result.Verified != 400 {
+			t.Errorf("%v: %+v, %v", style, report.Result, err)
+		}
 	}
-	<-server.Done()
-	if err := server.Err(); !strings.HasPrefix(err.Error(), "it ended") {
-		t.Errorf("the server ended with %v, want success", err)
+}
+
+// What was sent before the end of a stream still comes back, and then the end.
+func TestEchoEndsAfterAll(t *testing.T) {
+	w := testWorkshop(t)
+	for _, style := range echoStyles {
+		_, listen := startServer(t, w, style...)
+		c, err := net.Dial("tcp", listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(10 * time.Second))
+		sent := bytes.Repeat([]byte("0123456789"), 100_000)
+		go func() {
+			c.Write(sent)
+			c.(*net.TCPConn).CloseWrite()
+		}()
+		if got, err := io.ReadAll(c); !bytes.Equal(got, sent) || err != nil {
+			t.Errorf("%v: %d of %d bytes came back, %v", style, len(got), len(sent), err)
+		}
+	}
+}
+
+func TestServersEndOnSIGTERM(t *testing.T) {
+	w := testWorkshop(t)
+	for _, style := range append(echoStyles, []string{"proxy", "--to", "tcp://127.0.0.1:1"}) {
+		server, listen := startServer(t, w, style...)
+		c, err := net.Dial("tcp", listen) // an open connection does not keep it
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if err := syscall.Kill(server.Pid(), syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-server.Done():
+			if err := server.Err(); !strings.HasPrefix(err.Error(), "it ended") {
+				t.Errorf("%v ended with %v, want success", style, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%v goes on", style)
+		}
 	}
 }
 
