@@ -10,6 +10,7 @@ import (
 // as long as receiving that many bytes.
 const acceptCost = 16 << 10
 
+// issueAccept starts an accept. It tries first, because events do not tell that a socket cannot listen.
 func (r *Ring) issueAccept(i uint32) {
 	e := &r.slab[i]
 	const known = uring.AcceptMultishot | uring.AcceptDontWait | uring.AcceptPollFirst
@@ -34,6 +35,7 @@ func (r *Ring) issueAccept(i uint32) {
 		return
 	}
 	r.setNonblock(e.Fd)
+	r.files[e.Fd].state |= listens | readable
 	if e.Ioprio&uring.AcceptDontWait != 0 {
 		r.now(i)
 		return

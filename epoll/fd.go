@@ -31,6 +31,7 @@ const (
 	inReady                      // it is on the ready list
 	nonblock                     // O_NONBLOCK is set
 	accepted                     // this ring accepted it, and it has not been used since
+	listens                      // it was accepted from
 	closing                      // a close came; the number is freed when the last entry has left
 )
 

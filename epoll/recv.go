@@ -30,6 +30,9 @@ func (r *Ring) issueRecv(i uint32) {
 		return
 	}
 	f := &r.files[e.Fd]
+	if f.state&listens != 0 {
+		f.state |= readable // events would never tell that it is not connected
+	}
 	switch {
 	case f.kind == other:
 		r.fail(i, unix.ENOTSOCK)
