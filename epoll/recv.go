@@ -52,7 +52,7 @@ func (r *Ring) issueRecv(i uint32) {
 
 func badRecv(e *entry) bool {
 	const known = uring.RecvsendPollFirst | uring.RecvMultishot
-	if e.Ioprio&^known != 0 || e.Off != 0 || e.FileIndex != 0 {
+	if e.Ioprio&^known != 0 || e.Off != 0 || e.FileIndex != 0 && e.Ioprio&uring.RecvMultishot == 0 {
 		return true
 	}
 	return e.Ioprio&uring.RecvMultishot != 0 &&
@@ -121,12 +121,24 @@ func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 		return progress
 	}
 	flags |= r.useBuffer(e)
-	if e.Ioprio&uring.RecvMultishot != 0 {
+	if e.Ioprio&uring.RecvMultishot != 0 && !e.limitReached(n) {
 		r.post(i, int32(n), flags)
 		return progress
 	}
 	r.finish(i, int32(e.done)+int32(n), flags)
 	return finished
+}
+
+// limitReached counts n bytes towards the limit of a multishot receive, if it has one.
+func (e *entry) limitReached(n int) bool {
+	switch {
+	case e.FileIndex == 0:
+		return false
+	case uint32(n) >= uint32(e.FileIndex):
+		return true
+	}
+	e.FileIndex -= int32(n)
+	return false
 }
 
 // receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
