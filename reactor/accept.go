@@ -36,6 +36,9 @@ type AcceptOp struct{ single[int] }
 func (o *AcceptOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *AcceptOp) finish() {
+	if o.againWhenReady(uring.AcceptPollFirst) {
+		return
+	}
 	o.release()
 	if o.res < 0 {
 		o.fail()
@@ -121,7 +124,7 @@ func (o *AcceptManyOp) finish() {
 		return
 	default:
 		switch errno {
-		case syscall.ECANCELED, // taken back for want of credit
+		case syscall.ECANCELED, syscall.EAGAIN, // taken back for want of credit; see againWhenReady
 			syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
 			syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
 		case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:

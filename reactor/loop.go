@@ -45,6 +45,8 @@ type Loop struct {
 	scratch uring.SQE // for entries that belong to no operation
 	count   counts
 
+	recvLimit bool // the ring's multishot receives can be limited
+
 	remote  remoteStack
 	cancels remoteCancels
 	stop    atomic.Bool
@@ -80,7 +82,7 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 }
 
 func newLoop(ring Ring, cfg LoopConfig) (*Loop, error) {
-	l := &Loop{ring: ring, cfg: cfg, done: make(chan struct{})}
+	l := &Loop{ring: ring, cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
 	l.slots.free = noSlot
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err

@@ -113,6 +113,18 @@ func (o *Op) settleCancel() bool {
 	return false
 }
 
+// againWhenReady deals with an operation that the kernel gave up with EAGAIN: after many waits in vain
+// it lets a worker thread try, which does not wait on a non-blocking socket. pollFirst is the flag that
+// makes the entry wait first.
+func (o *Op) againWhenReady(pollFirst uint16) bool {
+	if o.res != -int32(syscall.EAGAIN) || o.stopping {
+		return false
+	}
+	o.sqe.Ioprio |= pollFirst
+	o.arm()
+	return true
+}
+
 // disarm takes the entry back: one more entry, behind it.
 func (o *Op) disarm() {
 	if o.state != opArmed || o.cancelOut {

@@ -37,6 +37,9 @@ type RecvOp struct{ single[int] }
 func (o *RecvOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *RecvOp) finish() {
+	if o.againWhenReady(uring.RecvsendPollFirst) {
+		return
+	}
 	o.release()
 	if o.res < 0 {
 		o.fail()
@@ -68,7 +71,7 @@ type RecvLentOp struct{ single[Lease] }
 func (o *RecvLentOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *RecvLentOp) finish() {
-	if o.shortOfBuffers() {
+	if o.shortOfBuffers() || o.againWhenReady(uring.RecvsendPollFirst) {
 		return
 	}
 	lease := o.lease()
@@ -132,13 +135,12 @@ type RecvManySender struct {
 // RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
 // releases it. It completes with a value at the peer's end.
 //
-// credit is how many items it may deliver; Grant adds to it. When it runs out, the source is taken
-// back, what had arrived by then is delivered nevertheless (so credit can go below zero), and it goes
-// on when there is credit again. Re-arming is invisible. A socket has one sequence at a time; a second
-// one completes with EBUSY.
+// credit is how many buffers' worth it may deliver; Grant adds to it. When that has arrived, the source
+// rests until there is credit again. Items smaller than a buffer use up a credit each as well, but those
+// that had arrived by the time it ran out are delivered nevertheless, so that credit can go below zero.
+// Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
-// Kernel operation: IORING_OP_RECV, multishot while the receiver keeps up and single when it has run
-// out of credit, until a receive finds the receiver idle again.
+// Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
 func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s, credit} }
 
 // Connect prepares op.
@@ -158,6 +160,8 @@ type RecvManyOp struct {
 // Start begins to receive.
 func (o *RecvManyOp) Start() {
 	o.credit.reset()
+	o.flags = 0
+	o.choose()
 	o.startSequence(o, o.r.Env())
 }
 
@@ -185,7 +189,7 @@ func (o *RecvManyOp) deliver(lease Lease) {
 }
 
 func (o *RecvManyOp) finish() {
-	if o.shortOfBuffers() {
+	if o.shortOfBuffers() || o.againWhenReady(uring.RecvsendPollFirst) {
 		return
 	}
 	if lease := o.lease(); lease.n != 0 {
@@ -213,11 +217,20 @@ func (o *RecvManyOp) again() {
 		o.state = opDormant
 		return
 	}
-	if o.credit.left == o.credit.initial {
+	o.choose()
+	o.arm()
+}
+
+// choose picks the entry that receives no more than there is credit for.
+func (o *RecvManyOp) choose() {
+	switch l := o.loop; {
+	case o.credit.left == Unlimited:
 		o.sqe.Ioprio = uring.RecvMultishot
-	} else {
+	case l.recvLimit:
+		o.sqe.Ioprio = uring.RecvMultishot
+		o.sqe.LimitRecv(uint32(min(int(o.credit.left)*l.buffers.size, math.MaxInt32)))
+	default:
 		o.sqe.Ioprio = 0
 		o.pollFirst()
 	}
-	o.arm()
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -59,6 +60,9 @@ func (o *SendOp) prep() {
 }
 
 func (o *SendOp) finish() {
+	if o.againWhenReady(uring.RecvsendPollFirst) {
+		return
+	}
 	if o.res > 0 {
 		o.sent += int(o.res)
 		if o.all && o.sent < len(o.buf) && !o.stopping {
@@ -146,6 +150,9 @@ func (o *SendvOp) prep() {
 }
 
 func (o *SendvOp) finish() {
+	if o.againWhenReady(uring.RecvsendPollFirst) {
+		return
+	}
 	if o.res > 0 {
 		o.sent += int(o.res)
 		if o.advance(int(o.res)); o.left != 0 && !o.stopping {

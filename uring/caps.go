@@ -10,6 +10,7 @@ type Caps struct {
 	Buffers         bool // receive buffers can be provided (RegisterBuffers)
 	AcceptMultishot bool
 	RecvMultishot   bool
+	RecvLimit       bool // a multishot receive can be given a limit (SQE.LimitRecv)
 	PollMultishot   bool
 	CancelFdAny     bool // cancelling by descriptor and of everything
 }

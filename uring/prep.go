@@ -46,6 +46,10 @@ func (s *SQE) PrepRecvMultishot(fd int, group uint16, msgFlags int) {
 	s.Ioprio = RecvMultishot
 }
 
+// LimitRecv makes a multishot receive end with the completion that brings its total to n bytes or more.
+// 0: no limit. Where Caps.RecvLimit is false, the entry is refused with -EINVAL.
+func (s *SQE) LimitRecv(n uint32) { s.FileIndex = int32(n) }
+
 // PrepSend sends n bytes at p. The result is the count. See send(2).
 func (s *SQE) PrepSend(fd int, p unsafe.Pointer, n uint32, msgFlags int) {
 	*s = SQE{Opcode: OpSend, Fd: int32(fd), Addr: addr(p), Len: n, OpFlags: uint32(msgFlags)}

@@ -36,7 +36,7 @@ var probeOnce = sync.OnceValues(func() (Caps, error) {
 	// Everything that follows is tried out; what fails is not had.
 	c.PollMultishot = p.pollMultishot()
 	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
-	c.Buffers, c.RecvMultishot = p.buffersAndRecvMultishot()
+	c.Buffers, c.RecvMultishot, c.RecvLimit = p.buffersAndRecvMultishot()
 	return *c, nil
 })
 
@@ -122,35 +122,42 @@ func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
 	return cancel, cancel
 }
 
-func (p prober) buffersAndRecvMultishot() (buffers, recv bool) {
+// buffersAndRecvMultishot receives from a socket into provided buffers.
+func (p prober) buffersAndRecvMultishot() (buffers, recv, limit bool) {
 	const size = 64
 	mem, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	defer func() { _ = unix.Munmap(mem) }()
 	if p.r.RegisterBuffers(0, mem, size) != nil {
-		return false, false
+		return false, false, false
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return true, false
+		return true, false, false
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	if _, err := unix.Write(fds[1], []byte("probe")); err != nil {
-		return true, false
+	try := func(max uint32, userData uint64) (cqe CQE, ok bool) {
+		if _, err := unix.Write(fds[1], []byte("probe")); err != nil {
+			return cqe, false
+		}
+		p.r.ProvideBuffer(0, uint16(userData&1))
+		var sqe SQE
+		sqe.PrepRecvMultishot(fds[0], 0, 0)
+		sqe.LimitRecv(max)
+		cqe, ok = p.run(&sqe, userData)
+		id, lent := cqe.BufferID()
+		return cqe, ok && lent && cqe.Res == 5 && string(mem[int(id)*size:][:5]) == "probe"
 	}
-	p.r.ProvideBuffer(0, 0)
-	p.r.ProvideBuffer(0, 1)
-	var sqe SQE
-	sqe.PrepRecvMultishot(fds[0], 0, 0)
-	cqe, ok := p.run(&sqe, 4)
-	id, lent := cqe.BufferID()
-	recv = ok && lent && cqe.More() && cqe.Res == 5 && string(mem[int(id)*size:][:5]) == "probe"
-	if recv {
-		sqe.PrepCancel(4, 0)
-		p.run(&sqe, 5)
+	cqe, ok := try(5, 4)
+	limit = ok && !cqe.More()
+	cqe, ok = try(0, 5)
+	if recv = ok && cqe.More(); recv {
+		var sqe SQE
+		sqe.PrepCancel(5, 0)
+		p.run(&sqe, 6)
 	}
-	return true, recv
+	return true, recv, limit
 }

@@ -124,4 +124,3 @@ func (s *sent) fail() {
 	c.lease.Release()
 	c.close()
 }
-

@@ -225,7 +225,7 @@ func TestIdleTimeout(t *testing.T) {
 func TestDrain(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
 		ln := listen(t)
-		p := start(t, ring, Backend{}, ln)
+		p := start(t, ring, Backend{HalfCloseTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)
 		drained := make(chan error, 1)
 		go func() { drained <- p.Drain(context.Background()) }()
