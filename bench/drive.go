@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/reactord/reactord/bench/load"
 )
@@ -33,8 +31,7 @@ type driveReport struct {
 }
 
 func (driveCommand) Run() error {
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // these end it at once
-	debug.SetGCPercent(-1)                      // nothing is allocated while it measures
+	debug.SetGCPercent(-1) // nothing is allocated while it measures
 	out := json.NewEncoder(os.Stdout)
 	upstream, err := load.ListenUpstream()
 	if err != nil {
@@ -53,7 +50,7 @@ func (driveCommand) Run() error {
 			return err
 		}
 		report := driveReport{}
-		result, err := drive(plan, upstream, func() { out.Encode(driveReport{Ready: true}) })
+		result, err := drive(plan, upstream, func() error { return out.Encode(driveReport{Ready: true}) })
 		if err != nil {
 			report.Error = err.Error()
 		} else {
@@ -66,7 +63,7 @@ func (driveCommand) Run() error {
 }
 
 // drive runs one plan.
-func drive(plan load.Plan, upstream *load.Upstream, ready func()) (load.Result, error) {
+func drive(plan load.Plan, upstream *load.Upstream, ready func() error) (load.Result, error) {
 	driver, err := load.NewDriver(plan, upstream, os.Stdin, ready)
 	if err != nil {
 		return load.Result{}, err

@@ -40,9 +40,12 @@ func run(args []string) int {
 		kong.Description("Measures reactord against its peers, side by side on one machine."))
 	command, err := parser.Parse(args)
 	parser.FatalIfErrorf(err)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	command.BindTo(ctx, (*context.Context)(nil))
+	// Only commands that take a context catch signals; the others are ended by them at once.
+	err = command.BindToProvider(func() (context.Context, error) {
+		ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		return ctx, nil
+	})
+	parser.FatalIfErrorf(err)
 	if err := command.Run(); err != nil {
 		parser.Errorf("%v", err)
 		return 1

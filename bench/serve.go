@@ -117,5 +117,5 @@ func pump(to, from *net.TCPConn) {
 		from.Close()
 		return
 	}
-	to.CloseWrite()
+	_ = to.CloseWrite() // it may be gone already
 }

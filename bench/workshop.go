@@ -71,14 +71,14 @@ func (w *workshop) compile(ctx context.Context, name string, libs ...string) (st
 	if err != nil {
 		return "", fmt.Errorf("gcc: %w", err)
 	}
-	built := "gcc " + firstLine(version)
+	built := []string{"gcc " + firstLine(version)}
 	for _, lib := range libs {
 		lib = "lib" + strings.TrimPrefix(lib, "-l")
 		if version, err := exec.CommandContext(ctx, "pkg-config", "--modversion", lib).Output(); err == nil {
-			built += ", " + lib + " " + firstLine(version)
+			built = append(built, lib+" "+firstLine(version))
 		}
 	}
-	return built, nil
+	return strings.Join(built, ", "), nil
 }
 
 // buildReactord builds the daemon from the module that the working directory is in.

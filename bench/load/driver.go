@@ -34,8 +34,7 @@ type Driver struct {
 	target   *unix.SockaddrInet4
 	poll     *poller
 	upstream *Upstream
-	release  int
-	ready    func()
+	ready    func() error
 
 	phase      phase
 	clients    []client
@@ -57,9 +56,10 @@ type reading struct {
 }
 
 // NewDriver prepares a run of plan. When release, a pipe or socket, becomes readable or ends, so does
-// the run. A plan that holds calls ready on the driver's thread once its connections are idle.
+// the run. A plan that holds calls ready on the driver's thread once its connections are idle; its
+// error fails the run.
 // The upstream stays the caller's, and serves one driver at a time.
-func NewDriver(plan Plan, upstream *Upstream, release *os.File, ready func()) (*Driver, error) {
+func NewDriver(plan Plan, upstream *Upstream, release *os.File, ready func() error) (*Driver, error) {
 	if err := plan.validate(); err != nil {
 		return nil, err
 	}
@@ -155,7 +155,9 @@ func (d *Driver) verified() error {
 	}
 	if d.plan.Hold {
 		d.phase = holding
-		d.ready()
+		if err := d.ready(); err != nil {
+			return err
+		}
 		return d.poll.after(holdLimit)
 	}
 	d.phase = warming

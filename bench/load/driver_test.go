@@ -54,7 +54,7 @@ func changed(change func([]byte) []byte) func(net.Conn) {
 }
 
 // run drives one plan. released is what the driver reads; ready is called when it holds.
-func run(t *testing.T, plan Plan, released *os.File, ready func()) (Result, error) {
+func run(t *testing.T, plan Plan, released *os.File, ready func() error) (Result, error) {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -163,9 +163,9 @@ func TestHoldIsReleased(t *testing.T) {
 	}
 	defer r.Close()
 	held := 0
-	got, err := run(t, Plan{Conns: 200, Size: 16, Verify: 1, Hold: true}, r, func() {
+	got, err := run(t, Plan{Conns: 200, Size: 16, Verify: 1, Hold: true}, r, func() error {
 		held++
-		w.Close()
+		return w.Close()
 	})
 	if err != nil || held != 1 || got.Verified != 200 {
 		t.Errorf("held %d times: %+v, %v", held, got, err)

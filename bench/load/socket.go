@@ -30,7 +30,7 @@ func stream() (int, error) {
 
 // abort closes a connection by a reset, which leaves no port in TIME_WAIT behind.
 func abort(fd int) {
-	unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	unix.Close(fd)
 }
 

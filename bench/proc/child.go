@@ -88,13 +88,13 @@ func (c *Child) Stop() {
 	select {
 	case <-c.done:
 	default:
-		c.signal(syscall.SIGTERM)
+		_ = c.signal(syscall.SIGTERM) // it may have ended just now
 		select {
 		case <-c.done:
 		case <-time.After(grace):
 		}
 	}
-	c.signal(syscall.SIGKILL) // what is left of the group
+	_ = c.signal(syscall.SIGKILL) // what is left of the group, if anything
 	<-c.done
 	c.Stdin.Close()
 	c.Stdout.Close()

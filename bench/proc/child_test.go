@@ -12,7 +12,7 @@ import (
 )
 
 // family starts a shell with a child of its own, and returns once both are there.
-func family(t *testing.T, ctx context.Context, script string) (*Child, []int) {
+func family(ctx context.Context, t *testing.T, script string) (*Child, []int) {
 	t.Helper()
 	c, err := Start(ctx, []string{"sh", "-c", script}, nil)
 	if err != nil {
@@ -54,21 +54,21 @@ func alive(pid int) bool {
 }
 
 func TestStopEndsTheFamily(t *testing.T) {
-	c, pids := family(t, t.Context(), "sleep 60 & echo ready; wait")
+	c, pids := family(t.Context(), t, "sleep 60 & echo ready; wait")
 	c.Stop()
 	gone(t, pids)
 	c.Stop() // once more does nothing
 }
 
 func TestStopEndsWhoIgnoresSIGTERM(t *testing.T) {
-	c, pids := family(t, t.Context(), "trap '' TERM; sleep 60 & echo ready; wait; wait")
+	c, pids := family(t.Context(), t, "trap '' TERM; sleep 60 & echo ready; wait; wait")
 	c.Stop()
 	gone(t, pids)
 }
 
 func TestContextEndsTheFamily(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, pids := family(t, ctx, "sleep 60 & echo ready; wait")
+	c, pids := family(ctx, t, "sleep 60 & echo ready; wait")
 	cancel()
 	<-c.Done()
 	gone(t, pids)

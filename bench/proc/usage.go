@@ -105,7 +105,7 @@ func Tree(pid int) ([]int, error) {
 			if err != nil {
 				continue // the thread has ended meanwhile
 			}
-			for _, word := range bytes.Fields(text) {
+			for word := range bytes.FieldsSeq(text) {
 				child, err := strconv.Atoi(string(word))
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", file, err)
