@@ -23,3 +23,40 @@ func BenchmarkThen3Start(b *testing.B) {
 		op.Start()
 	}
 }
+
+func benchmark[O any, P sender.Operation[O], S sender.Sender[int, O]](b *testing.B, s S) {
+	op, r := P(new(O)), new(stoppable)
+	for b.Loop() {
+		s.Connect(op, r)
+		op.Start()
+	}
+}
+
+func BenchmarkLet(b *testing.B) { benchmark(b, sender.Let(sender.Just(1), sender.Just[int])) }
+
+func BenchmarkWhenAny(b *testing.B) { benchmark(b, sender.WhenAny(waiter{}, sender.Just(1))) }
+
+func BenchmarkTimeoutInTime(b *testing.B) {
+	never := sender.Then(waiter{}, func(int) unit { return unit{} })
+	benchmark(b, sender.Timeout(sender.Just(1), never))
+}
+
+// A round of Repeat that completes at once.
+func BenchmarkRepeatRound(b *testing.B) {
+	n := 0
+	s := sender.RepeatUntil(sender.Just(1), func(int) bool { n++; return n >= b.N })
+	op, r := stateOf(s), new(stoppable)
+	s.Connect(op, r)
+	b.ResetTimer()
+	op.Start()
+}
+
+func BenchmarkRepeatStart(b *testing.B) {
+	benchmark(b, sender.RepeatUntil(sender.Just(1), func(int) bool { return true }))
+}
+
+func BenchmarkSyncWait(b *testing.B) {
+	for b.Loop() {
+		_, _ = sender.SyncWait(sender.Just(1))
+	}
+}

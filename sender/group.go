@@ -28,7 +28,7 @@ type joiner interface {
 }
 
 // begin is called by Start before it starts n children. It returns false if stop was requested
-// before: then no child may be started, and the operation completes stopped.
+// before: then the operation has finished, and no child may be started.
 func (g *group) begin(op joiner, env Env, n int) bool {
 	if debug && g.pending.Load() != 0 {
 		panic("sender: Start of an operation that is in flight")
@@ -38,8 +38,8 @@ func (g *group) begin(op joiner, env Env, n int) bool {
 	g.pending.Store(int32(n))
 	g.parent.Register(env.StopToken(), g)
 	if g.children.StopRequested() {
-		g.parent.Deregister()
-		g.pending.Store(0)
+		g.pending.Store(1) // as if there was but one child, and it had completed stopped
+		g.leave()
 		return false
 	}
 	return true

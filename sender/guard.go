@@ -9,14 +9,10 @@ type guard[T any] struct {
 	cause  error     // what the result is instead of stopped, if not nil
 }
 
-// begin is group.begin, and completes the receiver if that says no.
+// begin is group.begin.
 func (g *guard[T]) begin() bool {
 	g.cause = nil
-	if !g.group.begin(g, g.r.Env(), 2) {
-		g.r.SetStopped()
-		return false
-	}
-	return true
+	return g.group.begin(g, g.r.Env(), 2)
 }
 
 func (g *guard[T]) finish() {

@@ -95,6 +95,11 @@ func mayStop(p sendertest.Point) bool {
 	return p != sendertest.InCompletion && p != sendertest.Never
 }
 
+// isStopped tells whether stop was requested before Start, for sure.
+func isStopped(p sendertest.Point) bool {
+	return p == sendertest.BeforeConnect || p == sendertest.BeforeStart
+}
+
 // run starts s with a new receiver and returns that.
 func run[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
 	t.Helper()

@@ -18,6 +18,9 @@ func TestRepeat(t *testing.T) {
 		}
 		sendertest.Check(t, sender.Repeat(l), sendertest.Options[int]{
 			Accept: func(p sendertest.Point, x result) bool {
+				if isStopped(p) {
+					return in(x, itStopped)
+				}
 				if x.Channel == sendertest.OnValue {
 					return false
 				}

@@ -11,6 +11,9 @@ func TestStopWhen(t *testing.T) {
 	eachPair(t, func(t *testing.T, s, trigger *leaf) {
 		sendertest.Check(t, sender.StopWhen(s, trigger), sendertest.Options[int]{
 			Accept: func(p sendertest.Point, x result) bool {
+				if isStopped(p) {
+					return in(x, itStopped)
+				}
 				if in(x, itStopped) && (mayStop(p) || s.OnStop != sendertest.Nothing && !endless(trigger)) {
 					return true
 				}

@@ -26,6 +26,9 @@ func TestTimeout(t *testing.T) {
 		}
 		sendertest.Check(t, sender.Timeout(s, timer(clock)), sendertest.Options[int]{
 			Accept: func(p sendertest.Point, x result) bool {
+				if isStopped(p) {
+					return in(x, itStopped)
+				}
 				if in(x, s.Result) && !(s.Result.Channel == sendertest.OnStopped && endless(s) && !mayStop(p)) {
 					return true
 				}

@@ -139,14 +139,10 @@ type race[T any] struct {
 	result  result[T] // written by whoever decided
 }
 
-// begin is group.begin, and completes the receiver if that says no.
+// begin is group.begin.
 func (x *race[T]) begin(n int) bool {
 	x.decided.Store(false)
-	if !x.group.begin(x, x.r.Env(), n) {
-		x.r.SetStopped()
-		return false
-	}
-	return true
+	return x.group.begin(x, x.r.Env(), n)
 }
 
 // arrive is a child's value or error. The child counts as pending until the others have been asked

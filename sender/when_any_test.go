@@ -1,6 +1,8 @@
 package sender_test
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
@@ -20,6 +22,9 @@ func whenAny(ls ...*leaf) sendertest.Options[int] {
 	}
 	return sendertest.Options[int]{
 		Accept: func(p sendertest.Point, x result) bool {
+			if isStopped(p) {
+				return in(x, itStopped)
+			}
 			for _, l := range ls {
 				if decides(l) && in(x, l.Result) {
 					return true
@@ -118,6 +123,82 @@ func TestWhenAnyRestartInsideStop(t *testing.T) {
 	second.RequestStop()
 	if !in(again.Result(), itStopped) || a.InFlight()+b.InFlight() != 0 {
 		t.Errorf("second %v, %d and %d in flight", again.Result(), a.InFlight(), b.InFlight())
+	}
+}
+
+// Nothing of a run is left for the next one, if the operation is started again.
+func TestGroupsForget(t *testing.T) {
+	var source stop.Source
+	a, b := &leaf{OnStop: sendertest.Inline, Result: theValue}, &leaf{OnStop: sendertest.Inline, Result: theValue}
+	rec := &sendertest.Recorder[int]{T: t, Stop: &source}
+
+	any := sender.WhenAny(a, b)
+	op := stateOf(any)
+	any.Connect(op, rec)
+	twice(t, rec, &source, op.Start, func() { a.Finish() }, theValue)
+
+	timeout := sender.Timeout(a, timer(b))
+	timed := stateOf(timeout)
+	timeout.Connect(timed, rec)
+	twice(t, rec, &source, timed.Start, func() { b.Finish() }, itExpired)
+}
+
+// twice starts an operation that is to complete with x when it is helped along, and then once more to
+// be stopped.
+func twice(t *testing.T, rec *sendertest.Recorder[int], source *stop.Source, start, help func(), x result) {
+	t.Helper()
+	for _, run := range []struct {
+		help func()
+		want result
+	}{{help, x}, {func() { source.RequestStop() }, itStopped}} {
+		rec.Starting()
+		start()
+		run.help()
+		if got := rec.Result(); !in(got, run.want) {
+			t.Errorf("completed with %v, want %v", got, run.want)
+		}
+	}
+	source.Reset()
+}
+
+// A stop request that comes while the operation is being started may make it complete there, but
+// not before the request is done with it.
+func TestGroupStoppedWhileStarting(t *testing.T) {
+	s := sender.WhenAny(sender.JustStopped[int](), sender.JustStopped[int]())
+	op := stateOf(s)
+	var gate atomic.Int32 // even: wait; odd: request stop
+	var source stop.Source
+	const rounds = 20000
+	go func() {
+		for n := int32(1); n <= 2*rounds; n += 2 {
+			wait(&gate, n)
+			source.RequestStop()
+			gate.Store(n + 1)
+		}
+	}()
+	for n := int32(1); n <= 2*rounds; n += 2 {
+		rec := &sendertest.Recorder[int]{T: t, Stop: &source, Then: func(result) { *op = *stateOf(s) }}
+		s.Connect(op, rec)
+		rec.Starting()
+		gate.Store(n)
+		for range n % 256 { // meet in a different place each time
+			gate.Load()
+		}
+		op.Start()
+		if !rec.Completed() {
+			t.Fatal("not completed")
+		}
+		wait(&gate, n+1)
+		source.Reset()
+	}
+}
+
+// wait waits for gate to be n, without letting go of the thread at first.
+func wait(gate *atomic.Int32, n int32) {
+	for i := 0; gate.Load() != n; i++ {
+		if i > 1000 {
+			runtime.Gosched()
+		}
 	}
 }
 

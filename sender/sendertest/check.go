@@ -177,9 +177,8 @@ func (c *checker[T, O, P, S]) completed(r *round[T], rec *Recorder[T], x Result[
 	if r.reuse == reconnect {
 		again = &Recorder[T]{T: r, Stop: rec.Stop, Sch: rec.Sch, Key: rec.Key}
 		c.s.Connect(c.op, again)
-		again.Starting()
 	}
-	again.called.Store(0)
+	again.Starting()
 	p := r.point
 	if p == InCompletion {
 		p = BeforeStart // as far as this start is concerned

@@ -23,8 +23,12 @@ type Recorder[T any] struct {
 	result  Result[T]
 }
 
-// Starting is to be called before Start.
-func (r *Recorder[T]) Starting() { r.started.Store(true) }
+// Starting is to be called before Start, also before each further one.
+func (r *Recorder[T]) Starting() {
+	r.result = Result[T]{}
+	r.called.Store(0)
+	r.started.Store(true)
+}
 
 // Completed tells whether a completion was called.
 func (r *Recorder[T]) Completed() bool { return r.called.Load() > 0 }

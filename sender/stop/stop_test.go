@@ -333,24 +333,60 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-func TestOneOfManyRequestsIsFirst(t *testing.T) {
-	for range 200 {
+// race calls f and g on two threads at the very same time, as far as that can be had: f a little
+// later in each round, over and over.
+func race(round int, f, g func()) {
+	var there atomic.Int32
+	meet := func() {
+		there.Add(1)
+		for n := 0; there.Load() < 2; n++ {
+			if n > 1000 {
+				runtime.Gosched()
+			}
+		}
+	}
+	done := make(chan bool)
+	go func() {
+		meet()
+		g()
+		close(done)
+	}()
+	meet()
+	for range round % 128 {
+		there.Load()
+	}
+	f()
+	<-done
+}
+
+func TestOneOfTwoRequestsIsFirst(t *testing.T) {
+	for round := range 20000 {
 		var s stop.Source
 		var c stop.Callback
-		var h, first counter
+		var h counter
 		c.Register(s.Token(), &h)
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				if s.RequestStop() {
-					first.OnStop()
-				}
-			})
+		var a, b bool
+		race(round, func() { a = s.RequestStop() }, func() { b = s.RequestStop() })
+		if a == b || h.n.Load() != 1 {
+			t.Fatalf("both requests are %v, and the handler ran %d times", a, h.n.Load())
 		}
-		wg.Wait()
-		c.Deregister()
-		if first.n.Load() != 1 || h.n.Load() != 1 {
-			t.Fatalf("%d first requests and %d runs of the handler, want 1 and 1", first.n.Load(), h.n.Load())
+	}
+}
+
+// A handler that is registered while stop is requested is called, by the one or by the other.
+func TestNoRequestIsLost(t *testing.T) {
+	for round := range 20000 {
+		var s stop.Source
+		var c stop.Callback
+		var h counter
+		request, register := func() { s.RequestStop() }, func() { c.Register(s.Token(), &h) }
+		if round/128%2 == 0 {
+			race(round, request, register)
+		} else {
+			race(round, register, request)
+		}
+		if h.n.Load() != 1 {
+			t.Fatalf("the handler ran %d times", h.n.Load())
 		}
 	}
 }
