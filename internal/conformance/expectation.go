@@ -1,0 +1,73 @@
+package conformance
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// expectation is what a cell of the table says.
+type expectation struct {
+	why   string // there is no such case, because
+	items int    // of a sequence
+	ends  []end  // of each start
+}
+
+// end is how an operation is to complete.
+type end struct {
+	kind kind
+	n    int     // the value; some: any but 0
+	errs []error // one of these
+}
+
+const some = -1
+
+// never says why a situation is none that the operation can get into.
+func never(why string) expectation { return expectation{why: why} }
+
+func value(n int) expectation { return expectation{ends: []end{{kind: gotValue, n: n}}} }
+
+func fails(errs ...error) expectation { return expectation{ends: []end{{kind: gotError, errs: errs}}} }
+
+var stopped = expectation{ends: []end{{kind: gotStopped}}}
+
+// after is e with items before its end.
+func (e expectation) after(items int) expectation {
+	e.items = items
+	return e
+}
+
+// then is e for the first start and f for the second.
+func (e expectation) then(f expectation) expectation {
+	e.ends = slices.Concat(e.ends, f.ends)
+	e.items += f.items
+	return e
+}
+
+func (e expectation) check(t *testing.T, x *subject) {
+	t.Helper()
+	if len(x.items) != e.items {
+		t.Errorf("%d items arrived %v, want %d", len(x.items), x.items, e.items)
+	}
+	if len(x.outcomes) != len(e.ends) {
+		t.Fatalf("completed with %v, want %d completions", x.outcomes, len(e.ends))
+	}
+	for i, want := range e.ends {
+		if got := x.outcomes[i]; !want.matches(got) {
+			t.Errorf("start %d completed with %v, want %+v", i+1, got, want)
+		}
+	}
+}
+
+func (e end) matches(o outcome) bool {
+	if o.kind != e.kind {
+		return false
+	}
+	switch e.kind {
+	case gotValue:
+		return o.n == e.n || e.n == some && o.n > 0
+	case gotError:
+		return slices.ContainsFunc(e.errs, func(err error) bool { return errors.Is(o.err, err) })
+	}
+	return true
+}

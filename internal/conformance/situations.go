@@ -1,0 +1,348 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// subject is an operation with what a case can do to it.
+type subject struct {
+	*trace
+	start    func()          // on the loop's thread
+	again    func()          // as start, for the second time; nil: start
+	socket   *reactor.Socket // what it is about; nil: none
+	act      func()          // makes one thing happen that it waits for; nil: it waits for nothing
+	end      func()          // what it reads from comes to an end
+	reset    func()          // the other side resets the connection, or refuses it
+	intact   func()          // asserts that nothing was lost
+	waits    bool            // it does not complete before act
+	sequence bool
+	closes   bool // it is a close
+}
+
+// situation is a column of the table.
+type situation struct {
+	name    string
+	blocked bool // the operation, if it is one that waits, is to find nothing at once
+	play    func(*stage, *subject)
+}
+
+// The situations by name.
+const (
+	successAtOnce          = "success at once"
+	successLater           = "success later"
+	endOfFile              = "end"
+	resetBefore            = "reset before"
+	resetMeanwhile         = "reset meanwhile"
+	alreadyStopped         = "already stopped"
+	stoppedWhileQueued     = "stopped while queued"
+	stoppedElsewhereQueued = "stopped on another thread while queued"
+	stoppedInFlight        = "stopped in flight"
+	stoppedElsewhere       = "stopped on another thread"
+	stoppedAfterCompletion = "stopped after completion"
+	stoppedTwice           = "stopped twice, then with its loop"
+	stoppedFromCallback    = "stopped from its own callback"
+	reused                 = "reused inside its completion"
+	closedBefore           = "started on a closing socket"
+	closedWhileQueued      = "closed under it while queued"
+	closedUnder            = "closed under it"
+	closedFromCallback     = "closed from its own callback"
+	loopStopped            = "its loop stopped"
+	loopStopping           = "started on a stopping loop"
+)
+
+var situations = []situation{
+	{successAtOnce, false, playSuccessAtOnce},
+	{successLater, true, playSuccessLater},
+	{endOfFile, true, func(_ *stage, x *subject) { x.meanwhile(x.end) }},
+	{resetBefore, false, func(_ *stage, x *subject) { x.reset(); x.run(); x.await() }},
+	{resetMeanwhile, true, func(_ *stage, x *subject) { x.meanwhile(x.reset) }},
+	{alreadyStopped, false, playAlreadyStopped},
+	{stoppedWhileQueued, true, playStoppedWhileQueued},
+	{stoppedElsewhereQueued, true, playStoppedElsewhereQueued},
+	{stoppedInFlight, true, playStoppedInFlight},
+	{stoppedElsewhere, true, playStoppedElsewhere},
+	{stoppedAfterCompletion, false, playStoppedAfterCompletion},
+	{stoppedTwice, true, playStoppedTwice},
+	{stoppedFromCallback, false, playStoppedFromCallback},
+	{reused, false, playReused},
+	{closedBefore, false, playClosedBefore},
+	{closedWhileQueued, true, playClosedWhileQueued},
+	{closedUnder, true, playClosedUnder},
+	{closedFromCallback, false, playClosedFromCallback},
+	{loopStopped, true, playLoopStopped},
+	{loopStopping, false, playLoopStopping},
+}
+
+// run starts the operation on the loop's thread.
+func (x *subject) run() {
+	x.s.t.Helper()
+	x.s.do(func() { x.begin(x.start) })
+}
+
+// happen makes happen what the operation waits for, if it waits.
+func (x *subject) happen() {
+	if x.act != nil {
+		x.act()
+	}
+}
+
+// meanwhile starts the operation and then lets something happen, or first if it waits for nothing.
+func (x *subject) meanwhile(what func()) {
+	x.s.t.Helper()
+	if x.waits {
+		x.run()
+		x.s.settle()
+		what()
+	} else {
+		what()
+		x.run()
+	}
+	x.await()
+}
+
+// await2 waits for two items and stops a sequence, which knows no end of its own; else for the end.
+func (x *subject) await2() {
+	x.s.t.Helper()
+	x.await()
+	if x.sequence {
+		x.act()
+		x.await()
+		x.s.do(func() { x.s.stop(x.source) })
+		x.await()
+	}
+}
+
+func playSuccessAtOnce(_ *stage, x *subject) {
+	x.happen()
+	x.run()
+	x.await2()
+}
+
+func playSuccessLater(s *stage, x *subject) {
+	x.run()
+	s.settle()
+	x.happen()
+	x.await2()
+}
+
+func playAlreadyStopped(s *stage, x *subject) {
+	s.stop(x.source)
+	x.happen()
+	x.run()
+	x.await()
+}
+
+func playStoppedWhileQueued(s *stage, x *subject) {
+	s.do(func() {
+		x.begin(x.start)
+		s.stop(x.source)
+	})
+	x.await()
+}
+
+func playStoppedElsewhereQueued(s *stage, x *subject) {
+	s.do(func() {
+		x.begin(x.start)
+		done := make(chan struct{})
+		go func() {
+			s.stop(x.source)
+			close(done)
+		}()
+		<-done
+	})
+	x.await()
+}
+
+func playStoppedInFlight(s *stage, x *subject) {
+	x.run()
+	s.settle()
+	s.do(func() { s.stop(x.source) })
+	x.await()
+}
+
+func playStoppedElsewhere(s *stage, x *subject) {
+	x.run()
+	s.settle()
+	s.stop(x.source)
+	x.await()
+}
+
+// playStoppedAfterCompletion has another operation complete just before the subject, in the same batch
+// of completions, and stop it then.
+func playStoppedAfterCompletion(s *stage, x *subject) {
+	first := newTrace(s)
+	nop := new(reactor.NopOp)
+	s.loop.Nop().Connect(nop, &receiver[struct{}]{trace: first})
+	first.onEnd = func() { s.stop(x.source) }
+	if x.act != nil {
+		x.run()
+		s.settle()
+	}
+	s.do(func() {
+		first.begin(nop.Start)
+		if x.act != nil {
+			x.act()
+		} else {
+			x.begin(x.start)
+		}
+	})
+	first.await()
+	x.await()
+	if x.sequence {
+		x.await()
+	}
+}
+
+// playStoppedTwice ends the loop as well, which asks everything in flight to stop once more.
+func playStoppedTwice(s *stage, x *subject) {
+	x.run()
+	s.settle()
+	s.do(func() {
+		s.stop(x.source)
+		s.stop(x.source)
+		s.loop.Stop()
+	})
+	x.await()
+	s.wait()
+}
+
+func playStoppedFromCallback(s *stage, x *subject) {
+	stopIt := func() { s.stop(x.source) }
+	x.onItem, x.onEnd = stopIt, stopIt
+	x.happen()
+	x.run()
+	x.await()
+	if x.sequence {
+		x.await()
+	}
+}
+
+func playReused(s *stage, x *subject) {
+	again := x.again
+	if again == nil {
+		again = x.start
+	}
+	x.onEnd = func() {
+		x.source = new(stop.Source)
+		x.begin(again)
+	}
+	for range 2 {
+		x.happen()
+		if x.started == 0 {
+			x.run()
+		}
+		x.await()
+		if x.sequence {
+			s.do(func() { s.stop(x.source) })
+			x.await()
+		}
+	}
+}
+
+// closing closes the subject's socket. start is called on the loop's thread.
+type closing struct {
+	*trace
+	op reactor.CloseOp
+}
+
+func (x *subject) closing() *closing {
+	c := &closing{trace: newTrace(x.s)}
+	x.socket.Close().Connect(&c.op, &receiver[struct{}]{trace: c.trace})
+	return c
+}
+
+// joined waits for the close, which must come after the subject's completion.
+func (c *closing) joined(x *subject, want kind) {
+	x.s.t.Helper()
+	c.onEnd = func() {
+		if len(x.outcomes) == 0 {
+			x.s.t.Error("the socket was closed while an operation on it was in flight")
+		}
+	}
+	x.await()
+	c.await()
+	if c.out.kind != want {
+		x.s.t.Errorf("closing the socket completed with %v", c.out)
+	}
+}
+
+func playClosedBefore(s *stage, x *subject) {
+	c := x.closing()
+	x.happen()
+	s.do(func() {
+		c.begin(c.op.Start)
+		x.begin(x.start)
+	})
+	c.joined(x, gotValue)
+}
+
+func playClosedWhileQueued(s *stage, x *subject) {
+	c := x.closing()
+	s.do(func() {
+		x.begin(x.start)
+		c.begin(c.op.Start)
+	})
+	if x.closes {
+		x.await()
+		c.await()
+		return
+	}
+	c.joined(x, gotValue)
+}
+
+func playClosedUnder(s *stage, x *subject) {
+	c := x.closing()
+	x.run()
+	s.settle()
+	s.do(func() { c.begin(c.op.Start) })
+	c.joined(x, gotValue)
+}
+
+func playClosedFromCallback(_ *stage, x *subject) {
+	c := x.closing()
+	closeIt := func() {
+		if c.started == 0 {
+			c.begin(c.op.Start)
+		}
+	}
+	x.onItem, x.onEnd = closeIt, closeIt
+	x.happen()
+	x.run()
+	x.await()
+	if x.sequence {
+		x.await()
+	}
+	c.await()
+	if c.out.kind != gotValue {
+		x.s.t.Errorf("closing the socket completed with %v", c.out)
+	}
+}
+
+func playLoopStopped(s *stage, x *subject) {
+	x.run()
+	s.settle()
+	s.loop.Stop()
+	x.await()
+	s.wait()
+}
+
+// playLoopStopping starts the subject when a sleep learns that the loop is about to end.
+func playLoopStopping(s *stage, x *subject) {
+	first := newTrace(s)
+	sleep := new(reactor.SleepOp)
+	s.loop.SleepFor(time.Hour).Connect(sleep, &receiver[struct{}]{trace: first})
+	first.onEnd = func() { x.begin(x.start) }
+	x.happen()
+	s.do(func() { first.begin(sleep.Start) })
+	s.settle()
+	s.loop.Stop()
+	first.await()
+	x.await()
+	s.wait()
+}
+
+var _ sender.Env = (*trace)(nil)

@@ -1,0 +1,378 @@
+package conformance
+
+import (
+	"bytes"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// Each of the functions here puts one operation on the stage. blocked: it is to find nothing to do at
+// once.
+
+const hello = "hello"
+
+// listener puts a listening socket on the stage, and makes what happens to it happen.
+func listener(s *stage, x *subject) {
+	socket := new(reactor.Socket)
+	s.must(socket.Listen(s.loop, addrPort(loopback)))
+	s.sockets = append(s.sockets, socket)
+	addr := s.address(socket.Fd())
+	dialled := 0
+	x.socket, x.waits = socket, true
+	x.act = func() {
+		dialled++
+		s.own(s.dial(addr))
+	}
+	x.end = func() { s.must(unix.Shutdown(socket.Fd(), unix.SHUT_RD)) }
+	x.reset = func() {
+		dialled++
+		p := peer{s: s, fd: s.own(s.dial(addr))}
+		p.reset()
+	}
+	x.intact = func() {
+		accepted := len(x.items)
+		for _, o := range x.outcomes {
+			if o.kind == gotValue {
+				accepted++
+			}
+		}
+		if x.sequence && accepted > len(x.items) {
+			s.t.Error("a sequence of connections completed with a value")
+		}
+		if socket.Fd() < 0 {
+			return
+		}
+		for {
+			fd, _, err := unix.Accept4(socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+			if err != nil {
+				break
+			}
+			unix.Close(fd)
+			accepted++
+		}
+		if accepted != dialled && x.out.kind != gotError {
+			s.t.Errorf("%d connections were made, and %d are accepted or can be", dialled, accepted)
+		}
+	}
+}
+
+// takeFd takes an accepted descriptor over.
+func (s *stage) takeFd(fd int) int {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_NONBLOCK == 0 {
+		s.t.Errorf("accepted descriptor %d: flags %#x, %v", fd, flags, err)
+	}
+	s.own(fd)
+	return 1
+}
+
+func accept(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	listener(s, x)
+	op := new(reactor.AcceptOp)
+	x.socket.Accept().Connect(op, &receiver[int]{x.trace, s.takeFd})
+	x.start = op.Start
+	return x
+}
+
+// acceptMany accepts with the credit given.
+func acceptMany(credit int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s), sequence: true}
+		listener(s, x)
+		op := new(reactor.AcceptManyOp)
+		x.socket.AcceptMany(credit).Connect(op, &seqReceiver[int]{receiver[struct{}]{trace: x.trace}, s.takeFd})
+		x.start = op.Start
+		return x
+	}
+}
+
+// connect connects to a listener, which has no room for another connection if blocked.
+func connect(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s), waits: blocked}
+	backlog := 8
+	if blocked {
+		backlog = 0
+	}
+	fd, addr := s.listen(backlog)
+	s.own(fd)
+	if blocked {
+		s.own(s.dial(addr))
+	}
+	open := func() *reactor.Socket {
+		socket := new(reactor.Socket)
+		s.must(socket.Open(s.loop, unix.AF_INET, unix.SOCK_STREAM, 0))
+		s.sockets = append(s.sockets, socket)
+		return socket
+	}
+	x.socket = open()
+	op := new(reactor.ConnectOp)
+	r := &receiver[struct{}]{trace: x.trace}
+	x.socket.Connect(addrPort(addr)).Connect(op, r)
+	x.start = op.Start
+	x.again = func() {
+		open().Connect(addrPort(addr)).Connect(op, r)
+		op.Start()
+	}
+	x.reset = func() { s.must(unix.Shutdown(fd, unix.SHUT_RD)) }
+	x.intact = func() {
+		for _, o := range x.outcomes {
+			if o.kind != gotValue {
+				continue
+			}
+			c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+			s.must(err)
+			unix.Close(c)
+		}
+	}
+	return x
+}
+
+// reader puts a connection on the stage that is read from.
+func reader(s *stage, x *subject) (got *[]byte) {
+	socket, p := s.pair(false)
+	got = new([]byte)
+	x.socket, x.waits = socket, true
+	x.act = func() { p.write(hello) }
+	x.end = p.finish
+	wasReset := false
+	x.reset = func() { p.reset(); wasReset = true }
+	x.intact = func() {
+		if !wasReset {
+			p.received(socket, *got)
+		}
+	}
+	return got
+}
+
+func recv(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := reader(s, x)
+	buf := make([]byte, 64)
+	op := new(reactor.RecvOp)
+	x.socket.Recv(buf).Connect(op, &receiver[int]{x.trace, func(n int) int {
+		*got = append(*got, buf[:n]...)
+		return n
+	}})
+	x.start = op.Start
+	return x
+}
+
+// takeLease takes a lease over: it copies what is in it, and returns it.
+func takeLease(got *[]byte) func(reactor.Lease) int {
+	return func(l reactor.Lease) int {
+		*got = append(*got, l.Bytes()...)
+		n := l.Len()
+		l.Release()
+		return n
+	}
+}
+
+func recvLent(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := reader(s, x)
+	op := new(reactor.RecvLentOp)
+	x.socket.RecvLent().Connect(op, &receiver[reactor.Lease]{x.trace, takeLease(got)})
+	x.start = op.Start
+	return x
+}
+
+// recvMany receives with the credit given, and grants more for each item.
+func recvMany(credit int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s), sequence: true}
+		got := reader(s, x)
+		op := new(reactor.RecvManyOp)
+		take := takeLease(got)
+		x.socket.RecvMany(credit).Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
+			op.Grant(1)
+			return take(l)
+		}})
+		x.start = op.Start
+		return x
+	}
+}
+
+// writer puts a connection on the stage that is written to.
+func writer(s *stage, x *subject, blocked bool, filled func() int) *peer {
+	socket, p := s.pair(blocked)
+	x.socket = socket
+	x.waits = blocked
+	wasReset := false
+	x.reset = func() { p.reset(); wasReset = true }
+	x.intact = func() {
+		if wasReset {
+			return
+		}
+		sent := filled()
+		for _, o := range x.outcomes {
+			if o.kind == gotValue {
+				sent += o.n
+			}
+		}
+		if socket.Fd() >= 0 {
+			s.must(unix.Shutdown(socket.Fd(), unix.SHUT_WR))
+		}
+		if got := p.readUntil(-1); got != sent {
+			s.t.Errorf("%d bytes were sent, and the peer has got %d", sent, got)
+		}
+	}
+	return p
+}
+
+// large is more than fits between the ends of a connection with small buffers.
+var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+
+func send(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	before := 0
+	p := writer(s, x, blocked, func() int { return before })
+	if blocked {
+		before = fill(s, x.socket.Fd())
+		x.act = func() { p.readUntil(before) }
+	}
+	op := new(reactor.SendOp)
+	x.socket.Send([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}
+
+func sendAll(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	p := writer(s, x, blocked, func() int { return 0 })
+	data := []byte(hello)
+	if blocked {
+		data = large
+		x.act = func() { p.readUntil(len(large)) }
+	}
+	op := new(reactor.SendOp)
+	x.socket.SendAll(data).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}
+
+func sendv(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	p := writer(s, x, blocked, func() int { return 0 })
+	pieces := [][]byte{[]byte(hello[:2]), nil, []byte(hello[2:])}
+	if blocked {
+		pieces = [][]byte{large[:7], large[7 : len(large)/2], large[len(large)/2:]}
+		x.act = func() { p.readUntil(len(large)) }
+	}
+	op := new(reactor.SendvOp)
+	x.socket.Sendv(pieces).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	x.again = func() {
+		op.Reset()
+		op.Add([]byte(hello))
+		op.Start()
+	}
+	return x
+}
+
+func shutdown(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	socket, p := s.pair(false)
+	x.socket, x.end, x.reset = socket, p.finish, p.reset
+	op := new(reactor.ShutdownOp)
+	socket.Shutdown(unix.SHUT_WR).Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	x.intact = func() {
+		if x.out.kind == gotValue && p.readUntil(-1) != 0 {
+			s.t.Error("the peer has got bytes instead of an end")
+		}
+	}
+	return x
+}
+
+// closeSocket closes a connection, on which a receive is in flight if blocked.
+func closeSocket(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s), closes: true}
+	socket, p := s.pair(false)
+	x.socket, x.end, x.reset = socket, p.finish, p.reset
+	op := new(reactor.CloseOp)
+	socket.Close().Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	if !blocked {
+		return x
+	}
+	recv := new(reactor.RecvOp)
+	tr := newTrace(s)
+	socket.Recv(make([]byte, 8)).Connect(recv, &receiver[int]{trace: tr})
+	s.do(func() { tr.begin(recv.Start) })
+	x.intact = func() {
+		if tr.out.kind != gotError {
+			s.t.Errorf("the receive that was in flight completed with %v", tr.out)
+		}
+	}
+	return x
+}
+
+func poll(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	reader(s, x)
+	x.intact = nil
+	op := new(reactor.PollOp)
+	x.socket.Poll(unix.POLLIN).Connect(op, &receiver[uint32]{x.trace, func(events uint32) int {
+		return int(events & unix.POLLIN)
+	}})
+	x.start = op.Start
+	return x
+}
+
+func nop(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	op := new(reactor.NopOp)
+	s.loop.Nop().Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	return x
+}
+
+// nap is how long a sleep lasts that is to end, and night one that is not.
+const (
+	nap   = time.Millisecond
+	night = time.Hour
+)
+
+// sleep sleeps until a time, or for one.
+func sleep(until bool) func(*stage, bool) *subject {
+	return func(s *stage, blocked bool) *subject {
+		x := &subject{trace: newTrace(s)}
+		d := nap
+		if blocked {
+			d, x.waits = night, true
+		}
+		op := new(reactor.SleepOp)
+		var began time.Time
+		x.start = func() {
+			began = time.Now()
+			how := s.loop.SleepFor(d)
+			if until {
+				how = s.loop.SleepUntil(s.loop.Now() + int64(d))
+				began = began.Add(-nap) // Now is when the turn began
+			}
+			how.Connect(op, &receiver[struct{}]{trace: x.trace})
+			op.Start()
+		}
+		x.intact = func() {
+			if took := time.Since(began); x.out.kind == gotValue && took < d {
+				s.t.Errorf("slept for %v instead of %v", took, d)
+			}
+		}
+		return x
+	}
+}
+
+func schedule(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	// It completes inside Start when stop was requested before.
+	x.inline = true
+	op := new(sender.ScheduleOp)
+	sender.Schedule(s.loop).Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	return x
+}

@@ -1,0 +1,64 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Suite is how loops over the ring in question are made.
+type Suite struct {
+	// New makes a loop.
+	New func() (*reactor.Loop, error)
+	// Leftover tells what a loop whose operations have all completed still holds and should not; "" if
+	// nothing. nil: not looked at.
+	Leftover func(*reactor.Loop) string
+}
+
+// Run plays every case of the table as a sub-test named operation/situation.
+func (u Suite) Run(t *testing.T) {
+	for _, r := range table {
+		t.Run(r.name, func(t *testing.T) {
+			for _, how := range situations {
+				cell, ok := r.cells[how.name]
+				if !ok {
+					t.Errorf("the table does not say what comes of %s/%s", r.name, how.name)
+					continue
+				}
+				if cell.why != "" {
+					continue
+				}
+				t.Run(how.name, func(t *testing.T) { u.play(t, r, how, cell) })
+			}
+			for name := range r.cells {
+				if !known(name) {
+					t.Errorf("the table speaks of a situation that there is not: %s/%s", r.name, name)
+				}
+			}
+		})
+	}
+}
+
+func known(name string) bool {
+	for _, how := range situations {
+		if how.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (u Suite) play(t *testing.T, r row, how situation, cell expectation) {
+	before := descriptors(t)
+	s := u.open(t)
+	x := r.subject(s, how.blocked && r.waits)
+	how.play(s, x)
+	cell.check(t, x)
+	if x.intact != nil && !t.Failed() {
+		x.intact()
+	}
+	s.close()
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors were open before and %d are now", before, after)
+	}
+}

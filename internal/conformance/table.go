@@ -1,0 +1,224 @@
+package conformance
+
+import (
+	"maps"
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// row is an operation, and what comes of it in each situation.
+type row struct {
+	name    string
+	waits   bool // it can be made to wait
+	subject func(s *stage, blocked bool) *subject
+	cells   cells
+}
+
+type cells map[string]expectation
+
+// with is c with other cells added or put in their place.
+func (c cells) with(other cells) cells {
+	c = maps.Clone(c)
+	maps.Copy(c, other)
+	return c
+}
+
+// waiting is what comes of all operations that wait for something on a socket.
+var waiting = cells{
+	alreadyStopped:         stopped,
+	stoppedWhileQueued:     stopped,
+	stoppedElsewhereQueued: stopped,
+	stoppedInFlight:        stopped,
+	stoppedElsewhere:       stopped,
+	stoppedTwice:           stopped,
+	closedBefore:           fails(net.ErrClosed),
+	closedWhileQueued:      fails(net.ErrClosed),
+	closedUnder:            fails(net.ErrClosed),
+	loopStopped:            stopped,
+	loopStopping:           stopped,
+}
+
+var (
+	inNoTime = never("it waits for nothing")
+	noSocket = never("it is about no socket")
+)
+
+// instant is what comes of all operations that wait for nothing.
+var instant = cells{
+	alreadyStopped:         stopped,
+	successLater:           inNoTime,
+	stoppedWhileQueued:     value(0),
+	stoppedElsewhereQueued: value(0),
+	stoppedInFlight:        inNoTime,
+	stoppedElsewhere:       inNoTime,
+	stoppedAfterCompletion: value(0),
+	stoppedTwice:           inNoTime,
+	stoppedFromCallback:    value(0),
+	resetMeanwhile:         inNoTime,
+	closedUnder:            inNoTime,
+	loopStopped:            inNoTime,
+	loopStopping:           stopped,
+}
+
+// socketless is what comes of all operations without a socket.
+var socketless = cells{
+	endOfFile:          noSocket,
+	resetBefore:        noSocket,
+	resetMeanwhile:     noSocket,
+	closedBefore:       noSocket,
+	closedWhileQueued:  noSocket,
+	closedUnder:        noSocket,
+	closedFromCallback: noSocket,
+}
+
+// receiving is what comes of all receives of one piece.
+var receiving = waiting.with(cells{
+	successAtOnce:          value(len(hello)),
+	successLater:           value(len(hello)),
+	endOfFile:              value(0),
+	resetBefore:            fails(unix.ECONNRESET),
+	resetMeanwhile:         fails(unix.ECONNRESET),
+	stoppedAfterCompletion: value(len(hello)),
+	stoppedFromCallback:    value(len(hello)),
+	reused:                 value(len(hello)).then(value(len(hello))),
+	closedFromCallback:     value(len(hello)),
+})
+
+var accepting = waiting.with(cells{
+	successAtOnce:          value(1),
+	successLater:           value(1),
+	endOfFile:              fails(unix.EINVAL), // what accept(2) says of a listener that was shut down
+	resetBefore:            value(1),           // the connection is there, and its end is to be read from it
+	resetMeanwhile:         value(1),
+	stoppedAfterCompletion: value(1),
+	stoppedFromCallback:    value(1),
+	reused:                 value(1).then(value(1)),
+	closedFromCallback:     value(1),
+})
+
+// acceptingMany is the same for sequences, which have no end of their own.
+var acceptingMany = waiting.with(cells{
+	successAtOnce:          stopped.after(2),
+	successLater:           stopped.after(2),
+	endOfFile:              fails(unix.EINVAL),
+	resetBefore:            never("the connection is there: success"),
+	resetMeanwhile:         never("the connection is there: success"),
+	stoppedAfterCompletion: stopped.after(1),
+	stoppedFromCallback:    stopped.after(1),
+	reused:                 stopped.after(1).then(stopped.after(1)),
+	closedFromCallback:     fails(net.ErrClosed).after(1),
+})
+
+var receivingMany = acceptingMany.with(cells{
+	endOfFile:      value(0),
+	resetBefore:    fails(unix.ECONNRESET),
+	resetMeanwhile: fails(unix.ECONNRESET),
+})
+
+var sending = waiting.with(cells{
+	successAtOnce:          value(len(hello)),
+	successLater:           value(len(hello)),
+	endOfFile:              never("the peer's end is no matter of sending"),
+	resetBefore:            fails(unix.ECONNRESET),
+	resetMeanwhile:         fails(unix.ECONNRESET),
+	stoppedAfterCompletion: value(len(hello)),
+	stoppedFromCallback:    value(len(hello)),
+	reused:                 value(len(hello)).then(value(len(hello))),
+	closedFromCallback:     value(len(hello)),
+})
+
+// sendingAll is sending of more than there is room for: it is always stopped with a part sent.
+var sendingAll = sending.with(cells{
+	successLater:           value(len(large)),
+	resetMeanwhile:         fails(unix.ECONNRESET, unix.EPIPE), // the second if some was sent before the first
+	stoppedWhileQueued:     value(some),
+	stoppedElsewhereQueued: value(some),
+	stoppedInFlight:        value(some),
+	stoppedElsewhere:       value(some),
+	stoppedTwice:           value(some),
+	closedWhileQueued:      value(some),
+	closedUnder:            value(some),
+	loopStopped:            value(some),
+})
+
+var sleeping = waiting.with(socketless).with(cells{
+	successAtOnce:          value(0),
+	successLater:           never("that takes an hour"),
+	stoppedAfterCompletion: never("until a timer is popped it has not completed"),
+	stoppedFromCallback:    value(0),
+	reused:                 value(0).then(value(0)),
+})
+
+var table = []row{
+	{"accept", true, accept, accepting},
+	{"accept many", true, acceptMany(4), acceptingMany},
+	{"accept many, unlimited", true, acceptMany(reactor.Unlimited), acceptingMany},
+	{"connect", true, connect, waiting.with(cells{
+		successAtOnce:          value(0),
+		successLater:           never("the kernel tries again after a second"),
+		endOfFile:              never("there is nothing yet to be at its end"),
+		resetBefore:            fails(unix.ECONNREFUSED),
+		resetMeanwhile:         never("the kernel tries again after a second"),
+		stoppedAfterCompletion: value(0),
+		stoppedFromCallback:    value(0),
+		reused:                 value(0).then(value(0)),
+		closedFromCallback:     value(0),
+	})},
+	{"recv", true, recv, receiving},
+	{"recv lent", true, recvLent, receiving},
+	{"recv many", true, recvMany(2), receivingMany},
+	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
+	{"send", true, send, sending},
+	{"send all", true, sendAll, sendingAll},
+	{"sendv", true, sendv, sendingAll},
+	{"poll", true, poll, receiving.with(cells{
+		successAtOnce:          value(unix.POLLIN),
+		successLater:           value(unix.POLLIN),
+		endOfFile:              value(unix.POLLIN),
+		resetBefore:            value(unix.POLLIN),
+		resetMeanwhile:         value(unix.POLLIN),
+		stoppedAfterCompletion: value(unix.POLLIN),
+		stoppedFromCallback:    value(unix.POLLIN),
+		reused:                 value(unix.POLLIN).then(value(unix.POLLIN)),
+		closedFromCallback:     value(unix.POLLIN),
+	})},
+	{"shutdown", false, shutdown, instant.with(cells{
+		successAtOnce:      value(0),
+		endOfFile:          value(0),
+		resetBefore:        fails(unix.ENOTCONN),
+		reused:             value(0).then(value(0)),
+		closedBefore:       fails(net.ErrClosed),
+		closedWhileQueued:  value(0),
+		closedFromCallback: value(0),
+	})},
+	{"close", true, closeSocket, instant.with(cells{
+		alreadyStopped:     value(0), // it cannot be stopped
+		successAtOnce:      value(0),
+		successLater:       value(0),
+		endOfFile:          value(0),
+		resetBefore:        value(0),
+		reused:             value(0).then(fails(net.ErrClosed)),
+		stoppedTwice:       value(0),
+		closedBefore:       fails(net.ErrClosed),
+		closedWhileQueued:  value(0),
+		closedFromCallback: never("it is closed by then"),
+		loopStopping:       value(0), // nor by the loop
+	})},
+	{"nop", false, nop, instant.with(socketless).with(cells{
+		successAtOnce: value(0),
+		reused:        value(0).then(value(0)),
+	})},
+	{"sleep for", true, sleep(false), sleeping},
+	{"sleep until", true, sleep(true), sleeping},
+	{"schedule", false, schedule, instant.with(socketless).with(cells{
+		successAtOnce:          value(0),
+		stoppedWhileQueued:     stopped,
+		stoppedElsewhereQueued: stopped,
+		stoppedAfterCompletion: never("it completes when it is run"),
+		reused:                 value(0).then(value(0)),
+		loopStopping:           value(0), // work is done until nothing is left
+	})},
+}

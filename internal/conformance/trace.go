@@ -1,0 +1,154 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// outcome is how an operation completed.
+type outcome struct {
+	kind kind
+	n    int // what the value was, as a number
+	err  error
+}
+
+type kind uint8
+
+const (
+	gotNothing kind = iota
+	gotValue
+	gotError
+	gotStopped
+)
+
+// String is such as "value 5".
+func (o outcome) String() string {
+	switch o.kind {
+	case gotValue:
+		return fmt.Sprintf("value %d", o.n)
+	case gotError:
+		return fmt.Sprintf("error %v", o.err)
+	case gotStopped:
+		return "stopped"
+	}
+	return "nothing"
+}
+
+// trace is what is seen of an operation, and it judges whether that may be: it is the part of a receiver
+// that does not depend on the type of the value.
+type trace struct {
+	s         *stage
+	source    *stop.Source
+	started   int
+	outcomes  []outcome // of each start
+	out       outcome   // the last of them
+	items     []int
+	inline    bool          // it may complete inside Start
+	elsewhere bool          // it may complete off the loop's thread
+	onItem    func()        // called inside SetNext
+	onEnd     func()        // called inside the completion
+	arrived   chan struct{} // one for each item and completion
+}
+
+func newTrace(s *stage) *trace {
+	return &trace{s: s, source: new(stop.Source), arrived: make(chan struct{}, 1024)}
+}
+
+// begin calls start, which starts the operation, on the loop's thread.
+func (tr *trace) begin(start func()) {
+	tr.started++
+	tr.s.inside++
+	start()
+	tr.s.inside--
+}
+
+func (tr *trace) complete(o outcome) {
+	tr.judge(o)
+	tr.outcomes = append(tr.outcomes, o)
+	tr.out = o
+	if len(tr.outcomes) > tr.started {
+		tr.s.t.Errorf("completion %d (%v) of %d starts", len(tr.outcomes), o, tr.started)
+	}
+	if f := tr.onEnd; f != nil {
+		tr.onEnd = nil
+		f()
+	}
+	tr.arrived <- struct{}{}
+}
+
+func (tr *trace) next(n int) {
+	tr.judge(outcome{gotValue, n, nil})
+	if len(tr.outcomes) >= tr.started {
+		tr.s.t.Errorf("an item (%d) after the completion", n)
+	}
+	tr.items = append(tr.items, n)
+	if f := tr.onItem; f != nil {
+		f()
+	}
+	tr.arrived <- struct{}{}
+}
+
+// judge says what is wrong with being called here and now.
+func (tr *trace) judge(o outcome) {
+	t := tr.s.t
+	if unix.Gettid() != tr.s.tid {
+		if !tr.elsewhere {
+			t.Errorf("%v arrived off the loop's thread", o)
+		}
+	} else if tr.s.inside != 0 && !tr.inline {
+		t.Errorf("%v arrived inside Start or inside a stop request", o)
+	}
+	if o.kind == gotError && o.err == nil {
+		t.Error("SetError(nil)")
+	}
+}
+
+// await waits for an item or a completion.
+func (tr *trace) await() {
+	tr.s.t.Helper()
+	select {
+	case <-tr.arrived:
+	case <-time.After(patience):
+		tr.s.t.Fatalf("nothing arrived after %v %v; the loop's counters are %+v", tr.items, tr.outcomes, tr.s.loop.Stats())
+	}
+}
+
+// StopToken is that of the operation's source.
+func (tr *trace) StopToken() stop.Token { return tr.source.Token() }
+
+// Scheduler is nil.
+func (tr *trace) Scheduler() sender.Scheduler { return nil }
+
+// Value is nil.
+func (tr *trace) Value(any) any { return nil }
+
+// receiver is a trace as a receiver of a T.
+type receiver[T any] struct {
+	*trace
+	take func(T) int // takes the value over and makes a number of it
+}
+
+func (r *receiver[T]) SetValue(v T) {
+	n := 0
+	if r.take != nil {
+		n = r.take(v)
+	}
+	r.complete(outcome{gotValue, n, nil})
+}
+
+func (r *receiver[T]) SetError(err error) { r.complete(outcome{gotError, 0, err}) }
+func (r *receiver[T]) SetStopped()        { r.complete(outcome{gotStopped, 0, nil}) }
+func (r *receiver[T]) Env() sender.Env    { return r.trace }
+
+// seqReceiver is a trace as a receiver of a sequence.
+type seqReceiver[T any] struct {
+	receiver[struct{}]
+	takeItem func(T) int
+}
+
+func (r *seqReceiver[T]) SetNext(v T) { r.next(r.takeItem(v)) }

@@ -1,0 +1,27 @@
+package reactor_test
+
+import (
+	"testing"
+
+	"github.com/reactord/reactord/internal/conformance"
+	"github.com/reactord/reactord/reactor"
+)
+
+// configs are the loops that the suite is run on.
+var configs = map[string]reactor.LoopConfig{
+	"usual": {},
+	// Each entry fills the queue, and each buffer is all there is.
+	"tiny": {Entries: 1, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: 1}},
+}
+
+func TestConformance(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		for name, cfg := range configs {
+			cfg.Ring = kind
+			t.Run(name, conformance.Suite{
+				New:      func() (*reactor.Loop, error) { return reactor.NewLoop(cfg) },
+				Leftover: (*reactor.Loop).Leftover,
+			}.Run)
+		}
+	})
+}

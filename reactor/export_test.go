@@ -1,0 +1,23 @@
+package reactor
+
+import "fmt"
+
+// Leftover tells what an idle loop still holds, "" if nothing.
+func (l *Loop) Leftover() string {
+	switch {
+	case l.slots.used != 0:
+		return fmt.Sprintf("%d slots", l.slots.used)
+	case len(l.ready) != 0:
+		return fmt.Sprintf("%d operations ready", len(l.ready))
+	case l.timers.Len() != 0:
+		return fmt.Sprintf("%d timers", l.timers.Len())
+	case l.buffers.lent != 0:
+		return fmt.Sprintf("%d buffers lent", l.buffers.lent)
+	case l.buffers.inRing+len(l.buffers.free) != cap(l.buffers.free):
+		return fmt.Sprintf("%d buffers in the ring and %d free, of %d", l.buffers.inRing, len(l.buffers.free), cap(l.buffers.free))
+	}
+	return ""
+}
+
+// NewLoopOn makes a loop on a ring of the caller's.
+var NewLoopOn = newLoop

@@ -1,0 +1,64 @@
+package reactor_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+func TestMain(m *testing.M) {
+	before := descriptors()
+	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Println(err)
+		code = 1
+	}
+	if after := descriptors(); code == 0 && after != before {
+		fmt.Printf("%d descriptors were open before the tests and %d are now\n", before, after)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// descriptors is how many the process has.
+func descriptors() int {
+	_, _ = os.ReadDir("/proc/self/fd") // the first one opens the runtime's own
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return len(names)
+}
+
+// eachRing runs f as a sub-test for each ring that can be had.
+func eachRing(t *testing.T, f func(t *testing.T, kind reactor.Kind)) {
+	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			need(t, kind)
+			f(t, kind)
+		})
+	}
+}
+
+// need skips the test if the ring cannot be had, or is not the one asked for.
+func need(t testing.TB, kind reactor.Kind) {
+	t.Helper()
+	if only := reactor.Kind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
+		t.Skipf("%s=%s", reactor.RingVariable, only)
+	}
+	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+	if err != nil {
+		t.Skip(err)
+	}
+	if got := l.Choice().Kind; got != kind {
+		t.Errorf("asked for %s and got %s", kind, got)
+	}
+	if err := errors.Join(l.Discard()); err != nil {
+		t.Error(err)
+	}
+}
