@@ -10,7 +10,7 @@ type counts struct {
 	completions, enters, cancels, posts, timers, stale uint64
 	exhausted                                          uint64 // receives that found no buffer
 	busy, waiting                                      int64  // ns
-	inFlight, leaked                                   int
+	leaked                                             int
 }
 
 // counters are a loop's counts for others to read. The loop stores them once a turn; reading takes no
@@ -57,7 +57,7 @@ func (l *Loop) publish() {
 	s.enters.Store(c.enters)
 	s.busy.Store(c.busy)
 	s.waiting.Store(c.waiting)
-	s.inFlight.Store(int64(c.inFlight))
+	s.inFlight.Store(int64(l.slots.used))
 	s.lentBytes.Store(int64(l.buffers.lent) * int64(l.buffers.size))
 	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked) + uint64(l.buffers.window); seldom != l.published {
 		l.published = seldom

@@ -236,7 +236,6 @@ func (l *Loop) enter() error {
 		l.count.busy += l.now - before
 	}
 	l.count.enters++
-	l.count.inFlight = l.slots.used
 	l.publish()
 	return err
 }
