@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+type demoCommand struct {
+	Ring  string `default:"${ring}" help:"How to speak to the kernel: ${rings} (${default})."`
+	Loops int    `default:"1" help:"I/O threads. 0: one for each CPU (${default})."`
+}
+
+// Run is the daemon before a server of its own.
+func (c demoCommand) Run() error {
+	echo, err := listenEcho()
+	if err != nil {
+		return err
+	}
+	defer echo.Close()
+	cfg := c.config(echo.addr())
+	if err := flagErrors(cfg.Validate()); err != nil {
+		return err
+	}
+	return run(cfg, func(d *daemon) { explainDemo(d, echo.addr()) })
+}
+
+func (c demoCommand) config(server netip.AddrPort) *config.Config {
+	loopback := config.Address{Host: "127.0.0.1"}
+	b := config.NewBackend()
+	b.Name, b.Servers = "echo", []config.Address{{Host: server.Addr().String(), Port: server.Port()}}
+	cfg := config.New()
+	cfg.Ring, cfg.Loops = c.Ring, c.Loops
+	cfg.Metrics = loopback
+	cfg.Log.Level = "debug" // each connection is logged
+	cfg.Listeners = []config.Listener{{Name: "demo", Address: loopback, Backend: b.Name}}
+	cfg.Backends = []config.Backend{b}
+	return cfg
+}
+
+func explainDemo(d *daemon, server netip.AddrPort) {
+	proxy, metrics := d.proxy.Addrs()[0], d.admin.Addr()
+	fmt.Printf(`
+A proxy on %s passes connections on to an echo server on %s. Try it:
+
+  echo hello | nc -N %s %d
+  curl http://%s/metrics
+
+Ctrl-C ends it once the connections have ended; a second one ends it at once.
+
+`, proxy, server, proxy.Addr(), proxy.Port(), metrics)
+}
+
+// echoServer sends back what it gets, with nothing but package net.
+type echoServer struct {
+	listener net.Listener
+	conns    sync.WaitGroup
+}
+
+// listenEcho starts one on a free port of this machine.
+func listenEcho() (*echoServer, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &echoServer{listener: l}
+	s.conns.Go(s.accept)
+	return s, nil
+}
+
+func (s *echoServer) addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
+
+func (s *echoServer) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		s.conns.Go(func() {
+			defer c.Close()
+			_, _ = io.Copy(c, c) // an error is the client's end
+		})
+	}
+}
+
+// Close stops accepting, and waits for the connections to end: their other ends are the proxy's,
+// which has ended them.
+func (s *echoServer) Close() error {
+	err := s.listener.Close()
+	s.conns.Wait()
+	return err
+}
