@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -67,7 +68,7 @@ func Listen(address string, metrics http.Handler, log *zap.Logger) (*Server, err
 	}
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(l); err != http.ErrServerClosed {
+		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("metrics: the server has ended", zap.Error(err))
 		}
 	}()

@@ -12,8 +12,8 @@ import (
 
 // New makes a logger that writes to out. level is the least severe level written: "debug", "info",
 // "warn" or "error". format is "json", "console", or "auto" for console if out is a terminal and json
-// if not. close writes what is queued and ends the logger; out stays open.
-func New(out *os.File, level, format string) (log *zap.Logger, close func() error, err error) {
+// if not. end writes what is queued and ends the logger; out stays open.
+func New(out *os.File, level, format string) (log *zap.Logger, end func() error, err error) {
 	var least zapcore.Level
 	if err := least.Set(level); err != nil {
 		return nil, nil, fmt.Errorf("log level: %w", err)
