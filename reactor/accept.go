@@ -143,8 +143,6 @@ func (o *AcceptManyOp) finish() {
 	o.again()
 }
 
-func (o *AcceptManyOp) over() bool { return o.stopping || o.socket.state != socketOpen }
-
 func (o *AcceptManyOp) end() {
 	o.loop.timers.Remove(&o.rest)
 	o.endSequence()

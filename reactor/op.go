@@ -117,7 +117,11 @@ func (o *Op) settleCancel() bool {
 // it lets a worker thread try, which does not wait on a non-blocking socket. pollFirst is the flag that
 // makes the entry wait first.
 func (o *Op) againWhenReady(pollFirst uint16) bool {
-	if o.res != -int32(syscall.EAGAIN) || o.stopping {
+	if o.res != -int32(syscall.EAGAIN) {
+		return false
+	}
+	if o.over() {
+		o.res = -int32(syscall.ECANCELED)
 		return false
 	}
 	o.sqe.Ioprio |= pollFirst
@@ -159,19 +163,27 @@ func (o *Op) release() {
 	}
 }
 
+// over: somebody asked for the end of the operation or of its socket, so it must not be armed again: the
+// cancel that would have reached it may have been and gone.
+func (o *Op) over() bool {
+	return o.stopping || o.socket != nil && o.socket.state != socketOpen
+}
+
+// cancelled: the operation ended without a result because its end was asked for.
+func (o *Op) cancelled() bool {
+	errno := syscall.Errno(-o.res)
+	return o.over() && (errno == syscall.ECANCELED || errno == syscall.EINTR)
+}
+
 // err is what a negative result means; nil: the operation was stopped.
 func (o *Op) err() error {
-	errno := syscall.Errno(-o.res)
-	if o.stopping && (errno == syscall.ECANCELED || errno == syscall.EINTR) {
-		if o.socket != nil && o.socket.state != socketOpen {
-			return errClosed
-		}
-		return nil
-	}
-	if errno == syscall.ECANCELED && o.socket != nil && o.socket.state != socketOpen {
+	switch {
+	case !o.cancelled():
+		return syscall.Errno(-o.res)
+	case o.socket != nil && o.socket.state != socketOpen:
 		return errClosed
 	}
-	return errno
+	return nil
 }
 
 // opStop is an Op as the handler of its stop callback.

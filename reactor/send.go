@@ -22,8 +22,8 @@ type SendSender struct {
 // Kernel operation: IORING_OP_SEND, send(2).
 func (s *Socket) Send(buf []byte) SendSender { return SendSender{s: s, buf: buf} }
 
-// SendAll is as Send, but completes when all of buf has been sent, or with an error. If it is stopped
-// when a part has been sent, it completes with the length of that part.
+// SendAll is as Send, but completes when all of buf has been sent, or with an error. If it is stopped,
+// or its socket closed, when a part has been sent, it completes with the length of that part.
 func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: buf, all: true} }
 
 // Connect prepares op.
@@ -65,14 +65,14 @@ func (o *SendOp) finish() {
 	}
 	if o.res > 0 {
 		o.sent += int(o.res)
-		if o.all && o.sent < len(o.buf) && !o.stopping {
+		if o.all && o.sent < len(o.buf) && !o.over() {
 			o.prep()
 			o.arm()
 			return
 		}
 	}
 	o.release()
-	if o.res < 0 && (o.sent == 0 || o.err() != nil) {
+	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
 		o.fail()
 		return
 	}
@@ -155,14 +155,14 @@ func (o *SendvOp) finish() {
 	}
 	if o.res > 0 {
 		o.sent += int(o.res)
-		if o.advance(int(o.res)); o.left != 0 && !o.stopping {
+		if o.advance(int(o.res)); o.left != 0 && !o.over() {
 			o.prep()
 			o.arm()
 			return
 		}
 	}
 	o.release()
-	if o.res < 0 && (o.sent == 0 || o.err() != nil) {
+	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
 		o.fail()
 		return
 	}
