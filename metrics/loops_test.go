@@ -1,0 +1,255 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// Two loops, every number different.
+func TestLoopSeries(t *testing.T) {
+	c := loopCollector{
+		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}, {"epoll", "memlock", 0, 0}},
+		read: func() []reactor.Stats {
+			return []reactor.Stats{{
+				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, Exhausted: 7,
+				Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
+				InFlight: 10, Leaked: 11, BufferBytes: 12, LentBytes: 13,
+			}, {}}
+		},
+	}
+	lint(t, expose(t, c))
+	expectSamples(t, c, `
+reactord_buffer_ring_exhausted_total{reactor="0"} 7
+reactord_buffer_ring_exhausted_total{reactor="1"} 0
+reactord_buffers_in_use_bytes{reactor="0"} 13
+reactord_buffers_in_use_bytes{reactor="1"} 0
+reactord_buffers_ring_bytes{reactor="0"} 12
+reactord_buffers_ring_bytes{reactor="1"} 0
+reactord_io_backend_info{backend="epoll",reason="memlock"} 1
+reactord_io_backend_info{backend="io_uring",reason=""} 1
+reactord_io_ring_info{backend="epoll",features="0x0",setup="0x0"} 1
+reactord_io_ring_info{backend="io_uring",features="0x7fff",setup="0x3140"} 1
+reactord_reactor_cancels_total{reactor="0"} 3
+reactord_reactor_cancels_total{reactor="1"} 0
+reactord_reactor_completions_total{reactor="0"} 1
+reactord_reactor_completions_total{reactor="1"} 0
+reactord_reactor_enters_total{reactor="0"} 2
+reactord_reactor_enters_total{reactor="1"} 0
+reactord_reactor_leaked_total{reactor="0"} 11
+reactord_reactor_leaked_total{reactor="1"} 0
+reactord_reactor_loop_seconds_total{phase="busy",reactor="0"} 1.5
+reactord_reactor_loop_seconds_total{phase="busy",reactor="1"} 0
+reactord_reactor_loop_seconds_total{phase="wait",reactor="0"} 9
+reactord_reactor_loop_seconds_total{phase="wait",reactor="1"} 0
+reactord_reactor_operations_in_flight{reactor="0"} 10
+reactord_reactor_operations_in_flight{reactor="1"} 0
+reactord_reactor_posts_total{reactor="0"} 4
+reactord_reactor_posts_total{reactor="1"} 0
+reactord_reactor_stale_total{reactor="0"} 6
+reactord_reactor_stale_total{reactor="1"} 0
+reactord_reactor_timers_total{reactor="0"} 5
+reactord_reactor_timers_total{reactor="1"} 0
+`)
+}
+
+// Loops with the same ring share its series, whose value is 1 for any number of them. Two reasons, or
+// two sets of flags, are two series.
+func TestRingSeriesAreMadeOnce(t *testing.T) {
+	c := loopCollector{
+		rings: []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0}, {"io_uring", "", 1, 2}, {"io_uring", "", 3, 2}},
+		read:  func() []reactor.Stats { return nil },
+	}
+	expectSamples(t, c, `
+reactord_io_backend_info{backend="epoll",reason="eperm"} 1
+reactord_io_backend_info{backend="epoll",reason="memlock"} 1
+reactord_io_backend_info{backend="io_uring",reason=""} 1
+reactord_io_ring_info{backend="epoll",features="0x0",setup="0x0"} 1
+reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x1"} 1
+reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x3"} 1
+`)
+}
+
+// rings are the kinds of ring that a loop can have here.
+func rings(t *testing.T) []reactor.Kind {
+	t.Helper()
+	t.Setenv(reactor.RingVariable, "")
+	if _, err := reactor.Choose(reactor.IOUring); err != nil {
+		t.Logf("without io_uring: %v", err)
+		return []reactor.Kind{reactor.Epoll}
+	}
+	return []reactor.Kind{reactor.IOUring, reactor.Epoll}
+}
+
+// worker goes through its loop's ring until it has done so often enough, sleeps, and tells.
+type worker struct {
+	loop  *reactor.Loop
+	left  int
+	nop   reactor.NopOp
+	sleep reactor.SleepOp
+	done  func()
+}
+
+func (w *worker) start() {
+	w.loop.Nop().Connect(&w.nop, w)
+	w.loop.SleepFor(time.Microsecond).Connect(&w.sleep, (*sleeper)(w))
+	w.nop.Start()
+}
+
+func (w *worker) SetValue(struct{}) {
+	if w.left--; w.left > 0 {
+		w.nop.Start()
+	} else {
+		w.sleep.Start()
+	}
+}
+func (w *worker) SetError(err error) { panic(err) }
+func (w *worker) SetStopped()        { panic("stopped") }
+func (w *worker) Env() sender.Env    { return sender.EmptyEnv{} }
+
+type sleeper worker
+
+func (s *sleeper) SetValue(struct{})  { s.done() }
+func (s *sleeper) SetError(err error) { panic(err) }
+func (s *sleeper) SetStopped()        { panic("stopped") }
+func (s *sleeper) Env() sender.Env    { return sender.EmptyEnv{} }
+
+// Loops that run are scraped all the while; what they have counted in the end is what they did.
+func TestRunningLoops(t *testing.T) {
+	const loops, trips = 2, 5000
+	for _, kind := range rings(t) {
+		t.Run(string(kind), func(t *testing.T) {
+			r, err := reactor.New(reactor.Config{Loops: loops, Loop: reactor.LoopConfig{Ring: kind}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := NewLoops(r.Loops())
+			expose(t, c) // before they run
+
+			var working atomic.Int32
+			working.Store(loops)
+			ended := make(chan error, 1)
+			go func() {
+				ended <- r.Run(func(l *reactor.Loop) {
+					w := &worker{loop: l, left: trips, done: func() {
+						if working.Add(-1) == 0 {
+							r.Stop()
+						}
+					}}
+					w.start()
+				})
+			}()
+			scrapeUntil(t, c, ended)
+
+			page := expose(t, c)
+			for i, l := range r.Loops() {
+				s := l.Stats()
+				if s.Completions < trips || s.Timers < 1 || s.InFlight != 0 {
+					t.Errorf("loop %d: %+v", i, s)
+				}
+				expectLoop(t, page, i, s)
+			}
+			if want := fmt.Sprintf("reactord_io_backend_info{backend=%q,", kind); strings.Count(page, want) != 1 {
+				t.Errorf("not one %s in:\n%s", want, page)
+			}
+		})
+	}
+}
+
+// scrapeUntil scrapes, and checks that no counter goes down, until the loops have ended.
+func scrapeUntil(t *testing.T, c prometheus.Collector, ended <-chan error) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	before := map[string]float64{}
+	for {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if m.GetCounter() == nil {
+					continue
+				}
+				key, value := f.GetName()+fmt.Sprint(m.GetLabel()), m.GetCounter().GetValue()
+				if value < before[key] {
+					t.Errorf("%s went down from %v to %v", key, before[key], value)
+				}
+				before[key] = value
+			}
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+// expectLoop checks that the page says of a loop what the loop itself does.
+func expectLoop(t *testing.T, page string, number int, s reactor.Stats) {
+	t.Helper()
+	want := samples(expose(t, loopCollector{read: func() []reactor.Stats {
+		all := make([]reactor.Stats, number+1)
+		all[number] = s
+		return all
+	}}))
+	label := fmt.Sprintf(`reactor="%d"`, number)
+	for line := range strings.Lines(want) {
+		if strings.Contains(line, label) && !strings.Contains(page, line) {
+			t.Errorf("the page lacks %s", line)
+		}
+	}
+}
+
+// holder is work that keeps its loop from doing anything else.
+type holder struct {
+	work     sender.Work
+	holding  chan struct{}
+	released chan struct{}
+}
+
+func (h *holder) Run()     { close(h.holding); <-h.released }
+func (h *holder) Abandon() { close(h.holding) }
+
+// A scrape neither waits for a loop nor needs one that runs.
+func TestScrapeOfAHeldLoop(t *testing.T) {
+	for _, kind := range rings(t) {
+		t.Run(string(kind), func(t *testing.T) {
+			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- l.Run(nil) }()
+			h := &holder{holding: make(chan struct{}), released: make(chan struct{})}
+			h.work.Runner = h
+			l.Enqueue(&h.work)
+			<-h.holding
+
+			before := l.Stats()
+			c := NewLoops([]*reactor.Loop{l})
+			for range 3 {
+				expectLoop(t, expose(t, c), 0, before) // and nothing that it counts has changed
+			}
+
+			close(h.released)
+			l.Stop()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			expectLoop(t, expose(t, c), 0, l.Stats())
+		})
+	}
+}
