@@ -43,6 +43,7 @@ type Loop struct {
 	tid     int
 	phase   phase
 	scratch uring.SQE // for entries that belong to no operation
+	cqe     uring.CQE // the completion being taken in
 	count   counts
 
 	recvLimit bool // the ring's multishot receives can be limited
@@ -153,15 +154,15 @@ func (l *Loop) turn() bool {
 
 // reap takes completions in.
 func (l *Loop) reap() {
-	var cqe uring.CQE
+	cqe := &l.cqe // a local one would escape through the interface
 	n := 0
-	for ; n < batch && l.ring.Pop(&cqe); n++ {
+	for ; n < batch && l.ring.Pop(cqe); n++ {
 		s := l.slots.find(cqe.UserData)
 		switch {
 		case s == nil:
 			l.count.stale++
 			if debug {
-				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", cqe))
+				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", *cqe))
 			}
 		case cqe.UserData&0xff == tagCancel:
 			if s.op.settleCancel() {

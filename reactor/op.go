@@ -3,7 +3,6 @@ package reactor
 import (
 	"fmt"
 	"syscall"
-	"unsafe"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -18,7 +17,6 @@ import (
 // that completion.
 type Op struct {
 	sqe    uring.SQE
-	keep   unsafe.Pointer // keeps what sqe.Addr points to
 	loop   *Loop
 	socket *Socket // nil if it is about none
 	onStop stop.Callback

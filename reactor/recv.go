@@ -24,14 +24,16 @@ func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s, buf} }
 
 // Connect prepares op.
 func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
-	p := unsafe.SliceData(c.buf)
-	op.keep = unsafe.Pointer(p)
-	op.sqe.PrepRecv(int(c.s.fd), op.keep, uint32(len(c.buf)), 0)
+	op.buf = unsafe.SliceData(c.buf)
+	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(len(c.buf)), 0)
 	op.loop, op.socket, op.r = c.s.loop, c.s, r
 }
 
 // RecvOp is the operation state of Recv.
-type RecvOp struct{ single[int] }
+type RecvOp struct {
+	single[int]
+	buf *byte // keeps the memory alive that the entry names
+}
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvOp) Start() { o.start(o, o.r.Env()) }

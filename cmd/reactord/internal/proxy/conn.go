@@ -6,6 +6,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // The sides of a connection; also the names of its directions, after where the bytes come from.
@@ -197,6 +198,10 @@ func (c *conn) close(why end, how abort) {
 	if c.phase == phaseConnecting && c.dial.discarding {
 		c.closes++ // by discarded
 	}
+	if entry := c.debug("closing"); entry != nil {
+		entry.Write(c.names(), zap.Stringer("why", why), zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
+			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
+	}
 	c.phase, c.why = phaseClosing, why
 	c.loop().StopTimer(&c.timer)
 	c.closing = c.worker().closings.get()
@@ -243,8 +248,6 @@ func (c *conn) gone() {
 	l.stats.current.Add(-1)
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
-	c.log("closed", zap.Stringer("why", c.why), zap.Duration("after", time.Duration(w.loop.Now()-c.began)),
-		zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	w.conns.remove(c)
 	if !w.draining {
 		l.accept.Grant(1)
@@ -255,12 +258,15 @@ func (c *conn) gone() {
 	w.endIfEmpty()
 }
 
-// log logs about this connection, at debug level: there may be a great many.
-func (c *conn) log(msg string, fields ...zap.Field) {
-	log := c.worker().proxy.log
-	if entry := log.Check(zap.DebugLevel, msg); entry != nil {
-		peer, _ := c.sockets[client].PeerAddr()
-		entry.Write(append(fields, zap.String("listener", c.listener.Name), zap.Stringer("client", peer),
-			zap.String("server", c.listener.backend.Servers[c.server].Name))...)
-	}
+// debug begins a log entry about this connection, or returns nil. There may be a great many of them, so
+// their fields are not to be made in vain.
+func (c *conn) debug(msg string) *zapcore.CheckedEntry {
+	return c.worker().proxy.log.Check(zap.DebugLevel, msg)
+}
+
+// names are the fields that say which connection it is.
+func (c *conn) names() zap.Field {
+	peer, _ := c.sockets[client].PeerAddr()
+	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", peer),
+		zap.String("server", c.listener.backend.Servers[c.server].Name))
 }

@@ -32,7 +32,9 @@ func (c *conn) dialNext() {
 	d := c.dial
 	b := c.listener.backend
 	if d.tried == len(b.Servers) {
-		c.log("no server could be reached", zap.NamedError("last", d.err))
+		if entry := c.debug("no server could be reached"); entry != nil {
+			entry.Write(c.names(), zap.NamedError("last", d.err))
+		}
 		c.close(endNoServer, abortBoth)
 		return
 	}
@@ -104,7 +106,9 @@ func (d *dial) SetError(err error) {
 	}
 	d.err = err
 	c.serverStats().failures[connectErrorIndex(err)].Add(1)
-	c.log("cannot connect", zap.Error(err))
+	if entry := c.debug("cannot connect"); entry != nil {
+		entry.Write(c.names(), zap.Error(err))
+	}
 	if !d.timeout {
 		d.discard()
 	}
