@@ -40,7 +40,7 @@ func (s *system) examine() []finding {
 		s.processors(),
 		s.memory(),
 		s.files(),
-		finding{name: "locked memory", value: limit(s.memlock.Cur, bytes)},
+		finding{name: "locked memory", value: limit(s.memlock.Cur, size)},
 		s.backlog(),
 		s.ports(),
 	)
@@ -174,7 +174,7 @@ func (s *system) memory() finding {
 	if s.memoryLimit == 0 {
 		return finding{name: "memory", value: "the cgroup sets no limit"}
 	}
-	return finding{name: "memory", value: "the cgroup's limit is " + bytes(s.memoryLimit)}
+	return finding{name: "memory", value: "the cgroup's limit is " + size(s.memoryLimit)}
 }
 
 func (s *system) files() finding {
@@ -222,4 +222,4 @@ func limit(n uint64, unit func(uint64) string) string {
 
 func count(n uint64) string { return fmt.Sprint(n) }
 
-func bytes(n uint64) string { return config.Size(n).String() }
+func size(n uint64) string { return config.Size(n).String() }

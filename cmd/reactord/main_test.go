@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// asReactord makes this test binary reactord itself.
+const asReactord = "TEST_AS_REACTORD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asReactord) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// command is reactord with arguments.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], args...)
+	c.Env = append(os.Environ(), asReactord+"=1")
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return c
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, test := range []struct {
+		args           string
+		code           int
+		stdout, stderr string // what is said, or how it begins
+	}{
+		{"", 0, "Usage: reactord <command>", ""},
+		{"version", 0, "reactord ", ""},
+		{"check --config example.yaml", 0, "example.yaml: ok\n", ""},
+		{"check -c doc.go", 1, "", "reactord: open doc.go: no such file or directory\n"},
+		{"check -c main.go", 1, "", "main.go:"},
+		{"serve -c main.go", 1, "", "main.go:"},
+		{"bogus", 2, "", "reactord: error: unexpected argument bogus"},
+		{"proxy", 2, "", "reactord: error: missing flags: --listen"},
+		{"proxy --listen a --to a:1", 2, "", "reactord: error: --listen: no port: write tcp://a:PORT"},
+		{"proxy --listen a:1 --to a:1 --buffer x", 2, "", `reactord: error: --buffer: "x" is not a size`},
+		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 1, "", `reactord: --ring: ring "kqueue" is unknown: there is "auto", "io_uring" and "epoll"
+reactord: --to: port 0 cannot be connected to: write the port that the server listens on
+reactord: --to: server "tcp://b:1" is used twice
+`},
+	} {
+		t.Run(test.args, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			c := command(t, strings.Fields(test.args)...)
+			c.Stdout, c.Stderr = &stdout, &stderr
+			err := c.Run()
+			if got := c.ProcessState.ExitCode(); got != test.code {
+				t.Errorf("exit code %d (%v), want %d", got, err, test.code)
+			}
+			for _, said := range []struct{ got, want string }{{stdout.String(), test.stdout}, {stderr.String(), test.stderr}} {
+				if !strings.HasPrefix(said.got, said.want) || said.want == "" && said.got != "" {
+					t.Errorf("said %q, want %q", said.got, said.want)
+				}
+			}
+		})
+	}
+}
+
+func TestVersionNamesTheToolchain(t *testing.T) {
+	if s := readBuild().String(); !strings.HasSuffix(s, fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)) {
+		t.Errorf("got %q", s)
+	}
+}
+
+// TestDemo does what the demo says one can do, and ends it as it says.
+func TestDemo(t *testing.T) {
+	c := command(t, "demo")
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	proxy := wait(t, said, regexp.MustCompile(`nc -N (\S+) (\d+)`))
+	metrics := wait(t, said, regexp.MustCompile(`curl (\S+)`))
+	wait(t, said, regexp.MustCompile("Ctrl-C"))
+
+	conn, err := net.Dial("tcp", net.JoinHostPort(proxy[1], proxy[2]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintln(conn, "hello")
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "hello\n" {
+		t.Errorf("echoed %q, %v", got, err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(metrics[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	page, err := io.ReadAll(answer.Body)
+	if err != nil || !bytes.Contains(page, []byte("\nreactord_build_info{")) {
+		t.Errorf("%d bytes of metrics, %v", len(page), err)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// wait reads lines until one matches, and returns its parts.
+func wait(t *testing.T, r *bufio.Reader, want *regexp.Regexp) []string {
+	t.Helper()
+	for {
+		line, err := r.ReadString('\n')
+		if parts := want.FindStringSubmatch(line); parts != nil {
+			return parts
+		}
+		if err != nil {
+			t.Fatalf("waiting for %v: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+func parse(t *testing.T, args ...string) (*proxyCommand, *kong.Context) {
+	t.Helper()
+	var c commands
+	parser, err := kong.New(&c, defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	context, err := parser.Parse(append([]string{"proxy"}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &c.Proxy, context
+}
+
+// TestFlagsHaveTheDefaultsOfTheFile compares the shortest command line with the shortest file.
+func TestFlagsHaveTheDefaultsOfTheFile(t *testing.T) {
+	c, _ := parse(t, "--listen", "tcp://[::1]:8080", "--to", "tcp://app:9000")
+	file, err := config.Parse("f", []byte(`
+listeners: [{name: proxy, address: "tcp://[::1]:8080", backend: servers}]
+backends: [{name: servers, servers: ["tcp://app:9000"]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(file, c.config()); diff != "" {
+		t.Errorf("-file +flags\n%s", diff)
+	}
+}
+
+func TestEveryFlagReachesTheConfiguration(t *testing.T) {
+	c, _ := parse(t, "--listen=a:1", "--to=b:2", "--to=c:3,d:4", "--max-connections=5", "--connect-timeout=6s", "--idle-timeout=7s",
+		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--metrics=e:11", "--drain-timeout=12s",
+		"--log-level=warn", "--log-format=json")
+	want := &config.Config{
+		Ring: "epoll", Loops: 10, Pin: true,
+		Metrics:      config.Address{Host: "e", Port: 11},
+		DrainTimeout: 12 * time.Second,
+		Log:          config.Log{Level: "warn", Format: "json"},
+		Listeners:    []config.Listener{{Name: "proxy", Address: config.Address{Host: "a", Port: 1}, Backend: "servers", MaxConnections: 5}},
+		Backends: []config.Backend{{
+			Name: "servers", Servers: []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}},
+			ConnectTimeout: 6 * time.Second, IdleTimeout: 7 * time.Second, HalfCloseTimeout: 8 * time.Second, Buffer: 9 * config.KiB,
+		}},
+	}
+	if diff := cmp.Diff(want, c.config()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestProblemsNameFlagsThatExist makes everything wrong that can be.
+func TestProblemsNameFlagsThatExist(t *testing.T) {
+	c, context := parse(t, "--listen=a:1", "--to=b:0", "--max-connections=-1", "--connect-timeout=-1s", "--idle-timeout=-1s",
+		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s", "--log-level=x", "--log-format=x")
+	c.Listen = config.Address{}
+	flags := map[string]bool{}
+	for _, f := range context.Selected().Flags {
+		flags["--"+f.Name] = true
+	}
+	problems := c.config().Validate()
+	named := map[string]bool{}
+	for _, p := range problems {
+		flag := flagOf(p.Path)
+		if !flags[flag] {
+			t.Errorf("%s: there is no flag %s", p.Path, flag)
+		}
+		named[flag] = true
+	}
+	if len(named) != 12 {
+		t.Errorf("%d flags are found wrong, want 12: %v", len(named), problems)
+	}
+	if lines := strings.Split(flagErrors(problems).Error(), "\n"); len(lines) != len(problems) {
+		t.Errorf("%d lines for %d problems", len(lines), len(problems))
+	}
+}
