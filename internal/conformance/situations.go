@@ -3,6 +3,8 @@ package conformance
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -175,15 +177,14 @@ func playStoppedElsewhere(s *stage, x *subject) {
 // of completions, and stop it then.
 func playStoppedAfterCompletion(s *stage, x *subject) {
 	first := newTrace(s)
-	nop := new(reactor.NopOp)
-	s.loop.Nop().Connect(nop, &receiver[struct{}]{trace: first})
 	first.onEnd = func() { s.stop(x.source) }
+	fire := s.trigger(first, x.socket != nil)
 	if x.act != nil {
 		x.run()
 		s.settle()
 	}
 	s.do(func() {
-		first.begin(nop.Start)
+		fire()
 		if x.act != nil {
 			x.act()
 		} else {
@@ -195,6 +196,22 @@ func playStoppedAfterCompletion(s *stage, x *subject) {
 	if x.sequence {
 		x.await()
 	}
+}
+
+// trigger puts an operation on the stage that completes once it is fired: ahead of all that becomes
+// ready later in the same turn or, if nothing has to become ready, of all that is started later.
+func (s *stage) trigger(tr *trace, ready bool) (fire func()) {
+	if !ready {
+		op := new(reactor.NopOp)
+		s.loop.Nop().Connect(op, &receiver[struct{}]{trace: tr})
+		return func() { tr.begin(op.Start) }
+	}
+	socket, p := s.pair(false)
+	op := new(reactor.PollOp)
+	socket.Poll(unix.POLLIN).Connect(op, &receiver[uint32]{trace: tr})
+	s.do(func() { tr.begin(op.Start) })
+	s.settle()
+	return func() { p.write(hello) }
 }
 
 // playStoppedTwice ends the loop as well, which asks everything in flight to stop once more.
@@ -251,21 +268,21 @@ type closing struct {
 
 func (x *subject) closing() *closing {
 	c := &closing{trace: newTrace(x.s)}
+	c.onEnd = func() {
+		if len(x.outcomes) == 0 && !x.closes {
+			x.s.t.Error("the socket was closed while an operation on it was in flight")
+		}
+	}
 	x.socket.Close().Connect(&c.op, &receiver[struct{}]{trace: c.trace})
 	return c
 }
 
-// joined waits for the close, which must come after the subject's completion.
-func (c *closing) joined(x *subject, want kind) {
+// joined waits for both.
+func (c *closing) joined(x *subject) {
 	x.s.t.Helper()
-	c.onEnd = func() {
-		if len(x.outcomes) == 0 {
-			x.s.t.Error("the socket was closed while an operation on it was in flight")
-		}
-	}
 	x.await()
 	c.await()
-	if c.out.kind != want {
+	if c.out.kind != gotValue {
 		x.s.t.Errorf("closing the socket completed with %v", c.out)
 	}
 }
@@ -277,7 +294,7 @@ func playClosedBefore(s *stage, x *subject) {
 		c.begin(c.op.Start)
 		x.begin(x.start)
 	})
-	c.joined(x, gotValue)
+	c.joined(x)
 }
 
 func playClosedWhileQueued(s *stage, x *subject) {
@@ -291,7 +308,7 @@ func playClosedWhileQueued(s *stage, x *subject) {
 		c.await()
 		return
 	}
-	c.joined(x, gotValue)
+	c.joined(x)
 }
 
 func playClosedUnder(s *stage, x *subject) {
@@ -299,7 +316,7 @@ func playClosedUnder(s *stage, x *subject) {
 	x.run()
 	s.settle()
 	s.do(func() { c.begin(c.op.Start) })
-	c.joined(x, gotValue)
+	c.joined(x)
 }
 
 func playClosedFromCallback(_ *stage, x *subject) {
@@ -312,14 +329,10 @@ func playClosedFromCallback(_ *stage, x *subject) {
 	x.onItem, x.onEnd = closeIt, closeIt
 	x.happen()
 	x.run()
-	x.await()
 	if x.sequence {
-		x.await()
+		x.await() // the item
 	}
-	c.await()
-	if c.out.kind != gotValue {
-		x.s.t.Errorf("closing the socket completed with %v", c.out)
-	}
+	c.joined(x)
 }
 
 func playLoopStopped(s *stage, x *subject) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"os"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ type stage struct {
 	tid      int
 	inside   int               // how deep the loop's thread is in calls that must not complete anything
 	sockets  []*reactor.Socket // the loop's
-	fds      []int             // everybody else's
+	mu       sync.Mutex
+	fds      []int // everybody else's
 	ended    chan error
 	stopped  bool // Run has returned
 }
@@ -158,6 +160,8 @@ func (s *stage) closeSocket(socket *reactor.Socket) {
 
 // own makes the stage close fd in the end.
 func (s *stage) own(fd int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.fds = append(s.fds, fd)
 	return fd
 }
