@@ -101,8 +101,7 @@ func (o *AcceptManyOp) Start() {
 
 // Grant lets the sequence accept n more. On the loop's thread, while the sequence is in progress.
 func (o *AcceptManyOp) Grant(n int) {
-	o.credit.left += int32(n)
-	if o.state == opDormant && o.credit.waits && o.credit.left > 0 {
+	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
 }

@@ -53,7 +53,7 @@ type Buffers struct {
 	smallest int // least inRing since the window was last judged
 	turns    int // until it is judged again
 
-	waiting []uint32 // slots of receives that found no buffer, in order
+	waiting []uint64 // user_data of receives that found no buffer, in order
 	least   int      // the configured window
 }
 
@@ -190,16 +190,25 @@ func (b *Buffers) assertReleased(id uint16) {
 }
 
 // wait puts a dormant receive in line for a buffer.
-func (b *Buffers) wait(o *Op) { b.waiting = append(b.waiting, o.slot) }
+func (b *Buffers) wait(o *Op) { b.waiting = append(b.waiting, o.sqe.UserData) }
 
 // wake arms the receives that wait for a buffer, as far as there are some.
 func (b *Buffers) wake() {
 	b.topUp()
 	n := min(len(b.waiting), b.inRing)
-	for _, i := range b.waiting[:n] {
-		if s := b.loop.slots.at(i); s.op != nil && s.op.state == opDormant {
+	for _, userData := range b.waiting[:n] {
+		if s := b.loop.slots.find(userData); s != nil && s.op.state == opDormant {
 			s.op.arm()
 		}
 	}
 	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
+}
+
+// cancelWaiting cancels the receives on a socket that wait for a buffer.
+func (b *Buffers) cancelWaiting(on *Socket) {
+	for _, userData := range b.waiting {
+		if s := b.loop.slots.find(userData); s != nil && s.op.socket == on {
+			s.run.cancel()
+		}
+	}
 }

@@ -60,9 +60,11 @@ func (o *CloseOp) Start() {
 		o.phase = closeCancels
 		o.sqe.PrepCancelFd(int(s.fd), uring.CancelAll)
 		o.push()
+		// What is dormant the ring does not find.
 		if s.source != nil {
-			s.source.cancel() // it may be dormant, where the ring does not find it
+			s.source.cancel()
 		}
+		l.buffers.cancelWaiting(s)
 	}
 }
 

@@ -58,8 +58,9 @@ func (l *Loop) publish() {
 	s.busy.Store(c.busy)
 	s.waiting.Store(c.waiting)
 	s.inFlight.Store(int64(l.slots.used))
+	s.bufferBytes.Store(int64(l.buffers.inRing) * int64(l.buffers.size))
 	s.lentBytes.Store(int64(l.buffers.lent) * int64(l.buffers.size))
-	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked) + uint64(l.buffers.window); seldom != l.published {
+	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked); seldom != l.published {
 		l.published = seldom
 		s.cancels.Store(c.cancels)
 		s.posts.Store(c.posts)
@@ -67,7 +68,6 @@ func (l *Loop) publish() {
 		s.stale.Store(c.stale)
 		s.exhausted.Store(c.exhausted)
 		s.leaked.Store(int64(c.leaked))
-		s.bufferBytes.Store(int64(l.buffers.window) * int64(l.buffers.size))
 	}
 }
 

@@ -57,7 +57,7 @@ type Loop struct {
 	choice    Choice
 	watchdog  timerqueue.Timer // runs during a drain
 	gaveUp    bool             // the drain took too long
-	published uint64           // what the seldom counts added up to when they were last published
+	published uint64           // the sum of the seldom counts when they were last published
 	shared    counters
 }
 

@@ -170,8 +170,7 @@ func (o *RecvManyOp) Start() {
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in
 // progress.
 func (o *RecvManyOp) Grant(n int) {
-	o.credit.left += int32(n)
-	if o.state == opDormant && o.credit.waits && o.credit.left > 0 {
+	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
 }

@@ -17,6 +17,14 @@ func (c *credit) init(n int) { c.initial = int32(min(max(n, 1), Unlimited)) }
 
 func (c *credit) reset() { c.left, c.waits = c.initial, false }
 
+// add adds to the credit, and reports whether a sequence that waits for it can go on.
+func (c *credit) add(n int) bool {
+	if c.initial != Unlimited {
+		c.left += int32(n)
+	}
+	return c.waits && c.left > 0
+}
+
 // spend takes one item's credit, and reports whether none is left.
 func (c *credit) spend() bool {
 	if c.initial != Unlimited {
