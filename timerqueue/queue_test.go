@@ -229,7 +229,7 @@ func TestPushFromItsOwnHandler(t *testing.T) {
 	p := &periodic{q: &q}
 	p.Init(p)
 	q.Push(&p.Timer, 10)
-	for now := int64(0); now < 45; now++ {
+	for now := range int64(45) {
 		for due := q.Pop(now); due != nil; due = q.Pop(now) {
 			due.Handler.OnTimer(now)
 		}

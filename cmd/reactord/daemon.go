@@ -12,6 +12,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/metrics"
 	"go.uber.org/zap"
 )
 
@@ -49,7 +50,7 @@ func run(cfg *config.Config, started func(*daemon)) error {
 func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
 	d := &daemon{cfg: cfg, log: log}
 	if !cfg.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(cfg.Metrics.HostPort(), newPage().handler(log), log); err != nil {
+		if d.admin, err = admin.Listen(cfg.Metrics.HostPort(), log); err != nil {
 			return nil, err
 		}
 	}
@@ -60,10 +61,10 @@ func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
 	if d.proxy, err = proxy.Start(path); err != nil {
 		return nil, errors.Join(err, d.closeAdmin())
 	}
-	d.announce()
 	if d.admin != nil {
-		d.admin.Set(admin.Ready)
+		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()), metrics.NewProxy(d.proxy.Stats)))
 	}
+	d.announce()
 	return d, nil
 }
 
@@ -107,7 +108,7 @@ func (d *daemon) serve(signals <-chan os.Signal) error {
 // drain lets connections end, until the drain timeout or the next signal.
 func (d *daemon) drain(first os.Signal, signals <-chan os.Signal) error {
 	if d.admin != nil {
-		d.admin.Set(admin.Draining)
+		d.admin.Drain()
 	}
 	d.log.Info("draining", zap.Stringer("signal", first), zap.Duration("timeout", d.cfg.DrainTimeout))
 	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.DrainTimeout)

@@ -55,8 +55,7 @@ func main() {
 
 // explain is what is printed of an error. Those of a configuration file have their place in front.
 func explain(err error) string {
-	var at *config.Error
-	if errors.As(err, &at) {
+	if _, ok := errors.AsType[*config.Error](err); ok {
 		return err.Error()
 	}
 	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ")

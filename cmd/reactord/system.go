@@ -64,7 +64,7 @@ func (s *system) readFiles(root fs.FS) {
 			s.seccomp = strings.TrimSpace(mode)
 		}
 	}
-	if cpus := strings.Split(text(root, "sys/devices/system/cpu/online"), "\n")[0]; cpus != "" {
+	if cpus := text(root, "sys/devices/system/cpu/online"); cpus != "" {
 		s.online = countCPUs(cpus)
 	}
 	s.somaxconn, _ = strconv.Atoi(text(root, "proc/sys/net/core/somaxconn"))
@@ -123,9 +123,9 @@ func parentDir(dir string) string {
 }
 
 // limitCPU takes "QUOTA PERIOD", in microseconds; "max" and -1 are no quota.
-func (s *system) limitCPU(max string) {
+func (s *system) limitCPU(grant string) {
 	var quota, period float64
-	if n, _ := fmt.Sscanf(max, "%g %g", &quota, &period); n == 2 && quota > 0 && period > 0 {
+	if n, _ := fmt.Sscanf(grant, "%g %g", &quota, &period); n == 2 && quota > 0 && period > 0 {
 		if cpus := quota / period; s.cpuQuota == 0 || cpus < s.cpuQuota {
 			s.cpuQuota = cpus
 		}

@@ -14,25 +14,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// State is what /readyz answers.
-type State int32
-
-// A server is made Starting.
-const (
-	Starting State = iota // not yet ready: 503
-	Ready                 // 200
-	Draining              // no longer: 503
-)
-
-// String is the body of the answer.
-func (s State) String() string { return [...]string{"starting", "ready", "draining"}[s] }
-
-// Server answers on one address. Its methods may be called from any goroutine.
+// Server answers on one address. Its methods may be called from any goroutine, one at a time.
 type Server struct {
 	http     http.Server
 	listener net.Listener
-	state    atomic.Int32
-	ended    chan struct{}
+	log      *zap.Logger
+	draining atomic.Bool
+	ended    chan struct{} // closed when nothing answers any more; nil before Serve
 }
 
 // A slow or idle client holds a connection no longer than this.
@@ -45,18 +33,18 @@ const (
 	maxHeader     = 16 << 10    // bytes
 )
 
-// Listen starts a server at address, as net.Listen takes it, with the handler of /metrics.
-func Listen(address string, metrics http.Handler, log *zap.Logger) (*Server, error) {
+// Listen takes the address, in the form of net.Listen, so that an error of it is known before anything
+// depends on it. Whoever asks has to wait until Serve.
+func Listen(address string, log *zap.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel)
-	if err != nil {
-		l.Close()
-		return nil, err
-	}
-	s := &Server{listener: l, ended: make(chan struct{})}
+	return &Server{listener: l, log: log}, nil
+}
+
+// Serve answers from now on. metrics is the handler of /metrics.
+func (s *Server) Serve(metrics http.Handler) {
 	s.http = http.Server{
 		Handler:           s.routes(metrics),
 		ReadHeaderTimeout: headerTimeout,
@@ -64,25 +52,28 @@ func Listen(address string, metrics http.Handler, log *zap.Logger) (*Server, err
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          errorLog,
+		ErrorLog:          zap.NewStdLog(s.log),
 	}
+	s.ended = make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics: the server has ended", zap.Error(err))
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("metrics: the server has ended", zap.Error(err))
 		}
 	}()
-	return s, nil
 }
 
 // Addr is the address it listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// Set says what /readyz answers from now on.
-func (s *Server) Set(state State) { s.state.Store(int32(state)) }
+// Drain says that new connections are not welcome any more.
+func (s *Server) Drain() { s.draining.Store(true) }
 
 // Close ends the server: answers that are on their way have a second to be finished.
 func (s *Server) Close() error {
+	if s.ended == nil {
+		return s.listener.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.http.Shutdown(ctx)
@@ -98,15 +89,15 @@ func (s *Server) routes(metrics http.Handler) http.Handler {
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		state, code := State(s.state.Load()), http.StatusServiceUnavailable
-		if state == Ready {
-			code = http.StatusOK
+		if s.draining.Load() {
+			answer(w, http.StatusServiceUnavailable, "draining")
+			return
 		}
-		answer(w, code, state.String())
+		answer(w, http.StatusOK, "ready")
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		io.WriteString(w, page)
+		_, _ = io.WriteString(w, page) // an error is the client's end
 	})
 	return mux
 }
@@ -117,7 +108,7 @@ func answer(w http.ResponseWriter, code int, text string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	io.WriteString(w, text+"\n")
+	_, _ = io.WriteString(w, text+"\n") // an error is the client's end
 }
 
 const page = `<!doctype html>

@@ -18,10 +18,11 @@ func TestMain(m *testing.M) {
 
 func listen(t *testing.T, metrics http.Handler) (*Server, string) {
 	t.Helper()
-	s, err := Listen("127.0.0.1:0", metrics, zaptest.NewLogger(t))
+	s, err := Listen("127.0.0.1:0", zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Serve(metrics)
 	return s, "http://" + s.Addr().String()
 }
 
@@ -71,24 +72,42 @@ func TestPaths(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	s, url := listen(t, http.NotFoundHandler())
 	defer s.Close()
-	for _, step := range []struct {
-		set  State
-		code int
-		body string
-	}{{Starting, 503, "starting\n"}, {Ready, 200, "ready\n"}, {Draining, 503, "draining\n"}} {
-		s.Set(step.set)
-		if code, _, body := request(t, "GET", url+"/readyz"); code != step.code || body != step.body {
-			t.Errorf("%v: %d %q", step.set, code, body)
-		}
+	if code, _, body := request(t, "GET", url+"/readyz"); code != 200 || body != "ready\n" {
+		t.Errorf("before a drain: %d %q", code, body)
+	}
+	s.Drain()
+	if code, _, body := request(t, "GET", url+"/readyz"); code != 503 || body != "draining\n" {
+		t.Errorf("in a drain: %d %q", code, body)
+	}
+	if code, _, _ := request(t, "GET", url+"/livez"); code != 200 {
+		t.Errorf("in a drain it lives no more: %d", code)
 	}
 }
 
 func TestAddressInUse(t *testing.T) {
 	s, _ := listen(t, http.NotFoundHandler())
 	defer s.Close()
-	if other, err := Listen(s.Addr().String(), http.NotFoundHandler(), zap.NewNop()); err == nil {
+	if other, err := Listen(s.Addr().String(), zap.NewNop()); err == nil {
 		other.Close()
 		t.Error("two servers at one address")
+	}
+}
+
+func TestCloseBeforeServe(t *testing.T) {
+	s, err := Listen("127.0.0.1:0", zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := s.Addr().String()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := Listen(address, zap.NewNop())
+	if err != nil {
+		t.Fatal("the address is still taken: ", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

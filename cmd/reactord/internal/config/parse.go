@@ -110,8 +110,7 @@ func (d *decoder) document(data []byte) ast.Node {
 // syntax adds the error of the YAML parser, in one line.
 func (d *decoder) syntax(err error) {
 	at, text := position{1, 1}, err.Error()
-	var e yaml.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[yaml.Error](err); ok {
 		text = e.GetMessage()
 		if t := e.GetToken(); t != nil && t.Position != nil {
 			at = position{max(t.Position.Line, 1), max(t.Position.Column, 1)}

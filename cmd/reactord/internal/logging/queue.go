@@ -80,7 +80,7 @@ func (q *queue) run() {
 		lost := q.lost
 		q.lost, q.writing = 0, true
 		q.mu.Unlock()
-		q.out.Write(lines) // there is nowhere to report that the log cannot be written
+		_, _ = q.out.Write(lines) // there is nowhere to report that the log cannot be written
 		if lost > 0 {
 			q.dropped(lost)
 		}
