@@ -285,9 +285,15 @@ func (r *Ring) work() {
 // lines that the kernel touches for it.
 const turnCost = 256
 
-// serve gives each direction of fd one attempt.
+// serve gives each direction of fd one attempt. The watchers come first, while what they watch for is
+// still there.
 func (r *Ring) serve(fd int32) {
 	f := &r.files[fd]
+	if f.watch.head != 0 && f.state&due != 0 {
+		f.state &^= due
+		r.show(fd)
+	}
+	f = &r.files[fd]
 	if i := f.out.head; i != 0 && f.state&blocked == 0 {
 		if r.attempt(i) == wouldBlock {
 			r.files[fd].state |= blocked
@@ -298,10 +304,5 @@ func (r *Ring) serve(fd int32) {
 		if r.attempt(i) == wouldBlock {
 			r.files[fd].state &^= readable | eager
 		}
-	}
-	f = &r.files[fd]
-	if f.watch.head != 0 && f.state&due != 0 {
-		f.state &^= due
-		r.show(fd)
 	}
 }

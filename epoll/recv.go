@@ -144,6 +144,10 @@ func (e *entry) limitReached(n int) bool {
 // receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
 func (r *Ring) receivedNone(i uint32, n int) verdict {
 	e := &r.slab[i]
+	f := &r.files[e.Fd]
+	if n == again && f.kind == datagrams && f.state&eager != 0 && r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0 {
+		n = 0 // shut down: recv(2) says so only when it may wait
+	}
 	switch {
 	case n == again:
 		if e.done == 0 {
@@ -157,7 +161,7 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 		return finished
 	}
 	var flags uint32
-	if r.files[e.Fd].kind == tcp {
+	if f.kind == tcp {
 		flags = uring.CQESockNonempty // as the kernel says of a TCP stream at its end
 	}
 	if e.done != 0 {
