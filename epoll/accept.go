@@ -37,7 +37,7 @@ func (r *Ring) issueAccept(i uint32) {
 	r.setNonblock(e.Fd)
 	r.files[e.Fd].state |= listens | readable
 	if e.Ioprio&uring.AcceptDontWait != 0 {
-		r.now(i)
+		r.now(i, e.Ioprio&uring.AcceptPollFirst != 0)
 		return
 	}
 	r.park(i, waitingIn)

@@ -39,7 +39,7 @@ func (r *Ring) issueRecv(i uint32) {
 	case e.Flags&uring.SQEBufferSelect != 0 && e.Ioprio&uring.RecvsendPollFirst == 0 && r.provided(e.BufIndex) == nil:
 		r.fail(i, unix.ENOBUFS)
 	case e.OpFlags&unix.MSG_DONTWAIT != 0:
-		r.now(i)
+		r.now(i, e.Ioprio&uring.RecvsendPollFirst != 0)
 	case e.OpFlags&outOfBand != 0:
 		if r.until(i) == wouldBlock {
 			r.park(i, watching)
@@ -68,9 +68,9 @@ func (r *Ring) until(i uint32) verdict {
 	}
 }
 
-// now finishes an entry that must not wait.
-func (r *Ring) now(i uint32) {
-	if r.until(i) == wouldBlock {
+// now finishes an entry that must not wait. One that asks to poll first cannot be done without.
+func (r *Ring) now(i uint32, pollFirst bool) {
+	if pollFirst || r.until(i) == wouldBlock {
 		r.fail(i, unix.EAGAIN)
 	}
 }

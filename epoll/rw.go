@@ -43,7 +43,7 @@ func (r *Ring) issueRW(i uint32) {
 	case f.kind != other && e.Len == 0 && !selects:
 		r.finish(i, 0, 0) // unlike recv(2) of nothing, which waits
 	case dontWait:
-		r.now(i)
+		r.now(i, false)
 	default:
 		r.park(i, waitingIn)
 		r.enqueue(e.Fd)

@@ -47,7 +47,7 @@ func (r *Ring) tryOut(i uint32, dontWait bool) {
 	}
 	switch {
 	case dontWait:
-		r.now(i)
+		r.now(i, e.Opcode != uring.OpWrite && e.Ioprio&uring.RecvsendPollFirst != 0)
 	case r.until(i) == wouldBlock:
 		r.awaitRoom(i)
 	}
