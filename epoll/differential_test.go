@@ -475,6 +475,9 @@ func (w *world) note(c uring.CQE) {
 	case (p.op == send || p.op == sendBig || p.op == sendMsg || p.op == write) && c.Res > 0:
 		w.sent[p.end] += int(c.Res)
 	}
+	if (p.op == poll || p.op == pollMulti) && c.Res > 0 {
+		o.res &^= unix.POLLERR // a receive that is woken along with the poll may take the error first
+	}
 	p.done = !c.More()
 	log := w.log[c.UserData]
 	if p.op == pollMulti && len(log) != 0 && log[len(log)-1] == o {

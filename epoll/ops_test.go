@@ -752,6 +752,12 @@ func TestPoll(t *testing.T) {
 		g.do(unix.POLLRDHUP|unix.POLLHUP, poll(0))
 	})
 	onBoth(t, func(g *rig) {
+		a, b := g.tcp()
+		ud := g.push(func(s *uring.SQE) { s.PrepPollAdd(a, unix.POLLIN) })
+		g.quiet()
+		g.check(unix.SetsockoptLinger(b, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
+		g.close(b)
+		g.want(ud, unix.POLLIN|unix.POLLERR|unix.POLLHUP|unix.POLLRDHUP, 0)
 		file := g.file()
 		g.do(unix.POLLOUT, func(s *uring.SQE) { s.PrepPollAdd(file, unix.POLLOUT) })
 		g.do(unix.POLLIN, func(s *uring.SQE) { s.PrepPollMultishot(file, unix.POLLIN) })
