@@ -94,13 +94,17 @@ func (b *Buffers) Size() int { return b.size }
 // Lent is how many buffers are lent.
 func (b *Buffers) Lent() int { return b.lent }
 
-// topUp refills the ring's window and, now and then, judges it.
+// topUp refills the ring's window, for those first who wait for it, and, now and then, judges it. It is
+// called once a turn, before the ring is entered.
 func (b *Buffers) topUp() {
 	for b.inRing < b.window && len(b.free) != 0 {
 		last := len(b.free) - 1
 		b.loop.ring.ProvideBuffer(group, b.free[last])
 		b.free = b.free[:last]
 		b.inRing++
+	}
+	if len(b.waiting) != 0 {
+		b.serve()
 	}
 	if b.turns--; b.turns > 0 {
 		return
@@ -119,16 +123,41 @@ func (b *Buffers) lend(id uint16, n int) Lease {
 	return Lease{b: b, id: id, n: int32(n)}
 }
 
-// exhausted is called when a receive found no buffer: the window grows. It reports whether there are
-// buffers to be had for it.
-func (b *Buffers) exhausted() bool {
+// wait puts a receive that found no buffer in line for one, and lets the window grow.
+func (b *Buffers) wait(o *Op) {
 	b.loop.count.exhausted++
 	if b.inRing <= b.window/2 {
 		b.window = min(2*b.window, cap(b.free))
 	}
 	b.smallest = 0
-	b.topUp()
-	return b.inRing != 0
+	o.state = opDormant
+	b.waiting = append(b.waiting, o.sqe.UserData)
+}
+
+// serve arms as many of those that wait as there are buffers in the ring.
+func (b *Buffers) serve() {
+	n := 0
+	for armed := 0; n < len(b.waiting) && armed < b.inRing; n++ {
+		if s := b.loop.slots.find(b.waiting[n]); s != nil && s.op.state == opDormant {
+			s.op.arm()
+			armed++
+		}
+	}
+	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
+}
+
+// owed: somebody still waits while there are buffers in the ring. Those that were armed for them may
+// have nothing to receive, since a receive needs a buffer even to look; so the next in line has to be
+// armed before the loop may sleep.
+func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 }
+
+// cancelWaiting cancels the receives on a socket that wait for a buffer.
+func (b *Buffers) cancelWaiting(on *Socket) {
+	for _, userData := range b.waiting {
+		if s := b.loop.slots.find(userData); s != nil && s.op.socket == on {
+			s.run.cancel()
+		}
+	}
 }
 
 // Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must
@@ -175,9 +204,6 @@ func (l Lease) Release() {
 		b.assertReleased(l.id)
 	}
 	b.free = append(b.free, l.id)
-	if len(b.waiting) != 0 {
-		b.wake()
-	}
 }
 
 func (b *Buffers) assertReleased(id uint16) {
@@ -185,30 +211,6 @@ func (b *Buffers) assertReleased(id uint16) {
 	for _, other := range b.free {
 		if other == id {
 			panic(fmt.Sprintf("reactor: buffer %d released twice", id))
-		}
-	}
-}
-
-// wait puts a dormant receive in line for a buffer.
-func (b *Buffers) wait(o *Op) { b.waiting = append(b.waiting, o.sqe.UserData) }
-
-// wake arms the receives that wait for a buffer, as far as there are some.
-func (b *Buffers) wake() {
-	b.topUp()
-	n := min(len(b.waiting), b.inRing)
-	for _, userData := range b.waiting[:n] {
-		if s := b.loop.slots.find(userData); s != nil && s.op.state == opDormant {
-			s.op.arm()
-		}
-	}
-	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
-}
-
-// cancelWaiting cancels the receives on a socket that wait for a buffer.
-func (b *Buffers) cancelWaiting(on *Socket) {
-	for _, userData := range b.waiting {
-		if s := b.loop.slots.find(userData); s != nil && s.op.socket == on {
-			s.run.cancel()
 		}
 	}
 }

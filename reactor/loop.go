@@ -223,7 +223,7 @@ func (l *Loop) enter() error {
 	if deadline, ok := l.timers.Min(); ok {
 		timeout = time.Duration(max(deadline-l.now, 0))
 	}
-	if len(l.ready) != 0 || timeout != 0 && !l.sleep() {
+	if len(l.ready) != 0 || l.buffers.owed() || timeout != 0 && !l.sleep() {
 		timeout = 0
 	}
 	before := monotonic()

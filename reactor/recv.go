@@ -113,15 +113,14 @@ func (o *Op) pollFirst() {
 
 // shortOfBuffers deals with a receive that found no buffer: it is tried again when there is one.
 func (o *Op) shortOfBuffers() bool {
-	if o.res != -int32(syscall.ENOBUFS) || o.stopping {
+	if o.res != -int32(syscall.ENOBUFS) {
 		return false
 	}
-	if b := &o.loop.buffers; b.exhausted() {
-		o.arm()
-	} else {
-		o.state = opDormant
-		b.wait(o)
+	if o.over() {
+		o.res = -int32(syscall.ECANCELED)
+		return false
 	}
+	o.loop.buffers.wait(o)
 	return true
 }
 

@@ -1,0 +1,337 @@
+package reactor_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// few is a loop with n receive buffers in all.
+func few(kind reactor.Kind, n int) reactor.LoopConfig {
+	return reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: n}}
+}
+
+// borrow takes a buffer and keeps it.
+func (r *running) borrow() (s *reactor.Socket, peer int, lease reactor.Lease) {
+	r.t.Helper()
+	s, peer = r.pair()
+	write(r.t, peer, []byte("borrowed"))
+	done := newResult()
+	op := new(reactor.RecvLentOp)
+	r.do(func() {
+		s.RecvLent().Connect(op, &sink[reactor.Lease]{t: r.t, value: func(l reactor.Lease) { lease = l; done <- "" }})
+		op.Start()
+	})
+	done.expect(r.t, "")
+	return s, peer, lease
+}
+
+// lent receives once into a lent buffer and gives it back.
+type lent struct {
+	op     reactor.RecvLentOp
+	s      *reactor.Socket
+	peer   int
+	source stop.Source
+	done   result
+	ends   func() // called when it is stopped
+}
+
+func (r *running) lent() *lent {
+	l := &lent{done: newResult()}
+	l.s, l.peer = r.pair()
+	in := sinkOf[reactor.Lease](r.t, l.done, &l.source)
+	in.value = func(lease reactor.Lease) {
+		l.done <- string(lease.Bytes())
+		lease.Release()
+	}
+	in.stopped = func() {
+		if l.ends != nil {
+			l.ends()
+		}
+		l.done <- "stopped"
+	}
+	r.do(func() {
+		l.s.RecvLent().Connect(&l.op, in)
+		l.op.Start()
+	})
+	return l
+}
+
+// A receive that waits for a buffer is stopped, and its slot taken by another operation that waits for
+// something else; then a buffer comes back.
+func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, few(kind, 1))
+		held, heldPeer, lease := r.borrow()
+		a, b := r.lent(), r.lent()
+		for _, l := range []*lent{a, b} {
+			write(t, l.peer, []byte("x"))
+			r.settle()
+		}
+		r.do(func() { a.source.RequestStop() })
+		a.done.expect(t, "stopped")
+
+		// A sequence without credit is dormant as well.
+		many, manyPeer := r.pair()
+		items := newResult()
+		end := newResult()
+		op := new(reactor.RecvManyOp)
+		r.do(func() {
+			many.RecvMany(1).Connect(op, seqSinkOf(t, end, nil, func(l reactor.Lease) {
+				items <- string(l.Bytes())
+				l.Release()
+			}))
+			op.Start()
+		})
+		write(t, manyPeer, []byte("1"))
+		r.settle()
+		b.done.none(t)
+		items.none(t)
+
+		r.do(lease.Release)
+		b.done.expect(t, "x") // a's place in the line must not keep b from its turn
+		items.expect(t, "1")
+		write(t, manyPeer, []byte("2"))
+		r.settle()
+		items.none(t) // there was credit for one
+		r.do(func() { op.Grant(1) })
+		items.expect(t, "2")
+
+		r.close(held, a.s, b.s, many)
+		end.expect(t, "error: use of closed network connection")
+		for _, fd := range []int{heldPeer, a.peer, b.peer, manyPeer} {
+			unix.Close(fd)
+		}
+		r.end()
+	})
+}
+
+// Whoever waits for a buffer learns of the end of its socket and of its loop.
+func TestWaitingForABufferEnds(t *testing.T) {
+	for _, how := range []string{"stopped", "closed", "loop stopped"} {
+		t.Run(how, func(t *testing.T) {
+			eachRing(t, func(t *testing.T, kind reactor.Kind) {
+				r := run(t, few(kind, 1))
+				held, heldPeer, lease := r.borrow()
+				a := r.lent()
+				write(t, a.peer, []byte("x"))
+				r.settle()
+				a.done.none(t)
+				switch how {
+				case "stopped":
+					r.do(func() { a.source.RequestStop() })
+					a.done.expect(t, "stopped")
+					r.do(lease.Release)
+					r.close(a.s, held)
+					r.end()
+				case "closed":
+					r.close(a.s)
+					a.done.expect(t, "error: use of closed network connection")
+					r.do(lease.Release)
+					r.close(held)
+					r.end()
+				default:
+					r.do(func() { a.ends = lease.Release })
+					r.Stop()
+					a.done.expect(t, "stopped")
+					if err := r.wait(); err != nil {
+						t.Error(err)
+					}
+					unix.Close(a.s.Fd())
+					unix.Close(held.Fd())
+				}
+				unix.Close(a.peer)
+				unix.Close(heldPeer)
+			})
+		})
+	}
+}
+
+// A stop that comes while the receive finds no buffer, in the same batch, is a stop and no error.
+func TestStoppedWithoutABuffer(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, few(kind, 1))
+		held, heldPeer, lease := r.borrow()
+		a := r.lent()
+		r.settle()
+		r.do(func() {
+			write(t, a.peer, []byte("x"))
+			a.source.RequestStop()
+		})
+		a.done.expect(t, "stopped")
+		r.do(lease.Release)
+		r.close(a.s, held)
+		unix.Close(a.peer)
+		unix.Close(heldPeer)
+		r.end()
+	})
+}
+
+// Receives that find nothing to receive take their place in the line, too. They must not keep a buffer
+// from those who have something.
+func TestTheIdleDoNotStarveTheBusy(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, few(kind, 1))
+		held, heldPeer, lease := r.borrow()
+		var all []*many
+		for range 8 {
+			all = append(all, r.many(reactor.Unlimited))
+		}
+		r.settle()
+		last := all[len(all)-1]
+		write(t, last.peer, []byte("hello"))
+		r.settle()
+		r.do(lease.Release)
+		last.items.expect(t, "hello")
+		for i, m := range all {
+			text := fmt.Sprint("to ", i)
+			write(t, m.peer, []byte(text))
+			m.items.expect(t, text)
+		}
+		sockets := []*reactor.Socket{held}
+		for _, m := range all {
+			sockets = append(sockets, m.s)
+			defer unix.Close(m.peer)
+		}
+		r.close(sockets...)
+		unix.Close(heldPeer)
+		r.end()
+	})
+}
+
+// many is a sequence of receives that gives each buffer back at once.
+type many struct {
+	op    reactor.RecvManyOp
+	s     *reactor.Socket
+	peer  int
+	items result
+	end   result
+}
+
+func (r *running) many(credit int) *many {
+	m := &many{items: newResult(), end: newResult()}
+	m.s, m.peer = r.pair()
+	r.do(func() {
+		m.s.RecvMany(credit).Connect(&m.op, seqSinkOf(r.t, m.end, nil, func(l reactor.Lease) {
+			m.items <- string(l.Bytes())
+			l.Release()
+		}))
+		m.op.Start()
+	})
+	return m
+}
+
+// stream is a connection on which the loop echoes what it receives in lent buffers, which it holds until
+// they are sent.
+type stream struct {
+	r            *running
+	s            *reactor.Socket
+	peer         int
+	many         reactor.RecvManyOp
+	one          reactor.RecvLentOp
+	send         reactor.SendOp
+	queue        []reactor.Lease
+	busy, isMany bool
+	ended        result
+}
+
+func (c *stream) received(l reactor.Lease) {
+	c.queue = append(c.queue, l)
+	c.pump()
+}
+
+func (c *stream) pump() {
+	if c.busy || len(c.queue) == 0 {
+		return
+	}
+	c.busy = true
+	c.s.SendAll(c.queue[0].Bytes()).Connect(&c.send, &sink[int]{t: c.r.t, value: func(int) {
+		c.queue[0].Release()
+		c.queue = c.queue[1:]
+		c.busy = false
+		if c.isMany {
+			c.many.Grant(1)
+		} else {
+			c.one.Start()
+		}
+		c.pump()
+	}})
+	c.send.Start()
+}
+
+// Many connections share two buffers, half of them by sequences and half by single receives: each gets
+// all its bytes through, in order.
+func TestFewBuffersManyConnections(t *testing.T) {
+	const connections, messages = 32, 40
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, few(kind, 2))
+		conns := make([]*stream, connections)
+		sockets := make([]*reactor.Socket, connections)
+		for i := range conns {
+			c := &stream{r: r, ended: newResult()}
+			c.s, c.peer = r.pair()
+			conns[i], sockets[i] = c, c.s
+			r.do(func() {
+				if c.isMany = i%2 == 0; c.isMany {
+					c.s.RecvMany(2).Connect(&c.many, seqSinkOf(t, c.ended, nil, c.received))
+					c.many.Start()
+				} else {
+					in := sinkOf[reactor.Lease](t, c.ended, nil)
+					in.value = c.received
+					c.s.RecvLent().Connect(&c.one, in)
+					c.one.Start()
+				}
+			})
+		}
+		done := make(chan error, connections)
+		for i, c := range conns {
+			go func() { done <- chat(t, c.peer, i, messages) }()
+		}
+		for range conns {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := r.Stats().Exhausted; n == 0 {
+			t.Error("the test is none: buffers were never short")
+		}
+		r.close(sockets...)
+		for _, c := range conns {
+			c.ended.expect(t, "error: use of closed network connection")
+			unix.Close(c.peer)
+		}
+		r.end()
+	})
+}
+
+// chat sends messages and wants to get each of them back.
+func chat(t testing.TB, fd, who, messages int) error {
+	tv := unix.NsecToTimeval(int64(patience))
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+		return err
+	}
+	for i := range messages {
+		msg := bytes.Repeat([]byte(fmt.Sprintf("%d.%d ", who, i)), 1+i%40)
+		go write(t, fd, msg)
+		got := make([]byte, 0, len(msg))
+		for len(got) < len(msg) {
+			n, err := unix.Read(fd, got[len(got):cap(got)])
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n == 0 {
+				return fmt.Errorf("connection %d, message %d: got %d of %d bytes: %w", who, i, len(got), len(msg), err)
+			}
+			got = got[:len(got)+n]
+		}
+		if !bytes.Equal(got, msg) {
+			return fmt.Errorf("connection %d, message %d: got %q, want %q", who, i, got, msg)
+		}
+	}
+	return nil
+}
