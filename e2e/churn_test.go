@@ -56,7 +56,7 @@ func TestShortConnections(t *testing.T) {
 			t.Errorf("%.0f connections counted, want %d", n, connections)
 		}
 		eventually(t, "every connection is gone", func() bool { return d.scrape().sum("reactord_listener_connections") == 0 })
-		within(t, patience, "every descriptor is closed", func() bool { return d.descriptors() <= descriptors })
+		eventually(t, "every descriptor is closed", func() bool { return d.descriptors() <= descriptors })
 		d.stop()
 	})
 }

@@ -30,19 +30,23 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	for _, args := range [][]string{
-		{"no-such-command"},
-		{"proxy"},
-		{"proxy", "--listen", "tcp://127.0.0.1:0"},
-		{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"},
-		{"proxy", "--listen", "127.0.0.1", "--to", "tcp://127.0.0.1:1"},
-		{"serve", "--config", "/no/such/file.yaml"},
+// A command line that is none is told apart from one that does not work.
+func TestExitCodes(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"no-such-command"}, 2},
+		{[]string{"proxy"}, 2},
+		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0"}, 2},
+		{[]string{"proxy", "--listen", "127.0.0.1", "--to", "tcp://127.0.0.1:1"}, 2},
+		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"}, 1},
+		{[]string{"serve", "--config", "/no/such/file.yaml"}, 1},
 	} {
-		t.Run(strings.Join(args, " "), func(t *testing.T) {
-			r := run(t, args...)
-			if r.code == 0 || r.stderr == "" {
-				t.Errorf("exit code %d, %q", r.code, r.stderr)
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			r := run(t, c.args...)
+			if r.code != c.code || r.stderr == "" {
+				t.Errorf("exit code %d, want %d; %q", r.code, c.code, r.stderr)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ import (
 type daemon struct {
 	t       *testing.T
 	cmd     *exec.Cmd
+	http    http.Client
 	addr    string // of the listener, once startProxy has returned
 	metrics string // of the metrics page, likewise
 
@@ -45,7 +46,13 @@ func (l line) str(field string) string { s, _ := l.field[field].(string); return
 func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon {
 	t.Helper()
 	argv := slices.Concat(behind, []string{reactord}, args)
-	d := &daemon{t: t, cmd: exec.Command(argv[0], argv[1:]...), news: make(chan struct{}), exited: make(chan struct{})}
+	d := &daemon{
+		t:      t,
+		cmd:    exec.Command(argv[0], argv[1:]...),
+		http:   http.Client{Timeout: patience, Transport: &http.Transport{}},
+		news:   make(chan struct{}),
+		exited: make(chan struct{}),
+	}
 	d.cmd.Env = append(cleanEnv(), env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	// A file of our own, so that waiting for the process waits for nobody who inherited its stderr.
@@ -66,6 +73,7 @@ func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon 
 		close(d.exited)
 	}()
 	t.Cleanup(func() {
+		d.http.CloseIdleConnections()
 		_ = d.cmd.Process.Kill()
 		<-d.exited
 		if t.Failed() {
@@ -188,11 +196,10 @@ func (d *daemon) stop() {
 	}
 }
 
-// get fetches a page of the metrics listener, over a connection of its own.
+// get fetches a page of the metrics listener.
 func (d *daemon) get(path string) (status int, body string) {
 	d.t.Helper()
-	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + d.metrics + path)
+	resp, err := d.http.Get("http://" + d.metrics + path)
 	if err != nil {
 		d.t.Fatalf("%s: %v", path, err)
 	}

@@ -106,18 +106,9 @@ func missing(t *testing.T, why string) {
 // eventually waits until cond holds.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	within(t, patience, what, cond)
-}
-
-// within waits until cond holds, for d at most, and returns how long that took.
-func within(t *testing.T, d time.Duration, what string, cond func() bool) time.Duration {
-	t.Helper()
-	start := time.Now()
-	for !cond() {
-		if time.Since(start) > d {
-			t.Fatalf("not within %v: %s", d, what)
+	for start := time.Now(); !cond(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > patience {
+			t.Fatalf("not within %v: %s", patience, what)
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return time.Since(start)
 }

@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A visitor is a client that has sent a byte and waits for its echo.
@@ -55,46 +58,86 @@ func settle(visitors []*visitor) {
 	}
 }
 
-// TestDescriptorsRunOut gives the daemon 80 descriptors and 200 clients. Those connected must keep
-// working, the others wait at no cost, and are served as soon as there is room.
+// TestConnectionLimit starts the daemon with 80 descriptors, and sends it 200 clients. It takes as many
+// as it can serve with that, and the others wait in the kernel's queue.
+func TestConnectionLimit(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		behind := []string{need(t, "prlimit", "util-linux"), fmt.Sprintf("--nofile=%d:%[1]d", scarce)}
+		d := startProxyBehind(t, behind, ring, []string{serve(t, echo)}, "--loops", "2")
+		starve(t, d, func(served int) {
+			page := d.scrape()
+			if got := page.sum("reactord_listener_connections"); got != float64(served) {
+				t.Errorf("%v connections counted, want %d", got, served)
+			}
+			if limit := page.sum("reactord_listener_connections_limit"); limit != float64(served) {
+				t.Errorf("the page says the limit is %v, it was %d", limit, served)
+			}
+			if n := page.sum("reactord_listener_accept_errors_total"); n != 0 {
+				t.Errorf("accepting has failed %v times, want none: it should not have been tried", n)
+			}
+		})
+	})
+}
+
+// TestDescriptorsRunOut takes the descriptors away from a running daemon, so that accepting fails with
+// EMFILE, and connecting to the server as well.
 func TestDescriptorsRunOut(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
-		behind := []string{need(t, "prlimit", "util-linux"), "--nofile=80:80"}
-		d := startProxyBehind(t, behind, ring, []string{serve(t, echo)}, "--loops", "2")
-
-		visitors := make([]*visitor, 200)
-		for i := range visitors {
-			visitors[i] = visit(t, d.addr) // the kernel connects it, also if nobody accepts
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--loops", "2")
+		d.scrape() // over a connection that stays, as Prometheus's does
+		few := unix.Rlimit{Cur: scarce, Max: scarce}
+		if err := unix.Prlimit(d.pid(), unix.RLIMIT_NOFILE, &few, nil); err != nil {
+			t.Fatal(err)
 		}
-		settle(visitors)
-		served := count(visitors)
-		if served == 0 || served == len(visitors) {
-			t.Fatalf("%d of %d clients are served, want some and not all", served, len(visitors))
-		}
-		t.Logf("%d of %d clients are served", served, len(visitors))
-
-		checkCalm(t, d)
-		checkAlive(visitors)
-		page := d.scrape()
-		if page.sum("reactord_listener_accept_errors_total")+page.sum("reactord_listener_pauses_total") == 0 {
-			t.Error("no counter tells that accepting has paused")
-		}
-
-		makeRoom(visitors, served/2+1)
-		const promised = 200 * time.Millisecond
-		took := within(t, patience, "accepting resumes", func() bool { return count(visitors) > served })
-		if took > promised {
-			t.Errorf("accepting has resumed after %v, want %v", took, promised)
-		}
-		t.Logf("accepting has resumed after %v", took)
-
-		eventually(t, "everybody is served once those before have left", func() bool {
-			makeRoom(visitors, len(visitors))
-			return count(visitors) == len(visitors)
+		starve(t, d, func(int) {
+			if d.scrape().sum("reactord_listener_accept_errors_total", "reason=emfile") == 0 {
+				t.Error("no counter tells that accepting has failed")
+			}
+			if len(d.logged(func(l line) bool { return l.Level == "warn" })) == 0 {
+				t.Error("no line of the log tells that accepting has failed")
+			}
 		})
-		makeRoom(visitors, len(visitors))
-		d.stop()
 	})
+}
+
+// scarce is a limit of open files that two hundred clients do not fit in.
+const scarce = 80
+
+// starve sends the daemon more clients than it has descriptors for. Those connected must keep working
+// and the others wait at no cost, be served as soon as there is room, and all in the end. full is
+// called while there is no room, with how many are served.
+func starve(t *testing.T, d *daemon, full func(served int)) {
+	t.Helper()
+	visitors := make([]*visitor, 200)
+	for i := range visitors {
+		visitors[i] = visit(t, d.addr) // the kernel connects it, also if nobody accepts
+	}
+	settle(visitors)
+	served := count(visitors)
+	if served == 0 || served == len(visitors) {
+		t.Fatalf("%d of %d clients are served, want some and not all", served, len(visitors))
+	}
+	t.Logf("%d of %d clients are served", served, len(visitors))
+	checkCalm(t, d)
+	checkAlive(visitors)
+	full(served)
+
+	const promised = 200 * time.Millisecond
+	freed := time.Now()
+	makeRoom(visitors, served/2+1)
+	eventually(t, "accepting resumes", func() bool { return count(visitors) > served })
+	took := time.Since(freed)
+	if took > promised {
+		t.Errorf("accepting has resumed after %v, want %v", took, promised)
+	}
+	t.Logf("accepting has resumed after %v", took)
+
+	eventually(t, "everybody is served once those before have left", func() bool {
+		makeRoom(visitors, len(visitors))
+		return count(visitors) == len(visitors)
+	})
+	makeRoom(visitors, len(visitors))
+	d.stop()
 }
 
 // checkCalm checks that a daemon out of descriptors neither burns the processor nor floods its log.
