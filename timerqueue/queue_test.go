@@ -269,7 +269,7 @@ func TestMemoryAfterABurst(t *testing.T) {
 }
 
 func TestNoAllocationInSteadyState(t *testing.T) {
-	for pending := range 600 { // past every size at which the slice grows or shrinks
+	for pending := range 350 { // past every size at which the slice grows or shrinks
 		q, timers := filled(pending)
 		var timer Timer
 		r := rand.New(rand.NewPCG(1, 2))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,6 +22,9 @@ type daemon struct {
 	proxy *proxy.Proxy
 	admin *admin.Server // nil: there is none
 }
+
+// errUnasked is what serve's error matches when no signal has ended the proxy.
+var errUnasked = errors.New("the proxy has ended without being asked to")
 
 // run is the daemon's life: it starts what cfg says, calls started, which may be nil, and serves until
 // a signal ends it.
@@ -99,7 +101,7 @@ func (d *daemon) serve(signals <-chan os.Signal) error {
 	go func() { ended <- d.proxy.Wait() }()
 	select {
 	case err := <-ended:
-		return fmt.Errorf("the proxy has ended by itself: %w", err)
+		return errors.Join(errUnasked, err)
 	case s := <-signals:
 		return d.drain(s, signals)
 	}
