@@ -2,6 +2,7 @@ package reactor_test
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -255,4 +256,48 @@ func write(t testing.TB, fd int, b []byte) {
 		}
 		b = b[n:]
 	}
+}
+
+// listener is a listening socket of the loop with connections of the test's to it.
+type listener struct {
+	reactor.Socket
+	t     testing.TB
+	addr  unix.Sockaddr
+	conns []int
+}
+
+func (r *running) listen() *listener {
+	r.t.Helper()
+	ln := &listener{t: r.t}
+	if err := ln.Listen(r.Loop, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+		r.t.Fatal(err)
+	}
+	addr, err := unix.Getsockname(ln.Fd())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ln.addr = addr
+	return ln
+}
+
+// dial connects.
+func (ln *listener) dial() int {
+	ln.t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(fd, ln.addr)
+	}
+	if err != nil {
+		ln.t.Fatal(err)
+	}
+	ln.conns = append(ln.conns, fd)
+	return fd
+}
+
+// hangUp closes what was dialled.
+func (ln *listener) hangUp() {
+	for _, fd := range ln.conns {
+		unix.Close(fd)
+	}
+	ln.conns = nil
 }

@@ -189,16 +189,17 @@ func (o *RecvManyOp) deliver(lease Lease) {
 }
 
 func (o *RecvManyOp) finish() {
-	if o.shortOfBuffers() || o.againWhenReady(uring.RecvsendPollFirst) {
-		return
-	}
 	if lease := o.lease(); lease.n != 0 {
 		o.deliver(lease)
-		o.res = -int32(syscall.ECANCELED)
+		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
-	if o.res == -int32(syscall.ECANCELED) && !o.stopping && o.socket.state == socketOpen {
-		o.again()
-		return
+	switch syscall.Errno(-o.res) {
+	case syscall.ECANCELED, syscall.ENOBUFS, syscall.EAGAIN:
+		if !o.over() {
+			o.again()
+			return
+		}
+		o.res = -int32(syscall.ECANCELED)
 	}
 	o.endSequence()
 	switch err := o.err(); {
@@ -211,14 +212,22 @@ func (o *RecvManyOp) finish() {
 	}
 }
 
-// again arms the source, or lets it wait for credit.
+// again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvManyOp) again() {
 	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
-		o.state = opDormant
+		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}
 	o.choose()
-	o.arm()
+	switch syscall.Errno(-o.res) {
+	case syscall.ENOBUFS:
+		o.loop.buffers.wait(&o.Op)
+	case syscall.EAGAIN: // see againWhenReady
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+		o.arm()
+	default:
+		o.arm()
+	}
 }
 
 // choose picks the entry that receives no more than there is credit for.

@@ -20,7 +20,7 @@ func (c *credit) reset() { c.left, c.waits = c.initial, false }
 // add adds to the credit, and reports whether a sequence that waits for it can go on.
 func (c *credit) add(n int) bool {
 	if c.initial != Unlimited {
-		c.left += int32(n)
+		c.left = int32(min(int64(c.left)+int64(min(n, Unlimited)), Unlimited-1))
 	}
 	return c.waits && c.left > 0
 }

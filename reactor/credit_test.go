@@ -1,0 +1,219 @@
+package reactor_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// consumer receives by a sequence and keeps the leases until told.
+type consumer struct {
+	r     *running
+	op    reactor.RecvManyOp
+	s     *reactor.Socket
+	peer  int
+	held  []reactor.Lease // the loop's
+	got   []byte          // the loop's
+	idle  bool            // it keeps nothing any more
+	ended result
+}
+
+func (r *running) consumer(credit int) *consumer {
+	c := &consumer{r: r, ended: newResult()}
+	c.s, c.peer = r.pair()
+	r.do(func() {
+		c.s.RecvMany(credit).Connect(&c.op, seqSinkOf(r.t, c.ended, nil, func(l reactor.Lease) {
+			c.held = append(c.held, l)
+			c.got = append(c.got, l.Bytes()...)
+			if c.idle {
+				c.consume()
+			}
+		}))
+		c.op.Start()
+	})
+	return c
+}
+
+// consume releases what is held and grants as much.
+func (c *consumer) consume() {
+	for _, l := range c.held {
+		l.Release()
+	}
+	c.op.Grant(len(c.held))
+	c.held = c.held[:0]
+}
+
+func (c *consumer) items() (n int) {
+	c.r.settle()
+	c.r.do(func() { n = len(c.held) })
+	return n
+}
+
+func (c *consumer) end() {
+	c.r.t.Helper()
+	c.r.do(func() {
+		c.idle = true
+		c.consume()
+	})
+	unix.Close(c.peer)
+	c.ended.expect(c.r.t, "{}")
+	c.r.close(c.s)
+}
+
+// A slow consumer gets everything in order, and no more at a time than it granted.
+func TestCreditBoundsWhatIsLent(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		for _, credit := range []int{1, 2, 7} {
+			t.Run(fmt.Sprint(credit), func(t *testing.T) {
+				r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
+				c := r.consumer(credit)
+				data := make([]byte, 64*200)
+				for i := range data {
+					data[i] = byte(i / 64)
+				}
+				go write(t, c.peer, data)
+				rounds := 0
+				for deadline := time.Now().Add(patience); ; rounds++ {
+					var got int
+					if n := c.items(); n > credit {
+						t.Fatalf("%d buffers are lent with a credit of %d", n, credit)
+					}
+					r.do(func() { got = len(c.got); c.consume() })
+					if got == len(data) {
+						break
+					}
+					if time.Now().After(deadline) {
+						t.Fatalf("%d bytes of %d", got, len(data))
+					}
+				}
+				if !bytes.Equal(c.got, data) {
+					t.Error("the bytes are not those that were sent")
+				}
+				c.end()
+				r.end()
+			})
+		}
+	})
+}
+
+// Running short of buffers in the middle does not add to the credit.
+func TestCreditOutlastsAShortage(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 4, Limit: 4}})
+		var others []*reactor.Socket
+		var leases []reactor.Lease
+		for range 3 {
+			s, peer, lease := r.borrow()
+			defer unix.Close(peer)
+			others, leases = append(others, s), append(leases, lease)
+		}
+		c := r.consumer(3)
+		write(t, c.peer, make([]byte, 64*6))
+		if n := c.items(); n != 1 {
+			t.Errorf("%d items, with one buffer left", n)
+		}
+		r.do(func() {
+			for _, l := range leases {
+				l.Release()
+			}
+			c.held[0].Release()
+			c.held = c.held[:0]
+		})
+		if n := c.items(); n != 2 {
+			t.Errorf("%d more items, with a credit of 2 left", n)
+		}
+		c.end()
+		r.close(others...)
+		r.end()
+	})
+}
+
+// Grants are never lost nor turned into debt, however large.
+func TestCreditDoesNotOverflow(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		for _, credit := range []int{1, reactor.Unlimited - 1, reactor.Unlimited, math.MaxInt} {
+			c := r.consumer(credit)
+			for i := range 4 {
+				r.do(func() {
+					c.op.Grant(reactor.Unlimited)
+					c.op.Grant(math.MaxInt)
+				})
+				write(t, c.peer, []byte("x"))
+				if n := c.items(); n != 1 {
+					t.Errorf("credit %d: message %d: %d items", credit, i, n)
+				}
+				r.do(func() { c.consume() })
+			}
+			c.end()
+		}
+		r.end()
+	})
+}
+
+// Granting, stopping and closing from inside SetNext.
+func TestCreditIsGrantedInside(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
+		m := r.many(1)
+		grant := newResult()
+		s, peer := r.pair()
+		var op reactor.RecvManyOp
+		total := 0
+		r.do(func() {
+			s.RecvMany(1).Connect(&op, seqSinkOf(t, grant, nil, func(l reactor.Lease) {
+				total += l.Len()
+				l.Release()
+				op.Grant(1)
+			}))
+			op.Start()
+		})
+		write(t, peer, make([]byte, 64*100))
+		unix.Close(peer)
+		grant.expect(t, "{}")
+		if total != 6400 {
+			t.Errorf("%d bytes of 6400", total)
+		}
+		r.close(s, m.s)
+		m.end.expect(t, "error: use of closed network connection")
+		unix.Close(m.peer)
+		r.end()
+	})
+}
+
+// AcceptMany takes no more connections than it has credit for: the others wait in the backlog.
+func TestAcceptCredit(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		ln := r.listen()
+		defer ln.hangUp()
+		var op reactor.AcceptManyOp
+		accepted, ended := make(chan int, 64), newResult()
+		r.do(func() {
+			ln.AcceptMany(3).Connect(&op, seqSinkOf(t, ended, nil, func(fd int) { accepted <- fd }))
+			op.Start()
+		})
+		for range 10 {
+			ln.dial()
+		}
+		for _, step := range []struct{ grant, want int }{{0, 3}, {2, 2}, {0, 0}, {4, 4}, {5, 1}} {
+			r.do(func() { op.Grant(step.grant) })
+			r.settle()
+			if n := len(accepted); n != step.want {
+				t.Errorf("%d were accepted after %d more were granted, want %d", n, step.grant, step.want)
+			}
+			for len(accepted) > 0 {
+				unix.Close(<-accepted)
+			}
+		}
+		r.close(&ln.Socket)
+		ended.expect(t, "error: use of closed network connection")
+		r.end()
+	})
+}
