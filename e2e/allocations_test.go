@@ -26,7 +26,9 @@ func TestNoAllocationPerMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d.scrape()
+		for range 10 {
+			d.scrape()
+		}
 		before, start := d.scrape().sum("go_memstats_mallocs_total"), time.Now()
 		done := make(chan error, clients)
 		for i, c := range conns {
@@ -40,8 +42,8 @@ func TestNoAllocationPerMessage(t *testing.T) {
 		took := time.Since(start)
 		allocated := d.scrape().sum("go_memstats_mallocs_total") - before
 		t.Logf("%.0f allocations for %d messages in %v, of them %.0f/s", allocated, messages, took, messages/took.Seconds())
-		// A scrape, and what the runtime does by itself.
-		if allowed := 5000 + 100*took.Seconds(); allocated > allowed {
+		// A scrape costs a thousand or two, and the runtime has something to do every second.
+		if allowed := 10_000 + 200*took.Seconds(); allocated > allowed {
 			t.Errorf("%.0f allocations for %d messages, want %.0f at most", allocated, messages, allowed)
 		}
 		for _, c := range conns {
