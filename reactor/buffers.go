@@ -131,7 +131,7 @@ func (b *Buffers) wait(o *Op) {
 	}
 	b.smallest = 0
 	o.state = opDormant
-	b.waiting = append(b.waiting, o.sqe.UserData)
+	b.waiting = append(b.waiting, o.id)
 }
 
 // serve arms as many of those that wait as there are buffers in the ring.

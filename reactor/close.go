@@ -47,7 +47,7 @@ func (o *CloseOp) Start() {
 	if debug {
 		l.assertOnThread()
 	}
-	o.slot = l.slots.take(o, &o.Op)
+	o.id = l.slots.take(o, &o.Op)
 	switch {
 	case s.state != socketOpen:
 		o.phase = closeRefused
@@ -59,18 +59,13 @@ func (o *CloseOp) Start() {
 		s.state, s.closer = socketClosing, o
 		o.phase = closeCancels
 		o.sqe.PrepCancelFd(int(s.fd), uring.CancelAll)
-		o.push()
+		o.arm()
 		// What is dormant the ring does not find.
 		if s.source != nil {
 			s.source.cancel()
 		}
 		l.buffers.cancelWaiting(s)
 	}
-}
-
-func (o *CloseOp) push() {
-	o.sqe.UserData = o.loop.slots.userData(o.slot)
-	o.arm()
 }
 
 // joined is called when nothing is in flight on the socket any more.
@@ -84,7 +79,7 @@ func (o *CloseOp) closeNow() {
 	o.target.closer = nil
 	o.phase = closeTheSocket
 	o.sqe.PrepClose(int(o.target.fd))
-	o.push()
+	o.arm()
 }
 
 // cancel does nothing: a close goes through.

@@ -36,8 +36,8 @@ type Loop struct {
 	ring    Ring
 	slots   slotTable
 	timers  timerqueue.Queue
-	ready   []uint32 // slots of operations that finish without the ring
-	spare   []uint32 // the other half of ready
+	ready   []uint64 // operations that finish without the ring
+	spare   []uint64 // the other half of ready
 	buffers Buffers
 	now     int64 // ns on the loop's clock, as of this turn
 	tid     int
@@ -211,8 +211,8 @@ func (l *Loop) runReady() {
 		return
 	}
 	l.ready, l.spare = l.spare[:0], l.ready
-	for _, i := range l.spare {
-		l.slots.at(i).run.finish()
+	for _, id := range l.spare {
+		l.slots.at(slotOf(id)).run.finish()
 	}
 }
 

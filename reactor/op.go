@@ -20,8 +20,8 @@ type Op struct {
 	loop   *Loop
 	socket *Socket // nil if it is about none
 	onStop stop.Callback
-	slot   uint32
-	res    int32 // of the final completion
+	id     uint64 // what the loop knows it by, from Start until its completion; a stop request reads it on any thread
+	res    int32  // of the final completion
 	flags  uint32
 	state  opState
 	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
@@ -67,8 +67,7 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 			panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
 		}
 	}
-	o.slot = l.slots.take(run, o)
-	o.sqe.UserData = l.slots.userData(o.slot)
+	o.id = l.slots.take(run, o)
 	o.stopping = false
 	if o.socket != nil {
 		o.socket.pending++
@@ -84,13 +83,14 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 // arm queues the entry.
 func (o *Op) arm() {
 	o.state = opArmed
+	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }
 
 // ready lets the operation finish with res in this or the next turn of the loop, without the ring.
 func (o *Op) ready(res int32) {
 	o.res, o.flags, o.state = res, 0, opReady
-	o.loop.ready = append(o.loop.ready, o.slot)
+	o.loop.ready = append(o.loop.ready, o.id)
 }
 
 // settle takes in the final completion. True: nothing of the operation is with the ring any more.
@@ -134,8 +134,8 @@ func (o *Op) disarm() {
 	}
 	o.cancelOut = true
 	l := o.loop
-	l.scratch.PrepCancel(o.sqe.UserData, 0)
-	l.scratch.UserData = o.sqe.UserData | tagCancel
+	l.scratch.PrepCancel(o.id, 0)
+	l.scratch.UserData = o.id | tagCancel
 	l.ring.Push(&l.scratch)
 	l.count.cancels++
 }
@@ -154,7 +154,7 @@ func (o *Op) cancel() {
 // release makes the operation idle: its storage is the owner's again.
 func (o *Op) release() {
 	o.onStop.Deregister()
-	o.loop.slots.release(o.slot)
+	o.loop.slots.release(o.id)
 	o.state = opIdle
 	if s := o.socket; s != nil {
 		s.released()
@@ -193,7 +193,7 @@ func (s *opStop) OnStop() {
 	if l := o.loop; l.onThread() {
 		o.cancel()
 	} else {
-		l.cancels.post(o.sqe.UserData)
+		l.cancels.post(o.id)
 		l.nudge()
 	}
 }

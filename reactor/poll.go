@@ -1,6 +1,11 @@
 package reactor
 
-import "github.com/reactord/reactord/sender"
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+)
 
 // PollSender waits for readiness. See Socket.Poll.
 type PollSender struct {
@@ -33,4 +38,51 @@ func (o *PollOp) finish() {
 		return
 	}
 	o.r.SetValue(uint32(o.res))
+}
+
+// PollManySender waits for readiness again and again. See Socket.PollMany.
+type PollManySender struct {
+	s      *Socket
+	events uint32
+}
+
+// PollMany is a sequence of the events that hold when something happens on the socket: those asked for,
+// POLLERR, POLLHUP and POLLRDHUP. The first item may be what holds already; after that, what has not
+// changed is not told again. It ends by a stop, a close or an error.
+//
+// Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
+func (s *Socket) PollMany(events uint32) PollManySender { return PollManySender{s, events} }
+
+// Connect prepares op.
+func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) {
+	op.sqe.PrepPollMultishot(int(c.s.fd), c.events)
+	op.loop, op.socket, op.r = c.s.loop, c.s, r
+}
+
+// PollManyOp is the operation state of PollMany.
+type PollManyOp struct {
+	Op
+	r seq.Receiver[uint32]
+}
+
+// Start begins to wait.
+func (o *PollManyOp) Start() { o.startSequence(o, o.r.Env()) }
+
+func (o *PollManyOp) item(res int32, _ uint32) { o.r.SetNext(uint32(res)) }
+
+func (o *PollManyOp) finish() {
+	if o.res >= 0 {
+		o.r.SetNext(uint32(o.res))
+		if !o.over() {
+			o.arm() // the ring has ended it for reasons of its own
+			return
+		}
+		o.res = -int32(syscall.ECANCELED)
+	}
+	o.endSequence()
+	if err := o.err(); err != nil {
+		o.r.SetError(err)
+	} else {
+		o.r.SetStopped()
+	}
 }

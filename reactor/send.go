@@ -54,9 +54,7 @@ func (o *SendOp) prep() {
 		flags |= unix.MSG_WAITALL
 	}
 	rest := o.buf[o.sent:]
-	userData := o.sqe.UserData
 	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest)), flags)
-	o.sqe.UserData = userData
 }
 
 func (o *SendOp) finish() {
@@ -135,7 +133,6 @@ func (o *SendvOp) Start() {
 // prep fills the entry for what is left: a plain send for one piece, which is cheaper.
 func (o *SendvOp) prep() {
 	const flags = unix.MSG_NOSIGNAL | unix.MSG_WAITALL
-	userData := o.sqe.UserData
 	switch rest := o.iov[o.head:]; len(rest) {
 	case 0:
 		o.sqe.PrepSend(int(o.socket.fd), nil, 0, flags)
@@ -146,7 +143,6 @@ func (o *SendvOp) prep() {
 		o.msg.SetIovlen(len(rest))
 		o.sqe.PrepSendmsg(int(o.socket.fd), unsafe.Pointer(&o.msg), flags)
 	}
-	o.sqe.UserData = userData
 }
 
 func (o *SendvOp) finish() {

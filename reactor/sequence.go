@@ -36,7 +36,7 @@ func (c *credit) spend() bool {
 // startSequence starts an operation of many items, of which a socket has one at a time.
 func (o *Op) startSequence(run operation, env sender.Env) {
 	if o.socket.source != nil && o.socket.state == socketOpen {
-		o.slot = o.loop.slots.take(run, o)
+		o.id = o.loop.slots.take(run, o)
 		o.socket.pending++
 		o.stopping = false
 		o.ready(-int32(syscall.EBUSY))

@@ -4,7 +4,8 @@ import "fmt"
 
 // The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
 // generation tells an operation from an earlier one in the same slot, and the tag tells the entry of
-// the operation itself from the one that cancels it.
+// the operation itself from the one that cancels it. With the tag of the operation itself it is the
+// operation's id.
 const (
 	tagOp     = 0
 	tagCancel = 1
@@ -47,8 +48,8 @@ const (
 
 func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
 
-// take puts an operation into a free slot.
-func (t *slotTable) take(run operation, op *Op) uint32 {
+// take puts an operation into a free slot, and returns its id.
+func (t *slotTable) take(run operation, op *Op) uint64 {
 	if t.used == len(t.pages)*slotsPerPage {
 		t.grow()
 	}
@@ -57,7 +58,7 @@ func (t *slotTable) take(run operation, op *Op) uint32 {
 	t.free = s.next
 	t.used++
 	s.run, s.op = run, op
-	return i
+	return uint64(i)<<32 | uint64(s.gen)<<8
 }
 
 func (t *slotTable) grow() {
@@ -71,10 +72,11 @@ func (t *slotTable) grow() {
 	t.free = first
 }
 
-// release frees a slot. From now on the user_data of the operation that was there finds nothing.
-func (t *slotTable) release(i uint32) {
+// release frees the slot of an operation, whose id finds nothing from now on.
+func (t *slotTable) release(id uint64) {
+	i := slotOf(id)
 	s := t.at(i)
-	if debug && s.run == nil {
+	if debug && t.find(id) != s {
 		panic(fmt.Sprintf("reactor: slot %d released twice", i))
 	}
 	s.run, s.op = nil, nil
@@ -83,14 +85,11 @@ func (t *slotTable) release(i uint32) {
 	t.used--
 }
 
-// userData names the operation in slot i.
-func (t *slotTable) userData(i uint32) uint64 {
-	return uint64(i)<<32 | uint64(t.at(i).gen)<<8
-}
+func slotOf(userData uint64) uint32 { return uint32(userData >> 32) }
 
 // find resolves user_data; nil means that its operation is over.
 func (t *slotTable) find(userData uint64) *slot {
-	i := uint32(userData >> 32)
+	i := slotOf(userData)
 	if int(i/slotsPerPage) >= len(t.pages) {
 		return nil
 	}

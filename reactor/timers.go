@@ -50,7 +50,7 @@ type SleepOp struct {
 	d       time.Duration
 	r       sender.Receiver[struct{}]
 	onStop  stop.Callback
-	slot    uint32
+	id      uint64 // see Op
 	abs     bool
 	stopped bool
 }
@@ -61,7 +61,7 @@ func (o *SleepOp) Start() {
 	if debug {
 		l.assertOnThread()
 	}
-	o.slot = l.slots.take(o, nil)
+	o.id = l.slots.take(o, nil)
 	o.stopped = false
 	token := o.r.Env().StopToken()
 	if l.phase != phaseRunning || token.StopRequested() {
@@ -81,7 +81,7 @@ func (o *SleepOp) Start() {
 // end makes the operation finish stopped.
 func (o *SleepOp) end() {
 	o.stopped = true
-	o.l.ready = append(o.l.ready, o.slot)
+	o.l.ready = append(o.l.ready, o.id)
 }
 
 func (o *SleepOp) cancel() {
@@ -94,7 +94,7 @@ func (o *SleepOp) item(int32, uint32) {}
 
 func (o *SleepOp) finish() {
 	o.onStop.Deregister()
-	o.l.slots.release(o.slot)
+	o.l.slots.release(o.id)
 	if o.stopped {
 		o.r.SetStopped()
 	} else {
@@ -115,7 +115,7 @@ func (s *sleepStop) OnStop() {
 	if o.l.onThread() {
 		o.cancel()
 	} else {
-		o.l.cancels.post(o.l.slots.userData(o.slot))
+		o.l.cancels.post(o.id)
 		o.l.nudge()
 	}
 }

@@ -1,0 +1,67 @@
+package reactor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
+)
+
+// hooked is a ring with hooks in front of it. Those that are nil are not asked.
+type hooked struct {
+	reactor.Ring
+	push  func(*uring.SQE)                  // may change the entry, which is a copy
+	pop   func(*uring.CQE) bool             // false: this completion is lost
+	enter func(timeout time.Duration) error // called before the ring is entered; an error is Enter's
+}
+
+func (h *hooked) Push(sqe *uring.SQE) {
+	entry := *sqe
+	if h.push != nil {
+		h.push(&entry)
+	}
+	h.Ring.Push(&entry)
+}
+
+func (h *hooked) Pop(cqe *uring.CQE) bool {
+	for h.Ring.Pop(cqe) {
+		if h.pop == nil || h.pop(cqe) {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *hooked) Enter(timeout time.Duration) error {
+	if h.enter != nil {
+		if err := h.enter(timeout); err != nil {
+			return err
+		}
+	}
+	return h.Ring.Enter(timeout)
+}
+
+// hook makes a loop on a ring with hooks, which are set before it runs.
+func hook(t testing.TB, kind reactor.Kind, cfg reactor.LoopConfig) (*reactor.Loop, *hooked) {
+	t.Helper()
+	h := new(hooked)
+	var err error
+	if kind == reactor.Epoll {
+		h.Ring, err = epoll.New(epoll.Config{})
+	} else {
+		h.Ring, err = uring.New(uring.Config{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = patience
+	}
+	l, err := reactor.NewLoopOn(h, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, h
+}
