@@ -241,6 +241,15 @@ func (w *world) busy(end int, in bool) bool {
 	return false
 }
 
+func (w *world) watched(end int) bool {
+	for _, p := range w.all {
+		if !p.done && p.end == end && (p.op == poll || p.op == pollMulti) {
+			return true
+		}
+	}
+	return false
+}
+
 func isIn(op int) bool {
 	return op == recv || op == recvSelect || op == recvMulti || op == recvMsg || op == accept || op == acceptMulti || op == read
 }
@@ -252,6 +261,9 @@ func (w *world) allowed(what, end, arg int) bool {
 		if what == recvSelect && arg >= 128 && (end == pipeRead || end == pipeWrite) {
 			return false // the kernel waits, to find only then that it is not a socket
 		}
+		if what == recvSelect && end == datagram && w.shut[end] {
+			return false // done by a worker thread of the kernel's, which lets the end carry a buffer
+		}
 		return w.near[end] >= 0 && !w.busy(end, true) &&
 			(end != listener || what == accept || what == acceptMulti)
 	case send, sendMsg, write:
@@ -262,7 +274,14 @@ func (w *world) allowed(what, end, arg int) bool {
 	case connect:
 		return end == dialer && w.near[end] >= 0 && !w.busy(end, false) && w.near[listener] >= 0
 	case shutdown:
-		return w.near[end] >= 0 && !w.busy(end, false)
+		switch {
+		case w.near[end] < 0 || w.busy(end, false):
+			return false
+		case w.busy(end, true) && (end == datagram || len(w.spare) == bufCount):
+			return false // spurious wake-ups make a difference to the kernel here
+		case end == listener && w.watched(end):
+			return false // the kernel reports no event at all
+		}
 	case poll, pollMulti, closeNear, cancelOp, cancelEnd:
 		return w.near[end] >= 0
 	case peerWrite:
@@ -271,7 +290,7 @@ func (w *world) allowed(what, end, arg int) bool {
 		}
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && end != pipeWrite
 	case peerShut:
-		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && end < pipeRead && !w.busy(end, false)
+		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && end < datagram && !w.busy(end, false)
 	case peerRead, peerClose:
 		return w.near[end] >= 0 && w.far[end] >= 0
 	}

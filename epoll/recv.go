@@ -145,8 +145,8 @@ func (e *entry) limitReached(n int) bool {
 func (r *Ring) receivedNone(i uint32, n int) verdict {
 	e := &r.slab[i]
 	f := &r.files[e.Fd]
-	if n == again && f.kind == datagrams && f.state&eager != 0 && r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0 {
-		n = 0 // shut down: recv(2) says so only when it may wait
+	if n == again && r.silentEnd(e, f) {
+		n = 0
 	}
 	switch {
 	case n == again:
@@ -170,6 +170,13 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 	r.dropBuffer(e)
 	r.finish(i, int32(e.done), flags)
 	return finished
+}
+
+// silentEnd reports whether a socket for datagrams was shut down: recv(2) says so only when it may wait,
+// which the kernel does for a receive that is not multishot.
+func (r *Ring) silentEnd(e *entry, f *file) bool {
+	return f.kind == datagrams && f.state&eager != 0 && e.Ioprio&uring.RecvMultishot == 0 &&
+		r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
 }
 
 // recvmsg is one recvmsg(2). It goes by the caller's header as long as nothing in that has to change.

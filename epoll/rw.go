@@ -67,6 +67,9 @@ func (r *Ring) read(i uint32) verdict {
 	} else {
 		n = raw(unix.SYS_RECVFROM, uintptr(e.Fd), base, uintptr(size), unix.MSG_DONTWAIT, 0, 0)
 	}
+	if n == again && r.silentEnd(e, f) {
+		n = 0
+	}
 	switch {
 	case n == again:
 		r.dropBuffer(e)
