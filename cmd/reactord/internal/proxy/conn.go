@@ -26,11 +26,13 @@ type conn struct {
 	active     int64 // loop time of the last byte, or of the last change of what is waited for
 	dial       *dial // while connecting
 	closing    *closing
+	watch      *watch // while one direction is over
 	began      int64
 	turn       int   // the server that was first in turn
 	server     int32 // the server connected to, an index of the backend's
 	phase      connPhase
 	why        end
+	dead       abort // sides that are gone
 	half       bool  // one direction is over
 	closes     uint8 // sockets being closed
 	waits      uint8 // times that a reset has waited for bytes to arrive
@@ -41,7 +43,7 @@ type connPhase uint8
 const (
 	phaseConnecting connPhase = iota
 	phaseFlowing
-	phaseResetting // one side was reset; the reset is passed on once the bytes before it have arrived
+	phaseResetting // a side is gone; the other is reset once the bytes for it have arrived
 	phaseClosing
 )
 
@@ -96,7 +98,7 @@ func (c *conn) OnTimer(now int64) {
 	case phaseConnecting:
 		c.dial.expire()
 	case phaseResetting:
-		c.passReset()
+		c.resetOverdue()
 	case phaseFlowing:
 		if at := c.active + int64(c.patience()); at > now {
 			c.loop().SetTimer(&c.timer, at)
@@ -130,16 +132,14 @@ func (c *conn) undelivered() (how abort) {
 
 // finished is called when a direction is over: its end was passed on, or its receiver is gone.
 func (c *conn) finished() {
-	a, b := &c.pipes[client], &c.pipes[server]
+	a, b := c.pipes[client].state, c.pipes[server].state
 	switch {
-	case a.state == pipeDone && b.state == pipeDone:
+	case a == pipeDone && b == pipeDone:
 		c.close(endNormal, abortNone)
-	case a.state == pipeDone && b.state == pipeBroken:
-		c.close(endClientReset, abortServer)
-	case a.state == pipeBroken && b.state == pipeDone:
-		c.close(endServerReset, abortClient)
-	case a.state == pipeBroken && b.state == pipeBroken:
-		c.close(endServerReset, abortBoth)
+	case a == pipeBroken && (b == pipeDone || b == pipeBroken):
+		c.reset(endServerReset, abortServer)
+	case a == pipeDone && b == pipeBroken:
+		c.reset(endClientReset, abortClient)
 	default:
 		c.half = true
 		c.touch()
@@ -147,40 +147,58 @@ func (c *conn) finished() {
 	}
 }
 
-// sideReset is called when a side was reset. What it sent before is delivered, then the other side is
-// reset too. What the other side has sent cannot be delivered any more.
+// reset ends the connection by a reset because the sides in dead are gone. The others are still given
+// what came for them before.
+func (c *conn) reset(why end, dead abort) {
+	c.dead |= dead
+	if c.phase == phaseFlowing {
+		c.phase, c.why = phaseResetting, why
+		c.loop().SetTimer(&c.timer, c.loop().Now()+int64(c.listener.backend.HalfCloseTimeout))
+	}
+	c.tryReset()
+}
+
+// sideReset is called when a side is gone.
 func (c *conn) sideReset(side int) {
-	c.phase = phaseResetting
-	c.why = endClientReset
+	why := endClientReset
 	if side == server {
-		c.why = endServerReset
+		why = endServerReset
 	}
-	c.pipes[1-side].state = pipeBroken
-	c.loop().SetTimer(&c.timer, c.loop().Now()+int64(c.listener.backend.HalfCloseTimeout))
-	if c.pipes[side].out == nil {
-		c.passReset()
-	}
+	c.reset(why, 1<<side)
 }
 
 // resetWaits bounds how often a reset waits for the peer to acknowledge what was sent before it: for a
 // second in all.
 const resetWaits = 10
 
-// passReset passes a reset on once the bytes before it have arrived, because closing with a reset
-// drops those that have not.
-func (c *conn) passReset() {
-	var side int
-	if c.why == endServerReset {
-		side = server
-	}
-	if c.pipes[side].out == nil && c.waits < resetWaits {
-		if n, err := c.sockets[1-side].Unacked(); err == nil && n > 0 {
+// tryReset passes a reset on once the bytes before it have arrived, because closing with a reset drops
+// those that have not.
+func (c *conn) tryReset() {
+	for side := range c.sockets {
+		if c.dead&(1<<side) != 0 {
+			continue
+		}
+		if c.pipes[1-side].out != nil {
+			return // it calls again when it has sent all, or cannot
+		}
+		if n, err := c.sockets[side].Unacked(); err == nil && n > 0 && c.waits < resetWaits {
 			c.loop().SetTimer(&c.timer, c.loop().Now()+int64(time.Millisecond)<<c.waits)
 			c.waits++
 			return
 		}
 	}
 	c.close(c.why, abortBoth)
+}
+
+// resetOverdue is called when a reset has waited long enough.
+func (c *conn) resetOverdue() {
+	for side := range c.sockets {
+		if c.dead&(1<<side) == 0 && c.pipes[1-side].out != nil {
+			c.close(c.why, abortBoth)
+			return
+		}
+	}
+	c.tryReset()
 }
 
 // closing is what a connection needs to end.
@@ -240,6 +258,9 @@ func (c *closed) Env() sender.Env { return sender.EmptyEnv{} }
 func (c *conn) gone() {
 	w, l := c.worker(), c.listener
 	w.closings.put(c.closing)
+	if c.watch != nil {
+		w.watches.put(c.watch)
+	}
 	if c.dial != nil {
 		w.dials.put(c.dial)
 	} else {

@@ -23,5 +23,6 @@
 //	dial.go     from a conn to a server
 //	conn.go     a connection: timeouts, resets, the end
 //	pipe.go     one direction of it
+//	watch.go    for a reset after an end
 //	stats.go    what is counted
 package proxy

@@ -64,6 +64,7 @@ func (p *pipe) SetValue(struct{}) {
 		return
 	}
 	p.state = pipeEnded
+	p.conn.watchFor(int(p.from))
 	if p.out == nil {
 		p.end()
 	}
@@ -93,12 +94,9 @@ func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // drained is called when everything received has been sent.
 func (p *pipe) drained() {
-	c := p.conn
-	c.worker().transfers.put(p.out)
-	p.out = nil
-	switch {
+	switch c := p.giveBack(); {
 	case c.phase == phaseResetting:
-		c.passReset()
+		c.tryReset()
 	case c.phase == phaseFlowing && p.state == pipeEnded:
 		p.end()
 	}
@@ -107,16 +105,19 @@ func (p *pipe) drained() {
 // failed is called when the target takes no more. Nothing is done to the source: what it is still to
 // be sent goes on, and its own receive tells how the connection ends.
 func (p *pipe) failed() {
-	c := p.conn
-	c.worker().transfers.put(p.out)
-	p.out = nil
-	switch c.phase {
+	switch c := p.giveBack(); c.phase {
 	case phaseResetting:
-		c.passReset()
+		c.tryReset()
 	case phaseFlowing:
 		p.state = pipeBroken
 		c.finished()
 	}
+}
+
+func (p *pipe) giveBack() *conn {
+	p.conn.worker().transfers.put(p.out)
+	p.out = nil
+	return p.conn
 }
 
 // transfer is the bytes of a pipe that are under way, and the operation that sends them: one at a time,

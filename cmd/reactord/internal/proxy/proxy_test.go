@@ -15,6 +15,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -154,6 +155,56 @@ func TestResetIsPassedOnBehindTheBytes(t *testing.T) {
 				t.Fatalf("client's end: %v", err)
 			}
 			_ = p.Close()
+		}
+	})
+}
+
+func TestResetAfterAnEnd(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		c, s := pair(t, p, ln)
+		_ = c.CloseWrite()
+		if got, err := io.ReadAll(s); err != nil || len(got) != 0 {
+			t.Fatalf("%q, %v", got, err)
+		}
+		_ = c.SetLinger(0)
+		_ = c.Close()
+		// The server's end is told although nobody sends anything.
+		raw, _ := s.SyscallConn()
+		_ = raw.Control(func(fd uintptr) {
+			fds := []unix.PollFd{{Fd: int32(fd)}}
+			if n, err := unix.Poll(fds, 5000); n != 1 || fds[0].Revents&unix.POLLERR == 0 {
+				t.Errorf("poll: %d %#x %v", n, fds[0].Revents, err)
+			}
+		})
+	})
+}
+
+// A server that answers and closes while the client is still sending: the answer arrives, whatever
+// becomes of the rest.
+func TestAnswerSurvivesAReset(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		for range 20 {
+			c, s := pair(t, p, ln)
+			want := bytes.Repeat([]byte("answer"), 10000)
+			go func() {
+				_, _ = c.Write(make([]byte, 4<<20))
+			}()
+			if _, err := io.ReadFull(s, make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = s.Write(want)
+			_ = s.CloseWrite()
+			time.Sleep(5 * time.Millisecond)
+			_ = s.Close() // with bytes unread: a reset
+			got := make([]byte, len(want))
+			if n, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("got %d bytes, %v", n, err)
+			}
+			c.Close()
 		}
 	})
 }

@@ -21,6 +21,7 @@ type worker struct {
 	transfers pool[transfer]
 	dials     pool[dial]
 	closings  pool[closing]
+	watches   pool[watch]
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
