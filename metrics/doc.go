@@ -42,6 +42,7 @@
 //	reactord_listener_connections_total{listener}                      counter
 //	reactord_listener_connections{listener}                            gauge
 //	reactord_listener_connections_limit{listener}                      gauge
+//	reactord_listener_pauses_total{listener}                           counter times that the limit was reached
 //	reactord_listener_receive_bytes_total{listener}                    counter from clients
 //	reactord_listener_transmit_bytes_total{listener}                   counter to clients
 //	reactord_listener_accept_errors_total{listener,reason}             counter
@@ -64,7 +65,7 @@
 // With R loops, L listeners, B backends and S servers; E reasons of accept errors, T ways to end and
 // F reasons of connect failures; and H, a histogram's bounds and three more (+Inf, sum, count):
 //
-//	13·R + (5+E+T+H)·L + H·B + (3+F)·S
+//	13·R + (6+E+T+H)·L + H·B + (3+F)·S
 //
 // and two for each kind of ring in use: in general that is one kind. The process has some 165, nearly
 // all of them the Go runtime's: their number depends on its version.

@@ -14,6 +14,8 @@ var listenerTable = table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.Current) }),
 	gauge("listener_connections_limit", "Connections that there can be at once.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.Limit) }),
+	counter("listener_pauses_total", "Times that accepting stopped because the limit of connections was reached.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Pauses) }),
 	counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.ReceivedBytes) }),
 	counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,

@@ -9,7 +9,7 @@ import (
 func seen() ProxyStats {
 	return ProxyStats{
 		Listeners: []ListenerStats{{
-			Name: "web", Accepted: 9, Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
+			Name: "web", Accepted: 9, Pauses: 6, Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},

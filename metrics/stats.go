@@ -11,6 +11,7 @@ type ProxyStats struct {
 type ListenerStats struct {
 	Name          string
 	Accepted      uint64 // connections ever
+	Pauses        uint64 // times that accepting stopped because Limit was reached
 	Current       int64  // connections now
 	Limit         int    // connections there can be
 	ReceivedBytes uint64 // from clients

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"os"
-	"syscall"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -23,6 +22,7 @@ type listener struct {
 	backend *backend
 	stats   *listenerStats
 	credit  int // connections it may have
+	conns   int // connections it has
 	starts  int // connections it has begun; whose turn it is among the servers
 	socket  reactor.Socket
 	accept  reactor.AcceptManyOp
@@ -75,7 +75,23 @@ func (l *listener) closeNow() error { return unix.Close(l.socket.Fd()) }
 func (l *listener) SetNext(fd int) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
+	if l.conns++; l.conns == l.credit {
+		l.stats.pauses.Add(1)
+		if l.logged.due(l.worker.loop.Now()) {
+			l.worker.proxy.log.Warn("the limit of connections is reached (ulimit -n, LimitNOFILE=, or max_connections); further ones wait",
+				zap.String("listener", l.Name), zap.Int("connections", l.conns))
+		}
+	}
 	newConn(l, fd)
+}
+
+// gone makes room for a connection.
+func (l *listener) gone() {
+	l.conns--
+	l.stats.current.Add(-1)
+	if !l.worker.draining {
+		l.accept.Grant(1)
+	}
 }
 
 // OnAcceptRest is told when descriptors or memory have run out.
@@ -86,7 +102,7 @@ func (l *listener) OnAcceptRest(err error) {
 
 func (l *listener) complain(msg string, err error) {
 	if l.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("for", reactor.AcceptRest), zap.Error(err))
+		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptRest), zap.Error(err))
 	}
 }
 
@@ -120,10 +136,4 @@ func (c *listenerClosed) SetStopped()     { c.SetValue(struct{}{}) }
 func (c *listenerClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
 // outOfDescriptors reports whether err means that there are none to be had now.
-func outOfDescriptors(err error) bool {
-	switch err {
-	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
-		return true
-	}
-	return false
-}
+func outOfDescriptors(err error) bool { return acceptErrorIndex(err) < len(acceptReasons)-1 }

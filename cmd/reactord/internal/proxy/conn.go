@@ -266,13 +266,10 @@ func (c *conn) gone() {
 	} else {
 		c.serverStats().current.Add(-1)
 	}
-	l.stats.current.Add(-1)
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
 	w.conns.remove(c)
-	if !w.draining {
-		l.accept.Grant(1)
-	}
+	l.gone()
 	if len(w.starved) != 0 {
 		w.feed()
 	}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"sync/atomic"
 	"syscall"
 
@@ -51,17 +52,12 @@ const (
 )
 
 func acceptErrorIndex(err error) int {
-	switch err {
-	case syscall.EMFILE:
-		return 0
-	case syscall.ENFILE:
-		return 1
-	case syscall.ENOBUFS:
-		return 2
-	case syscall.ENOMEM:
-		return 3
+	for i, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, errno) {
+			return i
+		}
 	}
-	return 4
+	return len(acceptReasons) - 1
 }
 
 // stats is what a proxy counts, over all its loops. Nothing of it is touched more than a few times a
@@ -77,6 +73,7 @@ type listenerStats struct {
 	_            [64]byte
 	accepted     atomic.Uint64
 	current      atomic.Int64
+	pauses       atomic.Uint64
 	bytes        [2]atomic.Uint64 // from the client, from the server
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
@@ -149,6 +146,7 @@ func (l *listenerStats) read(name string) metrics.ListenerStats {
 		Accepted:      l.accepted.Load(),
 		Current:       l.current.Load(),
 		Limit:         l.limit,
+		Pauses:        l.pauses.Load(),
 		ReceivedBytes: l.bytes[client].Load(),
 		SentBytes:     l.bytes[server].Load(),
 		Duration:      l.duration.read(),
