@@ -41,9 +41,16 @@ func (r *Ring) issueConnect(i uint32) {
 	}
 }
 
-// connect is one connect(2): the first starts it, another one finds out what has become of it.
+// connect is one connect(2): the first starts it, another one finds out what has become of it. If it
+// has failed, the socket's error is taken instead, which leaves the socket as the kernel's ring does.
 func (r *Ring) connect(i uint32) verdict {
 	e := &r.slab[i]
+	if e.mark&connecting != 0 {
+		if errno := r.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
+			r.fail(i, unix.Errno(errno))
+			return finished
+		}
+	}
 	n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0)
 	switch {
 	case n == -int(unix.EINPROGRESS):
@@ -52,10 +59,13 @@ func (r *Ring) connect(i uint32) verdict {
 		return wouldBlock
 	case n == -int(unix.EALREADY) && e.mark&connecting != 0:
 		return wouldBlock
+	case n == -int(unix.ECONNABORTED) && e.mark&aborted == 0:
+		e.mark |= aborted // what was left of an earlier connection; it is clean now
+		return progress
 	case n == interrupted:
 		return progress
 	case n == -int(unix.EISCONN) && e.mark&connecting != 0:
-		n = -max(0, r.sockopt(e.Fd, unix.SO_ERROR))
+		n = 0
 	}
 	r.finishRaw(i, n)
 	return finished

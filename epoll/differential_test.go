@@ -267,9 +267,10 @@ func (w *world) allowed(what, end, arg int) bool {
 		return w.near[end] >= 0 && !w.busy(end, true) &&
 			(end != listener || what == accept || what == acceptMulti)
 	case send, sendMsg, write:
-		return w.near[end] >= 0 && !w.busy(end, false)
+		// With nothing more to receive the kernel takes a full socket for ready, and blocks a worker
+		// thread.
+		return w.near[end] >= 0 && !w.busy(end, false) && (!w.shut[end] || w.sent[end] == w.got[end])
 	case sendBig:
-		// With nothing more to receive the kernel takes the socket for ready, and blocks a worker thread.
 		return w.near[end] >= 0 && !w.busy(end, false) && !w.shut[end] && (end == unixA || end == unixB || end == pipeWrite)
 	case connect:
 		return end == dialer && w.near[end] >= 0 && !w.busy(end, false) && w.near[listener] >= 0

@@ -42,6 +42,7 @@ type mark uint8
 const (
 	holds      mark = 1 << iota // it holds a provided buffer between two attempts
 	connecting                  // connect(2) said EINPROGRESS
+	aborted                     // connect(2) said ECONNABORTED
 )
 
 // list is a FIFO of entries, linked through them.
