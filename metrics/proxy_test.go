@@ -38,6 +38,7 @@ reactord_listener_accept_errors_total{listener="web",reason="other"} 0
 reactord_listener_connections{listener="web"} 2
 reactord_listener_connections_limit{listener="web"} 100
 reactord_listener_connections_total{listener="web"} 9
+reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_server_connect_duration_seconds_bucket{backend="app",le="0.001"} 7

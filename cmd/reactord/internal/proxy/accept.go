@@ -27,7 +27,6 @@ type listener struct {
 	socket  reactor.Socket
 	accept  reactor.AcceptManyOp
 	closing reactor.CloseOp
-	logged  logEvery
 	closed  bool
 }
 
@@ -77,7 +76,7 @@ func (l *listener) SetNext(fd int) {
 	l.stats.current.Add(1)
 	if l.conns++; l.conns == l.credit {
 		l.stats.pauses.Add(1)
-		if l.logged.due(l.worker.loop.Now()) {
+		if l.stats.logged.due(l.worker.loop.Now()) {
 			l.worker.proxy.log.Warn("the limit of connections is reached (ulimit -n, LimitNOFILE=, or max_connections); further ones wait",
 				zap.String("listener", l.Name), zap.Int("connections", l.conns))
 		}
@@ -101,7 +100,7 @@ func (l *listener) OnAcceptRest(err error) {
 }
 
 func (l *listener) complain(msg string, err error) {
-	if l.logged.due(l.worker.loop.Now()) {
+	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptRest), zap.Error(err))
 	}
 }

@@ -79,6 +79,7 @@ type listenerStats struct {
 	closed       [endCount]atomic.Uint64
 	duration     histogram
 	limit        int
+	logged       logEvery // what is short of room
 }
 
 type serverStats struct {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
@@ -135,13 +136,10 @@ func (l *conns) remove(c *conn) {
 	}
 }
 
-// logEvery lets one of many equal messages pass a second.
-type logEvery struct{ last int64 }
+// logEvery lets one of many messages pass a second. It is shared by the loops.
+type logEvery struct{ last atomic.Int64 }
 
 func (e *logEvery) due(now int64) bool {
-	if e.last != 0 && now-e.last < int64(time.Second) {
-		return false
-	}
-	e.last = now
-	return true
+	last := e.last.Load()
+	return (last == 0 || now-last >= int64(time.Second)) && e.last.CompareAndSwap(last, now)
 }
