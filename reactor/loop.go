@@ -91,8 +91,9 @@ func newLoop(ring Ring, cfg LoopConfig) (*Loop, error) {
 	return l, nil
 }
 
-// Discard frees a loop that has never run.
+// Discard frees a loop that has never run. What was posted to it is abandoned.
 func (l *Loop) Discard() error {
+	l.refuse()
 	err := l.ring.Close()
 	l.buffers.unmap()
 	return err

@@ -50,13 +50,17 @@ func (w *watchdog) OnTimer(int64) { w.gaveUp = true }
 
 // close frees what the loop holds.
 func (l *Loop) close() error {
-	l.publish()
-	if l.slots.used != 0 {
+	if l.phase != phaseClosed {
 		return l.abandon(nil)
 	}
 	if debug {
 		l.assertEmpty()
 	}
+	return l.free()
+}
+
+func (l *Loop) free() error {
+	l.publish()
 	err := l.ring.Close()
 	if l.buffers.lent == 0 {
 		l.buffers.unmap()
@@ -81,12 +85,26 @@ var leaked struct {
 	loops []*Loop
 }
 
-// abandon gives up a loop with operations in flight. The kernel may still write to their memory, so
-// nothing of it is freed.
+// abandon gives up a loop that is not drained. The kernel may still write to the memory of operations
+// in flight, so if there are any nothing is freed.
 func (l *Loop) abandon(cause error) error {
+	l.refuse()
+	if l.slots.used == 0 {
+		return errors.Join(cause, l.free())
+	}
 	leaked.mu.Lock()
 	leaked.loops = append(leaked.loops, l)
 	leaked.mu.Unlock()
+	l.count.leaked = l.slots.used
+	l.publish()
+	return errors.Join(cause, l.ring.Close(), fmt.Errorf("reactor: %d %w", l.slots.used, ErrLeaked))
+}
+
+// refuse closes the remote stack, and abandons what is there.
+func (l *Loop) refuse() {
+	if l.phase == phaseClosed {
+		return
+	}
 	l.phase = phaseClosed
 	for !l.remote.close() {
 		for w := l.remote.take(); w != nil; {
@@ -95,10 +113,6 @@ func (l *Loop) abandon(cause error) error {
 			w = next
 		}
 	}
-	l.count.leaked = l.slots.used
-	l.publish()
-	err := l.ring.Close()
-	return errors.Join(cause, err, fmt.Errorf("reactor: %d %w", l.slots.used, ErrLeaked))
 }
 
 var _ sender.Scheduler = (*Loop)(nil)
