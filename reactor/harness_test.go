@@ -301,3 +301,18 @@ func (ln *listener) hangUp() {
 	}
 	ln.conns = nil
 }
+
+// drain reads until the end, and returns how many bytes that was.
+func drain(fd int) (total int) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := unix.Read(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return total
+		}
+		total += n
+	}
+}

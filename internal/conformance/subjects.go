@@ -197,42 +197,43 @@ func recvMany(credit int) func(*stage, bool) *subject {
 	}
 }
 
-// writer puts a connection on the stage that is written to.
-func writer(s *stage, x *subject, blocked bool, filled func() int) *peer {
-	socket, p := s.pair(blocked)
-	x.socket = socket
-	x.waits = blocked
+// writer is an operation that writes to a connection, into which filled bytes were put before.
+func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
+	x := &subject{trace: newTrace(s), socket: socket}
 	wasReset := false
 	x.reset = func() { p.reset(); wasReset = true }
 	x.intact = func() {
 		if wasReset {
 			return
 		}
-		sent := filled()
+		sent := filled
 		for _, o := range x.outcomes {
 			if o.kind == gotValue {
 				sent += o.n
 			}
 		}
-		if socket.Fd() >= 0 {
-			s.must(unix.Shutdown(socket.Fd(), unix.SHUT_WR))
+		if fd := socket.Fd(); fd >= 0 {
+			s.must(unix.Shutdown(fd, unix.SHUT_WR))
 		}
 		if got := p.readUntil(-1); got != sent {
 			s.t.Errorf("%d bytes were sent, and the peer has got %d", sent, got)
 		}
 	}
-	return p
+	return x
 }
 
 // large is more than fits between the ends of a connection with small buffers.
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 
 func send(s *stage, blocked bool) *subject {
-	x := &subject{trace: newTrace(s)}
+	socket, p := s.pair(false)
 	before := 0
-	p := writer(s, x, blocked, func() int { return before })
 	if blocked {
-		before = fill(s, x.socket.Fd())
+		socket, p = s.localPair()
+		before = fill(s, socket.Fd())
+	}
+	x := writer(s, socket, p, before)
+	if x.waits = blocked; blocked {
 		x.act = func() { p.readUntil(before) }
 	}
 	op := new(reactor.SendOp)
@@ -242,10 +243,10 @@ func send(s *stage, blocked bool) *subject {
 }
 
 func sendAll(s *stage, blocked bool) *subject {
-	x := &subject{trace: newTrace(s)}
-	p := writer(s, x, blocked, func() int { return 0 })
+	socket, p := s.pair(blocked)
+	x := writer(s, socket, p, 0)
 	data := []byte(hello)
-	if blocked {
+	if x.waits = blocked; blocked {
 		data = large
 		x.act = func() { p.readUntil(len(large)) }
 	}
@@ -256,10 +257,10 @@ func sendAll(s *stage, blocked bool) *subject {
 }
 
 func sendv(s *stage, blocked bool) *subject {
-	x := &subject{trace: newTrace(s)}
-	p := writer(s, x, blocked, func() int { return 0 })
+	socket, p := s.pair(blocked)
+	x := writer(s, socket, p, 0)
 	pieces := [][]byte{[]byte(hello[:2]), nil, []byte(hello[2:])}
-	if blocked {
+	if x.waits = blocked; blocked {
 		pieces = [][]byte{large[:7], large[7 : len(large)/2], large[len(large)/2:]}
 		x.act = func() { p.readUntil(len(large)) }
 	}
