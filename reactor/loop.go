@@ -220,14 +220,14 @@ func (l *Loop) runReady() {
 // enter gives the ring what was queued and, if there is nothing to do, sleeps until there is.
 func (l *Loop) enter() error {
 	l.buffers.topUp()
+	before := monotonic() // not now: this turn may have lasted a while
 	timeout := time.Duration(-1)
 	if deadline, ok := l.timers.Min(); ok {
-		timeout = time.Duration(max(deadline-l.now, 0))
+		timeout = time.Duration(max(deadline, before) - before)
 	}
 	if len(l.ready) != 0 || l.buffers.owed() || timeout != 0 && !l.sleep() {
 		timeout = 0
 	}
-	before := monotonic()
 	l.count.busy += before - l.now
 	err := l.ring.Enter(timeout)
 	l.now = monotonic()

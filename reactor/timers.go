@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"math"
 	"time"
 
 	"github.com/reactord/reactord/sender"
@@ -70,7 +71,8 @@ func (o *SleepOp) Start() {
 	}
 	at := int64(o.d)
 	if !o.abs {
-		at += monotonic() // not Now: this turn may have lasted a while
+		now := monotonic() // not Now: this turn may have lasted a while
+		at = now + min(at, math.MaxInt64-now)
 	}
 	l.timers.Push(&o.timer, at)
 	if token.StopPossible() {
