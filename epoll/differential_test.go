@@ -320,7 +320,7 @@ func (w *world) step(what, end, arg int) {
 			s.Ioprio = uint16(arg>>7) * uring.RecvsendPollFirst
 		})
 	case recvMulti:
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, flags&^unix.MSG_PEEK) })
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, flags&unix.MSG_WAITALL) })
 	case recvMsg:
 		h := header(w.rig, into[:arg/3], into[arg/3:])
 		w.add(what, end, into, func(s *uring.SQE) { s.PrepRecvmsg(fd, h, flags) })

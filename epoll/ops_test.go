@@ -581,6 +581,8 @@ func TestConnect(t *testing.T) {
 		g.close(l)
 		refused := g.socket()
 		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(refused, sa, n) }), unix.ECONNREFUSED)
+		g.do(0, recvTo(refused, g.bytes(4), 0))
+		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(refused, sa, n) }), unix.ECONNREFUSED)
 		bad := g.socket()
 		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(bad, sa, 3) }), unix.EINVAL)
 		far, n := sockaddr(g, &unix.SockaddrInet4{Addr: [4]byte{255, 255, 255, 255}, Port: 1})

@@ -173,9 +173,9 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 }
 
 // silentEnd reports whether a socket for datagrams was shut down: recv(2) says so only when it may wait,
-// which the kernel does for a receive that is not multishot.
+// which the kernel does for a receive that waits and is not multishot.
 func (r *Ring) silentEnd(e *entry, f *file) bool {
-	return f.kind == datagrams && f.state&eager != 0 && e.Ioprio&uring.RecvMultishot == 0 &&
+	return f.kind == datagrams && f.state&eager != 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 &&
 		r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
 }
 

@@ -42,7 +42,7 @@ func (r *Ring) issueRW(i uint32) {
 		r.fail(i, unix.ENOBUFS)
 	case f.kind != other && e.Len == 0 && !selects:
 		r.finish(i, 0, 0) // unlike recv(2) of nothing, which waits
-	case dontWait:
+	case dontWait || e.Len == 0 && !selects:
 		r.now(i, false)
 	default:
 		r.park(i, waitingIn)
