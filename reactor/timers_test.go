@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -128,6 +130,7 @@ func TestEndlessTimersStarveNobody(t *testing.T) {
 		r.close(m.s)
 		m.end.expect(t, "error: use of closed network connection")
 		r.do(func() { r.StopTimer(&timer) })
+		unix.Close(m.peer)
 		r.end()
 	})
 }
