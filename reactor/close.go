@@ -96,6 +96,10 @@ func (o *CloseOp) finish() {
 			o.closeNow()
 		}
 	case closeTheSocket:
+		if s.pending != 0 { // started meanwhile: ready to fail, ahead of us
+			o.ready(o.res)
+			return
+		}
 		s.state, s.fd = socketClosed, -1
 		o.release()
 		if o.res < 0 {

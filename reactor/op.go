@@ -69,8 +69,9 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 	}
 	o.id = l.slots.take(run, o)
 	o.stopping = false
-	if o.socket != nil {
-		o.socket.pending++
+	if s := o.socket; s != nil {
+		s.pending++
+		o.sqe.Fd = s.fd // the socket may have got another one since Connect
 	}
 	if l.phase != phaseRunning || token.StopRequested() || o.socket != nil && o.socket.state != socketOpen {
 		o.stopping = true

@@ -1,0 +1,114 @@
+package reactor_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// An operation that is started while its socket is being closed completes before the close does, so
+// that whoever waits for the close may use the memory again.
+func TestCloseJoinsLatecomers(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.pair()
+		order := newResult()
+		var closing reactor.CloseOp
+		var first, late, later reactor.RecvOp
+		buf := make([]byte, 8)
+		r.do(func() {
+			note := func(what string, then func()) *sink[int] {
+				return &sink[int]{t: t, failed: func(error) {
+					order <- what
+					if then != nil {
+						then()
+					}
+				}}
+			}
+			s.Recv(buf).Connect(&later, note("later", nil))
+			s.Recv(buf).Connect(&late, note("late", later.Start))
+			s.Recv(buf).Connect(&first, note("first", late.Start))
+			first.Start()
+			s.Close().Connect(&closing, &sink[struct{}]{t: t, value: func(struct{}) {
+				if n := s.Pending(); n != 0 {
+					t.Errorf("closed with %d operations in flight", n)
+				}
+				order <- "closed"
+			}})
+			closing.Start()
+		})
+		for _, want := range []string{"first", "late", "later", "closed"} {
+			order.expect(t, want)
+		}
+		r.end()
+		unix.Close(peer)
+	})
+}
+
+// An operation state that is started again after its socket has got another descriptor uses that one.
+func TestSocketIsUsedAgain(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.pair()
+		done := newResult()
+		buf := make([]byte, 8)
+		var recv reactor.RecvOp
+		r.do(func() {
+			in := sinkOf[int](t, done, nil)
+			s.Recv(buf).Connect(&recv, in)
+			recv.Start()
+		})
+		write(t, peer, []byte("one"))
+		done.expect(t, "3")
+		r.close(s)
+		unix.Close(peer)
+		if s.Fd() != -1 {
+			t.Errorf("a closed socket has descriptor %d", s.Fd())
+		}
+		taken, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // takes the old number
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, peer := r.pair()
+		r.do(func() {
+			s.Init(r.Loop, other.Fd())
+			recv.Start()
+		})
+		write(t, peer, []byte("three"))
+		done.expect(t, "5")
+		r.close(s)
+		unix.Close(peer)
+		unix.Close(taken)
+		r.end()
+	})
+}
+
+// Close closes each kind of descriptor once, and refuses to do it again.
+func TestCloseTwice(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.pair()
+		done := newResult()
+		var ops [3]reactor.CloseOp
+		r.do(func() {
+			for i := range ops {
+				s.Close().Connect(&ops[i], sinkOf[struct{}](t, done, nil))
+			}
+			ops[0].Start()
+			ops[1].Start()
+		})
+		got := map[string]int{}
+		for range 2 {
+			got[<-done]++
+		}
+		r.do(func() { ops[2].Start() })
+		got[<-done]++
+		if got["{}"] != 1 || got["error: use of closed network connection"] != 2 {
+			t.Errorf("%v", got)
+		}
+		unix.Close(peer)
+		r.end()
+	})
+}
