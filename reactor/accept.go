@@ -60,15 +60,18 @@ type AcceptManySender struct {
 // accepted than there is credit for. Without credit they wait in the backlog.
 //
 // A connection that was gone before it could be accepted is passed over. When the process or the
-// system is out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), accepting rests for
-// AcceptRest and is tried again; a receiver that is an AcceptWatcher is told. Other errors end the
-// sequence.
+// system is out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row
+// had to be passed over, accepting rests for AcceptRest and is tried again; a receiver that is an
+// AcceptWatcher is told. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
 func (s *Socket) AcceptMany(credit int) AcceptManySender { return AcceptManySender{s, credit} }
 
 // AcceptRest is how long accepting rests when descriptors or memory have run out.
 const AcceptRest = 100 * time.Millisecond
+
+// maxMisses is how many failures in a row are passed over without a rest.
+const maxMisses = 32
 
 // AcceptWatcher is what a receiver of AcceptMany may be as well.
 type AcceptWatcher interface {
@@ -89,11 +92,13 @@ type AcceptManyOp struct {
 	Op
 	credit credit
 	rest   timerqueue.Timer
+	misses uint8 // failures in a row that were passed over
 	r      seq.Receiver[int]
 }
 
 // Start begins to accept.
 func (o *AcceptManyOp) Start() {
+	o.misses = 0
 	o.credit.reset()
 	o.choose()
 	o.startSequence(o, o.r.Env())
@@ -107,6 +112,7 @@ func (o *AcceptManyOp) Grant(n int) {
 }
 
 func (o *AcceptManyOp) item(res int32, _ uint32) {
+	o.misses = 0
 	if o.credit.spend() || o.credit.left == Backlog {
 		o.disarm()
 	}
@@ -114,32 +120,34 @@ func (o *AcceptManyOp) item(res int32, _ uint32) {
 }
 
 func (o *AcceptManyOp) finish() {
-	switch errno := syscall.Errno(-o.res); {
-	case o.res >= 0:
+	if o.res >= 0 {
+		o.misses = 0
 		o.credit.spend()
 		o.r.SetNext(int(o.res))
-	case o.over():
+		o.res = -int32(syscall.ECANCELED) // it is not at its end
+	}
+	errno := syscall.Errno(-o.res)
+	switch errno {
+	case syscall.ECANCELED: // taken back for want of credit
+	case syscall.EAGAIN, // see againWhenReady
+		syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
+		o.misses++
+	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+		o.misses = maxMisses
+	default:
 		o.end()
 		return
-	default:
-		switch errno {
-		case syscall.ECANCELED, syscall.EAGAIN, // taken back for want of credit; see againWhenReady
-			syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
-			syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
-		case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
-			o.takeRest(errno)
-			return
-		default:
-			o.end()
-			return
-		}
 	}
-	if o.over() {
+	switch {
+	case o.over():
 		o.res = -int32(syscall.ECANCELED)
 		o.end()
-		return
+	case o.misses >= maxMisses:
+		o.takeRest(errno)
+	default:
+		o.again()
 	}
-	o.again()
 }
 
 func (o *AcceptManyOp) end() {
@@ -171,7 +179,7 @@ func (o *AcceptManyOp) again() {
 }
 
 func (o *AcceptManyOp) takeRest(errno syscall.Errno) {
-	o.state, o.credit.waits = opDormant, false
+	o.state, o.credit.waits, o.misses = opDormant, false, 0
 	o.loop.timers.Push(&o.rest, o.loop.now+int64(AcceptRest))
 	if w, ok := o.r.(AcceptWatcher); ok {
 		w.OnAcceptRest(errno)
