@@ -70,11 +70,14 @@ func (r *running) do(f func()) {
 	}
 }
 
-// settle lets the loop submit what was queued and take what came of it.
+// settle lets the loop submit what was queued and take what came of it, until nothing more comes.
 func (r *running) settle() {
 	r.t.Helper()
-	for range 3 {
-		r.do(func() {})
+	for before := ^uint64(0); before != r.Stats().Completions; {
+		before = r.Stats().Completions
+		for range 3 {
+			r.do(func() {})
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long anything may take before the case is given up. Nothing is expected to.
-const patience = 3 * time.Second
+const patience = 10 * time.Second
 
 // stage is a loop that runs on a goroutine of its own, with what a case puts around it.
 type stage struct {
@@ -75,10 +75,14 @@ func (s *stage) do(f func()) {
 	}
 }
 
-// settle lets the loop submit all that was queued, and take all that came of it.
+// settle lets the loop submit all that was queued and take what came of it, until nothing more comes.
 func (s *stage) settle() {
-	for range 3 {
-		s.do(func() {})
+	s.t.Helper()
+	for before := ^uint64(0); before != s.loop.Stats().Completions; {
+		before = s.loop.Stats().Completions
+		for range 3 {
+			s.do(func() {})
+		}
 	}
 }
 
