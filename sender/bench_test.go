@@ -57,6 +57,6 @@ func BenchmarkRepeatStart(b *testing.B) {
 
 func BenchmarkSyncWait(b *testing.B) {
 	for b.Loop() {
-		_, _ = sender.SyncWait(sender.Just(1))
+		_, _ = sender.SyncWait(b.Context(), sender.Just(1))
 	}
 }

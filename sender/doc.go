@@ -36,7 +36,7 @@
 // method. Callers write none of that: all type parameters are inferred.
 //
 //	s := sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })
-//	text, err := sender.SyncWait(s)
+//	text, err := sender.SyncWait(ctx, s)
 //
 // An operation plays several receivers by named pointer types over its struct, which costs nothing,
 // where closures would allocate.

@@ -1,6 +1,7 @@
 package sender_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,29 +41,29 @@ func Example() {
 }
 
 func ExampleJust() {
-	fmt.Println(sender.SyncWait(sender.Just("hello")))
+	fmt.Println(sender.SyncWait(context.Background(), sender.Just("hello")))
 	// Output: hello <nil>
 }
 
 func ExampleJustError() {
-	_, err := sender.SyncWait(sender.JustError[int](os.ErrNotExist))
+	_, err := sender.SyncWait(context.Background(), sender.JustError[int](os.ErrNotExist))
 	fmt.Println(err)
 	// Output: file does not exist
 }
 
 func ExampleJustStopped() {
-	_, err := sender.SyncWait(sender.JustStopped[int]())
+	_, err := sender.SyncWait(context.Background(), sender.JustStopped[int]())
 	fmt.Println(err == sender.ErrStopped)
 	// Output: true
 }
 
 func ExampleThen() {
-	fmt.Println(sender.SyncWait(sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })))
+	fmt.Println(sender.SyncWait(context.Background(), sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })))
 	// Output: 21 <nil>
 }
 
 func ExamplePanicError() {
-	_, err := sender.SyncWait(sender.Then(sender.Just(0), func(n int) int { return 1 / n }))
+	_, err := sender.SyncWait(context.Background(), sender.Then(sender.Just(0), func(n int) int { return 1 / n }))
 	var pe *sender.PanicError
 	fmt.Println(errors.As(err, &pe), pe)
 	// Output: true sender: panic: runtime error: integer divide by zero
@@ -70,31 +71,31 @@ func ExamplePanicError() {
 
 func ExampleLet() {
 	lookup := func(name string) sender.JustSender[int] { return sender.Just(len(name)) }
-	fmt.Println(sender.SyncWait(sender.Let(sender.Just("reactor"), lookup)))
+	fmt.Println(sender.SyncWait(context.Background(), sender.Let(sender.Just("reactor"), lookup)))
 	// Output: 7 <nil>
 }
 
 func ExampleWhenAny() {
 	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline} // until it is asked to stop
-	fmt.Println(sender.SyncWait(sender.WhenAny(slow, sender.Just("quick"))))
+	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny(slow, sender.Just("quick"))))
 	// Output: quick <nil>
 }
 
 func ExampleWhenAny3() {
 	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline}
-	fmt.Println(sender.SyncWait(sender.WhenAny3(slow, sender.JustStopped[string](), sender.Just("quick"))))
+	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny3(slow, sender.JustStopped[string](), sender.Just("quick"))))
 	// Output: quick <nil>
 }
 
 func ExampleWhenAnySlice() {
 	mirrors := []sender.JustSender[string]{sender.Just("first"), sender.Just("second")}
-	fmt.Println(sender.SyncWait(sender.WhenAnySlice(mirrors)))
+	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAnySlice(mirrors)))
 	// Output: first <nil>
 }
 
 func ExampleStopWhen() {
 	forever := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
-	_, err := sender.SyncWait(sender.StopWhen(forever, sender.Just("a signal")))
+	_, err := sender.SyncWait(context.Background(), sender.StopWhen(forever, sender.Just("a signal")))
 	fmt.Println(err)
 	// Output: sender: stopped
 }
@@ -102,7 +103,7 @@ func ExampleStopWhen() {
 func ExampleTimeout() {
 	forever := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
 	expired := sender.Just(struct{}{}) // in earnest: loop.SleepFor(time.Second)
-	_, err := sender.SyncWait(sender.Timeout(forever, expired))
+	_, err := sender.SyncWait(context.Background(), sender.Timeout(forever, expired))
 	fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
 	// Output: true
 }
@@ -134,7 +135,7 @@ func ExampleRepeat() {
 func ExampleRepeatUntil() {
 	n := 0
 	next := sender.Then(sender.Just(10), func(step int) int { n += step; return n })
-	fmt.Println(sender.SyncWait(sender.RepeatUntil(next, func(n int) bool { return n >= 50 })))
+	fmt.Println(sender.SyncWait(context.Background(), sender.RepeatUntil(next, func(n int) bool { return n >= 50 })))
 	// Output: 50 <nil>
 }
 
@@ -143,7 +144,7 @@ func ExampleSchedule() {
 	go loop.Run()
 	defer loop.Finish()
 	s := sender.Then(sender.Schedule(&loop), func(struct{}) string { return "on the loop" })
-	fmt.Println(sender.SyncWait(s))
+	fmt.Println(sender.SyncWait(context.Background(), s))
 	// Output: on the loop <nil>
 }
 
@@ -167,7 +168,7 @@ func ExampleRunLoop() {
 }
 
 func ExampleSyncWait() {
-	n, err := sender.SyncWait(sender.Then(sender.Just(1), func(n int) int { return n + 1 }))
+	n, err := sender.SyncWait(context.Background(), sender.Then(sender.Just(1), func(n int) int { return n + 1 }))
 	fmt.Println(n, err)
 	// Output: 2 <nil>
 }

@@ -17,6 +17,9 @@ type JustOp[T any] struct {
 // Connect implements Sender.
 func (s JustSender[T]) Connect(op *JustOp[T], r Receiver[T]) { op.value, op.r = s.value, r }
 
+// Completion implements Completer.
+func (s *JustSender[T]) Completion() Completion { return Inline }
+
 // Start implements Operation.
 func (op *JustOp[T]) Start() { op.r.SetValue(op.value) }
 
@@ -37,6 +40,9 @@ type JustErrorOp[T any] struct {
 // Connect implements Sender.
 func (s JustErrorSender[T]) Connect(op *JustErrorOp[T], r Receiver[T]) { op.err, op.r = s.err, r }
 
+// Completion implements Completer.
+func (s *JustErrorSender[T]) Completion() Completion { return Inline }
+
 // Start implements Operation.
 func (op *JustErrorOp[T]) Start() { op.r.SetError(op.err) }
 
@@ -53,6 +59,9 @@ type JustStoppedOp[T any] struct{ r Receiver[T] }
 
 // Connect implements Sender.
 func (JustStoppedSender[T]) Connect(op *JustStoppedOp[T], r Receiver[T]) { op.r = r }
+
+// Completion implements Completer.
+func (s *JustStoppedSender[T]) Completion() Completion { return Inline }
 
 // Start implements Operation.
 func (op *JustStoppedOp[T]) Start() { op.r.SetStopped() }

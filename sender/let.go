@@ -30,19 +30,22 @@ func (s LetSender[A, B, O1, O2, P1, P2, S1, S2]) Connect(op *LetOp[A, B, O1, O2,
 	s.s.Connect(&op.first, (*letReceiver[A, B, O1, O2, P1, P2, S2])(op))
 }
 
+// Completion implements Completer.
+func (s *LetSender[A, B, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+	return min(CompletionOf(&s.s), completionOfType[S2]())
+}
+
 // Start implements Operation.
 func (op *LetOp[A, B, O1, O2, P1, P2, S2]) Start() { P1(&op.first).Start() }
 
 type letReceiver[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S2 Sender[B, O2]] LetOp[A, B, O1, O2, P1, P2, S2]
 
 func (op *letReceiver[A, B, O1, O2, P1, P2, S2]) SetValue(v A) {
-	s, err := call(op.f, v)
-	if err != nil {
+	// The second operation needs nothing of this one, so it completes the receiver itself.
+	if err := protect(func() { op.f(v).Connect(&op.second, op.r) }); err != nil {
 		op.r.SetError(err)
 		return
 	}
-	// The second operation needs nothing of this one, so it completes the receiver itself.
-	s.Connect(&op.second, op.r)
 	P2(&op.second).Start()
 }
 

@@ -33,7 +33,7 @@ func TestLet(t *testing.T) {
 
 func TestLetPanics(t *testing.T) {
 	s := sender.Let(sender.Just(1), func(int) sender.JustSender[int] { panic(errLeaf) })
-	_, err := sender.SyncWait(s)
+	_, err := sender.SyncWait(t.Context(), s)
 	var pe *sender.PanicError
 	if !errors.As(err, &pe) || !errors.Is(err, errLeaf) {
 		t.Errorf("error %v, want a PanicError", err)

@@ -12,6 +12,12 @@ type PanicError struct {
 	Stack []byte // the stack of the goroutine that panicked, as debug.Stack has it
 }
 
+// NewPanicError is for a deferred function that has recovered v: the stack is the caller's, which
+// still has the frames that panicked.
+func NewPanicError(v any) *PanicError {
+	return &PanicError{Value: v, Stack: stack.Stack()}
+}
+
 // Error says what the function panicked with. The stack is not in it.
 func (e *PanicError) Error() string { return fmt.Sprintf("sender: panic: %v", e.Value) }
 
@@ -21,23 +27,22 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// newPanicError is to be called by the deferred function that recovered v.
-func newPanicError(v any) *PanicError {
-	return &PanicError{Value: v, Stack: stack.Stack()}
-}
-
-// call is f(a), or the error that f panicked.
-func call[A, B any](f func(A) B, a A) (b B, err error) {
+// protect runs f and returns the error that it panicked, or nil. f does not escape, so that calling
+// it with a function literal allocates nothing.
+//
+// It is for what belongs to the user: functions, and the Connect of a sender that a function made or
+// that is connected while the operation runs. A receiver is never called inside of it.
+func protect(f func()) (err error) {
 	returned := false
 	defer func() {
 		if returned { // spares a call of recover
 			return
 		}
 		if v := recover(); v != nil { // not so after runtime.Goexit, which ends the thread
-			err = newPanicError(v)
+			err = NewPanicError(v)
 		}
 	}()
-	b = f(a)
+	f()
 	returned = true
-	return b, nil
+	return nil
 }

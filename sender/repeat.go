@@ -1,11 +1,6 @@
 package sender
 
-import (
-	"sync"
-	"sync/atomic"
-
-	"github.com/reactord/reactord/sender/stop"
-)
+import "github.com/reactord/reactord/sender/stop"
 
 // Repeat connects and starts s again whenever it completes with a value, which is dropped, and ends
 // when s completes with an error or stopped, or when stop was requested between two rounds. It never
@@ -45,13 +40,16 @@ func (s RepeatSender[T, O, P, S]) Connect(op *RepeatOp[T, O, P, S], r Receiver[T
 	op.s, op.pred, op.r = s.s, s.pred, r
 }
 
+// Completion implements Completer.
+func (s *RepeatSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+
 // Start implements Operation.
 func (op *RepeatOp[T, O, P, S]) Start() {
 	if debug && op.turn != nil {
 		panic("sender: Start of an operation that is in flight")
 	}
 	op.token = op.r.Env().StopToken()
-	op.turn = turns.Get().(*turn)
+	op.turn = newTurn()
 	op.run()
 }
 
@@ -59,15 +57,14 @@ func (op *RepeatOp[T, O, P, S]) Start() {
 func (op *RepeatOp[T, O, P, S]) run() {
 	t := op.turn
 	for {
+		t.begin()
 		if op.token.StopRequested() {
-			op.turn = nil
-			turns.Put(t)
-			op.r.SetStopped()
-			return
+			(*repeatReceiver[T, O, P, S])(op).SetStopped()
+		} else if err := protect(func() { op.s.Connect(&op.child, (*repeatReceiver[T, O, P, S])(op)) }); err != nil {
+			(*repeatReceiver[T, O, P, S])(op).SetError(err)
+		} else {
+			P(&op.child).Start()
 		}
-		t.state.Store(starting)
-		op.s.Connect(&op.child, (*repeatReceiver[T, O, P, S])(op))
-		P(&op.child).Start()
 		// op may have completed meanwhile, here or elsewhere. Only t is still ours to look at.
 		if !t.again() {
 			return
@@ -87,8 +84,8 @@ type repeatReceiver[T, O any, P Operation[O], S Sender[T, O]] RepeatOp[T, O, P, 
 func (r *repeatReceiver[T, O, P, S]) SetValue(v T) {
 	op := (*RepeatOp[T, O, P, S])(r)
 	if op.pred != nil {
-		done, err := call(op.pred, v)
-		if err != nil {
+		done := false
+		if err := protect(func() { done = op.pred(v) }); err != nil {
 			op.end()
 			op.r.SetError(err)
 			return
@@ -115,39 +112,3 @@ func (r *repeatReceiver[T, O, P, S]) SetStopped() {
 }
 
 func (r *repeatReceiver[T, O, P, S]) Env() Env { return r.r.Env() }
-
-// turn is what the frame that starts a round and the round's completion agree by: who begins the
-// next round, and whether there is one. It is not part of the operation state, because the frame has
-// to look at it when the operation may long be over and its storage be somebody else's.
-type turn struct{ state atomic.Uint32 }
-
-const (
-	starting = iota // the frame is inside the child's Start
-	left            // it has left before the round was complete
-	handed          // the round is complete, and the frame begins the next
-	ended           // the round was the last
-)
-
-var turns = sync.Pool{New: func() any { return new(turn) }}
-
-// again is asked by the frame when the child's Start has returned: is the next round to be begun by it?
-func (t *turn) again() bool {
-	if t.state.CompareAndSwap(starting, left) {
-		return false
-	}
-	if t.state.Load() == handed {
-		return true
-	}
-	turns.Put(t)
-	return false
-}
-
-// hand is asked by a round's completion: will the frame that started it begin the next?
-func (t *turn) hand() bool { return t.state.CompareAndSwap(starting, handed) }
-
-// end says that the round was the last. Whoever of the two is later puts t back.
-func (t *turn) end() {
-	if !t.state.CompareAndSwap(starting, ended) {
-		turns.Put(t)
-	}
-}

@@ -67,7 +67,7 @@ func TestRepeatDoesNotRecurse(t *testing.T) {
 		deepest = max(deepest, runtime.Callers(0, pcs[:]))
 		return n == rounds
 	})
-	if v, err := sender.SyncWait(s); v != 2 || err != nil || n != rounds {
+	if v, err := sender.SyncWait(t.Context(), s); v != 2 || err != nil || n != rounds {
 		t.Errorf("%d, %v after %d rounds", v, err, n)
 	}
 	if deepest > 50 {
@@ -94,7 +94,7 @@ func TestRepeatStopsBetweenRounds(t *testing.T) {
 
 func TestRepeatUntilPanics(t *testing.T) {
 	s := sender.RepeatUntil(sender.Just(1), func(int) bool { panic(errLeaf) })
-	_, err := sender.SyncWait(s)
+	_, err := sender.SyncWait(t.Context(), s)
 	var pe *sender.PanicError
 	if !errors.As(err, &pe) || !errors.Is(err, errLeaf) {
 		t.Errorf("error %v, want a PanicError", err)

@@ -33,6 +33,11 @@ func (s StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]) Connect(op *StopWhenOp[T, 
 	s.trigger.Connect(&op.trigger, (*stopTrigger[T, U])(&op.guard))
 }
 
+// Completion implements Completer.
+func (s *StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+	return min(CompletionOf(&s.s), CompletionOf(&s.trigger))
+}
+
 // Start implements Operation.
 func (op *StopWhenOp[T, U, O1, O2, P1, P2]) Start() {
 	if op.guard.begin() {

@@ -1,7 +1,9 @@
 package sender
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -9,23 +11,34 @@ import (
 // ErrStopped is what a Go function returns for work that completed stopped.
 var ErrStopped = errors.New("sender: stopped")
 
-// SyncWait starts s on the calling goroutine and blocks until it has completed. Work that is
-// stopped returns ErrStopped. Meanwhile the goroutine runs a RunLoop, which is the scheduler of s's
-// environment; its stop token never stops.
+// SyncWait starts s on the calling goroutine and blocks until it has completed: with its value, its
+// error, or ErrStopped if it was stopped. When ctx is done s is asked to stop, and is waited for; the
+// error of work that is then stopped is both ErrStopped and ctx's cause.
 //
-// Do not call it on a thread that s needs, such as a loop's.
+// Meanwhile the goroutine runs a RunLoop, which is the scheduler of s's environment; the environment's
+// open queries are answered by ctx. Do not call it on a thread that s needs, such as a loop's.
+//
+// It allocates the operation state, and what context.AfterFunc does if ctx can be done.
 //
 // Source: P2300R10 [exec.sync.wait].
-func SyncWait[T, O any, P Operation[O], S Sender[T, O]](s S) (T, error) {
-	op := new(syncWaitOp[T, O])
+func SyncWait[T, O any, P Operation[O], S Sender[T, O]](ctx context.Context, s S) (T, error) {
+	op := &syncWaitOp[T, O]{ctx: ctx}
 	s.Connect(&op.child, op)
+	switch {
+	case ctx.Err() != nil:
+		op.source.RequestStop()
+	case ctx.Done() != nil:
+		defer context.AfterFunc(ctx, func() { op.source.RequestStop() })()
+	}
 	P(&op.child).Start()
 	op.loop.Run()
-	switch x := &op.result; x.channel {
-	case onValue:
+	switch x := &op.result; {
+	case x.channel == onValue:
 		return x.value, nil
-	case onError:
+	case x.channel == onError:
 		return x.value, x.err
+	case ctx.Err() != nil:
+		return x.value, fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
 	default:
 		return x.value, ErrStopped
 	}
@@ -34,6 +47,8 @@ func SyncWait[T, O any, P Operation[O], S Sender[T, O]](s S) (T, error) {
 // syncWaitOp is the child's operation state, its receiver and that one's environment.
 type syncWaitOp[T, O any] struct {
 	child  O
+	ctx    context.Context
+	source stop.Source
 	loop   RunLoop
 	result result[T]
 }
@@ -48,6 +63,11 @@ func (op *syncWaitOp[T, O]) SetError(err error) { op.finish(errorOf[T](err)) }
 func (op *syncWaitOp[T, O]) SetStopped()        { op.finish(result[T]{}) }
 func (op *syncWaitOp[T, O]) Env() Env           { return op }
 
-func (op *syncWaitOp[T, O]) StopToken() stop.Token { return stop.Token{} }
-func (op *syncWaitOp[T, O]) Scheduler() Scheduler  { return &op.loop }
-func (op *syncWaitOp[T, O]) Value(any) any         { return nil }
+func (op *syncWaitOp[T, O]) StopToken() stop.Token {
+	if op.ctx.Done() == nil {
+		return stop.Token{}
+	}
+	return op.source.Token()
+}
+func (op *syncWaitOp[T, O]) Scheduler() Scheduler { return &op.loop }
+func (op *syncWaitOp[T, O]) Value(key any) any    { return op.ctx.Value(key) }

@@ -1,6 +1,7 @@
 package sender_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -12,7 +13,7 @@ func TestSyncWait(t *testing.T) {
 	th := sendertest.NewThread(t)
 	for _, how := range []sendertest.Action{sendertest.Inline, sendertest.Later} {
 		for _, x := range []result{theValue, theError, itStopped} {
-			v, err := sender.SyncWait(&leaf{OnStart: how, Result: x, Thread: th})
+			v, err := sender.SyncWait(t.Context(), &leaf{OnStart: how, Result: x, Thread: th})
 			want := x.Err
 			if x == itStopped {
 				want = sender.ErrStopped
@@ -40,7 +41,7 @@ func TestSyncWaitIsAScheduler(t *testing.T) {
 		}
 		return sender.Schedule(e.Scheduler())
 	})
-	if _, err := sender.SyncWait(s); err != nil {
+	if _, err := sender.SyncWait(context.WithoutCancel(t.Context()), s); err != nil {
 		t.Error(err)
 	}
 }

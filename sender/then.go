@@ -26,6 +26,9 @@ func (s ThenSender[A, B, O, P, S]) Connect(op *ThenOp[A, B, O, P], r Receiver[B]
 	s.s.Connect(&op.child, (*thenReceiver[A, B, O, P])(op))
 }
 
+// Completion implements Completer.
+func (s *ThenSender[A, B, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+
 // Start implements Operation.
 func (op *ThenOp[A, B, O, P]) Start() { P(&op.child).Start() }
 
@@ -40,7 +43,7 @@ func (op *thenReceiver[A, B, O, P]) SetValue(v A) {
 			return
 		}
 		if v := recover(); v != nil {
-			op.r.SetError(newPanicError(v))
+			op.r.SetError(NewPanicError(v))
 		}
 	}()
 	b := op.f(v)

@@ -48,7 +48,7 @@ func TestThenPanics(t *testing.T) {
 }
 
 func TestThenPanicsWithoutError(t *testing.T) {
-	_, err := sender.SyncWait(sender.Then(sender.Just(1), func(int) int { panic("so") }))
+	_, err := sender.SyncWait(t.Context(), sender.Then(sender.Just(1), func(int) int { panic("so") }))
 	if err == nil || errors.Unwrap(err) != nil || err.Error() != "sender: panic: so" {
 		t.Errorf("error %v, unwrapped %v", err, errors.Unwrap(err))
 	}

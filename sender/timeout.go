@@ -36,6 +36,11 @@ func (s TimeoutSender[T, O1, O2, P1, P2, S1, S2]) Connect(op *TimeoutOp[T, O1, O
 	s.timer.Connect(&op.timer, (*deadline[T])(&op.guard))
 }
 
+// Completion implements Completer.
+func (s *TimeoutSender[T, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+	return min(CompletionOf(&s.s), CompletionOf(&s.timer))
+}
+
 // Start implements Operation.
 func (op *TimeoutOp[T, O1, O2, P1, P2]) Start() {
 	if op.guard.begin() {

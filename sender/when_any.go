@@ -35,6 +35,11 @@ func (s WhenAnySender[T, O1, O2, P1, P2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O
 	s.b.Connect(&op.b, &op.race)
 }
 
+// Completion implements Completer.
+func (s *WhenAnySender[T, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+}
+
 // Start implements Operation.
 func (op *WhenAnyOp[T, O1, O2, P1, P2]) Start() {
 	if op.race.begin(2) {
@@ -116,6 +121,9 @@ func (s WhenAnySliceSender[T, O, P, S]) Connect(op *WhenAnySliceOp[T, O, P], r R
 		s.s[i].Connect(&op.children[i], &op.race)
 	}
 }
+
+// Completion implements Completer: what holds for any S.
+func (s *WhenAnySliceSender[T, O, P, S]) Completion() Completion { return completionOfType[S]() }
 
 // Start implements Operation.
 func (op *WhenAnySliceOp[T, O, P]) Start() {

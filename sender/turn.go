@@ -1,0 +1,49 @@
+package sender
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// turn is what the frame that starts a round and the round's completion agree by: who begins the
+// next round, and whether there is one. It is not part of the operation state, because the frame has
+// to look at it when the operation may long be over and its storage be somebody else's.
+type turn struct{ state atomic.Uint32 }
+
+const (
+	starting = iota // the frame is inside the child's Start
+	left            // it has left before the round was complete
+	handed          // the round is complete, and the frame begins the next
+	ended           // the round was the last
+)
+
+// turns allocates nothing in the long run.
+var turns = sync.Pool{New: func() any { return new(turn) }}
+
+// newTurn is a turn for an operation that starts. Its end puts it back.
+func newTurn() *turn { return turns.Get().(*turn) }
+
+// begin is called by the frame before each round.
+func (t *turn) begin() { t.state.Store(starting) }
+
+// again is asked by the frame when the child's Start has returned: is the next round to be begun by it?
+func (t *turn) again() bool {
+	if t.state.CompareAndSwap(starting, left) {
+		return false
+	}
+	if t.state.Load() == handed {
+		return true
+	}
+	turns.Put(t)
+	return false
+}
+
+// hand is asked by a round's completion: will the frame that started it begin the next?
+func (t *turn) hand() bool { return t.state.CompareAndSwap(starting, handed) }
+
+// end says that the round was the last. Whoever of the two is later puts t back.
+func (t *turn) end() {
+	if !t.state.CompareAndSwap(starting, ended) {
+		turns.Put(t)
+	}
+}
