@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,7 +65,8 @@ func TestConnectionLimit(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		behind := []string{need(t, "prlimit", "util-linux"), fmt.Sprintf("--nofile=%d:%[1]d", scarce)}
 		d := startProxyBehind(t, behind, ring, []string{serve(t, echo)}, "--loops", "2")
-		starve(t, d, func(served int) {
+		starve(t, d, func(visitors []*visitor) {
+			served := count(visitors)
 			page := d.scrape()
 			if got := page.sum("reactord_listener_connections"); got != float64(served) {
 				t.Errorf("%v connections counted, want %d", got, served)
@@ -72,15 +74,23 @@ func TestConnectionLimit(t *testing.T) {
 			if limit := page.sum("reactord_listener_connections_limit"); limit != float64(served) {
 				t.Errorf("the page says the limit is %v, it was %d", limit, served)
 			}
+			if page.sum("reactord_listener_pauses_total") == 0 {
+				t.Error("no counter tells that accepting has paused")
+			}
+			if len(d.logged(func(l line) bool { return l.Level == "warn" })) == 0 {
+				t.Error("no line of the log tells that accepting has paused")
+			}
 			if n := page.sum("reactord_listener_accept_errors_total"); n != 0 {
 				t.Errorf("accepting has failed %v times, want none: it should not have been tried", n)
 			}
+			checkResumes(t, visitors)
 		})
 	})
 }
 
 // TestDescriptorsRunOut takes the descriptors away from a running daemon, so that accepting fails with
-// EMFILE, and connecting to the server as well.
+// EMFILE, and opening the socket for the server as well. (What is armed on an io_uring keeps the limit
+// of when it was armed, so there it is the latter.)
 func TestDescriptorsRunOut(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--loops", "2")
@@ -89,7 +99,7 @@ func TestDescriptorsRunOut(t *testing.T) {
 		if err := unix.Prlimit(d.pid(), unix.RLIMIT_NOFILE, &few, nil); err != nil {
 			t.Fatal(err)
 		}
-		starve(t, d, func(int) {
+		starve(t, d, func([]*visitor) {
 			if d.scrape().sum("reactord_listener_accept_errors_total", "reason=emfile") == 0 {
 				t.Error("no counter tells that accepting has failed")
 			}
@@ -104,9 +114,9 @@ func TestDescriptorsRunOut(t *testing.T) {
 const scarce = 80
 
 // starve sends the daemon more clients than it has descriptors for. Those connected must keep working
-// and the others wait at no cost, be served as soon as there is room, and all in the end. full is
-// called while there is no room, with how many are served.
-func starve(t *testing.T, d *daemon, full func(served int)) {
+// and the others wait at no cost, and be served once those before them have left. full is called while
+// there is no room.
+func starve(t *testing.T, d *daemon, full func([]*visitor)) {
 	t.Helper()
 	visitors := make([]*visitor, 200)
 	for i := range visitors {
@@ -120,18 +130,7 @@ func starve(t *testing.T, d *daemon, full func(served int)) {
 	t.Logf("%d of %d clients are served", served, len(visitors))
 	checkCalm(t, d)
 	checkAlive(visitors)
-	full(served)
-
-	const promised = 200 * time.Millisecond
-	freed := time.Now()
-	makeRoom(visitors, served/2+1)
-	eventually(t, "accepting resumes", func() bool { return count(visitors) > served })
-	took := time.Since(freed)
-	if took > promised {
-		t.Errorf("accepting has resumed after %v, want %v", took, promised)
-	}
-	t.Logf("accepting has resumed after %v", took)
-
+	full(visitors)
 	eventually(t, "everybody is served once those before have left", func() bool {
 		makeRoom(visitors, len(visitors))
 		return count(visitors) == len(visitors)
@@ -152,6 +151,28 @@ func checkCalm(t *testing.T, d *daemon) {
 	if n := len(d.logged(anything)) - lines; n > int(window/time.Second)+1 {
 		t.Errorf("it has logged %d lines in %v, want one a second at most", n, window)
 	}
+}
+
+// checkResumes has one visitor after the other leave, and times how long it takes until another one is
+// served. Half of the times must keep the promise: the others may be the test machine's.
+func checkResumes(t *testing.T, visitors []*visitor) {
+	t.Helper()
+	const (
+		rounds   = 7
+		promised = 200 * time.Millisecond
+	)
+	var took []time.Duration
+	for range rounds {
+		before, freed := count(visitors), time.Now()
+		makeRoom(visitors, 1)
+		eventually(t, "accepting resumes", func() bool { return count(visitors) > before })
+		took = append(took, time.Since(freed))
+	}
+	slices.Sort(took)
+	if took[rounds/2] > promised {
+		t.Errorf("accepting has resumed after %v, want %v", took, promised)
+	}
+	t.Logf("accepting has resumed after %v to %v", took[0], took[rounds-1])
 }
 
 // checkAlive has every visitor that was served send and receive something more.
