@@ -1,0 +1,194 @@
+package reactor_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// again is a receiver that plays one more round of something, until it is told that it was the last.
+type again[T any] struct {
+	round func(T)
+	env   sender.Env
+}
+
+func (a *again[T]) SetValue(v T)       { a.round(v) }
+func (a *again[T]) SetNext(v T)        { a.round(v) }
+func (a *again[T]) SetError(err error) { panic(err) }
+func (a *again[T]) SetStopped()        { var v T; a.round(v) }
+func (a *again[T]) Env() sender.Env    { return a.env }
+
+// seqAgain is the same for a sequence, whose end ends nothing.
+type seqAgain[T any] struct {
+	again[T]
+}
+
+func (a *seqAgain[T]) SetValue(struct{}) {}
+func (a *seqAgain[T]) SetError(error)    {}
+func (a *seqAgain[T]) SetStopped()       {}
+
+// rounds plays rounds on a loop: step begins one, and next is called when it is over.
+type rounds struct {
+	r    *running
+	left int
+	done chan bool
+	step func()
+}
+
+func (p *rounds) next() {
+	if p.left--; p.left == 0 {
+		p.done <- true
+		return
+	}
+	p.step()
+}
+
+// play plays n rounds and returns how many allocations the process made meanwhile.
+func (p *rounds) play(n int) uint64 {
+	p.r.t.Helper()
+	var before, after runtime.MemStats
+	w := newWork(func() { p.step() }, nil)
+	p.left = n
+	runtime.ReadMemStats(&before)
+	p.r.Enqueue(&w.Work)
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.r.t.Fatalf("%d rounds are left: %+v", p.left, p.r.Stats())
+	}
+	runtime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
+}
+
+// steady are operations over and over, as a busy server does them: nothing is connected anew but for
+// what has to. Each makes a step, which leads to exactly one call of next, and what is to be closed.
+var steady = map[string]func(r *running, next func()) (step func(), sockets []*reactor.Socket, fds []int){
+	"nop": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		op := new(reactor.NopOp)
+		r.Nop().Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
+		return op.Start, nil, nil
+	},
+	"sleep": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		op := new(reactor.SleepOp)
+		r.SleepFor(0).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
+		return op.Start, nil, nil
+	},
+	"schedule": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		op := new(sender.ScheduleOp)
+		sender.Schedule(r.Loop).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
+		return op.Start, nil, nil
+	},
+	"send and recv":      func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "recv") },
+	"send and recv lent": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "lent") },
+	"send and recv many": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "many") },
+	"sendv and recv":     func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "sendv") },
+	"start and stop a recv": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		s, peer := r.pair()
+		op, source := new(reactor.RecvOp), new(stop.Source)
+		env := &sinkEnv[int]{source: source}
+		s.Recv(make([]byte, 8)).Connect(op, &again[int]{func(int) { source.Reset(); next() }, env})
+		return func() { op.Start(); source.RequestStop() }, []*reactor.Socket{s}, []int{peer}
+	},
+	"start and stop a recv in flight": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		s, peer := r.pair()
+		op, source, nop := new(reactor.RecvOp), new(stop.Source), new(reactor.NopOp)
+		env := &sinkEnv[int]{source: source}
+		s.Recv(make([]byte, 8)).Connect(op, &again[int]{func(int) { source.Reset(); next() }, env})
+		r.Nop().Connect(nop, &again[struct{}]{func(struct{}) { source.RequestStop() }, sender.EmptyEnv{}})
+		return func() { op.Start(); nop.Start() }, []*reactor.Socket{s}, []int{peer}
+	},
+	"start and stop a sleep": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		op, source := new(reactor.SleepOp), new(stop.Source)
+		env := &sinkEnv[struct{}]{source: source}
+		r.SleepFor(time.Hour).Connect(op, &again[struct{}]{func(struct{}) { source.Reset(); next() }, env})
+		return func() { op.Start(); source.RequestStop() }, nil, nil
+	},
+}
+
+// echo sends a message from one socket of the loop to another: over when it has arrived.
+func echo(r *running, next func(), how string) (step func(), sockets []*reactor.Socket, fds []int) {
+	a, peer := r.pair()
+	b := new(reactor.Socket)
+	if err := unix.SetNonblock(peer, true); err != nil {
+		r.t.Fatal(err)
+	}
+	b.Init(r.Loop, peer)
+	message := make([]byte, 128)
+	pending := 0
+	over := func() {
+		if pending--; pending == 0 {
+			next()
+		}
+	}
+	sent := &again[int]{func(int) { over() }, sender.EmptyEnv{}}
+	send, sendv := new(reactor.SendOp), new(reactor.SendvOp)
+	a.SendAll(message).Connect(send, sent)
+	a.Sendv([][]byte{message[:64], message[64:]}).Connect(sendv, sent)
+	begin := func() {
+		pending = 2
+		if how == "sendv" {
+			sendv.Reset()
+			sendv.Add(message[:64])
+			sendv.Add(message[64:])
+			sendv.Start()
+		} else {
+			send.Start()
+		}
+	}
+	sockets = []*reactor.Socket{a, b}
+	release := func(l reactor.Lease) { l.Release(); over() }
+	switch how {
+	case "lent":
+		op := new(reactor.RecvLentOp)
+		b.RecvLent().Connect(op, &again[reactor.Lease]{release, sender.EmptyEnv{}})
+		return func() { op.Start(); begin() }, sockets, nil
+	case "many":
+		op, started := new(reactor.RecvManyOp), false
+		b.RecvMany(4).Connect(op, &seqAgain[reactor.Lease]{again[reactor.Lease]{func(l reactor.Lease) {
+			op.Grant(1)
+			release(l)
+		}, sender.EmptyEnv{}}})
+		return func() {
+			if !started {
+				started = true
+				op.Start()
+			}
+			begin()
+		}, sockets, nil
+	}
+	op := new(reactor.RecvOp)
+	b.Recv(make([]byte, 256)).Connect(op, &again[int]{func(int) { over() }, sender.EmptyEnv{}})
+	return func() { op.Start(); begin() }, sockets, nil
+}
+
+// TestNothingIsAllocated plays ten thousand rounds of everything. What the runtime itself allocates
+// meanwhile is a handful, so anything that allocates once a round shows, and once in a hundred as well.
+func TestNothingIsAllocated(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		for name, how := range steady {
+			t.Run(name, func(t *testing.T) {
+				r := run(t, reactor.LoopConfig{Ring: kind})
+				p := &rounds{r: r, done: make(chan bool, 1)}
+				var sockets []*reactor.Socket
+				var fds []int
+				p.step, sockets, fds = how(r, p.next)
+				p.play(1000) // until tables have grown to their size
+				const n = 10_000
+				if allocated := p.play(n); allocated > 20 {
+					t.Errorf("%d allocations in %d rounds", allocated, n)
+				}
+				r.close(sockets...)
+				for _, fd := range fds {
+					unix.Close(fd)
+				}
+				r.end()
+			})
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package reactor_test
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+func eachRingB(b *testing.B, f func(b *testing.B, kind reactor.Kind)) {
+	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		b.Run(string(kind), func(b *testing.B) {
+			need(b, kind)
+			f(b, kind)
+		})
+	}
+}
+
+// benchmarkSteady measures rounds of what steady has under the name.
+func benchmarkSteady(b *testing.B, name string) {
+	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+		b.ReportAllocs()
+		r := run(b, reactor.LoopConfig{Ring: kind})
+		p := &rounds{r: r, done: make(chan bool, 1)}
+		var sockets []*reactor.Socket
+		var fds []int
+		p.step, sockets, fds = steady[name](r, p.next)
+		p.play(100)
+		b.ResetTimer()
+		p.play(b.N)
+		b.StopTimer()
+		r.close(sockets...)
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		r.end()
+	})
+}
+
+// BenchmarkNop is the least that a turn of the loop costs: one entry in, one completion out.
+func BenchmarkNop(b *testing.B) { benchmarkSteady(b, "nop") }
+
+// BenchmarkCancelRecv starts a receive and cancels it once it is with the ring, by way of a nop.
+func BenchmarkCancelRecv(b *testing.B) { benchmarkSteady(b, "start and stop a recv in flight") }
+
+// BenchmarkCancelSleep is the life of a timeout that is not needed, in a turn of its own.
+func BenchmarkCancelSleep(b *testing.B) { benchmarkSteady(b, "start and stop a sleep") }
+
+// BenchmarkEcho sends 128 bytes through a socket pair and receives them, both on one loop.
+func BenchmarkEcho(b *testing.B) {
+	for _, how := range []string{"recv", "recv lent", "recv many"} {
+		b.Run(how, func(b *testing.B) { benchmarkSteady(b, "send and "+how) })
+	}
+}
+
+// BenchmarkScheduleBusy posts work from another thread to a loop that has something to do, as fast as it
+// is taken, beside the same through a buffered channel.
+func BenchmarkScheduleBusy(b *testing.B) {
+	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+		b.ReportAllocs()
+		r := run(b, reactor.LoopConfig{Ring: kind})
+		var timer reactor.Timer
+		r.do(func() {
+			timer.Init(onTimer(func(now int64) { r.SetTimer(&timer, now) }))
+			r.SetTimer(&timer, r.Now())
+		})
+		const batch = 64
+		var pool [batch]*work
+		done := make(chan bool, 1)
+		for i := range pool {
+			pool[i] = newWork(func() {}, nil)
+		}
+		pool[batch-1].run = func() { done <- true }
+		b.ResetTimer()
+		for range (b.N + batch - 1) / batch {
+			for _, w := range pool {
+				r.Enqueue(&w.Work)
+			}
+			<-done
+		}
+		b.StopTimer()
+		r.do(func() { r.StopTimer(&timer) })
+		r.end()
+	})
+	b.Run("channel", func(b *testing.B) {
+		const batch = 64
+		work, done := make(chan func(), batch), make(chan bool, 1)
+		go func() {
+			for f := range work {
+				f()
+			}
+		}()
+		last := func() { done <- true }
+		b.ResetTimer()
+		for range (b.N + batch - 1) / batch {
+			for range batch - 1 {
+				work <- func() {}
+			}
+			work <- last
+			<-done
+		}
+		close(work)
+	})
+}
+
+// BenchmarkScheduleIdle wakes a sleeping loop from another thread and hears back from it, beside the same
+// between a goroutine and one that is locked to a thread.
+func BenchmarkScheduleIdle(b *testing.B) {
+	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+		b.ReportAllocs()
+		r := run(b, reactor.LoopConfig{Ring: kind})
+		done := make(chan bool, 1)
+		w := newWork(func() { done <- true }, nil)
+		b.ResetTimer()
+		for range b.N {
+			r.Enqueue(&w.Work)
+			<-done
+		}
+		b.StopTimer()
+		r.end()
+	})
+	b.Run("channel", func(b *testing.B) {
+		work, done := make(chan bool, 1), make(chan bool, 1)
+		go func() {
+			runtime.LockOSThread()
+			for range work {
+				done <- true
+			}
+		}()
+		b.ResetTimer()
+		for range b.N {
+			work <- true
+			<-done
+		}
+		close(work)
+	})
+}
