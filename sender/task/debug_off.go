@@ -1,0 +1,5 @@
+//go:build !reactordebug
+
+package task
+
+const debug = false

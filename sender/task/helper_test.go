@@ -1,0 +1,132 @@
+package task_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// No test leaves a goroutine behind: not that of a task, and no coroutine.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		println(err.Error())
+		code = 1
+	}
+	os.Exit(code)
+}
+
+type unit = struct{}
+
+// residence is a scheduler that coroutines live on: a run loop on a locked thread.
+type residence struct {
+	sender.RunLoop
+	home  task.Home
+	ended chan unit
+}
+
+func (r *residence) Home() *task.Home { return &r.home }
+
+// newResidence is one that runs until the test ends or end is called.
+func newResidence(t testing.TB) *residence {
+	r := &residence{ended: make(chan unit)}
+	go func() {
+		defer close(r.ended)
+		runtime.LockOSThread()
+		r.Run()
+	}()
+	t.Cleanup(r.end)
+	return r
+}
+
+// end lets the tasks end, and then the thread.
+func (r *residence) end() {
+	select {
+	case <-r.ended:
+		return
+	default:
+	}
+	r.post(func() { r.home.Drain(r.Finish) })
+	<-r.ended
+}
+
+// posted is a func as work.
+type posted struct {
+	sender.Work
+	f func()
+}
+
+func (p *posted) Run()     { p.f() }
+func (p *posted) Abandon() { panic("abandoned") }
+
+// post has the thread call f.
+func (r *residence) post(f func()) {
+	p := &posted{f: f}
+	p.Runner = p
+	r.Enqueue(&p.Work)
+}
+
+// do has the thread call f, and waits.
+func (r *residence) do(f func()) {
+	done := make(chan unit)
+	r.post(func() { f(); close(done) })
+	<-done
+}
+
+// eachScheduler runs f on every kind of scheduler there is for a task.
+func eachScheduler(t *testing.T, f func(t *testing.T, sch sender.Scheduler)) {
+	t.Run("resident", func(t *testing.T) { f(t, newResidence(t)) })
+	t.Run("run loop", func(t *testing.T) { f(t, newRunLoop(t, false)) })
+	t.Run("locked run loop", func(t *testing.T) { f(t, newRunLoop(t, true)) })
+	t.Run("inline", func(t *testing.T) { f(t, nil) })
+}
+
+// newRunLoop is a run loop whose thread ends with the test.
+func newRunLoop(t testing.TB, locked bool) *sender.RunLoop {
+	l, ended := new(sender.RunLoop), make(chan unit)
+	go func() {
+		defer close(ended)
+		if locked {
+			runtime.LockOSThread()
+		}
+		l.Run()
+	}()
+	t.Cleanup(func() { l.Finish(); <-ended })
+	return l
+}
+
+// outcome is how a task completed, and where it can be waited for.
+type outcome[V any] struct {
+	sendertest.Recorder[V]
+	done chan sendertest.Result[V]
+}
+
+// begin starts s on sch.
+func begin[V, O any, P sender.Operation[O], S sender.Sender[V, O]](
+	t testing.TB, sch sender.Scheduler, s S, source *stop.Source,
+) *outcome[V] {
+	o := &outcome[V]{done: make(chan sendertest.Result[V], 1)}
+	o.T, o.Stop, o.Sch = t, source, sch
+	o.Then = func(x sendertest.Result[V]) { o.done <- x }
+	op := P(new(O))
+	s.Connect(op, o)
+	o.Starting()
+	op.Start()
+	return o
+}
+
+// result waits for it.
+func (o *outcome[V]) result() sendertest.Result[V] { return <-o.done }
+
+// run runs s on sch.
+func run[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t testing.TB, sch sender.Scheduler, s S) sendertest.Result[V] {
+	t.Helper()
+	return begin[V, O, P](t, sch, s, nil).result()
+}

@@ -1,0 +1,405 @@
+package task_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+)
+
+func TestResults(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		for _, c := range []struct {
+			name string
+			f    func(*task.T) (int, error)
+			want string
+		}{
+			{"value", func(*task.T) (int, error) { return 7, nil }, "value 7"},
+			{"error", func(*task.T) (int, error) { return 7, io.EOF }, "error EOF"},
+			{"stopped", func(*task.T) (int, error) { return 7, sender.ErrStopped }, "stopped"},
+			{"stopped, wrapped", func(*task.T) (int, error) { return 7, fmt.Errorf("read: %w", sender.ErrStopped) }, "stopped"},
+			{"panic", func(*task.T) (int, error) { panic(io.EOF) }, "error sender: panic: EOF"},
+			{"goexit", func(*task.T) (int, error) { runtime.Goexit(); return 7, nil }, "error " + task.ErrGoexit.Error()},
+			{"recovered", func(*task.T) (n int, _ error) {
+				defer func() { n = recover().(int) }()
+				panic(8)
+			}, "value 8"},
+			{"awaited value", func(t *task.T) (int, error) { return task.Await(t, sender.Just(9)) }, "value 9"},
+			{"awaited error", func(t *task.T) (int, error) { return task.Await(t, sender.JustError[int](io.EOF)) }, "error EOF"},
+			{"awaited stopped", func(t *task.T) (int, error) { return task.Await(t, sender.JustStopped[int]()) }, "stopped"},
+			{"panic after an await", func(t *task.T) (int, error) { _ = task.Yield(t); panic("late") }, "error sender: panic: late"},
+			{"goexit after an await", func(t *task.T) (int, error) { _ = task.Yield(t); runtime.Goexit(); return 0, nil },
+				"error " + task.ErrGoexit.Error()},
+		} {
+			for range 3 { // on a coroutine that was used before
+				if got := run(t, sch, task.NewValue(c.f)).String(); got != c.want {
+					t.Errorf("%s: completed with %s, want %s", c.name, got, c.want)
+				}
+			}
+		}
+		if got := run(t, sch, task.New(func(*task.T) error { return nil })).String(); got != "value {}" {
+			t.Errorf("a task without a value completed with %s", got)
+		}
+	})
+}
+
+func TestPanicHasItsStack(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		x := run(t, sch, task.New(func(t *task.T) error { return burst() }))
+		var pe *sender.PanicError
+		if !errors.As(x.Err, &pe) || !strings.Contains(string(pe.Stack), "burst") {
+			t.Errorf("completed with %v, without the stack of the panic", x)
+		}
+	})
+}
+
+//go:noinline
+func burst() error { panic("burst") }
+
+func TestContract(t *testing.T) {
+	for _, resident := range []bool{true, false} {
+		th := sendertest.NewThread(t)
+		for _, onStart := range []sendertest.Action{sendertest.Nothing, sendertest.Inline, sendertest.Later} {
+			for _, onStop := range []sendertest.Action{sendertest.Nothing, sendertest.Inline, sendertest.Later} {
+				if onStart == sendertest.Nothing && onStop == sendertest.Nothing {
+					continue
+				}
+				var sch sender.Scheduler
+				o := sendertest.Options[int]{Endless: onStart == sendertest.Nothing, Restartable: true, Rounds: 10}
+				if resident {
+					r := newResidence(t)
+					sch, o.Do = r, r.post
+					tid := make(chan int, 1)
+					r.do(func() { tid <- syscall.Gettid() })
+					home := <-tid
+					o.Where = func() bool { return syscall.Gettid() == home }
+				}
+				o.Scheduler = sch
+				l := &sendertest.Leaf[int]{OnStart: onStart, OnStop: onStop, Thread: th, Result: sendertest.Value(7)}
+				o.Accept = func(p sendertest.Point, x sendertest.Result[int]) bool {
+					switch x.Channel {
+					case sendertest.OnValue:
+						return x.Value == 21 && p != sendertest.BeforeConnect && p != sendertest.BeforeStart
+					case sendertest.OnStopped:
+						return p != sendertest.Never && p != sendertest.InCompletion
+					}
+					return false
+				}
+				sendertest.Check(t, task.NewValue(func(t *task.T) (sum int, err error) {
+					for range 3 {
+						n, err := task.Await(t, l)
+						if err != nil {
+							return 0, err
+						}
+						sum += n
+					}
+					return sum, nil
+				}), o)
+				if n := l.InFlight(); n != 0 {
+					t.Errorf("%d operations in flight at the end", n)
+				}
+			}
+		}
+	}
+}
+
+// Wherever an operation completes, the function goes on where it was.
+func TestAffinity(t *testing.T) {
+	r, th := newResidence(t), sendertest.NewThread(t)
+	l := &sendertest.Leaf[int]{OnStart: sendertest.Later, Thread: th, Result: sendertest.Value(1)}
+	x := run(t, r, task.NewValue(func(t *task.T) (moves int, err error) {
+		home := syscall.Gettid()
+		for range 1000 {
+			if _, err := task.Await(t, l); err != nil {
+				return 0, err
+			}
+			if syscall.Gettid() != home {
+				moves++
+			}
+		}
+		return moves, nil
+	}))
+	if x.Value != 0 || x.Channel != sendertest.OnValue {
+		t.Errorf("the task was off its thread: %v", x)
+	}
+}
+
+// On an ordinary scheduler the function runs only while the scheduler waits for it.
+func TestOrdinarySchedulerWaits(t *testing.T) {
+	l := newRunLoop(t, false)
+	n := 0 // not atomic: the race detector watches
+	s := task.New(func(t *task.T) error {
+		for range 200 {
+			n++
+			if err := task.Yield(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	a, b := begin(t, l, s, nil), begin(t, l, s, nil)
+	if a.result(); b.result().Channel != sendertest.OnValue || n != 400 {
+		t.Errorf("two tasks counted to %d, want 400", n)
+	}
+}
+
+func TestStopIsForwarded(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		for _, onStop := range []sendertest.Action{sendertest.Inline, sendertest.Later} {
+			var source stop.Source
+			var order []string
+			l := &sendertest.Leaf[int]{OnStop: onStop, Thread: sendertest.NewThread(t)}
+			waiting := make(chan unit)
+			o := begin(t, sch, task.New(func(t *task.T) error {
+				defer func() { order = append(order, "deferred") }()
+				close(waiting)
+				_, err := task.Await(t, l)
+				order = append(order, fmt.Sprint(err == sender.ErrStopped, t.StopToken().StopRequested()))
+				return err
+			}), &source)
+			<-waiting
+			source.RequestStop()
+			if x := o.result(); x.Channel != sendertest.OnStopped {
+				t.Errorf("completed with %v", x)
+			}
+			if got := strings.Join(order, ", "); got != "true true, deferred" {
+				t.Errorf("in order: %s", got)
+			}
+		}
+	})
+}
+
+func TestStoppedBeforeItsTurn(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		var source stop.Source
+		source.RequestStop()
+		x := begin(t, sch, task.New(func(*task.T) error { panic("called") }), &source).result()
+		if x.Channel != sendertest.OnStopped {
+			t.Errorf("completed with %v", x)
+		}
+	})
+}
+
+func TestUnstoppable(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		var source stop.Source
+		th := sendertest.NewThread(t)
+		l := &sendertest.Leaf[int]{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(1)}
+		x := begin(t, sch, task.NewValue(func(t *task.T) (n int, err error) {
+			source.RequestStop()
+			if _, err := task.Await(t, l); err != sender.ErrStopped {
+				return 0, fmt.Errorf("before: %w", err)
+			}
+			task.Unstoppable(t, func() { n, err = task.Await(t, l) })
+			if err != nil {
+				return 0, fmt.Errorf("inside: %v", err)
+			}
+			if _, err := task.Await(t, l); err != sender.ErrStopped {
+				return 0, fmt.Errorf("behind: %w", err)
+			}
+			return n, nil
+		}), &source).result()
+		if x.Channel != sendertest.OnValue || x.Value != 1 {
+			t.Errorf("completed with %v", x)
+		}
+	})
+}
+
+type key struct{}
+
+func TestEnvironment(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		o := &outcome[int]{done: make(chan sendertest.Result[int], 1)}
+		o.T, o.Sch, o.Key = t, sch, key{}
+		o.Then = func(x sendertest.Result[int]) { o.done <- x }
+		var op task.ValueOp[int]
+		task.NewValue(func(tk *task.T) (int, error) {
+			if tk.Env().Value(key{}) != (key{}) || tk.Env().Value(0) != nil {
+				t.Errorf("open queries are not forwarded")
+			}
+			if sch != nil && (tk.Scheduler() != sch || tk.Env().Scheduler() != sch) {
+				t.Errorf("the scheduler is %v, want %v", tk.Scheduler(), sch)
+			}
+			return task.On(tk, newRunLoop(t, false), func(child *task.T) (int, error) {
+				if child.Env().Value(key{}) != (key{}) {
+					t.Errorf("open queries are not forwarded by On")
+				}
+				return 3, nil
+			})
+		}).Connect(&op, o)
+		o.Starting()
+		op.Start()
+		if x := o.result(); x.Value != 3 {
+			t.Errorf("completed with %v", x)
+		}
+	})
+}
+
+func TestOn(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		elsewhere := newResidence(t)
+		var there int
+		elsewhere.do(func() { there = syscall.Gettid() })
+		x := run(t, sch, task.NewValue(func(t *task.T) (int, error) {
+			here := syscall.Gettid()
+			tid, err := task.On(t, elsewhere, func(t *task.T) (int, error) {
+				if err := task.Yield(t); err != nil {
+					return 0, err
+				}
+				return syscall.Gettid(), nil
+			})
+			if _, resident := sch.(task.Resident); resident && syscall.Gettid() != here {
+				return 0, errors.New("the task did not come back")
+			}
+			return tid, err
+		}))
+		if x.Value != there {
+			t.Errorf("the child ran on thread %v, want %d", x, there)
+		}
+	})
+}
+
+func TestOnIsStopped(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		elsewhere := newRunLoop(t, false)
+		never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
+		var source stop.Source
+		waiting := make(chan unit)
+		o := begin(t, sch, task.NewValue(func(t *task.T) (int, error) {
+			return task.On(t, elsewhere, func(t *task.T) (int, error) {
+				close(waiting)
+				return task.Await(t, never)
+			})
+		}), &source)
+		<-waiting
+		source.RequestStop()
+		if x := o.result(); x.Channel != sendertest.OnStopped {
+			t.Errorf("completed with %v", x)
+		}
+		if source.Registered() {
+			t.Errorf("a stop callback was left behind")
+		}
+	})
+}
+
+func TestTaskAwaitsTask(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		var fib func(n int) task.ValueSender[int]
+		fib = func(n int) task.ValueSender[int] {
+			return task.NewValue(func(t *task.T) (int, error) {
+				if n < 2 {
+					return n, nil
+				}
+				a, err := task.Await(t, fib(n-1))
+				if err != nil {
+					return 0, err
+				}
+				b, err := task.Await(t, fib(n-2))
+				return a + b, err
+			})
+		}
+		if x := run(t, sch, fib(10)); x.Value != 55 {
+			t.Errorf("completed with %v, want 55", x)
+		}
+	})
+}
+
+// Awaiting what completes at once neither switches nor deepens the stack.
+func TestMillionInlineAwaits(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		const million = 1_000_000
+		depth := func() int { return runtime.Callers(0, make([]uintptr, 1000)) }
+		x := run(t, sch, task.NewValue(func(t *task.T) (n int, err error) {
+			before := depth()
+			for range million {
+				i, err := task.Await(t, sender.Just(1))
+				if err != nil {
+					return n, err
+				}
+				n += i
+			}
+			if after := depth(); after != before {
+				return n, fmt.Errorf("%d frames deep, and %d before", after, before)
+			}
+			return n, nil
+		}))
+		if x.Channel != sendertest.OnValue || x.Value != million {
+			t.Errorf("completed with %v", x)
+		}
+	})
+}
+
+// A completion that comes on another thread while the task is being suspended is not lost.
+func TestSuspensionRace(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		th := sendertest.NewThread(t)
+		l := &sendertest.Leaf[int]{OnStart: sendertest.Later, Thread: th, Result: sendertest.Value(1)}
+		x := run(t, sch, task.NewValue(func(t *task.T) (n int, err error) {
+			for range 5000 {
+				i, err := task.Await(t, l)
+				if err != nil {
+					return n, err
+				}
+				n += i
+			}
+			return n, nil
+		}))
+		if x.Value != 5000 {
+			t.Errorf("completed with %v", x)
+		}
+	})
+}
+
+// Operation states are used again, one of a type.
+func TestAwaitingInALoopAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	r := newResidence(t)
+	x := run(t, r, task.NewValue(func(t *task.T) (int, error) {
+		return int(testing.AllocsPerRun(100, func() {
+			_, _ = task.Await(t, sender.Just(1))
+			_, _ = task.Await(t, sender.Just("two"))
+			_ = task.Yield(t)
+			_, _ = task.Await(t, sender.JustStopped[int]())
+		})), nil
+	}))
+	if x.Value != 0 || x.Channel != sendertest.OnValue {
+		t.Errorf("allocations: %v, want 0", x)
+	}
+}
+
+func TestStartingAgainAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	r := newResidence(t)
+	f := func(t *task.T) error { return task.Yield(t) }
+	done := make(chan unit)
+	var op task.Op
+	task.New(f).Connect(&op, &again{sch: r, done: done})
+	if n := testing.AllocsPerRun(100, func() { op.Start(); <-done }); n != 0 {
+		t.Errorf("%v allocations for a task, want 0", n)
+	}
+}
+
+// again is a receiver that allocates nothing.
+type again struct {
+	sender.EmptyEnv
+	sch  sender.Scheduler
+	done chan unit
+}
+
+func (a *again) SetValue(unit)               { a.done <- unit{} }
+func (a *again) SetError(error)              { a.done <- unit{} }
+func (a *again) SetStopped()                 { a.done <- unit{} }
+func (a *again) Env() sender.Env             { return a }
+func (a *again) Scheduler() sender.Scheduler { return a.sch }
