@@ -1,0 +1,5 @@
+//go:build !reactordebug
+
+package sched
+
+const debug = false

@@ -1,0 +1,156 @@
+package sched_test
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sched"
+	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+type unit = struct{}
+
+// driven is a loop that a thread drives.
+type driven interface {
+	sender.TimedScheduler
+	Run(token stop.Token)
+}
+
+// eachLoop runs f as a sub-test for each kind of timed loop.
+func eachLoop(t *testing.T, f func(t *testing.T, l driven)) {
+	t.Run("handshake", func(t *testing.T) { f(t, new(sched.TimedRunLoop)) })
+	t.Run("command", func(t *testing.T) { f(t, new(sched.CommandRunLoop)) })
+}
+
+// driver is the thread that drives a loop.
+type driver struct {
+	loop  driven
+	stop  stop.Source
+	ended chan bool
+	tid   int
+}
+
+// drive drives l on a thread of its own until finish is called.
+func drive(l driven) *driver {
+	d := &driver{loop: l, ended: make(chan bool)}
+	started := make(chan bool)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		d.tid = syscall.Gettid()
+		close(started)
+		l.Run(d.stop.Token())
+		close(d.ended)
+	}()
+	<-started
+	return d
+}
+
+func (d *driver) here() bool { return syscall.Gettid() == d.tid }
+
+// do runs f on the loop's thread, and does not wait for it.
+func (d *driver) do(f func()) { sender.Execute(d.loop, f) }
+
+func (d *driver) finish() {
+	d.stop.RequestStop()
+	<-d.ended
+}
+
+// job is work, timed or not, that counts what becomes of it.
+type job struct {
+	work           sender.Work
+	timed          sender.TimedWork
+	mu             sync.Mutex
+	ran, abandoned int
+	then           func(ran bool)
+}
+
+func newJob(then func(ran bool)) *job {
+	j := &job{then: then}
+	j.work.Runner, j.timed.Runner = j, j
+	return j
+}
+
+func (j *job) Run() {
+	j.mu.Lock()
+	j.ran++
+	j.mu.Unlock()
+	if j.then != nil {
+		j.then(true)
+	}
+}
+
+func (j *job) Abandon() {
+	j.mu.Lock()
+	j.abandoned++
+	j.mu.Unlock()
+	if j.then != nil {
+		j.then(false)
+	}
+}
+
+// want checks what became of the job.
+func (j *job) want(t *testing.T, ran, abandoned int) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ran != ran || j.abandoned != abandoned {
+		t.Errorf("ran %d times and was abandoned %d times, want %d and %d", j.ran, j.abandoned, ran, abandoned)
+	}
+}
+
+// called tells whether a function of that name is on the stack: on a goroutine of a pool, say, which
+// has no identity to compare.
+func called(name string) bool {
+	buf := make([]byte, 1<<14)
+	return strings.Contains(string(buf[:runtime.Stack(buf, false)]), name)
+}
+
+// accept is what a scheduler's sender may complete with.
+func accept(p sendertest.Point, x sendertest.Result[unit]) bool {
+	switch p {
+	case sendertest.BeforeConnect, sendertest.BeforeStart:
+		return x.Channel == sendertest.OnStopped
+	case sendertest.Never, sendertest.InCompletion:
+		return x.Channel == sendertest.OnValue
+	default:
+		return x.Channel != sendertest.OnError
+	}
+}
+
+// onlyStopped is what one that is far from due may complete with.
+func onlyStopped(_ sendertest.Point, x sendertest.Result[unit]) bool {
+	return x.Channel == sendertest.OnStopped
+}
+
+// on is s with a check that its value comes on the right thread.
+func on[O any, P sender.Operation[O], S sender.Sender[unit, O]](
+	t *testing.T, s S, here func() bool,
+) sender.ThenSender[unit, unit, O, P, S] {
+	return sender.Then[unit, unit, O, P](s, func(unit) unit {
+		if !here() {
+			t.Error("a value on a wrong thread")
+		}
+		return unit{}
+	})
+}
+
+// run starts s with rec.
+func run[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
+	t.Helper()
+	rec.T = t
+	op := P(new(O))
+	s.Connect(op, rec)
+	rec.Starting()
+	op.Start()
+}
+
+// isolated is for tests that are about the passing of time: f sees a clock that only goes forward when
+// all goroutines wait.
+const ms = int64(time.Millisecond)

@@ -1,0 +1,157 @@
+package sched
+
+import (
+	"sync"
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/timerqueue"
+)
+
+// timedLoop is what TimedRunLoop and CommandRunLoop have in common: all but how a timer is cancelled.
+//
+// Other threads lock mu, append to what is submitted, and wake the driving thread if it sleeps. That
+// takes all of it at once and works it off without the lock, because completions submit and request
+// stops. The timers are the driving thread's alone.
+type timedLoop struct {
+	mu        sync.Mutex
+	submitted queue
+	commands  []*sender.TimedWork // see CommandRunLoop
+	sleeping  bool                // the driving thread is waiting for wake, and nobody has sent to it
+	stopping  bool                // Run's token has been stopped
+	closed    bool                // Run has returned, or is about to
+
+	// Of the driving thread.
+	timers  timerqueue.Queue
+	now     int64 // ns, as of this turn
+	onStop  stop.Callback
+	obeying []*sender.TimedWork // the commands of this turn; written with mu held
+	wake    chan struct{}       // of capacity 1
+	alarm   *time.Timer
+}
+
+// Clock is the time in nanoseconds since the process began. From any thread.
+func (l *timedLoop) Clock() int64 { return monotonic() }
+
+// Enqueue implements sender.Scheduler. Work that comes after Run has returned is abandoned at once.
+func (l *timedLoop) Enqueue(w *sender.Work) {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		w.Runner.Abandon()
+		return
+	}
+	l.submitted.push(w)
+	l.unlockAndWake()
+}
+
+// unlockAndWake is called with mu held, by whoever has left something for the driving thread.
+func (l *timedLoop) unlockAndWake() {
+	wake := l.sleeping
+	l.sleeping = false
+	l.mu.Unlock()
+	if wake {
+		select {
+		case l.wake <- struct{}{}:
+		default: // it was woken before and has not looked yet
+		}
+	}
+}
+
+// OnStop is Run's stop callback.
+func (l *timedLoop) OnStop() {
+	l.mu.Lock()
+	l.stopping = true
+	l.unlockAndWake()
+}
+
+// Run drives the loop on the calling goroutine until stop is requested through token. Then timers that
+// are not due are abandoned, what has been or is being enqueued is still run, and Run returns when
+// nothing is left; work that comes later is abandoned by whoever brings it. It may be called once.
+func (l *timedLoop) Run(token stop.Token) {
+	l.wake = make(chan struct{}, 1)
+	l.alarm = time.NewTimer(0)
+	l.onStop.Register(token, l)
+	for more := true; more; more = l.wait() {
+		l.now = monotonic()
+		l.runSubmitted()
+		l.obey()
+		l.expire()
+	}
+	l.onStop.Deregister()
+	l.alarm.Stop()
+}
+
+// runSubmitted runs what was there when it began.
+func (l *timedLoop) runSubmitted() {
+	l.mu.Lock()
+	batch := l.submitted
+	l.submitted = queue{}
+	l.mu.Unlock()
+	for w := batch.pop(); w != nil; w = batch.pop() {
+		w.Runner.Run()
+	}
+}
+
+// expire ends the timers that are due.
+func (l *timedLoop) expire() {
+	for t := l.timers.Pop(l.now); t != nil; t = l.timers.Pop(l.now) {
+		t.Handler.OnTimer(l.now)
+	}
+}
+
+// arm puts w among the timers, of which h is told when w is due or the loop ends; at once, if it is or
+// does.
+func (l *timedLoop) arm(w *sender.TimedWork, h timerqueue.Handler) {
+	w.Timer.Init(h)
+	if w.Deadline <= l.now {
+		h.OnTimer(l.now)
+		return
+	}
+	l.timers.Push(&w.Timer, w.Deadline)
+}
+
+// wait sleeps until there is something to do, and returns false once the loop is stopped and empty.
+func (l *timedLoop) wait() bool {
+	l.mu.Lock()
+	switch deadline, armed := l.timers.Min(); {
+	case !l.submitted.empty() || len(l.commands) != 0:
+		l.mu.Unlock()
+	case l.stopping && armed:
+		l.mu.Unlock()
+		l.abandonTimers()
+	case l.stopping:
+		l.closed = true
+		l.mu.Unlock()
+		return false
+	default:
+		l.sleeping = true
+		l.mu.Unlock()
+		l.sleep(deadline, armed)
+		l.mu.Lock()
+		l.sleeping = false
+		l.mu.Unlock()
+	}
+	return true
+}
+
+// sleep returns when the loop is woken or, if armed, at the deadline. It may also return for nothing.
+func (l *timedLoop) sleep(deadline int64, armed bool) {
+	if !armed {
+		<-l.wake
+		return
+	}
+	l.alarm.Reset(time.Duration(deadline - monotonic()))
+	select {
+	case <-l.wake:
+	case <-l.alarm.C:
+	}
+}
+
+// abandonTimers ends all timers as they are: not due.
+func (l *timedLoop) abandonTimers() {
+	for deadline, ok := l.timers.Min(); ok; deadline, ok = l.timers.Min() {
+		l.timers.Pop(deadline).Handler.OnTimer(l.now)
+	}
+}
