@@ -1,0 +1,153 @@
+// Command task-echo is an echo server on the reactor, written as tasks: one a connection, in direct
+// style, on the loop's own thread. With -ping it is the client of one.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net/netip"
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:7000", "address to listen on")
+	ping := flag.String("ping", "", "address to send a message to, instead of listening")
+	ring := flag.String("ring", "auto", "auto, io_uring or epoll")
+	flag.Parse()
+
+	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: reactor.Kind(*ring)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	work := server(l, *listen)
+	if *ping != "" {
+		work = client(l, *ping, []byte("hello"), 3)
+	}
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	go func() {
+		<-interrupt
+		l.Stop()
+	}()
+	if err := l.Run(func() { l.Spawn(report(l, work)) }); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// report is the main task: when it ends, so does the loop.
+func report(l *reactor.Loop, work task.Sender) task.Sender {
+	return task.New(func(t *task.T) error {
+		defer l.Stop()
+		if _, err := task.Await(t, work); err != nil && !errors.Is(err, sender.ErrStopped) {
+			log.Print(err)
+		}
+		return nil
+	})
+}
+
+// server accepts, and spawns a task for each connection.
+func server(l *reactor.Loop, address string) task.Sender {
+	return task.New(func(t *task.T) error {
+		addr, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		var s reactor.Socket
+		if err := s.Listen(l, addr); err != nil {
+			return err
+		}
+		return serve(t, &s)
+	})
+}
+
+// serve accepts on s, which it closes in the end.
+func serve(t *task.T, s *reactor.Socket) error {
+	defer task.Unstoppable(t, func() { _, _ = task.Await(t, s.Close()) })
+	for {
+		fd, err := task.Await(t, s.Accept())
+		if err != nil {
+			return err
+		}
+		s.Loop().Spawn(echo(s.Loop(), fd))
+	}
+}
+
+// echo sends back what comes until the peer's end.
+func echo(l *reactor.Loop, fd int) task.Sender {
+	return task.New(func(t *task.T) error {
+		c := new(reactor.Socket)
+		c.Init(l, fd)
+		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+		_ = c.SetNoDelay(true)
+		buf := make([]byte, 16<<10)
+		for {
+			n, err := task.Await(t, c.Recv(buf))
+			if err != nil || n == 0 {
+				return err
+			}
+			if _, err := task.Await(t, c.SendAll(buf[:n])); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// client sends the message that many times and expects it back each time.
+func client(l *reactor.Loop, address string, message []byte, times int) task.Sender {
+	return task.New(func(t *task.T) error {
+		addr, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		family := unix.AF_INET6
+		if addr.Addr().Is4() {
+			family = unix.AF_INET
+		}
+		c := new(reactor.Socket)
+		if err := c.Open(l, family, unix.SOCK_STREAM, 0); err != nil {
+			return err
+		}
+		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+		if _, err := task.Await(t, c.Connect(addr)); err != nil {
+			return fmt.Errorf("connect to %v: %w", addr, err)
+		}
+		back := make([]byte, len(message))
+		for range times {
+			if _, err := task.Await(t, c.SendAll(message)); err != nil {
+				return err
+			}
+			if err := recvFull(t, c, back); err != nil {
+				return err
+			}
+			if !bytes.Equal(back, message) {
+				return fmt.Errorf("sent %q and got %q", message, back)
+			}
+		}
+		return nil
+	})
+}
+
+// recvFull receives until buf is full.
+func recvFull(t *task.T, c *reactor.Socket, buf []byte) error {
+	for len(buf) > 0 {
+		n, err := task.Await(t, c.Recv(buf))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return errors.New("the peer hung up")
+		}
+		buf = buf[n:]
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// Clients and the server live on one loop, on either ring; the loop ends with all of it in full swing.
+func TestEcho(t *testing.T) {
+	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			defer goleak.VerifyNone(t)
+			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+			if err != nil {
+				t.Skip(err)
+			}
+			served, pinged := make(chan error, 1), make(chan error, 1)
+			if err := l.Run(func() { l.Spawn(scenario(l, served, pinged)) }); err != nil {
+				t.Error(err)
+			}
+			if err := <-pinged; err != nil {
+				t.Errorf("client: %v", err)
+			}
+			if err := <-served; err != sender.ErrStopped {
+				t.Errorf("the server ended with %v", err)
+			}
+			if st := l.Stats(); st.InFlight != 0 || st.Leaked != 0 {
+				t.Errorf("left over: %+v", st)
+			}
+		})
+	}
+}
+
+// scenario serves, lets clients of several sizes have their say one after another, and stops the loop
+// while one more is connected.
+func scenario(l *reactor.Loop, served, pinged chan<- error) task.Sender {
+	return task.New(func(t *task.T) error {
+		defer l.Stop()
+		var s reactor.Socket
+		if err := s.Listen(l, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+			pinged <- err
+			served <- err
+			return err
+		}
+		addr, err := s.LocalAddr()
+		if err == nil {
+			l.Spawn(task.New(func(t *task.T) error { served <- serve(t, &s); return nil }))
+		}
+		for _, size := range []int{1, 1000, 100_000} {
+			if err == nil {
+				_, err = task.Await(t, client(l, addr.String(), bytes.Repeat([]byte("x"), size), 20))
+			}
+		}
+		l.Spawn(idle(l, addr))
+		if err == nil {
+			_, err = task.Await(t, client(l, addr.String(), []byte("once more"), 1))
+		}
+		pinged <- err
+		return nil
+	})
+}
+
+// idle connects and waits for what never comes.
+func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
+	return task.New(func(t *task.T) error {
+		c := new(reactor.Socket)
+		if err := c.Open(l, 2, 1, 0); err != nil {
+			return err
+		}
+		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+		if _, err := task.Await(t, c.Connect(addr)); err != nil {
+			return err
+		}
+		return recvFull(t, c, make([]byte, 1))
+	})
+}

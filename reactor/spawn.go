@@ -1,0 +1,99 @@
+package reactor
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+	"github.com/reactord/reactord/timerqueue"
+)
+
+// Spawn starts a task on the loop that nobody waits for but the loop itself: see Loop.Stop. From any
+// thread. The task sees to its own errors, for what it returns is dropped; if it panics, so does the
+// program, as for a goroutine. On a loop that has been stopped the task's function is not called.
+//
+// It allocates once. What the task awaits on the loop ends, stopped, when the loop drains.
+func (l *Loop) Spawn(s task.Sender) {
+	sp := &spawned{loop: l}
+	s.Connect(&sp.op, sp)
+	sp.op.Start()
+}
+
+// spawned is a task with its operation state, its receiver, and that one's environment.
+type spawned struct {
+	sender.EmptyEnv
+	op   task.Op
+	loop *Loop
+}
+
+func (s *spawned) Env() sender.Env             { return s }
+func (s *spawned) Scheduler() sender.Scheduler { return s.loop }
+func (s *spawned) SetValue(struct{})           {}
+func (s *spawned) SetStopped()                 {}
+
+func (s *spawned) SetError(err error) {
+	var p *sender.PanicError
+	if errors.As(err, &p) {
+		panic(fmt.Sprintf("reactor: a spawned task panicked: %v\n\n%s", p.Value, p.Stack))
+	}
+}
+
+// Home is where the coroutines of the tasks on this loop live. It makes a Loop a task.Resident, and is
+// for package task.
+//
+// From the first task on, all of them together count as one operation in flight: it is how a loop that
+// drains waits for its tasks, and then ends their coroutines.
+func (l *Loop) Home() *task.Home {
+	if x, ok := residences.Load(l); ok {
+		return &x.(*residence).home
+	}
+	r := &residence{loop: l}
+	if l.phase != phaseRunning {
+		r.home.Drain(nil)
+		return &r.home
+	}
+	r.id = l.slots.take(r, nil)
+	residences.Store(l, r)
+	return &r.home
+}
+
+// residences are the loops that tasks live on: *Loop to *residence.
+var residences sync.Map
+
+// residence is the operation that is in flight while a loop has coroutines.
+type residence struct {
+	loop    *Loop
+	home    task.Home
+	id      uint64
+	leaving bool
+	timer   timerqueue.Timer // runs out with the loop's drain
+}
+
+// cancel is called when the loop begins to drain.
+func (r *residence) cancel() {
+	if r.leaving {
+		return
+	}
+	r.leaving = true
+	r.timer.Init((*eviction)(r))
+	r.loop.timers.Push(&r.timer, r.loop.now+int64(r.loop.cfg.DrainTimeout))
+	r.home.Drain(func() { r.loop.ready = append(r.loop.ready, r.id) })
+}
+
+func (r *residence) item(int32, uint32) { panic("reactor: a completion of tasks") }
+
+func (r *residence) finish() {
+	r.loop.timers.Remove(&r.timer)
+	r.loop.slots.release(r.id)
+	residences.Delete(r.loop)
+}
+
+// eviction is a residence as the handler of its timer: tasks that did not end in time are cut short,
+// while there is still a thread that can do so.
+type eviction residence
+
+func (e *eviction) OnTimer(int64) { e.home.Abandon() }
+
+var _ task.Resident = (*Loop)(nil)

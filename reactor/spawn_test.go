@@ -1,0 +1,126 @@
+package reactor_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// endTasks stops the loop, whose tasks count as in flight until then.
+func (r *running) endTasks() {
+	r.t.Helper()
+	r.Stop()
+	if err := r.wait(); err != nil {
+		r.t.Errorf("Run: %v", err)
+	}
+	if st := r.Stats(); st.InFlight != 0 || st.Leaked != 0 {
+		r.t.Errorf("the counters of a loop that has ended: %+v", st)
+	}
+}
+
+func TestSpawnRunsOnTheLoop(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		done := newResult()
+		for range 100 {
+			r.Spawn(task.New(func(t *task.T) error {
+				for range 3 {
+					if _, err := task.Await(t, r.Nop()); err != nil {
+						done <- err.Error()
+						return err
+					}
+				}
+				done <- "done"
+				return nil
+			}))
+		}
+		for range 100 {
+			done.expect(t, "done")
+		}
+		r.endTasks()
+	})
+}
+
+// Tasks that are suspended when the loop is stopped end, with their defers run; and so do those that
+// come later.
+func TestStopEndsTasks(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		done, ready := newResult(), newResult()
+		s, fd := r.pair()
+		r.Spawn(task.New(func(t *task.T) error {
+			defer func() { done <- "deferred" }()
+			defer task.Unstoppable(t, func() {
+				if _, err := task.Await(t, s.Close()); err != nil {
+					done <- "close: " + err.Error()
+				}
+			})
+			ready <- ""
+			_, err := task.Await(t, s.Recv(make([]byte, 1)))
+			if !errors.Is(err, sender.ErrStopped) {
+				done <- "not stopped"
+			}
+			return err
+		}))
+		ready.expect(t, "")
+		r.settle()
+		r.Stop()
+		if err := r.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		done.expect(t, "deferred")
+		r.Spawn(task.New(func(*task.T) error { panic("called") }))
+		_ = unix.Close(fd)
+	})
+}
+
+// What a task waits for outside of the loop may never come: it is cut short when the drain gives up.
+func TestTaskThatDoesNotEnd(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: time.Millisecond})
+		done, ready := newResult(), newResult()
+		r.Spawn(task.New(func(t *task.T) error {
+			defer func() { done <- "deferred" }()
+			ready <- ""
+			for {
+				_, _ = task.Await(t, never{})
+			}
+		}))
+		ready.expect(t, "")
+		r.Stop()
+		if err := r.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		done.expect(t, "deferred")
+	})
+}
+
+// never does not complete.
+type never struct{}
+
+type neverOp struct{}
+
+func (never) Connect(*neverOp, sender.Receiver[struct{}]) {}
+func (*neverOp) Start()                                   {}
+
+// A round of a task through the ring allocates nothing.
+func TestAwaitDoesNotAllocate(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		allocs := make(chan float64, 1)
+		r.Spawn(task.New(func(t *task.T) error {
+			allocs <- testing.AllocsPerRun(100, func() { _, _ = task.Await(t, r.Nop()) })
+			return nil
+		}))
+		if n := <-allocs; n != 0 {
+			t.Errorf("%v allocations for an await, want 0", n)
+		}
+		r.endTasks()
+	})
+}
