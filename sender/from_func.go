@@ -1,0 +1,40 @@
+package sender
+
+import "errors"
+
+// FromFunc calls f inside Start and completes with what it returns: a value, an error, or stopped if
+// the error is ErrStopped. If f panics it completes with a *PanicError. f runs on the thread that
+// calls Start, so it should not block; StartsOn takes it elsewhere. Nothing is allocated.
+func FromFunc[T any](f func() (T, error)) FromFuncSender[T] { return FromFuncSender[T]{f} }
+
+// FromFuncSender is what FromFunc returns.
+type FromFuncSender[T any] struct{ f func() (T, error) }
+
+// FromFuncOp is the operation state of FromFunc.
+type FromFuncOp[T any] struct {
+	f func() (T, error)
+	r Receiver[T]
+}
+
+// Connect implements Sender.
+func (s FromFuncSender[T]) Connect(op *FromFuncOp[T], r Receiver[T]) { op.f, op.r = s.f, r }
+
+// Completion implements Completer.
+func (s *FromFuncSender[T]) Completion() Completion { return Inline }
+
+// Start implements Operation.
+func (op *FromFuncOp[T]) Start() {
+	var v T
+	var err error
+	if p := protect(func() { v, err = op.f() }); p != nil {
+		err = p
+	}
+	switch {
+	case err == nil:
+		op.r.SetValue(v)
+	case errors.Is(err, ErrStopped):
+		op.r.SetStopped()
+	default:
+		op.r.SetError(err)
+	}
+}

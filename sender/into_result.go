@@ -1,0 +1,47 @@
+package sender
+
+// Result is what a Go function returns: a value, or an error.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// Get takes the result apart.
+func (x Result[T]) Get() (T, error) { return x.Value, x.Err }
+
+// IntoResult makes an error a value: it completes with the value or the error of s as a Result, and
+// passes on being stopped. It completes where s does. A stop request is s's affair; nothing is
+// allocated.
+//
+// Source: P3552R3 §4.6 (into_expected).
+func IntoResult[T, O any, P Operation[O], S Sender[T, O]](s S) IntoResultSender[T, O, P, S] {
+	return IntoResultSender[T, O, P, S]{s}
+}
+
+// IntoResultSender is what IntoResult returns.
+type IntoResultSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s S }
+
+// IntoResultOp is the operation state of IntoResult.
+type IntoResultOp[T, O any, P Operation[O]] struct {
+	child O
+	r     Receiver[Result[T]]
+}
+
+// Connect implements Sender.
+func (s IntoResultSender[T, O, P, S]) Connect(op *IntoResultOp[T, O, P], r Receiver[Result[T]]) {
+	op.r = r
+	s.s.Connect(&op.child, (*intoResultReceiver[T, O, P])(op))
+}
+
+// Completion implements Completer.
+func (s *IntoResultSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+
+// Start implements Operation.
+func (op *IntoResultOp[T, O, P]) Start() { P(&op.child).Start() }
+
+type intoResultReceiver[T, O any, P Operation[O]] IntoResultOp[T, O, P]
+
+func (op *intoResultReceiver[T, O, P]) SetValue(v T)       { op.r.SetValue(Result[T]{Value: v}) }
+func (op *intoResultReceiver[T, O, P]) SetError(err error) { op.r.SetValue(Result[T]{Err: err}) }
+func (op *intoResultReceiver[T, O, P]) SetStopped()        { op.r.SetStopped() }
+func (op *intoResultReceiver[T, O, P]) Env() Env           { return op.r.Env() }

@@ -1,0 +1,36 @@
+package sender
+
+// ReadEnv completes with what f reads of the receiver's environment, inside Start:
+//
+//	sender.ReadEnv(sender.Env.Scheduler)
+//
+// If f panics it completes with a *PanicError. It does not look at stop requests, unless f does, and
+// allocates nothing.
+//
+// Source: P2300R10 [exec.read.env].
+func ReadEnv[T any](f func(Env) T) ReadEnvSender[T] { return ReadEnvSender[T]{f} }
+
+// ReadEnvSender is what ReadEnv returns.
+type ReadEnvSender[T any] struct{ f func(Env) T }
+
+// ReadEnvOp is the operation state of ReadEnv.
+type ReadEnvOp[T any] struct {
+	f func(Env) T
+	r Receiver[T]
+}
+
+// Connect implements Sender.
+func (s ReadEnvSender[T]) Connect(op *ReadEnvOp[T], r Receiver[T]) { op.f, op.r = s.f, r }
+
+// Completion implements Completer.
+func (s *ReadEnvSender[T]) Completion() Completion { return Inline }
+
+// Start implements Operation.
+func (op *ReadEnvOp[T]) Start() {
+	var v T
+	if err := protect(func() { v = op.f(op.r.Env()) }); err != nil {
+		op.r.SetError(err)
+		return
+	}
+	op.r.SetValue(v)
+}

@@ -1,0 +1,40 @@
+package sender
+
+import "github.com/reactord/reactord/sender/stop"
+
+// Unstoppable is s without the stop token of its environment: a stop request does not reach it. It
+// completes as and where s does, and allocates nothing.
+//
+// Source: P3284R4 (unstoppable).
+func Unstoppable[T, O any, P Operation[O], S Sender[T, O]](s S) UnstoppableSender[T, O, P, S] {
+	return UnstoppableSender[T, O, P, S]{s}
+}
+
+// UnstoppableSender is what Unstoppable returns.
+type UnstoppableSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s S }
+
+// UnstoppableOp is the operation state of Unstoppable.
+type UnstoppableOp[T, O any, P Operation[O]] struct {
+	child O
+	env   unstoppableEnv[T]
+}
+
+// Connect implements Sender.
+func (s UnstoppableSender[T, O, P, S]) Connect(op *UnstoppableOp[T, O, P], r Receiver[T]) {
+	op.env.Receiver = r
+	s.s.Connect(&op.child, &op.env)
+}
+
+// Completion implements Completer.
+func (s *UnstoppableSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+
+// Start implements Operation.
+func (op *UnstoppableOp[T, O, P]) Start() { P(&op.child).Start() }
+
+// unstoppableEnv is a receiver with another environment, which it is itself.
+type unstoppableEnv[T any] struct{ Receiver[T] }
+
+func (e *unstoppableEnv[T]) Env() Env              { return e }
+func (e *unstoppableEnv[T]) StopToken() stop.Token { return stop.Token{} }
+func (e *unstoppableEnv[T]) Scheduler() Scheduler  { return e.Receiver.Env().Scheduler() }
+func (e *unstoppableEnv[T]) Value(key any) any     { return e.Receiver.Env().Value(key) }

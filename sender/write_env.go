@@ -1,0 +1,99 @@
+package sender
+
+import "github.com/reactord/reactord/sender/stop"
+
+// WriteEnv is s in an environment where env answers first: its token if that can stop, its scheduler
+// and its values if they are not nil. What it leaves open the receiver's environment answers. It
+// completes as and where s does, and allocates nothing.
+//
+// A token of env takes the place of the receiver's, whose stop request then does not reach s.
+//
+// Source: P3284R4 (write_env).
+func WriteEnv[T, O any, P Operation[O], S Sender[T, O]](s S, env Env) WriteEnvSender[T, O, P, S] {
+	return WriteEnvSender[T, O, P, S]{s, env}
+}
+
+// WriteEnvSender is what WriteEnv returns.
+type WriteEnvSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+	s   S
+	env Env
+}
+
+// WriteEnvOp is the operation state of WriteEnv.
+type WriteEnvOp[T, O any, P Operation[O]] struct {
+	child O
+	env   writtenEnv[T]
+}
+
+// Connect implements Sender.
+func (s WriteEnvSender[T, O, P, S]) Connect(op *WriteEnvOp[T, O, P], r Receiver[T]) {
+	op.env = writtenEnv[T]{r, s.env}
+	s.s.Connect(&op.child, &op.env)
+}
+
+// Completion implements Completer.
+func (s *WriteEnvSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+
+// Start implements Operation.
+func (op *WriteEnvOp[T, O, P]) Start() { P(&op.child).Start() }
+
+// writtenEnv is a receiver with another environment, which it is itself.
+type writtenEnv[T any] struct {
+	Receiver[T]
+	first Env
+}
+
+func (e *writtenEnv[T]) Env() Env { return e }
+
+func (e *writtenEnv[T]) StopToken() stop.Token {
+	if t := e.first.StopToken(); t.StopPossible() {
+		return t
+	}
+	return e.Receiver.Env().StopToken()
+}
+
+func (e *writtenEnv[T]) Scheduler() Scheduler {
+	if sch := e.first.Scheduler(); sch != nil {
+		return sch
+	}
+	return e.Receiver.Env().Scheduler()
+}
+
+func (e *writtenEnv[T]) Value(key any) any {
+	if v := e.first.Value(key); v != nil {
+		return v
+	}
+	return e.Receiver.Env().Value(key)
+}
+
+// StopEnv is an environment that has a stop token only.
+type StopEnv struct {
+	EmptyEnv
+	Token stop.Token
+}
+
+// StopToken is e.Token.
+func (e StopEnv) StopToken() stop.Token { return e.Token }
+
+// SchedulerEnv is an environment that has a scheduler only.
+type SchedulerEnv struct {
+	EmptyEnv
+	Sch Scheduler
+}
+
+// Scheduler is e.Sch.
+func (e SchedulerEnv) Scheduler() Scheduler { return e.Sch }
+
+// ValueEnv is an environment that answers one open query only.
+type ValueEnv struct {
+	EmptyEnv
+	Key, Val any
+}
+
+// Value is e.Val if key is e.Key.
+func (e ValueEnv) Value(key any) any {
+	if key == e.Key {
+		return e.Val
+	}
+	return nil
+}
