@@ -59,6 +59,7 @@ const (
 	recv = iota
 	recvSelect
 	recvMulti
+	recvLimit
 	recvMsg
 	send
 	sendBig
@@ -175,7 +176,7 @@ func (d *differential) run(program []byte) {
 
 var (
 	stepNames = [steps]string{
-		"recv", "recvSelect", "recvMulti", "recvMsg", "send", "sendBig", "sendMsg", "accept", "acceptMulti", "connect",
+		"recv", "recvSelect", "recvMulti", "recvLimit", "recvMsg", "send", "sendBig", "sendMsg", "accept", "acceptMulti", "connect",
 		"shutdown", "poll", "pollMulti", "read", "write", "cancelOne", "cancelEnd", "cancelOp", "closeNear",
 		"provideAll", "peerWrite", "peerRead", "peerShut", "peerClose",
 	}
@@ -251,13 +252,13 @@ func (w *world) watched(end int) bool {
 }
 
 func isIn(op int) bool {
-	return op == recv || op == recvSelect || op == recvMulti || op == recvMsg || op == accept || op == acceptMulti || op == read
+	return op == recv || op == recvSelect || op == recvMulti || op == recvLimit || op == recvMsg || op == accept || op == acceptMulti || op == read
 }
 
 // allowed reports whether the outcome of a step is determined.
 func (w *world) allowed(what, end, arg int) bool {
 	switch what {
-	case recv, recvSelect, recvMulti, recvMsg, accept, acceptMulti, read:
+	case recv, recvSelect, recvMulti, recvLimit, recvMsg, accept, acceptMulti, read:
 		if what == recvSelect && arg >= 128 && (end == pipeRead || end == pipeWrite) {
 			return false // the kernel waits, to find only then that it is not a socket
 		}
@@ -321,6 +322,8 @@ func (w *world) step(what, end, arg int) {
 		})
 	case recvMulti:
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, flags&unix.MSG_WAITALL) })
+	case recvLimit:
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, 0); s.LimitRecv(uint32(arg)) })
 	case recvMsg:
 		h := header(w.rig, into[:arg/3], into[arg/3:])
 		w.add(what, end, into, func(s *uring.SQE) { s.PrepRecvmsg(fd, h, flags) })

@@ -177,11 +177,11 @@ func (r *Ring) setNonblock(fd int32) {
 // nevertheless completes with -ECANCELED.
 //
 // Without it the ring takes the next file with the same number for the old one, and may wait for
-// events that never come.
+// events that never come. After Close it does nothing.
 func (r *Ring) Forget(fd int) {
 	r.check()
 	f := r.file(int32(fd))
-	if f == nil {
+	if f == nil || r.epfd < 0 {
 		return
 	}
 	if f.live != 0 {

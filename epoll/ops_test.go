@@ -205,6 +205,26 @@ func TestRecvMultishot(t *testing.T) {
 	})
 }
 
+// TestRecvLimit ends a multishot receive with the completion that reaches its limit.
+func TestRecvLimit(t *testing.T) {
+	streams(t, func(g *rig, a, b int) {
+		if !g.Caps().RecvLimit {
+			g.Skip("this kernel does not limit receives")
+		}
+		g.provide()
+		ud := g.push(func(s *uring.SQE) { s.PrepRecvMultishot(a, 0, 0); s.LimitRecv(bufSize + 10) })
+		g.quiet()
+		g.write(b, "hello")
+		g.want(ud, 5, more|picked)
+		g.write(b, strings.Repeat("x", 3*bufSize))
+		g.want(ud, bufSize, more|picked)
+		if c := g.wait2(ud); c.Res <= 0 || c.More() {
+			g.Errorf("%+v", c)
+		}
+		g.quiet()
+	})
+}
+
 // TestDatagrams: a short receive does not mean that there is nothing left, and an empty one is not
 // the end.
 func TestDatagrams(t *testing.T) {

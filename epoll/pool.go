@@ -15,8 +15,9 @@ import (
 // is nothing left to do. It is shared between the ring's thread and them.
 type pool struct {
 	limit int
-	wake  func() error // makes the ring look at the results
-	ready atomic.Bool  // there are results
+	run   func(*task) int32 // makes the system call
+	wake  func() error      // makes the ring look at the results
+	ready atomic.Bool       // there are results
 	group sync.WaitGroup
 
 	mu      sync.Mutex
@@ -58,7 +59,7 @@ func (p *pool) work() {
 		t := p.queue[0]
 		p.queue = slices.Delete(p.queue, 0, 1)
 		p.mu.Unlock()
-		res := t.run()
+		res := p.run(&t)
 		p.mu.Lock()
 		p.results = append(p.results, result{t.entry, res})
 		if !p.ready.Swap(true) {

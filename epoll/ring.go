@@ -81,7 +81,7 @@ func New(cfg Config) (*Ring, error) {
 		sq:       make([]uint32, 0, cfg.Entries),
 		slab:     make([]entry, 1, 1+cfg.Entries),
 		messages: make([]*message, 1),
-		pool:     pool{limit: cfg.Workers},
+		pool:     pool{limit: cfg.Workers, run: (*task).run},
 	}
 	r.users.init(1 << bits.Len(uint(cfg.Entries)))
 	r.pool.wake = r.waker.Wake
