@@ -30,3 +30,15 @@ func (x result[T]) deliver(r Receiver[T]) {
 		r.SetStopped()
 	}
 }
+
+// get is the completion as a Go function returns it.
+func (x result[T]) get() (T, error) {
+	switch x.channel {
+	case onValue:
+		return x.value, nil
+	case onError:
+		return x.value, x.err
+	default:
+		return x.value, ErrStopped
+	}
+}

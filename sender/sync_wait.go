@@ -32,16 +32,11 @@ func SyncWait[T, O any, P Operation[O], S Sender[T, O]](ctx context.Context, s S
 	}
 	P(&op.child).Start()
 	op.loop.Run()
-	switch x := &op.result; {
-	case x.channel == onValue:
-		return x.value, nil
-	case x.channel == onError:
-		return x.value, x.err
-	case ctx.Err() != nil:
-		return x.value, fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
-	default:
-		return x.value, ErrStopped
+	v, err := op.result.get()
+	if op.result.channel == onStopped && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
 	}
+	return v, err
 }
 
 // syncWaitOp is the child's operation state, its receiver and that one's environment.
