@@ -124,7 +124,10 @@ func TestWaitingForABufferEnds(t *testing.T) {
 				a.done.none(t)
 				switch how {
 				case "stopped":
-					r.do(func() { a.source.RequestStop() })
+					r.do(func() {
+						a.source.RequestStop()
+						a.done.none(t)
+					})
 					a.done.expect(t, "stopped")
 					r.do(lease.Release)
 					r.close(a.s, held)

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
 )
 
 // An operation that is started while its socket is being closed completes before the close does, so
@@ -108,6 +109,53 @@ func TestCloseTwice(t *testing.T) {
 		if got["{}"] != 1 || got["error: use of closed network connection"] != 2 {
 			t.Errorf("%v", got)
 		}
+		unix.Close(peer)
+		r.end()
+	})
+}
+
+// An operation that takes long to be cancelled holds up the close: no descriptor is closed under one.
+func TestCloseWaitsForTheSlow(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		var held []uring.CQE // the loop's
+		h.pop = func(cqe *uring.CQE) bool {
+			if cqe.Res == -int32(unix.ECANCELED) {
+				held = append(held, *cqe)
+				return false
+			}
+			return true
+		}
+		r := runLoop(t, l)
+		s, peer := r.pair()
+		received, closed := newResult(), newResult()
+		var recv reactor.RecvOp
+		var closing reactor.CloseOp
+		r.do(func() {
+			s.Recv(make([]byte, 1)).Connect(&recv, sinkOf[int](t, received, nil))
+			recv.Start()
+		})
+		r.settle()
+		fd := s.Fd()
+		r.do(func() {
+			s.Close().Connect(&closing, sinkOf[struct{}](t, closed, nil))
+			closing.Start()
+		})
+		r.settle()
+		closed.none(t)
+		received.none(t)
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+			t.Errorf("the descriptor: %v", err)
+		}
+		r.do(func() {
+			if len(held) != 1 {
+				t.Errorf("%d operations were cancelled", len(held))
+			}
+			h.extra = held
+		})
+		r.settle()
+		received.expect(t, "error: use of closed network connection")
+		closed.expect(t, "{}")
 		unix.Close(peer)
 		r.end()
 	})

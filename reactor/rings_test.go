@@ -15,6 +15,7 @@ type hooked struct {
 	push  func(*uring.SQE)                  // may change the entry, which is a copy
 	pop   func(*uring.CQE) bool             // false: this completion is lost
 	enter func(timeout time.Duration) error // called before the ring is entered; an error is Enter's
+	extra []uring.CQE                       // completions to be delivered first
 }
 
 func (h *hooked) Push(sqe *uring.SQE) {
@@ -26,6 +27,10 @@ func (h *hooked) Push(sqe *uring.SQE) {
 }
 
 func (h *hooked) Pop(cqe *uring.CQE) bool {
+	if len(h.extra) != 0 {
+		*cqe, h.extra = h.extra[0], h.extra[1:]
+		return true
+	}
 	for h.Ring.Pop(cqe) {
 		if h.pop == nil || h.pop(cqe) {
 			return true

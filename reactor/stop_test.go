@@ -83,3 +83,71 @@ func TestStopOnAnotherThreadWhileSlotsGrow(t *testing.T) {
 		r.end()
 	})
 }
+
+// Stop is requested just when the entry is being queued: after the token was checked. The cancel must
+// not get ahead of its target.
+func TestStopWhileBeingQueued(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		var source stop.Source
+		h.push = func(sqe *uring.SQE) {
+			if sqe.Opcode == uring.OpRecv {
+				source.RequestStop()
+			}
+		}
+		r := runLoop(t, l)
+		s, peer := r.pair()
+		done := newResult()
+		var op reactor.RecvOp
+		r.do(func() {
+			s.Recv(make([]byte, 1)).Connect(&op, sinkOf[int](t, done, &source))
+			op.Start()
+			done.none(t)
+		})
+		done.expect(t, "stopped")
+		r.close(s)
+		unix.Close(peer)
+		r.end()
+	})
+}
+
+// What rests, for want of credit or of descriptors, completes when it is asked to stop, but not inside of
+// that.
+func TestStopWhileDormant(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		fail := failing(h, unix.EMFILE)
+		r := runLoop(t, l)
+		s, peer := r.pair()
+		ln := r.listen()
+		noCredit, rest := newResult(), newResult()
+		rested := newResult()
+		var source stop.Source
+		var recv reactor.RecvManyOp
+		var accept reactor.AcceptManyOp
+		r.do(func() {
+			fail.Store(true)
+			s.RecvMany(1).Connect(&recv, seqSinkOf(t, noCredit, &source, func(l reactor.Lease) { l.Release() }))
+			recv.Start()
+			in := seqSinkOf(t, rest, &source, func(fd int) { t.Errorf("accepted %d", fd) })
+			in.rests = func(error) { rested <- "rests" }
+			ln.AcceptMany(1).Connect(&accept, in)
+			accept.Start()
+		})
+		write(t, peer, []byte("x"))
+		ln.dial()
+		rested.expect(t, "rests")
+		r.settle()
+		r.do(func() {
+			source.RequestStop()
+			noCredit.none(t)
+			rest.none(t)
+		})
+		noCredit.expect(t, "stopped")
+		rest.expect(t, "stopped")
+		r.close(s, &ln.Socket)
+		ln.hangUp()
+		unix.Close(peer)
+		r.end()
+	})
+}
