@@ -1,7 +1,6 @@
 package sender_test
 
 import (
-	"errors"
 	"runtime"
 	"testing"
 
@@ -89,15 +88,6 @@ func TestRepeatStopsBetweenRounds(t *testing.T) {
 	run(t, s, rec)
 	if x := rec.Result(); !in(x, itStopped) || n != 10 {
 		t.Errorf("%v after %d rounds", x, n)
-	}
-}
-
-func TestRepeatUntilPanics(t *testing.T) {
-	s := sender.RepeatUntil(sender.Just(1), func(int) bool { panic(errLeaf) })
-	_, err := sender.SyncWait(t.Context(), s)
-	var pe *sender.PanicError
-	if !errors.As(err, &pe) || !errors.Is(err, errLeaf) {
-		t.Errorf("error %v, want a PanicError", err)
 	}
 }
 

@@ -223,3 +223,13 @@ func TestGroupsKeepTheThread(t *testing.T) {
 	sendertest.Check(t, sender.WhenAny(sender.WhenAny(idle(), idle()), sender.StopWhen(idle(), idle())), o)
 	sendertest.Check(t, sender.Repeat(home()), o)
 }
+
+func TestWhenAnyN(t *testing.T) {
+	th := sendertest.NewThread(t)
+	eachPair(t, func(t *testing.T, a, b *leaf) {
+		c := &leaf{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(9)}
+		d := &leaf{OnStop: sendertest.Later, Thread: th}
+		sendertest.Check(t, sender.WhenAny4(d, a, c, b), whenAny(a, b, c, d))
+		sendertest.Check(t, sender.WhenAny5(a, d, c, d, b), whenAny(a, b, c, d))
+	})
+}
