@@ -16,7 +16,7 @@ func TestDrainIdle(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
 				d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
 				d.signal(sig)
-				if code := d.wait(2 * time.Second); code != 0 {
+				if code := d.wait(patience); code != 0 {
 					t.Errorf("exit code %d", code)
 				}
 			})
@@ -43,7 +43,7 @@ func TestDrainWaits(t *testing.T) {
 		c.expect(bulk[:1000])
 		c.finish()
 		c.expectEnd()
-		if code := d.wait(2 * time.Second); code != 0 {
+		if code := d.wait(patience); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 	})
@@ -73,7 +73,7 @@ func TestDrainTimeout(t *testing.T) {
 		if took := time.Since(start); took < limit {
 			t.Errorf("cut off after %v, before its time", took)
 		}
-		d.wait(2 * time.Second)
+		d.wait(patience)
 	})
 }
 
@@ -88,7 +88,7 @@ func TestDrainTwice(t *testing.T) {
 		eventually(t, "the drain has begun", func() bool { return refused(d.addr) })
 		d.signal(syscall.SIGTERM)
 		c.expectGone()
-		d.wait(2 * time.Second)
+		d.wait(patience)
 	})
 }
 
@@ -116,7 +116,7 @@ func TestDrainUnderLoad(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if code := d.wait(2 * time.Second); code != 0 {
+		if code := d.wait(patience); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 		if strings.Contains(d.text(), `"level":"error"`) {
