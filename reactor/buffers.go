@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -189,9 +188,6 @@ func (l *Lease) Append(p []byte) bool {
 	l.n += int32(len(p))
 	return true
 }
-
-// pointer is the address of the first byte.
-func (l Lease) pointer() unsafe.Pointer { return unsafe.Pointer(&l.b.mem[int(l.id)*l.b.size]) }
 
 // Release gives the buffer back.
 func (l Lease) Release() {

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"errors"
 	"syscall"
 
 	"github.com/reactord/reactord/sender"
@@ -35,7 +36,8 @@ func (o *ShutdownOp) Start() {
 	if !o.begin(o, o.r.Env().StopToken()) {
 		return
 	}
-	errno, _ := unix.Shutdown(int(o.socket.fd), o.how).(syscall.Errno)
+	var errno syscall.Errno
+	errors.As(unix.Shutdown(int(o.socket.fd), o.how), &errno)
 	o.ready(-int32(errno))
 }
 

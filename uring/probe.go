@@ -139,14 +139,14 @@ func (p prober) buffersAndRecvMultishot() (buffers, recv, limit bool) {
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	try := func(max uint32, userData uint64) (cqe CQE, ok bool) {
+	try := func(most uint32, userData uint64) (cqe CQE, ok bool) {
 		if _, err := unix.Write(fds[1], []byte("probe")); err != nil {
 			return cqe, false
 		}
 		p.r.ProvideBuffer(0, uint16(userData&1))
 		var sqe SQE
 		sqe.PrepRecvMultishot(fds[0], 0, 0)
-		sqe.LimitRecv(max)
+		sqe.LimitRecv(most)
 		cqe, ok = p.run(&sqe, userData)
 		id, lent := cqe.BufferID()
 		return cqe, ok && lent && cqe.Res == 5 && string(mem[int(id)*size:][:5]) == "probe"
