@@ -25,17 +25,9 @@ func TestSyncWait(t *testing.T) {
 	}
 }
 
-// readEnv completes with its receiver's environment.
-type readEnv struct{}
-
-type readEnvOp struct{ r sender.Receiver[sender.Env] }
-
-func (readEnv) Connect(op *readEnvOp, r sender.Receiver[sender.Env]) { op.r = r }
-func (op *readEnvOp) Start()                                         { op.r.SetValue(op.r.Env()) }
-
 // Work that asks for a scheduler is run by the waiting goroutine.
 func TestSyncWaitIsAScheduler(t *testing.T) {
-	s := sender.Let(readEnv{}, func(e sender.Env) sender.ScheduleSender {
+	s := sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }), func(e sender.Env) sender.ScheduleSender {
 		if e.StopToken().StopPossible() || e.Value("key") != nil {
 			t.Error("there is something in the environment")
 		}
@@ -43,5 +35,28 @@ func TestSyncWaitIsAScheduler(t *testing.T) {
 	})
 	if _, err := sender.SyncWait(context.WithoutCancel(t.Context()), s); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestSyncWaitContext(t *testing.T) {
+	th := sendertest.NewThread(t)
+	errCause := errors.New("cause")
+	for _, l := range []*leaf{{OnStop: sendertest.Inline}, {OnStop: sendertest.Later, Thread: th}} {
+		for _, before := range []bool{true, false} {
+			ctx, cancel := context.WithCancelCause(context.WithValue(t.Context(), ctxKey{}, "ctx"))
+			if before {
+				cancel(errCause)
+			} else {
+				go cancel(errCause)
+			}
+			_, err := sender.SyncWait(ctx, l)
+			if !errors.Is(err, sender.ErrStopped) || !errors.Is(err, errCause) {
+				t.Errorf("error %v, want that it was stopped, and the cause", err)
+			}
+			v, err := sender.SyncWait(ctx, sender.ReadEnv(func(e sender.Env) any { return e.Value(ctxKey{}) }))
+			if v != "ctx" || err != nil {
+				t.Errorf("what succeeds all the same: %v, %v", v, err)
+			}
+		}
 	}
 }

@@ -1,0 +1,117 @@
+package sender_test
+
+import (
+	"testing"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// shut is a scheduler that is shutting down.
+type shut struct{}
+
+func (shut) Enqueue(w *sender.Work) { w.Runner.Abandon() }
+
+func TestStartsOn(t *testing.T) {
+	there := sendertest.NewThread(t)
+	eachLeaf(t, func(t *testing.T, l *leaf) {
+		o := mapped(l, func(x result) result { return x })
+		follow := o.Accept
+		o.Accept = func(p sendertest.Point, x result) bool { return follow(p, x) || mayStop(p) && in(x, itStopped) }
+		sendertest.Check(t, sender.StartsOn(threadScheduler{there}, l), o)
+	})
+}
+
+func TestStartsOnStartsThere(t *testing.T) {
+	there := sendertest.NewThread(t)
+	sch := threadScheduler{there}
+	s := sender.StartsOn(sch, sender.ReadEnv(func(e sender.Env) bool {
+		return there.Here() && e.Scheduler() == sender.Scheduler(sch) && e.Value("key") == "key"
+	}))
+	done := make(chan bool)
+	rec := &sendertest.Recorder[bool]{Key: "key", Then: func(sendertest.Result[bool]) { close(done) }}
+	run(t, s, rec)
+	<-done
+	if x := rec.Result(); !x.Value {
+		t.Errorf("started elsewhere, or in another environment: %v", x)
+	}
+}
+
+func TestStartsOnStopped(t *testing.T) {
+	l := &leaf{OnStart: sendertest.Inline, Result: theValue}
+	var loop sender.RunLoop
+	var source stop.Source
+	rec := &sendertest.Recorder[int]{Stop: &source}
+	run(t, sender.StartsOn(&loop, l), rec)
+	source.RequestStop()
+	if rec.Completed() {
+		t.Error("completed inside the stop request")
+	}
+	loop.Finish()
+	loop.Run()
+	late := &sendertest.Recorder[int]{Stop: &source}
+	run(t, sender.StartsOn(&loop, l), late)
+	abandoned := new(sendertest.Recorder[int])
+	run(t, sender.StartsOn(&loop, l), abandoned)
+	if !in(rec.Result(), itStopped) || !in(late.Result(), itStopped) || !in(abandoned.Result(), itStopped) || l.Starts() != 0 {
+		t.Errorf("in the queue %v, before Start %v, abandoned %v, %d starts",
+			rec.Result(), late.Result(), abandoned.Result(), l.Starts())
+	}
+}
+
+func TestContinuesOn(t *testing.T) {
+	there := sendertest.NewThread(t)
+	eachLeaf(t, func(t *testing.T, l *leaf) {
+		o := mapped(l, func(x result) result { return x })
+		o.Where = there.Here
+		sendertest.Check(t, sender.ContinuesOn(l, threadScheduler{there}), o)
+	})
+}
+
+// A stop request on the way does not change the result.
+func TestContinuesOnResultWins(t *testing.T) {
+	for _, x := range []result{theValue, theError, itStopped} {
+		var loop sender.RunLoop
+		var source stop.Source
+		rec := &sendertest.Recorder[int]{Stop: &source}
+		run(t, sender.ContinuesOn(&leaf{OnStart: sendertest.Inline, Result: x}, &loop), rec)
+		source.RequestStop()
+		loop.Finish()
+		loop.Run()
+		if !in(rec.Result(), x) {
+			t.Errorf("completed with %v, want %v", rec.Result(), x)
+		}
+	}
+}
+
+func TestContinuesOnAbandoned(t *testing.T) {
+	rec := new(sendertest.Recorder[int])
+	run(t, sender.ContinuesOn(sender.Just(1), shut{}), rec)
+	if !in(rec.Result(), itStopped) {
+		t.Errorf("completed with %v", rec.Result())
+	}
+}
+
+func TestAffineOn(t *testing.T) {
+	home := sendertest.NewThread(t)
+	eachLeaf(t, func(t *testing.T, l *leaf) {
+		o := mapped(l, func(x result) result { return x })
+		o.Do, o.Where = home.Do, home.Here
+		sendertest.Check(t, sender.AffineOn(l, threadScheduler{home}), o)
+	})
+}
+
+// What completes where it is started needs no way back: it would be abandoned on it.
+func TestAffineOnSparesTheWay(t *testing.T) {
+	rec := new(sendertest.Recorder[int])
+	run(t, sender.AffineOn(sender.Then(sender.Just(1), inc), shut{}), rec)
+	if !in(rec.Result(), sendertest.Value(2)) {
+		t.Errorf("inline: completed with %v", rec.Result())
+	}
+	rec = new(sendertest.Recorder[int])
+	run(t, sender.AffineOn(&leaf{OnStart: sendertest.Inline, Result: theValue}, shut{}), rec)
+	if !in(rec.Result(), itStopped) {
+		t.Errorf("anywhere: completed with %v", rec.Result())
+	}
+}
