@@ -105,16 +105,16 @@ func (r *Ring) reach(c *entry, i uint32, late *int) bool {
 	return true
 }
 
-// means reports whether a cancel matches an entry. See io_uring_prep_cancel(3).
-func (c *entry) means(e *entry) bool {
-	flags := c.OpFlags
+// means reports whether the cancel matches an entry. See io_uring_prep_cancel(3).
+func (e *entry) means(target *entry) bool {
+	flags := e.OpFlags
 	switch {
 	case flags&uring.CancelAny != 0:
 		return true
-	case flags&uring.CancelFd != 0 && e.Fd != c.Fd,
-		flags&uring.CancelOp != 0 && uint32(e.Opcode) != c.Len:
+	case flags&uring.CancelFd != 0 && target.Fd != e.Fd,
+		flags&uring.CancelOp != 0 && uint32(target.Opcode) != e.Len:
 		return false
 	}
 	byUserData := flags&uring.CancelUserData != 0 || flags&(uring.CancelFd|uring.CancelOp) == 0
-	return !byUserData || e.UserData == c.Addr
+	return !byUserData || target.UserData == e.Addr
 }
