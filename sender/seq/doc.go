@@ -3,5 +3,29 @@
 // A Sequence is connected and started as a sender is. It hands its items to the receiver by SetNext, one
 // call at a time, and ends with exactly one of the three completions.
 //
-// Source: stdexec's sequence senders, reduced to items that are consumed inside SetNext.
+// # The contract of a sequence
+//
+//   - The rules of package sender hold for Connect, Start, the three completions, the environment and
+//     stop requests. A sequence completes with the value when it is at its end.
+//   - SetNext is called between Start and the completion, by any thread, but never while another call of
+//     it has not returned. The completion is not called inside SetNext, nor before it has returned.
+//   - An item belongs to the receiver from the moment SetNext is called. One that carries a resource (a
+//     descriptor, a lent buffer) is let go of by the receiver.
+//   - Items that exist when stop is requested are delivered, be it after the request.
+//
+// # Items that nobody wants
+//
+// An adaptor that has no use for an item gives it to a function that the caller provides, called drop in
+// this package: those that come when Take has had enough, that Filter does not keep, or that come when a
+// function has failed and the source is being stopped. drop closes the descriptor or releases the buffer.
+// It may be nil for items that carry no resource, and it does not panic. So each item is delivered or
+// dropped, once.
+//
+// # Back-pressure
+//
+// A receiver consumes an item inside SetNext. Where that is not possible the source is told how many it
+// may deliver: see the credit of reactor.Socket's AcceptMany and RecvMany.
+//
+// Source: stdexec's sequence senders (exec::sequence_senders, P2300's set_next proposal), reduced to items
+// that are consumed inside SetNext; libunifex's streams for the names.
 package seq

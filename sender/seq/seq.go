@@ -3,7 +3,8 @@ package seq
 import "github.com/reactord/reactord/sender"
 
 // Receiver consumes a sequence: SetNext any number of times, one call at a time, and then exactly one
-// of the three completions. After that completion nothing more is called.
+// of the three completions, not before SetNext has returned. After that completion nothing more is
+// called.
 //
 // An item belongs to the receiver from the moment SetNext is called; one that carries a resource (a
 // descriptor, a lent buffer) must be let go of by it.

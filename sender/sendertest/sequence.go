@@ -1,0 +1,353 @@
+package sendertest
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// SequenceRecorder is a Recorder for a sequence: it remembers the items, and reports what may not be: an
+// item before Starting was called, or after the completion, two at a time, a completion inside SetNext.
+type SequenceRecorder[T any] struct {
+	Recorder[struct{}]
+	// Next is called inside SetNext. It may be nil.
+	Next func(item T)
+
+	inside atomic.Int32
+	items  []T
+}
+
+// Starting is to be called before Start, also before each further one.
+func (r *SequenceRecorder[T]) Starting() {
+	r.items = nil
+	r.Recorder.Starting()
+}
+
+// Items are what was delivered since Starting. It must not be called while items may be on their way on
+// another thread.
+func (r *SequenceRecorder[T]) Items() []T { return r.items }
+
+// SetNext implements seq.Receiver.
+func (r *SequenceRecorder[T]) SetNext(item T) {
+	if r.inside.Add(1) != 1 {
+		r.T.Errorf("item %v inside SetNext of another", item)
+	}
+	if !r.started.Load() {
+		r.T.Errorf("item %v before Start", item)
+	}
+	if r.Completed() {
+		r.T.Errorf("item %v after the completion", item)
+	}
+	r.items = append(r.items, item)
+	if r.Next != nil {
+		r.Next(item)
+	}
+	r.inside.Add(-1)
+}
+
+// outside reports a completion inside SetNext.
+func (r *SequenceRecorder[T]) outside() {
+	if r.inside.Load() != 0 {
+		r.T.Errorf("completed inside SetNext")
+	}
+}
+
+// SetValue implements seq.Receiver.
+func (r *SequenceRecorder[T]) SetValue(v struct{}) { r.outside(); r.Recorder.SetValue(v) }
+
+// SetError implements seq.Receiver.
+func (r *SequenceRecorder[T]) SetError(err error) { r.outside(); r.Recorder.SetError(err) }
+
+// SetStopped implements seq.Receiver.
+func (r *SequenceRecorder[T]) SetStopped() { r.outside(); r.Recorder.SetStopped() }
+
+// InNext is one more point at which CheckSequence requests stop: inside the first SetNext.
+const InNext = Never + 1
+
+// SequenceOptions say how a sequence is to be checked. The zero value will do for one that completes by
+// itself and can be started anywhere.
+type SequenceOptions[T any] struct {
+	// Accept tells whether these items and x are right when stop was requested at p. nil: whatever it is.
+	Accept func(p Point, items []T, x Result[struct{}]) bool
+	// Do is as in Options.
+	Do func(f func())
+	// Endless says that the sequence does not complete before it is asked to stop.
+	Endless bool
+	// Restartable says that its operation may be started again without connecting it anew.
+	Restartable bool
+	// Rounds is how often each way is tried. 0: 4 times.
+	Rounds int
+}
+
+// CheckSequence is Check for a sequence: it runs s through every point at which stop can be requested, each
+// with the ways to use the storage again.
+func CheckSequence[T, O any, P sender.Operation[O], S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
+	t.Helper()
+	if o.Rounds == 0 {
+		o.Rounds = 4
+	}
+	if o.Do == nil {
+		o.Do = func(f func()) { f() }
+	}
+	c := &sequenceChecker[T, O, P, S]{t: t, s: s, o: o, op: new(O)}
+	ways := []reuse{afterwards, overwrite, reconnect}
+	if o.Restartable {
+		ways = append(ways, restart)
+	}
+	for p := BeforeConnect; p <= InNext; p++ {
+		if o.Endless && (p == InCompletion || p == Never) {
+			continue
+		}
+		for range o.Rounds {
+			for _, how := range ways {
+				c.play(p, how)
+			}
+		}
+	}
+}
+
+type sequenceChecker[T, O any, P sender.Operation[O], S seq.Sequence[T, O]] struct {
+	t  testing.TB
+	s  S
+	o  SequenceOptions[T]
+	op *O
+}
+
+// sequenceRound is a sequence from Connect to its completion, with what is done about it.
+type sequenceRound[T any] struct {
+	testing.TB // says which round it is in what it reports
+	point      Point
+	reuse      reuse
+	source     stop.Source
+	done       chan bool
+}
+
+func (r *sequenceRound[T]) Errorf(format string, args ...any) {
+	r.TB.Helper()
+	at := r.point.String()
+	if r.point == InNext {
+		at = "inside SetNext"
+	}
+	r.TB.Errorf("stop %s, storage reused %s: %s", at, reuses[r.reuse], fmt.Sprintf(format, args...))
+}
+
+// recorder is a new receiver for the round.
+func (r *sequenceRound[T]) recorder(p Point, then func(rec *SequenceRecorder[T], x Result[struct{}])) *SequenceRecorder[T] {
+	rec := &SequenceRecorder[T]{Recorder: Recorder[struct{}]{T: r, Stop: &r.source, Key: r}}
+	rec.Then = func(x Result[struct{}]) { then(rec, x) }
+	if p == InNext {
+		rec.Next = func(T) { r.source.RequestStop() }
+	}
+	return rec
+}
+
+func (c *sequenceChecker[T, O, P, S]) play(p Point, how reuse) {
+	c.t.Helper()
+	r := &sequenceRound[T]{TB: c.t, point: p, reuse: how, done: make(chan bool)}
+	rec := r.recorder(p, func(rec *SequenceRecorder[T], x Result[struct{}]) { c.completed(r, rec, x) })
+	asked := make(chan bool)
+	c.o.Do(func() {
+		if p == BeforeConnect {
+			r.source.RequestStop()
+		}
+		c.s.Connect(c.op, rec)
+		if p == BeforeStart {
+			r.source.RequestStop()
+		}
+		if p == Concurrently {
+			go func() {
+				runtime.Gosched()
+				r.source.RequestStop()
+				close(asked)
+			}()
+		}
+		rec.Starting()
+		P(c.op).Start()
+		if p == AfterStart {
+			r.source.RequestStop()
+		}
+	})
+	<-r.done
+	if p == Concurrently {
+		<-asked
+	}
+	r.source.RequestStop() // nobody is there to hear it
+}
+
+// completed is called inside the first completion of a round.
+func (c *sequenceChecker[T, O, P, S]) completed(r *sequenceRound[T], rec *SequenceRecorder[T], x Result[struct{}]) {
+	c.judge(r, r.point, rec.Items(), x)
+	if r.source.Registered() {
+		r.Errorf("completed with %v and left a stop callback behind", x)
+		close(r.done) // to overwrite the storage would be deadly
+		return
+	}
+	if r.reuse != restart && r.reuse != afterwards {
+		var zero O
+		*c.op = zero
+	}
+	if r.point == InCompletion {
+		r.source.RequestStop()
+	}
+	if r.reuse == afterwards || r.reuse == overwrite {
+		close(r.done)
+		return
+	}
+	p := r.point
+	if p == InCompletion || r.source.StopRequested() {
+		p = BeforeStart // as far as this start is concerned
+	}
+	last := func(rec *SequenceRecorder[T], x Result[struct{}]) {
+		c.judge(r, p, rec.Items(), x)
+		close(r.done)
+	}
+	again := rec
+	if r.reuse == reconnect {
+		again = r.recorder(p, last)
+		c.s.Connect(c.op, again)
+	} else {
+		again.Then = func(x Result[struct{}]) { last(again, x) }
+	}
+	again.Starting()
+	P(c.op).Start()
+}
+
+func (c *sequenceChecker[T, O, P, S]) judge(r *sequenceRound[T], p Point, items []T, x Result[struct{}]) {
+	if c.o.Accept != nil && !c.o.Accept(p, items, x) {
+		r.Errorf("completed with %v after the items %v", x, items)
+	}
+}
+
+// SequenceLeaf is a sequence that does as it is told. It is used by pointer, and may be in flight many
+// times at once. Asked to stop it delivers Late, and completes stopped, or with Result if OnStop is Nothing.
+//
+// Its operations allocate.
+type SequenceLeaf[T any] struct {
+	Items   func() []T // what it delivers; called once a start
+	Late    func() []T // what it still delivers once it has been asked to stop; may be nil
+	Result  Result[struct{}]
+	OnStart Action  // Inline: all of it inside Start; Later: on the thread, one item at a time
+	Endless bool    // after the items it waits to be asked to stop
+	OnStop  Action  // Nothing: stop requests are ignored
+	Thread  *Thread // for Later
+	Emit    func(T) // is called for each item before it is delivered; may be nil
+
+	inFlight, starts atomic.Int32
+}
+
+// SequenceLeafOp is the operation state of a SequenceLeaf.
+type SequenceLeafOp[T any] struct {
+	leaf *SequenceLeaf[T]
+	r    seq.Receiver[T]
+}
+
+// Connect implements seq.Sequence.
+func (l *SequenceLeaf[T]) Connect(op *SequenceLeafOp[T], r seq.Receiver[T]) { op.leaf, op.r = l, r }
+
+// InFlight is how many operations have been started and have not completed.
+func (l *SequenceLeaf[T]) InFlight() int { return int(l.inFlight.Load()) }
+
+// Starts is how many operations have been started.
+func (l *SequenceLeaf[T]) Starts() int { return int(l.starts.Load()) }
+
+// Start implements sender.Operation.
+func (op *SequenceLeafOp[T]) Start() {
+	l := op.leaf
+	run := &sequenceRun[T]{leaf: l, r: op.r, items: slices.Clone(l.Items())}
+	l.inFlight.Add(1)
+	l.starts.Add(1)
+	if l.OnStop != Nothing {
+		run.onStop.Register(op.r.Env().StopToken(), run)
+	}
+	switch l.OnStart {
+	case Inline:
+		for run.step() {
+		}
+	case Later:
+		l.Thread.Do(run.steps)
+	}
+}
+
+// sequenceRun is one operation in flight. It is not kept in the SequenceLeafOp for the reason that a
+// leafRun is not.
+type sequenceRun[T any] struct {
+	leaf   *SequenceLeaf[T]
+	r      seq.Receiver[T]
+	onStop stop.Callback
+
+	mu       sync.Mutex
+	items    []T
+	busy     bool // a step is at work
+	stopping bool
+	ended    bool
+}
+
+// OnStop has the run end: at once, or behind the step that is at work, or on the thread.
+func (run *sequenceRun[T]) OnStop() {
+	run.mu.Lock()
+	run.stopping = true
+	if l := run.leaf; l.Late != nil {
+		run.items = slices.Clone(l.Late())
+	} else {
+		run.items = nil
+	}
+	run.mu.Unlock()
+	if run.leaf.OnStop == Later {
+		run.leaf.Thread.Do(run.steps)
+	} else {
+		for run.step() {
+		}
+	}
+}
+
+// steps is step until it has no more, each as work of its own so that others get between.
+func (run *sequenceRun[T]) steps() {
+	if run.step() {
+		run.leaf.Thread.Do(run.steps)
+	}
+}
+
+// step delivers one item, or ends the run if none is left. False: there is nothing more to be done by the
+// caller.
+func (run *sequenceRun[T]) step() bool {
+	run.mu.Lock()
+	if run.busy || run.ended {
+		run.mu.Unlock()
+		return false
+	}
+	if len(run.items) == 0 {
+		if run.leaf.Endless && !run.stopping {
+			run.mu.Unlock()
+			return false
+		}
+		run.ended = true
+		x := run.leaf.Result
+		if run.stopping {
+			x = Stopped[struct{}]()
+		}
+		run.mu.Unlock()
+		run.onStop.Deregister()
+		run.leaf.inFlight.Add(-1)
+		x.deliver(run.r)
+		return false
+	}
+	item := run.items[0]
+	run.items = run.items[1:]
+	run.busy = true
+	run.mu.Unlock()
+	if emit := run.leaf.Emit; emit != nil {
+		emit(item)
+	}
+	run.r.SetNext(item)
+	run.mu.Lock()
+	run.busy = false
+	run.mu.Unlock()
+	return true
+}

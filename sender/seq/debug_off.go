@@ -1,0 +1,5 @@
+//go:build !reactordebug
+
+package seq
+
+const debug = false

@@ -1,0 +1,5 @@
+//go:build race
+
+package seq_test
+
+const raceDetector = true

@@ -1,0 +1,64 @@
+package seq
+
+import "github.com/reactord/reactord/sender"
+
+// Transform is the sequence of f(item) for every item of s, and ends as s does. If f panics, s is stopped
+// and joined, what it still delivers is dropped, and the sequence completes with the *sender.PanicError.
+// The item that f was called for is f's.
+//
+// It delivers and completes where s does. A stop request goes to s. If stop was requested before Start, s
+// is not started.
+//
+// Source: libunifex's transform_stream, stdexec's exec::transform_each.
+func Transform[A, B, O any, P sender.Operation[O], S Sequence[A, O]](
+	s S, f func(A) B, drop func(A),
+) TransformSequence[A, B, O, P, S] {
+	return TransformSequence[A, B, O, P, S]{s, f, drop}
+}
+
+// TransformSequence is what Transform returns.
+type TransformSequence[A, B, O any, P sender.Operation[O], S Sequence[A, O]] struct {
+	s    S
+	f    func(A) B
+	drop func(A)
+}
+
+// TransformOp is the operation state of Transform.
+type TransformOp[A, B, O any, P sender.Operation[O]] struct {
+	tap
+	child O
+	f     func(A) B
+	drop  func(A)
+	r     Receiver[B]
+}
+
+// Connect implements Sequence.
+func (s TransformSequence[A, B, O, P, S]) Connect(op *TransformOp[A, B, O, P], r Receiver[B]) {
+	op.f, op.drop, op.r = s.f, s.drop, r
+	s.s.Connect(&op.child, (*transform[A, B, O, P])(op))
+}
+
+// Start implements sender.Operation.
+func (op *TransformOp[A, B, O, P]) Start() {
+	if op.begin((*transform[A, B, O, P])(op), op.r.Env()) {
+		P(&op.child).Start()
+	}
+}
+
+// transform is the operation as the source's receiver.
+type transform[A, B, O any, P sender.Operation[O]] TransformOp[A, B, O, P]
+
+func (op *transform[A, B, O, P]) SetNext(item A) {
+	if op.enough {
+		dispose(op.drop, item)
+		return
+	}
+	b, err := call(op.f, item)
+	if err != nil {
+		op.end(outcome{failed, err})
+		return
+	}
+	op.r.SetNext(b)
+}
+
+func (op *transform[A, B, O, P]) finish() { deliver(op.outcome, op.r, struct{}{}) }
