@@ -10,6 +10,7 @@ import (
 type expectation struct {
 	why   string // there is no such case, because
 	items int    // of a sequence
+	more  bool   // there may be more items than that
 	ends  []end  // of each start
 }
 
@@ -37,6 +38,12 @@ func (e expectation) after(items int) expectation {
 	return e
 }
 
+// orMore is e with any number of further items.
+func (e expectation) orMore() expectation {
+	e.more = true
+	return e
+}
+
 // then is e for the first start and f for the second.
 func (e expectation) then(f expectation) expectation {
 	e.ends = slices.Concat(e.ends, f.ends)
@@ -46,7 +53,7 @@ func (e expectation) then(f expectation) expectation {
 
 func (e expectation) check(t *testing.T, x *subject) {
 	t.Helper()
-	if len(x.items) != e.items {
+	if n := len(x.items); n < e.items || n > e.items && !e.more {
 		t.Errorf("%d items arrived %v, want %d", len(x.items), x.items, e.items)
 	}
 	if len(x.outcomes) != len(e.ends) {

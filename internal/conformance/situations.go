@@ -106,29 +106,30 @@ func (x *subject) meanwhile(what func()) {
 	x.await()
 }
 
-// await2 waits for two items and stops a sequence, which knows no end of its own; else for the end.
-func (x *subject) await2() {
+// succeed waits for two items of a sequence and then stops it, since it knows no end of its own; else it
+// waits for the completion.
+func (x *subject) succeed() {
 	x.s.t.Helper()
-	x.await()
 	if x.sequence {
+		x.item()
 		x.act()
-		x.await()
+		x.item()
 		x.s.do(func() { x.s.stop(x.source) })
-		x.await()
 	}
+	x.await()
 }
 
 func playSuccessAtOnce(_ *stage, x *subject) {
 	x.happen()
 	x.run()
-	x.await2()
+	x.succeed()
 }
 
 func playSuccessLater(s *stage, x *subject) {
 	x.run()
 	s.settle()
 	x.happen()
-	x.await2()
+	x.succeed()
 }
 
 func playAlreadyStopped(s *stage, x *subject) {
@@ -193,9 +194,6 @@ func playStoppedAfterCompletion(s *stage, x *subject) {
 	})
 	first.await()
 	x.await()
-	if x.sequence {
-		x.await()
-	}
 }
 
 // trigger puts an operation on the stage that completes once it is fired: ahead of all that becomes
@@ -233,9 +231,6 @@ func playStoppedFromCallback(s *stage, x *subject) {
 	x.happen()
 	x.run()
 	x.await()
-	if x.sequence {
-		x.await()
-	}
 }
 
 func playReused(s *stage, x *subject) {
@@ -252,11 +247,11 @@ func playReused(s *stage, x *subject) {
 		if x.started == 0 {
 			x.run()
 		}
-		x.await()
 		if x.sequence {
+			x.item()
 			s.do(func() { s.stop(x.source) })
-			x.await()
 		}
+		x.await()
 	}
 }
 
@@ -329,9 +324,6 @@ func playClosedFromCallback(_ *stage, x *subject) {
 	x.onItem, x.onEnd = closeIt, closeIt
 	x.happen()
 	x.run()
-	if x.sequence {
-		x.await() // the item
-	}
 	c.joined(x)
 }
 

@@ -325,6 +325,18 @@ func poll(s *stage, _ bool) *subject {
 	return x
 }
 
+func pollMany(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s), sequence: true}
+	reader(s, x)
+	x.intact = nil
+	op := new(reactor.PollManyOp)
+	x.socket.PollMany(unix.POLLIN).Connect(op, &seqReceiver[uint32]{receiver[struct{}]{trace: x.trace}, func(events uint32) int {
+		return int(events & unix.POLLIN)
+	}})
+	x.start = op.Start
+	return x
+}
+
 func nop(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	op := new(reactor.NopOp)

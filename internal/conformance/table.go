@@ -187,6 +187,13 @@ var table = []row{
 		reused:                 value(unix.POLLIN).then(value(unix.POLLIN)),
 		closedFromCallback:     value(unix.POLLIN),
 	})},
+	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is told as well
+		successAtOnce:  stopped.after(2).orMore(),
+		reused:         stopped.after(1).then(stopped.after(1)).orMore(),
+		endOfFile:      never("it is an event like others"),
+		resetBefore:    never("it is an event like others"),
+		resetMeanwhile: never("it is an event like others"),
+	})},
 	{"shutdown", false, shutdown, instant.with(cells{
 		successAtOnce:      value(0),
 		endOfFile:          value(0),

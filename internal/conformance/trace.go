@@ -52,11 +52,12 @@ type trace struct {
 	elsewhere bool          // it may complete off the loop's thread
 	onItem    func()        // called inside SetNext
 	onEnd     func()        // called inside the completion
-	arrived   chan struct{} // one for each item and completion
+	arrived   chan struct{} // one for each item
+	over      chan struct{} // one for each completion
 }
 
 func newTrace(s *stage) *trace {
-	return &trace{s: s, source: new(stop.Source), arrived: make(chan struct{}, 1024)}
+	return &trace{s: s, source: new(stop.Source), arrived: make(chan struct{}, 1024), over: make(chan struct{}, 16)}
 }
 
 // begin calls start, which starts the operation, on the loop's thread.
@@ -78,7 +79,7 @@ func (tr *trace) complete(o outcome) {
 		tr.onEnd = nil
 		f()
 	}
-	tr.arrived <- struct{}{}
+	tr.over <- struct{}{}
 }
 
 func (tr *trace) next(n int) {
@@ -108,13 +109,24 @@ func (tr *trace) judge(o outcome) {
 	}
 }
 
-// await waits for an item or a completion.
+// item waits for an item of a sequence.
+func (tr *trace) item() {
+	tr.s.t.Helper()
+	tr.wait(tr.arrived)
+}
+
+// await waits for the completion.
 func (tr *trace) await() {
 	tr.s.t.Helper()
+	tr.wait(tr.over)
+}
+
+func (tr *trace) wait(c chan struct{}) {
+	tr.s.t.Helper()
 	select {
-	case <-tr.arrived:
+	case <-c:
 	case <-time.After(patience):
-		tr.s.t.Fatalf("nothing arrived after %v %v; the loop's counters are %+v", tr.items, tr.outcomes, tr.s.loop.Stats())
+		tr.s.t.Fatalf("it does not go on; the loop's counters are %+v", tr.s.loop.Stats())
 	}
 }
 

@@ -1,0 +1,79 @@
+package reactor_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Work is run in the order in which a thread posted it, all of it, whether the loop is busy or asleep;
+// what is posted by work is run in a later turn, so that it starves nobody.
+func TestWorkIsRunInOrder(t *testing.T) {
+	const threads, pieces = 3, 200
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		for _, busy := range []bool{false, true} {
+			var last [threads]int // the loop's
+			var wg sync.WaitGroup
+			post := func(who int) {
+				for i := 1; i <= pieces; i++ {
+					r.Enqueue(&newWork(func() {
+						if last[who]++; last[who] != i {
+							t.Errorf("piece %d was run as number %d", i, last[who])
+						}
+					}, nil).Work)
+				}
+				wg.Done()
+			}
+			wg.Add(threads)
+			begin := func() {
+				for who := range threads {
+					go post(who)
+				}
+			}
+			if busy {
+				r.do(func() { begin(); wg.Wait() })
+			} else {
+				begin()
+				wg.Wait()
+			}
+			r.do(func() {
+				for who, n := range last {
+					if n != pieces {
+						t.Errorf("%d pieces of thread %d were run of %d", n, who, pieces)
+					}
+				}
+			})
+		}
+		r.end()
+	})
+}
+
+// Work that posts itself starves nobody.
+func TestEndlessWorkStarvesNobody(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		stop := false
+		var w *work
+		w = newWork(func() {
+			if !stop {
+				r.Enqueue(&w.Work)
+			}
+		}, nil)
+		r.Enqueue(&w.Work)
+		done := newResult()
+		var op reactor.SleepOp
+		var nop reactor.NopOp
+		r.do(func() {
+			r.SleepFor(1).Connect(&op, sinkOf[struct{}](t, done, nil))
+			op.Start()
+			r.Nop().Connect(&nop, sinkOf[struct{}](t, done, nil))
+			nop.Start()
+		})
+		done.expect(t, "{}")
+		done.expect(t, "{}")
+		r.do(func() { stop = true })
+		r.end()
+	})
+}
