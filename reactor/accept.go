@@ -79,6 +79,13 @@ type AcceptWatcher interface {
 	OnAcceptRest(err error)
 }
 
+// AcceptGate is what a receiver of AcceptMany may be as well.
+type AcceptGate interface {
+	// AcceptNow is asked before an entry that accepts is queued. If it returns false, accepting rests
+	// for AcceptRest before it is asked again.
+	AcceptNow() bool
+}
+
 // Connect prepares op.
 func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) {
 	op.sqe.PrepAcceptMultishot(int(c.s.fd), acceptFlags)
@@ -144,7 +151,10 @@ func (o *AcceptManyOp) finish() {
 		o.res = -int32(syscall.ECANCELED)
 		o.end()
 	case o.misses >= maxMisses:
-		o.takeRest(errno)
+		o.takeRest()
+		if w, ok := o.r.(AcceptWatcher); ok {
+			w.OnAcceptRest(errno)
+		}
 	default:
 		o.again()
 	}
@@ -174,16 +184,17 @@ func (o *AcceptManyOp) again() {
 		o.state = opDormant
 		return
 	}
+	if gate, ok := o.r.(AcceptGate); ok && !gate.AcceptNow() {
+		o.takeRest()
+		return
+	}
 	o.choose()
 	o.arm()
 }
 
-func (o *AcceptManyOp) takeRest(errno syscall.Errno) {
+func (o *AcceptManyOp) takeRest() {
 	o.state, o.credit.waits, o.misses = opDormant, false, 0
 	o.loop.timers.Push(&o.rest, o.loop.now+int64(AcceptRest))
-	if w, ok := o.r.(AcceptWatcher); ok {
-		w.OnAcceptRest(errno)
-	}
 }
 
 // acceptRest is an AcceptManyOp as the handler of its timer.

@@ -99,6 +99,10 @@ func (l *listener) OnAcceptRest(err error) {
 	l.complain("cannot accept: the limit of open files or of memory is reached (ulimit -n, LimitNOFILE=); resting", err)
 }
 
+// AcceptNow says no while connections that were accepted have no descriptor for their server's side:
+// further ones would take those that become free.
+func (l *listener) AcceptNow() bool { return l.worker.proxy.starving.Load() == 0 }
+
 func (l *listener) complain(msg string, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptRest), zap.Error(err))

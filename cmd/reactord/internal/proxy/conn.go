@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
@@ -28,8 +29,9 @@ type conn struct {
 	closing    *closing
 	watch      *watch // while one direction is over
 	began      int64
-	turn       int   // the server that was first in turn
-	server     int32 // the server connected to, an index of the backend's
+	peer       *netip.AddrPort // the client's address for the log; nil if connections are not logged
+	turn       int             // the server that was first in turn
+	server     int32           // the server connected to, an index of the backend's
 	phase      connPhase
 	why        end
 	dead       abort // sides that are gone
@@ -64,6 +66,10 @@ func newConn(l *listener, fd int) {
 	c.sockets[client].Init(w.loop, fd)
 	_ = c.sockets[client].SetNoDelay(true)
 	c.timer.Init(c)
+	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
+		peer, _ := c.sockets[client].PeerAddr()
+		c.peer = &peer
+	}
 	w.conns.add(c)
 	c.dial = w.dials.get()
 	*c.dial = dial{conn: c}
@@ -284,7 +290,6 @@ func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 
 // names are the fields that say which connection it is.
 func (c *conn) names() zap.Field {
-	peer, _ := c.sockets[client].PeerAddr()
-	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", peer),
+	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", c.peer),
 		zap.String("server", c.listener.backend.Servers[c.server].Name))
 }

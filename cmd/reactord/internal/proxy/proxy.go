@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -19,10 +20,13 @@ type Proxy struct {
 	workers []*worker
 	addrs   []netip.AddrPort
 	stats   *stats
-	ended   chan struct{}
-	err     error // valid once ended is closed
-	drain   sync.Once
-	abort   sync.Once
+
+	starving atomic.Int64 // connections that wait for a descriptor, on all loops
+
+	ended chan struct{}
+	err   error // valid once ended is closed
+	drain sync.Once
+	abort sync.Once
 }
 
 // Start listens and runs the proxy's loops. It returns when connections are accepted.

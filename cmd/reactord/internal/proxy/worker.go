@@ -74,6 +74,7 @@ func (w *worker) endIfEmpty() {
 // starve lets a connection wait for a descriptor.
 func (w *worker) starve(c *conn) {
 	w.starved = append(w.starved, c)
+	w.proxy.starving.Add(1)
 	if !w.retry.Pending() {
 		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptRest))
 	}
@@ -89,6 +90,7 @@ func (w *worker) feed() {
 	starved := w.starved
 	w.starved = nil
 	for _, c := range starved {
+		w.proxy.starving.Add(-1)
 		if c.phase == phaseConnecting {
 			c.dialNext()
 		}
