@@ -111,6 +111,9 @@ func TestRecvWaitAll(t *testing.T) {
 		ud = g.push(func(s *uring.SQE) { s.PrepRecvSelect(a, 0, 6, unix.MSG_WAITALL) })
 		g.write(b, "abc")
 		g.quiet()
+		p, q := g.pair(unix.SOCK_STREAM)
+		g.write(q, "other")
+		g.want(g.push(func(s *uring.SQE) { s.PrepRecvSelect(p, 0, 6, 0) }), 5, picked)
 		g.write(b, "def")
 		if got := g.buffer(g.want(ud, 6, picked)); got != "abcdef" {
 			g.Errorf("%q", got)
@@ -146,9 +149,11 @@ func TestRecvSelect(t *testing.T) {
 		g.want(g.push(sel(0)), bufSize, picked)
 		g.want(g.push(sel(30)), 30, picked)
 		g.want(g.push(sel(30)), 6, picked)
-		// A receive that waits holds no buffer.
 		ud := g.push(sel(0))
 		g.quiet()
+		if r, ok := g.ring.(*Ring); ok && len(r.groups[0].free) != bufCount-4 {
+			g.Error("a receive that waits holds a buffer")
+		}
 		g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
 		g.fails(ud, unix.ECANCELED)
 		for range bufCount - 4 {
@@ -342,13 +347,15 @@ func TestSendOrder(t *testing.T) {
 	g.narrow(a, b)
 	data := pattern(g, n)
 	first := g.push(sendFrom(a, data[:n/2], unix.MSG_WAITALL))
+	g.quiet()
+	head := g.read(b, 100<<10) // there is room now, for who is next
 	second := g.push(sendFrom(a, data[n/2:n-4], unix.MSG_WAITALL))
 	third := g.push(func(s *uring.SQE) { s.PrepWrite(a, ptr(data[n-4:]), 4, 0) })
-	drained := drain(b, n)
+	drained := drain(b, n-len(head))
 	g.want(first, n/2, 0)
 	g.want(second, n/2-4, 0)
 	g.want(third, 4, 0)
-	if !bytes.Equal(<-drained, data) {
+	if head+string(<-drained) != string(data) {
 		t.Error("bytes lost or out of order")
 	}
 }
@@ -483,30 +490,49 @@ func TestRecvmsgSelect(t *testing.T) {
 	})
 }
 
-// TestDescriptorsPassed sends a descriptor along: control messages go with the first part only, and
-// end a receive with MSG_WAITALL.
+// TestDescriptorsPassed sends a descriptor along. It goes with the first part of a message only, and a
+// receive that takes it has what comes with it, even with MSG_WAITALL.
 func TestDescriptorsPassed(t *testing.T) {
+	const n = 1 << 20
 	onBoth(t, func(g *rig) {
 		a, b := g.pair(unix.SOCK_STREAM)
-		out := header(g, []byte("with descriptor"))
+		g.narrow(a, b)
+		out := header(g, pattern(g, n))
 		rights := unix.UnixRights(a)
 		h := (*unix.Msghdr)(out)
 		h.Control = &rights[0]
 		h.SetControllen(len(rights))
-		into, control := g.bytes(64), g.bytes(64)
+		into, control := g.bytes(n), g.bytes(64)
 		in := header(g, into)
 		h = (*unix.Msghdr)(in)
-		h.Control = &control[0]
-		h.SetControllen(len(control))
-		ud := g.push(func(s *uring.SQE) { s.PrepRecvmsg(b, in, unix.MSG_WAITALL) })
-		g.quiet()
-		g.do(15, func(s *uring.SQE) { s.PrepSendmsg(a, out, unix.MSG_WAITALL) })
-		g.want(ud, 15, 0)
-		msgs, err := unix.ParseSocketControlMessage(control[:h.Controllen])
-		g.check(err)
-		fds, err := unix.ParseUnixRights(&msgs[0])
-		g.check(err)
-		g.open(fds...)
+		send := g.push(func(s *uring.SQE) { s.PrepSendmsg(a, out, unix.MSG_WAITALL) })
+		got, passed := 0, 0
+		for got < n {
+			h.Control = &control[0]
+			h.SetControllen(len(control))
+			h.Iov.Base = &into[got]
+			h.Iov.SetLen(n - got)
+			recv := g.push(func(s *uring.SQE) { s.PrepRecvmsg(b, in, unix.MSG_WAITALL) })
+			for c := g.wait(); ; c = g.wait() {
+				if c.UserData == recv && c.Res > 0 {
+					got += int(c.Res)
+					break
+				} else if c.UserData != send || c.Res != n {
+					g.Fatalf("%+v", c)
+				}
+			}
+			msgs, err := unix.ParseSocketControlMessage(control[:h.Controllen])
+			g.check(err)
+			for _, m := range msgs {
+				fds, err := unix.ParseUnixRights(&m)
+				g.check(err)
+				g.open(fds...)
+				passed += len(fds)
+			}
+		}
+		if passed != 1 {
+			g.Errorf("%d descriptors have come", passed)
+		}
 	})
 }
 
@@ -543,6 +569,7 @@ func TestAccept(t *testing.T) {
 		g.do(0, func(s *uring.SQE) { s.PrepCancel(multi, 0) })
 		g.fails(multi, unix.ECANCELED)
 		g.quiet()
+		g.fails(g.push(recvTo(l, g.bytes(4), 0)), unix.ENOTCONN)
 	})
 }
 
@@ -749,7 +776,9 @@ func TestForget(t *testing.T) {
 	g.fails(recv, unix.ECANCELED)
 	g.fails(poll, unix.ECANCELED)
 	g.write(b, "abcd")
-	g.quiet() // it is out of the epoll set
+	if n, err := unix.EpollWait(r.epfd, make([]unix.EpollEvent, 1), 0); n != 0 || err != nil {
+		t.Error("it is still in the epoll set:", n, err)
+	}
 	r.Forget(a)
 	r.Forget(1 << 20)
 	r.Forget(-1)
@@ -935,4 +964,129 @@ func TestFairness(t *testing.T) {
 			t.Fatal("a batch of one byte has more than one completion")
 		}
 	}
+}
+
+// TestMultishotShares has another receive wait beside a multishot one: they take turns.
+func TestMultishotShares(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{}))
+	g.provide()
+	a, b := g.tcp()
+	multi := g.push(func(s *uring.SQE) { s.PrepRecvMultishot(a, 0, 0) })
+	single := g.push(recvTo(a, g.bytes(8), 0))
+	g.quiet()
+	for _, ud := range []uint64{multi, single, multi} {
+		g.write(b, "x")
+		g.wait2(ud)
+	}
+}
+
+// TestHaste: answers that submitting alone has made are given out without looking for events, but only
+// every other time.
+func TestHaste(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{}))
+	a, b := g.tcp()
+	for range 3 {
+		ud := g.push(recvTo(a, g.bytes(8), 0))
+		g.quiet()
+		g.write(b, "x")
+		nop := g.push((*uring.SQE).PrepNop)
+		g.check(g.Enter(-1))
+		g.want(nop, 0, 0)
+		if g.Pop(&g.cqe) {
+			t.Fatalf("too early: %+v", g.cqe)
+		}
+		nop = g.push((*uring.SQE).PrepNop)
+		g.check(g.Enter(-1))
+		g.want(nop, 0, 0)
+		if !g.Pop(&g.cqe) || g.cqe.UserData != ud {
+			t.Fatal("the receive is starved")
+		}
+	}
+}
+
+// TestNoSleep has a batch end without a completion: what is left of it must be done before waiting.
+func TestNoSleep(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{BatchBytes: 1}))
+	a, b := g.tcp()
+	p, q := g.tcp()
+	g.push(recvTo(a, g.bytes(8), unix.MSG_WAITALL))
+	ud := g.push(recvTo(p, g.bytes(8), 0))
+	g.quiet()
+	g.write(b, "part")
+	g.write(q, "whole")
+	g.check(g.Enter(-1))
+	g.want(ud, 5, 0)
+}
+
+// TestAcceptedIsIdle: a receive on a fresh connection is not tried before there is an event.
+func TestAcceptedIsIdle(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	l, addr := g.listen()
+	ud := g.push(func(s *uring.SQE) { s.PrepAccept(l, unix.SOCK_CLOEXEC) })
+	c := g.dial(addr)
+	fd := int(g.wait2(ud).Res)
+	g.open(fd)
+	ud = g.push(recvTo(fd, g.bytes(8), 0))
+	r.submit()
+	if r.readyHead != 0 {
+		t.Error("it is tried at once")
+	}
+	g.write(c, "x")
+	g.want(ud, 1, 0)
+}
+
+// TestStaleEvent has the number of a file be used again while a duplicate keeps the old file, and its
+// registration, alive: the events of that are nobody's.
+func TestStaleEvent(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, b := g.tcp()
+	p, q := g.tcp()
+	ud := g.push(recvTo(a, g.bytes(8), 0))
+	g.quiet()
+	g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+	g.fails(ud, unix.ECANCELED)
+	old, err := unix.FcntlInt(uintptr(a), unix.F_DUPFD_CLOEXEC, 0)
+	g.check(err)
+	g.open(old)
+	g.check(unix.Dup3(p, a, unix.O_CLOEXEC))
+	poll := g.push(func(s *uring.SQE) { s.PrepPollAdd(a, unix.POLLIN) }) // finds that a is another file
+	g.push(recvTo(a, g.bytes(8), 0))
+	g.quiet()
+	g.write(b, "old")
+	g.quiet()
+	if r.files[a].state&(readable|due) != 0 {
+		t.Error("an event of another file was taken for its own")
+	}
+	g.write(q, "new")
+	g.want(poll, unix.POLLIN, 0)
+}
+
+// TestNoSignal: sending to a peer that has gone raises no SIGPIPE.
+func TestNoSignal(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		var old, pipe unix.Sigset_t
+		pipe.Val[0] = 1 << (unix.SIGPIPE - 1)
+		g.check(unix.PthreadSigmask(unix.SIG_BLOCK, &pipe, &old))
+		defer func() { g.check(unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)) }()
+		a, b := g.pair(unix.SOCK_STREAM)
+		g.close(b)
+		data := g.bytes(4)
+		for _, prep := range []func(*uring.SQE){
+			sendFrom(a, data, 0),
+			func(s *uring.SQE) { s.PrepSendmsg(a, header(g, data), 0) },
+			func(s *uring.SQE) { s.PrepWrite(a, ptr(data), 4, 0) },
+		} {
+			if _, ok := g.ring.(*Ring); !ok && g.sqe.Opcode == uring.OpSendmsg {
+				break // the kernel does raise it for a write
+			}
+			g.fails(g.push(prep), unix.EPIPE)
+			var pending unix.Sigset_t
+			raw(unix.SYS_RT_SIGPENDING, uintptr(unsafe.Pointer(&pending)), 8, 0, 0, 0, 0)
+			if pending.Val[0]&pipe.Val[0] != 0 {
+				g.Fatal("SIGPIPE")
+			}
+		}
+	})
 }

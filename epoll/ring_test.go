@@ -20,6 +20,9 @@ func TestNops(t *testing.T) {
 		for range n {
 			g.push((*uring.SQE).PrepNop)
 		}
+		if entries != 0 && len(g.ring.(*Ring).sq) > 2*entries {
+			t.Errorf("%d entries are queued of %d", len(g.ring.(*Ring).sq), entries)
+		}
 		for i := range uint64(n) {
 			g.want(i+1, 0, 0)
 		}
