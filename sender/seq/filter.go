@@ -38,6 +38,9 @@ func (s FilterSequence[T, O, P, S]) Connect(op *FilterOp[T, O, P], r Receiver[T]
 	s.s.Connect(&op.child, (*filter[T, O, P])(op))
 }
 
+// Completion implements sender.Completer.
+func (s *FilterSequence[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+
 // Start implements sender.Operation.
 func (op *FilterOp[T, O, P]) Start() {
 	if op.begin((*filter[T, O, P])(op), op.r.Env()) {

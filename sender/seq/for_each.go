@@ -38,6 +38,9 @@ func (s ForEachSender[T, O, P, S]) Connect(op *ForEachOp[T, O, P], r sender.Rece
 	s.s.Connect(&op.child, (*forEach[T, O, P])(op))
 }
 
+// Completion implements sender.Completer.
+func (s *ForEachSender[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+
 // Start implements sender.Operation.
 func (op *ForEachOp[T, O, P]) Start() {
 	if op.begin((*forEach[T, O, P])(op), op.r.Env()) {

@@ -26,6 +26,9 @@ type FromOp[T any] struct {
 // Connect implements Sequence.
 func (s FromSequence[T]) Connect(op *FromOp[T], r Receiver[T]) { op.items, op.r = s.items, r }
 
+// Completion implements sender.Completer.
+func (s *FromSequence[T]) Completion() sender.Completion { return sender.Inline }
+
 // Start implements sender.Operation.
 func (op *FromOp[T]) Start() {
 	x, err := op.run()

@@ -138,6 +138,11 @@ func (s MergeSequence[T, O1, O2, P1, P2, S1, S2]) Connect(op *MergeOp[T, O1, O2,
 	s.b.Connect(&op.b, &op.merge)
 }
 
+// Completion implements sender.Completer.
+func (s *MergeSequence[T, O1, O2, P1, P2, S1, S2]) Completion() sender.Completion {
+	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b))
+}
+
 // Start implements sender.Operation.
 func (op *MergeOp[T, O1, O2, P1, P2]) Start() {
 	if op.merge.begin(2) {

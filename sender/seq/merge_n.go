@@ -40,6 +40,11 @@ func (s Merge3Sequence[T, O1, O2, O3, P1, P2, P3, S1, S2, S3]) Connect(
 	s.c.Connect(&op.c, &op.merge)
 }
 
+// Completion implements sender.Completer.
+func (s *Merge3Sequence[T, O1, O2, O3, P1, P2, P3, S1, S2, S3]) Completion() sender.Completion {
+	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b), sender.CompletionOf(&s.c))
+}
+
 // Start implements sender.Operation.
 func (op *Merge3Op[T, O1, O2, O3, P1, P2, P3]) Start() {
 	if op.merge.begin(3) {
@@ -91,6 +96,11 @@ func (s Merge4Sequence[T, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4]) Conne
 	s.b.Connect(&op.b, &op.merge)
 	s.c.Connect(&op.c, &op.merge)
 	s.d.Connect(&op.d, &op.merge)
+}
+
+// Completion implements sender.Completer.
+func (s *Merge4Sequence[T, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4]) Completion() sender.Completion {
+	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b), sender.CompletionOf(&s.c), sender.CompletionOf(&s.d))
 }
 
 // Start implements sender.Operation.

@@ -1,5 +1,7 @@
 package seq
 
+import "github.com/reactord/reactord/sender"
+
 // Of is the sequence of items, all of them delivered inside Start, unless stop is requested before the last
 // of them: then it completes stopped, and the items left are the caller's as before. The slice must not
 // change meanwhile.
@@ -18,6 +20,9 @@ type OfOp[T any] struct {
 
 // Connect implements Sequence.
 func (s OfSequence[T]) Connect(op *OfOp[T], r Receiver[T]) { op.items, op.r = s.items, r }
+
+// Completion implements sender.Completer.
+func (s *OfSequence[T]) Completion() sender.Completion { return sender.Inline }
 
 // Start implements sender.Operation.
 func (op *OfOp[T]) Start() {

@@ -42,6 +42,11 @@ func (s ReduceSender[T, A, O, P, S]) Connect(op *ReduceOp[T, A, O, P], r sender.
 	s.s.Connect(&op.child, (*reduce[T, A, O, P])(op))
 }
 
+// Completion implements sender.Completer.
+func (s *ReduceSender[T, A, O, P, S]) Completion() sender.Completion {
+	return sender.CompletionOf(&s.s)
+}
+
 // Start implements sender.Operation.
 func (op *ReduceOp[T, A, O, P]) Start() {
 	op.soFar = op.first
@@ -105,6 +110,9 @@ func (s CollectSender[T, O, P, S]) Connect(op *CollectOp[T, O, P], r sender.Rece
 	op.items, op.drop, op.r = nil, s.drop, r
 	s.s.Connect(&op.child, (*collect[T, O, P])(op))
 }
+
+// Completion implements sender.Completer.
+func (s *CollectSender[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
 
 // Start implements sender.Operation.
 func (op *CollectOp[T, O, P]) Start() { P(&op.child).Start() }

@@ -215,7 +215,7 @@ func TestOf(t *testing.T) {
 func TestFromAnIteratorThatPanics(t *testing.T) {
 	sendertest.CheckSequence(t, seq.From(func(yield func(int) bool) { yield(1); panic("iterator") }), sendertest.SequenceOptions[int]{
 		Accept: func(p sendertest.Point, items []int, x sendertest.Result[unit]) bool {
-			return x.String() == "error sender: panic: iterator" || isStopped(p)
+			return x.String() == "error sender: panic: iterator" || mayStop(p) && x.Channel == sendertest.OnStopped
 		},
 		Restartable: true,
 	})
@@ -234,6 +234,28 @@ func TestChain(t *testing.T) {
 			Restartable: true, Rounds: 5,
 		})
 	})
+}
+
+func TestCompletion(t *testing.T) {
+	inline := seq.Of(1)
+	take := seq.Take(seq.Filter(seq.Transform(inline, func(n int) int { return n }, nil), func(int) bool { return true }, nil), 1, nil)
+	both := seq.Merge(take, seq.Merge3(inline, inline, inline))
+	one := seq.Merge(inline, count(1))
+	all := seq.MergeSlice([]seq.OfSequence[int]{inline}, 1)
+	iterator := seq.From(slices.Values([]int{1}))
+	each := seq.ForEach(both, func(int) error { return nil }, nil)
+	sum := seq.Reduce(one, 0, func(n, _ int) int { return n }, nil)
+	list := seq.Collect(all, nil)
+	for name, c := range map[string]struct{ got, want sender.Completion }{
+		"Take": {sender.CompletionOf(&take), sender.Inline}, "Merge": {sender.CompletionOf(&both), sender.Inline},
+		"Merge with count": {sender.CompletionOf(&one), sender.Anywhere}, "MergeSlice": {sender.CompletionOf(&all), sender.Inline},
+		"From": {sender.CompletionOf(&iterator), sender.Inline}, "ForEach": {sender.CompletionOf(&each), sender.Inline},
+		"Reduce": {sender.CompletionOf(&sum), sender.Anywhere}, "Collect": {sender.CompletionOf(&list), sender.Inline},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s completes %v, want %v", name, c.got, c.want)
+		}
+	}
 }
 
 func TestNothingAllocates(t *testing.T) {

@@ -37,6 +37,9 @@ func (s TakeSequence[T, O, P, S]) Connect(op *TakeOp[T, O, P], r Receiver[T]) {
 	s.s.Connect(&op.child, (*take[T, O, P])(op))
 }
 
+// Completion implements sender.Completer.
+func (s *TakeSequence[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+
 // Start implements sender.Operation.
 func (op *TakeOp[T, O, P]) Start() {
 	op.left = op.n

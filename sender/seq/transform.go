@@ -38,6 +38,11 @@ func (s TransformSequence[A, B, O, P, S]) Connect(op *TransformOp[A, B, O, P], r
 	s.s.Connect(&op.child, (*transform[A, B, O, P])(op))
 }
 
+// Completion implements sender.Completer.
+func (s *TransformSequence[A, B, O, P, S]) Completion() sender.Completion {
+	return sender.CompletionOf(&s.s)
+}
+
 // Start implements sender.Operation.
 func (op *TransformOp[A, B, O, P]) Start() {
 	if op.begin((*transform[A, B, O, P])(op), op.r.Env()) {

@@ -40,13 +40,23 @@ const maxCached = 16
 
 // coroutineOn is a coroutine for a task on sch, or nil if sch takes no more. It is called on sch.
 func coroutineOn(sch sender.Scheduler) *coroutine {
-	if r, ok := sch.(Resident); ok {
-		return r.Home().take()
+	for {
+		if r, ok := sch.(Resident); ok {
+			return r.Home().take()
+		}
+		w, ok := sch.(wrapper)
+		if !ok {
+			break
+		}
+		sch = w.Unwrap()
 	}
 	co := goroutines.Get().(*coroutine)
 	go co.live()
 	return co
 }
+
+// wrapper is a scheduler that is another one, such as sched.Any.
+type wrapper interface{ Unwrap() sender.Scheduler }
 
 // goroutines are coroutines whose goroutine has ended; what is reused is the rest.
 var goroutines = sync.Pool{New: func() any { return &coroutine{hand: make(chan struct{})} }}

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/sender/task"
@@ -85,6 +86,11 @@ func eachScheduler(t *testing.T, f func(t *testing.T, sch sender.Scheduler)) {
 	t.Run("resident", func(t *testing.T) { f(t, newResidence(t)) })
 	t.Run("run loop", func(t *testing.T) { f(t, newRunLoop(t, false)) })
 	t.Run("locked run loop", func(t *testing.T) { f(t, newRunLoop(t, true)) })
+	t.Run("thread pool", func(t *testing.T) {
+		p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 2})
+		t.Cleanup(p.Close)
+		f(t, p)
+	})
 	t.Run("inline", func(t *testing.T) { f(t, nil) })
 }
 

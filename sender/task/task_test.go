@@ -6,10 +6,12 @@ import (
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/sender/task"
@@ -266,6 +268,47 @@ func TestOn(t *testing.T) {
 		}
 	})
 }
+
+// A wrapped scheduler is that scheduler.
+func TestWrappedResident(t *testing.T) {
+	r := newResidence(t)
+	var home int
+	r.do(func() { home = syscall.Gettid() })
+	x := run(t, sched.AnyOf(r), task.NewValue(func(*task.T) (int, error) { return syscall.Gettid(), nil }))
+	if x.Value != home {
+		t.Errorf("ran on thread %v, want %d", x, home)
+	}
+}
+
+func TestSpawnIntoAScope(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		var scope sender.CountingScope
+		never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
+		var ended atomic.Int32
+		for range 10 {
+			sender.Spawn(&scope, sender.WriteEnv(task.New(func(t *task.T) error {
+				defer ended.Add(1)
+				_, err := task.Await(t, never)
+				return err
+			}), on{sch: sch}))
+		}
+		for never.InFlight() < 10 {
+			runtime.Gosched()
+		}
+		scope.RequestStop()
+		if _, err := sender.SyncWait(t.Context(), scope.Join()); err != nil || ended.Load() != 10 {
+			t.Errorf("joined after %d tasks had ended: %v", ended.Load(), err)
+		}
+	})
+}
+
+// on is an environment with a scheduler.
+type on struct {
+	sender.EmptyEnv
+	sch sender.Scheduler
+}
+
+func (e on) Scheduler() sender.Scheduler { return e.sch }
 
 func TestOnIsStopped(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
