@@ -57,7 +57,9 @@ func (op *ScheduleAtOp) Start() {
 	deadline := op.at
 	if op.relative {
 		now := op.sch.Clock()
-		deadline = now + min(op.at, math.MaxInt64-now)
+		if deadline += now; op.at > 0 && deadline < now {
+			deadline = math.MaxInt64
+		}
 	}
 	op.sch.EnqueueAt(&op.work, deadline, token)
 }

@@ -42,3 +42,11 @@ func (a Any) Timed() (s sender.TimedScheduler, ok bool) {
 
 // Enqueue implements sender.Scheduler.
 func (a Any) Enqueue(w *sender.Work) { a.Unwrap().Enqueue(w) }
+
+// Completion implements sender.Completer: that of the scheduler.
+func (a Any) Completion() sender.Completion {
+	if c, ok := a.Unwrap().(sender.Completer); ok {
+		return c.Completion()
+	}
+	return sender.Anywhere
+}

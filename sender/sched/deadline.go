@@ -1,7 +1,6 @@
 package sched
 
 import (
-	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -82,9 +81,8 @@ func (d Deadline) seat(g guest, token stop.Token) {
 	s.ended.Store(false)
 	s.held.Store(2)
 	s.own.Reset()
-	now := d.Timer.Clock()
 	s.onStop.Register(token, s)
-	d.Timer.EnqueueAt(&s.timer, now+min(int64(d.Within), math.MaxInt64-now), s.own.Token())
+	d.Timer.EnqueueAt(&s.timer, after(d.Timer.Clock(), d.Within), s.own.Token())
 	d.On.Enqueue(&s.work)
 }
 

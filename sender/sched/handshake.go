@@ -28,8 +28,8 @@ type Driver interface {
 //	whoever reaches 0  calls the runner
 //
 // Deregistering waits for a stop request that is at work on another thread, and none can follow: from
-// there on the count only falls. The cancellation never decides the outcome. A timer that was
-// due before the cancellation got to it is due.
+// there on the count only falls. A timer that was found due stays so, whatever a cancellation that is out
+// by then finds: its completion never decides the outcome.
 //
 // The article registers the callback after it has enqueued the timer, so that the cancellation is
 // always behind it; but then the driver may complete the operation, and its owner reuse the storage,

@@ -14,6 +14,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
+const ms = int64(time.Millisecond)
+
 type unit = struct{}
 
 // driven is a loop that a thread drives.
@@ -150,7 +152,3 @@ func run[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s
 	rec.Starting()
 	op.Start()
 }
-
-// isolated is for tests that are about the passing of time: f sees a clock that only goes forward when
-// all goroutines wait.
-const ms = int64(time.Millisecond)

@@ -10,3 +10,6 @@ type Inline struct{}
 
 // Enqueue runs w.
 func (Inline) Enqueue(w *sender.Work) { w.Runner.Run() }
+
+// Completion implements sender.Completer.
+func (Inline) Completion() sender.Completion { return sender.Inline }

@@ -48,8 +48,8 @@ func (s *sleeper) OnStop() { close(s.stopped) }
 func (s *sleeper) sleep() {
 	runtime.LockOSThread()
 	w := s.w
-	if d := w.Deadline - monotonic(); d > 0 {
-		alarm := time.NewTimer(time.Duration(d))
+	if d := until(w.Deadline); d > 0 {
+		alarm := time.NewTimer(d)
 		select {
 		case <-alarm.C:
 		case <-s.stopped:

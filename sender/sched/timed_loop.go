@@ -142,7 +142,7 @@ func (l *timedLoop) sleep(deadline int64, armed bool) {
 		<-l.wake
 		return
 	}
-	l.alarm.Reset(time.Duration(deadline - monotonic()))
+	l.alarm.Reset(until(deadline))
 	select {
 	case <-l.wake:
 	case <-l.alarm.C:
