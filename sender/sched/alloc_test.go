@@ -1,0 +1,81 @@
+package sched_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sched"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// signal is a receiver that says when it is completed, and has a stop token.
+type signal struct {
+	sender.EmptyEnv
+	source stop.Source
+	done   chan unit
+}
+
+func newSignal() *signal { return &signal{done: make(chan unit, 1)} }
+
+func (s *signal) SetValue(unit)         { s.done <- unit{} }
+func (s *signal) SetError(error)        { s.done <- unit{} }
+func (s *signal) SetStopped()           { s.done <- unit{} }
+func (s *signal) Env() sender.Env       { return s }
+func (s *signal) StopToken() stop.Token { return s.source.Token() }
+
+// allocs is how many allocations it takes to connect s, start it and, perhaps, stop it.
+func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt bool) float64 {
+	op, r := P(new(O)), newSignal()
+	once := func() {
+		s.Connect(op, r)
+		op.Start()
+		if stopIt {
+			r.source.RequestStop()
+		}
+		<-r.done
+		r.source.Reset()
+	}
+	for range 1000 { // heaps and pools grow
+		once()
+	}
+	return testing.AllocsPerRun(1000, once)
+}
+
+func TestNothingAllocates(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	check := func(what string, n float64) {
+		t.Helper()
+		if n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	eachLoop(t, func(t *testing.T, l driven) {
+		d := drive(l)
+		check("Schedule", allocs(sender.Schedule(l), false))
+		check("ScheduleAfter", allocs(sender.ScheduleAfter(l, time.Microsecond), false))
+		check("ScheduleAfter, stopped", allocs(sender.ScheduleAfter(l, time.Hour), true))
+		d.finish()
+	})
+	p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 2})
+	dispatcher := sched.NewThreadDispatcher(2)
+	d := drive(new(sched.TimedRunLoop))
+	closed, ended := closedPool(), drive(new(sched.TimedRunLoop))
+	ended.finish()
+	check("Inline", allocs(sender.Schedule(sched.Inline{}), false))
+	check("ThreadPool", allocs(sender.Schedule(p), false))
+	check("ThreadDispatcher", allocs(sender.Schedule(dispatcher), false))
+	check("ThreadDispatcher.Schedule", allocs(sender.Then(dispatcher.Schedule(), func(int) unit { return unit{} }), false))
+	check("Any", allocs(sender.Schedule(sched.AnyOf(p)), false))
+	check("Fallback", allocs(sender.Schedule(sched.Fallback{First: closed, Second: p}), false))
+	check("TimedFallback", allocs(sender.ScheduleAfter(sched.TimedFallback{First: ended.loop, Second: d.loop}, 1), false))
+	check("Deadline, in time", allocs(sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}.Schedule(), false))
+	release := occupy(p, 2)
+	check("Deadline, stopped", allocs(sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}.Schedule(), true))
+	release()
+	p.Close()
+	dispatcher.Close()
+	d.finish()
+}
