@@ -55,6 +55,7 @@ func (l *Loop) Home() *task.Home {
 		return &r.home
 	}
 	r.id = l.slots.take(r, nil)
+	r.home.Wake = r.signal
 	residences.Store(l, r)
 	return &r.home
 }
@@ -62,13 +63,24 @@ func (l *Loop) Home() *task.Home {
 // residences are the loops that tasks live on: *Loop to *residence.
 var residences sync.Map
 
-// residence is the operation that is in flight while a loop has coroutines.
+// residence is the operation that is in flight while a loop has coroutines. It finishes each time that there
+// are tasks to be resumed, and once for all when the last has ended in a loop that drains.
 type residence struct {
-	loop    *Loop
-	home    task.Home
-	id      uint64
-	leaving bool
-	timer   timerqueue.Timer // runs out with the loop's drain
+	loop     *Loop
+	home     task.Home
+	id       uint64
+	signaled bool // it is in the loop's ready queue
+	leaving  bool
+	left     bool
+	timer    timerqueue.Timer // runs out with the loop's drain
+}
+
+// signal has finish called.
+func (r *residence) signal() {
+	if !r.signaled {
+		r.signaled = true
+		r.loop.ready = append(r.loop.ready, r.id)
+	}
 }
 
 // cancel is called when the loop begins to drain.
@@ -79,15 +91,22 @@ func (r *residence) cancel() {
 	r.leaving = true
 	r.timer.Init((*eviction)(r))
 	r.loop.timers.Push(&r.timer, r.loop.now+int64(r.loop.cfg.DrainTimeout))
-	r.home.Drain(func() { r.loop.ready = append(r.loop.ready, r.id) })
+	r.home.Drain(func() {
+		r.left = true
+		r.signal()
+	})
 }
 
 func (r *residence) item(int32, uint32) { panic("reactor: a completion of tasks") }
 
 func (r *residence) finish() {
-	r.loop.timers.Remove(&r.timer)
-	r.loop.slots.release(r.id)
-	residences.Delete(r.loop)
+	r.signaled = false
+	r.home.Run()
+	if r.left && !r.signaled {
+		r.loop.timers.Remove(&r.timer)
+		r.loop.slots.release(r.id)
+		residences.Delete(r.loop)
+	}
 }
 
 // eviction is a residence as the handler of its timer: tasks that did not end in time are cut short,

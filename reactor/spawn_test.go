@@ -2,6 +2,7 @@ package reactor_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/sender/task"
 )
 
@@ -101,6 +103,58 @@ func TestTaskThatDoesNotEnd(t *testing.T) {
 	})
 }
 
+// Sequences of descriptors and of lent buffers, taken apart in a task: nothing of them is lost. That no
+// descriptor is left is seen to by TestMain.
+func TestTaskAwaitsSequences(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		ln := r.listen()
+		for range 6 {
+			write(t, ln.dial(), []byte("hello"))
+		}
+		done := newResult()
+		closeFd := func(fd int) { _ = unix.Close(fd) }
+		r.Spawn(task.New(func(t *task.T) (err error) {
+			defer func() { done <- fmt.Sprint(err) }()
+			var fds []int
+			three := seq.Take(ln.AcceptMany(reactor.Unlimited), 3, closeFd)
+			if fds, err = task.Await(t, seq.Collect(three, closeFd)); err != nil {
+				return err
+			}
+			for _, fd := range fds {
+				if err = hear(t, r.Loop, fd, "hello"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		done.expect(t, "<nil>")
+		r.close(&ln.Socket)
+		ln.hangUp()
+		r.endTasks()
+	})
+}
+
+// hear receives what on fd, which it closes, and then stops receiving.
+func hear(t *task.T, l *reactor.Loop, fd int, what string) error {
+	c := new(reactor.Socket)
+	c.Init(l, fd)
+	defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+	heard := ""
+	listen := func(lease reactor.Lease) error {
+		defer lease.Release()
+		if heard += string(lease.Bytes()); heard == what {
+			return sender.ErrStopped
+		}
+		return nil
+	}
+	_, err := task.Await(t, seq.ForEach(c.RecvMany(reactor.Unlimited), listen, reactor.Lease.Release))
+	if heard == what && err == sender.ErrStopped {
+		return nil
+	}
+	return fmt.Errorf("heard %q, %w", heard, err)
+}
+
 // never does not complete.
 type never struct{}
 
@@ -121,6 +175,46 @@ func TestAwaitDoesNotAllocate(t *testing.T) {
 		if n := <-allocs; n != 0 {
 			t.Errorf("%v allocations for an await, want 0", n)
 		}
+		r.endTasks()
+	})
+}
+
+// What awaiting costs on top of the operation is the difference to BenchmarkNop.
+func BenchmarkAwaitNop(b *testing.B) {
+	benchmarkTask(b, func(r *running, t *task.T) func() {
+		return func() { _, _ = task.Await(t, r.Nop()) }
+	})
+}
+
+// BenchmarkSpawn is a task's whole life.
+func BenchmarkSpawn(b *testing.B) {
+	benchmarkTask(b, func(r *running, t *task.T) func() {
+		f := task.New(func(*task.T) error { return nil })
+		return func() {
+			r.Spawn(f)
+			_ = task.Yield(t)
+		}
+	})
+}
+
+// benchmarkTask measures rounds of what step returns, in a task on each ring.
+func benchmarkTask(b *testing.B, step func(r *running, t *task.T) func()) {
+	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+		b.ReportAllocs()
+		r := run(b, reactor.LoopConfig{Ring: kind})
+		done := make(chan struct{})
+		r.Spawn(task.New(func(t *task.T) error {
+			defer close(done)
+			round := step(r, t)
+			round()
+			b.ResetTimer()
+			for range b.N {
+				round()
+			}
+			b.StopTimer()
+			return nil
+		}))
+		<-done
 		r.endTasks()
 	})
 }

@@ -12,7 +12,7 @@ import (
 // It is called by the task's function, on the function's goroutine. It allocates the operation state
 // of s if the task has awaited no such sender before.
 //
-// Source: P3552R3 §4.3 (co_await of a sender).
+// Source: P3552R3 §4.4 (the result of co_await), §4.5 (affinity).
 func Await[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t *T, s S) (V, error) {
 	t.check()
 	if t.fate != alive {
@@ -22,7 +22,7 @@ func Await[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t *T, s S) (V
 	}
 	t.awaiting = true
 	defer func() { t.awaiting = false }() // also if Connect panics
-	w := awaitedBy[V, O](t.co)
+	w := awaitedBy[V, O, S](t.co)
 	w.state = pending
 	s.Connect(&w.op, w)
 	P(&w.op).Start()
@@ -46,8 +46,9 @@ func (t *T) misuse() {
 	panic("task: Await outside of the task's function")
 }
 
-// awaited is an awaited operation, and its receiver.
-type awaited[V, O any] struct {
+// awaited is an awaited operation, and its receiver. S tells apart senders that have their operation's type
+// in common.
+type awaited[V, O any, S sender.Sender[V, O]] struct {
 	await
 	channel channel
 	op      O
@@ -65,19 +66,19 @@ const (
 )
 
 // awaitedBy is the coroutine's operation state for senders of this type.
-func awaitedBy[V, O any](co *coroutine) *awaited[V, O] {
+func awaitedBy[V, O any, S sender.Sender[V, O]](co *coroutine) *awaited[V, O, S] {
 	for _, x := range co.cache {
-		if w, ok := x.(*awaited[V, O]); ok {
+		if w, ok := x.(*awaited[V, O, S]); ok {
 			return w
 		}
 	}
-	w := &awaited[V, O]{await: await{co: co}}
+	w := &awaited[V, O, S]{await: await{co: co, confined: co.confines(sender.CompletionOf(new(S)))}}
 	co.cache = append(co.cache, w)
 	return w
 }
 
 // take is the result. It keeps nothing of it.
-func (w *awaited[V, O]) take() (V, error) {
+func (w *awaited[V, O, S]) take() (V, error) {
 	switch w.channel {
 	case onValue:
 		v := w.value
@@ -93,21 +94,21 @@ func (w *awaited[V, O]) take() (V, error) {
 }
 
 // clear forgets what the operation was about, so that an idle coroutine keeps nothing alive.
-func (w *awaited[V, O]) clear() {
+func (w *awaited[V, O, S]) clear() {
 	var none O
 	w.op = none
 }
 
-func (w *awaited[V, O]) SetValue(v V) {
+func (w *awaited[V, O, S]) SetValue(v V) {
 	w.value, w.channel = v, onValue
 	w.settle()
 }
 
-func (w *awaited[V, O]) SetError(err error) {
+func (w *awaited[V, O, S]) SetError(err error) {
 	w.err, w.channel = err, onError
 	w.settle()
 }
 
-func (w *awaited[V, O]) SetStopped() { w.settle() }
+func (w *awaited[V, O, S]) SetStopped() { w.settle() }
 
-func (w *awaited[V, O]) Env() sender.Env { return (*env)(w.co.t) }
+func (w *awaited[V, O, S]) Env() sender.Env { return (*env)(w.co.t) }

@@ -12,6 +12,14 @@ import (
 type lane struct {
 	home       task.Home
 	head, tail *sender.Work
+	awake      bool
+}
+
+// newLane is a lane with tasks.
+func newLane() *lane {
+	l := new(lane)
+	l.home.Wake = func() { l.awake = true }
+	return l
 }
 
 func (l *lane) Home() *task.Home { return &l.home }
@@ -28,10 +36,15 @@ func (l *lane) Enqueue(w *sender.Work) {
 
 // run runs what is enqueued, until nothing is.
 func (l *lane) run() {
-	for l.head != nil {
-		w := l.head
-		l.head = w.Next
-		w.Runner.Run()
+	for l.head != nil || l.awake {
+		for w := l.head; w != nil; w = l.head {
+			l.head = w.Next
+			w.Runner.Run()
+		}
+		if l.awake {
+			l.awake = false
+			l.home.Run()
+		}
 	}
 }
 
@@ -41,7 +54,7 @@ func onLane(b *testing.B, f func(l *lane, t *task.T)) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		l := new(lane)
+		l := newLane()
 		var op task.Op
 		task.New(func(t *task.T) error { f(l, t); return nil }).Connect(&op, &dropped{sch: l})
 		op.Start()
@@ -92,13 +105,27 @@ func BenchmarkAwaitSuspended(b *testing.B) {
 	})
 }
 
+// An operation that has declared to complete on the lane.
+func BenchmarkAwaitSuspendedAffine(b *testing.B) {
+	onLane(b, func(l *lane, t *task.T) {
+		for b.Loop() {
+			_, _ = task.Await(t, home{sender.Schedule(l)})
+		}
+	})
+}
+
+// home is a Schedule on the lane where it is started.
+type home struct{ sender.ScheduleSender }
+
+func (home) Completion() sender.Completion { return sender.Affine }
+
 func spawn(b *testing.B, sch func(l *lane) sender.Scheduler) {
 	done := make(chan unit)
 	b.ReportAllocs()
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		l := new(lane)
+		l := newLane()
 		d := &dropped{sch: sch(l)}
 		f := func(t *task.T) error { return nil }
 		for b.Loop() {
@@ -123,7 +150,7 @@ func BenchmarkSpawnNewCoroutine(b *testing.B) {
 		runtime.LockOSThread()
 		d, f := new(dropped), func(t *task.T) error { return nil }
 		for b.Loop() {
-			l := new(lane)
+			l := newLane()
 			d.sch = l
 			op := new(task.Op)
 			task.New(f).Connect(op, d)

@@ -38,6 +38,7 @@ func (r *residence) Home() *task.Home { return &r.home }
 // newResidence is one that runs until the test ends or end is called.
 func newResidence(t testing.TB) *residence {
 	r := &residence{ended: make(chan unit)}
+	r.home.Wake = func() { r.post(r.home.Run) }
 	go func() {
 		defer close(r.ended)
 		runtime.LockOSThread()

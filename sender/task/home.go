@@ -20,6 +20,13 @@ type Resident interface {
 //
 // All methods are called on the scheduler's goroutine, as its work is.
 type Home struct {
+	// Wake, if not nil, is called on the scheduler's goroutine when a task has become ready there, and
+	// none was before: the scheduler is to call Run soon, as work of its own. Without it, and when they
+	// become ready on other threads, tasks go through the scheduler's Enqueue. Set it first of all.
+	Wake func()
+
+	ready    *sender.Work // tasks to be resumed by Run
+	last     *sender.Work
 	tid      int
 	idle     *coroutine // linked by succ
 	idles    int
@@ -34,6 +41,30 @@ const maxIdle = 256
 
 // Tasks is how many tasks have begun and not ended.
 func (h *Home) Tasks() int { return h.tasks }
+
+// Run gives those tasks their turn that were ready when it was called.
+func (h *Home) Run() {
+	w := h.ready
+	h.ready, h.last = nil, nil
+	for w != nil {
+		next := w.Next
+		w.Next = nil
+		w.Runner.Run()
+		w = next
+	}
+}
+
+// enqueue makes t ready.
+func (h *Home) enqueue(t *T) {
+	w := &t.work
+	w.Next = nil
+	if h.ready == nil {
+		h.ready, h.last = w, w
+		h.Wake()
+		return
+	}
+	h.last.Next, h.last = w, w
+}
 
 // Drain ends the idle coroutines, lets no task begin any more, and asks for the end of what runs
 // elsewhere by On. done is called, perhaps inside Drain, when no task is left. What else the tasks

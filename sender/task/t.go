@@ -2,7 +2,6 @@ package task
 
 import (
 	"runtime"
-	"sync/atomic"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -157,31 +156,3 @@ func (t *T) ending() {
 type inline struct{}
 
 func (inline) Enqueue(w *sender.Work) { w.Runner.Run() }
-
-// await is what an awaited operation has to do with its task: the two agree by its state on who goes
-// on, the task without having been suspended or whoever completes the operation by enqueuing it.
-type await struct {
-	co    *coroutine
-	state uint32 // atomic from Start to the completion
-}
-
-const (
-	pending uint32 = iota // not complete, and the task not suspended yet
-	parked                // not complete, and the task suspended
-	settled               // complete
-	dropped               // not complete, and the task waits no longer
-)
-
-// park is asked once the task has been suspended: does it wait?
-func (w *await) park() bool { return atomic.CompareAndSwapUint32(&w.state, pending, parked) }
-
-// drop is asked in order to cut the task short: did it wait?
-func (w *await) drop() bool { return atomic.CompareAndSwapUint32(&w.state, parked, dropped) }
-
-// settle says that the operation is complete.
-func (w *await) settle() {
-	if atomic.SwapUint32(&w.state, settled) == parked {
-		t := w.co.t
-		t.sch.Enqueue(&t.work)
-	}
-}

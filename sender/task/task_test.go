@@ -401,6 +401,40 @@ func TestSuspensionRace(t *testing.T) {
 	})
 }
 
+// What has declared to complete on the scheduler's thread goes on there by a shorter way.
+func TestAffineSender(t *testing.T) {
+	r := newResidence(t)
+	never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
+	var source stop.Source
+	step := make(chan int, 1)
+	o := begin(t, r, task.NewValue(func(t *task.T) (n int, err error) {
+		home := syscall.Gettid()
+		for n = range 1000 {
+			if _, err := task.Await(t, affine[unit, sender.ScheduleOp, sender.ScheduleSender]{sender.Schedule(r)}); err != nil {
+				return n, err
+			}
+			if syscall.Gettid() != home {
+				return n, errors.New("it did not come back")
+			}
+		}
+		step <- n
+		return task.Await(t, affine[int, sendertest.LeafOp[int], *sendertest.Leaf[int]]{never})
+	}), &source)
+	if n := <-step; n != 999 {
+		t.Errorf("%d rounds", n)
+	}
+	r.do(func() { source.RequestStop() }) // it completes inside of the handler
+	if x := o.result(); x.Channel != sendertest.OnStopped {
+		t.Errorf("completed with %v", x)
+	}
+}
+
+// affine is a sender that completes where it was started.
+type affine[V, O any, S sender.Sender[V, O]] struct{ s S }
+
+func (a affine[V, O, S]) Connect(op *O, r sender.Receiver[V]) { a.s.Connect(op, r) }
+func (*affine[V, O, S]) Completion() sender.Completion        { return sender.Affine }
+
 // Operation states are used again, one of a type.
 func TestAwaitingInALoopAllocatesNothing(t *testing.T) {
 	if raceDetector {
