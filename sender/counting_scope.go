@@ -54,6 +54,7 @@ func (s *CountingScope) RequestStop() {
 	s.mu.Lock()
 	source := s.stopSource()
 	s.mu.Unlock()
+	step()
 	source.RequestStop() // the scope may be joined in here, and be forgotten
 }
 
@@ -98,6 +99,7 @@ func (s *CountingScope) associate() bool {
 
 // leave counts one less. The caller must not touch the scope after it.
 func (s *CountingScope) leave() {
+	step()
 	s.mu.Lock()
 	s.count--
 	if debug && s.count < 0 {
@@ -111,6 +113,7 @@ func (s *CountingScope) leave() {
 	first := s.joiners
 	s.joiners = nil
 	s.mu.Unlock()
+	step()
 	for op := first; op != nil; {
 		next := op.next
 		op.complete()

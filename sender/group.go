@@ -37,6 +37,7 @@ func (g *group) begin(op joiner, env Env, n int) bool {
 	g.op, g.env = op, env
 	g.pending.Store(int32(n))
 	g.parent.Register(env.StopToken(), g)
+	step()
 	if g.children.StopRequested() {
 		g.pending.Store(1) // as if there was but one child, and it had completed stopped
 		g.leave()
@@ -53,10 +54,12 @@ func (g *group) leave() {
 		}
 		return
 	}
+	step()
 	// If another thread is forwarding the parent's stop, this waits for it. If we are inside of that
 	// ourselves, because a child completed when it was asked to stop, then children.RequestStop is
 	// still at work below us, and OnStop is to finish after it.
 	g.parent.Deregister()
+	step()
 	if g.forwarding {
 		g.joined = true
 		return
@@ -67,7 +70,9 @@ func (g *group) leave() {
 // OnStop forwards the parent's stop request.
 func (g *group) OnStop() {
 	g.forwarding = true
+	step()
 	g.children.RequestStop()
+	step()
 	g.forwarding = false
 	if g.joined {
 		g.joined = false

@@ -8,7 +8,8 @@ import (
 
 // SpawnFuture starts s in scope, and returns a sender of its result, at one allocation. That sender
 // completes where s does, or inside Start if s has completed before; stopped if the scope took no
-// more. A stop request reaches s, also from the scope. It has one consumer at a time.
+// more. A stop request reaches s, also from the scope. It has one consumer at a time, and panics if it
+// is given two; any number may come once there is a result.
 //
 // If nobody wants the result any more, Abandon says so.
 //
@@ -53,13 +54,22 @@ func (s SpawnedSender[T]) Connect(op *SpawnedOp[T], r Receiver[T]) { op.spawned,
 // Start implements Operation.
 func (op *SpawnedOp[T]) Start() {
 	s := op.spawned
+	switch s.phase.Load() {
+	case spawnedDone:
+		s.result.deliver(op.r)
+		return
+	case spawnedWaiting:
+		panic("sender: two consumers of one spawned result")
+	}
 	op.onStop.Register(op.r.Env().StopToken(), s)
+	step()
 	if !s.wait(op) {
 		op.deliver(s.result)
 	}
 }
 
 func (op *SpawnedOp[T]) deliver(x result[T]) {
+	step()
 	op.onStop.Deregister()
 	x.deliver(op.r)
 }
@@ -89,17 +99,9 @@ const (
 
 // wait makes op the consumer, or returns false if there is a result.
 func (s *spawned[T]) wait(op *SpawnedOp[T]) bool {
-	if s.phase.Load() == spawnedDone {
-		return false
-	}
 	s.consumer = op
-	if s.phase.CompareAndSwap(spawnedRunning, spawnedWaiting) {
-		return true
-	}
-	if s.phase.Load() == spawnedWaiting {
-		panic("sender: two consumers of one spawned result")
-	}
-	return false
+	step()
+	return s.phase.CompareAndSwap(spawnedRunning, spawnedWaiting)
 }
 
 // complete is the end of the work.
@@ -107,11 +109,11 @@ func (s *spawned[T]) complete(x result[T]) {
 	scope := s.scope
 	s.onStop.Deregister()
 	s.result = x
+	step()
 	if s.phase.Swap(spawnedDone) == spawnedWaiting {
-		op := s.consumer
-		s.consumer = nil
-		op.deliver(x)
+		s.consumer.deliver(x)
 	}
+	step()
 	scope.leave()
 }
 

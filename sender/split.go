@@ -66,6 +66,7 @@ func (op *SplitOp[T]) Start() {
 	s := op.split
 	op.asked = false
 	op.onStop.Register(op.r.Env().StopToken(), op)
+	step()
 	s.mu.Lock()
 	if op.asked || s.done {
 		x := s.result
@@ -81,7 +82,7 @@ func (op *SplitOp[T]) Start() {
 	first := !s.started
 	s.started = true
 	s.mu.Unlock()
-	// op may have completed here.
+	step() // op may complete here
 	if first {
 		s.start.Start()
 	}
@@ -90,6 +91,7 @@ func (op *SplitOp[T]) Start() {
 // OnStop makes op leave, or asks s to stop if it is the last.
 func (op *SplitOp[T]) OnStop() {
 	s := op.split
+	step()
 	s.mu.Lock()
 	if !op.waiting {
 		op.asked = true // Start will see it, or s has completed
@@ -98,11 +100,13 @@ func (op *SplitOp[T]) OnStop() {
 	}
 	if s.head == op && op.next == nil {
 		s.mu.Unlock()
+		step()
 		s.source.RequestStop() // op may complete in here
 		return
 	}
 	s.unlink(op)
 	s.mu.Unlock()
+	step()
 	op.onStop.Deregister() // returns at once, and frees op
 	op.r.SetStopped()
 }
@@ -138,6 +142,7 @@ func (s *split[T]) complete(x result[T]) {
 	for op := s.head; op != nil; op = s.head {
 		s.unlink(op)
 		s.mu.Unlock()
+		step()
 		op.onStop.Deregister()
 		x.deliver(op.r)
 		s.mu.Lock()

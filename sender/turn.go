@@ -28,9 +28,11 @@ func (t *turn) begin() { t.state.Store(starting) }
 
 // again is asked by the frame when the child's Start has returned: is the next round to be begun by it?
 func (t *turn) again() bool {
+	step()
 	if t.state.CompareAndSwap(starting, left) {
 		return false
 	}
+	step()
 	if t.state.Load() == handed {
 		return true
 	}
@@ -39,10 +41,14 @@ func (t *turn) again() bool {
 }
 
 // hand is asked by a round's completion: will the frame that started it begin the next?
-func (t *turn) hand() bool { return t.state.CompareAndSwap(starting, handed) }
+func (t *turn) hand() bool {
+	step()
+	return t.state.CompareAndSwap(starting, handed)
+}
 
 // end says that the round was the last. Whoever of the two is later puts t back.
 func (t *turn) end() {
+	step()
 	if !t.state.CompareAndSwap(starting, ended) {
 		turns.Put(t)
 	}

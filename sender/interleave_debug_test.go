@@ -1,0 +1,343 @@
+//go:build reactordebug
+
+package sender
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// everyOrder runs threads in every order that the steps of the protocols allow. make makes a world
+// anew: what its threads do, and what must hold when all of them have returned. A thread runs alone
+// from one step to the next, or until it waits for another one.
+//
+// This is the code itself, not a model of it: step marks where another thread may come in between.
+func everyOrder(t *testing.T, make func(t *testing.T) (threads []func(), check func())) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		orders := 0
+		for path := []choice(nil); ; orders++ {
+			var next []choice
+			threads, check := make(t)
+			next = play(t, threads, path)
+			check()
+			if t.Failed() {
+				t.Fatalf("in order %d: %v", orders, next)
+			}
+			for len(next) > 0 && next[len(next)-1].took == next[len(next)-1].of-1 {
+				next = next[:len(next)-1]
+			}
+			if len(next) == 0 {
+				break
+			}
+			next[len(next)-1].took++
+			path = next
+		}
+		t.Logf("%d orders", orders+1)
+	})
+}
+
+// choice is which of the threads that could go on did so.
+type choice struct{ took, of int }
+
+// play runs threads in the order given by path, and beyond it in the first that there is.
+func play(t *testing.T, threads []func(), path []choice) (taken []choice) {
+	var mu sync.Mutex
+	gates := make([]chan bool, len(threads)) // of those that are at a step
+	numbers := make(map[string]int)          // of the goroutines
+	onStep = func() {
+		c := make(chan bool)
+		mu.Lock()
+		gates[numbers[goroutine()]] = c
+		mu.Unlock()
+		<-c
+	}
+	defer func() { onStep = nil }()
+	var wg sync.WaitGroup
+	for i, f := range threads {
+		wg.Go(func() {
+			mu.Lock()
+			numbers[goroutine()] = i
+			mu.Unlock()
+			step()
+			f()
+		})
+	}
+	for {
+		synctest.Wait()
+		var ready []int
+		for i, c := range gates {
+			if c != nil {
+				ready = append(ready, i)
+			}
+		}
+		if len(ready) == 0 {
+			break
+		}
+		c := choice{0, len(ready)}
+		if len(taken) < len(path) {
+			c = path[len(taken)]
+			if c.of != len(ready) {
+				t.Fatalf("%d threads are ready, and were %d the last time", len(ready), c.of)
+			}
+		}
+		taken = append(taken, c)
+		next := gates[ready[c.took]]
+		gates[ready[c.took]] = nil
+		close(next)
+	}
+	wg.Wait()
+	return taken
+}
+
+// goroutine is the name of the one that calls it.
+func goroutine() string {
+	var buf [64]byte
+	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "[")
+	return name
+}
+
+// stepLeaf is a sender that completes when it is told to, or when it is asked to stop.
+type stepLeaf struct {
+	obeys   bool
+	end     func(result[int]) // of the operation in flight
+	started chan bool         // nil, or told of each start
+}
+
+type stepLeafOp struct {
+	leaf   *stepLeaf
+	r      Receiver[int]
+	onStop stop.Callback
+	once   *sync.Once
+}
+
+func (l *stepLeaf) Connect(op *stepLeafOp, r Receiver[int]) { *op = stepLeafOp{leaf: l, r: r} }
+
+func (op *stepLeafOp) Start() {
+	once := new(sync.Once) // shared with those who come too late
+	op.once = once
+	op.leaf.end = func(x result[int]) {
+		step()
+		first := false
+		once.Do(func() { first = true })
+		if first {
+			op.onStop.Deregister()
+			step()
+			x.deliver(op.r)
+		}
+	}
+	if op.leaf.obeys {
+		op.onStop.Register(op.r.Env().StopToken(), op)
+	}
+	if op.leaf.started != nil {
+		op.leaf.started <- true
+	}
+}
+
+func (op *stepLeafOp) OnStop() { op.leaf.end(result[int]{}) }
+
+// ending is a receiver that overwrites the operation when it is completed.
+type ending[T any] struct {
+	EmptyEnv
+	source  *stop.Source
+	n       int
+	last    result[T]
+	scratch func()
+}
+
+func (e *ending[T]) complete(x result[T]) {
+	e.n++
+	e.last = x
+	if e.scratch != nil {
+		e.scratch()
+	}
+}
+
+func (e *ending[T]) SetValue(v T)          { e.complete(valueOf(v)) }
+func (e *ending[T]) SetError(err error)    { e.complete(errorOf[T](err)) }
+func (e *ending[T]) SetStopped()           { e.complete(result[T]{}) }
+func (e *ending[T]) Env() Env              { return e }
+func (e *ending[T]) StopToken() stop.Token { return e.source.Token() }
+
+// begun is s in flight; its receiver, and a check that it completed once and was not touched again.
+func begun[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S) (op P, e *ending[T], check func()) {
+	op, e = P(new(O)), &ending[T]{source: new(stop.Source)}
+	var zero O
+	e.scratch = func() { *op = zero }
+	s.Connect(op, e)
+	return op, e, func() {
+		if e.n != 1 {
+			t.Errorf("completed %d times", e.n)
+		}
+		if !reflect.DeepEqual(*op, zero) {
+			t.Error("the operation was touched after its completion")
+		}
+		if e.source.Registered() {
+			t.Error("a stop callback is left")
+		}
+	}
+}
+
+// Children that complete by themselves while stop is requested.
+func TestGroupInEveryOrder(t *testing.T) {
+	for _, obeyA := range []bool{false, true} {
+		for _, obeyB := range []bool{false, true} {
+			everyOrder(t, func(t *testing.T) ([]func(), func()) {
+				a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+				op, e, check := begun[int](t, WhenAny(a, b))
+				op.Start()
+				endA, endB := a.end, b.end
+				return []func(){
+					func() { e.source.RequestStop() },
+					func() { endA(valueOf(1)); endB(result[int]{}) },
+				}, check
+			})
+			everyOrder(t, func(t *testing.T) ([]func(), func()) {
+				a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+				op, e, check := begun[All2[int, int]](t, WhenAll(a, b))
+				op.Start()
+				endA, endB := a.end, b.end
+				return []func(){
+					func() { e.source.RequestStop(); endA(errorOf[int](ErrStopped)) },
+					func() { endB(valueOf(2)) },
+				}, check
+			})
+		}
+	}
+}
+
+// The stop request comes while the operation is being started.
+func TestGroupStartsInEveryOrder(t *testing.T) {
+	everyOrder(t, func(t *testing.T) ([]func(), func()) {
+		a := &stepLeaf{obeys: true}
+		op, e, check := begun[int](t, StopWhen(a, Just(1)))
+		return []func(){op.Start, func() { e.source.RequestStop() }}, check
+	})
+	everyOrder(t, func(t *testing.T) ([]func(), func()) {
+		a, b := &stepLeaf{obeys: true}, &stepLeaf{obeys: true}
+		op, e, check := begun[int](t, WhenAny(a, b))
+		return []func(){op.Start, func() { e.source.RequestStop() }}, check
+	})
+}
+
+// A round completes on another thread while the frame that started it returns.
+func TestTurnInEveryOrder(t *testing.T) {
+	for rounds := 1; rounds <= 3; rounds++ {
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			l := &stepLeaf{started: make(chan bool, rounds)}
+			n := 0
+			op, _, check := begun[int](t, RepeatUntil(l, func(int) bool { n++; return n == rounds }))
+			return []func(){
+				op.Start,
+				func() {
+					for range rounds { // each as soon as it has been started
+						<-l.started
+						l.end(valueOf(1))
+					}
+				},
+			}, check
+		})
+	}
+}
+
+// The work completes, its consumer comes, and one of them is asked to stop.
+func TestSpawnedInEveryOrder(t *testing.T) {
+	for _, byScope := range []bool{false, true} {
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			var scope CountingScope
+			l := &stepLeaf{obeys: true}
+			s := SpawnFuture(&scope, l)
+			op, e, check := begun[int](t, s)
+			request := e.source.RequestStop
+			if byScope {
+				request = func() bool { scope.RequestStop(); return true }
+			}
+			return []func(){op.Start, func() { l.end(valueOf(1)) }, func() { request() }}, func() {
+				check()
+				if scope.count != 0 || e.last != valueOf(1) && e.last != (result[int]{}) {
+					t.Errorf("%d in the scope, completed with %v", scope.count, e.last)
+				}
+			}
+		})
+	}
+}
+
+// Two consumers, one of which is asked to stop while the work completes, or both.
+func TestSplitInEveryOrder(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		for _, obeys := range []bool{false, true} {
+			everyOrder(t, func(t *testing.T) ([]func(), func()) {
+				l := &stepLeaf{obeys: obeys}
+				s := Split(l)
+				a, eA, checkA := begun[int](t, s)
+				b, eB, checkB := begun[int](t, s)
+				a.Start()
+				b.Start()
+				threads := []func(){
+					func() { eA.source.RequestStop() },
+					func() { l.end(valueOf(1)) },
+				}
+				if both {
+					threads = append(threads, func() { eB.source.RequestStop() })
+				}
+				return threads, func() {
+					checkA()
+					checkB()
+					if !both && eB.last != valueOf(1) {
+						t.Errorf("the consumer that was not asked to stop has %v", eB.last)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A consumer starts while the work completes, and while it is asked to stop.
+func TestSplitStartsInEveryOrder(t *testing.T) {
+	everyOrder(t, func(t *testing.T) ([]func(), func()) {
+		l := &stepLeaf{obeys: true}
+		s := Split(l)
+		a, _, checkA := begun[int](t, s)
+		b, eB, checkB := begun[int](t, s)
+		a.Start()
+		return []func(){b.Start, func() { l.end(valueOf(1)) }, func() { eB.source.RequestStop() }}, func() {
+			checkA()
+			checkB()
+		}
+	})
+}
+
+// Work leaves, work comes, the scope is closed, stopped and joined.
+func TestScopeInEveryOrder(t *testing.T) {
+	for _, last := range []func(s *CountingScope){(*CountingScope).Close, (*CountingScope).RequestStop} {
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			scope := new(CountingScope)
+			l := &stepLeaf{obeys: true}
+			Spawn(scope, l)
+			op, e, check := begun[struct{}](t, scope.Join())
+			e.scratch = func() {
+				if scope.count != 0 || scope.state != joined {
+					t.Errorf("joined in state %d with %d left", scope.state, scope.count)
+				}
+				*op = JoinOp{}
+			}
+			spawned := false
+			return []func(){
+					func() { op.Start() },
+					func() { l.end(valueOf(1)); spawned = Spawn(scope, Just(1)) },
+					func() { last(scope) },
+				}, func() {
+					check()
+					if scope.count != 0 || scope.state != joined {
+						t.Errorf("in state %d with %d left; spawned late: %v", scope.state, scope.count, spawned)
+					}
+				}
+		})
+	}
+}
