@@ -34,8 +34,7 @@ func (s *spawned) SetValue(struct{})           {}
 func (s *spawned) SetStopped()                 {}
 
 func (s *spawned) SetError(err error) {
-	var p *sender.PanicError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		panic(fmt.Sprintf("reactor: a spawned task panicked: %v\n\n%s", p.Value, p.Stack))
 	}
 }

@@ -50,9 +50,10 @@ func (s MergeSliceSequence[T, O, P, S]) Connect(op *MergeSliceOp[T, O, P], r Rec
 	}
 }
 
-// Completion implements sender.Completer.
 // Completion implements sender.Completer: what holds for any S.
-func (s *MergeSliceSequence[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(new(S)) }
+func (s *MergeSliceSequence[T, O, P, S]) Completion() sender.Completion {
+	return sender.CompletionOf(new(S))
+}
 
 // Start implements sender.Operation.
 func (op *MergeSliceOp[T, O, P]) Start() {

@@ -117,6 +117,10 @@ func (co *coroutine) resume() {
 		<-co.hand
 		return
 	}
+	if debug {
+		co.home.enter()
+		defer co.home.exit()
+	}
 	defer func() {
 		if co.exited {
 			_ = recover() // the goexit

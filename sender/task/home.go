@@ -33,6 +33,7 @@ type Home struct {
 	live     *coroutine // linked both ways
 	tasks    int        // live ones
 	draining bool
+	entered  bool // a coroutine is running; kept when debugging
 	done     func()
 }
 
@@ -151,3 +152,16 @@ func (h *Home) forget(co *coroutine) {
 	co.prev, co.succ = nil, nil
 	h.tasks--
 }
+
+// enter asserts what a Resident promises.
+func (h *Home) enter() {
+	if h.entered {
+		panic("task: a turn inside of another")
+	}
+	if h.tid != syscall.Gettid() {
+		panic("task: a turn on a thread that is not the scheduler's")
+	}
+	h.entered = true
+}
+
+func (h *Home) exit() { h.entered = false }
