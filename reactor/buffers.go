@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"time"
 
+	"github.com/reactord/reactord/timerqueue"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,8 +54,12 @@ type Buffers struct {
 	smallest int // least inRing since the window was last judged
 	turns    int // until it is judged again
 
-	waiting []uint64 // user_data of receives that found no buffer, in order
-	least   int      // the configured window
+	waiting []uint64 // receives that found no buffer, by id, in order
+	moves   uint64   // how often a buffer was given to the ring or taken from it
+	served  uint64   // moves when one of those who wait was last armed
+	barren  bool     // the ring had none although it should have had
+	retry   timerqueue.Timer
+	least   int // the configured window
 }
 
 // judgeEvery is how many turns of the loop pass between two looks at whether the window is too large.
@@ -69,6 +75,7 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size, os.NewSyscallError("mmap", err))
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery}
+	b.retry.Init((*retryBuffers)(b))
 	if err := l.ring.RegisterBuffers(group, mem, cfg.Size); err != nil {
 		b.unmap()
 		return fmt.Errorf("reactor: cannot register receive buffers: %w", err)
@@ -101,8 +108,9 @@ func (b *Buffers) topUp() {
 		b.loop.ring.ProvideBuffer(group, b.free[last])
 		b.free = b.free[:last]
 		b.inRing++
+		b.moved()
 	}
-	if len(b.waiting) != 0 {
+	if len(b.waiting) != 0 && !b.barren {
 		b.serve()
 	}
 	if b.turns--; b.turns > 0 {
@@ -117,6 +125,7 @@ func (b *Buffers) topUp() {
 // lend makes a lease of a buffer that a completion named.
 func (b *Buffers) lend(id uint16, n int) Lease {
 	b.inRing--
+	b.moved()
 	b.smallest = min(b.smallest, b.inRing)
 	b.lent++
 	return Lease{b: b, id: id, n: int32(n)}
@@ -129,13 +138,34 @@ func (b *Buffers) wait(o *Op) {
 		b.window = min(2*b.window, cap(b.free))
 	}
 	b.smallest = 0
+	if b.inRing != 0 && b.moves == b.served && !b.barren {
+		// Whoever was armed for the buffers in the ring found none. However that can be, to try again
+		// at once would be to spin.
+		b.barren = true
+		b.loop.timers.Update(&b.retry, b.loop.now+int64(bufferRest))
+	}
 	o.state = opDormant
 	b.waiting = append(b.waiting, o.id)
 }
 
+// bufferRest is how long those who wait for a buffer rest when the ring does not have what it should.
+const bufferRest = 10 * time.Millisecond
+
+// moved is called when the ring has got or given a buffer.
+func (b *Buffers) moved() {
+	b.moves++
+	b.barren = false
+}
+
+// retryBuffers is a Buffers as the handler of its timer.
+type retryBuffers Buffers
+
+func (r *retryBuffers) OnTimer(int64) { r.barren = false }
+
 // serve arms as many of those that wait as there are buffers in the ring.
 func (b *Buffers) serve() {
 	n := 0
+	b.served = b.moves
 	for armed := 0; n < len(b.waiting) && armed < b.inRing; n++ {
 		if s := b.loop.slots.find(b.waiting[n]); s != nil && s.op.state == opDormant {
 			s.op.arm()
@@ -148,7 +178,7 @@ func (b *Buffers) serve() {
 // owed: somebody still waits while there are buffers in the ring. Those that were armed for them may
 // have nothing to receive, since a receive needs a buffer even to look; so the next in line has to be
 // armed before the loop may sleep.
-func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 }
+func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 && !b.barren }
 
 // cancelWaiting cancels the receives on a socket that wait for a buffer.
 func (b *Buffers) cancelWaiting(on *Socket) {

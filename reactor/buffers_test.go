@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/uring"
 )
 
 // few is a loop with n receive buffers in all.
@@ -153,26 +155,6 @@ func TestWaitingForABufferEnds(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A stop that comes while the receive finds no buffer, in the same batch, is a stop and no error.
-func TestStoppedWithoutABuffer(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
-		r := run(t, few(kind, 1))
-		held, heldPeer, lease := r.borrow()
-		a := r.lent()
-		r.settle()
-		r.do(func() {
-			write(t, a.peer, []byte("x"))
-			a.source.RequestStop()
-		})
-		a.done.expect(t, "stopped")
-		r.do(lease.Release)
-		r.close(a.s, held)
-		unix.Close(a.peer)
-		unix.Close(heldPeer)
-		r.end()
-	})
 }
 
 // Receives that find nothing to receive take their place in the line, too. They must not keep a buffer
@@ -337,4 +319,86 @@ func chat(t testing.TB, fd, who, messages int) error {
 		}
 	}
 	return nil
+}
+
+// Some kernels take a buffer even for the end: it goes back.
+func TestEndWithABuffer(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
+		recvs, given := map[uint64]bool{}, false
+		h.push = func(sqe *uring.SQE) { recvs[sqe.UserData] = sqe.Opcode == uring.OpRecv }
+		h.provide = func(id uint16) bool { // buffer 0 is never seen by the ring itself
+			given = given || id == 0
+			return id != 0
+		}
+		h.pop = func(cqe *uring.CQE) bool {
+			if recvs[cqe.UserData] && cqe.Res == 0 && given {
+				cqe.Flags |= uring.CQEBuffer // number 0
+				given = false
+			}
+			return true
+		}
+		r := runLoop(t, l)
+		a, m := r.lent(), r.many(reactor.Unlimited)
+		r.settle()
+		unix.Close(a.peer)
+		a.done.expect(t, "")
+		r.settle()
+		unix.Close(m.peer)
+		m.end.expect(t, "{}")
+		r.close(a.s, m.s)
+		r.end()
+	})
+}
+
+// A ring that does not have the buffers that it should is asked again now and then, not all the time.
+func TestLostBuffer(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, few(kind, 1))
+		found := false // the loop's
+		h.provide = func(uint16) bool { return found }
+		r := runLoop(t, l)
+		a := r.lent()
+		write(t, a.peer, []byte("x"))
+		before := r.Stats().Enters
+		time.Sleep(100 * time.Millisecond)
+		if n := r.Stats().Enters - before; n > 60 {
+			t.Errorf("entered the ring %d times", n)
+		}
+		a.done.none(t)
+		r.do(func() {
+			found = true
+			h.ProvideBuffer(0, 0)
+		})
+		a.done.expect(t, "x")
+		r.close(a.s)
+		unix.Close(a.peer)
+		time.Sleep(20 * time.Millisecond) // the last try
+		r.end()
+	})
+}
+
+// A receive finds no buffer just before it is stopped, or its socket closed.
+func TestStoppedAtTheShortage(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		h.pop = func(cqe *uring.CQE) bool {
+			if cqe.Res == -int32(unix.ECANCELED) {
+				cqe.Res = -int32(unix.ENOBUFS)
+			}
+			return true
+		}
+		r := runLoop(t, l)
+		a, b, m := r.lent(), r.lent(), r.many(reactor.Unlimited)
+		r.settle()
+		r.do(func() { a.source.RequestStop() })
+		a.done.expect(t, "stopped")
+		r.close(a.s, b.s, m.s)
+		b.done.expect(t, "error: use of closed network connection")
+		m.end.expect(t, "error: use of closed network connection")
+		for _, fd := range []int{a.peer, b.peer, m.peer} {
+			unix.Close(fd)
+		}
+		r.end()
+	})
 }

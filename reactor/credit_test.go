@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/stop"
 )
 
 // consumer receives by a sequence and keeps the leases until told.
@@ -214,6 +215,34 @@ func TestAcceptCredit(t *testing.T) {
 		}
 		r.close(&ln.Socket)
 		ended.expect(t, "error: use of closed network connection")
+		r.end()
+	})
+}
+
+// A socket has one sequence at a time; when that is over it can have another.
+func TestSecondSequenceIsRefused(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		m := r.many(reactor.Unlimited)
+		second := newResult()
+		var source stop.Source
+		var op reactor.RecvManyOp
+		begin := func() {
+			m.s.RecvMany(1).Connect(&op, seqSinkOf(t, second, &source, func(l reactor.Lease) { l.Release() }))
+			op.Start()
+		}
+		r.do(begin)
+		second.expect(t, "error: device or resource busy")
+		write(t, m.peer, []byte("x"))
+		m.items.expect(t, "x") // the first goes on
+		if err := unix.Shutdown(m.peer, unix.SHUT_WR); err != nil {
+			t.Fatal(err)
+		}
+		m.end.expect(t, "{}")
+		r.do(begin)
+		second.expect(t, "{}")
+		r.close(m.s)
+		unix.Close(m.peer)
 		r.end()
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -46,6 +48,28 @@ func TestWorkIsRunInOrder(t *testing.T) {
 				}
 			})
 		}
+		r.end()
+	})
+}
+
+// Operations that finish without the ring and start themselves again starve nobody.
+func TestEndlessReadinessStarvesNobody(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.pair()
+		stop := false
+		var op reactor.ShutdownOp
+		r.do(func() {
+			s.Shutdown(unix.SHUT_WR).Connect(&op, &sink[struct{}]{t: t, value: func(struct{}) {
+				if !stop {
+					op.Start()
+				}
+			}})
+			op.Start()
+		})
+		r.do(func() { stop = true })
+		r.close(s)
+		unix.Close(peer)
 		r.end()
 	})
 }

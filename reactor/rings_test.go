@@ -12,10 +12,11 @@ import (
 // hooked is a ring with hooks in front of it. Those that are nil are not asked.
 type hooked struct {
 	reactor.Ring
-	push  func(*uring.SQE)                  // may change the entry, which is a copy
-	pop   func(*uring.CQE) bool             // false: this completion is lost
-	enter func(timeout time.Duration) error // called before the ring is entered; an error is Enter's
-	extra []uring.CQE                       // completions to be delivered first
+	push    func(*uring.SQE)                  // may change the entry, which is a copy
+	pop     func(*uring.CQE) bool             // false: this completion is lost
+	enter   func(timeout time.Duration) error // called before the ring is entered; an error is Enter's
+	provide func(id uint16) bool              // false: the ring does not get this buffer
+	extra   []uring.CQE                       // completions to be delivered first
 }
 
 func (h *hooked) Push(sqe *uring.SQE) {
@@ -24,6 +25,12 @@ func (h *hooked) Push(sqe *uring.SQE) {
 		h.push(&entry)
 	}
 	h.Ring.Push(&entry)
+}
+
+func (h *hooked) ProvideBuffer(group, id uint16) {
+	if h.provide == nil || h.provide(id) {
+		h.Ring.ProvideBuffer(group, id)
+	}
 }
 
 func (h *hooked) Pop(cqe *uring.CQE) bool {

@@ -134,3 +134,26 @@ func TestEndlessTimersStarveNobody(t *testing.T) {
 		r.end()
 	})
 }
+
+// Now is read when the loop wakes up, not before it went to sleep.
+func TestNowIsOfThisTurn(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		done := make(chan bool, 1)
+		var posted int64
+		w := newWork(func() { done <- l.Now() >= posted }, nil)
+		h.enter = func(timeout time.Duration) error {
+			if posted == 0 && timeout != 0 {
+				time.Sleep(time.Millisecond)
+				posted = l.Clock()
+				l.Enqueue(&w.Work)
+			}
+			return nil
+		}
+		r := runLoop(t, l)
+		if !<-done {
+			t.Error("what is run after a sleep is told the time before it")
+		}
+		r.end()
+	})
+}
