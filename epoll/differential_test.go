@@ -138,6 +138,12 @@ func newWorld(t *testing.T, r ring) *world {
 			w.check(unix.SetNonblock(fd, true))
 		}
 	}
+	// Thousands of programs a second would leave no port out of TIME_WAIT.
+	t.Cleanup(func() {
+		for _, fd := range w.fds {
+			_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		}
+	})
 	return w
 }
 

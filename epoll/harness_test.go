@@ -153,6 +153,7 @@ func (g *rig) listen() (fd int, addr unix.Sockaddr) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	g.check(err)
 	g.open(fd)
+	g.check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
 	g.check(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	g.check(unix.Listen(fd, 64))
 	addr, err = unix.Getsockname(fd)
