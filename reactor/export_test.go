@@ -18,6 +18,3 @@ func (l *Loop) Leftover() string {
 	}
 	return ""
 }
-
-// NewLoopOn makes a loop on a ring of the caller's.
-var NewLoopOn = newLoop

@@ -5,7 +5,6 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/sender"
-	"golang.org/x/sys/unix"
 )
 
 // ShutdownSender shuts a direction of a connection down. See Socket.Shutdown.
@@ -37,7 +36,7 @@ func (o *ShutdownOp) Start() {
 		return
 	}
 	var errno syscall.Errno
-	errors.As(unix.Shutdown(int(o.socket.fd), o.how), &errno)
+	errors.As(o.loop.sys.Shutdown(int(o.socket.fd), o.how), &errno)
 	o.ready(-int32(errno))
 }
 

@@ -3,7 +3,6 @@ package reactor
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +33,7 @@ type LoopConfig struct {
 // unless they say otherwise.
 type Loop struct {
 	ring    Ring
+	sys     System
 	slots   slotTable
 	timers  timerqueue.Queue
 	ready   []uint64 // operations that finish without the ring
@@ -53,6 +53,8 @@ type Loop struct {
 	stop    atomic.Bool
 	done    chan struct{}
 
+	tasks *residence // nil: none has been spawned
+
 	cfg       LoopConfig
 	choice    Choice
 	watchdog  timerqueue.Timer // runs during a drain
@@ -66,14 +68,11 @@ var ErrLeaked = errors.New("operations never completed")
 
 // NewLoop makes a loop and its ring. The caller must Run it, or Discard it.
 func NewLoop(cfg LoopConfig) (*Loop, error) {
-	if cfg.DrainTimeout <= 0 {
-		cfg.DrainTimeout = 10 * time.Second
-	}
 	ring, choice, err := newRing(cfg.Ring, cfg.Entries)
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLoop(ring, cfg)
+	l, err := NewLoopOn(ring, cfg)
 	if err != nil {
 		_ = ring.Close()
 		return nil, err
@@ -82,8 +81,13 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	return l, nil
 }
 
-func newLoop(ring Ring, cfg LoopConfig) (*Loop, error) {
-	l := &Loop{ring: ring, cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
+// NewLoopOn makes a loop on a ring of the caller's, which the loop closes; if that fails, the ring is the
+// caller's to close. cfg.Ring and cfg.Entries are not looked at.
+func NewLoopOn(ring Ring, cfg LoopConfig) (*Loop, error) {
+	if cfg.DrainTimeout <= 0 {
+		cfg.DrainTimeout = 10 * time.Second
+	}
+	l := &Loop{ring: ring, sys: systemOf(ring), cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
 	l.slots.free = noSlot
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err
@@ -105,8 +109,7 @@ func (l *Loop) Discard() error {
 // Run never unlocks the thread: let the goroutine end with it, and the Go runtime retires a thread
 // whose affinity was changed.
 func (l *Loop) Run(setup func()) (err error) {
-	runtime.LockOSThread()
-	l.tid = unix.Gettid()
+	l.tid = l.sys.BindThread()
 	defer close(l.done)
 	if err := l.pin(); err != nil {
 		return errors.Join(err, l.Discard())
@@ -114,7 +117,7 @@ func (l *Loop) Run(setup func()) (err error) {
 	if err := l.ring.Enable(); err != nil {
 		return errors.Join(err, l.Discard())
 	}
-	l.now = monotonic()
+	l.now = l.sys.Clock()
 	if setup != nil {
 		setup()
 	}
@@ -220,7 +223,7 @@ func (l *Loop) runReady() {
 // enter gives the ring what was queued and, if there is nothing to do, sleeps until there is.
 func (l *Loop) enter() error {
 	l.buffers.topUp()
-	before := monotonic() // not now: this turn may have lasted a while
+	before := l.sys.Clock() // not now: this turn may have lasted a while
 	timeout := time.Duration(-1)
 	if deadline, ok := l.timers.Min(); ok {
 		timeout = time.Duration(max(deadline, before) - before)
@@ -230,7 +233,7 @@ func (l *Loop) enter() error {
 	}
 	l.count.busy += before - l.now
 	err := l.ring.Enter(timeout)
-	l.now = monotonic()
+	l.now = l.sys.Clock()
 	if timeout != 0 {
 		l.remote.unsleep()
 		l.count.waiting += l.now - before
@@ -291,15 +294,10 @@ func (l *Loop) Choice() Choice { return l.choice }
 // Buffers are the loop's receive buffers.
 func (l *Loop) Buffers() *Buffers { return &l.buffers }
 
-func (l *Loop) onThread() bool { return unix.Gettid() == l.tid }
+func (l *Loop) onThread() bool { return l.sys.Thread() == l.tid }
 
 func (l *Loop) assertOnThread() {
 	if !l.onThread() {
 		panic("reactor: an operation was started off its loop's thread")
 	}
 }
-
-var epoch = time.Now()
-
-// monotonic is the time since the process began, plus one so that zero can mean never.
-func monotonic() int64 { return int64(time.Since(epoch)) + 1 }

@@ -9,7 +9,7 @@ import (
 var _ sender.TimedScheduler = (*Loop)(nil)
 
 // Clock is the time, in nanoseconds on the clock that Now is a reading of. From any thread.
-func (l *Loop) Clock() int64 { return monotonic() }
+func (l *Loop) Clock() int64 { return l.sys.Clock() }
 
 // EnqueueAt runs w on the loop's thread when Clock reaches deadline, and abandons it there if token
 // stops before that or the loop is draining. From any thread; when the loop has been drained w is

@@ -42,7 +42,7 @@ func (s *Socket) Init(l *Loop, fd int) {
 
 // Open creates a descriptor as socket(2) does, with SOCK_CLOEXEC and SOCK_NONBLOCK.
 func (s *Socket) Open(l *Loop, family, kind, protocol int) error {
-	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	fd, err := l.sys.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (s *Socket) shutdown(how int) error {
 	if s.state != socketOpen {
 		return errClosed
 	}
-	return unix.Shutdown(int(s.fd), how)
+	return s.loop.sys.Shutdown(int(s.fd), how)
 }
 
 // SetNoDelay switches Nagle's algorithm off or on. See tcp(7), TCP_NODELAY.
@@ -87,21 +87,23 @@ func (s *Socket) SetNoDelay(on bool) error {
 	if on {
 		v = 1
 	}
-	return unix.SetsockoptInt(int(s.fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, v)
+	return s.loop.sys.SetsockoptInt(int(s.fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, v)
 }
 
 // SetAbort makes Close reset the connection (RST) and drop what was not sent yet. See socket(7),
 // SO_LINGER.
 func (s *Socket) SetAbort() error {
-	return unix.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	return s.loop.sys.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
 // Unacked is the number of bytes sent that the peer has not acknowledged. See tcp(7), SIOCOUTQ.
-func (s *Socket) Unacked() (int, error) { return unix.IoctlGetInt(int(s.fd), unix.SIOCOUTQ) }
+func (s *Socket) Unacked() (int, error) {
+	return s.loop.sys.IoctlGetInt(int(s.fd), unix.SIOCOUTQ)
+}
 
 // PeerAddr is the address of the other end. See getpeername(2).
 func (s *Socket) PeerAddr() (netip.AddrPort, error) {
-	sa, err := unix.Getpeername(int(s.fd))
+	sa, err := s.loop.sys.Getpeername(int(s.fd))
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -110,7 +112,7 @@ func (s *Socket) PeerAddr() (netip.AddrPort, error) {
 
 // LocalAddr is the address of this end. See getsockname(2).
 func (s *Socket) LocalAddr() (netip.AddrPort, error) {
-	sa, err := unix.Getsockname(int(s.fd))
+	sa, err := s.loop.sys.Getsockname(int(s.fd))
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -149,21 +151,28 @@ func (s *Socket) Listen(l *Loop, addr netip.AddrPort) error {
 	}
 	err := s.listen(sa)
 	if err != nil {
-		_ = unix.Close(int(s.fd))
+		_ = l.sys.Close(int(s.fd))
 		s.state = socketClosed
 	}
 	return err
 }
 
 func (s *Socket) listen(sa unix.Sockaddr) error {
-	fd := int(s.fd)
+	fd, sys := int(s.fd), s.loop.sys
 	for _, opt := range []int{unix.SO_REUSEADDR, unix.SO_REUSEPORT} {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, opt, 1); err != nil {
+		if err := sys.SetsockoptInt(fd, unix.SOL_SOCKET, opt, 1); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
 	}
-	if err := unix.Bind(fd, sa); err != nil {
+	if err := sys.Bind(fd, sa); err != nil {
 		return os.NewSyscallError("bind", err)
 	}
-	return os.NewSyscallError("listen", unix.Listen(fd, Backlog))
+	return os.NewSyscallError("listen", sys.Listen(fd, Backlog))
+}
+
+// TryAccept takes a connection that waits in the backlog of a listener, as accept4(2) does with
+// SOCK_CLOEXEC and SOCK_NONBLOCK; the error matches unix.EAGAIN if there is none.
+func (s *Socket) TryAccept() (fd int, err error) {
+	fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
+	return fd, err
 }

@@ -71,7 +71,7 @@ func (o *SleepOp) Start() {
 	}
 	at := int64(o.d)
 	if !o.abs {
-		now := monotonic() // not Now: this turn may have lasted a while
+		now := l.sys.Clock() // not Now: this turn may have lasted a while
 		at = now + min(at, math.MaxInt64-now)
 	}
 	l.timers.Push(&o.timer, at)

@@ -57,7 +57,7 @@ func (l *listener) start() {
 // stop ends accepting. What has been waiting in the backlog is accepted first.
 func (l *listener) stop() {
 	for {
-		fd, _, err := unix.Accept4(l.socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		fd, err := l.socket.TryAccept()
 		if err != nil {
 			break
 		}

@@ -31,25 +31,15 @@ type Proxy struct {
 
 // Start listens and runs the proxy's loops. It returns when connections are accepted.
 func Start(cfg Config) (*Proxy, error) {
-	backends := map[string]*backend{}
-	for i, b := range cfg.Backends {
-		backends[b.Name] = &backend{Backend: b.withDefaults(), index: i}
-	}
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{Ring: cfg.Ring}})
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{log: cfg.Log, reactor: r, ended: make(chan struct{}), addrs: make([]netip.AddrPort, len(cfg.Listeners))}
-	if p.log == nil {
-		p.log = zap.NewNop()
-	}
-	for i, l := range r.Loops() {
-		p.workers = append(p.workers, newWorker(p, l, i))
-	}
-	p.stats = newStats(&cfg)
-	if err := p.listen(&cfg, backends); err != nil {
+	p, err := prepare(cfg, r.Loops())
+	if err != nil {
 		return nil, errors.Join(err, p.discard())
 	}
+	p.reactor = r
 	ready := make(chan struct{}, len(p.workers))
 	go p.run(ready)
 	for range p.workers {
@@ -60,6 +50,22 @@ func Start(cfg Config) (*Proxy, error) {
 		}
 	}
 	return p, nil
+}
+
+// prepare makes a proxy that listens on loops which do not run yet. After an error it is to be discarded.
+func prepare(cfg Config, loops []*reactor.Loop) (*Proxy, error) {
+	backends := map[string]*backend{}
+	for i, b := range cfg.Backends {
+		backends[b.Name] = &backend{Backend: b.withDefaults(), index: i}
+	}
+	p := &Proxy{log: cfg.Log, ended: make(chan struct{}), addrs: make([]netip.AddrPort, len(cfg.Listeners)), stats: newStats(&cfg)}
+	if p.log == nil {
+		p.log = zap.NewNop()
+	}
+	for i, l := range loops {
+		p.workers = append(p.workers, newWorker(p, l, i))
+	}
+	return p, p.listen(&cfg, backends)
 }
 
 func (p *Proxy) run(ready chan<- struct{}) {
