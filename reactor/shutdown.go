@@ -89,6 +89,9 @@ var leaked struct {
 // in flight, so if there are any nothing is freed.
 func (l *Loop) abandon(cause error) error {
 	l.refuse()
+	if l.tasks != nil {
+		l.tasks.abandon()
+	}
 	if l.slots.used == 0 {
 		return errors.Join(cause, l.free())
 	}

@@ -3,7 +3,6 @@ package reactor
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -45,8 +44,8 @@ func (s *spawned) SetError(err error) {
 // From the first task on, all of them together count as one operation in flight: it is how a loop that
 // drains waits for its tasks, and then ends their coroutines.
 func (l *Loop) Home() *task.Home {
-	if x, ok := residences.Load(l); ok {
-		return &x.(*residence).home
+	if l.tasks != nil {
+		return &l.tasks.home
 	}
 	r := &residence{loop: l}
 	if l.phase != phaseRunning {
@@ -55,12 +54,9 @@ func (l *Loop) Home() *task.Home {
 	}
 	r.id = l.slots.take(r, nil)
 	r.home.Wake = r.signal
-	residences.Store(l, r)
+	l.tasks = r
 	return &r.home
 }
-
-// residences are the loops that tasks live on: *Loop to *residence.
-var residences sync.Map
 
 // residence is the operation that is in flight while a loop has coroutines. It finishes each time that there
 // are tasks to be resumed, and once for all when the last has ended in a loop that drains.
@@ -104,7 +100,18 @@ func (r *residence) finish() {
 	if r.left && !r.signaled {
 		r.loop.timers.Remove(&r.timer)
 		r.loop.slots.release(r.id)
-		residences.Delete(r.loop)
+		r.loop.tasks = nil
+	}
+}
+
+// abandon cuts the tasks short, on a loop that goes no further.
+func (r *residence) abandon() {
+	if !r.leaving {
+		r.home.Drain(nil)
+	}
+	r.home.Abandon()
+	if r.home.Tasks() == 0 {
+		r.loop.slots.release(r.id)
 	}
 }
 

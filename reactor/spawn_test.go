@@ -3,6 +3,7 @@ package reactor_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,5 +217,38 @@ func benchmarkTask(b *testing.B, step func(r *running, t *task.T) func()) {
 		}))
 		<-done
 		r.endTasks()
+	})
+}
+
+// A loop whose ring fails cuts its tasks short: what they deferred runs, and no coroutine is left.
+func TestRingFailsUnderTasks(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		broken := errors.New("broken")
+		var fail atomic.Bool
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		h.enter = func(time.Duration) error {
+			if fail.Load() {
+				return broken
+			}
+			return nil
+		}
+		r := runLoop(t, l)
+		waiting, deferred := make(chan struct{}), make(chan struct{})
+		r.Spawn(task.New(func(tk *task.T) error {
+			defer close(deferred)
+			close(waiting)
+			_, err := task.Await(tk, r.SleepFor(time.Hour))
+			return err
+		}))
+		<-waiting
+		r.do(func() { fail.Store(true) })
+		if err := r.wait(); !errors.Is(err, broken) {
+			t.Errorf("Run: %v", err)
+		}
+		select {
+		case <-deferred:
+		default:
+			t.Error("the task was not cut short")
+		}
 	})
 }
