@@ -108,6 +108,7 @@ type stepLeaf struct {
 	obeys   bool
 	end     func(result[int]) // of the operation in flight
 	started chan bool         // nil, or told of each start
+	ended   bool              // the operation in flight has
 }
 
 type stepLeafOp struct {
@@ -120,6 +121,7 @@ type stepLeafOp struct {
 func (l *stepLeaf) Connect(op *stepLeafOp, r Receiver[int]) { *op = stepLeafOp{leaf: l, r: r} }
 
 func (op *stepLeafOp) Start() {
+	op.leaf.ended = false
 	once := new(sync.Once) // shared with those who come too late
 	op.once = once
 	op.leaf.end = func(x result[int]) {
@@ -129,6 +131,7 @@ func (op *stepLeafOp) Start() {
 		if first {
 			op.onStop.Deregister()
 			step()
+			op.leaf.ended = true
 			x.deliver(op.r)
 		}
 	}
@@ -184,31 +187,62 @@ func begun[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S) (op P, e
 	}
 }
 
+// again makes the operation be connected and started once more inside its completion, and check that
+// it then waits for its leaves, and completes.
+func again[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S, op P, first *ending[T], leaves ...*stepLeaf) (check func()) {
+	second := &ending[T]{source: new(stop.Source)}
+	first.scratch = func() {
+		var zero O
+		*op = zero
+		s.Connect(op, second)
+		op.Start()
+	}
+	return func() {
+		if first.n != 1 || second.n != 0 || first.source.Registered() {
+			t.Errorf("completed %d times, and when started again %d times", first.n, second.n)
+		}
+		second.source.RequestStop()
+		for _, l := range leaves {
+			l.end(valueOf(3))
+		}
+		if first.n != 1 || second.n != 1 || second.source.Registered() {
+			t.Errorf("completed %d times, and when started again %d times", first.n, second.n)
+		}
+	}
+}
+
 // Children that complete by themselves while stop is requested.
 func TestGroupInEveryOrder(t *testing.T) {
-	for _, obeyA := range []bool{false, true} {
-		for _, obeyB := range []bool{false, true} {
-			everyOrder(t, func(t *testing.T) ([]func(), func()) {
-				a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
-				op, e, check := begun[int](t, WhenAny(a, b))
-				op.Start()
-				endA, endB := a.end, b.end
-				return []func(){
-					func() { e.source.RequestStop() },
-					func() { endA(valueOf(1)); endB(result[int]{}) },
-				}, check
-			})
-			everyOrder(t, func(t *testing.T) ([]func(), func()) {
-				a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
-				op, e, check := begun[All2[int, int]](t, WhenAll(a, b))
-				op.Start()
-				endA, endB := a.end, b.end
-				return []func(){
-					func() { e.source.RequestStop(); endA(errorOf[int](ErrStopped)) },
-					func() { endB(valueOf(2)) },
-				}, check
-			})
-		}
+	for bits := range 8 {
+		obeyA, obeyB, reused := bits&1 != 0, bits&2 != 0, bits&4 != 0
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+			s := WhenAny(a, b)
+			op, e, check := begun[int](t, s)
+			if reused {
+				check = again[int](t, s, op, e, a, b)
+			}
+			op.Start()
+			endA, endB := a.end, b.end
+			return []func(){
+				func() { e.source.RequestStop() },
+				func() { endA(valueOf(1)); endB(result[int]{}) },
+			}, check
+		})
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+			s := WhenAll(a, b)
+			op, e, check := begun[All2[int, int]](t, s)
+			if reused {
+				check = again[All2[int, int]](t, s, op, e, a, b)
+			}
+			op.Start()
+			endA, endB := a.end, b.end
+			return []func(){
+				func() { e.source.RequestStop(); endA(errorOf[int](ErrStopped)) },
+				func() { endB(valueOf(2)) },
+			}, check
+		})
 	}
 }
 
@@ -279,6 +313,16 @@ func TestSplitInEveryOrder(t *testing.T) {
 				b, eB, checkB := begun[int](t, s)
 				a.Start()
 				b.Start()
+				left := 2
+				for _, e := range []*ending[int]{eA, eB} {
+					scratch := e.scratch
+					e.scratch = func() {
+						if left--; left == 0 && !l.ended {
+							t.Error("the work outlives its consumers")
+						}
+						scratch()
+					}
+				}
 				threads := []func(){
 					func() { eA.source.RequestStop() },
 					func() { l.end(valueOf(1)) },
@@ -309,6 +353,18 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 		return []func(){b.Start, func() { l.end(valueOf(1)) }, func() { eB.source.RequestStop() }}, func() {
 			checkA()
 			checkB()
+		}
+	})
+	everyOrder(t, func(t *testing.T) ([]func(), func()) {
+		l := &stepLeaf{obeys: true}
+		s := Split(l)
+		a, _, checkA := begun[int](t, s)
+		b, eB, checkB := begun[int](t, s)
+		a.Start()
+		return []func(){b.Start, func() { eB.source.RequestStop() }}, func() {
+			checkB()
+			l.end(valueOf(1))
+			checkA()
 		}
 	})
 }
