@@ -79,6 +79,18 @@ var steady = map[string]func(r *running, next func()) (step func(), sockets []*r
 		r.SleepFor(0).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
 		return op.Start, nil, nil
 	},
+	"shutdown": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		s, peer := r.pair()
+		op := new(reactor.ShutdownOp)
+		s.Shutdown(unix.SHUT_RD).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
+		return op.Start, []*reactor.Socket{s}, []int{peer}
+	},
+	"poll": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		s, peer := r.pair()
+		op := new(reactor.PollOp)
+		s.Poll(unix.POLLOUT).Connect(op, &again[uint32]{func(uint32) { next() }, sender.EmptyEnv{}})
+		return op.Start, []*reactor.Socket{s}, []int{peer}
+	},
 	"schedule": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 		op := new(sender.ScheduleOp)
 		sender.Schedule(r.Loop).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})

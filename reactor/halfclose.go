@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"errors"
 	"syscall"
 
 	"github.com/reactord/reactord/sender"
@@ -35,8 +34,7 @@ func (o *ShutdownOp) Start() {
 	if !o.begin(o, o.r.Env().StopToken()) {
 		return
 	}
-	var errno syscall.Errno
-	errors.As(o.loop.sys.Shutdown(int(o.socket.fd), o.how), &errno)
+	errno, _ := o.loop.sys.Shutdown(int(o.socket.fd), o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
 	o.ready(-int32(errno))
 }
 
