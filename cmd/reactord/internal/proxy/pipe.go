@@ -3,6 +3,7 @@ package proxy
 import (
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
 )
 
 // pipe is one direction of a connection. It is the receiver of what its source sends: leases of the
@@ -58,9 +59,13 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	t.push(lease)
 }
 
-// SetValue says that the source has ended.
+// SetValue says that the source has ended, or so it seems.
 func (p *pipe) SetValue(struct{}) {
 	if p.conn.phase != phaseFlowing || p.state != pipeOpen {
+		return
+	}
+	if p.wasReset() {
+		p.conn.sideReset(int(p.from))
 		return
 	}
 	p.state = pipeEnded
@@ -69,6 +74,21 @@ func (p *pipe) SetValue(struct{}) {
 		p.end()
 	}
 }
+
+// wasReset tells a reset from an end. The kernel tells a reset once: after a send has been told, a
+// receive is told the end. It counts an end (FIN) as a byte received, and a reset not. See tcp(7),
+// TCP_INFO.
+func (p *pipe) wasReset() bool {
+	back := &p.conn.pipes[1-p.from]
+	if back.out == nil && back.state != pipeBroken {
+		return false // no send can have been told
+	}
+	info, err := unix.GetsockoptTCPInfo(p.source().Fd(), unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes
+}
+
+// tcpClose is the kernel's TCP_CLOSE: the state of a connection that was reset.
+const tcpClose = 7
 
 // end passes the end on.
 func (p *pipe) end() {
