@@ -122,42 +122,52 @@ func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
 	return cancel, cancel
 }
 
-// buffersAndRecvMultishot receives from a socket into provided buffers.
+// buffersAndRecvMultishot receives into provided buffers.
 func (p prober) buffersAndRecvMultishot() (buffers, recv, limit bool) {
-	const size = 64
-	mem, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	mem, err := unix.Mmap(-1, 0, 2*probeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return false, false, false
 	}
 	defer func() { _ = unix.Munmap(mem) }()
-	if p.r.RegisterBuffers(0, mem, size) != nil {
+	if p.r.RegisterBuffers(0, mem, probeSize) != nil {
 		return false, false, false
 	}
+	p.r.ProvideBuffer(0, 0)
+	p.r.ProvideBuffer(0, 1)
+	more, ok := p.recvMultishot(mem, 4, func(sqe *SQE) { sqe.LimitRecv(uint32(len(probeText))) })
+	limit = ok && !more
+	more, ok = p.recvMultishot(mem, 5, func(*SQE) {})
+	return true, ok && more, limit
+}
+
+const (
+	probeText = "probe"
+	probeSize = 64 // of a buffer
+)
+
+// recvMultishot receives a few bytes from a socket of its own, so that nothing is left over from an
+// entry that the kernel refused. It reports whether they came, and whether more could have.
+func (p prober) recvMultishot(mem []byte, userData uint64, change func(*SQE)) (more, ok bool) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return true, false, false
+		return false, false
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	try := func(most uint32, userData uint64) (cqe CQE, ok bool) {
-		if _, err := unix.Write(fds[1], []byte("probe")); err != nil {
-			return cqe, false
-		}
-		p.r.ProvideBuffer(0, uint16(userData&1))
-		var sqe SQE
-		sqe.PrepRecvMultishot(fds[0], 0, 0)
-		sqe.LimitRecv(most)
-		cqe, ok = p.run(&sqe, userData)
-		id, lent := cqe.BufferID()
-		return cqe, ok && lent && cqe.Res == 5 && string(mem[int(id)*size:][:5]) == "probe"
+	if _, err := unix.Write(fds[1], []byte(probeText)); err != nil {
+		return false, false
 	}
-	cqe, ok := try(5, 4)
-	limit = ok && !cqe.More()
-	cqe, ok = try(0, 5)
-	if recv = ok && cqe.More(); recv {
-		var sqe SQE
-		sqe.PrepCancel(5, 0)
-		p.run(&sqe, 6)
+	var sqe SQE
+	sqe.PrepRecvMultishot(fds[0], 0, 0)
+	change(&sqe)
+	cqe, ok := p.run(&sqe, userData)
+	id, lent := cqe.BufferID()
+	if !ok || !lent || int(cqe.Res) != len(probeText) || string(mem[int(id)*probeSize:][:len(probeText)]) != probeText {
+		return false, false
 	}
-	return true, recv, limit
+	if cqe.More() {
+		sqe.PrepCancel(userData, 0)
+		p.run(&sqe, userData|1<<32)
+	}
+	return cqe.More(), true
 }
