@@ -1,0 +1,80 @@
+package simring
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+)
+
+// Kernel is a machine: sockets, a clock, threads and rings. It is used by one goroutine.
+type Kernel struct {
+	Odds Odds // may be changed before Run
+
+	rng     *rand.Rand
+	now     int64
+	events  events
+	threads []*Thread
+	current *Thread
+	files   []*file // by descriptor, from firstFd
+	ports   map[uint16][]*file
+	port    uint16 // the last that was given
+	rings   []*Ring
+	errs    []error
+	trace   io.Writer
+}
+
+// New makes a kernel that does what the seed says, and tells trace about it, if that is not nil.
+func New(seed uint64, trace io.Writer) *Kernel {
+	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[uint16][]*file{}, port: 30000, trace: trace}
+	k.Odds = draw(k.rng)
+	k.log("odds %+v", k.Odds)
+	return k
+}
+
+// Rand is the run's source of chance, for programs that draw as well.
+func (k *Kernel) Rand() *rand.Rand { return k.rng }
+
+// Now is the time in nanoseconds.
+func (k *Kernel) Now() int64 { return k.now }
+
+// Errorf notes something wrong.
+func (k *Kernel) Errorf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	k.log("WRONG: %v", err)
+	k.errs = append(k.errs, err)
+}
+
+func (k *Kernel) chance(p float64) bool { return p > 0 && k.rng.Float64() < p }
+
+// upTo is a duration of 1 to d.
+func (k *Kernel) upTo(d time.Duration) time.Duration {
+	return 1 + time.Duration(k.rng.Int64N(int64(d)))
+}
+
+func (k *Kernel) log(format string, args ...any) {
+	if k.trace == nil {
+		return
+	}
+	who := "kernel"
+	if k.current != nil {
+		who = k.current.name
+	}
+	fmt.Fprintf(k.trace, "%12.6fms %-10s %s\n", float64(k.now)/1e6, who, fmt.Sprintf(format, args...))
+}
+
+// finish asserts that nothing is left, and returns all that was wrong.
+func (k *Kernel) finish() error {
+	for _, f := range k.files {
+		if f != nil {
+			k.Errorf("simring: descriptor %d (%v) was left open", f.fd, f.local)
+		}
+	}
+	for i, r := range k.rings {
+		if !r.closed {
+			k.Errorf("simring: ring %d was left open", i)
+		}
+	}
+	return errors.Join(k.errs...)
+}

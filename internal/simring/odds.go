@@ -1,0 +1,63 @@
+package simring
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Odds are how likely each fault is at each opportunity, and how large things are. The zero value is a
+// machine without faults, but for sizes, that must be set.
+type Odds struct {
+	Short      float64 // a transfer moves less than it could
+	Late       float64 // a completion takes its time
+	Vain       float64 // a wait that turned out to be in vain is given up with EAGAIN
+	Early      float64 // a multishot entry ends with an item
+	Nothing    float64 // a ring that waits returns for nothing
+	NoBuffer   float64 // a receive finds no buffer although there are some
+	NoFile     float64 // EMFILE or ENFILE
+	Gone       float64 // a connection was gone before it was accepted
+	Refused    float64 // a connect is refused
+	Slow       float64 // something takes a thousand times as long
+	CancelRace float64 // a cancel comes when its target is past stopping
+	Latency    time.Duration
+	Buffer     int // bytes that a socket holds in each direction
+	Files      int // descriptors that there can be
+	CQ         int // completions that a ring holds
+
+	Flaw Flaw
+}
+
+// draw makes some faults impossible and the others more or less likely: runs differ more than if all
+// faults were as likely in all of them.
+func draw(rng *rand.Rand) Odds {
+	odds := func(most float64) float64 {
+		if rng.IntN(2) == 0 {
+			return 0
+		}
+		return most * rng.Float64()
+	}
+	return Odds{
+		Short: odds(0.8), Late: odds(0.5), Vain: odds(0.5), Early: odds(0.5), Nothing: odds(0.3), NoBuffer: odds(0.3),
+		NoFile: odds(0.2), Gone: odds(0.2), Refused: odds(0.2), Slow: odds(0.02), CancelRace: odds(0.8),
+		Latency: time.Duration(1 + rng.IntN(1<<rng.IntN(21))),
+		Buffer:  1 << (4 + rng.IntN(12)),
+		Files:   1 << 16,
+		CQ:      1 << rng.IntN(8),
+	}
+}
+
+// Flaw is something that a ring does wrong on purpose: what asserts that a run was right must find it.
+type Flaw string
+
+// The flaws.
+const (
+	Flawless      Flaw = ""
+	LoseBytes     Flaw = "lose bytes"     // what a cancelled receive had taken is lost
+	CompleteTwice Flaw = "complete twice" // a final completion comes once more
+	LoseWakeups   Flaw = "lose wake-ups"  // Wake does nothing
+	KeepBuffers   Flaw = "keep buffers"   // the buffer of a completion is still in the ring
+	Duplicate     Flaw = "duplicate"      // a send that was short says it was shorter
+)
+
+// Flaws are all of them.
+var Flaws = []Flaw{LoseBytes, CompleteTwice, LoseWakeups, KeepBuffers, Duplicate}

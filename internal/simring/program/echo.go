@@ -1,0 +1,250 @@
+package program
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// address is where servers listen.
+var address = netip.MustParseAddrPort("127.0.0.1:7")
+
+// NewLoop makes a loop on a ring of the kernel, with few and small buffers as the seed says.
+func NewLoop(k *simring.Kernel) *reactor.Loop {
+	limit := 1 << k.Rand().IntN(7)
+	l, err := reactor.NewLoopOn(k.NewRing(), reactor.LoopConfig{
+		DrainTimeout: time.Hour,
+		Buffers:      reactor.BufferConfig{Size: 1 << (3 + k.Rand().IntN(9)), Window: 1 + k.Rand().IntN(limit), Limit: limit},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// Ended asserts that nothing is left of a loop whose Run has returned err.
+func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
+	if err != nil {
+		k.Errorf("Run: %v", err)
+	}
+	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LentBytes != 0 {
+		k.Errorf("the counters of a loop that has ended: %+v", s)
+	}
+}
+
+// Echo is a server that echoes, on one to three loops, and its clients. Some of its connections, and now
+// and then a loop, are stopped by another thread.
+func Echo(k *simring.Kernel) (check func()) {
+	rng := k.Rand()
+	talk := NewTalk(k)
+	var servers []*echoServer
+	up, running, clients := 0, 0, 1+rng.IntN(6)
+	for i := range 1 + rng.IntN(3) {
+		s := &echoServer{k: k, loop: NewLoop(k)}
+		servers = append(servers, s)
+		running++
+		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
+			err := s.loop.Run(func() { s.start(); up++ })
+			running--
+			Ended(k, s.loop, err)
+		})
+	}
+	for i := range clients {
+		p := talk.Join()
+		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
+			defer func() { clients-- }()
+			t.Until(func() bool { return up == len(servers) || running < len(servers) })
+			fd, err := t.Dial(address)
+			if err != nil {
+				p.Refused = true
+				return
+			}
+			p.Run(t, fd)
+		})
+	}
+	hurry := rng.IntN(3) == 0
+	after := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
+	k.Go("stopper", func(t *simring.Thread) {
+		if t.Sleep(after); hurry {
+			for _, s := range servers {
+				s.stopSome()
+			}
+		}
+		if !hurry || k.Rand().IntN(2) == 0 {
+			t.Until(func() bool { return clients == 0 })
+		}
+		for _, s := range servers {
+			s.loop.Stop()
+		}
+	})
+	return func() {
+		for _, p := range talk.Parties() {
+			p.Judge(hurry)
+		}
+	}
+}
+
+// echoServer accepts on one loop.
+type echoServer struct {
+	sender.EmptyEnv
+	k      *simring.Kernel
+	loop   *reactor.Loop
+	socket reactor.Socket
+	accept reactor.AcceptManyOp
+	close  reactor.CloseOp
+	conns  []*echoConn
+}
+
+func (s *echoServer) start() {
+	for s.socket.Listen(s.loop, address) != nil { // for want of descriptors
+	}
+	s.socket.AcceptMany(1+s.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&s.accept, s)
+	s.accept.Start()
+}
+
+// stopSome stops some connections. It is called on another thread.
+func (s *echoServer) stopSome() {
+	for _, c := range s.conns {
+		if s.k.Rand().IntN(2) == 0 {
+			c.source.RequestStop()
+		}
+	}
+}
+
+func (s *echoServer) SetNext(fd int) {
+	s.accept.Grant(1)
+	c := &echoConn{server: s, source: new(stop.Source)}
+	s.conns = append(s.conns, c)
+	c.socket.Init(s.loop, fd)
+	c.socket.RecvMany(1+s.k.Rand().IntN(8)).Connect(&c.recv, c)
+	c.socket.Sendv(nil).Connect(&c.send, (*echoed)(c))
+	c.recv.Start()
+}
+
+func (s *echoServer) SetValue(struct{})  { s.k.Errorf("accepting came to an end") }
+func (s *echoServer) SetError(err error) { s.k.Errorf("accepting: %v", err); s.SetStopped() }
+func (s *echoServer) Env() sender.Env    { return s }
+func (s *echoServer) SetStopped()        { s.end(&s.socket, &s.close) }
+func (s *echoServer) end(socket *reactor.Socket, op *reactor.CloseOp) {
+	socket.Close().Connect(op, &closed{k: s.k})
+	op.Start()
+}
+
+// closed is told that a socket was closed.
+type closed struct {
+	sender.EmptyEnv
+	k *simring.Kernel
+}
+
+func (c *closed) SetValue(struct{})  {}
+func (c *closed) SetError(err error) { c.k.Errorf("close: %v", err) }
+func (c *closed) SetStopped()        { c.k.Errorf("a close was stopped") }
+func (c *closed) Env() sender.Env    { return c }
+
+// echoConn receives, and keeps what it has received until it is sent.
+type echoConn struct {
+	sender.EmptyEnv
+	server *echoServer
+	socket reactor.Socket
+	recv   reactor.RecvManyOp
+	send   reactor.SendvOp
+	close  reactor.CloseOp
+	source *stop.Source
+	queue  []reactor.Lease
+	flying int
+	over   bool // nothing more is received
+	broken bool
+}
+
+// Env has the connection's stop token.
+func (c *echoConn) Env() sender.Env       { return c }
+func (c *echoConn) StopToken() stop.Token { return c.source.Token() }
+
+func (c *echoConn) SetNext(l reactor.Lease) {
+	if c.broken {
+		l.Release()
+		return
+	}
+	c.queue = append(c.queue, l)
+	if c.flying == 0 {
+		c.flush()
+	}
+}
+
+func (c *echoConn) flush() {
+	c.flying = len(c.queue)
+	c.send.Reset()
+	for _, l := range c.queue {
+		c.send.Add(l.Bytes())
+	}
+	c.send.Start()
+}
+
+func (c *echoConn) SetValue(struct{}) { c.over = true; c.endIfDone() }
+func (c *echoConn) SetError(error)    { c.over, c.broken = true, true; c.endIfDone() }
+func (c *echoConn) SetStopped()       { c.over, c.broken = true, true; c.endIfDone() }
+
+func (c *echoConn) endIfDone() {
+	if !c.over || c.flying != 0 {
+		return
+	}
+	if c.broken {
+		_ = c.socket.SetAbort()
+	}
+	c.server.end(&c.socket, &c.close)
+}
+
+// echoed is an echoConn as the receiver of its sends.
+type echoed echoConn
+
+func (e *echoed) SetValue(n int) {
+	c := (*echoConn)(e)
+	want := 0
+	for _, l := range c.queue[:c.flying] {
+		want += l.Len()
+		l.Release()
+	}
+	granted := c.flying
+	c.queue, c.flying = append(c.queue[:0], c.queue[c.flying:]...), 0
+	if n < want {
+		c.fail()
+		return
+	}
+	if !c.over {
+		c.recv.Grant(granted)
+	}
+	if len(c.queue) != 0 {
+		c.flush()
+	} else {
+		c.endIfDone()
+	}
+}
+
+func (e *echoed) SetError(error) { e.dropFlying() }
+func (e *echoed) SetStopped()    { e.dropFlying() }
+
+func (e *echoed) dropFlying() {
+	c := (*echoConn)(e)
+	for _, l := range c.queue[:c.flying] {
+		l.Release()
+	}
+	c.queue, c.flying = append(c.queue[:0], c.queue[c.flying:]...), 0
+	c.fail()
+}
+
+// fail ends receiving, and with it the connection.
+func (c *echoConn) fail() {
+	for _, l := range c.queue {
+		l.Release()
+	}
+	c.queue, c.broken = nil, true
+	c.source.RequestStop()
+	c.endIfDone()
+}
+
+func (e *echoed) Env() sender.Env { return (*echoConn)(e) }

@@ -1,0 +1,166 @@
+package program
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/simring"
+)
+
+// Talk is all the parties of a run.
+type Talk struct {
+	k       *simring.Kernel
+	parties []*Party
+	most    int // bytes that a party sends
+}
+
+// NewTalk begins a talk on a kernel.
+func NewTalk(k *simring.Kernel) *Talk {
+	return &Talk{k: k, most: headerLen + k.Rand().IntN(1<<(1+k.Rand().IntN(12)))}
+}
+
+// Parties are all who took part.
+func (w *Talk) Parties() []*Party { return w.parties }
+
+// Party is one who sends bytes that say who sent them and where they belong, ends or resets, and reads
+// what another has sent.
+type Party struct {
+	talk *Talk
+	id   uint32
+
+	From      *Party // whose bytes it gets; nil: it has not got enough to tell
+	Sent, Got int
+	Ended     bool // it has sent its end
+	Reset     bool // it has reset
+	SawEnd    bool
+	SawReset  bool
+	Refused   bool // it could not connect
+
+	plan    int // bytes to be sent
+	resets  int // it resets when it has moved so many; < 0: it does not
+	header  [headerLen]byte
+	stopped bool
+}
+
+const headerLen = 4
+
+// Join adds a party to the talk.
+func (w *Talk) Join() *Party {
+	rng := w.k.Rand()
+	p := &Party{talk: w, id: uint32(len(w.parties)), plan: headerLen + rng.IntN(w.most), resets: -1}
+	if rng.IntN(4) == 0 {
+		p.resets = rng.IntN(2 * p.plan)
+	}
+	w.parties = append(w.parties, p)
+	return p
+}
+
+// at is the byte at a place of what the party sends.
+func (p *Party) at(i int) byte {
+	if i < headerLen {
+		return binary.BigEndian.AppendUint32(nil, p.id)[i]
+	}
+	return byte((uint32(i)*2654435761 + p.id*40503) >> 13)
+}
+
+// Run talks until both directions have ended, or one side has reset.
+func (p *Party) Run(t *simring.Thread, fd int) {
+	sys := p.talk.k.System()
+	rng := p.talk.k.Rand()
+	for !p.SawReset && !(p.Ended && p.SawEnd) {
+		if p.resets >= 0 && p.Sent+p.Got >= p.resets {
+			p.Reset = true
+			t.Reset(fd)
+			return
+		}
+		if rng.IntN(8) == 0 {
+			t.Sleep(time.Duration(1 + rng.Int64N(int64(5*time.Millisecond))))
+		}
+		if !p.SawEnd || !p.Ended && p.Sent < p.plan {
+			p.turn(t, fd)
+		}
+		if p.Sent == p.plan && !p.Ended && !p.SawReset {
+			if err := sys.Shutdown(fd, unix.SHUT_WR); err != nil {
+				p.SawReset = true
+			} else {
+				p.Ended = true
+			}
+		}
+	}
+	_ = sys.Close(fd)
+}
+
+// turn reads or writes what it can.
+func (p *Party) turn(t *simring.Thread, fd int) {
+	rng := p.talk.k.Rand()
+	if !p.SawEnd {
+		t.Await(fd, p.Sent < p.plan)
+		buf := make([]byte, 1+rng.IntN(2048))
+		switch n, err := t.Recv(fd, buf); {
+		case err == nil && n == 0:
+			p.SawEnd = true
+		case err == nil:
+			p.got(buf[:n])
+		case !errors.Is(err, unix.EAGAIN):
+			p.SawReset = true
+			return
+		}
+	} else {
+		t.Await(fd, true)
+	}
+	if p.Sent == p.plan {
+		return
+	}
+	piece := make([]byte, min(1+rng.IntN(1024), p.plan-p.Sent))
+	for i := range piece {
+		piece[i] = p.at(p.Sent + i)
+	}
+	switch n, err := t.Send(fd, piece); {
+	case err == nil:
+		p.Sent += n
+	case !errors.Is(err, unix.EAGAIN):
+		p.SawReset = true
+	default:
+		t.Sleep(time.Microsecond)
+	}
+}
+
+// got judges bytes that have arrived.
+func (p *Party) got(b []byte) {
+	for _, c := range b {
+		if p.Got < headerLen {
+			p.header[p.Got] = c
+			if p.Got++; p.Got == headerLen {
+				id := binary.BigEndian.Uint32(p.header[:])
+				if int(id) >= len(p.talk.parties) {
+					p.talk.k.Errorf("party %d gets bytes from nobody: % x", p.id, p.header)
+					return
+				}
+				p.From = p.talk.parties[id]
+			}
+			continue
+		}
+		if want := p.From.at(p.Got); c != want {
+			p.talk.k.Errorf("party %d gets %#x as byte %d of party %d instead of %#x", p.id, c, p.Got, p.From.id, want)
+			return
+		}
+		p.Got++
+	}
+}
+
+// Judge asserts what must hold of every party in the end: an end came only from one who ended, behind
+// all bytes. resetsAllowed says that resets may come from elsewhere.
+func (p *Party) Judge(resetsAllowed bool) {
+	k := p.talk.k
+	switch from := p.From; {
+	case p.SawEnd && (from == nil || !from.Ended):
+		k.Errorf("party %d got an end after %d bytes, and nobody had ended: %+v", p.id, p.Got, from)
+	case p.SawEnd && p.Got != from.Sent:
+		k.Errorf("party %d got an end after %d of %d bytes", p.id, p.Got, from.Sent)
+	case p.SawReset && !resetsAllowed && from != nil && !from.Reset && !from.SawReset:
+		k.Errorf("party %d was reset, and nobody had reset", p.id)
+	}
+}

@@ -1,0 +1,196 @@
+package simring
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
+)
+
+// Ring is a ring of a simulated kernel. It is a reactor.Ring.
+type Ring struct {
+	k        *Kernel
+	sq       []uring.SQE
+	entries  []*entry // in flight, in order of submission
+	cq       []uring.CQE
+	overflow []uring.CQE
+	held     int // completions that take their time
+	woken    bool
+	closed   bool
+	group    group
+}
+
+// NewRing makes a ring.
+func (k *Kernel) NewRing() *Ring {
+	r := &Ring{k: k}
+	k.rings = append(k.rings, r)
+	return r
+}
+
+// System is the kernel's system calls.
+func (r *Ring) System() reactor.System { return System{r.k} }
+
+var _ reactor.Ring = (*Ring)(nil)
+
+// Enable does nothing.
+func (r *Ring) Enable() error { return nil }
+
+// Push queues a copy of one entry.
+func (r *Ring) Push(sqe *uring.SQE) { r.sq = append(r.sq, *sqe) }
+
+// Enter submits what is queued, and waits for a completion, a Wake, or the timeout.
+func (r *Ring) Enter(timeout time.Duration) error {
+	k := r.k
+	r.submit()
+	k.current.wait(nil, never)
+	r.work()
+	if timeout != 0 && !r.done() && !k.chance(k.Odds.Nothing) {
+		deadline := int64(never)
+		if timeout > 0 {
+			deadline = k.now + min(int64(timeout), never-1-k.now)
+		}
+		k.current.wait(func() bool { return r.done() || r.able() }, deadline)
+		r.work()
+	}
+	r.woken = false
+	room := min(max(k.Odds.CQ-len(r.cq), 0), len(r.overflow))
+	r.cq = append(r.cq, r.overflow[:room]...)
+	r.overflow = slices.Delete(r.overflow, 0, room)
+	return nil
+}
+
+func (r *Ring) done() bool { return r.woken || len(r.cq)+len(r.overflow) != 0 }
+
+// able reports whether an entry can be gone on with.
+func (r *Ring) able() bool { return slices.ContainsFunc(r.entries, (*entry).able) }
+
+func (r *Ring) submit() {
+	for _, sqe := range r.sq {
+		r.k.log("submit %s", describe(&sqe))
+		(&entry{SQE: sqe, ring: r}).issue()
+	}
+	r.sq = r.sq[:0]
+}
+
+// work goes on with the entries that were woken, in any order.
+func (r *Ring) work() {
+	var able []*entry
+	for _, e := range r.entries {
+		if e.able() {
+			able = append(able, e)
+		}
+	}
+	r.k.rng.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
+	for _, e := range able {
+		if e.able() {
+			e.woken = false
+			e.attempt()
+		}
+	}
+}
+
+// post makes a completion of an entry, after those that it has made before.
+func (r *Ring) post(e *entry, res int32, flags uint32) {
+	k := r.k
+	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
+	k.log("complete %#x: %d, flags %#x", cqe.UserData, res, flags)
+	if k.chance(k.Odds.Late) {
+		e.until = max(e.until, k.now) + int64(k.delay())
+	}
+	if e.until <= k.now {
+		r.push(cqe)
+		return
+	}
+	r.held++
+	k.at(e.until, func() {
+		r.held--
+		r.push(cqe)
+	})
+}
+
+func (r *Ring) push(cqe uring.CQE) {
+	if r.k.Odds.Flaw == CompleteTwice && !cqe.More() && r.k.chance(0.05) {
+		r.overflow = append(r.overflow, cqe)
+	}
+	if len(r.cq) >= r.k.Odds.CQ || len(r.overflow) != 0 {
+		r.overflow = append(r.overflow, cqe)
+	} else {
+		r.cq = append(r.cq, cqe)
+	}
+}
+
+// full: a multishot entry ends rather than add to a queue that is full.
+func (r *Ring) full() bool { return len(r.cq) >= r.k.Odds.CQ }
+
+// Pop takes one completion.
+func (r *Ring) Pop(cqe *uring.CQE) bool {
+	if len(r.cq) == 0 {
+		return false
+	}
+	*cqe = r.cq[0]
+	r.cq = slices.Delete(r.cq, 0, 1)
+	return true
+}
+
+// Wake makes a waiting Enter return, or else the next one that would wait.
+func (r *Ring) Wake() error {
+	if r.k.Odds.Flaw != LoseWakeups {
+		r.woken = true
+	}
+	return nil
+}
+
+// Caps says what the ring can do.
+func (r *Ring) Caps() uring.Caps {
+	return uring.Caps{
+		Kind: "simulation", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, PollMultishot: true, CancelFdAny: true,
+	}
+}
+
+// Close ends the ring, on which nothing may be in flight.
+func (r *Ring) Close() error {
+	if n := len(r.entries) + r.held + len(r.cq) + len(r.overflow) + len(r.sq); n != 0 {
+		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions on their way", len(r.entries), n-len(r.entries))
+	}
+	r.closed = true
+	return nil
+}
+
+// group is a ring's one group of buffers.
+type group struct {
+	mem  []byte
+	size int
+	free []uint16
+}
+
+// RegisterBuffers makes a group of receive buffers. There is one.
+func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
+	if id != 0 || r.group.mem != nil {
+		return unix.EEXIST
+	}
+	r.group = group{mem: mem, size: size}
+	return nil
+}
+
+// ProvideBuffer lets receives take a buffer.
+func (r *Ring) ProvideBuffer(_, id uint16) {
+	if slices.Contains(r.group.free, id) {
+		r.k.Errorf("simring: buffer %d is provided twice", id)
+	}
+	r.group.free = append(r.group.free, id)
+}
+
+// take takes any buffer.
+func (g *group) take(k *Kernel) uint16 {
+	i := k.rng.IntN(len(g.free))
+	id := g.free[i]
+	if k.Odds.Flaw != KeepBuffers {
+		g.free = slices.Delete(g.free, i, i+1)
+	}
+	return id
+}
+
+func (g *group) bytes(id uint16) []byte { return g.mem[int(id)*g.size : (int(id)+1)*g.size] }

@@ -1,0 +1,128 @@
+package simring
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+)
+
+// Thread is a coroutine of the goroutine that runs the kernel.
+type Thread struct {
+	k        *Kernel
+	id       int
+	name     string
+	next     func() (struct{}, bool)
+	stop     func()
+	yield    func(struct{}) bool
+	ready    func() bool // it waits for this; nil: for its turn
+	deadline int64       // when it stops waiting; never: not at all
+	over     bool
+}
+
+const never = 1<<63 - 1
+
+// killed unwinds the threads of a run that has failed.
+var killed = errors.New("simring: killed")
+
+// Go makes a thread, which runs f when its turn comes.
+func (k *Kernel) Go(name string, f func(t *Thread)) {
+	t := &Thread{k: k, id: len(k.threads) + 1, name: name, deadline: never}
+	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if p := recover(); p != nil && p != error(killed) {
+				k.Errorf("%s panicked: %v\n%s", name, p, debug.Stack())
+			}
+		}()
+		t.yield = yield
+		f(t)
+	})
+	k.threads = append(k.threads, t)
+}
+
+// wait lets others go on until ready says so (nil: at once) or the deadline is reached.
+func (t *Thread) wait(ready func() bool, deadline int64) {
+	t.ready, t.deadline = ready, deadline
+	if !t.yield(struct{}{}) {
+		panic(killed)
+	}
+}
+
+// Sleep waits.
+func (t *Thread) Sleep(d time.Duration) { t.wait(nobody, t.k.now+int64(d)) }
+
+func nobody() bool { return false }
+
+// Until waits until something holds.
+func (t *Thread) Until(what func() bool) { t.wait(what, never) }
+
+func (t *Thread) canRun() bool {
+	return !t.over && (t.ready == nil || t.deadline <= t.k.now || t.ready())
+}
+
+// maxSteps is how many turns a run may take.
+const maxSteps = 1 << 20
+
+// Run runs the threads until all have ended, and returns all that was wrong.
+func (k *Kernel) Run() error {
+	var able []*Thread
+	for range maxSteps {
+		k.current = nil
+		k.happen()
+		able = able[:0]
+		for _, t := range k.threads {
+			if t.canRun() {
+				able = append(able, t)
+			}
+		}
+		if len(k.errs) != 0 || len(able) == 0 && !k.pass() {
+			return k.end()
+		}
+		if len(able) == 0 {
+			continue
+		}
+		t := able[k.rng.IntN(len(able))]
+		k.current, t.deadline = t, never
+		if _, more := t.next(); !more {
+			t.over = true
+		}
+		k.now += k.rng.Int64N(2000)
+	}
+	k.Errorf("simring: it does not come to an end")
+	return k.end()
+}
+
+// pass lets time pass until something can happen. False: nothing ever will.
+func (k *Kernel) pass() bool {
+	next := int64(never)
+	if k.events.Len() != 0 {
+		next = k.events.heap[0].at
+	}
+	for _, t := range k.threads {
+		if !t.over {
+			next = min(next, t.deadline)
+		}
+	}
+	if next == never {
+		return false
+	}
+	k.now = max(k.now, next)
+	return true
+}
+
+// end asserts that all threads have ended, and ends those that have not.
+func (k *Kernel) end() error {
+	for _, t := range k.threads {
+		if !t.over && len(k.errs) == 0 {
+			k.Errorf("simring: %s waits for ever", t.name)
+		}
+	}
+	for _, t := range k.threads {
+		t.stop()
+	}
+	return errors.Join(k.errs...)
+}
+
+// String is the thread's name.
+func (t *Thread) String() string { return fmt.Sprintf("%s (thread %d)", t.name, t.id) }
