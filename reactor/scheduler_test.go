@@ -89,8 +89,8 @@ func TestTimedWorkOnALoopIsInOrder(t *testing.T) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done := make(chan int, 4)
 		now := r.Clock()
-		for i, after := range []time.Duration{3, 1, 2, 1} {
-			r.EnqueueAt(&newTimedJob(func() { done <- i }).TimedWork, now+int64(after*time.Millisecond), stop.Token{})
+		for i, after := range []int64{3e6, 1e6, 2e6, 1e6} {
+			r.EnqueueAt(&newTimedJob(func() { done <- i }).TimedWork, now+after, stop.Token{})
 		}
 		if order := fmt.Sprint(<-done, <-done, <-done, <-done); order != "1 3 2 0" {
 			t.Errorf("order %s", order)

@@ -24,8 +24,9 @@ func (s *signal) SetStopped()           { s.done <- unit{} }
 func (s *signal) Env() sender.Env       { return s }
 func (s *signal) StopToken() stop.Token { return s.source.Token() }
 
-// allocs is how many allocations it takes to connect s, start it and, perhaps, stop it.
-func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt bool) float64 {
+// allocs is how many allocations it takes to connect s, start it and, perhaps, stop it. rest is called
+// after each completion.
+func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt bool, rest ...func()) float64 {
 	op, r := P(new(O)), newSignal()
 	once := func() {
 		s.Connect(op, r)
@@ -35,6 +36,9 @@ func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt 
 		}
 		<-r.done
 		r.source.Reset()
+		for _, f := range rest {
+			f()
+		}
 	}
 	for range 1000 { // heaps and pools grow
 		once()
@@ -71,10 +75,22 @@ func TestNothingAllocates(t *testing.T) {
 	check("Any", allocs(sender.Schedule(sched.AnyOf(p)), false))
 	check("Fallback", allocs(sender.Schedule(sched.Fallback{First: closed, Second: p}), false))
 	check("TimedFallback", allocs(sender.ScheduleAfter(sched.TimedFallback{First: ended.loop, Second: d.loop}, 1), false))
-	check("Deadline, in time", allocs(sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}.Schedule(), false))
-	release := occupy(p, 2)
-	check("Deadline, stopped", allocs(sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}.Schedule(), true))
-	release()
+	// A seat is free when both have let go of it, so each is given the time for it.
+	var op sender.ScheduleOp
+	looked := newSignal()
+	settle := func(s sender.Scheduler) func() {
+		return func() {
+			sender.Schedule(s).Connect(&op, looked)
+			op.Start()
+			<-looked.done
+		}
+	}
+	deadline := sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}
+	check("Deadline, in time", allocs(deadline.Schedule(), false, settle(d.loop)))
+	one := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1})
+	deadline.On = one
+	check("Deadline, stopped", allocs(deadline.Schedule(), true, settle(one), settle(d.loop)))
+	one.Close()
 	p.Close()
 	dispatcher.Close()
 	d.finish()

@@ -73,15 +73,14 @@ func (l *timedLoop) command(w *sender.TimedWork) {
 // withdraw takes back the command to cancel w, unless it has been obeyed.
 func (l *timedLoop) withdraw(w *sender.TimedWork) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, list := range [...][]*sender.TimedWork{l.commands, l.obeying} {
-		if w.Tag < uint64(len(list)) && list[w.Tag] == w {
-			list[w.Tag] = nil
-		}
+	if w.Tag < uint64(len(l.commands)) && l.commands[w.Tag] == w {
+		l.commands[w.Tag] = nil
 	}
+	l.mu.Unlock()
 }
 
-// obey cancels what is to be cancelled.
+// obey cancels what is to be cancelled. Nothing but that ends a timer meanwhile, so that what is obeyed
+// need not be withdrawn.
 func (l *timedLoop) obey() {
 	l.mu.Lock()
 	l.commands, l.obeying = l.obeying[:0], l.commands

@@ -1,6 +1,7 @@
 package sched_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -107,6 +108,7 @@ func TestFallbackKeepsTheContract(t *testing.T) {
 	ended := new(sched.TimedRunLoop)
 	drive(ended).finish()
 	d := drive(new(sched.TimedRunLoop))
+	checkSchedule(t, sched.TimedFallback{First: ended, Second: d.loop}, d.here)
 	checkTimed(t, sched.TimedFallback{First: d.loop, Second: ended}, d.here)
 	checkTimed(t, sched.TimedFallback{First: ended, Second: d.loop}, d.here)
 	d.finish()
@@ -115,7 +117,7 @@ func TestFallbackKeepsTheContract(t *testing.T) {
 func TestDeadlineKeepsTheContract(t *testing.T) {
 	p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 2})
 	d := drive(new(sched.TimedRunLoop))
-	inTime := sched.Deadline{On: p, Timer: d.loop, Within: time.Hour}
+	inTime := sched.Deadline{On: p, Timer: d.loop, Within: math.MaxInt64}
 	checkSchedule(t, inTime, inPool)
 	sendertest.Check(t, on(t, inTime.Schedule(), inPool), sendertest.Options[unit]{
 		Accept: accept, Restartable: true, Rounds: rounds,

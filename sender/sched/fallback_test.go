@@ -58,16 +58,27 @@ func (s slow) Clock() int64 { return s.TimedScheduler.Clock() - 365*24*int64(tim
 
 func TestTimedFallbackDoesNotTryWhatIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := drive(new(sched.TimedRunLoop)), drive(new(sched.TimedRunLoop))
+		d := drive(new(sched.TimedRunLoop))
 		var source stop.Source
 		j := newJob(nil)
-		sched.TimedFallback{First: a.loop, Second: b.loop}.EnqueueAt(&j.timed, a.loop.Clock()+ms, source.Token())
-		b.finish()
+		f := sched.TimedFallback{First: d.loop, Second: never{d.loop, t}}
+		f.EnqueueAt(&j.timed, d.loop.Clock()+ms, source.Token())
 		source.RequestStop()
 		synctest.Wait()
 		j.want(t, 0, 1)
-		a.finish()
+		d.finish()
 	})
+}
+
+// never is a scheduler that is not to be asked.
+type never struct {
+	sender.TimedScheduler
+	t *testing.T
+}
+
+func (n never) EnqueueAt(w *sender.TimedWork, _ int64, _ stop.Token) {
+	n.t.Error("the second was asked")
+	w.Runner.Abandon()
 }
 
 func TestAnyKeepsEquality(t *testing.T) {
@@ -159,6 +170,9 @@ func TestDeadlineRefused(t *testing.T) {
 		if x := refused.Result(); x != sendertest.Stopped[unit]() {
 			t.Errorf("refused: %v", x)
 		}
+		j := newJob(nil)
+		sched.Deadline{On: closedPool(), Timer: d.loop, Within: time.Second}.Enqueue(&j.work)
+		j.want(t, 0, 1)
 		d.finish()
 		p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1})
 		untimed := new(sendertest.Recorder[unit])
@@ -169,6 +183,35 @@ func TestDeadlineRefused(t *testing.T) {
 		}
 		p.Close()
 	})
+}
+
+// Stop is requested and both resources hear of it late, the one with the work first; and a guest that
+// has left takes its timer with it.
+func TestDeadlineOfResourcesThatSleep(t *testing.T) {
+	var on sched.RunLoop
+	var timer sched.TimedRunLoop
+	var source, over stop.Source
+	stopped, ran := &sendertest.Recorder[unit]{Stop: &source}, new(sendertest.Recorder[unit])
+	s := sched.Deadline{On: &on, Timer: &timer, Within: time.Hour}
+	run(t, s.Schedule(), stopped)
+	run(t, s.Schedule(), ran)
+	source.RequestStop()
+	on.Finish()
+	on.Run()
+	if x := stopped.Result(); x != sendertest.Stopped[unit]() {
+		t.Errorf("stopped: %v", x)
+	}
+	if x := ran.Result(); x != sendertest.Value(unit{}) {
+		t.Errorf("ran: %v", x)
+	}
+	// The timers are submitted, then cancelled, and then this is run: nothing is armed by then.
+	sender.Execute(&timer, func() {
+		if n := sched.Armed(&timer); n != 0 {
+			t.Errorf("%d timers are armed", n)
+		}
+		over.RequestStop()
+	})
+	timer.Run(over.Token())
 }
 
 // Deadlines that are missed, met and stopped all at once, on several threads, in the same few seats.

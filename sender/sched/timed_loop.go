@@ -26,7 +26,7 @@ type timedLoop struct {
 	timers  timerqueue.Queue
 	now     int64 // ns, as of this turn
 	onStop  stop.Callback
-	obeying []*sender.TimedWork // the commands of this turn; written with mu held
+	obeying []*sender.TimedWork // the commands of this turn
 	wake    chan struct{}       // of capacity 1
 	alarm   *time.Timer
 }

@@ -155,6 +155,49 @@ func TestLoopThatEndsAbandonsItsTimers(t *testing.T) {
 	})
 }
 
+// Stop was requested between the moment at which somebody looked and EnqueueAt, so that the stop callback
+// is called inside of it.
+func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, l driven) {
+		var source stop.Source
+		source.RequestStop()
+		d := drive(l)
+		j := newJob(nil)
+		l.EnqueueAt(&j.timed, l.Clock()+ms, source.Token())
+		synctest.Wait()
+		j.want(t, 0, 1)
+		d.finish()
+		l.EnqueueAt(&j.timed, l.Clock()+ms, source.Token())
+		j.want(t, 0, 2)
+	})
+}
+
+// A timer that is stopped in the very turn in which it is due, and is then started again: nothing of the
+// first time is left for the second. Another that is stopped with it, and is not due, hears of it.
+func TestNothingIsLeftOfAStopThatCameLate(t *testing.T) {
+	eachLoopInBubble(t, func(t *testing.T, l driven) {
+		var source stop.Source
+		d := drive(l)
+		var j *job
+		j = newJob(func(ran bool) {
+			if j.ran+j.abandoned == 1 {
+				l.EnqueueAt(&j.timed, l.Clock()+ms, stop.Token{})
+			}
+		})
+		first := newJob(func(bool) { source.RequestStop() }) // due just before
+		at := l.Clock() + ms
+		l.EnqueueAt(&first.timed, at, stop.Token{})
+		other := newJob(nil)
+		l.EnqueueAt(&other.timed, at+1000*ms, source.Token())
+		l.EnqueueAt(&j.timed, at, source.Token()) // the latest is stopped first
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		other.want(t, 0, 1)
+		j.want(t, 2, 0)
+		d.finish()
+	})
+}
+
 // The loop ends while timers are armed, submitted, stopped and due on several threads.
 func TestLoopEndsUnderLoad(t *testing.T) {
 	const threads, timers, loops = 3, 50, 40
