@@ -59,7 +59,8 @@ type Buffers struct {
 	served  uint64   // moves when one of those who wait was last armed
 	barren  bool     // the ring had none although it should have had
 	retry   timerqueue.Timer
-	least   int // the configured window
+	least   int    // the configured window
+	out     []bool // in a debug build: which are lent
 }
 
 // judgeEvery is how many turns of the loop pass between two looks at whether the window is too large.
@@ -124,6 +125,9 @@ func (b *Buffers) topUp() {
 
 // lend makes a lease of a buffer that a completion named.
 func (b *Buffers) lend(id uint16, n int) Lease {
+	if debug {
+		b.assertLent(id, false)
+	}
 	b.inRing--
 	b.moved()
 	b.smallest = min(b.smallest, b.inRing)
@@ -225,18 +229,21 @@ func (l Lease) Release() {
 	if b == nil {
 		return
 	}
-	b.lent--
 	if debug {
-		b.assertReleased(l.id)
+		b.loop.assertOnThread()
+		b.assertLent(l.id, true)
 	}
+	b.lent--
 	b.free = append(b.free, l.id)
 }
 
-func (b *Buffers) assertReleased(id uint16) {
-	b.loop.assertOnThread()
-	for _, other := range b.free {
-		if other == id {
-			panic(fmt.Sprintf("reactor: buffer %d released twice", id))
-		}
+// assertLent checks that a buffer is lent or is not, and notes that this has changed.
+func (b *Buffers) assertLent(id uint16, is bool) {
+	if b.out == nil {
+		b.out = make([]bool, cap(b.free))
 	}
+	if b.out[id] != is {
+		panic(fmt.Sprintf("reactor: buffer %d lent or released twice", id))
+	}
+	b.out[id] = !is
 }

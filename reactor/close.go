@@ -45,7 +45,7 @@ const (
 func (o *CloseOp) Start() {
 	l, s := o.loop, o.target
 	if debug {
-		l.assertOnThread()
+		o.assertStartable(o)
 	}
 	o.id = l.slots.take(o, &o.Op)
 	switch {

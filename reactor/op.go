@@ -62,10 +62,7 @@ func (o *Op) start(run operation, env sender.Env) {
 func (o *Op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	if debug {
-		l.assertOnThread()
-		if o.state != opIdle {
-			panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
-		}
+		o.assertStartable(run)
 	}
 	o.id = l.slots.take(run, o)
 	o.stopping = false
@@ -79,6 +76,13 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 		return false
 	}
 	return true
+}
+
+func (o *Op) assertStartable(run operation) {
+	o.loop.assertOnThread()
+	if o.state != opIdle {
+		panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
+	}
 }
 
 // arm queues the entry.

@@ -35,6 +35,9 @@ func (c *credit) spend() bool {
 
 // startSequence starts an operation of many items, of which a socket has one at a time.
 func (o *Op) startSequence(run operation, env sender.Env) {
+	if debug {
+		o.assertStartable(run)
+	}
 	if o.socket.source != nil && o.socket.state == socketOpen {
 		o.id = o.loop.slots.take(run, o)
 		o.socket.pending++
