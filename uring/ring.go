@@ -206,7 +206,7 @@ func (r *Ring) makeRoom() bool {
 			return true
 		}
 		r.publish()
-		n, errno := r.enter(r.sqTail-r.sqHead, 0, r.enterFlags&^enterGetevents, nil, 0)
+		n, errno := r.enter(r.sqTail-r.sqHead, r.enterFlags&^enterGetevents)
 		if errno != 0 && errno != unix.EINTR || errno == 0 && n == 0 {
 			return false
 		}
@@ -238,7 +238,8 @@ func (r *Ring) Enter(timeout time.Duration) error {
 			return err
 		}
 	}
-	if timeout == 0 || r.ready() || len(r.backlog) != 0 {
+	room := r.sqTail-r.sqHead <= r.sqMask
+	if timeout == 0 || r.ready() || len(r.backlog) != 0 && room {
 		return nil
 	}
 	return r.block(timeout)
@@ -246,7 +247,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 
 func (r *Ring) submit() error {
 	for {
-		_, errno := r.enter(r.sqTail-r.sqHead, 0, r.enterFlags, nil, 0)
+		_, errno := r.enter(r.sqTail-r.sqHead, r.enterFlags)
 		r.sqHead = atomic.LoadUint32(r.kSQHead)
 		switch errno {
 		case 0, unix.EBUSY, unix.EAGAIN: // busy: completions must be taken first; again: no memory now
@@ -258,9 +259,11 @@ func (r *Ring) submit() error {
 	}
 }
 
+// block waits for a completion. It submits nothing, because the kernel does not wait when it could not
+// take everything.
 func (r *Ring) block(timeout time.Duration) error {
 	if r.sqTail != r.sqHead {
-		// The kernel could not take everything for want of memory: look again soon.
+		// The kernel has no memory for what is queued: look again soon.
 		if short := 10 * time.Millisecond; timeout < 0 || timeout > short {
 			timeout = short
 		}
@@ -272,8 +275,7 @@ func (r *Ring) block(timeout time.Duration) error {
 		flags |= enterExtArg
 		arg, size = unsafe.Pointer(&r.wait), waitArgSize
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFd, uintptr(r.sqTail-r.sqHead), 1, flags, uintptr(arg), size)
-	r.sqHead = atomic.LoadUint32(r.kSQHead)
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFd, 0, 1, flags, uintptr(arg), size)
 	switch errno {
 	case 0, unix.ETIME, unix.EINTR, unix.EBUSY, unix.EAGAIN:
 		return nil
@@ -282,8 +284,8 @@ func (r *Ring) block(timeout time.Duration) error {
 }
 
 // enter is io_uring_enter(2) without a wait.
-func (r *Ring) enter(submit, wait uint32, flags uintptr, arg unsafe.Pointer, size uintptr) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFd, uintptr(submit), uintptr(wait), flags, uintptr(arg), size)
+func (r *Ring) enter(submit uint32, flags uintptr) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, r.enterFd, uintptr(submit), 0, flags, 0, 0)
 	return int(n), errno
 }
 

@@ -14,6 +14,13 @@ func newRing(t testing.TB, cfg Config) *Ring {
 	if err != nil {
 		t.Skipf("no io_uring here: %v", err)
 	}
+	enable(t, r)
+	return r
+}
+
+// enable enables a ring for the rest of the test.
+func enable(t testing.TB, r *Ring) {
+	t.Helper()
 	runtime.LockOSThread()
 	if err := r.Enable(); err != nil {
 		t.Fatal(err)
@@ -24,7 +31,6 @@ func newRing(t testing.TB, cfg Config) *Ring {
 		}
 		runtime.UnlockOSThread()
 	})
-	return r
 }
 
 // next waits for one completion.
