@@ -25,9 +25,13 @@ func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s, buf} }
 // Connect prepares op.
 func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
 	op.buf = unsafe.SliceData(c.buf)
-	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(len(c.buf)), 0)
+	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), 0)
 	op.loop, op.socket, op.r = c.s.loop, c.s, r
 }
+
+// maxTransfer is the most bytes that an entry is asked to move: its length has 32 bits, and the kernel
+// moves less than 2 GiB at a time anyway. See recv(2).
+const maxTransfer = 1 << 30
 
 // RecvOp is the operation state of Recv.
 type RecvOp struct {
@@ -41,6 +45,9 @@ func (o *RecvOp) Start() { o.start(o, o.r.Env()) }
 func (o *RecvOp) finish() {
 	if o.againWhenReady(uring.RecvsendPollFirst) {
 		return
+	}
+	if o.res == 0 && o.sqe.Len != 0 {
+		o.socket.sawEnd()
 	}
 	o.release()
 	if o.res < 0 {
@@ -77,8 +84,11 @@ func (o *RecvLentOp) finish() {
 		return
 	}
 	lease := o.lease()
-	if o.res >= 0 {
+	switch {
+	case o.res > 0:
 		o.pollFirst()
+	case o.res == 0:
+		o.socket.sawEnd()
 	}
 	o.release()
 	if o.res < 0 {
@@ -200,6 +210,9 @@ func (o *RecvManyOp) finish() {
 			return
 		}
 		o.res = -int32(syscall.ECANCELED)
+	}
+	if o.res == 0 {
+		o.socket.sawEnd()
 	}
 	o.endSequence()
 	switch err := o.err(); {
