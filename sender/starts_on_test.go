@@ -51,7 +51,7 @@ func TestStartsOnStopped(t *testing.T) {
 	loop.Finish()
 	loop.Run()
 	late := &sendertest.Recorder[int]{Stop: &source}
-	run(t, sender.StartsOn(&loop, l), late)
+	run(t, sender.StartsOn(new(sender.RunLoop), l), late) // which nobody runs
 	abandoned := new(sendertest.Recorder[int])
 	run(t, sender.StartsOn(&loop, l), abandoned)
 	if !in(rec.Result(), itStopped) || !in(late.Result(), itStopped) || !in(abandoned.Result(), itStopped) || l.Starts() != 0 {
