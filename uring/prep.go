@@ -98,7 +98,8 @@ func (s *SQE) PrepCancelFd(fd int, flags uint32) {
 	*s = SQE{Opcode: OpAsyncCancel, Fd: int32(fd), OpFlags: flags | CancelFd}
 }
 
-// PrepCancelAny cancels everything in flight on the ring, itself excepted. The result is the count.
+// PrepCancelAny cancels everything in flight on the ring, itself excepted. The result is the count; a
+// Ring counts its wait for Wake, which it begins anew, as one.
 func (s *SQE) PrepCancelAny() {
 	*s = SQE{Opcode: OpAsyncCancel, Fd: -1, OpFlags: CancelAny | CancelAll}
 }

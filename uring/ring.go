@@ -177,7 +177,8 @@ func (r *Ring) armWake() {
 }
 
 // Push queues a copy of one entry. It always finds room: a full queue is submitted first, and should
-// the kernel refuse to take it, the entry waits in a backlog that Enter submits in order.
+// the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. The user_data
+// ^uint64(0) is the ring's own.
 func (r *Ring) Push(sqe *SQE) {
 	if r.sqTail-r.sqHead > r.sqMask || len(r.backlog) != 0 {
 		if !r.makeRoom() {
@@ -304,7 +305,7 @@ func (r *Ring) Pop(cqe *CQE) bool {
 		if cqe.UserData != wakeUserData {
 			return true
 		}
-		if !cqe.More() && cqe.Res >= 0 {
+		if !cqe.More() && (cqe.Res >= 0 || cqe.Res == -int32(unix.ECANCELED)) { // the latter by PrepCancelAny
 			r.armWake()
 		}
 	}
