@@ -115,10 +115,8 @@ type sink[T any] struct {
 	t       testing.TB
 	source  *stop.Source
 	value   func(T)
-	item    func(T)
 	failed  func(error)
 	stopped func()
-	rest    func(error) // when accepting rests
 }
 
 func (s *sink[T]) SetValue(v T) {
