@@ -1,10 +1,10 @@
 package reactor
 
 import (
+	"syscall"
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,47 +34,38 @@ func (c SendSender) Connect(op *SendOp, r sender.Receiver[int]) {
 
 // SendOp is the operation state of Send and SendAll.
 type SendOp struct {
-	single[int]
-	buf  []byte
-	sent int
-	all  bool
+	sending
+	buf []byte
+	all bool
 }
 
 // Start begins to send. It may be called again after each completion.
 func (o *SendOp) Start() {
 	o.sent = 0
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o)
 }
 
-// prep fills the entry for what is left. MSG_WAITALL makes the ring retry a partial send.
+// prep fills the entry for what is left.
 func (o *SendOp) prep() {
-	flags := unix.MSG_NOSIGNAL
-	if o.all {
-		flags |= unix.MSG_WAITALL
-	}
 	rest := o.buf[o.sent:]
-	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest)), flags)
+	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest)), o.flags(o.all))
 }
 
 func (o *SendOp) finish() {
-	if o.againWhenReady(uring.RecvsendPollFirst) {
+	o.took()
+	if o.sent == len(o.buf) && o.res >= 0 || o.sent != 0 && !o.all {
+		o.end()
 		return
 	}
-	if o.res > 0 {
-		o.sent += int(o.res)
-		if o.all && o.sent < len(o.buf) && !o.over() {
-			o.prep()
-			o.arm()
-			return
-		}
+	switch again, waits := o.goesOn(); {
+	case again:
+		full := o.res == -int32(syscall.EAGAIN)
+		o.prep()
+		o.rearm(full)
+	case !waits:
+		o.end()
 	}
-	o.release()
-	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.sent)
 }
 
 // SendvSender sends several pieces of memory as one. See Socket.Sendv.
@@ -101,12 +92,11 @@ func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
 // SendvOp is the operation state of Sendv. Once connected, Reset and Add change what its next Start
 // sends.
 type SendvOp struct {
-	single[int]
+	sending
 	msg  unix.Msghdr
 	iov  []unix.Iovec
 	head int // first of iov that has not been sent whole
 	left int // bytes to be sent
-	sent int
 }
 
 // Reset empties the list of pieces. The operation must be idle.
@@ -127,12 +117,12 @@ func (o *SendvOp) Add(b []byte) {
 func (o *SendvOp) Start() {
 	o.sent = 0
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o)
 }
 
 // prep fills the entry for what is left: a plain send for one piece, which is cheaper.
 func (o *SendvOp) prep() {
-	const flags = unix.MSG_NOSIGNAL | unix.MSG_WAITALL
+	flags := o.flags(true)
 	switch rest := o.iov[o.head:]; len(rest) {
 	case 0:
 		o.sqe.PrepSend(int(o.socket.fd), nil, 0, flags)
@@ -146,23 +136,19 @@ func (o *SendvOp) prep() {
 }
 
 func (o *SendvOp) finish() {
-	if o.againWhenReady(uring.RecvsendPollFirst) {
+	o.advance(o.took())
+	if o.left == 0 && o.res >= 0 {
+		o.end()
 		return
 	}
-	if o.res > 0 {
-		o.sent += int(o.res)
-		if o.advance(int(o.res)); o.left != 0 && !o.over() {
-			o.prep()
-			o.arm()
-			return
-		}
+	switch again, waits := o.goesOn(); {
+	case again:
+		full := o.res == -int32(syscall.EAGAIN)
+		o.prep()
+		o.rearm(full)
+	case !waits:
+		o.end()
 	}
-	o.release()
-	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.sent)
 }
 
 // advance passes over n bytes that were sent.

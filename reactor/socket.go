@@ -18,9 +18,12 @@ type Socket struct {
 	loop    *Loop
 	closer  *CloseOp // waits for pending to become 0
 	source  *Op      // the sequence in progress, if any
+	sending *Op      // the send in flight, if any
 	fd      int32
 	pending int32 // operations in flight
 	state   socketState
+
+	peerEnded bool // a receive has found the peer's end
 }
 
 type socketState uint8

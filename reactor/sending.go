@@ -1,0 +1,113 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// sending is what the operations that send have in common: how they go on after a part.
+//
+// Mostly the ring does that (MSG_WAITALL). But io_uring cannot wait for room on a socket whose peer has
+// ended its direction: the end counts as readiness, so the entry is tried again and again, and at last
+// blocks one of the ring's few worker threads for as long as the peer likes. On such a socket each try
+// returns at once (MSG_DONTWAIT), and a multishot poll, which tells what has changed only, waits for
+// room.
+type sending struct {
+	single[int]
+	sent  int
+	waits bool // the entry is the poll
+}
+
+// start publishes the operation, whose first entry is prepared.
+func (o *sending) start(run operation) {
+	if s := o.socket; s.sending == nil {
+		s.sending = &o.Op
+	}
+	o.single.start(run, o.r.Env())
+}
+
+// flags are those of a send that is to send all, or what it can.
+func (o *sending) flags(all bool) int {
+	switch {
+	case o.socket.peerEnded:
+		return unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
+	case all:
+		return unix.MSG_NOSIGNAL | unix.MSG_WAITALL
+	}
+	return unix.MSG_NOSIGNAL
+}
+
+// item takes in an event of the poll.
+func (o *sending) item(res int32, _ uint32) {
+	if uint32(res)&(unix.POLLOUT|unix.POLLERR|unix.POLLHUP) != 0 {
+		o.disarm()
+	}
+}
+
+// took counts what a completion says was sent.
+func (o *sending) took() int {
+	if o.waits || o.res <= 0 {
+		return 0
+	}
+	o.sent += int(o.res)
+	return int(o.res)
+}
+
+// goesOn decides what follows a completion that leaves something to be sent. again: the rest is to be
+// prepared and armed. Neither: the operation is at its end.
+func (o *sending) goesOn() (again, waits bool) {
+	errno := syscall.Errno(max(-o.res, 0))
+	polled := o.waits
+	o.waits = false
+	switch {
+	case o.over():
+		if polled || errno == syscall.EAGAIN {
+			o.res = -int32(syscall.ECANCELED)
+		}
+		return false, false
+	case polled, errno == syscall.ECANCELED: // there may be room; taken back because the peer has ended
+		return true, false
+	case errno != 0 && errno != syscall.EAGAIN:
+		return false, false
+	case o.socket.peerEnded:
+		o.waits = true
+		o.sqe.PrepPollMultishot(int(o.socket.fd), unix.POLLOUT)
+		o.arm()
+		return false, true
+	}
+	return true, false
+}
+
+// rearm queues the entry for the rest. full: the last try found no room, so the next one waits first.
+func (o *sending) rearm(full bool) {
+	if full && !o.socket.peerEnded {
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+	}
+	o.arm()
+}
+
+// end completes with what was sent, or why nothing more could be.
+func (o *sending) end() {
+	if s := o.socket; s.sending == &o.Op {
+		s.sending = nil
+	}
+	o.release()
+	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
+		o.fail()
+		return
+	}
+	o.r.SetValue(o.sent)
+}
+
+// sawEnd is called when a receive has found the peer's end.
+func (s *Socket) sawEnd() {
+	if s.peerEnded {
+		return
+	}
+	s.peerEnded = true
+	if s.sending != nil {
+		s.sending.disarm() // it goes on in the other way
+	}
+}
