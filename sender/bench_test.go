@@ -1,7 +1,10 @@
 package sender_test
 
 import (
+	"context"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 )
@@ -59,4 +62,96 @@ func BenchmarkSyncWait(b *testing.B) {
 	for b.Loop() {
 		_, _ = sender.SyncWait(b.Context(), sender.Just(1))
 	}
+}
+
+func BenchmarkSequence(b *testing.B) { benchmark(b, sender.Sequence(sender.Just(1), sender.Just(2))) }
+
+func BenchmarkFinally(b *testing.B) { benchmark(b, sender.Finally(sender.Just(1), sender.Just(2))) }
+
+func BenchmarkRetryOnce(b *testing.B) {
+	benchmark(b, sender.Retry(sender.JustError[int](errLeaf), func(failed int, _ error) bool { return failed < 2 }))
+}
+
+func BenchmarkErased(b *testing.B) { benchmark(b, sender.Erase(sender.Just(1))) }
+
+func BenchmarkSpawn(b *testing.B) {
+	var scope sender.CountingScope
+	b.ReportAllocs()
+	for b.Loop() {
+		sender.Spawn(&scope, sender.Just(1))
+	}
+}
+
+// What a Go programmer would use, next to what this package offers.
+
+func sumOf(v sender.All4[int, int, int, int]) int { return v.A + v.B + v.C + v.D }
+
+func BenchmarkAllOf4(b *testing.B) {
+	one := sender.Just(1)
+	b.Run("WhenAll4", func(b *testing.B) {
+		b.ReportAllocs()
+		benchmark(b, sender.Then(sender.WhenAll4(one, one, one, one), sumOf))
+	})
+	b.Run("goroutines", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var wg sync.WaitGroup
+			var v [4]int
+			for i := range v {
+				wg.Go(func() { v[i] = 1 })
+			}
+			wg.Wait()
+			if v[0]+v[1]+v[2]+v[3] != 4 {
+				b.Fatal("wrong sum")
+			}
+		}
+	})
+}
+
+func BenchmarkInTime(b *testing.B) {
+	b.Run("Timeout", func(b *testing.B) {
+		b.ReportAllocs()
+		never := sender.Then(waiter{}, func(int) unit { return unit{} })
+		benchmark(b, sender.Timeout(sender.Just(1), never))
+	})
+	b.Run("context", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+			done := make(chan int, 1)
+			done <- 1
+			select {
+			case <-done:
+			case <-ctx.Done():
+			}
+			cancel()
+		}
+	})
+}
+
+func BenchmarkChainOf4(b *testing.B) {
+	b.Run("Then", func(b *testing.B) {
+		b.ReportAllocs()
+		benchmark(b, sender.Then(sender.Then(sender.Then(sender.Then(sender.Just(1), inc), inc), inc), inc))
+	})
+	b.Run("channels", func(b *testing.B) {
+		b.ReportAllocs()
+		in := make(chan int)
+		out := in
+		for range 4 {
+			next := make(chan int)
+			go func(from <-chan int) {
+				defer close(next)
+				for v := range from {
+					next <- inc(v)
+				}
+			}(out)
+			out = next
+		}
+		for b.Loop() {
+			in <- 1
+			<-out
+		}
+		close(in)
+	})
 }
