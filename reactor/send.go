@@ -49,7 +49,7 @@ func (o *SendOp) Start() {
 // prep fills the entry for what is left.
 func (o *SendOp) prep() {
 	rest := o.buf[o.sent:]
-	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest)), o.flags(o.all))
+	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer)), o.flags(o.all))
 }
 
 func (o *SendOp) finish() {
@@ -127,7 +127,7 @@ func (o *SendvOp) prep() {
 	case 0:
 		o.sqe.PrepSend(int(o.socket.fd), nil, 0, flags)
 	case 1:
-		o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(rest[0].Base), uint32(rest[0].Len), flags)
+		o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(rest[0].Base), uint32(min(rest[0].Len, maxTransfer)), flags)
 	default:
 		o.msg.Iov = &rest[0]
 		o.msg.SetIovlen(len(rest))
