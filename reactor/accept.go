@@ -135,7 +135,7 @@ func (o *AcceptManyOp) finish() {
 	}
 	errno := syscall.Errno(-o.res)
 	switch errno {
-	case syscall.ECANCELED: // taken back for want of credit
+	case syscall.ECANCELED, syscall.EINTR: // taken back for want of credit
 	case syscall.EAGAIN, // see againWhenReady
 		syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
 		syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none

@@ -204,7 +204,7 @@ func (o *RecvManyOp) finish() {
 		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
 	switch syscall.Errno(-o.res) {
-	case syscall.ECANCELED, syscall.ENOBUFS, syscall.EAGAIN:
+	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
 		if !o.over() {
 			o.again()
 			return

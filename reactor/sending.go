@@ -67,7 +67,7 @@ func (o *sending) goesOn() (again, waits bool) {
 			o.res = -int32(syscall.ECANCELED)
 		}
 		return false, false
-	case polled, errno == syscall.ECANCELED: // there may be room; taken back because the peer has ended
+	case polled, errno == syscall.ECANCELED, errno == syscall.EINTR: // there may be room; taken back because the peer has ended
 		return true, false
 	case errno != 0 && errno != syscall.EAGAIN:
 		return false, false
