@@ -35,6 +35,7 @@ type conn struct {
 	phase      connPhase
 	why        end
 	dead       abort // sides that are gone
+	cut        abort // sides of which a send has found out that they are gone: what they sent before is still to be taken
 	half       bool  // one direction is over
 	closes     uint8 // sockets being closed
 	waits      uint8 // times that a reset has waited for bytes to arrive

@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"errors"
+	"syscall"
+
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"golang.org/x/sys/unix"
@@ -68,6 +71,10 @@ func (p *pipe) SetValue(struct{}) {
 		p.conn.sideReset(int(p.from))
 		return
 	}
+	if p.conn.cut&(1<<p.from) != 0 {
+		p.conn.sideReset(int(p.from)) // the send was told of the reset, so this is all that is left of it
+		return
+	}
 	p.state = pipeEnded
 	p.conn.watchFor(int(p.from))
 	if p.out == nil {
@@ -123,13 +130,17 @@ func (p *pipe) drained() {
 }
 
 // failed is called when the target takes no more. Nothing is done to the source: what it is still to
-// be sent goes on, and its own receive tells how the connection ends.
-func (p *pipe) failed() {
+// be sent goes on, and its own receive tells how the connection ends. But a reset is told once only: if
+// err is one, the target's receive will speak of an end. (EPIPE is a reset behind an end: that end is one.)
+func (p *pipe) failed(err error) {
 	switch c := p.giveBack(); c.phase {
 	case phaseResetting:
 		c.tryReset()
 	case phaseFlowing:
 		p.state = pipeBroken
+		if errors.Is(err, syscall.ECONNRESET) {
+			c.cut |= 1 << (1 - p.from)
+		}
 		c.finished()
 	}
 }
@@ -207,15 +218,15 @@ func (t *transfer) release(n int) {
 }
 
 // SetError says that the target takes no more.
-func (t *transfer) SetError(error) {
+func (t *transfer) SetError(err error) {
 	t.release(len(t.queue))
-	t.pipe.failed()
+	t.pipe.failed(err)
 }
 
 // SetStopped says that the connection or the loop is ending.
 func (t *transfer) SetStopped() {
 	t.release(len(t.queue))
-	t.pipe.failed()
+	t.pipe.failed(nil)
 }
 
 // Env is empty.
