@@ -17,9 +17,8 @@ type entry struct {
 	uring.SQE
 	ring  *Ring
 	file  *file
-	moved int   // bytes, by earlier attempts
-	until int64 // when the completions made so far will all have been delivered
-	begun bool  // a connect that was begun
+	moved int  // bytes, by earlier attempts
+	begun bool // a connect that was begun
 	woken bool
 	later bool // it was woken, but goes on a little later
 	late  bool // a cancel has found it past stopping
@@ -217,9 +216,14 @@ func (e *entry) send(pieces []unix.Iovec) {
 			n = e.file.end.send(nil)
 		}
 		switch {
+		case n == -int(unix.EAGAIN) && e.OpFlags&unix.MSG_DONTWAIT != 0:
+			e.finish(n, 0)
 		case n == -int(unix.EAGAIN) && (e.moved == 0 || e.OpFlags&unix.MSG_WAITALL != 0):
 			e.wait()
 		case n < 0:
+			if e.moved != 0 && n != -int(unix.EPIPE) {
+				e.file.end.err = unix.Errno(-n) // the next call is told
+			}
 			e.finish(n, 0)
 		case e.moved < total && e.OpFlags&unix.MSG_WAITALL != 0 && !k.chance(k.Odds.Short):
 			continue

@@ -22,6 +22,7 @@ type file struct {
 	backlog  []*end
 	entries  []*entry // in flight on it
 	shutDown bool     // a listener that takes no more
+	order    order
 }
 
 // open gives f the lowest free descriptor, or 0 if there is none.

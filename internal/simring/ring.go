@@ -92,21 +92,34 @@ func (r *Ring) work() {
 	}
 }
 
-// post makes a completion of an entry, after those that it has made before.
+// order keeps completions about one descriptor in order.
+type order struct {
+	until int64 // when all that were made will have been delivered
+	held  int   // how many have not been
+}
+
+// post makes a completion of an entry, after those about the same descriptor that were made before.
 func (r *Ring) post(e *entry, res int32, flags uint32) {
 	k := r.k
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
 	k.log("complete %#x: %d, flags %#x", cqe.UserData, res, flags)
-	if k.chance(k.Odds.Late) {
-		e.until = max(e.until, k.now) + int64(k.delay())
+	order := &order{}
+	if e.file != nil {
+		order = &e.file.order
 	}
-	if e.until <= k.now {
+	order.until = max(order.until, k.now)
+	if k.chance(k.Odds.Late) {
+		order.until += int64(k.delay())
+	}
+	if order.held == 0 && order.until == k.now {
 		r.push(cqe)
 		return
 	}
 	r.held++
-	k.at(e.until, func() {
+	order.held++
+	k.at(order.until, func() {
 		r.held--
+		order.held--
 		r.push(cqe)
 	})
 }

@@ -159,6 +159,7 @@ func (e *end) abort() {
 	if e.dead {
 		return
 	}
+	e.k.log("%v resets %v, %d bytes unsent and %d unread", e.local, e.remote, len(e.out), len(e.in))
 	e.dead, e.closed, e.out = true, true, nil
 	e.k.soon(e.peer.onReset)
 }
