@@ -39,6 +39,31 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkEnv(t, "WhenAnySlice", sender.WhenAnySlice([]ask{{}, {}}), false)
 	checkEnv(t, "StopWhen", sender.StopWhen(ask{}, sender.Just(1)), false)
 	checkEnv(t, "Timeout", sender.Timeout(ask{}, sender.Just(unit{})), false)
+	fails, stops, first := sender.JustError[answers](errLeaf), sender.JustStopped[answers](), sender.Just(1)
+	checkEnv(t, "UponError", sender.UponError(ask{}, func(error) answers { return answers{} }), true)
+	checkEnv(t, "UponStopped", sender.UponStopped(ask{}, func() answers { return answers{} }), true)
+	checkEnv(t, "LetError, first", sender.LetError(ask{}, func(error) ask { return ask{} }), true)
+	checkEnv(t, "LetError, second", sender.LetError(fails, func(error) ask { return ask{} }), true)
+	checkEnv(t, "LetStopped, first", sender.LetStopped(ask{}, func() ask { return ask{} }), true)
+	checkEnv(t, "LetStopped, second", sender.LetStopped(stops, func() ask { return ask{} }), true)
+	checkEnv(t, "Sequence, first", sender.Sequence(sender.Then(ask{}, func(x answers) answers { return x }), ask{}), true)
+	checkEnv(t, "Sequence5, last", sender.Sequence5(first, first, first, first, ask{}), true)
+	checkEnv(t, "SequenceSlice", sender.SequenceSlice([]ask{{}, {}}), true)
+	checkEnv(t, "Finally", sender.Finally(ask{}, first), true)
+	checkEnv(t, "Fallback, first", sender.Fallback(ask{}, ask{}), true)
+	checkEnv(t, "Fallback, second", sender.Fallback(fails, ask{}), true)
+	checkEnv(t, "Retry", sender.Retry(ask{}, func(int, error) bool { return true }), true)
+	checkEnv(t, "WhenAll", sender.Then(sender.WhenAll(ask{}, first), func(x sender.All2[answers, int]) answers { return x.A }), false)
+	checkEnv(t, "WhenAll5", sender.Then(sender.WhenAll5(first, first, first, first, ask{}),
+		func(x sender.All5[int, int, int, int, answers]) answers { return x.E }), false)
+	checkEnv(t, "WhenAllSlice", sender.Then(sender.WhenAllSlice([]ask{{}, {}}), func(x []answers) answers { return x[1] }), false)
+	checkEnv(t, "WhenAny4", sender.WhenAny4(stops, ask{}, ask{}, ask{}), false)
+	checkEnv(t, "WhenAny5", sender.WhenAny5(stops, stops, stops, stops, ask{}), false)
+	checkEnv(t, "ContinuesOn", sender.ContinuesOn(ask{}, immediate{}), true)
+	checkEnv(t, "AffineOn", sender.AffineOn(ask{}, immediate{}), true)
+	checkEnv(t, "IntoOptional", sender.Then(sender.IntoOptional(ask{}), func(x sender.Optional[answers]) answers { return x.Value }), true)
+	checkEnv(t, "IntoResult", sender.Then(sender.IntoResult(ask{}), func(x sender.Result[answers]) answers { return x.Value }), true)
+	checkEnv(t, "Bulk", sender.Bulk(ask{}, 1, func(int, answers) {}), true)
 	var a answers
 	keep := func(b answers) unit { a = b; return unit{} }
 	never := sender.JustStopped[int]()
@@ -46,7 +71,17 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkAnswers(t, "StopWhen, trigger", a, recA, false)
 	recB := start(t, sender.Timeout(never, sender.Then(ask{}, keep)))
 	checkAnswers(t, "Timeout, timer", a, recB, false)
+	recC := start(t, sender.RetryAfter(sender.JustError[int](errLeaf), func(n int, _ error) (sender.Sender[unit, keepOp], bool) {
+		return sender.Then(ask{}, keep), n < 2
+	}))
+	checkAnswers(t, "RetryAfter, wait", a, recC, true)
+	recD := start(t, sender.Finally(never, sender.Then(ask{}, keep)))
+	if a.sch != recD.Sch || a.key != "key" || a.token.StopPossible() {
+		t.Errorf("Finally, clean-up: the environment is %v", a)
+	}
 }
+
+type keepOp = sender.ThenOp[answers, unit, askOp, *askOp]
 
 func start[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S) *sendertest.Recorder[T] {
 	t.Helper()

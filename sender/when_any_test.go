@@ -214,6 +214,9 @@ func TestGroupsKeepTheThread(t *testing.T) {
 
 	sendertest.Check(t, sender.WhenAny(home(), home()), o)
 	sendertest.Check(t, sender.WhenAny3(home(), idle(), home()), o)
+	sendertest.Check(t, sender.WhenAll(home(), home()), sendertest.Options[sender.All2[int, int]]{
+		Where: th.Here, Do: th.Do, Restartable: true, Rounds: 200,
+	})
 	sendertest.Check(t, sender.StopWhen(home(), idle()), o)
 	sendertest.Check(t, sender.StopWhen(idle(), home()), o)
 	sendertest.Check(t, sender.Timeout(home(), sender.Then(idle(), toUnit)), o)
