@@ -25,8 +25,12 @@ type entry struct {
 	over  bool // its final completion is made
 }
 
+// describe is for the trace. Addresses are left out: they differ from run to run.
 func describe(s *uring.SQE) string {
-	return fmt.Sprintf("%#x: op %d fd %d len %d ioprio %d addr %#x flags %#x", s.UserData, s.Opcode, s.Fd, s.Len, s.Ioprio, s.Addr, s.OpFlags)
+	if s.Opcode == uring.OpAsyncCancel && s.OpFlags == 0 {
+		return fmt.Sprintf("%#x: cancel %#x", s.UserData, s.Addr)
+	}
+	return fmt.Sprintf("%#x: op %d fd %d len %d ioprio %d flags %#x", s.UserData, s.Opcode, s.Fd, s.Len, s.Ioprio, s.OpFlags)
 }
 
 func (e *entry) able() bool { return e.woken && !e.later && !e.over }

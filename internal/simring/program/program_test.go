@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/reactord/reactord/internal/simring"
@@ -33,5 +34,19 @@ func TestFlawsAreFound(t *testing.T) {
 			}
 			t.Error("it was not found")
 		})
+	}
+}
+
+// A run is a function of its seed, to the last step.
+func TestSeedsReproduce(t *testing.T) {
+	for name, p := range program.All {
+		for seed := range uint64(20) {
+			var first, second bytes.Buffer
+			_ = simring.Play(p, seed, simring.Flawless, &first)
+			_ = simring.Play(p, seed, simring.Flawless, &second)
+			if !bytes.Equal(first.Bytes(), second.Bytes()) {
+				t.Errorf("%s, seed %d: two runs differ", name, seed)
+			}
+		}
 	}
 }
