@@ -56,7 +56,8 @@ func completionOn(sch Scheduler) Completion {
 
 // completionOfType is what holds for every sender of type S: what its zero value says.
 func completionOfType[S any]() Completion {
-	if unsafe.Sizeof(*(*S)(nil)) <= unsafe.Sizeof(zeros) {
+	var s S
+	if unsafe.Sizeof(s) <= unsafe.Sizeof(zeros) {
 		return CompletionOf((*S)(unsafe.Pointer(&zeros)))
 	}
 	return CompletionOf(new(S))

@@ -250,7 +250,7 @@ func ExampleIntoResult() {
 }
 
 func ExampleErase() {
-	var s sender.Any[string] = sender.Erase(sender.Just("text"))
+	s := sender.Erase(sender.Just("text"))
 	s = sender.Erase(sender.Then(s, strings.ToUpper))
 	fmt.Println(sender.SyncWait(context.Background(), s))
 	// Output: TEXT <nil>

@@ -13,18 +13,18 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// everyOrder runs threads in every order that the steps of the protocols allow. make makes a world
+// everyOrder runs threads in every order that the steps of the protocols allow. world makes one
 // anew: what its threads do, and what must hold when all of them have returned. A thread runs alone
 // from one step to the next, or until it waits for another one.
 //
 // This is the code itself, not a model of it: step marks where another thread may come in between.
-func everyOrder(t *testing.T, make func(t *testing.T) (threads []func(), check func())) {
+func everyOrder(t *testing.T, world func(t *testing.T) (threads []func(), check func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		orders := 0
 		for path := []choice(nil); ; orders++ {
 			var next []choice
-			threads, check := make(t)
+			threads, check := world(t)
 			next = play(t, threads, path)
 			check()
 			if t.Failed() {

@@ -1,6 +1,7 @@
 package sender
 
-// Just completes with v, inside Start.
+// Just completes with v, inside Start. It takes no notice of stop requests and allocates nothing, as
+// JustError and JustStopped.
 //
 // Source: P2300R10 [exec.just].
 func Just[T any](v T) JustSender[T] { return JustSender[T]{v} }

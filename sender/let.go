@@ -1,7 +1,8 @@
 package sender
 
 // Let goes on with the sender f(v) when s completes with v, and passes on the rest. Its storage holds
-// both operations. It completes where f(v) does, or where s does if that has no value.
+// both operations. It completes where f(v) does, or where s does if that has no value. A stop request is
+// the affair of whichever is running; nothing is allocated.
 //
 // Source: P2300R10 [exec.let] (let_value).
 func Let[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[A, O1], S2 Sender[B, O2]](

@@ -7,7 +7,8 @@ import "github.com/reactord/reactord/sender/stop"
 // completes with a value.
 //
 // A round begins where the previous one completed, unless that happened before its Start returned:
-// then where that Start was called. However many rounds complete at once, the stack does not grow.
+// then where that Start was called. However many rounds complete at once, the stack does not grow. It
+// completes where the last round does. Nothing is allocated.
 //
 // Source: stdexec's exec::repeat_until, libunifex's repeat_effect.
 func Repeat[T, O any, P Operation[O], S Sender[T, O]](s S) RepeatSender[T, O, P, S] {

@@ -4,7 +4,8 @@ package sender
 // the trigger completes with is dropped. When s completes first the trigger is asked to stop. Either
 // way both are waited for. If stop was requested before Start, neither is started.
 //
-// s is started before trigger.
+// s is started before trigger. A stop request is forwarded to both. It completes where the last of the
+// two does. Nothing is allocated.
 //
 // Source: libunifex's stop_when.
 func StopWhen[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]](

@@ -1,6 +1,7 @@
 package sender
 
 // Then completes with f(v) when s completes with v, and passes on the rest. It completes where s does.
+// A stop request is s's affair; nothing is allocated.
 //
 // Source: P2300R10 [exec.then].
 func Then[A, B, O any, P Operation[O], S Sender[A, O]](s S, f func(A) B) ThenSender[A, B, O, P, S] {

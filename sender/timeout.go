@@ -9,7 +9,10 @@ import "os"
 // timer is usually a loop's SleepFor. If it fails, its error is treated as the deadline is, and
 // delivered in place of os.ErrDeadlineExceeded; if it completes stopped there is no deadline.
 //
-// s is started before timer.
+// s is started before timer. A stop request is forwarded to both. It completes where the last of the two
+// does. Nothing is allocated.
+//
+// Source: libunifex's stop_when over schedule_after; P1525R1 §2.2 for the deadline as an error.
 func Timeout[T, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[struct{}, O2]](
 	s S1, timer S2,
 ) TimeoutSender[T, O1, O2, P1, P2, S1, S2] {

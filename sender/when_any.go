@@ -4,7 +4,8 @@ import "sync/atomic"
 
 // WhenAny starts both senders and completes with the first value or error; the other is asked to
 // stop, and waited for. What it then completes with is dropped. If no sender has a result it
-// completes stopped, and so it does, without starting any, if stop was requested before Start.
+// completes stopped, and so it does, without starting any, if stop was requested before Start. A later
+// request is forwarded to both. It completes where the last child does. Nothing is allocated.
 //
 // Take care with senders whose value is a resource: the loser's has nobody to let go of it.
 //

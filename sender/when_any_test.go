@@ -132,9 +132,9 @@ func TestGroupsForget(t *testing.T) {
 	a, b := &leaf{OnStop: sendertest.Inline, Result: theValue}, &leaf{OnStop: sendertest.Inline, Result: theValue}
 	rec := &sendertest.Recorder[int]{T: t, Stop: &source}
 
-	any := sender.WhenAny(a, b)
-	op := stateOf(any)
-	any.Connect(op, rec)
+	race := sender.WhenAny(a, b)
+	op := stateOf(race)
+	race.Connect(op, rec)
 	twice(t, rec, &source, op.Start, func() { a.Finish() }, theValue)
 
 	timeout := sender.Timeout(a, timer(b))
