@@ -42,9 +42,9 @@ const MaxBuffers = 1 << 15
 // RegisterBuffers makes a group of len(mem)/size buffers, numbered from 0, none of which is provided
 // yet. mem belongs to the caller and must stay mapped until the ring is closed.
 func (r *Ring) RegisterBuffers(group uint16, mem []byte, size int) error {
-	n := len(mem) / size
-	if n == 0 || n > MaxBuffers {
-		return fmt.Errorf("uring: a buffer group has 1 to %d buffers, not %d: %w", MaxBuffers, n, unix.EINVAL)
+	n := len(mem) / max(size, 1)
+	if size <= 0 || n == 0 || n > MaxBuffers {
+		return fmt.Errorf("uring: a buffer group has 1 to %d buffers, not %d of %d bytes: %w", MaxBuffers, n, size, unix.EINVAL)
 	}
 	entries := ceilPow2(n)
 	ring, err := unix.Mmap(-1, 0, entries*int(unsafe.Sizeof(bufEntry{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
@@ -89,9 +89,9 @@ func (g *bufRing) publish() {
 		return
 	}
 	first := g.entry(0)
-	word := (*uint32)(unsafe.Pointer(&first.bid))
-	pair := [2]uint16{first.bid, g.tail}
-	atomic.StoreUint32(word, *(*uint32)(unsafe.Pointer(&pair)))
+	var word uint32
+	*(*[2]uint16)(unsafe.Pointer(&word)) = [2]uint16{first.bid, g.tail} // in memory's order, whatever the machine's
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&first.bid)), word)
 	g.shown = g.tail
 }
 

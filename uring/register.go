@@ -14,7 +14,6 @@ const (
 	registerRingFds        = 20
 	unregisterRingFds      = 21
 	registerPbufRing       = 22
-	unregisterPbufRing     = 23
 )
 
 // register is io_uring_register(2).

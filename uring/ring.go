@@ -53,7 +53,6 @@ type Ring struct {
 	waker      Waker
 	groups     []*bufRing
 	caps       Caps
-	deferred   bool // completions are only made inside enter
 	workers    int
 	ringMem    []byte
 	sqeMem     []byte
@@ -66,8 +65,11 @@ type waitArg struct {
 	sigmaskSize uint32
 	minWaitUsec uint32
 	ts          uint64
-	timespec    unix.Timespec
+	timespec    timespec
 }
+
+// timespec is struct __kernel_timespec, which is the same on 32-bit machines; unix.Timespec is not.
+type timespec struct{ sec, nsec int64 }
 
 const waitArgSize = unsafe.Offsetof(waitArg{}.timespec)
 
@@ -114,7 +116,6 @@ func (r *Ring) init(p *params) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("eventfd", err))
 	}
 	r.caps.Setup, r.caps.Features = p.flags, p.features
-	r.deferred = p.flags&SetupDeferTaskrun != 0
 	r.enterFd, r.enterFlags = uintptr(r.fd), enterGetevents
 	if p.features&FeatNoIOWait != 0 {
 		r.enterFlags |= enterNoIOWait
@@ -272,7 +273,7 @@ func (r *Ring) block(timeout time.Duration) error {
 	flags := r.enterFlags
 	arg, size := unsafe.Pointer(nil), uintptr(0)
 	if timeout > 0 {
-		r.wait.timespec = unix.NsecToTimespec(int64(timeout))
+		r.wait.timespec = timespec{int64(timeout / time.Second), int64(timeout % time.Second)}
 		flags |= enterExtArg
 		arg, size = unsafe.Pointer(&r.wait), waitArgSize
 	}
