@@ -74,6 +74,10 @@ func newConn(l *listener, fd int) {
 	w.conns.add(c)
 	c.dial = w.dials.get()
 	*c.dial = dial{conn: c}
+	if w.closed {
+		c.close(endKilled, abortBoth)
+		return
+	}
 	c.dialNext()
 }
 
@@ -209,10 +213,7 @@ func (c *conn) resetOverdue() {
 }
 
 // closing is what a connection needs to end.
-type closing struct {
-	conn *conn
-	ops  [2]reactor.CloseOp
-}
+type closing struct{ ops [2]reactor.CloseOp }
 
 // close ends the connection: both sockets are closed when nothing is in flight on them any more.
 func (c *conn) close(why end, how abort) {
@@ -230,7 +231,6 @@ func (c *conn) close(why end, how abort) {
 	c.phase, c.why = phaseClosing, why
 	c.loop().StopTimer(&c.timer)
 	c.closing = c.worker().closings.get()
-	c.closing.conn = c
 	for side := range c.sockets {
 		if !open[side] {
 			continue
@@ -276,10 +276,10 @@ func (c *conn) gone() {
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
 	w.conns.remove(c)
-	l.gone()
 	if len(w.starved) != 0 {
-		w.feed()
+		w.feed() // before another is accepted
 	}
+	l.gone()
 	w.endIfEmpty()
 }
 

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"net"
 	"os"
 	"syscall"
 
@@ -21,10 +20,11 @@ type dial struct {
 	began   int64
 	tried   int   // servers tried
 	err     error // why the last attempt failed
-	// Where the attempt stands; all false: there is none now, for want of a descriptor.
+	// Where the attempt stands.
 	connecting bool // the socket is open
 	discarding bool // the socket is being closed, the attempt having failed
 	timeout    bool // it failed by its timeout
+	starved    bool // there is none now, for want of a descriptor
 }
 
 // dialNext connects to the server whose turn it is.
@@ -57,7 +57,7 @@ func (c *conn) dialNext() {
 	}
 	_ = c.sockets[server].SetNoDelay(true)
 	d.tried++
-	d.connecting, d.timeout = true, false
+	d.connecting, d.timeout, d.starved = true, false, false
 	loop := c.worker().loop
 	d.began = loop.Now()
 	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
@@ -65,11 +65,15 @@ func (c *conn) dialNext() {
 	d.connect.Start()
 }
 
-// expire ends the attempt: closing the socket cancels it.
+// expire ends the attempt, which closing the socket cancels, or the wait for a descriptor: the one that
+// the connection has may be what others wait for.
 func (d *dial) expire() {
-	if d.connecting {
+	switch {
+	case d.connecting:
 		d.timeout = true
 		d.discard()
+	case d.starved:
+		d.conn.close(endInternal, abortBoth)
 	}
 }
 
@@ -154,8 +158,6 @@ func connectErrorIndex(err error) int {
 		return connectUnreachable
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return connectNoPort
-	case errors.Is(err, net.ErrClosed):
-		return connectOther
 	}
 	return connectOther
 }

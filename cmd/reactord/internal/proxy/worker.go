@@ -17,6 +17,7 @@ type worker struct {
 	starved   []*conn       // accepted, but without a descriptor for the server's side
 	retry     reactor.Timer // for starved
 	draining  bool
+	closed    bool // connections are reset, also those that are accepted late
 
 	// What a connection needs only for a while is lent to it.
 	transfers pool[transfer]
@@ -52,6 +53,7 @@ func (w *worker) drain() {
 
 // close stops accepting and resets the connections.
 func (w *worker) close() {
+	w.closed = true
 	w.drain()
 	for c := w.conns.first; c != nil; c = c.next {
 		c.close(endKilled, abortBoth)
@@ -75,6 +77,10 @@ func (w *worker) endIfEmpty() {
 func (w *worker) starve(c *conn) {
 	w.starved = append(w.starved, c)
 	w.proxy.starving.Add(1)
+	if d := c.dial; !d.starved {
+		d.starved = true
+		w.loop.SetTimer(&c.timer, w.loop.Now()+int64(c.listener.backend.IdleTimeout))
+	}
 	if !w.retry.Pending() {
 		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptRest))
 	}
@@ -85,14 +91,18 @@ type retryStarved worker
 
 func (r *retryStarved) OnTimer(int64) { (*worker)(r).feed() }
 
-// feed tries again to connect those that had no descriptor.
+// feed tries again to connect those that had no descriptor, in order, until there is none.
 func (w *worker) feed() {
 	starved := w.starved
 	w.starved = nil
-	for _, c := range starved {
+	for i, c := range starved {
 		w.proxy.starving.Add(-1)
 		if c.phase == phaseConnecting {
 			c.dialNext()
+		}
+		if len(w.starved) != 0 { // it waits again, and so do those behind it
+			w.starved = starved[i:]
+			return
 		}
 	}
 }

@@ -1,0 +1,170 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"golang.org/x/sys/unix"
+)
+
+// on runs f on the loop of a worker, and waits for it.
+func (p *Proxy) on(f func(*worker)) {
+	done := make(chan struct{})
+	c := &call{w: p.workers[0], f: func(w *worker) { f(w); close(done) }}
+	c.Runner = c
+	c.w.loop.Enqueue(&c.Work)
+	<-done
+}
+
+// tcpPair is a connection of which the test has both ends; the second is a descriptor to give away.
+func tcpPair(t *testing.T) (net.Conn, int) {
+	t.Helper()
+	ln := listen(t)
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	s, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fd := -1
+	raw, _ := s.(*net.TCPConn).SyscallConn()
+	if err := raw.Control(func(orig uintptr) { fd, _ = unix.FcntlInt(orig, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || fd < 0 {
+		t.Fatal(err)
+	}
+	return c, fd
+}
+
+func expectReset(t *testing.T, c net.Conn) {
+	t.Helper()
+	if n, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%d bytes and %v, want a reset", n, err)
+	}
+}
+
+// A connection whose acceptance is quicker than the cancel of accepting is closed with the others.
+func TestAcceptedWhileClosing(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		p := start(t, ring, Backend{}, listen(t))
+		c, fd := tcpPair(t)
+		p.on(func(w *worker) {
+			w.close()
+			w.listeners[0].SetNext(fd)
+		})
+		expectReset(t, c)
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.Stats().Listeners[0].Current; n != 0 {
+			t.Errorf("%d connections are counted", n)
+		}
+	})
+}
+
+// exhaust leaves the process n descriptors, until the test ends or free is called.
+func exhaust(t *testing.T, n int) (free func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limit := before
+	limit.Cur = 256
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	var fds []int
+	freed := false
+	free = func() {
+		if freed {
+			return
+		}
+		freed = true
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &before)
+	}
+	t.Cleanup(free)
+	for {
+		fd, err := unix.Dup(0)
+		if err != nil {
+			break
+		}
+		fds = append(fds, fd)
+	}
+	for range n {
+		unix.Close(fds[len(fds)-1])
+		fds = fds[:len(fds)-1]
+	}
+	return free
+}
+
+// A connection for whose server's side there is no descriptor waits for one.
+func TestServedOnceThereIsADescriptor(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		var clients []net.Conn
+		var fds []int
+		for range 3 {
+			c, fd := tcpPair(t)
+			clients, fds = append(clients, c), append(fds, fd)
+		}
+		free := exhaust(t, 0)
+		p.on(func(w *worker) {
+			for _, fd := range fds {
+				w.listeners[0].SetNext(fd)
+			}
+			before := failures(p)
+			w.feed()
+			if n := failures(p) - before; n != 1 {
+				t.Errorf("feeding has failed %d times, want once", n)
+			}
+			for i, c := range w.starved {
+				if c.sockets[client].Fd() != fds[i] {
+					t.Errorf("those that wait are out of order")
+				}
+			}
+			if n := p.starving.Load(); n != 3 {
+				t.Errorf("%d connections wait, want 3", n)
+			}
+		})
+		free()
+		for range clients {
+			s, err := ln.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		}
+		if n := p.starving.Load(); n != 0 {
+			t.Errorf("%d connections wait, want none", n)
+		}
+	})
+}
+
+func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].N }
+
+// It does not wait for ever, because what it has may be what others wait for.
+func TestStarvedForTooLong(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		p := start(t, ring, Backend{IdleTimeout: 150 * time.Millisecond}, listen(t))
+		c, fd := tcpPair(t)
+		exhaust(t, 0)
+		p.on(func(w *worker) { w.listeners[0].SetNext(fd) })
+		expectReset(t, c)
+		_ = p.Close()
+		if n := p.starving.Load(); n != 0 {
+			t.Errorf("%d connections wait, want none", n)
+		}
+	})
+}
