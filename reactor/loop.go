@@ -72,7 +72,7 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := NewLoopOn(ring, cfg)
+	l, err := NewLoopOn(ring, nil, cfg)
 	if err != nil {
 		_ = ring.Close()
 		return nil, err
@@ -83,11 +83,14 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 
 // NewLoopOn makes a loop on a ring of the caller's, which the loop closes; if that fails, the ring is the
 // caller's to close. cfg.Ring and cfg.Entries are not looked at.
-func NewLoopOn(ring Ring, cfg LoopConfig) (*Loop, error) {
+func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
+	if sys == nil {
+		sys = process{}
+	}
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 10 * time.Second
 	}
-	l := &Loop{ring: ring, sys: systemOf(ring), cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
+	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
 	l.slots.free = noSlot
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err

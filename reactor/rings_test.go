@@ -71,7 +71,7 @@ func hook(t testing.TB, kind reactor.Kind, cfg reactor.LoopConfig) (*reactor.Loo
 	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = patience
 	}
-	l, err := reactor.NewLoopOn(h, cfg)
+	l, err := reactor.NewLoopOn(h, nil, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

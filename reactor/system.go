@@ -8,8 +8,8 @@ import (
 )
 
 // System is what a Loop asks of the machine besides its ring: which thread it is on, what time it is,
-// and the calls on sockets that do not block and so need no entry. It is the kernel of the process,
-// unless the ring has a method System() System: a simulation has one of its own.
+// and the calls on sockets that do not block and so need no entry. It is the kernel of the process; a
+// simulation has one of its own.
 //
 // The calls are those of package unix, with its errors. Descriptors are of the same numbering as the
 // ring's.
@@ -29,14 +29,6 @@ type System interface {
 	Getsockname(fd int) (unix.Sockaddr, error)
 	Getpeername(fd int) (unix.Sockaddr, error)
 	IoctlGetInt(fd int, req uint) (int, error)
-}
-
-// systemOf is the ring's own system, or the process's.
-func systemOf(ring Ring) System {
-	if r, ok := ring.(interface{ System() System }); ok {
-		return r.System()
-	}
-	return process{}
 }
 
 // process is the kernel as a System.

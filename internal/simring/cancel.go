@@ -8,28 +8,28 @@ import (
 
 // cancel cancels what it matches. What is past stopping goes on, and ends by itself a little later, with
 // a result if it has one by then.
-func (c *entry) cancel() {
-	r, k := c.ring, c.ring.k
-	all := c.OpFlags&(uring.CancelAll|uring.CancelAny) != 0
+func (e *entry) cancel() {
+	r, k := e.ring, e.ring.k
+	all := e.OpFlags&(uring.CancelAll|uring.CancelAny) != 0
 	var found []*entry
-	for _, e := range r.entries {
-		if c.means(e) && (all || len(found) == 0) {
-			found = append(found, e)
+	for _, v := range r.entries {
+		if e.means(v) && (all || len(found) == 0) {
+			found = append(found, v)
 		}
 	}
 	res := len(found)
 	var victims []*entry
-	for _, e := range found {
+	for _, v := range found {
 		switch {
-		case e.late:
-			res = c.result(all, res, unix.EALREADY)
+		case v.late:
+			res = e.result(all, res, unix.EALREADY)
 		case k.chance(k.Odds.CancelRace):
-			e.late = true
-			k.soon(e.endLate)
-			res = c.result(all, res, unix.EALREADY)
+			v.late = true
+			k.soon(v.endLate)
+			res = e.result(all, res, unix.EALREADY)
 		default:
-			victims = append(victims, e)
-			res = c.result(all, res, 0)
+			victims = append(victims, v)
+			res = e.result(all, res, 0)
 		}
 	}
 	if len(found) == 0 && !all {
@@ -37,35 +37,35 @@ func (c *entry) cancel() {
 	}
 	first := k.rng.IntN(2) == 0
 	if first {
-		c.finish(res, 0)
+		e.finish(res, 0)
 	}
-	for _, e := range victims {
-		if k.Odds.Flaw == LoseBytes && e.Opcode == uring.OpRecv && len(e.file.end.in) != 0 {
-			e.file.end.in = e.file.end.in[1:]
+	for _, v := range victims {
+		if k.Odds.Flaw == LoseBytes && v.Opcode == uring.OpRecv && len(v.file.end.in) != 0 {
+			v.file.end.in = v.file.end.in[1:]
 		}
-		e.finish(-int(unix.ECANCELED), 0)
+		v.finish(-int(unix.ECANCELED), 0)
 	}
 	if !first {
-		c.finish(res, 0)
+		e.finish(res, 0)
 	}
 }
 
 // result is what the cancel of one entry completes with; that of many with their number.
-func (c *entry) result(all bool, count int, errno unix.Errno) int {
+func (e *entry) result(all bool, count int, errno unix.Errno) int {
 	if all {
 		return count
 	}
 	return -int(errno)
 }
 
-func (c *entry) means(e *entry) bool {
+func (e *entry) means(v *entry) bool {
 	switch {
-	case c.OpFlags&uring.CancelAny != 0:
+	case e.OpFlags&uring.CancelAny != 0:
 		return true
-	case c.OpFlags&uring.CancelFd != 0:
-		return e.Fd == c.Fd
+	case e.OpFlags&uring.CancelFd != 0:
+		return v.Fd == e.Fd
 	}
-	return e.UserData == c.Addr
+	return v.UserData == e.Addr
 }
 
 func (e *entry) endLate() {

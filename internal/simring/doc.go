@@ -8,7 +8,7 @@
 // The clock is the kernel's own, and moves on when nobody can. So a run is a function of its seed: one
 // that fails is repeated, step by step, by playing the seed again (see Play).
 //
-// A loop is put on it by reactor.NewLoopOn(kernel.NewRing()), and is Run by a thread.
+// A loop is put on it by reactor.NewLoopOn(kernel.NewRing(), kernel.System(), …), and is Run by a thread.
 //
 // # What goes wrong
 //

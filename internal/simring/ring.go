@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -29,11 +28,6 @@ func (k *Kernel) NewRing() *Ring {
 	k.rings = append(k.rings, r)
 	return r
 }
-
-// System is the kernel's system calls.
-func (r *Ring) System() reactor.System { return System{r.k} }
-
-var _ reactor.Ring = (*Ring)(nil)
 
 // Enable does nothing.
 func (r *Ring) Enable() error { return nil }
