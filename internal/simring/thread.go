@@ -23,15 +23,15 @@ type Thread struct {
 
 const never = 1<<63 - 1
 
-// errKilled unwinds the threads of a run that has failed.
-var errKilled = errors.New("simring: killed")
+// killed unwinds the threads of a run that has failed.
+type killed struct{}
 
 // Go makes a thread, which runs f when its turn comes.
 func (k *Kernel) Go(name string, f func(t *Thread)) {
 	t := &Thread{k: k, id: len(k.threads) + 1, name: name, deadline: never}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
-			if p := recover(); p != nil && p != error(errKilled) {
+			if p := recover(); p != nil && p != any(killed{}) {
 				k.Errorf("%s panicked: %v\n%s", name, p, debug.Stack())
 			}
 		}()
@@ -45,7 +45,7 @@ func (k *Kernel) Go(name string, f func(t *Thread)) {
 func (t *Thread) wait(ready func() bool, deadline int64) {
 	t.ready, t.deadline = ready, deadline
 	if !t.yield(struct{}{}) {
-		panic(errKilled)
+		panic(killed{})
 	}
 }
 

@@ -39,7 +39,7 @@ func TestNeverTokenDoesNothing(t *testing.T) {
 
 func TestTokensCompareBySource(t *testing.T) {
 	var a, b stop.Source
-	if a.Token() != a.Token() || a.Token() == b.Token() || a.Token() == (stop.Token{}) {
+	if again := a.Token(); a.Token() != again || a.Token() == b.Token() || a.Token() == (stop.Token{}) {
 		t.Fatal("tokens are equal if and only if their sources are")
 	}
 }

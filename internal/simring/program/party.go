@@ -39,10 +39,9 @@ type Party struct {
 	SawReset  bool
 	Refused   bool // it could not connect
 
-	plan    int // bytes to be sent
-	resets  int // it resets when it has moved so many; < 0: it does not
-	header  [headerLen]byte
-	stopped bool
+	plan   int // bytes to be sent
+	resets int // it resets when it has moved so many; < 0: it does not
+	header [headerLen]byte
 }
 
 const headerLen = 4
