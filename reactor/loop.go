@@ -235,6 +235,7 @@ func (l *Loop) enter() error {
 		timeout = 0
 	}
 	l.count.busy += before - l.now
+	l.publish() // before it sleeps: what is held meanwhile is to be seen
 	err := l.ring.Enter(timeout)
 	l.now = l.sys.Clock()
 	if timeout != 0 {
@@ -244,7 +245,6 @@ func (l *Loop) enter() error {
 		l.count.busy += l.now - before
 	}
 	l.count.enters++
-	l.publish()
 	return err
 }
 
