@@ -180,11 +180,14 @@ func (t *transfer) push(lease reactor.Lease) {
 	}
 }
 
-// flush sends everything that waits.
+// maxPieces is how many pieces one send takes (IOV_MAX).
+const maxPieces = 1024
+
+// flush sends everything that waits, as far as one send takes it.
 func (t *transfer) flush() {
-	t.flying = len(t.queue)
+	t.flying = min(len(t.queue), maxPieces)
 	t.send.Reset()
-	for _, lease := range t.queue {
+	for _, lease := range t.queue[:t.flying] {
 		t.send.Add(lease.Bytes())
 	}
 	t.send.Start()

@@ -36,17 +36,24 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.Kind)) {
 	}
 }
 
-// start runs a proxy before the given servers.
-func start(t *testing.T, ring reactor.Kind, b Backend, servers ...net.Listener) *Proxy {
-	t.Helper()
+// config has one listener, and one backend with the given servers.
+func config(b Backend, servers ...net.Listener) Config {
 	b.Name = "b"
 	for _, s := range servers {
 		b.Servers = append(b.Servers, Server{Name: s.Addr().String(), Address: netip.MustParseAddrPort(s.Addr().String())})
 	}
-	p, err := Start(Config{
+	return Config{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
-		Backends:  []Backend{b}, Ring: ring, Loops: 2,
-	})
+		Backends:  []Backend{b},
+	}
+}
+
+// start runs a proxy before the given servers.
+func start(t *testing.T, ring reactor.Kind, b Backend, servers ...net.Listener) *Proxy {
+	t.Helper()
+	cfg := config(b, servers...)
+	cfg.Ring, cfg.Loops = ring, 2
+	p, err := Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

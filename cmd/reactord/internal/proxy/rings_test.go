@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
+)
+
+// older is a ring as an older kernel has it: multishot receives cannot be limited.
+type older struct{ reactor.Ring }
+
+func (r older) Caps() uring.Caps {
+	c := r.Ring.Caps()
+	c.RecvLimit = false
+	return c
+}
+
+func newRing(t *testing.T, kind reactor.Kind) reactor.Ring {
+	t.Helper()
+	var ring reactor.Ring
+	var err error
+	if kind == reactor.IOUring {
+		ring, err = uring.New(uring.Config{})
+	} else {
+		ring, err = epoll.New(epoll.Config{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+// startOn runs a proxy of one loop on a ring.
+func startOn(t *testing.T, ring reactor.Ring, buffers reactor.BufferConfig, b Backend, servers ...net.Listener) *Proxy {
+	t.Helper()
+	l, err := reactor.NewLoopOn(ring, nil, reactor.LoopConfig{Buffers: buffers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := prepare(config(b, servers...), []*reactor.Loop{l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		p.err = l.Run(p.workers[0].start)
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := l.Stats().LentBytes; n != 0 {
+			t.Errorf("%d bytes of buffers were not given back", n)
+		}
+	})
+	return p
+}
+
+// What waits is bounded without limited receives as well, and nothing of it is lost.
+func TestWithoutLimitedReceives(t *testing.T) {
+	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+		ln := listen(t)
+		const buffer, size, pieces = 8 << 10, 4 << 10, 4000
+		p := startOn(t, older{newRing(t, kind)}, reactor.BufferConfig{Size: size}, Backend{Buffer: buffer}, ln)
+		c, s := pair(t, p, ln)
+		_ = s.SetReadBuffer(64 << 10)
+		go func() {
+			for i := range pieces { // small pieces and large ones
+				_, _ = c.Write(bytes.Repeat([]byte{byte(i)}, 1+i*7%9000))
+			}
+			_ = c.CloseWrite()
+		}()
+		for i := range pieces {
+			if i == 0 {
+				awaitLent(t, p.workers[0].loop, buffer)
+			}
+			if lent := p.workers[0].loop.Stats().LentBytes; lent > buffer {
+				t.Fatalf("%d bytes wait, want %d at most", lent, buffer)
+			}
+			want := bytes.Repeat([]byte{byte(i)}, 1+i*7%9000)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(s, got); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("piece %d is wrong, %v", i, err)
+			}
+		}
+		if n, err := s.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%d bytes too many, %v", n, err)
+		}
+	})
+}
+
+// awaitLent waits until so many bytes of a loop's buffers are lent.
+func awaitLent(t *testing.T, l *reactor.Loop, n int64) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); l.Stats().LentBytes < n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes wait, want %d", l.Stats().LentBytes, n)
+		}
+	}
+}
+
+// However many pieces wait, they are sent: more than sendmsg(2) takes at once as well.
+func TestManyPiecesWait(t *testing.T) {
+	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+		ln := listen(t)
+		const size = 64
+		buffers := reactor.BufferConfig{Size: size, Window: 4096, Limit: 8192}
+		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 4096 * size}, ln)
+		c, s := pair(t, p, ln)
+		_ = s.SetReadBuffer(64 << 10)
+		want := make([]byte, 16<<20)
+		for i := range want {
+			want[i] = byte(i * i >> 8)
+		}
+		go func() {
+			_, _ = c.Write(want)
+			_ = c.CloseWrite()
+		}()
+		awaitLent(t, p.workers[0].loop, 2*maxPieces*size)
+		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %d bytes, %v", len(got), err)
+		}
+	})
+}
