@@ -121,8 +121,8 @@ func (l *listener) SetError(err error) {
 	l.worker.drain()
 }
 
-// SetStopped says that the loop is ending.
-func (l *listener) SetStopped() {}
+// SetStopped says that the loop is ending, because another one has failed.
+func (l *listener) SetStopped() { l.worker.close() }
 
 // Env is empty.
 func (l *listener) Env() sender.Env { return sender.EmptyEnv{} }

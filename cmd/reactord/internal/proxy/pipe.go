@@ -158,6 +158,7 @@ type transfer struct {
 	send   reactor.SendvOp
 	queue  []reactor.Lease
 	flying int // the first of queue, being sent
+	bytes  int // in those
 }
 
 func (t *transfer) begin(p *pipe) {
@@ -185,23 +186,24 @@ const maxPieces = 1024
 
 // flush sends everything that waits, as far as one send takes it.
 func (t *transfer) flush() {
-	t.flying = min(len(t.queue), maxPieces)
+	t.flying, t.bytes = min(len(t.queue), maxPieces), 0
 	t.send.Reset()
 	for _, lease := range t.queue[:t.flying] {
 		t.send.Add(lease.Bytes())
+		t.bytes += lease.Len()
 	}
 	t.send.Start()
 }
 
-// SetValue says that what was flying has been sent.
-func (t *transfer) SetValue(int) {
-	n := t.flying
-	t.release(n)
+// SetValue says that what was flying has been sent; or a part of it, the connection or the loop ending.
+func (t *transfer) SetValue(sent int) {
 	c := t.pipe.conn
-	if c.phase == phaseClosing {
+	if c.phase == phaseClosing || sent < t.bytes {
 		t.SetStopped()
 		return
 	}
+	n := t.flying
+	t.release(n)
 	c.touch()
 	t.pipe.recv.Grant(n)
 	if len(t.queue) != 0 {
