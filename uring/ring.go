@@ -80,7 +80,7 @@ func New(cfg Config) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd, p, err := setup(cfg)
+	fd, p, err := setup(cfg, setupCall)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func New(cfg Config) (*Ring, error) {
 
 // newBare makes a ring without the wake-up and without probing, for the probe itself.
 func newBare() (*Ring, error) {
-	fd, p, err := setup(Config{Entries: 8, CQEntries: 64})
+	fd, p, err := setup(Config{Entries: 8, CQEntries: 64}, setupCall)
 	if err != nil {
 		return nil, err
 	}

@@ -93,19 +93,25 @@ type params struct {
 	cqOff                                                                  cqOffsets
 }
 
-// setup calls io_uring_setup(2) with the best flags that the kernel takes.
-func setup(cfg Config) (fd int, p params, err error) {
+// setupCall is io_uring_setup(2).
+func setupCall(entries int, p *params) (fd int, errno unix.Errno) {
+	r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(entries), uintptr(unsafe.Pointer(p)), 0)
+	return int(r), errno
+}
+
+// setup makes a ring with the best flags that the kernel, which call asks, takes.
+func setup(cfg Config, call func(entries int, p *params) (int, unix.Errno)) (fd int, p params, err error) {
 	for _, flags := range wanted {
 		p = params{
 			flags:     flags | SetupRDisabled | SetupClamp | SetupCQSize,
 			cqEntries: uint32(cfg.CQEntries),
 		}
-		r, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(cfg.Entries), uintptr(unsafe.Pointer(&p)), 0)
+		fd, errno := call(cfg.Entries, &p)
 		switch {
 		case errno == 0 && p.features&required == required:
-			return int(r), p, nil
+			return fd, p, nil
 		case errno == 0:
-			unix.Close(int(r))
+			unix.Close(fd)
 			return -1, p, fmt.Errorf("%w: the kernel's is too old (features %#x, needed %#x): Linux 5.11 or newer has what is needed",
 				ErrUnavailable, p.features, required)
 		case errno != unix.EINVAL:
