@@ -15,7 +15,7 @@ type BufferConfig struct {
 	// Size of a buffer in bytes. Default 16 KiB.
 	Size int
 	// Window is how many buffers are kept in the ring to begin with. It doubles when receives find
-	// none, and halves when half of it has lain idle for a while. Default 64.
+	// none, up to 512, and halves when half of it has lain idle for a while. Default 64.
 	Window int
 	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
 	// the system only for those that are used. Default 4096.
@@ -59,9 +59,18 @@ type Buffers struct {
 	served  uint64   // moves when one of those who wait was last armed
 	barren  bool     // the ring had none although it should have had
 	retry   timerqueue.Timer
-	least   int    // the configured window
-	out     []bool // in a debug build: which are lent
+	least   int // the configured window
+
+	touched  []bool // by id: it has been in the ring, so that it may have memory
+	resident int    // how many are touched
+	trim     timerqueue.Timer
+
+	out []bool // in a debug build: which are lent
 }
+
+// maxWindow is how far a window grows. More buffers would not stay in any cache, and those in the ring
+// cannot be taken back.
+const maxWindow = 512
 
 // judgeEvery is how many turns of the loop pass between two looks at whether the window is too large.
 const judgeEvery = 4096
@@ -77,6 +86,8 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery}
 	b.retry.Init((*retryBuffers)(b))
+	b.trim.Init((*trimBuffers)(b))
+	b.touched = make([]bool, cfg.Limit)
 	if err := l.ring.RegisterBuffers(group, mem, cfg.Size); err != nil {
 		b.unmap()
 		return fmt.Errorf("reactor: cannot register receive buffers: %w", err)
@@ -106,17 +117,25 @@ func (b *Buffers) Lent() int { return b.lent }
 func (b *Buffers) topUp() {
 	for b.inRing < b.window && len(b.free) != 0 {
 		last := len(b.free) - 1
-		b.loop.ring.ProvideBuffer(group, b.free[last])
+		id := b.free[last]
+		b.loop.ring.ProvideBuffer(group, id)
 		b.free = b.free[:last]
 		b.inRing++
 		b.moved()
+		if !b.touched[id] {
+			b.touch(id)
+		}
 	}
 	if len(b.waiting) != 0 && !b.barren {
 		b.serve()
 	}
-	if b.turns--; b.turns > 0 {
-		return
+	if b.turns--; b.turns <= 0 {
+		b.judge()
 	}
+}
+
+// judge lets the window shrink if half of it has not been needed.
+func (b *Buffers) judge() {
 	if b.smallest > b.window/2 && b.smallest != math.MaxInt {
 		b.window = max(b.window/2, b.least)
 	}
@@ -139,7 +158,7 @@ func (b *Buffers) lend(id uint16, n int) Lease {
 func (b *Buffers) wait(o *Op) {
 	b.loop.count.exhausted++
 	if b.inRing <= b.window/2 {
-		b.window = min(2*b.window, cap(b.free))
+		b.window = max(b.window, min(2*b.window, maxWindow, cap(b.free)))
 	}
 	b.smallest = 0
 	if b.inRing != 0 && b.moves == b.served && !b.barren {
@@ -150,6 +169,51 @@ func (b *Buffers) wait(o *Op) {
 	}
 	o.state = opDormant
 	b.waiting = append(b.waiting, o.id)
+}
+
+// touch notes that a buffer may have memory from now on. When that are many, they are looked through
+// after a while.
+func (b *Buffers) touch(id uint16) {
+	b.touched[id] = true
+	if b.resident++; b.resident > 2*b.least && !b.trim.Pending() {
+		b.loop.timers.Push(&b.trim, b.loop.now+int64(trimEvery))
+	}
+}
+
+// trimEvery is how long buffers are left alone after there have been many of them, and trimAtOnce is how
+// many of them give their memory back in one turn of the loop.
+const (
+	trimEvery  = time.Second
+	trimAtOnce = 256
+)
+
+// trimBuffers is a Buffers as the handler of its timer.
+type trimBuffers Buffers
+
+// OnTimer gives the memory of buffers that have not been used for longest back to the system, but for as
+// many as the window has. A loop that has been idle since the last time has its window shrunk as well.
+func (t *trimBuffers) OnTimer(now int64) {
+	b := (*Buffers)(t)
+	if b.smallest == math.MaxInt {
+		b.window = max(b.window/2, b.least)
+	} else {
+		b.judge()
+	}
+	n := 0
+	for _, id := range b.free[:max(len(b.free)-b.window, 0)] {
+		if !b.touched[id] {
+			continue
+		}
+		if n++; n > trimAtOnce {
+			break
+		}
+		_ = unix.Madvise(b.mem[int(id)*b.size:][:b.size], unix.MADV_DONTNEED)
+		b.touched[id] = false
+		b.resident--
+	}
+	if b.resident > 2*b.least {
+		b.loop.timers.Update(&b.trim, now+int64(trimEvery))
+	}
 }
 
 // bufferRest is how long those who wait for a buffer rest when the ring does not have what it should.

@@ -402,3 +402,44 @@ func TestStoppedAtTheShortage(t *testing.T) {
 		r.end()
 	})
 }
+
+// Buffers that a burst has used give their memory back when they are not needed any more, and can be used
+// again.
+func TestMemoryAfterABurst(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		const burst = 40
+		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 4096, Window: 1, Limit: 64}})
+		for range 2 {
+			var sockets []*reactor.Socket
+			var peers []int
+			var leases []reactor.Lease
+			for range burst {
+				s, peer, lease := r.borrow()
+				sockets, peers, leases = append(sockets, s), append(peers, peer), append(leases, lease)
+			}
+			r.do(func() {
+				if n := r.ResidentBuffers(); n < burst {
+					t.Errorf("%d buffers in use count as %d", burst, n)
+				}
+				r.TrimBuffers()
+				for _, lease := range leases {
+					if string(lease.Bytes()) != "borrowed" {
+						t.Errorf("a lent buffer has lost its bytes: %q", lease.Bytes())
+					}
+					lease.Release()
+				}
+				for range 4 {
+					r.TrimBuffers()
+				}
+				if n := r.ResidentBuffers(); n > 4 {
+					t.Errorf("%d buffers have kept their memory", n)
+				}
+			})
+			r.close(sockets...)
+			for _, peer := range peers {
+				unix.Close(peer)
+			}
+		}
+		r.end()
+	})
+}

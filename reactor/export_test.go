@@ -9,7 +9,7 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d slots", l.slots.used)
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
-	case l.timers.Len() != 0:
+	case l.timers.Len() > 1 || l.timers.Len() == 1 && !l.buffers.trim.Pending():
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.lent != 0:
 		return fmt.Sprintf("%d buffers lent", l.buffers.lent)
@@ -18,3 +18,9 @@ func (l *Loop) Leftover() string {
 	}
 	return ""
 }
+
+// ResidentBuffers is how many receive buffers may have memory.
+func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
+
+// TrimBuffers does what the loop does a while after many buffers were in use.
+func (l *Loop) TrimBuffers() { l.buffers.trim.Handler.OnTimer(l.now) }
