@@ -15,7 +15,7 @@ type BufferConfig struct {
 	// Size of a buffer in bytes. Default 16 KiB.
 	Size int
 	// Window is how many buffers are kept in the ring to begin with. It doubles when receives find
-	// none, up to 512, and halves when half of it has lain idle for a while. Default 64.
+	// none, up to 256, and halves when half of it has lain idle for a while. Default 64.
 	Window int
 	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
 	// the system only for those that are used. Default 4096.
@@ -70,7 +70,7 @@ type Buffers struct {
 
 // maxWindow is how far a window grows. More buffers would not stay in any cache, and those in the ring
 // cannot be taken back.
-const maxWindow = 512
+const maxWindow = 256
 
 // judgeEvery is how many turns of the loop pass between two looks at whether the window is too large.
 const judgeEvery = 4096
@@ -183,7 +183,7 @@ func (b *Buffers) touch(id uint16) {
 // trimEvery is how long buffers are left alone after there have been many of them, and trimAtOnce is how
 // many of them give their memory back in one turn of the loop.
 const (
-	trimEvery  = time.Second
+	trimEvery  = 500 * time.Millisecond
 	trimAtOnce = 256
 )
 
