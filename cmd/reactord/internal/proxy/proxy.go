@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/uring"
 	"go.uber.org/zap"
 )
 
@@ -31,7 +32,11 @@ type Proxy struct {
 
 // Start listens and runs the proxy's loops. It returns when connections are accepted.
 func Start(cfg Config) (*Proxy, error) {
-	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{Ring: cfg.Ring}})
+	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
+		Ring: cfg.Ring,
+		// As many as there can be: each reader that does not take its bytes holds some of them.
+		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
+	}})
 	if err != nil {
 		return nil, err
 	}
