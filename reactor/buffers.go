@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/timerqueue"
+	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +15,7 @@ import (
 type BufferConfig struct {
 	// Size of a buffer in bytes. Default 16 KiB.
 	Size int
-	// Window is how many buffers are kept in the ring to begin with. It doubles when receives find
+	// Window is how many buffers are kept in the ring to begin with, at most uring.MaxProvided. It doubles when receives find
 	// none, up to 256, and halves when half of it has lain idle for a while. Default 64.
 	Window int
 	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
@@ -32,7 +33,7 @@ func (c BufferConfig) withDefaults() BufferConfig {
 	if c.Window <= 0 {
 		c.Window = 64
 	}
-	c.Window = min(c.Window, c.Limit)
+	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
 	return c
 }
 

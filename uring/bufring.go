@@ -39,14 +39,18 @@ type bufEntry struct {
 // MaxBuffers is how many buffers a group can have.
 const MaxBuffers = 1 << 15
 
+// MaxProvided is how many buffers of a group can be provided at a time. The kernel walks the ring from
+// end to end, so that one as long as there are buffers would displace from the cache what they are for.
+const MaxProvided = 512
+
 // RegisterBuffers makes a group of len(mem)/size buffers, numbered from 0, none of which is provided
-// yet. mem belongs to the caller and must stay mapped until the ring is closed.
+// yet. At most MaxProvided of them may be provided at a time. mem belongs to the caller and must stay mapped until the ring is closed.
 func (r *Ring) RegisterBuffers(group uint16, mem []byte, size int) error {
 	n := len(mem) / max(size, 1)
 	if size <= 0 || n == 0 || n > MaxBuffers {
 		return fmt.Errorf("uring: a buffer group has 1 to %d buffers, not %d of %d bytes: %w", MaxBuffers, n, size, unix.EINVAL)
 	}
-	entries := ceilPow2(n)
+	entries := ceilPow2(min(n, MaxProvided))
 	ring, err := unix.Mmap(-1, 0, entries*int(unsafe.Sizeof(bufEntry{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return os.NewSyscallError("mmap", err)

@@ -121,7 +121,7 @@ func (p *pool[T]) get() *T {
 
 // put takes back what is idle. Of a great many it keeps some.
 func (p *pool[T]) put(t *T) {
-	if len(p.free) < 1024 {
+	if len(p.free) < 256 {
 		p.free = append(p.free, t)
 	}
 }
