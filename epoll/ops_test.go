@@ -886,8 +886,8 @@ func TestFiles(t *testing.T) {
 		fd := g.file()
 		data, into := pattern(g, 1<<20), g.bytes(1<<20)
 		g.do(1<<20, func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 1<<20, 0) })
-		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd) })
-		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd); s.OpFlags = 1 })
+		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, 0); s.OpFlags = 1 })
 		const parts, size = 64, 1 << 14
 		for i := range uint64(parts) {
 			g.push(func(s *uring.SQE) { s.PrepRead(fd, ptr(into[i*size:]), size, i*size) })
@@ -910,7 +910,7 @@ func TestFiles(t *testing.T) {
 			g.Errorf("%q", got)
 		}
 		g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(fd) }), unix.EBADF)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) }), unix.EBADF)
 	})
 }
 

@@ -38,7 +38,7 @@ func TestPoolCancel(t *testing.T) {
 	g.check(g.Enter(0))
 	g.waitFor(begun, 1)
 	second := g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, 10, 0); s.Flags = uring.SQEBufferSelect })
-	third := g.push(func(s *uring.SQE) { s.PrepFsync(fd) })
+	third := g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) })
 	g.quiet()
 	g.do(-int32(unix.EALREADY), func(s *uring.SQE) { s.PrepCancel(write, 0) })
 	g.do(0, func(s *uring.SQE) { s.PrepCancel(second, 0) })
@@ -59,7 +59,7 @@ func TestPoolBound(t *testing.T) {
 	fd := g.file()
 	const n = 50
 	for range n {
-		g.push(func(s *uring.SQE) { s.PrepFsync(fd) })
+		g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) })
 	}
 	g.check(g.Enter(0))
 	for i := range int32(n) {
@@ -80,14 +80,14 @@ func TestPoolBound(t *testing.T) {
 func TestPoolCloseEntry(t *testing.T) {
 	g, let, begun := slowPool(t)
 	fd := g.file()
-	ud := g.push(func(s *uring.SQE) { s.PrepFsync(fd) })
+	ud := g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) })
 	g.check(g.Enter(0))
 	g.waitFor(begun, 1)
 	g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
 		t.Error("the number is free:", err)
 	}
-	g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(fd) }), unix.EBADF)
+	g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) }), unix.EBADF)
 	close(let)
 	g.want(ud, 0, 0)
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != unix.EBADF {

@@ -144,8 +144,8 @@ var encoders = map[string]row{
 		func(e theirSQE, a *args) { e.PrepareWrite(a.fd, a.addr(), a.n, a.off) },
 	},
 	"PrepFsync": {
-		func(s ourSQE, a *args) { s.PrepFsync(a.fd) },
-		func(e theirSQE, a *args) { e.PrepareFsync(a.fd, 0) },
+		func(s ourSQE, a *args) { s.PrepFsync(a.fd, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareFsync(a.fd, a.flags32) },
 	},
 }
 

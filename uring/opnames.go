@@ -1,0 +1,77 @@
+package uring
+
+import "strconv"
+
+// String is the opcode's name in the kernel's header, without IORING_OP_.
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return "opcode " + strconv.Itoa(int(o))
+}
+
+var opNames = [...]string{
+	OpNop:            "NOP",
+	OpReadv:          "READV",
+	OpWritev:         "WRITEV",
+	OpFsync:          "FSYNC",
+	OpReadFixed:      "READ_FIXED",
+	OpWriteFixed:     "WRITE_FIXED",
+	OpPollAdd:        "POLL_ADD",
+	OpPollRemove:     "POLL_REMOVE",
+	OpSyncFileRange:  "SYNC_FILE_RANGE",
+	OpSendmsg:        "SENDMSG",
+	OpRecvmsg:        "RECVMSG",
+	OpTimeout:        "TIMEOUT",
+	OpTimeoutRemove:  "TIMEOUT_REMOVE",
+	OpAccept:         "ACCEPT",
+	OpAsyncCancel:    "ASYNC_CANCEL",
+	OpLinkTimeout:    "LINK_TIMEOUT",
+	OpConnect:        "CONNECT",
+	OpFallocate:      "FALLOCATE",
+	OpOpenat:         "OPENAT",
+	OpClose:          "CLOSE",
+	OpFilesUpdate:    "FILES_UPDATE",
+	OpStatx:          "STATX",
+	OpRead:           "READ",
+	OpWrite:          "WRITE",
+	OpFadvise:        "FADVISE",
+	OpMadvise:        "MADVISE",
+	OpSend:           "SEND",
+	OpRecv:           "RECV",
+	OpOpenat2:        "OPENAT2",
+	OpEpollCtl:       "EPOLL_CTL",
+	OpSplice:         "SPLICE",
+	OpProvideBuffers: "PROVIDE_BUFFERS",
+	OpRemoveBuffers:  "REMOVE_BUFFERS",
+	OpTee:            "TEE",
+	OpShutdown:       "SHUTDOWN",
+	OpRenameat:       "RENAMEAT",
+	OpUnlinkat:       "UNLINKAT",
+	OpMkdirat:        "MKDIRAT",
+	OpSymlinkat:      "SYMLINKAT",
+	OpLinkat:         "LINKAT",
+	OpMsgRing:        "MSG_RING",
+	OpFsetxattr:      "FSETXATTR",
+	OpSetxattr:       "SETXATTR",
+	OpFgetxattr:      "FGETXATTR",
+	OpGetxattr:       "GETXATTR",
+	OpSocket:         "SOCKET",
+	OpUringCmd:       "URING_CMD",
+	OpSendZC:         "SEND_ZC",
+	OpSendmsgZC:      "SENDMSG_ZC",
+	OpReadMultishot:  "READ_MULTISHOT",
+	OpWaitid:         "WAITID",
+	OpFutexWait:      "FUTEX_WAIT",
+	OpFutexWake:      "FUTEX_WAKE",
+	OpFutexWaitv:     "FUTEX_WAITV",
+	OpFixedFdInstall: "FIXED_FD_INSTALL",
+	OpFtruncate:      "FTRUNCATE",
+	OpBind:           "BIND",
+	OpListen:         "LISTEN",
+	OpRecvZC:         "RECV_ZC",
+	OpEpollWait:      "EPOLL_WAIT",
+	OpReadvFixed:     "READV_FIXED",
+	OpWritevFixed:    "WRITEV_FIXED",
+	OpPipe:           "PIPE",
+}
