@@ -26,7 +26,7 @@ func (s *Socket) Accept() AcceptSender { return AcceptSender{s} }
 // Connect prepares op.
 func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) {
 	op.sqe.PrepAccept(int(c.s.fd), acceptFlags)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // AcceptOp is the operation state of Accept.
@@ -89,7 +89,7 @@ type AcceptGate interface {
 // Connect prepares op.
 func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) {
 	op.sqe.PrepAcceptMultishot(int(c.s.fd), acceptFlags)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	op.rest.Init((*acceptRest)(op))
 }

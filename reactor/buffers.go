@@ -250,9 +250,9 @@ func (b *Buffers) serve() {
 func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 && !b.barren }
 
 // cancelWaiting cancels the receives on a socket that wait for a buffer.
-func (b *Buffers) cancelWaiting(on *Socket) {
+func (b *Buffers) cancelWaiting(on *Descriptor) {
 	for _, userData := range b.waiting {
-		if s := b.loop.slots.find(userData); s != nil && s.op.socket == on {
+		if s := b.loop.slots.find(userData); s != nil && s.op.on == on {
 			s.run.cancel()
 		}
 	}

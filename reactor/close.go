@@ -7,27 +7,27 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// CloseSender closes a socket. See Socket.Close.
-type CloseSender struct{ s *Socket }
+// CloseSender closes a descriptor. See Descriptor.Close.
+type CloseSender struct{ d *Descriptor }
 
-// Close is a sender that ends the socket: what is in flight on it is cancelled and joined, and only
+// Close is a sender that ends the descriptor: what is in flight on it is cancelled and joined, and only
 // then is the descriptor closed. Operations that end because of it complete with their result if they
 // had one, else with net.ErrClosed.
 //
 // It completes with a value; with net.ErrClosed if the socket was closing already; or with close(2)'s
 // error, after which the descriptor is gone nevertheless. It cannot be stopped, and it works while the
 // loop drains.
-func (s *Socket) Close() CloseSender { return CloseSender{s} }
+func (d *Descriptor) Close() CloseSender { return CloseSender{d} }
 
 // Connect prepares op.
 func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) {
-	op.loop, op.target, op.r = c.s.loop, c.s, r
+	op.loop, op.target, op.r = c.d.loop, c.d, r
 }
 
 // CloseOp is the operation state of Close.
 type CloseOp struct {
 	single[struct{}]
-	target *Socket
+	target *Descriptor
 	phase  closePhase
 }
 
@@ -35,40 +35,40 @@ type CloseOp struct {
 type closePhase uint8
 
 const (
-	closeRefused   closePhase = iota // it was closing already
-	closeCancels                     // the cancel of everything on the descriptor is out
-	closeJoins                       // some of it is still in flight
-	closeTheSocket                   // the close itself is out
+	closeRefused closePhase = iota // it was closing already
+	closeCancels                   // the cancel of everything on the descriptor is out
+	closeJoins                     // some of it is still in flight
+	closeForGood                   // the close itself is out
 )
 
 // Start begins to close.
 func (o *CloseOp) Start() {
-	l, s := o.loop, o.target
+	l, d := o.loop, o.target
 	if debug {
 		o.assertStartable(o)
 	}
 	o.id = l.slots.take(o, &o.Op)
 	switch {
-	case s.state != socketOpen:
+	case d.state != descriptorOpen:
 		o.phase = closeRefused
 		o.ready(0)
-	case s.pending == 0:
-		s.state = socketClosing
+	case d.pending == 0:
+		d.state = descriptorClosing
 		o.closeNow()
 	default:
-		s.state, s.closer = socketClosing, o
+		d.state, d.closer = descriptorClosing, o
 		o.phase = closeCancels
-		o.sqe.PrepCancelFd(int(s.fd), uring.CancelAll)
+		o.sqe.PrepCancelFd(int(d.fd), uring.CancelAll)
 		o.arm()
 		// What is dormant the ring does not find.
-		if s.source != nil {
-			s.source.cancel()
+		if d.source != nil {
+			d.source.cancel()
 		}
-		l.buffers.cancelWaiting(s)
+		l.buffers.cancelWaiting(d)
 	}
 }
 
-// joined is called when nothing is in flight on the socket any more.
+// joined is called when nothing is in flight on the descriptor any more.
 func (o *CloseOp) joined() {
 	if o.phase == closeJoins {
 		o.closeNow()
@@ -77,7 +77,7 @@ func (o *CloseOp) joined() {
 
 func (o *CloseOp) closeNow() {
 	o.target.closer = nil
-	o.phase = closeTheSocket
+	o.phase = closeForGood
 	o.sqe.PrepClose(int(o.target.fd))
 	o.arm()
 }
@@ -86,21 +86,21 @@ func (o *CloseOp) closeNow() {
 func (o *CloseOp) cancel() {}
 
 func (o *CloseOp) finish() {
-	s := o.target
+	d := o.target
 	switch o.phase {
 	case closeRefused:
 		o.release()
 		o.r.SetError(errClosed)
 	case closeCancels:
-		if o.phase = closeJoins; s.pending == 0 {
+		if o.phase = closeJoins; d.pending == 0 {
 			o.closeNow()
 		}
-	case closeTheSocket:
-		if s.pending != 0 { // started meanwhile: ready to fail, ahead of us
+	case closeForGood:
+		if d.pending != 0 { // started meanwhile: ready to fail, ahead of us
 			o.ready(o.res)
 			return
 		}
-		s.state, s.fd = socketClosed, -1
+		d.state, d.fd = descriptorClosed, -1
 		o.release()
 		if o.res < 0 {
 			o.r.SetError(syscall.Errno(-o.res))

@@ -25,7 +25,7 @@ func (s *Socket) Connect(addr netip.AddrPort) ConnectSender { return ConnectSend
 func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) {
 	n := op.addr.set(c.addr)
 	op.sqe.PrepConnect(int(c.s.fd), unsafe.Pointer(&op.addr), n)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // ConnectOp is the operation state of Connect.

@@ -20,7 +20,7 @@ func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s, how
 // Connect prepares op.
 func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) {
 	op.how = c.how
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // ShutdownOp is the operation state of Shutdown.
@@ -34,7 +34,7 @@ func (o *ShutdownOp) Start() {
 	if !o.begin(o, o.r.Env().StopToken()) {
 		return
 	}
-	errno, _ := o.loop.sys.Shutdown(int(o.socket.fd), o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
+	errno, _ := o.loop.sys.Shutdown(int(o.on.fd), o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
 	o.ready(-int32(errno))
 }
 

@@ -46,7 +46,8 @@ type Loop struct {
 	cqe     uring.CQE // the completion being taken in
 	count   counts
 
-	recvLimit bool // the ring's multishot receives can be limited
+	ops       uring.OpSet // what the ring can do
+	recvLimit bool        // its multishot receives can be limited
 
 	remote  remoteStack
 	cancels remoteCancels
@@ -90,7 +91,8 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 10 * time.Second
 	}
-	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), recvLimit: ring.Caps().RecvLimit}
+	caps := ring.Caps()
+	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), ops: caps.Ops, recvLimit: caps.RecvLimit}
 	l.slots.free = noSlot
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err

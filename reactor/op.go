@@ -18,7 +18,7 @@ import (
 type Op struct {
 	sqe    uring.SQE
 	loop   *Loop
-	socket *Socket // nil if it is about none
+	on     *Descriptor // nil if it is about none
 	onStop stop.Callback
 	id     uint64 // what the loop knows it by, from Start until its completion; a stop request reads it on any thread
 	res    int32  // of the final completion
@@ -57,8 +57,8 @@ func (o *Op) start(run operation, env sender.Env) {
 	}
 }
 
-// begin takes a slot. False: the operation is not to be armed, and completes stopped or with
-// net.ErrClosed.
+// begin takes a slot. False: the operation is not to be armed, and completes stopped, with net.ErrClosed or
+// with a uring.NotSupportedError.
 func (o *Op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	if debug {
@@ -66,17 +66,24 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 	}
 	o.id = l.slots.take(run, o)
 	o.stopping = false
-	if s := o.socket; s != nil {
+	if s := o.on; s != nil {
 		s.pending++
-		o.sqe.Fd = s.fd // the socket may have got another one since Connect
+		o.sqe.Fd = s.fd // the descriptor may have got another one since Connect
 	}
-	if l.phase != phaseRunning || token.StopRequested() || o.socket != nil && o.socket.state != socketOpen {
+	if l.phase != phaseRunning || token.StopRequested() || o.on != nil && o.on.state != descriptorOpen {
 		o.stopping = true
 		o.ready(-int32(syscall.ECANCELED))
 		return false
 	}
+	if !l.ops.Has(o.sqe.Opcode) {
+		o.ready(-errnoNotSupported)
+		return false
+	}
 	return true
 }
+
+// errnoNotSupported stands for a uring.NotSupportedError. No system call returns it.
+const errnoNotSupported = 4095
 
 func (o *Op) assertStartable(run operation) {
 	o.loop.assertOnThread()
@@ -161,15 +168,15 @@ func (o *Op) release() {
 	o.onStop.Deregister()
 	o.loop.slots.release(o.id)
 	o.state = opIdle
-	if s := o.socket; s != nil {
+	if s := o.on; s != nil {
 		s.released()
 	}
 }
 
-// over: somebody asked for the end of the operation or of its socket, so it must not be armed again: the
+// over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
 // cancel that would have reached it may have been and gone.
 func (o *Op) over() bool {
-	return o.stopping || o.socket != nil && o.socket.state != socketOpen
+	return o.stopping || o.on != nil && o.on.state != descriptorOpen
 }
 
 // cancelled: the operation ended without a result because its end was asked for.
@@ -181,9 +188,11 @@ func (o *Op) cancelled() bool {
 // err is what a negative result means; nil: the operation was stopped.
 func (o *Op) err() error {
 	switch {
+	case o.res == -errnoNotSupported:
+		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Kind}
 	case !o.cancelled():
 		return syscall.Errno(-o.res)
-	case o.socket != nil && o.socket.state != socketOpen:
+	case o.on != nil && o.on.state != descriptorOpen:
 		return errClosed
 	}
 	return nil

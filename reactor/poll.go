@@ -7,9 +7,9 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// PollSender waits for readiness. See Socket.Poll.
+// PollSender waits for readiness. See Descriptor.Poll.
 type PollSender struct {
-	s      *Socket
+	d      *Descriptor
 	events uint32
 }
 
@@ -17,12 +17,12 @@ type PollSender struct {
 // POLLERR or POLLHUP does. The socket may be any descriptor that poll(2) takes.
 //
 // Kernel operation: IORING_OP_POLL_ADD.
-func (s *Socket) Poll(events uint32) PollSender { return PollSender{s, events} }
+func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d, events} }
 
 // Connect prepares op.
 func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) {
-	op.sqe.PrepPollAdd(int(c.s.fd), c.events)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.sqe.PrepPollAdd(int(c.d.fd), c.events)
+	op.loop, op.on, op.r = c.d.loop, c.d, r
 }
 
 // PollOp is the operation state of Poll.
@@ -40,9 +40,9 @@ func (o *PollOp) finish() {
 	o.r.SetValue(uint32(o.res))
 }
 
-// PollManySender waits for readiness again and again. See Socket.PollMany.
+// PollManySender waits for readiness again and again. See Descriptor.PollMany.
 type PollManySender struct {
-	s      *Socket
+	d      *Descriptor
 	events uint32
 }
 
@@ -51,12 +51,12 @@ type PollManySender struct {
 // changed is not told again. It ends by a stop, a close or an error.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
-func (s *Socket) PollMany(events uint32) PollManySender { return PollManySender{s, events} }
+func (d *Descriptor) PollMany(events uint32) PollManySender { return PollManySender{d, events} }
 
 // Connect prepares op.
 func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) {
-	op.sqe.PrepPollMultishot(int(c.s.fd), c.events)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.sqe.PrepPollMultishot(int(c.d.fd), c.events)
+	op.loop, op.on, op.r = c.d.loop, c.d, r
 }
 
 // PollManyOp is the operation state of PollMany.

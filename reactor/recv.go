@@ -26,7 +26,7 @@ func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s, buf} }
 func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
 	op.buf = unsafe.SliceData(c.buf)
 	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), 0)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // maxTransfer is the most bytes that an entry is asked to move: its length has 32 bits, and the kernel
@@ -47,7 +47,7 @@ func (o *RecvOp) finish() {
 		return
 	}
 	if o.res == 0 && o.sqe.Len != 0 {
-		o.socket.sawEnd()
+		o.on.sawEnd()
 	}
 	o.release()
 	if o.res < 0 {
@@ -70,7 +70,7 @@ func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s} }
 func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) {
 	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
 	op.sqe.Ioprio = uring.RecvsendPollFirst
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // RecvLentOp is the operation state of RecvLent.
@@ -88,7 +88,7 @@ func (o *RecvLentOp) finish() {
 	case o.res > 0:
 		o.pollFirst()
 	case o.res == 0:
-		o.socket.sawEnd()
+		o.on.sawEnd()
 	}
 	o.release()
 	if o.res < 0 {
@@ -157,7 +157,7 @@ func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s, 
 // Connect prepares op.
 func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
 	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 }
 
@@ -212,7 +212,7 @@ func (o *RecvManyOp) finish() {
 		o.res = -int32(syscall.ECANCELED)
 	}
 	if o.res == 0 {
-		o.socket.sawEnd()
+		o.on.sawEnd()
 	}
 	o.endSequence()
 	switch err := o.err(); {

@@ -55,19 +55,26 @@ func (h *hooked) Enter(timeout time.Duration) error {
 	return h.Ring.Enter(timeout)
 }
 
-// hook makes a loop on a ring with hooks, which are set before it runs.
-func hook(t testing.TB, kind reactor.Kind, cfg reactor.LoopConfig) (*reactor.Loop, *hooked) {
+// newRing makes a ring, for a loop to close.
+func newRing(t testing.TB, kind reactor.Kind) reactor.Ring {
 	t.Helper()
-	h := new(hooked)
+	var ring reactor.Ring
 	var err error
 	if kind == reactor.Epoll {
-		h.Ring, err = epoll.New(epoll.Config{})
+		ring, err = epoll.New(epoll.Config{})
 	} else {
-		h.Ring, err = uring.New(uring.Config{})
+		ring, err = uring.New(uring.Config{})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ring
+}
+
+// hook makes a loop on a ring with hooks, which are set before it runs.
+func hook(t testing.TB, kind reactor.Kind, cfg reactor.LoopConfig) (*reactor.Loop, *hooked) {
+	t.Helper()
+	h := &hooked{Ring: newRing(t, kind)}
 	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = patience
 	}

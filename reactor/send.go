@@ -29,7 +29,7 @@ func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: b
 // Connect prepares op.
 func (c SendSender) Connect(op *SendOp, r sender.Receiver[int]) {
 	op.buf, op.all = c.buf, c.all
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // SendOp is the operation state of Send and SendAll.
@@ -49,7 +49,7 @@ func (o *SendOp) Start() {
 // prep fills the entry for what is left.
 func (o *SendOp) prep() {
 	rest := o.buf[o.sent:]
-	o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer)), o.flags(o.all))
+	o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer)), o.flags(o.all))
 }
 
 func (o *SendOp) finish() {
@@ -86,7 +86,7 @@ func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
 	for _, b := range c.bufs {
 		op.Add(b)
 	}
-	op.loop, op.socket, op.r = c.s.loop, c.s, r
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // SendvOp is the operation state of Sendv. Once connected, Reset and Add change what its next Start
@@ -125,13 +125,13 @@ func (o *SendvOp) prep() {
 	flags := o.flags(true)
 	switch rest := o.iov[o.head:]; len(rest) {
 	case 0:
-		o.sqe.PrepSend(int(o.socket.fd), nil, 0, flags)
+		o.sqe.PrepSend(int(o.on.fd), nil, 0, flags)
 	case 1:
-		o.sqe.PrepSend(int(o.socket.fd), unsafe.Pointer(rest[0].Base), uint32(min(rest[0].Len, maxTransfer)), flags)
+		o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(rest[0].Base), uint32(min(rest[0].Len, maxTransfer)), flags)
 	default:
 		o.msg.Iov = &rest[0]
 		o.msg.SetIovlen(len(rest))
-		o.sqe.PrepSendmsg(int(o.socket.fd), unsafe.Pointer(&o.msg), flags)
+		o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), flags)
 	}
 }
 

@@ -22,7 +22,7 @@ type sending struct {
 
 // start publishes the operation, whose first entry is prepared.
 func (o *sending) start(run operation) {
-	if s := o.socket; s.sending == nil {
+	if s := o.on; s.sending == nil {
 		s.sending = &o.Op
 	}
 	o.single.start(run, o.r.Env())
@@ -31,7 +31,7 @@ func (o *sending) start(run operation) {
 // flags are those of a send that is to send all, or what it can.
 func (o *sending) flags(all bool) int {
 	switch {
-	case o.socket.peerEnded:
+	case o.on.peerEnded:
 		return unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
 	case all:
 		return unix.MSG_NOSIGNAL | unix.MSG_WAITALL
@@ -71,9 +71,9 @@ func (o *sending) goesOn() (again, waits bool) {
 		return true, false
 	case errno != 0 && errno != syscall.EAGAIN:
 		return false, false
-	case o.socket.peerEnded:
+	case o.on.peerEnded:
 		o.waits = true
-		o.sqe.PrepPollMultishot(int(o.socket.fd), unix.POLLOUT)
+		o.sqe.PrepPollMultishot(int(o.on.fd), unix.POLLOUT)
 		o.arm()
 		return false, true
 	}
@@ -82,7 +82,7 @@ func (o *sending) goesOn() (again, waits bool) {
 
 // rearm queues the entry for the rest. full: the last try found no room, so the next one waits first.
 func (o *sending) rearm(full bool) {
-	if full && !o.socket.peerEnded {
+	if full && !o.on.peerEnded {
 		o.sqe.Ioprio |= uring.RecvsendPollFirst
 	}
 	o.arm()
@@ -90,7 +90,7 @@ func (o *sending) rearm(full bool) {
 
 // end completes with what was sent, or why nothing more could be.
 func (o *sending) end() {
-	if s := o.socket; s.sending == &o.Op {
+	if s := o.on; s.sending == &o.Op {
 		s.sending = nil
 	}
 	o.release()
@@ -102,12 +102,12 @@ func (o *sending) end() {
 }
 
 // sawEnd is called when a receive has found the peer's end.
-func (s *Socket) sawEnd() {
-	if s.peerEnded {
+func (d *Descriptor) sawEnd() {
+	if d.peerEnded {
 		return
 	}
-	s.peerEnded = true
-	if s.sending != nil {
-		s.sending.disarm() // it goes on in the other way
+	d.peerEnded = true
+	if d.sending != nil {
+		d.sending.disarm() // it goes on in the other way
 	}
 }

@@ -38,20 +38,20 @@ func (o *Op) startSequence(run operation, env sender.Env) {
 	if debug {
 		o.assertStartable(run)
 	}
-	if o.socket.source != nil && o.socket.state == socketOpen {
+	if o.on.source != nil && o.on.state == descriptorOpen {
 		o.id = o.loop.slots.take(run, o)
-		o.socket.pending++
+		o.on.pending++
 		o.stopping = false
 		o.ready(-int32(syscall.EBUSY))
 		return
 	}
-	o.socket.source = o
+	o.on.source = o
 	o.start(run, env)
 }
 
 // endSequence makes the operation idle.
 func (o *Op) endSequence() {
-	if s := o.socket; s.source == o {
+	if s := o.on; s.source == o {
 		s.source = nil
 	}
 	o.release()

@@ -1,47 +1,15 @@
 package reactor
 
 import (
-	"net"
 	"net/netip"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// errClosed is net.ErrClosed: what operations on a closing socket complete with.
-var errClosed = net.ErrClosed
-
-// Socket is a descriptor that belongs to a loop. It counts the operations in flight on it, so that it
-// is never closed under one. It is embedded in what it belongs to, is not copied, and all its methods
-// are called on the loop's thread.
-type Socket struct {
-	loop    *Loop
-	closer  *CloseOp // waits for pending to become 0
-	source  *Op      // the sequence in progress, if any
-	sending *Op      // the send in flight, if any
-	fd      int32
-	pending int32 // operations in flight
-	state   socketState
-
-	peerEnded bool // a receive has found the peer's end
-}
-
-type socketState uint8
-
-const (
-	socketOpen socketState = iota
-	socketClosing
-	socketClosed
-)
-
-// Init gives the descriptor to the socket, which from now on owns it: it is closed by Close only. The
-// socket must be new, or closed.
-func (s *Socket) Init(l *Loop, fd int) {
-	if debug && s.pending != 0 {
-		panic("reactor: Init of a socket with operations in flight")
-	}
-	*s = Socket{loop: l, fd: int32(fd)}
-}
+// Socket is a socket that belongs to a loop. It is embedded in what it belongs to, is not copied, and all its
+// methods are called on the loop's thread.
+type Socket struct{ Descriptor }
 
 // Open creates a descriptor as socket(2) does, with SOCK_CLOEXEC and SOCK_NONBLOCK.
 func (s *Socket) Open(l *Loop, family, kind, protocol int) error {
@@ -53,32 +21,12 @@ func (s *Socket) Open(l *Loop, family, kind, protocol int) error {
 	return nil
 }
 
-// Fd is the descriptor. It stays the socket's.
-func (s *Socket) Fd() int { return int(s.fd) }
-
-// Loop is the loop that the socket belongs to; nil before Init.
-func (s *Socket) Loop() *Loop { return s.loop }
-
-// Pending is the number of operations in flight on the socket.
-func (s *Socket) Pending() int { return int(s.pending) }
-
-// released is called when an operation on the socket is over.
-func (s *Socket) released() {
-	s.pending--
-	if debug && s.pending < 0 {
-		panic("reactor: a socket lost count of its operations")
-	}
-	if s.pending == 0 && s.closer != nil {
-		s.closer.joined()
-	}
-}
-
 // CloseWrite sends the peer an end (FIN) behind what was sent: shutdown(2) with SHUT_WR, called
 // directly because it does not block.
 func (s *Socket) CloseWrite() error { return s.shutdown(unix.SHUT_WR) }
 
 func (s *Socket) shutdown(how int) error {
-	if s.state != socketOpen {
+	if s.state != descriptorOpen {
 		return errClosed
 	}
 	return s.loop.sys.Shutdown(int(s.fd), how)
@@ -155,7 +103,7 @@ func (s *Socket) Listen(l *Loop, addr netip.AddrPort) error {
 	err := s.listen(sa)
 	if err != nil {
 		_ = l.sys.Close(int(s.fd))
-		s.state = socketClosed
+		s.state = descriptorClosed
 	}
 	return err
 }

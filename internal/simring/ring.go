@@ -150,10 +150,18 @@ func (r *Ring) Wake() error {
 	return nil
 }
 
+// everything is all opcodes: those that are not simulated fail.
+func everything() (ops uring.OpSet) {
+	for i := range ops {
+		ops[i] = ^uint64(0)
+	}
+	return ops
+}
+
 // Caps says what the ring can do.
 func (r *Ring) Caps() uring.Caps {
 	return uring.Caps{
-		Kind: "simulation", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, PollMultishot: true, CancelFdAny: true,
+		Kind: "simulation", Ops: everything(), Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, PollMultishot: true, CancelFdAny: true,
 	}
 }
 

@@ -1,0 +1,57 @@
+package reactor
+
+import "net"
+
+// errClosed is net.ErrClosed: what operations on a closing descriptor complete with.
+var errClosed = net.ErrClosed
+
+// Descriptor is an open file of any kind that belongs to a loop. It counts the operations in flight on it, so
+// that it is never closed under one. It is embedded in what it belongs to, is not copied, and all its methods
+// are called on the loop's thread. Socket, File and Pipe are Descriptors of which more is known.
+type Descriptor struct {
+	loop    *Loop
+	closer  *CloseOp // waits for pending to become 0
+	source  *Op      // the sequence in progress, if any
+	sending *Op      // the send in flight, if any
+	fd      int32
+	pending int32 // operations in flight
+	state   descriptorState
+
+	peerEnded bool // a receive has found the peer's end
+}
+
+type descriptorState uint8
+
+const (
+	descriptorOpen descriptorState = iota
+	descriptorClosing
+	descriptorClosed
+)
+
+// Init takes fd over, which from now on is closed by Close only. The Descriptor must be new, or closed.
+func (d *Descriptor) Init(l *Loop, fd int) {
+	if debug && d.pending != 0 {
+		panic("reactor: Init of a descriptor with operations in flight")
+	}
+	*d = Descriptor{loop: l, fd: int32(fd)}
+}
+
+// Fd is the descriptor. It stays the socket'd.
+func (d *Descriptor) Fd() int { return int(d.fd) }
+
+// Loop is the loop that the descriptor belongs to; nil before Init.
+func (d *Descriptor) Loop() *Loop { return d.loop }
+
+// Pending is the number of operations in flight on the descriptor.
+func (d *Descriptor) Pending() int { return int(d.pending) }
+
+// released is called when an operation on the descriptor is over.
+func (d *Descriptor) released() {
+	d.pending--
+	if debug && d.pending < 0 {
+		panic("reactor: a descriptor lost count of its operations")
+	}
+	if d.pending == 0 && d.closer != nil {
+		d.closer.joined()
+	}
+}
