@@ -12,7 +12,7 @@ const acceptCost = 16 << 10
 
 // issueAccept starts an accept. It tries first, because events do not tell that a socket cannot listen.
 func (r *Ring) issueAccept(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	const known = uring.AcceptMultishot | uring.AcceptDontWait | uring.AcceptPollFirst
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
@@ -30,12 +30,12 @@ func (r *Ring) issueAccept(i uint32) {
 		r.fail(i, errno)
 		return
 	}
-	if r.files[e.Fd].kind == other {
+	if r.files.at(e.Fd).kind == other {
 		r.fail(i, unix.ENOTSOCK)
 		return
 	}
 	r.setNonblock(e.Fd)
-	r.files[e.Fd].state |= listens | readable
+	r.files.at(e.Fd).state |= listens | readable
 	if e.Ioprio&uring.AcceptDontWait != 0 {
 		r.now(i, e.Ioprio&uring.AcceptPollFirst != 0)
 		return
@@ -46,7 +46,7 @@ func (r *Ring) issueAccept(i uint32) {
 
 // accept is one accept4(2).
 func (r *Ring) accept(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	n := raw(unix.SYS_ACCEPT4, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), uintptr(e.OpFlags), 0, 0)
 	switch {
 	case n == again:

@@ -11,7 +11,7 @@ const cancelFlags = uring.CancelAll | uring.CancelFd | uring.CancelAny | uring.C
 // issueCancel cancels what is in flight. As with the kernel its own completion comes first, then those
 // of what it has reached. What the pool has begun is past stopping, and completes by itself.
 func (r *Ring) issueCancel(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if errno := r.badCancel(e); errno != 0 {
 		r.fail(i, errno)
 		return
@@ -67,7 +67,7 @@ func (r *Ring) find(c *entry, all bool) (count, late int) {
 	case flags&(uring.CancelAny|uring.CancelFd) == uring.CancelFd:
 		if f := r.file(c.Fd); f != nil {
 			for at := waitingIn; at <= pooled && (all || len(r.victims)+late == 0); at++ {
-				for i := f.listOf(at).head; i != 0; i = r.slab[i].next {
+				for i := f.listOf(at).head; i != 0; i = r.slab.at(i).next {
 					if r.reach(c, i, &late) && !all {
 						break
 					}
@@ -75,13 +75,13 @@ func (r *Ring) find(c *entry, all bool) (count, late int) {
 			}
 		}
 	case flags&(uring.CancelAny|uring.CancelOp) == 0:
-		for i := r.users.first(c.Addr); i != 0; i = r.slab[i].chain {
+		for i := r.users.first(c.Addr); i != 0; i = r.slab.at(i).chain {
 			if r.reach(c, i, &late) && !all {
 				break
 			}
 		}
 	default:
-		for i := range uint32(len(r.slab)) {
+		for i := uint32(1); i <= r.used; i++ {
 			if r.reach(c, i, &late) && !all {
 				break
 			}
@@ -93,7 +93,7 @@ func (r *Ring) find(c *entry, all bool) (count, late int) {
 // reach reports whether the entry is one that the cancel c means, and makes it a victim, or counts it
 // as late.
 func (r *Ring) reach(c *entry, i uint32, late *int) bool {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if !e.at.inFlight() || !c.means(e) {
 		return false
 	}

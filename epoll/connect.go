@@ -7,7 +7,7 @@ import (
 )
 
 func (r *Ring) issueConnect(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
@@ -30,13 +30,13 @@ func (r *Ring) issueConnect(i uint32) {
 		r.fail(i, errno)
 		return
 	}
-	if r.files[e.Fd].kind == other {
+	if r.files.at(e.Fd).kind == other {
 		r.fail(i, unix.ENOTSOCK)
 		return
 	}
 	r.setNonblock(e.Fd)
 	if r.until(i) == wouldBlock {
-		r.files[e.Fd].state |= blocked
+		r.files.at(e.Fd).state |= blocked
 		r.park(i, waitingOut)
 	}
 }
@@ -44,7 +44,7 @@ func (r *Ring) issueConnect(i uint32) {
 // connect is one connect(2): the first starts it, another one finds out what has become of it. If it
 // has failed, the socket's error is taken instead, which leaves the socket as the kernel's ring does.
 func (r *Ring) connect(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if e.mark&connecting != 0 {
 		if errno := r.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
 			r.fail(i, unix.Errno(errno))
@@ -55,7 +55,7 @@ func (r *Ring) connect(i uint32) verdict {
 	switch {
 	case n == -int(unix.EINPROGRESS):
 		e.mark |= connecting
-		r.files[e.Fd].state &^= readable
+		r.files.at(e.Fd).state &^= readable
 		return wouldBlock
 	case n == -int(unix.EALREADY) && e.mark&connecting != 0:
 		return wouldBlock

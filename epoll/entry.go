@@ -2,6 +2,7 @@ package epoll
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/reactord/reactord/uring"
 )
@@ -10,9 +11,9 @@ import (
 // one slab and name each other by index, so that the garbage collector has nothing to follow. Index 0
 // is nobody.
 type entry struct {
-	uring.SQE
+	core
 	done  uint32 // bytes moved by earlier attempts
-	next  uint32 // neighbours in the list of its place; next alone links the free ones
+	next  uint32 // neighbours in the list of its place (see list); next alone links the free ones
 	prev  uint32
 	chain uint32 // the next one in its bucket of the user_data table
 	msg   uint32 // its private message (see message), index into Ring.messages
@@ -20,6 +21,30 @@ type entry struct {
 	at    place
 	mark  mark
 }
+
+// entries is a slab of them.
+type entries = pages[uint32, entry]
+
+// core is all of a submission entry that means something to an opcode of this ring: the beginning of a
+// uring.SQE.
+type core struct {
+	Opcode      uring.Op
+	Flags       uint8
+	Ioprio      uint16
+	Fd          int32
+	Off         uint64
+	Addr        uint64
+	Len         uint32
+	OpFlags     uint32
+	UserData    uint64
+	BufIndex    uint16
+	Personality uint16
+	FileIndex   int32
+	Addr3       uint64
+}
+
+// The layouts must agree.
+const _ = -(unsafe.Offsetof(core{}.Addr3) ^ unsafe.Offsetof(uring.SQE{}.Addr3))
 
 // place says where an entry is.
 type place uint8
@@ -45,31 +70,33 @@ const (
 	aborted                     // connect(2) said ECONNABORTED
 )
 
-// list is a FIFO of entries, linked through them.
-type list struct{ head, tail uint32 }
+// list is a FIFO of entries, linked through them: forwards to 0, and backwards from the head to the tail.
+type list struct{ head uint32 }
 
 func (r *Ring) append(l *list, i uint32) {
-	e := &r.slab[i]
-	e.next, e.prev = 0, l.tail
-	if l.tail == 0 {
-		l.head = i
-	} else {
-		r.slab[l.tail].next = i
+	e := r.slab.at(i)
+	e.next = 0
+	if l.head == 0 {
+		l.head, e.prev = i, i
+		return
 	}
-	l.tail = i
+	head := r.slab.at(l.head)
+	e.prev = head.prev
+	r.slab.at(head.prev).next = i
+	head.prev = i
 }
 
 func (r *Ring) unlink(l *list, i uint32) {
-	e := &r.slab[i]
-	if e.prev == 0 {
+	e := r.slab.at(i)
+	if e.next != 0 {
+		r.slab.at(e.next).prev = e.prev
+	} else {
+		r.slab.at(l.head).prev = e.prev
+	}
+	if l.head == i {
 		l.head = e.next
 	} else {
-		r.slab[e.prev].next = e.next
-	}
-	if e.next == 0 {
-		l.tail = e.prev
-	} else {
-		r.slab[e.next].prev = e.prev
+		r.slab.at(e.prev).next = e.next
 	}
 }
 
@@ -77,23 +104,26 @@ func (r *Ring) unlink(l *list, i uint32) {
 func (r *Ring) take(sqe *uring.SQE) uint32 {
 	i := r.free
 	if i == 0 {
-		i = uint32(len(r.slab))
-		r.slab = append(r.slab, entry{})
+		r.used++
+		i = r.used
+		if !r.slab.has(i) {
+			r.slab.make(i)
+		}
 	} else {
-		r.free = r.slab[i].next
+		r.free = r.slab.at(i).next
 	}
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if debug && e.at != nowhere {
 		panic("epoll: an entry in flight is on the free list")
 	}
-	e.SQE = *sqe
+	e.core = *(*core)(unsafe.Pointer(sqe))
 	e.done, e.msg, e.at, e.mark = 0, 0, queued, 0
 	return i
 }
 
 // give frees an entry.
 func (r *Ring) give(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if debug && (e.at == nowhere || e.at.inFlight() || e.mark&holds != 0) {
 		panic("epoll: an entry is freed twice, or while it is in flight or holds a buffer")
 	}
@@ -106,24 +136,24 @@ func (r *Ring) give(i uint32) {
 
 // park leaves an entry waiting in its file's list, or in the pool.
 func (r *Ring) park(i uint32, at place) {
-	e := &r.slab[i]
-	f := &r.files[e.Fd]
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
 	if debug && (e.at != issued || f.state&closing != 0) {
 		panic("epoll: an entry is parked twice or on a closed descriptor")
 	}
 	e.at = at
 	f.live++
 	r.append(f.listOf(at), i)
-	r.users.insert(r.slab, i)
+	r.users.insert(&r.slab, i)
 }
 
 // unpark undoes park. It may close the descriptor, if a close came while entries were in flight.
 func (r *Ring) unpark(i uint32) {
-	e := &r.slab[i]
-	f := &r.files[e.Fd]
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
 	r.unlink(f.listOf(e.at), i)
 	e.at = issued
-	r.users.remove(r.slab, i)
+	r.users.remove(&r.slab, i)
 	f.live--
 	if f.live == 0 && f.state&closing != 0 {
 		r.close(e.Fd)
@@ -149,44 +179,44 @@ func (u *users) bucket(userData uint64) *uint32 {
 	return &u.buckets[userData*0x9E3779B97F4A7C15>>u.shift]
 }
 
-func (u *users) insert(slab []entry, i uint32) {
+func (u *users) insert(slab *entries, i uint32) {
 	if u.count == len(u.buckets) {
 		u.grow(slab)
 	}
-	b := u.bucket(slab[i].UserData)
-	slab[i].chain = *b
+	b := u.bucket(slab.at(i).UserData)
+	slab.at(i).chain = *b
 	*b = i
 	u.count++
 }
 
-func (u *users) remove(slab []entry, i uint32) {
-	p := u.bucket(slab[i].UserData)
+func (u *users) remove(slab *entries, i uint32) {
+	p := u.bucket(slab.at(i).UserData)
 	for *p != i {
 		if debug && *p == 0 {
 			panic("epoll: an entry in flight is not in the user_data table")
 		}
-		p = &slab[*p].chain
+		p = &slab.at(*p).chain
 	}
-	*p = slab[i].chain
+	*p = slab.at(i).chain
 	u.count--
 }
 
 // first is where the search for a user_data begins; it goes on along entry.chain.
 func (u *users) first(userData uint64) uint32 { return *u.bucket(userData) }
 
-func (u *users) grow(slab []entry) {
+func (u *users) grow(slab *entries) {
 	old := u.buckets
 	u.init(2 * len(old))
 	for _, i := range old {
 		// Insert the chain from its end, to keep the order of equal ones.
 		var rev uint32
 		for i != 0 {
-			i, slab[i].chain, rev = slab[i].chain, rev, i
+			i, slab.at(i).chain, rev = slab.at(i).chain, rev, i
 		}
 		for rev != 0 {
-			next := slab[rev].chain
-			b := u.bucket(slab[rev].UserData)
-			slab[rev].chain = *b
+			next := slab.at(rev).chain
+			b := u.bucket(slab.at(rev).UserData)
+			slab.at(rev).chain = *b
 			*b = rev
 			rev = next
 		}

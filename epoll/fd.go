@@ -76,20 +76,18 @@ func (f *file) reset(s state) {
 
 // file returns what is known of a descriptor, or nil.
 func (r *Ring) file(fd int32) *file {
-	if uint(fd) < uint(len(r.files)) {
-		return &r.files[fd]
+	if r.files.has(fd) {
+		return r.files.at(fd)
 	}
 	return nil
 }
 
 // known is like file, and makes room for a descriptor that is open.
 func (r *Ring) known(fd int32) *file {
-	if int(fd) >= len(r.files) {
-		files := make([]file, max(int(fd)+1, 2*len(r.files)))
-		copy(files, r.files)
-		r.files = files
+	if !r.files.has(fd) {
+		r.files.make(fd)
 	}
-	return &r.files[fd]
+	return r.files.at(fd)
 }
 
 // arm sees to it that fd is in the epoll set. EPERM says that it cannot be: a regular file.
@@ -162,7 +160,7 @@ func (r *Ring) adopt(fd int32) {
 
 // setNonblock sets O_NONBLOCK on what has no MSG_DONTWAIT.
 func (r *Ring) setNonblock(fd int32) {
-	f := &r.files[fd]
+	f := r.files.at(fd)
 	if f.state&nonblock != 0 {
 		return
 	}
@@ -206,7 +204,7 @@ func (r *Ring) forget(fd int32) {
 func (r *Ring) abandon(fd int32) {
 	for at := waitingIn; at <= watching; at++ {
 		for {
-			i := r.files[fd].listOf(at).head
+			i := r.files.at(fd).listOf(at).head
 			if i == 0 {
 				break
 			}
@@ -223,7 +221,7 @@ func (r *Ring) close(fd int32) int {
 
 // signal records an event and readies what waited for it.
 func (r *Ring) signal(fd int32, gen, events uint32) {
-	f := &r.files[fd]
+	f := r.files.at(fd)
 	if f.gen != gen {
 		return // of an earlier use of the number
 	}
@@ -245,7 +243,7 @@ func (r *Ring) signal(fd int32, gen, events uint32) {
 
 // enqueue puts fd at the end of the ready list if there is something to try.
 func (r *Ring) enqueue(fd int32) {
-	f := &r.files[fd]
+	f := r.files.at(fd)
 	if f.state&inReady != 0 || !f.ready() {
 		return
 	}
@@ -254,7 +252,7 @@ func (r *Ring) enqueue(fd int32) {
 	if r.readyTail == 0 {
 		r.readyHead = fd + 1
 	} else {
-		r.files[r.readyTail-1].next = fd + 1
+		r.files.at(r.readyTail - 1).next = fd + 1
 	}
 	r.readyTail = fd + 1
 }
@@ -262,7 +260,7 @@ func (r *Ring) enqueue(fd int32) {
 // dequeue takes the first descriptor of the ready list, which must not be empty.
 func (r *Ring) dequeue() int32 {
 	fd := r.readyHead - 1
-	f := &r.files[fd]
+	f := r.files.at(fd)
 	f.state &^= inReady
 	r.readyHead = f.next
 	if r.readyHead == 0 {
@@ -288,21 +286,21 @@ const turnCost = 256
 // serve gives each direction of fd one attempt. The watchers come first, while what they watch for is
 // still there.
 func (r *Ring) serve(fd int32) {
-	f := &r.files[fd]
+	f := r.files.at(fd)
 	if f.watch.head != 0 && f.state&due != 0 {
 		f.state &^= due
 		r.show(fd)
 	}
-	f = &r.files[fd]
+	f = r.files.at(fd)
 	if i := f.out.head; i != 0 && f.state&blocked == 0 {
 		if r.attempt(i) == wouldBlock {
-			r.files[fd].state |= blocked
+			r.files.at(fd).state |= blocked
 		}
 	}
-	f = &r.files[fd]
+	f = r.files.at(fd)
 	if i := f.in.head; i != 0 && f.state&readable != 0 {
 		if r.attempt(i) == wouldBlock {
-			r.files[fd].state &^= readable | eager
+			r.files.at(fd).state &^= readable | eager
 		}
 	}
 }

@@ -24,7 +24,7 @@ func messageLen(h *unix.Msghdr) (n int) {
 
 // copyMessage gives the entry a copy of the header.
 func (r *Ring) copyMessage(i uint32, h *unix.Msghdr) *message {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if e.msg == 0 {
 		if e.msg = r.freeMessage; e.msg == 0 {
 			e.msg = uint32(len(r.messages))

@@ -29,7 +29,7 @@ const (
 
 // issue starts an entry: it completes, or it is parked.
 func (r *Ring) issue(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	e.at = issued
 	if e.Flags&^(uring.SQEBufferSelect|uring.SQECQESkipSuccess|uring.SQEAsync) != 0 || e.Personality != 0 {
 		if errno := refuse(e); errno != 0 {
@@ -79,7 +79,7 @@ func refuse(e *entry) unix.Errno {
 
 // attempt makes the system call of an entry once.
 func (r *Ring) attempt(i uint32) verdict {
-	switch op := r.slab[i].Opcode; op {
+	switch op := r.slab.at(i).Opcode; op {
 	case uring.OpRecv:
 		return r.recv(i)
 	case uring.OpSend:
@@ -104,7 +104,7 @@ func (r *Ring) attempt(i uint32) verdict {
 
 // finish posts the final completion of an entry and frees it.
 func (r *Ring) finish(i uint32, res int32, flags uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
 	skip := res >= 0 && e.Flags&uring.SQECQESkipSuccess != 0
 	if e.at.inFlight() {
@@ -118,10 +118,10 @@ func (r *Ring) finish(i uint32, res int32, flags uint32) {
 
 // post posts a completion of a multishot entry, which stays. It goes behind the others in its list.
 func (r *Ring) post(i uint32, res int32, flags uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	r.cq.push(uring.CQE{UserData: e.UserData, Res: res, Flags: flags | uring.CQEMore})
 	if e.next != 0 && e.at.inFlight() {
-		l := r.files[e.Fd].listOf(e.at)
+		l := r.files.at(e.Fd).listOf(e.at)
 		r.unlink(l, i)
 		r.append(l, i)
 	}
@@ -129,7 +129,7 @@ func (r *Ring) post(i uint32, res int32, flags uint32) {
 
 // fail finishes an entry with an error; or, as the kernel does, with what it has moved already.
 func (r *Ring) fail(i uint32, errno unix.Errno) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	res, flags := -int32(errno), uint32(0)
 	if e.done != 0 {
 		res, flags = int32(e.done), r.useBuffer(e)
@@ -142,7 +142,7 @@ func (r *Ring) fail(i uint32, errno unix.Errno) {
 func (r *Ring) finishRaw(i uint32, n int) { r.finish(i, int32(n), 0) }
 
 func (r *Ring) issueNop(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
@@ -154,7 +154,7 @@ func (r *Ring) issueNop(i uint32) {
 }
 
 func (r *Ring) issueShutdown(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	switch f := r.file(e.Fd); {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
@@ -170,7 +170,7 @@ func (r *Ring) issueShutdown(i uint32) {
 // issueClose closes a descriptor. As with the kernel, what is in flight on the file goes on: then the
 // number stays taken until that has completed, although entries find it closed.
 func (r *Ring) issueClose(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	f := r.file(e.Fd)
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:

@@ -10,7 +10,7 @@ import (
 const always = unix.POLLERR | unix.POLLHUP | unix.POLLNVAL | unix.POLLRDHUP
 
 func (r *Ring) issuePoll(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	multishot := e.Len&uring.PollAddMulti != 0
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
@@ -37,7 +37,7 @@ func (r *Ring) issuePoll(i uint32) {
 
 // poll looks at a descriptor for a poll entry.
 func (r *Ring) poll(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	events := r.events(e.Fd, e.OpFlags|always)
 	switch {
 	case events == 0:
@@ -52,9 +52,9 @@ func (r *Ring) poll(i uint32) verdict {
 
 // show lets the watchers of fd look at it.
 func (r *Ring) show(fd int32) {
-	for i := r.files[fd].watch.head; i != 0; {
-		next := r.slab[i].next
-		if r.slab[i].Opcode == uring.OpPollAdd {
+	for i := r.files.at(fd).watch.head; i != 0; {
+		next := r.slab.at(i).next
+		if r.slab.at(i).Opcode == uring.OpPollAdd {
 			r.poll(i)
 		} else {
 			r.until(i)

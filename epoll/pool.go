@@ -133,7 +133,7 @@ func (t *task) call() int {
 func (r *Ring) reap() {
 	r.results = r.pool.collect(r.results[:0])
 	for _, res := range r.results {
-		e := &r.slab[res.entry]
+		e := r.slab.at(res.entry)
 		if debug && e.at != pooled {
 			panic("epoll: the pool finished an entry that it does not have")
 		}

@@ -16,7 +16,7 @@ const undrained = outOfBand | unix.MSG_PEEK
 
 // issueRecv starts a receive. It waits first: a fresh receive mostly finds nothing.
 func (r *Ring) issueRecv(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if badRecv(e) {
 		r.fail(i, unix.EINVAL)
 		return
@@ -29,7 +29,7 @@ func (r *Ring) issueRecv(i uint32) {
 		r.fail(i, errno)
 		return
 	}
-	f := &r.files[e.Fd]
+	f := r.files.at(e.Fd)
 	if f.state&listens != 0 {
 		f.state |= readable // events would never tell that it is not connected
 	}
@@ -46,7 +46,7 @@ func (r *Ring) issueRecv(i uint32) {
 		}
 	default:
 		r.park(i, waitingIn)
-		r.enqueue(r.slab[i].Fd)
+		r.enqueue(r.slab.at(i).Fd)
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *Ring) now(i uint32, pollFirst bool) {
 
 // recv is one recv(2).
 func (r *Ring) recv(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	base, size := uintptr(e.Addr), e.Len
 	if e.Flags&uring.SQEBufferSelect != 0 {
 		var ok bool
@@ -93,7 +93,7 @@ func (r *Ring) recv(i uint32) verdict {
 // noBuffer ends a receive for which there is no buffer, if there is something to receive.
 func (r *Ring) noBuffer(i uint32) verdict {
 	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
-	if r.events(r.slab[i].Fd, in) == 0 {
+	if r.events(r.slab.at(i).Fd, in) == 0 {
 		return wouldBlock
 	}
 	r.fail(i, unix.ENOBUFS)
@@ -107,8 +107,8 @@ func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 		return r.receivedNone(i, n)
 	}
 	r.spent += n
-	e := &r.slab[i]
-	f := &r.files[e.Fd]
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
 	var flags uint32
 	switch {
 	case n >= want || f.state&eager != 0:
@@ -143,8 +143,8 @@ func (e *entry) limitReached(n int) bool {
 
 // receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
 func (r *Ring) receivedNone(i uint32, n int) verdict {
-	e := &r.slab[i]
-	f := &r.files[e.Fd]
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
 	if n == again && r.silentEnd(e, f) {
 		n = 0
 	}
@@ -181,7 +181,7 @@ func (r *Ring) silentEnd(e *entry, f *file) bool {
 
 // recvmsg is one recvmsg(2). It goes by the caller's header as long as nothing in that has to change.
 func (r *Ring) recvmsg(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if e.msg != 0 || e.Flags&uring.SQEBufferSelect != 0 {
 		return r.recvmsgCopy(i)
 	}
@@ -198,7 +198,7 @@ func (r *Ring) recvmsg(i uint32) verdict {
 // recvmsgCopy is recvmsg(2) by a private copy of the header: into a provided buffer, or the rest of a
 // message of which a part has come.
 func (r *Ring) recvmsgCopy(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	var m *message
 	if e.Flags&uring.SQEBufferSelect != 0 {

@@ -54,13 +54,14 @@ type Ring struct {
 	sq      []uint32 // pushed entries, in order
 	entries int
 	cq      completions
-	slab    []entry
+	slab    entries
+	used    uint32 // how much of the slab was ever used
 	free    uint32
 	users   users
 
-	files                []file // by descriptor
-	readyHead, readyTail int32  // the ready list: descriptors plus one
-	spent                int    // bytes of the batch used up
+	files                pages[int32, file] // by descriptor
+	readyHead, readyTail int32              // the ready list: descriptors plus one
+	spent                int                // bytes of the batch used up
 	seen                 [eventBatch]unix.EpollEvent
 
 	groups      []*group
@@ -79,7 +80,6 @@ func New(cfg Config) (*Ring, error) {
 		batch:    cfg.BatchBytes,
 		entries:  cfg.Entries,
 		sq:       make([]uint32, 0, cfg.Entries),
-		slab:     make([]entry, 1, 1+cfg.Entries),
 		messages: make([]*message, 1),
 		pool:     pool{limit: cfg.Workers, run: (*task).run},
 	}
@@ -159,9 +159,11 @@ func (r *Ring) Close() error {
 	}
 	r.pool.close()
 	var errs []error
-	for fd := range r.files {
-		if r.files[fd].state&closing != 0 {
-			errs = append(errs, os.NewSyscallError("close", unix.Close(fd)))
+	for n, page := range r.files.page {
+		for i := range page {
+			if page != nil && page[i].state&closing != 0 {
+				errs = append(errs, os.NewSyscallError("close", unix.Close(n<<pageBits|i)))
+			}
 		}
 	}
 	errs = append(errs, r.waker.Close(), os.NewSyscallError("close", unix.Close(r.epfd)))

@@ -257,17 +257,20 @@ func TestAllocations(t *testing.T) {
 func TestUsers(t *testing.T) {
 	var u users
 	u.init(2)
-	slab := make([]entry, 2000)
+	slab := new(entries)
+	for i := range uint32(2000) {
+		slab.make(i)
+	}
 	var in []uint32
 	check := func(userData uint64) {
 		var got, want []uint32
-		for i := u.first(userData); i != 0; i = slab[i].chain {
-			if slab[i].UserData == userData {
+		for i := u.first(userData); i != 0; i = slab.at(i).chain {
+			if slab.at(i).UserData == userData {
 				got = append(got, i)
 			}
 		}
 		for _, i := range slices.Backward(in) {
-			if slab[i].UserData == userData {
+			if slab.at(i).UserData == userData {
 				want = append(want, i)
 			}
 		}
@@ -276,7 +279,7 @@ func TestUsers(t *testing.T) {
 		}
 	}
 	for i := uint32(1); i < 2000; i++ {
-		slab[i].UserData = uint64(i * i % 97)
+		slab.at(i).UserData = uint64(i * i % 97)
 		u.insert(slab, i)
 		in = append(in, i)
 		if i%3 == 0 {

@@ -11,7 +11,7 @@ const rwFlags = unix.RWF_HIPRI | unix.RWF_DSYNC | unix.RWF_SYNC | unix.RWF_NOWAI
 
 // issueRW starts a read or a write: of a regular file in the pool, of anything else when it is ready.
 func (r *Ring) issueRW(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	switch {
 	case e.OpFlags&^uint32(rwFlags) != 0, e.Opcode == uring.OpWrite && e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
@@ -29,7 +29,7 @@ func (r *Ring) issueRW(i uint32) {
 		r.fail(i, errno)
 		return
 	}
-	f := &r.files[e.Fd]
+	f := r.files.at(e.Fd)
 	if f.kind == other {
 		r.setNonblock(e.Fd)
 	}
@@ -52,7 +52,7 @@ func (r *Ring) issueRW(i uint32) {
 
 // read is one read(2), of a socket or a pipe.
 func (r *Ring) read(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	base, size := uintptr(e.Addr), e.Len
 	if e.Flags&uring.SQEBufferSelect != 0 {
 		var ok bool
@@ -61,7 +61,7 @@ func (r *Ring) read(i uint32) verdict {
 		}
 	}
 	var n int
-	f := &r.files[e.Fd]
+	f := r.files.at(e.Fd)
 	if f.kind == other {
 		n = raw(unix.SYS_READ, uintptr(e.Fd), base, uintptr(size), 0, 0, 0)
 	} else {
@@ -90,9 +90,9 @@ func (r *Ring) read(i uint32) verdict {
 
 // write is one write(2), to a socket or a pipe.
 func (r *Ring) write(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	var n int
-	if r.files[e.Fd].kind == other {
+	if r.files.at(e.Fd).kind == other {
 		n = raw(unix.SYS_WRITE, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Len), 0, 0, 0)
 	} else {
 		n = raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Len), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
@@ -102,7 +102,7 @@ func (r *Ring) write(i uint32) verdict {
 
 // issueFileRW hands a read or a write of a regular file to the pool.
 func (r *Ring) issueFileRW(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	t := task{entry: i, op: e.Opcode, fd: e.Fd, addr: uintptr(e.Addr), size: e.Len, off: e.Off, flags: e.OpFlags}
 	if e.Flags&uring.SQEBufferSelect != 0 {
 		base, size, ok := r.pick(e)
@@ -116,7 +116,7 @@ func (r *Ring) issueFileRW(i uint32) {
 }
 
 func (r *Ring) issueFsync(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	const fdatasync = 1 // IORING_FSYNC_DATASYNC
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:

@@ -10,7 +10,7 @@ import (
 
 // issueSend starts a send. It tries at once: there mostly is room.
 func (r *Ring) issueSend(i uint32) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if e.Flags&uring.SQEBufferSelect != 0 && e.Opcode == uring.OpSendmsg {
 		r.fail(i, unix.EOPNOTSUPP)
 		return
@@ -34,7 +34,7 @@ func badSend(e *entry) bool {
 
 // tryOut attempts an entry that sends, behind those that wait already, and parks it if it must wait.
 func (r *Ring) tryOut(i uint32, dontWait bool) {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	if f := r.file(e.Fd); f != nil {
 		switch {
 		case f.state&closing != 0:
@@ -56,18 +56,18 @@ func (r *Ring) tryOut(i uint32, dontWait bool) {
 // awaitRoom parks an entry that found no room. If the descriptor has none by now only since that
 // attempt, registering it reports so; if it was registered before, there will be an edge.
 func (r *Ring) awaitRoom(i uint32) {
-	fd := r.slab[i].Fd
+	fd := r.slab.at(i).Fd
 	if errno := r.arm(fd, true); errno != 0 {
 		r.fail(i, errno)
 		return
 	}
-	r.files[fd].state |= blocked
+	r.files.at(fd).state |= blocked
 	r.park(i, waitingOut)
 }
 
 // send is one send(2) or sendto(2).
 func (r *Ring) send(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	want := e.Len - e.done
 	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr)+uintptr(e.done), uintptr(want),
 		uintptr(e.OpFlags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL), uintptr(e.Off), uintptr(uint16(e.FileIndex)))
@@ -76,7 +76,7 @@ func (r *Ring) send(i uint32) verdict {
 
 // sendmsg is one sendmsg(2).
 func (r *Ring) sendmsg(i uint32) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	if e.msg != 0 {
 		header = &r.messages[e.msg].header
@@ -104,7 +104,7 @@ func (r *Ring) sendmsg(i uint32) verdict {
 
 // sent judges the result of a send of want bytes; whole says that it is to go on until all are sent.
 func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
-	e := &r.slab[i]
+	e := r.slab.at(i)
 	switch {
 	case n == again:
 		return wouldBlock

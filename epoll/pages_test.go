@@ -1,0 +1,16 @@
+package epoll
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestSizes keeps what an idle connection costs: a file and an entry. Both fill their pages' size class.
+func TestSizes(t *testing.T) {
+	if n := unsafe.Sizeof(file{}); n != 32 {
+		t.Errorf("a file is of %d bytes", n)
+	}
+	if n := unsafe.Sizeof(entry{}); n != 80 {
+		t.Errorf("an entry is of %d bytes", n)
+	}
+}
