@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 		for name, cfg := range configs {
 			cfg.Ring = kind
 			t.Run(name, conformance.Suite{
-				New:      func() (*reactor.Loop, error) { return reactor.NewLoop(cfg) },
+				On:       conformance.Process(func() (*reactor.Loop, error) { return reactor.NewLoop(cfg) }),
 				Leftover: (*reactor.Loop).Leftover,
 			}.Run)
 		}

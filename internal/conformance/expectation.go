@@ -9,6 +9,7 @@ import (
 // expectation is what a cell of the table says.
 type expectation struct {
 	why   string // there is no such case, because
+	takes string // so long that there is no such case but where time is simulated
 	items int    // of a sequence
 	more  bool   // there may be more items than that
 	ends  []end  // of each start
@@ -31,6 +32,12 @@ func value(n int) expectation { return expectation{ends: []end{{kind: gotValue, 
 func fails(errs ...error) expectation { return expectation{ends: []end{{kind: gotError, errs: errs}}} }
 
 var stopped = expectation{ends: []end{{kind: gotStopped}}}
+
+// in is e if it takes so long that it is only played where time is simulated.
+func (e expectation) in(long string) expectation {
+	e.takes = long
+	return e
+}
 
 // after is e with items before its end.
 func (e expectation) after(items int) expectation {

@@ -150,12 +150,12 @@ func playStoppedWhileQueued(s *stage, x *subject) {
 func playStoppedElsewhereQueued(s *stage, x *subject) {
 	s.do(func() {
 		x.begin(x.start)
-		done := make(chan struct{})
-		go func() {
+		done := s.newSignal()
+		s.spawn("stopper", func() {
 			s.stop(x.source)
-			close(done)
-		}()
-		<-done
+			done.raise()
+		})
+		done.wait()
 	})
 	x.await()
 }

@@ -1,11 +1,10 @@
 package conformance
 
 import (
-	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -14,11 +13,9 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// patience is how long anything may take before the case is given up. Nothing is expected to.
-const patience = 10 * time.Second
-
-// stage is a loop that runs on a goroutine of its own, with what a case puts around it.
+// stage is a loop that runs on a thread of its own, with what a case puts around it.
 type stage struct {
+	host
 	t        *testing.T
 	loop     *reactor.Loop
 	leftover func(*reactor.Loop) string
@@ -27,25 +24,27 @@ type stage struct {
 	sockets  []*reactor.Socket // the loop's
 	mu       sync.Mutex
 	fds      []int // everybody else's
-	ended    chan error
-	stopped  bool // Run has returned
+	ended    signal
+	err      error // Run's, once it has ended
+	stopped  bool  // that has been waited for
 }
 
-func (u Suite) open(t *testing.T) *stage {
+func (u Suite) open(t *testing.T, h host) *stage {
 	t.Helper()
-	loop, err := u.New()
+	loop, err := h.newLoop()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{t: t, loop: loop, leftover: u.Leftover, ended: make(chan error, 1)}
-	up := make(chan struct{})
-	go func() {
-		s.ended <- loop.Run(func() {
-			s.tid = unix.Gettid()
-			close(up)
+	s := &stage{host: h, t: t, loop: loop, leftover: u.Leftover, ended: h.newSignal()}
+	up := h.newSignal()
+	h.spawn("loop", func() {
+		s.err = loop.Run(func() {
+			s.tid = h.thread()
+			up.raise()
 		})
-	}()
-	<-up
+		s.ended.raise()
+	})
+	up.wait()
 	return s
 }
 
@@ -53,25 +52,24 @@ func (u Suite) open(t *testing.T) *stage {
 type work struct {
 	sender.Work
 	f    func()
-	done chan bool
+	ran  bool
+	done signal
 }
 
-func (w *work) Run()     { w.f(); w.done <- true }
-func (w *work) Abandon() { w.done <- false }
+func (w *work) Run()     { w.f(); w.ran = true; w.done.raise() }
+func (w *work) Abandon() { w.done.raise() }
 
 // do runs f on the loop's thread, in one go, and waits for it.
 func (s *stage) do(f func()) {
 	s.t.Helper()
-	w := &work{f: f, done: make(chan bool, 1)}
+	w := &work{f: f, done: s.newSignal()}
 	w.Runner = w
 	s.loop.Enqueue(&w.Work)
-	select {
-	case ran := <-w.done:
-		if !ran {
-			s.t.Fatal("the loop ended early")
-		}
-	case <-time.After(patience):
+	if !w.done.wait() {
 		s.t.Fatal("the loop is stuck")
+	}
+	if !w.ran {
+		s.t.Fatal("the loop ended early")
 	}
 }
 
@@ -80,6 +78,7 @@ func (s *stage) settle() {
 	s.t.Helper()
 	for before := ^uint64(0); before != s.loop.Stats().Completions; {
 		before = s.loop.Stats().Completions
+		s.deliver()
 		for range 3 {
 			s.do(func() {})
 		}
@@ -88,7 +87,7 @@ func (s *stage) settle() {
 
 // stop requests stop on the calling thread.
 func (s *stage) stop(source *stop.Source) {
-	if unix.Gettid() != s.tid {
+	if s.thread() != s.tid {
 		source.RequestStop()
 		return
 	}
@@ -100,20 +99,18 @@ func (s *stage) stop(source *stop.Source) {
 // wait waits for Run to return.
 func (s *stage) wait() {
 	s.t.Helper()
-	select {
-	case err := <-s.ended:
-		s.stopped = true
-		if err != nil {
-			s.t.Errorf("Run: %v", err)
-		}
-	case <-time.After(patience):
+	if !s.ended.wait() {
 		buf := make([]byte, 1<<16)
 		s.t.Fatalf("Run does not return; the loop's counters are %+v\n%s", s.loop.Stats(), buf[:runtime.Stack(buf, true)])
 	}
+	s.stopped = true
+	if s.err != nil {
+		s.t.Errorf("Run: %v", s.err)
+	}
 }
 
-// close closes the sockets, ends the loop and looks at what is left of it.
-func (s *stage) close() {
+// end closes the sockets, ends the loop and looks at what is left of it.
+func (s *stage) end() {
 	s.t.Helper()
 	if !s.stopped {
 		s.settle()
@@ -137,11 +134,11 @@ func (s *stage) close() {
 			s.t.Errorf("a socket has %d operations in flight", socket.Pending())
 		}
 		if socket.Fd() >= 0 {
-			unix.Close(socket.Fd())
+			_ = s.Close(socket.Fd())
 		}
 	}
 	for _, fd := range s.fds {
-		unix.Close(fd)
+		_ = s.Close(fd)
 	}
 	if st := s.loop.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LentBytes != 0 {
 		s.t.Errorf("the counters of a loop that has ended: %+v", st)
@@ -170,8 +167,20 @@ func (s *stage) own(fd int) int {
 	return fd
 }
 
+// disown closes fd at once.
+func (s *stage) disown(fd int) {
+	s.mu.Lock()
+	if i := slices.Index(s.fds, fd); i >= 0 {
+		s.fds = slices.Delete(s.fds, i, i+1)
+	}
+	s.mu.Unlock()
+	_ = s.Close(fd)
+}
+
 // adopt gives fd to a new socket of the loop.
 func (s *stage) adopt(fd int) *reactor.Socket {
+	_, err := s.FcntlInt(uintptr(fd), unix.F_SETFL, unix.O_RDWR|unix.O_NONBLOCK)
+	s.must(err)
 	socket := new(reactor.Socket)
 	socket.Init(s.loop, fd)
 	s.sockets = append(s.sockets, socket)
@@ -186,15 +195,3 @@ func (s *stage) must(err error) {
 		panic(err)
 	}
 }
-
-// descriptors is how many the process has.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names)
-}
-
-func init() { _, _ = os.ReadDir("/proc/self/fd") } // the first one opens the runtime's own

@@ -27,7 +27,7 @@ func listener(s *stage, x *subject) {
 		dialled++
 		s.own(s.dial(addr))
 	}
-	x.end = func() { s.must(unix.Shutdown(socket.Fd(), unix.SHUT_RD)) }
+	x.end = func() { s.must(s.Shutdown(socket.Fd(), unix.SHUT_RD)) }
 	x.reset = func() {
 		dialled++
 		p := peer{s: s, fd: s.own(s.dial(addr))}
@@ -47,11 +47,11 @@ func listener(s *stage, x *subject) {
 			return
 		}
 		for {
-			fd, _, err := unix.Accept4(socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+			fd, _, err := s.Accept4(socket.Fd(), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 			if err != nil {
 				break
 			}
-			unix.Close(fd)
+			_ = s.Close(fd)
 			accepted++
 		}
 		if accepted != dialled && x.out.kind != gotError {
@@ -62,7 +62,7 @@ func listener(s *stage, x *subject) {
 
 // takeFd takes an accepted descriptor over.
 func (s *stage) takeFd(fd int) int {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	flags, err := s.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK == 0 {
 		s.t.Errorf("accepted descriptor %d: flags %#x, %v", fd, flags, err)
 	}
@@ -118,15 +118,15 @@ func connect(s *stage, blocked bool) *subject {
 		open().Connect(addrPort(addr)).Connect(op, r)
 		op.Start()
 	}
-	x.reset = func() { s.must(unix.Shutdown(fd, unix.SHUT_RD)) }
+	x.reset = func() { s.must(s.Shutdown(fd, unix.SHUT_RD)) }
 	x.intact = func() {
 		for _, o := range x.outcomes {
 			if o.kind != gotValue {
 				continue
 			}
-			c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC)
 			s.must(err)
-			unix.Close(c)
+			_ = s.Close(c)
 		}
 	}
 	return x
@@ -213,7 +213,7 @@ func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 			}
 		}
 		if fd := socket.Fd(); fd >= 0 {
-			s.must(unix.Shutdown(fd, unix.SHUT_WR))
+			s.must(s.Shutdown(fd, unix.SHUT_WR))
 		}
 		if got := p.readUntil(-1); got != sent {
 			s.t.Errorf("%d bytes were sent, and the peer has got %d", sent, got)
@@ -230,7 +230,7 @@ func send(s *stage, blocked bool) *subject {
 	before := 0
 	if blocked {
 		socket, p = s.localPair()
-		before = fill(s, socket.Fd())
+		before = s.fill(socket.Fd())
 	}
 	x := writer(s, socket, p, before)
 	if x.waits = blocked; blocked {
@@ -360,19 +360,19 @@ func sleep(until bool) func(*stage, bool) *subject {
 			d, x.waits = night, true
 		}
 		op := new(reactor.SleepOp)
-		var began time.Time
+		var began int64
 		x.start = func() {
-			began = time.Now()
+			began = s.now()
 			how := s.loop.SleepFor(d)
 			if until {
 				how = s.loop.SleepUntil(s.loop.Now() + int64(d))
-				began = began.Add(-nap) // Now is when the turn began
+				began -= int64(nap) // Now is when the turn began
 			}
 			how.Connect(op, &receiver[struct{}]{trace: x.trace})
 			op.Start()
 		}
 		x.intact = func() {
-			if took := time.Since(began); x.out.kind == gotValue && took < d {
+			if took := time.Duration(s.now() - began); x.out.kind == gotValue && took < d {
 				s.t.Errorf("slept for %v instead of %v", took, d)
 			}
 		}

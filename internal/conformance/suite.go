@@ -6,10 +6,10 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Suite is how loops over the ring in question are made.
+// Suite is where the cases are played.
 type Suite struct {
-	// New makes a loop.
-	New func() (*reactor.Loop, error)
+	// On is the machine, and the ring of its loops.
+	On Machine
 	// Leftover tells what a loop whose operations have all completed still holds and should not; "" if
 	// nothing. nil: not looked at.
 	Leftover func(*reactor.Loop) string
@@ -28,7 +28,14 @@ func (u Suite) Run(t *testing.T) {
 				if cell.why != "" {
 					continue
 				}
-				t.Run(how.name, func(t *testing.T) { u.play(t, r, how, cell) })
+				t.Run(how.name, func(t *testing.T) {
+					u.On.each(t, func(t *testing.T, h host) {
+						if why := h.lacks(r, cell); why != "" {
+							t.Skip(why)
+						}
+						u.play(t, h, r, how, cell)
+					})
+				})
 			}
 			for name := range r.cells {
 				if !known(name) {
@@ -48,17 +55,17 @@ func known(name string) bool {
 	return false
 }
 
-func (u Suite) play(t *testing.T, r row, how situation, cell expectation) {
-	before := descriptors(t)
-	s := u.open(t)
+func (u Suite) play(t *testing.T, h host, r row, how situation, cell expectation) {
+	before := h.descriptors()
+	s := u.open(t, h)
 	x := r.subject(s, how.blocked && r.waits)
 	how.play(s, x)
-	cell.check(t, x)
+	h.accepts(r, how, cell).check(t, x)
 	if x.intact != nil && !t.Failed() {
 		x.intact()
 	}
-	s.close()
-	if after := descriptors(t); after != before {
+	s.end()
+	if after := h.descriptors(); after != before {
 		t.Errorf("%d descriptors were open before and %d are now", before, after)
 	}
 }

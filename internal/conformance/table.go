@@ -3,6 +3,7 @@ package conformance
 import (
 	"maps"
 	"net"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -152,7 +153,13 @@ var sleeping = waiting.with(socketless).with(cells{
 	reused:                 value(0).then(value(0)),
 })
 
-var table = []row{
+// table is the rows of all files.
+var table = slices.Concat(streams)
+
+// unsimulated says, by the names of rows, why a simulated kernel does not have the operation.
+var unsimulated = map[string]string{}
+
+var streams = []row{
 	{"accept", true, accept, accepting},
 	{"accept many", true, acceptMany(4), acceptingMany},
 	{"accept many, unlimited", true, acceptMany(reactor.Unlimited), acceptingMany},

@@ -2,9 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -48,16 +45,16 @@ type trace struct {
 	outcomes  []outcome // of each start
 	out       outcome   // the last of them
 	items     []int
-	inline    bool          // it may complete inside Start
-	elsewhere bool          // it may complete off the loop's thread
-	onItem    func()        // called inside SetNext
-	onEnd     func()        // called inside the completion
-	arrived   chan struct{} // one for each item
-	over      chan struct{} // one for each completion
+	inline    bool   // it may complete inside Start
+	elsewhere bool   // it may complete off the loop's thread
+	onItem    func() // called inside SetNext
+	onEnd     func() // called inside the completion
+	arrived   signal // of each item
+	over      signal // of each completion
 }
 
 func newTrace(s *stage) *trace {
-	return &trace{s: s, source: new(stop.Source), arrived: make(chan struct{}, 1024), over: make(chan struct{}, 16)}
+	return &trace{s: s, source: new(stop.Source), arrived: s.newSignal(), over: s.newSignal()}
 }
 
 // begin calls start, which starts the operation, on the loop's thread.
@@ -79,7 +76,7 @@ func (tr *trace) complete(o outcome) {
 		tr.onEnd = nil
 		f()
 	}
-	tr.over <- struct{}{}
+	tr.over.raise()
 }
 
 func (tr *trace) next(n int) {
@@ -91,13 +88,13 @@ func (tr *trace) next(n int) {
 	if f := tr.onItem; f != nil {
 		f()
 	}
-	tr.arrived <- struct{}{}
+	tr.arrived.raise()
 }
 
 // judge says what is wrong with being called here and now.
 func (tr *trace) judge(o outcome) {
 	t := tr.s.t
-	if unix.Gettid() != tr.s.tid {
+	if tr.s.thread() != tr.s.tid {
 		if !tr.elsewhere {
 			t.Errorf("%v arrived off the loop's thread", o)
 		}
@@ -121,11 +118,9 @@ func (tr *trace) await() {
 	tr.wait(tr.over)
 }
 
-func (tr *trace) wait(c chan struct{}) {
+func (tr *trace) wait(c signal) {
 	tr.s.t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
+	if !c.wait() {
 		tr.s.t.Fatalf("it does not go on; the loop's counters are %+v", tr.s.loop.Stats())
 	}
 }

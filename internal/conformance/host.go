@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Machine plays cases, each on a host of its own. See Process and Simulated.
+type Machine interface {
+	each(t *testing.T, play func(t *testing.T, h host))
+}
+
+// host is the machine that a case is played on: its threads, its clock, and its system calls.
+type host interface {
+	// newLoop makes a loop, which a thread is to run.
+	newLoop() (*reactor.Loop, error)
+	// spawn starts a thread.
+	spawn(name string, f func())
+	// thread is the id of the calling thread.
+	thread() int
+	// newSignal makes a signal.
+	newSignal() signal
+	// now is the time, in nanoseconds, on the clock that loops have.
+	now() int64
+	// patience is how long anything may take before the case is given up. Nothing is expected to.
+	patience() time.Duration
+	// deliver waits until what was sent has arrived, and what is complete is with the loop's ring.
+	deliver()
+	// descriptors is how many are open.
+	descriptors() int
+	// accepts is what may come of a case, faults of the host considered, if want is what comes of it without.
+	accepts(row, situation, expectation) expectation
+	// lacks says why the host has no such case; "" if it has.
+	lacks(row, expectation) string
+
+	calls
+}
+
+// signal is how one thread tells another that something has happened.
+type signal interface {
+	// raise may be called a thousand times ahead of wait.
+	raise()
+	// wait waits, on the calling thread, for a raise that nobody has waited for. False: not within patience.
+	wait() bool
+}
+
+// calls are the system calls that cases and peers make, as package unix has them. On a descriptor without
+// O_NONBLOCK those that wait do so on the calling thread. What is sent to a connection has arrived when
+// the call returns, if there is room for it.
+type calls interface {
+	Socket(family, kind, protocol int) (fd int, err error)
+	Socketpair(family, kind, protocol int) (fds [2]int, err error)
+	Bind(fd int, sa unix.Sockaddr) error
+	Listen(fd, backlog int) error
+	Accept4(fd, flags int) (int, unix.Sockaddr, error)
+	Connect(fd int, sa unix.Sockaddr) error
+	Getsockname(fd int) (unix.Sockaddr, error)
+	SetsockoptInt(fd, level, opt, value int) error
+	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
+	Shutdown(fd, how int) error
+	Read(fd int, p []byte) (int, error)
+	Write(fd int, p []byte) (int, error)
+	Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error)
+	FcntlInt(fd uintptr, cmd, arg int) (int, error)
+	Poll(fds []unix.PollFd, timeout int) (int, error)
+	Close(fd int) error
+}

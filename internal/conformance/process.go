@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Process plays each case once, on the kernel of the process, with loops that newLoop makes.
+func Process(newLoop func() (*reactor.Loop, error)) Machine { return processes(newLoop) }
+
+type processes func() (*reactor.Loop, error)
+
+func (p processes) each(t *testing.T, play func(*testing.T, host)) { play(t, process{make: p}) }
+
+// process is the process as a host. Its threads are goroutines.
+type process struct {
+	kernel
+	make func() (*reactor.Loop, error)
+}
+
+func (process) patience() time.Duration { return 10 * time.Second }
+
+func (p process) newLoop() (*reactor.Loop, error) { return p.make() }
+
+func (process) spawn(_ string, f func()) { go f() }
+
+func (process) thread() int { return unix.Gettid() }
+
+func (process) newSignal() signal { return make(raised, 1024) }
+
+// raised is a signal: one for each raise.
+type raised chan struct{}
+
+func (c raised) raise() { c <- struct{}{} }
+
+func (c raised) wait() bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(process{}.patience()):
+		return false
+	}
+}
+
+var epoch = time.Now()
+
+func (process) now() int64 { return int64(time.Since(epoch)) }
+
+// deliver has nothing to do: on the loopback interface what is sent arrives inside the call that sends it.
+func (process) deliver() {}
+
+func (process) descriptors() int {
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return len(names)
+}
+
+func init() { _, _ = os.ReadDir("/proc/self/fd") } // the first one opens the runtime's own
+
+func (process) accepts(_ row, _ situation, want expectation) expectation { return want }
+
+func (process) lacks(_ row, want expectation) string {
+	if want.takes != "" {
+		return "it takes " + want.takes
+	}
+	return ""
+}
+
+// kernel is the kernel as calls.
+type kernel struct{}
+
+func (kernel) Socket(family, kind, protocol int) (int, error) {
+	return unix.Socket(family, kind, protocol)
+}
+
+func (kernel) Socketpair(family, kind, protocol int) ([2]int, error) {
+	return unix.Socketpair(family, kind, protocol)
+}
+
+func (kernel) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
+
+func (kernel) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
+
+func (kernel) Accept4(fd, flags int) (int, unix.Sockaddr, error) { return unix.Accept4(fd, flags) }
+
+func (kernel) Connect(fd int, sa unix.Sockaddr) error { return unix.Connect(fd, sa) }
+
+func (kernel) Getsockname(fd int) (unix.Sockaddr, error) { return unix.Getsockname(fd) }
+
+func (kernel) SetsockoptInt(fd, level, opt, value int) error {
+	return unix.SetsockoptInt(fd, level, opt, value)
+}
+
+func (kernel) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
+	return unix.SetsockoptLinger(fd, level, opt, l)
+}
+
+func (kernel) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
+
+func (kernel) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+
+func (kernel) Write(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
+
+func (kernel) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
+	return unix.Recvfrom(fd, p, flags)
+}
+
+func (kernel) FcntlInt(fd uintptr, cmd, arg int) (int, error) { return unix.FcntlInt(fd, cmd, arg) }
+
+func (kernel) Poll(fds []unix.PollFd, timeout int) (int, error) { return unix.Poll(fds, timeout) }
+
+func (kernel) Close(fd int) error { return unix.Close(fd) }
