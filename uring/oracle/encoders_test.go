@@ -147,10 +147,113 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepFsync(a.fd, a.flags32) },
 		func(e theirSQE, a *args) { e.PrepareFsync(a.fd, a.flags32) },
 	},
+	"PrepPollLevel": {
+		func(s ourSQE, a *args) { s.PrepPollLevel(a.fd, a.flags32) },
+		func(e theirSQE, a *args) {
+			e.PreparePollMultishot(a.fd, a.flags32)
+			e.Len |= giouring.PollAddLevel
+		},
+	},
+	"PrepPollRemove": {
+		func(s ourSQE, a *args) { s.PrepPollRemove(a.target) },
+		func(e theirSQE, a *args) { e.PreparePollRemove(a.target) },
+	},
+	"PrepPollUpdate": {
+		func(s ourSQE, a *args) { s.PrepPollUpdate(a.target, a.off, a.flags32, a.n) },
+		func(e theirSQE, a *args) { e.PreparePollUpdate(a.target, a.off, a.flags32, a.n) },
+	},
+	"PrepMsgRing": {
+		func(s ourSQE, a *args) { s.PrepMsgRing(a.fd, a.n, a.target, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareMsgRing(a.fd, a.n, a.target, a.flags32) },
+	},
+	"PrepSocket": {
+		func(s ourSQE, a *args) { s.PrepSocket(a.fd, a.flags, a.how) },
+		func(e theirSQE, a *args) { e.PrepareSocket(a.fd, a.flags, a.how, 0) },
+	},
+	"PrepRecvmsgMultishot": {
+		func(s ourSQE, a *args) { s.PrepRecvmsgMultishot(a.fd, a.group, a.p, a.flags) },
+		func(e theirSQE, a *args) {
+			e.PrepareRecvMsgMultishot(a.fd, a.msghdr(), uint32(a.flags))
+			e.Flags |= giouring.SqeBufferSelect
+			e.BufIG = a.group
+		},
+	},
+	"PrepSendSelect": {
+		func(s ourSQE, a *args) { s.PrepSendSelect(a.fd, a.group, a.n, a.flags) },
+		func(e theirSQE, a *args) {
+			e.PrepareSend(a.fd, 0, a.n, a.flags)
+			e.Flags |= giouring.SqeBufferSelect
+			e.BufIG = a.group
+		},
+	},
+	// Theirs has no flags for what is peculiar to zero copy.
+	"PrepSendmsgZC": {
+		func(s ourSQE, a *args) { s.PrepSendmsgZC(a.fd, a.p, a.flags, 0) },
+		func(e theirSQE, a *args) { e.PrepareSendmsgZC(a.fd, a.msghdr(), uint32(a.flags)) },
+	},
+	"PrepReadv": {
+		func(s ourSQE, a *args) { s.PrepReadv(a.fd, a.p, a.n, a.off, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareReadv2(a.fd, a.addr(), a.n, a.off, int(a.flags32)) },
+	},
+	"PrepWritev": {
+		func(s ourSQE, a *args) { s.PrepWritev(a.fd, a.p, a.n, a.off, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareWritev2(a.fd, a.addr(), a.n, a.off, int(a.flags32)) },
+	},
+	"PrepReadFixed": {
+		func(s ourSQE, a *args) { s.PrepReadFixed(a.fd, a.p, a.n, a.off, a.group) },
+		func(e theirSQE, a *args) { e.PrepareReadFixed(a.fd, a.addr(), a.n, a.off, int(a.group)) },
+	},
+	"PrepWriteFixed": {
+		func(s ourSQE, a *args) { s.PrepWriteFixed(a.fd, a.p, a.n, a.off, a.group) },
+		func(e theirSQE, a *args) { e.PrepareWriteFixed(a.fd, a.addr(), a.n, a.off, int(a.group)) },
+	},
+	"PrepFallocate": {
+		func(s ourSQE, a *args) { s.PrepFallocate(a.fd, a.flags32, a.off, a.target) },
+		func(e theirSQE, a *args) { e.PrepareFallocate(a.fd, int(a.flags32), a.off, a.target) },
+	},
+	"PrepFadvise": {
+		func(s ourSQE, a *args) { s.PrepFadvise(a.fd, a.off, a.n, a.flags) },
+		func(e theirSQE, a *args) { e.PrepareFadvise(a.fd, a.off, int(a.n), uint32(a.flags)) },
+	},
+	"PrepSplice": {
+		func(s ourSQE, a *args) { s.PrepSplice(a.fd, a.off, a.flags, a.target, a.n, a.flags32) },
+		func(e theirSQE, a *args) {
+			e.PrepareSplice(a.fd, int64(a.off), a.flags, int64(a.target), a.n, a.flags32)
+		},
+	},
+	"PrepTee": {
+		func(s ourSQE, a *args) { s.PrepTee(a.fd, a.flags, a.n, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareTee(a.fd, a.flags, a.n, a.flags32) },
+	},
+	"PrepUnlinkat": {
+		func(s ourSQE, a *args) { s.PrepUnlinkat(a.fd, a.p, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareUnlinkat(a.fd, a.addr(), int(a.flags32)) },
+	},
 }
 
 // noOracle names the encoders that giouring cannot judge, and why.
-var noOracle = map[string]string{}
+var noOracle = map[string]string{
+	"PrepBind":          younger,
+	"PrepListen":        younger,
+	"PrepFtruncate":     younger,
+	"PrepPipe":          younger,
+	"PrepReadMultishot": younger,
+	"PrepWaitid":        younger,
+	"PrepSendZC":        sliceHeader,
+	"PrepSendZCFixed":   sliceHeader,
+	"PrepOpenat":        sliceHeader,
+	"PrepOpenat2":       sliceHeader + ", and OPENAT for the opcode",
+	"PrepStatx":         sliceHeader,
+	"PrepRenameat":      sliceHeader,
+	"PrepMkdirat":       sliceHeader,
+	"PrepSymlinkat":     sliceHeader,
+	"PrepLinkat":        sliceHeader,
+}
+
+const (
+	younger     = "it is younger than liburing 2.5"
+	sliceHeader = "giouring encodes the address of a slice header"
+)
 
 func TestEncodersAgree(t *testing.T) {
 	const rounds = 10_000
