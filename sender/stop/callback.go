@@ -9,6 +9,16 @@ type Handler interface {
 	OnStop()
 }
 
+// Submitter is a Handler that only passes the request on, to a queue or a ring: its OnStop does not
+// deregister the callback it is called for, nor call anything that might. To know that of a handler
+// spares the source asking the kernel which thread it is on (gettid(2)), which takes longer than all
+// the rest of a stop request.
+type Submitter interface {
+	Handler
+	// OnlySubmits does nothing. It is the promise.
+	OnlySubmits()
+}
+
 // Callback registers a Handler with a Token. It is intrusive: its memory is the caller's, stays where
 // it is while registered, and is not copied. The zero value is ready.
 type Callback struct {
@@ -33,12 +43,12 @@ func (c *Callback) register(s *Source, h Handler) {
 	if debug && c.src != nil {
 		panic("stop: Register of a registered callback")
 	}
-	if s.requested.Load() {
+	if s.StopRequested() {
 		h.OnStop()
 		return
 	}
 	s.mu.Lock()
-	if s.requested.Load() {
+	if s.StopRequested() {
 		s.mu.Unlock()
 		h.OnStop()
 		return
@@ -62,13 +72,19 @@ func (c *Callback) Deregister() {
 func (c *Callback) deregister() {
 	s := c.src
 	c.src = nil
+	if s.stage.Load() == served {
+		return
+	}
 	s.mu.Lock()
 	if c.prev != nil {
 		c.unlink()
 		s.mu.Unlock()
 		return
 	}
-	if s.running != c || s.runner == int32(syscall.Gettid()) {
+	if s.running != c || s.runner != 0 && s.runner == int32(syscall.Gettid()) {
+		if debug && s.running == c && submits(c.handler) {
+			panic("stop: a Submitter deregisters itself")
+		}
 		s.mu.Unlock()
 		return
 	}

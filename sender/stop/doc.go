@@ -28,7 +28,9 @@
 //     operation complete before RequestStop has returned.
 //
 // Handlers are told apart from strangers by the OS thread, since a goroutine has no identity in Go:
-// RequestStop locks its thread, so whoever runs on that thread meanwhile is the handler.
+// RequestStop locks its thread, so whoever runs on that thread meanwhile is the handler. For a handler
+// that never deregisters, a Submitter, there is nothing to be told apart: whoever deregisters its
+// callback while it runs is a stranger, and waits.
 //
 // Nothing allocates but a Deregister that has to wait for a running handler. The lock inside is held
 // for a few instructions, never while a handler runs.

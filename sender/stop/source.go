@@ -12,16 +12,23 @@ import (
 //
 // All methods but Reset may be called from any thread.
 type Source struct {
-	requested atomic.Bool
-	runner    int32         // OS thread that runs handlers; 0: none
-	mu        sync.Mutex    // guards everything but requested, and the links of the callbacks
-	head      *Callback     // registered, not yet called
-	running   *Callback     // its handler is running on runner
-	finished  chan struct{} // closed when that handler returns; nil unless somebody waits
+	stage    atomic.Uint32
+	runner   int32         // OS thread that runs handlers; 0: none, or only those of Submitters
+	mu       sync.Mutex    // guards what follows, the changes of stage, and the links of the callbacks
+	head     *Callback     // registered, not yet called
+	running  *Callback     // its handler is running
+	finished chan struct{} // closed when that handler returns; nil unless somebody waits
 }
 
+// The stages of a source. It goes from one to the next.
+const (
+	fresh     = iota
+	requested // handlers are being run
+	served    // every handler has returned, and none will be registered any more
+)
+
 // StopRequested tells whether RequestStop has been called.
-func (s *Source) StopRequested() bool { return s.requested.Load() }
+func (s *Source) StopRequested() bool { return s.stage.Load() != fresh }
 
 // Token is the token of this source.
 func (s *Source) Token() Token { return Token{s} }
@@ -30,33 +37,33 @@ func (s *Source) Token() Token { return Token{s} }
 // thread and one at a time, before it returns. It reports whether this call was the first; later ones
 // do nothing, and do not wait for the first.
 func (s *Source) RequestStop() bool {
-	if s.requested.Load() {
+	if s.StopRequested() {
 		return false
 	}
 	s.mu.Lock()
-	if s.requested.Load() {
+	if s.StopRequested() {
 		s.mu.Unlock()
 		return false
 	}
-	s.requested.Store(true)
 	if s.head != nil {
+		s.stage.Store(requested)
 		s.runHandlers()
 	}
+	s.stage.Store(served)
 	s.mu.Unlock()
 	return true
 }
 
 // runHandlers is called and returns with mu held, and lets go of it around each handler.
 func (s *Source) runHandlers() {
-	// Deregister must recognise that it is called from a handler: by the thread, which is ours alone
-	// while it is locked.
-	runtime.LockOSThread()
-	s.runner = int32(syscall.Gettid())
 	for s.head != nil {
 		c := s.head
 		c.unlink()
 		s.running = c
 		h := c.handler
+		if s.runner == 0 && (debug || !submits(h)) {
+			s.bind()
+		}
 		s.mu.Unlock()
 
 		h.OnStop() // c may have become something else when this returns
@@ -68,8 +75,22 @@ func (s *Source) runHandlers() {
 			s.finished = nil
 		}
 	}
-	s.runner = 0
-	runtime.UnlockOSThread()
+	if s.runner != 0 {
+		s.runner = 0
+		runtime.UnlockOSThread()
+	}
+}
+
+// bind makes Deregister recognise that it is called from a handler: by the thread, which is ours alone
+// while it is locked.
+func (s *Source) bind() {
+	runtime.LockOSThread()
+	s.runner = int32(syscall.Gettid())
+}
+
+func submits(h Handler) bool {
+	_, ok := h.(Submitter)
+	return ok
 }
 
 // Registered tells whether a callback is registered that has not been called. It is for assertions.
@@ -88,5 +109,5 @@ func (s *Source) Reset() {
 	if debug && s.runner != 0 {
 		panic("stop: Reset of a source inside RequestStop")
 	}
-	s.requested.Store(false)
+	s.stage.Store(fresh)
 }

@@ -435,3 +435,55 @@ func BenchmarkRequestStop(b *testing.B) {
 		s.Reset()
 	}
 }
+
+// submitter passes a request on, and can be held up at it.
+type submitter struct{ n, hold chan bool }
+
+func (h *submitter) OnStop() {
+	h.n <- true
+	if h.hold != nil {
+		<-h.hold
+	}
+}
+
+func (h *submitter) OnlySubmits() {}
+
+// A stranger waits for a handler whose thread nobody has asked for, and finds nobody to wait for later.
+func TestSubmitterIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stop.Source
+		var c, other stop.Callback
+		h := &submitter{make(chan bool, 1), make(chan bool)}
+		var after counter
+		other.Register(s.Token(), &after) // is called last, and by a source that knows its thread
+		c.Register(s.Token(), h)
+		go s.RequestStop()
+		<-h.n
+		done := false
+		go func() {
+			c.Deregister()
+			done = true
+		}()
+		synctest.Wait()
+		if done {
+			t.Error("Deregister did not wait for the handler")
+		}
+		h.hold <- true
+		synctest.Wait()
+		if !done || after.n.Load() != 1 {
+			t.Errorf("Deregister returned: %v; the other handler ran %d times", done, after.n.Load())
+		}
+		other.Deregister()
+	})
+}
+
+func BenchmarkRequestStopSubmitter(b *testing.B) {
+	s, c, h := new(stop.Source), new(stop.Callback), &submitter{n: make(chan bool, 1)}
+	for b.Loop() {
+		c.Register(s.Token(), h)
+		s.RequestStop()
+		c.Deregister()
+		s.Reset()
+		<-h.n
+	}
+}
