@@ -58,7 +58,7 @@ func (r *Ring) accept(i uint32) verdict {
 		return finished
 	}
 	r.spent += acceptCost
-	r.adopt(int32(n))
+	r.adopt(int32(n), accepted)
 	if e.Ioprio&uring.AcceptMultishot != 0 {
 		r.post(i, int32(n), 0)
 		return progress

@@ -2,6 +2,7 @@ package epoll
 
 import (
 	"fmt"
+	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -9,15 +10,17 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// group is a group of provided buffers. The one provided last is used first: it is the most likely to
-// be in the cache.
+// group is a group of provided buffers. To receive, the one provided last is used first: it is the most
+// likely to be in the cache. To send, the one provided first: the caller has filled them in order.
 type group struct {
 	mem  []byte
 	base uintptr
 	size uint32 // bytes a buffer
 	n    int
-	free []uint16 // provided and not used, a stack
+	free []uint16 // provided and not used: count of them from first on, round and round
 	in   []bool   // which ones are in free; only kept when debugging
+
+	first, count uint32
 }
 
 // RegisterBuffers makes a group of len(mem)/size receive buffers, numbered from 0, none of which is
@@ -34,7 +37,7 @@ func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 		return fmt.Errorf("epoll: buffer group %d is registered already: %w", id, unix.EEXIST)
 	}
 	n := len(mem) / size
-	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 0, n)}
+	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 1<<bits.Len(uint(n-1)))}
 	if debug {
 		g.in = make([]bool, n)
 	}
@@ -51,7 +54,22 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 }
 
 func (g *group) give(buf uint16) {
-	if int(buf) >= g.n || len(g.free) == g.n {
+	g.admit(buf)
+	*g.at(g.first + g.count) = buf
+	g.count++
+}
+
+// unget gives back the one that was provided first.
+func (g *group) unget(buf uint16) {
+	g.admit(buf)
+	g.first--
+	g.count++
+	*g.at(g.first) = buf
+}
+
+// admit sees to it that a buffer can be provided.
+func (g *group) admit(buf uint16) {
+	if int(buf) >= g.n || int(g.count) == g.n {
 		panic("epoll: a buffer is provided that the group does not have or has already")
 	}
 	if debug {
@@ -60,7 +78,23 @@ func (g *group) give(buf uint16) {
 		}
 		g.in[buf] = true
 	}
-	g.free = append(g.free, buf)
+}
+
+func (g *group) at(i uint32) *uint16 { return &g.free[i&uint32(len(g.free)-1)] }
+
+// take takes the buffer that was provided first, or the one provided last. There must be one.
+func (g *group) take(first bool) (buf uint16) {
+	g.count--
+	if first {
+		buf = *g.at(g.first)
+		g.first++
+	} else {
+		buf = *g.at(g.first + g.count)
+	}
+	if debug {
+		g.in[buf] = false
+	}
+	return buf
 }
 
 // provided returns the group if it has a buffer to give.
@@ -68,7 +102,7 @@ func (r *Ring) provided(id uint16) *group {
 	if int(id) >= len(r.groups) {
 		return nil
 	}
-	if g := r.groups[id]; g != nil && len(g.free) != 0 {
+	if g := r.groups[id]; g != nil && g.count != 0 {
 		return g
 	}
 	return nil
@@ -84,12 +118,8 @@ func (r *Ring) pick(e *entry) (base uintptr, size uint32, ok bool) {
 		if g = r.provided(e.BufIndex); g == nil {
 			return 0, 0, false
 		}
-		last := len(g.free) - 1
-		e.buf, g.free = g.free[last], g.free[:last]
+		e.buf = g.take(e.Opcode == uring.OpSend)
 		e.mark |= holds
-		if debug {
-			g.in[e.buf] = false
-		}
 	}
 	size = g.size
 	if e.Len != 0 && e.Len < size {
@@ -111,6 +141,10 @@ func (r *Ring) useBuffer(e *entry) uint32 {
 func (r *Ring) dropBuffer(e *entry) {
 	if e.mark&holds != 0 {
 		e.mark &^= holds
-		r.groups[e.BufIndex].give(e.buf)
+		if g := r.groups[e.BufIndex]; e.Opcode == uring.OpSend {
+			g.unget(e.buf)
+		} else {
+			g.give(e.buf)
+		}
 	}
 }

@@ -68,6 +68,7 @@ const (
 	holds      mark = 1 << iota // it holds a provided buffer between two attempts
 	connecting                  // connect(2) said EINPROGRESS
 	aborted                     // connect(2) said ECONNABORTED
+	notifies                    // its completion is followed by a notification
 )
 
 // list is a FIFO of entries, linked through them: forwards to 0, and backwards from the head to the tail.

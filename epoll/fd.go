@@ -33,6 +33,7 @@ const (
 	accepted                     // this ring accepted it, and it has not been used since
 	listens                      // it was accepted from
 	closing                      // a close came; the number is freed when the last entry has left
+	zerocopy                     // the kernel would send from it without copying: TCP and UDP
 )
 
 // kind is as much of a file's type as decides how it is read.
@@ -141,21 +142,31 @@ func (r *Ring) register(fd int32) {
 		f.kind = other
 	case protocol == unix.IPPROTO_TCP:
 		f.kind = tcp
+		f.state |= zerocopy
 	default:
 		f.kind = stream
 		if t := r.sockopt(fd, unix.SO_TYPE); t != unix.SOCK_STREAM && t != unix.SOCK_SEQPACKET {
 			f.kind = datagrams
 		}
+		if protocol == unix.IPPROTO_UDP && r.sockopt(fd, unix.SO_DOMAIN) != unix.AF_UNIX {
+			f.state |= zerocopy
+		}
 	}
 }
 
-// adopt notes a descriptor fresh from accept4(2): whatever is known of the number is out of date.
-func (r *Ring) adopt(fd int32) {
+// adopt notes a descriptor that this ring has just made: whatever is known of the number is out of date.
+func (r *Ring) adopt(fd int32, s state) {
 	f := r.known(fd)
 	if f.live != 0 {
 		r.abandon(fd)
 	}
-	f.reset(accepted)
+	f.reset(s)
+}
+
+// closed reports whether a close came for fd, although the file is still open.
+func (r *Ring) closed(fd int32) bool {
+	f := r.file(fd)
+	return f != nil && f.state&closing != 0
 }
 
 // setNonblock sets O_NONBLOCK on what has no MSG_DONTWAIT.

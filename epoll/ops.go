@@ -18,7 +18,8 @@ const (
 // supported are the opcodes that issue knows.
 var supported = [...]uring.Op{
 	uring.OpNop, uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpSend, uring.OpSendmsg, uring.OpRecvmsg,
-	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpAsyncCancel, uring.OpRead, uring.OpWrite, uring.OpFsync,
+	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpPollRemove, uring.OpAsyncCancel, uring.OpRead, uring.OpWrite, uring.OpFsync,
+	uring.OpSendZC, uring.OpSendmsgZC, uring.OpSocket, uring.OpBind, uring.OpListen, uring.OpMsgRing,
 }
 
 const (
@@ -60,6 +61,18 @@ func (r *Ring) issue(i uint32) {
 		r.issueFsync(i)
 	case uring.OpNop:
 		r.issueNop(i)
+	case uring.OpSendZC, uring.OpSendmsgZC:
+		r.issueSendZC(i)
+	case uring.OpSocket:
+		r.issueSocket(i)
+	case uring.OpBind:
+		r.issueBind(i)
+	case uring.OpListen:
+		r.issueListen(i)
+	case uring.OpPollRemove:
+		r.issuePollRemove(i)
+	case uring.OpMsgRing:
+		r.issueMsgRing(i)
 	default:
 		r.fail(i, unix.EINVAL)
 	}
@@ -71,10 +84,15 @@ func refuse(e *entry) unix.Errno {
 	switch {
 	case e.Flags&^knownFlags != 0, e.Flags&orderFlags != 0, e.Personality != 0:
 		return unix.EINVAL
-	case e.Flags&uring.SQEFixedFile != 0 && e.Opcode != uring.OpNop && e.Opcode != uring.OpAsyncCancel:
+	case e.Flags&uring.SQEFixedFile != 0 && !fileless(e.Opcode):
 		return unix.EBADF
 	}
 	return 0
+}
+
+// fileless reports whether an opcode has no descriptor, or looks at what kind it is itself.
+func fileless(op uring.Op) bool {
+	return op == uring.OpNop || op == uring.OpAsyncCancel || op == uring.OpPollRemove || op == uring.OpSocket
 }
 
 // attempt makes the system call of an entry once.
@@ -82,9 +100,9 @@ func (r *Ring) attempt(i uint32) verdict {
 	switch op := r.slab.at(i).Opcode; op {
 	case uring.OpRecv:
 		return r.recv(i)
-	case uring.OpSend:
+	case uring.OpSend, uring.OpSendZC:
 		return r.send(i)
-	case uring.OpSendmsg:
+	case uring.OpSendmsg, uring.OpSendmsgZC:
 		return r.sendmsg(i)
 	case uring.OpRecvmsg:
 		return r.recvmsg(i)
@@ -109,6 +127,10 @@ func (r *Ring) finish(i uint32, res int32, flags uint32) {
 	skip := res >= 0 && e.Flags&uring.SQECQESkipSuccess != 0
 	if e.at.inFlight() {
 		r.unpark(i)
+	}
+	if e.mark&notifies != 0 {
+		r.notify(e, res)
+		skip = true
 	}
 	r.give(i)
 	if !skip {

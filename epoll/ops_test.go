@@ -151,7 +151,7 @@ func TestRecvSelect(t *testing.T) {
 		g.want(g.push(sel(30)), 6, picked)
 		ud := g.push(sel(0))
 		g.quiet()
-		if r, ok := g.ring.(*Ring); ok && len(r.groups[0].free) != bufCount-4 {
+		if r, ok := g.ring.(*Ring); ok && int(r.groups[0].count) != bufCount-4 {
 			g.Error("a receive that waits holds a buffer")
 		}
 		g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })

@@ -47,7 +47,7 @@ func TestPoolCancel(t *testing.T) {
 	g.fails(third, unix.ECANCELED)
 	close(let)
 	g.want(write, 100, 0)
-	if n := len(g.ring.(*Ring).groups[0].free); n != bufCount {
+	if n := g.ring.(*Ring).groups[0].count; n != bufCount {
 		t.Errorf("%d buffers are left of %d", n, bufCount)
 	}
 	g.quiet()

@@ -1,8 +1,6 @@
 package epoll
 
 import (
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/uring"
@@ -22,6 +20,12 @@ func (r *Ring) issueRecv(i uint32) {
 		return
 	}
 	multishot := e.Ioprio&uring.RecvMultishot != 0
+	if multishot && e.Opcode == uring.OpRecvmsg {
+		if errno := e.keepHeader(); errno != 0 {
+			r.fail(i, errno)
+			return
+		}
+	}
 	if errno := r.arm(e.Fd, multishot); errno != 0 {
 		if errno == unix.EPERM {
 			errno = unix.ENOTSOCK // every socket can be polled
@@ -56,7 +60,7 @@ func badRecv(e *entry) bool {
 		return true
 	}
 	return e.Ioprio&uring.RecvMultishot != 0 &&
-		(e.Flags&uring.SQEBufferSelect == 0 || e.OpFlags&unix.MSG_WAITALL != 0 || e.Opcode == uring.OpRecvmsg)
+		(e.Flags&uring.SQEBufferSelect == 0 || e.OpFlags&unix.MSG_WAITALL != 0 || e.Opcode == uring.OpRecvmsg && e.FileIndex != 0)
 }
 
 // until makes attempts until the entry has finished or cannot go on.
@@ -177,59 +181,4 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 func (r *Ring) silentEnd(e *entry, f *file) bool {
 	return f.kind == datagrams && f.state&eager != 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 &&
 		r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
-}
-
-// recvmsg is one recvmsg(2). It goes by the caller's header as long as nothing in that has to change.
-func (r *Ring) recvmsg(i uint32) verdict {
-	e := r.slab.at(i)
-	if e.msg != 0 || e.Flags&uring.SQEBufferSelect != 0 {
-		return r.recvmsgCopy(i)
-	}
-	header := (*unix.Msghdr)(pointer(&e.Addr))
-	want, whole := messageLen(header), e.wholeMessage(header)
-	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
-	v := r.received(i, n, want, whole)
-	if v == progress && n > 0 {
-		r.copyMessage(i, header).advance(n)
-	}
-	return v
-}
-
-// recvmsgCopy is recvmsg(2) by a private copy of the header: into a provided buffer, or the rest of a
-// message of which a part has come.
-func (r *Ring) recvmsgCopy(i uint32) verdict {
-	e := r.slab.at(i)
-	header := (*unix.Msghdr)(pointer(&e.Addr))
-	var m *message
-	if e.Flags&uring.SQEBufferSelect != 0 {
-		if header.Iovlen > 1 {
-			r.fail(i, unix.EINVAL)
-			return finished
-		}
-		e.Len = uint32(messageLen(header))
-		base, size, ok := r.pick(e)
-		if !ok {
-			return r.noBuffer(i)
-		}
-		m = r.copyMessage(i, header)
-		m.aim(base+uintptr(e.done), size-e.done)
-	} else {
-		m = r.messages[e.msg]
-	}
-	want, whole := messageLen(&m.header), e.wholeMessage(&m.header)
-	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(&m.header)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
-	if n >= 0 {
-		header.Namelen, header.Flags = m.header.Namelen, m.header.Flags
-		header.SetControllen(int(m.header.Controllen))
-	}
-	if n > 0 && n < want {
-		m.advance(n)
-	}
-	return r.received(i, n, want, whole)
-}
-
-// wholeMessage reports whether a receive by the header goes on until it has all it asked for. One that
-// takes control messages does not: they belong to the part that has come.
-func (e *entry) wholeMessage(header *unix.Msghdr) bool {
-	return e.OpFlags&unix.MSG_WAITALL != 0 && header.Controllen == 0
 }

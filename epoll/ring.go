@@ -48,6 +48,7 @@ type Ring struct {
 	waker  uring.Waker
 	batch  int // bytes
 	hasty  bool
+	woken  bool // by Wake, and Enter has not said so yet
 	coarse bool // there is no epoll_pwait2(2)
 	owner  int  // the thread that called Enable; only kept when debugging
 
@@ -71,6 +72,7 @@ type Ring struct {
 	pool        pool
 	results     []result
 	tmp         scratch
+	mailbox     mailbox
 }
 
 // New makes a ring.
@@ -104,6 +106,7 @@ func New(cfg Config) (*Ring, error) {
 // Before it only Push, RegisterBuffers, Wake and Close may be called.
 func (r *Ring) Enable() error {
 	r.owner = unix.Gettid()
+	r.publish()
 	return nil
 }
 
@@ -136,6 +139,9 @@ func (r *Ring) Pop(cqe *uring.CQE) bool {
 	return r.cq.pop(cqe)
 }
 
+// Fd is a descriptor of the ring's own, by which the entries of other rings name it (uring.SQE.PrepMsgRing).
+func (r *Ring) Fd() int { return r.epfd }
+
 // Wake makes a waiting Enter return, or else the next one that would wait. From any thread, at any
 // time.
 func (r *Ring) Wake() error { return r.waker.Wake() }
@@ -157,6 +163,7 @@ func (r *Ring) Close() error {
 	if r.epfd < 0 {
 		return nil
 	}
+	r.unpublish()
 	r.pool.close()
 	var errs []error
 	for n, page := range r.files.page {

@@ -11,25 +11,23 @@ import (
 // issueSend starts a send. It tries at once: there mostly is room.
 func (r *Ring) issueSend(i uint32) {
 	e := r.slab.at(i)
-	if e.Flags&uring.SQEBufferSelect != 0 && e.Opcode == uring.OpSendmsg {
+	selects := e.Flags&uring.SQEBufferSelect != 0
+	switch {
+	case selects && e.Opcode == uring.OpSendmsg:
 		r.fail(i, unix.EOPNOTSUPP)
-		return
-	}
-	if badSend(e) {
+	case e.Ioprio&^uring.RecvsendPollFirst != 0 || e.badAddress():
 		r.fail(i, unix.EINVAL)
-		return
+	default:
+		r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
 	}
-	r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
 }
 
-func badSend(e *entry) bool {
-	if e.Flags&uring.SQEBufferSelect != 0 || e.Ioprio&^uring.RecvsendPollFirst != 0 {
-		return true
-	}
-	if e.Opcode == uring.OpSendmsg {
+// badAddress reports whether what an entry says of the address to send to cannot be.
+func (e *entry) badAddress() bool {
+	if e.Opcode == uring.OpSendmsg || e.Opcode == uring.OpSendmsgZC {
 		return e.Off != 0 || e.FileIndex != 0
 	}
-	return uint32(e.FileIndex)>>16 != 0
+	return uint32(e.FileIndex)>>16 != 0 || e.Off != 0 && e.FileIndex > maxAddress
 }
 
 // tryOut attempts an entry that sends, behind those that wait already, and parks it if it must wait.
@@ -68,8 +66,16 @@ func (r *Ring) awaitRoom(i uint32) {
 // send is one send(2) or sendto(2).
 func (r *Ring) send(i uint32) verdict {
 	e := r.slab.at(i)
-	want := e.Len - e.done
-	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr)+uintptr(e.done), uintptr(want),
+	base, size := uintptr(e.Addr), e.Len
+	if e.Flags&uring.SQEBufferSelect != 0 {
+		var ok bool
+		if base, size, ok = r.pick(e); !ok {
+			r.fail(i, unix.ENOBUFS)
+			return finished
+		}
+	}
+	want := size - e.done
+	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), base+uintptr(e.done), uintptr(want),
 		uintptr(e.OpFlags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL), uintptr(e.Off), uintptr(uint16(e.FileIndex)))
 	return r.sent(i, n, int(want), e.OpFlags&unix.MSG_WAITALL != 0)
 }
@@ -107,6 +113,9 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 	e := r.slab.at(i)
 	switch {
 	case n == again:
+		if e.done == 0 {
+			r.dropBuffer(e)
+		}
 		return wouldBlock
 	case n == interrupted:
 		return progress
@@ -116,7 +125,7 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 		e.done += uint32(n)
 		return progress
 	default:
-		r.finish(i, int32(e.done)+int32(n), 0)
+		r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
 	}
 	return finished
 }

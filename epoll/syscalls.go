@@ -43,6 +43,8 @@ type scratch struct {
 	limit  unix.Timespec
 	value  int32
 	length uint32
+	header unix.Msghdr
+	iov    unix.Iovec
 }
 
 func (r *Ring) epollCtl(op int, fd int32, gen uint32) unix.Errno {

@@ -52,23 +52,31 @@ func (r *Ring) wait(timeout time.Duration) error {
 
 // look takes events, waiting for them up to the limit, and then works on what is ready.
 func (r *Ring) look(limit time.Duration) (woken bool, err error) {
-	n := r.epollWait(limit)
+	n := r.collect(limit)
 	if n < 0 && n != interrupted {
 		return false, os.NewSyscallError("epoll_wait", unix.Errno(-n))
-	}
-	for i := range r.seen[:max(n, 0)] {
-		ev := &r.seen[i]
-		if ev.Fd == wakeFd {
-			woken = true
-		} else {
-			r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
-		}
 	}
 	if r.pool.ready.Load() {
 		r.reap()
 	}
+	r.openMail()
 	r.work()
+	woken, r.woken = r.woken, false
 	return woken, nil
+}
+
+// collect takes events and notes what they say. It returns their number, or a negated errno.
+func (r *Ring) collect(limit time.Duration) int {
+	n := r.epollWait(limit)
+	for i := range r.seen[:max(n, 0)] {
+		ev := &r.seen[i]
+		if ev.Fd == wakeFd {
+			r.woken = true
+		} else {
+			r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+		}
+	}
+	return n
 }
 
 // epollWait fills r.seen.
