@@ -49,10 +49,10 @@ type Loop struct {
 	ops       uring.OpSet // what the ring can do
 	recvLimit bool        // its multishot receives can be limited
 
-	remote  remoteStack
-	cancels remoteCancels
-	stop    atomic.Bool
-	done    chan struct{}
+	remote remoteStack
+	stops  stopStack
+	stop   atomic.Bool
+	done   chan struct{}
 
 	tasks *residence // nil: none has been spawned
 
@@ -200,11 +200,6 @@ func (l *Loop) expire() {
 
 // takeRemote runs what other threads posted.
 func (l *Loop) takeRemote() {
-	for _, userData := range l.cancels.take() {
-		if s := l.slots.find(userData); s != nil {
-			s.run.cancel()
-		}
-	}
 	for w := l.remote.take(); w != nil; {
 		next := w.Next
 		w.Next = nil
@@ -227,6 +222,7 @@ func (l *Loop) runReady() {
 
 // enter gives the ring what was queued and, if there is nothing to do, sleeps until there is.
 func (l *Loop) enter() error {
+	l.takeStops()
 	l.buffers.topUp()
 	before := l.sys.Clock() // not now: this turn may have lasted a while
 	timeout := time.Duration(-1)
@@ -256,7 +252,7 @@ func (l *Loop) sleep() bool {
 	if !l.remote.sleep() {
 		return false
 	}
-	if l.cancels.pending.Load() || l.stop.Load() && l.phase == phaseRunning {
+	if !l.stops.empty() || l.stop.Load() && l.phase == phaseRunning {
 		l.remote.unsleep()
 		return false
 	}

@@ -16,12 +16,12 @@ import (
 // be on the heap and stay where it is. After a completion it can be started again, also from inside
 // that completion.
 type Op struct {
-	sqe    uring.SQE
-	loop   *Loop
-	on     *Descriptor // nil if it is about none
+	sqe  uring.SQE
+	loop *Loop
+	on   *Descriptor // nil if it is about none
+	handle
 	onStop stop.Callback
-	id     uint64 // what the loop knows it by, from Start until its completion; a stop request reads it on any thread
-	res    int32  // of the final completion
+	res    int32 // of the final completion
 	flags  uint32
 	state  opState
 	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
@@ -112,17 +112,6 @@ func (o *Op) settle(res int32, flags uint32) bool {
 	return !o.cancelOut
 }
 
-// settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
-// operation itself completed with does.
-func (o *Op) settleCancel() bool {
-	o.cancelOut = false
-	if o.finalIn {
-		o.finalIn = false
-		return true
-	}
-	return false
-}
-
 // againWhenReady deals with an operation that the kernel gave up with EAGAIN: after many waits in vain
 // it lets a worker thread try, which does not wait on a non-blocking socket. pollFirst is the flag that
 // makes the entry wait first.
@@ -139,50 +128,14 @@ func (o *Op) againWhenReady(pollFirst uint16) bool {
 	return true
 }
 
-// disarm takes the entry back: one more entry, behind it.
-func (o *Op) disarm() {
-	if o.state != opArmed || o.cancelOut {
-		return
-	}
-	o.cancelOut = true
-	l := o.loop
-	l.scratch.PrepCancel(o.id, 0)
-	l.scratch.UserData = o.id | tagCancel
-	l.ring.Push(&l.scratch)
-	l.count.cancels++
-}
-
-// cancel asks for the end.
-func (o *Op) cancel() {
-	o.stopping = true
-	switch o.state {
-	case opArmed:
-		o.disarm()
-	case opDormant:
-		o.ready(-int32(syscall.ECANCELED))
-	}
-}
-
 // release makes the operation idle: its storage is the owner's again.
 func (o *Op) release() {
 	o.onStop.Deregister()
-	o.loop.slots.release(o.id)
+	o.loop.retire(&o.handle)
 	o.state = opIdle
 	if s := o.on; s != nil {
 		s.released()
 	}
-}
-
-// over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
-// cancel that would have reached it may have been and gone.
-func (o *Op) over() bool {
-	return o.stopping || o.on != nil && o.on.state != descriptorOpen
-}
-
-// cancelled: the operation ended without a result because its end was asked for.
-func (o *Op) cancelled() bool {
-	errno := syscall.Errno(-o.res)
-	return o.over() && (errno == syscall.ECANCELED || errno == syscall.EINTR)
 }
 
 // err is what a negative result means; nil: the operation was stopped.
@@ -196,20 +149,6 @@ func (o *Op) err() error {
 		return errClosed
 	}
 	return nil
-}
-
-// opStop is an Op as the handler of its stop callback.
-type opStop Op
-
-// OnStop submits a cancel; it never completes anything.
-func (s *opStop) OnStop() {
-	o := (*Op)(s)
-	if l := o.loop; l.onThread() {
-		o.cancel()
-	} else {
-		l.cancels.post(o.id)
-		l.nudge()
-	}
 }
 
 // single is an operation that completes once, with a T.

@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/reactord/reactord/sender"
@@ -57,35 +56,9 @@ func (s *remoteStack) take() (first *sender.Work) {
 func (s *remoteStack) sleep() bool { return s.head.CompareAndSwap(nil, asleep) }
 
 // unsleep makes the consumer awake; true if it was marked asleep.
-func (s *remoteStack) unsleep() bool { return s.head.CompareAndSwap(asleep, nil) }
+func (s *remoteStack) unsleep() bool {
+	return s.head.Load() == asleep && s.head.CompareAndSwap(asleep, nil)
+}
 
 // close refuses further work, unless there is some.
 func (s *remoteStack) close() bool { return s.head.CompareAndSwap(nil, closed) }
-
-// remoteCancels are stop requests made on other threads, by user_data: one that comes too late finds
-// nothing. It takes a lock, because an operation should not carry a link for so rare a case.
-type remoteCancels struct {
-	pending atomic.Bool
-	mu      sync.Mutex
-	queue   []uint64
-	spare   []uint64
-}
-
-func (c *remoteCancels) post(userData uint64) {
-	c.mu.Lock()
-	c.queue = append(c.queue, userData)
-	c.pending.Store(true)
-	c.mu.Unlock()
-}
-
-// take empties the queue. What it returns is valid until the next take.
-func (c *remoteCancels) take() []uint64 {
-	if !c.pending.Load() {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending.Store(false)
-	c.queue, c.spare = c.spare[:0], c.queue
-	return c.spare
-}

@@ -36,7 +36,7 @@ func (l *Loop) drained() bool {
 		l.timers.Push(&l.watchdog, l.now+int64(l.cfg.DrainTimeout))
 		l.slots.each(operation.cancel)
 	}
-	if l.slots.used == 0 && len(l.ready) == 0 && !l.cancels.pending.Load() && l.remote.close() {
+	if l.slots.used == 0 && len(l.ready) == 0 && l.remote.close() {
 		l.phase = phaseClosed
 		return true
 	}

@@ -46,12 +46,12 @@ func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) {
 
 // SleepOp is the operation state of SleepFor and SleepUntil.
 type SleepOp struct {
+	handle
 	timer   timerqueue.Timer
 	l       *Loop
 	d       time.Duration
 	r       sender.Receiver[struct{}]
 	onStop  stop.Callback
-	id      uint64 // see Op
 	abs     bool
 	stopped bool
 }
@@ -96,7 +96,7 @@ func (o *SleepOp) item(int32, uint32) {}
 
 func (o *SleepOp) finish() {
 	o.onStop.Deregister()
-	o.l.slots.release(o.id)
+	o.l.retire(&o.handle)
 	if o.stopped {
 		o.r.SetStopped()
 	} else {
@@ -112,12 +112,8 @@ func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).finish() }
 // sleepStop is a SleepOp as the handler of its stop callback.
 type sleepStop SleepOp
 
-func (s *sleepStop) OnStop() {
-	o := (*SleepOp)(s)
-	if o.l.onThread() {
-		o.cancel()
-	} else {
-		o.l.cancels.post(o.id)
-		o.l.nudge()
-	}
-}
+// OnStop implements stop.Handler.
+func (s *sleepStop) OnStop() { s.l.requestStop(&s.handle) }
+
+// OnlySubmits implements stop.Submitter.
+func (s *sleepStop) OnlySubmits() {}

@@ -1,0 +1,131 @@
+package reactor
+
+import (
+	"sync/atomic"
+	"syscall"
+)
+
+// A stop request, on whichever thread, completes nothing and touches nothing of the loop's: it leaves the
+// operation's handle on a stack of the loop's and is done. The loop looks there each time before it enters
+// the ring, and asks the operations to end. So a stop request takes the same way from everywhere and need
+// not find out where it is, and a cancel is always queued behind its target.
+
+// handle is what a loop knows an operation by, and its place among the stop requests.
+type handle struct {
+	id   uint64  // in the slot table, from Start until the completion
+	next *handle // nil: no stop request waits for this one
+}
+
+// stopStack is the stop requests that a loop has not dealt with: an intrusive stack with many producers and
+// one consumer. An operation does not end while it is here, see retire.
+type stopStack struct{ head atomic.Pointer[handle] }
+
+// lastStop is at the bottom of every stack, so that next says whether a handle is on one.
+var lastStop handle
+
+// push leaves h, which is not on the stack.
+func (s *stopStack) push(h *handle) {
+	for {
+		old := s.head.Load()
+		if h.next = old; old == nil {
+			h.next = &lastStop
+		}
+		if s.head.CompareAndSwap(old, h) {
+			return
+		}
+	}
+}
+
+func (s *stopStack) empty() bool { return s.head.Load() == nil }
+
+// take empties the stack, first in first out; what it returns ends with lastStop.
+func (s *stopStack) take() *handle {
+	first := &lastStop
+	for h := s.head.Swap(nil); h != nil && h != &lastStop; {
+		h.next, first, h = first, h, h.next
+	}
+	return first
+}
+
+// requestStop is what a stop callback of an operation does. From any thread.
+func (l *Loop) requestStop(h *handle) {
+	l.stops.push(h)
+	l.nudge()
+}
+
+// takeStops asks those operations to end for which that was requested.
+func (l *Loop) takeStops() {
+	if l.stops.empty() {
+		return
+	}
+	for h := l.stops.take(); h != &lastStop; {
+		next := h.next
+		h.next = nil
+		l.slots.find(h.id).run.cancel()
+		h = next
+	}
+}
+
+// retire frees the slot of an operation that is over and whose stop callback is not registered any more.
+func (l *Loop) retire(h *handle) {
+	if h.next != nil {
+		l.takeStops()
+	}
+	l.slots.release(h.id)
+}
+
+// opStop is an Op as the handler of its stop callback.
+type opStop Op
+
+// OnStop implements stop.Handler.
+func (s *opStop) OnStop() { s.loop.requestStop(&s.handle) }
+
+// OnlySubmits implements stop.Submitter.
+func (s *opStop) OnlySubmits() {}
+
+// disarm takes the entry back: one more entry, behind it.
+func (o *Op) disarm() {
+	if o.state != opArmed || o.cancelOut {
+		return
+	}
+	o.cancelOut = true
+	l := o.loop
+	l.scratch.PrepCancel(o.id, 0)
+	l.scratch.UserData = o.id | tagCancel
+	l.ring.Push(&l.scratch)
+	l.count.cancels++
+}
+
+// cancel asks for the end.
+func (o *Op) cancel() {
+	o.stopping = true
+	switch o.state {
+	case opArmed:
+		o.disarm()
+	case opDormant:
+		o.ready(-int32(syscall.ECANCELED))
+	}
+}
+
+// settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
+// operation itself completed with does.
+func (o *Op) settleCancel() bool {
+	o.cancelOut = false
+	if o.finalIn {
+		o.finalIn = false
+		return true
+	}
+	return false
+}
+
+// over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
+// cancel that would have reached it may have been and gone.
+func (o *Op) over() bool {
+	return o.stopping || o.on != nil && o.on.state != descriptorOpen
+}
+
+// cancelled: the operation ended without a result because its end was asked for.
+func (o *Op) cancelled() bool {
+	errno := syscall.Errno(-o.res)
+	return o.over() && (errno == syscall.ECANCELED || errno == syscall.EINTR)
+}
