@@ -35,7 +35,12 @@ func (r *Ring) issueAccept(i uint32) {
 		return
 	}
 	r.setNonblock(e.Fd)
-	r.files.at(e.Fd).state |= listens | readable
+	f := r.files.at(e.Fd)
+	if f.state |= listens; e.Ioprio&uring.AcceptPollFirst != 0 && r.events(e.Fd, unix.POLLIN) == 0 {
+		f.state &^= readable
+	} else {
+		f.state |= readable
+	}
 	if e.Ioprio&uring.AcceptDontWait != 0 {
 		r.now(i, e.Ioprio&uring.AcceptPollFirst != 0)
 		return

@@ -97,12 +97,17 @@ func (g *group) take(first bool) (buf uint16) {
 	return buf
 }
 
+// group returns a group, or nil.
+func (r *Ring) group(id uint16) *group {
+	if int(id) < len(r.groups) {
+		return r.groups[id]
+	}
+	return nil
+}
+
 // provided returns the group if it has a buffer to give.
 func (r *Ring) provided(id uint16) *group {
-	if int(id) >= len(r.groups) {
-		return nil
-	}
-	if g := r.groups[id]; g != nil && g.count != 0 {
+	if g := r.group(id); g != nil && g.count != 0 {
 		return g
 	}
 	return nil

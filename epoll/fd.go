@@ -127,6 +127,15 @@ func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 	return 0
 }
 
+// armSocket is arm for what must be a socket, and is not asked about.
+func (r *Ring) armSocket(fd int32) unix.Errno {
+	errno := r.arm(fd, false)
+	if errno == unix.EPERM || errno == 0 && r.files.at(fd).kind == other {
+		return unix.ENOTSOCK // every socket can be polled
+	}
+	return errno
+}
+
 // register records that fd is now in the epoll set.
 func (r *Ring) register(fd int32) {
 	f := r.known(fd)

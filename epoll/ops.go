@@ -92,7 +92,11 @@ func refuse(e *entry) unix.Errno {
 
 // fileless reports whether an opcode has no descriptor, or looks at what kind it is itself.
 func fileless(op uring.Op) bool {
-	return op == uring.OpNop || op == uring.OpAsyncCancel || op == uring.OpPollRemove || op == uring.OpSocket
+	switch op {
+	case uring.OpNop, uring.OpAsyncCancel, uring.OpPollRemove, uring.OpSocket, uring.OpSendZC, uring.OpSendmsgZC:
+		return true
+	}
+	return false
 }
 
 // attempt makes the system call of an entry once.

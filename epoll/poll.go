@@ -23,8 +23,12 @@ func (r *Ring) issuePoll(i uint32) {
 	}
 	switch errno := r.arm(e.Fd, true); errno {
 	case 0:
-	case unix.EPERM: // always ready
-		r.finish(i, int32(r.events(e.Fd, e.OpFlags|always)), 0)
+	case unix.EPERM: // it is ready now, or never
+		if events := r.events(e.Fd, e.OpFlags|always); events != 0 {
+			r.finish(i, int32(events), 0)
+		} else {
+			r.fail(i, unix.EINVAL)
+		}
 		return
 	default:
 		r.fail(i, errno)

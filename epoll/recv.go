@@ -20,8 +20,8 @@ func (r *Ring) issueRecv(i uint32) {
 		return
 	}
 	multishot := e.Ioprio&uring.RecvMultishot != 0
-	if multishot && e.Opcode == uring.OpRecvmsg {
-		if errno := e.keepHeader(); errno != 0 {
+	if e.Opcode == uring.OpRecvmsg && e.Flags&uring.SQEBufferSelect != 0 {
+		if errno := e.checkHeader(multishot); errno != 0 {
 			r.fail(i, errno)
 			return
 		}

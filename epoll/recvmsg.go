@@ -35,10 +35,6 @@ func (r *Ring) recvmsgCopy(i uint32) verdict {
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	var m *message
 	if e.Flags&uring.SQEBufferSelect != 0 {
-		if header.Iovlen > 1 {
-			r.fail(i, unix.EINVAL)
-			return finished
-		}
 		e.Len = uint32(messageLen(header))
 		base, size, ok := r.pick(e)
 		if !ok {
@@ -67,13 +63,16 @@ func (e *entry) wholeMessage(header *unix.Msghdr) bool {
 	return e.OpFlags&unix.MSG_WAITALL != 0 && header.Controllen == 0
 }
 
-// keepHeader takes what a multishot recvmsg has to know out of the caller's header, which need not stay:
-// how much room the name and the control data have in a buffer, and how long the first message may be.
-func (e *entry) keepHeader() unix.Errno {
+// checkHeader says what is wrong with the caller's header of a recvmsg into provided buffers. Of a multishot
+// one the header need not stay, so it takes what has to be known later: how much room the name and the control
+// data have in a buffer, and how long the first message may be.
+func (e *entry) checkHeader(multishot bool) unix.Errno {
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	switch {
 	case header.Iovlen > 1:
 		return unix.EINVAL
+	case !multishot:
+		return 0
 	case header.Namelen > math.MaxInt32 || header.Controllen > math.MaxInt32-uint64(header.Namelen)-outSize:
 		return unix.EOVERFLOW
 	}

@@ -17,9 +17,24 @@ func (r *Ring) issueSend(i uint32) {
 		r.fail(i, unix.EOPNOTSUPP)
 	case e.Ioprio&^uring.RecvsendPollFirst != 0 || e.badAddress():
 		r.fail(i, unix.EINVAL)
+	case selects && !r.canSelect(i):
 	default:
 		r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
 	}
+}
+
+// canSelect finishes a send from a provided buffer if there is something wrong with where it goes or where
+// that is from.
+func (r *Ring) canSelect(i uint32) bool {
+	e := r.slab.at(i)
+	errno := r.armSocket(e.Fd)
+	if errno == 0 && r.group(e.BufIndex) == nil {
+		errno = unix.ENOENT
+	}
+	if errno != 0 {
+		r.fail(i, errno)
+	}
+	return errno == 0
 }
 
 // badAddress reports whether what an entry says of the address to send to cannot be.
@@ -119,6 +134,8 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 		return wouldBlock
 	case n == interrupted:
 		return progress
+	case n < 0 && e.done == 0:
+		r.finish(i, int32(n), r.useBuffer(e)) // unlike a receive, which does not use it
 	case n < 0:
 		r.fail(i, unix.Errno(-n))
 	case whole && n < want && n > 0:

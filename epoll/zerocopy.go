@@ -14,7 +14,6 @@ const zcCopied = -1 << 31
 // zero-copy send, and says when asked that it has copied.
 func (r *Ring) issueSendZC(i uint32) {
 	e := r.slab.at(i)
-	const known = uring.RecvsendPollFirst | uring.RecvsendFixedBuf | uring.SendZCReportUsage
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
@@ -24,25 +23,39 @@ func (r *Ring) issueSendZC(i uint32) {
 		return
 	}
 	e.mark |= notifies
-	if e.Ioprio&^known != 0 || e.badAddress() || e.Opcode == uring.OpSendmsgZC && e.Ioprio&uring.RecvsendFixedBuf != 0 {
-		r.fail(i, unix.EINVAL)
-		return
-	}
-	if errno := r.arm(e.Fd, false); errno != 0 {
-		if errno == unix.EPERM {
-			errno = unix.ENOTSOCK // every socket can be polled
-		}
-		r.fail(i, errno)
-		return
-	}
-	switch f := r.files.at(e.Fd); {
-	case f.kind == other:
-		r.fail(i, unix.ENOTSOCK)
-	case f.state&zerocopy == 0:
-		r.fail(i, unix.EOPNOTSUPP)
-	default:
+	switch errno := r.checkSendZC(e); errno {
+	case 0:
 		r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
+	default:
+		r.fail(i, errno)
 	}
+}
+
+// checkSendZC says what is wrong with a zero-copy send.
+func (r *Ring) checkSendZC(e *entry) unix.Errno {
+	const known = uring.RecvsendPollFirst | uring.RecvsendFixedBuf | uring.SendZCReportUsage
+	switch {
+	case e.Ioprio&^known != 0:
+		e.Ioprio = 0 // nothing of it counts
+		return unix.EINVAL
+	case e.badAddress():
+		return unix.EINVAL
+	case e.Flags&uring.SQEFixedFile != 0:
+		return unix.EBADF
+	}
+	errno := r.armSocket(e.Fd)
+	fixed := e.Ioprio&uring.RecvsendFixedBuf != 0 // there are no registered buffers
+	switch {
+	case errno == unix.EBADF, errno != 0 && !(fixed && e.Opcode == uring.OpSendmsgZC):
+		return errno
+	case fixed && e.Opcode == uring.OpSendmsgZC:
+		return unix.EFAULT
+	case r.files.at(e.Fd).state&zerocopy == 0:
+		return unix.EOPNOTSUPP
+	case fixed:
+		return unix.EFAULT
+	}
+	return 0
 }
 
 // notify posts the two completions of a zero-copy send.
