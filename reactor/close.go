@@ -65,6 +65,9 @@ func (o *CloseOp) Start() {
 			d.source.cancel()
 		}
 		l.buffers.cancelWaiting(d)
+		if d.hidden != 0 {
+			d.cancelHidden()
+		}
 	}
 }
 

@@ -1,9 +1,19 @@
 package reactor
 
-import "net"
+import (
+	"io/fs"
+	"net"
+)
 
-// errClosed is net.ErrClosed: what operations on a closing descriptor complete with.
-var errClosed = net.ErrClosed
+// errClosed is what operations on a closing descriptor complete with.
+var errClosed error = closedError{}
+
+// closedError matches both of the errors that package os and package net have for it.
+type closedError struct{}
+
+func (closedError) Error() string { return "use of a closed descriptor" }
+
+func (closedError) Is(target error) bool { return target == net.ErrClosed || target == fs.ErrClosed }
 
 // Descriptor is an open file of any kind that belongs to a loop. It counts the operations in flight on it, so
 // that it is never closed under one. It is embedded in what it belongs to, is not copied, and all its methods
@@ -15,6 +25,7 @@ type Descriptor struct {
 	sending *Op      // the send in flight, if any
 	fd      int32
 	pending int32 // operations in flight
+	hidden  int32 // those of them that a cancel by descriptor does not find
 	state   descriptorState
 
 	peerEnded bool // a receive has found the peer's end

@@ -22,6 +22,8 @@ type LoopConfig struct {
 	CPUs []int
 	// Buffers sizes the loop's receive buffers.
 	Buffers BufferConfig
+	// Offloads is how many blocking funcs may run on other threads at a time. See Offload. Default 8.
+	Offloads int
 	// DrainTimeout is how long Run waits, once stopped, for what is in flight to be cancelled. What
 	// has not completed by then is leaked, and counted. Default 10 s.
 	DrainTimeout time.Duration
@@ -54,7 +56,9 @@ type Loop struct {
 	stop   atomic.Bool
 	done   chan struct{}
 
-	tasks *residence // nil: none has been spawned
+	tasks   *residence // nil: none has been spawned
+	errands errands
+	fixed   []byte // memory that the ring has registered; it stays until the ring is closed
 
 	cfg       LoopConfig
 	choice    Choice
@@ -90,6 +94,9 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	}
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 10 * time.Second
+	}
+	if cfg.Offloads <= 0 {
+		cfg.Offloads = 8
 	}
 	caps := ring.Caps()
 	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), ops: caps.Ops, recvLimit: caps.RecvLimit}

@@ -1,6 +1,8 @@
 package reactor
 
 import (
+	"os"
+	"os/signal"
 	"runtime"
 	"time"
 
@@ -29,6 +31,25 @@ type System interface {
 	Getsockname(fd int) (unix.Sockaddr, error)
 	Getpeername(fd int) (unix.Sockaddr, error)
 	IoctlGetInt(fd int, req uint) (int, error)
+
+	Pipe2(fds []int, flags int) error
+	FcntlInt(fd uintptr, cmd, arg int) (int, error)
+	Eventfd(initval uint, flags int) (int, error)
+	Read(fd int, p []byte) (int, error)
+	Write(fd int, p []byte) (int, error) // from any thread
+	PidfdOpen(pid, flags int) (int, error)
+	Waitid(idType, id int, info *unix.Siginfo, options int, rusage *unix.Rusage) error
+
+	// Offload runs f on another thread, on which f may block. When f is done it posts to the loop.
+	Offload(f func())
+	// Notify has f called, on other threads, whenever sig has arrived: once at least for those that arrive before
+	// the call. When cancel returns f is not called any more.
+	Notify(sig os.Signal, f func()) (cancel func())
+
+	// The next are called on the threads of Offload.
+
+	Getdents(fd int, buf []byte) (int, error)
+	Ftruncate(fd int, length int64) error
 }
 
 // process is the kernel as a System.
@@ -73,3 +94,42 @@ func (process) Getsockname(fd int) (unix.Sockaddr, error) { return unix.Getsockn
 func (process) Getpeername(fd int) (unix.Sockaddr, error) { return unix.Getpeername(fd) }
 
 func (process) IoctlGetInt(fd int, req uint) (int, error) { return unix.IoctlGetInt(fd, req) }
+
+func (process) Pipe2(fds []int, flags int) error { return unix.Pipe2(fds, flags) }
+
+func (process) FcntlInt(fd uintptr, cmd, arg int) (int, error) { return unix.FcntlInt(fd, cmd, arg) }
+
+func (process) Eventfd(initval uint, flags int) (int, error) { return unix.Eventfd(initval, flags) }
+
+func (process) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+
+func (process) Write(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
+
+func (process) PidfdOpen(pid, flags int) (int, error) { return unix.PidfdOpen(pid, flags) }
+
+func (process) Waitid(idType, id int, info *unix.Siginfo, options int, rusage *unix.Rusage) error {
+	return unix.Waitid(idType, id, info, options, rusage)
+}
+
+func (process) Offload(f func()) { go f() }
+
+// Notify has a channel for each signal, with room for one: a signal that finds it full is told by what is there.
+func (process) Notify(sig os.Signal, f func()) (cancel func()) {
+	c, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(c, sig)
+	go func() {
+		for range c {
+			f()
+		}
+		close(done)
+	}()
+	return func() {
+		signal.Stop(c)
+		close(c)
+		<-done
+	}
+}
+
+func (process) Getdents(fd int, buf []byte) (int, error) { return unix.Getdents(fd, buf) }
+
+func (process) Ftruncate(fd int, length int64) error { return unix.Ftruncate(fd, length) }

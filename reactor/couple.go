@@ -1,0 +1,87 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// couple is an operation about two descriptors. Both count it; closing either cancels it and joins it.
+type couple[T any] struct {
+	single[T]
+	other *Descriptor // nil: none, or the same
+}
+
+// about names the descriptors; nil: none.
+func (o *couple[T]) about(l *Loop, on, other *Descriptor) {
+	if other == on {
+		other = nil
+	}
+	if on == nil {
+		on, other = other, nil
+	}
+	o.loop, o.on, o.other = l, on, other
+}
+
+func (o *couple[T]) start(run operation, env sender.Env) {
+	token := env.StopToken()
+	if !o.begin(run, token) {
+		return
+	}
+	o.arm()
+	if token.StopPossible() {
+		o.onStop.Register(token, (*opStop)(&o.Op))
+	}
+}
+
+func (o *couple[T]) begin(run operation, token stop.Token) bool {
+	if d := o.other; d != nil {
+		d.pending++
+		d.hidden++
+	}
+	switch {
+	case !o.Op.begin(run, token):
+		return false
+	case o.other != nil && o.other.state != descriptorOpen:
+		o.stopping = true
+		o.ready(-int32(syscall.ECANCELED))
+		return false
+	}
+	return true
+}
+
+func (o *couple[T]) release() {
+	o.Op.release()
+	if d := o.other; d != nil {
+		d.hidden--
+		d.released()
+	}
+}
+
+func (o *couple[T]) fail() {
+	if d := o.other; d != nil && d.state != descriptorOpen && o.cancelled() {
+		o.r.SetError(errClosed)
+		return
+	}
+	o.single.fail()
+}
+
+// hiddenFrom reports whether the operation is about d and d's number does not tell.
+func (o *couple[T]) hiddenFrom(d *Descriptor) bool { return o.other == d }
+
+// cancelHidden cancels the operations on d that a cancel by descriptor does not find. They are few and seldom, so
+// that they are looked for among all.
+func (d *Descriptor) cancelHidden() {
+	d.loop.slots.each(func(run operation) {
+		if h, ok := run.(interface{ hiddenFrom(d *Descriptor) bool }); ok && h.hiddenFrom(d) {
+			run.cancel()
+		}
+	})
+}
+
+// affine is embedded in senders: see completion.go.
+type affine struct{}
+
+// Completion implements sender.Completer.
+func (affine) Completion() sender.Completion { return sender.Affine }

@@ -1,0 +1,72 @@
+package reactor
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// fixedBufferRing is a ring that can be told of memory once for all, which spares it looking that up for every
+// operation.
+type fixedBufferRing interface {
+	// RegisterFixedBuffers numbers bufs from 0. It is called once, on the ring's thread; bufs stay as they are
+	// until the ring is closed.
+	RegisterFixedBuffers(bufs [][]byte) error
+}
+
+// FixedBuffers are buffers of one size that the loop's ring knows beforehand. They are aligned as AlignedBuffer is.
+type FixedBuffers struct {
+	mem   []byte
+	size  int
+	index int // what the ring knows them by; noIndex: it does not
+}
+
+// FixedBuffer is one of them, or a part of one.
+type FixedBuffer struct {
+	mem   []byte
+	index int
+}
+
+// NewFixedBuffers registers n buffers of size bytes each with the ring, which a loop can do once. They are used by
+// ReadFixedAt and WriteFixedAt, and by whatever else takes memory. The memory is locked into RAM until the loop
+// ends: see RLIMIT_MEMLOCK in getrlimit(2), for want of which it fails with ENOMEM. On a ring without registered
+// buffers (see Caps) the operations on them are plain ones.
+//
+// A second call fails with EBUSY.
+func (l *Loop) NewFixedBuffers(n, size int) (*FixedBuffers, error) {
+	switch {
+	case l.fixed != nil:
+		return nil, fmt.Errorf("reactor: a loop has its fixed buffers already: %w", syscall.EBUSY)
+	case n <= 0 || size <= 0 || n > maxTransfer/size:
+		return nil, fmt.Errorf("reactor: %d fixed buffers of %d bytes: %w", n, size, syscall.EINVAL)
+	}
+	b := &FixedBuffers{mem: AlignedBuffer(n * size), size: size, index: noIndex}
+	ring, ok := l.ring.(fixedBufferRing)
+	if ok && l.ops.Has(uring.OpReadFixed) && l.ops.Has(uring.OpWriteFixed) {
+		if err := ring.RegisterFixedBuffers([][]byte{b.mem}); err == nil {
+			b.index = 0
+		} else if !errors.Is(err, errors.ErrUnsupported) {
+			return nil, fmt.Errorf("reactor: cannot register fixed buffers: %w", err)
+		}
+	}
+	l.fixed = b.mem
+	return b, nil
+}
+
+// Len is how many there are.
+func (b *FixedBuffers) Len() int { return len(b.mem) / b.size }
+
+// Buffer is the buffer i, from 0.
+func (b *FixedBuffers) Buffer(i int) FixedBuffer {
+	return FixedBuffer{mem: b.mem[i*b.size : (i+1)*b.size : (i+1)*b.size], index: b.index}
+}
+
+// Bytes are the memory of the buffer.
+func (b FixedBuffer) Bytes() []byte { return b.mem }
+
+// Slice is the part of the buffer from byte i to before byte j.
+func (b FixedBuffer) Slice(i, j int) FixedBuffer {
+	return FixedBuffer{mem: b.mem[i:j:j], index: b.index}
+}

@@ -1,0 +1,166 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+)
+
+// OffloadSender runs a func on another thread. See Offload.
+type OffloadSender[T any] struct {
+	affine
+	l *Loop
+	f func() (T, error)
+}
+
+// Offload is a sender of what f returns, which runs on another thread and may block there; it completes on the
+// loop's. At most LoopConfig.Offloads of them run at a time, in the order in which they were started.
+//
+// When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of
+// the stop only if it looks at the token itself. A loop that drains waits for those that have begun.
+//
+// It is for what there is no opcode for.
+func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
+	return OffloadSender[T]{l: l, f: f}
+}
+
+// Connect prepares op.
+func (c OffloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) {
+	op.f = c.f
+	op.loop, op.r = c.l, r
+	if op.errand.do == nil {
+		op.errand.do = op.call
+	}
+	op.errand.connect(&op.Op)
+}
+
+// OffloadOp is the operation state of Offload.
+type OffloadOp[T any] struct {
+	single[T]
+	errand errand
+	f      func() (T, error)
+	v      T
+	err    error
+}
+
+// Start begins, or waits for its turn.
+func (o *OffloadOp[T]) Start() { o.errand.start(o, o.r.Env()) }
+
+// call runs on the other thread.
+func (o *OffloadOp[T]) call() { o.v, o.err = o.f() }
+
+func (o *OffloadOp[T]) sent() *errand { return &o.errand }
+
+func (o *OffloadOp[T]) finish() {
+	v, err := o.v, o.err
+	var none T
+	o.v, o.err = none, nil
+	o.errand.release()
+	switch {
+	case o.res < 0:
+		o.fail()
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetValue(v)
+	}
+}
+
+// errand is what an operation needs to have something done on another thread. While it waits for its turn the
+// operation is dormant, so that a cancel ends it; from then on it is settled, so that none does.
+type errand struct {
+	op   *Op
+	do   func() // on the other thread
+	run  func() // do, and then home
+	home sender.Work
+}
+
+// errands are those of a loop.
+type errands struct {
+	queue   []uint64 // those that have not begun, by id, in order
+	head    int      // the first of the queue
+	running int
+}
+
+// errandOperation is an operation with an errand.
+type errandOperation interface {
+	operation
+	sent() *errand
+}
+
+// connect prepares the errand of op, whose do is set.
+func (e *errand) connect(op *Op) {
+	op.sqe.PrepNop() // what is asked of every ring
+	if e.run == nil {
+		e.run = func() {
+			e.do()
+			e.op.loop.Enqueue(&e.home)
+		}
+	}
+	e.op, e.home.Runner = op, (*errandHome)(e)
+}
+
+// start publishes the operation.
+func (e *errand) start(run errandOperation, env sender.Env) {
+	o, token := e.op, env.StopToken()
+	if d := o.on; d != nil {
+		d.hidden++
+	}
+	if !o.begin(run, token) {
+		return
+	}
+	o.state = opDormant
+	q := &o.loop.errands
+	q.queue = append(q.queue, o.id)
+	if token.StopPossible() {
+		o.onStop.Register(token, (*opStop)(o))
+	}
+	q.dispatch(o.loop)
+}
+
+// release makes the operation idle.
+func (e *errand) release() {
+	if d := e.op.on; d != nil {
+		d.hidden--
+	}
+	e.op.release()
+}
+
+// hiddenFrom: see couple.
+func (e *errand) hiddenFrom(d *Descriptor) bool { return e.op.on == d }
+
+// dispatch begins as many as may run. Those that were cancelled meanwhile are passed over.
+func (q *errands) dispatch(l *Loop) {
+	for q.head < len(q.queue) && q.running < l.cfg.Offloads {
+		id := q.queue[q.head]
+		if q.head++; 2*q.head >= len(q.queue) {
+			q.queue, q.head = append(q.queue[:0], q.queue[q.head:]...), 0
+		}
+		if s := l.slots.find(id); s != nil && s.op.state == opDormant {
+			s.op.state = opSettled
+			q.running++
+			l.sys.Offload(s.run.(errandOperation).sent().run)
+		}
+	}
+}
+
+// errandHome is an errand as what comes home to its loop.
+type errandHome errand
+
+// Run finishes the operation.
+func (h *errandHome) Run() {
+	o := h.op
+	o.loop.errands.running--
+	o.loop.errands.dispatch(o.loop)
+	o.res = 0
+	o.loop.slots.at(slotOf(o.id)).run.finish()
+}
+
+// Abandon does nothing: the loop is gone, and has counted the operation as leaked.
+func (h *errandHome) Abandon() {}
+
+// resultOf is the result of an entry that failed with err, an error of System; 0 if it is nil.
+func resultOf(err error) int32 {
+	errno, _ := err.(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
+	return -int32(errno)
+}

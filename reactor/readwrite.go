@@ -1,0 +1,230 @@
+package reactor
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// movement is what senders of the bytes of one piece of memory say.
+type movement struct {
+	f     *File
+	buf   []byte
+	off   uint64
+	index int // of the registered buffer; noIndex: none
+	all   bool
+}
+
+const noIndex = -1
+
+// ReadSender reads into the caller's memory. See File.ReadAt and what follows it.
+type ReadSender struct {
+	affine
+	movement
+}
+
+// ReadAt is a sender of the number of bytes read into buf from offset off; 0 is the end of the file. It may be
+// fewer than there are: ReadFullAt goes on. buf must be on the heap or mapped, and belongs to the operation from
+// Start until it completes.
+//
+// Kernel operation: IORING_OP_READ, pread(2).
+func (f *File) ReadAt(buf []byte, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex}}
+}
+
+// ReadFullAt is as ReadAt, but completes when buf is full or the file is at its end. If it is stopped, or the file
+// closed, when a part has been read, it completes with the length of that part.
+func (f *File) ReadFullAt(buf []byte, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex, all: true}}
+}
+
+// Read is a sender of the number of bytes read into buf from the file's position, which moves on, or from a stream;
+// 0 is the end. See ReadAt for the rest.
+//
+// Kernel operation: IORING_OP_READ, read(2).
+func (f *File) Read(buf []byte) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+}
+
+// ReadFixedAt is as ReadAt into registered memory. See Loop.NewFixedBuffers.
+//
+// Kernel operation: IORING_OP_READ_FIXED.
+func (f *File) ReadFixedAt(buf FixedBuffer, off int64) ReadSender {
+	return ReadSender{movement: movement{f: f, buf: buf.mem, off: uint64(off), index: buf.index}}
+}
+
+// WriteSender writes the caller's bytes. See File.WriteAt and what follows it.
+type WriteSender struct {
+	affine
+	movement
+}
+
+// WriteAt is a sender of the number of bytes of buf written at offset off, which may be fewer than all: WriteAllAt
+// goes on. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+//
+// Kernel operation: IORING_OP_WRITE, pwrite(2).
+func (f *File) WriteAt(buf []byte, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex}}
+}
+
+// WriteAllAt is as WriteAt, but completes when all of buf has been written, or with an error. If it is stopped, or
+// the file closed, when a part has been written, it completes with the length of that part.
+func (f *File) WriteAllAt(buf []byte, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex, all: true}}
+}
+
+// Write is a sender of the number of bytes of buf written at the file's position, which moves on, or to a stream.
+// A pipe nobody reads from is EPIPE; there is no SIGPIPE. See WriteAt for the rest.
+//
+// Kernel operation: IORING_OP_WRITE, write(2).
+func (f *File) Write(buf []byte) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+}
+
+// WriteAll is to Write what WriteAllAt is to WriteAt.
+func (f *File) WriteAll(buf []byte) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
+}
+
+// WriteFixedAt is as WriteAt of registered memory. See Loop.NewFixedBuffers.
+//
+// Kernel operation: IORING_OP_WRITE_FIXED.
+func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
+	return WriteSender{movement: movement{f: f, buf: buf.mem, off: uint64(off), index: buf.index}}
+}
+
+// Connect prepares op.
+func (c ReadSender) Connect(op *ReadOp, r sender.Receiver[int]) { op.connect(c.movement, false, r) }
+
+// Connect prepares op.
+func (c WriteSender) Connect(op *WriteOp, r sender.Receiver[int]) { op.connect(c.movement, true, r) }
+
+// ReadOp is the operation state of ReadAt, ReadFullAt, Read and ReadFixedAt.
+type ReadOp struct{ transfer }
+
+// WriteOp is the operation state of WriteAt, WriteAllAt, Write, WriteAll and WriteFixedAt.
+type WriteOp struct{ transfer }
+
+// Start begins to read. It may be called again after each completion.
+func (o *ReadOp) Start() { o.transfer.start() }
+
+// Start begins to write. It may be called again after each completion.
+func (o *WriteOp) Start() { o.transfer.start() }
+
+// transfer is what reads and writes have in common.
+type transfer struct {
+	single[int]
+	movement
+	moved int
+	write bool
+	ready readiness
+}
+
+func (o *transfer) connect(m movement, write bool, r sender.Receiver[int]) {
+	o.movement, o.write = m, write
+	o.loop, o.on, o.r = m.f.loop, &m.f.Descriptor, r
+}
+
+func (o *transfer) start() {
+	o.moved, o.ready = 0, readiness{}
+	o.prep()
+	o.single.start(o, o.r.Env())
+}
+
+// prep fills the entry for what is left.
+func (o *transfer) prep() {
+	fd, rest, off := int(o.on.fd), o.buf[o.moved:], o.off
+	if off != uring.FilePosition {
+		off += uint64(o.moved)
+	}
+	p, n := unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer))
+	switch {
+	case o.write && o.index != noIndex:
+		o.sqe.PrepWriteFixed(fd, p, n, off, uint16(o.index))
+	case o.write:
+		o.sqe.PrepWrite(fd, p, n, off)
+	case o.index != noIndex:
+		o.sqe.PrepReadFixed(fd, p, n, off, uint16(o.index))
+	default:
+		o.sqe.PrepRead(fd, p, n, off)
+	}
+}
+
+func (o *transfer) finish() {
+	if !o.ready.polls && o.res > 0 {
+		o.moved += int(o.res)
+		o.ready.misses = 0
+		if o.all && o.moved < len(o.buf) && !o.over() {
+			o.prep()
+			o.arm()
+			return
+		}
+	} else {
+		events := uint32(unix.POLLIN)
+		if o.write {
+			events = unix.POLLOUT
+		}
+		switch o.ready.next(&o.Op, events) {
+		case stepAgain:
+			o.prep()
+			o.arm()
+			return
+		case stepWait:
+			return
+		}
+	}
+	o.release()
+	if o.res < 0 && (o.moved == 0 || !o.cancelled()) {
+		o.fail()
+		return
+	}
+	o.r.SetValue(o.moved)
+}
+
+// readiness is how an operation goes on that the kernel has given up with EAGAIN or EINTR: it polls, and then tries
+// again.
+type readiness struct {
+	polls  bool  // the entry is the poll
+	misses uint8 // polls in a row that said what was not so
+}
+
+// maxPolls is how many polls in a row may be wrong before EAGAIN is an error.
+const maxPolls = 32
+
+type nextStep uint8
+
+const (
+	stepEnd   nextStep = iota // there is a result
+	stepAgain                 // the entry is to be prepared and armed
+	stepWait                  // the poll is armed
+)
+
+// next makes sense of a result that is not one of bytes.
+func (w *readiness) next(o *Op, events uint32) nextStep {
+	errno := syscall.Errno(max(-o.res, 0))
+	polled := w.polls
+	w.polls = false
+	switch {
+	case !polled && errno != syscall.EAGAIN && errno != syscall.EINTR:
+		return stepEnd
+	case o.over():
+		if o.res >= 0 || errno == syscall.EAGAIN {
+			o.res = -int32(syscall.ECANCELED)
+		}
+		return stepEnd
+	case polled && errno != 0:
+		return stepEnd
+	case polled, errno == syscall.EINTR:
+		return stepAgain
+	case w.misses == maxPolls:
+		return stepEnd
+	}
+	w.misses++
+	w.polls = true
+	o.sqe.PrepPollAdd(int(o.on.fd), events)
+	o.arm()
+	return stepWait
+}
