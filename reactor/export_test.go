@@ -9,7 +9,7 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d slots", l.slots.used)
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
-	case l.timers.Len() > 1 || l.timers.Len() == 1 && !l.buffers.trim.Pending():
+	case l.timers.Len() != own(&l.buffers.trim, &l.buffers.retry):
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.lent != 0:
 		return fmt.Sprintf("%d buffers lent", l.buffers.lent)
@@ -24,3 +24,13 @@ func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
 
 // TrimBuffers does what the loop does a while after many buffers were in use.
 func (l *Loop) TrimBuffers() { l.buffers.trim.Handler.OnTimer(l.now) }
+
+// own is how many of the loop's own timers are pending.
+func own(timers ...*Timer) (n int) {
+	for _, t := range timers {
+		if t.Pending() {
+			n++
+		}
+	}
+	return n
+}

@@ -17,9 +17,18 @@ type expectation struct {
 
 // end is how an operation is to complete.
 type end struct {
-	kind kind
-	n    int     // the value; some: any but 0
-	errs []error // one of these
+	kind  kind
+	n     int     // the value; some: any but 0
+	moved bool    // the value is how many bytes were moved, of those that could be
+	fewer bool    // the value may be less than n
+	errs  []error // one of these
+	also  []end   // or so
+}
+
+// or is e or another.
+func (e end) or(other end) end {
+	e.also = append(slices.Clip(e.also), other)
+	return e
 }
 
 const some = -1
@@ -28,6 +37,11 @@ const some = -1
 func never(why string) expectation { return expectation{why: why} }
 
 func value(n int) expectation { return expectation{ends: []end{{kind: gotValue, n: n}}} }
+
+// moves is the value of an operation that moves n bytes, if a short transfer does not make it fewer.
+func moves(n int) expectation {
+	return expectation{ends: []end{{kind: gotValue, n: n, moved: true}}}
+}
 
 func fails(errs ...error) expectation { return expectation{ends: []end{{kind: gotError, errs: errs}}} }
 
@@ -48,6 +62,15 @@ func (e expectation) after(items int) expectation {
 // orMore is e with any number of further items.
 func (e expectation) orMore() expectation {
 	e.more = true
+	return e
+}
+
+// each is e with its ends changed.
+func (e expectation) each(change func(end) end) expectation {
+	e.ends = slices.Clone(e.ends)
+	for i := range e.ends {
+		e.ends[i] = change(e.ends[i])
+	}
 	return e
 }
 
@@ -74,13 +97,16 @@ func (e expectation) check(t *testing.T, x *subject) {
 }
 
 func (e end) matches(o outcome) bool {
-	if o.kind != e.kind {
+	return e.is(o) || slices.ContainsFunc(e.also, func(e end) bool { return e.is(o) })
+}
+
+func (e end) is(o outcome) bool {
+	switch {
+	case o.kind != e.kind:
 		return false
-	}
-	switch e.kind {
-	case gotValue:
-		return o.n == e.n || e.n == some && o.n > 0
-	case gotError:
+	case e.kind == gotValue:
+		return o.n == e.n || o.n > 0 && (e.n == some || e.fewer && o.n < e.n)
+	case e.kind == gotError:
 		return slices.ContainsFunc(e.errs, func(err error) bool { return errors.Is(o.err, err) })
 	}
 	return true

@@ -118,6 +118,13 @@ func connect(s *stage, blocked bool) *subject {
 		open().Connect(addrPort(addr)).Connect(op, r)
 		op.Start()
 	}
+	if blocked {
+		x.act = func() {
+			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC)
+			s.must(err)
+			s.own(c)
+		}
+	}
 	x.reset = func() { s.must(s.Shutdown(fd, unix.SHUT_RD)) }
 	x.intact = func() {
 		for _, o := range x.outcomes {
