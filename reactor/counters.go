@@ -50,16 +50,17 @@ type Stats struct {
 	LentBytes   int64         // bytes of receive buffers lent to receivers
 }
 
-// publish stores the counts that have changed.
+// publish stores the counts that have changed. A store that others can see costs as much as ten that they
+// cannot, so what mostly stays as it is is compared first.
 func (l *Loop) publish() {
 	s, c := &l.shared, &l.count
 	s.completions.Store(c.completions)
 	s.enters.Store(c.enters)
 	s.busy.Store(c.busy)
-	s.waiting.Store(c.waiting)
-	s.inFlight.Store(int64(l.slots.used))
-	s.bufferBytes.Store(int64(l.buffers.inRing) * int64(l.buffers.size))
-	s.lentBytes.Store(int64(l.buffers.lent) * int64(l.buffers.size))
+	store(&s.waiting, c.waiting)
+	store(&s.inFlight, int64(l.slots.used))
+	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
+	store(&s.lentBytes, int64(l.buffers.lent)*int64(l.buffers.size))
 	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked); seldom != l.published {
 		l.published = seldom
 		s.cancels.Store(c.cancels)
@@ -68,6 +69,11 @@ func (l *Loop) publish() {
 		s.stale.Store(c.stale)
 		s.exhausted.Store(c.exhausted)
 		s.leaked.Store(int64(c.leaked))
+	}
+}
+func store(a *atomic.Int64, v int64) {
+	if a.Load() != v {
+		a.Store(v)
 	}
 }
 

@@ -30,16 +30,3 @@ func TestDutiesAreAsserted(t *testing.T) {
 	c.Deregister()
 	s.Reset()
 }
-
-// selfish is a Submitter that breaks its promise.
-type selfish struct{ c stop.Callback }
-
-func (h *selfish) OnStop()      { h.c.Deregister() }
-func (h *selfish) OnlySubmits() {}
-
-func TestSubmittersAreHeldToTheirPromise(t *testing.T) {
-	var s stop.Source
-	var h selfish
-	h.c.Register(s.Token(), &h)
-	mustPanic(t, func() { s.RequestStop() })
-}

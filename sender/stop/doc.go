@@ -29,11 +29,12 @@
 //
 // Handlers are told apart from strangers by the OS thread, since a goroutine has no identity in Go:
 // RequestStop locks its thread, so whoever runs on that thread meanwhile is the handler. For a handler
-// that never deregisters, a Submitter, there is nothing to be told apart: whoever deregisters its
-// callback while it runs is a stranger, and waits.
+// that never deregisters, a Submitter, there is nothing to be told apart: it runs under the lock, and
+// whoever deregisters its callback meanwhile waits for that.
 //
 // Nothing allocates but a Deregister that has to wait for a running handler. The lock inside is held
-// for a few instructions, never while a handler runs.
+// for a few instructions, and while a Submitter runs; never while another handler does. When all
+// handlers have returned, Deregister takes it no more.
 //
 // Source: P0660R10 (stop_token), P2300R10 [stoptoken.inplace].
 package stop

@@ -13,7 +13,7 @@ import (
 // All methods but Reset may be called from any thread.
 type Source struct {
 	stage    atomic.Uint32
-	runner   int32         // OS thread that runs handlers; 0: none, or only those of Submitters
+	runner   int32         // OS thread that runs handlers; 0: none, or only Submitters
 	mu       sync.Mutex    // guards what follows, the changes of stage, and the links of the callbacks
 	head     *Callback     // registered, not yet called
 	running  *Callback     // its handler is running
@@ -54,25 +54,16 @@ func (s *Source) RequestStop() bool {
 	return true
 }
 
-// runHandlers is called and returns with mu held, and lets go of it around each handler.
+// runHandlers is called and returns with mu held. A Submitter is called under it, so that a stranger who
+// deregisters one waits for the lock; around the others it lets go.
 func (s *Source) runHandlers() {
 	for s.head != nil {
 		c := s.head
 		c.unlink()
-		s.running = c
-		h := c.handler
-		if s.runner == 0 && (debug || !submits(h)) {
-			s.bind()
-		}
-		s.mu.Unlock()
-
-		h.OnStop() // c may have become something else when this returns
-
-		s.mu.Lock()
-		s.running = nil
-		if s.finished != nil {
-			close(s.finished)
-			s.finished = nil
+		if h, ok := c.handler.(Submitter); ok {
+			h.OnStop() // c may have become something else when this returns
+		} else {
+			s.runHandler(c)
 		}
 	}
 	if s.runner != 0 {
@@ -81,16 +72,25 @@ func (s *Source) runHandlers() {
 	}
 }
 
-// bind makes Deregister recognise that it is called from a handler: by the thread, which is ours alone
-// while it is locked.
-func (s *Source) bind() {
-	runtime.LockOSThread()
-	s.runner = int32(syscall.Gettid())
-}
+func (s *Source) runHandler(c *Callback) {
+	if s.runner == 0 {
+		// Deregister must recognise that it is called from a handler: by the thread, which is ours alone
+		// while it is locked.
+		runtime.LockOSThread()
+		s.runner = int32(syscall.Gettid())
+	}
+	s.running = c
+	h := c.handler
+	s.mu.Unlock()
 
-func submits(h Handler) bool {
-	_, ok := h.(Submitter)
-	return ok
+	h.OnStop() // as above
+
+	s.mu.Lock()
+	s.running = nil
+	if s.finished != nil {
+		close(s.finished)
+		s.finished = nil
+	}
 }
 
 // Registered tells whether a callback is registered that has not been called. It is for assertions.
