@@ -59,12 +59,25 @@ func (o *couple[T]) release() {
 	}
 }
 
-func (o *couple[T]) fail() {
+// err is what a negative result means; nil: the operation was stopped.
+func (o *couple[T]) err() error {
 	if d := o.other; d != nil && d.state != descriptorOpen && o.cancelled() {
-		o.r.SetError(errClosed)
-		return
+		return errClosed
 	}
-	o.single.fail()
+	return o.Op.err()
+}
+
+// fail completes with what a negative result means. wrap, if not nil, says more of an error.
+func (o *couple[T]) fail(wrap func(error) error) {
+	err := o.err()
+	switch {
+	case err == nil:
+		o.r.SetStopped()
+	case wrap != nil:
+		o.r.SetError(wrap(err))
+	default:
+		o.r.SetError(err)
+	}
 }
 
 // hiddenFrom reports whether the operation is about d and d's number does not tell.

@@ -8,7 +8,7 @@ import (
 )
 
 // File is an open file, directory, pipe end or terminal that belongs to a loop. It is embedded in what it belongs
-// to, is not copied, and all its methods are called on the loop's thread. See Dir.Open, Pipe.Open and Init.
+// to, is not copied, and all its methods are called on the loop's thread. See Dir.OpenFile, Pipe.Open and Init.
 //
 // What has an offset leaves the file's position alone and suits regular files; what has none is about the position,
 // or about a stream. A stream that is given to Init has O_NONBLOCK, as pipes have it by Pipe.Open.
@@ -79,6 +79,9 @@ type FileOp struct{ single[struct{}] }
 func (o *FileOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *FileOp) finish() {
+	if o.interrupted() {
+		return
+	}
 	o.release()
 	if o.res < 0 {
 		o.fail()
@@ -141,13 +144,16 @@ func (o *TruncateOp) sent() *errand { return &o.errand }
 func (o *TruncateOp) hiddenFrom(d *Descriptor) bool { return o.elsewhere && o.errand.hiddenFrom(d) }
 
 func (o *TruncateOp) finish() {
-	if !o.elsewhere {
-		o.release()
-	} else {
+	switch {
+	case o.elsewhere:
 		if o.res == 0 {
 			o.res = resultOf(o.err)
 		}
 		o.errand.release()
+	case o.interrupted():
+		return
+	default:
+		o.release()
 	}
 	if o.res < 0 {
 		o.fail()

@@ -105,6 +105,9 @@ func (o *vectorTransfer) prep() {
 }
 
 func (o *vectorTransfer) finish() {
+	if o.interrupted() {
+		return
+	}
 	if o.res > 0 {
 		o.advance(int(o.res))
 		if o.left > 0 && !o.over() {

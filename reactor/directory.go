@@ -1,0 +1,114 @@
+package reactor
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io/fs"
+	"iter"
+
+	"github.com/reactord/reactord/sender"
+)
+
+// ReadDirSender reads a directory. See File.ReadDir.
+type ReadDirSender struct {
+	affine
+	f   *File
+	buf []byte
+}
+
+// ReadDir is a sender of the next entries of the directory that the file is: as many as have room in buf, which
+// belongs to the operation from Start until it completes, and to the entries thereafter. Entries of Len 0 are the
+// end. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is well read at a time.
+//
+// There is no opcode for it: getdents64(2) as Offload does it.
+func (f *File) ReadDir(buf []byte) ReadDirSender { return ReadDirSender{f: f, buf: buf} }
+
+// Connect prepares op.
+func (c ReadDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) {
+	op.buf = c.buf
+	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
+	if op.errand.do == nil {
+		op.errand.do = op.call
+	}
+	op.errand.connect(&op.Op)
+}
+
+// ReadDirOp is the operation state of ReadDir.
+type ReadDirOp struct {
+	single[Dirents]
+	errand errand
+	buf    []byte
+	fd     int
+	n      int
+	err    error
+}
+
+// Start begins to read. It may be called again after each completion.
+func (o *ReadDirOp) Start() {
+	o.fd = int(o.on.fd)
+	o.errand.start(o, o.r.Env())
+}
+
+// call runs on another thread. The file stays open meanwhile, because the operation is in flight on it.
+func (o *ReadDirOp) call() { o.n, o.err = o.loop.sys.Getdents(o.fd, o.buf) }
+
+func (o *ReadDirOp) sent() *errand { return &o.errand }
+
+func (o *ReadDirOp) hiddenFrom(d *Descriptor) bool { return o.errand.hiddenFrom(d) }
+
+func (o *ReadDirOp) finish() {
+	if o.res == 0 {
+		o.res = resultOf(o.err)
+	}
+	o.errand.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(Dirents{o.buf[:o.n]})
+}
+
+// Dirents are some of the entries of a directory, in the order in which the file system has them. They lie in the
+// buffer that they were read into.
+type Dirents struct{ raw []byte }
+
+// Dirent is an entry of a directory.
+type Dirent struct {
+	Name  []byte      // in the buffer
+	Type  fs.FileMode // the type bits; fs.ModeIrregular if the file system does not tell
+	Inode uint64
+}
+
+// Len is how many bytes of the buffer they take up; 0: the directory is at its end.
+func (d Dirents) Len() int { return len(d.raw) }
+
+// Offsets within struct linux_dirent64: see getdents64(2).
+const (
+	direntReclen = 16
+	direntType   = 18
+	direntName   = 19
+)
+
+// All are the entries, but for "." and "..".
+func (d Dirents) All() iter.Seq[Dirent] {
+	return func(yield func(Dirent) bool) {
+		for rest := d.raw; len(rest) > direntName; {
+			n := int(binary.NativeEndian.Uint16(rest[direntReclen:]))
+			if n <= direntName || n > len(rest) {
+				return
+			}
+			e := rest[:n]
+			rest = rest[n:]
+			name := e[direntName:]
+			if i := bytes.IndexByte(name, 0); i >= 0 {
+				name = name[:i]
+			}
+			if string(name) == "." || string(name) == ".." {
+				continue
+			}
+			if !yield(Dirent{Name: name, Type: fileType(uint32(e[direntType])), Inode: binary.NativeEndian.Uint64(e)}) {
+				return
+			}
+		}
+	}
+}

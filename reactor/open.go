@@ -1,0 +1,79 @@
+package reactor
+
+import (
+	"io/fs"
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// OpenSender opens a file. See Dir.OpenFile.
+type OpenSender struct {
+	affine
+	dir  Dir
+	f    *File
+	path string
+	flag int
+	perm fs.FileMode
+}
+
+// OpenFile is a sender that opens path and gives it to f, which is new, or closed. It completes with f. flag is as
+// for os.OpenFile (os.O_RDONLY, os.O_CREATE, unix.O_DIRECT, …), with O_CLOEXEC added; perm are the permissions of a
+// file that it makes, less the process's umask.
+//
+// A file that was opened while the operation was being stopped is delivered, and is in f even if nobody looks at
+// the value: f is to be closed if it has a loop. To open a FIFO waits for its other end, on a thread that is then
+// missing elsewhere, unless flag has unix.O_NONBLOCK.
+//
+// Kernel operation: IORING_OP_OPENAT, openat(2).
+func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) OpenSender {
+	return OpenSender{dir: d, f: f, path: path, flag: flag, perm: perm}
+}
+
+// Connect prepares op.
+func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) {
+	op.what = c
+	op.about(c.dir.loop, c.dir.on, nil)
+	op.r = r
+}
+
+// OpenOp is the operation state of OpenFile.
+type OpenOp struct {
+	couple[*File]
+	what OpenSender
+	path cString
+}
+
+// Start begins to open. It may be called again after each completion, once the file is closed.
+func (o *OpenOp) Start() {
+	w := &o.what
+	valid := o.path.set(w.path)
+	o.sqe.PrepOpenat(w.dir.fd(), o.path.pointer(), uint32(w.flag)|unix.O_CLOEXEC|unix.O_LARGEFILE, modeBits(w.perm))
+	if !valid {
+		if o.begin(o, o.r.Env().StopToken()) {
+			o.ready(-int32(syscall.EINVAL))
+		}
+		return
+	}
+	o.start(o, o.r.Env())
+}
+
+func (o *OpenOp) finish() {
+	if o.interrupted() {
+		return
+	}
+	if o.res >= 0 {
+		o.what.f.Init(o.loop, int(o.res))
+	}
+	o.release()
+	if o.res < 0 {
+		o.fail(o.what.wrap)
+		return
+	}
+	o.r.SetValue(o.what.f)
+}
+
+func (c *OpenSender) wrap(err error) error {
+	return &fs.PathError{Op: "open", Path: c.path, Err: err}
+}

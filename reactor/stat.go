@@ -1,0 +1,169 @@
+package reactor
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// FileStat is what is known of a file. See statx(2).
+type FileStat struct {
+	Mode    fs.FileMode // type and permissions, as package os has them
+	Size    int64       // bytes
+	Blocks  int64       // of 512 bytes, that it takes up
+	Links   uint32      // how many names it has
+	UID     uint32
+	GID     uint32
+	Inode   uint64
+	Device  uint64 // where it lives, as unix.Mkdev makes it
+	Special uint64 // what it is, if it is a device
+
+	Accessed time.Time
+	Modified time.Time
+	Changed  time.Time // when any of this was changed last
+	Born     time.Time // zero: the file system does not tell
+
+	BlockSize    uint32 // bytes that are well read and written at a time
+	DirectMemory uint32 // what the address of memory is to be a multiple of with O_DIRECT; 0: not known
+	DirectOffset uint32 // the same of offsets and lengths
+}
+
+// StatSender asks what is known of a file. See Dir.Stat.
+type StatSender struct {
+	affine
+	verb  string
+	dir   Dir
+	path  string
+	flags uint32
+}
+
+// Stat is a sender of what is known of the file that path leads to.
+//
+// Kernel operation: IORING_OP_STATX, statx(2).
+func (d Dir) Stat(path string) StatSender { return StatSender{verb: "stat", dir: d, path: path} }
+
+// Lstat is as Stat, but of a symbolic link itself if path is one.
+func (d Dir) Lstat(path string) StatSender {
+	return StatSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
+}
+
+// Stat is a sender of what is known of the file.
+func (f *File) Stat() StatSender { return StatSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
+
+// statMask is what is asked for.
+const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
+
+// Connect prepares op.
+func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) {
+	op.what = c
+	op.about(c.dir.loop, c.dir.on, nil)
+	op.r = r
+}
+
+// StatOp is the operation state of Stat and Lstat.
+type StatOp struct {
+	couple[FileStat]
+	what StatSender
+	path cString
+	out  unix.Statx_t
+}
+
+// Start asks. It may be called again after each completion.
+func (o *StatOp) Start() {
+	w := &o.what
+	valid := o.path.set(w.path)
+	o.sqe.PrepStatx(w.dir.fd(), o.path.pointer(), w.flags, statMask, unsafe.Pointer(&o.out))
+	if !valid {
+		if o.begin(o, o.r.Env().StopToken()) {
+			o.ready(-int32(syscall.EINVAL))
+		}
+		return
+	}
+	o.start(o, o.r.Env())
+}
+
+func (o *StatOp) finish() {
+	if o.interrupted() {
+		return
+	}
+	o.release()
+	switch {
+	case o.res >= 0:
+		o.r.SetValue(fileStat(&o.out))
+	case o.what.verb == "":
+		o.fail(nil)
+	default:
+		o.fail(o.what.wrap)
+	}
+}
+
+func (c *StatSender) wrap(err error) error {
+	return &fs.PathError{Op: c.verb, Path: c.path, Err: err}
+}
+
+func fileStat(x *unix.Statx_t) FileStat {
+	s := FileStat{
+		Mode:      fileMode(uint32(x.Mode)),
+		Size:      int64(x.Size),
+		Blocks:    int64(x.Blocks),
+		Links:     x.Nlink,
+		UID:       x.Uid,
+		GID:       x.Gid,
+		Inode:     x.Ino,
+		Device:    unix.Mkdev(x.Dev_major, x.Dev_minor),
+		Special:   unix.Mkdev(x.Rdev_major, x.Rdev_minor),
+		Accessed:  fileTime(x.Atime),
+		Modified:  fileTime(x.Mtime),
+		Changed:   fileTime(x.Ctime),
+		BlockSize: x.Blksize,
+	}
+	if x.Mask&unix.STATX_BTIME != 0 {
+		s.Born = fileTime(x.Btime)
+	}
+	if x.Mask&unix.STATX_DIOALIGN != 0 {
+		s.DirectMemory, s.DirectOffset = x.Dio_mem_align, x.Dio_offset_align
+	}
+	return s
+}
+
+func fileTime(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
+
+// fileMode is what package os makes of a st_mode. See inode(7).
+func fileMode(m uint32) fs.FileMode {
+	mode := fs.FileMode(m&0o777) | fileType(m&unix.S_IFMT>>12)
+	if m&unix.S_ISUID != 0 {
+		mode |= fs.ModeSetuid
+	}
+	if m&unix.S_ISGID != 0 {
+		mode |= fs.ModeSetgid
+	}
+	if m&unix.S_ISVTX != 0 {
+		mode |= fs.ModeSticky
+	}
+	return mode
+}
+
+// fileType is the type of a file whose DT_ number is t: see readdir(3). It is the upper bits of st_mode as well.
+func fileType(t uint32) fs.FileMode {
+	switch t {
+	case unix.DT_REG:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe
+	case unix.DT_SOCK:
+		return fs.ModeSocket
+	case unix.DT_BLK:
+		return fs.ModeDevice
+	case unix.DT_CHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	}
+	return fs.ModeIrregular
+}
