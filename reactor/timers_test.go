@@ -128,7 +128,7 @@ func TestEndlessTimersStarveNobody(t *testing.T) {
 		write(t, m.peer, []byte("x"))
 		m.items.expect(t, "x")
 		r.close(m.s)
-		m.end.expect(t, "error: use of closed network connection")
+		m.end.expect(t, "error: use of a closed descriptor")
 		r.do(func() { r.StopTimer(&timer) })
 		unix.Close(m.peer)
 		r.end()

@@ -21,8 +21,9 @@
 //
 // # Memory
 //
-// No operation allocates, but for the queue's one slice: it grows as append does, and once three
-// quarters of it are unused it gives half of it back, so a burst of timers does not keep its memory.
+// No operation allocates, but for the queue's one slice: it grows as append does. Once three quarters of it
+// have been unused for a second, as Pop sees it, what is unused is given back: a burst of timers does not
+// keep its memory, and timers that come in waves do not have it made anew each time.
 //
 // # Why this structure
 //

@@ -1,14 +1,16 @@
 package timerqueue
 
 const (
-	arity   = 4  // children of a node
-	minRoom = 64 // entries the slice keeps at least once it has them
+	arity    = 4    // children of a node
+	minRoom  = 1024 // entries the slice keeps at least once it has them
+	patience = 1e9  // ns that most of a slice is unused before it is given back
 )
 
 // Queue is an ordered set of timers. The zero Queue is empty and ready for use.
 type Queue struct {
-	heap []entry // heap[i] is not before its parent heap[(i-1)/arity]
-	age  uint64  // number of entries ever made
+	heap     []entry // heap[i] is not before its parent heap[(i-1)/arity]
+	age      uint64  // number of entries ever made
+	lowSince int64   // when Pop first saw most of the slice unused; 0: it is not, or nobody has looked
 }
 
 // entry is a pending timer with all that ordering needs.
@@ -40,6 +42,9 @@ func (q *Queue) Push(t *Timer, deadline int64) {
 		panic("timerqueue: Push of a pending timer")
 	}
 	q.heap = append(q.heap, entry{})
+	if q.lowSince != 0 && !q.low() {
+		q.lowSince = 0
+	}
 	q.up(len(q.heap)-1, q.entry(t, deadline))
 	q.check(t.place - 1)
 }
@@ -69,6 +74,9 @@ func (q *Queue) Remove(t *Timer) bool {
 // Pop takes out the first timer whose deadline is at or before now, or returns nil if none is.
 // The caller then calls its handler.
 func (q *Queue) Pop(now int64) *Timer {
+	if q.low() {
+		q.shrink(now)
+	}
 	if len(q.heap) == 0 || q.heap[0].deadline > now {
 		return nil
 	}
@@ -103,7 +111,6 @@ func (q *Queue) removeAt(i int) {
 	if i < n {
 		q.place(i, last)
 	}
-	q.shrink()
 }
 
 // place puts e where it belongs, starting from the hole i.
@@ -156,10 +163,17 @@ func (q *Queue) down(i int, e entry) {
 	e.timer.place = i + 1
 }
 
-// shrink gives back half of the slice when a quarter would do. The entries then have to double, or
-// halve again, before the slice changes once more, so the cost of copying is spread over those.
-func (q *Queue) shrink() {
-	if cap(q.heap) > minRoom && len(q.heap) <= cap(q.heap)/4 {
-		q.heap = append(make([]entry, 0, max(cap(q.heap)/2, minRoom)), q.heap...)
+// low: three quarters of the slice and more are unused.
+func (q *Queue) low() bool { return cap(q.heap) > minRoom && len(q.heap) <= cap(q.heap)/4 }
+
+// shrink gives back what is unused when it has been for long. Timers that come in waves find the room that
+// the last wave made.
+func (q *Queue) shrink(now int64) {
+	switch {
+	case q.lowSince == 0:
+		q.lowSince = now
+	case now-q.lowSince >= patience:
+		q.heap = append(make([]entry, 0, max(2*len(q.heap), minRoom)), q.heap...)
+		q.lowSince = 0
 	}
 }

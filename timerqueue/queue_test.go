@@ -109,8 +109,8 @@ func (p *pair) verify() {
 			p.Fatal("an unused entry keeps a timer alive")
 		}
 	}
-	if n := cap(p.q.heap); n > 2*minRoom && len(p.q.heap) < n/8 {
-		p.Fatalf("room for %d timers is kept for %d", n, len(p.q.heap))
+	if p.q.lowSince != 0 && !p.q.low() {
+		p.Fatal("a slice that is in use counts as unused")
 	}
 }
 
@@ -252,19 +252,53 @@ func TestPushOfAPendingTimerPanics(t *testing.T) {
 }
 
 func TestMemoryAfterABurst(t *testing.T) {
-	const burst = 100_000
+	const burst, rest = 100_000, 10
 	var q Queue
 	timers := make([]Timer, burst)
 	for i := range timers {
 		q.Push(&timers[i], int64(i))
 	}
-	for q.Pop(burst) != nil {
-		if room := cap(q.heap); room > 2*minRoom && room > 8*q.Len() {
-			t.Fatalf("room for %d with %d pending", room, q.Len())
+	for q.Len() > rest {
+		q.Pop(burst)
+	}
+	if cap(q.heap) < burst {
+		t.Error("memory was given back at once, to be asked for by the next wave")
+	}
+	q.Pop(burst + patience - 1) // it was seen to be unused at the time burst
+	if cap(q.heap) < burst {
+		t.Error("memory was given back too soon")
+	}
+	for n := rest - 1; n > 0; n-- {
+		if q.Pop(burst+patience) == nil {
+			t.Fatal("giving memory back lost a timer")
 		}
 	}
-	if cap(q.heap) > minRoom {
-		t.Errorf("room for %d timers is kept by an empty queue", cap(q.heap))
+	if n := cap(q.heap); n > minRoom {
+		t.Errorf("room for %d timers is kept by an empty queue", n)
+	}
+}
+
+// Timers that come in waves allocate in the first only, unless the lull between two is long.
+func TestWavesDoNotAllocate(t *testing.T) {
+	for _, n := range []int{100, 1000, 5000} {
+		var q Queue
+		timers := make([]Timer, n)
+		now := int64(1)
+		wave := func() {
+			for i := range timers {
+				q.Push(&timers[i], now+int64(i))
+			}
+			for range 2 * n {
+				now++
+				q.Pop(now)
+			}
+			now += patience / 2
+			q.Pop(now)
+		}
+		wave()
+		if allocs := testing.AllocsPerRun(10, wave); allocs != 0 {
+			t.Errorf("a wave of %d timers makes %v allocations", n, allocs)
+		}
 	}
 }
 
