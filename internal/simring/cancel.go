@@ -7,13 +7,18 @@ import (
 )
 
 // cancel cancels what it matches. What is past stopping goes on, and ends by itself a little later, with
-// a result if it has one by then.
+// a result if it has one by then; so does what a worker has begun.
 func (e *entry) cancel() {
 	r, k := e.ring, e.ring.k
+	target, errno := e.target()
+	if errno != 0 {
+		e.fail(errno)
+		return
+	}
 	all := e.OpFlags&(uring.CancelAll|uring.CancelAny) != 0
 	var found []*entry
 	for _, v := range r.entries {
-		if e.means(v) && (all || len(found) == 0) {
+		if e.means(v, target) && (all || len(found) == 0) {
 			found = append(found, v)
 		}
 	}
@@ -23,7 +28,9 @@ func (e *entry) cancel() {
 		switch {
 		case v.late:
 			res = e.result(all, res, unix.EALREADY)
-		case k.chance(k.Odds.CancelRace):
+		case v.job != nil && !v.job.cancel():
+			res = e.result(all, res, unix.EALREADY)
+		case v.job == nil && k.chance(k.Odds.CancelRace):
 			v.late = true
 			k.soon(v.endLate)
 			res = e.result(all, res, unix.EALREADY)
@@ -40,14 +47,40 @@ func (e *entry) cancel() {
 		e.finish(res, 0)
 	}
 	for _, v := range victims {
-		if k.Odds.Flaw == LoseBytes && v.Opcode == uring.OpRecv && len(v.file.end.in) != 0 {
-			v.file.end.in = v.file.end.in[1:]
+		if t, ok := v.stream(); ok && k.Odds.Flaw == LoseBytes && v.Opcode == uring.OpRecv && len(t.in) != 0 {
+			t.in = t.in[1:]
 		}
 		v.finish(-int(unix.ECANCELED), 0)
 	}
 	if !first {
 		e.finish(res, 0)
 	}
+}
+
+// stream is the entry's connection.
+func (e *entry) stream() (t *tcp, ok bool) {
+	if e.file != nil {
+		t, ok = e.file.object.(*tcp)
+	}
+	return t, ok
+}
+
+// target is the open file that a cancel is about, if it is about one.
+func (e *entry) target() (*file, unix.Errno) {
+	const fd, any, op = uring.CancelFd, uring.CancelAny, uring.CancelOp
+	const known = uring.CancelAll | fd | any | uring.CancelFdFixed | uring.CancelUserData | op
+	switch {
+	case e.Off != 0 || e.FileIndex != 0 || e.OpFlags&^uint32(known) != 0:
+		return nil, unix.EINVAL
+	case e.OpFlags&any != 0 && e.OpFlags&(fd|op) != 0:
+		return nil, unix.EINVAL
+	case e.OpFlags&fd == 0:
+		return nil, 0
+	}
+	if f := e.ring.k.file(int(e.Fd)); f != nil && e.OpFlags&uring.CancelFdFixed == 0 {
+		return f, 0
+	}
+	return nil, unix.EBADF
 }
 
 // result is what the cancel of one entry completes with; that of many with their number.
@@ -58,14 +91,20 @@ func (e *entry) result(all bool, count int, errno unix.Errno) int {
 	return -int(errno)
 }
 
-func (e *entry) means(v *entry) bool {
+// means: a cancel matches an entry, as io_cancel_req_match() in the kernel has it.
+func (e *entry) means(v *entry, target *file) bool {
+	const fd, op = uring.CancelFd, uring.CancelOp
+	flags := e.OpFlags
+	userData := flags&uring.CancelUserData != 0 || flags&(fd|op) == 0
 	switch {
-	case e.OpFlags&uring.CancelAny != 0:
+	case flags&uring.CancelAny != 0:
 		return true
-	case e.OpFlags&uring.CancelFd != 0:
-		return v.Fd == e.Fd
+	case flags&fd != 0 && v.file != target:
+		return false
+	case flags&op != 0 && v.Opcode != uring.Op(e.Len):
+		return false
 	}
-	return v.UserData == e.Addr
+	return !userData || v.UserData == e.Addr
 }
 
 func (e *entry) endLate() {

@@ -1,11 +1,7 @@
 package simring
 
 import (
-	"encoding/binary"
-	"fmt"
-	"net/netip"
 	"slices"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -16,27 +12,50 @@ import (
 type entry struct {
 	uring.SQE
 	ring  *Ring
-	file  *file
-	moved int  // bytes, by earlier attempts
-	begun bool // a connect that was begun
+	file  *file    // what it is about; nil: no open file
+	from  *file    // what a splice takes from
+	msg   *message // what a send sends
+	moved int      // bytes, by earlier attempts
+	begun bool     // a connect that was begun
 	woken bool
 	later bool // it was woken, but goes on a little later
 	late  bool // a cancel has found it past stopping
 	over  bool // its final completion is made
+
+	job *job // nil: it is not for a worker
 }
 
-// describe is for the trace. Addresses are left out: they differ from run to run.
-func describe(s *uring.SQE) string {
-	if s.Opcode == uring.OpAsyncCancel && s.OpFlags == 0 {
-		return fmt.Sprintf("%#x: cancel %#x", s.UserData, s.Addr)
+// operation is how an opcode is carried out.
+type operation struct {
+	at   func(e *entry) // at once, without a file; nil: as try says
+	try  func(e *entry) // again and again, until it is over, on the file of SQE.Fd
+	wait uint32         // the events that it waits for, which says that it can be told to wait first
+}
+
+// operations are all, by opcode.
+var operations [64]operation
+
+func init() {
+	for _, table := range []map[uring.Op]operation{socketOperations, dataOperations, diskOperations, ringOperations} {
+		for op, how := range table {
+			operations[op] = how
+		}
 	}
-	return fmt.Sprintf("%#x: op %d fd %d len %d ioprio %d flags %#x", s.UserData, s.Opcode, s.Fd, s.Len, s.Ioprio, s.OpFlags)
+}
+
+// simulated: the opcode is one of those that are.
+func simulated(op uring.Op) bool {
+	return int(op) < len(operations) && (operations[op].at != nil || operations[op].try != nil)
 }
 
 func (e *entry) able() bool { return e.woken && !e.later && !e.over }
 
 // wake lets the entry be gone on with, at once or later.
 func (e *entry) wake() {
+	if e.job != nil {
+		e.job.wake()
+		return
+	}
 	if e.woken || e.over {
 		return
 	}
@@ -49,38 +68,50 @@ func (e *entry) wake() {
 
 // issue starts an entry that was submitted.
 func (e *entry) issue() {
-	k := e.ring.k
-	switch e.Opcode {
-	case uring.OpNop:
-		e.finish(0, 0)
+	if !simulated(e.Opcode) {
+		e.fail(unix.EINVAL)
 		return
-	case uring.OpClose:
-		k.log("close %d", e.Fd)
-		e.finish(-int(k.close(int(e.Fd))), 0)
-		return
-	case uring.OpAsyncCancel:
-		e.cancel()
+	}
+	k, op := e.ring.k, &operations[e.Opcode]
+	if op.at != nil {
+		op.at(e)
 		return
 	}
 	if e.file = k.file(int(e.Fd)); e.file == nil {
-		e.finish(-int(unix.EBADF), 0)
+		e.fail(unix.EBADF)
 		return
 	}
-	e.ring.entries = append(e.ring.entries, e)
-	e.file.entries = append(e.file.entries, e)
-	if first := e.Opcode != uring.OpPollAdd && e.Ioprio&uring.RecvsendPollFirst != 0 && e.Opcode != uring.OpAccept; first {
-		const in, out = unix.POLLIN | unix.POLLERR | unix.POLLHUP, unix.POLLOUT | unix.POLLERR | unix.POLLHUP
-		want := uint32(in)
-		if e.Opcode == uring.OpSend || e.Opcode == uring.OpSendmsg {
-			want = out
-		}
-		if e.file.events()&want != 0 {
+	e.enlist()
+	if op.wait != 0 && e.waitsFirst() {
+		if e.file.events()&(op.wait|unix.POLLERR|unix.POLLHUP) != 0 {
 			e.wake()
 		}
 		return
 	}
 	e.attempt()
 }
+
+func (e *entry) waitsFirst() bool {
+	if e.Opcode == uring.OpAccept {
+		return e.Ioprio&uring.AcceptPollFirst != 0
+	}
+	return e.Ioprio&uring.RecvsendPollFirst != 0
+}
+
+// enlist makes the entry one that is in flight.
+func (e *entry) enlist() {
+	e.ring.entries = append(e.ring.entries, e)
+	for _, f := range []*file{e.file, e.from} {
+		if f != nil {
+			f.entries = append(f.entries, e)
+		}
+	}
+}
+
+// attempt goes on with the entry.
+func (e *entry) attempt() { operations[e.Opcode].try(e) }
+
+func (e *entry) fail(errno unix.Errno) { e.finish(-int(errno), 0) }
 
 // finish makes the final completion. If it is an error after bytes were moved, those are the result.
 func (e *entry) finish(res int, flags uint32) {
@@ -89,10 +120,21 @@ func (e *entry) finish(res int, flags uint32) {
 	}
 	e.over = true
 	e.ring.entries = without(e.ring.entries, e)
-	if e.file != nil {
-		e.file.entries = without(e.file.entries, e)
+	if e.Opcode == uring.OpWaitid {
+		e.ring.k.waiting = without(e.ring.k.waiting, e)
+	}
+	for _, f := range []*file{e.file, e.from} {
+		if f != nil {
+			f.entries = without(f.entries, e)
+		}
+	}
+	if e.zeroCopy() {
+		flags |= uring.CQEMore
 	}
 	e.ring.post(e, int32(res), flags)
+	if e.zeroCopy() {
+		e.notify()
+	}
 }
 
 func without(list []*entry, e *entry) []*entry {
@@ -115,179 +157,6 @@ func (e *entry) item(res int, flags uint32) bool {
 // wait leaves the entry waiting, unless it gives up.
 func (e *entry) wait() {
 	if k := e.ring.k; k.chance(k.Odds.Vain / 10) {
-		e.finish(-int(unix.EAGAIN), 0)
-	}
-}
-
-// attempt goes on with the entry.
-func (e *entry) attempt() {
-	switch e.Opcode {
-	case uring.OpRecv:
-		e.recv()
-	case uring.OpSend:
-		e.send([]unix.Iovec{iovec(e.Addr, int(e.Len))})
-	case uring.OpSendmsg:
-		h := *(**unix.Msghdr)(unsafe.Pointer(&e.Addr))
-		e.send(unsafe.Slice(h.Iov, h.Iovlen))
-	case uring.OpAccept:
-		e.accept()
-	case uring.OpConnect:
-		e.connect()
-	case uring.OpPollAdd:
-		e.poll()
-	default:
-		e.finish(-int(unix.EINVAL), 0)
-	}
-}
-
-func iovec(addr uint64, n int) unix.Iovec {
-	v := unix.Iovec{Base: *(**byte)(unsafe.Pointer(&addr))}
-	v.SetLen(n)
-	return v
-}
-
-func (e *entry) recv() {
-	if e.file.listens {
-		e.finish(-int(unix.ENOTCONN), 0)
-		return
-	}
-	for !e.over {
-		p, id, flags := []byte(nil), uint16(0), uint32(0)
-		if e.Flags&uring.SQEBufferSelect != 0 {
-			g, k := &e.ring.group, e.ring.k
-			if len(g.free) == 0 || k.chance(k.Odds.NoBuffer) {
-				e.finish(-int(unix.ENOBUFS), 0)
-				return
-			}
-			id = g.free[0]
-			p = g.bytes(id)
-		} else {
-			v := iovec(e.Addr, int(e.Len))
-			p = unsafe.Slice(v.Base, v.Len)
-		}
-		if e.Flags&uring.SQEBufferSelect != 0 && len(e.file.end.in) != 0 {
-			id = e.ring.group.take(e.ring.k)
-			p = e.ring.group.bytes(id)
-			flags = uring.CQEBuffer | uint32(id)<<uring.CQEBufferShift
-		}
-		n := e.file.end.recv(p)
-		if n == -int(unix.EAGAIN) {
-			e.wait()
-			return
-		}
-		if len(e.file.end.in) != 0 {
-			flags |= uring.CQESockNonempty
-		}
-		if n <= 0 || e.Ioprio&uring.RecvMultishot == 0 || e.limitReached(n) {
-			e.finish(n, flags)
-			return
-		}
-		e.item(n, flags)
-	}
-}
-
-// limitReached counts n bytes towards the limit of a multishot receive, if it has one.
-func (e *entry) limitReached(n int) bool {
-	switch {
-	case e.FileIndex == 0:
-		return false
-	case n >= int(e.FileIndex):
-		return true
-	}
-	e.FileIndex -= int32(n)
-	return false
-}
-
-func (e *entry) send(pieces []unix.Iovec) {
-	k := e.ring.k
-	for {
-		skip, n, total := e.moved, 0, 0
-		for _, v := range pieces {
-			total += int(v.Len)
-			if skip >= int(v.Len) {
-				skip -= int(v.Len)
-				continue
-			}
-			if n = e.file.end.send(unsafe.Slice(v.Base, v.Len)[skip:]); n >= 0 {
-				e.moved += n
-			}
-			if n < int(v.Len)-skip {
-				break
-			}
-			skip = 0
-		}
-		if total == 0 {
-			n = e.file.end.send(nil)
-		}
-		switch {
-		case n == -int(unix.EAGAIN) && e.OpFlags&unix.MSG_DONTWAIT != 0:
-			e.finish(n, 0)
-		case n == -int(unix.EAGAIN) && (e.moved == 0 || e.OpFlags&unix.MSG_WAITALL != 0):
-			e.wait()
-		case n < 0:
-			if e.moved != 0 && n != -int(unix.EPIPE) {
-				e.file.end.err = unix.Errno(-n) // the next call is told
-			}
-			e.finish(n, 0)
-		case e.moved < total && e.OpFlags&unix.MSG_WAITALL != 0 && !k.chance(k.Odds.Short):
-			continue
-		case k.Odds.Flaw == Duplicate && e.moved > 1 && e.moved < total:
-			e.finish(e.moved-1, 0)
-		default:
-			e.finish(e.moved, 0)
-		}
-		return
-	}
-}
-
-func (e *entry) accept() {
-	for !e.over {
-		n := e.file.accept()
-		switch {
-		case n == -int(unix.EAGAIN):
-			e.wait()
-			return
-		case n < 0 || e.Ioprio&uring.AcceptMultishot == 0:
-			e.finish(n, 0)
-			return
-		}
-		e.item(n, 0)
-	}
-}
-
-func (e *entry) connect() {
-	end, k := e.file.end, e.ring.k
-	switch {
-	case !e.begun && end.state == connected:
-		e.finish(-int(unix.EISCONN), 0)
-	case !e.begun:
-		sa := *(**unix.RawSockaddrInet4)(unsafe.Pointer(&e.Addr))
-		k.port++
-		e.begun = true
-		end.local = netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), k.port)
-		e.file.local = end.local
-		end.connect(netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, sa.Port))))
-	case end.err != 0:
-		e.finish(end.takeErr(), 0)
-	case end.state == connected:
-		e.finish(0, 0)
-	}
-}
-
-// connect sends a connection request.
-func (e *end) connect(to netip.AddrPort) {
-	e.state, e.remote = connecting, to
-	e.k.soon(func() { e.request(0) })
-}
-
-func (e *entry) poll() {
-	const always = unix.POLLERR | unix.POLLHUP | unix.POLLRDHUP
-	events := e.file.events() & (e.OpFlags | always)
-	switch {
-	case events == 0:
-	case e.Len&uring.PollAddMulti != 0:
-		e.item(int(events), 0)
-	default:
-		e.finish(int(events), 0)
+		e.fail(unix.EAGAIN)
 	}
 }

@@ -38,7 +38,16 @@ func (k *Kernel) at(at int64, f func()) {
 }
 
 // soon makes f happen when the wire, or whatever it is, has taken its time.
-func (k *Kernel) soon(f func()) { k.at(k.now+int64(k.delay()), f) }
+func (k *Kernel) soon(f func()) { k.coming(k.now+int64(k.delay()), f) }
+
+// coming makes f happen at a time, and counts it as under way until then.
+func (k *Kernel) coming(at int64, f func()) {
+	k.underWay++
+	k.at(at, func() {
+		k.underWay--
+		f()
+	})
+}
 
 func (k *Kernel) delay() time.Duration {
 	d := k.upTo(k.Odds.Latency)

@@ -1,7 +1,6 @@
 package simring
 
 import (
-	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -11,25 +10,66 @@ import (
 // mistake fails.
 const firstFd = 1 << 20
 
-// file is an open socket: one end of a connection, or a listener.
-type file struct {
-	k        *Kernel
-	fd       int
-	local    netip.AddrPort
-	end      *end // nil for a listener
-	listens  bool
-	room     int // of the backlog
-	backlog  []*end
-	entries  []*entry // in flight on it
-	shutDown bool     // a listener that takes no more
-	order    order
+// object is what can be open: a socket, an end of a pipe, a file of a disk.
+type object interface {
+	attach(f *file) // f is the open file of it
+	events() uint32 // what poll(2) says of it
+	release()       // nobody has it any more
+	String() string // for the trace
 }
 
-// open gives f the lowest free descriptor, or 0 if there is none.
-func (k *Kernel) open(f *file) unix.Errno {
-	if k.chance(k.Odds.NoFile) {
-		return [2]unix.Errno{unix.EMFILE, unix.ENFILE}[k.rng.IntN(2)]
+// node is what objects have in common. Its file is nil while the object is not open: a connection that
+// was not accepted yet, one that outlives its descriptor.
+type node struct {
+	k    *Kernel
+	file *file
+}
+
+func (n *node) attach(f *file) { n.file = f }
+
+// poke lets those who wait on the object look at it again.
+func (n *node) poke() { n.file.poke() }
+
+// file is an open file, which descriptors, and messages on their way, refer to.
+type file struct {
+	k *Kernel
+	object
+	fd      int // the latest descriptor
+	refs    int
+	flags   int   // O_NONBLOCK and the other flags of open(2)
+	offset  int64 // its position
+	entries []*entry
+	order   order
+}
+
+func (f *file) String() string {
+	if f.object == nil {
+		return "nothing"
 	}
+	return f.object.String()
+}
+
+// open gives f the lowest free descriptor, or says why not.
+func (k *Kernel) open(f *file) unix.Errno {
+	if errno := k.room(); errno != 0 {
+		return errno
+	}
+	return k.install(f)
+}
+
+// room says why there is no descriptor to be had.
+func (k *Kernel) room() unix.Errno {
+	switch {
+	case k.chance(k.Odds.NoFile):
+		return [2]unix.Errno{unix.EMFILE, unix.ENFILE}[k.rng.IntN(2)]
+	case len(k.files) >= k.Odds.Files && !slices.Contains(k.files, nil):
+		return unix.EMFILE
+	}
+	return 0
+}
+
+// install gives f one more descriptor, the lowest that is free.
+func (k *Kernel) install(f *file) unix.Errno {
 	i := slices.Index(k.files, nil)
 	if i < 0 {
 		if i = len(k.files); i >= k.Odds.Files {
@@ -37,8 +77,25 @@ func (k *Kernel) open(f *file) unix.Errno {
 		}
 		k.files = append(k.files, nil)
 	}
+	if f.refs == 0 {
+		k.opened++
+		f.object.attach(f)
+	}
 	f.k, f.fd = k, firstFd+i
+	f.refs++
 	k.files[i] = f
+	return 0
+}
+
+// openTwo opens both files or none. A pair is made with the first descriptor below the second.
+func (k *Kernel) openTwo(f, g *file) unix.Errno {
+	if errno := k.open(f); errno != 0 {
+		return errno
+	}
+	if errno := k.install(g); errno != 0 {
+		_ = k.close(f.fd)
+		return errno
+	}
 	return 0
 }
 
@@ -56,19 +113,25 @@ func (k *Kernel) close(fd int) unix.Errno {
 		k.Errorf("simring: descriptor %d is closed, and is not open", fd)
 		return unix.EBADF
 	}
-	if len(f.entries) != 0 {
-		k.Errorf("simring: descriptor %d is closed under %d entries, the first for %d", fd, len(f.entries), f.entries[0].Opcode)
+	for _, e := range f.entries {
+		if e.Fd == int32(fd) {
+			k.Errorf("simring: descriptor %d is closed under %d entries, one of them %s", fd, len(f.entries), describe(&e.SQE))
+			break
+		}
 	}
 	k.files[fd-firstFd] = nil
-	if f.listens {
-		k.ports[f.local.Port()] = slices.DeleteFunc(k.ports[f.local.Port()], func(g *file) bool { return g == f })
-		for _, e := range f.backlog {
-			e.abort()
-		}
-	} else {
-		f.end.close()
-	}
+	k.unref(f)
 	return 0
+}
+
+// unref drops a reference to each of the files, and releases those that nobody has any more.
+func (k *Kernel) unref(files ...*file) {
+	for _, f := range files {
+		if f.refs--; f.refs == 0 {
+			k.opened--
+			f.object.release()
+		}
+	}
 }
 
 // poke lets those who wait on the file look at it again.
@@ -81,29 +144,4 @@ func (f *file) poke() {
 	}
 }
 
-// events are what poll(2) says of the file.
-func (f *file) events() (events uint32) {
-	e := f.end
-	if f.listens {
-		if len(f.backlog) != 0 || f.shutDown {
-			events |= unix.POLLIN
-		}
-		return events
-	}
-	if e.readable() {
-		events |= unix.POLLIN
-	}
-	if e.writable() {
-		events |= unix.POLLOUT
-	}
-	if e.err != 0 {
-		events |= unix.POLLERR
-	}
-	if e.finIn || e.dead || e.readShut {
-		events |= unix.POLLRDHUP
-	}
-	if e.dead || (e.finIn || e.readShut) && e.writeShut || e.state == fresh {
-		events |= unix.POLLHUP
-	}
-	return events
-}
+func (f *file) nonblocking() bool { return f.flags&unix.O_NONBLOCK != 0 }

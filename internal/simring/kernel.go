@@ -18,17 +18,29 @@ type Kernel struct {
 	threads []*Thread
 	current *Thread
 	files   []*file // by descriptor, from firstFd
-	ports   map[uint16][]*file
+	opened  int     // open files
+	ports   map[place][]socket
+	names   map[string]*local // abstract ones
+	disk    *disk
 	port    uint16 // the last that was given
-	rings   []*Ring
-	errs    []error
-	trace   io.Writer
+	pids    int    // processes that were ever started
+
+	children []*child
+	waiting  []*entry // for the end of one
+	rings    []*Ring
+	notices  []*notice
+	errs     []error
+
+	underWay int // bytes, ends, completions: events that come by themselves in a moment
+	spare    int // faults are off while it is not 0
+	trace    io.Writer
 }
 
 // New makes a kernel that does what the seed says, and tells trace about it, if that is not nil.
 func New(seed uint64, trace io.Writer) *Kernel {
-	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[uint16][]*file{}, port: 30000, trace: trace}
+	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[place][]socket{}, names: map[string]*local{}, port: 30000, trace: trace}
 	k.Odds = draw(k.rng)
+	k.disk = newDisk(k)
 	k.log("odds %+v", k.Odds)
 	return k
 }
@@ -46,7 +58,7 @@ func (k *Kernel) Errorf(format string, args ...any) {
 	k.errs = append(k.errs, err)
 }
 
-func (k *Kernel) chance(p float64) bool { return p > 0 && k.rng.Float64() < p }
+func (k *Kernel) chance(p float64) bool { return p > 0 && k.spare == 0 && k.rng.Float64() < p }
 
 // upTo is a duration of 1 to d.
 func (k *Kernel) upTo(d time.Duration) time.Duration {
@@ -68,7 +80,8 @@ func (k *Kernel) log(format string, args ...any) {
 func (k *Kernel) finish() error {
 	for _, f := range k.files {
 		if f != nil {
-			k.Errorf("simring: descriptor %d (%v) was left open", f.fd, f.local)
+			k.Errorf("simring: descriptor %d (%v) was left open", f.fd, f)
+			k.opened--
 		}
 	}
 	for i, r := range k.rings {

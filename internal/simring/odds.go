@@ -19,10 +19,21 @@ type Odds struct {
 	Refused    float64 // a connect is refused
 	Slow       float64 // something takes a thousand times as long
 	CancelRace float64 // a cancel comes when its target is past stopping
-	Latency    time.Duration
-	Buffer     int // bytes that a socket holds in each direction
-	Files      int // descriptors that there can be
-	CQ         int // completions that a ring holds
+
+	Lost        float64 // a datagram, or what tells that it was refused, does not arrive
+	Doubled     float64 // a datagram arrives twice
+	Overtaken   float64 // a datagram arrives after later ones
+	Cold        float64 // what is read or written is not in the cache, so that a worker does it
+	Broken      float64 // EIO
+	NoSpace     float64 // ENOSPC although there is some
+	Interrupted float64 // EINTR, of what a worker does
+
+	Latency time.Duration
+	Buffer  int   // bytes that a socket holds in each direction
+	Files   int   // descriptors that there can be
+	CQ      int   // completions that a ring holds
+	Workers int   // worker threads that a ring has
+	Disk    int64 // bytes that fit on the disk
 
 	Flaw Flaw
 }
@@ -43,6 +54,10 @@ func draw(rng *rand.Rand) Odds {
 		Buffer:  1 << (4 + rng.IntN(12)),
 		Files:   1 << 16,
 		CQ:      1 << rng.IntN(8),
+
+		Lost: odds(0.3), Doubled: odds(0.3), Overtaken: odds(0.5),
+		Cold: odds(2), Broken: odds(0.1), NoSpace: odds(0.1), Interrupted: odds(0.2),
+		Workers: 1 + rng.IntN(4), Disk: 1 << 30,
 	}
 }
 
@@ -57,6 +72,7 @@ const (
 	LoseWakeups   Flaw = "lose wake-ups"  // Wake does nothing
 	KeepBuffers   Flaw = "keep buffers"   // the buffer of a completion is still in the ring
 	Duplicate     Flaw = "duplicate"      // a send that was short says it was shorter
+	LoseNotices   Flaw = "lose notices"   // a zero-copy send has no notification
 )
 
 // Flaws are all of them.

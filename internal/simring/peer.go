@@ -10,9 +10,10 @@ import (
 
 // Listen makes a listener.
 func (t *Thread) Listen(addr netip.AddrPort) int {
+	a := ip(addr)
+	fd := t.Socket(family(a))
 	sys := t.k.System()
-	fd := t.Socket()
-	if err := sys.Bind(fd, sockaddr(addr)); err != nil {
+	if err := sys.Bind(fd, a.sockaddr(family(a))); err != nil {
 		t.k.Errorf("bind: %v", err)
 	}
 	if err := sys.Listen(fd, 128); err != nil {
@@ -21,10 +22,21 @@ func (t *Thread) Listen(addr netip.AddrPort) int {
 	return fd
 }
 
-// Socket makes a socket, sooner or later.
-func (t *Thread) Socket() int {
+// family is that of the sockets with such an address.
+func family(a address) int {
+	switch {
+	case a.name != "":
+		return unix.AF_UNIX
+	case a.Addr().Is6():
+		return unix.AF_INET6
+	}
+	return unix.AF_INET
+}
+
+// Socket makes a TCP socket, sooner or later.
+func (t *Thread) Socket(family int) int {
 	for {
-		fd, err := t.k.System().Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		fd, err := t.k.System().Socket(family, unix.SOCK_STREAM, 0)
 		if err == nil {
 			return fd
 		}
@@ -36,54 +48,59 @@ func (t *Thread) Socket() int {
 func (t *Thread) Accept(fd int, over func() bool) int {
 	f := t.k.file(fd)
 	for {
-		t.Until(func() bool { return len(f.backlog) != 0 || over() })
-		if len(f.backlog) == 0 {
+		waits := func() bool { return f.events()&unix.POLLIN != 0 }
+		t.Until(func() bool { return waits() || over() })
+		if !waits() {
 			return -1
 		}
-		if n := f.accept(); n >= 0 {
+		if n, _ := f.accept(0); n >= 0 {
 			return n
 		}
 		t.Sleep(1e6)
 	}
 }
 
-// Dial connects.
+// Dial connects a TCP socket.
 func (t *Thread) Dial(addr netip.AddrPort) (fd int, err error) {
-	fd = t.Socket()
-	t.k.port++
-	e := t.k.file(fd).end
-	e.local = netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), t.k.port)
-	e.connect(addr)
-	t.Until(func() bool { return e.state != connecting })
-	if e.state != connected {
-		err = unix.Errno(-e.takeErr())
+	a := ip(addr)
+	fd = t.Socket(family(a))
+	s := t.k.file(fd).object.(socket)
+	errno := s.connect(a)
+	if errno == unix.EINPROGRESS {
+		t.Until(func() (ok bool) {
+			errno, ok = s.outcome()
+			return ok
+		})
+	}
+	if errno != 0 {
 		_ = t.k.System().Close(fd)
-		return -1, err
+		return -1, errno
 	}
 	return fd, nil
 }
 
 // Await waits until the descriptor can be read, or, if that is asked for, written.
 func (t *Thread) Await(fd int, write bool) {
-	e := t.k.file(fd).end
-	t.Until(func() bool { return e.readable() || write && e.writable() })
+	events := uint32(unix.POLLIN)
+	if write {
+		events |= unix.POLLOUT
+	}
+	f := t.k.file(fd)
+	t.Until(func() bool { return f.events()&events != 0 })
 }
 
 // Recv is recv(2) with MSG_DONTWAIT.
-func (t *Thread) Recv(fd int, p []byte) (int, error) { return result(t.k.file(fd).end.recv(p)) }
+func (t *Thread) Recv(fd int, p []byte) (int, error) {
+	return result(t.k.file(fd).readFrom([][]byte{p}))
+}
 
 // Send is send(2) with MSG_DONTWAIT.
-func (t *Thread) Send(fd int, p []byte) (int, error) { return result(t.k.file(fd).end.send(p)) }
-
-func result(n int) (int, error) {
-	if n < 0 {
-		return 0, unix.Errno(-n)
-	}
-	return n, nil
+func (t *Thread) Send(fd int, p []byte) (int, error) {
+	return result(t.k.file(fd).writeTo([][]byte{p}))
 }
 
 // Reset closes the descriptor with a reset.
 func (t *Thread) Reset(fd int) {
-	t.k.file(fd).end.linger = true
+	t.k.file(fd).object.(socket).base().linger = true
 	_ = t.k.System().Close(fd)
 }

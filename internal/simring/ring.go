@@ -19,15 +19,26 @@ type Ring struct {
 	held     int // completions that take their time
 	woken    bool
 	closed   bool
-	group    group
+	file     *file // it is one, for messages from other rings
+	groups   map[uint16]*group
+	fixed    fixed
+	jobs     []*job // that no worker has begun
+	working  int    // workers at work, but for those that may be blocked
 }
 
 // NewRing makes a ring.
 func (k *Kernel) NewRing() *Ring {
-	r := &Ring{k: k}
+	r := &Ring{k: k, groups: map[uint16]*group{}}
 	k.rings = append(k.rings, r)
+	r.file = &file{object: &ringFile{node{k: k}, r}}
+	if errno := k.install(r.file); errno != 0 {
+		panic(errno)
+	}
 	return r
 }
+
+// Fd is the ring's descriptor.
+func (r *Ring) Fd() int { return r.file.fd }
 
 // Enable does nothing.
 func (r *Ring) Enable() error { return nil }
@@ -63,7 +74,9 @@ func (r *Ring) able() bool { return slices.ContainsFunc(r.entries, (*entry).able
 
 func (r *Ring) submit() {
 	for _, sqe := range r.sq {
-		r.k.log("submit %s", describe(&sqe))
+		if r.k.trace != nil {
+			r.k.log("submit %s", describe(&sqe))
+		}
 		(&entry{SQE: sqe, ring: r}).issue()
 	}
 	r.sq = r.sq[:0]
@@ -96,9 +109,11 @@ type order struct {
 func (r *Ring) post(e *entry, res int32, flags uint32) {
 	k := r.k
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
-	k.log("complete %#x: %d, flags %#x", cqe.UserData, res, flags)
+	if k.trace != nil {
+		k.log("complete %s", describeResult(e.Opcode, &cqe))
+	}
 	order := &order{}
-	if e.file != nil {
+	if e.file != nil && e.job == nil {
 		order = &e.file.order
 	}
 	order.until = max(order.until, k.now)
@@ -111,7 +126,7 @@ func (r *Ring) post(e *entry, res int32, flags uint32) {
 	}
 	r.held++
 	order.held++
-	k.at(order.until, func() {
+	k.coming(order.until, func() {
 		r.held--
 		order.held--
 		r.push(cqe)
@@ -150,10 +165,21 @@ func (r *Ring) Wake() error {
 	return nil
 }
 
-// everything is all opcodes: those that are not simulated fail.
-func everything() (ops uring.OpSet) {
-	for i := range ops {
-		ops[i] = ^uint64(0)
+// RegisterFixedBuffers numbers buffers, for the entries that name them. See reactor.Loop.NewFixedBuffers.
+func (r *Ring) RegisterFixedBuffers(bufs [][]byte) error {
+	if r.fixed != nil {
+		return unix.EBUSY
+	}
+	r.fixed = bufs
+	return nil
+}
+
+// known are the opcodes that are simulated.
+func known() (ops uring.OpSet) {
+	for op := range uring.Op(len(operations)) {
+		if simulated(op) {
+			ops.Add(op)
+		}
 	}
 	return ops
 }
@@ -161,7 +187,8 @@ func everything() (ops uring.OpSet) {
 // Caps says what the ring can do.
 func (r *Ring) Caps() uring.Caps {
 	return uring.Caps{
-		Kind: "simulation", Ops: everything(), Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, PollMultishot: true, CancelFdAny: true,
+		Kind: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
+		RecvLimit: true, PollMultishot: true, CancelFdAny: true,
 	}
 }
 
@@ -171,41 +198,51 @@ func (r *Ring) Close() error {
 		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions on their way", len(r.entries), n-len(r.entries))
 	}
 	r.closed = true
+	_ = r.k.close(r.file.fd)
 	return nil
 }
 
-// group is a ring's one group of buffers.
+// receive takes a completion that another ring has made, sooner or later.
+func (r *Ring) receive(cqe uring.CQE) {
+	r.k.soon(func() {
+		if !r.closed {
+			r.push(cqe)
+		}
+	})
+}
+
+// group is a group of buffers.
 type group struct {
 	mem  []byte
 	size int
 	free []uint16
 }
 
-// RegisterBuffers makes a group of receive buffers. There is one.
+// RegisterBuffers makes a group of receive buffers.
 func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
-	if id != 0 || r.group.mem != nil {
+	if r.groups[id] != nil {
 		return unix.EEXIST
 	}
-	r.group = group{mem: mem, size: size}
+	r.groups[id] = &group{mem: mem, size: size}
 	return nil
 }
 
 // ProvideBuffer lets receives take a buffer.
-func (r *Ring) ProvideBuffer(_, id uint16) {
-	if slices.Contains(r.group.free, id) {
+func (r *Ring) ProvideBuffer(group, id uint16) {
+	g := r.groups[group]
+	if slices.Contains(g.free, id) {
 		r.k.Errorf("simring: buffer %d is provided twice", id)
 	}
-	r.group.free = append(r.group.free, id)
+	g.free = append(g.free, id)
 }
 
-// take takes any buffer.
-func (g *group) take(k *Kernel) uint16 {
-	i := k.rng.IntN(len(g.free))
-	id := g.free[i]
+// take takes one of the buffers that are free, and returns the flags that name it.
+func (g *group) take(k *Kernel, index int) (flags uint32) {
+	id := g.free[index]
 	if k.Odds.Flaw != KeepBuffers {
-		g.free = slices.Delete(g.free, i, i+1)
+		g.free = slices.Delete(g.free, index, index+1)
 	}
-	return id
+	return uring.CQEBuffer | uint32(id)<<uring.CQEBufferShift
 }
 
 func (g *group) bytes(id uint16) []byte { return g.mem[int(id)*g.size : (int(id)+1)*g.size] }

@@ -1,10 +1,6 @@
 package simring
 
-import (
-	"net/netip"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // System is a kernel's system calls. None of them blocks. It is a reactor.System.
 type System struct{ k *Kernel }
@@ -26,164 +22,123 @@ func (s System) Thread() int {
 // Clock is the kernel's time.
 func (s System) Clock() int64 { return s.k.now }
 
-// Socket makes a TCP socket, whatever it is asked for.
-func (s System) Socket(int, int, int) (int, error) {
-	f := &file{end: &end{k: s.k}}
-	f.end.file = f
-	if errno := s.k.open(f); errno != 0 {
-		return -1, errno
-	}
-	s.k.log("socket: %d", f.fd)
-	return f.fd, nil
+// Socket is socket(2).
+func (s System) Socket(family, kind, protocol int) (int, error) {
+	return result(s.k.socket(family, kind, protocol))
 }
 
-// SetsockoptInt does nothing.
-func (s System) SetsockoptInt(fd, _, _, _ int) error {
-	_, err := s.socket(fd)
-	return err
-}
-
-// SetsockoptLinger makes close reset the connection.
-func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
-	e, err := s.socket(fd)
-	if err == nil {
-		e.linger = l.Onoff != 0 && l.Linger == 0
-	}
-	return err
-}
-
-func (s System) socket(fd int) (*end, error) {
-	f := s.k.file(fd)
-	if f == nil {
-		return nil, unix.EBADF
-	}
-	if f.listens {
-		return &end{k: s.k}, nil
-	}
-	return f.end, nil
-}
-
-// Bind gives a socket its address.
-func (s System) Bind(fd int, sa unix.Sockaddr) error {
-	f := s.k.file(fd)
-	if f == nil {
-		return unix.EBADF
-	}
-	a := sa.(*unix.SockaddrInet4)
-	if a.Port == 0 {
-		s.k.port++
-		a.Port = int(s.k.port)
-	}
-	f.local = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
-	return nil
-}
-
-// Listen makes a socket a listener. Several may have one port.
-func (s System) Listen(fd, backlog int) error {
-	f := s.k.file(fd)
-	if f == nil {
-		return unix.EBADF
-	}
-	f.listens, f.room = true, backlog
-	s.k.ports[f.local.Port()] = append(s.k.ports[f.local.Port()], f)
-	return nil
-}
-
-// Accept4 takes a connection from the backlog.
-func (s System) Accept4(fd, _ int) (int, unix.Sockaddr, error) {
-	f := s.k.file(fd)
-	if f == nil {
-		return -1, nil, unix.EBADF
-	}
-	if n := f.accept(); n < 0 {
-		return -1, nil, unix.Errno(-n)
-	} else {
-		return n, nil, nil
-	}
-}
-
-// accept returns a descriptor, or a negative errno.
-func (f *file) accept() int {
-	k := f.k
-	switch {
-	case !f.listens || f.shutDown:
-		return -int(unix.EINVAL)
-	case len(f.backlog) == 0:
-		return -int(unix.EAGAIN)
-	case k.chance(k.Odds.Gone) && f.backlog[0].dead:
-		f.backlog = f.backlog[1:]
-		return -int(unix.ECONNABORTED)
-	}
-	e := f.backlog[0]
-	g := &file{end: e, local: e.local}
-	if errno := k.open(g); errno != 0 {
-		return -int(errno)
-	}
-	f.backlog = f.backlog[1:]
-	e.file = g
-	return g.fd
-}
-
-// Shutdown shuts a direction down.
-func (s System) Shutdown(fd, how int) error {
-	f := s.k.file(fd)
-	switch {
-	case f == nil:
-		return unix.EBADF
-	case f.listens:
-		f.shutDown = true
-		f.poke()
-		return nil
-	}
-	s.k.log("shutdown %d %d", fd, how)
-	if errno := f.end.shutdown(how); errno != 0 {
+// SetsockoptInt is setsockopt(2), see sock.set.
+func (s System) SetsockoptInt(fd, level, opt, value int) error {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
 		return errno
 	}
+	return failure(so.base().set(option{level, opt}, value))
+}
+
+// SetsockoptLinger can make close reset the connection.
+func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return errno
+	}
+	so.base().linger = l.Onoff != 0 && l.Linger == 0
 	return nil
 }
 
-// Close closes a descriptor.
+// Bind is bind(2).
+func (s System) Bind(fd int, sa unix.Sockaddr) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		errno = so.bind(addressOf(sa))
+	}
+	return failure(errno)
+}
+
+// Listen is listen(2).
+func (s System) Listen(fd, backlog int) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		errno = so.listen(backlog)
+	}
+	return failure(errno)
+}
+
+// Accept4 is accept4(2).
+func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return -1, nil, errno
+	}
+	n, from := s.k.file(fd).accept(flags)
+	if n < 0 {
+		return -1, nil, unix.Errno(-n)
+	}
+	return n, from.sockaddr(so.base().family), nil
+}
+
+// Shutdown is shutdown(2).
+func (s System) Shutdown(fd, how int) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		s.k.log("shutdown %d %d", fd, how)
+		errno = so.shutdown(how)
+	}
+	return failure(errno)
+}
+
+// Close is close(2).
 func (s System) Close(fd int) error {
 	s.k.log("close %d", fd)
-	if errno := s.k.close(fd); errno != 0 {
-		return errno
-	}
-	return nil
+	return failure(s.k.close(fd))
 }
 
-// Getsockname is the address of this end.
+// Getsockname is getsockname(2).
 func (s System) Getsockname(fd int) (unix.Sockaddr, error) {
-	f := s.k.file(fd)
-	if f == nil {
-		return nil, unix.EBADF
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return nil, errno
 	}
-	return sockaddr(f.local), nil
+	return so.base().local.sockaddr(so.base().family), nil
 }
 
-// Getpeername is the address of the other end.
+// Getpeername is getpeername(2).
 func (s System) Getpeername(fd int) (unix.Sockaddr, error) {
-	e, err := s.socket(fd)
-	if err != nil {
-		return nil, err
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return nil, errno
 	}
-	if e.state != connected || e.dead {
+	if !so.linked() {
 		return nil, unix.ENOTCONN
 	}
-	return sockaddr(e.remote), nil
-}
-
-func sockaddr(a netip.AddrPort) unix.Sockaddr {
-	if !a.IsValid() {
-		return &unix.SockaddrInet4{}
-	}
-	return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	return so.base().remote.sockaddr(so.base().family), nil
 }
 
 // IoctlGetInt knows SIOCOUTQ.
-func (s System) IoctlGetInt(fd int, _ uint) (int, error) {
-	e, err := s.socket(fd)
-	if err != nil {
-		return 0, err
+func (s System) IoctlGetInt(fd int, req uint) (int, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return 0, errno
 	}
-	return len(e.out), nil
+	t, ok := so.(*tcp)
+	if !ok || req != unix.SIOCOUTQ {
+		return 0, unix.ENOTTY
+	}
+	return len(t.out), nil
+}
+
+// failure is an errno as an error, or nil.
+func failure(errno unix.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+// result is a count, or the error that a negative errno is.
+func result(n int) (int, error) {
+	if n < 0 {
+		return -1, unix.Errno(-n)
+	}
+	return n, nil
 }

@@ -64,8 +64,10 @@ func (t *Thread) canRun() bool {
 // maxSteps is how many turns a run may take.
 const maxSteps = 1 << 20
 
-// Run runs the threads until all have ended, and returns all that was wrong.
+// Run runs the threads until all have ended, and returns all that was wrong. If one of them calls
+// runtime.Goexit, so does Run.
 func (k *Kernel) Run() error {
+	defer k.unwind()
 	var able []*Thread
 	for range maxSteps {
 		k.current = nil
@@ -87,7 +89,7 @@ func (k *Kernel) Run() error {
 		if _, more := t.next(); !more {
 			t.over = true
 		}
-		k.now += k.rng.Int64N(2000)
+		k.now += 1 + k.rng.Int64N(2000)
 	}
 	k.Errorf("simring: it does not come to an end")
 	return k.end()
@@ -111,17 +113,23 @@ func (k *Kernel) pass() bool {
 	return true
 }
 
-// end asserts that all threads have ended, and ends those that have not.
+// end asserts that all threads have ended.
 func (k *Kernel) end() error {
 	for _, t := range k.threads {
 		if !t.over && len(k.errs) == 0 {
 			k.Errorf("simring: %s waits for ever", t.name)
 		}
 	}
+	return errors.Join(k.errs...)
+}
+
+// unwind ends the threads that have not ended.
+func (k *Kernel) unwind() {
 	for _, t := range k.threads {
+		k.current = t
 		t.stop()
 	}
-	return errors.Join(k.errs...)
+	k.current = nil
 }
 
 // String is the thread's name.

@@ -1,0 +1,190 @@
+package simring
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// child is another process, which the threads here have started. It is there until somebody has waited
+// for it.
+type child struct {
+	k       *Kernel
+	pid     int
+	status  int // its exit status, or the signal that ended it
+	killed  bool
+	ended   bool
+	watched []*pidFile
+}
+
+// firstPid is beyond the pids of the machine, as firstFd is beyond its descriptors.
+const firstPid = 1 << 23
+
+// Child starts a process that ends after a time with an exit status, and returns its pid.
+func (k *Kernel) Child(life time.Duration, status int) int {
+	k.pids++
+	c := &child{k: k, pid: firstPid + k.pids, status: status}
+	k.children = append(k.children, c)
+	k.log("process %d begins", c.pid)
+	k.at(k.now+int64(life), func() { c.end(status, false) })
+	return c.pid
+}
+
+// Kill sends a process a signal that ends it.
+func (k *Kernel) Kill(pid int, sig unix.Signal) error {
+	c := k.child(pid)
+	if c == nil {
+		return unix.ESRCH
+	}
+	k.soon(func() { c.end(int(sig), true) })
+	return nil
+}
+
+func (c *child) end(status int, killed bool) {
+	if c.ended {
+		return
+	}
+	c.k.log("process %d ends", c.pid)
+	c.ended, c.status, c.killed = true, status, killed
+	for _, f := range c.watched {
+		f.poke()
+	}
+	for _, e := range slices.Clone(c.k.waiting) {
+		e.wake()
+	}
+}
+
+func (k *Kernel) child(pid int) *child {
+	i := slices.IndexFunc(k.children, func(c *child) bool { return c.pid == pid })
+	if i < 0 {
+		return nil
+	}
+	return k.children[i]
+}
+
+// pidFile is what pidfd_open(2) makes.
+type pidFile struct {
+	node
+	child *child
+}
+
+func (f *pidFile) String() string { return fmt.Sprintf("process %d", f.child.pid) }
+
+func (f *pidFile) events() uint32 {
+	if f.child.ended {
+		return unix.POLLIN
+	}
+	return 0
+}
+
+func (f *pidFile) release() {
+	f.file = nil
+	f.child.watched = slices.DeleteFunc(f.child.watched, func(g *pidFile) bool { return g == f })
+}
+
+// PidfdOpen is pidfd_open(2).
+func (s System) PidfdOpen(pid, flags int) (int, error) {
+	k := s.k
+	c := k.child(pid)
+	if c == nil {
+		return -1, unix.ESRCH
+	}
+	p := &pidFile{node{k: k}, c}
+	f := &file{object: p, flags: flags & unix.PIDFD_NONBLOCK}
+	if errno := k.open(f); errno != 0 {
+		return -1, errno
+	}
+	c.watched = append(c.watched, p)
+	k.log("pidfd of %d: %d", pid, f.fd)
+	return f.fd, nil
+}
+
+// Waitid is waitid(2) with WNOHANG.
+func (s System) Waitid(idType, id int, info *unix.Siginfo, options int, _ *unix.Rusage) error {
+	switch errno := s.k.waitid(idType, id, info, options); errno {
+	case unix.EAGAIN: // none has ended
+		if info != nil {
+			*info = unix.Siginfo{}
+		}
+		return nil
+	default:
+		return failure(errno)
+	}
+}
+
+// waitid takes the end of a process. EAGAIN: none of them has ended yet.
+func (k *Kernel) waitid(idType, id int, info *unix.Siginfo, options int) unix.Errno {
+	const known = unix.WEXITED | unix.WNOHANG | unix.WNOWAIT | unix.WSTOPPED | unix.WCONTINUED
+	if options&^known != 0 || options&(unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED) == 0 {
+		return unix.EINVAL
+	}
+	if idType == unix.P_PIDFD {
+		f := k.file(id)
+		if f == nil {
+			return unix.EBADF
+		}
+		p, ok := f.object.(*pidFile)
+		if !ok {
+			return unix.EBADF
+		}
+		id = p.child.pid
+	}
+	errno := unix.ECHILD
+	for i, c := range k.children {
+		if idType != unix.P_ALL && c.pid != id {
+			continue
+		}
+		if errno = unix.EAGAIN; !c.ended || options&unix.WEXITED == 0 {
+			continue
+		}
+		if info != nil {
+			c.describe(info)
+		}
+		if options&unix.WNOWAIT == 0 {
+			k.log("process %d is waited for", c.pid)
+			k.children = slices.Delete(k.children, i, i+1)
+		}
+		return 0
+	}
+	return errno
+}
+
+// Codes of a SIGCHLD, see sigaction(2).
+const (
+	childExited = 1
+	childKilled = 2
+)
+
+// describe fills a siginfo_t in: si_signo, si_code, si_pid, si_uid and si_status.
+func (c *child) describe(info *unix.Siginfo) {
+	*info = unix.Siginfo{Signo: int32(unix.SIGCHLD), Code: childExited}
+	if c.killed {
+		info.Code = childKilled
+	}
+	fields := unsafe.Slice((*byte)(unsafe.Pointer(info)), unsafe.Sizeof(*info))
+	const at = 4 * unsafe.Sizeof(uintptr(0)) / 2 // behind three ints, aligned to a pointer
+	binary.NativeEndian.PutUint32(fields[at:], uint32(c.pid))
+	binary.NativeEndian.PutUint32(fields[at+8:], uint32(c.status))
+}
+
+// waitid waits for the end of a process.
+func (e *entry) waitid() {
+	k := e.ring.k
+	if !slices.Contains(e.ring.entries, e) {
+		e.enlist()
+		k.waiting = append(k.waiting, e)
+	}
+	info := *(**unix.Siginfo)(unsafe.Pointer(&e.Off))
+	errno := k.waitid(int(e.Len), int(e.Fd), info, int(e.FileIndex))
+	if errno == unix.EAGAIN && e.FileIndex&unix.WNOHANG == 0 {
+		return
+	}
+	if errno == unix.EAGAIN {
+		errno = 0
+	}
+	e.fail(errno)
+}

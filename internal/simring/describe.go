@@ -1,0 +1,143 @@
+package simring
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// describe is an entry, for the trace. Addresses are left out: they differ from run to run.
+func describe(s *uring.SQE) string {
+	b := new(strings.Builder)
+	fmt.Fprintf(b, "%#x: %s", s.UserData, s.Opcode)
+	switch s.Opcode {
+	case uring.OpNop, uring.OpSocket, uring.OpPipe:
+		return b.String()
+	case uring.OpAsyncCancel:
+		fmt.Fprintf(b, " of %s", cancelled(s))
+		return b.String()
+	case uring.OpPollRemove:
+		fmt.Fprintf(b, " of %#x, flags %#x", s.Addr, s.Len)
+		return b.String()
+	case uring.OpPollAdd:
+		fmt.Fprintf(b, " fd %d for %s%s", s.Fd, pollNames(s.OpFlags), flagNames(uint64(s.Len), "multishot", "", "", "level"))
+		return b.String()
+	case uring.OpOpenat, uring.OpStatx, uring.OpMkdirat, uring.OpUnlinkat:
+		fmt.Fprintf(b, " %q", path(s.Addr))
+		return b.String()
+	case uring.OpRenameat, uring.OpLinkat, uring.OpSymlinkat:
+		fmt.Fprintf(b, " %q, %q", path(s.Addr), path(s.Off))
+		return b.String()
+	case uring.OpSplice, uring.OpTee:
+		fmt.Fprintf(b, " fd %d to %d, %d bytes", s.FileIndex, s.Fd, s.Len)
+		return b.String()
+	}
+	fmt.Fprintf(b, " fd %d", s.Fd)
+	switch s.Opcode {
+	case uring.OpRead, uring.OpWrite, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadv, uring.OpWritev:
+		fmt.Fprintf(b, ", %d at %d", s.Len, int64(s.Off))
+	case uring.OpRecv, uring.OpSend, uring.OpSendZC:
+		if s.Len != 0 {
+			fmt.Fprintf(b, ", %d bytes", s.Len)
+		}
+	case uring.OpFsync, uring.OpClose, uring.OpConnect, uring.OpBind:
+		return b.String()
+	case uring.OpFallocate, uring.OpFtruncate:
+		fmt.Fprintf(b, ", %d at %d", s.Addr, s.Off)
+		return b.String()
+	}
+	switch s.Opcode {
+	case uring.OpAccept:
+		b.WriteString(flagNames(uint64(s.Ioprio), "multishot", "don't wait", "poll first"))
+	case uring.OpRecv, uring.OpRecvmsg, uring.OpSend, uring.OpSendmsg, uring.OpSendZC, uring.OpSendmsgZC:
+		b.WriteString(flagNames(uint64(s.Ioprio), "poll first", "multishot", "fixed buffer", "report usage", "bundle"))
+		if s.Opcode == uring.OpRecv && s.Ioprio&uring.RecvMultishot != 0 && s.FileIndex != 0 {
+			fmt.Fprintf(b, ", limit %d", s.FileIndex)
+		}
+		b.WriteString(messageFlags(s.OpFlags))
+	}
+	b.WriteString(flagNames(uint64(s.Flags), "fixed file", "drain", "link", "hard link", "async", "a provided buffer", "skip success"))
+	return b.String()
+}
+
+func cancelled(s *uring.SQE) string {
+	what := []string(nil)
+	if s.OpFlags&uring.CancelAny != 0 {
+		return "anything"
+	}
+	if s.OpFlags&uring.CancelAll != 0 {
+		what = append(what, "all")
+	}
+	if s.OpFlags&uring.CancelFd != 0 {
+		what = append(what, fmt.Sprintf("fd %d", s.Fd))
+	}
+	if s.OpFlags&uring.CancelOp != 0 {
+		what = append(what, uring.Op(s.Len).String())
+	}
+	if s.OpFlags&(uring.CancelFd|uring.CancelOp) == 0 || s.OpFlags&uring.CancelUserData != 0 {
+		what = append(what, fmt.Sprintf("%#x", s.Addr))
+	}
+	return strings.Join(what, " ")
+}
+
+// flagNames are the names of the bits that are set.
+func flagNames(bits uint64, names ...string) string {
+	b := new(strings.Builder)
+	for i, name := range names {
+		if bits&(1<<i) != 0 && name != "" {
+			b.WriteString(", " + name)
+		}
+	}
+	return b.String()
+}
+
+func messageFlags(flags uint32) string {
+	b := new(strings.Builder)
+	for _, f := range []struct {
+		bit  uint32
+		name string
+	}{{unix.MSG_DONTWAIT, "MSG_DONTWAIT"}, {unix.MSG_WAITALL, "MSG_WAITALL"}, {unix.MSG_PEEK, "MSG_PEEK"}, {unix.MSG_TRUNC, "MSG_TRUNC"}, {unix.MSG_MORE, "MSG_MORE"}} {
+		if flags&f.bit != 0 {
+			b.WriteString(", " + f.name)
+		}
+	}
+	return b.String()
+}
+
+func pollNames(events uint32) string {
+	var names []string
+	for _, e := range []struct {
+		bit  uint32
+		name string
+	}{{unix.POLLIN, "POLLIN"}, {unix.POLLOUT, "POLLOUT"}, {unix.POLLERR, "POLLERR"}, {unix.POLLHUP, "POLLHUP"}, {unix.POLLRDHUP, "POLLRDHUP"}} {
+		if events&e.bit != 0 {
+			names = append(names, e.name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Sprintf("%#x", events)
+	}
+	return strings.Join(names, "|")
+}
+
+// describeResult is a completion, for the trace.
+func describeResult(op uring.Op, cqe *uring.CQE) string {
+	b := new(strings.Builder)
+	fmt.Fprintf(b, "%#x: %s ", cqe.UserData, op)
+	switch {
+	case cqe.Res < 0:
+		b.WriteString(unix.ErrnoName(unix.Errno(-cqe.Res)))
+	case op == uring.OpPollAdd:
+		b.WriteString(pollNames(uint32(cqe.Res)))
+	default:
+		fmt.Fprint(b, cqe.Res)
+	}
+	if id, ok := cqe.BufferID(); ok {
+		fmt.Fprintf(b, " in buffer %d", id)
+	}
+	b.WriteString(flagNames(uint64(cqe.Flags), "", "more", "not empty", "notification"))
+	return b.String()
+}

@@ -1,0 +1,118 @@
+package simring
+
+import "golang.org/x/sys/unix"
+
+// The system calls of sockets, pipes and files that programs make beside a ring. None of them blocks.
+
+// Socketpair is socketpair(2).
+func (s System) Socketpair(family, kind, _ int) (fds [2]int, err error) {
+	fds, errno := s.k.socketpair(family, kind)
+	return fds, failure(errno)
+}
+
+// Pipe2 is pipe2(2).
+func (s System) Pipe2(fds []int, flags int) error {
+	made, errno := s.k.pipe2(flags)
+	if errno == 0 {
+		copy(fds, made[:])
+	}
+	return failure(errno)
+}
+
+// Eventfd is eventfd2(2).
+func (s System) Eventfd(count uint, flags int) (int, error) {
+	fd, errno := s.k.eventfd(uint32(count), flags)
+	return fd, failure(errno)
+}
+
+// Connect is connect(2).
+func (s System) Connect(fd int, sa unix.Sockaddr) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		errno = so.connect(addressOf(sa))
+	}
+	return failure(errno)
+}
+
+// GetsockoptInt is getsockopt(2) of a number.
+func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return 0, errno
+	}
+	value, errno := so.base().get(option{level, opt})
+	return value, failure(errno)
+}
+
+// GetsockoptTCPInfo is getsockopt(2) of TCP_INFO.
+func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return nil, errno
+	}
+	t, ok := so.(*tcp)
+	if !ok {
+		return nil, unix.EOPNOTSUPP
+	}
+	return t.info(), nil
+}
+
+// Read is read(2).
+func (s System) Read(fd int, p []byte) (int, error) {
+	f := s.k.file(fd)
+	if f == nil {
+		return -1, unix.EBADF
+	}
+	if r, ok := f.object.(*regular); ok {
+		n := r.pread([][]byte{p}, f.offset)
+		f.offset += int64(max(n, 0))
+		return result(n)
+	}
+	return result(f.readFrom([][]byte{p}))
+}
+
+// Write is write(2).
+func (s System) Write(fd int, p []byte) (int, error) {
+	f := s.k.file(fd)
+	if f == nil {
+		return -1, unix.EBADF
+	}
+	if r, ok := f.object.(*regular); ok {
+		n := r.pwrite([][]byte{p}, f.offset)
+		f.offset += int64(max(n, 0))
+		return result(n)
+	}
+	return result(f.writeTo([][]byte{p}))
+}
+
+// Recvfrom is recvfrom(2) with MSG_DONTWAIT.
+func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return -1, nil, errno
+	}
+	m := plain(p, flags)
+	n := so.recv(m, 0)
+	s.k.unref(m.files...)
+	if n < 0 {
+		return -1, nil, unix.Errno(-n)
+	}
+	if m.name.isZero() {
+		return n, nil, nil
+	}
+	return n, m.name.sockaddr(so.base().family), nil
+}
+
+// Sendto is sendto(2) with MSG_DONTWAIT.
+func (s System) Sendto(fd int, p []byte, flags int, to unix.Sockaddr) error {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return errno
+	}
+	m := plain(p, flags)
+	if to != nil {
+		m.name, m.named = addressOf(to), true
+	}
+	_, err := result(so.send(m, 0))
+	return err
+}

@@ -1,0 +1,387 @@
+package simring
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// local is a unix socket: of a stream, of datagrams, or of datagrams in a connection. What is sent is with
+// the receiver at once. Descriptors can be sent with it.
+type local struct {
+	sock
+	state     tcpState
+	peer      *local // of a connection, or whom a socket of datagrams sends to
+	in        []parcel
+	held      int // bytes in it
+	readShut  bool
+	writeShut bool
+	closed    bool
+	waiting   []*local // sockets of datagrams that found no room here
+
+	room    int // of a listener's backlog
+	backlog []*local
+}
+
+// parcel is what one call has sent: bytes with the files that go with the first of them.
+type parcel struct {
+	data  []byte
+	files []*file
+	from  address
+}
+
+// maxParcels is how many datagrams a socket holds: net.unix.max_dgram_qlen.
+const maxParcels = 10
+
+func newLocal(s sock) socket { return &local{sock: s} }
+
+// join makes two sockets the ends of a connection.
+func join(a, b *local) {
+	a.state, b.state, a.peer, b.peer = connected, connected, b, a
+}
+
+func (s *local) String() string {
+	if s.peer != nil && s.state == connected && s.local.isZero() {
+		return fmt.Sprintf("unix socket to %v", s.peer.local)
+	}
+	return fmt.Sprintf("unix socket %v", s.local)
+}
+
+func (s *local) stream() bool    { return s.kind == unix.SOCK_STREAM }
+func (s *local) datagrams() bool { return s.kind == unix.SOCK_DGRAM }
+
+// ended: nothing more will come.
+func (s *local) ended() bool {
+	return s.readShut || s.state == connected && !s.datagrams() && (s.peer.closed || s.peer.writeShut)
+}
+
+// full: there is no room for n bytes more.
+func (s *local) full(n int) bool {
+	if s.datagrams() && len(s.in) >= maxParcels {
+		return true
+	}
+	return len(s.in) != 0 && s.held+n > s.k.Odds.Buffer || s.stream() && s.held >= s.k.Odds.Buffer
+}
+
+func (s *local) events() (events uint32) {
+	if s.state == listening {
+		if len(s.backlog) != 0 || s.readShut {
+			events |= unix.POLLIN
+		}
+		return events
+	}
+	if len(s.in) != 0 || s.err != 0 || s.ended() || s.state == fresh && !s.datagrams() {
+		events |= unix.POLLIN
+	}
+	if s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1) {
+		events |= unix.POLLOUT
+	}
+	if s.err != 0 {
+		events |= unix.POLLERR
+	}
+	if s.ended() {
+		events |= unix.POLLRDHUP
+	}
+	hangup := s.state == connected && (s.peer.closed || s.peer.writeShut && s.writeShut || s.readShut && s.writeShut)
+	if !s.datagrams() && (s.state == fresh || hangup) {
+		events |= unix.POLLHUP
+	}
+	return events
+}
+
+func (s *local) bind(a address) unix.Errno {
+	switch {
+	case !s.local.isZero():
+		return unix.EINVAL
+	case a.IsValid():
+		return unix.EINVAL
+	case a.name == "":
+		a.name = fmt.Sprintf("\x00%05x", s.k.ephemeral()) // autobind, see unix(7)
+	case a.name[0] != 0:
+		return s.bindPath(a)
+	}
+	if s.k.names[a.name] != nil {
+		return unix.EADDRINUSE
+	}
+	s.local = a
+	s.k.names[a.name] = s
+	return 0
+}
+
+// bindPath makes a file of the socket's name. It stays when the socket is closed.
+func (s *local) bindPath(a address) unix.Errno {
+	at, errno := s.k.disk.walk(s.k.disk.root, a.name, true)
+	switch {
+	case errno != 0:
+		return errno
+	case at.node != nil:
+		return unix.EADDRINUSE
+	}
+	n, errno := s.k.disk.create(at, unix.S_IFSOCK|0o777)
+	if errno != 0 {
+		return errno
+	}
+	n.socket, s.local = s, a
+	return 0
+}
+
+// named finds the socket that has a name.
+func (k *Kernel) named(a address) (*local, unix.Errno) {
+	s := k.names[a.name]
+	if a.name == "" || a.IsValid() {
+		return nil, unix.EINVAL
+	}
+	if a.name[0] != 0 {
+		at, errno := k.disk.walk(k.disk.root, a.name, false)
+		if errno != 0 {
+			return nil, errno
+		}
+		if at.node == nil {
+			return nil, unix.ENOENT
+		}
+		s = at.node.socket
+	}
+	if s == nil || s.closed {
+		return nil, unix.ECONNREFUSED
+	}
+	return s, 0
+}
+
+func (s *local) listen(backlog int) unix.Errno {
+	switch {
+	case s.datagrams():
+		return unix.EOPNOTSUPP
+	case s.local.isZero() || s.state == connected:
+		return unix.EINVAL
+	}
+	s.state, s.room = listening, backlog
+	return 0
+}
+
+func (s *local) connect(a address) unix.Errno {
+	if s.state == connected && !s.datagrams() {
+		return unix.EISCONN
+	}
+	if a.isZero() && s.datagrams() {
+		s.peer, s.remote, s.state = nil, address{}, fresh
+		return 0
+	}
+	to, errno := s.k.named(a)
+	switch {
+	case errno != 0:
+		return errno
+	case to.kind != s.kind:
+		return unix.EPROTOTYPE
+	case s.datagrams():
+		s.peer, s.remote, s.state = to, a, connected
+		return 0
+	case to.state != listening || to.readShut || s.k.chance(s.k.Odds.Refused):
+		return unix.ECONNREFUSED
+	case len(to.backlog) > to.room:
+		to.waiting = append(to.waiting, s)
+		return unix.EAGAIN
+	}
+	end := &local{sock: sock{node: node{k: s.k}, family: s.family, kind: s.kind, local: to.local, remote: s.local}}
+	s.remote = to.local
+	join(s, end)
+	to.backlog = append(to.backlog, end)
+	to.poke()
+	return 0
+}
+
+func (s *local) outcome() (unix.Errno, bool) { return 0, s.state == connected }
+
+func (s *local) accept() (socket, unix.Errno) {
+	switch {
+	case s.state != listening || s.readShut:
+		return nil, unix.EINVAL
+	case len(s.backlog) == 0:
+		return nil, unix.EAGAIN
+	}
+	first := s.backlog[0]
+	s.backlog = s.backlog[1:]
+	s.wakeWaiting()
+	return first, 0
+}
+
+// wakeWaiting lets those who found no room try again.
+func (s *local) wakeWaiting() {
+	waiting := s.waiting
+	s.waiting = nil
+	for _, w := range waiting {
+		w.poke()
+	}
+}
+
+func (s *local) send(m *message, skip int) int {
+	to := s.peer
+	if m.named && s.datagrams() {
+		var errno unix.Errno
+		if to, errno = s.k.named(m.name); errno != 0 {
+			return -int(errno)
+		}
+	}
+	n := m.size() - skip
+	switch {
+	case m.named && s.state == connected && !s.datagrams():
+		return -int(unix.EISCONN)
+	case s.err != 0 && to == s.peer:
+		return s.takeErr()
+	case s.writeShut:
+		return -int(unix.EPIPE)
+	case to == nil:
+		return -int(unix.ENOTCONN)
+	case to.closed && s.datagrams():
+		s.peer, s.remote, s.state = nil, address{}, fresh
+		return -int(unix.ECONNREFUSED)
+	case to.closed || to.readShut:
+		return -int(unix.EPIPE)
+	case to.kind != s.kind:
+		return -int(unix.EPROTOTYPE)
+	case s.stream() && n == 0:
+		return 0 // and no files: they go with a byte
+	case !s.stream() && n > 4*s.k.Odds.Buffer+4096:
+		return -int(unix.EMSGSIZE)
+	case to.full(min(n, 1)):
+		to.waiting = append(to.waiting, s)
+		return -int(unix.EAGAIN)
+	}
+	return s.pass(to, m, skip, n)
+}
+
+// pass gives the receiver what there is room for.
+func (s *local) pass(to *local, m *message, skip, n int) int {
+	if s.stream() {
+		n = s.k.some(min(n, s.k.Odds.Buffer-to.held))
+	}
+	p := parcel{data: append([]byte(nil), m.bytes(skip)[:n]...), from: s.local}
+	if skip == 0 {
+		p.files = slices.Clone(m.files)
+	}
+	for _, f := range p.files {
+		f.refs++
+	}
+	to.in = append(to.in, p)
+	to.held += n
+	to.poke()
+	return n
+}
+
+func (s *local) recv(m *message, skip int) int {
+	switch {
+	case s.state == fresh && !s.datagrams(), s.state == listening:
+		if s.stream() {
+			return -int(unix.EINVAL)
+		}
+		return -int(unix.ENOTCONN)
+	case len(s.in) != 0:
+	case s.err != 0:
+		return s.takeErr()
+	case s.ended():
+		return 0
+	default:
+		return -int(unix.EAGAIN)
+	}
+	n := 0
+	if s.stream() {
+		n = s.recvStream(m, skip)
+	} else {
+		n = s.recvParcel(m)
+	}
+	s.wakeWaiting()
+	if s.peer != nil {
+		s.peer.poke()
+	}
+	return n
+}
+
+func (s *local) recvParcel(m *message) int {
+	p := s.in[0]
+	s.hand(m, &p)
+	if m.flags&unix.MSG_PEEK == 0 {
+		s.in = s.in[1:]
+		s.held -= len(p.data)
+	}
+	return m.take(p.data)
+}
+
+// recvStream takes bytes up to the end of the first parcel that carried files.
+func (s *local) recvStream(m *message, skip int) (n int) {
+	room := s.k.some(min(m.size()-skip, s.held))
+	for i := 0; n < room && i < len(s.in); {
+		p := &s.in[i]
+		c := m.scatter(p.data[:min(len(p.data), room-n)], skip+n)
+		n += c
+		carried := len(p.files) != 0
+		s.hand(m, p)
+		if m.flags&unix.MSG_PEEK != 0 {
+			i++
+		} else if s.held -= c; c == len(p.data) {
+			s.in = s.in[1:]
+		} else {
+			p.data = p.data[c:]
+		}
+		if carried {
+			break
+		}
+	}
+	return n
+}
+
+// hand gives a message the sender's address and files of a parcel; who only peeks gets copies.
+func (s *local) hand(m *message, p *parcel) {
+	if !s.stream() {
+		m.name = p.from
+	}
+	if m.flags&unix.MSG_PEEK != 0 {
+		for _, f := range p.files {
+			f.refs++
+		}
+		m.files = slices.Clone(p.files)
+		return
+	}
+	m.files, p.files = p.files, nil
+}
+
+func (s *local) shutdown(how int) unix.Errno {
+	switch {
+	case how < unix.SHUT_RD || how > unix.SHUT_RDWR:
+		return unix.EINVAL
+	case s.state == listening:
+	case s.state != connected:
+		return unix.ENOTCONN
+	}
+	s.readShut = s.readShut || how != unix.SHUT_WR
+	s.writeShut = s.writeShut || how != unix.SHUT_RD
+	s.poke()
+	if s.peer != nil && !s.datagrams() {
+		s.peer.poke()
+	}
+	return 0
+}
+
+func (s *local) release() {
+	s.file, s.closed = nil, true
+	if s.k.names[s.local.name] == s {
+		delete(s.k.names, s.local.name)
+	}
+	for _, waiting := range s.backlog {
+		waiting.peer.err = unix.ECONNRESET
+		waiting.release()
+	}
+	if p := s.peer; p != nil && !s.datagrams() && !p.closed {
+		if len(s.in) != 0 {
+			p.err = unix.ECONNRESET
+		}
+		p.poke()
+	}
+	in := s.in
+	s.in, s.backlog, s.held = nil, nil, 0
+	for _, p := range in {
+		s.k.unref(p.files...)
+	}
+	s.wakeWaiting()
+}
+
+func (s *local) linked() bool { return s.state == connected }
