@@ -1,41 +1,62 @@
 package reactor
 
 import (
-	"encoding/binary"
+	"errors"
 	"net/netip"
-	"unsafe"
+	"syscall"
 
 	"github.com/reactord/reactord/sender"
-	"golang.org/x/sys/unix"
 )
 
 // ConnectSender connects a socket. See Socket.Connect.
 type ConnectSender struct {
 	s    *Socket
-	addr netip.AddrPort
+	addr Address
+	err  error
 }
 
 // Connect is a sender that completes when the socket is connected to addr, an address of the family
-// that the socket was opened with. After an error the socket can only be closed.
+// that the socket was opened with. After an error the socket can only be closed. If addr has a zone that there
+// is no interface for, it fails with ENODEV.
 //
 // Kernel operation: IORING_OP_CONNECT, connect(2).
-func (s *Socket) Connect(addr netip.AddrPort) ConnectSender { return ConnectSender{s, addr} }
+func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
+	a, err := IPAddress(addr)
+	return ConnectSender{s, a, err}
+}
+
+// ConnectTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
+// connected again. A unix listener without room in its backlog makes a connect wait, on io_uring in one of the
+// ring's few worker threads.
+func (s *Socket) ConnectTo(addr Address) ConnectSender { return ConnectSender{s: s, addr: addr} }
 
 // Connect prepares op.
 func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) {
-	n := op.addr.set(c.addr)
-	op.sqe.PrepConnect(int(c.s.fd), unsafe.Pointer(&op.addr), n)
+	op.addr, op.fault = c.addr, 0
+	if c.err != nil && !errors.As(c.err, &op.fault) {
+		op.fault = syscall.EINVAL
+	}
+	op.sqe.PrepConnect(int(c.s.fd), op.addr.pointer(), op.addr.n)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
 // ConnectOp is the operation state of Connect.
 type ConnectOp struct {
 	single[struct{}]
-	addr rawAddr
+	addr  Address
+	fault syscall.Errno // what is wrong with the address
 }
 
 // Start begins to connect.
-func (o *ConnectOp) Start() { o.start(o, o.r.Env()) }
+func (o *ConnectOp) Start() {
+	if o.fault == 0 {
+		o.start(o, o.r.Env())
+		return
+	}
+	if o.begin(o, o.r.Env().StopToken()) {
+		o.ready(-int32(o.fault))
+	}
+}
 
 func (o *ConnectOp) finish() {
 	o.release()
@@ -44,18 +65,4 @@ func (o *ConnectOp) finish() {
 		return
 	}
 	o.r.SetValue(struct{}{})
-}
-
-// rawAddr is a sockaddr as the kernel reads it. See ip(7), ipv6(7).
-type rawAddr unix.RawSockaddrInet6
-
-// set encodes a and returns its length.
-func (r *rawAddr) set(a netip.AddrPort) uint32 {
-	port := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, a.Port()))
-	if a.Addr().Is4() {
-		*(*unix.RawSockaddrInet4)(unsafe.Pointer(r)) = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port, Addr: a.Addr().As4()}
-		return unix.SizeofSockaddrInet4
-	}
-	*r = rawAddr{Family: unix.AF_INET6, Port: port, Addr: a.Addr().As16()}
-	return unix.SizeofSockaddrInet6
 }

@@ -28,7 +28,10 @@ type Descriptor struct {
 	hidden  int32 // those of them that a cancel by descriptor does not find
 	state   descriptorState
 
-	peerEnded bool // a receive has found the peer's end
+	peerEnded bool  // a receive has found the peer's end
+	readShut  bool  // a socket was shut down for receiving
+	family    uint8 // AF_INET, … of a socket; 0: nobody has asked yet
+	kind      uint8 // SOCK_STREAM, … of a socket; 0: nobody has asked yet
 }
 
 type descriptorState uint8

@@ -34,7 +34,7 @@ func (o *ShutdownOp) Start() {
 	if !o.begin(o, o.r.Env().StopToken()) {
 		return
 	}
-	errno, _ := o.loop.sys.Shutdown(int(o.on.fd), o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
+	errno, _ := o.on.shutdown(o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
 	o.ready(-int32(errno))
 }
 

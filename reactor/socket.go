@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"net/netip"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +20,24 @@ func (s *Socket) Open(l *Loop, family, kind, protocol int) error {
 	return nil
 }
 
+// OpenPair makes a and b the ends of a connection of unix sockets of the kind (unix.SOCK_STREAM, SOCK_SEQPACKET
+// or SOCK_DGRAM), both of the loop. See socketpair(2).
+func OpenPair(l *Loop, kind int, a, b *Socket) error {
+	fds, err := l.sys.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	a.Init(l, fds[0])
+	b.Init(l, fds[1])
+	return nil
+}
+
+// discard closes a socket on which there has been no operation yet.
+func (s *Socket) discard() {
+	_ = s.loop.sys.Close(int(s.fd))
+	s.state, s.fd = descriptorClosed, -1
+}
+
 // CloseWrite sends the peer an end (FIN) behind what was sent: shutdown(2) with SHUT_WR, called
 // directly because it does not block.
 func (s *Socket) CloseWrite() error { return s.shutdown(unix.SHUT_WR) }
@@ -29,101 +46,65 @@ func (s *Socket) shutdown(how int) error {
 	if s.state != descriptorOpen {
 		return errClosed
 	}
-	return s.loop.sys.Shutdown(int(s.fd), how)
+	return s.Descriptor.shutdown(how)
 }
 
-// SetNoDelay switches Nagle's algorithm off or on. See tcp(7), TCP_NODELAY.
-func (s *Socket) SetNoDelay(on bool) error {
-	v := 0
-	if on {
-		v = 1
+// shutdown is shutdown(2).
+func (d *Descriptor) shutdown(how int) error {
+	if how != unix.SHUT_WR {
+		d.readShut = true
 	}
-	return s.loop.sys.SetsockoptInt(int(s.fd), unix.IPPROTO_TCP, unix.TCP_NODELAY, v)
-}
-
-// SetAbort makes Close reset the connection (RST) and drop what was not sent yet. See socket(7),
-// SO_LINGER.
-func (s *Socket) SetAbort() error {
-	return s.loop.sys.SetsockoptLinger(int(s.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	return d.loop.sys.Shutdown(int(d.fd), how)
 }
 
 // Unacked is the number of bytes sent that the peer has not acknowledged. See tcp(7), SIOCOUTQ.
-func (s *Socket) Unacked() (int, error) {
-	return s.loop.sys.IoctlGetInt(int(s.fd), unix.SIOCOUTQ)
-}
+func (s *Socket) Unacked() (int, error) { return s.loop.sys.IoctlGetInt(int(s.fd), unix.SIOCOUTQ) }
 
-// PeerAddr is the address of the other end. See getpeername(2).
-func (s *Socket) PeerAddr() (netip.AddrPort, error) {
+// PeerAddress is the address of the other end; zero if that is a unix socket without a name. See getpeername(2).
+func (s *Socket) PeerAddress() (Address, error) {
 	sa, err := s.loop.sys.Getpeername(int(s.fd))
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return addrPort(sa), nil
+	return addressOf(sa), err
 }
 
-// LocalAddr is the address of this end. See getsockname(2).
-func (s *Socket) LocalAddr() (netip.AddrPort, error) {
+// LocalAddress is the address of this end; zero if it is a unix socket without a name. See getsockname(2).
+func (s *Socket) LocalAddress() (Address, error) {
 	sa, err := s.loop.sys.Getsockname(int(s.fd))
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return addrPort(sa), nil
+	return addressOf(sa), err
 }
 
-// addrPort is the zero AddrPort for what is not an IP address.
-func addrPort(sa unix.Sockaddr) netip.AddrPort {
-	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
-	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
-	}
-	return netip.AddrPort{}
+// PeerAddr is the address of the other end; zero if that is no IP address. See getpeername(2).
+func (s *Socket) PeerAddr() (netip.AddrPort, error) {
+	a, err := s.PeerAddress()
+	return a.AddrPort(), err
 }
 
-func sockaddr(a netip.AddrPort) (unix.Sockaddr, int) {
-	if a.Addr().Is4() {
-		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}, unix.AF_INET
-	}
-	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}, unix.AF_INET6
+// LocalAddr is the address of this end; zero if that is no IP address. See getsockname(2).
+func (s *Socket) LocalAddr() (netip.AddrPort, error) {
+	a, err := s.LocalAddress()
+	return a.AddrPort(), err
 }
 
-// Backlog is how many connections may wait to be accepted on a Listen socket. The kernel lowers it to
-// net.core.somaxconn.
-const Backlog = 4096
+// Family is the socket's: unix.AF_INET, AF_INET6 or AF_UNIX. The kernel is asked once. See socket(7), SO_DOMAIN.
+func (s *Socket) Family() (int, error) { return s.asked(&s.family, unix.SO_DOMAIN) }
 
-// Listen opens a TCP listener with SO_REUSEADDR and SO_REUSEPORT: each loop listens on the same
-// address with a socket of its own, and the kernel spreads connections over them. From any thread; no
-// operation is in flight on a new socket. See socket(7), listen(2).
-func (s *Socket) Listen(l *Loop, addr netip.AddrPort) error {
-	sa, family := sockaddr(addr)
-	if err := s.Open(l, family, unix.SOCK_STREAM, 0); err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	err := s.listen(sa)
-	if err != nil {
-		_ = l.sys.Close(int(s.fd))
-		s.state = descriptorClosed
-	}
-	return err
-}
+// Kind is the socket's: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. The kernel is asked once. See socket(7),
+// SO_TYPE.
+func (s *Socket) Kind() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
 
-func (s *Socket) listen(sa unix.Sockaddr) error {
-	fd, sys := int(s.fd), s.loop.sys
-	for _, opt := range []int{unix.SO_REUSEADDR, unix.SO_REUSEPORT} {
-		if err := sys.SetsockoptInt(fd, unix.SOL_SOCKET, opt, 1); err != nil {
-			return os.NewSyscallError("setsockopt", err)
+// asked is what the kernel says of the descriptor, which does not change.
+func (d *Descriptor) asked(known *uint8, option int) (int, error) {
+	if *known == 0 {
+		v, err := d.loop.sys.GetsockoptInt(int(d.fd), unix.SOL_SOCKET, option)
+		if err != nil {
+			return 0, err
 		}
+		*known = uint8(v)
 	}
-	if err := sys.Bind(fd, sa); err != nil {
-		return os.NewSyscallError("bind", err)
-	}
-	return os.NewSyscallError("listen", sys.Listen(fd, Backlog))
+	return int(*known), nil
 }
 
-// TryAccept takes a connection that waits in the backlog of a listener, as accept4(2) does with
-// SOCK_CLOEXEC and SOCK_NONBLOCK; the error matches unix.EAGAIN if there is none.
-func (s *Socket) TryAccept() (fd int, err error) {
-	fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
-	return fd, err
+// ended judges a receive of no bytes: it is the end, unless it may be a datagram of none.
+func (d *Descriptor) ended() bool {
+	kind, err := d.asked(&d.kind, unix.SO_TYPE)
+	return d.readShut || err != nil || kind != unix.SOCK_DGRAM
 }

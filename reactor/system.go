@@ -20,17 +20,9 @@ type System interface {
 	Thread() int     // the id of the calling thread
 	Clock() int64    // monotonic, in nanoseconds, never 0; from any thread
 
-	Socket(family, kind, protocol int) (int, error)
-	SetsockoptInt(fd, level, opt, value int) error
-	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
-	Bind(fd int, sa unix.Sockaddr) error
-	Listen(fd, backlog int) error
-	Accept4(fd, flags int) (int, unix.Sockaddr, error)
-	Shutdown(fd, how int) error
-	Close(fd int) error
-	Getsockname(fd int) (unix.Sockaddr, error)
-	Getpeername(fd int) (unix.Sockaddr, error)
+	SocketSystem
 	IoctlGetInt(fd int, req uint) (int, error)
+	Close(fd int) error
 
 	Pipe2(fds []int, flags int) error
 	FcntlInt(fd uintptr, cmd, arg int) (int, error)
@@ -67,31 +59,7 @@ var epoch = time.Now()
 // Clock is the time since the process began, plus one so that zero can mean never.
 func (process) Clock() int64 { return int64(time.Since(epoch)) + 1 }
 
-func (process) Socket(family, kind, protocol int) (int, error) {
-	return unix.Socket(family, kind, protocol)
-}
-
-func (process) SetsockoptInt(fd, level, opt, value int) error {
-	return unix.SetsockoptInt(fd, level, opt, value)
-}
-
-func (process) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
-	return unix.SetsockoptLinger(fd, level, opt, l)
-}
-
-func (process) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
-
-func (process) Listen(fd, backlog int) error { return unix.Listen(fd, backlog) }
-
-func (process) Accept4(fd, flags int) (int, unix.Sockaddr, error) { return unix.Accept4(fd, flags) }
-
-func (process) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
-
 func (process) Close(fd int) error { return unix.Close(fd) }
-
-func (process) Getsockname(fd int) (unix.Sockaddr, error) { return unix.Getsockname(fd) }
-
-func (process) Getpeername(fd int) (unix.Sockaddr, error) { return unix.Getpeername(fd) }
 
 func (process) IoctlGetInt(fd int, req uint) (int, error) { return unix.IoctlGetInt(fd, req) }
 

@@ -1,0 +1,237 @@
+package reactor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Address is the address of a socket of any family: IPv4, IPv6 with its zone, or the name of a unix socket. It
+// is kept as the kernel reads and writes it, so that what a datagram came from can be sent to as it is, and to
+// make, copy and compare Addresses allocates nothing. The zero Address is none: that of a unix socket without a
+// name, or of whoever is at the other end of a connection.
+//
+// See ip(7), ipv6(7), unix(7).
+type Address struct {
+	n   uint32 // bytes of raw that are the address; those behind are zero
+	raw unix.RawSockaddrAny
+}
+
+// sizeofAddress is the room for any address.
+const sizeofAddress = uint32(unsafe.Sizeof(unix.RawSockaddrAny{}))
+
+// IPAddress is an IP address with a port. A zone is the number of an interface or its name, which is looked up;
+// without one the error matches syscall.ENODEV. Of the zero AddrPort the error matches syscall.EINVAL.
+func IPAddress(a netip.AddrPort) (Address, error) {
+	ip := a.Addr()
+	port := binary.NativeEndian.Uint16([]byte{byte(a.Port() >> 8), byte(a.Port())})
+	var r Address
+	switch {
+	case ip.Is4():
+		r.n = unix.SizeofSockaddrInet4
+		*r.inet4() = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port, Addr: ip.As4()}
+	case ip.Is6():
+		zone, err := zoneIndex(ip.Zone())
+		if err != nil {
+			return r, err
+		}
+		r.n = unix.SizeofSockaddrInet6
+		*r.inet6() = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port, Addr: ip.As16(), Scope_id: zone}
+	default:
+		return r, fmt.Errorf("reactor: there is no IP address: %w", syscall.EINVAL)
+	}
+	return r, nil
+}
+
+func zoneIndex(zone string) (uint32, error) {
+	if zone == "" {
+		return 0, nil
+	}
+	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
+		return uint32(n), nil
+	}
+	i, err := net.InterfaceByName(zone)
+	if err != nil {
+		return 0, fmt.Errorf("reactor: there is no interface for the zone %q: %w", zone, syscall.ENODEV)
+	}
+	return uint32(i.Index), nil
+}
+
+// UnixAddress is the name of a unix socket, of at most 107 bytes: a path, or an abstract name, which begins with
+// '@' or a zero byte. Of a longer one the error matches syscall.ENAMETOOLONG. With the empty name Bind lets the
+// kernel choose an abstract one.
+func UnixAddress(name string) (Address, error) {
+	var r Address
+	sa := r.unix()
+	switch {
+	case len(name) >= len(sa.Path): // a path has a zero byte behind it
+		return r, fmt.Errorf("reactor: the name of a unix socket is too long (%d bytes): %w", len(name), syscall.ENAMETOOLONG)
+	case name == "":
+	case name[0] == '@' || name[0] == 0:
+		copy(pathBytes(sa)[1:], name[1:])
+		r.n = uint32(len(name))
+	default:
+		copy(pathBytes(sa), name)
+		r.n = uint32(len(name)) + 1
+	}
+	sa.Family = unix.AF_UNIX
+	r.n += uint32(unsafe.Offsetof(sa.Path))
+	return r, nil
+}
+
+// NetAddress is the address that a net.TCPAddr, net.UDPAddr, net.IPAddr or net.UnixAddr says. Of others the error
+// matches syscall.EAFNOSUPPORT.
+func NetAddress(a net.Addr) (Address, error) {
+	switch a := a.(type) {
+	case *net.TCPAddr:
+		return IPAddress(a.AddrPort())
+	case *net.UDPAddr:
+		return IPAddress(a.AddrPort())
+	case *net.IPAddr:
+		ip, _ := netip.AddrFromSlice(a.IP)
+		return IPAddress(netip.AddrPortFrom(ip.WithZone(a.Zone), 0))
+	case *net.UnixAddr:
+		return UnixAddress(a.Name)
+	}
+	return Address{}, fmt.Errorf("reactor: a %T is no address of a socket: %w", a, syscall.EAFNOSUPPORT)
+}
+
+func (a *Address) inet4() *unix.RawSockaddrInet4 {
+	return (*unix.RawSockaddrInet4)(unsafe.Pointer(&a.raw))
+}
+
+func (a *Address) inet6() *unix.RawSockaddrInet6 {
+	return (*unix.RawSockaddrInet6)(unsafe.Pointer(&a.raw))
+}
+
+func (a *Address) unix() *unix.RawSockaddrUnix {
+	return (*unix.RawSockaddrUnix)(unsafe.Pointer(&a.raw))
+}
+
+func pathBytes(sa *unix.RawSockaddrUnix) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&sa.Path)), len(sa.Path))
+}
+
+// pointer is what the kernel is given; nil if there is no address.
+func (a *Address) pointer() unsafe.Pointer {
+	if a.n == 0 {
+		return nil
+	}
+	return unsafe.Pointer(&a.raw)
+}
+
+// written is the address of which the kernel has written n bytes over the room that a has.
+func (a *Address) written(n uint32) (r Address) {
+	if r.n = min(n, sizeofAddress); r.n <= uint32(unsafe.Sizeof(r.raw.Addr.Family)) {
+		return Address{} // a unix socket without a name
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&r.raw)), r.n), unsafe.Slice((*byte)(unsafe.Pointer(&a.raw)), r.n))
+	return r
+}
+
+// IsZero: there is no address.
+func (a Address) IsZero() bool { return a.n == 0 }
+
+// Family is unix.AF_INET, AF_INET6 or AF_UNIX; 0 if there is no address.
+func (a Address) Family() int { return int(a.raw.Addr.Family) }
+
+// AddrPort is the IP address and port; zero for what is no IP address. IPv4 in IPv6 is IPv4. The zone, if there
+// is one, is the number of the interface.
+func (a Address) AddrPort() netip.AddrPort {
+	switch a.Family() {
+	case unix.AF_INET:
+		sa := a.inet4()
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), hostOrder(sa.Port))
+	case unix.AF_INET6:
+		sa := a.inet6()
+		ip := netip.AddrFrom16(sa.Addr).Unmap()
+		if sa.Scope_id != 0 {
+			ip = ip.WithZone(strconv.FormatUint(uint64(sa.Scope_id), 10))
+		}
+		return netip.AddrPortFrom(ip, hostOrder(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+func hostOrder(port uint16) uint16 {
+	return binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(make([]byte, 0, 2), port))
+}
+
+// Name is the name of a unix socket, with '@' in the place of the zero byte that an abstract one begins with; ""
+// for what is no unix socket or has no name. It allocates.
+func (a Address) Name() string {
+	sa := a.unix()
+	from := uint32(unsafe.Offsetof(sa.Path))
+	if a.Family() != unix.AF_UNIX || a.n <= from {
+		return ""
+	}
+	name := pathBytes(sa)[:a.n-from]
+	if name[0] == 0 {
+		return "@" + string(name[1:])
+	}
+	return unix.ByteSliceToString(name)
+}
+
+// String is the IP address and port, or the name.
+func (a Address) String() string {
+	switch a.Family() {
+	case unix.AF_INET, unix.AF_INET6:
+		return a.AddrPort().String()
+	}
+	return a.Name()
+}
+
+// NetAddr is the address as package net has it for sockets of the kind (unix.SOCK_STREAM, …): a *net.TCPAddr,
+// *net.UDPAddr or *net.UnixAddr; nil if there is no address.
+func (a Address) NetAddr(kind int) net.Addr {
+	switch family := a.Family(); {
+	case family == unix.AF_UNIX:
+		network := map[int]string{unix.SOCK_DGRAM: "unixgram", unix.SOCK_SEQPACKET: "unixpacket"}[kind]
+		if network == "" {
+			network = "unix"
+		}
+		return &net.UnixAddr{Name: a.Name(), Net: network}
+	case family == 0:
+		return nil
+	case kind == unix.SOCK_DGRAM:
+		return net.UDPAddrFromAddrPort(a.AddrPort())
+	}
+	return net.TCPAddrFromAddrPort(a.AddrPort())
+}
+
+// sockaddr is the address as package unix has it.
+func (a Address) sockaddr() unix.Sockaddr {
+	switch a.Family() {
+	case unix.AF_INET:
+		sa := a.inet4()
+		return &unix.SockaddrInet4{Port: int(hostOrder(sa.Port)), Addr: sa.Addr}
+	case unix.AF_INET6:
+		sa := a.inet6()
+		return &unix.SockaddrInet6{Port: int(hostOrder(sa.Port)), ZoneId: sa.Scope_id, Addr: sa.Addr}
+	case unix.AF_UNIX:
+		return &unix.SockaddrUnix{Name: a.Name()}
+	}
+	return nil
+}
+
+// addressOf is the address that package unix says.
+func addressOf(sa unix.Sockaddr) (r Address) {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		r, _ = IPAddress(netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)))
+	case *unix.SockaddrInet6:
+		r, _ = IPAddress(netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port)))
+		r.inet6().Scope_id = sa.ZoneId
+	case *unix.SockaddrUnix:
+		if sa.Name != "" && sa.Name != "@" { // what package unix says of one without a name
+			r, _ = UnixAddress(sa.Name)
+		}
+	}
+	return r
+}
