@@ -7,7 +7,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// couple is an operation about two descriptors. Both count it; closing either cancels it and joins it.
+// couple is an operation about two descriptors, or about a directory, which its entry knows by number only. All
+// count it; closing any cancels it and joins it.
 type couple[T any] struct {
 	single[T]
 	other *Descriptor // nil: none, or the same
@@ -25,10 +26,11 @@ func (o *couple[T]) about(l *Loop, on, other *Descriptor) {
 }
 
 func (o *couple[T]) start(run operation, env sender.Env) {
-	token := env.StopToken()
+	token, fd := env.StopToken(), o.sqe.Fd
 	if !o.begin(run, token) {
 		return
 	}
+	o.sqe.Fd = fd // the entry is not always about the first
 	o.arm()
 	if token.StopPossible() {
 		o.onStop.Register(token, (*opStop)(&o.Op))
@@ -36,6 +38,9 @@ func (o *couple[T]) start(run operation, env sender.Env) {
 }
 
 func (o *couple[T]) begin(run operation, token stop.Token) bool {
+	if d := o.on; d != nil {
+		d.hidden++
+	}
 	if d := o.other; d != nil {
 		d.pending++
 		d.hidden++
@@ -52,6 +57,9 @@ func (o *couple[T]) begin(run operation, token stop.Token) bool {
 }
 
 func (o *couple[T]) release() {
+	if d := o.on; d != nil {
+		d.hidden--
+	}
 	o.Op.release()
 	if d := o.other; d != nil {
 		d.hidden--
@@ -80,8 +88,8 @@ func (o *couple[T]) fail(wrap func(error) error) {
 	}
 }
 
-// hiddenFrom reports whether the operation is about d and d's number does not tell.
-func (o *couple[T]) hiddenFrom(d *Descriptor) bool { return o.other == d }
+// hiddenFrom reports whether the operation is about d, whatever its entry is about.
+func (o *couple[T]) hiddenFrom(d *Descriptor) bool { return o.on == d || o.other == d }
 
 // cancelHidden cancels the operations on d that a cancel by descriptor does not find. They are few and seldom, so
 // that they are looked for among all.

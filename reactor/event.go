@@ -1,0 +1,223 @@
+package reactor
+
+import (
+	"encoding/binary"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+	"golang.org/x/sys/unix"
+)
+
+// Event is a count that any thread, any process that has the descriptor, and the kernel itself can add to, and that
+// a loop waits for: an eventfd(2). Within a process sender.Schedule is the cheaper way to a loop.
+//
+// Its methods are called on the loop's thread, but for Signal.
+type Event struct {
+	Descriptor
+	taken [8]byte // as it was read
+
+	mu     sync.Mutex // held while the descriptor is written to, so that it is not closed meanwhile
+	sys    System
+	number int // the descriptor; -1: none
+	added  [8]byte
+}
+
+// Open makes the eventfd, with a count of 0.
+func (e *Event) Open(l *Loop) error {
+	fd, err := l.sys.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	e.Init(l, fd)
+	e.mu.Lock()
+	e.sys, e.number = l.sys, fd
+	e.mu.Unlock()
+	return nil
+}
+
+// Signal adds n, which is at least 1, to the count. From any thread. It fails with an error that matches
+// fs.ErrClosed once Close has been started, and with EAGAIN if the count would exceed 2⁶⁴ - 2.
+func (e *Event) Signal(n uint64) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.number < 0 {
+		return errClosed
+	}
+	binary.NativeEndian.PutUint64(e.added[:], n)
+	for {
+		_, err := e.sys.Write(e.number, e.added[:])
+		if err != unix.EINTR { //nolint:errorlint // it is bare
+			return err
+		}
+	}
+}
+
+// EventCloseSender closes an Event. See Event.Close.
+type EventCloseSender struct {
+	affine
+	e *Event
+}
+
+// Close is as Descriptor.Close. When it has been started Signal fails.
+func (e *Event) Close() EventCloseSender { return EventCloseSender{e: e} }
+
+// Connect prepares op.
+func (c EventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) {
+	op.e = c.e
+	c.e.Descriptor.Close().Connect(&op.CloseOp, r)
+}
+
+// EventCloseOp is the operation state of Event.Close.
+type EventCloseOp struct {
+	CloseOp
+	e *Event
+}
+
+// Start begins to close.
+func (o *EventCloseOp) Start() {
+	o.e.mu.Lock()
+	o.e.number = -1
+	o.e.mu.Unlock()
+	o.CloseOp.Start()
+}
+
+// take reads the count, which becomes 0. EAGAIN: it is 0.
+func (e *Event) take() (uint64, int32) {
+	for {
+		_, err := e.loop.sys.Read(int(e.fd), e.taken[:])
+		switch res := resultOf(err); res {
+		case -int32(syscall.EINTR):
+		case 0:
+			return binary.NativeEndian.Uint64(e.taken[:]), 0
+		default:
+			return 0, res
+		}
+	}
+}
+
+// EventWaitSender waits for an Event. See Event.Wait.
+type EventWaitSender struct {
+	affine
+	e *Event
+}
+
+// Wait is a sender of the count, which becomes 0, once it is not.
+//
+// Kernel operation: IORING_OP_POLL_ADD, and then a read(2) that does not block: to read an eventfd through io_uring
+// has been broken in some kernels.
+func (e *Event) Wait() EventWaitSender { return EventWaitSender{e: e} }
+
+// Connect prepares op.
+func (c EventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) {
+	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
+	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
+}
+
+// EventWaitOp is the operation state of Wait.
+type EventWaitOp struct {
+	single[uint64]
+	e *Event
+}
+
+// Start begins to wait. It may be called again after each completion.
+func (o *EventWaitOp) Start() { o.start(o, o.r.Env()) }
+
+func (o *EventWaitOp) finish() {
+	var n uint64
+	if o.res >= 0 {
+		n, o.res = o.e.take()
+	}
+	switch {
+	case o.res != -int32(syscall.EAGAIN): // else somebody else has read it
+	case o.over():
+		o.res = -int32(syscall.ECANCELED)
+	default:
+		o.arm()
+		return
+	}
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(n)
+}
+
+// EventManySender waits for an Event again and again. See Event.Many.
+type EventManySender struct {
+	affine
+	e      *Event
+	credit int
+}
+
+// Many is a sequence of the count, each time that it is not 0, as of Wait. No signal is lost: what comes between two
+// items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
+//
+// credit is how many items it may deliver; Grant adds to it. A second sequence of an Event completes with EBUSY.
+func (e *Event) Many(credit int) EventManySender { return EventManySender{e: e, credit: credit} }
+
+// Connect prepares op.
+func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) {
+	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
+	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
+	op.credit.init(c.credit)
+}
+
+// EventManyOp is the operation state of Many.
+type EventManyOp struct {
+	Op
+	e      *Event
+	credit credit
+	r      seq.Receiver[uint64]
+}
+
+// Start begins to wait.
+func (o *EventManyOp) Start() {
+	o.credit.reset()
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
+func (o *EventManyOp) Grant(n int) {
+	if o.credit.add(n) && o.state == opDormant {
+		o.credit.waits = false
+		o.arm()
+	}
+}
+
+func (o *EventManyOp) item(int32, uint32) {
+	panic("reactor: more than one completion of a poll")
+}
+
+func (o *EventManyOp) finish() {
+	var n uint64
+	if o.res >= 0 {
+		n, o.res = o.e.take()
+	}
+	if o.res == 0 {
+		o.credit.spend()
+		o.r.SetNext(n)
+		o.res = -int32(syscall.EAGAIN)
+	}
+	if o.res == -int32(syscall.EAGAIN) {
+		switch {
+		case o.over():
+			o.res = -int32(syscall.ECANCELED)
+		case o.credit.left <= 0:
+			o.state, o.credit.waits = opDormant, true
+			return
+		default:
+			o.arm()
+			return
+		}
+	}
+	o.endSequence()
+	if err := o.err(); err != nil {
+		o.r.SetError(err)
+	} else {
+		o.r.SetStopped()
+	}
+}

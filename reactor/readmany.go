@@ -1,0 +1,119 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// ReadManySender reads a stream on and on into buffers of the loop. See File.ReadMany.
+type ReadManySender struct {
+	affine
+	f      *File
+	credit int
+}
+
+// ReadMany is a sequence of the bytes that come from a stream (a pipe, a FIFO, a terminal), each item in a buffer
+// that is lent to the receiver, who releases it. It completes with a value at the end of the stream.
+//
+// credit is how many items it may deliver; Grant adds to it. When that has run out the bytes stay in the stream
+// until there is credit again. Re-arming is invisible. A file has one sequence at a time; a second one completes
+// with EBUSY.
+//
+// Kernel operation: IORING_OP_READ_MULTISHOT (Linux 6.7) if the credit is Unlimited, else IORING_OP_READ with
+// IOSQE_BUFFER_SELECT.
+func (f *File) ReadMany(credit int) ReadManySender { return ReadManySender{f: f, credit: credit} }
+
+// Connect prepares op.
+func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) {
+	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
+	op.credit.init(c.credit)
+}
+
+// ReadManyOp is the operation state of ReadMany.
+type ReadManyOp struct {
+	Op
+	credit credit
+	ready  readiness
+	r      seq.Receiver[Lease]
+}
+
+// Start begins to read.
+func (o *ReadManyOp) Start() {
+	o.credit.reset()
+	o.ready = readiness{}
+	o.prep()
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
+func (o *ReadManyOp) Grant(n int) {
+	if o.credit.add(n) && o.state == opDormant {
+		o.again()
+	}
+}
+
+// prep fills the entry that reads no more than there is credit for.
+func (o *ReadManyOp) prep() {
+	if o.credit.left == Unlimited && o.loop.ops.Has(uring.OpReadMultishot) {
+		o.sqe.PrepReadMultishot(int(o.on.fd), group)
+		return
+	}
+	o.sqe.PrepRead(int(o.on.fd), nil, uint32(o.loop.buffers.size), uring.FilePosition)
+	o.sqe.Flags, o.sqe.BufIndex = uring.SQEBufferSelect, group
+}
+
+func (o *ReadManyOp) item(res int32, flags uint32) {
+	o.res, o.flags = res, flags
+	o.deliver()
+}
+
+// deliver hands on what a completion carries, and reports whether that was something.
+func (o *ReadManyOp) deliver() bool {
+	lease := o.lease()
+	if lease.n == 0 {
+		return false
+	}
+	o.credit.spend()
+	o.ready.misses = 0
+	o.r.SetNext(lease)
+	return true
+}
+
+func (o *ReadManyOp) finish() {
+	if !o.ready.polls && o.deliver() {
+		if !o.over() {
+			o.again()
+			return
+		}
+		o.res = -int32(syscall.ECANCELED) // it is not at its end
+	}
+	switch step := o.ready.next(&o.Op, unix.POLLIN); {
+	case step == stepAgain:
+		o.again()
+		return
+	case step == stepWait, o.shortOfBuffers():
+		return
+	}
+	o.endSequence()
+	switch err := o.err(); {
+	case o.res == 0:
+		o.r.SetValue(struct{}{})
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetStopped()
+	}
+}
+
+// again arms the source, or lets it wait for credit.
+func (o *ReadManyOp) again() {
+	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+		o.state = opDormant
+		return
+	}
+	o.prep()
+	o.arm()
+}

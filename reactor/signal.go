@@ -1,0 +1,166 @@
+package reactor
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+)
+
+// SignalsSender tells of signals. See Loop.Signals.
+type SignalsSender struct {
+	affine
+	l       *Loop
+	credit  int
+	signals []os.Signal
+}
+
+// Signals is a sequence of those of the signals that the process is sent, in place of what they would do else: see
+// signal.Notify, which it uses because signalfd(2) wants signals blocked on all threads, which the Go runtime
+// does not allow. It ends by a stop, before which it delivers what has come.
+//
+// As with any signals, those of one number that come before the first of them was delivered are one item; no number
+// that was sent is lost. Of several numbers the lowest comes first.
+//
+// credit is how many items it may deliver; Grant adds to it. What comes while there is none is remembered.
+func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
+	return SignalsSender{l: l, credit: credit, signals: signals}
+}
+
+// Connect prepares op.
+func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) {
+	op.sqe.PrepNop() // what is asked of every ring; there is no entry
+	op.signals = c.signals
+	op.loop, op.on, op.r = c.l, nil, r
+	op.credit.init(c.credit)
+	op.post.Runner = (*signalPost)(op)
+}
+
+// SignalsOp is the operation state of Signals. It is dormant until there is something to deliver, and then ready.
+type SignalsOp struct {
+	Op
+	credit  credit
+	signals []os.Signal
+	r       seq.Receiver[os.Signal]
+	cancels []func()
+
+	pending  atomic.Uint64 // those that have come, by bit number - 1
+	posted   atomic.Bool   // post is on its way to the loop
+	post     sender.Work
+	silenced bool // nobody posts any more
+}
+
+// Start begins to listen.
+func (o *SignalsOp) Start() {
+	o.credit.reset()
+	o.silenced = false
+	o.pending.Store(0)
+	token := o.r.Env().StopToken()
+	if !o.begin(o, token) {
+		return
+	}
+	for _, s := range o.signals {
+		n, ok := s.(syscall.Signal)
+		if !ok || n < 1 || n > 64 {
+			o.ready(-int32(syscall.EINVAL))
+			return
+		}
+		bit := uint64(1) << (n - 1)
+		o.cancels = append(o.cancels, o.loop.sys.Notify(s, func() { o.raise(bit) }))
+	}
+	o.state = opDormant
+	if token.StopPossible() {
+		o.onStop.Register(token, (*opStop)(&o.Op))
+	}
+}
+
+// raise notes a signal. From any thread.
+func (o *SignalsOp) raise(bit uint64) {
+	o.pending.Or(bit)
+	if o.posted.CompareAndSwap(false, true) {
+		o.loop.Enqueue(&o.post)
+	}
+}
+
+// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
+func (o *SignalsOp) Grant(n int) {
+	o.credit.add(n)
+	o.wake()
+}
+
+// wake lets finish look if there is something to deliver.
+func (o *SignalsOp) wake() {
+	if o.state == opDormant && o.credit.left > 0 && o.pending.Load() != 0 {
+		o.ready(0)
+	}
+}
+
+// signalPost is a SignalsOp as work for its loop.
+type signalPost SignalsOp
+
+// Run takes notice of signals that have come.
+func (p *signalPost) Run() {
+	o := (*SignalsOp)(p)
+	o.posted.Store(false)
+	if o.silenced && o.state == opSettled {
+		o.ready(o.res) // it has waited for this
+		return
+	}
+	o.wake()
+}
+
+// Abandon does nothing: the loop is gone.
+func (p *signalPost) Abandon() {}
+
+func (o *SignalsOp) item(int32, uint32) { panic("reactor: a completion of signals") }
+
+func (o *SignalsOp) finish() {
+	if o.res == 0 {
+		o.state = opSettled
+		o.deliver()
+		if !o.over() {
+			o.state = opDormant
+			o.wake()
+			return
+		}
+		o.res = -int32(syscall.ECANCELED)
+	}
+	o.silence()
+	if o.posted.Load() {
+		o.state = opSettled
+		return
+	}
+	o.deliver() // what came before the stop
+	o.release()
+	if err := o.err(); err != nil {
+		o.r.SetError(err)
+	} else {
+		o.r.SetStopped()
+	}
+}
+
+// deliver hands on what has come, as far as there is credit.
+func (o *SignalsOp) deliver() {
+	for n := syscall.Signal(1); n <= 64 && o.credit.left > 0; n++ {
+		bit := uint64(1) << (n - 1)
+		if o.pending.And(^bit)&bit != 0 {
+			o.credit.spend()
+			o.r.SetNext(n)
+		}
+	}
+}
+
+// silence lets signals do what they did before. When it returns nobody posts any more.
+func (o *SignalsOp) silence() {
+	if o.silenced {
+		return
+	}
+	o.silenced = true
+	for i, cancel := range o.cancels {
+		cancel()
+		o.cancels[i] = nil
+	}
+	o.cancels = o.cancels[:0]
+}
