@@ -7,12 +7,14 @@ type Caps struct {
 	Setup    uint32 // IORING_SETUP_* flags in force (io_uring only)
 	Features uint32 // IORING_FEAT_* bits (io_uring only)
 
-	Buffers         bool // receive buffers can be provided (RegisterBuffers)
-	AcceptMultishot bool
-	RecvMultishot   bool
-	RecvLimit       bool // a multishot receive can be given a limit (SQE.LimitRecv)
-	PollMultishot   bool
-	CancelFdAny     bool // cancelling by descriptor and of everything
+	Buffers          bool // receive buffers can be provided (RegisterBuffers)
+	AcceptMultishot  bool
+	RecvMultishot    bool
+	RecvLimit        bool // a multishot receive can be given a limit (SQE.LimitRecv)
+	RecvmsgMultishot bool
+	SendTo           bool // a send can be given an address (SQE.To)
+	PollMultishot    bool
+	CancelFdAny      bool // cancelling by descriptor and of everything
 }
 
 // OpSet is a set of opcodes.

@@ -36,7 +36,8 @@ var probeOnce = sync.OnceValues(func() (Caps, error) {
 	// Everything that follows is tried out; what fails is not had.
 	c.PollMultishot = p.pollMultishot()
 	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
-	c.Buffers, c.RecvMultishot, c.RecvLimit = p.buffersAndRecvMultishot()
+	p.buffers(c)
+	c.SendTo = p.sendTo()
 	return *c, nil
 })
 
@@ -122,32 +123,47 @@ func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
 	return cancel, cancel
 }
 
-// buffersAndRecvMultishot receives into provided buffers.
-func (p prober) buffersAndRecvMultishot() (buffers, recv, limit bool) {
-	mem, err := unix.Mmap(-1, 0, 2*probeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+// buffers receives into provided buffers.
+func (p prober) buffers(c *Caps) {
+	mem, err := unix.Mmap(-1, 0, probeBuffers*probeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return false, false, false
+		return
 	}
 	defer func() { _ = unix.Munmap(mem) }()
 	if p.r.RegisterBuffers(0, mem, probeSize) != nil {
-		return false, false, false
+		return
 	}
-	p.r.ProvideBuffer(0, 0)
-	p.r.ProvideBuffer(0, 1)
-	more, ok := p.recvMultishot(mem, 4, func(sqe *SQE) { sqe.LimitRecv(uint32(len(probeText))) })
-	limit = ok && !more
-	more, ok = p.recvMultishot(mem, 5, func(*SQE) {})
-	return true, ok && more, limit
+	for i := range uint16(probeBuffers) {
+		p.r.ProvideBuffer(0, i)
+	}
+	c.Buffers = true
+	text := func(b []byte) bool { return string(b) == probeText }
+	more, ok := p.recvMultishot(mem, 4, text, func(sqe *SQE, fd int) {
+		sqe.PrepRecvMultishot(fd, 0, 0)
+		sqe.LimitRecv(uint32(len(probeText)))
+	})
+	c.RecvLimit = ok && !more
+	more, ok = p.recvMultishot(mem, 5, text, func(sqe *SQE, fd int) { sqe.PrepRecvMultishot(fd, 0, 0) })
+	c.RecvMultishot = ok && more
+	msg := new(unix.Msghdr)
+	more, ok = p.recvMultishot(mem, 6, func(b []byte) bool {
+		n := int(unsafe.Sizeof(RecvmsgOut{}))
+		return len(b) >= n && text(b[n:]) && (*RecvmsgOut)(unsafe.Pointer(&b[0])).Payloadlen == uint32(len(probeText))
+	}, func(sqe *SQE, fd int) { sqe.PrepRecvmsgMultishot(fd, 0, unsafe.Pointer(msg), 0) })
+	runtime.KeepAlive(msg)
+	c.RecvmsgMultishot = ok && more
 }
 
 const (
 	probeText = "probe"
 	probeSize = 64 // of a buffer
+
+	probeBuffers = 4 // one for each try, and one
 )
 
-// recvMultishot receives a few bytes from a socket of its own, so that nothing is left over from an
-// entry that the kernel refused. It reports whether they came, and whether more could have.
-func (p prober) recvMultishot(mem []byte, userData uint64, change func(*SQE)) (more, ok bool) {
+// recvMultishot receives a few bytes from a socket of its own, by the entry that prep makes, so that nothing is
+// left over from one that the kernel refused. It reports whether good is what came, and whether more could have.
+func (p prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int)) (more, ok bool) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false, false
@@ -158,11 +174,10 @@ func (p prober) recvMultishot(mem []byte, userData uint64, change func(*SQE)) (m
 		return false, false
 	}
 	var sqe SQE
-	sqe.PrepRecvMultishot(fds[0], 0, 0)
-	change(&sqe)
+	prep(&sqe, fds[0])
 	cqe, ok := p.run(&sqe, userData)
 	id, lent := cqe.BufferID()
-	if !ok || !lent || int(cqe.Res) != len(probeText) || string(mem[int(id)*probeSize:][:len(probeText)]) != probeText {
+	if !ok || !lent || cqe.Res < 0 || cqe.Res > probeSize || !good(mem[int(id)*probeSize:][:cqe.Res]) {
 		return false, false
 	}
 	if cqe.More() {
@@ -170,4 +185,32 @@ func (p prober) recvMultishot(mem []byte, userData uint64, change func(*SQE)) (m
 		p.run(&sqe, userData|1<<32)
 	}
 	return cqe.More(), true
+}
+
+// sendTo sends a datagram to a socket by its name. A kernel that knows no address in a send refuses.
+func (p prober) sendTo() bool {
+	var fds [2]int
+	for i := range fds {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return false
+		}
+		defer unix.Close(fd)
+		fds[i] = fd
+	}
+	if unix.Bind(fds[0], &unix.SockaddrUnix{}) != nil { // the kernel chooses an abstract name
+		return false
+	}
+	name, text := new(unix.RawSockaddrUnix), []byte(probeText)
+	n := uint32(unsafe.Sizeof(*name))
+	if _, _, errno := unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(fds[0]), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&n))); errno != 0 {
+		return false
+	}
+	var sqe SQE
+	sqe.PrepSend(fds[1], unsafe.Pointer(&text[0]), uint32(len(text)), unix.MSG_NOSIGNAL)
+	sqe.To(unsafe.Pointer(name), uint16(n))
+	cqe, ok := p.run(&sqe, 7)
+	runtime.KeepAlive(name)
+	runtime.KeepAlive(text)
+	return ok && int(cqe.Res) == len(text)
 }
