@@ -1,0 +1,132 @@
+package reactor
+
+import (
+	"math"
+	"syscall"
+
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/uring"
+)
+
+// Unlimited is a credit that never runs out.
+const Unlimited = math.MaxInt32
+
+// RecvManySender receives on and on into buffers of the loop. See Socket.RecvMany.
+type RecvManySender struct {
+	s      *Socket
+	credit int
+}
+
+// RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
+// releases it. It completes with a value at the peer's end.
+//
+// credit is how many buffers' worth it may deliver; Grant adds to it. When that has arrived, the source
+// rests until there is credit again. Items smaller than a buffer use up a credit each as well, but those
+// that had arrived by the time it ran out are delivered nevertheless, so that credit can go below zero.
+// Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+//
+// Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
+func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s, credit} }
+
+// Connect prepares op.
+func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
+	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.credit.init(c.credit)
+}
+
+// RecvManyOp is the operation state of RecvMany.
+type RecvManyOp struct {
+	Op
+	credit credit
+	r      seq.Receiver[Lease]
+}
+
+// Start begins to receive.
+func (o *RecvManyOp) Start() {
+	o.credit.reset()
+	o.flags = 0
+	o.choose()
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in
+// progress.
+func (o *RecvManyOp) Grant(n int) {
+	if o.credit.add(n) && o.state == opDormant {
+		o.again()
+	}
+}
+
+func (o *RecvManyOp) item(res int32, flags uint32) {
+	o.res, o.flags = res, flags
+	if lease := o.lease(); lease.n != 0 {
+		o.deliver(lease)
+	}
+}
+
+func (o *RecvManyOp) deliver(lease Lease) {
+	if o.credit.spend() {
+		o.disarm()
+	}
+	o.r.SetNext(lease)
+}
+
+func (o *RecvManyOp) finish() {
+	if lease := o.lease(); lease.n != 0 {
+		o.deliver(lease)
+		o.res = -int32(syscall.ECANCELED) // it is not at its end
+	}
+	switch syscall.Errno(-o.res) {
+	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
+		if !o.over() {
+			o.again()
+			return
+		}
+		o.res = -int32(syscall.ECANCELED)
+	}
+	if o.res == 0 {
+		o.on.sawEnd()
+	}
+	o.endSequence()
+	switch err := o.err(); {
+	case o.res == 0:
+		o.r.SetValue(struct{}{})
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetStopped()
+	}
+}
+
+// again arms the source, or lets it wait for credit or for a buffer.
+func (o *RecvManyOp) again() {
+	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
+		return
+	}
+	o.choose()
+	switch syscall.Errno(-o.res) {
+	case syscall.ENOBUFS:
+		o.loop.buffers.wait(&o.Op)
+	case syscall.EAGAIN: // see againWhenReady
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+		o.arm()
+	default:
+		o.arm()
+	}
+}
+
+// choose picks the entry that receives no more than there is credit for.
+func (o *RecvManyOp) choose() {
+	switch l := o.loop; {
+	case o.credit.left == Unlimited:
+		o.sqe.Ioprio = uring.RecvMultishot
+	case l.recvLimit:
+		o.sqe.Ioprio = uring.RecvMultishot
+		o.sqe.LimitRecv(uint32(min(int(o.credit.left)*l.buffers.size, math.MaxInt32)))
+	default:
+		o.sqe.Ioprio = 0
+		o.pollFirst()
+	}
+}
