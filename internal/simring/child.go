@@ -166,7 +166,8 @@ func (c *child) describe(info *unix.Siginfo) {
 		info.Code = childKilled
 	}
 	fields := unsafe.Slice((*byte)(unsafe.Pointer(info)), unsafe.Sizeof(*info))
-	const at = 4 * unsafe.Sizeof(uintptr(0)) / 2 // behind three ints, aligned to a pointer
+	const pointer = unsafe.Sizeof(uintptr(0))
+	const at = (3*4 + pointer - 1) / pointer * pointer // behind three ints, aligned as pointers are
 	binary.NativeEndian.PutUint32(fields[at:], uint32(c.pid))
 	binary.NativeEndian.PutUint32(fields[at+8:], uint32(c.status))
 }

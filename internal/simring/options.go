@@ -1,17 +1,12 @@
 package simring
 
-import (
-	"unsafe"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // option is a socket option.
 type option struct{ level, name int }
 
 var (
 	reusePort  = option{unix.SOL_SOCKET, unix.SO_REUSEPORT}
-	reuseAddr  = option{unix.SOL_SOCKET, unix.SO_REUSEADDR}
 	errorOf    = option{unix.SOL_SOCKET, unix.SO_ERROR}
 	kindOf     = option{unix.SOL_SOCKET, unix.SO_TYPE}
 	familyOf   = option{unix.SOL_SOCKET, unix.SO_DOMAIN}
@@ -27,7 +22,7 @@ func (s *sock) set(o option, value int) unix.Errno {
 	switch {
 	case o == errorOf, o == kindOf, o == familyOf, o == protocolOf, o == listens:
 		return unix.ENOPROTOOPT
-	case o.level == unix.IPPROTO_TCP && (s.kind != unix.SOCK_STREAM || s.family == unix.AF_UNIX):
+	case o.level == unix.IPPROTO_TCP && !s.isTCP():
 		return unix.EOPNOTSUPP
 	case (o == sendBuffer || o == recvBuffer):
 		value *= 2 // socket(7): the kernel doubles it
@@ -36,6 +31,23 @@ func (s *sock) set(o option, value int) unix.Errno {
 		s.options = map[option]int{}
 	}
 	s.options[o] = value
+	return 0
+}
+
+func (s *sock) isTCP() bool { return s.kind == unix.SOCK_STREAM && s.family != unix.AF_UNIX }
+
+// listensAs is what SO_ACCEPTCONN says.
+func listensAs(s socket) int {
+	switch s := s.(type) {
+	case *tcp:
+		if s.state == listening {
+			return 1
+		}
+	case *local:
+		if s.state == listening {
+			return 1
+		}
+	}
 	return 0
 }
 
@@ -61,7 +73,7 @@ func (s *sock) get(o option) (int, unix.Errno) {
 			return s.k.Odds.Buffer, 0
 		}
 	}
-	if o.level == unix.IPPROTO_TCP && (s.kind != unix.SOCK_STREAM || s.family == unix.AF_UNIX) {
+	if o.level == unix.IPPROTO_TCP && !s.isTCP() {
 		return 0, unix.EOPNOTSUPP
 	}
 	return s.options[o], 0
@@ -108,7 +120,47 @@ func (e *tcp) info() *unix.TCPInfo {
 	return info
 }
 
-// infoBytes are the bytes of a struct tcp_info.
-func infoBytes(info *unix.TCPInfo) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(info)), unsafe.Sizeof(*info))
+// SetsockoptInt is setsockopt(2) with a number.
+func (s System) SetsockoptInt(fd, level, opt, value int) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		errno = so.base().set(option{level, opt}, value)
+	}
+	return failure(errno)
+}
+
+// SetsockoptLinger is setsockopt(2) of SO_LINGER: that of no time makes close reset the connection.
+func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		so.base().linger = l.Onoff != 0 && l.Linger == 0
+	}
+	return failure(errno)
+}
+
+// GetsockoptInt is getsockopt(2) of a number.
+func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return 0, errno
+	}
+	o := option{level, opt}
+	if o == listens {
+		return listensAs(so), nil
+	}
+	value, errno := so.base().get(o)
+	return value, failure(errno)
+}
+
+// GetsockoptTCPInfo is getsockopt(2) of TCP_INFO.
+func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return nil, errno
+	}
+	t, ok := so.(*tcp)
+	if !ok {
+		return nil, unix.EOPNOTSUPP
+	}
+	return t.info(), nil
 }

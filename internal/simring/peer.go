@@ -67,10 +67,8 @@ func (t *Thread) Dial(addr netip.AddrPort) (fd int, err error) {
 	s := t.k.file(fd).object.(socket)
 	errno := s.connect(a)
 	if errno == unix.EINPROGRESS {
-		t.Until(func() (ok bool) {
-			errno, ok = s.outcome()
-			return ok
-		})
+		t.Until(func() bool { return s.events()&unix.POLLOUT != 0 })
+		errno, _ = s.outcome()
 	}
 	if errno != 0 {
 		_ = t.k.System().Close(fd)

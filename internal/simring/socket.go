@@ -28,6 +28,7 @@ type sock struct {
 	local   address
 	remote  address // of a connected socket
 	options map[option]int
+	texts   map[option]string
 	err     unix.Errno // for the next call that asks
 	linger  bool       // closing resets
 }

@@ -34,29 +34,6 @@ func (s System) Connect(fd int, sa unix.Sockaddr) error {
 	return failure(errno)
 }
 
-// GetsockoptInt is getsockopt(2) of a number.
-func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
-	so, errno := s.k.socketOf(fd)
-	if errno != 0 {
-		return 0, errno
-	}
-	value, errno := so.base().get(option{level, opt})
-	return value, failure(errno)
-}
-
-// GetsockoptTCPInfo is getsockopt(2) of TCP_INFO.
-func (s System) GetsockoptTCPInfo(fd, _, _ int) (*unix.TCPInfo, error) {
-	so, errno := s.k.socketOf(fd)
-	if errno != 0 {
-		return nil, errno
-	}
-	t, ok := so.(*tcp)
-	if !ok {
-		return nil, unix.EOPNOTSUPP
-	}
-	return t.info(), nil
-}
-
 // Read is read(2).
 func (s System) Read(fd int, p []byte) (int, error) {
 	f := s.k.file(fd)

@@ -27,25 +27,6 @@ func (s System) Socket(family, kind, protocol int) (int, error) {
 	return result(s.k.socket(family, kind, protocol))
 }
 
-// SetsockoptInt is setsockopt(2), see sock.set.
-func (s System) SetsockoptInt(fd, level, opt, value int) error {
-	so, errno := s.k.socketOf(fd)
-	if errno != 0 {
-		return errno
-	}
-	return failure(so.base().set(option{level, opt}, value))
-}
-
-// SetsockoptLinger can make close reset the connection.
-func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
-	so, errno := s.k.socketOf(fd)
-	if errno != 0 {
-		return errno
-	}
-	so.base().linger = l.Onoff != 0 && l.Linger == 0
-	return nil
-}
-
 // Bind is bind(2).
 func (s System) Bind(fd int, sa unix.Sockaddr) error {
 	so, errno := s.k.socketOf(fd)

@@ -163,7 +163,10 @@ func (e *tcp) shutdown(how int) unix.Errno {
 	case how < unix.SHUT_RD || how > unix.SHUT_RDWR:
 		return unix.EINVAL
 	case e.state == listening:
-		e.shutDown = e.shutDown || how != unix.SHUT_WR
+		if how != unix.SHUT_WR {
+			e.shutDown = true
+			e.turnAway()
+		}
 		e.poke()
 		return 0
 	case e.state != connected || e.dead:
@@ -181,10 +184,7 @@ func (e *tcp) release() {
 	e.k.unbind(e)
 	switch {
 	case e.state == listening:
-		for _, waiting := range e.backlog {
-			waiting.abort()
-		}
-		e.backlog = nil
+		e.turnAway()
 	case e.state != connected:
 		e.state = fresh
 	case e.linger || len(e.in) != 0:
@@ -193,6 +193,14 @@ func (e *tcp) release() {
 		e.writeShut = true
 		e.move()
 	}
+}
+
+// turnAway resets the connections that wait in a listener's backlog.
+func (e *tcp) turnAway() {
+	for _, waiting := range e.backlog {
+		waiting.abort()
+	}
+	e.backlog = nil
 }
 
 // abort drops what has not arrived and resets the peer.
@@ -286,7 +294,7 @@ func (e *tcp) request(try int) {
 	if e.state != connecting {
 		return
 	}
-	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening })
+	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening && !s.(*tcp).shutDown })
 	if len(listeners) == 0 || k.chance(k.Odds.Refused) {
 		e.refuse(unix.ECONNREFUSED)
 		return

@@ -226,6 +226,8 @@ func (s *local) send(m *message, skip int) int {
 	switch {
 	case m.named && s.state == connected && !s.datagrams():
 		return -int(unix.EISCONN)
+	case s.stream() && to != nil && (to.closed || to.readShut): // before the error, in unix_stream_sendmsg()
+		return -int(unix.EPIPE)
 	case s.err != 0 && to == s.peer:
 		return s.takeErr()
 	case s.writeShut:
