@@ -74,6 +74,9 @@ func (r *Ring) find(c *entry, all bool) (count, late int) {
 				}
 			}
 		}
+		if r.guests != 0 && (all || len(r.victims)+late == 0) {
+			r.findGuests(c, all, &late)
+		}
 	case flags&(uring.CancelAny|uring.CancelOp) == 0:
 		for i := r.users.first(c.Addr); i != 0; i = r.slab.at(i).chain {
 			if r.reach(c, i, &late) && !all {
@@ -97,7 +100,7 @@ func (r *Ring) reach(c *entry, i uint32, late *int) bool {
 	if !e.at.inFlight() || !c.means(e) {
 		return false
 	}
-	if e.at == pooled && !r.pool.cancel(i) {
+	if (e.at == pooled || e.at == unfiled) && !r.pool.cancel(i) {
 		*late++
 	} else {
 		r.victims = append(r.victims, i)

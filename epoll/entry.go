@@ -56,7 +56,9 @@ const (
 	waitingIn               // in its file's list of entries that receive or accept
 	waitingOut              // in its file's list of entries that send or connect
 	watching                // in its file's list of polls and out-of-band receives
-	pooled                  // in the pool
+	pooled                  // in the pool, for its file
+	unfiled                 // in the pool, for no descriptor
+	expecting               // in the list of entries that wait for a child process
 )
 
 // inFlight reports whether an entry there can be cancelled.
@@ -69,6 +71,9 @@ const (
 	connecting                  // connect(2) said EINPROGRESS
 	aborted                     // connect(2) said ECONNABORTED
 	notifies                    // its completion is followed by a notification
+	onSource                    // a splice that is in the lists of the descriptor it takes from
+	writing                     // the one write of its plain file that is at work
+	unasked                     // an open with O_NONBLOCK that nobody asked for
 )
 
 // list is a FIFO of entries, linked through them: forwards to 0, and backwards from the head to the tail.
@@ -135,30 +140,88 @@ func (r *Ring) give(i uint32) {
 	r.free = i
 }
 
-// park leaves an entry waiting in its file's list, or in the pool.
+// park leaves an entry waiting in a list of its file or of the ring.
 func (r *Ring) park(i uint32, at place) {
 	e := r.slab.at(i)
-	f := r.files.at(e.Fd)
-	if debug && (e.at != issued || f.state&closing != 0) {
-		panic("epoll: an entry is parked twice or on a closed descriptor")
+	if debug && e.at != issued {
+		panic("epoll: an entry is parked twice")
 	}
 	e.at = at
-	f.live++
-	r.append(f.listOf(at), i)
+	r.append(r.listOf(e), i)
 	r.users.insert(&r.slab, i)
+	if at >= unfiled {
+		return
+	}
+	f := r.files.at(e.Fd)
+	f.live++
+	if debug && f.state&closing != 0 {
+		panic("epoll: an entry is parked on a closed descriptor")
+	}
+	if e.moves() {
+		r.files.at(e.FileIndex).live++
+	}
 }
 
 // unpark undoes park. It may close the descriptor, if a close came while entries were in flight.
 func (r *Ring) unpark(i uint32) {
 	e := r.slab.at(i)
-	f := r.files.at(e.Fd)
-	r.unlink(f.listOf(e.at), i)
+	at := e.at
+	r.unlink(r.listOf(e), i)
 	e.at = issued
 	r.users.remove(&r.slab, i)
+	if at >= unfiled {
+		return
+	}
+	if e.mark&onSource != 0 {
+		e.mark &^= onSource
+		r.guests--
+	}
+	if e.mark&writing != 0 {
+		r.written(e)
+	}
+	r.leave(e.Fd)
+	if e.moves() {
+		r.leave(e.FileIndex)
+	}
+}
+
+// move takes an entry in flight to another place of the same file.
+func (r *Ring) move(i uint32, to place) {
+	e := r.slab.at(i)
+	r.unlink(r.listOf(e), i)
+	e.at = to
+	r.append(r.listOf(e), i)
+}
+
+// leave counts one entry less on a descriptor, and closes it if that was the last and a close has come.
+func (r *Ring) leave(fd int32) {
+	f := r.files.at(fd)
 	f.live--
 	if f.live == 0 && f.state&closing != 0 {
-		r.close(e.Fd)
+		r.close(fd)
 	}
+}
+
+// moves reports whether the entry is in flight on two descriptors, Fd and FileIndex.
+func (e *entry) moves() bool { return e.Opcode == uring.OpSplice || e.Opcode == uring.OpTee }
+
+// host is the descriptor whose lists an entry is in.
+func (e *entry) host() int32 {
+	if e.mark&onSource != 0 {
+		return e.FileIndex
+	}
+	return e.Fd
+}
+
+// listOf returns the list of the place where an entry is.
+func (r *Ring) listOf(e *entry) *list {
+	switch e.at {
+	case unfiled:
+		return &r.unfiled
+	case expecting:
+		return &r.expecting
+	}
+	return r.files.at(e.host()).listOf(e.at)
 }
 
 // users finds entries in flight by their user_data: a hash table chained through the slab. The latest

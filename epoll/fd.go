@@ -34,6 +34,10 @@ const (
 	listens                      // it was accepted from
 	closing                      // a close came; the number is freed when the last entry has left
 	zerocopy                     // the kernel would send from it without copying: TCP and UDP
+	positioned                   // it can be waited for, and has offsets all the same: a file of procfs
+	plain                        // it cannot be waited for; blocked then says that a write is at work
+	whole                        // a plain file of which a short transfer is gone on with: regular, or a block device
+	direct                       // O_DIRECT: every call waits for the device
 )
 
 // kind is as much of a file's type as decides how it is read.
@@ -149,6 +153,9 @@ func (r *Ring) register(fd int32) {
 	switch protocol := r.sockopt(fd, unix.SO_PROTOCOL); {
 	case protocol < 0:
 		f.kind = other
+		if raw(unix.SYS_PREAD64, uintptr(fd), 0, 0, 0, 0, 0) != -int(unix.ESPIPE) {
+			f.state |= positioned
+		}
 	case protocol == unix.IPPROTO_TCP:
 		f.kind = tcp
 		f.state |= zerocopy
@@ -230,6 +237,9 @@ func (r *Ring) abandon(fd int32) {
 			}
 			r.fail(i, unix.ECANCELED)
 		}
+	}
+	if r.guests != 0 {
+		r.abandonGuests(fd)
 	}
 }
 

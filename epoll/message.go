@@ -6,11 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// message is a private copy of a struct msghdr, for the entries that move it in parts: what the caller
-// gave is not written to. They are pooled, so that this allocates nothing in the long run.
+// message is a private copy of what an entry points to: a struct msghdr of which parts are moved, for what
+// the caller gave is not written to; or iovecs or strings, for they need not stay. They are pooled, so that
+// this allocates nothing in the long run.
 type message struct {
 	header unix.Msghdr
 	iov    []unix.Iovec
+	vec    []vector
+	text   []byte
+	value  []byte
+	off    [2]uint64 // of a splice
+	how    unix.OpenHow
 	next   uint32 // the next free one
 }
 
@@ -24,6 +30,15 @@ func messageLen(h *unix.Msghdr) (n int) {
 
 // copyMessage gives the entry a copy of the header.
 func (r *Ring) copyMessage(i uint32, h *unix.Msghdr) *message {
+	m := r.messageOf(i)
+	m.header = *h
+	m.iov = append(m.iov[:0], unsafe.Slice(h.Iov, h.Iovlen)...)
+	m.point(m.iov)
+	return m
+}
+
+// messageOf gives the entry a message, if it has none yet.
+func (r *Ring) messageOf(i uint32) *message {
 	e := r.slab.at(i)
 	if e.msg == 0 {
 		if e.msg = r.freeMessage; e.msg == 0 {
@@ -33,11 +48,7 @@ func (r *Ring) copyMessage(i uint32, h *unix.Msghdr) *message {
 			r.freeMessage = r.messages[e.msg].next
 		}
 	}
-	m := r.messages[e.msg]
-	m.header = *h
-	m.iov = append(m.iov[:0], unsafe.Slice(h.Iov, h.Iovlen)...)
-	m.point(m.iov)
-	return m
+	return r.messages[e.msg]
 }
 
 // dropMessage frees a copy, and with it what it kept alive.
@@ -45,6 +56,7 @@ func (r *Ring) dropMessage(msg uint32) {
 	m := r.messages[msg]
 	m.header = unix.Msghdr{}
 	clear(m.iov)
+	m.vec, m.text = m.vec[:0], m.text[:0]
 	m.next, r.freeMessage = r.freeMessage, msg
 }
 

@@ -18,8 +18,13 @@ const (
 // supported are the opcodes that issue knows.
 var supported = [...]uring.Op{
 	uring.OpNop, uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpSend, uring.OpSendmsg, uring.OpRecvmsg,
-	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpPollRemove, uring.OpAsyncCancel, uring.OpRead, uring.OpWrite, uring.OpFsync,
+	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpPollRemove, uring.OpAsyncCancel,
 	uring.OpSendZC, uring.OpSendmsgZC, uring.OpSocket, uring.OpBind, uring.OpListen, uring.OpMsgRing,
+	uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot,
+	uring.OpFsync, uring.OpSyncFileRange, uring.OpFallocate, uring.OpFtruncate, uring.OpFadvise,
+	uring.OpOpenat, uring.OpOpenat2, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
+	uring.OpLinkat, uring.OpFsetxattr, uring.OpSetxattr, uring.OpFgetxattr, uring.OpGetxattr,
+	uring.OpSplice, uring.OpTee, uring.OpPipe, uring.OpWaitid,
 }
 
 const (
@@ -45,7 +50,7 @@ func (r *Ring) issue(i uint32) {
 		r.issueSend(i)
 	case uring.OpAsyncCancel:
 		r.issueCancel(i)
-	case uring.OpRead, uring.OpWrite:
+	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot:
 		r.issueRW(i)
 	case uring.OpAccept:
 		r.issueAccept(i)
@@ -57,8 +62,20 @@ func (r *Ring) issue(i uint32) {
 		r.issueClose(i)
 	case uring.OpShutdown:
 		r.issueShutdown(i)
-	case uring.OpFsync:
-		r.issueFsync(i)
+	case uring.OpFsync, uring.OpSyncFileRange, uring.OpFallocate, uring.OpFtruncate, uring.OpFadvise:
+		r.issueFile(i)
+	case uring.OpOpenat, uring.OpOpenat2:
+		r.issueOpen(i)
+	case uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat:
+		r.issuePath(i)
+	case uring.OpFsetxattr, uring.OpSetxattr, uring.OpFgetxattr, uring.OpGetxattr:
+		r.issueXattr(i)
+	case uring.OpSplice, uring.OpTee:
+		r.issueSplice(i)
+	case uring.OpPipe:
+		r.issuePipe(i)
+	case uring.OpWaitid:
+		r.issueWaitid(i)
 	case uring.OpNop:
 		r.issueNop(i)
 	case uring.OpSendZC, uring.OpSendmsgZC:
@@ -114,10 +131,13 @@ func (r *Ring) attempt(i uint32) verdict {
 		return r.accept(i)
 	case uring.OpConnect:
 		return r.connect(i)
-	case uring.OpRead:
+	case uring.OpRead, uring.OpReadv, uring.OpReadFixed, uring.OpReadMultishot:
 		return r.read(i)
+	case uring.OpSplice, uring.OpTee:
+		r.spliceAgain(i)
+		return finished
 	default:
-		if debug && op != uring.OpWrite {
+		if debug && op != uring.OpWrite && op != uring.OpWritev && op != uring.OpWriteFixed {
 			panic("epoll: an entry is parked that cannot be attempted")
 		}
 		return r.write(i)

@@ -14,7 +14,7 @@ import (
 func slowPool(t *testing.T) (g *rig, let chan struct{}, begun *atomic.Int32) {
 	r := newEpoll(t, Config{Workers: 1})
 	let, begun = make(chan struct{}), new(atomic.Int32)
-	r.pool.run = func(t *task) int32 {
+	r.pool.run = func(t task) int {
 		begun.Add(1)
 		<-let
 		return t.run()
@@ -37,7 +37,7 @@ func TestPoolCancel(t *testing.T) {
 	write := g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 100, 0) })
 	g.check(g.Enter(0))
 	g.waitFor(begun, 1)
-	second := g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, 10, 0); s.Flags = uring.SQEBufferSelect })
+	second := g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, 10, 0); s.Flags = uring.SQEBufferSelect | uring.SQEAsync })
 	third := g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) })
 	g.quiet()
 	g.do(-int32(unix.EALREADY), func(s *uring.SQE) { s.PrepCancel(write, 0) })
@@ -104,7 +104,7 @@ func TestCloseRing(t *testing.T) {
 	g.push(recvTo(a, g.bytes(8), 0))
 	g.push(func(s *uring.SQE) { s.PrepClose(a) })
 	for range 3 {
-		g.push(func(s *uring.SQE) { s.PrepRead(fd, ptr(g.bytes(8)), 8, 0) })
+		g.push(func(s *uring.SQE) { s.PrepRead(fd, ptr(g.bytes(8)), 8, 0); s.Flags = uring.SQEAsync })
 	}
 	g.check(g.Enter(0))
 	g.waitFor(begun, 1)
@@ -113,7 +113,7 @@ func TestCloseRing(t *testing.T) {
 	go func() { closed <- r.Close() }()
 	for dropped := false; !dropped; runtime.Gosched() {
 		r.pool.mu.Lock()
-		dropped = len(r.pool.queue) == 0
+		dropped = r.pool.closed
 		r.pool.mu.Unlock()
 	}
 	select {

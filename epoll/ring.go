@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +19,8 @@ type Config struct {
 	// BatchBytes bounds what one Enter receives before it returns, so that what was received is still
 	// in the cache when it is used. A quarter of a core's L2 cache is about right. Default 256 KiB.
 	BatchBytes int
-	// Workers bounds the goroutines that read, write and flush regular files. Default 4.
+	// Workers bounds the goroutines, and so the threads, that do what can block: see the package comment.
+	// Default 4 a processor, as the kernel has it for io_uring.
 	Workers int
 }
 
@@ -31,7 +33,7 @@ func (c Config) withDefaults() Config {
 		c.BatchBytes = 256 << 10
 	}
 	if c.Workers <= 0 {
-		c.Workers = 4
+		c.Workers = 4 * runtime.GOMAXPROCS(0)
 	}
 	return c
 }
@@ -71,6 +73,11 @@ type Ring struct {
 	victims     []uint32
 	pool        pool
 	results     []result
+	unfiled     list // entries in the pool for no descriptor
+	expecting   list // entries that wait for a child process
+	children    children
+	guests      int // splices in the lists of the descriptor they take from
+	fixed       [][]byte
 	tmp         scratch
 	mailbox     mailbox
 }
@@ -83,10 +90,10 @@ func New(cfg Config) (*Ring, error) {
 		entries:  cfg.Entries,
 		sq:       make([]uint32, 0, cfg.Entries),
 		messages: make([]*message, 1),
-		pool:     pool{limit: cfg.Workers, run: (*task).run},
+		pool:     pool{limit: cfg.Workers, run: task.run},
 	}
 	r.users.init(1 << bits.Len(uint(cfg.Entries)))
-	r.pool.wake = r.waker.Wake
+	r.pool.init(r.waker.Wake)
 	var err error
 	if r.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -164,8 +171,9 @@ func (r *Ring) Close() error {
 		return nil
 	}
 	r.unpublish()
+	r.children.close()
 	r.pool.close()
-	var errs []error
+	errs := r.closeOpened()
 	for n, page := range r.files.page {
 		for i := range page {
 			if page != nil && page[i].state&closing != 0 {

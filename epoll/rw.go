@@ -1,48 +1,118 @@
 package epoll
 
 import (
+	"unsafe"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/uring"
 )
 
-// rwFlags are the flags of preadv2(2) that there are.
-const rwFlags = unix.RWF_HIPRI | unix.RWF_DSYNC | unix.RWF_SYNC | unix.RWF_NOWAIT | unix.RWF_APPEND
-
-// issueRW starts a read or a write: of a regular file in the pool, of anything else when it is ready.
+// issueRW starts a read or a write. What can be waited for is waited for on the loop. The rest are plain
+// files: these are tried at once in the way that fails rather than waits, which finds what is in the page
+// cache, and go to the pool if that fails.
 func (r *Ring) issueRW(i uint32) {
-	e := r.slab.at(i)
-	switch {
-	case e.OpFlags&^uint32(rwFlags) != 0, e.Opcode == uring.OpWrite && e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
+	if errno := r.prepareRW(i); errno != 0 {
+		r.fail(i, errno)
 		return
-	case e.Ioprio != 0:
-		r.fail(i, unix.EINVAL)
+	}
+	e := r.slab.at(i)
+	f := r.file(e.Fd)
+	known := f != nil && f.state&(plain|closing) == plain
+	if known && !debug {
+		r.issuePlain(i)
 		return
 	}
 	switch errno := r.arm(e.Fd, false); errno {
 	case 0:
+		if debug && known {
+			panic("epoll: a plain file was closed without Forget")
+		}
+		r.issueStream(i)
 	case unix.EPERM:
-		r.issueFileRW(i)
-		return
+		r.classify(e.Fd)
+		r.issuePlain(i)
 	default:
+		r.fail(i, errno)
+	}
+}
+
+// prepareRW checks what can be checked without the file, and takes a copy of the iovecs.
+func (r *Ring) prepareRW(i uint32) unix.Errno {
+	e := r.slab.at(i)
+	selects := e.Flags&uring.SQEBufferSelect != 0
+	reads := e.Opcode == uring.OpRead || e.Opcode == uring.OpReadv || e.Opcode == uring.OpReadMultishot
+	switch {
+	case selects && !reads:
+		return unix.EOPNOTSUPP
+	case badPriority(e.Ioprio):
+		return unix.EINVAL
+	}
+	e.Ioprio = 0
+	switch e.Opcode {
+	case uring.OpReadv, uring.OpWritev:
+		return r.takeVector(i)
+	case uring.OpReadMultishot:
+		if !selects || e.Addr != 0 || e.Len != 0 {
+			return unix.EINVAL
+		}
+	}
+	return 0
+}
+
+// badPriority reports whether p is none of ioprio_set(2). The pool cannot make use of it.
+func badPriority(p uint16) bool {
+	const classes, levels = 3, 7
+	class := p >> 13
+	return class > classes || class == 0 && p&levels != 0
+}
+
+// writes reports whether the entry is a write.
+func (e *entry) writes() bool {
+	return e.Opcode == uring.OpWrite || e.Opcode == uring.OpWritev || e.Opcode == uring.OpWriteFixed
+}
+
+// classify notes what decides how a plain file is read and written.
+func (r *Ring) classify(fd int32) {
+	f := r.known(fd)
+	f.state = f.state&^(whole|direct) | plain
+	if raw(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&r.tmp.stat)), 0, 0, 0, 0) == 0 {
+		if t := r.tmp.stat.Mode & unix.S_IFMT; t == unix.S_IFREG || t == unix.S_IFBLK {
+			f.state |= whole
+		}
+	}
+	if flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0); flags >= 0 && flags&unix.O_DIRECT != 0 {
+		f.state |= direct
+	}
+}
+
+// issueStream starts a read or a write of what can be waited for.
+func (r *Ring) issueStream(i uint32) {
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
+	selects := e.Flags&uring.SQEBufferSelect != 0
+	if selects && r.provided(e.BufIndex) == nil {
+		r.fail(i, unix.ENOBUFS)
+		return
+	}
+	size := 0
+	if !selects {
+		_, size, _ = r.left(e)
+	}
+	if errno := r.badStream(e, f.kind, size); errno != 0 {
 		r.fail(i, errno)
 		return
 	}
-	f := r.files.at(e.Fd)
 	if f.kind == other {
 		r.setNonblock(e.Fd)
 	}
 	dontWait := e.OpFlags&unix.RWF_NOWAIT != 0
-	selects := e.Flags&uring.SQEBufferSelect != 0
 	switch {
-	case e.Opcode == uring.OpWrite:
+	case e.writes():
 		r.tryOut(i, dontWait)
-	case selects && r.provided(e.BufIndex) == nil:
-		r.fail(i, unix.ENOBUFS)
-	case f.kind != other && e.Len == 0 && !selects:
+	case f.kind != other && size == 0 && !selects:
 		r.finish(i, 0, 0) // unlike recv(2) of nothing, which waits
-	case dontWait || e.Len == 0 && !selects:
+	case dontWait || size == 0 && !selects:
 		r.now(i, false)
 	default:
 		r.park(i, waitingIn)
@@ -50,22 +120,48 @@ func (r *Ring) issueRW(i uint32) {
 	}
 }
 
-// read is one read(2), of a socket or a pipe.
+// badStream says what is wrong with the flags, the offset or the memory of an entry for what can be waited
+// for. Sockets have no offset but 0.
+func (r *Ring) badStream(e *entry, k kind, size int) unix.Errno {
+	const both = unix.RWF_APPEND | unix.RWF_NOAPPEND
+	flags, off := e.OpFlags, int64(e.Off)
+	switch {
+	case !r.within(e):
+		return unix.EFAULT
+	case flags&^unix.RWF_SUPPORTED != 0:
+		return unix.EOPNOTSUPP
+	case flags&both == both:
+		return unix.EINVAL
+	case flags&(unix.RWF_ATOMIC|unix.RWF_DONTCACHE) != 0:
+		return unix.EOPNOTSUPP
+	case flags&unix.RWF_HIPRI != 0:
+		return unix.EINVAL
+	case e.Off == uring.FilePosition:
+		return 0
+	case off < 0 || off+int64(size) < 0:
+		return unix.EINVAL
+	case k != other && off != 0:
+		return unix.ESPIPE
+	}
+	return 0
+}
+
+// read is one system call that reads from a socket, a pipe or the like.
 func (r *Ring) read(i uint32) verdict {
 	e := r.slab.at(i)
-	base, size := uintptr(e.Addr), e.Len
-	if e.Flags&uring.SQEBufferSelect != 0 {
-		var ok bool
-		if base, size, ok = r.pick(e); !ok {
-			return r.noBuffer(i)
-		}
+	vec, size, ok := r.left(e)
+	if !ok {
+		return r.noBuffer(i)
 	}
-	var n int
 	f := r.files.at(e.Fd)
-	if f.kind == other {
-		n = raw(unix.SYS_READ, uintptr(e.Fd), base, uintptr(size), 0, 0, 0)
-	} else {
-		n = raw(unix.SYS_RECVFROM, uintptr(e.Fd), base, uintptr(size), unix.MSG_DONTWAIT, 0, 0)
+	var n int
+	switch {
+	case f.kind == other:
+		n = r.moveOther(e, f, vec, unix.SYS_READV, unix.SYS_PREADV)
+	case len(vec) == 1:
+		n = raw(unix.SYS_RECVFROM, uintptr(e.Fd), vec[0].base, vec[0].size, unix.MSG_DONTWAIT, 0, 0)
+	default:
+		n = raw(unix.SYS_RECVMSG, uintptr(e.Fd), r.headerOf(vec), unix.MSG_DONTWAIT, 0, 0, 0)
 	}
 	if n == again && r.silentEnd(e, f) {
 		n = 0
@@ -81,64 +177,54 @@ func (r *Ring) read(i uint32) verdict {
 		return finished
 	}
 	r.spent += n
-	if n < int(size) && f.kind == tcp && f.state&eager == 0 {
+	if n < size && f.kind == tcp && f.state&eager == 0 {
 		f.state &^= readable
+	}
+	if e.Opcode == uring.OpReadMultishot {
+		if n > 0 {
+			r.post(i, int32(n), r.useBuffer(e))
+			return progress
+		}
+		r.dropBuffer(e)
 	}
 	r.finish(i, int32(n), r.useBuffer(e))
 	return finished
 }
 
-// write is one write(2), to a socket or a pipe.
+// write is one system call that writes to a socket, a pipe or the like; a write of a plain file that comes
+// to its turn goes to the pool.
 func (r *Ring) write(i uint32) verdict {
 	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
+	if f.state&plain != 0 {
+		r.delegateRW(i)
+		return finished
+	}
+	vec, size, _ := r.left(e)
 	var n int
-	if r.files.at(e.Fd).kind == other {
-		n = raw(unix.SYS_WRITE, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Len), 0, 0, 0)
-	} else {
-		n = raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Len), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	}
-	return r.sent(i, n, int(e.Len), false)
-}
-
-// issueFileRW hands a read or a write of a regular file to the pool.
-func (r *Ring) issueFileRW(i uint32) {
-	e := r.slab.at(i)
-	t := task{entry: i, op: e.Opcode, fd: e.Fd, addr: uintptr(e.Addr), size: e.Len, off: e.Off, flags: e.OpFlags}
-	if e.Flags&uring.SQEBufferSelect != 0 {
-		base, size, ok := r.pick(e)
-		if !ok {
-			r.fail(i, unix.ENOBUFS)
-			return
-		}
-		t.addr, t.size = base, size
-	}
-	r.delegate(i, t)
-}
-
-func (r *Ring) issueFsync(i uint32) {
-	e := r.slab.at(i)
-	const fdatasync = 1 // IORING_FSYNC_DATASYNC
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-	case e.Ioprio != 0 || e.Addr != 0 || e.BufIndex != 0 || e.FileIndex != 0 || e.OpFlags&^fdatasync != 0:
-		r.fail(i, unix.EINVAL)
+	case f.kind == other:
+		n = r.moveOther(e, f, vec, unix.SYS_WRITEV, unix.SYS_PWRITEV)
+	case len(vec) == 1:
+		n = raw(unix.SYS_SENDTO, uintptr(e.Fd), vec[0].base, vec[0].size, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	default:
-		r.delegate(i, task{entry: i, op: uring.OpFsync, fd: e.Fd, flags: e.OpFlags})
+		n = raw(unix.SYS_SENDMSG, uintptr(e.Fd), r.headerOf(vec), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0, 0)
 	}
+	return r.sent(i, n, size, false)
 }
 
-// delegate hands an entry to the pool. A descriptor that is not open is found out here: the pool must
-// not meet another file that gets its number later.
-func (r *Ring) delegate(i uint32, t task) {
-	if n := raw(unix.SYS_FCNTL, uintptr(t.fd), unix.F_GETFD, 0, 0, 0, 0); n < 0 {
-		r.fail(i, unix.Errno(-n))
-		return
+// moveOther reads or writes what is no socket: at the entry's offset, if it has any offsets.
+func (r *Ring) moveOther(e *entry, f *file, vec []vector, there, at uintptr) int {
+	iov, n := uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec))
+	if f.state&positioned != 0 && e.Off != uring.FilePosition {
+		return raw(at, uintptr(e.Fd), iov, n, uintptr(e.Off), uintptr(e.Off>>32), 0)
 	}
-	if f := r.known(t.fd); f.state&closing != 0 {
-		r.fail(i, unix.EBADF)
-		return
-	}
-	r.park(i, pooled)
-	r.pool.submit(t)
+	return raw(there, uintptr(e.Fd), iov, n, 0, 0, 0)
+}
+
+// headerOf makes a struct msghdr of a vector.
+func (r *Ring) headerOf(vec []vector) uintptr {
+	r.tmp.header = unix.Msghdr{Iov: (*unix.Iovec)(unsafe.Pointer(unsafe.SliceData(vec)))}
+	r.tmp.header.SetIovlen(len(vec))
+	return uintptr(unsafe.Pointer(&r.tmp.header))
 }

@@ -28,6 +28,8 @@ func blocking(trap, a, b, c, d, e, f uintptr) int {
 // Negated errnos, as raw returns them.
 const (
 	again       = -int(unix.EAGAIN)
+	unsupported = -int(unix.EOPNOTSUPP)
+	illegalSeek = -int(unix.ESPIPE)
 	interrupted = -int(unix.EINTR)
 )
 
@@ -45,6 +47,10 @@ type scratch struct {
 	length uint32
 	header unix.Msghdr
 	iov    unix.Iovec
+	vec    [1]vector
+	stat   unix.Stat_t
+	how    unix.OpenHow
+	info   [128]byte // a siginfo_t
 }
 
 func (r *Ring) epollCtl(op int, fd int32, gen uint32) unix.Errno {

@@ -80,3 +80,9 @@ func (s *SQE) PrepTee(from, to int, n, flags uint32) {
 func (s *SQE) PrepPipe(fds unsafe.Pointer, flags uint32) {
 	*s = SQE{Opcode: OpPipe, Addr: addr(fds), OpFlags: flags}
 }
+
+// PrepSyncFileRange flushes n bytes of fd at offset off, as the flags (unix.SYNC_FILE_RANGE_WRITE, …) say. See
+// sync_file_range(2).
+func (s *SQE) PrepSyncFileRange(fd int, off uint64, n, flags uint32) {
+	*s = SQE{Opcode: OpSyncFileRange, Fd: int32(fd), Off: off, Len: n, OpFlags: flags}
+}

@@ -8,6 +8,7 @@ import (
 
 // Opcodes of io_uring_register(2).
 const (
+	registerBuffers        = 0
 	registerProbe          = 8
 	registerEnableRings    = 12
 	registerIOWQMaxWorkers = 19

@@ -1,0 +1,157 @@
+package epoll
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// idleFlags mean nothing to files that have no way to be told: these are read and written all the same.
+const idleFlags = unix.RWF_DSYNC | unix.RWF_SYNC | unix.RWF_APPEND | unix.RWF_NOAPPEND
+
+// issuePlain starts a read or a write of a plain file. Writes that wait are made one at a time for each
+// descriptor, in order, as the kernel does: they would wait for each other anyway, with a worker each.
+func (r *Ring) issuePlain(i uint32) {
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
+	switch {
+	case e.Opcode == uring.OpReadMultishot:
+		r.fail(i, unix.EBADFD)
+	case !r.within(e):
+		r.fail(i, unix.EFAULT)
+	case e.OpFlags&unix.RWF_HIPRI != 0:
+		r.refuseHipri(i)
+	case e.writes() && f.state&blocked != 0 && e.OpFlags&unix.RWF_NOWAIT == 0:
+		r.park(i, waitingOut)
+	case f.state&direct != 0 || e.Flags&uring.SQEAsync != 0:
+		r.delegateRW(i)
+	default:
+		r.transfer(i)
+	}
+}
+
+// refuseHipri fails an entry that asks for polled completion, for which this is not the ring, after what
+// else may be wrong.
+func (r *Ring) refuseHipri(i uint32) {
+	e := r.slab.at(i)
+	n := raw(e.trap(), uintptr(e.Fd), 0, 0, 0, 0, 0)
+	switch {
+	case n < 0:
+		r.fail(i, unix.Errno(-n))
+	case e.OpFlags&^unix.RWF_SUPPORTED != 0:
+		r.fail(i, unix.EOPNOTSUPP)
+	default:
+		r.fail(i, unix.EINVAL)
+	}
+}
+
+// trap is the system call that reads or writes.
+func (e *entry) trap() uintptr {
+	if e.writes() {
+		return unix.SYS_PWRITEV2
+	}
+	return unix.SYS_PREADV2
+}
+
+// transfer reads or writes what can be without waiting.
+func (r *Ring) transfer(i uint32) {
+	e := r.slab.at(i)
+	vec, size, ok := r.left(e)
+	switch {
+	case !ok:
+		r.fail(i, unix.ENOBUFS)
+		return
+	case size == 0 && e.OpFlags&^unix.RWF_SUPPORTED != 0:
+		r.fail(i, unix.EOPNOTSUPP) // which preadv2(2) does not look at then
+		return
+	}
+	n := raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags|unix.RWF_NOWAIT))
+	if (n == again || n == unsupported) && e.OpFlags&unix.RWF_NOWAIT == 0 {
+		r.delegateRW(i)
+		return
+	}
+	r.transferred(i, n)
+}
+
+// delegateRW hands what is left of a read or a write to the pool. It makes sure that this is a plain file
+// still: another one could keep a worker waiting for ever.
+func (r *Ring) delegateRW(i uint32) {
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
+	if e.at == issued {
+		switch errno := r.epollCtl(unix.EPOLL_CTL_ADD, e.Fd, f.gen); errno {
+		case unix.EPERM:
+		case 0, unix.EEXIST:
+			r.epollCtl(unix.EPOLL_CTL_DEL, e.Fd, 0)
+			f.state &^= plain
+			r.issueRW(i)
+			return
+		default:
+			r.fail(i, errno)
+			return
+		}
+	}
+	if e.msg == 0 {
+		vec, _, ok := r.left(e)
+		if !ok {
+			r.fail(i, unix.ENOBUFS)
+			return
+		}
+		m := r.messageOf(i)
+		m.vec = append(m.vec[:0], vec...)
+	}
+	if e.writes() && f.state&direct == 0 {
+		e.mark |= writing
+		f.state |= blocked
+	}
+	vec := r.messages[e.msg].vec
+	r.delegate(i, pooled, e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags))
+}
+
+// transferred judges what the system call returned: on the loop, or in the pool.
+func (r *Ring) transferred(i uint32, n int) {
+	e := r.slab.at(i)
+	f := r.files.at(e.Fd)
+	here := e.at != pooled
+	if n < 0 {
+		switch {
+		case n == interrupted:
+		case n == illegalSeek && e.Off != uring.FilePosition:
+			e.Off = uring.FilePosition // it has none
+		case n == unsupported && e.OpFlags&idleFlags != 0:
+			e.OpFlags &^= idleFlags
+		default:
+			r.fail(i, unix.Errno(-n))
+			return
+		}
+		r.goOn(i, here)
+		return
+	}
+	_, size, _ := r.left(e)
+	if n > 0 && n < size && f.state&whole != 0 && e.OpFlags&unix.RWF_NOWAIT == 0 && (here || e.writes()) {
+		r.moved(e, n)
+		r.goOn(i, here)
+		return
+	}
+	flags := r.useBuffer(e)
+	r.finish(i, int32(e.done)+int32(n), flags)
+}
+
+func (r *Ring) goOn(i uint32, here bool) {
+	if here {
+		r.transfer(i)
+	} else {
+		r.delegateRW(i)
+	}
+}
+
+// written lets the next write of a plain file begin.
+func (r *Ring) written(e *entry) {
+	e.mark &^= writing
+	r.files.at(e.Fd).state &^= blocked
+	r.enqueue(e.Fd)
+}
