@@ -20,6 +20,7 @@ type ring interface {
 	Pop(*uring.CQE) bool
 	Wake() error
 	Caps() uring.Caps
+	Fd() int
 	Close() error
 	RegisterBuffers(group uint16, mem []byte, size int) error
 	ProvideBuffer(group, id uint16)

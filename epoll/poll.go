@@ -110,7 +110,7 @@ func (r *Ring) show(fd int32) {
 		if r.slab.at(i).Opcode == uring.OpPollAdd {
 			r.poll(i)
 		} else {
-			r.until(i)
+			r.tryOutOfBand(i)
 		}
 		i = next
 	}

@@ -45,7 +45,7 @@ func (r *Ring) issueRecv(i uint32) {
 	case e.OpFlags&unix.MSG_DONTWAIT != 0:
 		r.now(i, e.Ioprio&uring.RecvsendPollFirst != 0)
 	case e.OpFlags&outOfBand != 0:
-		if r.until(i) == wouldBlock {
+		if r.tryOutOfBand(i) == wouldBlock {
 			r.park(i, watching)
 		}
 	default:
@@ -70,6 +70,25 @@ func (r *Ring) until(i uint32) verdict {
 			return v
 		}
 	}
+}
+
+// tryOutOfBand makes attempts at a receive that readiness says nothing about. As with the kernel it fails when
+// there is something else to be had, or nothing any more.
+func (r *Ring) tryOutOfBand(i uint32) verdict {
+	v := r.until(i)
+	if v != wouldBlock {
+		return v
+	}
+	e := r.slab.at(i)
+	others := uint32(unix.EPOLLRDNORM | unix.POLLRDHUP)
+	if e.OpFlags&unix.MSG_ERRQUEUE == 0 {
+		others |= unix.POLLIN | unix.POLLPRI
+	}
+	if r.events(e.Fd, others) == 0 {
+		return wouldBlock
+	}
+	r.fail(i, unix.EAGAIN)
+	return finished
 }
 
 // now finishes an entry that must not wait. One that asks to poll first cannot be done without.

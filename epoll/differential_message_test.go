@@ -1,0 +1,118 @@
+package epoll
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// sendGroup is the group of the buffers that are sent from. Unlike those to receive into, they are used in the
+// same order by both rings.
+const sendGroup = 1
+
+// udpPair makes two sockets of one host, connected to each other or not.
+func (g *rig) udpPair(host unix.Sockaddr, connected bool) (near, far int) {
+	g.Helper()
+	family := unix.AF_INET
+	if _, ok := host.(*unix.SockaddrInet6); ok {
+		family = unix.AF_INET6
+	}
+	var fds [2]int
+	var addrs [2]unix.Sockaddr
+	for i := range fds {
+		var err error
+		fds[i], err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		g.check(err)
+		g.open(fds[i])
+		g.check(unix.Bind(fds[i], host))
+		addrs[i], err = unix.Getsockname(fds[i])
+		g.check(err)
+	}
+	if connected {
+		g.check(unix.Connect(fds[0], addrs[1]))
+	}
+	g.check(unix.Connect(fds[1], addrs[0]))
+	return fds[0], fds[1]
+}
+
+// namedMessage is what a recvmsg is given that wants all there is to know.
+type namedMessage struct {
+	header  unix.Msghdr
+	iov     unix.Iovec
+	name    [28]byte
+	control [48]byte
+}
+
+func (w *world) named(into []byte) *namedMessage {
+	m := new(namedMessage)
+	m.iov.Base = unsafe.SliceData(into)
+	m.iov.SetLen(len(into))
+	m.header = unix.Msghdr{Name: &m.name[0], Namelen: uint32(len(m.name)), Iov: &m.iov, Control: &m.control[0]}
+	m.header.SetIovlen(1)
+	m.header.SetControllen(len(m.control))
+	w.keep = append(w.keep, m)
+	return m
+}
+
+// String tells of what has come but for the data. Ports and descriptors are not the same in both worlds.
+func (m *namedMessage) String() string {
+	w := m.name
+	clear(w[2:4])
+	m.closePassed()
+	return fmt.Sprintf(" name %d %x control %d flags %#x", m.header.Namelen, w[:min(int(m.header.Namelen), len(w))],
+		m.header.Controllen, m.header.Flags)
+}
+
+func (m *namedMessage) closePassed() {
+	closePassed(m.control[:min(int(m.header.Controllen), len(m.control))])
+}
+
+// closePassed closes the descriptors that came with a message, and wipes them out: they are not the same in
+// both worlds.
+func closePassed(control []byte) {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return
+	}
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+			clear(messages[i].Data)
+		}
+	}
+}
+
+// multiHeader is what a multishot recvmsg is given: how much room there is for a name and control data.
+func (w *world) multiHeader(name, control int) unsafe.Pointer {
+	h := &unix.Msghdr{Namelen: uint32(name)}
+	h.SetControllen(control)
+	w.keep = append(w.keep, h)
+	return unsafe.Pointer(h)
+}
+
+// multiText is what a multishot recvmsg has put into a buffer with room for a name of that length.
+func multiText(b []byte, name int) string {
+	out := (*uring.RecvmsgOut)(unsafe.Pointer(unsafe.SliceData(b)))
+	if out.Namelen != 0 && name >= 4 {
+		clear(b[18:20]) // the port
+	}
+	control := b[outSize+uint64(name):]
+	closePassed(control[:min(int(out.Controllen), len(control))])
+	return string(b)
+}
+
+// pass sends a descriptor along with a byte.
+func (w *world) pass(fd int) {
+	_ = unix.Sendmsg(fd, []byte("d"), unix.UnixRights(w.fds[0]), nil, unix.MSG_DONTWAIT)
+}
+
+// sockaddr16 is sockaddr for uring.SQE.To.
+func sockaddr16(g *rig, addr unix.Sockaddr) (unsafe.Pointer, uint16) {
+	sa, n := sockaddr(g, addr)
+	return sa, uint16(n)
+}
