@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"math/rand/v2"
+
+	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/reactor"
+)
+
+// group is the connections of one part of the load on one loop, and what paces them.
+//
+// A connection that can take a piece of work says so by ready. In a closed loop it gets one at once; in
+// an open loop it gets the next of the schedule once that is due. What is due while no connection is
+// ready stays in the schedule, and keeps its time.
+type group struct {
+	w          *worker
+	win        *record.Window // of the span in progress
+	conns      []*conn
+	persistent bool // connections are opened in advance, and again when they are lost
+
+	unopened   int // conns[unopened:] have not been opened yet
+	connecting int // opened in advance, and not standing yet
+	standing   int
+	opening    schedule // of opening, if that has a rate
+	openTimer  reactor.Timer
+
+	running  bool // work is given out
+	open     bool // the loop is open: as schedule says
+	schedule schedule
+	timer    reactor.Timer
+	idle     idleQueue
+	busy     int   // pieces of work that have begun and are not over
+	last     int64 // when the last one was over
+}
+
+func newGroup(w *worker, persistent bool) *group {
+	g := &group{w: w, win: record.NewWindow(), persistent: persistent}
+	g.timer.Init((*groupTimer)(g))
+	g.openTimer.Init((*groupOpener)(g))
+	return g
+}
+
+// maxConnecting is how many connections a group opens at once, fewer than any target's backlog.
+const maxConnecting = 64
+
+// openAll begins to open the connections, at rate a second if that is not 0.
+func (g *group) openAll(now int64, rate float64) {
+	if !g.persistent {
+		for _, c := range g.conns {
+			g.ready(c, now)
+		}
+		g.unopened = len(g.conns)
+		return
+	}
+	g.opening = schedule{next: now}
+	if rate > 0 {
+		g.opening = newSchedule(now, 1<<62, rate, rate, 0, nil)
+	}
+	g.openNext(now)
+}
+
+// openNext opens as many connections as may be opened now.
+func (g *group) openNext(now int64) {
+	for g.unopened < len(g.conns) && g.connecting < maxConnecting {
+		if g.opening.next > now {
+			g.w.loop.SetTimer(&g.openTimer, g.opening.next)
+			return
+		}
+		if g.opening.from > 0 {
+			g.opening.take()
+		}
+		g.connecting++
+		g.unopened++
+		g.conns[g.unopened-1].open()
+	}
+}
+
+// groupOpener is a group as the handler of the timer of its opening.
+type groupOpener group
+
+func (t *groupOpener) OnTimer(int64) {
+	g := (*group)(t)
+	g.openNext(g.w.loop.Clock())
+	g.w.flush()
+}
+
+// opened is called when a connection has come to stand.
+func (g *group) opened(c *conn) {
+	g.standing++
+	if !g.persistent || c.stood {
+		return
+	}
+	c.stood = true
+	g.connecting--
+	g.openNext(c.clock())
+	g.w.check()
+}
+
+func (g *group) wasClosed() { g.standing-- }
+
+// start gives out work. The schedule is of an open loop; nil: the loop is closed.
+func (g *group) start(s *schedule, now int64) {
+	g.running, g.open, g.last = true, s != nil, now
+	if g.open {
+		g.schedule = *s
+		g.dispatch(now)
+		return
+	}
+	for c := g.idle.pop(); c != nil; c = g.idle.pop() {
+		g.begin(c, now)
+	}
+}
+
+// stop gives out no more work, but for what was due before and could not be given yet.
+func (g *group) stop() {
+	g.running = g.open && g.schedule.next != never
+}
+
+// quit gives out no more work at all. What was due is counted as never sent.
+func (g *group) quit() {
+	if g.running && g.open {
+		g.win.Errors[record.Unsent] += g.schedule.rest()
+	}
+	g.running = false
+	g.w.loop.StopTimer(&g.timer)
+}
+
+// over: nothing is under way.
+func (g *group) over() bool {
+	return g.busy == 0 && !(g.running && g.open && g.schedule.next != never)
+}
+
+// ready is called when a connection can take a piece of work; one that can take several calls it
+// as many times.
+func (g *group) ready(c *conn, now int64) {
+	switch {
+	case g.running && !g.open:
+		g.begin(c, now)
+	case g.running && g.idle.len() == 0 && g.schedule.next <= now:
+		intended := g.schedule.next // it has waited for a connection
+		g.schedule.take()
+		g.begin(c, intended)
+	default:
+		g.idle.push(c)
+		if g.running {
+			g.dispatch(now)
+		}
+	}
+}
+
+// dispatch gives what is due to connections that are ready. Both are there, so that any delay is the
+// generator's own.
+func (g *group) dispatch(now int64) {
+	for g.schedule.next <= now {
+		c := g.idle.pop()
+		if c == nil {
+			return // ready goes on
+		}
+		intended := g.schedule.next
+		g.schedule.take()
+		now = g.w.loop.Clock()
+		g.win.Lag.Record(now - intended)
+		g.begin(c, intended)
+	}
+	if g.schedule.next != never && g.idle.len() != 0 {
+		g.w.loop.SetTimer(&g.timer, g.schedule.next)
+	}
+}
+
+// groupTimer is a group as the handler of its schedule's timer.
+type groupTimer group
+
+func (t *groupTimer) OnTimer(int64) {
+	g := (*group)(t)
+	if g.running {
+		g.dispatch(g.w.loop.Clock())
+	}
+	g.w.flush()
+	g.w.check()
+}
+
+func (g *group) begin(c *conn, intended int64) {
+	g.busy++
+	g.win.Sent++
+	c.session.begin(intended)
+}
+
+// done is called when n pieces of work are over, well or not.
+func (g *group) done(n int, now int64) {
+	g.busy -= n
+	g.last = now
+	g.w.check()
+}
+
+// messageDone records a message that came back whole at now.
+func (g *group) messageDone(intended, sent, now int64) {
+	g.win.Messages++
+	g.win.Latency.Record(now - intended)
+	g.win.Service.Record(now - sent)
+	g.done(1, now)
+}
+
+// random is a source of random numbers for connection i, or for the group if that is negative.
+func (g *group) random(i int) *rand.PCG {
+	return rand.NewPCG(g.w.cfg.Seed, uint64(i)*2+uint64(g.w.index)<<40+1)
+}
+
+// idleQueue is the connections that are ready, first come first served. Those that have been closed
+// since are passed over.
+type idleQueue struct {
+	ring  []idleEntry // its length is a power of two
+	first int
+	n     int
+}
+
+type idleEntry struct {
+	c    *conn
+	life uint32
+}
+
+func (q *idleQueue) len() int { return q.n }
+
+func (q *idleQueue) push(c *conn) {
+	if q.n == len(q.ring) {
+		grown := make([]idleEntry, max(2*len(q.ring), 16))
+		for i := range q.n {
+			grown[i] = q.ring[(q.first+i)&(len(q.ring)-1)]
+		}
+		q.ring, q.first = grown, 0
+	}
+	q.ring[(q.first+q.n)&(len(q.ring)-1)] = idleEntry{c, c.life}
+	q.n++
+}
+
+func (q *idleQueue) pop() *conn {
+	for q.n > 0 {
+		e := q.ring[q.first]
+		q.first = (q.first + 1) & (len(q.ring) - 1)
+		q.n--
+		if e.life == e.c.life && e.c.state != connClosing {
+			return e.c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/reactord/reactord/bench/record"
+)
+
+// Connect opens connections and closes them again: each connection of the load is a slot that does so
+// over and over. What is counted as a message is a connection that stood, carried its message if there
+// is one, and was closed; the latency is from the moment at which it was meant to be opened to the last
+// moment at which it was whole.
+type Connect struct {
+	Close string `yaml:"close" enum:"fin,rst" default:"fin" help:"How connections are closed: fin leaves the port in TIME_WAIT for a minute, rst does not."`
+	Size  int    `yaml:"size" default:"0" placeholder:"BYTES" help:"Send a message of so many bytes and await it back before closing."`
+}
+
+func (m *Connect) prepare(cfg *Config) error {
+	if m.Close == "" {
+		m.Close = "fin"
+	}
+	if m.Close != "fin" && m.Close != "rst" {
+		return fmt.Errorf("a connection is closed by fin or rst, not %q", m.Close)
+	}
+	if m.Size < 0 || m.Size > MaxMessage {
+		return fmt.Errorf("a message of %d bytes", m.Size)
+	}
+	return cfg.needStream()
+}
+
+func (m *Connect) persistent() bool { return false }
+func (m *Connect) maxPiece() int    { return max(m.Size, 1) }
+
+func (m *Connect) session(c *conn) session {
+	s := &connectSession{base: base{c}, mode: m}
+	if m.Size > 0 {
+		sizes := FixedSize(m.Size)
+		s.codec = newEchoCodec(c, &sizes)
+	}
+	return s
+}
+
+// connectSession is one slot.
+type connectSession struct {
+	base
+	mode     *Connect
+	codec    *echoCodec // nil: there is no message
+	intended int64
+	begun    int64
+	part     bool
+	whole    int64 // when the connection had done what it was for; 0: it has not
+}
+
+func (s *connectSession) begin(intended int64) {
+	s.intended, s.begun = intended, s.c.clock()
+	s.part, s.whole = false, 0
+	s.c.open()
+}
+
+func (s *connectSession) opened() {
+	if s.codec == nil {
+		s.finish()
+		return
+	}
+	s.codec.reset()
+	s.c.since = s.begun
+	s.c.write(s.codec.request())
+}
+
+func (s *connectSession) received(p []byte) {
+	if s.codec == nil {
+		s.c.fail(record.Excess)
+		return
+	}
+	n, done, err := s.codec.reply(p)
+	switch {
+	case err != nil:
+		s.c.fail(record.Corrupt)
+	case n < len(p):
+		s.c.fail(record.Excess)
+	case done:
+		s.finish()
+	default:
+		s.part = true
+	}
+}
+
+func (s *connectSession) ended() {
+	switch {
+	case s.part:
+		s.c.fail(record.Short)
+	default:
+		s.c.fail(record.Closed)
+	}
+}
+
+// finish closes a connection that went well.
+func (s *connectSession) finish() {
+	s.whole = s.c.clock()
+	s.c.since = 0
+	s.c.close(s.mode.Close == "rst")
+}
+
+func (s *connectSession) closed() {
+	g, now := s.c.group, s.c.clock()
+	if s.whole != 0 && !s.c.failed {
+		g.messageDone(s.intended, s.begun, s.whole)
+		g.ready(s.c, now)
+		return
+	}
+	g.done(1, now)
+	s.c.restart()
+}

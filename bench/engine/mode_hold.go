@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/bench/record"
+)
+
+// Hold opens connections and keeps them. What it finds is how fast they can be set up, what they cost
+// the target, and whether they stay. With Every each connection sends a message now and then, to show
+// that it is alive.
+type Hold struct {
+	Every time.Duration `yaml:"every" default:"0s" help:"Each connection sends a message so often and awaits it back; 0s: none."`
+	Size  Sizes         `yaml:"size" default:"64" help:"Bytes of that message."`
+}
+
+func (m *Hold) prepare(cfg *Config) error {
+	setDefault(&m.Size, 64)
+	return cfg.needStream()
+}
+
+func (m *Hold) persistent() bool { return true }
+func (m *Hold) maxPiece() int    { return m.Size.Max() }
+
+func (m *Hold) session(c *conn) session {
+	return &holdSession{exchange: newExchange(c, newEchoCodec(c, &m.Size), 1), every: m.Every}
+}
+
+// holdSession is an exchange that is given its work by a timer of its own.
+type holdSession struct {
+	*exchange
+	every time.Duration
+}
+
+func (s *holdSession) opened() {
+	s.codec.reset()
+	if s.every > 0 { // spread over the time, so that not all of them send at once
+		s.c.setTimer(s.c.clock() + int64(unit(s.c.group.random(s.c.index+1))*float64(s.every)))
+	}
+}
+
+func (s *holdSession) expired() {
+	now := s.c.clock()
+	s.c.setTimer(now + int64(s.every))
+	if s.n == 0 && s.c.group.running {
+		s.c.group.begin(s.c, now)
+	}
+}
+
+// begin is called when a phase begins, and by expired.
+func (s *holdSession) begin(intended int64) { s.exchange.begin(intended) }
+
+func (s *holdSession) received(p []byte) {
+	if s.n == 0 {
+		s.c.fail(record.Excess)
+		return
+	}
+	n, done, err := s.codec.reply(p)
+	switch {
+	case err != nil:
+		s.c.fail(kindOf(err))
+	case n < len(p):
+		s.c.fail(record.Excess)
+	case done:
+		sent := s.under[s.first]
+		s.pop()
+		s.part, s.c.since = false, 0
+		s.c.group.messageDone(sent.intended, sent.sent, s.c.clock())
+	default:
+		s.part = true
+	}
+}

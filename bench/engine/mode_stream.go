@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/reactord/reactord/bench/record"
+)
+
+// Stream sends as much as the target takes, or takes as much as it sends: up needs a target that
+// discards, down one that sends on its own, both one that echoes. It is measured in bytes. A message is
+// a chunk that the kernel took, or in the direction down one that came.
+type Stream struct {
+	Direction string `yaml:"direction" enum:"up,down,both" default:"up" help:"up, down or both."`
+	Chunk     Sizes  `yaml:"chunk" default:"64k" help:"Bytes that are sent at once."`
+}
+
+func (m *Stream) prepare(cfg *Config) error {
+	setDefault(&m.Chunk, 64<<10)
+	switch m.Direction {
+	case "":
+		m.Direction = "up"
+	case "up", "down", "both":
+	default:
+		return fmt.Errorf("a stream goes up, down or both, not %q", m.Direction)
+	}
+	return cfg.needStream()
+}
+
+func (m *Stream) persistent() bool { return true }
+
+// What comes is compared piece by piece, and a piece is at most a receive buffer.
+func (m *Stream) maxPiece() int { return max(m.Chunk.Max(), 1<<20) }
+
+func (m *Stream) session(c *conn) session {
+	return &streamSession{base: base{c}, mode: m, echo: newEchoCodec(c, &m.Chunk)}
+}
+
+// streamSession has one piece of work from the beginning of a phase to its end, and is ready again when
+// that is over.
+type streamSession struct {
+	base
+	mode    *Stream
+	echo    *echoCodec
+	working bool
+	chunk   int64 // bytes of the direction down since the last whole chunk
+}
+
+func (s *streamSession) opened() {
+	s.echo.reset()
+	if s.mode.Direction == "down" {
+		s.echo.inAt = 0 // every connection of the target's begins there
+	}
+	s.c.group.ready(s.c, s.c.clock())
+}
+
+func (s *streamSession) begin(int64) {
+	s.working = true
+	s.c.group.done(1, s.c.clock()) // nobody waits for its end
+	if s.mode.Direction != "down" {
+		s.c.since = s.c.clock()
+		s.c.write(s.echo.request())
+	}
+}
+
+func (s *streamSession) drained() {
+	g, now := s.c.group, s.c.clock()
+	g.win.Messages++
+	g.last = now
+	if !g.running {
+		s.working, s.c.since = false, 0
+		g.ready(s.c, now)
+		return
+	}
+	s.c.since = now
+	s.c.write(s.echo.request())
+}
+
+func (s *streamSession) received(p []byte) {
+	g := s.c.group
+	switch s.mode.Direction {
+	case "up":
+		s.c.fail(record.Excess)
+		return
+	case "down":
+		if s.chunk += int64(len(p)); s.chunk >= int64(s.mode.Chunk.Max()) {
+			g.win.Messages += s.chunk / int64(s.mode.Chunk.Max())
+			s.chunk %= int64(s.mode.Chunk.Max())
+		}
+		g.last = s.c.clock()
+		if s.working && !g.running {
+			s.working = false
+			g.ready(s.c, g.last)
+		}
+	}
+	if g.w.cfg.Verify {
+		if !bytes.Equal(p, g.w.g.pattern.At(s.echo.inAt, len(p))) {
+			s.c.fail(record.Corrupt)
+			return
+		}
+		g.win.Verified += int64(len(p))
+	}
+	s.echo.inAt += int64(len(p))
+}
+
+func (s *streamSession) closed() {
+	s.working, s.chunk = false, 0
+	s.c.reopen()
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+func TestEcho(t *testing.T) {
+	for _, scheme := range []string{"tcp", "unix"} {
+		for _, sizes := range []string{"1", "128", "1-3000", "16*9,64k", "exp(500)", "1m"} {
+			t.Run(scheme+" "+sizes, func(t *testing.T) {
+				rings(t, func(t *testing.T, ring reactor.Kind) {
+					size, err := ParseSizes(sizes)
+					if err != nil {
+						t.Fatal(err)
+					}
+					g := load(t, serve(t, scheme, echoing), &Echo{Depth: 5, Size: size}, on(ring))
+					s, w := run(t, g, Phase{Time: short / 2})
+					faultless(t, w)
+					if w.Messages == 0 || w.Sent != w.Messages || w.Latency.Count() != w.Messages {
+						t.Errorf("%d messages of %d sent, %d latencies", w.Messages, w.Sent, w.Latency.Count())
+					}
+					if w.BytesIn != w.BytesOut || w.Verified != w.BytesIn || s.Elapsed < short/2 {
+						t.Errorf("%d bytes out, %d in, %d verified, in %v", w.BytesOut, w.BytesIn, w.Verified, s.Elapsed)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestConnect(t *testing.T) {
+	for _, m := range []Connect{{Close: "fin"}, {Close: "rst"}, {Close: "rst", Size: 1000}} {
+		rings(t, func(t *testing.T, ring reactor.Kind) {
+			g := load(t, serve(t, "tcp", echoing), &m, on(ring))
+			_, w := run(t, g, Phase{Time: short / 2})
+			faultless(t, w)
+			if w.Messages == 0 || w.Opened != w.Messages || w.BytesIn != w.Messages*int64(m.Size) {
+				t.Errorf("%+v: %d messages, %d opened, %d bytes", m, w.Messages, w.Opened, w.BytesIn)
+			}
+		})
+	}
+}
+
+func TestStream(t *testing.T) {
+	t.Run("up", func(t *testing.T) {
+		g := load(t, serve(t, "tcp", func(c net.Conn) { io.Copy(io.Discard, c) }), &Stream{}, nil)
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.BytesOut < 64<<10 || w.BytesIn != 0 {
+			t.Errorf("%d bytes out, %d in", w.BytesOut, w.BytesIn)
+		}
+	})
+	t.Run("down", func(t *testing.T) {
+		p := NewPattern(7, true, 1<<20)
+		g := load(t, serve(t, "tcp", func(c net.Conn) {
+			for at := int64(0); ; at += 99_999 {
+				if _, err := c.Write(p.At(at, 99_999)); err != nil {
+					return
+				}
+			}
+		}), &Stream{Direction: "down"}, func(c *Config) { c.Seed = 7 })
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Verified < 64<<10 || w.BytesOut != 0 {
+			t.Errorf("%d bytes verified, %d out", w.Verified, w.BytesOut)
+		}
+	})
+	t.Run("both", func(t *testing.T) {
+		g := load(t, serve(t, "tcp", echoing), &Stream{Direction: "both"}, nil)
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Verified < 64<<10 || w.BytesOut < 64<<10 {
+			t.Errorf("%d bytes verified, %d out", w.Verified, w.BytesOut)
+		}
+	})
+}
+
+func TestHold(t *testing.T) {
+	g := load(t, serve(t, "tcp", echoing), &Hold{Every: 10 * time.Millisecond}, func(c *Config) { c.Connections = 50 })
+	setup, err := g.Open(t.Context(), nil)
+	if err != nil || setup.Windows[0].Opened != 50 || setup.Open != 50 {
+		t.Fatalf("%d of 50 connections were opened: %v", setup.Windows[0].Opened, err)
+	}
+	s, err := g.Run(t.Context(), Phase{Time: short}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := s.Windows[0]
+	faultless(t, w)
+	if s.Open != 50 || w.Messages < 50 || w.Opened != 0 {
+		t.Errorf("%d stand, %d messages, %d opened", s.Open, w.Messages, w.Opened)
+	}
+}
+
+func TestUDP(t *testing.T) {
+	rings(t, func(t *testing.T, ring reactor.Kind) {
+		g := load(t, packets(t, func(p []byte, reply func([]byte)) { reply(p) }), &UDP{Depth: 3}, on(ring))
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Messages == 0 || w.Lost+w.Duplicates+w.Reordered != 0 || w.Verified != w.Messages*128 {
+			t.Errorf("%d messages, %d lost, %d duplicates, %d reordered, %d bytes verified",
+				w.Messages, w.Lost, w.Duplicates, w.Reordered, w.Verified)
+		}
+	})
+}
+
+// packets runs handle for each datagram, and returns the URL.
+func packets(t *testing.T, handle func(p []byte, reply func([]byte))) string {
+	l, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		buf := make([]byte, maxDatagram)
+		for {
+			n, from, err := l.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			handle(buf[:n], func(p []byte) { _, _ = l.WriteTo(p, from) })
+		}
+	}()
+	return "udp://" + l.LocalAddr().String()
+}
+
+func TestSlow(t *testing.T) {
+	g := load(t, serve(t, "tcp", echoing), &Slow{Size: FixedSize(10), Piece: 2, Every: 2 * time.Millisecond}, nil)
+	_, w := run(t, g, Phase{Time: short})
+	faultless(t, w)
+	// Five pieces have four pauses between them.
+	if w.Messages == 0 || w.Messages > 4*int64(short/(8*time.Millisecond)+2) {
+		t.Errorf("%d messages", w.Messages)
+	}
+}
+
+func TestHalfClose(t *testing.T) {
+	rings(t, func(t *testing.T, ring reactor.Kind) {
+		g := load(t, serve(t, "tcp", func(c net.Conn) {
+			all, _ := io.ReadAll(c) // replies only behind the end
+			_, _ = c.Write(all)
+		}), &HalfClose{}, on(ring))
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Messages == 0 || w.Verified != w.Messages*16<<10 {
+			t.Errorf("%d messages, %d bytes verified", w.Messages, w.Verified)
+		}
+	})
+}

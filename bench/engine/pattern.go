@@ -1,0 +1,45 @@
+package engine
+
+import "math/rand/v2"
+
+// Pattern is the stream that every connection sends, and expects back: seeded random bytes that repeat
+// after period bytes. Connections begin at different places of it. What is sent is cut from it, never
+// copied.
+type Pattern struct {
+	bytes  []byte // period bytes and their beginning once more, so that a message is one piece
+	period int
+}
+
+// The periods. One that is verified is odd, so that no buffer that was swapped, lost or sent twice
+// fits; one that is not stays in the cache.
+const (
+	verifiedPeriod = 1<<20 - 1
+	unseenPeriod   = 32 << 10
+)
+
+// NewPattern is a pattern of which a piece may have up to maxPiece bytes.
+func NewPattern(seed uint64, verified bool, maxPiece int) *Pattern {
+	p := &Pattern{period: unseenPeriod}
+	if verified {
+		p.period = verifiedPeriod
+	}
+	var key [32]byte
+	for i := range 8 {
+		key[i] = byte(seed >> (8 * i))
+	}
+	p.bytes = make([]byte, p.period+maxPiece)
+	rand.NewChaCha8(key).Read(p.bytes[:p.period])
+	for n := p.period; n < len(p.bytes); n *= 2 {
+		copy(p.bytes[n:], p.bytes[:n])
+	}
+	return p
+}
+
+// At is n bytes of the stream from the place at on, n at most maxPiece.
+func (p *Pattern) At(at int64, n int) []byte {
+	from := int(at % int64(p.period))
+	return p.bytes[from : from+n]
+}
+
+// first is where connection i begins.
+func (p *Pattern) first(i int) int64 { return int64(i) * 7919 % int64(p.period) }

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+)
+
+// ModeNames are the modes that a scenario may name.
+func ModeNames() []string {
+	return []string{"echo", "connect", "stream", "hold", "udp", "slow", "halfclose", "http", "redis"}
+}
+
+// NewMode is a mode by its name, with its options as they are by default; nil: there is none.
+func NewMode(name string) Mode {
+	switch name {
+	case "echo", "rate":
+		return &Echo{}
+	case "connect":
+		return &Connect{}
+	case "stream":
+		return &Stream{}
+	case "hold":
+		return &Hold{}
+	case "udp":
+		return &UDP{}
+	case "slow":
+		return &Slow{}
+	case "halfclose":
+		return &HalfClose{}
+	case "http":
+		return &HTTP{}
+	case "redis":
+		return &Redis{}
+	}
+	return nil
+}
+
+// ParseScenario reads the parts of a mixed load, a YAML document:
+//
+//	parts:
+//	  - name: small          # default: the mode
+//	    mode: echo
+//	    weight: 9            # default: 1
+//	    options: {size: 64-256, depth: 4}
+//	  - mode: connect
+//	    options: {close: rst}
+//
+// The options are those of the mode on the command line, without their dashes. What is not known is an
+// error, with its line.
+func ParseScenario(text []byte) ([]Part, error) {
+	var doc struct {
+		Parts []struct {
+			Name    string        `yaml:"name"`
+			Mode    string        `yaml:"mode"`
+			Weight  float64       `yaml:"weight"`
+			Options yaml.MapSlice `yaml:"options"`
+		} `yaml:"parts"`
+	}
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&doc); err != nil {
+		return nil, err
+	}
+	var parts []Part
+	for i, d := range doc.Parts {
+		p := Part{Name: d.Name, Mode: NewMode(d.Mode), Weight: d.Weight}
+		if p.Name == "" {
+			p.Name = d.Mode
+		}
+		if p.Mode == nil {
+			return nil, fmt.Errorf("part %d: there is no mode %q: there are %v", i+1, d.Mode, ModeNames())
+		}
+		if len(d.Options) > 0 {
+			options, err := yaml.Marshal(d.Options)
+			if err != nil {
+				return nil, err
+			}
+			if err := yaml.NewDecoder(bytes.NewReader(options), yaml.Strict()).Decode(p.Mode); err != nil {
+				return nil, fmt.Errorf("part %d (%s): %w", i+1, p.Name, err)
+			}
+		}
+		parts = append(parts, p)
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("a scenario has parts")
+	}
+	return parts, nil
+}

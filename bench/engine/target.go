@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Target is where connections go: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or
+// unix://@NAME for an abstract address (see unix(7)).
+type Target struct {
+	URL    string
+	Scheme string         // tcp, tls, udp or unix
+	Addr   netip.AddrPort // of all but unix
+	Path   string         // of unix
+	Host   string         // as it was written, with the port
+}
+
+// ParseTarget reads a URL. A host name is looked up, once.
+func ParseTarget(text string) (Target, error) {
+	scheme, rest, ok := strings.Cut(text, "://")
+	t := Target{URL: text, Scheme: scheme, Host: rest}
+	if !ok || rest == "" {
+		return t, fmt.Errorf("%q does not have the form SCHEME://ADDRESS", text)
+	}
+	switch scheme {
+	case "unix":
+		t.Path, t.Host = rest, "localhost"
+		if len(rest) >= len(unix.RawSockaddrUnix{}.Path) {
+			return t, fmt.Errorf("%q: the path is too long for a unix socket", text)
+		}
+		return t, nil
+	case "tcp", "tls", "udp":
+		if u, err := url.Parse(text); err != nil || u.Path != "" || u.Port() == "" {
+			return t, fmt.Errorf("%q does not have the form %s://HOST:PORT", text, scheme)
+		}
+		a, err := net.ResolveUDPAddr("udp", rest) // the lookup is the same for all three
+		if err != nil {
+			return t, err
+		}
+		ap := a.AddrPort()
+		t.Addr = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+		if !ap.Addr().IsValid() || ap.Port() == 0 {
+			return t, fmt.Errorf("%q names no address to connect to", text)
+		}
+		return t, nil
+	}
+	return t, fmt.Errorf("%q: the schemes are tcp, tls, udp and unix", text)
+}
+
+// Datagrams reports whether messages keep their bounds.
+func (t Target) Datagrams() bool { return t.Scheme == "udp" }
+
+// family and kind are socket(2)'s.
+func (t Target) family() int {
+	switch {
+	case t.Scheme == "unix":
+		return unix.AF_UNIX
+	case t.Addr.Addr().Is4():
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func (t Target) kind() int {
+	if t.Datagrams() {
+		return unix.SOCK_DGRAM
+	}
+	return unix.SOCK_STREAM
+}
+
+// Local reports whether the target is on this machine as far as its address tells.
+func (t Target) Local() bool {
+	if t.Scheme == "unix" || t.Addr.Addr().IsLoopback() {
+		return true
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.Equal(t.Addr.Addr().AsSlice()) {
+			return true
+		}
+	}
+	return false
+}
+
+// sockaddr is the target for connect(2).
+func (t Target) sockaddr() unix.Sockaddr {
+	if t.Scheme == "unix" {
+		return &unix.SockaddrUnix{Name: t.Path}
+	}
+	return ipSockaddr(t.Addr)
+}
+
+func ipSockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}
+
+// Sources are the addresses that connections are bound to in turn; none: the kernel chooses.
+type Sources []netip.Addr
+
+// maxSources bounds a range.
+const maxSources = 1 << 16
+
+// ParseSources reads a list of addresses and ranges of them: 127.0.0.2-127.0.0.9,10.0.0.1.
+func ParseSources(text string) (s Sources, err error) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item == "" {
+			continue
+		}
+		low, high, ranged := strings.Cut(item, "-")
+		first, err := netip.ParseAddr(low)
+		if err != nil {
+			return nil, err
+		}
+		last := first
+		if ranged {
+			if last, err = netip.ParseAddr(high); err != nil {
+				return nil, err
+			}
+		}
+		if last.Less(first) || last.Is4() != first.Is4() {
+			return nil, fmt.Errorf("%s is not a range of addresses", item)
+		}
+		for a := first; ; a = a.Next() {
+			if s = append(s, a); len(s) > maxSources {
+				return nil, errors.New("too many source addresses")
+			}
+			if a == last {
+				break
+			}
+		}
+	}
+	return s, nil
+}
+
+// bind gives a socket its source address. The port is chosen at connect(2), when the kernel knows the
+// target, so that each source has all ports for each target. See ip(7), IP_BIND_ADDRESS_NO_PORT.
+func bind(fd int, source netip.Addr) error {
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
+		return err
+	}
+	return unix.Bind(fd, ipSockaddr(netip.AddrPortFrom(source, 0)))
+}

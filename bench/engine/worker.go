@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// worker is one loop of the generator, with its groups, one a part of the load. Its methods are called
+// on the loop's thread.
+type worker struct {
+	g         *Generator
+	cfg       *Config
+	loop      *reactor.Loop
+	index     int
+	groups    []*group
+	sockaddr  unix.Sockaddr
+	datagrams bool
+	source    int     // of the source addresses, the one used last
+	dirty     []*conn // they have something to send
+	clear     []byte  // what TLS has decrypted, for whichever connection it is
+	ending    bool
+
+	span     span // what is being run
+	draining bool // its end is over, and what is under way is waited for
+	slice    int64
+	tick     reactor.Timer
+	end      reactor.Timer
+	sweep    reactor.Timer
+}
+
+// span is a phase as a worker runs it, on the loops' common clock.
+type span struct {
+	id       int // 0: none
+	opening  bool
+	start    int64
+	end      int64 // never: when it is asked to
+	from, to float64
+	patience time.Duration // for what is under way at the end
+}
+
+// slip is what a worker reports once a second and at the end of a span.
+type slip struct {
+	span    int
+	worker  int
+	from    int64
+	until   int64
+	last    int64            // when the last message came back
+	windows []*record.Window // by part; they are the reader's now
+	open    int              // connections that stand
+	final   bool
+}
+
+func (w *worker) init() {
+	w.tick.Init((*workerTick)(w))
+	w.end.Init((*workerEnd)(w))
+	w.sweep.Init((*workerSweep)(w))
+	if w.cfg.TLS != nil {
+		w.clear = make([]byte, 16<<10) // a record, see RFC 8446, 5.1
+	}
+	// A timer of this thread may else be late by 50 µs. See prctl(2), PR_SET_TIMERSLACK.
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	w.loop.SetTimer(&w.sweep, w.loop.Clock()+int64(w.sweepEvery()))
+}
+
+// begin starts a span.
+func (w *worker) begin(s span) {
+	w.span, w.draining, w.slice = s, false, s.start
+	now := w.loop.Clock()
+	w.loop.SetTimer(&w.tick, s.start+int64(time.Second))
+	if s.end != never {
+		w.loop.SetTimer(&w.end, s.end)
+	}
+	for _, g := range w.groups {
+		if s.opening {
+			g.openAll(now, w.cfg.ConnectRate*g.portion())
+			continue
+		}
+		if s.from == 0 && s.to == 0 {
+			g.start(nil, now)
+			continue
+		}
+		part := g.portion()
+		offset := float64(w.index) / float64(len(w.g.workers))
+		plan := newSchedule(s.start, time.Duration(s.end-s.start), s.from*part, s.to*part, offset, nil)
+		if w.cfg.Poisson {
+			plan = newSchedule(s.start, time.Duration(s.end-s.start), s.from*part, s.to*part, 0, g.random(-s.id))
+		}
+		g.start(&plan, now)
+	}
+	w.flush()
+	w.check()
+}
+
+// portion is the group's part of the whole load, which is its part of all the connections.
+func (g *group) portion() float64 { return float64(len(g.conns)) / float64(g.w.cfg.Connections) }
+
+// check ends the span if there is nothing left to wait for.
+func (w *worker) check() {
+	if w.span.id == 0 || w.ending {
+		return
+	}
+	if w.span.opening {
+		for _, g := range w.groups {
+			if g.unopened < len(g.conns) || g.connecting > 0 {
+				return
+			}
+		}
+		w.finish()
+		return
+	}
+	if !w.draining {
+		return
+	}
+	for _, g := range w.groups {
+		if !g.over() {
+			return
+		}
+	}
+	w.finish()
+}
+
+// workerEnd is a worker as the handler of the timer of its span's end.
+type workerEnd worker
+
+func (t *workerEnd) OnTimer(int64) {
+	w := (*worker)(t)
+	if !w.draining {
+		w.drain()
+		return
+	}
+	for _, g := range w.groups { // patience is at its end
+		for _, c := range g.conns {
+			if g.busy > 0 && c.state == connOpen && c.since != 0 {
+				c.session.overdue()
+			}
+		}
+	}
+	w.finish()
+}
+
+// drain lets nothing new begin, and waits for what is under way.
+func (w *worker) drain() {
+	w.draining = true
+	for _, g := range w.groups {
+		g.stop()
+	}
+	w.loop.SetTimer(&w.end, w.loop.Clock()+int64(w.span.patience))
+	w.check()
+}
+
+// halt ends the span now. What is under way is not counted.
+func (w *worker) halt() {
+	if w.span.id != 0 {
+		for _, g := range w.groups {
+			g.running = false
+		}
+		w.finish()
+	}
+}
+
+// finish reports the end of the span.
+func (w *worker) finish() {
+	w.loop.StopTimer(&w.tick)
+	w.loop.StopTimer(&w.end)
+	for _, g := range w.groups {
+		g.quit()
+	}
+	w.report(true)
+	w.span = span{}
+}
+
+// report hands over what was recorded since the last time.
+func (w *worker) report(final bool) {
+	now := w.loop.Clock()
+	s := slip{span: w.span.id, worker: w.index, from: w.slice, until: now, final: final}
+	w.slice = now
+	for _, g := range w.groups {
+		s.windows = append(s.windows, g.win)
+		s.open += g.standing
+		s.last = max(s.last, g.last)
+		g.win = w.g.window()
+	}
+	w.g.slips <- s
+}
+
+// workerTick is a worker as the handler of its timer of every second.
+type workerTick worker
+
+func (t *workerTick) OnTimer(at int64) {
+	w := (*worker)(t)
+	w.report(false)
+	for at = w.tick.Deadline(); at <= w.slice; {
+		at += int64(time.Second)
+	}
+	w.loop.SetTimer(&w.tick, at)
+}
+
+// sweepEvery is how late a timeout may be noticed.
+func (w *worker) sweepEvery() time.Duration {
+	return min(max(w.cfg.Timeout/20, time.Millisecond), 100*time.Millisecond)
+}
+
+// workerSweep is a worker as the handler of the timer that finds what takes too long.
+type workerSweep worker
+
+func (t *workerSweep) OnTimer(int64) {
+	w := (*worker)(t)
+	now := w.loop.Clock()
+	for _, g := range w.groups {
+		for _, c := range g.conns {
+			if c.since == 0 || now-c.since < int64(w.cfg.Timeout) {
+				continue
+			}
+			if c.state == connConnecting {
+				c.fail(record.Timeout)
+			} else {
+				c.session.overdue()
+			}
+		}
+	}
+	w.loop.SetTimer(&w.sweep, now+int64(w.sweepEvery()))
+	w.flush()
+}
+
+// flush sends what connections have queued.
+func (w *worker) flush() {
+	for _, c := range w.dirty {
+		c.dirty = false
+		c.flush()
+	}
+	w.dirty = w.dirty[:0]
+}
+
+// close ends all connections and the loop.
+func (w *worker) close() {
+	w.ending = true
+	w.loop.StopTimer(&w.sweep)
+	for _, g := range w.groups {
+		g.quit()
+		for _, c := range g.conns {
+			w.loop.StopTimer(&c.timer)
+			c.close(true)
+		}
+	}
+	w.loop.Stop()
+}
+
+// post has f run on the worker's thread. It is abandoned if the loop is at its end.
+func (w *worker) post(f func()) {
+	p := &posted{f: f}
+	p.work.Runner = p
+	w.loop.Enqueue(&p.work)
+}
+
+type posted struct {
+	work sender.Work
+	f    func()
+}
+
+func (p *posted) Run()     { p.f() }
+func (p *posted) Abandon() {}
