@@ -34,3 +34,6 @@ func own(timers ...*Timer) (n int) {
 	}
 	return n
 }
+
+// Process is the kernel of the process as a System.
+var Process System = process{}

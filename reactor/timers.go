@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"math"
 	"time"
 
 	"github.com/reactord/reactord/sender"
@@ -71,13 +70,23 @@ func (o *SleepOp) Start() {
 	}
 	at := int64(o.d)
 	if !o.abs {
-		now := l.sys.Clock() // not Now: this turn may have lasted a while
-		at = now + min(at, math.MaxInt64-now)
+		at = after(l.sys.Clock(), at) // not Now: this turn may have lasted a while
 	}
 	l.timers.Push(&o.timer, at)
 	if token.StopPossible() {
 		o.onStop.Register(token, (*sleepStop)(o))
 	}
+}
+
+// Reset moves the time at which an operation in flight completes to at, in nanoseconds as of Loop.Now, in
+// place: later or sooner, in O(log n). It reports whether it could; false: the operation is complete, or about
+// to be. On the loop's thread.
+func (o *SleepOp) Reset(at int64) bool {
+	if !o.timer.Pending() {
+		return false
+	}
+	o.l.timers.Update(&o.timer, at)
+	return true
 }
 
 // end makes the operation finish stopped.

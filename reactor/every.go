@@ -1,0 +1,165 @@
+package reactor
+
+import (
+	"math"
+	"time"
+
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/timerqueue"
+)
+
+// Tick is an item of Every.
+type Tick struct {
+	// At is the time that the tick was intended for, in nanoseconds as of Loop.Now. It is on the
+	// schedule exactly, however late the tick is.
+	At int64
+	// Missed is how many intended times between the last tick and this one went by without a tick,
+	// because the loop was busy or there was no credit.
+	Missed uint64
+}
+
+// EverySender ticks. See Loop.Every.
+type EverySender struct {
+	affine
+	l      *Loop
+	first  int64
+	period int64
+	credit int
+	abs    bool
+}
+
+// Every is a sequence of ticks at a fixed rate: the first a period after Start, and then each on a multiple
+// of the period after the first, however late the ones before it were. A tick that is so late that others
+// are due as well stands for them: it is intended for the last of them, and counts the others. A period of
+// less than a nanosecond is one.
+//
+// credit is how many ticks it may deliver; Grant adds to it. Without credit no timer is set; the tick that
+// comes when there is credit again stands for those that were due meanwhile.
+//
+// The sequence ends when it is stopped.
+func (l *Loop) Every(period time.Duration, credit int) EverySender {
+	return EverySender{l: l, period: max(int64(period), 1), credit: credit}
+}
+
+// From makes the first tick due at the time at, in nanoseconds as of Loop.Now. If that is past, the first
+// tick stands for those that are.
+func (c EverySender) From(at int64) EverySender {
+	c.first, c.abs = at, true
+	return c
+}
+
+// Connect prepares op.
+func (c EverySender) Connect(op *EveryOp, r seq.Receiver[Tick]) {
+	op.l, op.first, op.period, op.abs, op.r = c.l, c.first, c.period, c.abs, r
+	op.credit.init(c.credit)
+	op.timer.Init((*everyTimer)(op))
+}
+
+// EveryOp is the operation state of Every.
+type EveryOp struct {
+	handle
+	timer  timerqueue.Timer
+	l      *Loop
+	r      seq.Receiver[Tick]
+	onStop stop.Callback
+	first  int64 // if abs
+	period int64
+	due    int64 // the next intended time
+	credit credit
+	abs    bool
+	ending bool
+}
+
+// Start sets the first timer. It may be called again after each completion.
+func (o *EveryOp) Start() {
+	l := o.l
+	if debug {
+		l.assertOnThread()
+	}
+	o.id = l.slots.take(o, nil)
+	o.ending = false
+	o.credit.reset()
+	if o.due = o.first; !o.abs {
+		o.due = after(l.sys.Clock(), o.period)
+	}
+	token := o.r.Env().StopToken()
+	if l.phase != phaseRunning || token.StopRequested() {
+		o.cancel()
+		return
+	}
+	l.timers.Push(&o.timer, o.due)
+	if token.StopPossible() {
+		o.onStop.Register(token, (*everyStop)(o))
+	}
+}
+
+// Grant lets the sequence deliver n more ticks. On the loop's thread, while the sequence is in progress.
+func (o *EveryOp) Grant(n int) {
+	if o.credit.add(n) && !o.ending {
+		o.wait()
+	}
+}
+
+// Reset sets a new schedule in place: the next tick is due at the time at, and those after it each on a
+// multiple of the period. Ticks of the old schedule that were due and not delivered are forgotten. On the
+// loop's thread, while the sequence is in progress.
+func (o *EveryOp) Reset(at int64, period time.Duration) {
+	o.due, o.period = at, max(int64(period), 1)
+	if !o.ending && !o.credit.waits {
+		o.wait()
+	}
+}
+
+// wait sets the timer, unless there is no credit.
+func (o *EveryOp) wait() {
+	if o.credit.waits = o.credit.left <= 0; !o.credit.waits {
+		o.l.timers.Update(&o.timer, o.due)
+	}
+}
+
+func (o *EveryOp) cancel() {
+	if !o.ending {
+		o.ending = true
+		o.l.timers.Remove(&o.timer)
+		o.l.ready = append(o.l.ready, o.id)
+	}
+}
+
+func (o *EveryOp) item(int32, uint32) {}
+
+func (o *EveryOp) finish() {
+	o.onStop.Deregister()
+	o.l.retire(&o.handle)
+	o.r.SetStopped()
+}
+
+// everyTimer is an EveryOp as the handler of its timer.
+type everyTimer EveryOp
+
+func (t *everyTimer) OnTimer(now int64) {
+	o := (*EveryOp)(t)
+	missed := uint64(now-o.due) / uint64(o.period) // due is not after now, but may be far from it
+	tick := Tick{At: o.due + int64(missed)*o.period, Missed: missed}
+	o.due = after(tick.At, o.period)
+	o.credit.spend()
+	o.wait()
+	o.r.SetNext(tick)
+}
+
+// after is the time d after t, or the end of time.
+func after(t, d int64) int64 {
+	if d > 0 && t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// everyStop is an EveryOp as the handler of its stop callback.
+type everyStop EveryOp
+
+// OnStop implements stop.Handler.
+func (s *everyStop) OnStop() { s.l.requestStop(&s.handle) }
+
+// OnlySubmits implements stop.Submitter.
+func (s *everyStop) OnlySubmits() {}
