@@ -1,0 +1,98 @@
+package reactor_test
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+func TestOffload(t *testing.T) {
+	eachRunning(t, func(t *testing.T, r *running) {
+		op := new(reactor.OffloadOp[string])
+		if got := must[string](r, reactor.Offload(r.Loop, func() (string, error) { return "done", nil }), op); got != "done" {
+			t.Errorf("got %q", got)
+		}
+		if o := finish[string](r, reactor.Offload(r.Loop, func() (string, error) { return "", io.ErrNoProgress }), op); !errors.Is(o.err, io.ErrNoProgress) {
+			t.Errorf("completed with %v", o)
+		}
+	})
+}
+
+// No more run at a time than may, in order, and those that have not begun can be stopped.
+func TestOffloadIsBounded(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 2})
+		const n = 20
+		var ops [n]reactor.OffloadOp[int]
+		var running, most atomic.Int32
+		gate := make(chan bool)
+		res := make([]result, n)
+		source := new(stop.Source)
+		r.do(func() {
+			for i := range ops {
+				res[i] = newResult()
+				f := func() (int, error) {
+					now := running.Add(1)
+					for old := most.Load(); old < now && !most.CompareAndSwap(old, now); old = most.Load() {
+					}
+					<-gate
+					running.Add(-1)
+					return i, nil
+				}
+				token := source
+				if i != 1 && i != 7 {
+					token = nil
+				}
+				reactor.Offload(r.Loop, f).Connect(&ops[i], sinkOf[int](t, res[i], token))
+				ops[i].Start()
+			}
+		})
+		source.RequestStop() // 1 has begun and 7 has not
+		res[7].expect(t, "stopped")
+		close(gate)
+		for i := range ops {
+			if i != 7 {
+				res[i].expect(t, strconv.Itoa(i))
+			}
+		}
+		if most.Load() != 2 {
+			t.Errorf("%d ran at a time", most.Load())
+		}
+		r.end()
+	})
+}
+
+// A loop that is stopped waits for what has begun, and lets nothing else begin.
+func TestOffloadDrains(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		var ops [2]reactor.OffloadOp[int]
+		begun, gate := make(chan bool, 2), make(chan bool)
+		first, second := newResult(), newResult()
+		r.do(func() {
+			for i, res := range []result{first, second} {
+				reactor.Offload(r.Loop, func() (int, error) { begun <- true; <-gate; return i, nil }).Connect(&ops[i], sinkOf[int](t, res, nil))
+				ops[i].Start()
+			}
+		})
+		<-begun
+		r.Stop()
+		second.expect(t, "stopped")
+		if len(r.ended) != 0 {
+			t.Error("Run returned before the func")
+		}
+		close(gate)
+		first.expect(t, "0")
+		if err := r.wait(); err != nil {
+			t.Error(err)
+		}
+		if len(begun) != 0 {
+			t.Error("a func began after the stop")
+		}
+	})
+}
