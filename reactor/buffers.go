@@ -208,12 +208,21 @@ func (t *trimBuffers) OnTimer(now int64) {
 		if n++; n > trimAtOnce {
 			break
 		}
-		_ = unix.Madvise(b.mem[int(id)*b.size:][:b.size], unix.MADV_DONTNEED)
+		b.unpage(id)
 		b.touched[id] = false
 		b.resident--
 	}
 	if b.resident > 2*b.least {
 		b.loop.timers.Update(&b.trim, now+int64(trimEvery))
+	}
+}
+
+// unpage gives the pages of a buffer back that are its own: those that it shares with its neighbours stay.
+func (b *Buffers) unpage(id uint16) {
+	page := os.Getpagesize()
+	from, to := (int(id)*b.size+page-1)/page*page, (int(id)+1)*b.size/page*page
+	if from < to {
+		_ = unix.Madvise(b.mem[from:to], unix.MADV_DONTNEED)
 	}
 }
 

@@ -443,3 +443,39 @@ func TestMemoryAfterABurst(t *testing.T) {
 		r.end()
 	})
 }
+
+// A buffer that gives its memory back leaves that of its neighbours alone, with which it shares a page.
+func TestNeighboursKeepTheirMemory(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 1024, Window: 1, Limit: 64}})
+		var sockets []*reactor.Socket
+		var peers []int
+		var leases []reactor.Lease
+		for range 40 {
+			s, peer, lease := r.borrow()
+			sockets, peers, leases = append(sockets, s), append(peers, peer), append(leases, lease)
+		}
+		r.do(func() {
+			for i := range leases {
+				if i%2 == 0 {
+					leases[i].Release()
+				}
+			}
+			r.TrimBuffers()
+			for i, lease := range leases {
+				if i%2 == 0 {
+					continue
+				}
+				if string(lease.Bytes()) != "borrowed" {
+					t.Errorf("a lent buffer has lost its bytes: %q", lease.Bytes())
+				}
+				lease.Release()
+			}
+		})
+		r.close(sockets...)
+		for _, peer := range peers {
+			unix.Close(peer)
+		}
+		r.end()
+	})
+}
