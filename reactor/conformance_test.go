@@ -24,4 +24,10 @@ func TestConformance(t *testing.T) {
 			}.Run)
 		}
 	})
+	for name, cfg := range configs {
+		t.Run("sim/"+name, conformance.Suite{
+			On:       conformance.Simulated(cfg, 8),
+			Leftover: (*reactor.Loop).Leftover,
+		}.Run)
+	}
 }

@@ -1,0 +1,80 @@
+package conformance
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/simring"
+)
+
+// fault is something that a simulated kernel does now and then. may says what comes of a case, if want is
+// what comes of it without the fault; nil: the same.
+type fault struct {
+	set func(odds *simring.Odds, p float64) // p: at how many opportunities of all
+	may func(how situation, want expectation) expectation
+}
+
+// faults are those that any case has to bear. Want of descriptors and refused connects are not among
+// them: they would be the peers' as well.
+var faults = []fault{
+	{func(o *simring.Odds, p float64) { o.Short = p }, inPieces},
+	{func(o *simring.Odds, p float64) { o.Latency = 1 + time.Duration(p*float64(time.Millisecond)) }, tooLate},
+	{func(o *simring.Odds, p float64) { o.Late = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.Slow = p / 10 }, tooLate},
+	{func(o *simring.Odds, p float64) { o.Vain = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.NoBuffer = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.Early = p }, again},
+	{func(o *simring.Odds, _ float64) { o.CQ = 1 }, again},
+	{func(o *simring.Odds, p float64) { o.Gone = p }, gone},
+	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
+	{func(o *simring.Odds, p float64) { o.Nothing = p }, nil},
+}
+
+// draw takes about half of the faults, each as likely as may be.
+func draw(k *simring.Kernel) (drawn []fault) {
+	for _, f := range faults {
+		if p := k.Rand().Float64(); k.Rand().IntN(2) == 0 {
+			f.set(&k.Odds, p)
+			drawn = append(drawn, f)
+		}
+	}
+	return drawn
+}
+
+// inPieces: bytes come in more pieces than they were sent in.
+func inPieces(how situation, want expectation) expectation {
+	want = again(how, want)
+	return want.each(func(e end) end {
+		if e.moved { // a second transfer may have more, what the first has left
+			e.n = some
+		}
+		return e
+	})
+}
+
+// tooLate: what was to be complete when its stop is requested may not be.
+func tooLate(how situation, want expectation) expectation {
+	if how.name != stoppedAfterCompletion {
+		return want
+	}
+	want.items, want.more = 0, true
+	return want.each(func(e end) end {
+		e.fewer = true
+		return e.or(end{kind: gotStopped})
+	})
+}
+
+// again: a sequence that the ring ends and the loop goes on with is told once more what holds.
+func again(_ situation, want expectation) expectation {
+	want.more = want.more || want.items != 0
+	return want
+}
+
+// gone: a connection that was reset is not there any more when it is accepted.
+func gone(how situation, want expectation) expectation {
+	if how.name != resetBefore && how.name != resetMeanwhile {
+		return want
+	}
+	return want.each(func(e end) end { return e.or(end{kind: gotError, errs: []error{unix.ECONNABORTED}}) })
+}

@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+)
+
+var traced = flag.Bool("conformance.trace", false, "tell what happens on simulated kernels, step by step")
+
+// Simulated plays each case on simulated kernels: the first, of seed 0, without faults, and the others
+// with those that the seed draws. cfg is how loops are made; their rings are the kernel's.
+//
+// A seed that fails is played again, with what happens in it, by
+// go test -run 'TestConformance/sim/CONFIG/ROW/SITUATION/seed_N' -conformance.trace.
+func Simulated(cfg reactor.LoopConfig, seeds uint64) Machine {
+	if cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = time.Hour
+	}
+	return simulated{cfg, seeds}
+}
+
+type simulated struct {
+	cfg   reactor.LoopConfig
+	seeds uint64
+}
+
+func (m simulated) each(t *testing.T, play func(*testing.T, host)) {
+	var trace io.Writer
+	if *traced {
+		trace = os.Stdout
+	}
+	for seed := range m.seeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			err := simring.Play(func(k *simring.Kernel) (check func()) {
+				h := simulation{Process: k.Process(), k: k, cfg: m.cfg}
+				k.Odds = calm
+				if seed != 0 {
+					h.faults = draw(k)
+				}
+				k.Go("case", func(*simring.Thread) { play(t, h) })
+				return func() {}
+			}, seed, simring.Flawless, trace)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// calm is a machine without faults, on which what is sent arrives before anybody has the next turn.
+var calm = simring.Odds{Latency: 1, Buffer: 1 << 12, Files: 1 << 10, CQ: 1 << 10}
+
+// simulation is a simulated kernel as a host. Its threads are the kernel's.
+type simulation struct {
+	simring.Process
+	k      *simring.Kernel
+	cfg    reactor.LoopConfig
+	faults []fault
+}
+
+func (h simulation) newLoop() (*reactor.Loop, error) {
+	return reactor.NewLoopOn(h.k.NewRing(), h.k.System(), h.cfg)
+}
+
+func (h simulation) spawn(name string, f func()) { h.k.Go(name, func(*simring.Thread) { f() }) }
+
+func (h simulation) thread() int { return h.Thread() }
+
+func (h simulation) newSignal() signal { return &count{h: h} }
+
+// count is a signal: how many raises nobody has waited for.
+type count struct {
+	h simulation
+	n int
+}
+
+func (c *count) raise() { c.n++ }
+
+func (c *count) wait() bool {
+	if !c.h.Wait(func() bool { return c.n != 0 }, c.h.patience()) {
+		return false
+	}
+	c.n--
+	return true
+}
+
+func (h simulation) now() int64 { return h.k.Now() }
+
+func (simulation) patience() time.Duration { return 24 * time.Hour }
+
+func (h simulation) deliver() { h.Deliver() }
+
+func (h simulation) descriptors() int { return h.Descriptors() }
+
+func (h simulation) accepts(_ row, how situation, want expectation) expectation {
+	for _, f := range h.faults {
+		if f.may != nil {
+			want = f.may(how, want)
+		}
+	}
+	return want
+}
+
+func (simulation) lacks(r row, _ expectation) string { return unsimulated[r.name] }
