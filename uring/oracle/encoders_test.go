@@ -215,6 +215,10 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepFadvise(a.fd, a.off, a.n, a.flags) },
 		func(e theirSQE, a *args) { e.PrepareFadvise(a.fd, a.off, int(a.n), uint32(a.flags)) },
 	},
+	"PrepSyncFileRange": {
+		func(s ourSQE, a *args) { s.PrepSyncFileRange(a.fd, a.off, a.n, a.flags32) },
+		func(e theirSQE, a *args) { e.PrepareSyncFileRange(a.fd, a.n, a.off, int(a.flags32)) },
+	},
 	"PrepSplice": {
 		func(s ourSQE, a *args) { s.PrepSplice(a.fd, a.off, a.flags, a.target, a.n, a.flags32) },
 		func(e theirSQE, a *args) {
@@ -248,6 +252,10 @@ var noOracle = map[string]string{
 	"PrepMkdirat":       sliceHeader,
 	"PrepSymlinkat":     sliceHeader,
 	"PrepLinkat":        sliceHeader,
+	"PrepFgetxattr":     sliceHeader,
+	"PrepFsetxattr":     sliceHeader,
+	"PrepGetxattr":      sliceHeader,
+	"PrepSetxattr":      sliceHeader,
 }
 
 const (
