@@ -1,8 +1,6 @@
 package reactor_test
 
 import (
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,85 +147,4 @@ func BenchmarkEcho(b *testing.B) {
 	for _, how := range []string{"recv", "recv lent", "recv many"} {
 		b.Run(how, func(b *testing.B) { benchmarkSteady(b, "send and "+how) })
 	}
-}
-
-// BenchmarkScheduleBusy posts work from another thread to a loop that does not sleep, in batches, beside
-// the same through a buffered channel. Nobody sleeps: what is measured is the way there.
-func BenchmarkScheduleBusy(b *testing.B) {
-	const batch = 64
-	batches := func(b *testing.B, ran *atomic.Int64, post func(i int)) {
-		b.ReportAllocs()
-		b.ResetTimer()
-		total := int64(0)
-		for range (b.N + batch - 1) / batch {
-			for i := range batch {
-				post(i)
-			}
-			for total += batch; ran.Load() != total; {
-				runtime.Gosched()
-			}
-		}
-		b.StopTimer()
-	}
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
-		r := run(b, reactor.LoopConfig{Ring: kind})
-		var timer reactor.Timer
-		r.do(func() {
-			timer.Init(onTimer(func(now int64) { r.SetTimer(&timer, now) }))
-			r.SetTimer(&timer, r.Now())
-		})
-		var ran atomic.Int64
-		var pool [batch]*work
-		for i := range pool {
-			pool[i] = newWork(func() { ran.Add(1) }, nil)
-		}
-		batches(b, &ran, func(i int) { r.Enqueue(&pool[i].Work) })
-		r.do(func() { r.StopTimer(&timer) })
-		r.end()
-	})
-	b.Run("channel", func(b *testing.B) {
-		var ran atomic.Int64
-		work := make(chan func(), batch)
-		go func() {
-			for f := range work {
-				f()
-			}
-		}()
-		f := func() { ran.Add(1) }
-		batches(b, &ran, func(int) { work <- f })
-		close(work)
-	})
-}
-
-// BenchmarkScheduleIdle wakes a sleeping loop from another thread and hears back from it, beside the same
-// between a goroutine and one that is locked to a thread.
-func BenchmarkScheduleIdle(b *testing.B) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
-		b.ReportAllocs()
-		r := run(b, reactor.LoopConfig{Ring: kind})
-		done := make(chan bool, 1)
-		w := newWork(func() { done <- true }, nil)
-		b.ResetTimer()
-		for range b.N {
-			r.Enqueue(&w.Work)
-			<-done
-		}
-		b.StopTimer()
-		r.end()
-	})
-	b.Run("channel", func(b *testing.B) {
-		work, done := make(chan bool, 1), make(chan bool, 1)
-		go func() {
-			runtime.LockOSThread()
-			for range work {
-				done <- true
-			}
-		}()
-		b.ResetTimer()
-		for range b.N {
-			work <- true
-			<-done
-		}
-		close(work)
-	})
 }
