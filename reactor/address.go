@@ -126,12 +126,23 @@ func (a *Address) pointer() unsafe.Pointer {
 	return unsafe.Pointer(&a.raw)
 }
 
-// written is the address of which the kernel has written n bytes over the room that a has.
-func (a *Address) written(n uint32) (r Address) {
-	if r.n = min(n, sizeofAddress); r.n <= uint32(unsafe.Sizeof(r.raw.Addr.Family)) {
-		return Address{} // a unix socket without a name
+// bytes are n bytes of memory for an address.
+func (a *Address) bytes(n uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&a.raw)), min(n, sizeofAddress))
+}
+
+// read makes a the address that b is, as the kernel writes it. What is a family only is a unix socket without a
+// name.
+func (a *Address) read(b []byte) {
+	*a = Address{}
+	if len(b) > int(unsafe.Sizeof(a.raw.Addr.Family)) {
+		a.n = uint32(copy(a.bytes(sizeofAddress), b))
 	}
-	copy(unsafe.Slice((*byte)(unsafe.Pointer(&r.raw)), r.n), unsafe.Slice((*byte)(unsafe.Pointer(&a.raw)), r.n))
+}
+
+// written is the address of which the kernel has written n bytes to a.
+func (a *Address) written(n uint32) (r Address) {
+	r.read(a.bytes(n))
 	return r
 }
 

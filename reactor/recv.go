@@ -10,20 +10,27 @@ import (
 
 // RecvSender receives into the caller's memory. See Socket.Recv.
 type RecvSender struct {
-	s   *Socket
-	buf []byte
+	s     *Socket
+	buf   []byte
+	flags int
 }
 
 // Recv is a sender of the number of bytes received into buf, which is not empty; 0 is the peer's end.
 // buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
-func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s, buf} }
+func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s: s, buf: buf} }
+
+// RecvFlags is Recv with flags of recv(2): with unix.MSG_PEEK what is received can be received again, with
+// MSG_WAITALL it goes on until buf is full or the peer's end is there, with MSG_DONTWAIT it fails with EAGAIN if
+// there is nothing, with MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped
+// in the middle of MSG_WAITALL it completes with the number of bytes so far.
+func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender { return RecvSender{s, buf, flags} }
 
 // Connect prepares op.
 func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
 	op.buf = unsafe.SliceData(c.buf)
-	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), 0)
+	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), c.flags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
@@ -41,7 +48,7 @@ type RecvOp struct {
 func (o *RecvOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *RecvOp) finish() {
-	if o.againWhenReady(uring.RecvsendPollFirst) {
+	if o.waitsAgain() {
 		return
 	}
 	if o.res == 0 && o.sqe.Len != 0 {

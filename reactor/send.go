@@ -82,10 +82,7 @@ func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s, bufs} 
 
 // Connect prepares op.
 func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
-	op.Reset()
-	for _, b := range c.bufs {
-		op.Add(b)
-	}
+	op.set(c.bufs)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 }
 
@@ -93,29 +90,14 @@ func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
 // sends.
 type SendvOp struct {
 	sending
-	msg  unix.Msghdr
-	iov  []unix.Iovec
-	head int // first of iov that has not been sent whole
-	left int // bytes to be sent
+	pieces
+	msg unix.Msghdr
 }
 
-// Reset empties the list of pieces. The operation must be idle.
-func (o *SendvOp) Reset() { o.iov, o.head, o.left = o.iov[:0], 0, 0 }
-
-// Add appends a piece. The operation must be idle.
-func (o *SendvOp) Add(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	v := unix.Iovec{Base: unsafe.SliceData(b)}
-	v.SetLen(len(b))
-	o.iov = append(o.iov, v)
-	o.left += len(b)
-}
-
-// Start begins to send. What it sends is used up by it.
+// Start begins to send. It may be called again after each completion, and sends all of it once more.
 func (o *SendvOp) Start() {
 	o.sent = 0
+	o.rewind()
 	o.prep()
 	o.start(o)
 }
@@ -123,21 +105,20 @@ func (o *SendvOp) Start() {
 // prep fills the entry for what is left: a plain send for one piece, which is cheaper.
 func (o *SendvOp) prep() {
 	flags := o.flags(true)
-	switch rest := o.iov[o.head:]; len(rest) {
+	switch rest := o.rest(); len(rest) {
 	case 0:
 		o.sqe.PrepSend(int(o.on.fd), nil, 0, flags)
 	case 1:
 		o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(rest[0].Base), uint32(min(rest[0].Len, maxTransfer)), flags)
 	default:
-		o.msg.Iov = &rest[0]
-		o.msg.SetIovlen(len(rest))
+		o.describe(&o.msg)
 		o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), flags)
 	}
 }
 
 func (o *SendvOp) finish() {
 	o.advance(o.took())
-	if o.left == 0 && o.res >= 0 {
+	if o.left() == 0 && o.res >= 0 {
 		o.end()
 		return
 	}
@@ -148,20 +129,5 @@ func (o *SendvOp) finish() {
 		o.rearm(full)
 	case !waits:
 		o.end()
-	}
-}
-
-// advance passes over n bytes that were sent.
-func (o *SendvOp) advance(n int) {
-	o.left -= n
-	for n > 0 {
-		v := &o.iov[o.head]
-		if uint64(n) < v.Len {
-			v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
-			v.SetLen(int(v.Len) - n)
-			return
-		}
-		n -= int(v.Len)
-		o.head++
 	}
 }

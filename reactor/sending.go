@@ -90,9 +90,7 @@ func (o *sending) rearm(full bool) {
 
 // end completes with what was sent, or why nothing more could be.
 func (o *sending) end() {
-	if s := o.on; s.sending == &o.Op {
-		s.sending = nil
-	}
+	o.forget()
 	o.release()
 	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
 		o.fail()
@@ -101,9 +99,16 @@ func (o *sending) end() {
 	o.r.SetValue(o.sent)
 }
 
-// sawEnd is called when a receive has found the peer's end.
+// forget makes the socket forget that the operation is sending.
+func (o *sending) forget() {
+	if s := o.on; s.sending == &o.Op {
+		s.sending = nil
+	}
+}
+
+// sawEnd is called when a receive of no bytes has found the peer's end, or was it a datagram of none.
 func (d *Descriptor) sawEnd() {
-	if d.peerEnded {
+	if d.peerEnded || !d.ended() {
 		return
 	}
 	d.peerEnded = true

@@ -1,0 +1,45 @@
+package reactor
+
+import (
+	"iter"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ControlMessage is one of the messages that come beside the bytes of a message: where a datagram was sent to,
+// when it arrived, who sent it, descriptors. Data is part of the memory that was given for control data. See
+// cmsg(3).
+type ControlMessage struct {
+	Level int // unix.SOL_SOCKET, IPPROTO_IP, …
+	Type  int // unix.SCM_RIGHTS, IP_PKTINFO, …
+	Data  []byte
+}
+
+// ControlMessages are those in control data. What is cut off is left out. It allocates nothing.
+func ControlMessages(control []byte) iter.Seq[ControlMessage] {
+	return func(yield func(ControlMessage) bool) {
+		for len(control) >= unix.SizeofCmsghdr {
+			h := (*unix.Cmsghdr)(unsafe.Pointer(unsafe.SliceData(control)))
+			if h.Len < unix.SizeofCmsghdr {
+				return
+			}
+			n := min(int(min(h.Len, uint64(len(control)))), len(control))
+			if !yield(ControlMessage{int(h.Level), int(h.Type), control[unix.CmsgLen(0):n]}) {
+				return
+			}
+			control = control[min(unix.CmsgSpace(n-unix.CmsgLen(0)), len(control)):]
+		}
+	}
+}
+
+// AppendControl appends a message to control data to be sent.
+func AppendControl(control []byte, m ControlMessage) []byte {
+	at := len(control)
+	control = append(control, make([]byte, unix.CmsgSpace(len(m.Data)))...)
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&control[at]))
+	h.Level, h.Type = int32(m.Level), int32(m.Type)
+	h.SetLen(unix.CmsgLen(len(m.Data)))
+	copy(control[at+unix.CmsgLen(0):], m.Data)
+	return control
+}

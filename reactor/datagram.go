@@ -1,0 +1,302 @@
+package reactor
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// Datagram is a received message in a buffer of the loop, which is lent to whoever has it until Release, as a
+// Lease is.
+type Datagram struct {
+	From    Address // who sent it; zero on a connection, and if that is a unix socket without a name
+	Control []byte  // control data: see ControlMessages
+	Flags   int     // unix.MSG_TRUNC, MSG_CTRUNC, MSG_EOR, …: see recvmsg(2)
+	bytes   []byte
+	lease   Lease
+}
+
+// Bytes are the bytes received. They may be read and written until Release.
+func (d *Datagram) Bytes() []byte { return d.bytes }
+
+// Truncated: the message did not fit into the buffer, and the rest of it is lost.
+func (d *Datagram) Truncated() bool { return d.Flags&unix.MSG_TRUNC != 0 }
+
+// ControlTruncated: there was more control data than room for it.
+func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0 }
+
+// Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.
+func (d *Datagram) Release() { d.lease.Release() }
+
+// RecvFromLentSender receives a message into a buffer of the loop. See Socket.RecvFromLent.
+type RecvFromLentSender struct{ s *Socket }
+
+// RecvFromLent is a sender of one datagram in a buffer that is lent to the receiver, who releases it. No buffer is
+// held while nothing arrives. On a connection a Datagram of no bytes is the peer's end.
+//
+// Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
+func (s *Socket) RecvFromLent() RecvFromLentSender { return RecvFromLentSender{s} }
+
+// Connect prepares op.
+func (c RecvFromLentSender) Connect(op *RecvFromLentOp, r sender.Receiver[Datagram]) {
+	op.in.control = op.in.control[:0]
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+}
+
+// RecvFromLentOp is the operation state of RecvFromLent.
+type RecvFromLentOp struct {
+	single[Datagram]
+	in lentMessage
+}
+
+// Start begins to receive. It may be called again after each completion.
+func (o *RecvFromLentOp) Start() {
+	o.in.prep(&o.Op)
+	o.start(o, o.r.Env())
+}
+
+func (o *RecvFromLentOp) finish() {
+	if o.shortOfBuffers() || o.waitsAgain() {
+		return
+	}
+	d := o.in.datagram(&o.Op)
+	if o.res == 0 {
+		o.on.sawEnd()
+	}
+	o.release()
+	if o.res < 0 {
+		o.fail()
+		return
+	}
+	o.r.SetValue(d)
+}
+
+// RecvMsgManySender receives messages on and on. See Socket.RecvFromMany and Socket.RecvMsgMany.
+type RecvMsgManySender struct {
+	s               *Socket
+	credit, control int
+}
+
+// RecvFromMany is a sequence of datagrams, each in a buffer that is lent to the receiver, who releases it. On a
+// socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at the
+// peer's end.
+//
+// credit is how many it may deliver; Grant adds to it. When so many have been delivered, the source rests until
+// there is credit again; those that had arrived by then, for which the ring had buffers, are delivered
+// nevertheless, so that credit can go below zero. Re-arming is invisible. A socket has one sequence at a time; a
+// second one completes with EBUSY.
+//
+// A buffer begins with what is told of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
+// for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
+//
+// Kernel operation: IORING_OP_RECVMSG, multishot where the ring has that, else single.
+func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
+	return RecvMsgManySender{s: s, credit: credit}
+}
+
+// RecvMsgMany is RecvFromMany with room for so many bytes of control data in each buffer.
+//
+// Do not receive descriptors (SCM_RIGHTS) by it: they would be without O_CLOEXEC. See RecvFDs.
+func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
+	return RecvMsgManySender{s, credit, control}
+}
+
+// Connect prepares op.
+func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) {
+	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
+		op.in.control = make([]byte, 0, c.control)
+	}
+	op.in.control = op.in.control[:c.control]
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.credit.init(c.credit)
+}
+
+// RecvMsgManyOp is the operation state of RecvFromMany and RecvMsgMany.
+type RecvMsgManyOp struct {
+	Op
+	credit credit
+	in     lentMessage
+	r      seq.Receiver[Datagram]
+}
+
+// Start begins to receive.
+func (o *RecvMsgManyOp) Start() {
+	o.credit.reset()
+	o.flags = 0
+	o.in.prepMany(&o.Op)
+	o.startSequence(o, o.r.Env())
+}
+
+// Grant lets the sequence deliver n more messages. On the loop's thread, while the sequence is in progress.
+func (o *RecvMsgManyOp) Grant(n int) {
+	if o.credit.add(n) && o.state == opDormant {
+		o.again()
+	}
+}
+
+func (o *RecvMsgManyOp) item(res int32, flags uint32) {
+	o.res, o.flags = res, flags
+	o.deliver(o.in.datagram(&o.Op))
+}
+
+func (o *RecvMsgManyOp) deliver(d Datagram) {
+	if o.credit.spend() {
+		o.disarm()
+	}
+	o.r.SetNext(d)
+}
+
+func (o *RecvMsgManyOp) finish() {
+	if o.res >= 0 {
+		d := o.in.datagram(&o.Op)
+		if len(d.bytes) != 0 || !o.on.ended() {
+			o.deliver(d)
+			o.res = -int32(syscall.ECANCELED) // it is not at its end
+		} else {
+			d.Release()
+			o.res = 0
+		}
+	}
+	if o.res == -int32(syscall.EFAULT) && o.in.before >= o.loop.buffers.size {
+		o.res = -int32(syscall.EMSGSIZE)
+	}
+	switch syscall.Errno(-o.res) {
+	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
+		if !o.over() {
+			o.again()
+			return
+		}
+		o.res = -int32(syscall.ECANCELED)
+	}
+	if o.res == 0 {
+		o.on.sawEnd()
+	}
+	o.endSequence()
+	switch err := o.err(); {
+	case o.res == 0:
+		o.r.SetValue(struct{}{})
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetStopped()
+	}
+}
+
+// again arms the source, or lets it wait for credit or for a buffer.
+func (o *RecvMsgManyOp) again() {
+	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
+		return
+	}
+	errno := syscall.Errno(-o.res)
+	o.in.prepMany(&o.Op)
+	switch errno {
+	case syscall.ENOBUFS:
+		o.loop.buffers.wait(&o.Op)
+	case syscall.EAGAIN: // see againWhenReady
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+		o.arm()
+	default:
+		o.arm()
+	}
+}
+
+// lentMessage is the description of a message that is to be received into a buffer of the loop.
+//
+// A multishot entry has name and control data put into the buffer, before the payload, where the memory of
+// this is not written to. A single one has the buffer for the payload alone: its control data is moved behind
+// that afterwards.
+type lentMessage struct {
+	msg       unix.Msghdr
+	iov       unix.Iovec
+	from      Address
+	control   []byte // or, of a multishot entry, only the room for it
+	multishot bool
+	name      int // room for the address in a buffer
+	before    int // room for all that is before the payload
+}
+
+// prep fills a single entry.
+func (m *lentMessage) prep(o *Op) {
+	m.multishot = false
+	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress, Iov: &m.iov}
+	m.msg.SetIovlen(1)
+	m.iov.SetLen(max(o.loop.buffers.size-len(m.control), 0))
+	if len(m.control) != 0 {
+		m.msg.Control = unsafe.SliceData(m.control)
+		m.msg.SetControllen(len(m.control))
+	}
+	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
+	o.sqe.Flags, o.sqe.BufIndex = uring.SQEBufferSelect, group
+	o.pollFirst()
+}
+
+// prepMany fills a multishot entry, or a single one where the ring does not have that.
+func (m *lentMessage) prepMany(o *Op) {
+	if !o.loop.recvMany {
+		m.prep(o)
+		return
+	}
+	switch family, _ := o.on.asked(&o.on.family, unix.SO_DOMAIN); family {
+	case unix.AF_INET:
+		m.name = unix.SizeofSockaddrInet4
+	case unix.AF_INET6:
+		m.name = unix.SizeofSockaddrInet6
+	default:
+		m.name = int(sizeofAddress)
+	}
+	m.multishot = true
+	m.before = int(unsafe.Sizeof(uring.RecvmsgOut{})) + m.name + len(m.control)
+	m.msg = unix.Msghdr{Namelen: uint32(m.name)}
+	m.msg.SetControllen(len(m.control))
+	o.sqe.PrepRecvmsgMultishot(int(o.on.fd), group, unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
+}
+
+// datagram takes what a completion carries.
+func (m *lentMessage) datagram(o *Op) (d Datagram) {
+	cqe := uring.CQE{Res: o.res, Flags: o.flags}
+	var buf []byte
+	if id, ok := cqe.BufferID(); ok {
+		b := &o.loop.buffers
+		d.lease = b.lend(id, max(int(o.res), 0))
+		buf = b.mem[int(id)*b.size:][:b.size:b.size]
+	}
+	switch {
+	case o.res < 0:
+		d.lease.Release()
+		return Datagram{}
+	case !m.multishot:
+		m.single(&d, buf, int(o.res))
+	case buf != nil:
+		m.parse(&d, buf, int(o.res))
+	}
+	return d
+}
+
+// parse takes apart what a multishot entry put into buf: n bytes in all.
+func (m *lentMessage) parse(d *Datagram, buf []byte, n int) {
+	out := (*uring.RecvmsgOut)(unsafe.Pointer(&buf[0]))
+	name := buf[unsafe.Sizeof(*out):][:m.name]
+	d.From.read(name[:min(int(out.Namelen), len(name))])
+	control := buf[int(unsafe.Sizeof(*out))+m.name:][:len(m.control)]
+	d.Control = control[:min(int(out.Controllen), len(control))]
+	d.Flags = int(out.Flags) &^ unix.MSG_CMSG_CLOEXEC
+	d.bytes = buf[m.before:n]
+}
+
+// single takes what a single entry put into buf, n bytes, and beside it. A message of no bytes comes without a
+// buffer: what control data it has moves to memory of its own.
+func (m *lentMessage) single(d *Datagram, buf []byte, n int) {
+	d.From = m.from.written(m.msg.Namelen)
+	d.Flags = int(m.msg.Flags) &^ unix.MSG_CMSG_CLOEXEC
+	if got := m.control[:min(int(m.msg.Controllen), len(m.control))]; buf != nil {
+		d.bytes = buf[:n]
+		d.Control = buf[len(buf)-len(m.control):][:copy(buf[len(buf)-len(m.control):], got)]
+	} else if len(got) != 0 {
+		d.Control = append([]byte(nil), got...)
+	}
+}

@@ -1,0 +1,89 @@
+package reactor
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// pieces are several pieces of memory that are moved as one, and how far that has come.
+type pieces struct {
+	first [1]unix.Iovec // most often there is one
+	iov   []unix.Iovec
+	head  int // the first of iov that has not been moved whole
+	into  int // how many bytes of that one have been; it says what is left
+	total int // bytes
+	moved int // bytes
+}
+
+// Reset empties the list of pieces. The operation must be idle.
+func (p *pieces) Reset() {
+	if p.iov == nil {
+		p.iov = p.first[:0]
+	}
+	p.iov, p.head, p.into, p.total, p.moved = p.iov[:0], 0, 0, 0, 0
+}
+
+// Add appends a piece. The operation must be idle.
+func (p *pieces) Add(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	v := unix.Iovec{Base: unsafe.SliceData(b)}
+	v.SetLen(len(b))
+	p.iov = append(p.iov, v)
+	p.total += len(b)
+}
+
+func (p *pieces) set(bufs [][]byte) {
+	p.Reset()
+	for _, b := range bufs {
+		p.Add(b)
+	}
+}
+
+// rewind makes all of it be moved once more.
+func (p *pieces) rewind() {
+	if p.into != 0 {
+		p.shift(-p.into)
+	}
+	p.head, p.into, p.moved = 0, 0, 0
+}
+
+// shift moves the beginning of the piece at head.
+func (p *pieces) shift(n int) {
+	v := &p.iov[p.head]
+	v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
+	v.SetLen(int(v.Len) - n)
+}
+
+// advance passes over n bytes that were moved.
+func (p *pieces) advance(n int) {
+	p.moved += n
+	for n > 0 {
+		left := int(p.iov[p.head].Len)
+		if n < left {
+			p.shift(n)
+			p.into += n
+			return
+		}
+		n -= left
+		if p.into != 0 {
+			p.shift(-p.into)
+			p.into = 0
+		}
+		p.head++
+	}
+}
+
+func (p *pieces) left() int { return p.total - p.moved }
+
+// rest is what is left.
+func (p *pieces) rest() []unix.Iovec { return p.iov[p.head:] }
+
+// describe makes msg name what is left.
+func (p *pieces) describe(msg *unix.Msghdr) {
+	rest := p.rest()
+	msg.Iov = unsafe.SliceData(rest)
+	msg.SetIovlen(len(rest))
+}
