@@ -25,7 +25,6 @@
 //
 // # What differs from a kernel
 //
-// An error that comes when a part was sent already is told to the next call; the kernel forgets it.
 // Completions about one descriptor come in order. Bytes on the wire count as not sent. There is no urgent data, no datagram, no file, no IPv6. Opcodes
 // that the reactor does not use complete with -EINVAL.
 package simring

@@ -42,6 +42,21 @@ func (m *message) bytes(skip int) (b []byte) {
 	return b[skip:]
 }
 
+// part is n of the message's bytes, behind the first skip.
+func (m *message) part(skip, n int) (b []byte) {
+	for _, p := range m.pieces {
+		if skip >= len(p) {
+			skip -= len(p)
+			continue
+		}
+		p = p[skip:min(len(p), skip+n-len(b))]
+		if b, skip = append(b, p...), 0; len(b) == n {
+			break
+		}
+	}
+	return b
+}
+
 // scatter copies b to the message's room behind the first skip bytes, and returns how many there was
 // room for.
 func (m *message) scatter(b []byte, skip int) (n int) {

@@ -96,16 +96,14 @@ const (
 
 // info is what TCP_INFO tells.
 func (e *tcp) info() *unix.TCPInfo {
-	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out))}
+	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received}
 	switch {
 	case e.state == listening:
 		info.State = tcpListen
 		info.Unacked, info.Sacked = uint32(len(e.backlog)), uint32(e.room)
 	case e.state == connecting:
 		info.State = tcpSynSent
-	case e.dead, e.state == fresh:
-	case e.writeShut && e.finIn && e.finOut:
-		info.State = tcpTimeWait
+	case e.dead, e.state == fresh, e.finIn && e.finOut: // what waits in TIME_WAIT is not the socket
 	case e.writeShut && e.finIn:
 		info.State = tcpLastAck
 	case e.writeShut && e.finOut:

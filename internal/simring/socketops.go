@@ -308,10 +308,7 @@ func (e *entry) send() {
 			e.finish(n, 0)
 		case n == -int(unix.EAGAIN) && (e.moved == 0 || all):
 			e.wait()
-		case n < 0:
-			if e.moved != 0 && n != -int(unix.EPIPE) {
-				s.base().err = unix.Errno(-n) // the next call is told
-			}
+		case n < 0: // when a part was sent before, nobody is ever told the error
 			e.finish(n, 0)
 		case e.moved < total && all && !k.chance(k.Odds.Short):
 			continue

@@ -14,6 +14,7 @@ type tcp struct {
 	state     tcpState
 	peer      *tcp
 	in        []byte // arrived, and not read
+	received  uint64 // how much has arrived; an end counts as a byte
 	out       []byte // sent, and not arrived
 	finIn     bool   // the peer's end has arrived
 	finOut    bool   // ours has
@@ -116,9 +117,8 @@ func (e *tcp) send(m *message, skip int) int {
 	case room <= 0 || e.state == connecting:
 		return -int(unix.EAGAIN)
 	default:
-		p := m.bytes(skip)
-		n := e.k.some(min(len(p), room))
-		e.out = append(e.out, p[:n]...)
+		n := e.k.some(min(m.size()-skip, room))
+		e.out = append(e.out, m.part(skip, n)...)
 		e.move()
 		return n
 	}
@@ -149,9 +149,11 @@ func (e *tcp) arrive() {
 	}
 	n := e.k.some(min(len(e.out), e.k.Odds.Buffer-len(p.in)))
 	p.in = append(p.in, e.out[:n]...)
+	p.received += uint64(n)
 	e.out = e.out[n:]
 	if len(e.out) == 0 && e.writeShut {
 		e.finOut, p.finIn = true, true
+		p.received++
 	}
 	p.poke()
 	e.poke()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
-	"golang.org/x/sys/unix"
 )
 
 // pipe is one direction of a connection. It is the receiver of what its source sends: leases of the
@@ -90,7 +89,7 @@ func (p *pipe) wasReset() bool {
 	if back.out == nil && back.state != pipeBroken {
 		return false // no send can have been told
 	}
-	info, err := unix.GetsockoptTCPInfo(p.source().Fd(), unix.IPPROTO_TCP, unix.TCP_INFO)
+	info, err := p.source().TCPInfo()
 	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes
 }
 
