@@ -81,8 +81,11 @@ func (k *Kernel) finish() error {
 	for _, f := range k.files {
 		if f != nil {
 			k.Errorf("simring: descriptor %d (%v) was left open", f.fd, f)
-			k.opened--
+			k.unref(f)
 		}
+	}
+	if k.opened != 0 {
+		k.Errorf("simring: %d open files are left that no descriptor is of", k.opened)
 	}
 	for i, r := range k.rings {
 		if !r.closed {

@@ -98,8 +98,32 @@ func (p Process) Close(fd int) error {
 
 // Read is read(2).
 func (p Process) Read(fd int, b []byte) (n int, err error) {
-	n, _, err = p.Recvfrom(fd, b, 0)
+	err = p.retry(fd, unix.POLLIN, false, func() (err error) {
+		n, err = p.System.Read(fd, b)
+		return err
+	})
 	return n, err
+}
+
+// Open is open(2) of a path from the root on.
+func (p Process) Open(path string, flags int, perm uint32) (fd int, err error) {
+	p.spared(func() {
+		d := p.k.disk
+		f, errno := d.open(d.root, path, flags, perm)
+		if errno == 0 {
+			errno = p.k.open(f)
+		}
+		if fd, err = -1, failure(errno); err == nil {
+			fd = f.fd
+		}
+	})
+	return fd, err
+}
+
+// Mkdir is mkdir(2) of a path from the root on.
+func (p Process) Mkdir(path string, perm uint32) error {
+	d := p.k.disk
+	return failure(d.mkdir(d.root, path, perm))
 }
 
 // Recvfrom is recvfrom(2). Of the flags it knows MSG_DONTWAIT.

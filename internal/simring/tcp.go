@@ -23,6 +23,7 @@ type tcp struct {
 	closed    bool // nobody has the descriptor any more
 	dead      bool // it was reset
 	moving    bool // bytes are on their way
+	lent      bool // its address is for as long as it is connected
 
 	room     int // of a listener's backlog
 	backlog  []*tcp
@@ -78,7 +79,7 @@ func (e *tcp) events() (events uint32) {
 func (e *tcp) recv(m *message, skip int) int {
 	room := m.size() - skip
 	switch {
-	case e.state != connected && e.err == 0:
+	case e.state != connected && e.err == 0 && !e.readShut:
 		return -int(unix.ENOTCONN)
 	case len(e.in) != 0 && room == 0:
 		return 0
@@ -274,10 +275,10 @@ func (e *tcp) connect(a address) unix.Errno {
 	case e.state != fresh:
 		return unix.EISCONN
 	}
-	if e.local.isZero() {
+	if e.lent = e.local.isZero(); e.lent {
 		e.local = ip(netip.AddrPortFrom(source(a), e.k.ephemeral()))
 	}
-	e.err, e.dead = 0, false
+	e.err, e.dead, e.readShut, e.writeShut = 0, false, false, false
 	e.state, e.remote = connecting, destination(a)
 	e.k.soon(func() { e.request(0) })
 	return unix.EINPROGRESS
@@ -321,6 +322,10 @@ func (e *tcp) request(try int) {
 
 func (e *tcp) refuse(errno unix.Errno) {
 	e.state, e.err, e.remote = fresh, errno, address{}
+	e.readShut, e.writeShut = true, true
+	if e.lent {
+		e.local = address{}
+	}
 	e.poke()
 }
 
