@@ -54,21 +54,6 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 }
 
 func (g *group) give(buf uint16) {
-	g.admit(buf)
-	*g.at(g.first + g.count) = buf
-	g.count++
-}
-
-// unget gives back the one that was provided first.
-func (g *group) unget(buf uint16) {
-	g.admit(buf)
-	g.first--
-	g.count++
-	*g.at(g.first) = buf
-}
-
-// admit sees to it that a buffer can be provided.
-func (g *group) admit(buf uint16) {
 	if int(buf) >= g.n || int(g.count) == g.n {
 		panic("epoll: a buffer is provided that the group does not have or has already")
 	}
@@ -78,6 +63,8 @@ func (g *group) admit(buf uint16) {
 		}
 		g.in[buf] = true
 	}
+	*g.at(g.first + g.count) = buf
+	g.count++
 }
 
 func (g *group) at(i uint32) *uint16 { return &g.free[i&uint32(len(g.free)-1)] }
@@ -146,10 +133,6 @@ func (r *Ring) useBuffer(e *entry) uint32 {
 func (r *Ring) dropBuffer(e *entry) {
 	if e.mark&holds != 0 {
 		e.mark &^= holds
-		if g := r.groups[e.BufIndex]; e.Opcode == uring.OpSend {
-			g.unget(e.buf)
-		} else {
-			g.give(e.buf)
-		}
+		r.groups[e.BufIndex].give(e.buf)
 	}
 }

@@ -108,7 +108,7 @@ func multiText(b []byte, name int) string {
 
 // pass sends a descriptor along with a byte.
 func (w *world) pass(fd int) {
-	_ = unix.Sendmsg(fd, []byte("d"), unix.UnixRights(w.fds[0]), nil, unix.MSG_DONTWAIT)
+	_ = unix.Sendmsg(fd, []byte("d"), unix.UnixRights(unix.Stderr), nil, unix.MSG_DONTWAIT)
 }
 
 // sockaddr16 is sockaddr for uring.SQE.To.

@@ -15,7 +15,7 @@ import (
 // busy reports whether an entry of the direction is in flight on an endpoint.
 func (w *world) busy(end int, in bool) bool {
 	for _, p := range w.all {
-		if !p.done && p.end == end && p.op != poll && p.op != pollMulti && p.op != recvOOB && isIn(p.op) == in {
+		if !p.done && p.end == end && p.op != poll && p.op != pollMulti && isIn(p.op) == in {
 			return true
 		}
 	}
@@ -46,13 +46,13 @@ func messages(end int) bool { return end == datagram || end == udp || end == udp
 func (w *world) allowed(what, end, arg int) bool {
 	switch what {
 	case recv, recvSelect, recvMulti, recvLimit, recvMsg, recvMsgMulti, recvNamed, accept, acceptMulti, read:
-		if what == recvSelect && arg >= 128 && (end == pipeRead || end == pipeWrite) {
-			return false // the kernel waits, to find only then that it is not a socket
+		if what == recvSelect && arg >= 128 && (end == pipeRead || end == pipeWrite || end == dialer) {
+			return false // the kernel waits, to find only then that it cannot receive
 		}
 		if (what == recvSelect || what == recvMsgMulti) && messages(end) && w.shut[end] {
 			return false // done by a worker thread of the kernel's, which lets the end carry a buffer
 		}
-		return w.near[end] >= 0 && !w.busy(end, true) &&
+		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
 			(end != listener || what == accept || what == acceptMulti)
 	case send, sendMsg, write, sendTo, sendSelect, sendZC, sendMsgZC:
 		// With nothing more to receive the kernel takes a full socket for ready, and blocks a worker
@@ -68,15 +68,24 @@ func (w *world) allowed(what, end, arg int) bool {
 			return false
 		case w.busy(end, true) && (messages(end) || len(w.spare) == bufCount):
 			return false // spurious wake-ups make a difference to the kernel here
-		case end == listener && w.watched(end):
+		case (end == listener || end == dialer) && w.watched(end):
 			return false // the kernel reports no event at all
 		}
-	case poll, pollMulti, closeNear, cancelOp, cancelEnd, bind, recvOOB:
+	case recvOOB:
+		return w.near[end] >= 0 && !w.busy(end, true) && !w.watched(end) && !(messages(end) && w.shut[end])
+	case poll, pollMulti:
+		for _, p := range w.all {
+			if !p.done && p.end == end && p.op == recvOOB {
+				return false // which of them sees it first is open
+			}
+		}
+		return w.near[end] >= 0
+	case closeNear, cancelOp, cancelEnd, bind:
 		return w.near[end] >= 0
 	case listen:
-		return w.near[end] >= 0 && !w.busy(end, true) && !w.busy(end, false)
+		return end != listener && w.near[end] >= 0 && !w.busy(end, true) && !w.busy(end, false)
 	case peerUrgent:
-		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == tcpA || end == tcpB)
+		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == tcpA || end == tcpB) && !w.watched(end) && !w.busy(end, true)
 	case peerPass:
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == unixA || end == unixB || end == datagram || end == seqpacket)
 	case pollRemove, pollUpdate:
@@ -291,6 +300,7 @@ func (w *world) peer(what, end, arg int) {
 			w.until(func() bool { return w.arrived(end) >= before+n || w.polls(end, unix.POLLERR|unix.POLLHUP) })
 		}
 	case peerUrgent:
+		w.urgent[end] = true
 		before := w.arrived(end)
 		if unix.Sendto(fd, []byte{byte(arg)}, unix.MSG_OOB, nil) == nil {
 			w.until(func() bool { return w.arrived(end) > before || w.polls(end, unix.POLLERR|unix.POLLHUP) })
@@ -316,7 +326,7 @@ func (w *world) peer(what, end, arg int) {
 
 // until waits for the network.
 func (w *world) until(done func() bool) {
-	for deadline := time.Now().Add(3 * time.Second); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(patience); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			w.Fatal("what the peer did does not arrive")
 		}

@@ -33,10 +33,7 @@ func FuzzDifferential(f *testing.F) {
 		if len(program) > 3*64 {
 			return
 		}
-		d := &differential{T: t}
-		d.worlds[0] = newWorld(t, newEpoll(t, Config{Entries: 4, BatchBytes: 100}))
-		d.worlds[1] = newWorld(t, newKernel(t))
-		d.run(program)
+		newDifferential(t).run(program)
 	})
 }
 
@@ -129,6 +126,7 @@ type world struct {
 	out       []uint16       // buffers to send from that are not provided
 	outMem    []byte
 	shut      [endpoints]bool // by either side
+	urgent    [endpoints]bool // urgent data came: the kernel blocks a worker thread in an ordinary receive
 	sent      [endpoints]int  // bytes that completions of sends report
 	got       [endpoints]int  // of them, read by the peer
 	log       map[uint64][]outcome
@@ -138,7 +136,7 @@ type world struct {
 	read      []byte   // what the peers have read
 }
 
-func newWorld(t *testing.T, r ring) *world {
+func newWorld(t testing.TB, r ring) *world {
 	w := &world{rig: newRig(t, r), log: map[uint64][]outcome{}, all: map[uint64]*pending{}}
 	for i := range uint16(bufCount) {
 		w.spare = append(w.spare, i)
@@ -184,9 +182,20 @@ func newWorld(t *testing.T, r ring) *world {
 
 // differential is a run of one program in two worlds.
 type differential struct {
-	*testing.T
-	worlds [2]*world
-	text   []string // the steps taken, to be read by people
+	testing.TB
+	worlds   [2]*world
+	text     []string // the steps taken, to be read by people
+	patience time.Duration
+}
+
+// patience is how long two worlds may differ, and how long the network may take.
+const patience = 3 * time.Second
+
+func newDifferential(t testing.TB) *differential {
+	d := &differential{TB: t, patience: patience}
+	d.worlds[0] = newWorld(t, newEpoll(t, Config{Entries: 4, BatchBytes: 100}))
+	d.worlds[1] = newWorld(t, newKernel(t))
+	return d
 }
 
 func (d *differential) run(program []byte) {
@@ -231,7 +240,7 @@ var (
 
 // settle runs both worlds until they agree and nothing comes any more.
 func (d *differential) settle() {
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(d.patience)
 	for still := 0; still < 3; {
 		moved := false
 		for _, w := range d.worlds {

@@ -178,7 +178,10 @@ func (r *Ring) fail(i uint32, errno unix.Errno) {
 	e := r.slab.at(i)
 	res, flags := -int32(errno), uint32(0)
 	if e.done != 0 {
-		res, flags = int32(e.done), r.useBuffer(e)
+		res = int32(e.done)
+	}
+	if e.done != 0 || e.Opcode == uring.OpSend {
+		flags = r.useBuffer(e) // a send that fails has used it all the same
 	}
 	r.dropBuffer(e)
 	r.finish(i, res, flags)

@@ -34,17 +34,19 @@ func (r *Ring) issueRecv(i uint32) {
 		return
 	}
 	f := r.files.at(e.Fd)
-	if f.state&listens != 0 {
-		f.state |= readable // events would never tell that it is not connected
+	if f.state&listens != 0 || e.OpFlags&unix.MSG_OOB != 0 {
+		f.state |= readable // events would never tell that it is not connected, or has no urgent data
 	}
 	switch {
 	case f.kind == other:
 		r.fail(i, unix.ENOTSOCK)
 	case e.Flags&uring.SQEBufferSelect != 0 && e.Ioprio&uring.RecvsendPollFirst == 0 && r.provided(e.BufIndex) == nil:
 		r.fail(i, unix.ENOBUFS)
+	case multishot && e.Opcode == uring.OpRecvmsg && e.Ioprio&uring.RecvsendPollFirst == 0 && r.tooSmall(e):
+		r.fail(i, unix.EFAULT)
 	case e.OpFlags&unix.MSG_DONTWAIT != 0:
 		r.now(i, e.Ioprio&uring.RecvsendPollFirst != 0)
-	case e.OpFlags&outOfBand != 0:
+	case e.OpFlags&unix.MSG_ERRQUEUE != 0, e.OpFlags&unix.MSG_OOB != 0 && f.kind >= stream:
 		if r.tryOutOfBand(i) == wouldBlock {
 			r.park(i, watching)
 		}
@@ -80,11 +82,7 @@ func (r *Ring) tryOutOfBand(i uint32) verdict {
 		return v
 	}
 	e := r.slab.at(i)
-	others := uint32(unix.EPOLLRDNORM | unix.POLLRDHUP)
-	if e.OpFlags&unix.MSG_ERRQUEUE == 0 {
-		others |= unix.POLLIN | unix.POLLPRI
-	}
-	if r.events(e.Fd, others) == 0 {
+	if r.events(e.Fd, unix.EPOLLRDNORM|unix.POLLRDHUP|unix.POLLPRI) == 0 {
 		return wouldBlock
 	}
 	r.fail(i, unix.EAGAIN)
@@ -170,6 +168,9 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 	f := r.files.at(e.Fd)
 	if n == again && r.silentEnd(e, f) {
 		n = 0
+		if e.Opcode == uring.OpRecvmsg {
+			e.noMessage()
+		}
 	}
 	switch {
 	case n == again:
@@ -198,6 +199,6 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 // silentEnd reports whether a socket for datagrams was shut down: recv(2) says so only when it may wait,
 // which the kernel does for a receive that waits and is not multishot.
 func (r *Ring) silentEnd(e *entry, f *file) bool {
-	return f.kind == datagrams && f.state&eager != 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 &&
+	return f.kind == datagrams && f.state&eager != 0 && e.OpFlags&unix.MSG_ERRQUEUE == 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 &&
 		r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
 }

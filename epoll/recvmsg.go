@@ -84,6 +84,23 @@ func (e *entry) checkHeader(multishot bool) unix.Errno {
 	return 0
 }
 
+// noMessage writes to the caller's header that there is no message any more.
+func (e *entry) noMessage() {
+	header := (*unix.Msghdr)(pointer(&e.Addr))
+	header.Namelen, header.Flags = 0, int32(e.OpFlags&unix.MSG_CMSG_CLOEXEC)
+	header.SetControllen(0)
+}
+
+// tooSmall reports whether the buffers have no room for what a multishot recvmsg puts before the payload.
+func (r *Ring) tooSmall(e *entry) bool {
+	g := r.group(e.BufIndex)
+	size := g.size
+	if e.Len != 0 && e.Len < size {
+		size = e.Len
+	}
+	return uint64(size) < outSize+e.Off&math.MaxUint32+e.Off>>32
+}
+
 // outSize is the size of what comes before the name in the buffer of a multishot recvmsg.
 const outSize = uint64(unsafe.Sizeof(uring.RecvmsgOut{}))
 

@@ -23,13 +23,18 @@ func (r *Ring) issueSend(i uint32) {
 	}
 }
 
-// canSelect finishes a send from a provided buffer if there is something wrong with where it goes or where
-// that is from.
+// canSelect takes the buffer that a send is from. The send has it while it waits, so that sends that wait are from
+// buffers in their order. It finishes a send with which there is something wrong.
 func (r *Ring) canSelect(i uint32) bool {
 	e := r.slab.at(i)
 	errno := r.armSocket(e.Fd)
 	if errno == 0 && r.group(e.BufIndex) == nil {
 		errno = unix.ENOENT
+	}
+	if errno == 0 && e.Ioprio&uring.RecvsendPollFirst == 0 {
+		if _, _, ok := r.pick(e); !ok {
+			errno = unix.ENOBUFS
+		}
 	}
 	if errno != 0 {
 		r.fail(i, errno)
@@ -128,14 +133,9 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 	e := r.slab.at(i)
 	switch {
 	case n == again:
-		if e.done == 0 {
-			r.dropBuffer(e)
-		}
 		return wouldBlock
 	case n == interrupted:
 		return progress
-	case n < 0 && e.done == 0:
-		r.finish(i, int32(n), r.useBuffer(e)) // unlike a receive, which does not use it
 	case n < 0:
 		r.fail(i, unix.Errno(-n))
 	case whole && n < want && n > 0:
