@@ -10,6 +10,8 @@ type completions struct {
 
 func (c *completions) empty() bool { return c.head == c.tail }
 
+func (c *completions) len() int { return int(c.tail - c.head) }
+
 func (c *completions) push(cqe uring.CQE) {
 	if int(c.tail-c.head) == len(c.ring) {
 		c.grow()

@@ -48,8 +48,8 @@ const wakeFd = -1
 type Ring struct {
 	epfd   int
 	waker  uring.Waker
-	batch  int // bytes
-	hasty  bool
+	batch  int  // bytes
+	unseen int  // what was done since the last look at the epoll set: see haste
 	woken  bool // by Wake, and Enter has not said so yet
 	coarse bool // there is no epoll_pwait2(2)
 	owner  int  // the thread that called Enable; only kept when debugging

@@ -131,6 +131,7 @@ func (r *Ring) sendmsg(i uint32) verdict {
 // sent judges the result of a send of want bytes; whole says that it is to go on until all are sent.
 func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 	e := r.slab.at(i)
+	r.unseen += max(n, 0)
 	switch {
 	case n == again:
 		return wouldBlock

@@ -13,21 +13,26 @@ import (
 //
 // It looks at the epoll set without telling the scheduler first, and waits only when that has found
 // nothing. When submitting alone has made completions it does not look at all, so that the answers to
-// one batch of receives are dealt with before the next batch; but it does so at most every other time.
+// one batch of receives are dealt with before the next batch, and a look is not paid for by a few cheap
+// entries; but it does so only for as long as these have cost less than haste allows.
 func (r *Ring) Enter(timeout time.Duration) error {
 	r.check()
 	r.submit()
-	if !r.cq.empty() && !r.hasty {
-		r.hasty = true
+	if !r.cq.empty() && r.unseen < haste {
+		r.unseen += turnCost * r.cq.len()
 		return nil
 	}
-	r.hasty = false
+	r.unseen = 0
 	woken, err := r.look(0)
 	if err != nil || woken || timeout == 0 || !r.cq.empty() {
 		return err
 	}
 	return r.wait(timeout)
 }
+
+// haste bounds what is done without a look at the epoll set, in the units of a batch: bytes that were sent, and
+// turnCost for each completion.
+const haste = 16 * turnCost
 
 // wait looks until there is a reason to return.
 func (r *Ring) wait(timeout time.Duration) error {
