@@ -18,7 +18,8 @@ type RecvManySender struct {
 }
 
 // RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
-// releases it. It completes with a value at the peer's end.
+// releases it. It completes with a value at the peer's end. On a socket for datagrams, which knows no end, an
+// empty Lease is a datagram of no bytes.
 //
 // credit is how many buffers' worth it may deliver; Grant adds to it. When that has arrived, the source
 // rests until there is credit again. Items smaller than a buffer use up a credit each as well, but those
@@ -73,7 +74,7 @@ func (o *RecvManyOp) deliver(lease Lease) {
 }
 
 func (o *RecvManyOp) finish() {
-	if lease := o.lease(); lease.n != 0 {
+	if lease := o.lease(); lease.n != 0 || o.res == 0 && !o.on.ended() {
 		o.deliver(lease)
 		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
