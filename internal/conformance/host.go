@@ -32,6 +32,14 @@ type host interface {
 	deliver()
 	// descriptors is how many are open.
 	descriptors() int
+	// temp is a directory for files that are gone when the case is over.
+	temp(t *testing.T) string
+	// child starts a process that waits for a signal to end it.
+	child(t *testing.T) (pid int)
+	// kill sends a child a signal.
+	kill(pid int, sig unix.Signal) error
+	// interrupt sends the process of the loop a signal.
+	interrupt(sig unix.Signal) error
 	// accepts is what may come of a case, faults of the host considered, if want is what comes of it without.
 	accepts(row, situation, expectation) expectation
 	// lacks says why the host has no such case; "" if it has.
@@ -62,6 +70,9 @@ type calls interface {
 	SetsockoptInt(fd, level, opt, value int) error
 	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
 	Shutdown(fd, how int) error
+	Pipe2(fds []int, flags int) error
+	Open(path string, flags int, perm uint32) (int, error)
+	Mkdir(path string, perm uint32) error
 	Read(fd int, p []byte) (int, error)
 	Write(fd int, p []byte) (int, error)
 	Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error)

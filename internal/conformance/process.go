@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"os"
+	"os/exec"
+	ossignal "os/signal"
 	"testing"
 	"time"
 
@@ -64,6 +66,39 @@ func (process) descriptors() int {
 
 func init() { _, _ = os.ReadDir("/proc/self/fd") } // the first one opens the runtime's own
 
+func (process) temp(t *testing.T) string { return t.TempDir() }
+
+func (process) child(t *testing.T) (pid int) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid = cmd.Process.Pid
+	_ = cmd.Process.Release()
+	t.Cleanup(func() {
+		if unix.Kill(pid, 0) == nil { // nobody has reaped it
+			_ = unix.Kill(pid, unix.SIGKILL)
+			_, _ = unix.Wait4(pid, nil, 0, nil)
+		}
+	})
+	return pid
+}
+
+func (process) kill(pid int, sig unix.Signal) error { return unix.Kill(pid, sig) }
+
+// interrupt listens itself, so that the signal does no harm if nobody else does, and until it has come, so that it
+// is none of the next case.
+func (process) interrupt(sig unix.Signal) error {
+	heard := make(chan os.Signal, 1)
+	ossignal.Notify(heard, sig)
+	defer ossignal.Stop(heard)
+	if err := unix.Kill(unix.Getpid(), sig); err != nil {
+		return err
+	}
+	<-heard
+	return nil
+}
+
 func (process) accepts(_ row, _ situation, want expectation) expectation { return want }
 
 func (process) lacks(_ row, want expectation) string {
@@ -103,6 +138,14 @@ func (kernel) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
 }
 
 func (kernel) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
+
+func (kernel) Pipe2(fds []int, flags int) error { return unix.Pipe2(fds, flags) }
+
+func (kernel) Open(path string, flags int, perm uint32) (int, error) {
+	return unix.Open(path, flags, perm)
+}
+
+func (kernel) Mkdir(path string, perm uint32) error { return unix.Mkdir(path, perm) }
 
 func (kernel) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 )
@@ -55,7 +57,7 @@ func (m simulated) each(t *testing.T, play func(*testing.T, host)) {
 }
 
 // calm is a machine without faults, on which what is sent arrives before anybody has the next turn.
-var calm = simring.Odds{Latency: 1, Buffer: 1 << 12, Files: 1 << 10, CQ: 1 << 10}
+var calm = simring.Odds{Latency: 1, Buffer: 1 << 12, Files: 1 << 10, CQ: 1 << 10, Workers: 4, Disk: 1 << 24}
 
 // simulation is a simulated kernel as a host. Its threads are the kernel's.
 type simulation struct {
@@ -106,6 +108,17 @@ func (h simulation) accepts(_ row, how situation, want expectation) expectation 
 		}
 	}
 	return want
+}
+
+func (simulation) temp(*testing.T) string { return "" }
+
+func (h simulation) child(*testing.T) (pid int) { return h.k.Child(10*h.patience(), 0) }
+
+func (h simulation) kill(pid int, sig unix.Signal) error { return h.k.Kill(pid, sig) }
+
+func (h simulation) interrupt(sig unix.Signal) error {
+	h.k.Signal(sig)
+	return nil
 }
 
 func (simulation) lacks(r row, _ expectation) string { return unsimulated[r.name] }
