@@ -267,6 +267,7 @@ var echoStyles = [][]string{
 	{"echo", "--style", "net"},
 	{"echo", "--style", "receiver", "--ring", "io_uring"},
 	{"echo", "--style", "receiver", "--ring", "epoll", "--loops", "2", "--pin"},
+	{"echo", "--style", "task", "--ring", "io_uring"},
 }
 
 // Messages much larger than a buffer come back whole, and in order.
@@ -332,8 +333,8 @@ func TestServersEndOnSIGTERM(t *testing.T) {
 }
 
 func TestWrongListenAddress(t *testing.T) {
-	s := &serveEcho{Listen: "127.0.0.1:1", Style: "net"}
-	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "tcp://HOST:PORT") {
+	s := &serveEcho{serveFlags{Listen: "127.0.0.1:1", Style: "net"}}
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "SCHEME://ADDRESS") {
 		t.Errorf("an address without tcp://: %v", err)
 	}
 }

@@ -1,13 +1,19 @@
-// Command bench measures reactord against its peers, side by side on one machine.
+// Command bench makes load that can be believed, and measures reactord against its peers.
 //
-//	go run ./bench suite              every case, all peers, a table at the end
-//	go run ./bench serve echo …       one echo server
+//	go run ./bench echo --target tcp://127.0.0.1:7000        a closed loop
+//	go run ./bench rate --target … --rate 10k                an open one; and further modes
+//	go run ./bench serve echo --listen tcp://127.0.0.1:7000  a server to try it on
+//	go run ./bench compare A.json B.json                     what has changed, and whether that is chance
+//	go run ./bench suite                                     reactord beside its peers
+//
+// Exit codes: 0; 1 for an error; 2 for a bound (--fail-if) that is exceeded; 80 for a wrong command line.
 //
 // See README.md for what is measured and how.
 package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"runtime"
@@ -25,19 +31,19 @@ func init() { runtime.LockOSThread() }
 func main() { os.Exit(run(os.Args[1:])) }
 
 type commands struct {
-	Suite suiteCommand `cmd:"" help:"Measure all peers in all cases and print a table."`
-	Serve struct {
-		Echo  serveEcho  `cmd:"" help:"Echo whatever arrives."`
-		Proxy serveProxy `cmd:"" help:"Forward connections with net and io.Copy, the plain Go way."`
-	} `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
-	Drive driveCommand `cmd:"" hidden:"" help:"The load of one measurement: a plan on standard input, a result on standard output."`
-	Exec  execCommand  `cmd:"" hidden:"" help:"Execute a program on one CPU."`
+	modeCommands `group:"modes"`
+
+	Serve   serveCommands  `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
+	Compare compareCommand `cmd:"" help:"Compare results that --json has written."`
+	Suite   suiteCommand   `cmd:"" help:"Measure reactord and its peers in all cases and print a table."`
+	Drive   driveCommand   `cmd:"" hidden:"" help:"The load of one measurement: a plan on standard input, a result on standard output."`
+	Exec    execCommand    `cmd:"" hidden:"" help:"Execute a program on one CPU."`
 }
 
 func run(args []string) int {
 	var c commands
 	parser := kong.Must(&c, kong.Name("bench"), kong.UsageOnError(),
-		kong.Description("Measures reactord against its peers, side by side on one machine."))
+		kong.Description("Makes load that can be believed, and measures reactord against its peers."))
 	command, err := parser.Parse(args)
 	parser.FatalIfErrorf(err)
 	// Only commands that take a context catch signals; the others are ended by them at once.
@@ -46,7 +52,11 @@ func run(args []string) int {
 		return ctx, nil
 	})
 	parser.FatalIfErrorf(err)
-	if err := command.Run(); err != nil {
+	switch err := command.Run(); {
+	case errors.Is(err, errExceeded):
+		parser.Errorf("%v", err)
+		return 2
+	case err != nil:
 		parser.Errorf("%v", err)
 		return 1
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/bench/stats"
 )
 
-// report is all that a suite found. Its JSON form has every sample.
-type report struct {
+// suiteReport is all that a suite found. Its JSON form has every sample.
+type suiteReport struct {
 	Machine machine       `json:"machine"`
 	Rounds  int           `json:"rounds"`
 	Time    time.Duration `json:"time_ns"`
@@ -38,7 +38,7 @@ type peerReport struct {
 	Figures []float64 `json:"-"` // one a round, NaN if it was not measured
 }
 
-func (r *report) addPeer(name, version string, err error) {
+func (r *suiteReport) addPeer(name, version string, err error) {
 	p := peerVersion{Name: name, Version: version}
 	if err != nil {
 		p.Missing = err.Error()
@@ -47,7 +47,7 @@ func (r *report) addPeer(name, version string, err error) {
 }
 
 // failed reports whether a peer that is there could not be measured.
-func (r *report) failed() bool {
+func (r *suiteReport) failed() bool {
 	for _, c := range r.Cases {
 		for _, p := range c.Peers {
 			if p.Failed != "" {
@@ -58,7 +58,7 @@ func (r *report) failed() bool {
 	return false
 }
 
-func (r *report) allMet() bool {
+func (r *suiteReport) allMet() bool {
 	for _, c := range r.Cases {
 		for _, claim := range c.Claims {
 			if s := c.measured(claim); !(s.Median <= claim.Limit) {
@@ -88,7 +88,7 @@ func (c *caseReport) measured(cl claim) stats.Summary {
 }
 
 // markdown is the report as people read it.
-func (r *report) markdown() string {
+func (r *suiteReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Machine)
 	fmt.Fprintf(&b, "Server on CPU %d, clients and upstream on CPU %d; %d rounds of %v a measurement. "+
@@ -160,7 +160,7 @@ func (p *peerReport) rates() []string {
 	}
 }
 
-func (r *report) writeClaims(b *strings.Builder) {
+func (r *suiteReport) writeClaims(b *strings.Builder) {
 	b.WriteString("\n### Claims\n\n| case | claim | measured | |\n|---|---|---:|---|\n")
 	for _, c := range r.Cases {
 		for _, cl := range c.Claims {

@@ -10,9 +10,9 @@ import (
 )
 
 // twoPeers is a report of two rounds in which a costs 2 and then 3, and b twice as much.
-func twoPeers(claims ...claim) *report {
+func twoPeers(claims ...claim) *suiteReport {
 	samples := []*sample{{Result: &load.Result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
-	return &report{Cases: []*caseReport{{
+	return &suiteReport{Cases: []*caseReport{{
 		benchCase: &benchCase{Name: "case", Title: "Title", Refs: []string{"b"}, Claims: claims},
 		Peers: []*peerReport{
 			{Name: "a", Figures: []float64{2, 3}, Samples: samples},
@@ -61,7 +61,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestMissingPeersAreNamed(t *testing.T) {
-	rep := &report{}
+	rep := &suiteReport{}
 	rep.addPeer("there", "1.0", nil)
 	rep.addPeer("absent", "", errors.ErrUnsupported)
 	text := rep.markdown()

@@ -2,120 +2,103 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
 	"net"
-	"strings"
 	"time"
+
+	"github.com/reactord/reactord/bench/server"
+	"github.com/reactord/reactord/reactor"
 )
 
-// serveEcho is an echo server in one of several styles; they differ in how a connection is written,
-// not in what they do.
-type serveEcho struct {
-	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to listen."`
-	Style  string `enum:"receiver,net" default:"receiver" help:"receiver: operation states on the reactor; net: a goroutine a connection."`
+// serveCommands are the servers.
+type serveCommands struct {
+	Echo    serveEcho    `cmd:"" help:"Send back what comes."`
+	Discard serveDiscard `cmd:"" help:"Take what comes."`
+	Chargen serveChargen `cmd:"" help:"Send a pattern over and over, which --verify of the mode stream knows."`
+	Reply   serveReply   `cmd:"" help:"Send so many bytes for every so many that come."`
+	Delay   serveDelay   `cmd:"" help:"Send back what comes, later."`
+	Proxy   serveProxy   `cmd:"" help:"Forward connections with net and io.Copy, the plain Go way."`
+}
+
+// serveFlags are those that all servers but the proxy have.
+type serveFlags struct {
+	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME; tls with a certificate made up for it."`
+	Style  string `enum:"receiver,task,net" default:"receiver" help:"receiver: operation states on the reactor; task: a coroutine a connection on the reactor; net: a goroutine a connection, and the one for tls and udp."`
 	Ring   string `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the reactor's loops."`
 	Loops  int    `default:"1" help:"Loops of the reactor, each on a thread of its own."`
 	Pin    bool   `help:"Pin each loop's thread to a CPU."`
 }
 
-func (s *serveEcho) Run(ctx context.Context) error {
-	address, err := tcpAddress(s.Listen)
-	if err != nil {
-		return err
-	}
-	if s.Style == "receiver" {
-		return s.serveReceivers(ctx, address)
-	}
-	return serveNet(ctx, address, echo)
-}
-
-// serveProxy is the proxy that one writes first in Go, as a peer.
-type serveProxy struct {
-	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to listen."`
-	To     string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to forward to."`
-}
-
-func (s *serveProxy) Run(ctx context.Context) error {
-	address, err := tcpAddress(s.Listen)
-	if err != nil {
-		return err
-	}
-	to, err := tcpAddress(s.To)
-	if err != nil {
-		return err
-	}
-	return serveNet(ctx, address, func(c *net.TCPConn) { forward(c, to) })
-}
-
-func tcpAddress(url string) (string, error) {
-	address, ok := strings.CutPrefix(url, "tcp://")
-	if !ok {
-		return "", fmt.Errorf("%q does not have the form tcp://HOST:PORT", url)
-	}
-	return address, nil
-}
-
-// serveNet gives every connection a goroutine, until ctx ends.
-func serveNet(ctx context.Context, address string, serve func(*net.TCPConn)) error {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { listener.Close() })()
-	for {
-		c, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
-		if err != nil { // out of descriptors, most likely
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		go serve(c.(*net.TCPConn))
-	}
-}
-
-// echo sends back what it receives.
-func echo(c *net.TCPConn) {
-	defer c.Close()
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := c.Read(buf)
+func (f *serveFlags) run(ctx context.Context, cfg server.Config) error {
+	cfg.Listen, cfg.Style, cfg.Ring, cfg.Loops, cfg.Pin = f.Listen, f.Style, reactor.Kind(f.Ring), f.Loops, f.Pin
+	if len(f.Listen) > 6 && f.Listen[:6] == "tls://" {
+		certificate, err := selfSigned()
 		if err != nil {
-			return
+			return err
 		}
-		if _, err := c.Write(buf[:n]); err != nil {
-			return
-		}
+		cfg.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	}
+	return server.Run(ctx, cfg)
 }
 
-// forward joins a connection with a new one to address, until both have ended.
-func forward(client *net.TCPConn, address string) {
-	defer client.Close()
-	c, err := net.DialTimeout("tcp", address, 5*time.Second)
+type serveEcho struct{ serveFlags }
+
+func (s *serveEcho) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "echo"})
+}
+
+type serveDiscard struct{ serveFlags }
+
+func (s *serveDiscard) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "discard"})
+}
+
+type serveChargen struct {
+	serveFlags
+	Seed uint64 `default:"0" help:"Of the pattern: that of the load."`
+}
+
+func (s *serveChargen) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "chargen", Seed: s.Seed})
+}
+
+type serveReply struct {
+	serveFlags
+	Request int `default:"1" placeholder:"BYTES" help:"Bytes of a request."`
+	Reply   int `default:"128" placeholder:"BYTES" help:"Bytes of a reply."`
+}
+
+func (s *serveReply) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "reply", Request: s.Request, Reply: s.Reply})
+}
+
+type serveDelay struct {
+	serveFlags
+	Delay time.Duration `default:"10ms" help:"How much later."`
+}
+
+func (s *serveDelay) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "delay", Delay: s.Delay})
+}
+
+// selfSigned is a certificate for this machine's loopback that nobody else knows.
+func selfSigned() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
 	if err != nil {
-		return
+		return tls.Certificate{}, err
 	}
-	defer c.Close()
-	server := c.(*net.TCPConn)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pump(server, client)
-	}()
-	pump(client, server)
-	<-done
-}
-
-// pump copies until from ends, and passes the end on.
-func pump(to, from *net.TCPConn) {
-	if _, err := io.Copy(to, from); err != nil {
-		to.Close()
-		from.Close()
-		return
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(30 * 24 * time.Hour),
+		DNSNames:     []string{"localhost"},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 	}
-	_ = to.CloseWrite() // it may be gone already
+	der, err := x509.CreateCertificate(crand.Reader, template, template, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }

@@ -82,8 +82,8 @@ func (s *suiteCommand) wanted(p *peer) bool {
 }
 
 // measureAll prepares the peers and runs the rounds. It fails only if ctx ends.
-func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*report, error) {
-	rep := &report{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
+func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*suiteReport, error) {
+	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
 	echoes, proxies := echoPeers(), proxyPeers()
 	for _, text := range s.With {
@@ -152,7 +152,7 @@ func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseRe
 }
 
 // write prints the table and leaves the files that were asked for.
-func (s *suiteCommand) write(rep *report) error {
+func (s *suiteCommand) write(rep *suiteReport) error {
 	text := rep.markdown()
 	if _, err := io.WriteString(os.Stdout, text); err != nil {
 		return err

@@ -205,22 +205,16 @@ type collector struct {
 	moment  Span        // of the second in progress
 	heard   int         // workers that have reported it
 	open    []int       // connections that stand, by worker
-	busy    []busyClock // by worker, at the beginning of the span and of the second
+	cpu     []int64     // ns at work, by worker
+	most    float64     // of the second in progress, the largest share of a worker's time at work
 	good    time.Time   // when there was progress last
 	bad     record.Failures
 }
 
-// busyClock is how long a loop has been at work and has waited, as of some moment.
-type busyClock struct{ work, wait, sumWork, sumWait time.Duration }
-
 func newCollector(g *Generator, s span, observe func(Span)) *collector {
 	c := &collector{g: g, span: s, observe: observe, running: len(g.workers), good: time.Now(),
-		open: make([]int, len(g.workers)), busy: make([]busyClock, len(g.workers)), last: s.start}
+		open: make([]int, len(g.workers)), cpu: make([]int64, len(g.workers)), last: s.start}
 	c.sum, c.moment = c.empty(), c.empty()
-	for i, w := range g.workers {
-		st := w.loop.Stats()
-		c.busy[i] = busyClock{st.Busy, st.Waiting, st.Busy, st.Waiting}
-	}
 	return c
 }
 
@@ -238,6 +232,8 @@ func (c *collector) take(s slip) {
 	}
 	c.open[s.worker] = s.open
 	c.last = max(c.last, s.last)
+	c.cpu[s.worker] += s.cpu
+	c.most = max(c.most, float64(s.cpu)/float64(max(s.until-s.from, 1)))
 	progress := false
 	for i, w := range s.windows {
 		c.moment.Windows[i].Add(w)
@@ -260,7 +256,7 @@ func (c *collector) take(s slip) {
 // second closes the second in progress.
 func (c *collector) second(d time.Duration) {
 	m := c.moment
-	m.Elapsed, m.Busy = d, c.busiest(false)
+	m.Elapsed, m.Busy = d, c.most
 	for _, n := range c.open {
 		m.Open += n
 	}
@@ -273,23 +269,7 @@ func (c *collector) second(d time.Duration) {
 	for _, w := range m.Windows {
 		c.g.giveBack(w)
 	}
-	c.moment, c.heard = c.empty(), 0
-}
-
-// busiest is the share of the time that the busiest loop was at work.
-func (c *collector) busiest(whole bool) (share float64) {
-	for i, w := range c.g.workers {
-		st, b := w.loop.Stats(), &c.busy[i]
-		work, wait := st.Busy-b.work, st.Waiting-b.wait
-		b.work, b.wait = st.Busy, st.Waiting
-		if whole {
-			work, wait = st.Busy-b.sumWork, st.Waiting-b.sumWait
-		}
-		if work+wait > 0 {
-			share = max(share, float64(work)/float64(work+wait))
-		}
-	}
-	return share
+	c.moment, c.heard, c.most = c.empty(), 0, 0
 }
 
 // total is what the span found.
@@ -298,7 +278,9 @@ func (c *collector) total() Span {
 	if c.span.end != never {
 		s.Elapsed = min(s.Elapsed, time.Duration(max(c.last, c.span.end)-c.span.start))
 	}
-	s.Busy = c.busiest(true)
+	for _, ns := range c.cpu {
+		s.Busy = max(s.Busy, float64(ns)/float64(max(c.sum.Elapsed, 1)))
+	}
 	for _, n := range c.open {
 		s.Open += n
 	}

@@ -27,7 +27,8 @@ type worker struct {
 
 	span     span // what is being run
 	draining bool // its end is over, and what is under way is waited for
-	slice    int64
+	slice    int64 // when what is recorded now began
+	cpu      int64 // what the thread had used by then
 	tick     reactor.Timer
 	end      reactor.Timer
 	sweep    reactor.Timer
@@ -52,6 +53,7 @@ type slip struct {
 	last    int64            // when the last message came back
 	windows []*record.Window // by part; they are the reader's now
 	open    int              // connections that stand
+	cpu     int64            // ns that the thread was at work
 	final   bool
 }
 
@@ -69,7 +71,7 @@ func (w *worker) init() {
 
 // begin starts a span.
 func (w *worker) begin(s span) {
-	w.span, w.draining, w.slice = s, false, s.start
+	w.span, w.draining, w.slice, w.cpu = s, false, s.start, threadTime()
 	now := w.loop.Clock()
 	w.loop.SetTimer(&w.tick, s.start+int64(time.Second))
 	if s.end != never {
@@ -178,7 +180,9 @@ func (w *worker) finish() {
 func (w *worker) report(final bool) {
 	now := w.loop.Clock()
 	s := slip{span: w.span.id, worker: w.index, from: w.slice, until: now, final: final}
-	w.slice = now
+	cpu := threadTime()
+	s.cpu = cpu - w.cpu
+	w.slice, w.cpu = now, cpu
 	for _, g := range w.groups {
 		s.windows = append(s.windows, g.win)
 		s.open += g.standing
@@ -186,6 +190,15 @@ func (w *worker) report(final bool) {
 		g.win = w.g.window()
 	}
 	w.g.slips <- s
+}
+
+// threadTime is the CPU time of the calling thread in ns. See clock_gettime(2).
+func threadTime() int64 {
+	var ts unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
 }
 
 // workerTick is a worker as the handler of its timer of every second.

@@ -1,0 +1,43 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/reactord/reactord/bench/stats"
+)
+
+// resamples is how often samples are drawn anew.
+const resamples = 10_000
+
+// change is how much the median of b differs from that of a, as a share of a's, and its 95 per cent
+// interval. A median of 0 has no share.
+func change(a, b []float64) (median, low, high float64) {
+	ratio := func(a, b float64) float64 {
+		if a == b {
+			return 0
+		}
+		return b/a - 1
+	}
+	median = ratio(stats.Of(a).Median, stats.Of(b).Median)
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time, on purpose
+	draws := make([]float64, resamples)
+	x, y := make([]float64, len(a)), make([]float64, len(b))
+	for i := range draws {
+		draws[i] = ratio(drawMedian(r, a, x), drawMedian(r, b, y))
+	}
+	slices.Sort(draws)
+	at := func(p float64) float64 { return draws[int(math.Round(p*(resamples-1)))] }
+	return median, at(0.025), at(0.975)
+}
+
+// drawMedian draws into x, and returns the median.
+func drawMedian(r *rand.Rand, from, x []float64) float64 {
+	for i := range x {
+		x[i] = from[r.IntN(len(from))]
+	}
+	slices.Sort(x)
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}

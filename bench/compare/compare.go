@@ -1,0 +1,194 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/stats"
+	"github.com/reactord/reactord/bench/trial"
+)
+
+// Enough is how many samples each side needs for a verdict.
+const Enough = 5
+
+// Metrics are those that are compared unless others are asked for.
+var Metrics = []string{"rate", "p50", "p90", "p99", "p99.9", "max", "errors", "cpu"}
+
+// Comparison is of several results with the first.
+type Comparison struct {
+	Base string
+	Rows []Row
+}
+
+// Row is one metric of one result, beside that of the base.
+type Row struct {
+	Metric, Name    string
+	Base, Value     stats.Summary
+	Change          float64 // of the medians, as a share of the base's
+	Low, High       float64 // its 95 per cent interval
+	Enough, Differs bool
+	better          bool
+}
+
+// Group is results that are samples of the same thing.
+type Group struct {
+	Name    string
+	Results []*record.Result
+}
+
+// Of compares groups with the first of them. Metrics that none of them has are left out.
+func Of(groups []Group, metrics []string) (*Comparison, error) {
+	if len(groups) < 2 {
+		return nil, fmt.Errorf("a comparison is of at least two results")
+	}
+	c := &Comparison{Base: groups[0].Name}
+	for _, metric := range metrics {
+		base, err := samples(groups[0], metric)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups[1:] {
+			other, err := samples(g, metric)
+			if err != nil {
+				return nil, err
+			}
+			if len(base) == 0 || len(other) == 0 {
+				return nil, fmt.Errorf("%s or %s has no measured phase", c.Base, g.Name)
+			}
+			if stats.Of(base).Max == 0 && stats.Of(other).Max == 0 && metric != "errors" {
+				continue
+			}
+			c.Rows = append(c.Rows, row(metric, g.Name, base, other))
+		}
+	}
+	return c, nil
+}
+
+// samples are a metric's values, one a measured phase.
+func samples(g Group, metric string) (values []float64, err error) {
+	for _, r := range g.Results {
+		for _, p := range r.Measured() {
+			v, err := trial.Metric(p, metric)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, v)
+		}
+	}
+	return values, nil
+}
+
+func row(metric, name string, base, other []float64) Row {
+	r := Row{Metric: metric, Name: name, Base: stats.Of(base), Value: stats.Of(other)}
+	r.Change, r.Low, r.High = change(base, other)
+	r.Enough = len(base) >= Enough && len(other) >= Enough
+	r.Differs = r.Enough && (r.Low > 0 || r.High < 0)
+	r.better = r.Change < 0
+	if metric == "rate" || metric == "bytes" {
+		r.better = r.Change > 0
+	}
+	return r
+}
+
+// Verdict is what can be said.
+func (r Row) Verdict() string {
+	switch {
+	case !r.Enough:
+		return fmt.Sprintf("too few samples (%d and %d, not %d)", r.Base.N, r.Value.N, Enough)
+	case !r.Differs:
+		return "no difference"
+	case r.better:
+		return "better"
+	}
+	return "worse"
+}
+
+// BaseText and the others are the figures as tables show them.
+func (r Row) BaseText() string { return figure(r.Metric, r.Base.Median) }
+
+// Text is the median.
+func (r Row) Text() string { return figure(r.Metric, r.Value.Median) }
+
+// ChangeText is the change in per cent.
+func (r Row) ChangeText() string { return percent(r.Change) }
+
+// IntervalText is the change's interval.
+func (r Row) IntervalText() string {
+	if !r.Enough {
+		return "–"
+	}
+	return percent(r.Low) + " to " + percent(r.High)
+}
+
+func percent(v float64) string {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return "from 0"
+	}
+	return strconv.FormatFloat(100*v, 'f', 1, 64) + " %"
+}
+
+func figure(metric string, v float64) string {
+	switch metric {
+	case "errors", "lost":
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case "rate":
+		return strconv.FormatFloat(v, 'f', 0, 64) + "/s"
+	case "bytes":
+		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + " MB/s"
+	}
+	return strconv.FormatFloat(v/1e3, 'f', 1, 64) + " µs"
+}
+
+// Markdown is the table.
+func (c *Comparison) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| metric | %s | against | median | change | 95 %% interval | verdict |\n|---|---:|---|---:|---:|---:|---|\n", c.Base)
+	for _, r := range c.Rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Metric, r.BaseText(), r.Name, r.Text(), r.ChangeText(), r.IntervalText(), r.Verdict())
+	}
+	return b.String()
+}
+
+// Bound is a change that is too much, such as p99>+10% or rate<-5%.
+type Bound struct {
+	Metric string
+	above  bool
+	limit  float64
+	text   string
+}
+
+// ParseBound reads a bound.
+func ParseBound(text string) (Bound, error) {
+	at := strings.IndexAny(text, "<>")
+	wrong := fmt.Errorf("%q is not a bound: such are p99>+10%% and rate<-5%%", text)
+	if at <= 0 {
+		return Bound{}, wrong
+	}
+	b := Bound{Metric: text[:at], above: text[at] == '>', text: text}
+	value, ok := strings.CutSuffix(text[at+1:], "%")
+	limit, err := strconv.ParseFloat(value, 64)
+	if !ok || err != nil || b.above != (limit >= 0) {
+		return Bound{}, wrong
+	}
+	b.limit = limit / 100
+	empty := record.Phase{Parts: []record.PhasePart{{Window: record.NewWindow()}}}
+	_, err = trial.Metric(&empty, b.Metric)
+	return b, err
+}
+
+func (b Bound) String() string { return b.text }
+
+// Broken reports whether a row goes beyond the bound. Samples decide it only if they are enough, and
+// the row differs: noise breaks no bound.
+func (b Bound) Broken(r Row) bool {
+	if r.Metric != b.Metric || !r.Differs {
+		return false
+	}
+	if b.above {
+		return r.Change > b.limit
+	}
+	return r.Change < b.limit
+}

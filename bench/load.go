@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/report"
+	"github.com/reactord/reactord/bench/trial"
+	"github.com/reactord/reactord/reactor"
+)
+
+// loadFlags are those that all modes have.
+type loadFlags struct {
+	Target      string        `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME."`
+	Connections int           `short:"c" default:"50" help:"Connections of all loops together."`
+	Time        time.Duration `short:"t" default:"10s" help:"How long to measure, for each rate."`
+	WarmUp      time.Duration `name:"warmup" default:"1s" help:"Load ahead of that, which is not counted."`
+	Rate        quantity      `placeholder:"N" help:"An open loop: so many messages a second of all connections together, such as 10k."`
+	Step        []quantity    `name:"step" placeholder:"N,…" help:"An open loop at these rates, one after another."`
+	Ramp        time.Duration `placeholder:"TIME" help:"The rate grows from 0 over this time, ahead of what is measured."`
+	FindMax     string        `placeholder:"DEMANDS" help:"Find the highest rate that meets these, such as p99<5ms,errors=0, and measure it."`
+	Trial       time.Duration `default:"2s" help:"How long each try of --find-max takes."`
+	Repeats     int           `default:"1" help:"Measure so often; comparisons need 5."`
+	Arrivals    string        `enum:"even,poisson" default:"even" help:"How an open loop spaces its messages."`
+
+	Loops       int           `default:"1" help:"Threads that make the load."`
+	Ring        string        `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the loops."`
+	Pin         bool          `help:"Pin each loop's thread to a CPU."`
+	ConnectRate quantity      `placeholder:"N" help:"Open so many connections a second. Default: as fast as can be."`
+	Source      string        `placeholder:"ADDRESSES" help:"Connect from these in turn: 127.0.0.2-127.0.0.9,127.0.1.1."`
+	Timeout     time.Duration `default:"5s" help:"Of connecting and of each reply."`
+	GiveUp      time.Duration `default:"3s" help:"End when nothing but failures has come for so long."`
+	Congestion  string        `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
+	RecvBuffer  int           `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
+	Verify      bool          `help:"Compare every byte that comes back."`
+	Seed        uint64        `help:"Of what is random. Default: a new one each time."`
+	Insecure    bool          `help:"Take any certificate of a tls:// target."`
+	CA          string        `name:"ca" placeholder:"FILE" help:"Trust these authorities (PEM) instead of the system's."`
+	SNI         string        `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
+
+	Pid        []int    `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
+	Name       string   `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
+	JSON       string   `name:"json" placeholder:"FILE" help:"Write the result to this file."`
+	CSV        string   `name:"csv" placeholder:"FILE" help:"Write a line a second to this file."`
+	HLog       string   `name:"hlog" placeholder:"FILE" help:"Write every second's histograms to this file, in HdrHistogram's log format."`
+	HTML       string   `name:"html" placeholder:"FILE" help:"Write a page with charts to this file."`
+	Prometheus string   `placeholder:"HOST:PORT" help:"Serve /metrics meanwhile."`
+	FailIf     []string `sep:"none" placeholder:"DEMAND" help:"Exit with 2 if this holds for a measured phase, such as 'p99>5ms' or 'errors>0'."`
+}
+
+// run makes a load of these parts.
+func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) error {
+	if f.Seed == 0 {
+		f.Seed = rand.Uint64()
+	}
+	cfg, err := f.config(parts)
+	if err != nil {
+		return err
+	}
+	bounds, err := f.bounds()
+	if err != nil {
+		return err
+	}
+	plan, err := f.plan()
+	if err != nil {
+		return err
+	}
+	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid}
+	if r.Name == "" {
+		r.Name = mode
+	}
+	out, err := f.outputs(r)
+	if err != nil {
+		return err
+	}
+	res, failed := r.Do(ctx)
+	err = errors.Join(report.Table(os.Stdout, res), out.close(res))
+	if failed != nil {
+		return errors.Join(failed, err)
+	}
+	if err != nil {
+		return err
+	}
+	return exceeded(bounds, res)
+}
+
+func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
+	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops,
+		Ring: reactor.Kind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
+		Verify: f.Verify, Seed: f.Seed, Congestion: f.Congestion, RecvBuffer: f.RecvBuffer}
+	if cfg.Target, err = engine.ParseTarget(f.Target); err != nil {
+		return cfg, err
+	}
+	if cfg.Sources, err = engine.ParseSources(f.Source); err != nil {
+		return cfg, err
+	}
+	if cfg.Target.Scheme == "tls" {
+		cfg.TLS, err = f.tls(cfg.Target)
+	}
+	return cfg, err
+}
+
+func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
+	cfg := &tls.Config{InsecureSkipVerify: f.Insecure, ServerName: f.SNI} //nolint:gosec // when it is asked for
+	if cfg.ServerName == "" {
+		cfg.ServerName, _, _ = strings.Cut(target.Host, ":")
+	}
+	if f.CA != "" {
+		text, err := os.ReadFile(f.CA)
+		if err != nil {
+			return nil, err
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: there is no certificate in it", f.CA)
+		}
+	}
+	return cfg, nil
+}
+
+func (f *loadFlags) plan() (p trial.Plan, err error) {
+	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial}
+	if f.Rate != 0 {
+		p.Rates = append(p.Rates, float64(f.Rate))
+	}
+	for _, r := range f.Step {
+		p.Rates = append(p.Rates, float64(r))
+	}
+	if f.FindMax != "" {
+		p.Demands, err = trial.ParseDemands(f.FindMax)
+	}
+	return p, err
+}
+
+func (f *loadFlags) bounds() (all trial.Demands, err error) {
+	for _, text := range f.FailIf {
+		d, err := trial.ParseDemands(text)
+		if err != nil {
+			return nil, fmt.Errorf("--fail-if: %w", err)
+		}
+		all = append(all, d...)
+	}
+	return all, nil
+}
+
+// errExceeded is what a bound ends the program with: exit code 2.
+var errExceeded = errors.New("a bound is exceeded")
+
+// exceeded fails if any bound holds for a measured phase.
+func exceeded(bounds trial.Demands, res *record.Result) error {
+	for _, b := range bounds {
+		for _, p := range res.Measured() {
+			if (trial.Demands{b}).Hold(p) {
+				return fmt.Errorf("%w: %v", errExceeded, b)
+			}
+		}
+	}
+	return nil
+}
+
+// quantity is a number that may have a unit: 10k, 1.5M.
+type quantity float64
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (q *quantity) UnmarshalText(text []byte) error {
+	digits, unit := string(text), 1.0
+	for suffix, factor := range map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(digits, suffix); ok {
+			digits, unit = rest, factor
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 0 || n > 1e12 {
+		return fmt.Errorf("%q is not a number such as 500, 10k or 1.5M", text)
+	}
+	*q = quantity(n * unit)
+	return nil
+}

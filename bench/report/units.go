@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Duration is a duration with three significant digits: 1.23 ms.
+func Duration(d time.Duration) string {
+	ns := float64(d)
+	switch {
+	case d == 0:
+		return "0"
+	case math.Abs(ns) < 1e3:
+		return digits(ns) + " ns"
+	case math.Abs(ns) < 999.5e3:
+		return digits(ns/1e3) + " µs"
+	case math.Abs(ns) < 999.5e6:
+		return digits(ns/1e6) + " ms"
+	}
+	return digits(ns/1e9) + " s"
+}
+
+// Count is a number with three significant digits and a unit of thousands: 12.3 k.
+func Count(v float64) string {
+	switch a := math.Abs(v); {
+	case a < 999.5:
+		if v == math.Trunc(v) {
+			return strconv.FormatFloat(v, 'f', 0, 64)
+		}
+		return digits(v)
+	case a < 999.5e3:
+		return digits(v/1e3) + " k"
+	case a < 999.5e6:
+		return digits(v/1e6) + " M"
+	}
+	return digits(v/1e9) + " G"
+}
+
+// Bytes is a number of bytes: 1.23 MB.
+func Bytes(v float64) string {
+	text := Count(v)
+	if math.Abs(v) < 999.5 {
+		return text + " B"
+	}
+	return text + "B"
+}
+
+// digits prints three significant digits.
+func digits(v float64) string {
+	switch a := math.Abs(v); {
+	case a >= 99.95:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+// Percent is a share.
+func Percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }

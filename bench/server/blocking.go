@@ -1,0 +1,70 @@
+package server
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/bench/engine"
+)
+
+// stream is a connection that blocks whoever uses it.
+type stream interface {
+	Read(p []byte) (int, error) // 0 and no error: the end
+	Write(p []byte) error       // all of p
+	Sleep(d time.Duration) error
+}
+
+// serve behaves as it should until an error, or the peer's end.
+func (c *Config) serve(s stream) error {
+	switch c.Behaviour {
+	case "chargen":
+		return c.generate(s)
+	case "reply":
+		return c.reply(s)
+	}
+	buf := make([]byte, chunk)
+	for {
+		n, err := s.Read(buf)
+		if err != nil || n == 0 {
+			return err
+		}
+		if c.Behaviour == "discard" {
+			continue
+		}
+		if c.Behaviour == "delay" {
+			if err := s.Sleep(c.Delay); err != nil {
+				return err
+			}
+		}
+		if err := s.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// generate sends, and takes nothing.
+func (c *Config) generate(s stream) error {
+	p := c.pattern()
+	for at := int64(0); ; at += chunk {
+		if err := s.Write(p.At(at, chunk)); err != nil {
+			return err
+		}
+	}
+}
+
+// pattern is what chargen sends: what a load of the same seed verifies.
+func (c *Config) pattern() *engine.Pattern { return engine.NewPattern(c.Seed, true, chunk) }
+
+func (c *Config) reply(s stream) error {
+	buf, answer := make([]byte, chunk), make([]byte, c.Reply)
+	for owed := 0; ; {
+		n, err := s.Read(buf)
+		if err != nil || n == 0 {
+			return err
+		}
+		for owed += n; owed >= c.Request; owed -= c.Request {
+			if err := s.Write(answer); err != nil {
+				return err
+			}
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/reactor"
+)
+
+// Config is a server.
+type Config struct {
+	Listen    string        // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
+	Behaviour string        // echo, discard, chargen, reply or delay
+	Style     string        // receiver, task or net
+	Ring      reactor.Kind  // of the reactor's loops
+	Loops     int           // of the reactor. Default: 1
+	Pin       bool          // each loop is bound to a CPU
+	Request   int           // bytes, for reply. Default: 1
+	Reply     int           // bytes, for reply. Default: 128
+	Delay     time.Duration // for delay
+	Seed      uint64        // of the pattern, for chargen: that of the load which verifies it
+	TLS       *tls.Config   // for tls
+
+	// Ready, if not nil, is called when the server listens.
+	Ready func(addr net.Addr)
+}
+
+// chunk is how much chargen sends at once, and how much blocking servers read at once.
+const chunk = 64 << 10
+
+func (c *Config) prepare() error {
+	c.Loops = max(c.Loops, 1)
+	if c.Request == 0 {
+		c.Request = 1
+	}
+	if c.Reply == 0 {
+		c.Reply = 128
+	}
+	switch {
+	case !slices.Contains([]string{"echo", "discard", "chargen", "reply", "delay"}, c.Behaviour):
+		return fmt.Errorf("there is no behaviour %q", c.Behaviour)
+	case c.Request < 0 || c.Reply < 0 || c.Reply > engine.MaxMessage:
+		return errors.New("sizes of requests and replies are positive")
+	case c.Delay < 0:
+		return errors.New("a delay is positive")
+	}
+	return nil
+}
+
+// Run serves until ctx ends.
+func Run(ctx context.Context, cfg Config) error {
+	if err := cfg.prepare(); err != nil {
+		return err
+	}
+	target, err := engine.ParseTarget(cfg.Listen)
+	if err != nil {
+		return err
+	}
+	switch {
+	case (target.Scheme == "tls" || target.Scheme == "udp") && cfg.Style != "net":
+		return fmt.Errorf("%s is served in the style net only", target.Scheme)
+	case target.Scheme == "udp":
+		return cfg.serveDatagrams(ctx, target)
+	case cfg.Style == "net":
+		return cfg.serveNet(ctx, target)
+	case cfg.Style == "task", cfg.Style == "receiver":
+		return cfg.serveReactor(ctx, target)
+	}
+	return fmt.Errorf("there is no style %q", cfg.Style)
+}
+
+func (c *Config) ready(addr net.Addr) {
+	if c.Ready != nil {
+		c.Ready(addr)
+	}
+}
+
+// listenFD opens a listener for one of several loops. A unix socket has no SO_REUSEPORT, so all loops
+// accept on the first's.
+func listenFD(target engine.Target, first int) (int, error) {
+	if target.Scheme == "unix" && first >= 0 {
+		return unix.FcntlInt(uintptr(first), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	family, sa := unix.AF_UNIX, unix.Sockaddr(&unix.SockaddrUnix{Name: target.Path})
+	if target.Scheme != "unix" {
+		family, sa = ipSockaddr(target.Addr)
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if target.Scheme != "unix" {
+		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+	}
+	if err == nil {
+		err = unix.Bind(fd, sa)
+	}
+	if err == nil {
+		err = unix.Listen(fd, reactor.Backlog)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("listen on %s: %w", target.URL, err)
+	}
+	return fd, nil
+}
+
+func ipSockaddr(a netip.AddrPort) (int, unix.Sockaddr) {
+	if a.Addr().Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+}

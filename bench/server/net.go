@@ -1,0 +1,97 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/reactord/reactord/bench/engine"
+)
+
+// serveNet gives every connection a goroutine.
+func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
+	network, address := "tcp", target.Addr.String()
+	if target.Scheme == "unix" {
+		network, address = "unix", target.Path
+	}
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	addr := l.Addr()
+	if target.Scheme == "tls" {
+		if c.TLS == nil {
+			return errors.New("tls needs a certificate")
+		}
+		l = tls.NewListener(l, c.TLS)
+	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	c.ready(addr)
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil { // out of descriptors, most likely
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		go func() {
+			defer conn.Close()
+			_ = c.serve(netStream{conn}) // the client sees it
+		}()
+	}
+}
+
+// netStream is a net.Conn as a stream.
+type netStream struct{ net.Conn }
+
+func (s netStream) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+func (s netStream) Write(p []byte) error {
+	_, err := s.Conn.Write(p)
+	return err
+}
+
+func (s netStream) Sleep(d time.Duration) error {
+	time.Sleep(d)
+	return nil
+}
+
+// serveDatagrams answers each datagram by itself.
+func (c *Config) serveDatagrams(ctx context.Context, target engine.Target) error {
+	l, err := net.ListenPacket("udp", target.Addr.String())
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	c.ready(l.LocalAddr())
+	buf := make([]byte, 64<<10)
+	for {
+		n, from, err := l.ReadFrom(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		switch {
+		case err != nil: // what an earlier reply met
+		case c.Behaviour == "echo":
+			_, _ = l.WriteTo(buf[:n], from)
+		case c.Behaviour == "delay":
+			p := append([]byte{}, buf[:n]...)
+			time.AfterFunc(c.Delay, func() { _, _ = l.WriteTo(p, from) })
+		case c.Behaviour != "discard":
+			return errors.New("datagrams are echoed, discarded or delayed")
+		}
+	}
+}

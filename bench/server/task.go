@@ -1,0 +1,37 @@
+package server
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// task serves one connection as a coroutine.
+func (s *listener) task(fd int) task.Sender {
+	return task.New(func(t *task.T) error {
+		c := new(reactor.Socket)
+		c.Init(s.loop, fd)
+		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+		_ = c.SetNoDelay(true) // a unix socket has none
+		return s.cfg.serve(&taskStream{t, c})
+	})
+}
+
+// taskStream is a socket as a stream that blocks a coroutine.
+type taskStream struct {
+	t *task.T
+	c *reactor.Socket
+}
+
+func (s *taskStream) Read(p []byte) (int, error) { return task.Await(s.t, s.c.Recv(p)) }
+
+func (s *taskStream) Write(p []byte) error {
+	_, err := task.Await(s.t, s.c.SendAll(p))
+	return err
+}
+
+func (s *taskStream) Sleep(d time.Duration) error {
+	_, err := task.Await(s.t, s.c.Loop().SleepFor(d))
+	return err
+}

@@ -1,0 +1,210 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/bench/machine"
+	"github.com/reactord/reactord/bench/record"
+)
+
+// Run is one run of the load generator.
+type Run struct {
+	Load engine.Config
+	Plan Plan
+
+	Name, Mode string   // for the result
+	Arguments  []string // for the result
+	Processes  []int    // of the target. Default: whoever listens there, if that is to be seen
+
+	// Progress, if not nil, is called once a second, with the point that is recorded.
+	Progress func(record.Point)
+	// Log, if not nil, gets every second's histograms.
+	Log *record.Log
+
+	result *record.Result
+	g      *engine.Generator
+	start  time.Time
+}
+
+// Do carries it out. The result is never nil; an error is in it too.
+func (r *Run) Do(ctx context.Context) (*record.Result, error) {
+	r.start = time.Now()
+	r.result = &record.Result{Schema: record.Schema, Name: r.Name, Mode: r.Mode, Target: r.Load.Target.URL,
+		Arguments: r.Arguments, Started: r.start.UTC(), Seed: r.Load.Seed}
+	err := r.do(ctx)
+	if err != nil {
+		r.result.Failed = err.Error()
+	}
+	r.warn()
+	return r.result, err
+}
+
+func (r *Run) do(ctx context.Context) (err error) {
+	if err := r.Plan.prepare(); err != nil {
+		return err
+	}
+	res := r.result
+	res.Machine = machine.This(ctx)
+	r.findTarget()
+	g, err := engine.New(r.Load)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r.g = g
+	choice := g.Choice()
+	res.Ring, res.RingReason = string(choice.Kind), choice.Reason
+	res.Loops, res.Connections, res.Verified = max(r.Load.Loops, 1), max(r.Load.Connections, 1), r.Load.Verify
+	return r.phases(ctx)
+}
+
+// findTarget looks for the target's processes.
+func (r *Run) findTarget() {
+	target, res := r.Load.Target, r.result
+	res.Processes = r.Processes
+	if len(res.Processes) == 0 && target.Local() {
+		network := target.Scheme
+		if network == "tls" {
+			network = "tcp"
+		}
+		res.Processes = machine.Listeners(network, target.Addr, target.Path)
+	}
+	for _, pid := range res.Processes {
+		res.SharedCPUs = res.SharedCPUs || machine.Share(machine.CPUs(pid), res.Machine.Allowed)
+	}
+}
+
+// phases runs all of them.
+func (r *Run) phases(ctx context.Context) error {
+	p := &r.Plan
+	if _, err := r.phase(ctx, record.SetUp, 0, 0, 0); err != nil {
+		return err
+	}
+	if p.WarmUp > 0 {
+		if _, err := r.phase(ctx, record.WarmUp, p.WarmUp, p.first(), p.first()); err != nil {
+			return err
+		}
+	}
+	if p.Ramp > 0 {
+		if _, err := r.phase(ctx, record.Ramp, p.Ramp, 0, p.first()); err != nil {
+			return err
+		}
+	}
+	rates := p.Rates
+	if len(p.Demands) > 0 {
+		best, err := r.search(ctx)
+		if err != nil {
+			return err
+		}
+		rates = []float64{best}
+	}
+	if len(rates) == 0 {
+		rates = []float64{0}
+	}
+	for range p.Repeats {
+		for _, rate := range rates {
+			if _, err := r.phase(ctx, record.Measure, p.Time, rate, rate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ErrUnmet is what a search ends with that found no rate which meets the demands.
+var ErrUnmet = errors.New("no rate meets the demands")
+
+// search finds the highest rate that meets the demands. What a closed loop reaches, or the rate that
+// was given, is where it begins.
+func (r *Run) search(ctx context.Context) (float64, error) {
+	high := r.Plan.first()
+	if high == 0 {
+		p, err := r.phase(ctx, record.Search, r.Plan.Trial, 0, 0)
+		if err != nil {
+			return 0, err
+		}
+		high = 1.1 * p.Throughput()
+	}
+	low := 0.0
+	for first := true; high-low > precision*high && high >= 1; first = false {
+		rate := (low + high) / 2
+		if first {
+			rate = high
+		}
+		p, err := r.phase(ctx, record.Search, r.Plan.Trial, rate, rate)
+		if err != nil {
+			return 0, err
+		}
+		met := r.Plan.Demands.Met(p)
+		p.Met = &met
+		switch {
+		case met && first: // the guess was too low
+			low, high = rate, 2*rate
+		case met:
+			low = rate
+		default:
+			high = rate
+		}
+	}
+	if low == 0 {
+		return 0, ErrUnmet
+	}
+	return low, nil
+}
+
+// phase runs one phase and writes it down, also if it fails.
+func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from, to float64) (*record.Phase, error) {
+	res := r.result
+	res.Phases = append(res.Phases, record.Phase{Kind: kind, Rate: to, Start: time.Since(r.start).Seconds()})
+	index := len(res.Phases) - 1
+	p := &res.Phases[index]
+	client, _ := machine.Use(os.Getpid()) // this process is there
+	target, lost := machine.Use(res.Processes...)
+	observe := func(s engine.Span) { r.observe(index, s) }
+	var s engine.Span
+	var err error
+	if kind == record.SetUp {
+		s, err = r.g.Open(ctx, observe)
+	} else {
+		s, err = r.g.Run(ctx, engine.Phase{Time: d, From: from, To: to}, observe)
+	}
+	for i, w := range s.Windows {
+		p.Parts = append(p.Parts, record.PhasePart{Name: r.Load.Parts[i].Name, Window: w})
+	}
+	p.Elapsed, p.Open, p.Busy = s.Elapsed.Seconds(), s.Open, s.Busy
+	after, _ := machine.Use(os.Getpid())
+	p.Client = after.Since(client)
+	if len(res.Processes) > 0 && lost == nil {
+		if after, lost := machine.Use(res.Processes...); lost == nil {
+			used := after.Since(target)
+			p.Target = &used
+		}
+	}
+	return p, err
+}
+
+// observe records a second.
+func (r *Run) observe(phase int, s engine.Span) {
+	sum := s.Windows[0]
+	if len(s.Windows) > 1 {
+		sum = record.NewWindow()
+		for _, w := range s.Windows {
+			sum.Add(w)
+		}
+	}
+	now := time.Since(r.start)
+	p := record.NewPoint(sum)
+	p.Seconds, p.Length, p.Phase = now.Seconds(), s.Elapsed.Seconds(), phase
+	p.Kind, p.Open, p.Busy = r.result.Phases[phase].Kind, s.Open, s.Busy
+	r.result.Series = append(r.result.Series, p)
+	if r.Progress != nil {
+		r.Progress(p)
+	}
+	if r.Log != nil {
+		_ = r.Log.Write(now-s.Elapsed, now, sum) // whoever gave the writer sees its error
+	}
+}

@@ -1,0 +1,78 @@
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/reactord/reactord/bench/record"
+)
+
+// Where a figure becomes doubtful.
+const (
+	shortest  = 10 * time.Second // a run that says something
+	saturated = 0.9              // of a loop's time at work
+	late      = 0.1              // of the median latency, the lag at p99
+	lateAtAll = 100 * time.Microsecond
+	crowded   = 0.9 // of what there is of ports or descriptors
+)
+
+// warn says what makes the result doubtful.
+func (r *Run) warn() {
+	res := r.result
+	say := func(format string, args ...any) { res.Warnings = append(res.Warnings, fmt.Sprintf(format, args...)) }
+	var measured float64
+	for _, p := range res.Measured() {
+		measured += p.Elapsed
+		r.warnPhase(p, say)
+	}
+	if res.Failed == "" && measured < shortest.Seconds() {
+		say("only %.1f s were measured; what happens more seldom than that is not in the figures", measured)
+	}
+	if res.SharedCPUs && len(res.Machine.Allowed) <= res.Loops {
+		say("the generator and the target share all CPUs: each slows the other down")
+	} else if res.SharedCPUs {
+		say("the generator and the target may run on the same CPUs; taskset(1) keeps them apart")
+	}
+	if q := res.Machine.Governor; q != "" && q != "performance" {
+		say("the CPU's frequency is governed by %q and may change during the run", q)
+	}
+	r.warnLimits(say)
+	if res.RingReason != "" {
+		say("the generator runs on epoll: %s", res.RingReason)
+	}
+}
+
+func (r *Run) warnPhase(p *record.Phase, say func(string, ...any)) {
+	w := p.Total()
+	if p.Busy > saturated {
+		say("the generator was at work for %.0f %% of the time: it may be what limits the rate; --loops adds threads", 100*p.Busy)
+	}
+	lag := w.Lag.At(99)
+	if lag > lateAtAll && float64(lag) > late*float64(w.Latency.At(50)) {
+		say("the generator itself sent messages late (p99 %v): latencies are too high by as much", lag.Round(time.Microsecond))
+	}
+	if n := w.Errors.Total(); n > 0 {
+		text := fmt.Sprintf("%d failures: %v", n, w.Errors)
+		if advice := w.Errors.Most().Advice(); advice != "" {
+			text += "; " + advice
+		}
+		say("%s", text)
+	}
+	if p.Client.Wait.Seconds() > 0.05*p.Elapsed*float64(r.result.Loops) {
+		say("the generator waited %v for a CPU that something else had", p.Client.Wait.Round(time.Millisecond))
+	}
+	if p.Rate > 0 && p.Throughput() < 0.99*p.Rate {
+		say("%.0f messages/s were asked for, and %.0f came back", p.Rate, p.Throughput())
+	}
+}
+
+func (r *Run) warnLimits(say func(string, ...any)) {
+	m, res := &r.result.Machine, r.result
+	if float64(res.Connections) > crowded*float64(m.OpenFiles) {
+		say("%d connections are close to the limit of open files, %d (ulimit -n)", res.Connections, m.OpenFiles)
+	}
+	ports := m.Ports() * max(len(r.Load.Sources), 1)
+	if r.Load.Target.Scheme != "unix" && ports > 0 && float64(res.Connections) > crowded*float64(ports) {
+		say("%d connections are close to the number of local ports to this target, %d; --source adds addresses", res.Connections, ports)
+	}
+}
