@@ -61,6 +61,9 @@ func newDisk(k *Kernel) *disk {
 	return d
 }
 
+// DiskUsed is how many bytes are on the disk.
+func (k *Kernel) DiskUsed() int64 { return k.disk.used }
+
 func (d *disk) newInode(mode uint32) *inode {
 	d.count++
 	return &inode{disk: d, number: d.count, mode: mode, changed: d.k.now}

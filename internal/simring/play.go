@@ -1,6 +1,9 @@
 package simring
 
-import "io"
+import (
+	"io"
+	"runtime"
+)
 
 // Program puts threads on a kernel. What it returns is called when all of them have ended, to assert
 // that the run was right (see Kernel.Errorf).
@@ -8,7 +11,11 @@ type Program func(k *Kernel) (check func())
 
 // Play plays a program with a seed and a flaw, and returns what was wrong. trace, if it is not nil, is
 // told of each step.
+//
+// The run keeps to one thread of the process: package task knows by it that it is where it should be.
 func Play(program Program, seed uint64, flaw Flaw, trace io.Writer) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	k := New(seed, trace)
 	k.Odds.Flaw = flaw
 	check := program(k)

@@ -3,4 +3,11 @@ package program
 import "github.com/reactord/reactord/internal/simring"
 
 // All are the programs by name.
-var All = map[string]simring.Program{"echo": Echo, "timers": Timers}
+var All = map[string]simring.Program{
+	"datagrams": Datagrams,
+	"echo":      Echo,
+	"files":     Files,
+	"scopes":    Scopes,
+	"tasks":     Tasks,
+	"timers":    Timers,
+}

@@ -15,11 +15,14 @@ import (
 var address = netip.MustParseAddrPort("127.0.0.1:7")
 
 // NewLoop makes a loop on a ring of the kernel, with few and small buffers as the seed says.
-func NewLoop(k *simring.Kernel) *reactor.Loop {
+func NewLoop(k *simring.Kernel) *reactor.Loop { return newLoop(k, 1<<(3+k.Rand().IntN(9))) }
+
+// newLoop makes a loop with few buffers of a size.
+func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 	limit := 1 << k.Rand().IntN(7)
 	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour,
-		Buffers:      reactor.BufferConfig{Size: 1 << (3 + k.Rand().IntN(9)), Window: 1 + k.Rand().IntN(limit), Limit: limit},
+		Buffers:      reactor.BufferConfig{Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit},
 	})
 	if err != nil {
 		panic(err)

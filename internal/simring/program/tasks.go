@@ -1,0 +1,166 @@
+package program
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// Tasks is a server that echoes by tasks, one a connection, in direct style, and its clients. Some tasks,
+// and now and then a loop, are stopped by another thread.
+func Tasks(k *simring.Kernel) (check func()) {
+	rng := k.Rand()
+	s := &taskServer{k: k}
+	loops := make([]*reactor.Loop, 1+rng.IntN(2))
+	for i := range loops {
+		loops[i] = NewLoop(k)
+	}
+	all := RunLoops(k, loops, func(l *reactor.Loop) {
+		launch(k, l, func(t *task.T) error { return s.accept(t, l) }, nil)
+	})
+	talk, clients := NewTalk(k), 1+rng.IntN(6)
+	for i := range clients {
+		p := talk.Join()
+		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
+			defer func() { clients-- }()
+			t.Until(all.Up)
+			fd, err := t.Dial(address)
+			if err != nil {
+				p.Refused = true
+				return
+			}
+			p.Run(t, fd)
+		})
+	}
+	hurry := rng.IntN(3) == 0
+	after := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
+	k.Go("stopper", func(t *simring.Thread) {
+		if t.Sleep(after); hurry {
+			s.stopSome()
+		}
+		if !hurry || rng.IntN(2) == 0 {
+			t.Until(func() bool { return clients == 0 })
+		}
+		all.Stop()
+	})
+	return func() {
+		for _, p := range talk.Parties() {
+			p.Judge(hurry)
+		}
+		for _, c := range s.conns {
+			if c.job.ended != 1 {
+				k.Errorf("the task of a connection completed %d times", c.job.ended)
+			}
+		}
+	}
+}
+
+// taskServer accepts, and has a task for each connection.
+type taskServer struct {
+	k     *simring.Kernel
+	conns []*taskConn
+}
+
+// taskConn is a connection with its task.
+type taskConn struct {
+	k      *simring.Kernel
+	socket reactor.Socket
+	job    *job
+}
+
+// stopSome stops some tasks. It is called on another thread.
+func (s *taskServer) stopSome() {
+	for _, c := range s.conns {
+		if c.job != nil && s.k.Rand().IntN(2) == 0 {
+			c.job.source.RequestStop()
+		}
+	}
+}
+
+func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
+	var socket reactor.Socket
+	for socket.Listen(l, address) != nil { // for want of descriptors
+	}
+	defer closeAll(s.k, t, &socket)
+	for {
+		fd, err := task.Await(t, socket.Accept())
+		switch {
+		case stopped(err):
+			return err
+		case err != nil: // for want of descriptors, or because the connection is gone
+			if _, err := task.Await(t, l.SleepFor(time.Millisecond)); err != nil {
+				return err
+			}
+			continue
+		}
+		c := &taskConn{k: s.k}
+		c.socket.Init(l, fd)
+		s.conns = append(s.conns, c)
+		c.job = launch(s.k, l, c.echo, c.ended)
+	}
+}
+
+// ended closes the socket of a task that was never begun.
+func (c *taskConn) ended(j *job) {
+	if !j.began {
+		op := new(reactor.CloseOp)
+		c.socket.Close().Connect(op, &closed{k: c.k})
+		op.Start()
+	}
+}
+
+// echo sends back what comes. A connection that does not come to its end is reset.
+func (c *taskConn) echo(t *task.T) (err error) {
+	over := false
+	defer func() {
+		if !over {
+			_ = c.socket.SetAbort()
+		}
+		closeAll(c.k, t, &c.socket)
+	}()
+	lent := c.k.Rand().IntN(2) == 0
+	for {
+		over, err = c.turn(t, lent)
+		switch {
+		case stopped(err):
+			return err
+		case err != nil || over:
+			return nil
+		}
+	}
+}
+
+// turn receives once, into a buffer of the loop's or of its own, and sends that back, with or without a
+// copy.
+func (c *taskConn) turn(t *task.T, lent bool) (over bool, err error) {
+	buf := make([]byte, 1+c.k.Rand().IntN(1024))
+	if lent {
+		lease, err := task.Await(t, c.socket.RecvLent())
+		if err != nil || lease.Len() == 0 {
+			return err == nil, err
+		}
+		defer lease.Release()
+		buf = lease.Bytes()
+	} else {
+		n, err := task.Await(t, c.socket.Recv(buf))
+		if err != nil || n == 0 {
+			return err == nil, err
+		}
+		buf = buf[:n]
+	}
+	sent := 0
+	if c.k.Rand().IntN(2) == 0 {
+		sent, err = task.Await(t, c.socket.SendZC(buf))
+	} else {
+		sent, err = task.Await(t, c.socket.SendAll(buf))
+	}
+	if err == nil && sent < len(buf) {
+		err = unix.ECANCELED // it was stopped
+	}
+	return false, err
+}
