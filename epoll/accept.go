@@ -36,16 +36,15 @@ func (r *Ring) issueAccept(i uint32) {
 	}
 	r.setNonblock(e.Fd)
 	f := r.files.at(e.Fd)
-	if f.state |= listens; e.Ioprio&uring.AcceptPollFirst != 0 && r.events(e.Fd, unix.POLLIN) == 0 {
-		f.state &^= readable
-	} else {
-		f.state |= readable
-	}
+	f.state |= listens | readable
 	if e.Ioprio&uring.AcceptDontWait != 0 {
 		r.now(i, e.Ioprio&uring.AcceptPollFirst != 0)
 		return
 	}
 	r.park(i, waitingIn)
+	if e.Ioprio&uring.AcceptPollFirst != 0 && r.events(e.Fd, unix.POLLIN) == 0 {
+		f.state &^= readable
+	}
 	r.enqueue(e.Fd)
 }
 

@@ -270,7 +270,7 @@ func (w *world) stepOut(what, end, arg int) {
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
 	case closeNear:
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepClose(fd) })
-		w.near[end] = -1
+		w.near[end], w.closed[end] = -1, fd
 	}
 }
 
@@ -406,9 +406,13 @@ func (w *world) note(c uring.CQE) {
 	if (p.op == poll || p.op == pollMulti) && c.Res > 0 {
 		o.res &^= unix.POLLERR // a receive that is woken along with the poll may take the error first
 	}
+	if p.op == closeNear && c.Res == 0 {
+		fd := w.closed[p.end] // the number is somebody else's from now on
+		w.fds = slices.DeleteFunc(w.fds, func(x int) bool { return x == fd })
+	}
 	p.done = !c.More()
 	log := w.log[c.UserData]
-	if p.op == pollMulti && len(log) != 0 && log[len(log)-1] == o {
+	if p.op == pollMulti && c.More() && (o.res == 0 || len(log) != 0 && log[len(log)-1] == o) {
 		return // how many events one report stands for is open
 	}
 	w.log[c.UserData] = append(log, o)

@@ -121,6 +121,7 @@ type pending struct {
 type world struct {
 	*rig
 	near, far [endpoints]int // −1: closed
+	closed    [endpoints]int // what near was when it was closed
 	addr      unix.Sockaddr  // of the listener
 	freeAddr  unix.Sockaddr  // of the far end of udpFree
 	out       []uint16       // buffers to send from that are not provided

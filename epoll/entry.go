@@ -70,6 +70,7 @@ const (
 	holds      mark = 1 << iota // it holds a provided buffer between two attempts
 	connecting                  // connect(2) said EINPROGRESS
 	aborted                     // connect(2) said ECONNABORTED
+	posted                      // a completion was posted, and what it is for has not been looked for again
 	notifies                    // its completion is followed by a notification
 	onSource                    // a splice that is in the lists of the descriptor it takes from
 	writing                     // the one write of its plain file that is at work
@@ -156,6 +157,9 @@ func (r *Ring) park(i uint32, at place) {
 	f.live++
 	if debug && f.state&closing != 0 {
 		panic("epoll: an entry is parked on a closed descriptor")
+	}
+	if at == waitingIn && f.state&(listens|shut) != 0 {
+		f.state |= readable // no event will tell what becomes of it
 	}
 	if e.moves() {
 		r.files.at(e.FileIndex).live++

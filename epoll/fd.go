@@ -34,6 +34,7 @@ const (
 	listens                      // it was accepted from
 	closing                      // a close came; the number is freed when the last entry has left
 	zerocopy                     // the kernel would send from it without copying: TCP and UDP
+	shut                         // a socket for datagrams will receive no more, which recv(2) says only when it may wait
 	positioned                   // it can be waited for, and has offsets all the same: a file of procfs
 	plain                        // it cannot be waited for; blocked then says that a write is at work
 	whole                        // a plain file of which a short transfer is gone on with: regular, or a block device
@@ -45,7 +46,8 @@ type kind uint8
 
 const (
 	other     kind = iota // not a socket: a pipe, an eventfd, a terminal
-	datagrams             // a socket with message boundaries that are not retried
+	datagrams             // a socket with message boundaries and no connections
+	packets               // a socket with message boundaries and connections
 	stream                // a socket with connections
 	tcp                   // a stream of which a short read says that it is drained
 )
@@ -161,7 +163,11 @@ func (r *Ring) register(fd int32) {
 		f.state |= zerocopy
 	default:
 		f.kind = stream
-		if t := r.sockopt(fd, unix.SO_TYPE); t != unix.SOCK_STREAM && t != unix.SOCK_SEQPACKET {
+		switch r.sockopt(fd, unix.SO_TYPE) {
+		case unix.SOCK_STREAM:
+		case unix.SOCK_SEQPACKET:
+			f.kind = packets
+		default:
 			f.kind = datagrams
 		}
 		if protocol == unix.IPPROTO_UDP && r.sockopt(fd, unix.SO_DOMAIN) != unix.AF_UNIX {

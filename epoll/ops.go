@@ -165,6 +165,7 @@ func (r *Ring) finish(i uint32, res int32, flags uint32) {
 // post posts a completion of a multishot entry, which stays. It goes behind the others in its list.
 func (r *Ring) post(i uint32, res int32, flags uint32) {
 	e := r.slab.at(i)
+	e.mark |= posted
 	r.cq.push(uring.CQE{UserData: e.UserData, Res: res, Flags: flags | uring.CQEMore})
 	if e.next != 0 && e.at.inFlight() {
 		l := r.files.at(e.Fd).listOf(e.at)

@@ -34,8 +34,8 @@ func (r *Ring) issueRecv(i uint32) {
 		return
 	}
 	f := r.files.at(e.Fd)
-	if f.state&listens != 0 || e.OpFlags&unix.MSG_OOB != 0 {
-		f.state |= readable // events would never tell that it is not connected, or has no urgent data
+	if e.OpFlags&unix.MSG_OOB != 0 {
+		f.state |= readable // events would never tell that there is no urgent data
 	}
 	switch {
 	case f.kind == other:
@@ -46,7 +46,7 @@ func (r *Ring) issueRecv(i uint32) {
 		r.fail(i, unix.EFAULT)
 	case e.OpFlags&unix.MSG_DONTWAIT != 0:
 		r.now(i, e.Ioprio&uring.RecvsendPollFirst != 0)
-	case e.OpFlags&unix.MSG_ERRQUEUE != 0, e.OpFlags&unix.MSG_OOB != 0 && f.kind >= stream:
+	case e.OpFlags&unix.MSG_ERRQUEUE != 0, e.OpFlags&unix.MSG_OOB != 0 && f.kind >= packets:
 		if r.tryOutOfBand(i) == wouldBlock {
 			r.park(i, watching)
 		}
@@ -111,10 +111,14 @@ func (r *Ring) recv(i uint32) verdict {
 	return r.received(i, n, want, e.OpFlags&unix.MSG_WAITALL != 0)
 }
 
-// noBuffer ends a receive for which there is no buffer, if there is something to receive.
+// noBuffer ends a receive for which there is no buffer, if there is something to receive. After a message, a
+// multishot receive ends in any case, as the kernel's does, which cannot tell whether there is another one.
 func (r *Ring) noBuffer(i uint32) verdict {
 	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
-	if r.events(r.slab.at(i).Fd, in) == 0 {
+	e := r.slab.at(i)
+	kind := r.files.at(e.Fd).kind
+	blind := e.mark&posted != 0 && (kind == datagrams || kind == packets)
+	if !blind && r.events(e.Fd, in) == 0 {
 		return wouldBlock
 	}
 	r.fail(i, unix.ENOBUFS)
@@ -137,7 +141,7 @@ func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 	case f.kind == tcp && e.OpFlags&undrained == 0:
 		f.state &^= readable
 	}
-	if whole && n < want && f.kind >= stream {
+	if whole && n < want && f.kind >= packets {
 		e.done += uint32(n)
 		return progress
 	}
@@ -177,6 +181,7 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 		if e.done == 0 {
 			r.dropBuffer(e)
 		}
+		e.mark &^= posted
 		return wouldBlock
 	case n == interrupted:
 		return progress
@@ -199,6 +204,11 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 // silentEnd reports whether a socket for datagrams was shut down: recv(2) says so only when it may wait,
 // which the kernel does for a receive that waits and is not multishot.
 func (r *Ring) silentEnd(e *entry, f *file) bool {
-	return f.kind == datagrams && f.state&eager != 0 && e.OpFlags&unix.MSG_ERRQUEUE == 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 &&
-		r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
+	if f.kind != datagrams || f.state&(eager|shut) == 0 {
+		return false
+	}
+	if f.state&shut == 0 && r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0 {
+		f.state |= shut
+	}
+	return f.state&shut != 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 && e.OpFlags&unix.MSG_ERRQUEUE == 0
 }
