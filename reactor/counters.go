@@ -30,6 +30,7 @@ type counters struct {
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
 	lentBytes   atomic.Int64
+	connections atomic.Int64 // a Placement's; any thread writes it
 	_           [64]byte
 }
 
@@ -48,6 +49,7 @@ type Stats struct {
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
 	LentBytes   int64         // bytes of receive buffers lent to receivers
+	Connections int64         // connections that a Placement has put here and that have not ended
 }
 
 // publish stores the counts that have changed. A store that others can see costs as much as ten that they
@@ -94,5 +96,6 @@ func (l *Loop) Stats() Stats {
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),
 		LentBytes:   s.lentBytes.Load(),
+		Connections: s.connections.Load(),
 	}
 }

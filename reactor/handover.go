@@ -1,0 +1,91 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/sender"
+)
+
+// MoveSender gives a socket to another loop. See Socket.MoveTo.
+type MoveSender struct {
+	s, to *Socket
+	l     *Loop
+}
+
+// MoveTo is a sender that gives the socket's descriptor to the loop l, as the socket to, which is new, closed,
+// or s itself. It is started on the loop of s and completes with a value on l, where to may be used; what was
+// not read stays in the kernel's socket and is read there.
+//
+// No operation may be in flight on s: if there is one it completes with EBUSY, and if s is closed with
+// net.ErrClosed. If it was stopped before Start, or the loop of s drains, it completes stopped. In these cases
+// it completes on the loop of s, which keeps the descriptor.
+//
+// If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that
+// finds it out: that of the loop of s, or that of l if it fails meanwhile.
+func (s *Socket) MoveTo(l *Loop, to *Socket) MoveSender { return MoveSender{s, to, l} }
+
+// Connect prepares op.
+func (c MoveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) {
+	op.sqe.PrepNop() // what is asked of every ring; it is not pushed
+	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.to, op.dest = c.to, c.l
+	op.work.Runner = (*arrival)(op)
+}
+
+// MoveOp is the operation state of MoveTo.
+type MoveOp struct {
+	single[struct{}]
+	to   *Socket
+	dest *Loop
+	away Descriptor // on its way
+	work sender.Work
+}
+
+// Start begins to move. It may be called again after each completion.
+func (o *MoveOp) Start() {
+	if o.begin(o, o.r.Env().StopToken()) {
+		o.ready(0)
+	}
+}
+
+func (o *MoveOp) finish() {
+	d := o.on
+	alone := d.pending == 1
+	if o.res == 0 && o.over() { // closed since it was started
+		o.res = -int32(syscall.ECANCELED)
+	}
+	if o.res == 0 && alone {
+		o.away = Descriptor{loop: o.dest, fd: d.fd, peerEnded: d.peerEnded, readShut: d.readShut, family: d.family, kind: d.kind}
+		o.loop.forget(int(d.fd))
+		d.state, d.fd = descriptorClosed, -1
+	}
+	o.release()
+	switch {
+	case o.res < 0:
+		o.fail()
+	case !alone:
+		o.r.SetError(syscall.EBUSY)
+	default:
+		o.dest.Enqueue(&o.work) // the operation is not ours any more
+	}
+}
+
+// arrival is a MoveOp as work for the other loop, which has the descriptor from now on.
+type arrival MoveOp
+
+func (a *arrival) Run() {
+	a.to.Descriptor = a.away
+	a.r.SetValue(struct{}{})
+}
+
+func (a *arrival) Abandon() {
+	_ = a.loop.sys.Close(int(a.away.fd))
+	a.r.SetError(errClosed)
+}
+
+// forget tells the ring that fd is given away. Only a ring that keeps what it knows of a descriptor needs that.
+func (l *Loop) forget(fd int) {
+	if ring, ok := l.ring.(interface{ Forget(fd int) }); ok {
+		ring.Forget(fd)
+	}
+}

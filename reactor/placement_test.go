@@ -1,0 +1,283 @@
+package reactor_test
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/stop"
+)
+
+// placing is a Placement over some loops, the first of which accepts.
+type placing struct {
+	*reactor.Placement
+	t      *testing.T
+	loops  []*running
+	ln     *listener
+	op     reactor.AcceptManyOp
+	source stop.Source
+	end    result
+
+	mu  sync.Mutex
+	got [][]int // the descriptors that each loop got
+}
+
+func place(t *testing.T, kind reactor.Kind, n int, cfg reactor.PlacementConfig) *placing {
+	t.Helper()
+	p := &placing{t: t, end: newResult(), got: make([][]int, n)}
+	for range n {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		p.loops, cfg.Loops = append(p.loops, r), append(cfg.Loops, r.Loop)
+	}
+	cfg.Take = p.take
+	var err error
+	if p.Placement, err = reactor.NewPlacement(cfg); err != nil {
+		t.Fatal(err)
+	}
+	first := p.loops[0]
+	p.ln = first.listen()
+	first.do(func() {
+		p.ln.AcceptMany(reactor.Unlimited).Connect(&p.op, seqSinkOf(t, p.end, &p.source, func(fd int) { p.Place(first.Loop, fd) }))
+		p.op.Start()
+	})
+	return p
+}
+
+func (p *placing) take(l *reactor.Loop, fd int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range p.loops {
+		if r.Loop == l {
+			p.got[i] = append(p.got[i], fd)
+		}
+	}
+}
+
+// dial makes connections and waits until they have been placed. It returns how many each loop has got so far.
+func (p *placing) dial(n int) (counts []int) {
+	p.t.Helper()
+	total := func() (sum int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		counts = counts[:0]
+		for _, got := range p.got {
+			counts, sum = append(counts, len(got)), sum+len(got)
+		}
+		return sum
+	}
+	want := total() + n
+	for range n {
+		p.ln.dial()
+	}
+	for deadline := time.Now().Add(patience); total() != want; {
+		if time.Now().After(deadline) {
+			p.t.Fatalf("%d connections of %d were placed", total(), want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return counts
+}
+
+// hangUp ends the connections of a loop.
+func (p *placing) hangUp(i int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, fd := range p.got[i] {
+		unix.Close(fd)
+		p.Ended(p.loops[i].Loop)
+	}
+	p.got[i] = nil
+}
+
+func (p *placing) finish() {
+	p.loops[0].do(func() { p.source.RequestStop() })
+	p.end.expect(p.t, "stopped")
+	p.loops[0].close(&p.ln.Socket)
+	p.ln.hangUp()
+	for i, r := range p.loops {
+		p.hangUp(i)
+		if n := r.Stats().Connections; n != 0 {
+			p.t.Errorf("loop %d still counts %d connections", i, n)
+		}
+		select {
+		case <-r.Done():
+		default:
+			r.end()
+		}
+	}
+}
+
+// placements runs f on each ring and looks for descriptors that were lost.
+func placements(t *testing.T, f func(t *testing.T, kind reactor.Kind)) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		before := descriptors()
+		f(t, kind)
+		if after := descriptors(); after != before {
+			t.Errorf("%d descriptors were open before and %d are now", before, after)
+		}
+	})
+}
+
+func expectCounts(t *testing.T, got []int, want ...int) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("the loops have %v connections, want %v", got, want)
+			return
+		}
+	}
+}
+
+func TestPlacementRoundRobin(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.RoundRobin})
+		expectCounts(t, p.dial(30), 10, 10, 10)
+		if s := p.Skew(); s != 1 {
+			t.Errorf("skew %v, want 1", s)
+		}
+		if n := p.loops[1].Stats().Connections; n != 10 {
+			t.Errorf("loop 1 counts %d connections", n)
+		}
+		p.finish()
+	})
+}
+
+func TestPlacementStays(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.Stay})
+		expectCounts(t, p.dial(9), 9, 0, 0)
+		if s := p.Skew(); s != 3 {
+			t.Errorf("skew %v, want 3", s)
+		}
+		p.finish()
+	})
+}
+
+// Connections that end make room, and that is filled first.
+func TestPlacementLeastConnections(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.LeastConnections})
+		expectCounts(t, p.dial(12), 4, 4, 4)
+		p.hangUp(1)
+		expectCounts(t, p.dial(4), 4, 4, 4)
+		p.hangUp(0)
+		p.hangUp(2)
+		expectCounts(t, p.dial(8), 4, 4, 4)
+		p.finish()
+	})
+}
+
+// What has one hash goes to one loop, others to others; when a loop ends, the rest stay where they are.
+func TestPlacementByHash(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		key := uint64(0) // the accepting loop's
+		p := place(t, kind, 3, reactor.PlacementConfig{
+			Policy: reactor.ByHash,
+			Hash: func(peer netip.AddrPort) uint64 {
+				if peer.Addr() != netip.MustParseAddr("127.0.0.1") || peer.Port() == 0 {
+					t.Errorf("the peer is %v", peer)
+				}
+				return key
+			},
+		})
+		home := func(k uint64) int {
+			p.loops[0].do(func() { key = k })
+			before := p.dial(0)
+			before = append([]int(nil), before...)
+			after := p.dial(2)
+			for i := range after {
+				switch after[i] - before[i] {
+				case 2:
+					return i
+				case 1:
+					t.Errorf("hash %d has two homes", k)
+				}
+			}
+			return -1
+		}
+		homes, used := map[uint64]int{}, [3]int{}
+		for k := range uint64(40) {
+			homes[k] = home(k)
+			used[homes[k]]++
+		}
+		if min(used[0], used[1], used[2]) < 5 {
+			t.Errorf("40 hashes have homes %v", used)
+		}
+		p.loops[2].Stop()
+		<-p.loops[2].Done()
+		for k, was := range homes {
+			now := home(k)
+			if now == 2 || was != 2 && now != was {
+				t.Errorf("hash %d went from loop %d to %d", k, was, now)
+			}
+		}
+		p.finish()
+	})
+}
+
+// A loop that has ended gets nothing; when the last has, what is accepted is closed.
+func TestPlacementOnLoopsThatEnd(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		for _, policy := range []reactor.Policy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.Stay} {
+			p := place(t, kind, 3, reactor.PlacementConfig{Policy: policy})
+			p.loops[1].Stop()
+			<-p.loops[1].Done()
+			if counts := p.dial(10); counts[1] != 0 {
+				t.Errorf("policy %d: a loop that has ended got %d connections", policy, counts[1])
+			}
+			p.finish()
+
+			q := place(t, kind, 1, reactor.PlacementConfig{Policy: policy})
+			other, err := reactor.NewPlacement(reactor.PlacementConfig{Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take})
+			if err != nil {
+				t.Fatal(err)
+			}
+			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.loops[0].do(func() { other.Place(q.loops[0].Loop, fds[0]) })
+			drain(fds[1]) // ends when the other end is closed
+			unix.Close(fds[1])
+			if s := other.Skew(); s != 0 {
+				t.Errorf("skew %v of no connections", s)
+			}
+			q.finish()
+		}
+	})
+}
+
+// Connections on their way to loops that are stopped are taken or closed, not lost.
+func TestPlacementWhileLoopsStop(t *testing.T) {
+	placements(t, func(t *testing.T, kind reactor.Kind) {
+		for range 5 {
+			p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.RoundRobin})
+			const n = 30
+			for i := range n {
+				p.ln.dial()
+				switch i {
+				case n / 3:
+					p.loops[1].Stop()
+				case n / 2:
+					p.loops[2].Stop()
+				case n - 1:
+					p.loops[0].Stop()
+				}
+			}
+			for _, r := range p.loops {
+				if err := r.wait(); err != nil {
+					t.Error(err)
+				}
+			}
+			unix.Close(p.ln.Fd()) // no loop is left to do it
+			p.ln.hangUp()
+			for i := range p.loops {
+				p.hangUp(i)
+			}
+		}
+	})
+}
