@@ -57,8 +57,10 @@ var steadyFiles = map[string]func(r *running, next func()) (step func(), sockets
 		p.Reader.Read(buf).Connect(read, &again[int]{func(int) { next() }, sender.EmptyEnv{}})
 		return func() { read.Start(); write.Start() }, ends(p), nil
 	},
-	"read many":            func(r *running, next func()) (func(), []*reactor.Socket, []int) { return streamed(r, next, 4) },
-	"read many, unlimited": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return streamed(r, next, reactor.Unlimited) },
+	"read many": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return streamed(r, next, 4) },
+	"read many, unlimited": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		return streamed(r, next, reactor.Unlimited)
+	},
 	"splice": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 		a, b := r.pipe(), r.pipe()
 		read, write, splice, buf := new(reactor.ReadOp), new(reactor.WriteOp), new(reactor.SpliceOp), make([]byte, 100)
