@@ -47,6 +47,9 @@ func (e *entry) cancel() {
 		e.finish(res, 0)
 	}
 	for _, v := range victims {
+		if k.Odds.Flaw == LoseCancels && v.job == nil && k.chance(0.1) {
+			continue
+		}
 		if t, ok := v.stream(); ok && k.Odds.Flaw == LoseBytes && v.Opcode == uring.OpRecv && len(t.in) != 0 {
 			t.in = t.in[1:]
 		}

@@ -17,6 +17,7 @@ type udp struct {
 	arrives   int64    // when the latest that was sent does
 	readShut  bool
 	writeShut bool
+	last      address // who sent what was received last
 }
 
 // packet is a datagram.
@@ -133,7 +134,7 @@ func (s *udp) fly(p packet) {
 		at += int64(k.upTo(4 * k.Odds.Latency))
 	}
 	lost, doubled := k.chance(k.Odds.Lost), k.chance(k.Odds.Doubled)
-	k.at(at, func() {
+	k.coming(at, func() {
 		s.flying -= len(p.data)
 		s.poke()
 		switch {
@@ -196,6 +197,10 @@ func (s *udp) recv(m *message, _ int) int {
 		s.held -= len(p.data)
 	}
 	m.name = p.from
+	if s.k.Odds.Flaw == MixSenders && !s.last.isZero() {
+		m.name = s.last
+	}
+	s.last = p.from
 	return m.take(p.data)
 }
 

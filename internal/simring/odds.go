@@ -72,8 +72,15 @@ const (
 	LoseWakeups   Flaw = "lose wake-ups"  // Wake does nothing
 	KeepBuffers   Flaw = "keep buffers"   // the buffer of a completion is still in the ring
 	Duplicate     Flaw = "duplicate"      // a send that was short says it was shorter
-	LoseNotices   Flaw = "lose notices"   // a zero-copy send has no notification
+
+	LoseNotices Flaw = "lose notices" // a zero-copy send has no notification
+	LoseCancels Flaw = "lose cancels" // a cancel says that it has cancelled, and has not
+	LoseWrites  Flaw = "lose writes"  // what was written to a file is not there
+	MixSenders  Flaw = "mix senders"  // a datagram is said to come from who sent the one before
 )
 
-// Flaws are all of them.
+// Flaws are those that every program with connections must find.
 var Flaws = []Flaw{LoseBytes, CompleteTwice, LoseWakeups, KeepBuffers, Duplicate}
+
+// FurtherFlaws are those that a program finds that does what they are about.
+var FurtherFlaws = []Flaw{LoseNotices, LoseCancels, LoseWrites, MixSenders}

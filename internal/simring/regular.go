@@ -176,7 +176,9 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 			return -int(unix.ENOSPC)
 		}
 	}
-	copy((*data)[off:], m.bytes(0)[:n])
+	if k.Odds.Flaw != LoseWrites || !k.chance(0.1) {
+		copy((*data)[off:], m.bytes(0)[:n])
+	}
 	r.inode.changed = k.now
 	return n
 }

@@ -105,9 +105,10 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 	}
 }
 
-// ended closes the socket of a task that was never begun.
+// ended resets the connection of a task that was never begun.
 func (c *taskConn) ended(j *job) {
 	if !j.began {
+		_ = c.socket.SetAbort()
 		op := new(reactor.CloseOp)
 		c.socket.Close().Connect(op, &closed{k: c.k})
 		op.Start()

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/simring/program"
+)
+
+// What is wrong is told of in the order of the seeds, however many are played at a time, with how to play
+// it again; and then that shows the same.
+func TestFailuresAreTold(t *testing.T) {
+	var one, many, again bytes.Buffer
+	s := search{seeds: 100, parallel: 1, flaw: simring.KeepBuffers, out: &one}
+	failed := s.play("echo", program.Echo)
+	if failed == 0 || failed == s.seeds {
+		t.Errorf("%d of %d seeds fail", failed, s.seeds)
+	}
+	s.parallel, s.out = 4, &many
+	if n := s.play("echo", program.Echo); n != failed || one.String() != many.String() {
+		t.Errorf("%d fail one by one, and %d with four at a time", failed, n)
+	}
+	first, rest, _ := strings.Cut(one.String(), "\n")
+	if !strings.Contains(rest, `-program echo -from `) || !strings.Contains(rest, `-flaw "keep buffers" -trace`) {
+		t.Errorf("how to play it again is not told: %s", rest)
+	}
+	for s.from, s.seeds = 0, 1; s.from < 100; s.from++ {
+		again.Reset()
+		s.trace, s.out = true, &again
+		if s.play("echo", program.Echo) != 0 {
+			break
+		}
+	}
+	if !strings.Contains(again.String(), first) || !strings.Contains(again.String(), "submit") {
+		t.Errorf("the trace does not show it: %s", first)
+	}
+}
+
+func TestNoFailures(t *testing.T) {
+	var out bytes.Buffer
+	s := search{seeds: 20, parallel: 2, out: &out}
+	if failed := s.explore("timers"); failed != 0 || !strings.Contains(out.String(), "timers: 20 seeds from 0 on, none fails") {
+		t.Errorf("%d fail: %s", failed, out.String())
+	}
+}

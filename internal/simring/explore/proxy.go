@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// proxy is the program that lives with what it is about, where nobody else may import it: a test of its
+// package plays it.
+const proxy = "proxy"
+
+// exploreProxy has the test play the seeds.
+func (s *search) exploreProxy() (failed uint64) {
+	cmd := exec.Command("go", "test", "github.com/reactord/reactord/cmd/reactord/internal/proxy", "-count=1", "-timeout=0",
+		"-run=^TestSimulation$", "-args", fmt.Sprintf("-sim.from=%d", s.from), fmt.Sprintf("-sim.seeds=%d", s.seeds),
+		"-sim.flaw="+string(s.flaw), fmt.Sprintf("-sim.trace=%v", s.trace))
+	cmd.Stderr = s.out
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintf(s.out, "%s: %v\n", proxy, err)
+		return s.seeds
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		line := lines.Text()
+		_, failure, found := strings.Cut(line, ": seed ")
+		switch {
+		case found:
+			failed++
+			number, what, _ := strings.Cut(failure, ": ")
+			var seed uint64
+			_, _ = fmt.Sscan(number, &seed)
+			s.tell(proxy, seed, fmt.Errorf("%s", what))
+		case s.trace:
+			fmt.Fprintln(s.out, line)
+		}
+	}
+	if err := cmd.Wait(); err != nil && failed == 0 {
+		fmt.Fprintf(s.out, "%s: go test: %v\n", proxy, err)
+		return 1
+	}
+	return failed
+}
