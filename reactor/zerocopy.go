@@ -141,7 +141,7 @@ func (o *SendZCOp) finish() {
 
 // cannot: the socket cannot send without copying, or the process may not pin more memory.
 func (o *SendZCOp) cannot() bool {
-	if op := o.sqe.Opcode; o.over() || o.waits || op != uring.OpSendZC && op != uring.OpSendmsgZC {
+	if op := o.sqe.Opcode; o.waits || op != uring.OpSendZC && op != uring.OpSendmsgZC {
 		return false
 	}
 	errno := syscall.Errno(max(-o.res, 0))

@@ -61,8 +61,8 @@ func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 
 // localPair is a connection that does not leave the socket layer: what fits in between is not moved by
 // acknowledgements.
-func (s *stage) localPair() (*reactor.Socket, *peer) {
-	fds, err := s.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+func (s *stage) localPair(kind int) (*reactor.Socket, *peer) {
+	fds, err := s.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	s.must(err)
 	return s.adopt(fds[0]), &peer{s: s, fd: s.own(fds[1])}
 }
@@ -115,8 +115,10 @@ func (s *stage) readable(fd int) bool {
 }
 
 // fill sends to the peer until nothing more fits in between, and returns how much that was.
-func (s *stage) fill(fd int) (total int) {
-	buf := make([]byte, 1<<16)
+func (s *stage) fill(fd int) (total int) { return s.fillWith(fd, make([]byte, 1<<16)) }
+
+// fillWith is fill by sends of buf.
+func (s *stage) fillWith(fd int, buf []byte) (total int) {
 	for {
 		n, err := s.Write(fd, buf)
 		switch {

@@ -236,7 +236,7 @@ func send(s *stage, blocked bool) *subject {
 	socket, p := s.pair(false)
 	before := 0
 	if blocked {
-		socket, p = s.localPair()
+		socket, p = s.localPair(unix.SOCK_STREAM)
 		before = s.fill(socket.Fd())
 	}
 	x := writer(s, socket, p, before)

@@ -1,0 +1,85 @@
+package conformance
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// messages are the rows of messages on connections, and of sends without copying.
+var messages = []row{
+	{"recv msg", true, recvMsg, receiving},
+	{"recv msg many", true, recvMsgMany(2), receivingMany},
+	{"recv msg many, unlimited", true, recvMsgMany(reactor.Unlimited), receivingMany},
+	{"send msg", true, sendMsg, sendingAll},
+	{"send zero-copy", true, sendZC, sending.with(cells{
+		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which knows no RST and has it copied
+	})},
+}
+
+func recvMsg(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := reader(s, x)
+	one, two := make([]byte, 2), make([]byte, 64)
+	op := new(reactor.RecvMsgOp)
+	x.socket.RecvMsg([][]byte{one, two}, make([]byte, 64), 0).Connect(op, &receiver[reactor.Message]{x.trace, func(m reactor.Message) int {
+		*got = append(append(*got, one[:min(m.N, 2)]...), two[:max(m.N-2, 0)]...)
+		if !m.From.IsZero() || len(m.Control) != 0 {
+			s.t.Errorf("beside the bytes of a connection came %+v", m)
+		}
+		return m.N
+	}})
+	x.start = op.Start
+	return x
+}
+
+// recvMsgMany receives with the credit given, and grants more for each item.
+func recvMsgMany(credit int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s), sequence: true}
+		got := reader(s, x)
+		op, take := new(reactor.RecvMsgManyOp), takeDatagram(got)
+		x.socket.RecvMsgMany(credit, 16).Connect(op, &seqReceiver[reactor.Datagram]{receiver[struct{}]{trace: x.trace}, func(d reactor.Datagram) int {
+			op.Grant(1)
+			return take(d)
+		}})
+		x.start = op.Start
+		return x
+	}
+}
+
+func sendMsg(s *stage, blocked bool) *subject {
+	socket, p := s.pair(blocked)
+	x := writer(s, socket, p, 0)
+	pieces := [][]byte{[]byte(hello[:2]), nil, []byte(hello[2:])}
+	if x.waits = blocked; blocked {
+		pieces = [][]byte{large[:7], large[7 : len(large)/2], large[len(large)/2:]}
+		x.act = func() { p.readUntil(len(large)) }
+	}
+	op := new(reactor.SendMsgOp)
+	x.socket.SendMsg(pieces, nil, reactor.Address{}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	x.again = func() {
+		op.Reset()
+		op.Add([]byte(hello))
+		op.Start()
+	}
+	return x
+}
+
+func sendZC(s *stage, blocked bool) *subject {
+	socket, p := s.pair(false)
+	before := 0
+	if blocked {
+		socket, p = s.localPair(unix.SOCK_STREAM)
+		before = s.fill(socket.Fd())
+	}
+	x := writer(s, socket, p, before)
+	if x.waits = blocked; blocked {
+		x.act = func() { p.readUntil(before) }
+	}
+	op := new(reactor.SendZCOp)
+	x.socket.SendZC([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}

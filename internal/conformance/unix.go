@@ -1,0 +1,131 @@
+package conformance
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// locals are the rows of what is particular to unix sockets. They know no RST: what a connection that was closed
+// had still to be read is told by ECONNRESET.
+var locals = []row{
+	{"connect, unix", false, connectUnix(unix.SOCK_STREAM), connectingUnix},
+	{"connect, seqpacket", false, connectUnix(unix.SOCK_SEQPACKET), connectingUnix},
+	{"recv, seqpacket", true, recvSeqpacket, receiving.whole().with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
+	{"recv fds", true, recvFDs, receiving.with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
+	{"send fds", true, sendFDs, sending.with(cells{resetBefore: fails(unix.EPIPE), resetMeanwhile: fails(unix.EPIPE)})},
+}
+
+// connectingUnix: a unix connection is there at once, or not at all.
+var connectingUnix = instant.with(cells{
+	successAtOnce:      value(0),
+	endOfFile:          never("there is nothing yet to be at its end"),
+	resetBefore:        fails(unix.ECONNREFUSED),
+	reused:             value(0).then(value(0)),
+	closedBefore:       fails(net.ErrClosed),
+	closedWhileQueued:  value(0),
+	closedFromCallback: value(0),
+})
+
+// connectUnix connects to a listener with an abstract name.
+func connectUnix(kind int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s)}
+		fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+		s.must(err)
+		s.own(fd)
+		s.must(s.Bind(fd, &unix.SockaddrUnix{})) // the kernel chooses the name
+		s.must(s.Listen(fd, 8))
+		sa, err := s.Getsockname(fd)
+		s.must(err)
+		to, err := reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
+		s.must(err)
+		open := func() *reactor.Socket {
+			socket := new(reactor.Socket)
+			s.must(socket.Open(s.loop, unix.AF_UNIX, kind, 0))
+			s.sockets = append(s.sockets, socket)
+			return socket
+		}
+		x.socket = open()
+		op := new(reactor.ConnectOp)
+		r := &receiver[struct{}]{trace: x.trace}
+		x.socket.ConnectTo(to).Connect(op, r)
+		x.start = op.Start
+		x.again = func() {
+			open().ConnectTo(to).Connect(op, r)
+			op.Start()
+		}
+		x.reset = func() { s.disown(fd) }
+		return x
+	}
+}
+
+// localReader puts the end of a pair of unix sockets on the stage that is read from.
+func localReader(s *stage, x *subject, kind int) (got *[]byte) {
+	socket, p := s.localPair(kind)
+	got = new([]byte)
+	x.socket, x.waits = socket, true
+	x.act = func() { p.write(hello) }
+	x.end = p.finish
+	x.reset = func() { s.disown(p.fd) }
+	x.intact = func() { p.received(socket, *got) }
+	return got
+}
+
+func recvSeqpacket(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := localReader(s, x, unix.SOCK_SEQPACKET)
+	buf := make([]byte, 64)
+	op := new(reactor.RecvOp)
+	x.socket.Recv(buf).Connect(op, &receiver[int]{x.trace, func(n int) int {
+		*got = append(*got, buf[:n]...)
+		return n
+	}})
+	x.start = op.Start
+	return x
+}
+
+func recvFDs(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := localReader(s, x, unix.SOCK_STREAM)
+	buf := make([]byte, 64)
+	op := new(reactor.RecvFDsOp)
+	x.socket.RecvFDs(buf, 4).Connect(op, &receiver[reactor.Rights]{x.trace, func(r reactor.Rights) int {
+		*got = append(*got, buf[:r.N]...)
+		if len(r.FDs) != 0 || r.Truncated {
+			s.t.Errorf("with no descriptors came %+v", r)
+		}
+		return r.N
+	}})
+	x.start = op.Start
+	return x
+}
+
+// sendFDs sends a descriptor, twice, to a peer that does not take any.
+func sendFDs(s *stage, blocked bool) *subject {
+	passed, err := s.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	s.must(err)
+	s.own(passed)
+	socket, p := s.localPair(unix.SOCK_STREAM)
+	before := 0
+	if blocked {
+		before = s.fill(socket.Fd())
+	}
+	x := writer(s, socket, p, before)
+	if x.waits = blocked; blocked {
+		x.act = func() { p.readUntil(before) }
+	}
+	intact, wasReset := x.intact, false
+	x.reset = func() { s.disown(p.fd); wasReset = true }
+	x.intact = func() {
+		if !wasReset {
+			intact()
+		}
+	}
+	op := new(reactor.SendFDsOp)
+	x.socket.SendFDs([]byte(hello), []int{passed, passed}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}
