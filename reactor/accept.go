@@ -120,7 +120,7 @@ func (o *AcceptManyOp) Grant(n int) {
 
 func (o *AcceptManyOp) item(res int32, _ uint32) {
 	o.misses = 0
-	if o.credit.spend() || o.credit.left == Backlog {
+	if o.credit.spend(1) || o.credit.left == Backlog {
 		o.disarm()
 	}
 	o.r.SetNext(int(res))
@@ -129,7 +129,7 @@ func (o *AcceptManyOp) item(res int32, _ uint32) {
 func (o *AcceptManyOp) finish() {
 	if o.res >= 0 {
 		o.misses = 0
-		o.credit.spend()
+		o.credit.spend(1)
 		o.r.SetNext(int(o.res))
 		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}

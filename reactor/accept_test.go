@@ -118,7 +118,7 @@ func TestAcceptManyWithoutDescriptors(t *testing.T) {
 			}
 			ln.hangUp()
 			r.close(&ln.Socket)
-			ended.expect(t, "error: use of closed network connection")
+			ended.expect(t, "error: use of a closed descriptor")
 			r.end()
 		}
 	})
@@ -172,7 +172,7 @@ func TestAcceptManyEndsWhileItRests(t *testing.T) {
 				ended.expect(t, "stopped")
 				r.close(&ln.Socket)
 			} else {
-				ended.expect(t, "error: use of closed network connection")
+				ended.expect(t, "error: use of a closed descriptor")
 				r.settle()
 			}
 			ln.hangUp()

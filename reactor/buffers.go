@@ -21,6 +21,10 @@ type BufferConfig struct {
 	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
 	// the system only for those that are used. Default 4096.
 	Limit int
+	// Large is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
+	Large int
+	// LargeLimit is how many of those there can be. Default 64; less than zero: none.
+	LargeLimit int
 }
 
 func (c BufferConfig) withDefaults() BufferConfig {
@@ -34,6 +38,13 @@ func (c BufferConfig) withDefaults() BufferConfig {
 		c.Window = 64
 	}
 	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
+	if c.Large <= 0 {
+		c.Large = 256 << 10
+	}
+	if c.LargeLimit == 0 {
+		c.LargeLimit = 64
+	}
+	c.LargeLimit = min(max(c.LargeLimit, 0), largeID)
 	return c
 }
 
@@ -66,6 +77,8 @@ type Buffers struct {
 	resident int    // how many are touched
 	trim     timerqueue.Timer
 
+	large largeBuffers
+
 	out []bool // in a debug build: which are lent
 }
 
@@ -86,6 +99,7 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size, os.NewSyscallError("mmap", err))
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery}
+	b.large.size, b.large.limit = cfg.Large, cfg.LargeLimit
 	b.retry.Init((*retryBuffers)(b))
 	b.trim.Init((*trimBuffers)(b))
 	b.touched = make([]bool, cfg.Limit)
@@ -105,6 +119,7 @@ func (b *Buffers) unmap() {
 		_ = unix.Munmap(b.mem)
 		b.mem = nil
 	}
+	b.large.unmap()
 }
 
 // Size is the size of a buffer in bytes.
@@ -112,6 +127,10 @@ func (b *Buffers) Size() int { return b.size }
 
 // Lent is how many buffers are lent.
 func (b *Buffers) Lent() int { return b.lent }
+
+func (b *Buffers) lentBytes() int64 {
+	return int64(b.lent)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
+}
 
 // topUp refills the ring's window, for those first who wait for it, and, now and then, judges it. It is
 // called once a turn, before the ring is entered.
@@ -181,6 +200,22 @@ func (b *Buffers) touch(id uint16) {
 	}
 }
 
+// takeLarge is an empty lease of a large buffer; false: there is none.
+func (b *Buffers) takeLarge() (l Lease, ok bool) {
+	id, ok := b.large.get()
+	if !ok {
+		return Lease{}, false
+	}
+	if !b.trim.Pending() {
+		b.loop.timers.Push(&b.trim, b.loop.now+int64(trimEvery))
+	}
+	id |= largeID
+	if debug {
+		b.assertLent(id, false)
+	}
+	return Lease{b: b, id: id}, true
+}
+
 // trimEvery is how long buffers are left alone after there have been many of them, and trimAtOnce is how
 // many of them give their memory back in one turn of the loop.
 const (
@@ -212,7 +247,7 @@ func (t *trimBuffers) OnTimer(now int64) {
 		b.touched[id] = false
 		b.resident--
 	}
-	if b.resident > 2*b.least {
+	if !b.large.trim() || b.resident > 2*b.least {
 		b.loop.timers.Update(&b.trim, now+int64(trimEvery))
 	}
 }
@@ -275,24 +310,42 @@ type Lease struct {
 	n  int32
 }
 
+// space is all of the buffer.
+func (l Lease) space() []byte {
+	if l.id&largeID != 0 {
+		return l.b.large.space(l.id &^ largeID)
+	}
+	off := int(l.id) * l.b.size
+	return l.b.mem[off : off+l.b.size : off+l.b.size]
+}
+
 // Bytes are the bytes received. Their capacity is that of the buffer: it may be appended to in place.
 func (l Lease) Bytes() []byte {
 	if l.b == nil {
 		return nil
 	}
-	off := int(l.id) * l.b.size
-	return l.b.mem[off : off+int(l.n) : off+l.b.size]
+	return l.space()[:l.n]
 }
 
 // Len is the number of bytes received.
 func (l Lease) Len() int { return int(l.n) }
 
+// Worth is how many buffers of the usual size it takes to hold the bytes: what the item of a sequence uses up of
+// its credit.
+func (l Lease) Worth() int {
+	if l.n == 0 {
+		return 1
+	}
+	return (int(l.n) + l.b.size - 1) / l.b.size
+}
+
 // Append copies p behind the bytes of the lease and reports true, or false if there is no room.
 func (l *Lease) Append(p []byte) bool {
-	if int(l.n)+len(p) > l.b.size {
+	room := l.space()[l.n:]
+	if len(p) > len(room) {
 		return false
 	}
-	copy(l.b.mem[int(l.id)*l.b.size+int(l.n):], p)
+	copy(room, p)
 	l.n += int32(len(p))
 	return true
 }
@@ -307,6 +360,10 @@ func (l Lease) Release() {
 		b.loop.assertOnThread()
 		b.assertLent(l.id, true)
 	}
+	if l.id&largeID != 0 {
+		b.large.put(l.id &^ largeID)
+		return
+	}
 	b.lent--
 	b.free = append(b.free, l.id)
 }
@@ -314,7 +371,7 @@ func (l Lease) Release() {
 // assertLent checks that a buffer is lent or is not, and notes that this has changed.
 func (b *Buffers) assertLent(id uint16, is bool) {
 	if b.out == nil {
-		b.out = make([]bool, cap(b.free))
+		b.out = make([]bool, 1<<16)
 	}
 	if b.out[id] != is {
 		panic(fmt.Sprintf("reactor: buffer %d lent or released twice", id))

@@ -105,7 +105,7 @@ func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 		items.expect(t, "2")
 
 		r.close(held, a.s, b.s, many)
-		end.expect(t, "error: use of closed network connection")
+		end.expect(t, "error: use of a closed descriptor")
 		for _, fd := range []int{heldPeer, a.peer, b.peer, manyPeer} {
 			unix.Close(fd)
 		}
@@ -136,7 +136,7 @@ func TestWaitingForABufferEnds(t *testing.T) {
 					r.end()
 				case "closed":
 					r.close(a.s)
-					a.done.expect(t, "error: use of closed network connection")
+					a.done.expect(t, "error: use of a closed descriptor")
 					r.do(lease.Release)
 					r.close(held)
 					r.end()
@@ -287,7 +287,7 @@ func TestFewBuffersManyConnections(t *testing.T) {
 		}
 		r.close(sockets...)
 		for _, c := range conns {
-			c.ended.expect(t, "error: use of closed network connection")
+			c.ended.expect(t, "error: use of a closed descriptor")
 			unix.Close(c.peer)
 		}
 		r.end()
@@ -394,8 +394,8 @@ func TestStoppedAtTheShortage(t *testing.T) {
 		r.do(func() { a.source.RequestStop() })
 		a.done.expect(t, "stopped")
 		r.close(a.s, b.s, m.s)
-		b.done.expect(t, "error: use of closed network connection")
-		m.end.expect(t, "error: use of closed network connection")
+		b.done.expect(t, "error: use of a closed descriptor")
+		m.end.expect(t, "error: use of a closed descriptor")
 		for _, fd := range []int{a.peer, b.peer, m.peer} {
 			unix.Close(fd)
 		}

@@ -106,7 +106,7 @@ func TestCloseTwice(t *testing.T) {
 		}
 		r.do(func() { ops[2].Start() })
 		got[<-done]++
-		if got["{}"] != 1 || got["error: use of closed network connection"] != 2 {
+		if got["{}"] != 1 || got["error: use of a closed descriptor"] != 2 {
 			t.Errorf("%v", got)
 		}
 		unix.Close(peer)
@@ -154,7 +154,7 @@ func TestCloseWaitsForTheSlow(t *testing.T) {
 			h.extra = held
 		})
 		r.settle()
-		received.expect(t, "error: use of closed network connection")
+		received.expect(t, "error: use of a closed descriptor")
 		closed.expect(t, "{}")
 		unix.Close(peer)
 		r.end()

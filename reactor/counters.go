@@ -62,7 +62,7 @@ func (l *Loop) publish() {
 	store(&s.waiting, c.waiting)
 	store(&s.inFlight, int64(l.slots.used))
 	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
-	store(&s.lentBytes, int64(l.buffers.lent)*int64(l.buffers.size))
+	store(&s.lentBytes, l.buffers.lentBytes())
 	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked); seldom != l.published {
 		l.published = seldom
 		s.cancels.Store(c.cancels)

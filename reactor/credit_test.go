@@ -182,7 +182,7 @@ func TestCreditIsGrantedInside(t *testing.T) {
 			t.Errorf("%d bytes of 6400", total)
 		}
 		r.close(s, m.s)
-		m.end.expect(t, "error: use of closed network connection")
+		m.end.expect(t, "error: use of a closed descriptor")
 		unix.Close(m.peer)
 		r.end()
 	})
@@ -214,7 +214,7 @@ func TestAcceptCredit(t *testing.T) {
 			}
 		}
 		r.close(&ln.Socket)
-		ended.expect(t, "error: use of closed network connection")
+		ended.expect(t, "error: use of a closed descriptor")
 		r.end()
 	})
 }

@@ -144,7 +144,7 @@ func (o *RecvMsgManyOp) item(res int32, flags uint32) {
 }
 
 func (o *RecvMsgManyOp) deliver(d Datagram) {
-	if o.credit.spend() {
+	if o.credit.spend(1) {
 		o.disarm()
 	}
 	o.r.SetNext(d)

@@ -198,7 +198,7 @@ func (o *EventManyOp) finish() {
 		n, o.res = o.e.take()
 	}
 	if o.res == 0 {
-		o.credit.spend()
+		o.credit.spend(1)
 		o.r.SetNext(n)
 		o.res = -int32(syscall.EAGAIN)
 	}

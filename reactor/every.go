@@ -142,7 +142,7 @@ func (t *everyTimer) OnTimer(now int64) {
 	missed := uint64(now-o.due) / uint64(o.period) // due is not after now, but may be far from it
 	tick := Tick{At: o.due + int64(missed)*o.period, Missed: missed}
 	o.due = after(tick.At, o.period)
-	o.credit.spend()
+	o.credit.spend(1)
 	o.wait()
 	o.r.SetNext(tick)
 }

@@ -13,6 +13,8 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.lent != 0:
 		return fmt.Sprintf("%d buffers lent", l.buffers.lent)
+	case l.buffers.large.lent != 0:
+		return fmt.Sprintf("%d large buffers lent", l.buffers.large.lent)
 	case l.buffers.inRing+len(l.buffers.free) != cap(l.buffers.free):
 		return fmt.Sprintf("%d buffers in the ring and %d free, of %d", l.buffers.inRing, len(l.buffers.free), cap(l.buffers.free))
 	}
@@ -21,6 +23,16 @@ func (l *Loop) Leftover() string {
 
 // ResidentBuffers is how many receive buffers may have memory.
 func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
+
+// ResidentLarge is how many large buffers may have memory.
+func (l *Loop) ResidentLarge() (n int) {
+	for _, is := range l.buffers.large.resident {
+		if is {
+			n++
+		}
+	}
+	return n
+}
 
 // TrimBuffers does what the loop does a while after many buffers were in use.
 func (l *Loop) TrimBuffers() { l.buffers.trim.Handler.OnTimer(l.now) }

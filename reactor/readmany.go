@@ -76,7 +76,7 @@ func (o *ReadManyOp) deliver() bool {
 	if lease.n == 0 {
 		return false
 	}
-	o.credit.spend()
+	o.credit.spend(1)
 	o.ready.misses = 0
 	o.r.SetNext(lease)
 	return true

@@ -8,14 +8,15 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Unlimited is a credit that never runs out.
-const Unlimited = math.MaxInt32
-
 // RecvManySender receives on and on into buffers of the loop. See Socket.RecvMany.
 type RecvManySender struct {
-	s      *Socket
-	credit int
+	s        *Socket
+	credit   int
+	adaptive bool
 }
+
+// Unlimited is a credit that never runs out.
+const Unlimited = math.MaxInt32
 
 // RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
 // releases it. It completes with a value at the peer's end. On a socket for datagrams, which knows no end, an
@@ -27,31 +28,44 @@ type RecvManySender struct {
 // Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
 // Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
-func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s, credit} }
+func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: s, credit: credit} }
+
+// Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one operation, while there
+// is bulk. An item in one is worth several buffers, and uses up as much credit: see Lease.Worth.
+//
+// Kernel operations: IORING_OP_RECV, single and with MSG_DONTWAIT, and IORING_OP_POLL_ADD while there is nothing, so
+// that a connection holds no large buffer then.
+func (c RecvManySender) Adaptive() RecvManySender {
+	c.adaptive = true
+	return c
+}
 
 // Connect prepares op.
 func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
 	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
+	op.bulk = bulk{adaptive: c.adaptive}
 }
 
 // RecvManyOp is the operation state of RecvMany.
 type RecvManyOp struct {
 	Op
 	credit credit
+	bulk   bulk
 	r      seq.Receiver[Lease]
 }
 
 // Start begins to receive.
 func (o *RecvManyOp) Start() {
 	o.credit.reset()
+	o.bulk.leave()
 	o.flags = 0
 	o.choose()
 	o.startSequence(o, o.r.Env())
 }
 
-// Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in
+// Grant gives credit for n more items, or for those worth as much. On the loop's thread, while the sequence is in
 // progress.
 func (o *RecvManyOp) Grant(n int) {
 	if o.credit.add(n) && o.state == opDormant {
@@ -67,14 +81,15 @@ func (o *RecvManyOp) item(res int32, flags uint32) {
 }
 
 func (o *RecvManyOp) deliver(lease Lease) {
-	if o.credit.spend() {
+	enter := o.bulk.judge(lease)
+	if o.credit.spend(lease.Worth()) || enter {
 		o.disarm()
 	}
 	o.r.SetNext(lease)
 }
 
 func (o *RecvManyOp) finish() {
-	if lease := o.lease(); lease.n != 0 || o.res == 0 && !o.on.ended() {
+	if lease, ok := o.received(); ok {
 		o.deliver(lease)
 		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
@@ -100,6 +115,15 @@ func (o *RecvManyOp) finish() {
 	}
 }
 
+// received takes what the final completion brought.
+func (o *RecvManyOp) received() (lease Lease, ok bool) {
+	if o.bulk.entry != entryUsual {
+		return o.receivedBulk()
+	}
+	lease = o.lease()
+	return lease, lease.n != 0 || o.res == 0 && !o.on.ended()
+}
+
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvManyOp) again() {
 	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
@@ -107,10 +131,12 @@ func (o *RecvManyOp) again() {
 		return
 	}
 	o.choose()
-	switch syscall.Errno(-o.res) {
-	case syscall.ENOBUFS:
+	switch errno := syscall.Errno(-o.res); {
+	case o.bulk.entry != entryUsual:
+		o.arm()
+	case errno == syscall.ENOBUFS:
 		o.loop.buffers.wait(&o.Op)
-	case syscall.EAGAIN: // see againWhenReady
+	case errno == syscall.EAGAIN: // see againWhenReady
 		o.sqe.Ioprio |= uring.RecvsendPollFirst
 		o.arm()
 	default:
@@ -120,7 +146,15 @@ func (o *RecvManyOp) again() {
 
 // choose picks the entry that receives no more than there is credit for.
 func (o *RecvManyOp) choose() {
-	switch l := o.loop; {
+	l := o.loop
+	if o.bulk.on && o.chooseBulk() {
+		return
+	}
+	if o.bulk.entry != entryUsual {
+		o.bulk.entry = entryUsual
+		o.sqe.PrepRecvMultishot(int(o.on.fd), group, 0)
+	}
+	switch {
 	case o.credit.left == Unlimited:
 		o.sqe.Ioprio = uring.RecvMultishot
 	case l.recvLimit:

@@ -25,10 +25,10 @@ func (c *credit) add(n int) bool {
 	return c.waits && c.left > 0
 }
 
-// spend takes one item's credit, and reports whether none is left.
-func (c *credit) spend() bool {
+// spend takes n items' credit, and reports whether none is left.
+func (c *credit) spend(n int) bool {
 	if c.initial != Unlimited {
-		c.left--
+		c.left -= int32(n)
 	}
 	return c.left <= 0
 }

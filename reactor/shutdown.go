@@ -62,7 +62,7 @@ func (l *Loop) close() error {
 func (l *Loop) free() error {
 	l.publish()
 	err := l.ring.Close()
-	if l.buffers.lent == 0 {
+	if l.buffers.lentBytes() == 0 {
 		l.buffers.unmap()
 	}
 	return err
@@ -74,8 +74,8 @@ func (l *Loop) assertEmpty() {
 		panic("reactor: closing a loop that is not drained")
 	case len(l.ready) != 0:
 		panic("reactor: closing a loop with operations ready to run")
-	case l.buffers.lent != 0:
-		panic(fmt.Sprintf("reactor: closing a loop with %d buffers lent", l.buffers.lent))
+	case l.buffers.lentBytes() != 0:
+		panic(fmt.Sprintf("reactor: closing a loop with %d bytes of buffers lent", l.buffers.lentBytes()))
 	}
 }
 

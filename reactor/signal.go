@@ -146,7 +146,7 @@ func (o *SignalsOp) deliver() {
 	for n := syscall.Signal(1); n <= 64 && o.credit.left > 0; n++ {
 		bit := uint64(1) << (n - 1)
 		if o.pending.And(^bit)&bit != 0 {
-			o.credit.spend()
+			o.credit.spend(1)
 			o.r.SetNext(n)
 		}
 	}

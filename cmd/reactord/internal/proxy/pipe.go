@@ -33,7 +33,7 @@ const (
 func (p *pipe) start(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
 	window := max(c.listener.backend.Buffer/c.loop().Buffers().Size(), 1)
-	p.source().RecvMany(window).Connect(&p.recv, p)
+	p.source().RecvMany(window).Adaptive().Connect(&p.recv, p)
 	p.recv.Start()
 }
 
@@ -167,12 +167,14 @@ func (t *transfer) begin(p *pipe) {
 
 // push takes a lease, and sends it unless a send is under way.
 func (t *transfer) push(lease reactor.Lease) {
-	last := len(t.queue) - 1
-	if last >= t.flying && t.queue[last].Append(lease.Bytes()) {
+	if last := len(t.queue) - 1; last >= t.flying {
 		// Small pieces share a buffer, so that many of them do not hold a whole one each.
-		lease.Release()
-		t.pipe.recv.Grant(1)
-		return
+		tail := &t.queue[last]
+		if worth := tail.Worth() + lease.Worth(); tail.Append(lease.Bytes()) {
+			lease.Release()
+			t.pipe.recv.Grant(worth - tail.Worth())
+			return
+		}
 	}
 	t.queue = append(t.queue, lease)
 	if t.flying == 0 {
@@ -201,10 +203,13 @@ func (t *transfer) SetValue(sent int) {
 		t.SetStopped()
 		return
 	}
-	n := t.flying
-	t.release(n)
+	worth := 0
+	for _, lease := range t.queue[:t.flying] {
+		worth += lease.Worth()
+	}
+	t.release(t.flying)
 	c.touch()
-	t.pipe.recv.Grant(n)
+	t.pipe.recv.Grant(worth)
 	if len(t.queue) != 0 {
 		t.flush()
 	} else {

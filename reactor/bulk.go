@@ -1,0 +1,99 @@
+package reactor
+
+import (
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// bulk is how a RecvMany of a stream adapts to what it sees. Several full buffers in a row are bulk: it then receives into
+// large buffers, one at a time, until what comes would not fill usual ones either.
+type bulk struct {
+	adaptive bool
+	on       bool
+	empty    bool // nothing is there to be received: wait first
+	signs    int8 // buffers in a row that speak for the other way to receive
+	entry    entryKind
+	large    uint16 // the buffer of an entryLarge
+}
+
+// entryKind is what the entry of a RecvMany asks for.
+type entryKind uint8
+
+const (
+	entryUsual entryKind = iota // receives into buffers of the usual size
+	entryPoll                   // waits
+	entryLarge                  // receives into a large buffer
+	entryNone                   // there is none: what the last one brought was taken
+)
+
+// It takes so many signs in a row to change the way, and so many buffers' worth of credit for bulk.
+const (
+	bulkSigns  = 4
+	bulkCredit = 4
+)
+
+func (b *bulk) leave() { b.on, b.signs = false, 0 }
+
+// judge looks at what was received, and reports whether the usual receive is to be ended for bulk.
+func (b *bulk) judge(l Lease) (enter bool) {
+	if !b.adaptive || l.n == 0 {
+		return false
+	}
+	if sign := int(l.n) >= l.b.size; sign == b.on { // as expected
+		b.signs = 0
+		return false
+	}
+	if b.signs++; b.signs < bulkSigns {
+		return false
+	}
+	b.on, b.empty, b.signs = !b.on, false, 0
+	return b.on
+}
+
+// chooseBulk picks the entry that receives bulk, or waits for it. False: not now, for want of credit or of a
+// buffer.
+func (o *RecvManyOp) chooseBulk() bool {
+	b, l := &o.bulk, o.loop
+	if o.credit.left < bulkCredit {
+		return false
+	}
+	fd := int(o.on.fd)
+	if b.empty {
+		b.entry = entryPoll
+		o.sqe.PrepPollAdd(fd, unix.POLLIN)
+		return true
+	}
+	lease, ok := l.buffers.takeLarge()
+	if !ok {
+		b.leave()
+		return false
+	}
+	b.entry, b.large = entryLarge, lease.id
+	space := lease.space()
+	n := min(len(space), int(o.credit.left)*l.buffers.size)
+	o.sqe.PrepRecv(fd, unsafe.Pointer(unsafe.SliceData(space)), uint32(n), unix.MSG_DONTWAIT)
+	return true
+}
+
+// receivedBulk takes what the completion of an entry other than entryUsual brought.
+func (o *RecvManyOp) receivedBulk() (lease Lease, ok bool) {
+	b := &o.bulk
+	kind := b.entry
+	b.entry = entryNone
+	switch {
+	case kind == entryLarge:
+		b.empty = o.flags&uring.CQESockNonempty == 0
+		lease = Lease{b: &o.loop.buffers, id: b.large, n: max(o.res, 0)}
+		if lease.n == 0 {
+			lease.Release()
+			return Lease{}, false
+		}
+		return lease, true
+	case kind == entryPoll && o.res > 0:
+		b.empty, o.res = false, -int32(syscall.EAGAIN)
+	}
+	return Lease{}, false
+}
