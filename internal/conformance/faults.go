@@ -48,8 +48,8 @@ func draw(k *simring.Kernel) (drawn []fault) {
 func inPieces(how situation, want expectation) expectation {
 	want = again(how, want)
 	return want.each(func(e end) end {
-		if e.moved { // a second transfer may have more, what the first has left
-			e.n = some
+		if e.moved { // fewer, and a second transfer more: what the first has left
+			e = e.or(end{kind: gotValue, n: some})
 		}
 		return e
 	})

@@ -68,7 +68,7 @@ var files = []row{
 	{"read full at", false, readAt(1), wholeFile(len(hello)).with(cells{endOfFile: value(0)})},
 	{"read at the position", false, readAt(2), fileMoves(len(hello)).with(cells{
 		endOfFile: value(0),
-		reused:    moves(len(hello)).then(value(0).each(func(e end) end { return e.or(end{kind: gotValue, n: some}) })),
+		reused:    moves(len(hello)).then(moves(0)),
 	})},
 	{"read fixed", false, readAt(3), fileMoves(len(hello)).with(cells{endOfFile: value(0)})},
 	{"readv", false, readAt(4), wholeFile(len(hello)).with(cells{endOfFile: value(0)})},
@@ -184,9 +184,13 @@ func readAt(how int) func(*stage, bool) *subject {
 			s.must(s.Close(fd))
 		}
 		buf := make([]byte, 64)
+		at := 0 // the position
 		r := &receiver[int]{x.trace, func(n int) int {
-			if n != 0 && string(buf[:n]) != hello[:n] {
-				s.t.Errorf("read %q", buf[:n])
+			if string(buf[:n]) != hello[at:at+n] {
+				s.t.Errorf("read %q at %d", buf[:n], at)
+			}
+			if how == 2 {
+				at += n
 			}
 			return n
 		}}
