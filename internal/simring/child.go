@@ -34,6 +34,9 @@ func (k *Kernel) Child(life time.Duration, status int) int {
 	return c.pid
 }
 
+// Children is how many processes there are that nobody has waited for.
+func (k *Kernel) Children() int { return len(k.children) }
+
 // Kill sends a process a signal that ends it.
 func (k *Kernel) Kill(pid int, sig unix.Signal) error {
 	c := k.child(pid)

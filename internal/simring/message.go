@@ -144,7 +144,7 @@ func (k *Kernel) control(m *message) []byte {
 	}
 	b := make([]byte, unix.CmsgLen(0), unix.CmsgSpace(4*len(m.files)))
 	for i, f := range m.files {
-		if i >= m.rights || k.install(f) != 0 {
+		if i >= m.rights || k.open(f) != 0 {
 			m.outcome |= unix.MSG_CTRUNC
 			k.unref(m.files[i:]...)
 			break

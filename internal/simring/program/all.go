@@ -6,7 +6,9 @@ import "github.com/reactord/reactord/internal/simring"
 var All = map[string]simring.Program{
 	"datagrams": Datagrams,
 	"echo":      Echo,
+	"events":    Events,
 	"files":     Files,
+	"passing":   Passing,
 	"scopes":    Scopes,
 	"tasks":     Tasks,
 	"timers":    Timers,

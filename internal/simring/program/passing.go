@@ -1,0 +1,153 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// Passing is a program that makes pipes, writes to them, and passes the ends to read from over a unix
+// socket to a task that reads them. Bytes must come through each that arrives, and of those that do not
+// the receiver must be told; in the end no pipe must be left, wherever its ends have come to.
+func Passing(k *simring.Kernel) (check func()) {
+	rng := k.Rand()
+	p := &passing{k: k, pipes: 1 + rng.IntN(10), hurry: rng.IntN(4) == 0}
+	kind := [2]int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}[rng.IntN(2)]
+	var jobs []*job
+	left := 2
+	all := RunLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
+		p.loop = l
+		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // for want of descriptors
+		}
+		for _, f := range []func(*task.T) error{p.give, p.take} {
+			jobs = append(jobs, launch(k, l, f, func(*job) { left-- }))
+		}
+	})
+	k.Go("stopper", func(t *simring.Thread) {
+		t.Until(all.Up)
+		if p.hurry {
+			t.Sleep(time.Duration(rng.Int64N(int64(time.Millisecond))))
+			jobs[rng.IntN(2)].source.RequestStop()
+		}
+		if !p.hurry || rng.IntN(2) == 0 {
+			t.Until(func() bool { return left == 0 })
+		}
+		all.Stop()
+	})
+	return func() {
+		if !p.hurry && p.read+p.lost != p.pipes {
+			k.Errorf("of %d pipes %d were read and %d lost", p.pipes, p.read, p.lost)
+		}
+	}
+}
+
+type passing struct {
+	k        *simring.Kernel
+	loop     *reactor.Loop
+	from, to reactor.Socket
+	pipes    int
+	read     int // that have come through
+	lost     int // that the receiver was told of
+	hurry    bool
+}
+
+// contents are what is written to a pipe.
+func contents(i int) []byte {
+	b := make([]byte, 1+i*i%13)
+	for j := range b {
+		b[j] = byte(7*i + j)
+	}
+	return b
+}
+
+// give passes the pipes on.
+func (p *passing) give(t *task.T) error {
+	defer closeAll(p.k, t, &p.from)
+	for i := range p.pipes {
+		if err := p.pass(t, i); err != nil {
+			return p.expected(err)
+		}
+	}
+	return nil
+}
+
+// expected is nil for what is bound to happen when the other side has been stopped.
+func (p *passing) expected(err error) error {
+	if p.hurry && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
+		return nil
+	}
+	return err
+}
+
+func (p *passing) pass(t *task.T, i int) error {
+	var pipe reactor.Pipe
+	for pipe.Open(p.loop) != nil { // for want of descriptors
+		if err := task.Yield(t); err != nil {
+			return err
+		}
+	}
+	defer closeAll(p.k, t, &pipe.Reader, &pipe.Writer)
+	data := contents(i)
+	if n, err := task.Await(t, pipe.Writer.WriteAll(data)); err != nil {
+		return err
+	} else if n != len(data) {
+		return sender.ErrStopped
+	}
+	_, err := task.Await(t, p.from.SendFDs([]byte{byte(i)}, []int{pipe.Reader.Fd()}))
+	return err
+}
+
+// take reads what it is passed.
+func (p *passing) take(t *task.T) error {
+	defer closeAll(p.k, t, &p.to)
+	buf := make([]byte, 1)
+	for i := 0; ; i++ {
+		r, err := task.Await(t, p.to.RecvFDs(buf, p.k.Rand().IntN(3)))
+		switch {
+		case err != nil:
+			return p.expected(err)
+		case r.N == 0:
+			return nil
+		case int(buf[0]) != i || len(r.FDs) > 1 || len(r.FDs) == 0 && !r.Truncated:
+			r.Close()
+			return fmt.Errorf("message %d came as %d, with %d descriptors", i, buf[0], len(r.FDs))
+		case len(r.FDs) == 0:
+			p.lost++
+			continue
+		}
+		if err := p.drain(t, r.FDs[0], i); err != nil {
+			return err
+		}
+		p.read++
+	}
+}
+
+// drain reads a pipe to its end.
+func (p *passing) drain(t *task.T, fd, i int) error {
+	f := new(reactor.File)
+	f.Init(p.loop, fd)
+	defer closeAll(p.k, t, f)
+	var got []byte
+	buf := make([]byte, 5)
+	for {
+		n, err := task.Await(t, f.Read(buf))
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		got = append(got, buf[:n]...)
+	}
+	if string(got) != string(contents(i)) {
+		return fmt.Errorf("pipe %d had % x", i, got)
+	}
+	return nil
+}
