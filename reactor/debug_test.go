@@ -55,7 +55,7 @@ func TestDutiesAreAsserted(t *testing.T) {
 		for range 3 {
 			got[<-ended]++
 		}
-		if got["{}"] != 1 || got["error: use of closed network connection"] != 2 {
+		if got["{}"] != 1 || got["error: use of a closed descriptor"] != 2 {
 			t.Errorf("%v", got)
 		}
 		unix.Close(peer)
