@@ -11,6 +11,7 @@
 // shows: opcodes, errors, events, paths.
 //
 // A loop is put on it by reactor.NewLoopOn(kernel.NewRing(), kernel.System(), …), and is Run by a thread.
+// Programs without a loop have the calls of Kernel.Process, which wait, and meet no faults.
 //
 // # What there is
 //
@@ -44,7 +45,6 @@
 //
 // # What differs from a kernel
 //
-// An error that comes when a part was sent already is told to the next call; the kernel forgets it.
 // Completions about one descriptor come in order, but for those of workers. Bytes on the wire count as not
 // sent. There is no urgent data, no multicast, no bundle, no linked entry, no registered file, no sparse
 // file, no permission. Opcodes that are not simulated are not in Caps, and complete with -EINVAL.
