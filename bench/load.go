@@ -33,20 +33,21 @@ type loadFlags struct {
 	Repeats     int           `default:"1" help:"Measure so often; comparisons need 5."`
 	Arrivals    string        `enum:"even,poisson" default:"even" help:"How an open loop spaces its messages."`
 
-	Loops       int           `default:"1" help:"Threads that make the load."`
-	Ring        string        `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the loops."`
-	Pin         bool          `help:"Pin each loop's thread to a CPU."`
-	ConnectRate quantity      `placeholder:"N" help:"Open so many connections a second. Default: as fast as can be."`
-	Source      string        `placeholder:"ADDRESSES" help:"Connect from these in turn: 127.0.0.2-127.0.0.9,127.0.1.1."`
-	Timeout     time.Duration `default:"5s" help:"Of connecting and of each reply."`
-	GiveUp      time.Duration `default:"3s" help:"End when nothing but failures has come for so long."`
-	Congestion  string        `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
-	RecvBuffer  int           `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
-	Verify      bool          `help:"Compare every byte that comes back."`
-	Seed        uint64        `help:"Of what is random. Default: a new one each time."`
-	Insecure    bool          `help:"Take any certificate of a tls:// target."`
-	CA          string        `name:"ca" placeholder:"FILE" help:"Trust these authorities (PEM) instead of the system's."`
-	SNI         string        `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
+	Loops       int              `default:"1" help:"Threads that make the load."`
+	Ring        string           `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the loops."`
+	Pin         bool             `help:"Pin each loop's thread to a CPU."`
+	ConnectRate quantity         `placeholder:"N" help:"Open so many connections a second. Default: as fast as can be."`
+	Source      string           `placeholder:"ADDRESSES" help:"Connect from these in turn: 127.0.0.2-127.0.0.9,127.0.1.1."`
+	Ports       engine.PortRange `placeholder:"LOW-HIGH" help:"Local ports, within the system's range. Linux 6.3."`
+	Timeout     time.Duration    `default:"5s" help:"Of connecting and of each reply."`
+	GiveUp      time.Duration    `default:"3s" help:"End when nothing but failures has come for so long."`
+	Congestion  string           `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
+	RecvBuffer  int              `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
+	Verify      bool             `help:"Compare every byte that comes back."`
+	Seed        uint64           `help:"Of what is random. Default: a new one each time."`
+	Insecure    bool             `help:"Take any certificate of a tls:// target."`
+	CA          string           `name:"ca" placeholder:"FILE" help:"Trust these authorities (PEM) instead of the system's."`
+	SNI         string           `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
 
 	Pid        []int    `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
 	Name       string   `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
@@ -95,7 +96,7 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 }
 
 func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
-	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops,
+	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops, Ports: f.Ports,
 		Ring: reactor.Kind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
 		Verify: f.Verify, Seed: f.Seed, Congestion: f.Congestion, RecvBuffer: f.RecvBuffer}
 	if cfg.Target, err = engine.ParseTarget(f.Target); err != nil {

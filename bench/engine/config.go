@@ -19,6 +19,7 @@ type Config struct {
 	Ring        reactor.Kind  // Default: reactor.Auto
 	Pin         bool          // each loop is bound to a CPU
 	Sources     Sources       // Default: what the kernel chooses
+	Ports       PortRange     // of this end. Default: the system's
 	Timeout     time.Duration // of connecting and of each reply. Default: 5 s
 	GiveUp      time.Duration // a run that only fails for so long is ended. Default: 3 s
 	Poisson     bool          // an open loop's messages come at random, not evenly spaced
@@ -69,6 +70,8 @@ func (c *Config) prepare() error {
 		return fmt.Errorf("%d connections are too few for %d parts", c.Connections, len(c.Parts))
 	case c.Target.Scheme == "unix" && len(c.Sources) > 0:
 		return errors.New("a unix socket has no source addresses")
+	case !c.Ports.valid():
+		return fmt.Errorf("%d to %d is not a range of ports", c.Ports.Low, c.Ports.High)
 	case (c.Target.Scheme == "tls") != (c.TLS != nil):
 		return errors.New("a TLS configuration belongs to a tls:// target")
 	}

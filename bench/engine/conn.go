@@ -135,6 +135,11 @@ func (c *conn) prepare() error {
 			return err
 		}
 	}
+	if cfg.Ports.High > 0 {
+		if err := cfg.Ports.limit(fd); err != nil {
+			return err
+		}
+	}
 	if n := len(cfg.Sources); n > 0 {
 		w := c.worker()
 		w.source++

@@ -201,13 +201,13 @@ type collector struct {
 	observe func(Span)
 	running int // workers that are not through
 	sum     Span
-	last    int64       // of the messages
-	moment  Span        // of the second in progress
-	heard   int         // workers that have reported it
-	open    []int       // connections that stand, by worker
-	cpu     []int64     // ns at work, by worker
-	most    float64     // of the second in progress, the largest share of a worker's time at work
-	good    time.Time   // when there was progress last
+	last    int64     // of the messages
+	moment  Span      // of the second in progress
+	heard   int       // workers that have reported it
+	open    []int     // connections that stand, by worker
+	cpu     []int64   // ns at work, by worker
+	most    float64   // of the second in progress, the largest share of a worker's time at work
+	good    time.Time // when there was progress last
 	bad     record.Failures
 }
 
@@ -237,7 +237,7 @@ func (c *collector) take(s slip) {
 	progress := false
 	for i, w := range s.windows {
 		c.moment.Windows[i].Add(w)
-		progress = progress || w.Messages+w.Opened+w.BytesIn > 0
+		progress = progress || w.Messages+w.Opened > 0
 		c.bad.Add(&w.Errors)
 		c.g.giveBack(w)
 	}

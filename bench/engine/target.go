@@ -152,3 +152,22 @@ func bind(fd int, source netip.Addr) error {
 	}
 	return unix.Bind(fd, ipSockaddr(netip.AddrPortFrom(source, 0)))
 }
+
+// PortRange is the ports that this end of connections may have; the zero range: the system's.
+type PortRange struct{ Low, High uint16 }
+
+// UnmarshalText implements encoding.TextUnmarshaler: 40000-40999.
+func (p *PortRange) UnmarshalText(text []byte) error {
+	if n, err := fmt.Sscanf(string(text), "%d-%d", &p.Low, &p.High); n != 2 || err != nil || p.Low == 0 || !p.valid() {
+		return fmt.Errorf("%q is not a range of ports such as 40000-40999", text)
+	}
+	return nil
+}
+
+func (p PortRange) valid() bool { return p.Low <= p.High && (p.Low > 0 || p.High == 0) }
+
+// limit restricts a socket to the range. See ip(7), IP_LOCAL_PORT_RANGE, which Linux has since 6.3.
+func (p PortRange) limit(fd int) error {
+	const localPortRange = 51 // IP_LOCAL_PORT_RANGE of include/uapi/linux/in.h
+	return unix.SetsockoptInt(fd, unix.IPPROTO_IP, localPortRange, int(p.High)<<16|int(p.Low))
+}

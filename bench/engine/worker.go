@@ -25,10 +25,11 @@ type worker struct {
 	clear     []byte  // what TLS has decrypted, for whichever connection it is
 	ending    bool
 
-	span     span // what is being run
-	draining bool // its end is over, and what is under way is waited for
+	span     span  // what is being run
+	draining bool  // its end is over, and what is under way is waited for
 	slice    int64 // when what is recorded now began
 	cpu      int64 // what the thread had used by then
+	starter  reactor.Timer
 	tick     reactor.Timer
 	end      reactor.Timer
 	sweep    reactor.Timer
@@ -58,6 +59,7 @@ type slip struct {
 }
 
 func (w *worker) init() {
+	w.starter.Init((*workerStart)(w))
 	w.tick.Init((*workerTick)(w))
 	w.end.Init((*workerEnd)(w))
 	w.sweep.Init((*workerSweep)(w))
@@ -69,10 +71,18 @@ func (w *worker) init() {
 	w.loop.SetTimer(&w.sweep, w.loop.Clock()+int64(w.sweepEvery()))
 }
 
-// begin starts a span.
+// begin prepares for a span, which starts when it is time.
 func (w *worker) begin(s span) {
 	w.span, w.draining, w.slice, w.cpu = s, false, s.start, threadTime()
-	now := w.loop.Clock()
+	w.loop.SetTimer(&w.starter, s.start)
+}
+
+// workerStart is a worker as the handler of the timer of its span's beginning.
+type workerStart worker
+
+func (t *workerStart) OnTimer(int64) {
+	w := (*worker)(t)
+	s, now := w.span, w.loop.Clock()
 	w.loop.SetTimer(&w.tick, s.start+int64(time.Second))
 	if s.end != never {
 		w.loop.SetTimer(&w.end, s.end)
@@ -167,6 +177,7 @@ func (w *worker) halt() {
 
 // finish reports the end of the span.
 func (w *worker) finish() {
+	w.loop.StopTimer(&w.starter)
 	w.loop.StopTimer(&w.tick)
 	w.loop.StopTimer(&w.end)
 	for _, g := range w.groups {
