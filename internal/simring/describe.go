@@ -126,14 +126,15 @@ func pollNames(events uint32) string {
 // describeResult is a completion, for the trace.
 func describeResult(op uring.Op, cqe *uring.CQE) string {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "%#x: %s ", cqe.UserData, op)
+	fmt.Fprintf(b, "%#x: %s", cqe.UserData, op)
 	switch {
+	case cqe.Flags&uring.CQENotif != 0:
 	case cqe.Res < 0:
-		b.WriteString(unix.ErrnoName(unix.Errno(-cqe.Res)))
+		b.WriteString(" " + unix.ErrnoName(unix.Errno(-cqe.Res)))
 	case op == uring.OpPollAdd:
-		b.WriteString(pollNames(uint32(cqe.Res)))
+		b.WriteString(" " + pollNames(uint32(cqe.Res)))
 	default:
-		fmt.Fprint(b, cqe.Res)
+		fmt.Fprintf(b, " %d", cqe.Res)
 	}
 	if id, ok := cqe.BufferID(); ok {
 		fmt.Fprintf(b, " in buffer %d", id)

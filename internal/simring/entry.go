@@ -68,7 +68,7 @@ func (e *entry) wake() {
 
 // issue starts an entry that was submitted.
 func (e *entry) issue() {
-	if !simulated(e.Opcode) {
+	if e.ring.lacks(e) {
 		e.fail(unix.EINVAL)
 		return
 	}

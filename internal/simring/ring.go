@@ -12,6 +12,7 @@ import (
 // Ring is a ring of a simulated kernel. It is a reactor.Ring.
 type Ring struct {
 	k        *Kernel
+	caps     uring.Caps
 	sq       []uring.SQE
 	entries  []*entry // in flight, in order of submission
 	cq       []uring.CQE
@@ -28,7 +29,7 @@ type Ring struct {
 
 // NewRing makes a ring.
 func (k *Kernel) NewRing() *Ring {
-	r := &Ring{k: k, groups: map[uint16]*group{}}
+	r := &Ring{k: k, caps: k.drawCaps(), groups: map[uint16]*group{}}
 	k.rings = append(k.rings, r)
 	r.file = &file{object: &ringFile{node{k: k}, r}}
 	if errno := k.install(r.file); errno != 0 {
@@ -184,13 +185,45 @@ func known() (ops uring.OpSet) {
 	return ops
 }
 
-// Caps says what the ring can do.
-func (r *Ring) Caps() uring.Caps {
-	return uring.Caps{
-		Kind: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
-		RecvLimit: true, PollMultishot: true, CancelFdAny: true,
-	}
+// mayLack are opcodes that kernels have had for a few years only.
+var mayLack = []uring.Op{
+	uring.OpFtruncate, uring.OpWaitid, uring.OpReadMultishot, uring.OpSendZC, uring.OpSendmsgZC, uring.OpMsgRing,
+	uring.OpReadFixed, uring.OpWriteFixed,
 }
+
+// drawCaps decides what the ring can do.
+func (k *Kernel) drawCaps() uring.Caps {
+	has := func() bool { return !k.chance(k.Odds.Old) }
+	caps := uring.Caps{
+		Kind: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
+		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true, CancelFdAny: true,
+	}
+	for _, op := range mayLack {
+		if !has() {
+			caps.Ops[op>>6] &^= 1 << (op & 63)
+		}
+	}
+	return caps
+}
+
+// lacks: the ring cannot do what the entry asks for.
+func (r *Ring) lacks(e *entry) bool {
+	multishot := e.Ioprio&uring.RecvMultishot != 0
+	switch {
+	case !r.caps.Ops.Has(e.Opcode):
+		return true
+	case e.Opcode == uring.OpRecv && multishot && e.FileIndex != 0:
+		return !r.caps.RecvLimit
+	case e.Opcode == uring.OpRecvmsg && multishot:
+		return !r.caps.RecvmsgMultishot
+	case e.Opcode == uring.OpSend && e.Off != 0:
+		return !r.caps.SendTo
+	}
+	return false
+}
+
+// Caps says what the ring can do.
+func (r *Ring) Caps() uring.Caps { return r.caps }
 
 // Close ends the ring, on which nothing may be in flight.
 func (r *Ring) Close() error {

@@ -1,10 +1,13 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
@@ -114,8 +117,8 @@ func (e *events) wait(t *task.T, l *reactor.Loop) error {
 			break
 		}
 	}
-	if err != nil {
-		if got, err = task.Await(t, l.WaitProcess(pid)); err != nil {
+	for err != nil {
+		if got, err = task.Await(t, l.WaitProcess(pid)); err != nil && !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENFILE) {
 			return err
 		}
 	}
