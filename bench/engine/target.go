@@ -23,6 +23,15 @@ type Target struct {
 
 // ParseTarget reads a URL. A host name is looked up, once.
 func ParseTarget(text string) (Target, error) {
+	t, err := ParseListen(text)
+	if err == nil && t.Addr.IsValid() && t.Addr.Port() == 0 {
+		return t, fmt.Errorf("%q names no port to connect to", text)
+	}
+	return t, err
+}
+
+// ParseListen reads the URL of a server, whose port may be 0: any that is free.
+func ParseListen(text string) (Target, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	t := Target{URL: text, Scheme: scheme, Host: rest}
 	if !ok || rest == "" {
@@ -45,8 +54,8 @@ func ParseTarget(text string) (Target, error) {
 		}
 		ap := a.AddrPort()
 		t.Addr = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-		if !ap.Addr().IsValid() || ap.Port() == 0 {
-			return t, fmt.Errorf("%q names no address to connect to", text)
+		if !ap.Addr().IsValid() {
+			return t, fmt.Errorf("%q names no address", text)
 		}
 		return t, nil
 	}

@@ -69,7 +69,12 @@ func This(ctx context.Context) Machine {
 }
 
 // Ports is how many local ports there are for one source and one target.
-func (m *Machine) Ports() int { return max(m.PortHigh-m.PortLow+1, 0) }
+func (m *Machine) Ports() int {
+	if m.PortHigh == 0 {
+		return 0 // it is not known
+	}
+	return m.PortHigh - m.PortLow + 1
+}
 
 // CPUs are those that a process may run on; 0 is this one.
 func CPUs(pid int) (cpus []int) {

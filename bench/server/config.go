@@ -61,7 +61,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.prepare(); err != nil {
 		return err
 	}
-	target, err := engine.ParseTarget(cfg.Listen)
+	target, err := engine.ParseListen(cfg.Listen)
 	if err != nil {
 		return err
 	}

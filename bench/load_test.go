@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/csv"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/bench/proc"
+	"github.com/reactord/reactord/bench/record"
+)
+
+// bench runs the program with args, and returns what it said and its error.
+func bench(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	w := testWorkshop(t)
+	c, err := proc.Start(t.Context(), append(w.self, args...), w.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Stop()
+	var said strings.Builder
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.Stdout.Read(buf)
+		said.Write(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	<-c.Done()
+	if err := c.Err(); !strings.HasPrefix(err.Error(), "it ended") {
+		return said.String(), err
+	}
+	return said.String(), nil
+}
+
+// A run leaves a table and all its files, and they agree.
+func TestRunLeavesItsFiles(t *testing.T) {
+	server, listen := startServer(t, testWorkshop(t), "echo", "--style", "net")
+	dir := t.TempDir()
+	said, err := bench(t, "rate", "--target", "tcp://"+listen, "--rate", "0.5k", "--warmup", "100ms", "-t", "1100ms", "--repeats", "2", "-c", "5", "--verify",
+		"--json", dir+"/r.json", "--csv", dir+"/r.csv", "--hlog", dir+"/r.hlog", "--html", dir+"/r.html", "--fail-if", "errors>0")
+	if err != nil || strings.Count(said, "/s asked for)") != 2 || !strings.Contains(said, "service time") {
+		t.Fatalf("%v:\n%s", err, said)
+	}
+	r, err := record.ReadFile(dir + "/r.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Measured()) != 2 || len(r.Phases) != 4 || r.Processes[0] != server.Pid() || r.Machine.Kernel == "" || r.Failed != "" {
+		t.Errorf("%+v", r)
+	}
+	for _, p := range r.Measured() {
+		w := p.Total()
+		if w.Messages != 550 || w.Verified != w.BytesIn || w.BytesIn != 550*128 || p.Target == nil || p.Target.CPU <= 0 {
+			t.Errorf("%d messages, %d bytes in, %d verified, target %+v", w.Messages, w.BytesIn, w.Verified, p.Target)
+		}
+	}
+	sum := int64(0)
+	for _, p := range r.Series {
+		sum += p.Messages
+	}
+	if sum != 2*550+50 {
+		t.Errorf("the series has %d messages, want all of the run's 1150", sum)
+	}
+	file, err := os.Open(dir + "/r.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if rows, err := csv.NewReader(file).ReadAll(); err != nil || len(rows) != len(r.Series)+1 {
+		t.Errorf("%d rows for %d seconds, %v", len(rows), len(r.Series), err)
+	}
+	for name, want := range map[string]string{"/r.html": "</html>", "/r.hlog": "[Histogram log format version"} {
+		if text, err := os.ReadFile(dir + name); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s lacks %q: %v", name, want, err)
+		}
+	}
+	if said, err := bench(t, "compare", "a="+dir+"/r.json", "b="+dir+"/r.json", "--html", dir+"/c.html"); err != nil || !strings.Contains(said, "too few samples (2 and 2, not 5)") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}
+
+// The exit code tells a bound that is exceeded from an error.
+func TestExitCodes(t *testing.T) {
+	_, listen := startServer(t, testWorkshop(t), "delay", "--delay", "20ms")
+	common := []string{"echo", "--target", "tcp://" + listen, "--warmup", "0s", "-t", "200ms", "-c", "2"}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{append(common, "--fail-if", "p50<20ms"), ""},
+		{append(common, "--fail-if", "p50>10ms"), "exit status 2"},
+		{append(common, "--fail-if", "p50"), "exit status 1"},
+		{append(common, "--rate", "x"), "exit status 80"},
+		{[]string{"rate", "--target", "tcp://" + listen}, "exit status 1"},
+	} {
+		said, err := bench(t, test.args...)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: %v, want %q\n%s", test.args, err, test.want, said)
+		}
+	}
+}
+
+// Nobody listens: that is said, and a result is left nevertheless.
+func TestRefusedRunLeavesAResult(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	name := t.TempDir() + "/r.json"
+	_, err = bench(t, "echo", "--target", "tcp://"+l.Addr().String(), "--give-up", "500ms", "--json", name)
+	if err == nil || !strings.Contains(err.Error(), "does the target listen?") {
+		t.Errorf("%v", err)
+	}
+	if r, err := record.ReadFile(name); err != nil || !strings.Contains(r.Failed, "refused") || r.Phases[0].Total().Errors[record.Refused] == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A target that is killed ends the run, and what was measured before is kept.
+func TestKilledTargetLeavesAResult(t *testing.T) {
+	server, listen := startServer(t, testWorkshop(t), "echo")
+	go func() { // as soon as it has worked for a while
+		for {
+			if used, err := proc.CPUTime(server.Pid()); err != nil || used > 300*time.Millisecond {
+				server.Stop()
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	name := t.TempDir() + "/r.json"
+	_, err := bench(t, "echo", "--target", "tcp://"+listen, "--warmup", "0s", "-t", "1h", "--give-up", "1s", "--json", name)
+	if err == nil || !strings.Contains(err.Error(), "no progress") {
+		t.Errorf("%v", err)
+	}
+	if r, err := record.ReadFile(name); err != nil || r.Failed == "" || r.Measured()[0].Total().Messages == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

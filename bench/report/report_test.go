@@ -1,0 +1,171 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/bench/compare"
+	"github.com/reactord/reactord/bench/record"
+)
+
+// result has a few seconds of a load, whose name is not to be taken for HTML.
+func result(name string, rate float64) *record.Result {
+	r := &record.Result{Schema: record.Schema, Name: name, Mode: "rate", Target: "tcp://127.0.0.1:1", Connections: 3, Loops: 1,
+		Ring: "io_uring", Warnings: []string{"it is <b>loud</b>"}}
+	for range 5 {
+		w := record.NewWindow()
+		for i := range 10_000 {
+			w.Latency.Record(int64(i*100) + 1000)
+			w.Service.Record(int64(i*10) + 1000)
+		}
+		w.Messages, w.BytesOut, w.Errors[record.Reset] = 10_000, 1<<20, 2
+		p := record.NewPoint(w)
+		p.Seconds, p.Length, p.Kind = float64(len(r.Series)+1), 1, record.Measure
+		r.Series = append(r.Series, p)
+		r.Phases = append(r.Phases, record.Phase{Kind: record.Measure, Rate: rate, Elapsed: 1, Parts: []record.PhasePart{{Name: name, Window: w}}})
+	}
+	return r
+}
+
+// The page needs no other file, is well formed as far as a strict reader of XML can tell, and shows what
+// it is given as text.
+func TestPage(t *testing.T) {
+	a, b := result("a <script>", 10_000), result("b", 10_000)
+	found, err := compare.Of([]compare.Group{{Name: "a", Results: []*record.Result{a}}, {Name: "b", Results: []*record.Result{b}}}, compare.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Page(&out, []*record.Result{a, b}, found); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{"a &lt;script&gt;", "it is &lt;b&gt;loud", "Latency by percentile", "Messages a second over time", "Latency over time",
+		"99.999 %", "no difference", "service time"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"<script", "http://", "https://", "NaN", "Inf", "ZgotmplZ", "%!"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page has %q", bad)
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	lines := 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if lines != 4+4+2 { // latency and service; rate and failures; p99
+		t.Errorf("there are %d lines in the charts", lines)
+	}
+}
+
+// Nothing measured is shown as nothing, not as a broken chart.
+func TestPageOfNothing(t *testing.T) {
+	var out bytes.Buffer
+	if err := Page(&out, []*record.Result{{Name: "x", Failed: "refused"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "<figure>") || !strings.Contains(text, "Ended before its time: refused") {
+		t.Errorf("%s", text)
+	}
+}
+
+// The axis gives each further nine as much room, and points lie inside of the frame.
+func TestChartPlaces(t *testing.T) {
+	c := percentileChart([]*record.Result{result("a", 0)})
+	c.fit()
+	x := func(q float64) float64 { return c.placeX(1 / (1 - q/100)) }
+	if d1, d2 := x(99)-x(90), x(99.9)-x(99); d1 < d2-0.1 || d1 > d2+0.1 {
+		t.Errorf("from 90 to 99 it is %.2f, and from 99 to 99.9 %.2f", d1, d2)
+	}
+	for _, s := range c.series {
+		for _, p := range s.points {
+			if px, py := c.placeX(p.x), c.placeY(p.y); px < left-0.1 || px > chartWidth-right+0.1 || py < top-0.1 || py > chartHeight-bottom+0.1 {
+				t.Errorf("%v lies at %.1f, %.1f", p, px, py)
+			}
+		}
+	}
+}
+
+func TestLinearTicks(t *testing.T) {
+	for _, high := range []float64{0.3, 1, 7, 99, 100, 123456} {
+		a := axis{name: Count}
+		a.fitLinear(high)
+		if n := len(a.ticks); n < 3 || n > 12 || a.high < high || a.high > 2*high {
+			t.Errorf("up to %v there are %d ticks, to %v", high, n, a.high)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := Table(&out, result("a", 10_000)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"10.0 k messages/s for 1.0 s (10.0 k/s asked for)", "failures: 2 reset", "p99.99", "latency", "service time", "! it is <b>loud</b>"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0", 999: "999 ns", 1234: "1.23 µs", 12345: "12.3 µs", 999_600: "1.00 ms", 1234567: "1.23 ms", 2 * time.Minute: "120 s"} {
+		if got := Duration(d); got != want {
+			t.Errorf("%d ns is %q, want %q", d, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0", 7: "7", 0.5: "0.50", 999: "999", 1000: "1.00 k", 12345: "12.3 k", 1e6: "1.00 M", 2.5e9: "2.50 G"} {
+		if got := Count(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+	if got := Bytes(12); got != "12 B" {
+		t.Error(got)
+	}
+	if got := Bytes(12345); got != "12.3 kB" {
+		t.Error(got)
+	}
+}
+
+func TestExporter(t *testing.T) {
+	e, err := NewExporter("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	p := record.Point{Messages: 5, BytesOut: 70, Open: 3, P99: 2_000_000}
+	p.Errors[record.Reset] = 2
+	e.Add(p)
+	e.Add(p)
+	r, err := http.Get("http://" + e.Addr().String() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	for _, want := range []string{"reactord_bench_messages_total 10", `reactord_bench_bytes_total{direction="out"} 140`, "reactord_bench_connections 3",
+		`reactord_bench_failures_total{kind="reset"} 4`, `reactord_bench_latency_seconds{quantile="0.99"} 0.002`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the metrics lack %q:\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/reactor"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start runs a server, and returns its address.
+func start(t *testing.T, cfg Config) net.Addr {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done := make(chan net.Addr, 1), make(chan error, 1)
+	cfg.Ready = func(a net.Addr) { ready <- a }
+	go func() { done <- Run(ctx, cfg) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	})
+	select {
+	case a := <-ready:
+		return a
+	case err := <-done:
+		done <- nil
+		t.Fatal(err)
+	}
+	return nil
+}
+
+// each runs f with every style, ring and kind of address.
+func each(t *testing.T, f func(t *testing.T, cfg Config)) {
+	for _, scheme := range []string{"tcp", "unix"} {
+		for _, style := range []string{"receiver", "task", "net"} {
+			for _, ring := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+				if style == "net" && ring == reactor.Epoll {
+					continue
+				}
+				t.Run(fmt.Sprint(scheme, " ", style, " ", ring), func(t *testing.T) {
+					if _, err := reactor.Choose(ring); err != nil {
+						t.Skip(err)
+					}
+					cfg := Config{Listen: "tcp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2}
+					if scheme == "unix" {
+						cfg.Listen = "unix://" + t.TempDir() + "/s"
+					}
+					f(t, cfg)
+				})
+			}
+		}
+	}
+}
+
+func dial(t *testing.T, a net.Addr) net.Conn {
+	t.Helper()
+	c, err := net.Dial(a.Network(), a.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+func closeWrite(t *testing.T, c net.Conn) {
+	t.Helper()
+	if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEcho(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour = "echo"
+		c := dial(t, start(t, cfg))
+		sent := bytes.Repeat([]byte("0123456789"), 100_000)
+		go func() {
+			_, _ = c.Write(sent)
+			closeWrite(t, c)
+		}()
+		if got, err := io.ReadAll(c); !bytes.Equal(got, sent) || err != nil {
+			t.Errorf("%d of %d bytes came back, %v", len(got), len(sent), err)
+		}
+	})
+}
+
+func TestDiscard(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour = "discard"
+		c := dial(t, start(t, cfg))
+		if _, err := c.Write(make([]byte, 5<<20)); err != nil {
+			t.Error(err)
+		}
+		closeWrite(t, c)
+		if got, err := io.ReadAll(c); len(got) != 0 || err != nil {
+			t.Errorf("%d bytes came, %v", len(got), err)
+		}
+	})
+}
+
+func TestChargen(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour, cfg.Seed = "chargen", 5
+		c := dial(t, start(t, cfg))
+		got := make([]byte, 3<<20)
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Fatal(err)
+		}
+		p := engine.NewPattern(5, true, 1)
+		for at := 0; at < len(got); at += 997 {
+			if got[at] != p.At(int64(at), 1)[0] {
+				t.Fatalf("byte %d is not the pattern's", at)
+			}
+		}
+	})
+}
+
+func TestReply(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour, cfg.Request, cfg.Reply = "reply", 10, 1000
+		c := dial(t, start(t, cfg))
+		for range 3 { // 2½ requests, and 2½ more, and so on
+			if _, err := c.Write(make([]byte, 25)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closeWrite(t, c)
+		if got, err := io.ReadAll(c); len(got) != 7*1000 || err != nil {
+			t.Errorf("%d bytes came for 7 requests, %v", len(got), err)
+		}
+	})
+}
+
+func TestDelay(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour, cfg.Delay = "delay", 50*time.Millisecond
+		c := dial(t, start(t, cfg))
+		begin := time.Now()
+		if _, err := io.WriteString(c, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 5)
+		if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil || time.Since(begin) < cfg.Delay {
+			t.Errorf("%q came after %v, %v", got, time.Since(begin), err)
+		}
+	})
+}
+
+func TestDatagrams(t *testing.T) {
+	a := start(t, Config{Listen: "udp://127.0.0.1:0", Style: "net", Behaviour: "delay", Delay: 20 * time.Millisecond})
+	c := dial(t, a)
+	begin := time.Now()
+	_, _ = io.WriteString(c, "hello")
+	got := make([]byte, 10)
+	if n, err := c.Read(got); string(got[:n]) != "hello" || err != nil || time.Since(begin) < 20*time.Millisecond {
+		t.Errorf("%q came after %v, %v", got[:n], time.Since(begin), err)
+	}
+}
+
+func TestTLS(t *testing.T) {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS() // for its certificate
+	s.Close()
+	a := start(t, Config{Listen: "tls://127.0.0.1:0", Style: "net", Behaviour: "echo", TLS: s.TLS})
+	c := tls.Client(dial(t, a), &tls.Config{InsecureSkipVerify: true})
+	_, _ = io.WriteString(c, "hello")
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil {
+		t.Errorf("%q came, %v", got, err)
+	}
+}
+
+func TestWrongServers(t *testing.T) {
+	for _, bad := range []Config{
+		{Listen: "tcp://127.0.0.1:0", Style: "receiver", Behaviour: "shout"},
+		{Listen: "tcp://127.0.0.1:0", Style: "gaudy", Behaviour: "echo"},
+		{Listen: "127.0.0.1:0", Style: "net", Behaviour: "echo"},
+		{Listen: "tcp://192.0.2.1:1", Style: "net", Behaviour: "echo"},
+		{Listen: "tcp://192.0.2.1:1", Style: "receiver", Behaviour: "echo", Loops: 2},
+		{Listen: "udp://127.0.0.1:0", Style: "receiver", Behaviour: "echo"},
+		{Listen: "tls://127.0.0.1:0", Style: "net", Behaviour: "echo"},
+	} {
+		if err := Run(t.Context(), bad); err == nil {
+			t.Errorf("%+v was served", bad)
+		}
+	}
+}
