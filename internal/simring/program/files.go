@@ -30,9 +30,14 @@ func Files(k *simring.Kernel) (check func()) {
 	workers := 1 + rng.IntN(4)
 	left := workers
 	all := RunLoops(k, loops, func(l *reactor.Loop) {
+		fixed, err := l.NewFixedBuffers(workers, 300)
+		if err != nil {
+			k.Errorf("registered buffers: %v", err)
+			return
+		}
 		for i := range workers {
 			if loops[i%len(loops)] == l {
-				w := &fileWorker{files: s, loop: l, dir: fmt.Sprintf("/worker%d", i)}
+				w := &fileWorker{files: s, loop: l, dir: fmt.Sprintf("/worker%d", i), fixed: fixed.Buffer(i)}
 				s.workers = append(s.workers, w)
 				w.job = launch(k, l, w.run, func(*job) { left-- })
 			}
@@ -88,6 +93,7 @@ type fileWorker struct {
 	loop  *reactor.Loop
 	dir   string
 	job   *job
+	fixed reactor.FixedBuffer
 	model map[string][]byte // what the files hold, by name
 	done  bool
 }
@@ -178,68 +184,19 @@ func (w *fileWorker) write(t *task.T, name string) error {
 	})
 }
 
-// copy copies a file to one that is called alike, by way of memory or of a pipe.
+// copy copies a file to one that is called alike, in one of many ways.
 func (w *fileWorker) copy(t *task.T, name string) error {
 	to := name + ".copy"
+	way := copyWays[w.k.Rand().IntN(len(copyWays))]
 	err := w.open(t, name, os.O_RDONLY, func(from *reactor.File) error {
-		return w.open(t, to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, func(f *reactor.File) error {
-			if w.k.Rand().IntN(2) == 0 {
-				return w.copyByPipe(t, from, f)
-			}
-			return w.copyByMemory(t, from, f)
+		return w.insist(t, func() error {
+			return w.open(t, to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, func(f *reactor.File) error { return way(w, t, from, f) })
 		})
 	})
 	if err == nil {
 		w.model[to] = w.model[name]
 	}
 	return err
-}
-
-func (w *fileWorker) copyByMemory(t *task.T, from, to *reactor.File) error {
-	buf := make([]byte, 1+w.k.Rand().IntN(1024))
-	for off := int64(0); ; {
-		n := 0
-		err := w.insist(t, func() (err error) { n, err = task.Await(t, from.ReadAt(buf, off)); return err })
-		if err != nil || n == 0 {
-			return err
-		}
-		err = w.insist(t, func() error {
-			done, err := task.Await(t, to.WriteAllAt(buf[:n], off))
-			return w.all(done, n, err)
-		})
-		if err != nil {
-			return err
-		}
-		off += int64(n)
-	}
-}
-
-func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
-	var p reactor.Pipe
-	if err := w.insist(t, func() error { return p.Open(w.loop) }); err != nil {
-		return err
-	}
-	defer closeAll(w.k, t, &p.Reader, &p.Writer)
-	for off, out := int64(0), int64(0); ; {
-		n := 0
-		err := w.insist(t, func() (err error) {
-			n, err = task.Await(t, reactor.Splice(from.At(off), p.Writer.Stream(), 1+w.k.Rand().IntN(4096)))
-			return err
-		})
-		if err != nil || n == 0 {
-			return err
-		}
-		for off += int64(n); out < off; {
-			err := w.insist(t, func() (err error) {
-				n, err = task.Await(t, reactor.Splice(p.Reader.Stream(), to.At(out), int(off-out)))
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			out += int64(n)
-		}
-	}
 }
 
 // look looks whether all files that a name has led to hold what they should.
