@@ -29,11 +29,8 @@ const (
 	entryNone                   // there is none: what the last one brought was taken
 )
 
-// It takes so many signs in a row to change the way, and so many buffers' worth of credit for bulk.
-const (
-	bulkSigns  = 4
-	bulkCredit = 4
-)
+// bulkSigns is how many signs in a row it takes to change the way.
+const bulkSigns = 4
 
 func (b *bulk) leave() { b.on, b.signs = false, 0 }
 
@@ -53,28 +50,22 @@ func (b *bulk) judge(l Lease) (enter bool) {
 	return b.on
 }
 
-// chooseBulk picks the entry that receives bulk, or waits for it. False: not now, for want of credit or of a
-// buffer.
+// chooseBulk picks the entry that receives bulk, or waits for it. False: there is no buffer for it.
 func (o *RecvManyOp) chooseBulk() bool {
-	b, l := &o.bulk, o.loop
-	if o.credit.left < bulkCredit {
-		return false
-	}
-	fd := int(o.on.fd)
+	b, fd := &o.bulk, int(o.on.fd)
 	if b.empty {
 		b.entry = entryPoll
 		o.sqe.PrepPollAdd(fd, unix.POLLIN)
 		return true
 	}
-	lease, ok := l.buffers.takeLarge()
+	lease, ok := o.loop.buffers.takeLarge()
 	if !ok {
 		b.leave()
 		return false
 	}
 	b.entry, b.large = entryLarge, lease.id
 	space := lease.space()
-	n := min(len(space), int(o.credit.left)*l.buffers.size)
-	o.sqe.PrepRecv(fd, unsafe.Pointer(unsafe.SliceData(space)), uint32(n), unix.MSG_DONTWAIT)
+	o.sqe.PrepRecv(fd, unsafe.Pointer(unsafe.SliceData(space)), uint32(len(space)), unix.MSG_DONTWAIT)
 	return true
 }
 

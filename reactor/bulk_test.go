@@ -27,7 +27,7 @@ func (r *running) bulk(credit int) *bulk {
 		b.s.RecvMany(credit).Adaptive().Connect(&b.op, seqSinkOf(r.t, b.ended, nil, func(l reactor.Lease) {
 			b.items = append(b.items, l.Len())
 			b.got = append(b.got, l.Bytes()...)
-			if b.unpaid += l.Worth(); b.unpaid > credit {
+			if b.unpaid += l.Worth(); b.unpaid > max(credit, l.Worth()) {
 				r.t.Errorf("%d buffers' worth with a credit of %d", b.unpaid, credit)
 			}
 			if b.idle {

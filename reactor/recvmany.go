@@ -30,8 +30,11 @@ const Unlimited = math.MaxInt32
 // Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
 func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: s, credit: credit} }
 
-// Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one operation, while there
-// is bulk. An item in one is worth several buffers, and uses up as much credit: see Lease.Worth.
+// Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one
+// operation. An item in one is worth several buffers of the usual size (Lease.Worth), which is what it uses up of
+// the credit and what is to be granted for it. While there is bulk there is one item at a time: the source rests
+// until all that was used up has been granted again. Of large buffers a loop has few (BufferConfig.LargeLimit):
+// who gets none goes on with usual ones.
 //
 // Kernel operations: IORING_OP_RECV, single and with MSG_DONTWAIT, and IORING_OP_POLL_ADD while there is nothing, so
 // that a connection holds no large buffer then.
@@ -126,7 +129,7 @@ func (o *RecvManyOp) received() (lease Lease, ok bool) {
 
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.bulk.on && o.credit.left < o.credit.initial; o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}

@@ -29,11 +29,19 @@ const (
 	pipeBroken           // the receiver is gone; nothing more is taken from the source
 )
 
+// adaptiveBuffer is how many bytes must be allowed to wait for bulk to be received into large buffers, of which
+// one is more.
+const adaptiveBuffer = 64 << 10
+
 // start begins to receive from a side. The window of the receive bounds the bytes that wait.
 func (p *pipe) start(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
-	window := max(c.listener.backend.Buffer/c.loop().Buffers().Size(), 1)
-	p.source().RecvMany(window).Adaptive().Connect(&p.recv, p)
+	buffer := c.listener.backend.Buffer
+	many := p.source().RecvMany(max(buffer/c.loop().Buffers().Size(), 1))
+	if buffer >= adaptiveBuffer {
+		many = many.Adaptive()
+	}
+	many.Connect(&p.recv, p)
 	p.recv.Start()
 }
 
