@@ -30,7 +30,7 @@ func TestOffloadIsBounded(t *testing.T) {
 		const n = 20
 		var ops [n]reactor.OffloadOp[int]
 		var running, most atomic.Int32
-		gate := make(chan bool)
+		begun, gate := make(chan bool, n), make(chan bool)
 		res := make([]result, n)
 		source := new(stop.Source)
 		r.do(func() {
@@ -40,6 +40,7 @@ func TestOffloadIsBounded(t *testing.T) {
 					now := running.Add(1)
 					for old := most.Load(); old < now && !most.CompareAndSwap(old, now); old = most.Load() {
 					}
+					begun <- true
 					<-gate
 					running.Add(-1)
 					return i, nil
@@ -52,6 +53,9 @@ func TestOffloadIsBounded(t *testing.T) {
 				ops[i].Start()
 			}
 		})
+		<-begun
+		<-begun
+		r.settle()
 		source.RequestStop() // 1 has begun and 7 has not
 		res[7].expect(t, "stopped")
 		close(gate)
