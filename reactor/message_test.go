@@ -261,7 +261,8 @@ func TestUnixConnections(t *testing.T) {
 						connect.Start()
 					})
 					done.expect(t, "{}")
-					r.do(func() { server.Init(r.Loop, <-fds) })
+					fd := <-fds
+					r.do(func() { server.Init(r.Loop, fd) })
 					if at, err := server.LocalAddress(); err != nil || at.String() != name {
 						t.Errorf("accepted at %v, %v", at, err)
 					}

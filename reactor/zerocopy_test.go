@@ -208,12 +208,12 @@ func TestSendZCLoopEnds(t *testing.T) {
 		r.Stop()
 		var n int
 		drained := make(chan int)
-		go func() {
-			unix.Shutdown(s.Fd(), unix.SHUT_WR) // behind what was sent; a part of it may still be taken until then
-			drained <- drain(peer)
-		}()
+		go func() { drained <- drain(peer) }()
 		if _, err := fmt.Sscan(<-sent, &n); err != nil || n <= 0 || n > len(data) {
 			t.Errorf("%d of %d bytes were sent, %v", n, len(data), err)
+		}
+		if err := unix.Shutdown(s.Fd(), unix.SHUT_WR); err != nil {
+			t.Error(err)
 		}
 		if got := <-drained; got != n {
 			t.Errorf("%d bytes were sent, and the peer has got %d", n, got)
