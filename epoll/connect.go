@@ -1,6 +1,8 @@
 package epoll
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/uring"
@@ -53,6 +55,9 @@ func (r *Ring) connect(i uint32) verdict {
 	}
 	n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0)
 	switch {
+	case n == again:
+		r.crowded = append(r.crowded, e.Fd)
+		return wouldBlock
 	case n == -int(unix.EINPROGRESS):
 		e.mark |= connecting
 		r.files.at(e.Fd).state &^= readable
@@ -69,4 +74,22 @@ func (r *Ring) connect(i uint32) verdict {
 	}
 	r.finishRaw(i, n)
 	return finished
+}
+
+// retryAfter is how often a connect is tried again that found the backlog of a Unix socket full. connect(2) would
+// wait for room there; but no event tells of it, and a worker in connect(2) could not be called back.
+const retryAfter = 2 * time.Millisecond
+
+// retryConnects tries them again, when it is time.
+func (r *Ring) retryConnects() {
+	now := time.Now()
+	if now.Before(r.retryAt) {
+		return
+	}
+	r.retryAt = now.Add(retryAfter)
+	for _, fd := range r.crowded {
+		r.files.at(fd).state &^= blocked
+		r.enqueue(fd)
+	}
+	r.crowded = r.crowded[:0]
 }

@@ -70,8 +70,8 @@ func (r *Ring) issuePollRemove(i uint32) {
 		return
 	}
 	if !events && !userData {
-		r.fail(v, unix.ECANCELED)
 		r.finish(i, 0, 0)
+		r.fail(v, unix.ECANCELED)
 		return
 	}
 	p := r.slab.at(v)

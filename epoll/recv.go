@@ -114,15 +114,25 @@ func (r *Ring) recv(i uint32) verdict {
 // noBuffer ends a receive for which there is no buffer, if there is something to receive. After a message, a
 // multishot receive ends in any case, as the kernel's does, which cannot tell whether there is another one.
 func (r *Ring) noBuffer(i uint32) verdict {
-	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
 	e := r.slab.at(i)
 	kind := r.files.at(e.Fd).kind
 	blind := e.mark&posted != 0 && (kind == datagrams || kind == packets)
-	if !blind && r.events(e.Fd, in) == 0 {
+	if !blind && !r.something(e.Fd, kind) {
 		return wouldBlock
 	}
 	r.fail(i, unix.ENOBUFS)
 	return finished
+}
+
+// something reports whether there is something to receive, be it an end or an error. Without taking anything: not
+// even an error, which peeking would. A socket for datagrams that was shut down is for ever ready, and has nothing.
+func (r *Ring) something(fd int32, kind kind) bool {
+	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
+	events := r.events(fd, in)
+	if kind != datagrams || events&(unix.POLLRDHUP|unix.POLLERR) != unix.POLLRDHUP {
+		return events != 0
+	}
+	return raw(unix.SYS_RECVFROM, uintptr(fd), 0, 0, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0) != again
 }
 
 // received judges the result of a receive that asked for want bytes; whole says that it is to go on

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -80,6 +81,8 @@ type Ring struct {
 	fixed       [][]byte
 	tmp         scratch
 	mailbox     mailbox
+	crowded     []int32   // descriptors with a connect that is to be tried again
+	retryAt     time.Time // when
 }
 
 // New makes a ring.

@@ -47,6 +47,9 @@ func (r *Ring) wait(timeout time.Duration) error {
 				return nil
 			}
 		}
+		if len(r.crowded) != 0 && (limit < 0 || limit > retryAfter) {
+			limit = retryAfter
+		}
 		woken, err := r.look(limit)
 		if err != nil || woken || !r.cq.empty() {
 			return err
@@ -65,6 +68,9 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 		r.reap()
 	}
 	r.openMail()
+	if len(r.crowded) != 0 {
+		r.retryConnects()
+	}
 	r.work()
 	woken, r.woken = r.woken, false
 	return woken, nil

@@ -1,0 +1,71 @@
+package epoll
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// unixListener makes a listener with an abstract name that takes one connection and lets no other one wait. It
+// returns the raw address as well.
+func (g *rig) unixListener(name string) (fd int, sa unsafe.Pointer, n uint32) {
+	g.Helper()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	g.check(err)
+	g.open(fd)
+	g.check(unix.Bind(fd, &unix.SockaddrUnix{Name: "@" + name}))
+	g.check(unix.Listen(fd, 0))
+	raw := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
+	for i, c := range []byte(name) {
+		raw.Path[i+1] = int8(c)
+	}
+	g.keep = append(g.keep, raw)
+	return fd, unsafe.Pointer(raw), uint32(unsafe.Offsetof(raw.Path)) + 1 + uint32(len(name))
+}
+
+// TestConnectBacklog: a connect to a Unix socket whose backlog is full waits until there is room.
+func TestConnectBacklog(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		l, sa, n := g.unixListener(fmt.Sprintf("reactord-%d-%s", os.Getpid(), g.Name()))
+		var fds [2]int
+		for i := range fds {
+			var err error
+			fds[i], err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+			g.check(err)
+			g.open(fds[i])
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepConnect(fds[0], sa, n) })
+		ud := g.push(func(s *uring.SQE) { s.PrepConnect(fds[1], sa, n) })
+		g.quiet()
+		fd, _, err := unix.Accept4(l, unix.SOCK_CLOEXEC)
+		g.check(err)
+		g.open(fd)
+		g.want(ud, 0, 0)
+	})
+}
+
+// TestConnectBacklogCancelled: and it can be cancelled while it waits.
+func TestConnectBacklogCancelled(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{}))
+	_, sa, n := g.unixListener(fmt.Sprintf("reactord-%d-cancel", os.Getpid()))
+	for waiting := range 2 {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		g.check(err)
+		g.open(fd)
+		ud := g.push(func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
+		if waiting == 0 {
+			g.want(ud, 0, 0)
+			continue
+		}
+		g.quiet()
+		g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+		g.fails(ud, unix.ECANCELED)
+		g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
+		g.quiet()
+	}
+}
