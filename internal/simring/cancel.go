@@ -70,12 +70,12 @@ func (e *entry) stream() (t *tcp, ok bool) {
 
 // target is the open file that a cancel is about, if it is about one.
 func (e *entry) target() (*file, unix.Errno) {
-	const fd, any, op = uring.CancelFd, uring.CancelAny, uring.CancelOp
-	const known = uring.CancelAll | fd | any | uring.CancelFdFixed | uring.CancelUserData | op
+	const fd, all, op = uring.CancelFd, uring.CancelAny, uring.CancelOp
+	const known = uring.CancelAll | fd | all | uring.CancelFdFixed | uring.CancelUserData | op
 	switch {
-	case e.Off != 0 || e.FileIndex != 0 || e.OpFlags&^uint32(known) != 0:
+	case e.Off != 0 || e.FileIndex != 0 || e.OpFlags&^known != 0:
 		return nil, unix.EINVAL
-	case e.OpFlags&any != 0 && e.OpFlags&(fd|op) != 0:
+	case e.OpFlags&all != 0 && e.OpFlags&(fd|op) != 0:
 		return nil, unix.EINVAL
 	case e.OpFlags&fd == 0:
 		return nil, 0

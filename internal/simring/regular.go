@@ -262,21 +262,3 @@ func (r *regular) getdents(buf []byte) int {
 	}
 	return n
 }
-
-// seek is lseek(2), but for holes.
-func (r *regular) seek(off int64, whence int) int64 {
-	switch whence {
-	case 0:
-	case 1:
-		off += r.file.offset
-	case 2:
-		off += int64(len(r.inode.data))
-	default:
-		off = -1
-	}
-	if off < 0 {
-		return -int64(unix.EINVAL)
-	}
-	r.file.offset = off
-	return off
-}

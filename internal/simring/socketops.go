@@ -174,7 +174,7 @@ type receive struct {
 // room finds memory to receive to: the entry's own, or a provided buffer. False: there is none, and the
 // entry has failed.
 func (r *receive) room() bool {
-	e, k := r.e, r.e.ring.k
+	e := r.e
 	flags := int(e.OpFlags)
 	if e.Flags&uring.SQEBufferSelect == 0 {
 		if e.Opcode == uring.OpRecvmsg {
@@ -211,7 +211,6 @@ func (r *receive) room() bool {
 		r.msg = plain(r.buffer, flags)
 		r.msg.rights = roomForRights(int(h.Controllen))
 	}
-	_ = k
 	return true
 }
 

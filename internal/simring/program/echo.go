@@ -22,7 +22,10 @@ func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 	limit := 1 << k.Rand().IntN(7)
 	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour,
-		Buffers:      reactor.BufferConfig{Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit},
+		Buffers: reactor.BufferConfig{
+			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
+			Large: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
+		},
 	})
 	if err != nil {
 		panic(err)
@@ -124,7 +127,11 @@ func (s *echoServer) SetNext(fd int) {
 	c := &echoConn{server: s, source: new(stop.Source)}
 	s.conns = append(s.conns, c)
 	c.socket.Init(s.loop, fd)
-	c.socket.RecvMany(1+s.k.Rand().IntN(8)).Connect(&c.recv, c)
+	many := c.socket.RecvMany(1 + s.k.Rand().IntN(8))
+	if s.k.Rand().IntN(2) == 0 {
+		many = many.Adaptive()
+	}
+	many.Connect(&c.recv, c)
 	c.socket.Sendv(nil).Connect(&c.send, (*echoed)(c))
 	c.recv.Start()
 }
@@ -207,12 +214,12 @@ type echoed echoConn
 
 func (e *echoed) SetValue(n int) {
 	c := (*echoConn)(e)
-	want := 0
+	want, granted := 0, 0
 	for _, l := range c.queue[:c.flying] {
 		want += l.Len()
+		granted += l.Worth()
 		l.Release()
 	}
-	granted := c.flying
 	c.queue, c.flying = append(c.queue[:0], c.queue[c.flying:]...), 0
 	if n < want {
 		c.fail()

@@ -110,7 +110,7 @@ func (e *events) wait(t *task.T, l *reactor.Loop) error {
 		want = syscall.WaitStatus(syscall.SIGTERM)
 	}
 	var got syscall.WaitStatus
-	err := error(os.ErrDeadlineExceeded)
+	err := os.ErrDeadlineExceeded
 	for range 3 {
 		patience := l.SleepFor(time.Duration(1 + rng.Int64N(int64(life))))
 		if got, err = task.Await(t, sender.Timeout(l.WaitProcess(pid), patience)); err == nil {

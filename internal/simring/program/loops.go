@@ -34,10 +34,10 @@ func RunLoops(k *simring.Kernel, loops []*reactor.Loop, setup func(l *reactor.Lo
 	return s
 }
 
-// Up: all are running, or one has ended already.
+// Up reports whether all are running, or one has ended already.
 func (s *Loops) Up() bool { return s.up == len(s.All) || s.running < len(s.All) }
 
-// Over: all have ended.
+// Over reports whether all have ended.
 func (s *Loops) Over() bool { return s.running == 0 }
 
 // Stop stops all of them.

@@ -44,7 +44,7 @@ func Scopes(k *simring.Kernel) (check func()) {
 	k.Go("end", s.end)
 	return func() {
 		for i, w := range s.work {
-			if want := 1; w.ended != want {
+			if w.ended != 1 {
 				k.Errorf("piece %d of the work ended %d times", i, w.ended)
 			}
 		}
@@ -62,9 +62,7 @@ type scopes struct {
 }
 
 // piece is one piece of spawned work.
-type piece struct {
-	began, ended int
-}
+type piece struct{ ended int }
 
 func (s *scopes) pause(t *simring.Thread) {
 	t.Sleep(time.Duration(s.k.Rand().Int64N(1 << (10 + s.k.Rand().IntN(14)))))
