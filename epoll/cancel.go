@@ -55,7 +55,7 @@ func (r *Ring) badCancel(e *entry) unix.Errno {
 	} else if f != nil && f.live != 0 {
 		return 0
 	}
-	return unix.Errno(-min(0, raw(unix.SYS_FCNTL, uintptr(e.Fd), unix.F_GETFD, 0, 0, 0, 0)))
+	return r.open(e.Fd)
 }
 
 // find collects in r.victims what a cancel reaches: all of it or the first. It returns their number,

@@ -31,6 +31,17 @@ func (r *Ring) issueFile(i uint32) {
 	}
 }
 
+// onFile reports whether an opcode is about the one open file Fd.
+func onFile(op uring.Op) bool {
+	switch op {
+	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot,
+		uring.OpFsync, uring.OpSyncFileRange, uring.OpFallocate, uring.OpFtruncate, uring.OpFadvise,
+		uring.OpFsetxattr, uring.OpFgetxattr, uring.OpSplice, uring.OpTee:
+		return true
+	}
+	return false
+}
+
 // badFile says what is wrong with an entry: what its operation has no use for must be 0.
 func (e *entry) badFile() unix.Errno {
 	if e.Flags&uring.SQEBufferSelect != 0 {
@@ -39,8 +50,7 @@ func (e *entry) badFile() unix.Errno {
 	bad := e.Ioprio != 0 || e.BufIndex != 0 || e.FileIndex != 0
 	switch e.Opcode {
 	case uring.OpFsync:
-		end := int64(e.Off) + int64(e.Len)
-		bad = bad || e.Addr != 0 || e.OpFlags&^uring.FsyncDatasync != 0 || int64(e.Off) < 0 || end < 0
+		bad = bad || e.Addr != 0 || e.OpFlags&^uring.FsyncDatasync != 0 || int64(e.Off) < 0
 	case uring.OpSyncFileRange:
 		bad = bad || e.Addr != 0
 	case uring.OpFallocate:

@@ -17,8 +17,10 @@ const resolveCached = 0x20
 func (r *Ring) issueOpen(i uint32) {
 	e := r.slab.at(i)
 	errno := e.badPath()
-	if errno == 0 {
-		errno = r.takeHow(i)
+	if errno == 0 || errno == unix.EBADF {
+		if bad := r.takeHow(i); bad != 0 {
+			errno = bad
+		}
 	}
 	if errno != 0 {
 		r.fail(i, errno)
@@ -85,10 +87,7 @@ func (r *Ring) takeHow(i uint32) unix.Errno {
 func (r *Ring) delegateOpen(i uint32) {
 	e := r.slab.at(i)
 	m := r.messages[e.msg]
-	var path uintptr
-	if e.Addr != 0 {
-		path = uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
-	}
+	path := uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
 	if e.Opcode == uring.OpOpenat {
 		r.delegate(i, unfiled, unix.SYS_OPENAT, uintptr(e.Fd), path, uintptr(m.how.Flags), uintptr(m.how.Mode), 0, 0)
 		return

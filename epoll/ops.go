@@ -101,6 +101,8 @@ func refuse(e *entry) unix.Errno {
 	switch {
 	case e.Flags&^knownFlags != 0, e.Flags&orderFlags != 0, e.Personality != 0:
 		return unix.EINVAL
+	case e.Flags&uring.SQEFixedFile != 0 && onFile(e.Opcode):
+		e.Fd = -1 // which is found out after what else is wrong
 	case e.Flags&uring.SQEFixedFile != 0 && !fileless(e.Opcode):
 		return unix.EBADF
 	}
@@ -110,7 +112,9 @@ func refuse(e *entry) unix.Errno {
 // fileless reports whether an opcode has no descriptor, or looks at what kind it is itself.
 func fileless(op uring.Op) bool {
 	switch op {
-	case uring.OpNop, uring.OpAsyncCancel, uring.OpPollRemove, uring.OpSocket, uring.OpSendZC, uring.OpSendmsgZC:
+	case uring.OpNop, uring.OpAsyncCancel, uring.OpPollRemove, uring.OpSocket, uring.OpSendZC, uring.OpSendmsgZC,
+		uring.OpOpenat, uring.OpOpenat2, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
+		uring.OpLinkat, uring.OpSetxattr, uring.OpGetxattr, uring.OpPipe, uring.OpWaitid:
 		return true
 	}
 	return false

@@ -17,11 +17,7 @@ func (r *Ring) issuePath(i uint32) {
 		r.fail(i, errno)
 		return
 	}
-	var second uint64
-	if e.Opcode == uring.OpRenameat || e.Opcode == uring.OpLinkat || e.Opcode == uring.OpSymlinkat {
-		second = e.Off
-	}
-	path, other, errno := r.takePaths(i, e.Addr, second)
+	path, other, errno := r.takePaths(i, e.Addr, e.Off)
 	if errno != 0 {
 		r.fail(i, errno)
 		return
@@ -62,38 +58,44 @@ func (e *entry) badPath() unix.Errno {
 	default:
 		bad = bad || e.FileIndex != 0
 	}
-	if bad {
+	switch {
+	case bad:
+		return unix.EINVAL
+	case e.Flags&uring.SQEFixedFile != 0:
+		return unix.EBADF // there are no registered files
+	case e.Opcode == uring.OpUnlinkat && e.OpFlags&^unix.AT_REMOVEDIR != 0:
 		return unix.EINVAL
 	}
 	return 0
 }
 
-// takePaths copies one or two paths and returns where. An address of 0 is left for the kernel to judge.
+// takePaths copies one or two paths and returns where. What is wrong with them comes before what is wrong with
+// anything that the system call looks at.
 func (r *Ring) takePaths(i uint32, first, second uint64) (a, b uintptr, errno unix.Errno) {
+	e := r.slab.at(i)
+	mayBeEmpty := (e.Opcode == uring.OpStatx || e.Opcode == uring.OpLinkat) && e.OpFlags&unix.AT_EMPTY_PATH != 0
 	m := r.messageOf(i)
 	m.text = m.text[:0]
-	if errno = m.takePath(first); errno != 0 {
-		return 0, 0, errno
-	}
+	errno = m.takePath(first, mayBeEmpty)
 	length := len(m.text)
-	if errno = m.takePath(second); errno != 0 {
-		return 0, 0, errno
+	if errno == 0 && (e.Opcode == uring.OpRenameat || e.Opcode == uring.OpLinkat || e.Opcode == uring.OpSymlinkat) {
+		errno = m.takePath(second, false)
 	}
-	base := uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
-	if first != 0 {
-		a = base
-	}
-	if second != 0 {
-		b = base + uintptr(length)
-	}
-	return a, b, 0
+	a = uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
+	return a, a + uintptr(length), errno
 }
 
 // takePath appends the string at an address, with its zero.
-func (m *message) takePath(from uint64) (errno unix.Errno) {
-	if from == 0 {
-		return 0
+func (m *message) takePath(from uint64, mayBeEmpty bool) unix.Errno {
+	start := len(m.text)
+	errno := m.takeString(from)
+	if errno == 0 && len(m.text)-start == 1 && !mayBeEmpty {
+		errno = unix.ENOENT
 	}
+	return errno
+}
+
+func (m *message) takeString(from uint64) (errno unix.Errno) {
 	defer runtimedebug.SetPanicOnFault(runtimedebug.SetPanicOnFault(true))
 	defer func() {
 		if recover() != nil {

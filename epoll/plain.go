@@ -21,8 +21,8 @@ func (r *Ring) issuePlain(i uint32) {
 		r.fail(i, unix.EBADFD)
 	case !r.within(e):
 		r.fail(i, unix.EFAULT)
-	case e.OpFlags&unix.RWF_HIPRI != 0:
-		r.refuseHipri(i)
+	case e.OpFlags&(unix.RWF_HIPRI|^uint32(unix.RWF_SUPPORTED)) != 0:
+		r.refuseFlags(i)
 	case e.writes() && f.state&blocked != 0 && e.OpFlags&unix.RWF_NOWAIT == 0:
 		r.park(i, waitingOut)
 	case f.state&direct != 0 || e.Flags&uring.SQEAsync != 0:
@@ -32,18 +32,17 @@ func (r *Ring) issuePlain(i uint32) {
 	}
 }
 
-// refuseHipri fails an entry that asks for polled completion, for which this is not the ring, after what
-// else may be wrong.
-func (r *Ring) refuseHipri(i uint32) {
+// refuseFlags fails an entry with flags that nobody knows, or that asks for polled completion, for which this is
+// not the ring.
+func (r *Ring) refuseFlags(i uint32) {
 	e := r.slab.at(i)
-	n := raw(e.trap(), uintptr(e.Fd), 0, 0, 0, 0, 0)
 	switch {
-	case n < 0:
-		r.fail(i, unix.Errno(-n))
+	case !opened(e.Fd, e.writes()):
+		r.failPlain(i, unix.EBADF)
 	case e.OpFlags&^unix.RWF_SUPPORTED != 0:
-		r.fail(i, unix.EOPNOTSUPP)
+		r.failPlain(i, unix.EOPNOTSUPP)
 	default:
-		r.fail(i, unix.EINVAL)
+		r.failPlain(i, unix.EINVAL)
 	}
 }
 
@@ -58,13 +57,9 @@ func (e *entry) trap() uintptr {
 // transfer reads or writes what can be without waiting.
 func (r *Ring) transfer(i uint32) {
 	e := r.slab.at(i)
-	vec, size, ok := r.left(e)
-	switch {
-	case !ok:
+	vec, _, ok := r.left(e)
+	if !ok {
 		r.fail(i, unix.ENOBUFS)
-		return
-	case size == 0 && e.OpFlags&^unix.RWF_SUPPORTED != 0:
-		r.fail(i, unix.EOPNOTSUPP) // which preadv2(2) does not look at then
 		return
 	}
 	n := raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
@@ -124,8 +119,11 @@ func (r *Ring) transferred(i uint32, n int) {
 			e.Off = uring.FilePosition // it has none
 		case n == unsupported && e.OpFlags&idleFlags != 0:
 			e.OpFlags &^= idleFlags
+		case n == -int(unix.EINVAL) && !opened(e.Fd, e.writes()):
+			r.failPlain(i, unix.EBADF) // which preadv2(2) looks at after the offset
+			return
 		default:
-			r.fail(i, unix.Errno(-n))
+			r.failPlain(i, unix.Errno(-n))
 			return
 		}
 		r.goOn(i, here)
@@ -146,6 +144,19 @@ func (r *Ring) goOn(i uint32, here bool) {
 		r.transfer(i)
 	} else {
 		r.delegateRW(i)
+	}
+}
+
+// failPlain is fail for an entry that was tried. As with the kernel's ring, a plain file uses a provided buffer
+// up even so.
+func (r *Ring) failPlain(i uint32, errno unix.Errno) {
+	e := r.slab.at(i)
+	if e.done != 0 || e.Flags&uring.SQEBufferSelect == 0 {
+		r.fail(i, errno)
+	} else if _, _, ok := r.left(e); !ok {
+		r.fail(i, unix.ENOBUFS)
+	} else {
+		r.finish(i, -int32(errno), r.useBuffer(e))
 	}
 }
 

@@ -217,10 +217,11 @@ func (r *Ring) delegateFile(i uint32, trap uintptr, b, c, d, e, f uintptr) {
 	r.delegate(i, pooled, trap, uintptr(fd), b, c, d, e, f)
 }
 
-// open says what is wrong with a descriptor that is not open.
+// open says what is wrong with a descriptor that is not open, or only for use in paths.
 func (r *Ring) open(fd int32) unix.Errno {
-	if f := r.file(fd); f != nil && f.state&closing != 0 {
+	flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
+	if f := r.file(fd); flags < 0 || flags&unix.O_PATH != 0 || f != nil && f.state&closing != 0 {
 		return unix.EBADF
 	}
-	return unix.Errno(-min(0, raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFD, 0, 0, 0, 0)))
+	return 0
 }

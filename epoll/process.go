@@ -69,6 +69,13 @@ type info struct {
 	pid, uid, status   int32
 }
 
+// store copies what waitid(2) fills to where an entry points, and nothing between.
+func (f *info) store(to uint64) bool {
+	b := unsafe.Slice((*byte)(unsafe.Pointer(f)), unsafe.Sizeof(*f))
+	at := unsafe.Offsetof(f.pid)
+	return copyOut(to, b[:unsafe.Offsetof(f.code)+4]) && copyOut(to+uint64(at), b[at:])
+}
+
 // waitid asks once.
 func (r *Ring) waitid(i uint32) verdict {
 	e := r.slab.at(i)
@@ -79,7 +86,7 @@ func (r *Ring) waitid(i uint32) verdict {
 	switch {
 	case n == 0 && got.pid == 0 && e.FileIndex&unix.WNOHANG == 0:
 		return wouldBlock
-	case e.Off != 0 && n != -int(unix.EINVAL) && !copyOut(e.Off, r.tmp.info[:unsafe.Sizeof(*got)]):
+	case e.Off != 0 && n != -int(unix.EINVAL) && !got.store(e.Off):
 		n = -int(unix.EFAULT)
 	}
 	r.finishRaw(i, n)

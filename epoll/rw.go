@@ -91,15 +91,20 @@ func (r *Ring) issueStream(i uint32) {
 	e := r.slab.at(i)
 	f := r.files.at(e.Fd)
 	selects := e.Flags&uring.SQEBufferSelect != 0
-	if selects && r.provided(e.BufIndex) == nil {
+	_, size, ok := r.left(e)
+	if !ok {
 		r.fail(i, unix.ENOBUFS)
 		return
 	}
-	size := 0
-	if !selects {
-		_, size, _ = r.left(e)
+	r.dropBuffer(e)
+	errno := e.badStream(f.kind, size)
+	switch {
+	case !r.within(e):
+		errno = unix.EFAULT
+	case errno != 0 && !opened(e.Fd, e.writes()):
+		errno = unix.EBADF
 	}
-	if errno := r.badStream(e, f.kind, size); errno != 0 {
+	if errno != 0 {
 		r.fail(i, errno)
 		return
 	}
@@ -120,14 +125,19 @@ func (r *Ring) issueStream(i uint32) {
 	}
 }
 
-// badStream says what is wrong with the flags, the offset or the memory of an entry for what can be waited
-// for. Sockets have no offset but 0.
-func (r *Ring) badStream(e *entry, k kind, size int) unix.Errno {
+// opened reports whether a descriptor was opened for reading, or for writing.
+func opened(fd int32, forWriting bool) bool {
+	flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
+	mode := flags & unix.O_ACCMODE
+	return flags >= 0 && (mode == unix.O_RDWR || forWriting == (mode == unix.O_WRONLY))
+}
+
+// badStream says what is wrong with the flags or the offset of an entry for what can be waited for. Sockets have
+// no offset but 0.
+func (e *entry) badStream(k kind, size int) unix.Errno {
 	const both = unix.RWF_APPEND | unix.RWF_NOAPPEND
 	flags, off := e.OpFlags, int64(e.Off)
 	switch {
-	case !r.within(e):
-		return unix.EFAULT
 	case flags&^unix.RWF_SUPPORTED != 0:
 		return unix.EOPNOTSUPP
 	case flags&both == both:
@@ -157,14 +167,17 @@ func (r *Ring) read(i uint32) verdict {
 	var n int
 	switch {
 	case f.kind == other:
-		n = r.moveOther(e, f, vec, unix.SYS_READV, unix.SYS_PREADV)
+		n = r.moveOther(e, f, vec, size)
 	case len(vec) == 1:
 		n = raw(unix.SYS_RECVFROM, uintptr(e.Fd), vec[0].base, vec[0].size, unix.MSG_DONTWAIT, 0, 0)
 	default:
 		n = raw(unix.SYS_RECVMSG, uintptr(e.Fd), r.headerOf(vec), unix.MSG_DONTWAIT, 0, 0, 0)
 	}
-	if n == again && r.silentEnd(e, f) {
+	switch {
+	case n == again && r.silentEnd(e, f):
 		n = 0
+	case n == 0 && size != 0 && f.kind == other && r.unwritten(e.Fd):
+		n = again
 	}
 	switch {
 	case n == again:
@@ -191,6 +204,12 @@ func (r *Ring) read(i uint32) verdict {
 	return finished
 }
 
+// unwritten reports whether the end that was read from fd is none: nobody has opened this FIFO for writing yet.
+// Only poll(2) tells.
+func (r *Ring) unwritten(fd int32) bool {
+	return raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETPIPE_SZ, 0, 0, 0, 0) >= 0 && r.events(fd, unix.POLLIN) == 0
+}
+
 // write is one system call that writes to a socket, a pipe or the like; a write of a plain file that comes
 // to its turn goes to the pool.
 func (r *Ring) write(i uint32) verdict {
@@ -204,7 +223,7 @@ func (r *Ring) write(i uint32) verdict {
 	var n int
 	switch {
 	case f.kind == other:
-		n = r.moveOther(e, f, vec, unix.SYS_WRITEV, unix.SYS_PWRITEV)
+		n = r.moveOther(e, f, vec, size)
 	case len(vec) == 1:
 		n = raw(unix.SYS_SENDTO, uintptr(e.Fd), vec[0].base, vec[0].size, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	default:
@@ -214,12 +233,16 @@ func (r *Ring) write(i uint32) verdict {
 }
 
 // moveOther reads or writes what is no socket: at the entry's offset, if it has any offsets.
-func (r *Ring) moveOther(e *entry, f *file, vec []vector, there, at uintptr) int {
-	iov, n := uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec))
-	if f.state&positioned != 0 && e.Off != uring.FilePosition {
-		return raw(at, uintptr(e.Fd), iov, n, uintptr(e.Off), uintptr(e.Off>>32), 0)
+func (r *Ring) moveOther(e *entry, f *file, vec []vector, size int) int {
+	if size == 0 && f.state&positioned == 0 && !e.writes() {
+		return raw(unix.SYS_READ, uintptr(e.Fd), uintptr(e.Addr), 0, 0, 0, 0) // preadv2(2) would not ask the file
 	}
-	return raw(there, uintptr(e.Fd), iov, n, 0, 0, 0)
+	off := uint64(uring.FilePosition)
+	if f.state&positioned != 0 {
+		off = e.Off
+	}
+	return raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+		uintptr(off), uintptr(off>>32), uintptr(e.OpFlags&unix.RWF_NOWAIT))
 }
 
 // headerOf makes a struct msghdr of a vector.

@@ -96,6 +96,9 @@ func (r *Ring) spliced(i uint32, n int) {
 	case n == interrupted:
 		r.spliceAgain(i)
 		return
+	case n == illegalSeek && (!opened(e.FileIndex, false) || !opened(e.Fd, true)):
+		r.fail(i, unix.EBADF) // which splice(2) looks at later
+		return
 	case n != again:
 		r.finishRaw(i, n)
 		return
@@ -111,12 +114,13 @@ func (r *Ring) spliced(i uint32, n int) {
 	}
 }
 
-// awaitEnd makes a splice wait for one end. A pipe that is not to be waited for ends it instead; a socket is
-// waited for all the same, as the kernel does.
+// awaitEnd makes a splice wait for one end. With SPLICE_F_NONBLOCK the end that is not ready ends it instead,
+// unless it is one for which the kernel has no regard to the flag: a socket, or as the source a TCP socket.
 func (r *Ring) awaitEnd(i uint32, fd int32, at place, m mark) {
 	e := r.slab.at(i)
 	f := r.files.at(fd)
-	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && f.kind == other {
+	heeds := f.kind == other || at == waitingIn && f.kind != tcp
+	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && heeds {
 		r.fail(i, unix.EAGAIN)
 		return
 	}

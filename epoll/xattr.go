@@ -1,6 +1,7 @@
 package epoll
 
 import (
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -8,86 +9,92 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-const maxValue = 1 << 16 // XATTR_SIZE_MAX
+const (
+	maxName  = 255     // XATTR_NAME_MAX
+	maxValue = 1 << 16 // XATTR_SIZE_MAX
+)
 
 // issueXattr reads or sets an extended attribute of an open file or of a path. Its name, its path and a value
 // that is set need not stay, and are copied.
 func (r *Ring) issueXattr(i uint32) {
 	e := r.slab.at(i)
-	sets := e.Opcode == uring.OpSetxattr || e.Opcode == uring.OpFsetxattr
-	onPath := e.Opcode == uring.OpSetxattr || e.Opcode == uring.OpGetxattr
-	errno := e.badXattr(sets)
-	if errno == 0 && sets {
-		errno = r.takeValue(i)
-	}
-	var name, path uintptr
-	if errno == 0 {
-		name, path, errno = r.takeNames(i, onPath)
-	}
-	if errno != 0 {
+	if errno := r.takeXattr(i); errno != 0 {
 		r.fail(i, errno)
 		return
 	}
-	value := uintptr(e.Off)
-	if sets {
-		value = uintptr(unsafe.Pointer(unsafe.SliceData(r.messages[e.msg].value)))
-	}
-	var trap, flags uintptr
+	m := r.messages[e.msg]
+	name, value := uintptr(unsafe.Pointer(unsafe.SliceData(m.text))), uintptr(e.Off)
+	path := name + uintptr(e.done)
+	e.done = 0
+	var trap uintptr
 	switch e.Opcode {
 	case uring.OpSetxattr:
-		trap, flags = unix.SYS_SETXATTR, uintptr(e.OpFlags)
+		trap = unix.SYS_SETXATTR
 	case uring.OpFsetxattr:
-		trap, flags = unix.SYS_FSETXATTR, uintptr(e.OpFlags)
+		trap = unix.SYS_FSETXATTR
 	case uring.OpGetxattr:
 		trap = unix.SYS_GETXATTR
 	case uring.OpFgetxattr:
 		trap = unix.SYS_FGETXATTR
 	}
-	if onPath {
-		r.delegate(i, unfiled, trap, path, name, value, uintptr(e.Len), flags, 0)
+	if e.setsXattr() {
+		value = uintptr(unsafe.Pointer(unsafe.SliceData(m.value)))
+	}
+	if e.namesPath() {
+		r.delegate(i, unfiled, trap, path, name, value, uintptr(e.Len), uintptr(e.OpFlags), 0)
 		return
 	}
-	r.delegateFile(i, trap, name, value, uintptr(e.Len), flags, 0)
+	r.delegateFile(i, trap, name, value, uintptr(e.Len), uintptr(e.OpFlags), 0)
 }
 
-func (e *entry) badXattr(sets bool) unix.Errno {
+func (e *entry) setsXattr() bool {
+	return e.Opcode == uring.OpSetxattr || e.Opcode == uring.OpFsetxattr
+}
+
+func (e *entry) namesPath() bool { return e.Opcode == uring.OpSetxattr || e.Opcode == uring.OpGetxattr }
+
+// takeXattr checks the entry and copies, in this order, the name, the value and the path. It leaves in e.done
+// where the path begins.
+func (r *Ring) takeXattr(i uint32) unix.Errno {
+	e := r.slab.at(i)
 	const known = unix.XATTR_CREATE | unix.XATTR_REPLACE
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		return unix.EOPNOTSUPP
-	case e.Ioprio != 0, !sets && e.OpFlags != 0, sets && e.OpFlags&^known != 0:
+	case e.namesPath() && e.Flags&uring.SQEFixedFile != 0:
+		return unix.EBADF // there are no registered files
+	case e.Ioprio != 0, !e.setsXattr() && e.OpFlags != 0, e.OpFlags&^known != 0:
 		return unix.EINVAL
 	}
-	return 0
-}
-
-// takeNames copies the name of the attribute and, if asked for, the path.
-func (r *Ring) takeNames(i uint32, onPath bool) (name, path uintptr, errno unix.Errno) {
-	e := r.slab.at(i)
-	if e.Addr == 0 || onPath && e.Addr3 == 0 {
-		return 0, 0, unix.EFAULT
+	m := r.messageOf(i)
+	m.text = m.text[:0]
+	errno := m.takeString(e.Addr)
+	switch length := len(m.text) - 1; {
+	case errno == unix.EFAULT:
+		return errno
+	case errno != 0 || length == 0 || length > maxName:
+		return unix.ERANGE
 	}
-	var second uint64
-	if onPath {
-		second = e.Addr3
+	if errno := r.takeValue(i); errno != 0 || !e.namesPath() {
+		return errno
 	}
-	name, path, errno = r.takePaths(i, e.Addr, second)
-	if errno == unix.ENAMETOOLONG && len(r.messages[e.msg].text) == unix.PathMax {
-		errno = unix.ERANGE // the name, not the path
-	}
-	return name, path, errno
+	e.done = uint32(len(m.text))
+	return m.takePath(e.Addr3, false)
 }
 
 // takeValue copies the value to be set.
 func (r *Ring) takeValue(i uint32) unix.Errno {
 	e := r.slab.at(i)
-	if e.Len > maxValue {
+	m := r.messages[e.msg]
+	switch {
+	case !e.setsXattr():
+	case e.Len > maxValue:
 		return unix.E2BIG
-	}
-	m := r.messageOf(i)
-	m.value = append(m.value[:0], make([]byte, e.Len)...)
-	if !copyIn(m.value, e.Off) {
-		return unix.EFAULT
+	default:
+		m.value = slices.Grow(m.value[:0], int(e.Len))[:e.Len]
+		if !copyIn(m.value, e.Off) {
+			return unix.EFAULT
+		}
 	}
 	return 0
 }
