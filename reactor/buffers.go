@@ -243,7 +243,7 @@ func (t *trimBuffers) OnTimer(now int64) {
 		if n++; n > trimAtOnce {
 			break
 		}
-		b.unpage(id)
+		unpage(b.mem, int(id)*b.size, (int(id)+1)*b.size)
 		b.touched[id] = false
 		b.resident--
 	}
@@ -252,12 +252,12 @@ func (t *trimBuffers) OnTimer(now int64) {
 	}
 }
 
-// unpage gives the pages of a buffer back that are its own: those that it shares with its neighbours stay.
-func (b *Buffers) unpage(id uint16) {
+// unpage gives the pages of mem[from:to] back: those that it shares with its neighbours stay.
+func unpage(mem []byte, from, to int) {
 	page := os.Getpagesize()
-	from, to := (int(id)*b.size+page-1)/page*page, (int(id)+1)*b.size/page*page
+	from, to = (from+page-1)/page*page, to/page*page
 	if from < to {
-		_ = unix.Madvise(b.mem[from:to], unix.MADV_DONTNEED)
+		_ = unix.Madvise(mem[from:to], unix.MADV_DONTNEED)
 	}
 }
 

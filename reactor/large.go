@@ -71,7 +71,7 @@ func (g *largeBuffers) space(id uint16) []byte {
 func (g *largeBuffers) trim() (all bool) {
 	for _, id := range g.free[:g.idle] {
 		if g.resident[id] {
-			_ = unix.Madvise(g.space(id), unix.MADV_DONTNEED)
+			unpage(g.mem, int(id)*g.size, (int(id)+1)*g.size)
 			g.resident[id] = false
 		}
 	}
