@@ -371,6 +371,9 @@ func (w *world) pump() (moved bool) {
 		moved = true
 		w.note(w.cqe)
 	}
+	if r, ok := w.ring.(*Ring); ok && r.readyHead != 0 {
+		return true // a batch has ended without a completion
+	}
 	return moved
 }
 

@@ -13,7 +13,8 @@
 // A send is tried when it is submitted, and waits only if there is no room. A receive waits first,
 // unless the descriptor is known to be readable, or nothing is known of it. A short receive from a TCP
 // stream says that it is drained, unless its end, an error or urgent data was signalled; so no call is
-// spent on EAGAIN. Descriptors that are ready take turns, one system call a direction each, until a
+// spent on EAGAIN. Of messages, datagrams or others, a short one says nothing, and the next is asked for.
+// Descriptors that are ready take turns, one system call a direction each, until a
 // batch of bytes has been received (Config.BatchBytes); what is left makes the next Enter not wait.
 //
 // Completions only ever come out of Pop. Reads, writes and flushes of regular files, which can block,
@@ -35,16 +36,26 @@
 //     one first. A multishot entry goes to the end of the queue with each completion.
 //   - CQESockNonempty says that there may be more: it is set when a receive filled its buffer, and when
 //     an end or an error was signalled. The kernel knows exactly. Accepts never have it.
-//   - Buffers of a group are used last-in-first-out.
-//   - Entries cannot be linked or drained, there are no registered files, no bundles, no buffer
-//     selection for sends, no multishot recvmsg and no level-triggered poll: these complete with
-//     -EINVAL (a registered file with -EBADF).
-//   - A connect to a Unix socket whose backlog is full completes with -EAGAIN instead of waiting.
+//   - To receive, the buffer of a group is used that was provided last; to send, as in the kernel, the one
+//     that was provided first.
+//   - Entries cannot be linked or drained, and there are no bundles and no vectored sends: these complete
+//     with -EINVAL, as in a kernel that does not know them. There are no registered files (-EBADF).
+//   - A zero-copy send copies, and says so to those who ask (uring.SendZCReportUsage).
+//   - A multishot poll may say again what still holds when another event comes. (The kernel does not take a
+//     level-triggered poll from anybody.)
+//   - A message to another ring (uring.SQE.PrepMsgRing) can be sent to rings of this kind in this process. There
+//     are no messages with descriptors, which would be registered ones.
+//   - A connect to a Unix socket whose backlog is full waits by trying again, and can be cancelled. The kernel
+//     waits in a worker thread, and cannot call it back.
+//   - What cannot be received from at all, or accepted from, is told at once, even of an entry that asks to wait
+//     first (uring.RecvsendPollFirst).
 //   - A close entry for a descriptor on which entries are in flight completes at once, and the file
 //     stays open until they have, as in the kernel; but so does the number stay taken.
 //
 // # Threads and memory
 //
-// As for package uring: one thread, except for Wake. In steady state nothing is allocated: entries live
-// in a slab, lists are linked through it by index, and all queues keep their capacity.
+// As for package uring: one thread, except for Wake, and for messages between rings, which each ring sends and
+// takes on its own thread without a lock that others could hold for long. In steady state nothing is allocated:
+// entries and files live in pages that never move, lists are linked through them by index, and all queues keep
+// their capacity. A descriptor costs 32 bytes, an entry in flight 80.
 package epoll

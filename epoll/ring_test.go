@@ -227,6 +227,27 @@ func TestAllocations(t *testing.T) {
 	multi := g.push(func(s *uring.SQE) { s.PrepRecvMultishot(p, 0, 0) })
 	iov := &unix.Iovec{Base: &data[0], Len: 32}
 	msg := &unix.Msghdr{Iov: iov, Iovlen: 1}
+	x, y := g.udpPair(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}, true)
+	room := g.multiHeader(16, 0)
+	named := g.push(func(s *uring.SQE) { s.PrepRecvmsgMultishot(x, 0, room, 0) })
+	messages := func() {
+		zc := g.push(func(s *uring.SQE) { s.PrepSendZC(y, ptr(data), 32, 0, 0) })
+		for range 3 {
+			if c := g.wait(); c.UserData == named {
+				if id, ok := c.BufferID(); ok {
+					g.ProvideBuffer(0, id)
+				}
+			} else if c.UserData != zc || c.Res != 32 && c.Flags != uring.CQENotif {
+				t.Fatalf("%+v", c)
+			}
+		}
+		ud := g.push(func(s *uring.SQE) { s.PrepPollMultishot(a, unix.POLLPRI) })
+		g.push(func(s *uring.SQE) { s.PrepPollUpdate(ud, ud, unix.POLLPRI, uring.PollUpdateUserData) })
+		g.push(func(s *uring.SQE) { s.PrepPollRemove(ud) })
+		for range 3 {
+			g.wait()
+		}
+	}
 	turn := func() {
 		g.push(func(s *uring.SQE) { s.PrepRecv(a, ptr(into), 32, 0) })
 		g.push(func(s *uring.SQE) { s.PrepSend(b, ptr(data), 32, unix.MSG_WAITALL) })
@@ -246,6 +267,7 @@ func TestAllocations(t *testing.T) {
 		for range 4 {
 			g.wait()
 		}
+		messages()
 		g.check(g.Enter(0))
 	}
 	if n := testing.AllocsPerRun(1000, turn); n != 0 {
