@@ -55,14 +55,14 @@ const (
 // session is what a connection does: one type a mode. Its methods are called on the loop's thread, and
 // none inside of one of the conn's methods but open, which may call opened.
 type session interface {
-	begin(intended int64) // a piece of work is due, and was so at intended
-	opened()              // the connection stands
-	received(p []byte)    // in the order in which they came; p is lent for the call
-	drained()             // the kernel has taken all that was written
-	ended()               // the peer sends nothing more
-	expired()             // the timer that the session has set
-	overdue()             // what is awaited since conn.since has taken too long
-	closed()              // the connection is gone
+	begin(intended, now int64) // a piece of work is due, and was so at intended
+	opened()                   // the connection stands
+	received(p []byte)         // in the order in which they came; p is lent for the call
+	drained()                  // the kernel has taken all that was written
+	ended()                    // the peer sends nothing more
+	expired()                  // the timer that the session has set
+	overdue()                  // what is awaited since conn.since has taken too long
+	closed()                   // the connection is gone
 }
 
 // base is what most sessions have in common.

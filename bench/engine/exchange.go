@@ -50,8 +50,7 @@ func (e *exchange) opened() {
 	}
 }
 
-func (e *exchange) begin(intended int64) {
-	now := e.c.clock()
+func (e *exchange) begin(intended, now int64) {
 	if e.n == 0 {
 		e.c.since = now
 	}

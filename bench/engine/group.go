@@ -107,7 +107,7 @@ func (g *group) start(s *schedule, now int64) {
 		return
 	}
 	for c := g.idle.pop(); c != nil; c = g.idle.pop() {
-		g.begin(c, now)
+		g.begin(c, now, now)
 	}
 }
 
@@ -135,11 +135,11 @@ func (g *group) over() bool {
 func (g *group) ready(c *conn, now int64) {
 	switch {
 	case g.running && !g.open:
-		g.begin(c, now)
+		g.begin(c, now, now)
 	case g.running && g.idle.len() == 0 && g.schedule.next <= now:
 		intended := g.schedule.next // it has waited for a connection
 		g.schedule.take()
-		g.begin(c, intended)
+		g.begin(c, intended, now)
 	default:
 		g.idle.push(c)
 		if g.running {
@@ -160,7 +160,7 @@ func (g *group) dispatch(now int64) {
 		g.schedule.take()
 		now = g.w.loop.Clock()
 		g.win.Lag.Record(now - intended)
-		g.begin(c, intended)
+		g.begin(c, intended, now)
 	}
 	if g.schedule.next != never && g.idle.len() != 0 {
 		g.w.loop.SetTimer(&g.timer, g.schedule.next)
@@ -179,10 +179,10 @@ func (t *groupTimer) OnTimer(int64) {
 	g.w.check()
 }
 
-func (g *group) begin(c *conn, intended int64) {
+func (g *group) begin(c *conn, intended, now int64) {
 	g.busy++
 	g.win.Sent++
-	c.session.begin(intended)
+	c.session.begin(intended, now)
 }
 
 // done is called when n pieces of work are over, well or not.

@@ -51,8 +51,8 @@ type connectSession struct {
 	whole    int64 // when the connection had done what it was for; 0: it has not
 }
 
-func (s *connectSession) begin(intended int64) {
-	s.intended, s.begun = intended, s.c.clock()
+func (s *connectSession) begin(intended, now int64) {
+	s.intended, s.begun = intended, now
 	s.part, s.whole = false, 0
 	s.c.open()
 }

@@ -33,7 +33,7 @@ type halfCloseSession struct {
 	whole    int64 // when the end came back; 0: it has not
 }
 
-func (s *halfCloseSession) begin(intended int64) {
+func (s *halfCloseSession) begin(intended, _ int64) {
 	s.intended, s.cut, s.whole = intended, 0, 0
 	s.c.open()
 }

@@ -43,12 +43,12 @@ func (s *holdSession) expired() {
 	now := s.c.clock()
 	s.c.setTimer(now + int64(s.every))
 	if s.n == 0 && s.c.group.running {
-		s.c.group.begin(s.c, now)
+		s.c.group.begin(s.c, now, now)
 	}
 }
 
 // begin is called when a phase begins, and by expired.
-func (s *holdSession) begin(intended int64) { s.exchange.begin(intended) }
+func (s *holdSession) begin(intended, now int64) { s.exchange.begin(intended, now) }
 
 func (s *holdSession) received(p []byte) {
 	if s.n == 0 {

@@ -44,7 +44,7 @@ type slowSession struct {
 	rest []byte
 }
 
-func (s *slowSession) begin(int64) {
+func (s *slowSession) begin(_, _ int64) {
 	s.rest = s.codec.request()
 	s.under[s.first] = stamp{}
 	s.n = 1

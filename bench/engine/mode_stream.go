@@ -54,11 +54,11 @@ func (s *streamSession) opened() {
 	s.c.group.ready(s.c, s.c.clock())
 }
 
-func (s *streamSession) begin(int64) {
+func (s *streamSession) begin(_, now int64) {
 	s.working = true
-	s.c.group.done(1, s.c.clock()) // nobody waits for its end
+	s.c.group.done(1, now) // nobody waits for its end
 	if s.mode.Direction != "down" {
-		s.c.since = s.c.clock()
+		s.c.since = now
 		s.c.write(s.echo.request())
 	}
 }

@@ -84,12 +84,12 @@ func (s *udpSession) opened() {
 	}
 }
 
-func (s *udpSession) begin(intended int64) {
+func (s *udpSession) begin(intended, now int64) {
 	i := s.free[len(s.free)-1]
 	s.free = s.free[:len(s.free)-1]
 	s.round++
 	slot := &s.slots[i]
-	*slot = udpSlot{stamp{intended, s.c.clock()}, s.round*uint64(len(s.slots)) + uint64(i), max(s.mode.Size.next(&s.random.out), udpHeader)}
+	*slot = udpSlot{stamp{intended, now}, s.round*uint64(len(s.slots)) + uint64(i), max(s.mode.Size.next(&s.random.out), udpHeader)}
 	p := s.memory[i*s.mode.Size.Max():][:slot.size]
 	binary.BigEndian.PutUint64(p, slot.number)
 	copy(p[udpHeader:], s.body(slot))
