@@ -258,7 +258,6 @@ func benchFio(b *testing.B, path string, direct bool, more ...string) {
 	if *benchCPU >= 0 {
 		args = append(args, fmt.Sprintf("--cpus_allowed=%d", *benchCPU))
 	}
-	b.N = 1 // once
 	out, err := exec.Command(fio, append(args, more...)...).Output()
 	if err != nil {
 		b.Fatal(err)

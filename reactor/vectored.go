@@ -130,7 +130,7 @@ func (o *vectorTransfer) advance(n int) {
 	o.left -= n
 	for n > 0 {
 		v := &o.iov[o.head]
-		if uint64(n) < uint64(v.Len) {
+		if n < int(v.Len) {
 			v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
 			v.SetLen(int(v.Len) - n)
 			return
