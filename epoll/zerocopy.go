@@ -44,15 +44,15 @@ func (r *Ring) checkSendZC(e *entry) unix.Errno {
 		return unix.EBADF
 	}
 	errno := r.armSocket(e.Fd)
-	fixed := e.Ioprio&uring.RecvsendFixedBuf != 0 // there are no registered buffers
+	fixed := e.Ioprio&uring.RecvsendFixedBuf != 0
 	switch {
 	case errno == unix.EBADF, errno != 0 && !(fixed && e.Opcode == uring.OpSendmsgZC):
 		return errno
 	case fixed && e.Opcode == uring.OpSendmsgZC:
-		return unix.EFAULT
+		return unix.EFAULT // there are none for vectors
 	case r.files.at(e.Fd).state&zerocopy == 0:
 		return unix.EOPNOTSUPP
-	case fixed:
+	case fixed && !r.inFixed(e):
 		return unix.EFAULT
 	}
 	return 0
