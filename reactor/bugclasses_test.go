@@ -123,11 +123,11 @@ func TestCancelIsQueuedBehindItsTarget(t *testing.T) {
 			done := newResult()
 			r.do(func() {
 				g.pushed = func(sqe *uring.SQE) {
+					if during && sqe.Opcode == uring.OpRecv {
+						source.RequestStop() // the target is not in the queue yet
+					}
 					if sqe.Opcode == uring.OpRecv || sqe.Opcode == uring.OpAsyncCancel {
 						order = append(order, sqe.Opcode == uring.OpAsyncCancel)
-					}
-					if during && sqe.Opcode == uring.OpRecv {
-						source.RequestStop()
 					}
 				}
 				s.Recv(make([]byte, 8)).Connect(&op, sinkOf[int](t, done, source))

@@ -1,0 +1,147 @@
+package conformance
+
+import (
+	"os"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// loops is what is between loops, and time.
+var loops = []row{
+	{"every", true, every, acceptingMany.with(socketless).with(cells{
+		successAtOnce:          stopped.after(2).orMore(), // time goes on until the stop is there
+		reused:                 stopped.after(1).then(stopped.after(1)).orMore(),
+		successLater:           never("it waits for time alone: success at once"),
+		stoppedAfterCompletion: never("until a timer is popped nothing has come"),
+	})},
+	{"recv with a deadline", true, recvWithin, receiving.with(outliving)},
+	{"accept with a deadline", true, acceptWithin, accepting.with(outliving)},
+	{"recv past its deadline", true, recvTooLate, only(successLater, fails(os.ErrDeadlineExceeded), "only time is waited for")},
+	{"sleep that is moved", true, sleepMoved, sleeping.with(cells{successLater: value(0)})},
+	{"move", false, move, instant.with(cells{
+		successAtOnce:      value(0),
+		endOfFile:          value(0),
+		resetBefore:        value(0),
+		reused:             value(0).then(value(0)),
+		closedBefore:       fails(os.ErrClosed),
+		closedWhileQueued:  fails(os.ErrClosed),
+		closedFromCallback: value(0),
+	})},
+}
+
+// outliving is what comes of an operation with a deadline when its socket is closed.
+var outliving = cells{
+	closedBefore:      noEnd,
+	closedWhileQueued: noEnd,
+	closedUnder:       noEnd,
+}
+
+var noEnd = never("the close joins what it is made of, and not the timer beside it")
+
+// only is what comes of something that is of interest in one situation.
+func only(name string, e expectation, why string) cells {
+	c := cells{}
+	for _, s := range situations {
+		c[s.name] = never(why)
+	}
+	c[name] = e
+	return c
+}
+
+// every ticks, each tick when the last has been granted.
+func every(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s), sequence: true}
+	period := nap
+	if blocked {
+		period, x.waits = night, true
+	}
+	op := new(reactor.EveryOp)
+	last := int64(0)
+	s.loop.Every(period, 1).Connect(op, &seqReceiver[reactor.Tick]{receiver[struct{}]{trace: x.trace}, func(tick reactor.Tick) int {
+		if now := s.loop.Clock(); now < tick.At {
+			s.t.Errorf("a tick %d ns early", tick.At-now)
+		}
+		if gap := tick.At - last; last != 0 && gap != (int64(tick.Missed)+1)*int64(period) {
+			s.t.Errorf("a tick %d ns after the last that says it stands for %d more", gap, tick.Missed)
+		}
+		last = tick.At
+		op.Grant(1)
+		return 1
+	}})
+	x.act = func() {}
+	x.start = func() {
+		last = 0
+		op.Start()
+	}
+	return x
+}
+
+type (
+	recvTimeout   = sender.TimeoutOp[int, reactor.RecvOp, reactor.SleepOp, *reactor.RecvOp, *reactor.SleepOp]
+	acceptTimeout = sender.TimeoutOp[int, reactor.AcceptOp, reactor.SleepOp, *reactor.AcceptOp, *reactor.SleepOp]
+)
+
+// recvWithin receives with a deadline that is far away.
+func recvWithin(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	x.inline = true // stopped before Start, neither of the two is started
+	got := reader(s, x)
+	buf := make([]byte, 64)
+	op := new(recvTimeout)
+	sender.Timeout(x.socket.Recv(buf), s.loop.SleepFor(night)).Connect(op, &receiver[int]{x.trace, func(n int) int {
+		*got = append(*got, buf[:n]...)
+		return n
+	}})
+	x.start = op.Start
+	return x
+}
+
+func acceptWithin(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	x.inline = true
+	listener(s, x)
+	op := new(acceptTimeout)
+	sender.Timeout(x.socket.Accept(), s.loop.SleepFor(night)).Connect(op, &receiver[int]{x.trace, s.takeFd})
+	x.start = op.Start
+	return x
+}
+
+// recvTooLate receives what does not come before its deadline.
+func recvTooLate(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	socket, _ := s.pair(false)
+	x.socket, x.waits = socket, true
+	op := new(recvTimeout)
+	sender.Timeout(socket.Recv(make([]byte, 64)), s.loop.SleepFor(nap)).Connect(op, &receiver[int]{trace: x.trace})
+	x.start = op.Start
+	return x
+}
+
+// sleepMoved sleeps for long until it is told that this is over.
+func sleepMoved(s *stage, blocked bool) *subject {
+	x := &subject{trace: newTrace(s), waits: blocked}
+	op := new(reactor.SleepOp)
+	s.loop.SleepFor(night).Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	if !blocked {
+		x.start = func() {
+			op.Start()
+			op.Reset(s.loop.Now())
+		}
+		return x
+	}
+	x.act = func() { s.do(func() { op.Reset(s.loop.Now()) }) }
+	return x
+}
+
+// move moves a connection to the loop that it is of, by the way that leads to any other.
+func move(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	socket, p := s.pair(false)
+	x.socket, x.end, x.reset = socket, p.finish, p.reset
+	op := new(reactor.MoveOp)
+	socket.MoveTo(s.loop, socket).Connect(op, &receiver[struct{}]{trace: x.trace})
+	x.start = op.Start
+	return x
+}
