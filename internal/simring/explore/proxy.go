@@ -13,7 +13,7 @@ const proxy = "proxy"
 
 // exploreProxy has the test play the seeds.
 func (s *search) exploreProxy() (failed uint64) {
-	cmd := exec.Command("go", "test", "github.com/reactord/reactord/cmd/reactord/internal/proxy", "-count=1", "-timeout=0",
+	cmd := exec.Command("go", "test", "github.com/reactord/reactord/cmd/reactord/internal/proxy", "-count=1", "-timeout=0", "-v",
 		"-run=^TestSimulation$", "-args", fmt.Sprintf("-sim.from=%d", s.from), fmt.Sprintf("-sim.seeds=%d", s.seeds),
 		"-sim.flaw="+string(s.flaw), fmt.Sprintf("-sim.trace=%v", s.trace))
 	cmd.Stderr = s.out
