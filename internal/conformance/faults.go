@@ -44,13 +44,14 @@ func draw(k *simring.Kernel) (drawn []fault) {
 	return drawn
 }
 
-// inPieces: bytes come in more pieces than they were sent in.
+// inPieces: bytes come in more pieces than they were sent in, and a stop may come between two of them.
 func inPieces(how situation, want expectation) expectation {
 	want = again(how, want)
 	return want.each(func(e end) end {
 		if e.moved { // fewer, and a second transfer more: what the first has left
 			e = e.or(end{kind: gotValue, n: some})
 		}
+		e.fewer = e.fewer || how.name == stoppedAfterCompletion
 		return e
 	})
 }
