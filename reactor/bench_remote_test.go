@@ -2,6 +2,7 @@ package reactor_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
 )
 
 // BenchmarkPostBusy posts from one goroutine to a loop that does not sleep, in batches, beside the same to a
@@ -102,6 +104,63 @@ func BenchmarkWakeIdle(b *testing.B) {
 		l.measure(b, post)
 		end()
 	})
+	b.Run("MSG_RING", func(b *testing.B) {
+		need(b, reactor.IOUring)
+		var l latency
+		post, end := ringToRing(b, l.arrived)
+		l.measure(b, post)
+		end()
+	})
+}
+
+// ringToRing waits in an io_uring for a message (IORING_OP_MSG_RING) that the poster's own ring sends.
+func ringToRing(b *testing.B, arrived func()) (post, end func()) {
+	const message, last = 7, 8
+	runtime.LockOSThread()
+	from, to := newRing(b, reactor.IOUring), newRing(b, reactor.IOUring)
+	gone := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := to.Enable()
+		var cqe uring.CQE
+		for gone <- err; err == nil; {
+			err = to.Enter(-1)
+			for to.Pop(&cqe) {
+				switch cqe.UserData {
+				case message:
+					arrived()
+				case last:
+					gone <- to.Close()
+					return
+				}
+			}
+		}
+	}()
+	if err := errors.Join(<-gone, from.Enable()); err != nil {
+		b.Fatal(err)
+	}
+	fd := to.(*uring.Ring).Fd()
+	send := func(userData uint64) {
+		var sqe uring.SQE
+		sqe.PrepMsgRing(fd, 0, userData, 0)
+		from.Push(&sqe)
+		if err := from.Enter(0); err != nil {
+			b.Error(err)
+		}
+		var cqe uring.CQE
+		for from.Pop(&cqe) {
+			if cqe.Res < 0 {
+				b.Errorf("MSG_RING: %v", unix.Errno(-cqe.Res))
+			}
+		}
+	}
+	return func() { send(message) }, func() {
+		send(last)
+		if err := errors.Join(<-gone, from.Close()); err != nil {
+			b.Error(err)
+		}
+		runtime.UnlockOSThread()
+	}
 }
 
 // latency measures how long wake-ups take.
