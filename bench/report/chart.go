@@ -42,7 +42,7 @@ type point struct{ x, y float64 }
 // The places of things, in the units of the viewBox.
 const (
 	chartWidth, chartHeight = 760.0, 320.0
-	left, right             = 70.0, 16.0
+	left, right             = 70.0, 28.0
 	top, bottom             = 16.0, 46.0
 )
 
@@ -77,6 +77,9 @@ func (c *chart) svg() template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // all text in it is escaped
 }
 
+// maxDots is how many points of a line are still shown one by one.
+const maxDots = 60
+
 // palette is how many colours the style has.
 const palette = 6
 
@@ -97,7 +100,7 @@ func (c *chart) line(b *strings.Builder, s series) {
 		at = append(at, fmt.Sprintf("%.1f,%.1f", c.placeX(p.x), c.placeY(p.y)))
 	}
 	fmt.Fprintf(b, `<polyline class="%s" points="%s"><title>%s</title></polyline>`, s.class(), strings.Join(at, " "), html.EscapeString(s.name))
-	if len(s.points) > 120 {
+	if len(s.points) > maxDots {
 		return
 	}
 	for _, p := range s.points {

@@ -100,6 +100,10 @@ func open(r *record.Result) bool {
 	return false
 }
 
+// shortest is how many seconds a point of a series stands for at least; less is what is left at the end of a
+// phase.
+const shortest = 0.2
+
 func rateChart(results []*record.Result) *chart {
 	c := &chart{title: "Messages a second over time", x: axis{label: "seconds since the start", name: Count}, y: axis{name: Count}}
 	for i, r := range results {
@@ -107,8 +111,8 @@ func rateChart(results []*record.Result) *chart {
 		failed := series{name: r.Name + ", failures", color: i + 3, dashed: true}
 		errors := int64(0)
 		for _, p := range r.Series {
-			if p.Length < 0.2 {
-				continue // what is left at the end of a phase
+			if p.Length < shortest {
+				continue
 			}
 			s.points = append(s.points, point{p.Seconds, p.Rate()})
 			failed.points = append(failed.points, point{p.Seconds, float64(p.Errors.Total()) / p.Length})
@@ -139,7 +143,7 @@ func timeChart(results []*record.Result) *chart {
 		for k, f := range figures {
 			s := series{name: r.Name + ", " + f.name, color: i + k}
 			for j := range r.Series {
-				if p := &r.Series[j]; p.Messages > 0 {
+				if p := &r.Series[j]; p.Messages > 0 && p.Length >= shortest {
 					s.points = append(s.points, point{p.Seconds, float64(f.value(p))})
 				}
 			}

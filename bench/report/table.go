@@ -92,6 +92,10 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	if n := sum.Errors.Total(); n > 0 {
 		fmt.Fprintf(out, "failures: %v\n", sum.Errors)
 	}
+	if sum.Latency.Count()+sum.Connect.Count() == 0 {
+		fmt.Fprintln(out)
+		return // bytes are all that was measured
+	}
 	header := []string{"", "count"}
 	for _, q := range Percentiles {
 		header = append(header, fmt.Sprintf("p%v", q))

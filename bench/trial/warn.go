@@ -16,10 +16,15 @@ const (
 	crowded   = 0.9 // of what there is of ports or descriptors
 )
 
-// warn says what makes the result doubtful.
+// warn says what makes the result doubtful. What is so in several phases is said of the first.
 func (r *Run) warn() {
 	res := r.result
-	say := func(format string, args ...any) { res.Warnings = append(res.Warnings, fmt.Sprintf(format, args...)) }
+	said := map[string]int{} // how often, by what: phases are much alike
+	say := func(format string, args ...any) {
+		if said[format]++; said[format] == 1 {
+			res.Warnings = append(res.Warnings, fmt.Sprintf(format, args...))
+		}
+	}
 	var measured float64
 	for _, p := range res.Measured() {
 		measured += p.Elapsed
