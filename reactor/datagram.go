@@ -100,7 +100,7 @@ func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
 
 // RecvMsgMany is RecvFromMany with room for so many bytes of control data in each buffer.
 //
-// Do not receive descriptors (SCM_RIGHTS) by it: they would be without O_CLOEXEC. See RecvFDs.
+// Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
 func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
 	return RecvMsgManySender{s, credit, control}
 }
