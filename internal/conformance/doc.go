@@ -29,6 +29,6 @@
 //     while waiting or time.Sleep, and knows the time by s.now.
 //   - descriptors that the loop does not have are given to s.own, those of the loop's to s.adopt.
 //
-// The rows are in a list of their own, which is added to table. An operation that the simulated kernel
-// does not have is named in unsimulated, with the reason.
+// The rows are in a list of their own, which is added to table. Every one of them is played on every
+// machine; what takes long in real time says so (see expectation.in), and is played where time is simulated.
 package conformance

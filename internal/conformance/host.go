@@ -41,9 +41,9 @@ type host interface {
 	// interrupt sends the process of the loop a signal.
 	interrupt(sig unix.Signal) error
 	// accepts is what may come of a case, faults of the host considered, if want is what comes of it without.
-	accepts(row, situation, expectation) expectation
+	accepts(situation, expectation) expectation
 	// lacks says why the host has no such case; "" if it has.
-	lacks(row, expectation) string
+	lacks(expectation) string
 
 	calls
 }

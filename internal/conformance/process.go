@@ -99,9 +99,9 @@ func (process) interrupt(sig unix.Signal) error {
 	return nil
 }
 
-func (process) accepts(_ row, _ situation, want expectation) expectation { return want }
+func (process) accepts(_ situation, want expectation) expectation { return want }
 
-func (process) lacks(_ row, want expectation) string {
+func (process) lacks(want expectation) string {
 	if want.takes != "" {
 		return "it takes " + want.takes
 	}

@@ -30,7 +30,7 @@ func (u Suite) Run(t *testing.T) {
 				}
 				t.Run(how.name, func(t *testing.T) {
 					u.On.each(t, func(t *testing.T, h host) {
-						if why := h.lacks(r, cell); why != "" {
+						if why := h.lacks(cell); why != "" {
 							t.Skip(why)
 						}
 						u.play(t, h, r, how, cell)
@@ -60,7 +60,7 @@ func (u Suite) play(t *testing.T, h host, r row, how situation, cell expectation
 	s := u.open(t, h)
 	x := r.subject(s, how.blocked && r.waits)
 	how.play(s, x)
-	h.accepts(r, how, cell).check(t, x)
+	h.accepts(how, cell).check(t, x)
 	if x.intact != nil && !t.Failed() {
 		x.intact()
 	}

@@ -168,9 +168,6 @@ var sleeping = waiting.with(socketless).with(cells{
 // table is the rows of all files.
 var table = slices.Concat(streams, datagrams, messages, locals, files, pipes, events, loops)
 
-// unsimulated says, by the names of rows, why a simulated kernel does not have the operation.
-var unsimulated = map[string]string{}
-
 var streams = []row{
 	{"accept", true, accept, accepting},
 	{"accept many", true, acceptMany(4), acceptingMany},
