@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/uring"
 )
@@ -196,8 +197,8 @@ func (d *fileDuel) play(worlds *[2]*fileWorld, program []byte) {
 func (d *fileDuel) settle(a, b *fileWorld) {
 	a.pumpUntilIdle()
 	b.pump(0)
-	for a.completed != b.completed {
-		if b.completed > a.completed || !b.pump(patience) {
+	for deadline := time.Now().Add(patience); a.completed != b.completed; b.pump(time.Second) {
+		if b.completed > a.completed || time.Now().After(deadline) {
 			d.report(a, b)
 		}
 	}

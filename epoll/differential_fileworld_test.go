@@ -304,7 +304,12 @@ func (s fileStep) keepsOff() []int {
 	case fRead, fReadv, fReadFixed, fReadMulti, fWrite, fWritev, fWriteFixed:
 		return []int{s.fd}
 	case fSplice, fTee:
-		return []int{s.fd, s.a % fileFds}
+		from := s.a % fileFds
+		if from == fdSocketA || from == fdSocketB {
+			// The kernel holds the pipe's lock while it waits for the socket.
+			return []int{from, fdPipeAIn, fdPipeAOut, fdPipeBIn, fdPipeBOut, s.fd}
+		}
+		return []int{s.fd, from}
 	}
 	return nil
 }
@@ -328,6 +333,8 @@ func (w *fileWorld) allowed(s fileStep) bool {
 	switch {
 	case s.op == fClose && s.fd >= slots && s.fd != fdBad:
 		return false
+	case s.fd == fdZero && (s.op == fReadv || pick(fileSizes, s.a) > 4096):
+		return false // a signal cuts it short
 	case s.op == fFallocate && s.fd == fdMem && pick(fileLengths, s.c) > 1<<32:
 		return false // nothing but the memory of the machine bounds it
 	case s.op == fFsetxattr && s.fd >= fdNull && s.fd <= fdSysctl:
@@ -359,7 +366,7 @@ var (
 	fileModes    = []uint32{0o644, 0, 0o777, 0o1755, 1 << 20}
 	renameFlags  = []uint32{0, 0, unix.RENAME_NOREPLACE, unix.RENAME_EXCHANGE, unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE, 8}
 	linkFlags    = []uint32{0, 0, unix.AT_SYMLINK_FOLLOW, unix.AT_EMPTY_PATH, 1}
-	statxFlags   = []uint32{0, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_STATX_DONT_SYNC, 1, 0x6000}
+	statxChoice  = []uint32{0, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_STATX_DONT_SYNC, 1, 0x6000}
 	statxMasks   = []uint32{unix.STATX_BASIC_STATS, 0, unix.STATX_ALL, 1 << 31}
 	rwFlagChoice = []uint32{0, 0, 0, 0, unix.RWF_NOWAIT, unix.RWF_DSYNC, unix.RWF_SYNC, unix.RWF_APPEND, unix.RWF_HIPRI, 1 << 20}
 	fallocModes  = []uint32{0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE, 1 << 20}
@@ -555,7 +562,7 @@ func (w *fileWorld) encodePath(s fileStep, fd int, area []byte, e *fileEntry) {
 	case fStatx:
 		e.into = second[:unsafe.Sizeof(unix.Statx_t{})]
 		clear(e.into)
-		sqe.PrepStatx(fd, path, pick(statxFlags, s.b), pick(statxMasks, s.c), ptr(second))
+		sqe.PrepStatx(fd, path, pick(statxChoice, s.b), pick(statxMasks, s.c), ptr(second))
 	case fUnlinkat:
 		sqe.PrepUnlinkat(fd, path, pick([]uint32{0, 0, unix.AT_REMOVEDIR, 1}, s.b))
 	case fMkdirat:

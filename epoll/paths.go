@@ -9,6 +9,9 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
+// statxFlags are the flags of statx(2) that there are.
+const statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
+
 // issuePath starts an operation on paths. They are copied, for they need not stay, and the system call is the
 // pool's: to look a path up may mean to read directories.
 func (r *Ring) issuePath(i uint32) {
@@ -18,6 +21,9 @@ func (r *Ring) issuePath(i uint32) {
 		return
 	}
 	path, other, errno := r.takePaths(i, e.Addr, e.Off)
+	if errno == 0 && e.Opcode == uring.OpStatx && e.OpFlags&^statxFlags != 0 {
+		errno = unix.EINVAL // which statx(2) does not look at if the path is empty
+	}
 	if errno != 0 {
 		r.fail(i, errno)
 		return
