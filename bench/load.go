@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -160,10 +161,8 @@ var errExceeded = errors.New("a bound is exceeded")
 // exceeded fails if any bound holds for a measured phase.
 func exceeded(bounds trial.Demands, res *record.Result) error {
 	for _, b := range bounds {
-		for _, p := range res.Measured() {
-			if (trial.Demands{b}).Hold(p) {
-				return fmt.Errorf("%w: %v", errExceeded, b)
-			}
+		if slices.ContainsFunc(res.Measured(), trial.Demands{b}.Hold) {
+			return fmt.Errorf("%w: %v", errExceeded, b)
 		}
 	}
 	return nil

@@ -68,12 +68,10 @@ type session interface {
 // base is what most sessions have in common.
 type base struct{ c *conn }
 
-func (b *base) drained()        {}
-func (b *base) expired()        {}
-func (b *base) overdue()        { b.c.fail(record.Timeout) }
-func (b *base) ended()          { b.c.fail(record.Closed) }
-func (b *base) received([]byte) { b.c.fail(record.Excess) }
-func (b *base) closed()         { b.c.reopen() }
+func (b *base) drained() {}
+func (b *base) expired() {}
+func (b *base) overdue() { b.c.fail(record.Timeout) }
+func (b *base) ended()   { b.c.fail(record.Closed) }
 
 func (c *conn) init(g *group, index int) {
 	c.group, c.index = g, index

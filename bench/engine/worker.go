@@ -215,13 +215,11 @@ func threadTime() int64 {
 // workerTick is a worker as the handler of its timer of every second.
 type workerTick worker
 
-func (t *workerTick) OnTimer(at int64) {
+func (t *workerTick) OnTimer(int64) {
 	w := (*worker)(t)
 	w.report(false)
-	for at = w.tick.Deadline(); at <= w.slice; {
-		at += int64(time.Second)
-	}
-	w.loop.SetTimer(&w.tick, at)
+	passed := (w.slice - w.span.start) / int64(time.Second)
+	w.loop.SetTimer(&w.tick, w.span.start+(passed+1)*int64(time.Second))
 }
 
 // sweepEvery is how late a timeout may be noticed.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+)
+
+const usage = `usage: peers LIBRARY echo --listen tcp://HOST:PORT [--loops N]
+       peers LIBRARY version
+
+LIBRARY is gnet, netpoll or nbio. An echo server runs until SIGINT or SIGTERM.
+`
+
+// A library is one of the peers.
+type library struct {
+	module string
+
+	// echo serves at address (HOST:PORT) with so many event loops until ctx ends.
+	echo func(ctx context.Context, address string, loops int) error
+}
+
+var libraries = map[string]library{
+	"gnet":    {"github.com/panjf2000/gnet/v2", gnetEcho},
+	"netpoll": {"github.com/cloudwego/netpoll", netpollEcho},
+	"nbio":    {"github.com/lesismal/nbio", nbioEcho},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		if errors.Is(err, errUsage) {
+			fmt.Fprint(os.Stderr, usage)
+		}
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("wrong command line")
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) < 2 {
+		return errUsage
+	}
+	lib, ok := libraries[args[0]]
+	if !ok {
+		return fmt.Errorf("%w: there is no library %q", errUsage, args[0])
+	}
+	switch args[1] {
+	case "version":
+		_, err := fmt.Fprintln(out, version(lib.module))
+		return err
+	case "echo":
+	default:
+		return fmt.Errorf("%w: there is no server %q", errUsage, args[1])
+	}
+	flags := flag.NewFlagSet(args[1], flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it
+	listen := flags.String("listen", "", "")
+	loops := flags.Int("loops", 1, "")
+	if err := flags.Parse(args[2:]); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	address, ok := strings.CutPrefix(*listen, "tcp://")
+	if !ok || flags.NArg() > 0 || *loops < 1 {
+		return fmt.Errorf("%w: it takes tcp://HOST:PORT and at least one loop", errUsage)
+	}
+	return lib.echo(ctx, address, *loops)
+}
+
+// version is that of a module in this binary.
+func version(module string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == module {
+				return dep.Version
+			}
+		}
+	}
+	return "unknown"
+}
