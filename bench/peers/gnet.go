@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
-	"github.com/panjf2000/gnet/v2/pkg/logging"
 )
 
 // gnetServer sends back what the loop has read, out of the loop's own buffer.
@@ -38,8 +37,7 @@ func gnetEcho(ctx context.Context, address string, loops int) error {
 		ended <- gnet.Run(s, "tcp://"+address,
 			gnet.WithNumEventLoop(loops),
 			gnet.WithReusePort(true),
-			gnet.WithTCPNoDelay(gnet.TCPNoDelay),
-			gnet.WithLogLevel(logging.ErrorLevel))
+			gnet.WithTCPNoDelay(gnet.TCPNoDelay))
 	}()
 	select {
 	case err := <-ended:
