@@ -15,7 +15,10 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-var fileEntries = flag.Int("files.entries", 20_000, "how many entries TestFilesAtRandom runs")
+var (
+	fileEntries = flag.Int("files.entries", 20_000, "how many entries TestFilesAtRandom runs")
+	fileSeed    = flag.Uint64("files.seed", 1, "what TestFilesAtRandom draws them from")
+)
 
 // FuzzFiles runs programs of entries about files, paths, pipes and processes on the kernel's ring and on this
 // package's, and demands the same completions, the same memory, and the same files in the end.
@@ -41,10 +44,10 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// TestFilesAtRandom is FuzzFiles on programs drawn from a fixed seed.
+// TestFilesAtRandom is FuzzFiles on programs drawn from a seed.
 func TestFilesAtRandom(t *testing.T) {
 	d := newFileDuel(t)
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(*fileSeed, 0))
 	program := make([]byte, 48*stepLen)
 	for d.entries < *fileEntries {
 		for i := range program {

@@ -119,6 +119,9 @@ func decode(p []byte) fileStep {
 	if s.op >= fOpenat && s.op <= fLinkat && p[5]>>5 != 0 {
 		s.fd = fdDir
 	}
+	if s.op == fCancel {
+		s.a %= 8
+	}
 	return s
 }
 
@@ -466,7 +469,7 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 			w.fds[s.fd] = -1
 		}
 	case fCancel:
-		sqe.PrepCancel(ud-min(uint64(s.a%8), ud), 0)
+		sqe.PrepCancel(ud-min(uint64(s.a%areas), ud), 0)
 		if s.b%4 == 0 {
 			sqe.PrepCancelFd(fd, uring.CancelAll)
 		}
@@ -711,6 +714,9 @@ func (w *fileWorld) note(c uring.CQE) {
 	if e == nil || e.done {
 		w.Fatalf("%+v: nobody asked for it", c)
 	}
+	if w.missed(e, c) {
+		return
+	}
 	o := fileOutcome{res: c.Res, flags: c.Flags & (more | picked)}
 	if id, ok := c.BufferID(); ok {
 		if c.Res > 0 {
@@ -739,6 +745,23 @@ func (w *fileWorld) note(c uring.CQE) {
 	e.log = append(e.log, o)
 	w.fresh = append(w.fresh, c.UserData)
 	w.completed++
+}
+
+// missed repeats a cancel that the kernel's ring has answered with ENOENT although its target is pending: between
+// two of its worker threads it is not found.
+func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
+	if _, ours := w.ring.(*Ring); ours || e.step.op != fCancel || e.step.b%4 == 0 || c.Res != -int32(unix.ENOENT) {
+		return false
+	}
+	ud := c.UserData - min(uint64(e.step.a%areas), c.UserData)
+	target := w.pending[ud]
+	if target == nil || target.done || target.step.op != fSplice && target.step.op != fTee {
+		return false
+	}
+	w.sqe.PrepCancel(ud, 0)
+	w.sqe.UserData = c.UserData
+	w.Push(&w.sqe)
+	return true
 }
 
 // result is what an entry has stored.

@@ -128,8 +128,15 @@ func (r *Ring) issueStream(i uint32) {
 // opened reports whether a descriptor was opened for reading, or for writing.
 func opened(fd int32, forWriting bool) bool {
 	flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
-	mode := flags & unix.O_ACCMODE
-	return flags >= 0 && (mode == unix.O_RDWR || forWriting == (mode == unix.O_WRONLY))
+	switch flags & unix.O_ACCMODE {
+	case unix.O_RDWR:
+		return flags >= 0
+	case unix.O_RDONLY:
+		return flags >= 0 && !forWriting
+	case unix.O_WRONLY:
+		return flags >= 0 && forWriting
+	}
+	return false
 }
 
 // badStream says what is wrong with the flags or the offset of an entry for what can be waited for. Sockets have
