@@ -178,3 +178,39 @@ func TestMoveWhileLoopsStop(t *testing.T) {
 		})
 	}
 }
+
+// The loop that gave a descriptor away knows nothing of it any more: another file that has the number is waited
+// for as any other.
+func TestMovedDescriptorIsForgotten(t *testing.T) {
+	twoLoops(t, func(t *testing.T, a, b *running) {
+		var recv reactor.RecvOp
+		var move reactor.MoveOp
+		buf := make([]byte, 4)
+		s, peer := a.pair()
+		fd := s.Fd()
+		done := a.receive(s, &recv, buf) // waits, so that the ring gets to know it
+		a.settle()
+		write(t, peer, []byte("x"))
+		done.expect(t, "1")
+		a.moves(&move, s, b, nil).expect(t, "{}")
+		b.close(s)
+		unix.Close(peer)
+
+		next, peer := a.pair()
+		if next.Fd() != fd {
+			if err := unix.Dup3(next.Fd(), fd, unix.O_CLOEXEC); err != nil {
+				t.Fatal(err)
+			}
+			unix.Close(next.Fd())
+			next.Init(a.Loop, fd)
+		}
+		done = a.receive(next, &recv, buf)
+		a.settle()
+		write(t, peer, []byte("yz"))
+		done.expect(t, "2")
+		a.close(next)
+		unix.Close(peer)
+		a.end()
+		b.end()
+	})
+}
