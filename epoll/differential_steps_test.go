@@ -49,6 +49,9 @@ func (w *world) allowed(what, end, arg int) bool {
 		if what == recvSelect && arg >= 128 && (end == pipeRead || end == pipeWrite || end == dialer) {
 			return false // the kernel waits, to find only then that it cannot receive
 		}
+		if what == recvSelect && arg >= 128 && w.shut[end] {
+			return false // any wake-up, be there something or not, makes the kernel look for a buffer
+		}
 		if (what == recvSelect || what == recvMsgMulti) && messages(end) && w.shut[end] {
 			return false // done by a worker thread of the kernel's, which lets the end carry a buffer
 		}
