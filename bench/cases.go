@@ -9,6 +9,8 @@ type benchCase struct {
 	Conns  int
 	Size   int      // bytes a message
 	Idle   bool     // memory of idle connections instead of CPU time
+	Bulk   bool     // a stream that never pauses on each connection, in the direction from the upstream
+	UDP    bool     // the messages are datagrams, and the peers those of datagrams
 	Proxy  bool     // the peers are proxies
 	Refs   []string // the peers that the others are set against
 	Claims []claim
@@ -30,7 +32,17 @@ func cases() []*benchCase {
 		{
 			Name: "echo-128", Title: "Echo, 64 connections × 128 B",
 			Conns: 64, Size: 128, Refs: []string{cUring, goNet},
-			Claims: []claim{{echoUring, cUring, 1.03}, {echoUring, goNet, better(1.25)}},
+			Claims: []claim{
+				{echoUring, cUring, 1.03}, {echoUring, goNet, better(1.25)},
+				{echoUring, gnetEcho, 1}, {echoUring, netpollEcho, 1}, {echoUring, nbioEcho, 1},
+			},
+		},
+		{
+			Name: "echo-16k", Title: "Echo, 256 connections × 16 KiB",
+			Conns: 256, Size: 16 << 10, Refs: []string{cUring, goNet},
+			Claims: []claim{
+				{echoUring, goNet, 1}, {echoUring, gnetEcho, 1}, {echoUring, netpollEcho, 1}, {echoUring, nbioEcho, 1},
+			},
 		},
 		{
 			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
@@ -53,6 +65,14 @@ func cases() []*benchCase {
 			Claims: []claim{{proxyUring, proxyNginx, better(1.3)}, {proxyEpoll, proxyNginx, 1.05}},
 		},
 		{
+			Name: "bulk-1", Title: "Proxy, one bulk stream",
+			Conns: 1, Size: bulkChunk, Bulk: true, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+		},
+		{
+			Name: "bulk-8", Title: "Proxy, 8 bulk streams",
+			Conns: 8, Size: bulkChunk, Bulk: true, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+		},
+		{
 			Name: "idle", Title: "Proxy, memory of 3 000 idle pairs",
 			Conns: 3000, Size: 128, Idle: true, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy},
 			Claims: []claim{{Peer: proxyUring, Limit: 1.5}, {Peer: proxyEpoll, Limit: 1.5}},
@@ -60,12 +80,34 @@ func cases() []*benchCase {
 	}
 }
 
+// bulkChunk is how much the upstream of bulk sends at once, in bytes.
+const bulkChunk = 64 << 10
+
 // unit names the figure that the case compares.
 func (c *benchCase) unit() string {
-	if c.Idle {
+	switch {
+	case c.Idle:
 		return "KiB/pair"
+	case c.Bulk:
+		return "CPU ms/GiB"
 	}
 	return "CPU µs/message"
+}
+
+// speed names what a second is measured in beside the figure.
+func (c *benchCase) speed() string {
+	if c.Bulk {
+		return "MiB/s"
+	}
+	return "messages/s"
+}
+
+// peers are those that the case is about.
+func (c *benchCase) peers() []*peer {
+	if c.Proxy {
+		return proxyPeers()
+	}
+	return echoPeers()
 }
 
 // text is the claim in words.

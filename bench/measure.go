@@ -24,6 +24,7 @@ const (
 // A sample is what one measurement of one peer found.
 type sample struct {
 	Result    *load.Result `json:"result,omitempty"`
+	Bytes     int64        `json:"bytes,omitempty"`      // of a bulk case, that came through
 	RSSBefore int64        `json:"rss_before,omitempty"` // bytes, before the first connection
 	RSSWith   int64        `json:"rss_with,omitempty"`   // bytes, with all connections idle
 	Figure    float64      `json:"figure"`               // what the case compares, in its unit
@@ -33,27 +34,24 @@ type sample struct {
 func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, d+slack)
 	defer cancel()
+	if c.Bulk {
+		return measureBulk(ctx, w, c, p, d)
+	}
+	return measureMessages(ctx, w, c, p, d)
+}
+
+// measureMessages has the load of package load: messages in a closed loop, or idle connections.
+func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	drive, err := startDrive(ctx, w)
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	defer drive.child.Stop()
-	listen, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	argv, err := p.command(w, listen, drive.upstream)
-	if err != nil {
-		return nil, err
-	}
-	server, err := w.start(ctx, w.serverCPU, argv)
+	server, listen, err := startPeer(ctx, w, p, drive.upstream)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Stop()
-	if err := awaitListening(ctx, server, listen); err != nil {
-		return nil, err
-	}
 	// Once a message has come back, every process that serves is there and has set itself up; a
 	// connection alone may only have met the backlog.
 	if _, err := drive.run(load.Plan{Target: listen, Conns: 1, Size: c.Size, Verify: 1}); err != nil {
@@ -69,6 +67,25 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 		return measureIdle(ctx, drive, plan)
 	}
 	return measureLoad(drive, plan)
+}
+
+// startPeer starts a server and returns once it listens.
+func startPeer(ctx context.Context, w *workshop, p *peer, upstream string) (server *proc.Child, listen string, err error) {
+	if listen, err = freeAddress(); err != nil {
+		return nil, "", err
+	}
+	argv, err := p.command(w, listen, upstream)
+	if err != nil {
+		return nil, "", err
+	}
+	if server, err = w.start(ctx, w.serverCPU, argv); err != nil {
+		return nil, "", err
+	}
+	if err := awaitListening(ctx, server, listen); err != nil {
+		server.Stop()
+		return nil, "", err
+	}
+	return server, listen, nil
 }
 
 func measureLoad(drive *driver, plan load.Plan) (*sample, error) {

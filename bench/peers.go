@@ -18,6 +18,11 @@ const (
 	goCopy      = "Go io.Copy"
 	echoUring   = "reactor/ io_uring"
 	echoEpoll   = "reactor/ epoll"
+	taskUring   = "reactor/ io_uring, tasks"
+	taskEpoll   = "reactor/ epoll, tasks"
+	gnetEcho    = "gnet"
+	netpollEcho = "netpoll"
+	nbioEcho    = "nbio"
 	proxyUring  = "reactord io_uring"
 	proxyEpoll  = "reactord epoll"
 	proxyNginx  = "nginx stream"
@@ -42,6 +47,11 @@ func echoPeers() []*peer {
 		referencePeer(cEpoll, "echo_epoll"),
 		selfPeer(echoUring, "serve", "echo", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
 		selfPeer(echoEpoll, "serve", "echo", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
+		selfPeer(taskUring, "serve", "echo", "--style", "task", "--ring", "io_uring", "--loops", "1"),
+		selfPeer(taskEpoll, "serve", "echo", "--style", "task", "--ring", "epoll", "--loops", "1"),
+		libraryPeer(gnetEcho),
+		libraryPeer(netpollEcho),
+		libraryPeer(nbioEcho),
 		selfPeer(goNet, "serve", "echo", "--style", "net"),
 	}
 }
@@ -70,6 +80,19 @@ func selfPeer(name string, args ...string) *peer {
 		command: func(w *workshop, listen, _ string) ([]string, error) {
 			argv := append(w.self, args...)
 			return append(argv, "--listen", "tcp://"+listen), nil
+		},
+	}
+}
+
+// libraryPeer is a server of the nested module peers/, which is named after the library.
+func libraryPeer(name string) *peer {
+	return &peer{
+		name: name,
+		prepare: func(ctx context.Context, w *workshop) (string, error) {
+			return w.buildPeers(ctx, name)
+		},
+		command: func(w *workshop, listen, _ string) ([]string, error) {
+			return []string{w.path("peers"), name, "echo", "--listen", "tcp://" + listen, "--loops", "1"}, nil
 		},
 	}
 }

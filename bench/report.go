@@ -119,7 +119,7 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 		head = append(head, "× "+ref)
 	}
 	if !c.Idle {
-		head = append(head, "messages/s", "server busy", "load busy", "disturbed")
+		head = append(head, c.speed(), "server busy", "load busy", "disturbed")
 	}
 	writeRow(b, head)
 	b.WriteString("|---" + strings.Repeat("|---:", len(head)-1) + "|\n")
@@ -133,20 +133,24 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 			row = append(row, stats.Of(stats.Ratios(p.Figures, c.figures(ref))).Format(2))
 		}
 		if !c.Idle {
-			row = append(row, p.rates()...)
+			row = append(row, p.rates(c.Bulk)...)
 		}
 		writeRow(b, row)
 	}
 }
 
-// rates are the columns that say how far to trust the figure: the messages a second; how busy either
+// rates are the columns that say how far to trust the figure: the messages or MiB a second; how busy either
 // side was (the one at 100 % sets the pace); and the share of the time that the side worse off waited
 // for its CPU because of something else that ran there.
-func (p *peerReport) rates() []string {
+func (p *peerReport) rates(bulk bool) []string {
 	var rate, server, load, disturbed []float64
 	for _, s := range p.Samples {
 		seconds := s.Result.Elapsed.Seconds()
-		rate = append(rate, float64(s.Result.Messages)/seconds)
+		done := float64(s.Result.Messages)
+		if bulk {
+			done = float64(s.Bytes) / (1 << 20)
+		}
+		rate = append(rate, done/seconds)
 		server = append(server, 100*s.Result.ServerCPU.Seconds()/seconds)
 		load = append(load, 100*s.Result.LoadCPU.Seconds()/seconds)
 		wait := max(s.Result.ServerWait, s.Result.LoadWait)

@@ -21,7 +21,7 @@ const idleRounds = 3
 type suiteCommand struct {
 	Rounds    int           `default:"5" help:"How often each peer is measured in each case."`
 	Time      time.Duration `default:"2s" help:"How long each measurement takes."`
-	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, proxy-128, proxy-16k, proxy-1k, idle."`
+	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, proxy-128, proxy-16k, proxy-1k, bulk-1, bulk-8, idle."`
 	Only      []string      `placeholder:"TEXT" help:"Only the peers whose names contain one of these texts."`
 	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. In COMMAND, {host}, {port} and {upstream} (HOST:PORT) stand for addresses; with {upstream} it is a proxy, without an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`

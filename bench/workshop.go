@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -90,22 +91,54 @@ func (w *workshop) buildReactord(ctx context.Context) (string, error) {
 	return goRuntime(), nil
 }
 
+// buildPeers builds the nested module peers/ with the tags that it asks for, and returns the version of
+// the library in it.
+func (w *workshop) buildPeers(ctx context.Context, library string) (string, error) {
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reactord/reactord")
+	dir, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("go list: %w", err)
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-tags", "poll_opt,gc_opt", "-o", w.path("peers"), ".")
+	build.Dir = filepath.Join(firstLine(dir), "bench", "peers")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
+	}
+	version, err := exec.CommandContext(ctx, w.path("peers"), library, "version").Output()
+	return firstLine(version) + ", " + goRuntime(), err
+}
+
 // firstError picks from a compiler's output the line that says what is wrong.
 func firstError(said []byte) string {
+	rest := []byte{}
 	for line := range bytes.Lines(said) {
 		if bytes.Contains(line, []byte("error:")) || bytes.Contains(line, []byte("cannot find")) {
 			return strings.TrimSpace(string(line))
 		}
+		if !bytes.HasPrefix(line, []byte("go: downloading")) {
+			rest = append(rest, line...)
+		}
 	}
-	return firstLine(said)
+	return firstLine(rest)
 }
 
-// freeAddress is an address of 127.0.0.1 that nobody listens on at the moment.
+// freeAddress is an address of 127.0.0.1 that nobody listens on at the moment. Its port is below those
+// that the kernel gives out by itself, so that no connection takes it before the server does.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	const first, tries = 10000, 100
+	end := 32768 // the default of net.ipv4.ip_local_port_range
+	if text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
+		low := 0
+		if _, err := fmt.Sscan(string(text), &low); err == nil && low > first {
+			end = low
+		}
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	for range tries {
+		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(end-first)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String(), nil
+		}
+	}
+	return "", fmt.Errorf("no free port between %d and %d in %d tries", first, end, tries)
 }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var bulkCase = &benchCase{Name: "bulk", Conns: 2, Size: bulkChunk, Bulk: true, Proxy: true}
+
+func TestBulkIsMeasured(t *testing.T) {
+	i := slices.IndexFunc(proxyPeers(), func(p *peer) bool { return p.name == goCopy })
+	found, err := measure(t.Context(), testWorkshop(t), bulkCase, proxyPeers()[i], 300*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := found.Result
+	if found.Bytes < 1<<20 || r.Elapsed < 200*time.Millisecond || r.ServerCPU <= 0 || r.LoadCPU <= 0 {
+		t.Errorf("%d bytes, %+v", found.Bytes, r)
+	}
+	if want := r.ServerCPU.Seconds() * 1e3 / float64(found.Bytes) * (1 << 30); math.Abs(found.Figure-want) > 1e-6*want {
+		t.Errorf("%v ms/GiB, want %v", found.Figure, want)
+	}
+}
+
+// What comes through other than it was sent, or not at all, is no figure but a failure.
+func TestBulkThatIsNotWhole(t *testing.T) {
+	for _, test := range []struct{ name, server, want string }{
+		{"corrupts", "chargen --seed 2", "corrupt"},
+		{"swallows", "discard", "nothing came back"},
+	} {
+		w := testWorkshop(t)
+		p := commandPeer(test.name + "=" + w.self[0] + " serve " + test.server + " --listen tcp://{host}:{port}")
+		if _, err := measure(t.Context(), w, bulkCase, p, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("a proxy that %s: %v", test.name, err)
+		}
+	}
+}
