@@ -503,7 +503,7 @@ func (w *fileWorld) encodeVector(s fileStep, fd int, area []byte, e *fileEntry, 
 	}
 	switch s.c % 16 {
 	case 1:
-		vec[1].size = 1 << 63
+		vec[1].size = ^(^uintptr(0) >> 1) // more than an address space has
 	case 2:
 		vec[1].base = 0
 	case 3:
@@ -666,7 +666,8 @@ func (w *fileWorld) spoil(s fileStep) {
 	case withSelect:
 		sqe.Flags |= uring.SQEBufferSelect
 	case withAsync:
-		if s.op != fReadMulti {
+		// Of an entry that waits, a worker thread of the kernel would be passing it on when it is cancelled.
+		if s.op != fReadMulti && (s.fd < fdPipeAIn || s.fd > fdSocketB) {
 			sqe.Flags |= uring.SQEAsync
 		}
 	case withFixedFile:
@@ -736,8 +737,13 @@ func (w *fileWorld) note(c uring.CQE) {
 			o.res = -int32(unix.ECANCELED)
 		}
 	case e.step.op == fCancel && e.step.b%4 != 0:
-		// What is interrupted counts as past stopping; a wait for a child counts as one of several.
-		if c.Res == -int32(unix.EALREADY) || c.Res == 1 {
+		// What is interrupted counts as past stopping, and so does for a moment what a worker thread has just done;
+		// a wait for a child counts as one of several.
+		target := w.pending[e.target(c.UserData)]
+		switch {
+		case c.Res == -int32(unix.EALREADY) && (target == nil || target.done):
+			o.res = -int32(unix.ENOENT)
+		case c.Res == -int32(unix.EALREADY) || c.Res == 1:
 			o.res = 0
 		}
 	}
@@ -747,13 +753,16 @@ func (w *fileWorld) note(c uring.CQE) {
 	w.completed++
 }
 
+// target is what a cancel that is entry ud means.
+func (e *fileEntry) target(ud uint64) uint64 { return ud - min(uint64(e.step.a%areas), ud) }
+
 // missed repeats a cancel that the kernel's ring has answered with ENOENT although its target is pending: between
 // two of its worker threads it is not found.
 func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 	if _, ours := w.ring.(*Ring); ours || e.step.op != fCancel || e.step.b%4 == 0 || c.Res != -int32(unix.ENOENT) {
 		return false
 	}
-	ud := c.UserData - min(uint64(e.step.a%areas), c.UserData)
+	ud := e.target(c.UserData)
 	target := w.pending[ud]
 	if target == nil || target.done || target.step.op != fSplice && target.step.op != fTee {
 		return false

@@ -100,8 +100,8 @@ func copyVectors(into []vector, from uint64) bool {
 
 // copyIn copies what an entry points to. It reports false if there is nothing.
 func copyIn(into []byte, from uint64) (ok bool) {
-	if len(into) == 0 {
-		return true
+	if len(into) == 0 || from == 0 {
+		return len(into) == 0
 	}
 	defer runtimedebug.SetPanicOnFault(runtimedebug.SetPanicOnFault(true))
 	defer func() { ok = recover() == nil }()
@@ -111,6 +111,9 @@ func copyIn(into []byte, from uint64) (ok bool) {
 
 // copyOut copies to where an entry points. It reports false if it cannot.
 func copyOut(to uint64, from []byte) (ok bool) {
+	if to == 0 {
+		return false
+	}
 	defer runtimedebug.SetPanicOnFault(runtimedebug.SetPanicOnFault(true))
 	defer func() { ok = recover() == nil }()
 	copy(unsafe.Slice((*byte)(pointer(&to)), len(from)), from)

@@ -1,0 +1,501 @@
+package epoll
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// path makes a string for the kernel, of a file in a directory.
+func (g *rig) path(elem ...string) unsafe.Pointer {
+	s := filepath.Join(elem...)
+	b := g.bytes(len(s) + 1)
+	copy(b, s)
+	return ptr(b)
+}
+
+// iovecs makes an array of them, of pieces of memory.
+func (g *rig) iovecs(pieces ...[]byte) (p unsafe.Pointer, n uint32) {
+	iov := make([]unix.Iovec, len(pieces))
+	for i, b := range pieces {
+		iov[i].Base = unsafe.SliceData(b)
+		iov[i].SetLen(len(b))
+	}
+	g.keep = append(g.keep, iov)
+	return unsafe.Pointer(unsafe.SliceData(iov)), uint32(len(pieces))
+}
+
+func (g *rig) fixed(buffers ...[]byte) error {
+	return g.ring.(interface{ RegisterFixedBuffers([][]byte) error }).RegisterFixedBuffers(buffers)
+}
+
+// TestVectors moves vectors to and from everything that can be read.
+func TestVectors(t *testing.T) {
+	check := func(g *rig, from, to int, off uint64) {
+		g.Helper()
+		out, n := g.iovecs([]byte("ab"), nil, []byte("cde"), []byte("f"))
+		g.do(6, func(s *uring.SQE) { s.PrepWritev(to, out, n, off, 0) })
+		a, b, c := g.bytes(1), g.bytes(4), g.bytes(7)
+		in, n := g.iovecs(a, b, c)
+		g.do(6, func(s *uring.SQE) { s.PrepReadv(from, in, n, off, 0) })
+		if got := string(a) + string(b) + string(c[:1]); got != "abcdef" {
+			g.Errorf("%q", got)
+		}
+	}
+	onBoth(t, func(g *rig) {
+		rd, wr := g.pipe()
+		check(g, rd, wr, uring.FilePosition)
+		check(g, rd, wr, 77) // a pipe has no offsets
+		x, y := g.pair(unix.SOCK_STREAM)
+		check(g, x, y, 0)
+		file := g.file()
+		check(g, file, file, 0)
+		check(g, file, file, 5000)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1, 0, 0) }), unix.EFAULT)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1025, 0, 0) }), unix.EINVAL)
+		g.do(0, func(s *uring.SQE) { s.PrepReadv(file, nil, 0, 0, 0) })
+	})
+}
+
+// TestVectorNeedNotStay: the iovecs are the caller's again as soon as the entry is submitted.
+func TestVectorNeedNotStay(t *testing.T) {
+	streams(t, func(g *rig, a, b int) {
+		into := g.bytes(4)
+		iov, n := g.iovecs(into[:2], into[2:])
+		ud := g.push(func(s *uring.SQE) { s.PrepReadv(a, iov, n, 0, 0) })
+		g.quiet()
+		clear(unsafe.Slice((*unix.Iovec)(iov), n))
+		g.write(b, "wxyz")
+		g.want(ud, 4, 0)
+		if string(into) != "wxyz" {
+			g.Errorf("%q", into)
+		}
+	})
+}
+
+// TestPathNeedNotStay: neither need a path.
+func TestPathNeedNotStay(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		dir := g.TempDir()
+		name := []byte(dir + "/made\x00")
+		ud := g.push(func(s *uring.SQE) { s.PrepMkdirat(unix.AT_FDCWD, ptr(name), 0o755) })
+		g.check(g.Enter(0))
+		clear(name)
+		if ud != 1 {
+			g.Fatal(ud)
+		}
+		for g.Pop(&g.cqe); g.cqe.UserData != ud; g.Pop(&g.cqe) {
+			g.check(g.Enter(time.Second))
+		}
+		if _, err := os.Stat(dir + "/made"); err != nil || g.cqe.Res != 0 {
+			g.Error(g.cqe, err)
+		}
+	})
+}
+
+// TestReadMultishot reads a pipe into provided buffers until there are none, and until its end.
+func TestReadMultishot(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		rd, wr := g.pipe()
+		read := func(s *uring.SQE) { s.PrepReadMultishot(rd, 0) }
+		g.fails(g.push(read), unix.ENOBUFS)
+		g.ProvideBuffer(0, 1)
+		g.ProvideBuffer(0, 2)
+		ud := g.push(read)
+		g.quiet()
+		for _, part := range []string{"one", "two"} {
+			g.write(wr, part)
+			if got := g.buffer(g.want(ud, 3, more|picked)); got != part {
+				g.Errorf("%q", got)
+			}
+			g.quiet()
+		}
+		g.write(wr, "x")
+		g.fails(ud, unix.ENOBUFS)
+		g.ProvideBuffer(0, 1)
+		ud = g.push(read)
+		g.want(ud, 1, more|picked)
+		g.quiet()
+		g.ProvideBuffer(0, 1)
+		g.close(wr)
+		g.want(ud, 0, 0)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadMultishot(g.file(), 0) }), unix.EBADFD)
+	})
+}
+
+// TestFixedBuffers reads and writes by registered buffers, and past them.
+func TestFixedBuffers(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		fd := g.file()
+		mem, err := unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		g.check(err)
+		g.keep = append(g.keep, mem)
+		if err := g.fixed(); !isErrno(err, unix.EINVAL) {
+			g.Error(err)
+		}
+		if err := g.fixed(mem[:4096], nil); !isErrno(err, unix.EFAULT) {
+			g.Error(err)
+		}
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadFixed(fd, ptr(mem), 1, 0, 0) }), unix.EFAULT)
+		g.check(g.fixed(mem[:4096], mem[4096:]))
+		if err := g.fixed(mem); !isErrno(err, unix.EBUSY) {
+			g.Error(err)
+		}
+		copy(mem[4096:], "fixed")
+		g.do(5, func(s *uring.SQE) { s.PrepWriteFixed(fd, ptr(mem[4096:]), 5, 0, 1) })
+		g.do(5, func(s *uring.SQE) { s.PrepReadFixed(fd, ptr(mem[100:]), 50, 0, 0) })
+		if string(mem[100:105]) != "fixed" {
+			g.Errorf("%q", mem[100:105])
+		}
+		rd, wr := g.pipe()
+		g.do(5, func(s *uring.SQE) { s.PrepWriteFixed(wr, ptr(mem[100:]), 5, 0, 0) })
+		g.do(5, func(s *uring.SQE) { s.PrepReadFixed(rd, ptr(mem[200:]), 5, 0, 0) })
+		for _, bad := range []struct {
+			at, n int
+			index uint16
+		}{{100, 1, 1}, {4000, 97, 0}, {0, 1, 2}} {
+			g.fails(g.push(func(s *uring.SQE) { s.PrepReadFixed(fd, ptr(mem[bad.at:]), uint32(bad.n), 0, bad.index) }), unix.EFAULT)
+		}
+	})
+}
+
+// TestPositionOrder: writes at the file's position that are in flight together are made in their order.
+func TestPositionOrder(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		fd := g.file()
+		var want []byte
+		const n, size = 50, 3000
+		for i := range n {
+			part := bytes.Repeat([]byte{byte(i)}, size)
+			g.keep = append(g.keep, part)
+			want = append(want, part...)
+			g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(part), size, uring.FilePosition) })
+		}
+		for range n {
+			if c := g.wait(); c.Res != size {
+				g.Fatalf("%+v", c)
+			}
+		}
+		got := g.bytes(n*size + 1)
+		if m, err := unix.Pread(fd, got, 0); m != len(want) || err != nil || !bytes.Equal(got[:m], want) {
+			g.Error("the file is not what was written:", m, err)
+		}
+	})
+}
+
+// TestHeldWrite: of the writes to a plain file one is at work, and one that waits behind it can be cancelled; the
+// file is closed after the last.
+func TestHeldWrite(t *testing.T) {
+	g, let, begun := slowPool(t)
+	fd := g.file()
+	data := g.bytes(10)
+	first := g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 10, 0) })
+	second := g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 10, 10) })
+	third := g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 10, 20) })
+	g.check(g.Enter(0))
+	g.waitFor(begun, 1)
+	g.do(0, func(s *uring.SQE) { s.PrepCancel(second, 0) })
+	g.fails(second, unix.ECANCELED)
+	g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
+	let <- struct{}{}
+	g.want(first, 10, 0)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil {
+		t.Error("closed before the last write:", err)
+	}
+	close(let)
+	g.want(third, 10, 0)
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != unix.EBADF {
+		t.Error("the number is still taken:", err)
+	}
+}
+
+// TestKindsOfFile reads what is neither regular nor a pipe.
+func TestKindsOfFile(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		open := func(name string, flags int) int {
+			fd, err := unix.Open(name, flags|unix.O_CLOEXEC, 0)
+			g.check(err)
+			g.open(fd)
+			return fd
+		}
+		into := g.bytes(4096)
+		read := func(fd int, n uint32, off uint64) func(*uring.SQE) {
+			return func(s *uring.SQE) { s.PrepRead(fd, ptr(into), n, off) }
+		}
+		g.fails(g.push(read(open("/", unix.O_DIRECTORY), 10, 0)), unix.EISDIR)
+		g.do(0, read(open("/dev/null", 0), 10, 0))
+		g.do(10, read(open("/dev/zero", 0), 10, 99))
+		g.fails(g.push(read(open("/dev/null", unix.O_PATH), 10, 0)), unix.EBADF)
+		g.do(3, read(open("/proc/sys/kernel/ostype", 0), 3, 2))
+		if got := string(into[:3]); got != "nux" {
+			g.Errorf("a file of procfs at offset 2: %q", got)
+		}
+		limits := g.wait2(g.push(read(open("/proc/self/limits", 0), 5, 0)))
+		if got := string(into[:5]); limits.Res != 5 || got != "Limit" {
+			g.Errorf("%+v %q", limits, got)
+		}
+		fd, err := unix.MemfdCreate("", unix.MFD_CLOEXEC)
+		g.check(err)
+		g.open(fd)
+		g.do(8, func(s *uring.SQE) { s.PrepWrite(fd, ptr([]byte("contents")), 8, 0) })
+		g.do(4, read(fd, 100, 4))
+		event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		g.check(err)
+		g.open(event)
+		ud := g.push(read(event, 8, 0))
+		g.quiet()
+		g.write(event, "\x01\x00\x00\x00\x00\x00\x00\x00")
+		g.want(ud, 8, 0)
+		g.fails(g.push(read(event, 7, 0)), unix.EINVAL)
+	})
+}
+
+// TestDirectAlignment: O_DIRECT has rules, which the file system keeps.
+func TestDirectAlignment(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		name := filepath.Join(g.TempDir(), "direct")
+		g.check(os.WriteFile(name, make([]byte, 16384), 0o600))
+		fd, err := unix.Open(name, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+		if err != nil {
+			g.Skipf("no O_DIRECT here: %v", err)
+		}
+		g.open(fd)
+		mem, err := unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+		g.check(err)
+		g.do(8192, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem), 8192, 4096) })
+		g.do(4096, func(s *uring.SQE) { s.PrepWrite(fd, ptr(mem), 4096, 0) })
+		want := int32(-int32(unix.EINVAL))
+		if n, err := unix.Pread(fd, mem[1:513], 0); err == nil {
+			want = int32(n) // a file system without rules
+		}
+		g.do(want, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem[1:]), 512, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem), 4096, 1<<20) })
+	})
+}
+
+// TestFileOperations does what can be done to an open file.
+func TestFileOperations(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		fd := g.file()
+		size := func() int64 {
+			var st unix.Stat_t
+			g.check(unix.Fstat(fd, &st))
+			return st.Size
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepFallocate(fd, 0, 100, 900) })
+		if size() != 1000 {
+			g.Error(size())
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepFtruncate(fd, 10) })
+		if size() != 10 {
+			g.Error(size())
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepFadvise(fd, 0, 0, unix.FADV_RANDOM) })
+		g.do(0, func(s *uring.SQE) { s.PrepFadvise(fd, 0, 0, unix.FADV_DONTNEED) })
+		g.do(0, func(s *uring.SQE) { s.PrepSyncFileRange(fd, 0, 10, unix.SYNC_FILE_RANGE_WRITE) })
+		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, uring.FsyncDatasync) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFtruncate(fd, 1<<63) }), unix.EINVAL)
+		rd, _ := g.pipe()
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(rd, 0) }), unix.EINVAL)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFadvise(rd, 0, 0, unix.FADV_NORMAL) }), unix.ESPIPE)
+	})
+}
+
+// TestPathOperations does what can be done by name.
+func TestPathOperations(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		dir := g.TempDir()
+		at := unix.AT_FDCWD
+		a, b, l, d := g.path(dir, "a"), g.path(dir, "b"), g.path(dir, "l"), g.path(dir, "d")
+		fd := g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(at, a, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640) })).Res
+		if fd < 0 {
+			g.Fatal(unix.Errno(-fd))
+		}
+		g.do(3, func(s *uring.SQE) { s.PrepWrite(int(fd), ptr([]byte("abc")), 3, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepClose(int(fd)) })
+		st := new(unix.Statx_t)
+		g.do(0, func(s *uring.SQE) { s.PrepStatx(at, a, 0, unix.STATX_BASIC_STATS, unsafe.Pointer(st)) })
+		if st.Size != 3 || st.Mode != unix.S_IFREG|0o640 {
+			g.Errorf("%+v", st)
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepLinkat(at, a, at, b, 0) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepRenameat(at, a, at, b, unix.RENAME_NOREPLACE) }), unix.EEXIST)
+		g.do(0, func(s *uring.SQE) { s.PrepUnlinkat(at, a, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepRenameat(at, b, at, a, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepSymlinkat(a, at, l) })
+		g.do(0, func(s *uring.SQE) { s.PrepMkdirat(at, d, 0o755) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepUnlinkat(at, d, 0) }), unix.EISDIR)
+		g.do(0, func(s *uring.SQE) { s.PrepUnlinkat(at, d, unix.AT_REMOVEDIR) })
+		how := &unix.OpenHow{Flags: unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat2(at, l, unsafe.Pointer(how), unix.SizeofOpenHow) }), unix.ELOOP)
+		how.Resolve = 0
+		if fd = g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat2(at, l, unsafe.Pointer(how), unix.SizeofOpenHow) })).Res; fd < 0 {
+			g.Fatal(unix.Errno(-fd))
+		}
+		g.open(int(fd))
+		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, nil, 0, 0) }), unix.EFAULT)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, g.path(dir, "none"), 0, 0) }), unix.ENOENT)
+	})
+}
+
+// TestAttributes sets and reads extended attributes.
+func TestAttributes(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		dir := g.TempDir()
+		file := filepath.Join(dir, "a")
+		g.check(os.WriteFile(file, nil, 0o600))
+		fd, err := unix.Open(file, unix.O_CLOEXEC, 0)
+		g.check(err)
+		g.open(fd)
+		name, value, into := g.path("user.test"), g.bytes(5), g.bytes(10)
+		copy(value, "value")
+		if err := unix.Setxattr(file, "user.other", nil, 0); err != nil {
+			g.Skipf("no attributes here: %v", err)
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepSetxattr(g.path(file), name, ptr(value), 5, unix.XATTR_CREATE) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFsetxattr(fd, name, ptr(value), 5, unix.XATTR_CREATE) }), unix.EEXIST)
+		g.do(5, func(s *uring.SQE) { s.PrepFgetxattr(fd, name, ptr(into), 10) })
+		if string(into[:5]) != "value" {
+			g.Errorf("%q", into)
+		}
+		g.do(5, func(s *uring.SQE) { s.PrepGetxattr(g.path(file), name, nil, 0) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFgetxattr(fd, name, ptr(into), 2) }), unix.ERANGE)
+	})
+}
+
+// TestFifo: to open one end of a FIFO does not wait for the other, O_NONBLOCK does not stay, and what is read
+// before anybody has opened it for writing waits.
+func TestFifo(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		name := filepath.Join(g.TempDir(), "fifo")
+		g.check(unix.Mkfifo(name, 0o600))
+		open := func(flags uint32) int32 {
+			return g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(unix.AT_FDCWD, g.path(name), flags|unix.O_CLOEXEC, 0) })).Res
+		}
+		if got := open(unix.O_WRONLY); got != -int32(unix.ENXIO) {
+			g.Error("without a reader:", got)
+		}
+		rd := int(open(unix.O_RDONLY))
+		g.open(rd)
+		if flags, err := unix.FcntlInt(uintptr(rd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 || err != nil {
+			g.Errorf("flags %#x, %v", flags, err)
+		}
+		into := g.bytes(8)
+		read := func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 8, 0) }
+		ud := g.push(read)
+		g.quiet()
+		wr := int(open(unix.O_WRONLY))
+		g.open(wr)
+		g.quiet()
+		g.do(3, func(s *uring.SQE) { s.PrepWrite(wr, ptr([]byte("abc")), 3, 0) })
+		g.want(ud, 3, 0)
+		g.close(wr)
+		g.do(0, read)
+	})
+}
+
+// TestFifoOneWorker opens both ends of FIFOs, in the pool, with one worker: none is waited for.
+func TestFifoOneWorker(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{Workers: 1}))
+	name := filepath.Join(g.TempDir(), "fifo")
+	for i := range 4 {
+		fifo := fmt.Sprint(name, i)
+		g.check(unix.Mkfifo(fifo, 0o600))
+		for _, flags := range []uint32{unix.O_RDONLY, unix.O_WRONLY} {
+			g.push(func(s *uring.SQE) {
+				s.PrepOpenat(unix.AT_FDCWD, g.path(fifo), flags|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
+			})
+		}
+	}
+	for range 8 {
+		c := g.wait()
+		if c.Res < 0 {
+			t.Fatalf("%+v", c)
+		}
+		g.open(int(c.Res))
+	}
+}
+
+// TestCloseOpened closes a ring with an open that has succeeded: nobody will hear of the descriptor.
+func TestCloseOpened(t *testing.T) {
+	g, let, begun := slowPool(t)
+	r := g.ring.(*Ring)
+	name := filepath.Join(g.TempDir(), "new")
+	g.push(func(s *uring.SQE) { s.PrepOpenat(unix.AT_FDCWD, g.path(name), unix.O_CREAT|unix.O_CLOEXEC, 0o600) })
+	g.check(g.Enter(0))
+	g.waitFor(begun, 1)
+	close(let)
+	r.pool.close() // as Close does, to see what it has to close
+	fd := r.pool.results[0].n
+	g.check(r.Close())
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != unix.EBADF {
+		t.Error("it is open:", err)
+	}
+}
+
+// TestPipeEntry makes a pipe and uses it.
+func TestPipeEntry(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		if caps := g.Caps(); !caps.Ops.Has(uring.OpPipe) {
+			g.Skip("an older kernel")
+		}
+		p := new([2]int32)
+		g.do(0, func(s *uring.SQE) { s.PrepPipe(unsafe.Pointer(p), unix.O_CLOEXEC) })
+		rd, wr := int(p[0]), int(p[1])
+		g.open(rd, wr)
+		into := g.bytes(4)
+		ud := g.push(func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 4, 0) })
+		g.quiet()
+		g.write(wr, "pipe")
+		g.want(ud, 4, 0)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepPipe(nil, 0) }), unix.EFAULT)
+	})
+}
+
+// TestFilesAllocateNothing reads and writes files on the loop and in the pool.
+func TestFilesAllocateNothing(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{}))
+	fd, mem := g.file(), g.bytes(4096)
+	rd, wr := g.pipe()
+	iov, n := g.iovecs(mem[:100], mem[100:])
+	var sqe uring.SQE
+	one := func() {
+		g.Push(&sqe)
+		for !g.Pop(&g.cqe) {
+			g.check(g.Enter(-1))
+		}
+		if g.cqe.Res != 4096 {
+			t.Fatalf("%+v", g.cqe)
+		}
+	}
+	both := func() {
+		sqe.PrepWrite(fd, ptr(mem), 4096, 0) // in the pool
+		one()
+		sqe.PrepRead(fd, ptr(mem), 4096, 0)
+		one()
+		sqe.PrepReadv(fd, iov, n, 0, 0)
+		sqe.Flags = uring.SQEAsync
+		one()
+		sqe.PrepWritev(wr, iov, n, 0, 0)
+		one()
+		sqe.PrepRead(rd, ptr(mem), 4096, 0)
+		one()
+	}
+	for range 100 {
+		both()
+	}
+	if allocs := testing.AllocsPerRun(200, both); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func isErrno(err error, want unix.Errno) bool { return errors.Is(err, want) }
