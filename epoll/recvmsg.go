@@ -73,10 +73,11 @@ func (e *entry) checkHeader(multishot bool) unix.Errno {
 		return unix.EINVAL
 	case !multishot:
 		return 0
-	case header.Namelen > math.MaxInt32 || header.Controllen > math.MaxInt32-uint64(header.Namelen)-outSize:
+	case header.Namelen > math.MaxInt32 || header.Controllen > math.MaxInt32 ||
+		int64(header.Namelen)+int64(header.Controllen) > math.MaxInt32-int64(outSize):
 		return unix.EOVERFLOW
 	}
-	e.Off = uint64(header.Namelen) | uint64(header.Controllen)<<32
+	e.Off = uint64(header.Namelen) | uint64(uint32(header.Controllen))<<32
 	e.Len = 0
 	if header.Iovlen != 0 {
 		e.Len = uint32(header.Iov.Len)

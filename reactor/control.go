@@ -24,7 +24,7 @@ func ControlMessages(control []byte) iter.Seq[ControlMessage] {
 			if h.Len < unix.SizeofCmsghdr {
 				return
 			}
-			n := min(int(min(h.Len, uint64(len(control)))), len(control))
+			n := int(min(uint64(h.Len), uint64(len(control))))
 			if !yield(ControlMessage{int(h.Level), int(h.Type), control[unix.CmsgLen(0):n]}) {
 				return
 			}

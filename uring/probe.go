@@ -1,6 +1,7 @@
 package uring
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,11 +13,46 @@ import (
 )
 
 // Probe tells what an io_uring of this process can do. It asks the kernel for its features and
-// opcodes and tries out what neither tells; it never looks at a version. The answer is found once. An
-// error matches ErrUnavailable.
-func Probe() (Caps, error) { return probeOnce() }
+// opcodes and tries out what neither tells; it never looks at a version. The answer is found once: but if it
+// could not be found because descriptors or memory had run out, the next Probe tries again. An error matches
+// ErrUnavailable. From any thread.
+func Probe() (Caps, error) { return known.get() }
 
-var probeOnce = sync.OnceValues(func() (Caps, error) {
+// answer is what a probe has found.
+type answer struct {
+	mu    sync.Mutex
+	probe func() (Caps, error)
+	found bool
+	caps  Caps
+	err   error
+}
+
+var known = answer{probe: probe}
+
+func (a *answer) get() (Caps, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.found {
+		return a.caps, a.err
+	}
+	caps, err := a.probe()
+	if a.found = !transient(err); a.found {
+		a.caps, a.err = caps, err
+	}
+	return caps, err
+}
+
+// transient reports whether err says no more than that something has run out for now.
+func transient(err error) bool {
+	for _, errno := range []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.EAGAIN} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+func probe() (Caps, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	r, err := newBare()
@@ -33,13 +69,16 @@ var probeOnce = sync.OnceValues(func() (Caps, error) {
 	if c.Ops, err = r.probeOps(); err != nil {
 		return Caps{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	// Everything that follows is tried out; what fails is not had.
+	// Everything that follows is tried out; what fails is not had, unless it could not be tried.
 	c.PollMultishot = p.pollMultishot()
 	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
 	p.buffers(c)
 	c.SendTo = p.sendTo()
+	if p.short != nil {
+		return Caps{}, fmt.Errorf("%w: it could not be tried out: %w", ErrUnavailable, p.short)
+	}
 	return *c, nil
-})
+}
 
 // probeOp is struct io_uring_probe_op; probeReply is struct io_uring_probe.
 type probeOp struct {
@@ -70,14 +109,25 @@ func (r *Ring) probeOps() (ops OpSet, err error) {
 }
 
 // prober tries operations out on a ring of its own.
-type prober struct{ r *Ring }
+type prober struct {
+	r     *Ring
+	short error // what a try ran out of
+}
+
+// failed reports whether err is not nil, and remembers it if it says nothing of the kernel.
+func (p *prober) failed(err error) bool {
+	if p.short == nil && transient(err) {
+		p.short = err
+	}
+	return err != nil
+}
 
 // run submits one entry and returns its next completion, or false if there is none within the time.
-func (p prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
+func (p *prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
 	sqe.UserData = userData
 	p.r.Push(sqe)
 	for deadline := time.Now().Add(probeTime); time.Now().Before(deadline); {
-		if p.r.Enter(probeTime) != nil {
+		if p.failed(p.r.Enter(probeTime)) {
 			return cqe, false
 		}
 		for p.r.Pop(&cqe) {
@@ -92,7 +142,7 @@ func (p prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
 // probeTime is how long a probe waits for what a kernel that has the feature does at once.
 const probeTime = 100 * time.Millisecond
 
-func (p prober) pollMultishot() bool {
+func (p *prober) pollMultishot() bool {
 	if err := p.r.waker.Wake(); err != nil {
 		return false
 	}
@@ -104,13 +154,13 @@ func (p prober) pollMultishot() bool {
 
 // acceptMultishotAndCancel arms a multishot accept on a listener nobody knows of; a kernel without it
 // refuses at once. What was armed is then cancelled by its descriptor.
-func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
+func (p *prober) acceptMultishotAndCancel() (accept, cancel bool) {
 	ln, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
+	if p.failed(err) {
 		return false, false
 	}
 	defer unix.Close(ln)
-	if unix.Bind(ln, &unix.SockaddrUnix{}) != nil || unix.Listen(ln, 1) != nil {
+	if p.failed(unix.Bind(ln, &unix.SockaddrUnix{})) || p.failed(unix.Listen(ln, 1)) {
 		return false, false
 	}
 	var sqe SQE
@@ -124,13 +174,13 @@ func (p prober) acceptMultishotAndCancel() (accept, cancel bool) {
 }
 
 // buffers receives into provided buffers.
-func (p prober) buffers(c *Caps) {
+func (p *prober) buffers(c *Caps) {
 	mem, err := unix.Mmap(-1, 0, probeBuffers*probeSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
+	if p.failed(err) {
 		return
 	}
 	defer func() { _ = unix.Munmap(mem) }()
-	if p.r.RegisterBuffers(0, mem, probeSize) != nil {
+	if p.failed(p.r.RegisterBuffers(0, mem, probeSize)) {
 		return
 	}
 	for i := range uint16(probeBuffers) {
@@ -163,14 +213,14 @@ const (
 
 // recvMultishot receives a few bytes from a socket of its own, by the entry that prep makes, so that nothing is
 // left over from one that the kernel refused. It reports whether good is what came, and whether more could have.
-func (p prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int)) (more, ok bool) {
+func (p *prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int)) (more, ok bool) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
+	if p.failed(err) {
 		return false, false
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	if _, err := unix.Write(fds[1], []byte(probeText)); err != nil {
+	if _, err := unix.Write(fds[1], []byte(probeText)); p.failed(err) {
 		return false, false
 	}
 	var sqe SQE
@@ -188,17 +238,17 @@ func (p prober) recvMultishot(mem []byte, userData uint64, good func([]byte) boo
 }
 
 // sendTo sends a datagram to a socket by its name. A kernel that knows no address in a send refuses.
-func (p prober) sendTo() bool {
+func (p *prober) sendTo() bool {
 	var fds [2]int
 	for i := range fds {
 		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
+		if p.failed(err) {
 			return false
 		}
 		defer unix.Close(fd)
 		fds[i] = fd
 	}
-	if unix.Bind(fds[0], &unix.SockaddrUnix{}) != nil { // the kernel chooses an abstract name
+	if p.failed(unix.Bind(fds[0], &unix.SockaddrUnix{})) { // the kernel chooses an abstract name
 		return false
 	}
 	name, text := new(unix.RawSockaddrUnix), []byte(probeText)

@@ -11,21 +11,23 @@ import (
 //
 // Wake is rare (at most once per sleep of a loop), so it takes a lock: that is what lets Close
 // promise that no late Wake writes to a descriptor number which has since become another file.
+//
+// The zero Waker has no eventfd: Wake and Close do nothing.
 type Waker struct {
-	mu sync.RWMutex
-	fd int
+	mu     sync.RWMutex
+	number int // of the eventfd, plus one; 0: there is none
 }
 
 // Open creates the eventfd.
 func (w *Waker) Open() error {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	w.fd = fd
+	w.number = fd + 1
 	return err
 }
 
 // Fd is the eventfd, for a ring to wait on. It is readable for ever after the first Wake; wait for
-// its edges.
-func (w *Waker) Fd() int { return w.fd }
+// its edges. -1 if there is none.
+func (w *Waker) Fd() int { return w.number - 1 }
 
 var one = binary.NativeEndian.AppendUint64(nil, 1)
 
@@ -33,11 +35,11 @@ var one = binary.NativeEndian.AppendUint64(nil, 1)
 func (w *Waker) Wake() error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if w.fd < 0 {
+	if w.number == 0 {
 		return nil
 	}
 	for {
-		_, err := unix.Write(w.fd, one)
+		_, err := unix.Write(w.Fd(), one)
 		if err != unix.EINTR {
 			return err
 		}
@@ -48,8 +50,8 @@ func (w *Waker) Wake() error {
 func (w *Waker) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fd := w.fd
-	w.fd = -1
+	fd := w.Fd()
+	w.number = 0
 	if fd < 0 {
 		return nil
 	}
