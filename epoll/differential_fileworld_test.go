@@ -149,6 +149,8 @@ type fileEntry struct {
 	into []byte // what it may write to
 	done bool
 	log  []fileOutcome
+
+	repeated bool // a cancel: see missed
 }
 
 const (
@@ -741,6 +743,8 @@ func (w *fileWorld) note(c uring.CQE) {
 		// a wait for a child counts as one of several.
 		target := w.pending[e.target(c.UserData)]
 		switch {
+		case e.repeated:
+			o.res = 0
 		case c.Res == -int32(unix.EALREADY) && (target == nil || target.done):
 			o.res = -int32(unix.ENOENT)
 		case c.Res == -int32(unix.EALREADY) || c.Res == 1:
@@ -767,6 +771,7 @@ func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 	if target == nil || target.done || target.step.op != fSplice && target.step.op != fTee {
 		return false
 	}
+	e.repeated = true
 	w.sqe.PrepCancel(ud, 0)
 	w.sqe.UserData = c.UserData
 	w.Push(&w.sqe)
