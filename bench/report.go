@@ -87,13 +87,17 @@ func (c *caseReport) measured(cl claim) stats.Summary {
 	return stats.Of(stats.Ratios(c.figures(cl.Peer), c.figures(cl.Ref)))
 }
 
+// method says how it was measured.
+func (r *suiteReport) method() string {
+	return fmt.Sprintf("Server on CPU %d, clients and upstream on CPU %d; %d rounds of %v a measurement. "+
+		"Values are medians, in brackets the extremes; ratios are taken within a round, and less is better.",
+		r.Machine.ServerCPU, r.Machine.LoadCPU, r.Rounds, r.Time)
+}
+
 // markdown is the report as people read it.
 func (r *suiteReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n", r.Machine)
-	fmt.Fprintf(&b, "Server on CPU %d, clients and upstream on CPU %d; %d rounds of %v a measurement. "+
-		"Values are medians, in brackets the extremes; ratios are taken within a round, and less is better.\n\n",
-		r.Machine.ServerCPU, r.Machine.LoadCPU, r.Rounds, r.Time)
+	fmt.Fprintf(&b, "%s\n\n%s\n\n", r.Machine, r.method())
 	for _, p := range r.Peers {
 		if p.Missing != "" {
 			fmt.Fprintf(&b, "- %s: **missing**: %s\n", p.Name, p.Missing)
@@ -102,18 +106,22 @@ func (r *suiteReport) markdown() string {
 		}
 	}
 	for _, c := range r.Cases {
-		c.writeTable(&b)
+		fmt.Fprintf(&b, "\n### %s\n\n", c.Title)
+		if len(c.Peers) == 0 {
+			b.WriteString("No peer was measured.\n")
+			continue
+		}
+		writeTable(&b, c.table())
 	}
-	r.writeClaims(&b)
+	b.WriteString("\n### Claims\n\n| case | claim | measured | |\n|---|---|---:|---|\n")
+	for _, row := range r.claims() {
+		writeRow(&b, row)
+	}
 	return b.String()
 }
 
-func (c *caseReport) writeTable(b *strings.Builder) {
-	fmt.Fprintf(b, "\n### %s\n\n", c.Title)
-	if len(c.Peers) == 0 {
-		b.WriteString("No peer was measured.\n")
-		return
-	}
+// table has a row for each peer, under one of headings.
+func (c *caseReport) table() [][]string {
 	head := []string{"server", c.unit()}
 	for _, ref := range c.Refs {
 		head = append(head, "× "+ref)
@@ -121,11 +129,10 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 	if !c.Idle {
 		head = append(head, c.speed(), "server busy", "load busy", "disturbed")
 	}
-	writeRow(b, head)
-	b.WriteString("|---" + strings.Repeat("|---:", len(head)-1) + "|\n")
+	table := [][]string{head}
 	for _, p := range c.Peers {
 		if p.Failed != "" {
-			writeRow(b, append([]string{p.Name, "failed: " + p.Failed}, make([]string, len(head)-2)...))
+			table = append(table, append([]string{p.Name, "failed: " + p.Failed}, make([]string, len(head)-2)...))
 			continue
 		}
 		row := []string{p.Name, stats.Of(p.Figures).Format(2)}
@@ -135,8 +142,9 @@ func (c *caseReport) writeTable(b *strings.Builder) {
 		if !c.Idle {
 			row = append(row, p.rates(c.Bulk)...)
 		}
-		writeRow(b, row)
+		table = append(table, row)
 	}
+	return table
 }
 
 // rates are the columns that say how far to trust the figure: the messages or MiB a second; how busy either
@@ -164,8 +172,8 @@ func (p *peerReport) rates(bulk bool) []string {
 	}
 }
 
-func (r *suiteReport) writeClaims(b *strings.Builder) {
-	b.WriteString("\n### Claims\n\n| case | claim | measured | |\n|---|---|---:|---|\n")
+// claims has a row for each: the case, the claim, what was measured, and the verdict.
+func (r *suiteReport) claims() (rows [][]string) {
 	for _, c := range r.Cases {
 		for _, cl := range c.Claims {
 			found := c.measured(cl)
@@ -176,8 +184,18 @@ func (r *suiteReport) writeClaims(b *strings.Builder) {
 			case found.Median <= cl.Limit:
 				verdict = "met"
 			}
-			writeRow(b, []string{c.Name, cl.text(c.unit()), found.Format(3), verdict})
+			rows = append(rows, []string{c.Name, cl.text(c.unit()), found.Format(3), verdict})
 		}
+	}
+	return rows
+}
+
+// writeTable writes the headings and rows of a table whose columns, but for the first, are numbers.
+func writeTable(b *strings.Builder, table [][]string) {
+	writeRow(b, table[0])
+	b.WriteString("|---" + strings.Repeat("|---:", len(table[0])-1) + "|\n")
+	for _, row := range table[1:] {
+		writeRow(b, row)
 	}
 }
 

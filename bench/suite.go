@@ -27,6 +27,7 @@ type suiteCommand struct {
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
 	LoadCPU   int           `default:"1" help:"The CPU of the clients and the upstream."`
 	Markdown  string        `placeholder:"FILE" help:"Write the table to this file as well."`
+	HTML      string        `name:"html" placeholder:"FILE" help:"Write a page with charts to this file; it needs no other."`
 	JSON      string        `name:"json" placeholder:"FILE" help:"Write every sample to this file."`
 	Check     bool          `help:"Fail if a claim is not met, or if a peer that it needs is missing."`
 }
@@ -159,6 +160,15 @@ func (s *suiteCommand) write(rep *suiteReport) error {
 	}
 	if s.Markdown != "" {
 		if err := os.WriteFile(s.Markdown, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if s.HTML != "" {
+		page, err := rep.page()
+		if err == nil {
+			err = os.WriteFile(s.HTML, page, 0o644)
+		}
+		if err != nil {
 			return err
 		}
 	}
