@@ -40,6 +40,8 @@ type Ring struct {
 	kSQHead, kSQTail *uint32
 	kSQFlags         *uint32
 	backlog          []SQE // entries for which the kernel had no room; empty but in dire need
+	transfers        int   // reads and writes that were queued since something was last submitted
+	patience         int   // how many of them Push submits
 	// The completion side: cqHead is ours, the kernel produces at *kCQTail.
 	cqes             unsafe.Pointer
 	cqMask           uint32
@@ -116,7 +118,7 @@ func (r *Ring) init(p *params) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("eventfd", err))
 	}
 	r.caps.Setup, r.caps.Features = p.flags, p.features
-	r.enterFd, r.enterFlags = uintptr(r.fd), enterGetevents
+	r.enterFd, r.enterFlags, r.patience = uintptr(r.fd), enterGetevents, fewTransfers
 	if p.features&FeatNoIOWait != 0 {
 		r.enterFlags |= enterNoIOWait
 	}
@@ -177,9 +179,21 @@ func (r *Ring) armWake() {
 	r.Push(&sqe)
 }
 
+// Of messages large batches are good, but a disk is idle while its next requests are in the queue: those that follow
+// the first completions of a batch must not wait until all of it has been dealt with. So Push submits reads and
+// writes a few at a time; at depth 64 with O_DIRECT that is worth a tenth of the rate. Those that are done at once,
+// from the page cache, are better off in larger batches, so as long as they are, there are more and more of them.
+const (
+	fewTransfers  = 4
+	manyTransfers = 256
+)
+
+// transfers are the opcodes that can be for a disk.
+const transfers = 1<<OpRead | 1<<OpWrite | 1<<OpReadv | 1<<OpWritev | 1<<OpReadFixed | 1<<OpWriteFixed
+
 // Push queues a copy of one entry. It always finds room: a full queue is submitted first, and should
-// the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. The user_data
-// ^uint64(0) is the ring's own.
+// the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. Several reads or writes
+// are submitted at once, unless they are linked to what follows. The user_data ^uint64(0) is the ring's own.
 func (r *Ring) Push(sqe *SQE) {
 	if r.sqTail-r.sqHead > r.sqMask || len(r.backlog) != 0 {
 		if !r.makeRoom() {
@@ -188,6 +202,26 @@ func (r *Ring) Push(sqe *SQE) {
 		}
 	}
 	r.put(sqe)
+	if uint64(transfers)>>sqe.Opcode&1 != 0 {
+		if r.transfers++; r.transfers >= r.patience && sqe.Flags&(SQEIOLink|SQEIOHardlink) == 0 {
+			r.hurry()
+		}
+	}
+}
+
+// hurry submits what is queued, without looking for completions: only what was done at once has one now. What the
+// kernel does not take is left to Enter.
+func (r *Ring) hurry() {
+	r.publish()
+	before, n := atomic.LoadUint32(r.kCQTail), r.transfers
+	_, _ = r.enter(r.sqTail-r.sqHead, r.enterFlags&^enterGetevents)
+	r.sqHead = atomic.LoadUint32(r.kSQHead)
+	r.transfers = 0
+	if int(atomic.LoadUint32(r.kCQTail)-before) >= n {
+		r.patience = min(2*r.patience, manyTransfers)
+	} else {
+		r.patience = fewTransfers
+	}
 }
 
 func (r *Ring) put(sqe *SQE) {
@@ -244,10 +278,12 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	if timeout == 0 || r.ready() || len(r.backlog) != 0 && room {
 		return nil
 	}
+	r.patience = fewTransfers
 	return r.block(timeout)
 }
 
 func (r *Ring) submit() error {
+	r.transfers = 0
 	for {
 		_, errno := r.enter(r.sqTail-r.sqHead, r.enterFlags)
 		r.sqHead = atomic.LoadUint32(r.kSQHead)
