@@ -120,10 +120,17 @@ func (r *Ring) issueStream(i uint32) {
 	case dontWait || size == 0 && !selects:
 		r.now(i, false)
 	default:
+		if f.kind == other && size < largestUnit {
+			f.state |= readable // to be told at once if that is too few
+		}
 		r.park(i, waitingIn)
 		r.enqueue(e.Fd)
 	}
 }
+
+// largestUnit is the most bytes that any descriptor insists on being read at a time: a struct signalfd_siginfo. An
+// eventfd wants 8.
+const largestUnit = 128
 
 // opened reports whether a descriptor was opened for reading, or for writing.
 func opened(fd int32, forWriting bool) bool {
