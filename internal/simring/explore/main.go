@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
@@ -78,13 +79,15 @@ func (s *search) play(name string, p simring.Program) (failed uint64) {
 		parallel, trace = 1, s.out
 	}
 	results := make([]chan error, parallel)
+	var players sync.WaitGroup
+	defer players.Wait()
 	for i := range results {
 		results[i] = make(chan error, 64)
-		go func() {
+		players.Go(func() {
 			for n := uint64(i); n < s.seeds; n += uint64(parallel) {
 				results[i] <- simring.Play(p, s.from+n, s.flaw, trace)
 			}
-		}()
+		})
 	}
 	for n := range s.seeds {
 		if err := <-results[n%uint64(parallel)]; err != nil {
