@@ -107,7 +107,7 @@ func sendable(r *running) ([]byte, *reactor.File) {
 	r.t.Helper()
 	text := make([]byte, 3<<20+17)
 	for i := range text {
-		text[i] = byte(i * 2654435761 >> 13)
+		text[i] = byte(uint32(i) * 2654435761 >> 13)
 	}
 	path := filepath.Join(r.t.(*testing.T).TempDir(), "file")
 	if err := os.WriteFile(path, text, 0o600); err != nil {

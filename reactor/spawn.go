@@ -11,11 +11,17 @@ import (
 
 // Spawn starts a task on the loop that nobody waits for but the loop itself: see Loop.Stop. From any
 // thread. The task sees to its own errors, for what it returns is dropped; if it panics, so does the
-// program, as for a goroutine. On a loop that has been stopped the task's function is not called.
+// program, as for a goroutine. On a loop that has been stopped the task's function is not called: what such a
+// function would close, an accepted connection say, takes a SpawnOr.
 //
 // It allocates once. What the task awaits on the loop ends, stopped, when the loop drains.
-func (l *Loop) Spawn(s task.Sender) {
-	sp := &spawned{loop: l}
+func (l *Loop) Spawn(s task.Sender) { l.SpawnOr(s, nil) }
+
+// SpawnOr is Spawn for a task that owns something from the start: if its function is never called, because the
+// loop has been stopped, otherwise is called instead, once. That is on the loop's thread, where a Close still works;
+// but on the calling one if Run has returned.
+func (l *Loop) SpawnOr(s task.Sender, otherwise func()) {
+	sp := &spawned{loop: l, otherwise: otherwise}
 	s.Connect(&sp.op, sp)
 	sp.op.Start()
 }
@@ -23,14 +29,20 @@ func (l *Loop) Spawn(s task.Sender) {
 // spawned is a task with its operation state, its receiver, and that one's environment.
 type spawned struct {
 	sender.EmptyEnv
-	op   task.Op
-	loop *Loop
+	op        task.Op
+	loop      *Loop
+	otherwise func() // nil: nothing
 }
 
 func (s *spawned) Env() sender.Env             { return s }
 func (s *spawned) Scheduler() sender.Scheduler { return s.loop }
 func (s *spawned) SetValue(struct{})           {}
-func (s *spawned) SetStopped()                 {}
+
+func (s *spawned) SetStopped() {
+	if s.otherwise != nil && !s.op.Began() {
+		s.otherwise()
+	}
+}
 
 func (s *spawned) SetError(err error) {
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {

@@ -252,3 +252,35 @@ func TestRingFailsUnderTasks(t *testing.T) {
 		}
 	})
 }
+
+// Whatever becomes of a task, either its function is called or what is to be done otherwise.
+func TestSpawnOr(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		begun, otherwise := 0, 0
+		spawn := func() {
+			r.SpawnOr(task.New(func(*task.T) error {
+				begun++
+				return sender.ErrStopped // which does not make it one that was not begun
+			}), func() { otherwise++ })
+		}
+		spawn()
+		r.settle()
+		r.do(func() {
+			if begun != 1 || otherwise != 0 {
+				t.Errorf("on a loop that runs: %d begun, %d not", begun, otherwise)
+			}
+			spawn() // which is for the next turn
+			r.Stop()
+		})
+		if err := r.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if begun != 1 || otherwise != 1 {
+			t.Errorf("on a loop that was stopped: %d begun, %d not", begun, otherwise)
+		}
+		if spawn(); begun != 1 || otherwise != 2 {
+			t.Errorf("on a loop that is no more: %d begun, %d not", begun, otherwise)
+		}
+	})
+}

@@ -97,7 +97,7 @@ func newListener(cfg *Config, l *reactor.Loop, fd int) {
 
 func (s *listener) SetNext(fd int) {
 	if s.cfg.Style == "task" {
-		s.loop.Spawn(s.task(fd))
+		s.spawn(fd)
 		return
 	}
 	newConn(s, fd)

@@ -4,14 +4,19 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
 )
 
-// task serves one connection as a coroutine.
-func (s *listener) task(fd int) task.Sender {
+// spawn serves one connection as a coroutine, or closes it if the loop is ending.
+func (s *listener) spawn(fd int) {
+	c := new(reactor.Socket)
+	c.Init(s.loop, fd)
+	s.loop.SpawnOr(s.task(c), func() { sender.Submit(c.Close(), sender.Discard[struct{}]{}) })
+}
+
+func (s *listener) task(c *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
-		c := new(reactor.Socket)
-		c.Init(s.loop, fd)
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
 		_ = c.SetNoDelay(true) // a unix socket has none
 		return s.cfg.serve(&taskStream{t, c})

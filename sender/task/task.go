@@ -19,18 +19,29 @@ type Sender struct{ f func(*T) error }
 
 // Op is the operation state of a task without a value. It must be on the heap.
 type Op struct {
-	t T
-	f func(*T) error
-	r sender.Receiver[struct{}]
+	t     T
+	f     func(*T) error
+	r     sender.Receiver[struct{}]
+	began bool
 }
 
 // Connect implements sender.Sender.
 func (s Sender) Connect(op *Op, r sender.Receiver[struct{}]) { op.f, op.r = s.f, r }
 
 // Start implements sender.Operation.
-func (op *Op) Start() { op.t.start(op, op.r.Env()) }
+func (op *Op) Start() {
+	op.began = false
+	op.t.start(op, op.r.Env())
+}
 
-func (op *Op) call() error { return op.f(&op.t) }
+// Began reports whether the task's function was called since Start. It is asked once the task has completed: what
+// was left to the function is its receiver's to deal with if not.
+func (op *Op) Began() bool { return op.began }
+
+func (op *Op) call() error {
+	op.began = true
+	return op.f(&op.t)
+}
 
 func (op *Op) complete(err error) {
 	switch {

@@ -78,15 +78,16 @@ func serve(t *task.T, s *reactor.Socket) error {
 		if err != nil {
 			return err
 		}
-		s.Loop().Spawn(echo(s.Loop(), fd))
+		c := new(reactor.Socket)
+		c.Init(s.Loop(), fd)
+		// A loop that is stopped accepts what had come before, and begins no more tasks.
+		s.Loop().SpawnOr(echo(c), func() { sender.Submit(c.Close(), sender.Discard[struct{}]{}) })
 	}
 }
 
-// echo sends back what comes until the peer's end.
-func echo(l *reactor.Loop, fd int) task.Sender {
+// echo sends back what comes until the peer's end. The connection is its own.
+func echo(c *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
-		c := new(reactor.Socket)
-		c.Init(l, fd)
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
 		_ = c.SetNoDelay(true)
 		buf := make([]byte, 16<<10)

@@ -2,8 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"net"
 	"net/netip"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -80,4 +85,48 @@ func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
 		}
 		return recvFull(t, c, make([]byte, 1))
 	})
+}
+
+// A connection that is accepted while the loop is being stopped is closed, although no task begins for it.
+func TestAcceptedInTheEnd(t *testing.T) {
+	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+			if err != nil {
+				t.Skip(err)
+			}
+			var (
+				s      reactor.Socket
+				client net.Conn
+				served error
+			)
+			err = l.Run(func() {
+				if err := s.Listen(l, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+					t.Error(err)
+					l.Stop()
+					return
+				}
+				addr, _ := s.LocalAddr()
+				if client, err = net.Dial("tcp", addr.String()); err != nil {
+					t.Error(err)
+				}
+				l.Spawn(task.New(func(t *task.T) error {
+					served = serve(t, &s)
+					return nil
+				}))
+				l.Stop() // once the task waits in accept, for what is there already
+			})
+			if err != nil || served != sender.ErrStopped {
+				t.Fatalf("%v; the server ended with %v", err, served)
+			}
+			defer client.Close()
+			if err := client.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			// An end; or a reset, if the connection was still in the backlog that went with the listener.
+			if n, err := client.Read(make([]byte, 1)); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the client reads %d bytes, %v, of a connection that nobody serves", n, err)
+			}
+		})
+	}
 }
