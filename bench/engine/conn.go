@@ -81,6 +81,16 @@ func (c *conn) init(g *group, index int) {
 func (c *conn) worker() *worker { return c.group.w }
 func (c *conn) clock() int64    { return c.group.w.loop.Clock() }
 
+// arrived is when the bytes that are being received had come at the latest. A ring that takes completions
+// in between two turns only has had them all when the turn began, so that neither the time that those before
+// them took is counted nor a reading of the clock is needed; else it is now.
+func (c *conn) arrived() int64 {
+	if w := c.group.w; w.whole {
+		return w.loop.Now()
+	}
+	return c.clock()
+}
+
 // open begins to connect. Whatever goes wrong is told to the session later, by closed.
 func (c *conn) open() {
 	w := c.worker()

@@ -65,7 +65,7 @@ func (e *exchange) begin(intended, now int64) {
 
 func (e *exchange) received(p []byte) {
 	c := e.c
-	now := c.clock()
+	now := c.arrived()
 	for len(p) > 0 {
 		if e.n == 0 {
 			c.fail(record.Excess)

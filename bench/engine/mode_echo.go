@@ -77,8 +77,9 @@ func (e *echoCodec) last() bool { return false }
 
 func (e *echoCodec) request() []byte {
 	n := e.sizes.next(&e.out)
-	p := e.c.worker().g.pattern.At(e.outAt, n)
-	e.outAt += int64(n)
+	pattern := e.c.worker().g.pattern
+	p := pattern.At(e.outAt, n)
+	e.outAt = pattern.after(e.outAt, n)
 	return p
 }
 
@@ -87,13 +88,14 @@ func (e *echoCodec) reply(p []byte) (n int, done bool, err error) {
 		e.left = e.sizes.next(&e.in)
 	}
 	n = min(len(p), e.left)
-	if w := e.c.worker(); w.cfg.Verify {
+	w := e.c.worker()
+	if w.cfg.Verify {
 		if !bytes.Equal(p[:n], w.g.pattern.At(e.inAt, n)) {
 			return 0, false, failure(record.Corrupt)
 		}
 		e.c.group.win.Verified += int64(n)
 	}
-	e.inAt += int64(n)
+	e.inAt = w.g.pattern.after(e.inAt, n)
 	e.left -= n
 	return n, e.left == 0, nil
 }

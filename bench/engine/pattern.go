@@ -37,8 +37,18 @@ func NewPattern(seed uint64, verified bool, maxPiece int) *Pattern {
 
 // At is n bytes of the stream from the place at on, n at most maxPiece.
 func (p *Pattern) At(at int64, n int) []byte {
-	from := int(at % int64(p.period))
-	return p.bytes[from : from+n]
+	if at >= int64(p.period) {
+		at %= int64(p.period)
+	}
+	return p.bytes[at : int(at)+n]
+}
+
+// after is the place n bytes after at, within the first period: so nothing has to be divided for it.
+func (p *Pattern) after(at int64, n int) int64 {
+	if at += int64(n); at >= int64(p.period) {
+		at %= int64(p.period)
+	}
+	return at
 }
 
 // first is where connection i begins.

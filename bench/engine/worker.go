@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/uring"
 )
 
 // worker is one loop of the generator, with its groups, one a part of the load. Its methods are called
@@ -22,6 +23,7 @@ type worker struct {
 	datagrams bool
 	source    int     // of the source addresses, the one used last
 	dirty     []*conn // they have something to send
+	whole     bool    // the completions of a turn have all come before it
 	clear     []byte  // what TLS has decrypted, for whichever connection it is
 	ending    bool
 
@@ -63,6 +65,7 @@ func (w *worker) init() {
 	w.tick.Init((*workerTick)(w))
 	w.end.Init((*workerEnd)(w))
 	w.sweep.Init((*workerSweep)(w))
+	w.whole = w.loop.Caps().Setup&uring.SetupDeferTaskrun != 0
 	if w.cfg.TLS != nil {
 		w.clear = make([]byte, 16<<10) // a record, see RFC 8446, 5.1
 	}

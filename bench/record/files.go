@@ -56,7 +56,7 @@ func (l *Log) Write(from, until time.Duration, w *Window) error {
 		tag  string
 		hist *Histogram
 	}{{"", w.Latency}, {"service", w.Service}} {
-		hdr := h.hist.hdr
+		hdr := h.hist.whole()
 		hdr.SetTag(h.tag)
 		hdr.SetStartTimeMs(l.start.Add(from).UnixMilli())
 		hdr.SetEndTimeMs(l.start.Add(until).UnixMilli())

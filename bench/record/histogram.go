@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"math/bits"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -12,22 +13,74 @@ const MaxValue = time.Hour
 
 // Histogram is a histogram of durations, exact to three significant digits. Its JSON is a summary
 // together with the whole histogram.
-type Histogram struct{ hdr *hdrhistogram.Histogram }
+//
+// What is recorded is counted in fresh, in buckets that are laid out as HdrHistogram's are; the first
+// that wants to know moves it on. So recording is one increment.
+type Histogram struct {
+	hdr   *hdrhistogram.Histogram
+	fresh []int64
+	some  bool // there is something in fresh
+}
+
+// The buckets: as many as halfBuckets for each power of two, so that each is exact to a part in so many.
+const (
+	halfBuckets = 1 << 10
+	exactBits   = 11 // the durations of so many bits have a bucket each
+)
 
 // NewHistogram is an empty histogram.
 func NewHistogram() *Histogram {
-	return &Histogram{hdrhistogram.New(1, int64(MaxValue), 3)}
+	return &Histogram{hdr: hdrhistogram.New(1, int64(MaxValue), 3)}
+}
+
+// bucket is the place of a duration in fresh; of one that is negative, beyond any.
+func bucket(ns int64) int {
+	power := bits.Len64(uint64(ns)|(1<<exactBits-1)) - exactBits
+	return power*halfBuckets + int(uint64(ns)>>power)
+}
+
+// bucketStart is the shortest duration that is in a bucket.
+func bucketStart(i int) int64 {
+	power := max(i/halfBuckets-1, 0)
+	return int64(i-power*halfBuckets) << power
 }
 
 // Record adds a duration in nanoseconds. One that is negative counts as 0.
 func (h *Histogram) Record(ns int64) {
-	_ = h.hdr.RecordValue(min(max(ns, 0), int64(MaxValue))) // it is in the range
+	i := bucket(ns)
+	if i >= len(h.fresh) {
+		i = h.grow(ns)
+	}
+	h.fresh[i]++
+	h.some = true
+}
+
+// grow makes the buckets at the first time, and finds that of a duration which is out of range.
+func (h *Histogram) grow(ns int64) int {
+	if h.fresh == nil {
+		h.fresh = make([]int64, bucket(int64(MaxValue))+1)
+	}
+	return bucket(min(max(ns, 0), int64(MaxValue)))
+}
+
+// whole is the histogram with all that was recorded.
+func (h *Histogram) whole() *hdrhistogram.Histogram {
+	if h.some {
+		for i, n := range h.fresh {
+			if n != 0 {
+				_ = h.hdr.RecordValues(bucketStart(i), n) // it is in the range
+			}
+		}
+		clear(h.fresh)
+		h.some = false
+	}
+	return h.hdr
 }
 
 // Add adds all that g has.
 func (h *Histogram) Add(g *Histogram) {
 	if g.Count() != 0 {
-		h.hdr.Merge(g.hdr)
+		h.hdr.Merge(g.whole())
 	}
 }
 
@@ -39,20 +92,20 @@ func (h *Histogram) Reset() {
 }
 
 // Count is how many durations it holds.
-func (h *Histogram) Count() int64 { return h.hdr.TotalCount() }
+func (h *Histogram) Count() int64 { return h.whole().TotalCount() }
 
 // At is the duration that p per cent of all do not exceed; 0 of none.
-func (h *Histogram) At(p float64) time.Duration { return time.Duration(h.hdr.ValueAtPercentile(p)) }
+func (h *Histogram) At(p float64) time.Duration { return time.Duration(h.whole().ValueAtPercentile(p)) }
 
 // Max is the longest.
-func (h *Histogram) Max() time.Duration { return time.Duration(h.hdr.Max()) }
+func (h *Histogram) Max() time.Duration { return time.Duration(h.whole().Max()) }
 
 // Min is the shortest.
 func (h *Histogram) Min() time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.hdr.Min())
+	return time.Duration(h.whole().Min())
 }
 
 // Mean is the average.
@@ -60,7 +113,7 @@ func (h *Histogram) Mean() time.Duration {
 	if h.Count() == 0 {
 		return 0
 	}
-	return time.Duration(h.hdr.Mean())
+	return time.Duration(h.whole().Mean())
 }
 
 // summary is the JSON of a Histogram.
@@ -79,7 +132,7 @@ type summary struct {
 
 // MarshalJSON implements json.Marshaler.
 func (h *Histogram) MarshalJSON() ([]byte, error) {
-	coding, err := h.hdr.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	coding, err := h.whole().Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +153,6 @@ func (h *Histogram) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	h.hdr = hdr
+	*h = Histogram{hdr: hdr}
 	return nil
 }

@@ -200,3 +200,35 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+// What is recorded falls into the buckets that HdrHistogram puts it into.
+func TestBucketsAreThoseOfHdrHistogram(t *testing.T) {
+	theirs, ours := hdrhistogram.New(1, int64(MaxValue), 3), NewHistogram()
+	all := append(values(100_000), 0, int64(MaxValue)-1, int64(MaxValue))
+	for power := range 41 {
+		all = append(all, 1<<power-1, 1<<power, 1<<power+1)
+	}
+	for _, v := range all {
+		ours.Record(v)
+		if err := theirs.RecordValue(v); err != nil {
+			t.Fatal(v, err)
+		}
+	}
+	if a, b := ours.whole().Export(), theirs.Export(); !slices.Equal(a.Counts, b.Counts) {
+		t.Error("the buckets differ")
+	}
+	ours.Reset()
+	ours.Record(-1)
+	ours.Record(2 * int64(MaxValue))
+	if ours.Count() != 2 || ours.Min() != 0 || ours.Max() < MaxValue {
+		t.Errorf("what is out of range is %d durations from %v to %v", ours.Count(), ours.Min(), ours.Max())
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	h, v := NewHistogram(), values(1<<12)
+	b.ReportAllocs()
+	for i := range b.N {
+		h.Record(v[i&(1<<12-1)])
+	}
+}
