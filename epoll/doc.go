@@ -17,8 +17,25 @@
 // Descriptors that are ready take turns, one system call a direction each, until a
 // batch of bytes has been received (Config.BatchBytes); what is left makes the next Enter not wait.
 //
-// Completions only ever come out of Pop. Reads, writes and flushes of regular files, which can block,
-// are done by a bounded pool of goroutines.
+// Completions only ever come out of Pop.
+//
+// # Files
+//
+// What cannot be waited for by epoll(7), regular files above all, is read and written at once if that can be
+// done without waiting (RWF_NOWAIT of preadv2(2)): what is in the page cache is read on the loop, as the kernel
+// does. The rest, and what else can block, are the work of a pool of goroutines: flushing, allocating,
+// truncating, all that has to do with paths, O_DIRECT. It is bounded by Config.Workers, each of which occupies a
+// thread while it is in a system call; they are started on demand and stay until the ring is closed. Writes to a
+// plain file that wait are made one at a time for each descriptor, in order.
+//
+// Nothing in the pool waits for what another entry does, so that all of it comes to its turn, however few
+// workers there are. Pipes, FIFOs, terminals and eventfds are waited for on the loop. A splice is tried without
+// waiting, and then waits on the loop for the end that was not ready. Opening a FIFO does not wait for its other
+// end, as with the kernel's ring. A wait for a child is woken by SIGCHLD, through os/signal. What a worker does
+// wait for is the file system and the device, and for a lease that another process holds.
+//
+// A cancel takes back what no worker has begun. What one has begun is past stopping (-EALREADY) and completes by
+// itself.
 //
 // # Descriptors
 //
@@ -27,7 +44,7 @@
 // for ever. (Entries that are rare or stay long ask the kernel and are safe: multishot ones, polls,
 // accepts, connects. So are descriptors that this ring has accepted.)
 //
-// To accept, connect, or read and write what is not a socket, O_NONBLOCK is set on the descriptor. For
+// To accept, connect, splice, or read and write what is not a socket, O_NONBLOCK is set on the descriptor. For
 // sends and receives it does not matter.
 //
 // # What differs from the kernel
@@ -49,6 +66,17 @@
 //     waits in a worker thread, and cannot call it back.
 //   - What cannot be received from at all, or accepted from, is told at once, even of an entry that asks to wait
 //     first (uring.RecvsendPollFirst).
+//   - A splice that waits can be cancelled like any other entry. The kernel's answers the cancel with -EALREADY
+//     and completes with -512, ERESTARTSYS; and while it waits for a socket it keeps the pipe locked.
+//   - The cancel of a wait for a child completes with 0; the kernel's with 1. A child that does not announce its
+//     end by SIGCHLD is found out when another does.
+//   - To open a FIFO with O_CREAT, O_TRUNC or uring.SQEAsync waits in the kernel, and keeps a worker thread.
+//   - If more than one thing is wrong with an entry, another of the errors may be the one it completes with. Flags
+//     of preadv2(2) that a file does not support are not found out by moving nothing. I/O priorities are checked
+//     and not used.
+//   - O_NONBLOCK that was set by the caller is not looked at: what would have to wait waits, unless RWF_NOWAIT or
+//     SPLICE_F_NONBLOCK says otherwise.
+//   - Registered buffers can be named by READ_FIXED and WRITE_FIXED alone, which gain nothing by it.
 //   - A close entry for a descriptor on which entries are in flight completes at once, and the file
 //     stays open until they have, as in the kernel; but so does the number stay taken.
 //
