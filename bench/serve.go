@@ -28,7 +28,7 @@ type serveCommands struct {
 // serveFlags are those that all servers but the proxy have.
 type serveFlags struct {
 	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME; tls with a certificate made up for it."`
-	Style  string `enum:"receiver,task,net" default:"receiver" help:"receiver: operation states on the reactor; task: a coroutine a connection on the reactor; net: a goroutine a connection, and the one for tls and udp."`
+	Style  string `enum:"receiver,task,net" default:"receiver" help:"receiver: operation states on the reactor; task: a coroutine a connection on the reactor; net: a goroutine a connection, and the one for tls."`
 	Ring   string `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the reactor's loops."`
 	Loops  int    `default:"1" help:"Loops of the reactor, each on a thread of its own."`
 	Pin    bool   `help:"Pin each loop's thread to a CPU."`

@@ -52,6 +52,8 @@ func (c *Config) prepare() error {
 		return errors.New("sizes of requests and replies are positive")
 	case c.Delay < 0:
 		return errors.New("a delay is positive")
+	case !slices.Contains([]string{"receiver", "task", "net"}, c.Style):
+		return fmt.Errorf("there is no style %q", c.Style)
 	}
 	return nil
 }
@@ -66,16 +68,16 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	switch {
-	case (target.Scheme == "tls" || target.Scheme == "udp") && cfg.Style != "net":
-		return fmt.Errorf("%s is served in the style net only", target.Scheme)
-	case target.Scheme == "udp":
-		return cfg.serveDatagrams(ctx, target)
-	case cfg.Style == "net":
-		return cfg.serveNet(ctx, target)
-	case cfg.Style == "task", cfg.Style == "receiver":
+	case target.Scheme == "tls" && cfg.Style != "net":
+		return errors.New("tls is served in the style net only")
+	case target.Datagrams() && !slices.Contains([]string{"echo", "discard", "delay"}, cfg.Behaviour):
+		return errors.New("datagrams are echoed, discarded or delayed")
+	case cfg.Style != "net":
 		return cfg.serveReactor(ctx, target)
+	case target.Datagrams():
+		return cfg.serveDatagrams(ctx, target)
 	}
-	return fmt.Errorf("there is no style %q", cfg.Style)
+	return cfg.serveNet(ctx, target)
 }
 
 func (c *Config) ready(addr net.Addr) {
@@ -84,8 +86,8 @@ func (c *Config) ready(addr net.Addr) {
 	}
 }
 
-// listenFD opens a listener for one of several loops. A unix socket has no SO_REUSEPORT, so all loops
-// accept on the first's.
+// listenFD opens a listener, or a socket for datagrams, for one of several loops. A unix socket has no
+// SO_REUSEPORT, so all loops accept on the first's.
 func listenFD(target engine.Target, first int) (int, error) {
 	if target.Scheme == "unix" && first >= 0 {
 		return unix.FcntlInt(uintptr(first), unix.F_DUPFD_CLOEXEC, 0)
@@ -94,7 +96,11 @@ func listenFD(target engine.Target, first int) (int, error) {
 	if target.Scheme != "unix" {
 		family, sa = ipSockaddr(target.Addr)
 	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	kind := unix.SOCK_STREAM
+	if target.Datagrams() {
+		kind = unix.SOCK_DGRAM
+	}
+	fd, err := unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
@@ -105,7 +111,7 @@ func listenFD(target engine.Target, first int) (int, error) {
 	if err == nil {
 		err = unix.Bind(fd, sa)
 	}
-	if err == nil {
+	if err == nil && !target.Datagrams() {
 		err = unix.Listen(fd, reactor.Backlog)
 	}
 	if err != nil {

@@ -15,8 +15,8 @@
 //	task      a coroutine a connection, on the reactor's loops
 //	net       a goroutine a connection, on Go's net
 //
-// Streams (tcp, unix) are served in all of them; tls in net only, and datagrams (udp) in net only, for
-// echo, discard and delay.
+// All of them serve tcp, unix and udp; datagrams are echoed, discarded or delayed, each by itself. Only net
+// serves tls.
 //
 // Task and net share their code (file blocking), which sees a connection that blocks; what blocks in a
 // task is the coroutine alone.

@@ -90,8 +90,6 @@ func (c *Config) serveDatagrams(ctx context.Context, target engine.Target) error
 		case c.Behaviour == "delay":
 			p := append([]byte{}, buf[:n]...)
 			time.AfterFunc(c.Delay, func() { _, _ = l.WriteTo(p, from) })
-		case c.Behaviour != "discard":
-			return errors.New("datagrams are echoed, discarded or delayed")
 		}
 	}
 }

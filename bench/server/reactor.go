@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,11 @@ import (
 
 // serveReactor accepts on every loop of a reactor.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
-	r, err := reactor.New(reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: reactor.LoopConfig{Ring: c.Ring}})
+	loop := reactor.LoopConfig{Ring: c.Ring}
+	if target.Datagrams() {
+		loop.Buffers.Size = maxDatagram
+	}
+	r, err := reactor.New(reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: loop})
 	if err != nil {
 		return err
 	}
@@ -41,19 +46,20 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 		fds = append(fds, fd)
 	}
 	defer context.AfterFunc(ctx, r.Stop)()
-	if target.Scheme == "unix" {
-		defer os.Remove(target.Path)
+	serve := newListener
+	switch {
+	case target.Datagrams():
+		serve = newDatagrams
+		c.ready(net.UDPAddrFromAddrPort(target.Addr))
+	case target.Scheme == "unix":
+		if target.Path[0] != '@' {
+			defer os.Remove(target.Path)
+		}
 		c.ready(&net.UnixAddr{Net: "unix", Name: target.Path})
-	} else {
+	default:
 		c.ready(net.TCPAddrFromAddrPort(target.Addr))
 	}
-	return r.Run(func(l *reactor.Loop) {
-		for i := range r.Loops() {
-			if r.Loops()[i] == l {
-				newListener(c, l, fds[i])
-			}
-		}
-	})
+	return r.Run(func(l *reactor.Loop) { serve(c, l, fds[slices.Index(r.Loops(), l)]) })
 }
 
 // boundTo is the address of a listener.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -159,15 +161,128 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-func TestDatagrams(t *testing.T) {
-	a := start(t, Config{Listen: "udp://127.0.0.1:0", Style: "net", Behaviour: "delay", Delay: 20 * time.Millisecond})
-	c := dial(t, a)
-	begin := time.Now()
-	_, _ = io.WriteString(c, "hello")
-	got := make([]byte, 10)
-	if n, err := c.Read(got); string(got[:n]) != "hello" || err != nil || time.Since(begin) < 20*time.Millisecond {
-		t.Errorf("%q came after %v, %v", got[:n], time.Since(begin), err)
+// eachDatagram runs f with every style and ring for datagrams.
+func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
+	for _, style := range []string{"receiver", "task", "net"} {
+		for _, ring := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+			t.Run(fmt.Sprint(style, " ", ring), func(t *testing.T) {
+				if _, err := reactor.Choose(ring); err != nil {
+					t.Skip(err)
+				}
+				f(t, Config{Listen: "udp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2})
+			})
+		}
 	}
+}
+
+// Datagrams come back as they were, the largest and the empty one too, each to whom it came from.
+func TestDatagramsEcho(t *testing.T) {
+	eachDatagram(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour = "echo"
+		a := start(t, cfg)
+		got := make([]byte, 70_000)
+		for i, size := range []int{1, 0, 1000, 65507, 16 << 10} {
+			c := dial(t, a)
+			sent := bytes.Repeat([]byte{byte(i)}, size)
+			if _, err := c.Write(sent); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := c.Read(got); !bytes.Equal(got[:n], sent) || err != nil {
+				t.Errorf("of %d bytes %d came, %v", size, n, err)
+			}
+		}
+	})
+}
+
+func TestDatagramsDelay(t *testing.T) {
+	eachDatagram(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour, cfg.Delay = "delay", 20*time.Millisecond
+		c := dial(t, start(t, cfg))
+		begin := time.Now()
+		for _, text := range []string{"hello", "world"} {
+			_, _ = io.WriteString(c, text)
+		}
+		buf, came := make([]byte, 10), map[string]bool{} // in whichever order
+		for range 2 {
+			n, err := c.Read(buf)
+			if came[string(buf[:n])] = true; err != nil || time.Since(begin) < cfg.Delay {
+				t.Errorf("%q came after %v, %v", buf[:n], time.Since(begin), err)
+			}
+		}
+		if !came["hello"] || !came["world"] {
+			t.Errorf("%v came", came)
+		}
+	})
+}
+
+// Nothing comes back from a server that discards.
+func TestDatagramsDiscard(t *testing.T) {
+	eachDatagram(t, func(t *testing.T, cfg Config) {
+		cfg.Behaviour = "discard"
+		c := dial(t, start(t, cfg))
+		_, _ = io.WriteString(c, "hello")
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Millisecond))
+		if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%d bytes came, %v", n, err)
+		}
+	})
+}
+
+// An abstract address has no file.
+func TestAbstractAddresses(t *testing.T) {
+	for i, style := range []string{"receiver", "task", "net"} {
+		c := dial(t, start(t, Config{Listen: fmt.Sprintf("unix://@reactord-bench-%d-%d", os.Getpid(), i), Style: style, Behaviour: "echo"}))
+		got := make([]byte, 5)
+		_, _ = io.WriteString(c, "hello")
+		if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil {
+			t.Errorf("%s: %q came, %v", style, got, err)
+		}
+	}
+}
+
+// A server that ends leaves no descriptor behind, whatever its connections are at: some have been accepted,
+// some have not, and of some the coroutine has not begun.
+func TestNoDescriptorLeaks(t *testing.T) {
+	each(t, func(t *testing.T, cfg Config) {
+		if cfg.Style == "net" {
+			t.Skip("its goroutines close their connections when these end")
+		}
+		cfg.Behaviour = "echo"
+		descriptors := func() int {
+			fds, err := os.ReadDir("/proc/self/fd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(fds)
+		}
+		before := descriptors()
+		for range 5 {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ready, done := make(chan net.Addr, 1), make(chan error, 1)
+			cfg.Ready = func(a net.Addr) { ready <- a }
+			go func() { done <- Run(ctx, cfg) }()
+			a := <-ready
+			var all []net.Conn
+			for i := range 20 {
+				if i == 15 { // while connections come
+					cancel()
+				}
+				if c, err := net.Dial(a.Network(), a.String()); err == nil { // the server may be gone
+					all = append(all, c)
+				}
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			for _, c := range all {
+				c.Close()
+			}
+		}
+		if after := descriptors(); after != before {
+			t.Errorf("there were %d descriptors, and are %d", before, after)
+		}
+	})
 }
 
 func TestTLS(t *testing.T) {
@@ -190,7 +305,8 @@ func TestWrongServers(t *testing.T) {
 		{Listen: "127.0.0.1:0", Style: "net", Behaviour: "echo"},
 		{Listen: "tcp://192.0.2.1:1", Style: "net", Behaviour: "echo"},
 		{Listen: "tcp://192.0.2.1:1", Style: "receiver", Behaviour: "echo", Loops: 2},
-		{Listen: "udp://127.0.0.1:0", Style: "receiver", Behaviour: "echo"},
+		{Listen: "udp://127.0.0.1:0", Style: "receiver", Behaviour: "chargen"},
+		{Listen: "tls://127.0.0.1:0", Style: "task", Behaviour: "echo"},
 		{Listen: "tls://127.0.0.1:0", Style: "net", Behaviour: "echo"},
 	} {
 		if err := Run(t.Context(), bad); err == nil {
