@@ -84,6 +84,10 @@ func (t *Thread) Await(fd int, write bool) {
 		events |= unix.POLLOUT
 	}
 	f := t.k.file(fd)
+	if f == nil {
+		t.k.Errorf("simring: %v waits for descriptor %d, which somebody else has closed", t, fd)
+		return
+	}
 	t.Until(func() bool { return f.events()&events != 0 })
 }
 

@@ -28,7 +28,7 @@ func Datagrams(k *simring.Kernel) (check func()) {
 	for i := range d.clients {
 		d.waits = append(d.waits, &datagramClient{datagrams: d, number: byte(i), requests: 1 + rng.IntN(8), connected: rng.IntN(2) == 0})
 	}
-	d.loops = RunLoops(k, loops, func(l *reactor.Loop) {
+	d.loops = runLoops(k, loops, func(l *reactor.Loop) {
 		if l == loops[0] {
 			d.server = &datagramServer{datagrams: d, loop: l}
 			d.server.start()
@@ -61,7 +61,7 @@ func Datagrams(k *simring.Kernel) (check func()) {
 type datagrams struct {
 	k        *simring.Kernel
 	at       netip.AddrPort
-	loops    *Loops
+	loops    *running
 	server   *datagramServer
 	waits    []*datagramClient
 	clients  int // that have not ended

@@ -22,7 +22,7 @@ func Events(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	e := &events{k: k, told: map[os.Signal]bool{}, children: 1 + rng.IntN(5), threads: 1 + rng.IntN(3)}
 	e.left = e.children
-	all := RunLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
+	all := runLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
 		for e.event.Open(l) != nil { // for want of descriptors
 		}
 		counts := &eventCounts{events: e}

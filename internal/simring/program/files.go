@@ -29,7 +29,7 @@ func Files(k *simring.Kernel) (check func()) {
 	}
 	workers := 1 + rng.IntN(4)
 	left := workers
-	all := RunLoops(k, loops, func(l *reactor.Loop) {
+	all := runLoops(k, loops, func(l *reactor.Loop) {
 		fixed, err := l.NewFixedBuffers(workers, 300)
 		if err != nil {
 			k.Errorf("registered buffers: %v", err)

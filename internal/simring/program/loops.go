@@ -1,109 +1,205 @@
 package program
 
 import (
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/sender/stop"
-	"github.com/reactord/reactord/sender/task"
 )
 
-// Loops are loops that run, on a thread each.
-type Loops struct {
-	All     []*reactor.Loop
-	up      int
-	running int
-}
-
-// RunLoops runs loops. setup is the first work of each.
-func RunLoops(k *simring.Kernel, loops []*reactor.Loop, setup func(l *reactor.Loop)) *Loops {
-	s := &Loops{All: loops, running: len(loops)}
-	for i, l := range loops {
-		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
-			err := l.Run(func() {
-				setup(l)
-				s.up++
-			})
-			s.running--
-			Ended(k, l, err)
+// Loops is several loops and what goes between them: accepted connections that are placed, connections
+// that move on while their clients talk, and letters, which other threads write as well. Each loop ticks.
+// Now and then loops are stopped, one by one, before the others are done. Every byte must come to where it
+// belongs, every letter be delivered or returned, once and in order, and no descriptor be lost.
+func Loops(k *simring.Kernel) (check func()) {
+	rng := k.Rand()
+	loops := make([]*reactor.Loop, 2+rng.IntN(3))
+	for i := range loops {
+		loops[i] = NewLoop(k)
+	}
+	c := &crossing{k: k, loops: loops, stopping: make([]bool, len(loops)), threads: make([]int, len(loops))}
+	c.post = newPost(c, 1+rng.IntN(2))
+	c.places = newPlaces(c)
+	listeners := 1 + rng.IntN(len(loops))
+	all := runLoops(k, loops, func(l *reactor.Loop) {
+		i := c.index(l)
+		c.threads[i] = k.System().Thread()
+		if i < listeners {
+			(&acceptor{crossing: c, loop: l}).start()
+		}
+		newTicker(c, l).op.Start()
+	})
+	talk, clients := NewTalk(k), 1+rng.IntN(6)
+	for i := range clients {
+		p := talk.Join()
+		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
+			defer func() { clients-- }()
+			t.Until(all.Up)
+			fd, err := t.Dial(address)
+			if err != nil {
+				p.Refused = true
+				return
+			}
+			p.Run(t, fd)
 		})
 	}
-	return s
-}
-
-// Up reports whether all are running, or one has ended already.
-func (s *Loops) Up() bool { return s.up == len(s.All) || s.running < len(s.All) }
-
-// Over reports whether all have ended.
-func (s *Loops) Over() bool { return s.running == 0 }
-
-// Stop stops all of them.
-func (s *Loops) Stop() {
-	for _, l := range s.All {
-		l.Stop()
+	writers := c.post.writers
+	for i := range writers {
+		k.Go(fmt.Sprintf("writer%d", i), func(t *simring.Thread) {
+			defer func() { writers-- }()
+			t.Until(all.Up)
+			c.post.write(t, len(loops)+i)
+		})
 	}
-}
-
-// job is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.
-type job struct {
-	sender.EmptyEnv
-	k      *simring.Kernel
-	op     task.Op
-	loop   *reactor.Loop
-	source *stop.Source
-	began  bool
-	ended  int
-	end    func(j *job) // nil: nothing is to be done
-}
-
-// launch starts a task, on its loop's thread. An error of it is one of the program's.
-func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(*job)) *job {
-	j := &job{k: k, loop: l, source: new(stop.Source), end: end}
-	task.New(func(t *task.T) error {
-		j.began = true
-		return f(t)
-	}).Connect(&j.op, j)
-	j.op.Start()
-	return j
-}
-
-// Env has the loop and the stop token.
-func (j *job) Env() sender.Env             { return j }
-func (j *job) Scheduler() sender.Scheduler { return j.loop }
-func (j *job) StopToken() stop.Token       { return j.source.Token() }
-
-func (j *job) SetValue(struct{}) { j.over() }
-func (j *job) SetStopped()       { j.over() }
-
-func (j *job) SetError(err error) {
-	j.k.Errorf("a task failed: %v", err)
-	j.over()
-}
-
-func (j *job) over() {
-	if j.ended++; j.ended != 1 {
-		j.k.Errorf("a task completed %d times", j.ended)
-	}
-	if j.end != nil {
-		j.end(j)
-	}
-}
-
-// closer is what can be closed.
-type closer interface{ Close() reactor.CloseSender }
-
-// closeAll closes what a task has open, whatever has become of the task.
-func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
-	task.Unstoppable(t, func() {
-		for _, c := range open {
-			if _, err := task.Await(t, c.Close()); err != nil {
-				k.Errorf("close: %v", err)
-			}
+	hurry := rng.IntN(2) == 0
+	k.Go("stopper", func(t *simring.Thread) {
+		if t.Until(all.Up); hurry {
+			c.disturb(t)
+		}
+		t.Until(func() bool { return clients == 0 && writers == 0 && c.post.settled() })
+		for _, l := range loops {
+			c.stop(l)
 		}
 	})
+	return func() {
+		for _, p := range talk.Parties() {
+			if !hurry || p.From != nil { // else it may not have come to a loop at all
+				p.Judge(hurry)
+			}
+		}
+		c.check()
+	}
 }
 
-func stopped(err error) bool { return errors.Is(err, sender.ErrStopped) }
+// crossing is what the parts of the program share.
+type crossing struct {
+	k        *simring.Kernel
+	loops    []*reactor.Loop
+	threads  []int  // theirs
+	stopping []bool // which of them have been asked to stop
+	post     *post
+	places   *places
+	streams  []*stream
+	hops     int // that connections have made
+}
+
+// index is the number of a loop.
+func (c *crossing) index(l *reactor.Loop) int {
+	for i := range c.loops {
+		if c.loops[i] == l {
+			return i
+		}
+	}
+	return -1
+}
+
+// any is one of the loops.
+func (c *crossing) any() *reactor.Loop { return c.loops[c.k.Rand().IntN(len(c.loops))] }
+
+// on asserts that the calling thread is that of a loop.
+func (c *crossing) on(l *reactor.Loop, what string) {
+	if at := c.k.System().Thread(); at != c.threads[c.index(l)] {
+		c.k.Errorf("%s is on thread %d, not on that of its loop", what, at)
+	}
+}
+
+func (c *crossing) stop(l *reactor.Loop) {
+	c.stopping[c.index(l)] = true
+	l.Stop()
+}
+
+// disturb stops loops, and has connections move on in the middle of whatever they do.
+func (c *crossing) disturb(t *simring.Thread) {
+	rng := c.k.Rand()
+	for range rng.IntN(20) {
+		t.Sleep(time.Duration(1 + rng.Int64N(1<<(10+rng.IntN(14)))))
+		if rng.IntN(8) == 0 {
+			c.stop(c.any())
+			continue
+		}
+		for _, s := range c.streams {
+			if rng.IntN(4) == 0 {
+				s.source.RequestStop()
+			}
+		}
+	}
+}
+
+// check asserts that nothing is left.
+func (c *crossing) check() {
+	for i, l := range c.loops {
+		if n := l.Stats().Connections; n != 0 {
+			c.k.Errorf("%d connections are counted on loop %d", n, i)
+		}
+	}
+	if skew := c.places.placement.Skew(); skew != 0 {
+		c.k.Errorf("no connections have a skew of %v", skew)
+	}
+	for _, s := range c.streams {
+		if !s.gone {
+			c.k.Errorf("a connection is still there")
+		}
+	}
+}
+
+// acceptor accepts on one loop, and has each connection placed.
+type acceptor struct {
+	sender.EmptyEnv
+	*crossing
+	loop   *reactor.Loop
+	socket reactor.Socket
+	accept reactor.AcceptManyOp
+	close  reactor.CloseOp
+}
+
+func (a *acceptor) start() {
+	for a.socket.Listen(a.loop, address) != nil { // for want of descriptors
+	}
+	a.socket.AcceptMany(1+a.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&a.accept, a)
+	a.accept.Start()
+}
+
+func (a *acceptor) SetNext(fd int) {
+	a.places.place(a.loop, fd)
+	a.accept.Grant(1)
+}
+
+func (a *acceptor) SetValue(struct{})  { a.k.Errorf("accepting came to an end") }
+func (a *acceptor) SetError(err error) { a.k.Errorf("accepting: %v", err); a.SetStopped() }
+func (a *acceptor) Env() sender.Env    { return a }
+func (a *acceptor) SetStopped() {
+	a.socket.Close().Connect(&a.close, &closed{k: a.k})
+	a.close.Start()
+}
+
+// ticker is a loop's ticks, at each of which it writes.
+type ticker struct {
+	sender.EmptyEnv
+	*crossing
+	loop *reactor.Loop
+	op   reactor.EveryOp
+	left int
+}
+
+func newTicker(c *crossing, l *reactor.Loop) *ticker {
+	t := &ticker{crossing: c, loop: l, left: c.k.Rand().IntN(20)}
+	l.Every(time.Duration(1+c.k.Rand().Int64N(1<<(10+c.k.Rand().IntN(14)))), 1).Connect(&t.op, t)
+	return t
+}
+
+func (t *ticker) SetNext(reactor.Tick) {
+	t.on(t.loop, "a tick")
+	for range t.k.Rand().IntN(3) {
+		t.post.send(t.index(t.loop), new(reactor.Letter[note]))
+	}
+	if t.left--; t.left > 0 {
+		t.op.Grant(1)
+	}
+}
+
+func (t *ticker) SetValue(struct{})  { t.k.Errorf("ticks came to an end") }
+func (t *ticker) SetError(err error) { t.k.Errorf("ticks: %v", err) }
+func (t *ticker) SetStopped()        {}
+func (t *ticker) Env() sender.Env    { return t }

@@ -22,7 +22,7 @@ func Passing(k *simring.Kernel) (check func()) {
 	kind := [2]int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}[rng.IntN(2)]
 	var jobs []*job
 	left := 2
-	all := RunLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
+	all := runLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
 		p.loop = l
 		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // for want of descriptors
 		}

@@ -20,7 +20,7 @@ func Scopes(k *simring.Kernel) (check func()) {
 	for i := range loops {
 		loops[i] = NewLoop(k)
 	}
-	s.loops = RunLoops(k, loops, func(*reactor.Loop) {})
+	s.loops = runLoops(k, loops, func(*reactor.Loop) {})
 	s.spawners = 1 + rng.IntN(3)
 	for i := range s.spawners {
 		k.Go(fmt.Sprintf("spawner%d", i), s.spawn)
@@ -54,7 +54,7 @@ func Scopes(k *simring.Kernel) (check func()) {
 type scopes struct {
 	k             *simring.Kernel
 	scope         sender.CountingScope
-	loops         *Loops
+	loops         *running
 	spawners      int
 	work          []*piece
 	stopRequested bool

@@ -20,7 +20,7 @@ func Tasks(k *simring.Kernel) (check func()) {
 	for i := range loops {
 		loops[i] = NewLoop(k)
 	}
-	all := RunLoops(k, loops, func(l *reactor.Loop) {
+	all := runLoops(k, loops, func(l *reactor.Loop) {
 		launch(k, l, func(t *task.T) error { return s.accept(t, l) }, nil)
 	})
 	talk, clients := NewTalk(k), 1+rng.IntN(6)

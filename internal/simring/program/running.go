@@ -1,0 +1,109 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// running are loops that run, on a thread each.
+type running struct {
+	All     []*reactor.Loop
+	up      int
+	left int
+}
+
+// runLoops runs loops. setup is the first work of each.
+func runLoops(k *simring.Kernel, loops []*reactor.Loop, setup func(l *reactor.Loop)) *running {
+	s := &running{All: loops, left: len(loops)}
+	for i, l := range loops {
+		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
+			err := l.Run(func() {
+				setup(l)
+				s.up++
+			})
+			s.left--
+			Ended(k, l, err)
+		})
+	}
+	return s
+}
+
+// Up reports whether all are running, or one has ended already.
+func (s *running) Up() bool { return s.up == len(s.All) || s.left < len(s.All) }
+
+// Over reports whether all have ended.
+func (s *running) Over() bool { return s.left == 0 }
+
+// Stop stops all of them.
+func (s *running) Stop() {
+	for _, l := range s.All {
+		l.Stop()
+	}
+}
+
+// job is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.
+type job struct {
+	sender.EmptyEnv
+	k      *simring.Kernel
+	op     task.Op
+	loop   *reactor.Loop
+	source *stop.Source
+	began  bool
+	ended  int
+	end    func(j *job) // nil: nothing is to be done
+}
+
+// launch starts a task, on its loop's thread. An error of it is one of the program's.
+func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(*job)) *job {
+	j := &job{k: k, loop: l, source: new(stop.Source), end: end}
+	task.New(func(t *task.T) error {
+		j.began = true
+		return f(t)
+	}).Connect(&j.op, j)
+	j.op.Start()
+	return j
+}
+
+// Env has the loop and the stop token.
+func (j *job) Env() sender.Env             { return j }
+func (j *job) Scheduler() sender.Scheduler { return j.loop }
+func (j *job) StopToken() stop.Token       { return j.source.Token() }
+
+func (j *job) SetValue(struct{}) { j.over() }
+func (j *job) SetStopped()       { j.over() }
+
+func (j *job) SetError(err error) {
+	j.k.Errorf("a task failed: %v", err)
+	j.over()
+}
+
+func (j *job) over() {
+	if j.ended++; j.ended != 1 {
+		j.k.Errorf("a task completed %d times", j.ended)
+	}
+	if j.end != nil {
+		j.end(j)
+	}
+}
+
+// closer is what can be closed.
+type closer interface{ Close() reactor.CloseSender }
+
+// closeAll closes what a task has open, whatever has become of the task.
+func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
+	task.Unstoppable(t, func() {
+		for _, c := range open {
+			if _, err := task.Await(t, c.Close()); err != nil {
+				k.Errorf("close: %v", err)
+			}
+		}
+	})
+}
+
+func stopped(err error) bool { return errors.Is(err, sender.ErrStopped) }
