@@ -34,6 +34,7 @@ func (r *Ring) issueAccept(i uint32) {
 		r.fail(i, unix.ENOTSOCK)
 		return
 	}
+	r.notePatience(e.Fd)
 	r.setNonblock(e.Fd)
 	f := r.files.at(e.Fd)
 	f.state |= listens | readable
@@ -54,7 +55,11 @@ func (r *Ring) accept(i uint32) verdict {
 	n := raw(unix.SYS_ACCEPT4, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), uintptr(e.OpFlags), 0, 0)
 	switch {
 	case n == again:
-		return wouldBlock
+		if e.Ioprio&uring.AcceptMultishot != 0 || !r.deaf(e.Fd) {
+			return wouldBlock
+		}
+		r.fail(i, r.deafness(e.Fd))
+		return finished
 	case n == interrupted:
 		return progress
 	case n < 0:
@@ -69,4 +74,18 @@ func (r *Ring) accept(i uint32) verdict {
 	}
 	r.finish(i, int32(n), 0)
 	return finished
+}
+
+// deaf reports whether a listener that accepts nothing will never do so. Of one that was shut down for reading
+// accept(2) says that by EINVAL, but for Unix sockets only where it may wait: otherwise by EAGAIN, which the kernel's
+// ring hands on in the end. (A multishot accept it does not end.)
+func (r *Ring) deaf(fd int32) bool {
+	return r.files.at(fd).kind != tcp && r.events(fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
+}
+
+func (r *Ring) deafness(fd int32) unix.Errno {
+	if r.files.at(fd).patient {
+		return unix.EINVAL
+	}
+	return unix.EAGAIN
 }

@@ -36,6 +36,7 @@ func (r *Ring) issueConnect(i uint32) {
 		r.fail(i, unix.ENOTSOCK)
 		return
 	}
+	r.notePatience(e.Fd)
 	r.setNonblock(e.Fd)
 	if r.until(i) == wouldBlock {
 		r.files.at(e.Fd).state |= blocked
@@ -55,7 +56,7 @@ func (r *Ring) connect(i uint32) verdict {
 	}
 	n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0)
 	switch {
-	case n == again:
+	case n == again && r.files.at(e.Fd).patient:
 		r.crowded = append(r.crowded, e.Fd)
 		return wouldBlock
 	case n == -int(unix.EINPROGRESS):
@@ -74,6 +75,15 @@ func (r *Ring) connect(i uint32) verdict {
 	}
 	r.finishRaw(i, n)
 	return finished
+}
+
+// notePatience notes whether the caller's socket has O_NONBLOCK, which the ring is about to set for itself: the
+// kernel's ring goes by that where a connect finds the backlog of a Unix socket full, as connect(2) does.
+func (r *Ring) notePatience(fd int32) {
+	if f := r.files.at(fd); f.state&nonblock == 0 {
+		flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
+		f.patient = flags >= 0 && flags&unix.O_NONBLOCK == 0
+	}
 }
 
 // retryAfter is how often a connect is tried again that found the backlog of a Unix socket full. connect(2) would

@@ -49,6 +49,43 @@ func TestConnectBacklog(t *testing.T) {
 	})
 }
 
+// TestConnectBacklogNonblocking: with O_NONBLOCK it does not, and may be tried again.
+func TestConnectBacklogNonblocking(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		l, sa, n := g.unixListener(fmt.Sprintf("reactord-%d-%s", os.Getpid(), g.Name()))
+		var fds [2]int
+		for i := range fds {
+			var err error
+			fds[i], err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+			g.check(err)
+			g.open(fds[i])
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepConnect(fds[0], sa, n) })
+		for range 2 {
+			g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(fds[1], sa, n) }), unix.EAGAIN)
+		}
+		fd, _, err := unix.Accept4(l, unix.SOCK_CLOEXEC)
+		g.check(err)
+		g.open(fd)
+		g.do(0, func(s *uring.SQE) { s.PrepConnect(fds[1], sa, n) })
+	})
+}
+
+// TestAcceptShut: a unix listener that is shut down for reading ends an accept, whether it waits by then or not.
+func TestAcceptShut(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		for nonblocking, errno := range map[bool]unix.Errno{true: unix.EAGAIN, false: unix.EINVAL} {
+			l, _, _ := g.unixListener(fmt.Sprintf("reactord-%d-%s-%v", os.Getpid(), g.Name(), nonblocking))
+			g.check(unix.SetNonblock(l, nonblocking))
+			waiting := g.push(func(s *uring.SQE) { s.PrepAccept(l, unix.SOCK_CLOEXEC) })
+			g.quiet()
+			g.check(unix.Shutdown(l, unix.SHUT_RD))
+			g.fails(waiting, errno)
+			g.fails(g.push(func(s *uring.SQE) { s.PrepAccept(l, unix.SOCK_CLOEXEC) }), errno)
+		}
+	})
+}
+
 // TestConnectBacklogCancelled: and it can be cancelled while it waits.
 func TestConnectBacklogCancelled(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))

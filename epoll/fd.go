@@ -13,10 +13,12 @@ type file struct {
 	next  int32  // the next descriptor on the ready list, plus one
 	state state
 	kind  kind
-	in    list // entries that receive, read or accept
-	out   list // entries that send, write or connect
-	watch list // polls and out-of-band receives: every event is shown to all of them
-	pool  list // entries in the pool
+	// patient: accept and connect may wait in the kernel's own ring, for it was the ring that set O_NONBLOCK.
+	patient bool
+	in      list // entries that receive, read or accept
+	out     list // entries that send, write or connect
+	watch   list // polls and out-of-band receives: every event is shown to all of them
+	pool    list // entries in the pool
 }
 
 // state holds what the last events and system calls said of a file.

@@ -18,7 +18,8 @@ type AcceptSender struct{ s *Socket }
 
 // Accept is a sender of the descriptor of one accepted connection, with SOCK_CLOEXEC and
 // SOCK_NONBLOCK. The descriptor is the receiver's, who gives it to a Socket or closes it. One that was
-// accepted while it was being stopped is delivered, not lost.
+// accepted while it was being stopped is delivered, not lost. A listener that was shut down for receiving ends it
+// with EINVAL.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
 func (s *Socket) Accept() AcceptSender { return AcceptSender{s} }
@@ -36,7 +37,11 @@ type AcceptOp struct{ single[int] }
 func (o *AcceptOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *AcceptOp) finish() {
-	if o.againWhenReady(uring.AcceptPollFirst) {
+	if o.looks() {
+		return
+	}
+	if o.res == -int32(syscall.EINTR) && !o.over() {
+		o.arm()
 		return
 	}
 	o.release()
@@ -45,6 +50,30 @@ func (o *AcceptOp) finish() {
 		return
 	}
 	o.r.SetValue(int(o.res))
+}
+
+// looks deals with an accept that the ring gave up with EAGAIN: it was told often that there is a connection, and
+// found none. So the listener is polled. A unix listener that was shut down for receiving tells then, which
+// accept(2) does only where it may wait, by EINVAL. False: res is what to go by, and EINTR to try again.
+func (o *Op) looks() bool {
+	switch {
+	case o.sqe.Opcode == uring.OpPollAdd:
+		switch {
+		case o.res&(unix.POLLRDHUP|unix.POLLHUP) != 0 && o.res >= 0:
+			o.res = -int32(syscall.EINVAL)
+		case o.res >= 0:
+			o.res = -int32(syscall.EINTR)
+		}
+		o.sqe.PrepAccept(int(o.on.fd), acceptFlags)
+	case o.res != -int32(syscall.EAGAIN):
+	case o.over():
+		o.res = -int32(syscall.ECANCELED)
+	default:
+		o.sqe.PrepPollAdd(int(o.on.fd), unix.POLLIN|unix.POLLRDHUP)
+		o.arm()
+		return true
+	}
+	return false
 }
 
 // AcceptManySender accepts on and on. See Socket.AcceptMany.
@@ -57,7 +86,8 @@ type AcceptManySender struct {
 //
 // credit is how many it may accept; Grant adds to it. While there is more of it than the backlog can
 // hold, connections are accepted by one multishot entry; below that one by one, so that no more are
-// accepted than there is credit for. Without credit they wait in the backlog.
+// accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted
+// one by one, because a multishot entry is not told that such a listener was shut down.
 //
 // A connection that was gone before it could be accepted is passed over. When the process or the
 // system is out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row
@@ -127,6 +157,9 @@ func (o *AcceptManyOp) item(res int32, _ uint32) {
 }
 
 func (o *AcceptManyOp) finish() {
+	if o.looks() {
+		return
+	}
 	if o.res >= 0 {
 		o.misses = 0
 		o.credit.spend(1)
@@ -135,9 +168,8 @@ func (o *AcceptManyOp) finish() {
 	}
 	errno := syscall.Errno(-o.res)
 	switch errno {
-	case syscall.ECANCELED, syscall.EINTR: // taken back for want of credit
-	case syscall.EAGAIN, // see againWhenReady
-		syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
+	case syscall.ECANCELED, syscall.EINTR: // taken back for want of credit; see looks
+	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
 		syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
 		o.misses++
 	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
@@ -173,7 +205,7 @@ func (o *AcceptManyOp) end() {
 // choose picks the entry that accepts no more than there is credit for.
 func (o *AcceptManyOp) choose() {
 	o.sqe.Ioprio = 0
-	if o.credit.left > Backlog {
+	if family, _ := o.on.asked(&o.on.family, unix.SO_DOMAIN); o.credit.left > Backlog && family != unix.AF_UNIX {
 		o.sqe.Ioprio = uring.AcceptMultishot
 	}
 }

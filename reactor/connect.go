@@ -26,8 +26,8 @@ func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
 }
 
 // ConnectTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
-// connected again. If a unix listener has no room in its backlog, it fails with EAGAIN on io_uring, as connect(2)
-// does, and waits for room on epoll.
+// connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a
+// socket with O_NONBLOCK; on one without, it waits for room.
 func (s *Socket) ConnectTo(addr Address) ConnectSender { return ConnectSender{s: s, addr: addr} }
 
 // Connect prepares op.

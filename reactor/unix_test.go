@@ -1,0 +1,101 @@
+package reactor_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// listenUnix makes a listener of the loop with an abstract name.
+func (r *running) listenUnix(kind, backlog int) (*reactor.Socket, reactor.Address) {
+	r.t.Helper()
+	at := unixAddress(r.t, fmt.Sprintf("@reactord-%d-%s", os.Getpid(), r.t.Name()))
+	s := new(reactor.Socket)
+	if err := s.ListenWith(r.Loop, reactor.ListenConfig{Address: at, Kind: kind, Backlog: backlog}); err != nil {
+		r.t.Fatal(err)
+	}
+	return s, at
+}
+
+// Accepting from a unix listener that is shut down for receiving ends, as from any other, and keeps no loop busy.
+func TestAcceptFromAShutListener(t *testing.T) {
+	eachRing(t, func(t *testing.T, ring reactor.Kind) {
+		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+			for _, waiting := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%d/%v", kind, waiting), func(t *testing.T) {
+					r := run(t, reactor.LoopConfig{Ring: ring})
+					defer r.Stop()
+					ln, _ := r.listenUnix(kind, 1)
+					one, many := new(reactor.AcceptOp), new(reactor.AcceptManyOp)
+					done := newResult()
+					shut := func() {
+						if err := unix.Shutdown(ln.Fd(), unix.SHUT_RD); err != nil {
+							t.Error(err)
+						}
+					}
+					r.do(func() {
+						if !waiting {
+							shut()
+						}
+						ln.Accept().Connect(one, sinkOf[int](t, done, nil))
+						one.Start()
+						ln.AcceptMany(reactor.Unlimited).Connect(many, seqSinkOf(t, done, nil, func(int) { t.Error("an item") }))
+						many.Start()
+					})
+					if waiting {
+						r.settle()
+						done.none(t)
+						shut()
+					}
+					done.expect(t, "error: invalid argument")
+					done.expect(t, "error: invalid argument")
+					r.close(ln)
+					r.end()
+				})
+			}
+		}
+	})
+}
+
+// A connect to a unix listener without room in its backlog fails at once, and may be tried again.
+func TestConnectToACrowdedListener(t *testing.T) {
+	eachRing(t, func(t *testing.T, ring reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: ring})
+		ln, at := r.listenUnix(unix.SOCK_STREAM, 1)
+		done := newResult()
+		op := new(reactor.ConnectOp)
+		var clients []*reactor.Socket
+		connect := func(want string) {
+			r.do(func() {
+				clients[len(clients)-1].ConnectTo(at).Connect(op, sinkOf[struct{}](t, done, nil))
+				op.Start()
+			})
+			done.expect(t, want)
+		}
+		open := func() {
+			s := new(reactor.Socket)
+			if err := s.Open(r.Loop, unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, s)
+		}
+		for range 2 { // a backlog of one has room for two
+			open()
+			connect("{}")
+		}
+		open()
+		connect("error: resource temporarily unavailable")
+		fd, err := ln.TryAccept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		connect("{}")
+		unix.Close(fd)
+		r.close(append(clients, ln)...)
+		r.end()
+	})
+}
