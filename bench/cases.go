@@ -45,6 +45,11 @@ func cases() []*benchCase {
 			},
 		},
 		{
+			Name: "udp-128", Title: "UDP echo, 64 sockets × 128 B",
+			Conns: 64, Size: 128, UDP: true, Refs: []string{goNet},
+			Claims: []claim{{echoUring, goNet, 1}, {echoEpoll, goNet, 1}},
+		},
+		{
 			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
 			Conns: 64, Size: 128, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
 			Claims: []claim{
@@ -100,14 +105,6 @@ func (c *benchCase) speed() string {
 		return "MiB/s"
 	}
 	return "messages/s"
-}
-
-// peers are those that the case is about.
-func (c *benchCase) peers() []*peer {
-	if c.Proxy {
-		return proxyPeers()
-	}
-	return echoPeers()
 }
 
 // text is the claim in words.

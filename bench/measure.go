@@ -34,8 +34,11 @@ type sample struct {
 func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, d+slack)
 	defer cancel()
-	if c.Bulk {
+	switch {
+	case c.Bulk:
 		return measureBulk(ctx, w, c, p, d)
+	case c.UDP:
+		return measureDatagrams(ctx, w, c, p, d)
 	}
 	return measureMessages(ctx, w, c, p, d)
 }
@@ -47,7 +50,7 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	defer drive.child.Stop()
-	server, listen, err := startPeer(ctx, w, p, drive.upstream)
+	server, listen, err := startPeer(ctx, w, p, drive.upstream, awaitListening)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +72,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	return measureLoad(drive, plan)
 }
 
-// startPeer starts a server and returns once it listens.
-func startPeer(ctx context.Context, w *workshop, p *peer, upstream string) (server *proc.Child, listen string, err error) {
+// startPeer starts a server and returns once await has, which waits until it listens.
+func startPeer(ctx context.Context, w *workshop, p *peer, upstream string, await awaiting) (server *proc.Child, listen string, err error) {
 	if listen, err = freeAddress(); err != nil {
 		return nil, "", err
 	}
@@ -81,12 +84,15 @@ func startPeer(ctx context.Context, w *workshop, p *peer, upstream string) (serv
 	if server, err = w.start(ctx, w.serverCPU, argv); err != nil {
 		return nil, "", err
 	}
-	if err := awaitListening(ctx, server, listen); err != nil {
+	if err := await(ctx, server, listen); err != nil {
 		server.Stop()
 		return nil, "", err
 	}
 	return server, listen, nil
 }
+
+// An awaiting returns when a server serves at an address, or with an error when that has taken too long.
+type awaiting func(ctx context.Context, server *proc.Child, address string) error
 
 func measureLoad(drive *driver, plan load.Plan) (*sample, error) {
 	report, err := drive.run(plan)
@@ -100,7 +106,12 @@ func measureLoad(drive *driver, plan load.Plan) (*sample, error) {
 	case r.ServerCPU == 0:
 		return nil, errors.New("messages came back, but the server's processes used no CPU time")
 	}
-	return &sample{Result: r, Figure: float64(r.ServerCPU.Nanoseconds()) / 1e3 / float64(r.Messages)}, nil
+	return &sample{Result: r, Figure: perMessage(r)}, nil
+}
+
+// perMessage is the server's CPU time for each message, in microseconds.
+func perMessage(r *load.Result) float64 {
+	return float64(r.ServerCPU.Nanoseconds()) / 1e3 / float64(r.Messages)
 }
 
 // measureIdle compares the memory of the server's processes before the first connection with that
@@ -138,11 +149,20 @@ func measureIdle(ctx context.Context, drive *driver, plan load.Plan) (*sample, e
 
 // awaitListening returns when a connection to address succeeds.
 func awaitListening(ctx context.Context, server *proc.Child, address string) error {
-	deadline := time.After(startLimit)
-	for {
-		if c, err := net.Dial("tcp", address); err == nil {
-			return c.Close()
+	return await(ctx, server, address, func() bool {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			return false
 		}
+		c.Close()
+		return true
+	})
+}
+
+// await returns when there says that the server is there.
+func await(ctx context.Context, server *proc.Child, address string, there func() bool) error {
+	deadline := time.After(startLimit)
+	for !there() {
 		select {
 		case <-server.Done():
 			return server.Err()
@@ -153,6 +173,7 @@ func awaitListening(ctx context.Context, server *proc.Child, address string) err
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+	return nil
 }
 
 // driver is a running load process.

@@ -45,14 +45,23 @@ func echoPeers() []*peer {
 	return []*peer{
 		referencePeer(cUring, "echo_uring", "-luring"),
 		referencePeer(cEpoll, "echo_epoll"),
-		selfPeer(echoUring, "serve", "echo", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
-		selfPeer(echoEpoll, "serve", "echo", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
-		selfPeer(taskUring, "serve", "echo", "--style", "task", "--ring", "io_uring", "--loops", "1"),
-		selfPeer(taskEpoll, "serve", "echo", "--style", "task", "--ring", "epoll", "--loops", "1"),
+		selfPeer(echoUring, "tcp", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
+		selfPeer(echoEpoll, "tcp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
+		selfPeer(taskUring, "tcp", "--style", "task", "--ring", "io_uring", "--loops", "1"),
+		selfPeer(taskEpoll, "tcp", "--style", "task", "--ring", "epoll", "--loops", "1"),
 		libraryPeer(gnetEcho),
 		libraryPeer(netpollEcho),
 		libraryPeer(nbioEcho),
-		selfPeer(goNet, "serve", "echo", "--style", "net"),
+		selfPeer(goNet, "tcp", "--style", "net"),
+	}
+}
+
+// datagramPeers echo datagrams.
+func datagramPeers() []*peer {
+	return []*peer{
+		selfPeer(echoUring, "udp", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
+		selfPeer(echoEpoll, "udp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
+		selfPeer(goNet, "udp", "--style", "net"),
 	}
 }
 
@@ -72,14 +81,14 @@ func proxyPeers() []*peer {
 	}
 }
 
-// selfPeer is an echo server of this program.
-func selfPeer(name string, args ...string) *peer {
+// selfPeer is an echo server of this program, over tcp or udp.
+func selfPeer(name, network string, args ...string) *peer {
 	return &peer{
 		name:    name,
 		prepare: goVersion,
 		command: func(w *workshop, listen, _ string) ([]string, error) {
-			argv := append(w.self, args...)
-			return append(argv, "--listen", "tcp://"+listen), nil
+			argv := append(w.self, "serve", "echo", "--listen", network+"://"+listen)
+			return append(argv, args...), nil
 		},
 	}
 }

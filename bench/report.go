@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,12 +39,15 @@ type peerReport struct {
 	Figures []float64 `json:"-"` // one a round, NaN if it was not measured
 }
 
+// addPeer notes what a peer is. One that serves in several ways is one.
 func (r *suiteReport) addPeer(name, version string, err error) {
 	p := peerVersion{Name: name, Version: version}
 	if err != nil {
 		p.Missing = err.Error()
 	}
-	r.Peers = append(r.Peers, p)
+	if !slices.Contains(r.Peers, p) {
+		r.Peers = append(r.Peers, p)
+	}
 }
 
 // failed reports whether a peer that is there could not be measured.

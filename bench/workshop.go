@@ -122,7 +122,7 @@ func firstError(said []byte) string {
 	return firstLine(rest)
 }
 
-// freeAddress is an address of 127.0.0.1 that nobody listens on at the moment. Its port is below those
+// freeAddress is an address of 127.0.0.1 that nobody has at the moment, over TCP or UDP. Its port is below those
 // that the kernel gives out by itself, so that no connection takes it before the server does.
 func freeAddress() (string, error) {
 	const first, tries = 10000, 100
@@ -134,11 +134,18 @@ func freeAddress() (string, error) {
 		}
 	}
 	for range tries {
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(end-first)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String(), nil
+		address := fmt.Sprintf("127.0.0.1:%d", first+rand.IntN(end-first))
+		stream, err := net.Listen("tcp4", address)
+		if err != nil {
+			continue
 		}
+		defer stream.Close()
+		datagrams, err := net.ListenPacket("udp4", address)
+		if err != nil {
+			continue
+		}
+		defer datagrams.Close()
+		return address, nil
 	}
 	return "", fmt.Errorf("no free port between %d and %d in %d tries", first, end, tries)
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/reactord/reactord/bench/proc"
+)
+
+// lostAtMost is the share of the datagrams that may be lost: each loss has a socket wait for a second.
+const lostAtMost = 0.001
+
+// measureDatagrams has the generator's sockets (`udp`) in a closed loop, one datagram under way on each.
+func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
+	server, listen, err := startPeer(ctx, w, p, "", awaitEcho)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Stop()
+	args := []string{"udp", "--target", "udp://" + listen, "--connections", strconv.Itoa(c.Conns), "--size", strconv.Itoa(c.Size)}
+	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time", compared.String())); err != nil {
+		return nil, err
+	}
+	pids, err := proc.Tree(server.Pid())
+	if err != nil {
+		return nil, err
+	}
+	phase, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	if err != nil {
+		return nil, err
+	}
+	r := resultOf(phase)
+	r.LoadWait = phase.Client.Wait
+	switch lost := phase.Total().Lost; {
+	case float64(lost) > lostAtMost*float64(r.Messages):
+		return nil, fmt.Errorf("%d datagrams were lost, %d came back", lost, r.Messages)
+	case r.ServerCPU == 0:
+		return nil, errors.New("datagrams came back, but the server's processes used no CPU time")
+	}
+	return &sample{Result: r, Figure: perMessage(r)}, nil
+}
+
+// awaitEcho returns when a datagram to address has come back.
+func awaitEcho(ctx context.Context, server *proc.Child, address string) error {
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return await(ctx, server, address, func() bool {
+		if _, err := c.Write([]byte("anybody there?")); err != nil {
+			return false // nobody, it says
+		}
+		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
+			return false
+		}
+		n, err := c.Read(make([]byte, 64))
+		return err == nil && n > 0
+	})
+}
