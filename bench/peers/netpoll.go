@@ -28,9 +28,6 @@ func netpollEcho(ctx context.Context, address string, loops int) error {
 	if err := netpoll.Configure(netpoll.Config{PollerNum: loops, LoggerOutput: os.Stderr}); err != nil {
 		return err
 	}
-	if err := netpoll.DisableGopool(); err != nil {
-		return err
-	}
 	listener, err := netpoll.CreateListener("tcp", address)
 	if err != nil {
 		return err
