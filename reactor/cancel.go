@@ -88,7 +88,7 @@ func (o *Op) disarm() {
 	if o.state != opArmed || o.cancelOut {
 		return
 	}
-	o.cancelOut = true
+	o.cancelOut, o.disarmed = true, true
 	l := o.loop
 	l.scratch.PrepCancel(o.id, 0)
 	l.scratch.UserData = o.id | tagCancel
@@ -117,6 +117,10 @@ func (o *Op) settleCancel() bool {
 	}
 	return false
 }
+
+// bystander: the operation was cancelled although nobody asked for it, when some descriptor was closed. The kernel
+// cancels what is about the same open file, by whichever descriptor.
+func (o *Op) bystander() bool { return !o.disarmed && !o.over() && o.closes != o.loop.closes }
 
 // over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
 // cancel that would have reached it may have been and gone.

@@ -58,6 +58,7 @@ func (o *CloseOp) Start() {
 	default:
 		d.state, d.closer = descriptorClosing, o
 		o.phase = closeCancels
+		l.closes++
 		o.sqe.PrepCancelFd(int(d.fd), uring.CancelAll)
 		o.arm()
 		// What is dormant the ring does not find.

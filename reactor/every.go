@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"math"
 	"time"
 
 	"github.com/reactord/reactord/sender/seq"
@@ -145,14 +144,6 @@ func (t *everyTimer) OnTimer(now int64) {
 	o.credit.spend(1)
 	o.wait()
 	o.r.SetNext(tick)
-}
-
-// after is the time d after t, or the end of time.
-func after(t, d int64) int64 {
-	if d > 0 && t > math.MaxInt64-d {
-		return math.MaxInt64
-	}
-	return t + d
 }
 
 // everyStop is an EveryOp as the handler of its stop callback.

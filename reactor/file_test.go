@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -272,6 +274,44 @@ func TestTruncateWithoutOpcode(t *testing.T) {
 		if o := finish[struct{}](r, f.Truncate(1), new(reactor.TruncateOp)); !errors.Is(o.err, fs.ErrClosed) {
 			t.Errorf("truncating a closed file completed with %v", o)
 		}
+		r.end()
+	})
+}
+
+// A negative offset is none. Least of all is it the file's position, as the ring's -1 is.
+func TestNegativeOffset(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		path := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := r.open(path, os.O_RDWR)
+		buf := make([]byte, 4)
+		a, b := r.openPair(unix.SOCK_STREAM)
+		p := r.pipe()
+		for _, off := range []int64{-1, -2, math.MinInt64} {
+			for what, o := range map[string]outcome[int]{
+				"read":   finish[int](r, f.ReadAt(buf, off), new(reactor.ReadOp)),
+				"write":  finish[int](r, f.WriteAt(buf, off), new(reactor.WriteOp)),
+				"readv":  finish[int](r, f.ReadvAt([][]byte{buf}, off), new(reactor.ReadvOp)),
+				"writev": finish[int](r, f.WritevAt([][]byte{buf}, off), new(reactor.WritevOp)),
+				"splice": finish[int](r, reactor.Splice(f.At(off), p.Writer.Stream(), 4), new(reactor.SpliceOp)),
+				"send file": func() outcome[int] {
+					o := finish[int64](r, a.SendFile(f, off, 4), new(reactor.SendFileOp))
+					return outcome[int]{int(o.v), o.err, o.stopped}
+				}(),
+			} {
+				if !errors.Is(o.err, syscall.EINVAL) {
+					t.Errorf("%s at %d: %v", what, off, o)
+				}
+			}
+		}
+		if pos, err := unix.Seek(f.Fd(), 0, io.SeekCurrent); pos != 0 || err != nil {
+			t.Errorf("the position is %d, %v", pos, err)
+		}
+		r.closeFiles(f, &p.Reader, &p.Writer)
+		r.close(a, b)
 		r.end()
 	})
 }

@@ -50,6 +50,7 @@ type Loop struct {
 	tid     int
 	phase   phase
 	scratch uring.SQE // for entries that belong to no operation
+	closes  uint32    // cancels of all that is in flight on a descriptor
 	cqe     uring.CQE // the completion being taken in
 	count   counts
 

@@ -27,8 +27,10 @@ type Op struct {
 	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
 	// completion is in: neither the storage nor the user_data may be used again under a live cancel.
 	cancelOut bool
-	finalIn   bool // the final completion came while a cancel was out
-	stopping  bool // somebody asked for the end: what is cancelled now is over
+	finalIn   bool   // the final completion came while a cancel was out
+	stopping  bool   // somebody asked for the end: what is cancelled now is over
+	disarmed  bool   // since it was armed
+	closes    uint32 // of the loop's, when it was armed
 }
 
 type opState uint8
@@ -94,7 +96,7 @@ func (o *Op) assertStartable(run operation) {
 
 // arm queues the entry.
 func (o *Op) arm() {
-	o.state = opArmed
+	o.state, o.disarmed, o.closes = opArmed, false, o.loop.closes
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }
@@ -107,6 +109,10 @@ func (o *Op) ready(res int32) {
 
 // settle takes in the final completion. True: nothing of the operation is with the ring any more.
 func (o *Op) settle(res int32, flags uint32) bool {
+	if res == -int32(syscall.ECANCELED) && o.bystander() {
+		o.arm()
+		return false
+	}
 	o.res, o.flags, o.state = res, flags, opSettled
 	o.finalIn = o.cancelOut
 	return !o.cancelOut

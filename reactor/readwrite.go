@@ -20,6 +20,14 @@ type movement struct {
 
 const noIndex = -1
 
+// offset is how an entry has an offset. A negative one stays none; but -1 as it is would be the file's position.
+func offset(off int64) uint64 {
+	if off < 0 {
+		return 1 << 63
+	}
+	return uint64(off)
+}
+
 // ReadSender reads into the caller's memory. See File.ReadAt and what follows it.
 type ReadSender struct {
 	affine
@@ -32,13 +40,13 @@ type ReadSender struct {
 //
 // Kernel operation: IORING_OP_READ, pread(2).
 func (f *File) ReadAt(buf []byte, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex}}
+	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // ReadFullAt is as ReadAt, but completes when buf is full or the file is at its end. If it is stopped, or the file
 // closed, when a part has been read, it completes with the length of that part.
 func (f *File) ReadFullAt(buf []byte, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex, all: true}}
+	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Read is a sender of the number of bytes read into buf from the file's position, which moves on, or from a stream;
@@ -53,7 +61,7 @@ func (f *File) Read(buf []byte) ReadSender {
 //
 // Kernel operation: IORING_OP_READ_FIXED.
 func (f *File) ReadFixedAt(buf FixedBuffer, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf.mem, off: uint64(off), index: buf.index}}
+	return ReadSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
 // WriteSender writes the caller's bytes. See File.WriteAt and what follows it.
@@ -67,13 +75,13 @@ type WriteSender struct {
 //
 // Kernel operation: IORING_OP_WRITE, pwrite(2).
 func (f *File) WriteAt(buf []byte, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex}}
+	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // WriteAllAt is as WriteAt, but completes when all of buf has been written, or with an error. If it is stopped, or
 // the file closed, when a part has been written, it completes with the length of that part.
 func (f *File) WriteAllAt(buf []byte, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: uint64(off), index: noIndex, all: true}}
+	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Write is a sender of the number of bytes of buf written at the file's position, which moves on, or to a stream.
@@ -93,7 +101,7 @@ func (f *File) WriteAll(buf []byte) WriteSender {
 //
 // Kernel operation: IORING_OP_WRITE_FIXED.
 func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf.mem, off: uint64(off), index: buf.index}}
+	return WriteSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
 // Connect prepares op.

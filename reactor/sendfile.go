@@ -99,7 +99,7 @@ func (o *SendFileOp) prep() {
 	socket := int(o.on.fd)
 	switch o.phase {
 	case sendFileFills:
-		off := uint64(o.what.off + o.sent)
+		off := offset(o.what.off + o.sent)
 		o.sqe.PrepSplice(int(o.what.f.fd), off, o.pipe[1], uring.FilePosition, uint32(min(o.left(), sendFilePipe)), unix.SPLICE_F_MOVE)
 	case sendFileDrains:
 		flags := uint32(unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE)

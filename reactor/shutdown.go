@@ -33,7 +33,7 @@ func (l *Loop) drained() bool {
 	if l.phase == phaseRunning {
 		l.phase = phaseDraining
 		l.watchdog.Init((*watchdog)(l))
-		l.timers.Push(&l.watchdog, l.now+int64(l.cfg.DrainTimeout))
+		l.timers.Push(&l.watchdog, after(l.now, int64(l.cfg.DrainTimeout)))
 		l.slots.each(operation.cancel)
 	}
 	if l.slots.used == 0 && len(l.ready) == 0 && l.remote.close() {

@@ -2,6 +2,7 @@ package reactor_test
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,33 @@ func TestStopIdle(t *testing.T) {
 			t.Error("Run has returned and Done is not closed")
 		}
 		r.Stop() // no harm
+	})
+}
+
+// The longest time to wait for what is in flight does not wrap around.
+func TestDrainWithoutEnd(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: math.MaxInt64})
+		done, begun, proceed := newResult(), make(chan bool), make(chan bool)
+		var op reactor.OffloadOp[int]
+		r.do(func() {
+			reactor.Offload(r.Loop, func() (int, error) {
+				close(begun)
+				<-proceed
+				return 7, nil
+			}).Connect(&op, sinkOf[int](t, done, nil))
+			op.Start()
+		})
+		<-begun
+		r.Stop()
+		for range 3 { // turns of a loop that drains
+			r.do(func() {})
+		}
+		close(proceed)
+		if err := r.wait(); err != nil {
+			t.Error(err)
+		}
+		done.expect(t, "7")
 	})
 }
 

@@ -97,7 +97,7 @@ func (r *residence) cancel() {
 	}
 	r.leaving = true
 	r.timer.Init((*eviction)(r))
-	r.loop.timers.Push(&r.timer, r.loop.now+int64(r.loop.cfg.DrainTimeout))
+	r.loop.timers.Push(&r.timer, after(r.loop.now, int64(r.loop.cfg.DrainTimeout)))
 	r.home.Drain(func() {
 		r.left = true
 		r.signal()

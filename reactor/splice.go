@@ -18,7 +18,7 @@ type Place struct {
 func (d *Descriptor) Stream() Place { return Place{d, uring.FilePosition} }
 
 // At is the offset off of a regular file, whose position stays as it is.
-func (f *File) At(off int64) Place { return Place{&f.Descriptor, uint64(off)} }
+func (f *File) At(off int64) Place { return Place{&f.Descriptor, offset(off)} }
 
 // SpliceSender moves bytes inside the kernel. See Splice and Tee.
 type SpliceSender struct {

@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"math"
 	"time"
 
 	"github.com/reactord/reactord/sender"
@@ -20,6 +21,14 @@ func (l *Loop) SetTimer(t *Timer, at int64) { l.timers.Update(t, at) }
 
 // StopTimer makes t not pending, and reports whether it was.
 func (l *Loop) StopTimer(t *Timer) bool { return l.timers.Remove(t) }
+
+// after is the time d after t, or the end of time.
+func after(t, d int64) int64 {
+	if d > 0 && t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
 
 // SleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
 type SleepSender struct {

@@ -96,7 +96,7 @@ func (o *vectorTransfer) start() {
 func (o *vectorTransfer) prep() {
 	rest := o.iov[o.head:]
 	p, n := unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest))
-	off := uint64(o.off + int64(o.moved))
+	off := offset(o.off + int64(o.moved))
 	if o.write {
 		o.sqe.PrepWritev(int(o.on.fd), p, n, off, 0)
 	} else {

@@ -1,0 +1,56 @@
+package reactor_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// dup is a descriptor of the same open file, of the loop.
+func (r *running) dup(d *reactor.Descriptor) *reactor.File {
+	r.t.Helper()
+	fd, err := unix.FcntlInt(uintptr(d.Fd()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	f := new(reactor.File)
+	f.Init(r.Loop, fd)
+	return f
+}
+
+// The kernel cancels by descriptor whatever is in flight on the same open file, as standard input and output may be.
+// Closing one descriptor is nothing to the operations on another all the same.
+func TestCloseLeavesDuplicatesAlone(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		a, b := r.openPair(unix.SOCK_STREAM)
+		first, second := r.dup(&a.Descriptor), r.dup(&a.Descriptor)
+		dup := new(reactor.Socket)
+		dup.Descriptor = second.Descriptor
+		closed, polled, received := newResult(), newResult(), newResult()
+		var recv, other reactor.RecvOp
+		var poll reactor.PollOp
+		r.do(func() {
+			a.Recv(make([]byte, 8)).Connect(&recv, sinkOf[int](t, closed, nil))
+			recv.Start()
+			first.Poll(unix.POLLIN).Connect(&poll, sinkOf[uint32](t, polled, nil))
+			poll.Start()
+			dup.RecvFlags(make([]byte, 8), unix.MSG_PEEK).Connect(&other, sinkOf[int](t, received, nil))
+			other.Start()
+		})
+		r.settle()
+		r.close(a)
+		closed.expect(t, "error: use of a closed descriptor")
+		r.settle()
+		polled.none(t)
+		received.none(t)
+		write(t, b.Fd(), []byte("hello"))
+		polled.expect(t, "1")
+		received.expect(t, "5")
+		r.closeFiles(first)
+		r.close(dup, b)
+		r.end()
+	})
+}
