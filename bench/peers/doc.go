@@ -22,6 +22,7 @@
 //	nbio     The defaults: level-triggered, read and handled on the poller's goroutine. Edge-triggered
 //	         measured the same.
 //
-// There is no proxy. None of the three can stop reading from one side while the other is slow, so that a
-// proxy on them keeps in memory whatever is ahead: beside proxies that bound it, that is another thing.
+// There is no proxy. On gnet and netpoll one cannot stop reading from one side while the other is slow, and
+// nbio leaves that to a loop of the user's own, so that a proxy keeps in memory whatever is ahead: beside
+// proxies that bound it, that is another thing.
 package main

@@ -36,8 +36,7 @@ func gnetEcho(ctx context.Context, address string, loops int) error {
 	go func() {
 		ended <- gnet.Run(s, "tcp://"+address,
 			gnet.WithNumEventLoop(loops),
-			gnet.WithReusePort(true),
-			gnet.WithTCPNoDelay(gnet.TCPNoDelay))
+			gnet.WithReusePort(true))
 	}()
 	select {
 	case err := <-ended:
