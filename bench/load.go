@@ -31,6 +31,7 @@ type loadFlags struct {
 	Ramp        time.Duration `placeholder:"TIME" help:"The rate grows from 0 over this time, ahead of what is measured."`
 	FindMax     string        `placeholder:"DEMANDS" help:"Find the highest rate that meets these, such as p99<5ms,errors=0, and measure it."`
 	Trial       time.Duration `default:"2s" help:"How long each try of --find-max takes."`
+	Tries       int           `default:"2" help:"So many tries at a rate have to fail in a row for --find-max to go lower."`
 	Repeats     int           `default:"1" help:"Measure so often; comparisons need 5."`
 	Arrivals    string        `enum:"even,poisson" default:"even" help:"How an open loop spaces its messages."`
 
@@ -131,7 +132,7 @@ func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
 }
 
 func (f *loadFlags) plan() (p trial.Plan, err error) {
-	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial}
+	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial, Tries: f.Tries}
 	if f.Rate != 0 {
 		p.Rates = append(p.Rates, float64(f.Rate))
 	}

@@ -65,6 +65,12 @@ type session interface {
 	closed()                   // the connection is gone
 }
 
+// puller is a session that receives in its own time, and wants the kernel to receive little ahead of that.
+type puller interface {
+	recvBuffer() int // in bytes, if the load asks for none
+	pull()           // the connection stands: receiving may begin
+}
+
 // base is what most sessions have in common.
 type base struct{ c *conn }
 
@@ -138,8 +144,12 @@ func (c *conn) prepare() error {
 			}
 		}
 	}
-	if cfg.RecvBuffer > 0 {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, cfg.RecvBuffer); err != nil {
+	size := cfg.RecvBuffer
+	if p, ok := c.session.(puller); ok && size == 0 {
+		size = p.recvBuffer()
+	}
+	if size > 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, size); err != nil {
 			return err
 		}
 	}
@@ -162,8 +172,12 @@ func (c *conn) connected() {
 		c.startTLS()
 		return
 	}
-	c.socket.RecvMany(reactor.Unlimited).Connect(&c.recv, (*connReceived)(c))
-	c.recv.Start()
+	if p, ok := c.session.(puller); ok {
+		p.pull()
+	} else {
+		c.socket.RecvMany(reactor.Unlimited).Connect(&c.recv, (*connReceived)(c))
+		c.recv.Start()
+	}
 	c.stands()
 }
 

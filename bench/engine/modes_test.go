@@ -139,6 +139,33 @@ func TestSlow(t *testing.T) {
 	}
 }
 
+// Who reads slowly is slow, and the target soon cannot send to it.
+func TestSlowReader(t *testing.T) {
+	rings(t, func(t *testing.T, ring reactor.Kind) {
+		const size, piece, every = 2000, 200, 5 * time.Millisecond
+		mode := &Slow{Direction: "read", Size: FixedSize(size), Piece: piece, Every: every}
+		g := load(t, serve(t, "tcp", echoing), mode, on(ring))
+		s, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Messages == 0 || w.Latency.Min() < (size/piece-2)*every || w.BytesIn > 4*piece*int64(s.Elapsed/every+2) {
+			t.Errorf("%d messages in %v, the fastest in %v: %d bytes", w.Messages, s.Elapsed, w.Latency.Min(), w.BytesIn)
+		}
+	})
+	const much = 4 << 20
+	took := make(chan int, 1)
+	g := load(t, serve(t, "tcp", func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 100))
+		_ = c.(*net.TCPConn).SetWriteBuffer(4 << 10)
+		_ = c.SetWriteDeadline(time.Now().Add(short))
+		n, _ := c.Write(make([]byte, much)) // it is cut short by the deadline
+		took <- n
+	}), &Slow{Direction: "read", Size: FixedSize(100), Every: time.Second}, func(c *Config) { c.Connections, c.Verify = 1, false })
+	run(t, g, Phase{Time: 2 * short, Patience: time.Millisecond})
+	if n := <-took; n > 100<<10 {
+		t.Errorf("the target could send %d bytes to who reads none", n)
+	}
+}
+
 func TestHalfClose(t *testing.T) {
 	rings(t, func(t *testing.T, ring reactor.Kind) {
 		g := load(t, serve(t, "tcp", func(c net.Conn) {

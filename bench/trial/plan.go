@@ -14,6 +14,7 @@ type Plan struct {
 	Repeats int           // of all that is measured. Default: 1
 	Demands Demands       // look for the highest rate that meets them
 	Trial   time.Duration // of each try. Default: 2 s
+	Tries   int           // a rate does not meet them when so many tries in a row have failed. Default: 2
 }
 
 // precision is how narrow the interval of a search gets.
@@ -23,6 +24,9 @@ func (p *Plan) prepare() error {
 	p.Repeats = max(p.Repeats, 1)
 	if p.Trial <= 0 {
 		p.Trial = 2 * time.Second
+	}
+	if p.Tries <= 0 {
+		p.Tries = 2
 	}
 	if p.Time <= 0 || p.WarmUp < 0 || p.Ramp < 0 {
 		return errors.New("a load lasts for some time")

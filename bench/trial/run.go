@@ -135,13 +135,10 @@ func (r *Run) search(ctx context.Context) (float64, error) {
 		if first {
 			rate = high
 		}
-		p, err := r.phase(ctx, record.Search, r.Plan.Trial, rate, rate)
-		if err != nil {
-			return 0, err
-		}
-		met := r.Plan.Demands.Met(p)
-		p.Met = &met
+		met, err := r.try(ctx, rate)
 		switch {
+		case err != nil:
+			return 0, err
 		case met && first: // the guess was too low
 			low, high = rate, 2*rate
 		case met:
@@ -154,6 +151,22 @@ func (r *Run) search(ctx context.Context) (float64, error) {
 		return 0, ErrUnmet
 	}
 	return low, nil
+}
+
+// try reports whether a rate meets the demands. One that does not is tried again: what else the machine
+// does meanwhile must not be taken for the target's limit.
+func (r *Run) try(ctx context.Context, rate float64) (bool, error) {
+	for range r.Plan.Tries {
+		p, err := r.phase(ctx, record.Search, r.Plan.Trial, rate, rate)
+		if err != nil {
+			return false, err
+		}
+		met := r.Plan.Demands.Met(p)
+		if p.Met = &met; met {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // phase runs one phase and writes it down, also if it fails.

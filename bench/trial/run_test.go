@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -76,6 +77,28 @@ func TestFindMax(t *testing.T) {
 	most := float64(time.Second) / float64(pause)
 	if got := res.Measured()[0].Rate; got > 1.03*most || tries < 3 || met == 0 {
 		t.Errorf("%.1f/s were found by %d tries of which %d met the demands; the server can do at most %.0f/s", got, tries, met, most)
+	}
+}
+
+// A rate that fails is tried again before a lower one is, and every try is in the result.
+func TestFindMaxRepeatsWhatFails(t *testing.T) {
+	demands, err := ParseDemands("p50<1us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: time.Second, Trial: 10 * time.Millisecond, Tries: 3, Demands: demands, Rates: []float64{800}}}
+	res, err := r.Do(t.Context())
+	if !errors.Is(err, ErrUnmet) {
+		t.Fatal(err)
+	}
+	var rates []float64
+	for _, p := range res.Phases {
+		if p.Kind == record.Search {
+			rates = append(rates, p.Rate)
+		}
+	}
+	if len(rates) < 9 || !slices.Equal(rates[:9], []float64{800, 800, 800, 400, 400, 400, 200, 200, 200}) {
+		t.Errorf("tried were %v", rates)
 	}
 }
 

@@ -29,6 +29,9 @@ func (r *Run) warn() {
 	for _, p := range res.Measured() {
 		measured += p.Elapsed
 		r.warnPhase(p, say)
+		if ds := r.Plan.Demands; len(ds) > 0 && !ds.Met(p) {
+			say("the rate that was found, %.0f/s, did not meet the demands when it was measured: the machine or the target is not steady", p.Rate)
+		}
 	}
 	if res.Failed == "" && measured < shortest.Seconds() {
 		say("only %.1f s were measured; what happens more seldom than that is not in the figures", measured)
