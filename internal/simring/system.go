@@ -22,6 +22,9 @@ func (s System) Thread() int {
 // Clock is the kernel's time.
 func (s System) Clock() int64 { return s.k.now }
 
+// ThreadTime is not known: what a thread does takes no time here.
+func (s System) ThreadTime(int) int64 { return 0 }
+
 // Socket is socket(2).
 func (s System) Socket(family, kind, protocol int) (int, error) {
 	return result(s.k.socket(family, kind, protocol))

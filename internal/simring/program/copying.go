@@ -14,6 +14,8 @@ var copyWays = []func(w *fileWorker, t *task.T, from, to *reactor.File) error{
 	(*fileWorker).copyByFixedBuffer,
 	(*fileWorker).copyByPipe,
 	(*fileWorker).copyBySocket,
+	(*fileWorker).copyByTwoPipes,
+	(*fileWorker).copyByDirect,
 }
 
 func (w *fileWorker) copyByMemory(t *task.T, from, to *reactor.File) error {
@@ -138,9 +140,7 @@ func (w *fileWorker) receive(t *task.T, from *reactor.File, got *[]byte) error {
 		return nil
 	}, func(j *job) {
 		if !j.began {
-			op := new(reactor.CloseOp)
-			a.Close().Connect(op, &closed{k: w.k})
-			op.Start()
+			closeDetached(w.k, &a)
 		}
 	})
 	buf := make([]byte, 1+w.k.Rand().IntN(512))

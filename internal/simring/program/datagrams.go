@@ -22,7 +22,7 @@ import (
 // are lost, doubled, overtaken, and refused while the server is not there.
 func Datagrams(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	d := &datagrams{k: k, clients: 1 + rng.IntN(4), patience: 10*k.Odds.Latency + time.Millisecond}
+	d := &datagrams{k: k, clients: 1 + rng.IntN(4), patience: 10*k.Odds.Latency + serverRest}
 	d.at = netip.MustParseAddrPort([2]string{"127.0.0.1:53", "[::1]:53"}[rng.IntN(2)])
 	loops := []*reactor.Loop{newLoop(k, 256+rng.IntN(512)), newLoop(k, 256)}
 	for i := range d.clients {
@@ -67,6 +67,10 @@ type datagrams struct {
 	clients  int // that have not ended
 	patience time.Duration
 }
+
+// serverRest is longer than a loop lets receives rest that find no buffer in a ring that should have some.
+// Clients without as much patience ask more often than the server answers then, and none may get through.
+const serverRest = 25 * time.Millisecond
 
 // open makes a UDP socket, sooner or later.
 func (d *datagrams) open(s *reactor.Socket, l *reactor.Loop) {

@@ -90,12 +90,13 @@ func (s *files) all(moved, wanted int, err error) error {
 // fileWorker works in a directory of its own.
 type fileWorker struct {
 	*files
-	loop  *reactor.Loop
-	dir   string
-	job   *job
-	fixed reactor.FixedBuffer
-	model map[string][]byte // what the files hold, by name
-	done  bool
+	loop   *reactor.Loop
+	dir    string
+	job    *job
+	fixed  reactor.FixedBuffer
+	model  map[string][]byte // what the files hold, by name
+	copied string            // what is being copied
+	done   bool
 }
 
 // insist tries again what failed by a fault, which is one that does nothing.
@@ -187,6 +188,7 @@ func (w *fileWorker) write(t *task.T, name string) error {
 // copy copies a file to one that is called alike, in one of many ways.
 func (w *fileWorker) copy(t *task.T, name string) error {
 	to := name + ".copy"
+	w.copied = name
 	way := copyWays[w.k.Rand().IntN(len(copyWays))]
 	err := w.open(t, name, os.O_RDONLY, func(from *reactor.File) error {
 		return w.insist(t, func() error {

@@ -13,8 +13,8 @@ import (
 
 // running are loops that run, on a thread each.
 type running struct {
-	All     []*reactor.Loop
-	up      int
+	All  []*reactor.Loop
+	up   int
 	left int
 }
 
@@ -104,6 +104,15 @@ func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
 			}
 		}
 	})
+}
+
+// closeDetached closes what nobody waits for.
+func closeDetached(k *simring.Kernel, open ...closer) {
+	for _, c := range open {
+		op := new(reactor.CloseOp)
+		c.Close().Connect(op, &closed{k: k})
+		op.Start()
+	}
 }
 
 func stopped(err error) bool { return errors.Is(err, sender.ErrStopped) }

@@ -109,9 +109,7 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 func (c *taskConn) ended(j *job) {
 	if !j.began {
 		_ = c.socket.SetAbort()
-		op := new(reactor.CloseOp)
-		c.socket.Close().Connect(op, &closed{k: c.k})
-		op.Start()
+		closeDetached(c.k, &c.socket)
 	}
 }
 
