@@ -247,10 +247,10 @@ func (d *fileDuel) settle(a, b *fileWorld) {
 func (d *fileDuel) report(a, b *fileWorld) { a.Fatalf("the rings disagree\n%s", a.history(b)) }
 
 // history lists the steps taken, and what the worlds disagree about.
-func (a *fileWorld) history(b *fileWorld) string {
+func (w *fileWorld) history(other *fileWorld) string {
 	var text strings.Builder
-	for ud := range a.next {
-		if p, q := a.pending[ud], b.pending[ud]; p != nil {
+	for ud := range w.next {
+		if p, q := w.pending[ud], other.pending[ud]; p != nil {
 			fmt.Fprintf(&text, "%3d: %v\n", ud, p.step)
 			if p.done != q.done || !slices.EqualFunc(p.log, q.log, fileOutcome.equal) {
 				fmt.Fprintf(&text, "     epoll %v\n     uring %v\n", p.log, q.log)

@@ -181,7 +181,7 @@ func newFileWorld(tb testing.TB, r ring) *fileWorld {
 		w.spare = append(w.spare, i)
 	}
 	var err error
-	w.dir, err = os.MkdirTemp("/dev/shm", "reactord")
+	w.dir, err = os.MkdirTemp("/dev/shm", "reactord") //nolint:usetesting // it is in memory, which makes the difference
 	w.check(err)
 	w.mem, err = unix.Mmap(-1, 0, areas*areaLen+4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	w.check(err)
@@ -210,7 +210,10 @@ func (w *fileWorld) begin() {
 	w.next, w.spliced = 0, false
 	clear(w.pending)
 	open := func(name string, flags int) int {
-		fd, err := unix.Open(filepath.Join(w.dir, name), flags|unix.O_CLOEXEC, 0o644)
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(w.dir, name)
+		}
+		fd, err := unix.Open(name, flags|unix.O_CLOEXEC, 0o644)
 		w.check(err)
 		return fd
 	}
@@ -225,10 +228,10 @@ func (w *fileWorld) begin() {
 	w.fds[fdAppend] = open("a", unix.O_RDWR|unix.O_APPEND)
 	w.fds[fdDirect] = open("a", unix.O_RDWR|unix.O_DIRECT)
 	w.fds[fdPath] = open("a", unix.O_PATH)
-	w.fds[fdNull] = open("../../null", unix.O_RDWR)
-	w.fds[fdZero] = open("../../zero", unix.O_RDWR)
-	w.fds[fdProc] = open("../../../proc/self/limits", 0)
-	w.fds[fdSysctl] = open("../../../proc/sys/kernel/ostype", 0)
+	w.fds[fdNull] = open("/dev/null", unix.O_RDWR)
+	w.fds[fdZero] = open("/dev/zero", unix.O_RDWR)
+	w.fds[fdProc] = open("/proc/self/limits", 0)
+	w.fds[fdSysctl] = open("/proc/sys/kernel/ostype", 0)
 	w.fds[fdMem], err = unix.MemfdCreate("x", unix.MFD_CLOEXEC)
 	w.check(err)
 	var p [2]int
@@ -487,13 +490,13 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 }
 
 func (w *fileWorld) encodeVector(s fileStep, fd int, area []byte, e *fileEntry, off uint64) {
-	const max = 12
+	const most = 12
 	e.into = area[:8<<10]
 	for i := range e.into {
 		e.into[i] = byte(i * 7)
 	}
-	vec := unsafe.Slice((*vector)(ptr(area[12<<10:])), max)
-	at, n := 0, s.a%max
+	vec := unsafe.Slice((*vector)(ptr(area[12<<10:])), most)
+	at, n := 0, s.a%most
 	w.moves = 0
 	for i := range vec {
 		size := min((s.a*31+i*s.c*57)%1500*(i&1), len(e.into)-at)
@@ -526,7 +529,7 @@ func (w *fileWorld) encodeSplice(s fileStep) {
 		w.sqe.PrepTee(from, w.fds[s.fd], size, flags)
 		return
 	}
-	in, out := uint64(uring.FilePosition), uint64(uring.FilePosition)
+	in, out := uring.FilePosition, uring.FilePosition
 	if s.c&64 != 0 {
 		in = pick(fileOffsets, s.b>>3)
 	}
@@ -575,7 +578,7 @@ func (w *fileWorld) encodePath(s fileStep, fd int, area []byte, e *fileEntry) {
 	case fRenameat, fLinkat, fSymlinkat:
 		w.encodeTwoPaths(s, fd, path, second)
 	default:
-		w.encodeXattr(s, fd, path, second, e)
+		w.encodeXattr(s, fd, second, e)
 	}
 }
 
@@ -601,7 +604,7 @@ func (w *fileWorld) encodeTwoPaths(s fileStep, fd int, path unsafe.Pointer, at [
 	}
 }
 
-func (w *fileWorld) encodeXattr(s fileStep, fd int, path unsafe.Pointer, at []byte, e *fileEntry) {
+func (w *fileWorld) encodeXattr(s fileStep, fd int, at []byte, e *fileEntry) {
 	name := w.text(at, pick(xattrNames, s.b))
 	size := pick(xattrSizes, s.c)
 	value := at[512:][:min(int(size), 4096)]
@@ -609,7 +612,7 @@ func (w *fileWorld) encodeXattr(s fileStep, fd int, path unsafe.Pointer, at []by
 		value[i] = byte(i)
 	}
 	// The path is absolute, to be of the world's own directory.
-	path = w.text(w.area(w.next - 1)[:7<<10], filepath.Join(w.dir, pick(filePaths, s.a)[:min(len(pick(filePaths, s.a)), 300)]))
+	path := w.text(w.area(w.next - 1)[:7<<10], filepath.Join(w.dir, pick(filePaths, s.a)[:min(len(pick(filePaths, s.a)), 300)]))
 	flags := pick(xattrFlags, s.c>>3)
 	switch s.op {
 	case fSetxattr:

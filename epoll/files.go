@@ -19,13 +19,13 @@ func (r *Ring) issueFile(i uint32) {
 		if e.OpFlags&uring.FsyncDatasync != 0 {
 			trap = unix.SYS_FDATASYNC
 		}
-		r.delegateFile(i, trap, 0, 0, 0, 0, 0)
+		r.delegateFile(i, call{trap: trap})
 	case uring.OpSyncFileRange:
-		r.delegateFile(i, unix.SYS_SYNC_FILE_RANGE, uintptr(e.Off), uintptr(e.Len), uintptr(e.OpFlags), 0, 0)
+		r.delegateFile(i, e.callSyncFileRange())
 	case uring.OpFallocate:
-		r.delegateFile(i, unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Addr), 0, 0)
+		r.delegateFile(i, e.callFallocate())
 	case uring.OpFtruncate:
-		r.delegateFile(i, unix.SYS_FTRUNCATE, uintptr(e.Off), 0, 0, 0, 0)
+		r.delegateFile(i, e.callFtruncate())
 	case uring.OpFadvise:
 		r.issueFadvise(i)
 	}
@@ -67,19 +67,20 @@ func (e *entry) badFile() unix.Errno {
 // issueFadvise gives advice: at once, unless it makes the kernel read or drop pages.
 func (r *Ring) issueFadvise(i uint32) {
 	e := r.slab.at(i)
-	size := uintptr(e.Addr)
+	size := e.Addr
 	if size == 0 {
-		size = uintptr(e.Len)
+		size = uint64(e.Len)
 	}
+	c := e.callFadvise(size)
 	switch e.OpFlags {
 	case unix.FADV_NORMAL, unix.FADV_RANDOM, unix.FADV_SEQUENTIAL:
 		if errno := r.open(e.Fd); errno != 0 {
 			r.fail(i, errno)
 			return
 		}
-		r.finishRaw(i, raw(unix.SYS_FADVISE64, uintptr(e.Fd), uintptr(e.Off), size, uintptr(e.OpFlags), 0, 0))
+		r.finishRaw(i, raw(c.trap, uintptr(e.Fd), c.b, c.c, c.d, c.e, c.f))
 	default:
-		r.delegateFile(i, unix.SYS_FADVISE64, uintptr(e.Off), size, uintptr(e.OpFlags), 0, 0)
+		r.delegateFile(i, c)
 	}
 }
 

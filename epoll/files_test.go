@@ -273,7 +273,7 @@ func TestDirectAlignment(t *testing.T) {
 		g.check(err)
 		g.do(8192, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem), 8192, 4096) })
 		g.do(4096, func(s *uring.SQE) { s.PrepWrite(fd, ptr(mem), 4096, 0) })
-		want := int32(-int32(unix.EINVAL))
+		want := -int32(unix.EINVAL)
 		if n, err := unix.Pread(fd, mem[1:513], 0); err == nil {
 			want = int32(n) // a file system without rules
 		}

@@ -207,14 +207,14 @@ func (r *Ring) delegate(i uint32, at place, trap uintptr, a, b, c, d, e, f uintp
 
 // delegateFile is delegate for an entry that works on a descriptor. One that is not open is found out here:
 // the pool must not meet another file that gets its number later.
-func (r *Ring) delegateFile(i uint32, trap uintptr, b, c, d, e, f uintptr) {
+func (r *Ring) delegateFile(i uint32, c call) {
 	fd := r.slab.at(i).Fd
 	if errno := r.open(fd); errno != 0 {
 		r.fail(i, errno)
 		return
 	}
 	r.known(fd)
-	r.delegate(i, pooled, trap, uintptr(fd), b, c, d, e, f)
+	r.delegate(i, pooled, c.trap, uintptr(fd), c.b, c.c, c.d, c.e, c.f)
 }
 
 // open says what is wrong with a descriptor that is not open, or only for use in paths.

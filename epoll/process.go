@@ -65,7 +65,7 @@ func (r *Ring) issueWaitid(i uint32) {
 // info is a siginfo_t as waitid(2) fills it.
 type info struct {
 	signo, errno, code int32
-	_                  int32
+	_                  [unsafe.Sizeof(uintptr(0))/4 - 1]int32
 	pid, uid, status   int32
 }
 

@@ -76,7 +76,7 @@ func (e *entry) writes() bool {
 func (r *Ring) classify(fd int32) {
 	f := r.known(fd)
 	f.state = f.state&^(whole|direct) | plain
-	if raw(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&r.tmp.stat)), 0, 0, 0, 0) == 0 {
+	if unix.Fstat(int(fd), &r.tmp.stat) == nil {
 		if t := r.tmp.stat.Mode & unix.S_IFMT; t == unix.S_IFREG || t == unix.S_IFBLK {
 			f.state |= whole
 		}
@@ -251,7 +251,7 @@ func (r *Ring) moveOther(e *entry, f *file, vec []vector, size int) int {
 	if size == 0 && f.state&positioned == 0 && !e.writes() {
 		return raw(unix.SYS_READ, uintptr(e.Fd), uintptr(e.Addr), 0, 0, 0, 0) // preadv2(2) would not ask the file
 	}
-	off := uint64(uring.FilePosition)
+	off := uring.FilePosition
 	if f.state&positioned != 0 {
 		off = e.Off
 	}

@@ -32,7 +32,7 @@ func (r *Ring) issueSplice(i uint32) {
 			r.fail(i, unix.EBADF)
 			return
 		}
-		switch errno := r.arm(fd, true); errno {
+		switch errno := r.arm(fd, false); errno {
 		case 0:
 			r.setNonblock(fd)
 		case unix.EPERM:

@@ -55,7 +55,7 @@ func (r *Ring) left(e *entry) (vec []vector, size int, ok bool) {
 	if e.msg != 0 {
 		vec = r.messages[e.msg].vec
 		for _, v := range vec {
-			size = min(size+min(int(v.size), maxTransfer), maxTransfer)
+			size += min(int(v.size), maxTransfer-size)
 		}
 		return vec, size, true
 	}

@@ -44,7 +44,7 @@ func (r *Ring) issueXattr(i uint32) {
 		r.delegate(i, unfiled, trap, path, name, value, uintptr(e.Len), uintptr(e.OpFlags), 0)
 		return
 	}
-	r.delegateFile(i, trap, name, value, uintptr(e.Len), uintptr(e.OpFlags), 0)
+	r.delegateFile(i, call{trap: trap, b: name, c: value, d: uintptr(e.Len), e: uintptr(e.OpFlags)})
 }
 
 func (e *entry) setsXattr() bool {
