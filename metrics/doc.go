@@ -21,7 +21,7 @@
 //
 //	reactord_io_backend_info{backend,reason}            gauge   1 for each kind of ring in use
 //	reactord_io_ring_info{backend,setup,features}       gauge   1 for each; the kernel's IORING_SETUP_* and IORING_FEAT_* bits
-//	reactord_reactor_loop_seconds_total{reactor,phase}  counter phase: busy, wait
+//	reactord_reactor_loop_seconds_total{reactor,phase}  counter phase: busy (CPU time of its thread), wait (the rest)
 //	reactord_reactor_completions_total{reactor}         counter
 //	reactord_reactor_enters_total{reactor}              counter
 //	reactord_reactor_cancels_total{reactor}             counter

@@ -16,7 +16,7 @@ var (
 	ringInfo = describe("io_ring_info",
 		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.", "backend", "setup", "features")
 	loopSeconds = describe("reactor_loop_seconds_total",
-		"Time that a loop was busy, and that it waited for something to do, in seconds.", "reactor", "phase")
+		"CPU time of a loop's thread (busy), and the rest of the time since it began to run (wait), in seconds.", "reactor", "phase")
 )
 
 var ofLoop = []string{"reactor"}

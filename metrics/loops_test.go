@@ -202,6 +202,12 @@ func scrapeUntil(t *testing.T, c prometheus.Collector, ended <-chan error) {
 // expectLoop checks that the page says of a loop what the loop itself does.
 func expectLoop(t *testing.T, page string, number int, s reactor.Stats) {
 	t.Helper()
+	expectLoopBut(t, page, number, s, "nothing")
+}
+
+// expectLoopBut leaves one series out.
+func expectLoopBut(t *testing.T, page string, number int, s reactor.Stats, but string) {
+	t.Helper()
 	want := samples(expose(t, loopCollector{read: func() []reactor.Stats {
 		all := make([]reactor.Stats, number+1)
 		all[number] = s
@@ -209,7 +215,7 @@ func expectLoop(t *testing.T, page string, number int, s reactor.Stats) {
 	}}))
 	label := fmt.Sprintf(`reactor="%d"`, number)
 	for line := range strings.Lines(want) {
-		if strings.Contains(line, label) && !strings.Contains(page, line) {
+		if strings.Contains(line, label) && !strings.Contains(line, but) && !strings.Contains(page, line) {
 			t.Errorf("the page lacks %s", line)
 		}
 	}
@@ -243,7 +249,8 @@ func TestScrapeOfAHeldLoop(t *testing.T) {
 			before := l.Stats()
 			c := NewLoops([]*reactor.Loop{l})
 			for range 3 {
-				expectLoop(t, expose(t, c), 0, before) // and nothing that it counts has changed
+				// Nothing that it counts has changed; time goes on.
+				expectLoopBut(t, expose(t, c), 0, before, "reactor_loop_seconds_total")
 			}
 
 			close(h.released)

@@ -9,7 +9,6 @@ import (
 type counts struct {
 	completions, enters, cancels, posts, timers, stale uint64
 	exhausted                                          uint64 // receives that found no buffer
-	busy, waiting                                      int64  // ns
 	leaked                                             int
 }
 
@@ -24,8 +23,6 @@ type counters struct {
 	timers      atomic.Uint64
 	stale       atomic.Uint64
 	exhausted   atomic.Uint64
-	busy        atomic.Int64
-	waiting     atomic.Int64
 	inFlight    atomic.Int64
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
@@ -43,8 +40,8 @@ type Stats struct {
 	Timers      uint64        // timers expired
 	Stale       uint64        // completions of operations that were over: always 0, or there is a bug
 	Exhausted   uint64        // receives that found no buffer and had to wait for one
-	Busy        time.Duration // time spent working
-	Waiting     time.Duration // time spent waiting in the ring
+	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too, but not of other threads
+	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU
 	InFlight    int           // operations started and not completed
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
@@ -58,8 +55,6 @@ func (l *Loop) publish() {
 	s, c := &l.shared, &l.count
 	s.completions.Store(c.completions)
 	s.enters.Store(c.enters)
-	s.busy.Store(c.busy)
-	store(&s.waiting, c.waiting)
 	store(&s.inFlight, int64(l.slots.used))
 	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
 	store(&s.lentBytes, l.buffers.lentBytes())
@@ -73,15 +68,20 @@ func (l *Loop) publish() {
 		s.leaked.Store(int64(c.leaked))
 	}
 }
+
 func store(a *atomic.Int64, v int64) {
 	if a.Load() != v {
 		a.Store(v)
 	}
 }
 
-// Stats reads the loop's counters. From any thread.
+// Stats reads the loop's counters, and the clock of its thread, which is a system call. From any thread.
+//
+// How close a loop is to its limit is the growth of Busy by that of Busy and Waiting. The kernel's worker threads of
+// the ring and the goroutines of Offload are not in it.
 func (l *Loop) Stats() Stats {
 	s := &l.shared
+	busy, waiting := l.cpu.read(l.sys)
 	return Stats{
 		Completions: s.completions.Load(),
 		Enters:      s.enters.Load(),
@@ -90,8 +90,8 @@ func (l *Loop) Stats() Stats {
 		Timers:      s.timers.Load(),
 		Stale:       s.stale.Load(),
 		Exhausted:   s.exhausted.Load(),
-		Busy:        time.Duration(s.busy.Load()),
-		Waiting:     time.Duration(s.waiting.Load()),
+		Busy:        busy,
+		Waiting:     waiting,
 		InFlight:    int(s.inFlight.Load()),
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),

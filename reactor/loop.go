@@ -74,6 +74,7 @@ type Loop struct {
 	gaveUp    bool             // the drain took too long
 	published uint64           // the sum of the seldom counts when they were last published
 	shared    counters
+	cpu       cpuTime
 }
 
 // ErrLeaked is what Run's error matches when operations did not end in time.
@@ -142,6 +143,8 @@ func (l *Loop) Run(setup func()) (err error) {
 		return errors.Join(err, l.Discard())
 	}
 	l.now = l.sys.Clock()
+	l.cpu.start(l.sys, l.tid)
+	defer l.cpu.stop(l.sys)
 	if setup != nil {
 		setup()
 	}
@@ -243,25 +246,21 @@ func (l *Loop) runReady() {
 func (l *Loop) enter() error {
 	l.takeStops()
 	l.buffers.topUp()
-	before := l.sys.Clock() // not now: this turn may have lasted a while
 	timeout := time.Duration(-1)
 	if deadline, ok := l.timers.Min(); ok {
-		if timeout = time.Duration(max(deadline, before) - before); timeout > 0 {
+		now := l.sys.Clock() // not l.now: this turn may have lasted a while
+		if timeout = time.Duration(max(deadline, now) - now); timeout > 0 {
 			timeout = max(timeout, l.cfg.TimerSlack)
 		}
 	}
 	if len(l.ready) != 0 || l.buffers.owed() || timeout != 0 && !l.sleep() {
 		timeout = 0
 	}
-	l.count.busy += before - l.now
 	l.publish() // before it sleeps: what is held meanwhile is to be seen
 	err := l.ring.Enter(timeout)
 	l.now = l.sys.Clock()
 	if timeout != 0 {
 		l.remote.unsleep()
-		l.count.waiting += l.now - before
-	} else {
-		l.count.busy += l.now - before
 	}
 	l.count.enters++
 	return err

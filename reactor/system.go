@@ -19,6 +19,8 @@ type System interface {
 	BindThread() int // bind the calling goroutine to its thread for good; returns the thread's id
 	Thread() int     // the id of the calling thread
 	Clock() int64    // monotonic, in nanoseconds, never 0; from any thread
+	// ThreadTime is the CPU time that a thread has used, in nanoseconds; 0 if it is not known. From any thread.
+	ThreadTime(thread int) int64
 
 	SocketSystem
 	IoctlGetInt(fd int, req uint) (int, error)
@@ -58,6 +60,17 @@ var epoch = time.Now()
 
 // Clock is the time since the process began, plus one so that zero can mean never.
 func (process) Clock() int64 { return int64(time.Since(epoch)) + 1 }
+
+// ThreadTime reads the thread's CPU clock, whose id is made as clock_getcpuclockid(3) and pthread_getcpuclockid(3)
+// make them.
+func (process) ThreadTime(thread int) int64 {
+	const perThread, scheduled = 4, 2 // CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED
+	var ts unix.Timespec
+	if unix.ClockGettime(int32(^thread<<3|perThread|scheduled), &ts) != nil {
+		return 0
+	}
+	return ts.Nano()
+}
 
 func (process) Close(fd int) error { return unix.Close(fd) }
 

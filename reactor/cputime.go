@@ -1,0 +1,60 @@
+package reactor
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// cpuTime tells how long a loop's thread has been at work. Wall-clock time would not: a ring does much of its work
+// in the very call in which it then waits. The kernel counts the CPU time of a thread anyway, and whoever wants to
+// know it reads it, from any thread, at no cost to the loop.
+type cpuTime struct {
+	thread atomic.Int64 // the id of the loop's thread; 0: Run has not begun, or has returned
+	before atomic.Int64 // CPU time that the thread had used when Run began, ns
+	began  atomic.Int64 // when that was, on the loop's clock
+	busy   ratchet
+	waited ratchet
+}
+
+// start is called on the loop's thread.
+func (c *cpuTime) start(sys System, thread int) {
+	c.before.Store(sys.ThreadTime(thread))
+	c.began.Store(sys.Clock())
+	c.thread.Store(int64(thread))
+}
+
+// stop is called on the loop's thread before that may end.
+func (c *cpuTime) stop(sys System) {
+	c.read(sys)
+	c.thread.Store(0)
+}
+
+// read is called on any thread.
+func (c *cpuTime) read(sys System) (busy, waited time.Duration) {
+	var used, rest int64
+	if thread := c.thread.Load(); thread != 0 {
+		used = sys.ThreadTime(int(thread)) - c.before.Load()
+		rest = sys.Clock() - c.began.Load() - used
+		if c.thread.Load() != thread { // it has ended, and the id may be another thread's by now
+			used, rest = 0, 0
+		}
+	}
+	return c.busy.raise(used), c.waited.raise(rest)
+}
+
+// ratchet is a time that does not run backwards, although who reads it may be overtaken, and the two clocks are not
+// quite of one pace.
+type ratchet struct{ ns atomic.Int64 }
+
+// raise returns the largest of the values that it was ever given.
+func (r *ratchet) raise(ns int64) time.Duration {
+	for {
+		old := r.ns.Load()
+		if ns <= old {
+			return time.Duration(old)
+		}
+		if r.ns.CompareAndSwap(old, ns) {
+			return time.Duration(ns)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package reactor_test
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// What a loop's thread does is in Busy, the work of the kernel inside of the ring too; sleeping is not.
+func TestBusyIsCPUTime(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := l.Stats(); st.Busy != 0 || st.Waiting != 0 {
+			t.Errorf("before Run: %v busy, %v waiting", st.Busy, st.Waiting)
+		}
+		began := time.Now()
+		r := runLoop(t, l)
+		s, peer := r.pair()
+		defer unix.Close(peer)
+
+		// Large sends are copied by the kernel, in a submission that is made by an Enter which may wait.
+		const size, times = 1 << 20, 64
+		go func() {
+			buf := make([]byte, size)
+			for n := 1; n > 0; {
+				n, _ = unix.Read(peer, buf)
+			}
+		}()
+		var used int64
+		buf, done := make([]byte, size), newResult()
+		op := new(reactor.SendOp)
+		r.do(func() { used = cpuOfThread(t) })
+		before := r.Stats()
+		for range times {
+			r.do(func() {
+				s.SendAll(buf).Connect(op, sinkOf[int](t, done, nil))
+				op.Start()
+			})
+			done.expect(t, "1048576")
+		}
+		r.do(func() { used = cpuOfThread(t) - used })
+		after := r.Stats()
+		if busy := after.Busy - before.Busy; int64(busy) < used/2 || int64(busy) > 2*used+int64(time.Millisecond) {
+			t.Errorf("busy for %v, while the thread used %v", busy, time.Duration(used))
+		}
+
+		// An idle loop sleeps.
+		time.Sleep(50 * time.Millisecond)
+		idle := r.Stats()
+		if waited := idle.Waiting - after.Waiting; waited < 25*time.Millisecond {
+			t.Errorf("waited for %v in 50 ms without work", waited)
+		}
+		r.close(s)
+		r.end()
+		last := r.Stats()
+		if last.Busy < idle.Busy || last.Waiting < idle.Waiting || last.Busy+last.Waiting > time.Since(began)+time.Millisecond {
+			t.Errorf("after Run: %v busy, %v waiting; before %v, %v", last.Busy, last.Waiting, idle.Busy, idle.Waiting)
+		}
+		if again := r.Stats(); again.Busy != last.Busy || again.Waiting != last.Waiting {
+			t.Errorf("it goes on after Run: %v busy, %v waiting", again.Busy, again.Waiting)
+		}
+	})
+}
+
+// cpuOfThread is the CPU time of the calling thread.
+func cpuOfThread(t *testing.T) int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Error(err)
+	}
+	return ts.Nano()
+}
