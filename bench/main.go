@@ -33,11 +33,12 @@ func main() { os.Exit(run(os.Args[1:])) }
 type commands struct {
 	modeCommands `group:"modes"`
 
-	Serve   serveCommands  `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
-	Compare compareCommand `cmd:"" help:"Compare results that --json has written."`
-	Suite   suiteCommand   `cmd:"" help:"Measure reactord and its peers in all cases and print a table."`
-	Drive   driveCommand   `cmd:"" hidden:"" help:"The load of one measurement: a plan on standard input, a result on standard output."`
-	Exec    execCommand    `cmd:"" hidden:"" help:"Execute a program on one CPU."`
+	Serve     serveCommands    `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
+	Compare   compareCommand   `cmd:"" help:"Compare results that --json has written."`
+	Suite     suiteCommand     `cmd:"" help:"Measure reactord and its peers in all cases and print a table."`
+	Calibrate calibrateCommand `cmd:"" help:"Measure the load generator itself, beside a client in C."`
+	Drive     driveCommand     `cmd:"" hidden:"" help:"The load of one measurement: a plan on standard input, a result on standard output."`
+	Exec      execCommand      `cmd:"" hidden:"" help:"Execute a program on one CPU."`
 }
 
 func run(args []string) int {
