@@ -135,6 +135,11 @@ func (a *Address) bytes(n uint32) []byte {
 // name.
 func (a *Address) read(b []byte) {
 	*a = Address{}
+	a.fill(b)
+}
+
+// fill is read into an Address that is zero.
+func (a *Address) fill(b []byte) {
 	if len(b) > int(unsafe.Sizeof(a.raw.Addr.Family)) {
 		a.n = uint32(copy(a.bytes(sizeofAddress), b))
 	}

@@ -63,7 +63,8 @@ func (o *RecvFromLentOp) finish() {
 	if o.shortOfBuffers() || o.waitsAgain() {
 		return
 	}
-	d := o.in.datagram(&o.Op)
+	var d Datagram
+	o.in.take(&d, &o.Op)
 	if o.res == 0 {
 		o.on.sawEnd()
 	}
@@ -140,21 +141,24 @@ func (o *RecvMsgManyOp) Grant(n int) {
 
 func (o *RecvMsgManyOp) item(res int32, flags uint32) {
 	o.res, o.flags = res, flags
-	o.deliver(o.in.datagram(&o.Op))
+	var d Datagram
+	o.in.take(&d, &o.Op)
+	o.deliver(&d)
 }
 
-func (o *RecvMsgManyOp) deliver(d Datagram) {
+func (o *RecvMsgManyOp) deliver(d *Datagram) {
 	if o.credit.spend(1) {
 		o.disarm()
 	}
-	o.r.SetNext(d)
+	o.r.SetNext(*d)
 }
 
 func (o *RecvMsgManyOp) finish() {
 	if o.res >= 0 {
-		d := o.in.datagram(&o.Op)
+		var d Datagram
+		o.in.take(&d, &o.Op)
 		if len(d.bytes) != 0 || !o.on.ended() {
-			o.deliver(d)
+			o.deliver(&d)
 			o.res = -int32(syscall.ECANCELED) // it is not at its end
 		} else {
 			d.Release()
@@ -256,8 +260,9 @@ func (m *lentMessage) prepMany(o *Op) {
 	o.sqe.PrepRecvmsgMultishot(int(o.on.fd), group, unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
 }
 
-// datagram takes what a completion carries.
-func (m *lentMessage) datagram(o *Op) (d Datagram) {
+// take fills d, which is zero, with what a completion carries. A Datagram is large: it is copied once, for the
+// receiver.
+func (m *lentMessage) take(d *Datagram, o *Op) {
 	cqe := uring.CQE{Res: o.res, Flags: o.flags}
 	var buf []byte
 	if id, ok := cqe.BufferID(); ok {
@@ -268,20 +273,19 @@ func (m *lentMessage) datagram(o *Op) (d Datagram) {
 	switch {
 	case o.res < 0:
 		d.lease.Release()
-		return Datagram{}
+		d.lease = Lease{}
 	case !m.multishot:
-		m.single(&d, buf, int(o.res))
+		m.single(d, buf, int(o.res))
 	case buf != nil:
-		m.parse(&d, buf, int(o.res))
+		m.parse(d, buf, int(o.res))
 	}
-	return d
 }
 
 // parse takes apart what a multishot entry put into buf: n bytes in all.
 func (m *lentMessage) parse(d *Datagram, buf []byte, n int) {
 	out := (*uring.RecvmsgOut)(unsafe.Pointer(&buf[0]))
 	name := buf[unsafe.Sizeof(*out):][:m.name]
-	d.From.read(name[:min(int(out.Namelen), len(name))])
+	d.From.fill(name[:min(int(out.Namelen), len(name))])
 	control := buf[int(unsafe.Sizeof(*out))+m.name:][:len(m.control)]
 	d.Control = control[:min(int(out.Controllen), len(control))]
 	d.Flags = int(out.Flags) &^ unix.MSG_CMSG_CLOEXEC
