@@ -110,11 +110,21 @@ func TestEveryWaitsForCredit(t *testing.T) {
 		r, v := runVirtual(t, kind)
 		var k *ticker
 		var at int64
+		second := make(chan struct{})
 		r.do(func() {
 			at = r.Clock() + 10
-			k = r.tick(r.Every(10, 2).From(at), stopAfter(3))
+			k = r.tick(r.Every(10, 2).From(at), func(k *ticker, n int) {
+				if n == 2 {
+					close(second)
+				}
+				stopAfter(3)(k, n)
+			})
 		})
-		r.settle()
+		select {
+		case <-second:
+		case <-time.After(patience):
+			t.Fatal("two ticks do not come")
+		}
 		before := v.time.Load()
 		r.settle()
 		if now := v.time.Load(); now != before {
