@@ -48,7 +48,8 @@ type PollManySender struct {
 
 // PollMany is a sequence of the events that hold when something happens on the socket: those asked for,
 // POLLERR, POLLHUP and POLLRDHUP. The first item may be what holds already; after that, what has not
-// changed is not told again. It ends by a stop, a close or an error.
+// changed is not told again. It ends by a stop, a close or an error. It takes nothing from the socket, so there may
+// be several, and other sequences beside them.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
 func (d *Descriptor) PollMany(events uint32) PollManySender { return PollManySender{d, events} }
@@ -66,7 +67,7 @@ type PollManyOp struct {
 }
 
 // Start begins to wait.
-func (o *PollManyOp) Start() { o.startSequence(o, o.r.Env()) }
+func (o *PollManyOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *PollManyOp) item(res int32, _ uint32) { o.r.SetNext(uint32(res)) }
 
@@ -79,7 +80,7 @@ func (o *PollManyOp) finish() {
 		}
 		o.res = -int32(syscall.ECANCELED)
 	}
-	o.endSequence()
+	o.release()
 	if err := o.err(); err != nil {
 		o.r.SetError(err)
 	} else {

@@ -33,7 +33,7 @@ func (c *credit) spend(n int) bool {
 	return c.left <= 0
 }
 
-// startSequence starts an operation of many items, of which a socket has one at a time.
+// startSequence starts an operation of many items that takes what comes, of which a descriptor has one at a time.
 func (o *Op) startSequence(run operation, env sender.Env) {
 	if debug {
 		o.assertStartable(run)
