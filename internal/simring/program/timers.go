@@ -10,63 +10,124 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Timers has a loop with many sleeps, some of which another thread stops. Each must complete once: not
-// before its time, or stopped.
+// Timers has a loop with many sleeps, ticks and deadlines. Other threads stop some of them; sleeps and
+// ticks are moved. Each sleep must complete once: in time, or stopped. Each tick must be what its schedule
+// says. What a deadline was about must not be lost.
 func Timers(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	l := NewLoop(k)
-	sleeps := make([]*sleep, 1+rng.IntN(50))
-	left := len(sleeps)
-	for i := range sleeps {
-		d := time.Duration(rng.Int64N(1 << rng.IntN(34)))
-		sleeps[i] = &sleep{k: k, left: &left, d: d, source: new(stop.Source)}
-		l.SleepFor(d).Connect(&sleeps[i].op, sleeps[i])
+	s := &timers{k: k, loop: NewLoop(k)}
+	for range 1 + rng.IntN(50) {
+		s.sleeps = append(s.sleeps, newSleep(s))
 	}
-	up := false
-	k.Go("loop", func(*simring.Thread) {
-		Ended(k, l, l.Run(func() {
-			for _, s := range sleeps {
-				s.began = k.Now()
-				s.op.Start()
-			}
-			up = true
-		}))
+	for range rng.IntN(4) {
+		s.ticks = append(s.ticks, newTicks(s))
+	}
+	s.left = len(s.sleeps) + len(s.ticks)
+	all := runLoops(k, []*reactor.Loop{s.loop}, func(l *reactor.Loop) {
+		for _, p := range s.sleeps {
+			p.start()
+		}
+		for _, p := range s.ticks {
+			p.start()
+		}
+		for range rng.IntN(3) {
+			s.left++
+			launch(k, l, s.read, func(*job) { s.left-- })
+		}
 	})
 	for i := range rng.IntN(4) {
 		k.Go(fmt.Sprintf("stopper%d", i), func(t *simring.Thread) {
-			t.Until(func() bool { return up })
-			for left != 0 && rng.IntN(10) != 0 {
+			t.Until(all.Up)
+			for s.left != 0 && rng.IntN(10) != 0 {
 				t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(32))))
-				s := sleeps[rng.IntN(len(sleeps))]
-				s.stopped = true
-				s.source.RequestStop()
+				s.stopOne()
 			}
 		})
 	}
 	k.Go("end", func(t *simring.Thread) {
-		t.Until(func() bool { return up && left == 0 })
-		l.Stop()
+		t.Until(func() bool { return all.Up() && s.left == 0 })
+		all.Stop()
 	})
 	return func() {
-		for i, s := range sleeps {
-			if s.completed != 1 {
-				k.Errorf("sleep %d completed %d times", i, s.completed)
+		for i, p := range s.sleeps {
+			if p.completed != 1 {
+				k.Errorf("sleep %d completed %d times", i, p.completed)
 			}
 		}
 	}
 }
 
+type timers struct {
+	k      *simring.Kernel
+	loop   *reactor.Loop
+	sleeps []*sleep
+	ticks  []*ticks
+	left   int // that have not completed
+}
+
+// late is how late what was due can be: far more than the loop's TimerSlack and what it has to do before.
+const late = int64(time.Millisecond)
+
+// stopOne stops a sleep or, now and then, ticks. It is called on another thread.
+func (s *timers) stopOne() {
+	if n := len(s.ticks); n != 0 && s.k.Rand().IntN(4) == 0 {
+		s.ticks[s.k.Rand().IntN(n)].stop()
+		return
+	}
+	p := s.sleeps[s.k.Rand().IntN(len(s.sleeps))]
+	p.stopped = true
+	p.source.RequestStop()
+}
+
+// sometime is a time, which may be past.
+func (s *timers) sometime() int64 {
+	d := s.k.Rand().Int64N(1 << s.k.Rand().IntN(34))
+	return max(s.k.Now()+d-d/8, 1)
+}
+
 // sleep is a sleep with its receiver.
 type sleep struct {
 	sender.EmptyEnv
-	k         *simring.Kernel
+	*timers
 	op        reactor.SleepOp
-	left      *int
 	d         time.Duration
-	began     int64
+	until     bool  // it was given the time, not how long
+	since     int64 // when it was started or moved
+	due       int64
 	source    *stop.Source
 	stopped   bool
 	completed int
+}
+
+func newSleep(s *timers) *sleep {
+	p := &sleep{timers: s, d: time.Duration(s.k.Rand().Int64N(1 << s.k.Rand().IntN(34))), source: new(stop.Source)}
+	p.until = s.k.Rand().IntN(4) == 0
+	return p
+}
+
+func (s *sleep) start() {
+	s.since = s.k.Now()
+	if s.until {
+		s.due = s.sometime()
+		s.loop.SleepUntil(s.due).Connect(&s.op, s)
+	} else {
+		s.due = s.since + int64(s.d)
+		s.loop.SleepFor(s.d).Connect(&s.op, s)
+	}
+	s.op.Start()
+}
+
+// reset moves the sleep.
+func (s *sleep) reset() {
+	at := s.sometime()
+	switch did := s.op.Reset(at); {
+	case did && s.completed != 0:
+		s.k.Errorf("a sleep that was over was moved")
+	case did:
+		s.since, s.due = s.k.Now(), at
+	case s.completed == 0 && !s.stopped:
+		s.k.Errorf("a sleep could not be moved")
+	}
 }
 
 // Env has the sleep's stop token.
@@ -74,10 +135,14 @@ func (s *sleep) Env() sender.Env       { return s }
 func (s *sleep) StopToken() stop.Token { return s.source.Token() }
 
 func (s *sleep) SetValue(struct{}) {
-	if took := time.Duration(s.k.Now() - s.began); took < s.d {
-		s.k.Errorf("slept for %v instead of %v", took, s.d)
+	now := s.k.Now()
+	if now < s.due || now > max(s.due, s.since)+late {
+		s.k.Errorf("a sleep from %d until %d ended at %d", s.since, s.due, now)
 	}
 	s.end()
+	if s.k.Rand().IntN(4) == 0 {
+		s.sleeps[s.k.Rand().IntN(len(s.sleeps))].reset()
+	}
 }
 
 func (s *sleep) SetError(err error) { s.k.Errorf("sleep: %v", err); s.end() }
@@ -91,5 +156,5 @@ func (s *sleep) SetStopped() {
 
 func (s *sleep) end() {
 	s.completed++
-	*s.left--
+	s.left--
 }
