@@ -1,0 +1,94 @@
+package uring
+
+import (
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+)
+
+// pushReads queues n reads of a byte of a file.
+func pushReads(t *testing.T, r *Ring, f *os.File, n int, flags uint8) {
+	t.Helper()
+	buf := make([]byte, 1)
+	t.Cleanup(func() { runtime.KeepAlive(buf) })
+	for range n {
+		var sqe SQE
+		sqe.PrepRead(int(f.Fd()), unsafe.Pointer(&buf[0]), 1, 0)
+		sqe.Flags = flags
+		r.Push(&sqe)
+	}
+}
+
+// unseen is how many entries the kernel has not taken.
+func unseen(r *Ring) int { return int(r.sqTail - atomic.LoadUint32(r.kSQHead)) }
+
+// submitted is a ring without anything queued, and the end of a pipe that has nothing to read.
+func submitted(t *testing.T) (r *Ring, empty *os.File) {
+	t.Helper()
+	r = newRing(t, Config{})
+	if err := r.Enter(0); err != nil {
+		t.Fatal(err)
+	}
+	empty, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { empty.Close(); w.Close() })
+	return r, empty
+}
+
+func TestReadsAreSubmittedAFewAtATime(t *testing.T) {
+	r, empty := submitted(t)
+	for range 3 {
+		pushReads(t, r, empty, fewTransfers-1, 0)
+		if n := unseen(r); n != fewTransfers-1 {
+			t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers-1)
+		}
+		pushReads(t, r, empty, 1, 0)
+		if n := unseen(r); n != 0 {
+			t.Fatalf("%d reads wait to be submitted, want none", n)
+		}
+	}
+}
+
+func TestLinkedReadsAreSubmittedTogether(t *testing.T) {
+	r, empty := submitted(t)
+	pushReads(t, r, empty, 2*fewTransfers, SQEIOLink)
+	if n := unseen(r); n != 2*fewTransfers {
+		t.Fatalf("%d reads wait to be submitted, want %d", n, 2*fewTransfers)
+	}
+	pushReads(t, r, empty, 1, 0)
+	if n := unseen(r); n != 0 {
+		t.Fatalf("%d reads wait to be submitted, want none", n)
+	}
+}
+
+func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
+	r, empty := submitted(t)
+	zero, err := os.Open("/dev/zero")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer zero.Close()
+	pushReads(t, r, zero, fewTransfers, 0)
+	pushReads(t, r, zero, fewTransfers, 0)
+	if n := unseen(r); n != fewTransfers {
+		t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers)
+	}
+	pushReads(t, r, zero, fewTransfers, 0)
+	if n := unseen(r); n != 0 {
+		t.Fatalf("%d reads wait to be submitted, want none", n)
+	}
+	for range 3 * fewTransfers {
+		if cqe := next(t, r); cqe.Res != 1 {
+			t.Fatalf("%+v", cqe)
+		}
+	}
+	pushReads(t, r, empty, 4*fewTransfers, 0) // which nothing comes of
+	pushReads(t, r, empty, fewTransfers, 0)
+	if n := unseen(r); n != 0 {
+		t.Fatalf("%d reads wait to be submitted, want none", n)
+	}
+}
