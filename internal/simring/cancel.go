@@ -47,7 +47,7 @@ func (e *entry) cancel() {
 		e.finish(res, 0)
 	}
 	for _, v := range victims {
-		if k.Odds.Flaw == LoseCancels && v.job == nil && k.chance(0.1) {
+		if v.job == nil && k.flawed(LoseCancels) {
 			continue
 		}
 		if t, ok := v.stream(); ok && k.Odds.Flaw == LoseBytes && v.Opcode == uring.OpRecv && len(t.in) != 0 {

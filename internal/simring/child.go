@@ -53,6 +53,9 @@ func (c *child) end(status int, killed bool) {
 	}
 	c.k.log("process %d ends", c.pid)
 	c.ended, c.status, c.killed = true, status, killed
+	if c.k.flawed(LoseExits) {
+		return
+	}
 	for _, f := range c.watched {
 		f.poke()
 	}

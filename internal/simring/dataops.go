@@ -308,6 +308,9 @@ func (s *splice) drain(n int) int {
 		return s.again(s.out)
 	case n > 0:
 		s.source.take(n)
+		if len(s.source.data) != 0 && s.e.ring.k.flawed(LoseSpliced) {
+			s.source.take(1)
+		}
 	}
 	return n
 }
@@ -322,7 +325,7 @@ func (s *splice) pass(n int) int {
 	}
 	n = min(n, len(s.source.data), s.sink.free())
 	s.sink.put(s.source.data[:n])
-	if s.e.Opcode == uring.OpSplice {
+	if s.e.Opcode == uring.OpSplice || s.e.ring.k.flawed(TeeTakes) {
 		s.source.take(n)
 	}
 	return n

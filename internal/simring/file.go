@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
 )
 
 // firstFd is far beyond the descriptors of the process, so that a call that reaches the real kernel by
@@ -140,6 +142,9 @@ func (f *file) poke() {
 		return
 	}
 	for _, e := range f.entries {
+		if e.Opcode == uring.OpPollAdd && f.k.flawed(LoseReadiness) {
+			continue
+		}
 		e.wake()
 	}
 }

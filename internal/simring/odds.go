@@ -78,10 +78,26 @@ const (
 	LoseCancels Flaw = "lose cancels" // a cancel says that it has cancelled, and has not
 	LoseWrites  Flaw = "lose writes"  // what was written to a file is not there
 	MixSenders  Flaw = "mix senders"  // a datagram is said to come from who sent the one before
+
+	Oversleep     Flaw = "oversleep"      // a ring waits for longer than it was told to
+	LoseReadiness Flaw = "lose readiness" // a poll is not woken
+	LoseAccepts   Flaw = "lose accepts"   // an accept says that the connection it has taken was gone
+	LoseSpliced   Flaw = "lose spliced"   // what was spliced is less than it took
+	TeeTakes      Flaw = "tee takes"      // what was copied from a pipe is not in it any more
+	SkipEntries   Flaw = "skip entries"   // a directory does not tell of all that is in it
+	LoseCounts    Flaw = "lose counts"    // an eventfd is read as one less
+	LoseExits     Flaw = "lose exits"     // who waits for a child is not woken when it ends
+	LosePassed    Flaw = "lose passed"    // a descriptor that was passed does not arrive, and nobody says so
 )
+
+// flawed reports whether, this time, the flaw shows.
+func (k *Kernel) flawed(f Flaw) bool { return k.Odds.Flaw == f && k.chance(0.1) }
 
 // Flaws are those that every program with connections must find.
 var Flaws = []Flaw{LoseBytes, CompleteTwice, LoseWakeups, KeepBuffers, Duplicate}
 
 // FurtherFlaws are those that a program finds that does what they are about.
-var FurtherFlaws = []Flaw{LoseNotices, LoseCancels, LoseWrites, MixSenders}
+var FurtherFlaws = []Flaw{
+	LoseNotices, LoseCancels, LoseWrites, MixSenders, Oversleep, LoseReadiness, LoseAccepts, LoseSpliced, TeeTakes,
+	SkipEntries, LoseCounts, LoseExits, LosePassed,
+}

@@ -240,7 +240,7 @@ func (r *regular) getdents(buf []byte) int {
 	all := append([]entryName{{".", r.inode, 1}, {"..", r.inode.parent, 2}}, r.inode.entries...)
 	n := 0
 	for _, e := range all {
-		if e.cookie <= r.file.offset {
+		if e.cookie <= r.file.offset || r.k.flawed(SkipEntries) {
 			continue
 		}
 		size := (19 + len(e.name) + 1 + 7) &^ 7

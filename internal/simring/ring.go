@@ -56,6 +56,9 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	if timeout != 0 && !r.done() && !k.chance(k.Odds.Nothing) {
 		deadline := int64(never)
 		if timeout > 0 {
+			if k.flawed(Oversleep) {
+				timeout += 10 * time.Millisecond
+			}
 			deadline = k.now + min(int64(timeout), never-1-k.now)
 		}
 		k.current.wait(func() bool { return r.done() || r.able() }, deadline)

@@ -67,6 +67,9 @@ func (e *entry) shutdown() {
 func (e *entry) accept() {
 	for !e.over {
 		n, from := e.file.accept(int(e.OpFlags))
+		if n >= 0 && e.ring.k.flawed(LoseAccepts) {
+			n = -int(unix.ECONNABORTED)
+		}
 		switch {
 		case n == -int(unix.EAGAIN) && e.Ioprio&uring.AcceptDontWait != 0:
 			e.fail(unix.EAGAIN)

@@ -25,13 +25,22 @@ func TestPrograms(t *testing.T) {
 // What a ring does wrong is found, by each program that it concerns.
 func TestFlawsAreFound(t *testing.T) {
 	finders := map[simring.Flaw][]string{
-		simring.LoseNotices: {"tasks"},
-		simring.LoseCancels: {"tasks", "echo"},
-		simring.LoseWrites:  {"files"},
-		simring.MixSenders:  {"datagrams"},
+		simring.LoseNotices:   {"tasks", "loops"},
+		simring.LoseCancels:   {"tasks", "echo", "loops"},
+		simring.LoseWrites:    {"files"},
+		simring.MixSenders:    {"datagrams"},
+		simring.Oversleep:     {"timers"},
+		simring.LoseReadiness: {"files"},
+		simring.LoseAccepts:   {"echo", "loops", "tasks"},
+		simring.LoseSpliced:   {"files"},
+		simring.TeeTakes:      {"files"},
+		simring.SkipEntries:   {"files"},
+		simring.LoseCounts:    {"events"},
+		simring.LoseExits:     {"events"},
+		simring.LosePassed:    {"passing"},
 	}
 	for _, flaw := range simring.Flaws {
-		finders[flaw] = []string{"echo"}
+		finders[flaw] = []string{"echo", "loops"}
 		if flaw != simring.LoseBytes { // tasks cancel when they do not care any more
 			finders[flaw] = append(finders[flaw], "tasks")
 		}
