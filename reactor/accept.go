@@ -126,11 +126,10 @@ func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) {
 
 // AcceptManyOp is the operation state of AcceptMany.
 type AcceptManyOp struct {
-	Op
+	sequence[int]
 	credit credit
 	rest   timerqueue.Timer
 	misses uint8 // failures in a row that were passed over
-	r      seq.Receiver[int]
 }
 
 // Start begins to accept.
@@ -138,7 +137,7 @@ func (o *AcceptManyOp) Start() {
 	o.misses = 0
 	o.credit.reset()
 	o.choose()
-	o.startSequence(o, o.r.Env())
+	o.start(o)
 }
 
 // Grant lets the sequence accept n more. On the loop's thread, while the sequence is in progress.
@@ -194,12 +193,7 @@ func (o *AcceptManyOp) finish() {
 
 func (o *AcceptManyOp) end() {
 	o.loop.timers.Remove(&o.rest)
-	o.endSequence()
-	if err := o.err(); err != nil {
-		o.r.SetError(err)
-	} else {
-		o.r.SetStopped()
-	}
+	o.sequence.end()
 }
 
 // choose picks the entry that accepts no more than there is credit for.

@@ -118,10 +118,9 @@ func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) 
 
 // RecvMsgManyOp is the operation state of RecvFromMany and RecvMsgMany.
 type RecvMsgManyOp struct {
-	Op
+	sequence[Datagram]
 	credit credit
 	in     lentMessage
-	r      seq.Receiver[Datagram]
 }
 
 // Start begins to receive.
@@ -129,7 +128,11 @@ func (o *RecvMsgManyOp) Start() {
 	o.credit.reset()
 	o.flags = 0
 	o.in.prepMany(&o.Op)
-	o.startSequence(o, o.r.Env())
+	if o.in.before >= o.loop.buffers.size {
+		o.refuse(o, o.r.Env(), syscall.EMSGSIZE)
+		return
+	}
+	o.start(o)
 }
 
 // Grant lets the sequence deliver n more messages. On the loop's thread, while the sequence is in progress.
@@ -157,16 +160,13 @@ func (o *RecvMsgManyOp) finish() {
 	if o.res >= 0 {
 		var d Datagram
 		o.in.take(&d, &o.Op)
-		if len(d.bytes) != 0 || !o.on.ended() {
+		if len(d.bytes) != 0 || len(d.Control) != 0 || !o.on.ended() {
 			o.deliver(&d)
 			o.res = -int32(syscall.ECANCELED) // it is not at its end
 		} else {
 			d.Release()
 			o.res = 0
 		}
-	}
-	if o.res == -int32(syscall.EFAULT) && o.in.before >= o.loop.buffers.size {
-		o.res = -int32(syscall.EMSGSIZE)
 	}
 	switch syscall.Errno(-o.res) {
 	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
@@ -179,15 +179,7 @@ func (o *RecvMsgManyOp) finish() {
 	if o.res == 0 {
 		o.on.sawEnd()
 	}
-	o.endSequence()
-	switch err := o.err(); {
-	case o.res == 0:
-		o.r.SetValue(struct{}{})
-	case err != nil:
-		o.r.SetError(err)
-	default:
-		o.r.SetStopped()
-	}
+	o.end()
 }
 
 // again arms the source, or lets it wait for credit or for a buffer.
@@ -221,15 +213,15 @@ type lentMessage struct {
 	control   []byte // or, of a multishot entry, only the room for it
 	multishot bool
 	name      int // room for the address in a buffer
-	before    int // room for all that is before the payload
+	before    int // room for all that is in a buffer besides the payload
 }
 
 // prep fills a single entry.
 func (m *lentMessage) prep(o *Op) {
-	m.multishot = false
+	m.multishot, m.before = false, len(m.control)
 	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress, Iov: &m.iov}
 	m.msg.SetIovlen(1)
-	m.iov.SetLen(max(o.loop.buffers.size-len(m.control), 0))
+	m.iov.SetLen(o.loop.buffers.size - m.before)
 	if len(m.control) != 0 {
 		m.msg.Control = unsafe.SliceData(m.control)
 		m.msg.SetControllen(len(m.control))

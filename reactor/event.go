@@ -168,16 +168,15 @@ func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) {
 
 // EventManyOp is the operation state of Many.
 type EventManyOp struct {
-	Op
+	sequence[uint64]
 	e      *Event
 	credit credit
-	r      seq.Receiver[uint64]
 }
 
 // Start begins to wait.
 func (o *EventManyOp) Start() {
 	o.credit.reset()
-	o.startSequence(o, o.r.Env())
+	o.start(o)
 }
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
@@ -214,10 +213,5 @@ func (o *EventManyOp) finish() {
 			return
 		}
 	}
-	o.endSequence()
-	if err := o.err(); err != nil {
-		o.r.SetError(err)
-	} else {
-		o.r.SetStopped()
-	}
+	o.end()
 }

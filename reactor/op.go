@@ -84,6 +84,13 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 	return true
 }
 
+// refuse publishes an operation that fails with errno, unless it is stopped before that. The ring does not hear of it.
+func (o *Op) refuse(run operation, env sender.Env, errno syscall.Errno) {
+	if o.begin(run, env.StopToken()) {
+		o.ready(-int32(errno))
+	}
+}
+
 // errnoNotSupported stands for a uring.NotSupportedError. No system call returns it.
 const errnoNotSupported = 4095
 

@@ -61,13 +61,10 @@ func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) {
 }
 
 // PollManyOp is the operation state of PollMany.
-type PollManyOp struct {
-	Op
-	r seq.Receiver[uint32]
-}
+type PollManyOp struct{ sequence[uint32] }
 
 // Start begins to wait.
-func (o *PollManyOp) Start() { o.start(o, o.r.Env()) }
+func (o *PollManyOp) Start() { o.Op.start(o, o.r.Env()) }
 
 func (o *PollManyOp) item(res int32, _ uint32) { o.r.SetNext(uint32(res)) }
 
@@ -80,10 +77,5 @@ func (o *PollManyOp) finish() {
 		}
 		o.res = -int32(syscall.ECANCELED)
 	}
-	o.release()
-	if err := o.err(); err != nil {
-		o.r.SetError(err)
-	} else {
-		o.r.SetStopped()
-	}
+	o.end()
 }

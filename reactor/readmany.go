@@ -34,18 +34,17 @@ func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) {
 
 // ReadManyOp is the operation state of ReadMany.
 type ReadManyOp struct {
-	Op
-	credit credit
-	ready  readiness
-	r      seq.Receiver[Lease]
+	sequence[Lease]
+	credit    credit
+	readiness readiness
 }
 
 // Start begins to read.
 func (o *ReadManyOp) Start() {
 	o.credit.reset()
-	o.ready = readiness{}
+	o.readiness = readiness{}
 	o.prep()
-	o.startSequence(o, o.r.Env())
+	o.start(o)
 }
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
@@ -77,35 +76,27 @@ func (o *ReadManyOp) deliver() bool {
 		return false
 	}
 	o.credit.spend(1)
-	o.ready.misses = 0
+	o.readiness.misses = 0
 	o.r.SetNext(lease)
 	return true
 }
 
 func (o *ReadManyOp) finish() {
-	if !o.ready.polls && o.deliver() {
+	if !o.readiness.polls && o.deliver() {
 		if !o.over() {
 			o.again()
 			return
 		}
 		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
-	switch step := o.ready.next(&o.Op, unix.POLLIN); {
+	switch step := o.readiness.next(&o.Op, unix.POLLIN); {
 	case step == stepAgain:
 		o.again()
 		return
 	case step == stepWait, o.shortOfBuffers():
 		return
 	}
-	o.endSequence()
-	switch err := o.err(); {
-	case o.res == 0:
-		o.r.SetValue(struct{}{})
-	case err != nil:
-		o.r.SetError(err)
-	default:
-		o.r.SetStopped()
-	}
+	o.end()
 }
 
 // again arms the source, or lets it wait for credit.

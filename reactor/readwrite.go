@@ -126,9 +126,9 @@ func (o *WriteOp) Start() { o.transfer.start() }
 type transfer struct {
 	single[int]
 	movement
-	moved int
-	write bool
-	ready readiness
+	moved     int
+	write     bool
+	readiness readiness
 }
 
 func (o *transfer) connect(m movement, write bool, r sender.Receiver[int]) {
@@ -137,7 +137,7 @@ func (o *transfer) connect(m movement, write bool, r sender.Receiver[int]) {
 }
 
 func (o *transfer) start() {
-	o.moved, o.ready = 0, readiness{}
+	o.moved, o.readiness = 0, readiness{}
 	o.prep()
 	o.single.start(o, o.r.Env())
 }
@@ -162,9 +162,9 @@ func (o *transfer) prep() {
 }
 
 func (o *transfer) finish() {
-	if !o.ready.polls && o.res > 0 {
+	if !o.readiness.polls && o.res > 0 {
 		o.moved += int(o.res)
-		o.ready.misses = 0
+		o.readiness.misses = 0
 		if o.all && o.moved < len(o.buf) && !o.over() {
 			o.prep()
 			o.arm()
@@ -175,7 +175,7 @@ func (o *transfer) finish() {
 		if o.write {
 			events = unix.POLLOUT
 		}
-		switch o.ready.next(&o.Op, events) {
+		switch o.readiness.next(&o.Op, events) {
 		case stepAgain:
 			o.prep()
 			o.arm()

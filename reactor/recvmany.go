@@ -53,10 +53,9 @@ func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
 
 // RecvManyOp is the operation state of RecvMany.
 type RecvManyOp struct {
-	Op
+	sequence[Lease]
 	credit credit
 	bulk   bulk
-	r      seq.Receiver[Lease]
 }
 
 // Start begins to receive.
@@ -65,7 +64,7 @@ func (o *RecvManyOp) Start() {
 	o.bulk.leave()
 	o.flags = 0
 	o.choose()
-	o.startSequence(o, o.r.Env())
+	o.start(o)
 }
 
 // Grant gives credit for n more items, or for those worth as much. On the loop's thread, while the sequence is in
@@ -107,15 +106,7 @@ func (o *RecvManyOp) finish() {
 	if o.res == 0 {
 		o.on.sawEnd()
 	}
-	o.endSequence()
-	switch err := o.err(); {
-	case o.res == 0:
-		o.r.SetValue(struct{}{})
-	case err != nil:
-		o.r.SetError(err)
-	default:
-		o.r.SetStopped()
-	}
+	o.end()
 }
 
 // received takes what the final completion brought.
@@ -162,7 +153,7 @@ func (o *RecvManyOp) choose() {
 		o.sqe.Ioprio = uring.RecvMultishot
 	case l.recvLimit:
 		o.sqe.Ioprio = uring.RecvMultishot
-		o.sqe.LimitRecv(uint32(min(int(o.credit.left)*l.buffers.size, math.MaxInt32)))
+		o.sqe.LimitRecv(uint32(min(int64(o.credit.left)*int64(l.buffers.size), math.MaxInt32)))
 	default:
 		o.sqe.Ioprio = 0
 		o.pollFirst()

@@ -3,7 +3,7 @@ package reactor
 import (
 	"syscall"
 
-	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
 )
 
 // credit is how many items a sequence may still deliver.
@@ -33,26 +33,40 @@ func (c *credit) spend(n int) bool {
 	return c.left <= 0
 }
 
-// startSequence starts an operation of many items that takes what comes, of which a descriptor has one at a time.
-func (o *Op) startSequence(run operation, env sender.Env) {
+// sequence is an operation of many items.
+type sequence[T any] struct {
+	Op
+	r seq.Receiver[T]
+}
+
+// start publishes an operation that takes what comes, of which a descriptor has one at a time.
+func (o *sequence[T]) start(run operation) {
 	if debug {
 		o.assertStartable(run)
 	}
 	if o.on.source != nil && o.on.state == descriptorOpen {
-		o.id = o.loop.slots.take(run, o)
+		o.id = o.loop.slots.take(run, &o.Op)
 		o.on.pending++
 		o.stopping = false
 		o.ready(-int32(syscall.EBUSY))
 		return
 	}
-	o.on.source = o
-	o.start(run, env)
+	o.on.source = &o.Op
+	o.Op.start(run, o.r.Env())
 }
 
-// endSequence makes the operation idle.
-func (o *Op) endSequence() {
-	if s := o.on; s.source == o {
-		s.source = nil
+// end makes the operation idle, and completes as its result says.
+func (o *sequence[T]) end() {
+	if d := o.on; d != nil && d.source == &o.Op {
+		d.source = nil
 	}
 	o.release()
+	switch err := o.err(); {
+	case o.res >= 0:
+		o.r.SetValue(struct{}{})
+	case err != nil:
+		o.r.SetError(err)
+	default:
+		o.r.SetStopped()
+	}
 }

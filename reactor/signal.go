@@ -40,10 +40,9 @@ func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) {
 
 // SignalsOp is the operation state of Signals. It is dormant until there is something to deliver, and then ready.
 type SignalsOp struct {
-	Op
+	sequence[os.Signal]
 	credit  credit
 	signals []os.Signal
-	r       seq.Receiver[os.Signal]
 	cancels []func()
 
 	pending  atomic.Uint64 // those that have come, by bit number - 1
@@ -133,12 +132,7 @@ func (o *SignalsOp) finish() {
 		return
 	}
 	o.deliver() // what came before the stop
-	o.release()
-	if err := o.err(); err != nil {
-		o.r.SetError(err)
-	} else {
-		o.r.SetStopped()
-	}
+	o.end()
 }
 
 // deliver hands on what has come, as far as there is credit.
