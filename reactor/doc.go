@@ -25,6 +25,88 @@
 // before the cancel reached it is delivered, so that no connection and no byte is lost. Otherwise the
 // operation completes stopped.
 //
+// # Operations
+//
+// Every operation means the same on every ring. How each is carried out, by which kernel operation:
+//
+//	operation                          entry                       Linux  epoll      sim   without it
+//	Socket.Accept                      ACCEPT                      5.5    wait       yes   -
+//	Socket.AcceptMany                  ACCEPT multishot            5.19   wait       yes   -
+//	Socket.Connect, ConnectTo          CONNECT                     5.5    try, wait  yes   -
+//	Socket.Recv, RecvFlags             RECV                        5.6    wait       yes   -
+//	Socket.RecvLent                    RECV, chosen buffer         5.19   wait       yes   -
+//	Socket.RecvMany                    RECV multishot, limited     6.17   wait       both  RECV one by one
+//	RecvManySender.Adaptive            RECV and POLL_ADD           5.6    wait       yes   -
+//	Socket.RecvFrom, RecvMsg, RecvFDs  RECVMSG                     5.3    wait       yes   -
+//	Socket.RecvFromLent                RECVMSG, chosen buffer      5.19   wait       yes   -
+//	Socket.RecvFromMany, RecvMsgMany   RECVMSG multishot           6.0    wait       both  RECVMSG one by one
+//	Socket.Send, SendAll               SEND                        5.6    try, wait  yes   -
+//	Socket.Sendv, SendMsg, SendFDs     SENDMSG                     5.3    try, wait  yes   -
+//	Socket.SendTo                      SEND with an address        6.1    try, wait  both  SENDMSG
+//	Socket.SendZC, SendvZC             SEND_ZC, SENDMSG_ZC         6.1    copies     both  SEND, SENDMSG: copies
+//	Socket.SendFile                    SPLICE and POLL_ADD         5.7    try, wait  yes   -
+//	Socket.Shutdown, CloseWrite        shutdown(2)                 any    call       yes   -
+//	Socket.Open                        socket(2)                   any    call       yes   -
+//	Socket.Bind, BeginListening        bind(2), listen(2)          any    call       yes   -
+//	Socket.TryAccept                   accept4(2)                  any    call       yes   -
+//	Socket.MoveTo                      a post to the other loop    any    same       yes   -
+//	Descriptor.Poll                    POLL_ADD                    5.1    wait       yes   -
+//	Descriptor.PollMany                POLL_ADD multishot          5.13   wait       yes   -
+//	Descriptor.Close                   ASYNC_CANCEL by fd, CLOSE   5.19   at once    yes   -
+//	File.Read, ReadAt, ReadFullAt      READ                        5.6    try, pool  yes   -
+//	File.Write, WriteAll               WRITE                       5.6    try, pool  yes   -
+//	File.WriteAt, WriteAllAt           WRITE                       5.6    try, pool  yes   -
+//	File.ReadvAt, WritevAt             READV, WRITEV               5.1    try, pool  yes   -
+//	File.ReadFixedAt                   READ_FIXED                  5.1    try, pool  both  READ
+//	File.WriteFixedAt                  WRITE_FIXED                 5.1    try, pool  both  WRITE
+//	File.ReadMany                      READ_MULTISHOT              6.7    wait       both  READ, chosen buffer
+//	File.Sync, DataSync                FSYNC                       5.1    pool       yes   -
+//	File.Allocate                      FALLOCATE                   5.6    pool       yes   -
+//	File.Truncate                      FTRUNCATE                   6.9    pool       both  ftruncate(2) by Offload
+//	File.Stat                          STATX                       5.6    pool       yes   -
+//	File.ReadDir                       getdents64(2) by Offload    any    same       yes   -
+//	Dir.OpenFile                       OPENAT                      5.6    pool       yes   -
+//	Dir.Stat, Lstat                    STATX                       5.6    pool       yes   -
+//	Dir.Rename                         RENAMEAT                    5.11   pool       yes   -
+//	Dir.Unlink, RemoveDir              UNLINKAT                    5.11   pool       yes   -
+//	Dir.Mkdir                          MKDIRAT                     5.15   pool       yes   -
+//	Dir.Symlink, Link                  SYMLINKAT, LINKAT           5.15   pool       yes   -
+//	Pipe.Open                          pipe2(2)                    any    call       yes   -
+//	Splice                             POLL_ADD, SPLICE            5.7    wait       yes   -
+//	Tee                                POLL_ADD, TEE               5.8    wait       yes   -
+//	Event.Open, Signal                 eventfd(2), write(2)        any    call       yes   -
+//	Event.Wait, Many                   POLL_ADD, read(2)           5.1    wait       yes   -
+//	Event.Close                        as Descriptor.Close         5.19   at once    yes   -
+//	Loop.Nop                           NOP                         5.1    at once    yes   -
+//	Loop.SleepFor, SleepUntil, Every   a timer of the loop         any    same       yes   -
+//	EverySender.From                   a timer of the loop         any    same       yes   -
+//	Loop.Signals                       signal.Notify, a post       any    same       yes   -
+//	Loop.WaitProcess                   WAITID                      6.7    SIGCHLD    both  pidfd_open(2), POLL_ADD
+//	Loop.Enqueue, EnqueueAt            a post; eventfd(2) to wake  any    same       yes   -
+//	Loop.NewFixedBuffers               IORING_REGISTER_BUFFERS     5.1    no gain    yes   -
+//	Offload                            another goroutine           any    same       yes   -
+//
+// An entry is an io_uring opcode without its IORING_OP_; Linux is the version that first had it as it is used here.
+// A loop takes an io_uring only if it finds there multishot accepts, receives and polls, provided buffers and
+// cancelling by descriptor, which is so since Linux 6.0; else it is on epoll. So what is older is never missing, and
+// the last column is about what is newer: it tells how the loop does without, with the same results. What is there
+// is asked and tried out, never concluded from a version. An operation for which there were no way would fail with a
+// uring.NotSupportedError.
+//
+// A chosen buffer is one of the loop's that the ring picks (IOSQE_BUFFER_SELECT). A limited multishot receive
+// (optlen in the entry) ends by itself when the credit is used up; without it, sequences of limited credit receive
+// one by one. ReadMany reads multishot with unlimited credit only, and AcceptMany accepts one by one where the credit
+// is small or the listener a unix one.
+//
+// On epoll: wait, the system call is made when the descriptor is ready; try, it is made at once, and again if it has
+// to wait, when the descriptor is ready or, where that cannot be known, by the pool; pool, it is made by one of a few
+// goroutines that may block (see package epoll); call and same, no entry is needed on any ring. In the simulation
+// (sim): yes, as on io_uring; both, some simulated rings have it and some do not, so that both ways are run.
+//
+// Not used, because nothing was won by them: linked entries and linked timeouts (a deadline is a timer of the loop
+// and a cancel), bundles (large buffers are worth as much, on both rings), registered files, messages between rings
+// (an eventfd wakes a sleeping loop as fast), and entries for what does not block: socket, bind, listen, shutdown.
+//
 // # Errors
 //
 // SetError carries a syscall.Errno, or net.ErrClosed if the socket was closed under the operation.
