@@ -39,14 +39,15 @@ func TestUDPRole(t *testing.T) {
 	}
 	switch role[0] {
 	case "server":
-		serveUDP(t, role[1], role[2])
+		serveUDP(t, role[1], role[2], len(role) > 3)
 	case "client":
 		n, _ := strconv.Atoi(role[2])
 		clientUDP(t, netip.MustParseAddrPort(role[3]), role[1], n)
 	}
 }
 
-// BenchmarkUDPEcho sends messages of 128 bytes to a server that sends them back, 64 of them on their way.
+// BenchmarkUDPEcho sends messages of 128 bytes to a server that sends them back, 64 of them on their way. A server
+// is coalesced if the kernel may give it many messages at a time, and send them so (UDP_GRO, UDP_SEGMENT).
 func BenchmarkUDPEcho(b *testing.B) { benchmarkUDP(b, "echo") }
 
 // BenchmarkUDPRecv sends messages of 128 bytes to a server that takes them, as fast as may be: what it does not
@@ -57,12 +58,14 @@ func benchmarkUDP(b *testing.B, what string) {
 	if runtime.NumCPU() < 2 {
 		b.Skip("it takes two CPUs")
 	}
-	for _, kind := range []string{string(reactor.IOUring), string(reactor.Epoll), "net"} {
-		b.Run(kind, func(b *testing.B) {
-			if kind != "net" {
+	const ring, soft, plain = string(reactor.IOUring), string(reactor.Epoll), "net"
+	for _, name := range []string{ring, soft, plain, ring + " coalesced", soft + " coalesced", plain + " coalesced"} {
+		b.Run(name, func(b *testing.B) {
+			kind, how, _ := strings.Cut(name, " ")
+			if kind != plain {
 				need(b, reactor.Kind(kind))
 			}
-			server := udpRole(b, 0, "server "+kind+" "+what)
+			server := udpRole(b, 0, "server "+kind+" "+what+" "+how)
 			addr := server.ask("")
 			cpu, took := server.usage()
 			b.ResetTimer()
@@ -135,15 +138,15 @@ func (p *process) end() {
 }
 
 // serveUDP is the server. took, which it asks on the server's own thread, is how many messages that has taken.
-func serveUDP(t *testing.T, kind, what string) {
+func serveUDP(t *testing.T, kind, what string, coalesced bool) {
 	var addr netip.AddrPort
 	var took func() int64
 	var stop func()
 	runtime.GOMAXPROCS(2) // as Reactor.Run has it for one loop, whatever CPUs the process is bound to
 	if kind == "net" {
-		addr, took, stop = serveByNet(t, what == "echo")
+		addr, took, stop = serveByNet(t, what == "echo", coalesced)
 	} else {
-		addr, took, stop = serveByLoop(t, reactor.Kind(kind), what == "echo")
+		addr, took, stop = serveByLoop(t, reactor.Kind(kind), what == "echo", coalesced)
 	}
 	fmt.Println(addr)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -157,21 +160,30 @@ func serveUDP(t *testing.T, kind, what string) {
 }
 
 // serveByNet serves as well as package net can.
-func serveByNet(t *testing.T, echo bool) (addr netip.AddrPort, took func() int64, stop func()) {
+func serveByNet(t *testing.T, echo, coalesced bool) (addr netip.AddrPort, took func() int64, stop func()) {
 	c, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	if err != nil {
 		t.Fatal(err)
 	}
+	if coalesced {
+		raw, err := c.SyscallConn()
+		if err == nil {
+			err = raw.Control(func(fd uintptr) { coalesce(t, int(fd)) })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	messages, over := int64(0), make(chan bool)
 	go func() {
 		defer close(over)
-		buf := make([]byte, 2048)
+		buf := make([]byte, 16<<10)
 		for {
 			n, from, err := c.ReadFromUDPAddrPort(buf)
 			if err != nil {
 				return
 			}
-			messages++
+			messages += messagesIn(n)
 			if echo {
 				_, _ = c.WriteToUDPAddrPort(buf[:n], from)
 			}
@@ -179,6 +191,18 @@ func serveByNet(t *testing.T, echo bool) (addr netip.AddrPort, took func() int64
 	}()
 	return c.LocalAddr().(*net.UDPAddr).AddrPort(), func() int64 { return messages }, func() { c.Close(); <-over }
 }
+
+// coalesce has the kernel give and take many messages at a time. All have the same size, so a server need not be
+// told of it by control data.
+func coalesce(t *testing.T, fd int) {
+	for option, value := range map[int]int{unix.UDP_GRO: 1, unix.UDP_SEGMENT: udpMessage} {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, option, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func messagesIn(bytes int) int64 { return int64(bytes+udpMessage-1) / udpMessage }
 
 // udpServer echoes what it receives, or only counts it.
 type udpServer struct {
@@ -198,7 +222,7 @@ type udpAnswer struct {
 }
 
 func (s *udpServer) SetNext(d reactor.Datagram) {
-	s.messages++
+	s.messages += messagesIn(len(d.Bytes()))
 	if !s.echo {
 		d.Release()
 		return
@@ -227,9 +251,12 @@ func (a *udpAnswer) SetError(error)  { a.SetValue(0) }
 func (a *udpAnswer) SetStopped()     { a.SetValue(0) }
 func (a *udpAnswer) Env() sender.Env { return sender.EmptyEnv{} }
 
-func serveByLoop(t *testing.T, kind reactor.Kind, echo bool) (addr netip.AddrPort, took func() int64, stop func()) {
+func serveByLoop(t *testing.T, kind reactor.Kind, echo, coalesced bool) (addr netip.AddrPort, took func() int64, stop func()) {
 	r := run(t, reactor.LoopConfig{Ring: kind})
 	socket, at := r.udp()
+	if coalesced {
+		coalesce(t, socket.Fd())
+	}
 	s := &udpServer{echo: echo}
 	r.do(func() {
 		s.socket.Init(r.Loop, socket.Fd())
