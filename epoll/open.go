@@ -39,6 +39,9 @@ func (r *Ring) issueOpen(i uint32) {
 		r.fail(i, errno)
 		return
 	}
+	if how.Flags&unix.O_PATH == 0 {
+		how.Flags |= unix.O_LARGEFILE
+	}
 	if how.Flags&(unix.O_PATH|unix.O_NONBLOCK) == 0 {
 		how.Flags |= unix.O_NONBLOCK
 		e.mark |= unasked

@@ -42,7 +42,7 @@ type scratch struct {
 	event  unix.EpollEvent
 	poll   unix.PollFd
 	zero   unix.Timespec
-	limit  unix.Timespec
+	limit  [2]int64 // a struct __kernel_timespec, the same on every machine
 	value  int32
 	length uint32
 	header unix.Msghdr

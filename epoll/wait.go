@@ -99,7 +99,7 @@ func (r *Ring) epollWait(limit time.Duration) int {
 	if !r.coarse {
 		var ts uintptr
 		if limit > 0 {
-			r.tmp.limit = unix.NsecToTimespec(int64(limit))
+			r.tmp.limit = [2]int64{int64(limit / time.Second), int64(limit % time.Second)}
 			ts = uintptr(unsafe.Pointer(&r.tmp.limit))
 		}
 		n := blocking(unix.SYS_EPOLL_PWAIT2, epfd, seen, eventBatch, ts, 0, 0)
