@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,22 +16,27 @@ import (
 
 const hello = "hello"
 
-// listener puts a listening socket on the stage, and makes what happens to it happen.
+// listener puts a TCP listener on the stage.
 func listener(s *stage, x *subject) {
 	socket := new(reactor.Socket)
 	s.must(socket.Listen(s.loop, addrPort(loopback)))
-	s.sockets = append(s.sockets, socket)
 	addr := s.address(socket.Fd())
+	listening(s, x, socket, func() int { return s.own(s.dial(addr)) })
+}
+
+// listening makes what happens to a listener happen. dial connects to it.
+func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
+	s.sockets = append(s.sockets, socket)
 	dialled := 0
 	x.socket, x.waits = socket, true
 	x.act = func() {
 		dialled++
-		s.own(s.dial(addr))
+		dial()
 	}
 	x.end = func() { s.must(s.Shutdown(socket.Fd(), unix.SHUT_RD)) }
 	x.reset = func() {
 		dialled++
-		p := peer{s: s, fd: s.own(s.dial(addr))}
+		p := peer{s: s, fd: dial()}
 		p.reset()
 	}
 	x.intact = func() {
@@ -141,6 +147,12 @@ func connect(s *stage, blocked bool) *subject {
 
 // reader puts a connection on the stage that is read from.
 func reader(s *stage, x *subject) (got *[]byte) {
+	got, _ = readerOf(s, x)
+	return got
+}
+
+// readerOf is reader, and the peer that it reads from.
+func readerOf(s *stage, x *subject) (got *[]byte, p *peer) {
 	socket, p := s.pair(false)
 	got = new([]byte)
 	x.socket, x.waits = socket, true
@@ -153,7 +165,7 @@ func reader(s *stage, x *subject) (got *[]byte) {
 			p.received(socket, *got)
 		}
 	}
-	return got
+	return got, p
 }
 
 func recv(s *stage, _ bool) *subject {
@@ -202,6 +214,24 @@ func recvMany(credit int) func(*stage, bool) *subject {
 		x.start = op.Start
 		return x
 	}
+}
+
+// bulk is several buffers of the smallest size that loops are given here, and fits into any socket.
+var bulk = strings.Repeat("0123456789abcdef", 40)
+
+// recvBulk receives what may be bulk: then large buffers take it.
+func recvBulk(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s), sequence: true}
+	got, p := readerOf(s, x)
+	x.act = func() { p.write(bulk) }
+	op := new(reactor.RecvManyOp)
+	take := takeLease(got)
+	x.socket.RecvMany(4).Adaptive().Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
+		op.Grant(l.Worth())
+		return take(l)
+	}})
+	x.start = op.Start
+	return x
 }
 
 // writer is an operation that writes to a connection, into which filled bytes were put before.

@@ -131,6 +131,16 @@ var receivingMany = acceptingMany.with(cells{
 	resetMeanwhile: fails(unix.ECONNRESET),
 })
 
+// receivingBulk is the same if one thing that happens may be several items.
+var receivingBulk = receivingMany.with(cells{
+	successAtOnce:          stopped.after(2).orMore(),
+	successLater:           stopped.after(2).orMore(),
+	stoppedAfterCompletion: stopped.after(1).orMore(),
+	stoppedFromCallback:    stopped.after(1).orMore(),
+	reused:                 stopped.after(1).then(stopped.after(1)).orMore(),
+	closedFromCallback:     fails(net.ErrClosed).after(1).orMore(),
+})
+
 var sending = waiting.with(cells{
 	successAtOnce:          moves(len(hello)),
 	successLater:           moves(len(hello)),
@@ -187,6 +197,7 @@ var streams = []row{
 	{"recv lent", true, recvLent, receiving},
 	{"recv many", true, recvMany(2), receivingMany},
 	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
+	{"recv many, adaptive", true, recvBulk, receivingBulk},
 	{"send", true, send, sending.with(cells{
 		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which knows no RST
 	})},
