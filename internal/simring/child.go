@@ -94,6 +94,7 @@ func (f *pidFile) release() {
 
 // PidfdOpen is pidfd_open(2).
 func (s System) PidfdOpen(pid, flags int) (int, error) {
+	s.k.preempt()
 	k := s.k
 	c := k.child(pid)
 	if c == nil {
@@ -111,6 +112,7 @@ func (s System) PidfdOpen(pid, flags int) (int, error) {
 
 // Waitid is waitid(2) with WNOHANG.
 func (s System) Waitid(idType, id int, info *unix.Siginfo, options int, _ *unix.Rusage) error {
+	s.k.preempt()
 	switch errno := s.k.waitid(idType, id, info, options); errno {
 	case unix.EAGAIN: // none has ended
 		if info != nil {

@@ -4,6 +4,7 @@ import "golang.org/x/sys/unix"
 
 // FcntlInt is fcntl(2): F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, and F_GETPIPE_SZ; F_SETPIPE_SZ changes nothing.
 func (s System) FcntlInt(fd uintptr, cmd, arg int) (int, error) {
+	s.k.preempt()
 	f := s.k.file(int(fd))
 	if f == nil {
 		return -1, unix.EBADF
@@ -33,6 +34,7 @@ func (s System) FcntlInt(fd uintptr, cmd, arg int) (int, error) {
 
 // Getdents is getdents64(2).
 func (s System) Getdents(fd int, buf []byte) (int, error) {
+	s.k.preempt()
 	r, errno := s.k.regularOf(fd)
 	if errno != 0 {
 		return -1, errno
@@ -45,6 +47,7 @@ func (s System) Getdents(fd int, buf []byte) (int, error) {
 
 // Ftruncate is ftruncate(2).
 func (s System) Ftruncate(fd int, length int64) error {
+	s.k.preempt()
 	r, errno := s.k.regularOf(fd)
 	if errno == 0 {
 		errno = unix.Errno(-r.truncate(length))

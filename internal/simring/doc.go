@@ -5,10 +5,10 @@
 // # The contract
 //
 // A Kernel is made from a seed. Its threads (see Kernel.Go) are coroutines of the one goroutine that
-// calls Run. At every call that can wait, and whenever a ring is entered, the seed decides who goes on.
-// The clock is the kernel's own, and moves on when nobody can. So a run is a function of its seed: one
-// that fails is repeated, step by step, by playing the seed again (see Play). The trace names what it
-// shows: opcodes, errors, events, paths.
+// calls Run. At every call that can wait, whenever a ring is entered, and now and then at other system
+// calls, the seed decides who goes on. The clock is the kernel's own, and moves on when nobody can. So a
+// run is a function of its seed: one that fails is repeated, step by step, by playing the seed again (see
+// Play). The trace names what it shows: opcodes, errors, events, paths.
 //
 // A loop is put on it by reactor.NewLoopOn(kernel.NewRing(), kernel.System(), …), and is Run by a thread.
 // Programs without a loop have the calls of Kernel.Process, which wait, and meet no faults.

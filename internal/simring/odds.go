@@ -28,6 +28,7 @@ type Odds struct {
 	NoSpace     float64 // ENOSPC although there is some
 	Interrupted float64 // EINTR, of what a worker does
 	Old         float64 // a ring lacks something that not all kernels have
+	Preempted   float64 // other threads go on before a system call
 
 	Latency time.Duration
 	Buffer  int   // bytes that a socket holds in each direction
@@ -58,7 +59,7 @@ func draw(rng *rand.Rand) Odds {
 
 		Lost: odds(0.3), Doubled: odds(0.3), Overtaken: odds(0.5),
 		Cold: odds(2), Broken: odds(0.1), NoSpace: odds(0.1), Interrupted: odds(0.2), Old: odds(1),
-		Workers: 1 + rng.IntN(4), Disk: 1 << 30,
+		Workers: 1 + rng.IntN(4), Disk: 1 << 30, Preempted: odds(0.3),
 	}
 }
 

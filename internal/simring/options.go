@@ -120,6 +120,7 @@ func (e *tcp) info() *unix.TCPInfo {
 
 // SetsockoptInt is setsockopt(2) with a number.
 func (s System) SetsockoptInt(fd, level, opt, value int) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		errno = so.base().set(option{level, opt}, value)
@@ -129,6 +130,7 @@ func (s System) SetsockoptInt(fd, level, opt, value int) error {
 
 // SetsockoptLinger is setsockopt(2) of SO_LINGER: that of no time makes close reset the connection.
 func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		so.base().linger = l.Onoff != 0 && l.Linger == 0
@@ -138,6 +140,7 @@ func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
 
 // GetsockoptInt is getsockopt(2) of a number.
 func (s System) GetsockoptInt(fd, level, opt int) (int, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return 0, errno

@@ -6,12 +6,14 @@ import "golang.org/x/sys/unix"
 
 // Socketpair is socketpair(2).
 func (s System) Socketpair(family, kind, _ int) (fds [2]int, err error) {
+	s.k.preempt()
 	fds, errno := s.k.socketpair(family, kind)
 	return fds, failure(errno)
 }
 
 // Pipe2 is pipe2(2).
 func (s System) Pipe2(fds []int, flags int) error {
+	s.k.preempt()
 	made, errno := s.k.pipe2(flags)
 	if errno == 0 {
 		copy(fds, made[:])
@@ -21,12 +23,14 @@ func (s System) Pipe2(fds []int, flags int) error {
 
 // Eventfd is eventfd2(2).
 func (s System) Eventfd(count uint, flags int) (int, error) {
+	s.k.preempt()
 	fd, errno := s.k.eventfd(uint32(count), flags)
 	return fd, failure(errno)
 }
 
 // Connect is connect(2).
 func (s System) Connect(fd int, sa unix.Sockaddr) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		errno = so.connect(addressOf(sa))
@@ -36,6 +40,7 @@ func (s System) Connect(fd int, sa unix.Sockaddr) error {
 
 // Read is read(2).
 func (s System) Read(fd int, p []byte) (int, error) {
+	s.k.preempt()
 	f := s.k.file(fd)
 	if f == nil {
 		return -1, unix.EBADF
@@ -64,6 +69,7 @@ func (s System) Write(fd int, p []byte) (int, error) {
 
 // Recvfrom is recvfrom(2) with MSG_DONTWAIT.
 func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return -1, nil, errno
@@ -82,6 +88,7 @@ func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error
 
 // Sendto is sendto(2) with MSG_DONTWAIT.
 func (s System) Sendto(fd int, p []byte, flags int, to unix.Sockaddr) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return errno

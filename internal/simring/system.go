@@ -27,11 +27,13 @@ func (s System) ThreadTime(int) int64 { return 0 }
 
 // Socket is socket(2).
 func (s System) Socket(family, kind, protocol int) (int, error) {
+	s.k.preempt()
 	return result(s.k.socket(family, kind, protocol))
 }
 
 // Bind is bind(2).
 func (s System) Bind(fd int, sa unix.Sockaddr) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		errno = so.bind(addressOf(sa))
@@ -41,6 +43,7 @@ func (s System) Bind(fd int, sa unix.Sockaddr) error {
 
 // Listen is listen(2).
 func (s System) Listen(fd, backlog int) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		errno = so.listen(backlog)
@@ -50,6 +53,7 @@ func (s System) Listen(fd, backlog int) error {
 
 // Accept4 is accept4(2).
 func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return -1, nil, errno
@@ -63,6 +67,7 @@ func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
 
 // Shutdown is shutdown(2).
 func (s System) Shutdown(fd, how int) error {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno == 0 {
 		s.k.log("shutdown %d %d", fd, how)
@@ -73,12 +78,14 @@ func (s System) Shutdown(fd, how int) error {
 
 // Close is close(2).
 func (s System) Close(fd int) error {
+	s.k.preempt()
 	s.k.log("close %d", fd)
 	return failure(s.k.close(fd))
 }
 
 // Getsockname is getsockname(2).
 func (s System) Getsockname(fd int) (unix.Sockaddr, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return nil, errno
@@ -88,6 +95,7 @@ func (s System) Getsockname(fd int) (unix.Sockaddr, error) {
 
 // Getpeername is getpeername(2).
 func (s System) Getpeername(fd int) (unix.Sockaddr, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return nil, errno
@@ -100,6 +108,7 @@ func (s System) Getpeername(fd int) (unix.Sockaddr, error) {
 
 // IoctlGetInt knows SIOCOUTQ.
 func (s System) IoctlGetInt(fd int, req uint) (int, error) {
+	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
 	if errno != 0 {
 		return 0, errno

@@ -120,7 +120,7 @@ func (c *crossing) disturb(t *simring.Thread) {
 			continue
 		}
 		for _, s := range c.streams {
-			if rng.IntN(4) == 0 {
+			if s.source != nil && rng.IntN(4) == 0 {
 				s.source.RequestStop()
 			}
 		}

@@ -12,11 +12,11 @@ type places struct {
 	policy     reactor.Policy
 	seats      []*reactor.Loop
 	placement  *reactor.Placement
+	changes    int                      // of the counts
 	last       int                      // the seat of the last connection
 	key        uint64                   // its hash
 	byKey      map[uint64]*reactor.Loop // where what has a hash went
 	onTheirWay map[int]*reactor.Loop    // by descriptor
-	counted    map[*reactor.Loop]int    // by loop
 }
 
 func newPlaces(c *crossing) *places {
@@ -38,10 +38,16 @@ func newPlaces(c *crossing) *places {
 
 // place has a connection placed that a loop has accepted.
 func (p *places) place(from *reactor.Loop, fd int) {
-	before := p.counts()
+	p.changes++
+	before, changes := p.counts(), p.changes
 	p.key = 0 // of what is reset already
 	p.onTheirWay[fd] = from
 	p.placement.Place(from, fd)
+	alone := p.changes == changes
+	if p.changes++; !alone { // other loops have gone on meanwhile
+		p.last = -1
+		return
+	}
 	chosen := -1
 	for i, n := range p.counts() {
 		switch {

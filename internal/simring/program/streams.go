@@ -131,6 +131,7 @@ func (s *stream) finish() {
 // leave has the placement count the connection no more.
 func (s *stream) leave() {
 	if s.counted != nil {
+		s.places.changes++
 		s.places.placement.Ended(s.counted)
 		s.counted = nil
 	}

@@ -58,7 +58,7 @@ func TestSimulation(t *testing.T) {
 func TestSimulationFindsFlaws(t *testing.T) {
 	for _, flaw := range simring.Flaws {
 		t.Run(string(flaw), func(t *testing.T) {
-			for seed := range uint64(300) {
+			for seed := range uint64(1000) {
 				if simring.Play(func(k *simring.Kernel) func() { return simulate(k).check }, seed, flaw, nil) != nil {
 					return
 				}
