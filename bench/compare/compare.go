@@ -106,6 +106,9 @@ func (r Row) Verdict() string {
 	return "worse"
 }
 
+// Better reports whether the median changed for the better; whether that is more than chance, Differs says.
+func (r Row) Better() bool { return r.better }
+
 // BaseText and the others are the figures as tables show them.
 func (r Row) BaseText() string { return figure(r.Metric, r.Base.Median) }
 

@@ -11,14 +11,23 @@ import (
 // chart is a line chart as SVG, drawn into a page whose style names its classes.
 type chart struct {
 	title  string
+	narrow bool
 	x, y   axis
 	series []series
+	shades []shade
+}
+
+// shade is a stretch of the x axis that is set apart.
+type shade struct {
+	name     string
+	from, to float64
 }
 
 // axis maps values to places. A logarithmic one has no 0.
 type axis struct {
 	label string
 	log   bool
+	tight bool // it ends where the values do, not at a tick
 	low   float64
 	high  float64
 	ticks []tick
@@ -34,6 +43,7 @@ type series struct {
 	name   string
 	color  int  // index of the palette
 	dashed bool // another kind of figure of the same thing
+	area   bool // what is below is filled
 	points []point
 }
 
@@ -41,10 +51,18 @@ type point struct{ x, y float64 }
 
 // The places of things, in the units of the viewBox.
 const (
-	chartWidth, chartHeight = 760.0, 320.0
-	left, right             = 70.0, 28.0
-	top, bottom             = 16.0, 46.0
+	chartWidth, chartHeight = 760.0, 300.0
+	narrowWidth             = 440.0 // of charts that lie side by side
+	left, right             = 66.0, 26.0
+	top, bottom             = 12.0, 44.0
 )
+
+func (c *chart) width() float64 {
+	if c.narrow {
+		return narrowWidth
+	}
+	return chartWidth
+}
 
 // svg draws it. An empty chart is an empty string.
 func (c *chart) svg() template.HTML {
@@ -54,10 +72,17 @@ func (c *chart) svg() template.HTML {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure><figcaption>%s</figcaption>`, html.EscapeString(c.title))
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(c.title))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, c.width(), chartHeight, html.EscapeString(c.title))
+	for _, s := range c.shades {
+		from, to := c.placeX(max(s.from, c.x.low)), c.placeX(min(s.to, c.x.high))
+		fmt.Fprintf(&b, `<rect class="phase" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(to-from, 0), chartHeight-top-bottom)
+		if to-from > 45 {
+			fmt.Fprintf(&b, `<text class="phasename" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (from+to)/2, top+12, html.EscapeString(s.name))
+		}
+	}
 	for _, t := range c.y.ticks {
 		y := c.placeY(t.at)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left, chartWidth-right, y, y)
+		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left, c.width()-right, y, y)
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, y+4, html.EscapeString(t.text))
 	}
 	for _, t := range c.x.ticks {
@@ -65,7 +90,7 @@ func (c *chart) svg() template.HTML {
 		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, top, chartHeight-bottom)
 		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, chartHeight-bottom+16, html.EscapeString(t.text))
 	}
-	fmt.Fprintf(&b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+chartWidth-right)/2, chartHeight-8, html.EscapeString(c.x.label))
+	fmt.Fprintf(&b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+c.width()-right)/2, chartHeight-8, html.EscapeString(c.x.label))
 	for _, s := range c.series {
 		c.line(&b, s)
 	}
@@ -99,6 +124,10 @@ func (c *chart) line(b *strings.Builder, s series) {
 		}
 		at = append(at, fmt.Sprintf("%.1f,%.1f", c.placeX(p.x), c.placeY(p.y)))
 	}
+	if s.area && len(at) > 1 {
+		first, last := strings.SplitN(at[0], ",", 2)[0], strings.SplitN(at[len(at)-1], ",", 2)[0]
+		fmt.Fprintf(b, `<polygon class="area c%d" points="%s,%.1f %s %s,%.1f"/>`, s.color%palette, first, chartHeight-bottom, strings.Join(at, " "), last, chartHeight-bottom)
+	}
 	fmt.Fprintf(b, `<polyline class="%s" points="%s"><title>%s</title></polyline>`, s.class(), strings.Join(at, " "), html.EscapeString(s.name))
 	if len(s.points) > maxDots {
 		return
@@ -107,7 +136,7 @@ func (c *chart) line(b *strings.Builder, s series) {
 		if c.y.log && p.y <= 0 {
 			continue
 		}
-		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="2.5"><title>%s: %s</title></circle>`, s.color%palette,
+		fmt.Fprintf(b, `<circle class="dot c%d" cx="%.1f" cy="%.1f" r="3"><title>%s: %s</title></circle>`, s.color%palette,
 			c.placeX(p.x), c.placeY(p.y), html.EscapeString(s.name), html.EscapeString(c.y.name(p.y)))
 	}
 }
@@ -124,7 +153,7 @@ func (a *axis) share(v float64) float64 {
 	return (a.scale(v) - a.scale(a.low)) / (a.scale(a.high) - a.scale(a.low))
 }
 
-func (c *chart) placeX(v float64) float64 { return left + c.x.share(v)*(chartWidth-left-right) }
+func (c *chart) placeX(v float64) float64 { return left + c.x.share(v)*(c.width()-left-right) }
 func (c *chart) placeY(v float64) float64 {
 	return chartHeight - bottom - c.y.share(v)*(chartHeight-top-bottom)
 }
@@ -194,7 +223,9 @@ func (a *axis) fitLinear(high float64) {
 			break
 		}
 	}
-	a.low, a.high = 0, math.Ceil(high/step-1e-9)*step
+	if a.low, a.high = 0, math.Ceil(high/step-1e-9)*step; a.tight {
+		a.high = high
+	}
 	for v := 0.0; v <= a.high*1.0001; v += step {
 		a.ticks = append(a.ticks, tick{v, a.name(v)})
 	}

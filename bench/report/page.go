@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,10 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bytes":    Bytes,
 	"percent":  Percent,
 	"join":     strings.Join,
+	"verdict":  verdictClass,
+	"tiles":    tiles,
+	"loads":    loads,
+	"measured": func(p record.Phase) bool { return p.Kind == record.Measure },
 	"seconds":  func(s float64) string { return Duration(time.Duration(s * 1e9)) },
 	"ratio":    func(n int64, s float64) float64 { return float64(n) / max(s, 1e-9) },
 }).Parse(pageText))
@@ -29,8 +34,11 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // page is what the template shows.
 type page struct {
 	Title       string
+	Subtitle    string
+	Single      bool // there is one result
 	Results     []*record.Result
 	Comparison  *compare.Comparison
+	Bars        template.HTML
 	Charts      []template.HTML
 	Percentiles []float64
 }
@@ -42,13 +50,87 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 	for _, r := range results {
 		names = append(names, r.Name)
 	}
-	p := page{Title: strings.Join(names, ", "), Results: results, Comparison: comparison, Percentiles: Percentiles}
+	p := page{Title: strings.Join(slices.Compact(names), ", "), Results: results, Comparison: comparison, Percentiles: Percentiles}
+	p.Subtitle, p.Single = subtitle(results), len(results) == 1
+	if comparison != nil {
+		p.Title = strings.Join(slices.Compact(names), " and ") + ", compared"
+		p.Bars = bars(comparison)
+	}
 	for _, c := range []*chart{percentileChart(results), rateChart(results), timeChart(results)} {
 		if svg := c.svg(); svg != "" {
 			p.Charts = append(p.Charts, svg)
 		}
 	}
 	return pageTemplate.Execute(w, p)
+}
+
+// subtitle says where and when, as far as it is the same for all.
+func subtitle(results []*record.Result) string {
+	if len(results) == 0 {
+		return ""
+	}
+	first := results[0]
+	text := []string{first.Started.Format("2 January 2006")}
+	same := func(of func(*record.Result) string) {
+		for _, r := range results {
+			if of(r) != of(first) {
+				return
+			}
+		}
+		text = append(text, of(first))
+	}
+	same(func(r *record.Result) string { return "mode " + r.Mode })
+	same(func(r *record.Result) string { return r.Target })
+	same(func(r *record.Result) string { return fmt.Sprintf("%d connections", r.Connections) })
+	same(func(r *record.Result) string { return r.Machine.CPU })
+	same(func(r *record.Result) string { return "Linux " + r.Machine.Kernel })
+	return strings.Join(text, " · ")
+}
+
+// tile is a figure that stands out.
+type tile struct{ Name, Figure string }
+
+// tiles are the figures of all that a result measured; none if it measured nothing.
+func tiles(r *record.Result) (all []tile) {
+	phases := r.Measured()
+	if len(phases) == 0 {
+		return nil
+	}
+	var seconds float64
+	var cpu, known time.Duration
+	for _, p := range phases {
+		seconds += p.Elapsed
+		if p.Target != nil {
+			cpu += p.Target.CPU
+			known = 1
+		}
+	}
+	w := sum(r)
+	add := func(name, figure string) { all = append(all, tile{name, figure}) }
+	add("messages/s", Count(float64(w.Messages)/max(seconds, 1e-9)))
+	if w.Latency.Count() > 0 {
+		for _, q := range []float64{50, 99, 99.9} {
+			add(fmt.Sprintf("latency p%v", q), Duration(w.Latency.At(q)))
+		}
+		add("latency max", Duration(w.Latency.Max()))
+	} else {
+		add("bytes/s", Bytes(float64(w.BytesIn+w.BytesOut)/max(seconds, 1e-9)))
+	}
+	if known > 0 && w.Messages > 0 {
+		add("target CPU/message", Duration(cpu/time.Duration(w.Messages)))
+	}
+	add("failures", Count(float64(w.Errors.Total())))
+	return all
+}
+
+// loads are the phases in which there was load.
+func loads(r *record.Result) (phases []record.Phase) {
+	for _, p := range r.Phases {
+		if p.Kind != record.SetUp {
+			phases = append(phases, p)
+		}
+	}
+	return phases
 }
 
 // sum is what all measured phases of a result found together.
@@ -105,9 +187,9 @@ func open(r *record.Result) bool {
 const shortest = 0.2
 
 func rateChart(results []*record.Result) *chart {
-	c := &chart{title: "Messages a second over time", x: axis{label: "seconds since the start", name: Count}, y: axis{name: Count}}
+	c := &chart{title: "Messages a second over time", narrow: true, x: axis{label: "seconds since the start", name: Count, tight: true}, y: axis{name: Count}, shades: shades(results)}
 	for i, r := range results {
-		s := series{name: r.Name, color: i}
+		s := series{name: r.Name, color: i, area: true}
 		failed := series{name: r.Name + ", failures", color: i + 3, dashed: true}
 		errors := int64(0)
 		for _, p := range r.Series {
@@ -125,9 +207,23 @@ func rateChart(results []*record.Result) *chart {
 	return c
 }
 
+// shades sets apart what was not measured of a single result.
+func shades(results []*record.Result) (all []shade) {
+	if len(results) != 1 {
+		return nil
+	}
+	for _, p := range results[0].Phases {
+		if p.Kind != record.Measure {
+			all = append(all, shade{string(p.Kind), p.Start, p.Start + p.Elapsed})
+		}
+	}
+	return all
+}
+
 // timeChart shows several percentiles of one result, or the p99 of several.
 func timeChart(results []*record.Result) *chart {
-	c := &chart{title: "Latency over time", x: axis{label: "seconds since the start", name: Count}, y: axis{log: true, name: nanoseconds}}
+	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: Count, tight: true},
+		y: axis{log: true, name: nanoseconds}, shades: shades(results)}
 	figures := []struct {
 		name  string
 		value func(*record.Point) int64

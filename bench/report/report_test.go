@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -167,5 +168,43 @@ func TestExporter(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the metrics lack %q:\n%s", want, text)
 		}
+	}
+}
+
+// Each change has a bar in the colour of its verdict, and none of them leaves the chart.
+func TestBars(t *testing.T) {
+	group := func(name string, samples int, factor float64) compare.Group {
+		r := result(name, 0)
+		r.Phases = r.Phases[:samples]
+		for i := range r.Phases {
+			r.Phases[i].Elapsed = factor * (1 + 0.001*float64(i))
+		}
+		return compare.Group{Name: name, Results: []*record.Result{r}}
+	}
+	for name, c := range map[string]struct {
+		factor  float64 // of the time that the other took
+		verdict string
+	}{"better": {0.5, "better"}, "worse": {100, "worse"}, "same": {1, "same"}, "much": {0.01, "better"}} {
+		found, err := compare.Of([]compare.Group{group("a", compare.Enough, 1), group("b", compare.Enough, c.factor)}, []string{"rate", "errors"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		svg := string(bars(found))
+		if strings.Count(svg, `class="bar"`) != 2 || !strings.Contains(svg, `<g class="`+c.verdict+`"><title>rate:`) {
+			t.Errorf("%s: %s", name, svg)
+		}
+		b := barChart{low: -1, high: widestShown}
+		for _, x := range []float64{-1, 0, c.factor, 1e9, math.Inf(1)} {
+			if at := b.x(x); at < barsLeft || at > chartWidth-barsRight {
+				t.Errorf("%v is drawn at %v", x, at)
+			}
+		}
+	}
+	few, err := compare.Of([]compare.Group{group("a", 2, 1), group("b", 2, 1)}, compare.Metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if svg := bars(few); svg != "" {
+		t.Errorf("of too few samples there is %s", svg)
 	}
 }
