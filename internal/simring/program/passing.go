@@ -26,9 +26,15 @@ func Passing(k *simring.Kernel) (check func()) {
 		p.loop = l
 		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // for want of descriptors
 		}
-		for _, f := range []func(*task.T) error{p.give, p.take} {
-			jobs = append(jobs, launch(k, l, f, func(*job) { left-- }))
+		begin := func(f func(*task.T) error, end *reactor.Socket) {
+			jobs = append(jobs, launch(k, l, f, func(j *job) {
+				if left--; !j.began {
+					closeDetached(k, end)
+				}
+			}))
 		}
+		begin(p.give, &p.from)
+		begin(p.take, &p.to)
 	})
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(all.Up)
