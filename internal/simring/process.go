@@ -1,6 +1,7 @@
 package simring
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -47,7 +48,7 @@ func (p Process) retry(fd int, events uint32, dontWait bool, call func() error) 
 	for {
 		p.spared(func() { err = call() })
 		f := p.k.file(fd)
-		if err != unix.EAGAIN || dontWait || f == nil || f.nonblocking() {
+		if !errors.Is(err, unix.EAGAIN) || dontWait || f == nil || f.nonblocking() {
 			return err
 		}
 		p.k.current.Until(func() bool { return f.events()&(events|unix.POLLERR|unix.POLLHUP) != 0 })
@@ -73,7 +74,7 @@ func (p Process) Accept4(fd, flags int) (n int, sa unix.Sockaddr, err error) {
 func (p Process) Connect(fd int, sa unix.Sockaddr) (err error) {
 	p.spared(func() { err = p.System.Connect(fd, sa) })
 	f := p.k.file(fd)
-	if err != unix.EINPROGRESS || f.nonblocking() {
+	if !errors.Is(err, unix.EINPROGRESS) || f.nonblocking() {
 		return err
 	}
 	p.k.current.Until(func() bool { return f.events()&unix.POLLOUT != 0 })
