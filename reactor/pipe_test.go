@@ -207,6 +207,35 @@ func TestSpliceEnds(t *testing.T) {
 	})
 }
 
+// What the kernel says of a splice that was at work when it was cancelled is a stop.
+func TestSpliceCancelledAtWork(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{})
+		source := new(stop.Source)
+		var splice uint64
+		h.push = func(e *uring.SQE) {
+			if e.Opcode == uring.OpSplice {
+				splice = e.UserData
+				e.PrepNop()
+				e.UserData = splice
+			}
+		}
+		h.pop = func(e *uring.CQE) bool {
+			if splice != 0 && e.UserData == splice {
+				source.RequestStop()
+				e.Res = -512 // ERESTARTSYS
+			}
+			return true
+		}
+		r := runLoop(t, l)
+		defer r.end()
+		a, b := r.pipe(), r.pipe()
+		must[int](r, a.Writer.WriteAll([]byte("hello")), new(reactor.WriteOp))
+		begin[int](r, reactor.Splice(a.Reader.Stream(), b.Writer.Stream(), 10), new(reactor.SpliceOp), source).expect(t, "stopped")
+		r.closeFiles(&a.Reader, &a.Writer, &b.Reader, &b.Writer)
+	})
+}
+
 // A splice is refused when either of its descriptors is closing.
 func TestSpliceOnClosed(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {

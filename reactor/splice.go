@@ -105,7 +105,14 @@ func (o *SpliceOp) prep() {
 	}
 }
 
+// errnoRestart is the kernel's ERESTARTSYS, which is its own affair elsewhere: what a splice at work ends with when
+// it is cancelled.
+const errnoRestart = 512
+
 func (o *SpliceOp) finish() {
+	if o.res == -errnoRestart {
+		o.res = -int32(syscall.EINTR)
+	}
 	errno := syscall.Errno(max(-o.res, 0))
 	moved := o.phase == spliceMoves && o.res >= 0
 	switch {
