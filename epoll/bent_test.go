@@ -84,8 +84,8 @@ func TestBentEntries(t *testing.T) {
 
 func refusals(g *rig) map[string][]string {
 	all := map[string][]string{}
-	try := func(name, op string, make func() int, bend func(*uring.SQE)) {
-		fd := make()
+	try := func(name, op string, open func() int, bend func(*uring.SQE)) {
+		fd := open()
 		ud := g.push(func(s *uring.SQE) { socketOps(g, fd)[op](s); bend(s) })
 		for range 3 {
 			g.check(g.Enter(0))
@@ -100,28 +100,28 @@ func refusals(g *rig) map[string][]string {
 		}
 		g.fds = nil
 	}
-	for kind, make := range kinds(g) {
+	for kind, open := range kinds(g) {
 		for op := range socketOps(g, 0) {
 			for _, b := range bends {
 				if b.name == "skip success" && strings.Contains(op, " ") {
 					continue // a buffer is gone without a word
 				}
-				try(fmt.Sprintf("%s of %s, %s", op, kind, b.name), op, make, b.bend)
+				try(fmt.Sprintf("%s of %s, %s", op, kind, b.name), op, open, b.bend)
 			}
 			for bit := range 7 {
-				if !comparable(kind, op, 1<<bit) {
+				if !alike(kind, op, 1<<bit) {
 					continue
 				}
-				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, make, func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
+				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, open, func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
 			}
 		}
 	}
 	return all
 }
 
-// comparable reports whether a flag means the same to both rings: bundles and vectors are not known here, and
+// alike reports whether a flag means the same to both rings: bundles and vectors are not known here, and
 // what is not a socket is told at once, even to those who want to wait first.
-func comparable(kind, op string, ioprio uint16) bool {
+func alike(kind, op string, ioprio uint16) bool {
 	switch {
 	case op == "accept":
 		return ioprio != uring.AcceptPollFirst || kind != "a file" && kind != "a pipe"

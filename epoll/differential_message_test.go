@@ -88,10 +88,10 @@ func closePassed(control []byte) {
 }
 
 // multiHeader is what a multishot recvmsg is given: how much room there is for a name and control data.
-func (w *rig) multiHeader(name, control int) unsafe.Pointer {
+func (g *rig) multiHeader(name, control int) unsafe.Pointer {
 	h := &unix.Msghdr{Namelen: uint32(name)}
 	h.SetControllen(control)
-	w.keep = append(w.keep, h)
+	g.keep = append(g.keep, h)
 	return unsafe.Pointer(h)
 }
 

@@ -92,7 +92,7 @@ func (w *world) allowed(what, end, arg int) bool {
 	case peerPass:
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == unixA || end == unixB || end == datagram || end == seqpacket)
 	case pollRemove, pollUpdate:
-		return int(arg) < int(w.next)
+		return arg < int(w.next)
 	case peerWrite:
 		if end == listener {
 			return w.peers < 20 && w.near[end] >= 0

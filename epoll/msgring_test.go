@@ -12,10 +12,10 @@ import (
 
 // TestMsgRing sends completions to another ring and to the same one.
 func TestMsgRing(t *testing.T) {
-	make := map[string]func() ring{"epoll": func() ring { return newEpoll(t, Config{}) }, "uring": func() ring { return newKernel(t) }}
-	for kind, make := range make {
+	rings := map[string]func() ring{"epoll": func() ring { return newEpoll(t, Config{}) }, "uring": func() ring { return newKernel(t) }}
+	for kind, open := range rings {
 		t.Run(kind, func(t *testing.T) {
-			a, b := newRig(t, make()), newRig(t, make())
+			a, b := newRig(t, open()), newRig(t, open())
 			a.do(0, func(s *uring.SQE) { s.PrepMsgRing(b.Fd(), 11, 1<<40, 0) })
 			a.do(0, func(s *uring.SQE) { s.PrepMsgRing(b.Fd(), 12, 1<<41, 0) })
 			b.want(1<<40, 11, 0)

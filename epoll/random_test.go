@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,8 +95,8 @@ func try(tb testing.TB, program []byte, patience time.Duration) (entries int, lo
 		}()
 		d.run(program)
 	}()
-	for i := len(t.clean) - 1; i >= 0; i-- {
-		t.clean[i]()
+	for _, clean := range slices.Backward(t.clean) {
+		clean()
 	}
 	return int(d.worlds[0].next - 1), t.log
 }

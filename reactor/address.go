@@ -151,7 +151,7 @@ func (a *Address) written(n uint32) (r Address) {
 	return r
 }
 
-// IsZero: there is no address.
+// IsZero reports whether there is no address.
 func (a Address) IsZero() bool { return a.n == 0 }
 
 // Family is unix.AF_INET, AF_INET6 or AF_UNIX; 0 if there is no address.

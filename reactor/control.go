@@ -24,7 +24,10 @@ func ControlMessages(control []byte) iter.Seq[ControlMessage] {
 			if h.Len < unix.SizeofCmsghdr {
 				return
 			}
-			n := int(min(uint64(h.Len), uint64(len(control))))
+			n := len(control)
+			if told := int(h.Len); told > 0 && told < n {
+				n = told
+			}
 			if !yield(ControlMessage{int(h.Level), int(h.Type), control[unix.CmsgLen(0):n]}) {
 				return
 			}

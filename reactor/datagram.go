@@ -23,10 +23,10 @@ type Datagram struct {
 // Bytes are the bytes received. They may be read and written until Release.
 func (d *Datagram) Bytes() []byte { return d.bytes }
 
-// Truncated: the message did not fit into the buffer, and the rest of it is lost.
+// Truncated reports whether the message did not fit into the buffer: the rest of it is lost.
 func (d *Datagram) Truncated() bool { return d.Flags&unix.MSG_TRUNC != 0 }
 
-// ControlTruncated: there was more control data than room for it.
+// ControlTruncated reports whether there was more control data than room for it.
 func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0 }
 
 // Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.

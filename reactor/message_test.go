@@ -108,7 +108,7 @@ func TestMessages(t *testing.T) {
 			} {
 				r.do(func() {
 					send.Reset()
-					for _, piece := range bytes.Fields([]byte(c.pieces)) {
+					for piece := range bytes.FieldsSeq([]byte(c.pieces)) {
 						send.Add(piece)
 					}
 					send.Start()

@@ -17,10 +17,10 @@ type Message struct {
 	From    Address // who sent it; zero on a connection, and if that is a unix socket without a name
 }
 
-// Truncated: it was a datagram that did not fit, and the rest of it is lost.
+// Truncated reports whether it was a datagram that did not fit: the rest of it is lost.
 func (m *Message) Truncated() bool { return m.Flags&unix.MSG_TRUNC != 0 }
 
-// ControlTruncated: there was more control data than room for it.
+// ControlTruncated reports whether there was more control data than room for it.
 func (m *Message) ControlTruncated() bool { return m.Flags&unix.MSG_CTRUNC != 0 }
 
 // RecvMsgSender receives a message. See Socket.RecvFrom and Socket.RecvMsg.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -92,7 +93,7 @@ func (p *peer) readUntil(total int) int {
 			break
 		}
 		n, err := p.s.Read(p.fd, buf)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n <= 0 {
@@ -108,7 +109,7 @@ func (s *stage) readable(fd int) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
 		n, err := s.Poll(fds, int(s.patience().Milliseconds()))
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n != 0
 		}
 	}
@@ -124,9 +125,9 @@ func (s *stage) fillWith(fd int, buf []byte) (total int) {
 		switch {
 		case err == nil:
 			total += n
-		case err == unix.EAGAIN:
+		case errors.Is(err, unix.EAGAIN):
 			return total
-		case err != unix.EINTR:
+		case !errors.Is(err, unix.EINTR):
 			s.must(err)
 		}
 	}
@@ -137,7 +138,7 @@ func (s *stage) rest(fd int) (b []byte) {
 	buf := make([]byte, 1<<16)
 	for {
 		n, _, err := s.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n <= 0 {
