@@ -189,6 +189,9 @@ func (g *Generator) Close() error {
 		select {
 		case <-g.slips: // a worker may wait for room
 		case err := <-g.ended:
+			for _, w := range g.workers {
+				w.abandon()
+			}
 			return err
 		}
 	}

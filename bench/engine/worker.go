@@ -261,18 +261,26 @@ func (w *worker) flush() {
 	w.dirty = w.dirty[:0]
 }
 
-// close ends all connections and the loop.
+// close ends the loop, and with it all that is in flight.
 func (w *worker) close() {
 	w.ending = true
-	w.loop.StopTimer(&w.sweep)
 	for _, g := range w.groups {
 		g.quit()
-		for _, c := range g.conns {
-			w.loop.StopTimer(&c.timer)
-			c.close(true)
-		}
 	}
 	w.loop.Stop()
+}
+
+// abandon resets the connections that still stand. It is called when the loop has ended: to close each of many
+// thousands on the ring would be a search through all of them each time.
+func (w *worker) abandon() {
+	for _, g := range w.groups {
+		for _, c := range g.conns {
+			if c.state == connConnecting || c.state == connOpen {
+				_ = c.socket.SetAbort()
+				unix.Close(c.socket.Fd())
+			}
+		}
+	}
 }
 
 // post has f run on the worker's thread. It is abandoned if the loop is at its end.

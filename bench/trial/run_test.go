@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,6 +149,20 @@ func TestWrongPlans(t *testing.T) {
 	}
 }
 
+// A run says itself what is wrong with it.
+func TestARunWarns(t *testing.T) {
+	r := Run{Load: echo(oneAtATime(t, 4*time.Millisecond)), Plan: Plan{Time: 200 * time.Millisecond, Rates: []float64{1000}}}
+	res, err := r.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"1000 messages/s were asked for", "s were measured", "the generator and the target"} {
+		if !slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, want) }) {
+			t.Errorf("%q is not in the warnings %q", want, res.Warnings)
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	r := Run{Load: echo(engine.Target{Scheme: "tcp"}), result: &record.Result{Loops: 1, Connections: 50_000, SharedCPUs: true}}
 	r.result.Machine.OpenFiles, r.result.Machine.PortLow, r.result.Machine.PortHigh = 1024, 32768, 60999
@@ -157,6 +172,7 @@ func TestWarnings(t *testing.T) {
 	p.Parts[0].Lag.Record(int64(20 * time.Millisecond))
 	p.Client.Wait = time.Second
 	r.result.Phases = []record.Phase{*p}
+	r.Load.Ports = engine.PortRange{Low: 20000, High: 49999} // more than the system has, and all the same too few
 	r.warn()
 	if len(r.result.Warnings) != 9 {
 		t.Errorf("%d warnings, want one of each kind: %q", len(r.result.Warnings), r.result.Warnings)

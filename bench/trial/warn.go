@@ -79,7 +79,11 @@ func (r *Run) warnLimits(say func(string, ...any)) {
 	if float64(res.Connections) > crowded*float64(m.OpenFiles) {
 		say("%d connections are close to the limit of open files, %d (ulimit -n)", res.Connections, m.OpenFiles)
 	}
-	ports := m.Ports() * max(len(r.Load.Sources), 1)
+	ports := m.Ports()
+	if p := r.Load.Ports; p.High > 0 {
+		ports = int(p.High) - int(p.Low) + 1
+	}
+	ports *= max(len(r.Load.Sources), 1)
 	if r.Load.Target.Scheme != "unix" && ports > 0 && float64(res.Connections) > crowded*float64(ports) {
 		say("%d connections are close to the number of local ports to this target, %d; --source adds addresses", res.Connections, ports)
 	}
