@@ -137,6 +137,7 @@ func (o *WaitProcessOp) finish() {
 		}
 	}
 	if o.handle >= 0 {
+		o.loop.forget(o.handle)
 		_ = o.loop.sys.Close(o.handle)
 	}
 	o.release()

@@ -153,6 +153,7 @@ func (o *SendFileOp) finish() {
 func (o *SendFileOp) end() {
 	for _, fd := range o.pipe {
 		if fd >= 0 {
+			o.loop.forget(fd)
 			_ = o.loop.sys.Close(fd)
 		}
 	}
