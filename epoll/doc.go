@@ -62,8 +62,8 @@
 //     level-triggered poll from anybody.)
 //   - A message to another ring (uring.SQE.PrepMsgRing) can be sent to rings of this kind in this process. There
 //     are no messages with descriptors, which would be registered ones.
-//   - A connect to a Unix socket whose backlog is full waits by trying again, and can be cancelled. The kernel
-//     waits in a worker thread, and cannot call it back.
+//   - Of a socket without O_NONBLOCK, a connect to a Unix socket whose backlog is full waits by trying again, and
+//     can be cancelled. The kernel waits in a worker thread, and cannot call it back.
 //   - What cannot be received from at all, or accepted from, is told at once, even of an entry that asks to wait
 //     first (uring.RecvsendPollFirst).
 //   - A splice that waits can be cancelled like any other entry. The kernel's answers the cancel with -EALREADY
@@ -74,8 +74,8 @@
 //   - If more than one thing is wrong with an entry, another of the errors may be the one it completes with. Flags
 //     of preadv2(2) that a file does not support are not found out by moving nothing. I/O priorities are checked
 //     and not used.
-//   - O_NONBLOCK that was set by the caller is not looked at: what would have to wait waits, unless RWF_NOWAIT or
-//     SPLICE_F_NONBLOCK says otherwise.
+//   - O_NONBLOCK that was set by the caller is not looked at, but for accepting from and connecting to Unix sockets:
+//     what would have to wait waits, unless RWF_NOWAIT or SPLICE_F_NONBLOCK says otherwise.
 //   - Registered buffers can be named by READ_FIXED and WRITE_FIXED alone, which gain nothing by it.
 //   - A close entry for a descriptor on which entries are in flight completes at once, and the file
 //     stays open until they have, as in the kernel; but so does the number stay taken.

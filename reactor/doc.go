@@ -115,5 +115,6 @@
 //
 // Sockets count their operations, and Socket.Close joins them before it closes the descriptor.
 // Loop.Stop cancels everything in flight and ends the loop when nothing is left; should something
-// never complete, its memory is leaked and counted, not freed.
+// never complete, its memory is leaked and counted, not freed. What was accepted, received or begun before is still
+// delivered: a receiver sees to it even then, and a task that may not begin any more has SpawnOr.
 package reactor
