@@ -14,7 +14,10 @@ import (
 const acceptFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 
 // AcceptSender accepts one connection. See Socket.Accept.
-type AcceptSender struct{ s *Socket }
+type AcceptSender struct {
+	affine
+	s *Socket
+}
 
 // Accept is a sender of the descriptor of one accepted connection, with SOCK_CLOEXEC and
 // SOCK_NONBLOCK. The descriptor is the receiver's, who gives it to a Socket or closes it. One that was
@@ -22,7 +25,7 @@ type AcceptSender struct{ s *Socket }
 // with EINVAL.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
-func (s *Socket) Accept() AcceptSender { return AcceptSender{s} }
+func (s *Socket) Accept() AcceptSender { return AcceptSender{s: s} }
 
 // Connect prepares op.
 func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) {
@@ -78,6 +81,7 @@ func (o *Op) looks() bool {
 
 // AcceptManySender accepts on and on. See Socket.AcceptMany.
 type AcceptManySender struct {
+	affine
 	s      *Socket
 	credit int
 }
@@ -95,7 +99,9 @@ type AcceptManySender struct {
 // AcceptWatcher is told. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
-func (s *Socket) AcceptMany(credit int) AcceptManySender { return AcceptManySender{s, credit} }
+func (s *Socket) AcceptMany(credit int) AcceptManySender {
+	return AcceptManySender{s: s, credit: credit}
+}
 
 // AcceptRest is how long accepting rests when descriptors or memory have run out.
 const AcceptRest = 100 * time.Millisecond

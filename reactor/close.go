@@ -8,7 +8,10 @@ import (
 )
 
 // CloseSender closes a descriptor. See Descriptor.Close.
-type CloseSender struct{ d *Descriptor }
+type CloseSender struct {
+	affine
+	d *Descriptor
+}
 
 // Close is a sender that ends the descriptor: what is in flight on it is cancelled and joined, and only
 // then is the descriptor closed. Operations that end because of it complete with their result if they
@@ -17,7 +20,7 @@ type CloseSender struct{ d *Descriptor }
 // It completes with a value; with net.ErrClosed if the socket was closing already; or with close(2)'s
 // error, after which the descriptor is gone nevertheless. It cannot be stopped, and it works while the
 // loop drains.
-func (d *Descriptor) Close() CloseSender { return CloseSender{d} }
+func (d *Descriptor) Close() CloseSender { return CloseSender{d: d} }
 
 // Connect prepares op.
 func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) {

@@ -10,6 +10,7 @@ import (
 
 // ConnectSender connects a socket. See Socket.Connect.
 type ConnectSender struct {
+	affine
 	s    *Socket
 	addr Address
 	err  error
@@ -22,7 +23,7 @@ type ConnectSender struct {
 // Kernel operation: IORING_OP_CONNECT, connect(2).
 func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
 	a, err := IPAddress(addr)
-	return ConnectSender{s, a, err}
+	return ConnectSender{s: s, addr: a, err: err}
 }
 
 // ConnectTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
@@ -49,13 +50,11 @@ type ConnectOp struct {
 
 // Start begins to connect.
 func (o *ConnectOp) Start() {
-	if o.fault == 0 {
-		o.start(o, o.r.Env())
+	if o.fault != 0 {
+		o.refuse(o, o.r.Env(), o.fault)
 		return
 	}
-	if o.begin(o, o.r.Env().StopToken()) {
-		o.ready(-int32(o.fault))
-	}
+	o.start(o, o.r.Env())
 }
 
 func (o *ConnectOp) finish() {

@@ -37,6 +37,16 @@ func (o *couple[T]) start(run operation, env sender.Env) {
 	}
 }
 
+// startPaths is start of an operation on paths; those that the kernel cannot be given are EINVAL.
+func (o *couple[T]) startPaths(run operation, valid bool) {
+	switch env := o.r.Env(); {
+	case valid:
+		o.start(run, env)
+	case o.begin(run, env.StopToken()):
+		o.ready(-int32(syscall.EINVAL))
+	}
+}
+
 func (o *couple[T]) begin(run operation, token stop.Token) bool {
 	if d := o.on; d != nil {
 		d.hidden++
@@ -100,9 +110,3 @@ func (d *Descriptor) cancelHidden() {
 		}
 	})
 }
-
-// affine is embedded in senders: see completion.go.
-type affine struct{}
-
-// Completion implements sender.Completer.
-func (affine) Completion() sender.Completion { return sender.Affine }

@@ -33,13 +33,16 @@ func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0
 func (d *Datagram) Release() { d.lease.Release() }
 
 // RecvFromLentSender receives a message into a buffer of the loop. See Socket.RecvFromLent.
-type RecvFromLentSender struct{ s *Socket }
+type RecvFromLentSender struct {
+	affine
+	s *Socket
+}
 
 // RecvFromLent is a sender of one datagram in a buffer that is lent to the receiver, who releases it. No buffer is
 // held while nothing arrives. On a connection a Datagram of no bytes is the peer's end.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvFromLent() RecvFromLentSender { return RecvFromLentSender{s} }
+func (s *Socket) RecvFromLent() RecvFromLentSender { return RecvFromLentSender{s: s} }
 
 // Connect prepares op.
 func (c RecvFromLentSender) Connect(op *RecvFromLentOp, r sender.Receiver[Datagram]) {
@@ -78,6 +81,7 @@ func (o *RecvFromLentOp) finish() {
 
 // RecvMsgManySender receives messages on and on. See Socket.RecvFromMany and Socket.RecvMsgMany.
 type RecvMsgManySender struct {
+	affine
 	s               *Socket
 	credit, control int
 }
@@ -103,7 +107,7 @@ func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
 func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
-	return RecvMsgManySender{s, credit, control}
+	return RecvMsgManySender{s: s, credit: credit, control: control}
 }
 
 // Connect prepares op.

@@ -50,7 +50,7 @@ func (d *Descriptor) Init(l *Loop, fd int) {
 	*d = Descriptor{loop: l, fd: int32(fd)}
 }
 
-// Fd is the descriptor. It stays the socket'd.
+// Fd is the number of the descriptor, which stays the Descriptor's; negative once it is closed.
 func (d *Descriptor) Fd() int { return int(d.fd) }
 
 // Loop is the loop that the descriptor belongs to; nil before Init.

@@ -20,8 +20,8 @@ type Event struct {
 	taken [8]byte // as it was read
 
 	mu     sync.Mutex // held while the descriptor is written to, so that it is not closed meanwhile
-	sys    System
-	number int // the descriptor; -1: none
+	sys    System     // nil: it is not open
+	number int        // the descriptor
 	added  [8]byte
 }
 
@@ -43,7 +43,7 @@ func (e *Event) Open(l *Loop) error {
 func (e *Event) Signal(n uint64) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.number < 0 {
+	if e.sys == nil {
 		return errClosed
 	}
 	binary.NativeEndian.PutUint64(e.added[:], n)
@@ -79,7 +79,7 @@ type EventCloseOp struct {
 // Start begins to close.
 func (o *EventCloseOp) Start() {
 	o.e.mu.Lock()
-	o.e.number = -1
+	o.e.sys = nil
 	o.e.mu.Unlock()
 	o.CloseOp.Start()
 }

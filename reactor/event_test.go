@@ -89,3 +89,10 @@ func TestEventMany(t *testing.T) {
 		}
 	})
 }
+
+// An Event that was never opened is as one that is closed.
+func TestSignalOfNoEvent(t *testing.T) {
+	if err := new(reactor.Event).Signal(1); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Signal: %v", err)
+	}
+}

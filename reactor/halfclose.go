@@ -1,13 +1,10 @@
 package reactor
 
-import (
-	"syscall"
-
-	"github.com/reactord/reactord/sender"
-)
+import "github.com/reactord/reactord/sender"
 
 // ShutdownSender shuts a direction of a connection down. See Socket.Shutdown.
 type ShutdownSender struct {
+	affine
 	s   *Socket
 	how int
 }
@@ -15,7 +12,7 @@ type ShutdownSender struct {
 // Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls
 // shutdown(2) when started, which does not block, because the kernel would hand the entry to a worker
 // thread.
-func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s, how} }
+func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s: s, how: how} }
 
 // Connect prepares op.
 func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) {
@@ -34,8 +31,7 @@ func (o *ShutdownOp) Start() {
 	if !o.begin(o, o.r.Env().StopToken()) {
 		return
 	}
-	errno, _ := o.on.shutdown(o.how).(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
-	o.ready(-int32(errno))
+	o.ready(resultOf(o.on.shutdown(o.how)))
 }
 
 func (o *ShutdownOp) finish() {

@@ -41,7 +41,8 @@ type MoveOp struct {
 	work sender.Work
 }
 
-// Start begins to move. It may be called again after each completion.
+// Start begins to move. It may be called again after a completion on the loop of the socket; after one on the other
+// loop it is to be connected first.
 func (o *MoveOp) Start() {
 	if o.begin(o, o.r.Env().StopToken()) {
 		o.ready(0)
@@ -74,6 +75,9 @@ func (o *MoveOp) finish() {
 type arrival MoveOp
 
 func (a *arrival) Run() {
+	if debug && a.to.pending != 0 {
+		panic("reactor: a socket arrives in place of one with operations in flight")
+	}
 	a.to.Descriptor = a.away
 	a.r.SetValue(struct{}{})
 }

@@ -3,12 +3,15 @@ package reactor
 import "github.com/reactord/reactord/sender"
 
 // NopSender goes through the ring and back. See Loop.Nop.
-type NopSender struct{ l *Loop }
+type NopSender struct {
+	affine
+	l *Loop
+}
 
 // Nop is a sender that completes when an entry that asks for nothing has gone through the ring.
 //
 // Kernel operation: IORING_OP_NOP.
-func (l *Loop) Nop() NopSender { return NopSender{l} }
+func (l *Loop) Nop() NopSender { return NopSender{l: l} }
 
 // Connect prepares op.
 func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) {

@@ -1,10 +1,6 @@
 package reactor
 
-import (
-	"syscall"
-
-	"github.com/reactord/reactord/sender"
-)
+import "github.com/reactord/reactord/sender"
 
 // OffloadSender runs a func on another thread. See Offload.
 type OffloadSender[T any] struct {
@@ -158,9 +154,3 @@ func (h *errandHome) Run() {
 
 // Abandon does nothing: the loop is gone, and has counted the operation as leaked.
 func (h *errandHome) Abandon() {}
-
-// resultOf is the result of an entry that failed with err, an error of System; 0 if it is nil.
-func resultOf(err error) int32 {
-	errno, _ := err.(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
-	return -int32(errno)
-}

@@ -96,8 +96,11 @@ const errnoNotSupported = 4095
 
 func (o *Op) assertStartable(run operation) {
 	o.loop.assertOnThread()
-	if o.state != opIdle {
+	switch {
+	case o.state != opIdle:
 		panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
+	case o.on != nil && o.on.loop != o.loop:
+		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor has gone to another loop since Connect", run))
 	}
 }
 

@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"io/fs"
-	"syscall"
 
 	"github.com/reactord/reactord/sender"
 	"golang.org/x/sys/unix"
@@ -50,13 +49,7 @@ func (o *OpenOp) Start() {
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepOpenat(w.dir.fd(), o.path.pointer(), uint32(w.flag)|unix.O_CLOEXEC|unix.O_LARGEFILE, modeBits(w.perm))
-	if !valid {
-		if o.begin(o, o.r.Env().StopToken()) {
-			o.ready(-int32(syscall.EINVAL))
-		}
-		return
-	}
-	o.start(o, o.r.Env())
+	o.startPaths(o, valid)
 }
 
 func (o *OpenOp) finish() {

@@ -133,13 +133,7 @@ func (o *PathOp) Start() {
 	valid := o.old.set(w.old)
 	valid = o.new.set(w.new) && valid
 	o.prep()
-	if !valid {
-		if o.begin(o, o.r.Env().StopToken()) {
-			o.ready(-int32(syscall.EINVAL))
-		}
-		return
-	}
-	o.start(o, o.r.Env())
+	o.startPaths(o, valid)
 }
 
 func (o *PathOp) prep() {

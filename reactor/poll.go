@@ -9,6 +9,7 @@ import (
 
 // PollSender waits for readiness. See Descriptor.Poll.
 type PollSender struct {
+	affine
 	d      *Descriptor
 	events uint32
 }
@@ -17,7 +18,7 @@ type PollSender struct {
 // POLLERR or POLLHUP does. The socket may be any descriptor that poll(2) takes.
 //
 // Kernel operation: IORING_OP_POLL_ADD.
-func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d, events} }
+func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d: d, events: events} }
 
 // Connect prepares op.
 func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) {
@@ -42,6 +43,7 @@ func (o *PollOp) finish() {
 
 // PollManySender waits for readiness again and again. See Descriptor.PollMany.
 type PollManySender struct {
+	affine
 	d      *Descriptor
 	events uint32
 }
@@ -52,7 +54,9 @@ type PollManySender struct {
 // be several, and other sequences beside them.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
-func (d *Descriptor) PollMany(events uint32) PollManySender { return PollManySender{d, events} }
+func (d *Descriptor) PollMany(events uint32) PollManySender {
+	return PollManySender{d: d, events: events}
+}
 
 // Connect prepares op.
 func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) {

@@ -35,11 +35,11 @@ func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.
 // WaitProcessOp is the operation state of WaitProcess.
 type WaitProcessOp struct {
 	single[syscall.WaitStatus]
-	pid    int
-	polls  bool // the ring has no WAITID
-	done   bool // info tells
-	handle int  // the pidfd; -1: none
-	info   siginfo
+	pid   int
+	polls bool // the ring has no WAITID
+	done  bool // info tells
+	pidfd int  // -1: none
+	info  siginfo
 }
 
 // siginfo is siginfo_t as waitid(2) fills it in.
@@ -77,7 +77,7 @@ func (i *siginfo) status() syscall.WaitStatus {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *WaitProcessOp) Start() {
-	o.info, o.done, o.handle = siginfo{}, false, -1
+	o.info, o.done, o.pidfd = siginfo{}, false, -1
 	if o.polls = !o.loop.ops.Has(uring.OpWaitid); !o.polls {
 		o.sqe.PrepWaitid(unix.P_PID, o.pid, unix.WEXITED, unsafe.Pointer(&o.info))
 		o.start(o, o.r.Env())
@@ -97,7 +97,7 @@ func (o *WaitProcessOp) Start() {
 		o.ready(resultOf(err))
 		return
 	}
-	o.handle = fd
+	o.pidfd = fd
 	if res := o.look(); res != 0 || o.done {
 		o.ready(res)
 		return
@@ -112,7 +112,7 @@ func (o *WaitProcessOp) Start() {
 // look reaps the child if it has ended.
 func (o *WaitProcessOp) look() int32 {
 	for {
-		err := o.loop.sys.Waitid(unix.P_PIDFD, o.handle, (*unix.Siginfo)(unsafe.Pointer(&o.info)), unix.WEXITED|unix.WNOHANG, nil)
+		err := o.loop.sys.Waitid(unix.P_PIDFD, o.pidfd, (*unix.Siginfo)(unsafe.Pointer(&o.info)), unix.WEXITED|unix.WNOHANG, nil)
 		if res := resultOf(err); res != -int32(syscall.EINTR) {
 			o.done = res == 0 && o.info.child.pid != 0
 			return res
@@ -136,9 +136,9 @@ func (o *WaitProcessOp) finish() {
 			return
 		}
 	}
-	if o.handle >= 0 {
-		o.loop.forget(o.handle)
-		_ = o.loop.sys.Close(o.handle)
+	if o.pidfd >= 0 {
+		o.loop.forget(o.pidfd)
+		_ = o.loop.sys.Close(o.pidfd)
 	}
 	o.release()
 	if o.res < 0 {

@@ -10,6 +10,7 @@ import (
 
 // RecvSender receives into the caller's memory. See Socket.Recv.
 type RecvSender struct {
+	affine
 	s     *Socket
 	buf   []byte
 	flags int
@@ -25,7 +26,9 @@ func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s: s, buf: buf}
 // MSG_WAITALL it goes on until buf is full or the peer's end is there, with MSG_DONTWAIT it fails with EAGAIN if
 // there is nothing, with MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped
 // in the middle of MSG_WAITALL it completes with the number of bytes so far.
-func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender { return RecvSender{s, buf, flags} }
+func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender {
+	return RecvSender{s: s, buf: buf, flags: flags}
+}
 
 // Connect prepares op.
 func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
@@ -63,13 +66,16 @@ func (o *RecvOp) finish() {
 }
 
 // RecvLentSender receives into a buffer of the loop. See Socket.RecvLent.
-type RecvLentSender struct{ s *Socket }
+type RecvLentSender struct {
+	affine
+	s *Socket
+}
 
 // RecvLent is a sender of received bytes in a buffer that is lent to the receiver, who releases it. No
 // buffer is held while nothing arrives. An empty Lease is the peer's end.
 //
 // Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s} }
+func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s: s} }
 
 // Connect prepares op.
 func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) {

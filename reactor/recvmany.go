@@ -10,6 +10,7 @@ import (
 
 // RecvManySender receives on and on into buffers of the loop. See Socket.RecvMany.
 type RecvManySender struct {
+	affine
 	s        *Socket
 	credit   int
 	adaptive bool

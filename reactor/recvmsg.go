@@ -25,6 +25,7 @@ func (m *Message) ControlTruncated() bool { return m.Flags&unix.MSG_CTRUNC != 0 
 
 // RecvMsgSender receives a message. See Socket.RecvFrom and Socket.RecvMsg.
 type RecvMsgSender struct {
+	affine
 	s       *Socket
 	one     []byte
 	bufs    [][]byte

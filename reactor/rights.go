@@ -16,6 +16,7 @@ const MaxFDs = 253
 
 // SendFDsSender sends descriptors. See Socket.SendFDs.
 type SendFDsSender struct {
+	affine
 	s   *Socket
 	buf []byte
 	fds []int
@@ -27,7 +28,9 @@ type SendFDsSender struct {
 // SendMsg.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender { return SendFDsSender{s, buf, fds} }
+func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender {
+	return SendFDsSender{s: s, buf: buf, fds: fds}
+}
 
 // Connect prepares op.
 func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) {
@@ -77,6 +80,7 @@ func (r Rights) Close() {
 
 // RecvFDsSender receives descriptors. See Socket.RecvFDs.
 type RecvFDsSender struct {
+	affine
 	s    *Socket
 	buf  []byte
 	most int
@@ -89,7 +93,9 @@ type RecvFDsSender struct {
 // such as that of SetPassCredentials, takes room from descriptors: receive it by RecvMsg.
 //
 // Kernel operation: IORING_OP_RECVMSG with MSG_CMSG_CLOEXEC, recvmsg(2).
-func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender { return RecvFDsSender{s, buf, most} }
+func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender {
+	return RecvFDsSender{s: s, buf: buf, most: most}
+}
 
 // Connect prepares op.
 func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) {

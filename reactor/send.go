@@ -10,6 +10,7 @@ import (
 
 // SendSender sends the caller's bytes. See Socket.Send and Socket.SendAll.
 type SendSender struct {
+	affine
 	s   *Socket
 	buf []byte
 	all bool
@@ -70,6 +71,7 @@ func (o *SendOp) finish() {
 
 // SendvSender sends several pieces of memory as one. See Socket.Sendv.
 type SendvSender struct {
+	affine
 	s    *Socket
 	bufs [][]byte
 }
@@ -78,7 +80,7 @@ type SendvSender struct {
 // SendAll. The slice bufs is read by Connect and not kept. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s, bufs} }
+func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s: s, bufs: bufs} }
 
 // Connect prepares op.
 func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {

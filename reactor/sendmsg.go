@@ -10,6 +10,7 @@ import (
 
 // SendMsgSender sends a message. See Socket.SendMsg.
 type SendMsgSender struct {
+	affine
 	s       *Socket
 	bufs    [][]byte
 	control []byte
@@ -24,7 +25,7 @@ type SendMsgSender struct {
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
 func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) SendMsgSender {
-	return SendMsgSender{s, bufs, control, to}
+	return SendMsgSender{s: s, bufs: bufs, control: control, to: to}
 }
 
 // Connect prepares op.

@@ -10,6 +10,7 @@ import (
 
 // SendToSender sends a datagram. See Socket.SendTo.
 type SendToSender struct {
+	affine
 	s   *Socket
 	buf []byte
 	to  Address
@@ -23,7 +24,9 @@ type SendToSender struct {
 // ECONNREFUSED of its next operation. See udp(7).
 //
 // Kernel operation: IORING_OP_SEND with an address where the ring has that, else IORING_OP_SENDMSG; sendto(2).
-func (s *Socket) SendTo(buf []byte, to Address) SendToSender { return SendToSender{s, buf, to} }
+func (s *Socket) SendTo(buf []byte, to Address) SendToSender {
+	return SendToSender{s: s, buf: buf, to: to}
+}
 
 // Connect prepares op.
 func (c SendToSender) Connect(op *SendToOp, r sender.Receiver[int]) {

@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"io/fs"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -77,13 +76,7 @@ func (o *StatOp) Start() {
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepStatx(w.dir.fd(), o.path.pointer(), w.flags, statMask, unsafe.Pointer(&o.out))
-	if !valid {
-		if o.begin(o, o.r.Env().StopToken()) {
-			o.ready(-int32(syscall.EINVAL))
-		}
-		return
-	}
-	o.start(o, o.r.Env())
+	o.startPaths(o, valid)
 }
 
 func (o *StatOp) finish() {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,15 @@ type System interface {
 
 	Getdents(fd int, buf []byte) (int, error)
 	Ftruncate(fd int, length int64) error
+}
+
+// resultOf is the result of an entry that failed with err, an error of System; 0 if it is nil.
+func resultOf(err error) int32 {
+	errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
+	if err != nil && !ok {
+		errno = syscall.EIO // it is not one of package unix
+	}
+	return -int32(errno)
 }
 
 // process is the kernel as a System.

@@ -32,6 +32,7 @@ func after(t, d int64) int64 {
 
 // SleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
 type SleepSender struct {
+	affine
 	l   *Loop
 	d   time.Duration
 	abs bool

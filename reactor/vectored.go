@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
-	"golang.org/x/sys/unix"
 )
 
 // vectored is what senders of the bytes of several pieces of memory say.
@@ -22,7 +21,8 @@ type ReadvSender struct {
 
 // ReadvAt is a sender of the number of bytes read from offset off into bufs, in order: all that fit, or those until
 // the end of the file. If it is stopped, or the file closed, when a part has been read, it completes with the length
-// of that part. bufs and its pieces belong to the operation from Start until it completes. At most 1024 pieces.
+// of that part. The slice bufs is read by Connect and not kept; its pieces must be on the heap or mapped, and belong
+// to the operation from Start until it completes. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_READV, preadv(2).
 func (f *File) ReadvAt(bufs [][]byte, off int64) ReadvSender {
@@ -64,39 +64,28 @@ func (o *WritevOp) Start() { o.vectorTransfer.start() }
 // vectorTransfer is what they have in common.
 type vectorTransfer struct {
 	single[int]
-	vectored
-	iov   []unix.Iovec
-	head  int // first of iov that has not been filled or written whole
-	moved int
-	left  int
+	mem   pieces
+	off   int64
 	write bool
 }
 
 func (o *vectorTransfer) connect(v vectored, write bool, r sender.Receiver[int]) {
-	o.vectored, o.write = v, write
+	o.mem.set(v.bufs)
+	o.off, o.write = v.off, write
 	o.loop, o.on, o.r = v.f.loop, &v.f.Descriptor, r
 }
 
 func (o *vectorTransfer) start() {
-	o.iov, o.head, o.moved, o.left = o.iov[:0], 0, 0, 0
-	for _, b := range o.bufs {
-		if len(b) == 0 {
-			continue
-		}
-		v := unix.Iovec{Base: unsafe.SliceData(b)}
-		v.SetLen(len(b))
-		o.iov = append(o.iov, v)
-		o.left += len(b)
-	}
+	o.mem.rewind()
 	o.prep()
 	o.single.start(o, o.r.Env())
 }
 
 // prep fills the entry for what is left.
 func (o *vectorTransfer) prep() {
-	rest := o.iov[o.head:]
+	rest := o.mem.rest()
 	p, n := unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest))
-	off := offset(o.off + int64(o.moved))
+	off := offset(o.off + int64(o.mem.moved))
 	if o.write {
 		o.sqe.PrepWritev(int(o.on.fd), p, n, off, 0)
 	} else {
@@ -109,33 +98,17 @@ func (o *vectorTransfer) finish() {
 		return
 	}
 	if o.res > 0 {
-		o.advance(int(o.res))
-		if o.left > 0 && !o.over() {
+		o.mem.advance(int(o.res))
+		if o.mem.left() > 0 && !o.over() {
 			o.prep()
 			o.arm()
 			return
 		}
 	}
 	o.release()
-	if o.res < 0 && (o.moved == 0 || !o.cancelled()) {
+	if o.res < 0 && (o.mem.moved == 0 || !o.cancelled()) {
 		o.fail()
 		return
 	}
-	o.r.SetValue(o.moved)
-}
-
-// advance passes over n bytes that were moved.
-func (o *vectorTransfer) advance(n int) {
-	o.moved += n
-	o.left -= n
-	for n > 0 {
-		v := &o.iov[o.head]
-		if n < int(v.Len) {
-			v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
-			v.SetLen(int(v.Len) - n)
-			return
-		}
-		n -= int(v.Len)
-		o.head++
-	}
+	o.r.SetValue(o.mem.moved)
 }

@@ -11,6 +11,7 @@ import (
 
 // SendZCSender sends without copying. See Socket.SendZC and Socket.SendvZC.
 type SendZCSender struct {
+	affine
 	s    *Socket
 	one  []byte
 	bufs [][]byte
