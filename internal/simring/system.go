@@ -20,7 +20,10 @@ func (s System) Thread() int {
 }
 
 // Clock is the kernel's time.
-func (s System) Clock() int64 { return s.k.now }
+func (s System) Clock() int64 {
+	s.k.preempt()
+	return s.k.now
+}
 
 // ThreadTime is not known: what a thread does takes no time here.
 func (s System) ThreadTime(int) int64 { return 0 }

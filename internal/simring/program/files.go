@@ -99,12 +99,17 @@ type fileWorker struct {
 	done   bool
 }
 
+// isFault: it is an error that there is no reason for.
+func isFault(err error) bool {
+	faults := []error{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENFILE}
+	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
+}
+
 // insist tries again what failed by a fault, which is one that does nothing.
 func (w *fileWorker) insist(t *task.T, f func() error) error {
 	for {
 		err := f()
-		faults := []error{unix.EIO, unix.ENOSPC, unix.EINTR, unix.EMFILE, unix.ENFILE}
-		if !slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) }) {
+		if !isFault(err) {
 			return err
 		}
 		if err := task.Yield(t); err != nil {
@@ -126,7 +131,7 @@ func (w *fileWorker) run(t *task.T) error {
 			data[i] = byte(w.k.Rand().Uint32())
 		}
 		w.model[name] = data
-		steps := []func(*task.T, string) error{w.write, w.copy, w.look, w.rename}
+		steps := []func(*task.T, string) error{w.write, w.copy, w.sever, w.look, w.rename}
 		for _, step := range steps {
 			if err := step(t, name); err != nil {
 				return w.explain(err, name)

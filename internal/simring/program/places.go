@@ -12,6 +12,7 @@ type places struct {
 	policy     reactor.Policy
 	seats      []*reactor.Loop
 	placement  *reactor.Placement
+	placing    int                      // how many loops are placing one
 	changes    int                      // of the counts
 	last       int                      // the seat of the last connection
 	key        uint64                   // its hash
@@ -39,21 +40,23 @@ func newPlaces(c *crossing) *places {
 // place has a connection placed that a loop has accepted.
 func (p *places) place(from *reactor.Loop, fd int) {
 	p.changes++
-	before, changes := p.counts(), p.changes
+	p.placing++
+	alone, changes := p.placing == 1, p.changes
+	before := p.counts()
 	p.key = 0 // of what is reset already
 	p.onTheirWay[fd] = from
 	p.placement.Place(from, fd)
-	alone := p.changes == changes
-	if p.changes++; !alone { // other loops have gone on meanwhile
+	after := p.counts()
+	if p.placing--; !alone || p.changes != changes { // other loops have gone on meanwhile
 		p.last = -1
 		return
 	}
 	chosen := -1
-	for i, n := range p.counts() {
+	for i, n := range after {
 		switch {
 		case n == before[i]:
 		case n != before[i]+1 || chosen >= 0:
-			p.k.Errorf("one connection was placed, and there are %v instead of %v", p.counts(), before)
+			p.k.Errorf("one connection was placed, and there are %v instead of %v", after, before)
 		default:
 			chosen = i
 		}

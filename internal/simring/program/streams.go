@@ -28,6 +28,7 @@ type stream struct {
 	over    bool // the peer has ended
 	broken  bool // not all could be sent back
 	moving  bool
+	closing bool
 	gone    bool
 }
 
@@ -106,7 +107,8 @@ func (s *stream) end() {
 	s.depart()
 }
 
-// depart moves the connection to any loop. One that gets lost on the way is reset.
+// depart moves the connection to any loop. One that gets lost on the way is reset. Now and then it is closed
+// before it goes.
 func (s *stream) depart() {
 	if err := s.socket.SetAbort(); err != nil {
 		s.k.Errorf("a connection that is to move: %v", err)
@@ -117,6 +119,10 @@ func (s *stream) depart() {
 	}
 	s.socket.MoveTo(s.dest, s.to).Connect(&s.move, (*mover)(s))
 	s.move.Start()
+	if s.flow == nil && s.k.Rand().IntN(32) == 0 {
+		s.broken = true
+		s.finish()
+	}
 }
 
 // finish closes the connection.
@@ -124,6 +130,7 @@ func (s *stream) finish() {
 	if s.broken {
 		_ = s.socket.SetAbort()
 	}
+	s.closing = true
 	s.socket.Close().Connect(&s.close, (*finisher)(s))
 	s.close.Start()
 }
@@ -143,6 +150,9 @@ type mover stream
 func (m *mover) SetValue(struct{}) {
 	s := (*stream)(m)
 	s.on(s.dest, "a connection that has moved")
+	if s.closing {
+		s.k.Errorf("a connection has moved that is being closed")
+	}
 	if s.to.Loop() != s.dest {
 		s.k.Errorf("a connection has moved to another loop than it was to")
 	}
@@ -163,6 +173,7 @@ func (m *mover) SetError(err error) {
 	s := (*stream)(m)
 	s.moving = false
 	switch {
+	case errors.Is(err, net.ErrClosed) && s.closing:
 	case errors.Is(err, net.ErrClosed):
 		if !s.stopping[s.index(s.dest)] {
 			s.k.Errorf("a connection could not move to a loop that runs")

@@ -18,6 +18,7 @@ type ticks struct {
 	period  int64
 	first   int64 // 0: a period after the start
 	next    int64 // the next intended time
+	spread  int64 // by how much later it may be: until the first tick
 	since   int64 // when the schedule was set, or there was credit again
 	credit  int
 	wanted  int // ticks
@@ -45,7 +46,9 @@ func (t *ticks) start() {
 	}
 	every.Connect(&t.op, t)
 	t.loop.SleepFor(time.Duration(t.somePeriod())).Connect(&t.pause, (*pause)(t))
-	t.op.Start()
+	if t.op.Start(); t.first == 0 {
+		t.spread = t.k.Now() - t.since
+	}
 }
 
 func (t *ticks) stop() {
@@ -58,6 +61,10 @@ func (t *ticks) Env() sender.Env       { return t }
 func (t *ticks) StopToken() stop.Token { return t.source.Token() }
 
 func (t *ticks) SetNext(tick reactor.Tick) {
+	if first := tick.At - int64(tick.Missed)*t.period; first > t.next && first <= t.next+t.spread {
+		t.next = first
+	}
+	t.spread = 0
 	t.judge(tick)
 	t.next, t.credit = tick.At+t.period, t.credit-1
 	if t.wanted--; t.wanted <= 0 {
@@ -98,7 +105,7 @@ func (t *ticks) judge(tick reactor.Tick) {
 
 // reset sets another schedule.
 func (t *ticks) reset() {
-	t.next, t.period, t.since = t.sometime(), t.somePeriod(), t.k.Now()
+	t.next, t.period, t.since, t.spread = t.sometime(), t.somePeriod(), t.k.Now(), 0
 	t.op.Reset(t.next, time.Duration(t.period))
 }
 

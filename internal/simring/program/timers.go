@@ -39,7 +39,10 @@ func Timers(k *simring.Kernel) (check func()) {
 		k.Go(fmt.Sprintf("stopper%d", i), func(t *simring.Thread) {
 			t.Until(all.Up)
 			for s.left != 0 && rng.IntN(10) != 0 {
-				t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(32))))
+				if t.Sleep(time.Duration(rng.Int64N(1 << rng.IntN(32)))); rng.IntN(2) == 0 {
+					left := s.left // when something ends the loop is at work
+					t.Until(func() bool { return s.left != left || s.left == 0 })
+				}
 				s.stopOne()
 			}
 		})
@@ -75,7 +78,9 @@ func (s *timers) stopOne() {
 		return
 	}
 	p := s.sleeps[s.k.Rand().IntN(len(s.sleeps))]
-	p.stopped = true
+	if !p.stopped {
+		p.stopped, p.asked = true, s.k.Now()
+	}
 	p.source.RequestStop()
 }
 
@@ -96,6 +101,7 @@ type sleep struct {
 	due       int64
 	source    *stop.Source
 	stopped   bool
+	asked     int64 // when it was
 	completed int
 }
 
@@ -155,6 +161,9 @@ func (s *sleep) SetStopped() {
 }
 
 func (s *sleep) end() {
+	if now := s.k.Now(); s.stopped && now > s.asked+late {
+		s.k.Errorf("a sleep that was stopped at %d ended at %d", s.asked, now)
+	}
 	s.completed++
 	s.left--
 }

@@ -1,0 +1,82 @@
+package program
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// sever closes what another task moves bytes from or to, which waits for bytes that do not come, or for room
+// that there is not: it must be told.
+func (w *fileWorker) sever(t *task.T, name string) error {
+	if w.k.Rand().IntN(2) == 0 {
+		return w.severPipes(t)
+	}
+	return w.open(t, name, unix.O_RDONLY, func(f *reactor.File) error { return w.severSocket(t, f) })
+}
+
+// severPipes closes an end of one of two empty pipes.
+func (w *fileWorker) severPipes(t *task.T) error {
+	var p, q reactor.Pipe
+	if err := w.insist(t, func() error { return p.Open(w.loop) }); err != nil {
+		return err
+	}
+	if err := w.insist(t, func() error { return q.Open(w.loop) }); err != nil {
+		closeAll(w.k, t, &p.Reader, &p.Writer)
+		return err
+	}
+	rng := w.k.Rand()
+	move := reactor.Splice(p.Reader.Stream(), q.Writer.Stream(), 1+rng.IntN(100))
+	if rng.IntN(2) == 0 {
+		move = reactor.Tee(&p.Reader, &q.Writer, 1+rng.IntN(100))
+	}
+	first, then := &p.Reader, &q.Writer
+	if rng.IntN(2) == 0 {
+		first, then = then, first
+	}
+	return w.closeUnder(t, first, func(t *task.T) error {
+		_, err := task.Await(t, move)
+		return err
+	}, then, &p.Writer, &q.Reader)
+}
+
+// severSocket closes a socket that nobody reads from, or the file that is sent to it, which may go through.
+func (w *fileWorker) severSocket(t *task.T, f *reactor.File) error {
+	var a, b reactor.Socket
+	if err := w.insist(t, func() error { return reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b) }); err != nil {
+		return err
+	}
+	return w.closeUnder(t, &a, func(t *task.T) error {
+		_, err := task.Await(t, a.SendFile(f, 0, -1))
+		if isFault(err) {
+			return nil
+		}
+		return err
+	}, &b)
+}
+
+// closeUnder closes c while another task moves, which is to end by that, or before; and then the rest.
+func (w *fileWorker) closeUnder(t *task.T, c closer, move func(*task.T) error, rest ...closer) error {
+	over := false
+	launch(w.k, w.loop, func(t *task.T) error {
+		if err := move(t); err != nil && !errors.Is(err, fs.ErrClosed) {
+			return err
+		}
+		return nil
+	}, func(*job) { over = true })
+	var stop error
+	if w.k.Rand().IntN(4) != 0 {
+		_, stop = task.Await(t, w.loop.SleepFor(time.Duration(1+w.k.Rand().Int64N(int64(time.Millisecond)))))
+	}
+	closeAll(w.k, t, c)
+	for stop == nil && !over {
+		stop = task.Yield(t)
+	}
+	closeAll(w.k, t, rest...)
+	return stop
+}
