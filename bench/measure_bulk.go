@@ -43,11 +43,11 @@ func measureBulk(ctx context.Context, w *workshop, c *benchCase, p *peer, d time
 	if err != nil {
 		return nil, err
 	}
-	phase, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	found, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
 	if err != nil {
 		return nil, err
 	}
-	s := &sample{Result: resultOf(phase), Bytes: phase.Total().BytesIn}
+	s := &sample{Result: resultOf(found), Bytes: found.Measured()[0].Total().BytesIn}
 	if s.Result.ServerCPU == 0 {
 		return nil, errors.New("bytes came through, but the server's processes used no CPU time")
 	}

@@ -29,11 +29,11 @@ func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d
 	if err != nil {
 		return nil, err
 	}
-	phase, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	found, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
 	if err != nil {
 		return nil, err
 	}
-	r := resultOf(phase)
+	r, phase := resultOf(found), found.Measured()[0]
 	r.LoadWait = phase.Client.Wait
 	switch lost := phase.Total().Lost; {
 	case float64(lost) > lostAtMost*float64(r.Messages):

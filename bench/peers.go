@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 )
@@ -235,7 +236,7 @@ func firstLine(text []byte) string {
 }
 
 func goVersion(ctx context.Context, _ *workshop) (string, error) {
-	return goRuntime(), ctx.Err()
+	return runtime.Version(), ctx.Err()
 }
 
 // cpuString is a CPU's number as an argument.

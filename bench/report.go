@@ -12,7 +12,7 @@ import (
 
 // suiteReport is all that a suite found. Its JSON form has every sample.
 type suiteReport struct {
-	Machine machine       `json:"machine"`
+	Machine suiteMachine  `json:"machine"`
 	Rounds  int           `json:"rounds"`
 	Time    time.Duration `json:"time_ns"`
 	Peers   []peerVersion `json:"peers"`

@@ -5,13 +5,11 @@ import (
 	"math"
 	"strings"
 	"testing"
-
-	"github.com/reactord/reactord/bench/load"
 )
 
 // twoPeers is a report of two rounds in which a costs 2 and then 3, and b twice as much.
 func twoPeers(claims ...claim) *suiteReport {
-	samples := []*sample{{Result: &load.Result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
+	samples := []*sample{{Result: &result{Messages: 10, Elapsed: 1e9, ServerCPU: 5e8, LoadCPU: 1e9}}}
 	return &suiteReport{Cases: []*caseReport{{
 		benchCase: &benchCase{Name: "case", Title: "Title", Refs: []string{"b"}, Claims: claims},
 		Peers: []*peerReport{
@@ -67,15 +65,5 @@ func TestMissingPeersAreNamed(t *testing.T) {
 	text := rep.markdown()
 	if !strings.Contains(text, "- there: 1.0\n") || !strings.Contains(text, "- absent: **missing**: ") {
 		t.Errorf("the report is\n%s", text)
-	}
-}
-
-func TestParseCPUModel(t *testing.T) {
-	info := "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n"
-	if got := parseCPUModel([]byte(info)); got != "AMD EPYC" {
-		t.Errorf("the CPU is %q", got)
-	}
-	if got := parseCPUModel(nil); got != unknown {
-		t.Errorf("no CPU is %q", got)
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/reactord/reactord/bench/machine"
 )
 
 // shown is the page of a report with two peers, one that failed and one that is missing.
 func shown(t *testing.T) string {
 	t.Helper()
 	rep := twoPeers(claim{"a", "b", 0.5}, claim{"b", "a", 1})
-	rep.Machine = machine{Date: "2026-01-02", Kernel: "6.0-test", CPU: "A <CPU>", CPUs: 2, Go: "go1", Revision: "abc", Congestion: "reno"}
+	rep.Machine.Machine = machine.Machine{Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Kernel: "6.0-test", CPU: "A <CPU>", CPUs: 2, Go: "go1", Revision: "abc", Congestion: "reno"}
 	rep.addPeer("a", "v1.2.3", nil)
 	rep.addPeer("gone", "", errors.New("no <compiler>"))
 	page, err := rep.page()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/reactord/reactord/bench/proc"
@@ -88,7 +89,7 @@ func (w *workshop) buildReactord(ctx context.Context) (string, error) {
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
 	}
-	return goRuntime(), nil
+	return runtime.Version(), nil
 }
 
 // buildPeers builds the nested module peers/ with the tags that it asks for, and returns the version of
@@ -105,7 +106,7 @@ func (w *workshop) buildPeers(ctx context.Context, library string) (string, erro
 		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
 	}
 	version, err := exec.CommandContext(ctx, w.path("peers"), library, "version").Output()
-	return firstLine(version) + ", " + goRuntime(), err
+	return firstLine(version) + ", " + runtime.Version(), err
 }
 
 // firstError picks from a compiler's output the line that says what is wrong.

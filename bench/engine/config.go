@@ -23,11 +23,17 @@ type Config struct {
 	Timeout     time.Duration // of connecting and of each reply. Default: 5 s
 	GiveUp      time.Duration // a run that only fails for so long is ended. Default: 3 s
 	Poisson     bool          // an open loop's messages come at random, not evenly spaced
-	Verify      bool          // every byte that comes back is compared
+	Verify      bool          // every byte that comes back is compared; else only in phases that say so
 	Seed        uint64        // of all that is random
 	TLS         *tls.Config   // nil: no TLS. Connections clone nothing of it
 	Congestion  string        // TCP_CONGESTION, see tcp(7). Default: the system's
 	RecvBuffer  int           // SO_RCVBUF in bytes, see socket(7). Default: the system's
+
+	// Beside, if not nil, is called on each loop's thread before anything else: other work may share the loops,
+	// such as a server that a proxy which is the target has behind it. It is over when the loop drains.
+	Beside func(*reactor.Loop)
+
+	foreign bool // the target makes the bytes by itself, so that it is not for us to choose their period
 }
 
 // Part is a share of the load that does one thing.

@@ -27,6 +27,7 @@ type Phase struct {
 	Time     time.Duration
 	From, To float64       // messages/s at the beginning and at the end; both 0: the loop is closed
 	Patience time.Duration // for replies that are out at the end. Default: the load's Timeout
+	Verify   bool          // every byte that comes back is compared
 }
 
 // Span is a piece of a phase, or a whole one: windows by part, and how long it took.
@@ -55,7 +56,7 @@ func New(cfg Config) (*Generator, error) {
 	}
 	g := &Generator{
 		cfg:     cfg,
-		pattern: NewPattern(cfg.Seed, cfg.Verify, piece),
+		pattern: NewPattern(cfg.Seed, cfg.Verify || cfg.foreign, piece),
 		reactor: r,
 		slips:   make(chan slip, 64*cfg.Loops),
 		spare:   make(chan *record.Window, 4*cfg.Loops*len(cfg.Parts)),
@@ -70,6 +71,9 @@ func New(cfg Config) (*Generator, error) {
 		g.ended <- r.Run(func(l *reactor.Loop) {
 			for _, w := range g.workers {
 				if w.loop == l {
+					if cfg.Beside != nil {
+						cfg.Beside(l)
+					}
 					w.init()
 				}
 			}
@@ -108,7 +112,7 @@ func (g *Generator) Open(ctx context.Context, observe func(Span)) (Span, error) 
 // Run makes so much load. observe, if not nil, is told about every second of it. When ctx ends or
 // nothing but failures comes any more, the error says so and the span what was found until then.
 func (g *Generator) Run(ctx context.Context, p Phase, observe func(Span)) (Span, error) {
-	s := span{from: p.From, to: p.To, patience: p.Patience}
+	s := span{from: p.From, to: p.To, patience: p.Patience, verify: p.Verify}
 	if s.patience <= 0 {
 		s.patience = g.cfg.Timeout
 	}

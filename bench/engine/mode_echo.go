@@ -89,7 +89,7 @@ func (e *echoCodec) reply(p []byte) (n int, done bool, err error) {
 	}
 	n = min(len(p), e.left)
 	w := e.c.worker()
-	if w.cfg.Verify {
+	if w.verify {
 		if !bytes.Equal(p[:n], w.g.pattern.At(e.inAt, n)) {
 			return 0, false, failure(record.Corrupt)
 		}

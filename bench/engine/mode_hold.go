@@ -8,10 +8,11 @@ import (
 
 // Hold opens connections and keeps them. What it finds is how fast they can be set up, what they cost
 // the target, and whether they stay. With Every each connection sends a message now and then, to show
-// that it is alive.
+// that it is alive; with Hello it does so once, at its beginning, so that the target has served it.
 type Hold struct {
 	Every time.Duration `yaml:"every" default:"0s" help:"Each connection sends a message so often and awaits it back; 0s: none."`
-	Size  Sizes         `yaml:"size" default:"64" help:"Bytes of that message."`
+	Hello bool          `yaml:"hello" help:"Each connection sends a message as soon as it stands and awaits it back."`
+	Size  Sizes         `yaml:"size" default:"64" help:"Bytes of those messages."`
 }
 
 func (m *Hold) prepare(cfg *Config) error {
@@ -23,17 +24,22 @@ func (m *Hold) persistent() bool { return true }
 func (m *Hold) maxPiece() int    { return m.Size.Max() }
 
 func (m *Hold) session(c *conn) session {
-	return &holdSession{exchange: newExchange(c, newEchoCodec(c, &m.Size), 1), every: m.Every}
+	return &holdSession{exchange: newExchange(c, newEchoCodec(c, &m.Size), 1), every: m.Every, hello: m.Hello}
 }
 
 // holdSession is an exchange that is given its work by a timer of its own.
 type holdSession struct {
 	*exchange
 	every time.Duration
+	hello bool
 }
 
 func (s *holdSession) opened() {
 	s.codec.reset()
+	if s.hello {
+		now := s.c.clock()
+		s.c.group.begin(s.c, now, now)
+	}
 	if s.every > 0 { // spread over the time, so that not all of them send at once
 		s.c.setTimer(s.c.clock() + int64(unit(s.c.group.random(s.c.index+1))*float64(s.every)))
 	}

@@ -172,7 +172,7 @@ func (r *redisCodec) take(line []byte) (done bool, err error) {
 
 // compare checks a part of a value, which ends at r.at+len(p) of it and its end of line.
 func (r *redisCodec) compare(p []byte) error {
-	if !r.c.worker().cfg.Verify || r.mode.Command == "ping" {
+	if !r.c.worker().verify || r.mode.Command == "ping" {
 		return nil
 	}
 	left := max(len(r.mode.value)-r.at, 0)

@@ -20,7 +20,9 @@ func (m *Stream) prepare(cfg *Config) error {
 	switch m.Direction {
 	case "":
 		m.Direction = "up"
-	case "up", "down", "both":
+	case "down":
+		cfg.foreign = true
+	case "up", "both":
 	default:
 		return fmt.Errorf("a stream goes up, down or both, not %q", m.Direction)
 	}
@@ -93,7 +95,7 @@ func (s *streamSession) received(p []byte) {
 			g.ready(s.c, g.last)
 		}
 	}
-	if g.w.cfg.Verify {
+	if g.w.verify {
 		if !bytes.Equal(p, g.w.g.pattern.At(s.echo.inAt, len(p))) {
 			s.c.fail(record.Corrupt)
 			return

@@ -124,10 +124,10 @@ func (s *udpSession) received(p []byte) {
 		g.win.Errors[record.Short]++
 	case len(p) > slot.size:
 		g.win.Errors[record.Excess]++
-	case g.w.cfg.Verify && !bytes.Equal(p[udpHeader:], s.body(slot)):
+	case g.w.verify && !bytes.Equal(p[udpHeader:], s.body(slot)):
 		g.win.Errors[record.Corrupt]++
 	default:
-		if g.w.cfg.Verify {
+		if g.w.verify {
 			g.win.Verified += int64(len(p))
 		}
 		s.came(slot, i)

@@ -10,18 +10,18 @@ type Pattern struct {
 	period int
 }
 
-// The periods. One that is verified is odd, so that no buffer that was swapped, lost or sent twice
-// fits; one that is not stays in the cache.
+// The periods are odd, so that no buffer that was swapped, lost or sent twice fits. The long one is for what
+// is verified all the time; the short one stays in the cache.
 const (
-	verifiedPeriod = 1<<20 - 1
-	unseenPeriod   = 32 << 10
+	longPeriod  = 1<<20 - 1
+	shortPeriod = 32<<10 - 1
 )
 
 // NewPattern is a pattern of which a piece may have up to maxPiece bytes.
-func NewPattern(seed uint64, verified bool, maxPiece int) *Pattern {
-	p := &Pattern{period: unseenPeriod}
-	if verified {
-		p.period = verifiedPeriod
+func NewPattern(seed uint64, long bool, maxPiece int) *Pattern {
+	p := &Pattern{period: shortPeriod}
+	if long {
+		p.period = longPeriod
 	}
 	var key [32]byte
 	for i := range 8 {

@@ -49,7 +49,7 @@ func TestSizes(t *testing.T) {
 // A piece of the pattern is the same from wherever it is cut.
 func TestPattern(t *testing.T) {
 	p := NewPattern(1, true, 3000)
-	for _, at := range []int64{0, 1, verifiedPeriod - 1500, verifiedPeriod, 5*verifiedPeriod + 7} {
+	for _, at := range []int64{0, 1, longPeriod - 1500, longPeriod, 5*longPeriod + 7} {
 		whole := p.At(at, 3000)
 		for i := range whole {
 			if whole[i] != p.At(at+int64(i), 1)[0] {

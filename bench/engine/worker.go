@@ -24,6 +24,7 @@ type worker struct {
 	source    int     // of the source addresses, the one used last
 	dirty     []*conn // they have something to send
 	whole     bool    // the completions of a turn have all come before it
+	verify    bool    // every byte that comes back is compared
 	clear     []byte  // what TLS has decrypted, for whichever connection it is
 	ending    bool
 
@@ -45,6 +46,7 @@ type span struct {
 	end      int64 // never: when it is asked to
 	from, to float64
 	patience time.Duration // for what is under way at the end
+	verify   bool
 }
 
 // slip is what a worker reports once a second and at the end of a span.
@@ -77,6 +79,7 @@ func (w *worker) init() {
 // begin prepares for a span, which starts when it is time.
 func (w *worker) begin(s span) {
 	w.span, w.draining, w.slice, w.cpu = s, false, s.start, threadTime()
+	w.verify = w.cfg.Verify || s.verify
 	w.loop.SetTimer(&w.starter, s.start)
 }
 

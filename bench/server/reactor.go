@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// serveReactor accepts on every loop of a reactor.
+// serveReactor has a reactor of its own.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	loop := reactor.LoopConfig{Ring: c.Ring}
 	if target.Datagrams() {
@@ -26,40 +26,83 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	if err != nil {
 		return err
 	}
-	fds := []int{}
+	s, err := c.open(target)
+	if err != nil {
+		for _, l := range r.Loops() {
+			err = errors.Join(err, l.Discard())
+		}
+		return err
+	}
+	if target.Scheme == "unix" && target.Path[0] != '@' {
+		defer os.Remove(target.Path)
+	}
+	defer context.AfterFunc(ctx, r.Stop)()
+	c.ready(s.addr())
+	return r.Run(s.On)
+}
+
+// Sockets are a server's, on which it serves once it has been given its loops.
+type Sockets struct {
+	cfg    *Config
+	target engine.Target
+	fds    []int // one for each loop
+	taken  atomic.Int32
+}
+
+// Open opens a server that shares cfg.Loops loops with other work, in the style receiver or task. It listens at
+// once, and serves on each loop from On on, until that is stopped. Sockets without a loop are never closed.
+func Open(cfg Config) (*Sockets, error) {
+	if err := cfg.prepare(); err != nil {
+		return nil, err
+	}
+	target, err := engine.ParseListen(cfg.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Style == "net" || target.Scheme == "tls" || target.Datagrams() {
+		return nil, errors.New("a server beside other work is one for streams, on the reactor, without TLS")
+	}
+	return cfg.open(target)
+}
+
+func (c *Config) open(target engine.Target) (*Sockets, error) {
+	s := &Sockets{cfg: c, target: target}
 	first := -1
-	for range r.Loops() {
-		fd, err := listenFD(target, first)
+	for range c.Loops {
+		fd, err := listenFD(s.target, first)
 		if err != nil {
-			for _, fd := range fds {
+			for _, fd := range s.fds {
 				unix.Close(fd)
 			}
-			for _, l := range r.Loops() {
-				err = errors.Join(err, l.Discard())
-			}
-			return err
+			return nil, err
 		}
 		if first < 0 {
 			first = fd
-			target.Addr = boundTo(fd, target.Addr) // the port that all share
+			s.target.Addr = boundTo(fd, target.Addr) // the port that all share
 		}
-		fds = append(fds, fd)
+		s.fds = append(s.fds, fd)
 	}
-	defer context.AfterFunc(ctx, r.Stop)()
-	serve := newListener
+	return s, nil
+}
+
+// On serves on a loop. It is called once for each loop, on its thread.
+func (s *Sockets) On(l *reactor.Loop) {
+	fd := s.fds[s.taken.Add(1)-1]
+	if s.target.Datagrams() {
+		newDatagrams(s.cfg, l, fd)
+		return
+	}
+	newListener(s.cfg, l, fd)
+}
+
+func (s *Sockets) addr() net.Addr {
 	switch {
-	case target.Datagrams():
-		serve = newDatagrams
-		c.ready(net.UDPAddrFromAddrPort(target.Addr))
-	case target.Scheme == "unix":
-		if target.Path[0] != '@' {
-			defer os.Remove(target.Path)
-		}
-		c.ready(&net.UnixAddr{Net: "unix", Name: target.Path})
-	default:
-		c.ready(net.TCPAddrFromAddrPort(target.Addr))
+	case s.target.Datagrams():
+		return net.UDPAddrFromAddrPort(s.target.Addr)
+	case s.target.Scheme == "unix":
+		return &net.UnixAddr{Net: "unix", Name: s.target.Path}
 	}
-	return r.Run(func(l *reactor.Loop) { serve(c, l, fds[slices.Index(r.Loops(), l)]) })
+	return net.TCPAddrFromAddrPort(s.target.Addr)
 }
 
 // boundTo is the address of a listener.

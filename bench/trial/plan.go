@@ -10,6 +10,7 @@ type Plan struct {
 	Rates   []float64     // messages/s, one after another; none: the loop is closed
 	Time    time.Duration // of measuring, for each rate
 	WarmUp  time.Duration
+	Compare bool // every byte that comes back in the warm-up is compared
 	Ramp    time.Duration
 	Repeats int           // of all that is measured. Default: 1
 	Demands Demands       // look for the highest rate that meets them
