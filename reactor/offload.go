@@ -1,6 +1,9 @@
 package reactor
 
-import "github.com/reactord/reactord/sender"
+import (
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
 
 // OffloadSender runs a func on another thread. See Offload.
 type OffloadSender[T any] struct {
@@ -14,6 +17,8 @@ type OffloadSender[T any] struct {
 //
 // When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of
 // the stop only if it looks at the token itself. A loop that drains waits for those that have begun.
+//
+// If f calls runtime.Goexit the error is task.ErrGoexit; if it panics, so does the program.
 //
 // It is for what there is no opcode for.
 func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
@@ -43,7 +48,10 @@ type OffloadOp[T any] struct {
 func (o *OffloadOp[T]) Start() { o.errand.start(o, o.r.Env()) }
 
 // call runs on the other thread.
-func (o *OffloadOp[T]) call() { o.v, o.err = o.f() }
+func (o *OffloadOp[T]) call() {
+	o.err = task.ErrGoexit // unless f returns
+	o.v, o.err = o.f()
+}
 
 func (o *OffloadOp[T]) sent() *errand { return &o.errand }
 
@@ -89,8 +97,8 @@ func (e *errand) connect(op *Op) {
 	op.sqe.PrepNop() // what is asked of every ring
 	if e.run == nil {
 		e.run = func() {
+			defer e.op.loop.Enqueue(&e.home) // also if do ends its goroutine
 			e.do()
-			e.op.loop.Enqueue(&e.home)
 		}
 	}
 	e.op, e.home.Runner = op, (*errandHome)(e)

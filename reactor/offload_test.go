@@ -3,12 +3,14 @@ package reactor_test
 import (
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 	"sync/atomic"
 	"testing"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
 )
 
 func TestOffload(t *testing.T) {
@@ -98,5 +100,26 @@ func TestOffloadDrains(t *testing.T) {
 		if len(begun) != 0 {
 			t.Error("a func began after the stop")
 		}
+	})
+}
+
+// A func that ends its goroutine, as a test's FailNow does, ends the operation.
+func TestOffloadOfGoexit(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		op := new(reactor.OffloadOp[int])
+		for range 2 {
+			o := finish[int](r, reactor.Offload(r.Loop, func() (int, error) {
+				runtime.Goexit()
+				return 7, nil
+			}), op)
+			if !errors.Is(o.err, task.ErrGoexit) {
+				t.Errorf("completed with %v", o)
+			}
+		}
+		if v := must[int](r, reactor.Offload(r.Loop, func() (int, error) { return 7, nil }), op); v != 7 {
+			t.Errorf("then with %d", v)
+		}
+		r.end()
 	})
 }
