@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"math"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -223,16 +224,18 @@ type flow struct {
 	queue  []reactor.Lease
 	flying int  // those of them that are being sent
 	items  int  // after which it has had enough
+	room   int  // bytes that it may be given, by its credit
 	done   bool // nothing more is received
 }
 
 func newFlow(s *stream) {
 	rng := s.k.Rand()
-	f := &flow{stream: s, items: 1 + rng.IntN(10)}
+	credit := 1 + rng.IntN(8)
+	f := &flow{stream: s, items: 1 + rng.IntN(10), room: credit * s.loop.Buffers().Size()}
 	s.flow, s.source = f, new(stop.Source)
-	many := s.socket.RecvMany(1 + rng.IntN(8))
+	many := s.socket.RecvMany(credit)
 	if rng.IntN(2) == 0 {
-		many = many.Adaptive()
+		many, f.room = many.Adaptive(), math.MaxInt/2 // an item of bulk may be worth more than there is credit for
 	}
 	many.Connect(&f.recv, f)
 	s.socket.Sendv(nil).Connect(&f.send, (*flown)(f))
@@ -244,6 +247,9 @@ func (f *flow) Env() sender.Env       { return f }
 func (f *flow) StopToken() stop.Token { return f.source.Token() }
 
 func (f *flow) SetNext(l reactor.Lease) {
+	if f.room -= l.Len(); f.room <= -f.loop.Buffers().Size() { // the last may begin within the limit, and end beyond
+		f.k.Errorf("more is received than there is credit for, by %d bytes", -f.room)
+	}
 	if f.broken {
 		l.Release()
 		return
@@ -296,6 +302,7 @@ func (e *flown) SetValue(n int) {
 		e.fail()
 		return
 	case !f.done:
+		f.room += granted * f.loop.Buffers().Size()
 		f.recv.Grant(granted)
 	}
 	if len(f.queue) != 0 {
