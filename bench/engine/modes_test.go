@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -107,6 +108,49 @@ func TestUDP(t *testing.T) {
 				w.Messages, w.Lost, w.Duplicates, w.Reordered, w.Verified)
 		}
 	})
+}
+
+// Where not all is verified, the phases are that say so, and no others.
+func TestPhasesThatVerify(t *testing.T) {
+	g := load(t, serve(t, "tcp", func(c net.Conn) {
+		buf := make([]byte, 128)
+		for {
+			if _, err := io.ReadFull(c, buf); err != nil {
+				return
+			}
+			buf[100] ^= 1
+			if _, err := c.Write(buf); err != nil {
+				return
+			}
+		}
+	}), &Echo{}, func(c *Config) { c.Verify = false })
+	if _, w := run(t, g, Phase{Time: short}); w.Errors.Total() != 0 || w.Verified != 0 || w.Messages == 0 {
+		t.Errorf("%d messages, %d bytes compared, errors: %v", w.Messages, w.Verified, w.Errors)
+	}
+	s, err := g.Run(t.Context(), Phase{Time: short, Verify: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := s.Windows[0]; w.Errors[record.Corrupt] == 0 || w.Messages != 0 {
+		t.Errorf("%d messages, errors: %v", w.Messages, w.Errors)
+	}
+}
+
+// With Hello each connection is served once, before anything else happens.
+func TestHoldHello(t *testing.T) {
+	g := load(t, serve(t, "tcp", echoing), &Hold{Hello: true}, func(c *Config) { c.Connections = 50 })
+	opening, err := g.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := g.Run(t.Context(), Phase{Time: short}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faultless(t, s.Windows[0])
+	if n := opening.Windows[0].Messages + s.Windows[0].Messages; n != 50 || s.Open != 50 {
+		t.Errorf("%d messages over 50 connections, of which %d stand", n, s.Open)
+	}
 }
 
 // packets runs handle for each datagram, and returns the URL.

@@ -23,8 +23,8 @@
 //
 // # The schema
 //
-// The JSON's field schema is [Schema]. Within a version fields are added, never changed or removed;
-// readers ignore what they do not know. Durations are in seconds where the name says so, and
+// The JSON's field schema is [Schema]; file schema.md describes all fields. Within a version fields are added,
+// never changed or removed; readers ignore what they do not know. Durations are in seconds where the name says so, and
 // otherwise in nanoseconds. A distribution carries its whole histogram ("hdr": HdrHistogram V2,
 // compressed, base64), from which any percentile can be had.
 //

@@ -298,6 +298,42 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// A server may share the loops of other work.
+func TestServerBesideOtherWork(t *testing.T) {
+	listen := "unix://" + t.TempDir() + "/s"
+	s, err := Open(Config{Listen: listen, Style: "receiver", Behaviour: "echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := engine.ParseTarget(listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := engine.New(engine.Config{Target: target, Connections: 4, Verify: true, Beside: s.On,
+		Parts: []engine.Part{{Name: "echo", Mode: &engine.Echo{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = g.Open(t.Context(), nil)
+	found, failed := g.Run(t.Context(), engine.Phase{Time: 50 * time.Millisecond}, nil)
+	if w := found.Windows[0]; err != nil || failed != nil || w.Messages == 0 || w.Errors.Total() != 0 {
+		t.Errorf("%d messages, errors: %v, %v, %v", w.Messages, w.Errors, err, failed)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []Config{
+		{Listen: listen, Style: "net", Behaviour: "echo"},
+		{Listen: "udp://127.0.0.1:0", Style: "receiver", Behaviour: "echo"},
+		{Listen: "tls://127.0.0.1:0", Style: "receiver", Behaviour: "echo"},
+		{Listen: "tcp://127.0.0.1", Style: "receiver", Behaviour: "echo"},
+	} {
+		if _, err := Open(bad); err == nil {
+			t.Errorf("%+v was opened", bad)
+		}
+	}
+}
+
 func TestWrongServers(t *testing.T) {
 	for _, bad := range []Config{
 		{Listen: "tcp://127.0.0.1:0", Style: "receiver", Behaviour: "shout"},
