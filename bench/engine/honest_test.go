@@ -13,7 +13,7 @@ import (
 // A server that knows how long it has taken is measured to have taken as long, to within one per cent.
 // How exactly it sleeps does not matter, and what the machine adds is small beside the delay.
 func TestDelaysAreMeasured(t *testing.T) {
-	const delay = 250 * time.Millisecond
+	const delay = 500 * time.Millisecond
 	rings(t, func(t *testing.T, ring reactor.Kind) {
 		var mu sync.Mutex
 		var took []time.Duration
