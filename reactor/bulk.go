@@ -13,8 +13,9 @@ import (
 type bulk struct {
 	adaptive bool
 	on       bool
-	empty    bool // nothing is there to be received: wait first
-	signs    int8 // buffers in a row that speak for the other way to receive
+	empty    bool  // nothing is there to be received: wait first
+	signs    uint8 // items in a row that speak for the other way to receive
+	need     uint8 // how many it takes for bulk
 	entry    entryKind
 	large    uint16 // the buffer of an entryLarge
 }
@@ -29,25 +30,47 @@ const (
 	entryNone                   // there is none: what the last one brought was taken
 )
 
-// bulkSigns is how many signs in a row it takes to change the way.
-const bulkSigns = 4
+// It takes bulkSigns in a row to change the way. Each time that bulk turns out to be none, or that there is no
+// buffer for it, it takes twice as many the next time, up to maxSigns: messages of just the size of a buffer look like it.
+const (
+	bulkSigns = 4
+	maxSigns  = 64
+)
 
-func (b *bulk) leave() { b.on, b.signs = false, 0 }
+func (b *bulk) reset() { b.on, b.signs, b.need = false, 0, bulkSigns }
+
+// leave goes back to usual buffers, for longer than the last time.
+func (b *bulk) leave() { b.on, b.signs, b.need = false, 0, min(2*b.need, maxSigns) }
 
 // judge looks at what was received, and reports whether the usual receive is to be ended for bulk.
 func (b *bulk) judge(l Lease) (enter bool) {
 	if !b.adaptive || l.n == 0 {
 		return false
 	}
-	if sign := int(l.n) >= l.b.size; sign == b.on { // as expected
+	if b.on {
+		b.judgeBulk(int(l.n) >= 2*l.b.size)
+		return false
+	}
+	if int(l.n) < l.b.size {
 		b.signs = 0
 		return false
 	}
-	if b.signs++; b.signs < bulkSigns {
+	if b.signs++; b.signs < b.need {
 		return false
 	}
-	b.on, b.empty, b.signs = !b.on, false, 0
-	return b.on
+	b.on, b.empty, b.signs = true, false, 0
+	return true
+}
+
+// judgeBulk looks at an item of bulk: is it more than a usual buffer or two would have held?
+func (b *bulk) judgeBulk(is bool) {
+	if is {
+		b.signs, b.need = 0, bulkSigns
+		return
+	}
+	if b.signs++; b.signs == bulkSigns {
+		b.leave()
+	}
 }
 
 // chooseBulk picks the entry that receives bulk, or waits for it. False: there is no buffer for it.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/uring"
 )
 
 // bulkBuffers are of sizes that a pair of local sockets shows the difference of.
@@ -179,6 +180,35 @@ func TestBulkWithoutLargeBuffers(t *testing.T) {
 		if r.do(func() {}); !bytes.Equal(b.got, sent) {
 			t.Errorf("received %d bytes of %d, or others", len(b.got), len(sent))
 		}
+		r.close(b.s)
+	})
+}
+
+// Messages of just the size of a buffer look like bulk, but are soon not taken for it any more.
+func TestBulkThatIsNone(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		l, h := hook(t, kind, reactor.LoopConfig{Buffers: bulkBuffers})
+		polls := 0
+		h.push = func(e *uring.SQE) {
+			if e.Opcode == uring.OpPollAdd {
+				polls++
+			}
+		}
+		r := runLoop(t, l)
+		defer r.end()
+		b := r.bulk(32)
+		const messages = 2000
+		for range messages {
+			write(t, b.peer, random(bulkBuffers.Size))
+			r.settle()
+		}
+		r.do(func() {
+			if polls == 0 || polls > messages/8 {
+				t.Errorf("%d of %d messages were waited for as bulk", polls, messages)
+			}
+		})
+		unix.Close(b.peer)
+		b.ended.expect(t, "{}")
 		r.close(b.s)
 	})
 }

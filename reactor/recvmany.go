@@ -62,7 +62,7 @@ type RecvManyOp struct {
 // Start begins to receive.
 func (o *RecvManyOp) Start() {
 	o.credit.reset()
-	o.bulk.leave()
+	o.bulk.reset()
 	o.flags = 0
 	o.choose()
 	o.start(o)
