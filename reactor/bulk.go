@@ -48,7 +48,9 @@ func (b *bulk) judge(l Lease) (enter bool) {
 		return false
 	}
 	if b.on {
-		b.judgeBulk(int(l.n) >= 2*l.b.size)
+		if l.id&largeID != 0 { // and not of what had arrived by then
+			b.judgeBulk(int(l.n) >= 2*l.b.size)
+		}
 		return false
 	}
 	if int(l.n) < l.b.size {

@@ -3,7 +3,9 @@ package reactor_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,6 +21,7 @@ type bulk struct {
 	*consumer
 	items  []int // their sizes
 	unpaid int   // credit that was used up and is not granted again
+	sent   []byte
 }
 
 func (r *running) bulk(credit int) *bulk {
@@ -49,13 +52,26 @@ func (b *bulk) pay() {
 	b.op.Grant(n)
 }
 
-// largest is the size of the largest item so far.
+// send sends to the sequence.
+func (b *bulk) send(p []byte) {
+	b.sent = append(b.sent, p...)
+	write(b.r.t, b.peer, p)
+}
+
+// flood sends what fits between the sockets, while the loop is kept from receiving it.
+func (b *bulk) flood() { b.r.do(func() { b.send(random(100 << 10)) }) }
+
+// largest waits for what was sent, and is the size of the largest item of it.
 func (b *bulk) largest() (n int) {
-	b.r.settle()
-	b.r.do(func() {
-		for _, size := range b.items {
-			n = max(n, size)
+	b.r.t.Helper()
+	for arrived, until := false, time.Now().Add(patience); !arrived; {
+		if time.Now().After(until) {
+			b.r.t.Fatal("what was sent does not arrive")
 		}
+		b.r.do(func() { arrived = len(b.got) == len(b.sent) })
+	}
+	b.r.do(func() {
+		n = slices.Max(b.items)
 		b.items = b.items[:0]
 	})
 	return n
@@ -74,28 +90,23 @@ func TestBulk(t *testing.T) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 		defer r.end()
 		b := r.bulk(32)
-		sent := random(1 << 20)
-		write(t, b.peer, sent)
+		b.flood()
 		if n := b.largest(); n <= bulkBuffers.Size {
 			t.Errorf("the largest piece of bulk had %d bytes", n)
 		}
 		for range 32 {
-			write(t, b.peer, sent[:100])
-			r.settle()
+			b.send(random(100))
+			b.largest()
 		}
-		b.largest()
-		write(t, b.peer, sent[:2*bulkBuffers.Size])
+		b.send(random(2 * bulkBuffers.Size))
 		if n := b.largest(); n > bulkBuffers.Size {
 			t.Errorf("behind small pieces came one of %d bytes", n)
 		}
+		b.send(random(1 << 20))
 		unix.Close(b.peer)
 		b.ended.expect(t, "{}")
-		for range 32 {
-			sent = append(sent, sent[:100]...)
-		}
-		sent = append(sent, sent[:2*bulkBuffers.Size]...)
-		if r.do(func() {}); !bytes.Equal(b.got, sent) {
-			t.Errorf("received %d bytes of %d, or others", len(b.got), len(sent))
+		if r.do(func() {}); !bytes.Equal(b.got, b.sent) {
+			t.Errorf("received %d bytes of %d, or others", len(b.got), len(b.sent))
 		}
 		r.close(b.s)
 	})
@@ -107,7 +118,7 @@ func TestBulkHoldsNothing(t *testing.T) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 		defer r.end()
 		b := r.bulk(32)
-		write(t, b.peer, random(1<<20))
+		b.flood()
 		if b.largest() <= bulkBuffers.Size {
 			t.Fatal("there was no bulk")
 		}
@@ -124,7 +135,7 @@ func TestBulkHoldsNothing(t *testing.T) {
 				t.Errorf("%d large buffers keep their memory", n)
 			}
 		})
-		write(t, b.peer, random(1<<18))
+		b.flood()
 		if b.largest() <= bulkBuffers.Size {
 			t.Error("the second bulk came in small pieces")
 		}
@@ -140,13 +151,13 @@ func TestBulkClosed(t *testing.T) {
 		for _, silent := range []bool{false, true} {
 			r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 			b := r.bulk(32)
-			write(t, b.peer, random(1<<20))
+			b.flood()
 			if b.largest() <= bulkBuffers.Size {
 				t.Fatal("there was no bulk")
 			}
 			if !silent {
 				r.do(func() { b.idle = true })
-				write(t, b.peer, random(32<<10))
+				b.send(random(32 << 10))
 				r.settle()
 			}
 			r.close(b.s)
@@ -170,15 +181,14 @@ func TestBulkWithoutLargeBuffers(t *testing.T) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: cfg})
 		defer r.end()
 		b := r.bulk(32)
-		sent := random(1 << 20)
-		write(t, b.peer, sent)
+		b.send(random(1 << 20))
 		if n := b.largest(); n != cfg.Size {
 			t.Errorf("the largest piece had %d bytes", n)
 		}
 		unix.Close(b.peer)
 		b.ended.expect(t, "{}")
-		if r.do(func() {}); !bytes.Equal(b.got, sent) {
-			t.Errorf("received %d bytes of %d, or others", len(b.got), len(sent))
+		if r.do(func() {}); !bytes.Equal(b.got, b.sent) {
+			t.Errorf("received %d bytes of %d, or others", len(b.got), len(b.sent))
 		}
 		r.close(b.s)
 	})
@@ -199,8 +209,8 @@ func TestBulkThatIsNone(t *testing.T) {
 		b := r.bulk(32)
 		const messages = 2000
 		for range messages {
-			write(t, b.peer, random(bulkBuffers.Size))
-			r.settle()
+			b.send(random(bulkBuffers.Size))
+			b.largest()
 		}
 		r.do(func() {
 			if polls == 0 || polls > messages/8 {
