@@ -25,7 +25,11 @@ func child(t *testing.T, script string) (pid int, line *os.File) {
 		t.Fatal(err)
 	}
 	in.Close()
-	return cmd.Process.Pid, out
+	pid = cmd.Process.Pid
+	if err := cmd.Process.Release(); err != nil { // or the collector closes its descriptor, in another test
+		t.Fatal(err)
+	}
+	return pid, out
 }
 
 func TestWaitProcess(t *testing.T) {
