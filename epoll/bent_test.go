@@ -49,7 +49,7 @@ var bends = []struct {
 	bend func(*uring.SQE)
 }{
 	{"as it should be", func(*uring.SQE) {}},
-	{"addr2", func(s *uring.SQE) { s.Off ^= 1 << 40 }},
+	{"addr2", func(s *uring.SQE) { s.Off ^= 1 << (8*unsafe.Sizeof(uintptr(0)) - 24) }}, // in what an address has
 	{"small addr2", func(s *uring.SQE) { s.Off ^= 1 << 9 }},
 	{"len", func(s *uring.SQE) { s.Len ^= 1 << 2 }},
 	{"rw_flags", func(s *uring.SQE) { s.OpFlags ^= 1 << 5 }},

@@ -148,7 +148,7 @@ func (r *Ring) attempt(i uint32) verdict {
 	}
 }
 
-// finish posts the final completion of an entry and frees it.
+// finish posts the final completion of an entry and frees it; or says nothing if that is asked for of a success.
 func (r *Ring) finish(i uint32, res int32, flags uint32) {
 	e := r.slab.at(i)
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
@@ -181,6 +181,7 @@ func (r *Ring) post(i uint32, res int32, flags uint32) {
 // fail finishes an entry with an error; or, as the kernel does, with what it has moved already.
 func (r *Ring) fail(i uint32, errno unix.Errno) {
 	e := r.slab.at(i)
+	e.fellShort()
 	res, flags := -int32(errno), uint32(0)
 	if e.done != 0 {
 		res = int32(e.done)
@@ -191,6 +192,10 @@ func (r *Ring) fail(i uint32, errno unix.Errno) {
 	r.dropBuffer(e)
 	r.finish(i, res, flags)
 }
+
+// fellShort notes that an entry has not done all it was to do, so that its completion is posted although it may say
+// how much was done.
+func (e *entry) fellShort() { e.Flags &^= uring.SQECQESkipSuccess }
 
 // finishRaw finishes an entry with the result of a system call.
 func (r *Ring) finishRaw(i uint32, n int) { r.finish(i, int32(n), 0) }

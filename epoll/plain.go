@@ -135,8 +135,10 @@ func (r *Ring) transferred(i uint32, n int) {
 		r.goOn(i, here)
 		return
 	}
-	flags := r.useBuffer(e)
-	r.finish(i, int32(e.done)+int32(n), flags)
+	if n < size {
+		e.fellShort()
+	}
+	r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
 }
 
 func (r *Ring) goOn(i uint32, here bool) {

@@ -139,21 +139,17 @@ func (r *Ring) something(fd int32, kind kind) bool {
 // until it has them.
 func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 	if n <= 0 {
-		return r.receivedNone(i, n)
+		return r.receivedNone(i, n, whole && want != 0)
 	}
 	r.spent += n
 	e := r.slab.at(i)
-	f := r.files.at(e.Fd)
-	var flags uint32
-	switch {
-	case n >= want || f.state&eager != 0:
-		flags = uring.CQESockNonempty
-	case f.kind == tcp && e.OpFlags&undrained == 0:
-		f.state &^= readable
-	}
-	if whole && n < want && f.kind >= packets {
-		e.done += uint32(n)
-		return progress
+	flags := r.drained(e, n < want)
+	if whole && n < want {
+		if r.files.at(e.Fd).kind >= packets {
+			e.done += uint32(n)
+			return progress
+		}
+		e.fellShort()
 	}
 	flags |= r.useBuffer(e)
 	if e.Ioprio&uring.RecvMultishot != 0 && !e.limitReached(n) {
@@ -162,6 +158,19 @@ func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 	}
 	r.finish(i, int32(e.done)+int32(n), flags)
 	return finished
+}
+
+// drained notes that a receive was short, if that says that there is nothing left; or says, by a flag of the
+// completion, that there may be.
+func (r *Ring) drained(e *entry, short bool) uint32 {
+	f := r.files.at(e.Fd)
+	switch {
+	case !short || f.state&eager != 0:
+		return uring.CQESockNonempty
+	case f.kind == tcp && e.OpFlags&undrained == 0:
+		f.state &^= readable
+	}
+	return 0
 }
 
 // limitReached counts n bytes towards the limit of a multishot receive, if it has one.
@@ -176,8 +185,9 @@ func (e *entry) limitReached(n int) bool {
 	return false
 }
 
-// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
-func (r *Ring) receivedNone(i uint32, n int) verdict {
+// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet. For one that
+// wanted the whole, the end came too early.
+func (r *Ring) receivedNone(i uint32, n int, whole bool) verdict {
 	e := r.slab.at(i)
 	f := r.files.at(e.Fd)
 	if n == again && r.silentEnd(e, f) {
@@ -198,6 +208,9 @@ func (r *Ring) receivedNone(i uint32, n int) verdict {
 	case n < 0:
 		r.fail(i, unix.Errno(-n))
 		return finished
+	}
+	if whole {
+		e.fellShort()
 	}
 	var flags uint32
 	if f.kind == tcp {

@@ -135,7 +135,7 @@ func (r *Ring) recvmsgMultishot(i uint32) verdict {
 	iov.SetLen(int(uint64(size) - before))
 	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(h)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
 	if n < 0 {
-		return r.receivedNone(i, n)
+		return r.receivedNone(i, n, false)
 	}
 	start := uint64(base)
 	*(*uring.RecvmsgOut)(pointer(&start)) = uring.RecvmsgOut{
@@ -150,16 +150,7 @@ func (r *Ring) recvmsgMultishot(i uint32) verdict {
 func (r *Ring) receivedMessage(i uint32, n, before, want int) verdict {
 	r.spent += before + n
 	e := r.slab.at(i)
-	f := r.files.at(e.Fd)
-	var flags uint32
-	switch {
-	case n >= want || f.state&eager != 0:
-		flags = uring.CQESockNonempty
-	case f.kind == tcp && e.OpFlags&undrained == 0:
-		f.state &^= readable
-	}
-	res := int32(before + min(n, want))
-	flags |= r.useBuffer(e)
+	res, flags := int32(before+min(n, want)), r.drained(e, n < want)|r.useBuffer(e)
 	if n == 0 {
 		r.finish(i, res, flags)
 		return finished

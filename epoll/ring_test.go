@@ -201,16 +201,73 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
+// TestSkipSuccess: with uring.SQECQESkipSuccess what has succeeded completes without a word. What has moved less
+// than it was to move has not.
 func TestSkipSuccess(t *testing.T) {
 	onBoth(t, func(g *rig) {
-		sock, peer := g.pair(unix.SOCK_STREAM)
-		b := g.bytes(4)
-		g.push(func(s *uring.SQE) { s.PrepNop(); s.Flags = uring.SQECQESkipSuccess })
-		g.push(func(s *uring.SQE) { s.PrepSend(sock, ptr(b), 4, 0); s.Flags = uring.SQECQESkipSuccess })
-		bad := g.push(func(s *uring.SQE) { s.PrepSend(999, ptr(b), 4, 0); s.Flags = uring.SQECQESkipSuccess })
-		g.fails(bad, unix.EBADF)
-		g.read(peer, 4)
+		into := g.bytes(8)
+		silent := func(prep func(*uring.SQE)) uint64 {
+			return g.push(func(s *uring.SQE) { prep(s); s.Flags |= uring.SQECQESkipSuccess })
+		}
+		silent((*uring.SQE).PrepNop)
+		g.fails(silent(sendFrom(999, into, 0)), unix.EBADF)
+		a, b := g.tcp()
+		g.write(b, "abcd")
+		silent(recvTo(a, into, 0)) // a part is enough
 		g.quiet()
+
+		ud := silent(recvTo(a, into, unix.MSG_WAITALL))
+		g.write(b, "abc")
+		g.quiet()
+		g.check(unix.Shutdown(b, unix.SHUT_WR))
+		g.want(ud, 3, 0)
+		g.want(silent(recvTo(a, into, unix.MSG_WAITALL)), 0, 0)
+		silent(recvTo(a, into, 0))
+		g.quiet()
+
+		h := header(g, into)
+		g.want(silent(func(s *uring.SQE) { s.PrepRecvmsg(a, h, unix.MSG_WAITALL) }), 0, 0)
+		silent(func(s *uring.SQE) { s.PrepRecvmsg(a, h, 0) })
+		g.quiet()
+
+		rd, wr := g.pipe()
+		g.write(wr, "abcdefgh12")
+		silent(func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 8, 0) })
+		g.quiet()
+		g.want(silent(func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 8, 0) }), 2, 0)
+
+		file := g.file()
+		g.write(file, "abcdefgh")
+		silent(func(s *uring.SQE) { s.PrepRead(file, ptr(into), 8, 0) })
+		g.quiet()
+		g.want(silent(func(s *uring.SQE) { s.PrepRead(file, ptr(into), 8, 4) }), 4, 0)
+		g.want(silent(func(s *uring.SQE) { s.PrepRead(file, ptr(into), 8, 8) }), 0, 0)
+
+		g.write(wr, "abcd")
+		toRd, toWr := g.pipe()
+		g.want(silent(func(s *uring.SQE) { s.PrepSplice(rd, uring.FilePosition, toWr, uring.FilePosition, 8, 0) }), 4, 0)
+		silent(func(s *uring.SQE) { s.PrepSplice(toRd, uring.FilePosition, wr, uring.FilePosition, 4, 0) })
+		g.quiet()
+
+		p, q := g.pair(unix.SOCK_STREAM)
+		g.narrow(p, q)
+		big := g.bytes(1 << 20)
+		ud = silent(sendFrom(p, big, unix.MSG_WAITALL))
+		g.quiet()
+		g.close(q)
+		if c := g.wait2(ud); c.Res <= 0 || c.Res == 1<<20 {
+			g.Errorf("%+v", c)
+		}
+		p, q = g.pair(unix.SOCK_STREAM)
+		silent(sendFrom(p, big, 0))
+		g.quiet()
+		g.read(q, 1)
+
+		d, _ := g.pair(unix.SOCK_DGRAM)
+		ud = silent(recvTo(d, into, 0))
+		g.quiet()
+		g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+		g.fails(ud, unix.ECANCELED)
 	})
 }
 

@@ -213,6 +213,8 @@ func (r *Ring) read(i uint32) verdict {
 			return progress
 		}
 		r.dropBuffer(e)
+	} else if n < size {
+		e.fellShort()
 	}
 	r.finish(i, int32(n), r.useBuffer(e))
 	return finished

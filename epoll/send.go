@@ -143,6 +143,9 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 		e.done += uint32(n)
 		return progress
 	default:
+		if n < want && (whole || e.writes()) {
+			e.fellShort()
+		}
 		r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
 	}
 	return finished

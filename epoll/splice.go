@@ -100,6 +100,9 @@ func (r *Ring) spliced(i uint32, n int) {
 		r.fail(i, unix.EBADF) // which splice(2) looks at later
 		return
 	case n != again:
+		if uint32(n) < e.Len {
+			e.fellShort()
+		}
 		r.finishRaw(i, n)
 		return
 	}
