@@ -1,22 +1,12 @@
 package stop
 
-import "syscall"
+import "github.com/reactord/reactord/sender/internal/goroutine"
 
 // Handler is what a stop request calls.
 type Handler interface {
 	// OnStop is called at most once per registration, on the thread that requests stop or, if stop
 	// was requested before, inside Register. See the package's duties.
 	OnStop()
-}
-
-// Submitter is a Handler that only passes the request on, to a queue or a ring, and takes no time over it:
-// its OnStop registers and deregisters nothing with the source that it is called by, nor does it call
-// anything that might. It is called under the source's lock. That spares the source asking the kernel
-// which thread it is on (gettid(2)), which takes longer than all the rest of a stop request.
-type Submitter interface {
-	Handler
-	// OnlySubmits does nothing. It is the promise.
-	OnlySubmits()
 }
 
 // Callback registers a Handler with a Token. It is intrusive: its memory is the caller's, stays where
@@ -59,7 +49,7 @@ func (c *Callback) register(s *Source, h Handler) {
 }
 
 // Deregister makes sure that the handler will not be called any more. If it is running on another
-// thread, Deregister waits for it to return; from inside the handler it returns at once. Afterwards
+// goroutine, Deregister waits for it to return; from inside the handler it returns at once. Afterwards
 // the callback can be registered again or be overwritten.
 //
 // A callback that is not registered is left alone.
@@ -81,7 +71,7 @@ func (c *Callback) deregister() {
 		s.mu.Unlock()
 		return
 	}
-	if s.running != c || s.runner == int32(syscall.Gettid()) {
+	if s.running != c || s.runner == goroutine.Current() {
 		s.mu.Unlock()
 		return
 	}

@@ -10,7 +10,7 @@
 //     Register and Deregister. If stop was requested before, Register calls it before it returns.
 //   - Handlers run one at a time on the thread that requests stop, the latest registered first, or on
 //     the thread that registers.
-//   - Once Deregister has returned the handler is not running on any other thread and will not be
+//   - Once Deregister has returned the handler is not running on any other goroutine and will not be
 //     called. From inside the handler it returns at once.
 //   - After Deregister the Callback's memory belongs to the caller again, also inside the handler: the
 //     source does not look at it when the handler returns.
@@ -20,21 +20,14 @@
 //
 //   - Register happens before Deregister of the same callback, and neither runs concurrently with
 //     another one of them.
-//   - A handler does not panic, does not wait for another thread that is deregistering it, and does
-//     not switch to an iter.Pull coroutine made outside of it: RequestStop locks the OS thread while
-//     it runs handlers, and the Go runtime demands that a coroutine is resumed under the very locks it
-//     was made under.
+//   - A handler does not panic, and does not wait for another goroutine that is deregistering it; a
+//     coroutine of iter.Pull is another goroutine.
 //   - The source outlives RequestStop: whoever keeps one in an operation state does not let that
 //     operation complete before RequestStop has returned.
 //
-// Handlers are told apart from strangers by the OS thread, since a goroutine has no identity in Go:
-// RequestStop locks its thread, so whoever runs on that thread meanwhile is the handler. For a handler
-// that never deregisters, a Submitter, there is nothing to be told apart: it runs under the lock, and
-// whoever deregisters its callback meanwhile waits for that.
-//
 // Nothing allocates but a Deregister that has to wait for a running handler. The lock inside is held
-// for a few instructions, and while a Submitter runs; never while another handler does. When all
-// handlers have returned, Deregister takes it no more.
+// for a few instructions, and never while a handler runs. When all handlers have returned, Deregister
+// takes it no more.
 //
 // Source: P0660R10 (stop_token), P2300R10 [stoptoken.inplace].
 package stop

@@ -1,10 +1,10 @@
 package stop
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
+
+	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
 // Source is where stop is requested. The zero value is ready. It must not be copied, and it must stay
@@ -13,8 +13,8 @@ import (
 // All methods but Reset may be called from any thread.
 type Source struct {
 	stage    atomic.Uint32
-	runner   int32         // OS thread that runs handlers; 0: none, or only Submitters
 	mu       sync.Mutex    // guards what follows, the changes of stage, and the links of the callbacks
+	runner   uintptr       // goroutine that runs handlers
 	head     *Callback     // registered, not yet called
 	running  *Callback     // its handler is running
 	finished chan struct{} // closed when that handler returns; nil unless somebody waits
@@ -54,42 +54,24 @@ func (s *Source) RequestStop() bool {
 	return true
 }
 
-// runHandlers is called and returns with mu held. A Submitter is called under it, so that a stranger who
-// deregisters one waits for the lock; around the others it lets go.
+// runHandlers is called and returns with mu held, and lets go of it around each handler.
 func (s *Source) runHandlers() {
+	s.runner = goroutine.Current()
 	for s.head != nil {
 		c := s.head
 		c.unlink()
-		if h, ok := c.handler.(Submitter); ok {
-			h.OnStop() // c may have become something else when this returns
-		} else {
-			s.runHandler(c)
+		s.running = c
+		h := c.handler
+		s.mu.Unlock()
+
+		h.OnStop() // c may have become something else when this returns
+
+		s.mu.Lock()
+		s.running = nil
+		if s.finished != nil {
+			close(s.finished)
+			s.finished = nil
 		}
-	}
-	if s.runner != 0 {
-		s.runner = 0
-		runtime.UnlockOSThread()
-	}
-}
-
-func (s *Source) runHandler(c *Callback) {
-	if s.runner == 0 {
-		// Deregister must recognise that it is called from a handler: by the thread, which is ours alone
-		// while it is locked.
-		runtime.LockOSThread()
-		s.runner = int32(syscall.Gettid())
-	}
-	s.running = c
-	h := c.handler
-	s.mu.Unlock()
-
-	h.OnStop() // as above
-
-	s.mu.Lock()
-	s.running = nil
-	if s.finished != nil {
-		close(s.finished)
-		s.finished = nil
 	}
 }
 
@@ -106,7 +88,7 @@ func (s *Source) Reset() {
 	if debug && s.Registered() {
 		panic("stop: Reset of a source with a registered callback")
 	}
-	if debug && s.runner != 0 {
+	if debug && s.stage.Load() == requested {
 		panic("stop: Reset of a source inside RequestStop")
 	}
 	s.stage.Store(fresh)

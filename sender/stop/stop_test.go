@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"unsafe"
@@ -153,6 +154,28 @@ func TestDeregisterInsideHandler(t *testing.T) {
 	if again.n.Load() != 1 {
 		t.Fatal("the callback that was reused inside its own handler was not called")
 	}
+}
+
+// Inside is where the goroutine is, whichever thread it has come to meanwhile.
+func TestDeregisterInsideHandlerOnAnotherThread(t *testing.T) {
+	var s stop.Source
+	var c stop.Callback
+	left := make(chan bool)
+	c.Register(s.Token(), handler(func() {
+		before := syscall.Gettid()
+		for range 1000 {
+			go func() { // takes the thread with it
+				runtime.LockOSThread()
+				left <- true
+			}()
+			<-left
+			if syscall.Gettid() != before {
+				break
+			}
+		}
+		c.Deregister()
+	}))
+	s.RequestStop()
 }
 
 func TestReset(t *testing.T) {
@@ -436,61 +459,17 @@ func BenchmarkRequestStop(b *testing.B) {
 	}
 }
 
-// submitter passes a request on, and sees who deregisters meanwhile.
-type submitter struct{ during func() }
-
-func (h *submitter) OnStop()      { h.during() }
-func (h *submitter) OnlySubmits() {}
-
-// A stranger does not get past a submitter that is running, though nobody has asked which thread that is
-// on. What the stranger then writes over, by plain stores, the race detector watches.
-func TestSubmitterIsWaitedFor(t *testing.T) {
-	for range 2000 {
-		var s stop.Source
-		var c, plain stop.Callback
-		var h counter
-		running, calls := make(chan bool), 0
-		plain.Register(s.Token(), &h) // is called last
-		c.Register(s.Token(), &submitter{func() {
-			close(running)
-			runtime.Gosched()
-			calls++
-		}})
-		go s.RequestStop()
-		<-running
-		c.Deregister()
-		if calls++; calls != 2 {
-			t.Fatal("Deregister did not wait for the handler")
-		}
-		c = stop.Callback{}
-		plain.Deregister()
-		if n := h.n.Load(); n > 1 {
-			t.Fatalf("the other handler ran %d times", n)
-		}
-	}
-}
-
 // Once every handler has returned nobody waits for anybody, on whichever thread.
 func TestDeregisterOnceServed(t *testing.T) {
 	var s stop.Source
 	var c stop.Callback
 	var h counter
-	c.Register(s.Token(), &submitter{func() { h.n.Add(1) }})
+	c.Register(s.Token(), handler(func() { h.n.Add(1) }))
 	s.RequestStop()
 	c.Deregister()
 	c.Register(s.Token(), &h)
 	c.Deregister()
 	if h.n.Load() != 2 {
 		t.Errorf("called %d times, want 2", h.n.Load())
-	}
-}
-
-func BenchmarkRequestStopSubmitter(b *testing.B) {
-	s, c, h := new(stop.Source), new(stop.Callback), &submitter{func() {}}
-	for b.Loop() {
-		c.Register(s.Token(), h)
-		s.RequestStop()
-		c.Deregister()
-		s.Reset()
 	}
 }
