@@ -151,6 +151,3 @@ type everyStop EveryOp
 
 // OnStop implements stop.Handler.
 func (s *everyStop) OnStop() { s.l.requestStop(&s.handle) }
-
-// OnlySubmits implements stop.Submitter.
-func (s *everyStop) OnlySubmits() {}

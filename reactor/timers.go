@@ -133,6 +133,3 @@ type sleepStop SleepOp
 
 // OnStop implements stop.Handler.
 func (s *sleepStop) OnStop() { s.l.requestStop(&s.handle) }
-
-// OnlySubmits implements stop.Submitter.
-func (s *sleepStop) OnlySubmits() {}
