@@ -63,9 +63,11 @@ func (e *exchange) begin(intended, now int64) {
 	e.c.write(e.codec.request())
 }
 
+// received gives out new work only behind all of p, so that none of it is taken for the reply to what has not been sent.
 func (e *exchange) received(p []byte) {
 	c := e.c
 	now := c.arrived()
+	replies := 0
 	for len(p) > 0 {
 		if e.n == 0 {
 			c.fail(record.Excess)
@@ -85,6 +87,9 @@ func (e *exchange) received(p []byte) {
 			c.close(false)
 			return
 		}
+		replies++
+	}
+	for range replies {
 		c.group.ready(c, now)
 	}
 }

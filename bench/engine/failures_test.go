@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -50,20 +51,28 @@ func TestBadReplies(t *testing.T) {
 		},
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
-			mode := Mode(&Echo{})
-			if kind == record.Excess { // in a loop what is too much belongs to the next reply, which is corrupt
-				mode = &Connect{Size: 128}
-			}
-			g := load(t, serve(t, "tcp", once(answer)), mode, nil)
-			s, w := run(t, g, Phase{Time: short})
-			only(t, w, kind)
-			if w.Messages != 0 {
-				t.Errorf("%d messages came back whole", w.Messages)
-			}
-			if w.Opened < 4 { // lost connections are made again
-				t.Errorf("%d connections were opened again, and %d stand", w.Opened, s.Open)
+			for _, mode := range []Mode{&Echo{}, &Connect{Size: 128}} {
+				g := load(t, serve(t, "tcp", once(answer)), mode, nil)
+				s, w := run(t, g, Phase{Time: short})
+				only(t, w, kind)
+				if _, loop := mode.(*Echo); w.Messages != 0 && !(loop && kind == record.Excess) { // of which the first is whole
+					t.Errorf("%T: %d messages came back whole", mode, w.Messages)
+				}
+				if w.Opened < 4 { // lost connections are made again
+					t.Errorf("%T: %d connections were opened again, and %d stand", mode, w.Opened, s.Open)
+				}
 			}
 		})
+	}
+}
+
+// What comes before a message has been sent is no reply to it, even if it is of the right size.
+func TestRepliesAheadOfTheirMessages(t *testing.T) {
+	g := load(t, serve(t, "tcp", once(func(c net.Conn, p []byte) { _, _ = c.Write(bytes.Repeat(p, 8)) })), &Echo{}, nil)
+	_, w := run(t, g, Phase{Time: short})
+	only(t, w, record.Excess)
+	if n := w.Errors[record.Excess]; w.Messages < n || w.Messages > n+1 { // the last may be over with the phase
+		t.Errorf("%d messages came back over %d connections that carried one", w.Messages, n)
 	}
 }
 
@@ -157,6 +166,29 @@ func TestInterrupted(t *testing.T) {
 	faultless(t, s.Windows[0])
 }
 
+// To open a socket for datagrams is no progress: it always succeeds.
+func TestKilledTargetOfDatagrams(t *testing.T) {
+	l, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		buf := make([]byte, maxDatagram)
+		for n, from, err := l.ReadFrom(buf); err == nil; n, from, err = l.ReadFrom(buf) {
+			_, _ = l.WriteTo(buf[:n], from)
+		}
+	}()
+	g := load(t, "udp://"+l.LocalAddr().String(), &UDP{}, func(c *Config) { c.GiveUp = time.Second })
+	if _, err := g.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(short, func() { l.Close() })
+	s, err := g.Run(t.Context(), Phase{Time: time.Minute}, nil)
+	if w := s.Windows[0]; !errors.Is(err, ErrNoProgress) || w.Messages == 0 || w.Errors[record.Refused] == 0 {
+		t.Errorf("%d messages, errors %q: %v", w.Messages, w.Errors, err)
+	}
+}
+
 // freePorts are n local ports in a row that nobody has.
 func freePorts(t *testing.T, n uint16) PortRange {
 	t.Helper()
@@ -195,6 +227,11 @@ func TestPortsUsedUp(t *testing.T) {
 	only(t, s.Windows[0], record.Ports)
 	if n := s.Windows[0].Opened; n == 0 || n > 4 || s.Open != int(n) { // somebody else may have got one of them
 		t.Errorf("%d connections were opened over 4 ports, and %d stand", n, s.Open)
+	}
+	// Of datagrams it is the connecting that fails in another way.
+	g = load(t, packets(t, func(p []byte, reply func([]byte)) { reply(p) }), &UDP{}, change)
+	if s, err := g.Open(t.Context(), nil); !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "--source") {
+		t.Errorf("%d sockets for datagrams over 4 ports: %v", s.Open, err)
 	}
 	// A second address has as many again.
 	g = load(t, serve(t, "tcp", echoing), &Echo{}, func(c *Config) {

@@ -244,7 +244,8 @@ func (c *collector) take(s slip) {
 	progress := false
 	for i, w := range s.windows {
 		c.moment.Windows[i].Add(w)
-		progress = progress || w.Messages+w.Opened > 0
+		// To open a socket for datagrams succeeds whether anybody is there or not.
+		progress = progress || w.Messages > 0 || w.Opened > 0 && !c.g.cfg.Target.Datagrams()
 		c.bad.Add(&w.Errors)
 		c.g.giveBack(w)
 	}

@@ -53,6 +53,7 @@ func checkDepth(depth *int) error {
 type echoCodec struct {
 	c       *conn
 	sizes   *Sizes
+	pattern *Pattern
 	out, in rand.PCG
 	outAt   int64 // place in the pattern
 	inAt    int64
@@ -60,7 +61,7 @@ type echoCodec struct {
 }
 
 func newEchoCodec(c *conn, sizes *Sizes) *echoCodec {
-	e := &echoCodec{c: c, sizes: sizes}
+	e := &echoCodec{c: c, sizes: sizes, pattern: c.worker().g.pattern}
 	e.reset()
 	return e
 }
@@ -68,7 +69,7 @@ func newEchoCodec(c *conn, sizes *Sizes) *echoCodec {
 func (e *echoCodec) reset() {
 	e.out = *e.c.group.random(e.c.index)
 	e.in = e.out
-	e.outAt = e.c.worker().g.pattern.first(e.c.index)
+	e.outAt = e.pattern.first(e.c.index)
 	e.inAt = e.outAt
 	e.left = 0
 }
@@ -77,9 +78,8 @@ func (e *echoCodec) last() bool { return false }
 
 func (e *echoCodec) request() []byte {
 	n := e.sizes.next(&e.out)
-	pattern := e.c.worker().g.pattern
-	p := pattern.At(e.outAt, n)
-	e.outAt = pattern.after(e.outAt, n)
+	p := e.pattern.At(e.outAt, n)
+	e.outAt = e.pattern.after(e.outAt, n)
 	return p
 }
 
@@ -88,14 +88,13 @@ func (e *echoCodec) reply(p []byte) (n int, done bool, err error) {
 		e.left = e.sizes.next(&e.in)
 	}
 	n = min(len(p), e.left)
-	w := e.c.worker()
-	if w.verify {
-		if !bytes.Equal(p[:n], w.g.pattern.At(e.inAt, n)) {
+	if e.c.worker().verify {
+		if !bytes.Equal(p[:n], e.pattern.At(e.inAt, n)) {
 			return 0, false, failure(record.Corrupt)
 		}
 		e.c.group.win.Verified += int64(n)
 	}
-	e.inAt = w.g.pattern.after(e.inAt, n)
+	e.inAt = e.pattern.after(e.inAt, n)
 	e.left -= n
 	return n, e.left == 0, nil
 }

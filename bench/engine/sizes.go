@@ -22,6 +22,7 @@ type Sizes struct {
 	choices []choice
 	total   float64 // of all weights
 	max     int
+	fixed   int // the only size; 0: there are several
 }
 
 // choice is a range of sizes with a weight.
@@ -35,7 +36,7 @@ const MaxMessage = 64 << 20
 
 // FixedSize is the distribution of one size.
 func FixedSize(n int) Sizes {
-	return Sizes{text: strconv.Itoa(n), choices: []choice{{n, n, 1}}, total: 1, max: n}
+	return Sizes{text: strconv.Itoa(n), choices: []choice{{n, n, 1}}, total: 1, max: n, fixed: n}
 }
 
 // ParseSizes reads a distribution.
@@ -67,6 +68,9 @@ func ParseSizes(text string) (Sizes, error) {
 		s.choices = append(s.choices, c)
 		s.total += c.weight
 		s.max = max(s.max, c.high)
+	}
+	if len(s.choices) == 1 && s.choices[0].low == s.max {
+		s.fixed = s.max
 	}
 	return s, nil
 }
@@ -102,6 +106,13 @@ func (s *Sizes) Max() int { return s.max }
 
 // next draws a size.
 func (s *Sizes) next(r *rand.PCG) int {
+	if s.fixed != 0 {
+		return s.fixed
+	}
+	return s.draw(r)
+}
+
+func (s *Sizes) draw(r *rand.PCG) int {
 	if s.mean != 0 {
 		n := int(-s.mean * math.Log(1-unit(r)))
 		return min(max(n, 1), s.max)
