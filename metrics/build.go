@@ -13,33 +13,43 @@ const module = "github.com/reactord/reactord"
 // unknown is what a build does not tell.
 const unknown = "unknown"
 
-// build is which reactord is in a program.
-type build struct{ version, revision string }
+// Build is which reactord is in a program. What is not known is "unknown".
+type Build struct {
+	Version  string // of the module; "(devel)" if it has none
+	Revision string // of the source, with "-dirty" behind it if there were changes
+}
 
-// buildOf looks the module up in what the toolchain wrote into the program. The revision is known only
+// ReadBuild looks the module up in what the toolchain wrote into the program. The revision is known only
 // of a program that was built inside the repository; else the version names it.
-func buildOf(info *debug.BuildInfo) build {
-	b := build{unknown, unknown}
+func ReadBuild() Build {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return buildOf(info)
+	}
+	return Build{unknown, unknown}
+}
+
+func buildOf(info *debug.BuildInfo) Build {
+	b := Build{unknown, unknown}
 	if info.Main.Path != module {
 		for _, d := range info.Deps {
 			if d.Path == module {
-				b.version = versionOf(d)
+				b.Version = versionOf(d)
 			}
 		}
 		return b
 	}
-	b.version = versionOf(&info.Main)
+	b.Version = versionOf(&info.Main)
 	modified := ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision":
-			b.revision = s.Value
+			b.Revision = s.Value
 		case s.Key == "vcs.modified" && s.Value == "true":
 			modified = "-dirty"
 		}
 	}
-	if b.revision != unknown {
-		b.revision += modified
+	if b.Revision != unknown {
+		b.Revision += modified
 	}
 	return b
 }
@@ -56,14 +66,11 @@ func versionOf(m *debug.Module) string {
 
 // newBuildInfo is a collector of reactord_build_info.
 func newBuildInfo() prometheus.Collector {
-	b := build{unknown, unknown}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		b = buildOf(info)
-	}
+	b := ReadBuild()
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "reactord_build_info",
 		Help:        "The version and the source revision of reactord, and the Go release that built it.",
-		ConstLabels: prometheus.Labels{"version": b.version, "revision": b.revision, "goversion": runtime.Version()},
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": runtime.Version()},
 	})
 	g.Set(1)
 	return g

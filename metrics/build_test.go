@@ -20,16 +20,16 @@ func TestBuildOf(t *testing.T) {
 		debug.BuildSetting{Key: "vcs.modified", Value: "false"}, debug.BuildSetting{Key: "vcs.modified", Value: "true"}
 	for name, test := range map[string]struct {
 		info *debug.BuildInfo
-		want build
+		want Build
 	}{
-		"a release":          {inside(revision, clean), build{"v1.2.3", "abc"}},
-		"a modified tree":    {inside(revision, dirty), build{"v1.2.3", "abc-dirty"}},
-		"no revision":        {inside(), build{"v1.2.3", unknown}},
-		"modified of what":   {inside(dirty), build{"v1.2.3", unknown}},
-		"no version":         {&debug.BuildInfo{Main: debug.Module{Path: module}}, build{unknown, unknown}},
-		"embedded":           {outside(&debug.Module{Path: "example.com/a", Version: "v7.0.0"}, &debug.Module{Path: module, Version: "v1.2.0"}), build{"v1.2.0", unknown}},
-		"embedded, replaced": {outside(&debug.Module{Path: module, Version: "v1.2.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.2.1"}}), build{"v1.2.1", unknown}},
-		"not there":          {outside(), build{unknown, unknown}},
+		"a release":          {inside(revision, clean), Build{"v1.2.3", "abc"}},
+		"a modified tree":    {inside(revision, dirty), Build{"v1.2.3", "abc-dirty"}},
+		"no revision":        {inside(), Build{"v1.2.3", unknown}},
+		"modified of what":   {inside(dirty), Build{"v1.2.3", unknown}},
+		"no version":         {&debug.BuildInfo{Main: debug.Module{Path: module}}, Build{unknown, unknown}},
+		"embedded":           {outside(&debug.Module{Path: "example.com/a", Version: "v7.0.0"}, &debug.Module{Path: module, Version: "v1.2.0"}), Build{"v1.2.0", unknown}},
+		"embedded, replaced": {outside(&debug.Module{Path: module, Version: "v1.2.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.2.1"}}), Build{"v1.2.1", unknown}},
+		"not there":          {outside(), Build{unknown, unknown}},
 	} {
 		if got := buildOf(test.info); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)

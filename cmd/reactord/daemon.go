@@ -91,8 +91,8 @@ func (d *daemon) announce() {
 	if fallen > 0 {
 		d.log.Warn("running on epoll", zap.String("because", reason), zap.Int("loops", fallen))
 	}
-	b := readBuild()
-	d.log.Info("started", zap.String("version", b.version), zap.String("revision", b.revision),
+	b := metrics.ReadBuild()
+	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].Choice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	for i, addr := range d.proxy.Addrs() {
 		l := d.cfg.Listeners[i]

@@ -23,7 +23,7 @@ const (
 // examine judges what was read.
 func (s *system) examine() []finding {
 	findings := []finding{
-		{name: "reactord", value: strings.TrimPrefix(readBuild().String(), "reactord ")},
+		{name: "reactord", value: version()},
 		{name: "kernel", value: s.kernel},
 		s.ring(),
 	}

@@ -77,7 +77,7 @@ reactord: --to: server "tcp://b:1" is used twice
 }
 
 func TestVersionNamesTheToolchain(t *testing.T) {
-	if s := readBuild().String(); !strings.HasSuffix(s, fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)) {
+	if s := version(); !strings.HasSuffix(s, fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)) {
 		t.Errorf("got %q", s)
 	}
 }
