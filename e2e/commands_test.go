@@ -40,7 +40,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"proxy"}, 2},
 		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0"}, 2},
 		{[]string{"proxy", "--listen", "127.0.0.1", "--to", "tcp://127.0.0.1:1"}, 2},
-		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"}, 1},
+		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"}, 2},
+		{[]string{"proxy", "--listen", "tcp://192.0.2.1:1", "--to", "tcp://127.0.0.1:1"}, 1},
 		{[]string{"serve", "--config", "/no/such/file.yaml"}, 1},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -129,9 +130,9 @@ func TestServe(t *testing.T) {
 // Two daemons cannot have the same address, and the second one says so.
 func TestAddressInUse(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
-		taken := listen(t)
-		r := run(t, "proxy", "--ring", ring, "--listen", "tcp://"+taken.addr(), "--to", "tcp://127.0.0.1:1")
-		if r.code != 1 || !strings.Contains(r.stderr, syscall.EADDRINUSE.Error()) || !strings.Contains(r.stderr, taken.addr()) {
+		taken := startProxy(t, ring, []string{"127.0.0.1:1"}).addr
+		r := run(t, "proxy", "--ring", ring, "--listen", "tcp://"+taken, "--to", "tcp://127.0.0.1:1")
+		if r.code != 1 || !strings.Contains(r.stderr, syscall.EADDRINUSE.Error()) || !strings.Contains(r.stderr, taken) {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 	})

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -64,11 +66,7 @@ func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
 			return nil, err
 		}
 	}
-	path, err := resolve(cfg, log)
-	if err != nil {
-		return nil, errors.Join(err, d.closeAdmin())
-	}
-	if d.proxy, err = proxy.Start(path); err != nil {
+	if d.proxy, err = startProxy(cfg, log); err != nil {
 		return nil, errors.Join(err, d.closeAdmin())
 	}
 	if d.admin != nil {
@@ -76,6 +74,22 @@ func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
 	}
 	d.announce()
 	return d, nil
+}
+
+func startProxy(cfg *config.Config, log *zap.Logger) (*proxy.Proxy, error) {
+	path, err := resolve(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	// The loops share an address (SO_REUSEPORT), and would share it with another reactord as well.
+	for _, l := range path.Listeners {
+		probe, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(l.Address))
+		if err != nil {
+			return nil, fmt.Errorf("listener %s: %w", l.Name, err)
+		}
+		_ = probe.Close()
+	}
+	return proxy.Start(path)
 }
 
 // announce logs what has been started, on what.

@@ -43,14 +43,35 @@ func main() {
 		defaults(),
 	)
 	command, err := parser.Parse(args)
+	if err == nil {
+		err = repeated(command)
+	}
 	if err != nil {
 		parser.Errorf("%s (reactord --help says what there is)", err)
 		os.Exit(2)
 	}
 	if err := command.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, explain(err))
+		if errors.Is(err, errFlags) {
+			os.Exit(2)
+		}
 		os.Exit(1)
 	}
+}
+
+// repeated finds a flag that is given twice and has one value: the first would be ignored.
+func repeated(c *kong.Context) error {
+	given := map[string]bool{}
+	for _, p := range c.Path {
+		if p.Flag == nil || p.Flag.IsCumulative() {
+			continue
+		}
+		if given[p.Flag.Name] {
+			return fmt.Errorf("--%s is given twice", p.Flag.Name)
+		}
+		given[p.Flag.Name] = true
+	}
+	return nil
 }
 
 // explain is what is printed of an error. Those of a configuration file have their place in front.

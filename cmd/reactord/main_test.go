@@ -54,7 +54,10 @@ func TestCommandLine(t *testing.T) {
 		{"proxy", 2, "", "reactord: error: missing flags: --listen"},
 		{"proxy --listen a --to a:1", 2, "", "reactord: error: --listen: no port: write tcp://a:PORT"},
 		{"proxy --listen a:1 --to a:1 --buffer x", 2, "", `reactord: error: --buffer: "x" is not a size`},
-		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 1, "", `reactord: --ring: ring "kqueue" is unknown: there is "auto", "io_uring" and "epoll"
+		{"proxy --listen 8080 --to a:1", 2, "", "reactord: error: --listen: no host: write tcp://127.0.0.1:8080"},
+		{"proxy --listen a:1 --to a:1 --listen b:1", 2, "", "reactord: error: --listen is given twice"},
+		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
+		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: ring "kqueue" is unknown: there is "auto", "io_uring" and "epoll"
 reactord: --to: port 0 cannot be connected to: write the port that the server listens on
 reactord: --to: server "tcp://b:1" is used twice
 `},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -63,11 +62,19 @@ func (c proxyCommand) config() *config.Config {
 	}
 }
 
-// flagErrors names the flag behind each problem of a configuration made of flags.
+// errFlags is what an error of the command line matches.
+var errFlags = errors.New("wrong command line")
+
+// flagError is a problem of a configuration made of flags, with the flag behind it.
+type flagError config.Problem
+
+func (e flagError) Error() string        { return flagOf(e.Path) + ": " + e.Text }
+func (e flagError) Is(target error) bool { return target == errFlags }
+
 func flagErrors(problems []config.Problem) error {
 	errs := make([]error, 0, len(problems))
 	for _, p := range problems {
-		errs = append(errs, fmt.Errorf("%s: %s", flagOf(p.Path), p.Text))
+		errs = append(errs, flagError(p))
 	}
 	return errors.Join(errs...)
 }

@@ -24,6 +24,9 @@ func ParseAddress(text string) (Address, error) {
 	if before, after, other := strings.Cut(text, "://"); other && !found {
 		return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(before), scheme, clip(after))
 	}
+	if _, err := parsePort(rest); err == nil { // it is nothing else: 8080
+		rest = ":" + rest
+	}
 	host, port, err := net.SplitHostPort(rest)
 	if err != nil {
 		return Address{}, splitHint(rest, err)
