@@ -57,7 +57,7 @@ func (op *ScheduleAtOp) Start() {
 	deadline := op.at
 	if op.relative {
 		now := op.sch.Clock()
-		if deadline += now; op.at > 0 && deadline < now {
+		if deadline = now + max(op.at, 0); deadline < now {
 			deadline = math.MaxInt64
 		}
 	}

@@ -44,7 +44,8 @@ func TestScheduleAtAsksForItsDeadline(t *testing.T) {
 	}{
 		{100, 7, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAt(a, 7) }},
 		{100, 107, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, 7) }},
-		{100, 93, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, -7) }},
+		{100, 100, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, -7) }},
+		{-100, -100, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, math.MinInt64) }},
 		{-100, -93, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, 7) }},
 		{100, math.MaxInt64, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, math.MaxInt64) }},
 		{-100, math.MaxInt64 - 100, func(a *asked) sender.ScheduleAtSender { return sender.ScheduleAfter(a, math.MaxInt64) }},

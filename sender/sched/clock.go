@@ -11,18 +11,20 @@ var epoch = time.Now()
 // negative in a testing/synctest bubble, whose clock is behind.
 func monotonic() int64 { return int64(time.Since(epoch)) }
 
-// until is how long it is until deadline, or as long as can be.
-func until(deadline int64) time.Duration {
-	now := monotonic()
-	if d := deadline - now; d > 0 || deadline <= now {
+// until is how long it is from now until deadline, or as long as can be; 0 if that has passed.
+func until(deadline, now int64) time.Duration {
+	if deadline <= now {
+		return 0
+	}
+	if d := deadline - now; d > 0 {
 		return time.Duration(d)
 	}
 	return math.MaxInt64
 }
 
-// after is now + d, or the end of time.
+// after is now + d, or the end of time; now, if d is not positive.
 func after(now int64, d time.Duration) int64 {
-	if at := now + int64(d); d <= 0 || at > now {
+	if at := now + int64(max(d, 0)); at >= now {
 		return at
 	}
 	return math.MaxInt64

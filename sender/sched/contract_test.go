@@ -65,6 +65,9 @@ func TestInlineKeepsTheContract(t *testing.T) {
 func TestNewThreadKeepsTheContract(t *testing.T) {
 	checkSchedule(t, sched.NewThread{}, func() bool { return called("sched.NewThread.Enqueue.func1") })
 	checkTimed(t, sched.NewThread{}, func() bool { return called("(*sleeper).sleep") })
+	if _, err := sender.SyncWait(t.Context(), sender.ScheduleAt(sched.NewThread{}, math.MinInt64)); err != nil {
+		t.Errorf("the past: %v", err)
+	}
 }
 
 func inPool() bool       { return called("(*ThreadPool).work") }

@@ -112,5 +112,5 @@ func (a *timedAttempt) Abandon() {
 		inner.Runner.Abandon()
 		return
 	}
-	f.Second.EnqueueAt(inner, deadline-f.First.Clock()+f.Second.Clock(), token)
+	f.Second.EnqueueAt(inner, after(f.Second.Clock(), until(deadline, f.First.Clock())), token)
 }

@@ -2,6 +2,7 @@ package sched_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"sync"
 	"testing"
@@ -49,6 +50,24 @@ func TestTimedFallbackConvertsTheDeadline(t *testing.T) {
 			t.Errorf("%v after %v", x, took)
 		}
 	})
+}
+
+// Deadlines at the ends of time stay there, though the clocks differ.
+func TestTimedFallbackAtTheEndsOfTime(t *testing.T) {
+	l := new(sched.TimedRunLoop)
+	var over stop.Source
+	over.RequestStop()
+	l.Run(over.Token())
+	for _, now := range []int64{-2 * ms, 0, 2 * ms} {
+		second := &manual{now: now}
+		f := sched.TimedFallback{First: l, Second: second}
+		early, late := newJob(nil), newJob(nil)
+		f.EnqueueAt(&late.timed, math.MaxInt64, stop.Token{})
+		f.EnqueueAt(&early.timed, math.MinInt64, stop.Token{})
+		second.tick(int64(time.Hour))
+		early.want(t, 1, 0)
+		late.want(t, 0, 0)
+	}
 }
 
 // slow is a scheduler whose clock is slow by a year.

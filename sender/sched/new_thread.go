@@ -48,7 +48,7 @@ func (s *sleeper) OnStop() { close(s.stopped) }
 func (s *sleeper) sleep() {
 	runtime.LockOSThread()
 	w := s.w
-	if d := until(w.Deadline); d > 0 {
+	if d := until(w.Deadline, monotonic()); d > 0 {
 		alarm := time.NewTimer(d)
 		select {
 		case <-alarm.C:

@@ -142,7 +142,7 @@ func (l *timedLoop) sleep(deadline int64, armed bool) {
 		<-l.wake
 		return
 	}
-	l.alarm.Reset(until(deadline))
+	l.alarm.Reset(until(deadline, monotonic()))
 	select {
 	case <-l.wake:
 	case <-l.alarm.C:
