@@ -24,7 +24,7 @@ const (
 
 var points = map[Point]string{
 	BeforeConnect: "before Connect", BeforeStart: "before Start", Concurrently: "concurrently",
-	AfterStart: "after Start", InCompletion: "inside the completion", Never: "never",
+	AfterStart: "after Start", InCompletion: "inside the completion", Never: "never", InNext: "inside SetNext",
 }
 
 // String is such as "before Start".
@@ -55,26 +55,14 @@ type Options[T any] struct {
 // completion, started again inside the completion (if Restartable), and connected again afterwards.
 func Check[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
 	t.Helper()
-	c := &checker[T, O, P, S]{t: t, s: s, o: o, op: new(O)}
-	if c.o.Rounds == 0 {
-		c.o.Rounds = 4
+	c := &checker[T, O, P]{t: t, o: o, op: new(O)}
+	c.connect = func(r *round, then func(recorder[T], Result[T])) recorder[T] {
+		rec := &Recorder[T]{T: r, Stop: &r.source, Sch: o.Scheduler, Key: r}
+		rec.Then = func(x Result[T]) { then(rec, x) }
+		s.Connect(c.op, rec)
+		return rec
 	}
-	if c.o.Do == nil {
-		c.o.Do = func(f func()) { f() }
-	}
-	for p := BeforeConnect; p <= Never; p++ {
-		if o.Endless && p >= InCompletion {
-			continue
-		}
-		for range c.o.Rounds {
-			c.play(p, afterwards)
-			c.play(p, overwrite)
-			c.play(p, reconnect)
-			if o.Restartable {
-				c.play(p, restart)
-			}
-		}
-	}
+	c.check(Never)
 }
 
 // reuse is what happens to the storage inside the completion.
@@ -92,15 +80,23 @@ var reuses = map[reuse]string{
 	reconnect: "connected and started inside the completion", restart: "started inside the completion",
 }
 
-type checker[T, O any, P sender.Operation[O], S sender.Sender[T, O]] struct {
-	t  testing.TB
-	s  S
-	o  Options[T]
-	op *O
+// checker checks a sender, or a sequence, whose value is T.
+type checker[T, O any, P sender.Operation[O]] struct {
+	t       testing.TB
+	o       Options[T]
+	op      *O
+	connect func(r *round, then func(recorder[T], Result[T])) recorder[T] // op, to a new receiver
+}
+
+// recorder is a receiver that has been connected.
+type recorder[T any] interface {
+	Starting()
+	base() *Recorder[T]
+	seen() string // all that it has been called with
 }
 
 // round is one operation from Connect to completion, and what is done about it.
-type round[T any] struct {
+type round struct {
 	testing.TB // says which round it is in what it reports
 	point      Point
 	reuse      reuse
@@ -108,22 +104,45 @@ type round[T any] struct {
 	done       chan bool
 }
 
-func (r *round[T]) Errorf(format string, args ...any) {
+func (r *round) Errorf(format string, args ...any) {
 	r.TB.Helper()
 	r.TB.Errorf("stop %v, storage reused %s: %s", r.point, reuses[r.reuse], fmt.Sprintf(format, args...))
 }
 
-func (c *checker[T, O, P, S]) play(p Point, how reuse) {
+// check plays all the rounds, up to a point.
+func (c *checker[T, O, P]) check(last Point) {
 	c.t.Helper()
-	r := &round[T]{TB: c.t, point: p, reuse: how, done: make(chan bool)}
-	rec := &Recorder[T]{T: r, Stop: &r.source, Sch: c.o.Scheduler, Key: r}
-	rec.Then = func(x Result[T]) { c.completed(r, rec, x) }
+	if c.o.Rounds == 0 {
+		c.o.Rounds = 4
+	}
+	if c.o.Do == nil {
+		c.o.Do = func(f func()) { f() }
+	}
+	ways := []reuse{afterwards, overwrite, reconnect}
+	if c.o.Restartable {
+		ways = append(ways, restart)
+	}
+	for p := BeforeConnect; p <= last; p++ {
+		if c.o.Endless && (p == InCompletion || p == Never) {
+			continue
+		}
+		for range c.o.Rounds {
+			for _, how := range ways {
+				c.play(p, how)
+			}
+		}
+	}
+}
+
+func (c *checker[T, O, P]) play(p Point, how reuse) {
+	c.t.Helper()
+	r := &round{TB: c.t, point: p, reuse: how, done: make(chan bool)}
 	stopped := make(chan bool)
 	c.o.Do(func() {
 		if p == BeforeConnect {
 			r.source.RequestStop()
 		}
-		c.s.Connect(c.op, rec)
+		rec := c.connect(r, func(rec recorder[T], x Result[T]) { c.completed(r, rec, x) })
 		if p == BeforeStart {
 			r.source.RequestStop()
 		}
@@ -148,51 +167,44 @@ func (c *checker[T, O, P, S]) play(p Point, how reuse) {
 }
 
 // completed is called inside the first completion of a round.
-func (c *checker[T, O, P, S]) completed(r *round[T], rec *Recorder[T], x Result[T]) {
-	c.judge(r, r.point, x)
+func (c *checker[T, O, P]) completed(r *round, rec recorder[T], x Result[T]) {
+	c.judge(r, r.point, rec, x)
 	if r.source.Registered() {
 		r.Errorf("completed with %v and left a stop callback behind", x)
 		close(r.done) // to overwrite the storage would be deadly
 		return
 	}
-	if r.point == InCompletion && r.reuse == afterwards {
-		r.source.RequestStop()
-	}
-	if r.reuse == afterwards {
-		close(r.done)
-		return
-	}
-	if r.reuse != restart {
+	if r.reuse != restart && r.reuse != afterwards {
 		var zero O
 		*c.op = zero
 	}
 	if r.point == InCompletion {
 		r.source.RequestStop()
 	}
-	if r.reuse == overwrite {
+	if r.reuse == afterwards || r.reuse == overwrite {
 		close(r.done)
 		return
 	}
-	again := rec
-	if r.reuse == reconnect {
-		again = &Recorder[T]{T: r, Stop: rec.Stop, Sch: rec.Sch, Key: rec.Key}
-		c.s.Connect(c.op, again)
-	}
-	again.Starting()
 	p := r.point
-	if p == InCompletion {
+	if r.source.StopRequested() {
 		p = BeforeStart // as far as this start is concerned
 	}
-	again.Then = func(x Result[T]) {
-		c.judge(r, p, x)
+	last := func(rec recorder[T], x Result[T]) {
+		c.judge(r, p, rec, x)
 		close(r.done)
 	}
+	if r.reuse == reconnect {
+		rec = c.connect(r, last)
+	} else {
+		rec.base().Then = func(x Result[T]) { last(rec, x) }
+	}
+	rec.Starting()
 	P(c.op).Start()
 }
 
-func (c *checker[T, O, P, S]) judge(r *round[T], p Point, x Result[T]) {
+func (c *checker[T, O, P]) judge(r *round, p Point, rec recorder[T], x Result[T]) {
 	if c.o.Accept != nil && !c.o.Accept(p, x) {
-		r.Errorf("completed with %v", x)
+		r.Errorf("completed with %s", rec.seen())
 	}
 	if c.o.Where != nil && !c.o.Where() {
 		r.Errorf("completed with %v on a wrong thread", x)

@@ -37,6 +37,9 @@ func (r *Recorder[T]) Completed() bool { return r.called.Load() > 0 }
 // thread.
 func (r *Recorder[T]) Result() Result[T] { return r.result }
 
+func (r *Recorder[T]) base() *Recorder[T] { return r }
+func (r *Recorder[T]) seen() string       { return r.result.String() }
+
 func (r *Recorder[T]) complete(x Result[T]) {
 	if !r.started.Load() {
 		r.T.Errorf("completed with %v before Start", x)

@@ -2,7 +2,6 @@ package sendertest
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +32,10 @@ func (r *SequenceRecorder[T]) Starting() {
 // Items are what was delivered since Starting. It must not be called while items may be on their way on
 // another thread.
 func (r *SequenceRecorder[T]) Items() []T { return r.items }
+
+func (r *SequenceRecorder[T]) seen() string {
+	return fmt.Sprintf("%v after the items %v", r.result, r.items)
+}
 
 // SetNext implements seq.Receiver.
 func (r *SequenceRecorder[T]) SetNext(item T) {
@@ -90,139 +93,22 @@ type SequenceOptions[T any] struct {
 // with the ways to use the storage again.
 func CheckSequence[T, O any, P sender.Operation[O], S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
 	t.Helper()
-	if o.Rounds == 0 {
-		o.Rounds = 4
-	}
-	if o.Do == nil {
-		o.Do = func(f func()) { f() }
-	}
-	c := &sequenceChecker[T, O, P, S]{t: t, s: s, o: o, op: new(O)}
-	ways := []reuse{afterwards, overwrite, reconnect}
-	if o.Restartable {
-		ways = append(ways, restart)
-	}
-	for p := BeforeConnect; p <= InNext; p++ {
-		if o.Endless && (p == InCompletion || p == Never) {
-			continue
+	var rec *SequenceRecorder[T] // the receiver of this moment
+	c := &checker[struct{}, O, P]{t: t, op: new(O), o: Options[struct{}]{
+		Do: o.Do, Endless: o.Endless, Restartable: o.Restartable, Rounds: o.Rounds,
+		Accept: func(p Point, x Result[struct{}]) bool { return o.Accept == nil || o.Accept(p, rec.Items(), x) },
+	}}
+	c.connect = func(r *round, then func(recorder[struct{}], Result[struct{}])) recorder[struct{}] {
+		next := &SequenceRecorder[T]{Recorder: Recorder[struct{}]{T: r, Stop: &r.source, Key: r}}
+		next.Then = func(x Result[struct{}]) { then(next, x) }
+		if r.point == InNext {
+			next.Next = func(T) { r.source.RequestStop() }
 		}
-		for range o.Rounds {
-			for _, how := range ways {
-				c.play(p, how)
-			}
-		}
+		rec = next
+		s.Connect(c.op, next)
+		return next
 	}
-}
-
-type sequenceChecker[T, O any, P sender.Operation[O], S seq.Sequence[T, O]] struct {
-	t  testing.TB
-	s  S
-	o  SequenceOptions[T]
-	op *O
-}
-
-// sequenceRound is a sequence from Connect to its completion, with what is done about it.
-type sequenceRound[T any] struct {
-	testing.TB // says which round it is in what it reports
-	point      Point
-	reuse      reuse
-	source     stop.Source
-	done       chan bool
-}
-
-func (r *sequenceRound[T]) Errorf(format string, args ...any) {
-	r.TB.Helper()
-	at := r.point.String()
-	if r.point == InNext {
-		at = "inside SetNext"
-	}
-	r.TB.Errorf("stop %s, storage reused %s: %s", at, reuses[r.reuse], fmt.Sprintf(format, args...))
-}
-
-// recorder is a new receiver for the round.
-func (r *sequenceRound[T]) recorder(p Point, then func(rec *SequenceRecorder[T], x Result[struct{}])) *SequenceRecorder[T] {
-	rec := &SequenceRecorder[T]{Recorder: Recorder[struct{}]{T: r, Stop: &r.source, Key: r}}
-	rec.Then = func(x Result[struct{}]) { then(rec, x) }
-	if p == InNext {
-		rec.Next = func(T) { r.source.RequestStop() }
-	}
-	return rec
-}
-
-func (c *sequenceChecker[T, O, P, S]) play(p Point, how reuse) {
-	c.t.Helper()
-	r := &sequenceRound[T]{TB: c.t, point: p, reuse: how, done: make(chan bool)}
-	rec := r.recorder(p, func(rec *SequenceRecorder[T], x Result[struct{}]) { c.completed(r, rec, x) })
-	asked := make(chan bool)
-	c.o.Do(func() {
-		if p == BeforeConnect {
-			r.source.RequestStop()
-		}
-		c.s.Connect(c.op, rec)
-		if p == BeforeStart {
-			r.source.RequestStop()
-		}
-		if p == Concurrently {
-			go func() {
-				runtime.Gosched()
-				r.source.RequestStop()
-				close(asked)
-			}()
-		}
-		rec.Starting()
-		P(c.op).Start()
-		if p == AfterStart {
-			r.source.RequestStop()
-		}
-	})
-	<-r.done
-	if p == Concurrently {
-		<-asked
-	}
-	r.source.RequestStop() // nobody is there to hear it
-}
-
-// completed is called inside the first completion of a round.
-func (c *sequenceChecker[T, O, P, S]) completed(r *sequenceRound[T], rec *SequenceRecorder[T], x Result[struct{}]) {
-	c.judge(r, r.point, rec.Items(), x)
-	if r.source.Registered() {
-		r.Errorf("completed with %v and left a stop callback behind", x)
-		close(r.done) // to overwrite the storage would be deadly
-		return
-	}
-	if r.reuse != restart && r.reuse != afterwards {
-		var zero O
-		*c.op = zero
-	}
-	if r.point == InCompletion {
-		r.source.RequestStop()
-	}
-	if r.reuse == afterwards || r.reuse == overwrite {
-		close(r.done)
-		return
-	}
-	p := r.point
-	if p == InCompletion || r.source.StopRequested() {
-		p = BeforeStart // as far as this start is concerned
-	}
-	last := func(rec *SequenceRecorder[T], x Result[struct{}]) {
-		c.judge(r, p, rec.Items(), x)
-		close(r.done)
-	}
-	again := rec
-	if r.reuse == reconnect {
-		again = r.recorder(p, last)
-		c.s.Connect(c.op, again)
-	} else {
-		again.Then = func(x Result[struct{}]) { last(again, x) }
-	}
-	again.Starting()
-	P(c.op).Start()
-}
-
-func (c *sequenceChecker[T, O, P, S]) judge(r *sequenceRound[T], p Point, items []T, x Result[struct{}]) {
-	if c.o.Accept != nil && !c.o.Accept(p, items, x) {
-		r.Errorf("completed with %v after the items %v", x, items)
-	}
+	c.check(InNext)
 }
 
 // SequenceLeaf is a sequence that does as it is told. It is used by pointer, and may be in flight many
