@@ -30,7 +30,6 @@ type conn struct {
 	watch      *watch // while one direction is over
 	began      int64
 	peer       *netip.AddrPort // the client's address for the log; nil if connections are not logged
-	turn       int             // the server that was first in turn
 	server     int32           // the server connected to, an index of the backend's
 	phase      connPhase
 	why        end
@@ -62,8 +61,7 @@ const (
 
 func newConn(l *listener, fd int) {
 	w := l.worker
-	c := &conn{listener: l, began: w.loop.Now(), turn: l.starts % len(l.backend.Servers)}
-	l.starts++
+	c := &conn{listener: l, began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	_ = c.sockets[client].SetNoDelay(true)
 	c.timer.Init(c)
@@ -73,7 +71,8 @@ func newConn(l *listener, fd int) {
 	}
 	w.conns.add(c)
 	c.dial = w.dials.get()
-	*c.dial = dial{conn: c}
+	*c.dial = dial{conn: c, turn: int32(l.starts % len(l.backend.Servers))}
+	l.starts++
 	if w.closed {
 		c.close(endKilled, abortBoth)
 		return
@@ -212,8 +211,15 @@ func (c *conn) resetOverdue() {
 	c.tryReset()
 }
 
-// closing is what a connection needs to end.
+// closing is what a connection needs to end, or to give up one of its sides.
 type closing struct{ ops [2]reactor.CloseOp }
+
+func (c *conn) lendClosing() *closing {
+	if c.closing == nil {
+		c.closing = c.worker().closings.get()
+	}
+	return c.closing
+}
 
 // close ends the connection: both sockets are closed when nothing is in flight on them any more.
 func (c *conn) close(why end, how abort) {
@@ -230,7 +236,7 @@ func (c *conn) close(why end, how abort) {
 	}
 	c.phase, c.why = phaseClosing, why
 	c.loop().StopTimer(&c.timer)
-	c.closing = c.worker().closings.get()
+	c.lendClosing()
 	for side := range c.sockets {
 		if !open[side] {
 			continue

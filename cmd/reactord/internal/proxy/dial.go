@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial is what a connection needs until it has a server: the attempt in progress, and the closing of
-// the socket of one that failed.
+// dial is what a connection needs until it has a server. When many connect at once each has one, so it is small.
 type dial struct {
 	conn    *conn
 	connect reactor.ConnectOp
-	closing reactor.CloseOp
 	began   int64
-	tried   int   // servers tried
+	turn    int32 // the server that was first in turn
+	tried   int32 // servers tried
 	err     error // why the last attempt failed
 	// Where the attempt stands.
 	connecting bool // the socket is open
@@ -31,14 +30,15 @@ type dial struct {
 func (c *conn) dialNext() {
 	d := c.dial
 	b := c.listener.backend
-	if d.tried == len(b.Servers) {
+	servers := int32(len(b.Servers))
+	if d.tried == servers {
 		if entry := c.debug("no server could be reached"); entry != nil {
 			entry.Write(c.names(), zap.NamedError("last", d.err))
 		}
 		c.close(endNoServer, abortBoth)
 		return
 	}
-	c.server = int32((c.turn + d.tried) % len(b.Servers))
+	c.server = (d.turn + d.tried) % servers
 	address := b.Servers[c.server].Address
 	family := unix.AF_INET6
 	if address.Addr().Is4() {
@@ -80,8 +80,9 @@ func (d *dial) expire() {
 // discard closes the socket of a failed attempt; the next one follows.
 func (d *dial) discard() {
 	d.connecting, d.discarding = false, true
-	d.conn.sockets[server].Close().Connect(&d.closing, (*discarded)(d))
-	d.closing.Start()
+	op := &d.conn.lendClosing().ops[server]
+	d.conn.sockets[server].Close().Connect(op, (*discarded)(d))
+	op.Start()
 }
 
 // SetValue says that the server is there.
@@ -138,7 +139,9 @@ func (d *discarded) SetValue(struct{}) {
 		(*closed)(c).SetValue(struct{}{})
 		return
 	}
-	if d.tried < len(c.listener.backend.Servers) {
+	c.worker().closings.put(c.closing)
+	c.closing = nil
+	if int(d.tried) < len(c.listener.backend.Servers) {
 		c.serverStats().retries.Add(1)
 	}
 	c.dialNext()
