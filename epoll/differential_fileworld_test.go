@@ -697,7 +697,7 @@ func (w *fileWorld) pumpUntilIdle() {
 	r := w.ring.(*Ring)
 	for deadline := time.Now().Add(patience); ; {
 		moved := w.pump(0)
-		if r.pool.busy() {
+		if r.pool.busy() || r.direct.inFlight != 0 {
 			w.pump(time.Millisecond)
 		} else if !moved {
 			return

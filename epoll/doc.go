@@ -23,10 +23,11 @@
 //
 // What cannot be waited for by epoll(7), regular files above all, is read and written at once if that can be
 // done without waiting (RWF_NOWAIT of preadv2(2)): what is in the page cache is read on the loop, as the kernel
-// does. The rest, and what else can block, are the work of a pool of goroutines: flushing, allocating,
-// truncating, all that has to do with paths, O_DIRECT. It is bounded by Config.Workers, each of which occupies a
-// thread while it is in a system call; they are started on demand and stay until the ring is closed. Writes to a
-// plain file that wait are made one at a time for each descriptor, in order.
+// does. With O_DIRECT it is asked for by io_submit(2), again if that can begin without waiting; each ring that does
+// so takes 256 of the sysctl fs.aio-max-nr. The rest, and what else can block, are the work of a pool of goroutines:
+// flushing, allocating, truncating, all that has to do with paths. It is bounded by Config.Workers, each of which
+// occupies a thread while it is in a system call; they are started on demand and stay until the ring is closed.
+// Writes to a plain file that wait are made one at a time for each descriptor, in order.
 //
 // Nothing in the pool waits for what another entry does, so that all of it comes to its turn, however few
 // workers there are. Pipes, FIFOs, terminals and eventfds are waited for on the loop. A splice is tried without
@@ -34,8 +35,8 @@
 // end, as with the kernel's ring. A wait for a child is woken by SIGCHLD, through os/signal. What a worker does
 // wait for is the file system and the device, and for a lease that another process holds.
 //
-// A cancel takes back what no worker has begun. What one has begun is past stopping (-EALREADY) and completes by
-// itself.
+// A cancel takes back what no worker has begun. What one has begun, or io_submit(2), is past stopping (-EALREADY)
+// and completes by itself.
 //
 // # Descriptors
 //

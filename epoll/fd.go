@@ -40,7 +40,7 @@ const (
 	positioned                   // it can be waited for, and has offsets all the same: a file of procfs
 	plain                        // it cannot be waited for; blocked then says that a write is at work
 	whole                        // a plain file of which a short transfer is gone on with: regular, or a block device
-	direct                       // O_DIRECT: every call waits for the device
+	uncached                     // O_DIRECT: every call waits for the device
 )
 
 // kind is as much of a file's type as decides how it is read.

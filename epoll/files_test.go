@@ -259,29 +259,6 @@ func TestKindsOfFile(t *testing.T) {
 	})
 }
 
-// TestDirectAlignment: O_DIRECT has rules, which the file system keeps.
-func TestDirectAlignment(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		name := filepath.Join(g.TempDir(), "direct")
-		g.check(os.WriteFile(name, make([]byte, 16384), 0o600))
-		fd, err := unix.Open(name, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
-		if err != nil {
-			g.Skipf("no O_DIRECT here: %v", err)
-		}
-		g.open(fd)
-		mem, err := unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-		g.check(err)
-		g.do(8192, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem), 8192, 4096) })
-		g.do(4096, func(s *uring.SQE) { s.PrepWrite(fd, ptr(mem), 4096, 0) })
-		want := -int32(unix.EINVAL)
-		if n, err := unix.Pread(fd, mem[1:513], 0); err == nil {
-			want = int32(n) // a file system without rules
-		}
-		g.do(want, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem[1:]), 512, 0) })
-		g.do(0, func(s *uring.SQE) { s.PrepRead(fd, ptr(mem), 4096, 1<<20) })
-	})
-}
-
 // TestFileOperations does what can be done to an open file.
 func TestFileOperations(t *testing.T) {
 	onBoth(t, func(g *rig) {

@@ -25,8 +25,10 @@ func (r *Ring) issuePlain(i uint32) {
 		r.refuseFlags(i)
 	case e.writes() && f.state&blocked != 0 && e.OpFlags&unix.RWF_NOWAIT == 0:
 		r.park(i, waitingOut)
-	case f.state&direct != 0 || e.Flags&uring.SQEAsync != 0:
+	case e.Flags&uring.SQEAsync != 0:
 		r.delegateRW(i)
+	case f.state&uncached != 0:
+		r.queueDirect(i)
 	default:
 		r.transfer(i)
 	}
@@ -89,22 +91,31 @@ func (r *Ring) delegateRW(i uint32) {
 			return
 		}
 	}
+	vec, ok := r.ownVector(i)
+	if !ok {
+		r.fail(i, unix.ENOBUFS)
+		return
+	}
+	if e.writes() && f.state&uncached == 0 {
+		e.mark |= writing
+		f.state |= blocked
+	}
+	r.delegate(i, pooled, e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags))
+}
+
+// ownVector is what is left to be moved, in memory of the entry's own. It reports false if there is no provided
+// buffer.
+func (r *Ring) ownVector(i uint32) (vec []vector, ok bool) {
+	e := r.slab.at(i)
 	if e.msg == 0 {
-		vec, _, ok := r.left(e)
-		if !ok {
-			r.fail(i, unix.ENOBUFS)
-			return
+		if vec, _, ok = r.left(e); !ok {
+			return nil, false
 		}
 		m := r.messageOf(i)
 		m.vec = append(m.vec[:0], vec...)
 	}
-	if e.writes() && f.state&direct == 0 {
-		e.mark |= writing
-		f.state |= blocked
-	}
-	vec := r.messages[e.msg].vec
-	r.delegate(i, pooled, e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
-		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags))
+	return r.messages[e.msg].vec, true
 }
 
 // transferred judges what the system call returned: on the loop, or in the pool.

@@ -74,6 +74,7 @@ type Ring struct {
 	victims     []uint32
 	pool        pool
 	results     []result
+	direct      direct
 	unfiled     list // entries in the pool for no descriptor
 	expecting   list // entries that wait for a child process
 	children    children
@@ -141,6 +142,9 @@ func (r *Ring) submit() {
 		r.issue(i)
 	}
 	r.sq = r.sq[:0]
+	if r.direct.n != 0 {
+		r.submitDirect()
+	}
 }
 
 // Pop takes one completion.
@@ -167,8 +171,8 @@ func (r *Ring) Caps() uring.Caps {
 	return c
 }
 
-// Close frees the ring. What is in flight is dropped without a completion; what the pool has begun is
-// waited for, because it uses the caller's memory: that can take as long as the disk does.
+// Close frees the ring. What is in flight is dropped without a completion; what the pool or io_submit(2) has begun
+// is waited for, because it uses the caller's memory: that can take as long as the disk does.
 func (r *Ring) Close() error {
 	if r.epfd < 0 {
 		return nil
@@ -176,6 +180,7 @@ func (r *Ring) Close() error {
 	r.unpublish()
 	r.children.close()
 	r.pool.close()
+	r.direct.close()
 	errs := r.closeOpened()
 	for n, page := range r.files.page {
 		for i := range page {

@@ -75,14 +75,14 @@ func (e *entry) writes() bool {
 // classify notes what decides how a plain file is read and written.
 func (r *Ring) classify(fd int32) {
 	f := r.known(fd)
-	f.state = f.state&^(whole|direct) | plain
+	f.state = f.state&^(whole|uncached) | plain
 	if unix.Fstat(int(fd), &r.tmp.stat) == nil {
 		if t := r.tmp.stat.Mode & unix.S_IFMT; t == unix.S_IFREG || t == unix.S_IFBLK {
 			f.state |= whole
 		}
 	}
 	if flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0); flags >= 0 && flags&unix.O_DIRECT != 0 {
-		f.state |= direct
+		f.state |= uncached
 	}
 }
 

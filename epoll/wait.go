@@ -67,6 +67,9 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 	if r.pool.ready.Load() {
 		r.reap()
 	}
+	if r.woken && r.direct.inFlight != 0 {
+		r.reapDirect()
+	}
 	r.openMail()
 	if len(r.crowded) != 0 {
 		r.retryConnects()

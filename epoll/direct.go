@@ -1,0 +1,134 @@
+package epoll
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// directDepth is how many transfers are asked of the kernel at a time, and directSlots how many it has room for.
+const (
+	directDepth = 8
+	directSlots = 256
+)
+
+// direct has the kernel read and write files of O_DIRECT by io_submit(2), which tells the ring's eventfd when one is
+// done. RWF_NOWAIT keeps the loop from being held up: what cannot even be begun without waiting is left to the pool,
+// as is everything if there is no io_submit(2) to be had.
+type direct struct {
+	context  uintptr // aio_context_t
+	refused  bool    // there is none
+	inFlight int
+
+	n     int // queued
+	queue [directDepth]iocb
+	refs  [directDepth]*iocb
+	done  [directDepth]ioEvent
+}
+
+// iocb is struct iocb. Which of the key and the flags is first depends on the machine; the key is not looked at.
+type iocb struct {
+	data     uint64
+	flags    [2]uint32
+	opcode   uint16
+	priority int16
+	fd       uint32
+	addr     uint64
+	size     uint64
+	off      int64
+	_        uint64
+	how      uint32
+	notify   uint32 // an eventfd
+}
+
+// ioEvent is struct io_event.
+type ioEvent struct {
+	data, obj uint64
+	res, res2 int64
+}
+
+const (
+	aioPreadv  = 7 // IOCB_CMD_PREADV
+	aioPwritev = 8 // IOCB_CMD_PWRITEV
+	aioNotify  = 1 // IOCB_FLAG_RESFD
+)
+
+func (d *direct) open() bool {
+	if d.context == 0 && !d.refused {
+		d.refused = raw(unix.SYS_IO_SETUP, directSlots, uintptr(unsafe.Pointer(&d.context)), 0, 0, 0, 0) != 0
+	}
+	return !d.refused
+}
+
+// close waits for what is in flight.
+func (d *direct) close() {
+	if d.context != 0 {
+		blocking(unix.SYS_IO_DESTROY, d.context, 0, 0, 0, 0, 0)
+	}
+}
+
+// queueDirect queues a transfer of a file of O_DIRECT, for the end of the submission.
+func (r *Ring) queueDirect(i uint32) {
+	e := r.slab.at(i)
+	d := &r.direct
+	if int64(e.Off) < 0 || !d.open() {
+		r.delegateRW(i) // at the file's position
+		return
+	}
+	vec, ok := r.ownVector(i)
+	if !ok {
+		r.fail(i, unix.ENOBUFS)
+		return
+	}
+	r.park(i, pooled)
+	b := &d.queue[d.n]
+	*b = iocb{
+		data: uint64(i), opcode: aioPreadv, fd: uint32(e.Fd), off: int64(e.Off), how: aioNotify, notify: uint32(r.waker.Fd()),
+		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(vec)))), size: uint64(len(vec)),
+	}
+	b.flags[0] = e.OpFlags | unix.RWF_NOWAIT
+	b.flags[1] = b.flags[0]
+	if e.writes() {
+		b.opcode = aioPwritev
+	}
+	d.refs[d.n] = b
+	if d.n++; d.n == directDepth {
+		r.submitDirect()
+	}
+}
+
+// submitDirect asks for what is queued. One that the kernel does not take is left to the pool, which finds out why.
+func (r *Ring) submitDirect() {
+	d := &r.direct
+	for at := 0; at < d.n; {
+		n := raw(unix.SYS_IO_SUBMIT, d.context, uintptr(d.n-at), uintptr(unsafe.Pointer(&d.refs[at])), 0, 0, 0)
+		if n > 0 {
+			d.inFlight += n
+			at += n
+			continue
+		}
+		r.delegateRW(uint32(d.queue[at].data))
+		at++
+	}
+	d.n = 0
+}
+
+// reapDirect deals with what is done.
+func (r *Ring) reapDirect() {
+	d := &r.direct
+	for d.inFlight != 0 {
+		n := raw(unix.SYS_IO_GETEVENTS, d.context, 0, directDepth, uintptr(unsafe.Pointer(&d.done)), uintptr(unsafe.Pointer(&r.tmp.zero)), 0)
+		if n <= 0 {
+			return
+		}
+		d.inFlight -= n
+		for _, ev := range d.done[:n] {
+			i, res := uint32(ev.data), int(ev.res)
+			if (res == again || res == unsupported) && r.slab.at(i).OpFlags&unix.RWF_NOWAIT == 0 {
+				r.delegateRW(i)
+			} else {
+				r.transferred(i, res)
+			}
+		}
+	}
+}
