@@ -65,7 +65,6 @@ func usable() error {
 		{"multishot receive", caps.RecvMultishot},
 		{"provided buffers", caps.Buffers},
 		{"multishot poll", caps.PollMultishot},
-		{"cancelling by descriptor", caps.CancelFdAny},
 	} {
 		if !need.had {
 			return fmt.Errorf("%w: this kernel's has no %s (Linux 6.0 or newer has)", uring.ErrUnavailable, need.name)

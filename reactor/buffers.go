@@ -293,15 +293,6 @@ func (b *Buffers) serve() {
 // armed before the loop may sleep.
 func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 && !b.barren }
 
-// cancelWaiting cancels the receives on a socket that wait for a buffer.
-func (b *Buffers) cancelWaiting(on *Descriptor) {
-	for _, userData := range b.waiting {
-		if s := b.loop.slots.find(userData); s != nil && s.op.on == on {
-			s.run.cancel()
-		}
-	}
-}
-
 // Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must
 // be called exactly once, on the loop's thread. The zero Lease is empty and needs no release.
 type Lease struct {

@@ -80,15 +80,12 @@ type opStop Op
 // OnStop implements stop.Handler.
 func (s *opStop) OnStop() { s.loop.requestStop(&s.handle) }
 
-// OnlySubmits implements stop.Submitter.
-func (s *opStop) OnlySubmits() {}
-
 // disarm takes the entry back: one more entry, behind it.
 func (o *Op) disarm() {
 	if o.state != opArmed || o.cancelOut {
 		return
 	}
-	o.cancelOut, o.disarmed = true, true
+	o.cancelOut = true
 	l := o.loop
 	l.scratch.PrepCancel(o.id, 0)
 	l.scratch.UserData = o.id | tagCancel
@@ -117,10 +114,6 @@ func (o *Op) settleCancel() bool {
 	}
 	return false
 }
-
-// bystander: the operation was cancelled although nobody asked for it, when some descriptor was closed. The kernel
-// cancels what is about the same open file, by whichever descriptor.
-func (o *Op) bystander() bool { return !o.disarmed && !o.over() && o.closes != o.loop.closes }
 
 // over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
 // cancel that would have reached it may have been and gone.

@@ -4,7 +4,6 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/uring"
 )
 
 // CloseSender closes a descriptor. See Descriptor.Close.
@@ -30,61 +29,30 @@ func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) {
 // CloseOp is the operation state of Close.
 type CloseOp struct {
 	single[struct{}]
-	target *Descriptor
-	phase  closePhase
+	target  *Descriptor
+	refused bool // it was closing already
 }
-
-// closePhase is where a close stands.
-type closePhase uint8
-
-const (
-	closeRefused closePhase = iota // it was closing already
-	closeCancels                   // the cancel of everything on the descriptor is out
-	closeJoins                     // some of it is still in flight
-	closeForGood                   // the close itself is out
-)
 
 // Start begins to close.
 func (o *CloseOp) Start() {
-	l, d := o.loop, o.target
-	if debug {
-		o.assertStartable(o)
-	}
-	o.id = l.slots.take(o, &o.Op)
-	switch {
-	case d.state != descriptorOpen:
-		o.phase = closeRefused
+	d := o.target
+	o.takeSlot(o)
+	if o.refused = d.state != descriptorOpen; o.refused {
 		o.ready(0)
-	case d.pending == 0:
-		d.state = descriptorClosing
-		o.closeNow()
-	default:
-		d.state, d.closer = descriptorClosing, o
-		o.phase = closeCancels
-		l.closes++
-		o.sqe.PrepCancelFd(int(d.fd), uring.CancelAll)
-		o.arm()
-		// What is dormant the ring does not find.
-		if d.source != nil {
-			d.source.cancel()
-		}
-		l.buffers.cancelWaiting(d)
-		if d.hidden != 0 {
-			d.cancelHidden()
-		}
+		return
 	}
+	d.state = descriptorClosing
+	if d.pending == 0 {
+		o.joined()
+		return
+	}
+	d.closer, o.state = o, opDormant
+	d.cancel()
 }
 
 // joined is called when nothing is in flight on the descriptor any more.
 func (o *CloseOp) joined() {
-	if o.phase == closeJoins {
-		o.closeNow()
-	}
-}
-
-func (o *CloseOp) closeNow() {
 	o.target.closer = nil
-	o.phase = closeForGood
 	o.sqe.PrepClose(int(o.target.fd))
 	o.arm()
 }
@@ -94,25 +62,20 @@ func (o *CloseOp) cancel() {}
 
 func (o *CloseOp) finish() {
 	d := o.target
-	switch o.phase {
-	case closeRefused:
+	if o.refused {
 		o.release()
 		o.r.SetError(errClosed)
-	case closeCancels:
-		if o.phase = closeJoins; d.pending == 0 {
-			o.closeNow()
-		}
-	case closeForGood:
-		if d.pending != 0 { // started meanwhile: ready to fail, ahead of us
-			o.ready(o.res)
-			return
-		}
-		d.state, d.fd = descriptorClosed, -1
-		o.release()
-		if o.res < 0 {
-			o.r.SetError(syscall.Errno(-o.res))
-		} else {
-			o.r.SetValue(struct{}{})
-		}
+		return
+	}
+	if d.pending != 0 { // started meanwhile: ready to fail, ahead of us
+		o.ready(o.res)
+		return
+	}
+	d.state, d.fd = descriptorClosed, -1
+	o.release()
+	if o.res < 0 {
+		o.r.SetError(syscall.Errno(-o.res))
+	} else {
+		o.r.SetValue(struct{}{})
 	}
 }

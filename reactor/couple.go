@@ -48,12 +48,9 @@ func (o *couple[T]) startPaths(run operation, valid bool) {
 }
 
 func (o *couple[T]) begin(run operation, token stop.Token) bool {
-	if d := o.on; d != nil {
-		d.hidden++
-	}
 	if d := o.other; d != nil {
 		d.pending++
-		d.hidden++
+		d.others++
 	}
 	switch {
 	case !o.Op.begin(run, token):
@@ -67,12 +64,9 @@ func (o *couple[T]) begin(run operation, token stop.Token) bool {
 }
 
 func (o *couple[T]) release() {
-	if d := o.on; d != nil {
-		d.hidden--
-	}
 	o.Op.release()
 	if d := o.other; d != nil {
-		d.hidden--
+		d.others--
 		d.released()
 	}
 }
@@ -98,14 +92,13 @@ func (o *couple[T]) fail(wrap func(error) error) {
 	}
 }
 
-// hiddenFrom reports whether the operation is about d, whatever its entry is about.
-func (o *couple[T]) hiddenFrom(d *Descriptor) bool { return o.on == d || o.other == d }
+func (o *couple[T]) isOther(d *Descriptor) bool { return o.other == d }
 
-// cancelHidden cancels the operations on d that a cancel by descriptor does not find. They are few and seldom, so
-// that they are looked for among all.
-func (d *Descriptor) cancelHidden() {
+// cancelOthers cancels the operations on d that another descriptor lists. They are few and seldom, so that they are
+// looked for among all.
+func (d *Descriptor) cancelOthers() {
 	d.loop.slots.each(func(run operation) {
-		if h, ok := run.(interface{ hiddenFrom(d *Descriptor) bool }); ok && h.hiddenFrom(d) {
+		if c, ok := run.(interface{ isOther(d *Descriptor) bool }); ok && c.isOther(d) {
 			run.cancel()
 		}
 	})

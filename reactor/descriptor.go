@@ -21,11 +21,12 @@ func (closedError) Is(target error) bool { return target == net.ErrClosed || tar
 type Descriptor struct {
 	loop    *Loop
 	closer  *CloseOp // waits for pending to become 0
+	slots   *slot    // the operations in flight, the last started first, but for those of others
 	source  *Op      // the sequence in progress, if any
 	sending *Op      // the send in flight, if any
 	fd      int32
 	pending int32 // operations in flight
-	hidden  int32 // those of them that a cancel by descriptor does not find
+	others  int32 // those of them that are listed by another descriptor, see couple
 	state   descriptorState
 
 	peerEnded bool  // a receive has found the peer's end
@@ -58,6 +59,42 @@ func (d *Descriptor) Loop() *Loop { return d.loop }
 
 // Pending is the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }
+
+// enter puts an operation that was started among those in flight.
+func (d *Descriptor) enter(s *slot) {
+	d.pending++
+	if s.next = d.slots; s.next != nil {
+		s.next.prev = s
+	}
+	d.slots = s
+}
+
+// leave takes an operation that is over from among those in flight.
+func (d *Descriptor) leave(s *slot) {
+	if s.prev == nil {
+		d.slots = s.next
+	} else {
+		s.prev.next = s.next
+	}
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	s.prev, s.next = nil, nil
+	d.released()
+}
+
+// cancel cancels all that is in flight, by asking each operation: the kernel's cancel by descriptor would look
+// through all that the ring waits for, and would also hit operations on duplicates of the descriptor.
+func (d *Descriptor) cancel() {
+	for s := d.slots; s != nil; {
+		next := s.next
+		s.run.cancel()
+		s = next
+	}
+	if d.others != 0 {
+		d.cancelOthers()
+	}
+}
 
 // released is called when an operation on the descriptor is over.
 func (d *Descriptor) released() {

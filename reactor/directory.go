@@ -54,13 +54,11 @@ func (o *ReadDirOp) call() { o.n, o.err = o.loop.sys.Getdents(o.fd, o.buf) }
 
 func (o *ReadDirOp) sent() *errand { return &o.errand }
 
-func (o *ReadDirOp) hiddenFrom(d *Descriptor) bool { return o.errand.hiddenFrom(d) }
-
 func (o *ReadDirOp) finish() {
 	if o.res == 0 {
 		o.res = resultOf(o.err)
 	}
-	o.errand.release()
+	o.release()
 	if o.res < 0 {
 		o.fail()
 		return

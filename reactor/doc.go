@@ -52,7 +52,7 @@
 //	Socket.MoveTo                      a post to the other loop    any    same       yes   -
 //	Descriptor.Poll                    POLL_ADD                    5.1    wait       yes   -
 //	Descriptor.PollMany                POLL_ADD multishot          5.13   wait       yes   -
-//	Descriptor.Close                   ASYNC_CANCEL by fd, CLOSE   5.19   at once    yes   -
+//	Descriptor.Close                   ASYNC_CANCEL, CLOSE         5.6    at once    yes   -
 //	File.Read, ReadAt, ReadFullAt      READ                        5.6    try, pool  yes   -
 //	File.Write, WriteAll               WRITE                       5.6    try, pool  yes   -
 //	File.WriteAt, WriteAllAt           WRITE                       5.6    try, pool  yes   -
@@ -76,7 +76,7 @@
 //	Tee                                POLL_ADD, TEE               5.8    wait       yes   -
 //	Event.Open, Signal                 eventfd(2), write(2)        any    call       yes   -
 //	Event.Wait, Many                   POLL_ADD, read(2)           5.1    wait       yes   -
-//	Event.Close                        as Descriptor.Close         5.19   at once    yes   -
+//	Event.Close                        as Descriptor.Close         5.6    at once    yes   -
 //	Loop.Nop                           NOP                         5.1    at once    yes   -
 //	Loop.SleepFor, SleepUntil, Every   a timer of the loop         any    same       yes   -
 //	EverySender.From                   a timer of the loop         any    same       yes   -
@@ -87,11 +87,10 @@
 //	Offload                            another goroutine           any    same       yes   -
 //
 // An entry is an io_uring opcode without its IORING_OP_; Linux is the version that first had it as it is used here.
-// A loop takes an io_uring only if it finds there multishot accepts, receives and polls, provided buffers and
-// cancelling by descriptor, which is so since Linux 6.0; else it is on epoll. So what is older is never missing, and
-// the last column is about what is newer: it tells how the loop does without, with the same results. What is there
-// is asked and tried out, never concluded from a version. An operation for which there were no way would fail with a
-// uring.NotSupportedError.
+// A loop takes an io_uring only if it finds there multishot accepts, receives and polls, and provided buffers, which is
+// so since Linux 6.0; else it is on epoll. So what is older is never missing, and the last column is about what is
+// newer: it tells how the loop does without, with the same results. What is there is asked and tried out, never
+// concluded from a version. An operation for which there were no way would fail with a uring.NotSupportedError.
 //
 // A chosen buffer is one of the loop's that the ring picks (IOSQE_BUFFER_SELECT). A limited multishot receive
 // (optlen in the entry) ends by itself when the credit is used up; without it, sequences of limited credit receive
@@ -104,7 +103,8 @@
 // (sim): yes, as on io_uring; both, some simulated rings have it and some do not, so that both ways are run.
 //
 // Not used, because nothing was won by them: linked entries and linked timeouts (a deadline is a timer of the loop
-// and a cancel), bundles (large buffers are worth as much, on both rings), registered files, messages between rings
+// and a cancel), cancelling by descriptor (it looks through all that the ring waits for, and hits duplicates of the
+// descriptor), bundles (large buffers are worth as much, on both rings), registered files, messages between rings
 // (an eventfd wakes a sleeping loop as fast), and entries for what does not block: socket, bind, listen, shutdown.
 //
 // # Errors

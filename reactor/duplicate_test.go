@@ -20,7 +20,7 @@ func (r *running) dup(d *reactor.Descriptor) *reactor.File {
 	return f
 }
 
-// The kernel cancels by descriptor whatever is in flight on the same open file, as standard input and output may be.
+// Descriptors may be of the same open file, as standard input and output are.
 // Closing one descriptor is nothing to the operations on another all the same.
 func TestCloseLeavesDuplicatesAlone(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.Kind) {

@@ -141,20 +141,14 @@ func (o *TruncateOp) call() { o.err = o.loop.sys.Ftruncate(o.fd, o.n) }
 
 func (o *TruncateOp) sent() *errand { return &o.errand }
 
-func (o *TruncateOp) hiddenFrom(d *Descriptor) bool { return o.elsewhere && o.errand.hiddenFrom(d) }
-
 func (o *TruncateOp) finish() {
 	switch {
-	case o.elsewhere:
-		if o.res == 0 {
-			o.res = resultOf(o.err)
-		}
-		o.errand.release()
-	case o.interrupted():
+	case o.elsewhere && o.res == 0:
+		o.res = resultOf(o.err)
+	case !o.elsewhere && o.interrupted():
 		return
-	default:
-		o.release()
 	}
+	o.release()
 	if o.res < 0 {
 		o.fail()
 		return

@@ -50,7 +50,6 @@ type Loop struct {
 	tid     int
 	phase   phase
 	scratch uring.SQE // for entries that belong to no operation
-	closes  uint32    // cancels of all that is in flight on a descriptor
 	cqe     uring.CQE // the completion being taken in
 	count   counts
 
@@ -113,7 +112,6 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	caps := ring.Caps()
 	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), ops: caps.Ops, recvLimit: caps.RecvLimit,
 		recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo}
-	l.slots.free = noSlot
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err
 	}

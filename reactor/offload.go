@@ -59,7 +59,7 @@ func (o *OffloadOp[T]) finish() {
 	v, err := o.v, o.err
 	var none T
 	o.v, o.err = none, nil
-	o.errand.release()
+	o.release()
 	switch {
 	case o.res < 0:
 		o.fail()
@@ -107,9 +107,6 @@ func (e *errand) connect(op *Op) {
 // start publishes the operation.
 func (e *errand) start(run errandOperation, env sender.Env) {
 	o, token := e.op, env.StopToken()
-	if d := o.on; d != nil {
-		d.hidden++
-	}
 	if !o.begin(run, token) {
 		return
 	}
@@ -121,17 +118,6 @@ func (e *errand) start(run errandOperation, env sender.Env) {
 	}
 	q.dispatch(o.loop)
 }
-
-// release makes the operation idle.
-func (e *errand) release() {
-	if d := e.op.on; d != nil {
-		d.hidden--
-	}
-	e.op.release()
-}
-
-// hiddenFrom: see couple.
-func (e *errand) hiddenFrom(d *Descriptor) bool { return e.op.on == d }
 
 // dispatch begins as many as may run. Those that were cancelled meanwhile are passed over.
 func (q *errands) dispatch(l *Loop) {

@@ -27,10 +27,8 @@ type Op struct {
 	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
 	// completion is in: neither the storage nor the user_data may be used again under a live cancel.
 	cancelOut bool
-	finalIn   bool   // the final completion came while a cancel was out
-	stopping  bool   // somebody asked for the end: what is cancelled now is over
-	disarmed  bool   // since it was armed
-	closes    uint32 // of the loop's, when it was armed
+	finalIn   bool // the final completion came while a cancel was out
+	stopping  bool // somebody asked for the end: what is cancelled now is over
 }
 
 type opState uint8
@@ -40,7 +38,7 @@ const (
 	opReady           // in the loop's ready queue: it will finish without the ring
 	opArmed           // with the ring
 	opSettled         // its final completion is in, and is being made sense of
-	opDormant         // waiting for credit, a buffer or a timer to be armed
+	opDormant         // waiting for credit, a buffer, a timer or others to be armed
 )
 
 // start publishes the operation. It cannot fail: whatever is wrong becomes a completion, and none is
@@ -63,14 +61,9 @@ func (o *Op) start(run operation, env sender.Env) {
 // with a uring.NotSupportedError.
 func (o *Op) begin(run operation, token stop.Token) bool {
 	l := o.loop
-	if debug {
-		o.assertStartable(run)
-	}
-	o.id = l.slots.take(run, o)
-	o.stopping = false
-	if s := o.on; s != nil {
-		s.pending++
-		o.sqe.Fd = s.fd // the descriptor may have got another one since Connect
+	o.takeSlot(run)
+	if o.on != nil {
+		o.sqe.Fd = o.on.fd // the descriptor may have got another one since Connect
 	}
 	if l.phase != phaseRunning || token.StopRequested() || o.on != nil && o.on.state != descriptorOpen {
 		o.stopping = true
@@ -82,6 +75,19 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 		return false
 	}
 	return true
+}
+
+// takeSlot puts the operation among those in flight.
+func (o *Op) takeSlot(run operation) {
+	if debug {
+		o.assertStartable(run)
+	}
+	o.stopping = false
+	slots := &o.loop.slots
+	o.id = slots.take(run, o)
+	if o.on != nil {
+		o.on.enter(slots.at(slotOf(o.id)))
+	}
 }
 
 // refuse publishes an operation that fails with errno, unless it is stopped before that. The ring does not hear of it.
@@ -106,7 +112,7 @@ func (o *Op) assertStartable(run operation) {
 
 // arm queues the entry.
 func (o *Op) arm() {
-	o.state, o.disarmed, o.closes = opArmed, false, o.loop.closes
+	o.state = opArmed
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }
@@ -119,10 +125,6 @@ func (o *Op) ready(res int32) {
 
 // settle takes in the final completion. True: nothing of the operation is with the ring any more.
 func (o *Op) settle(res int32, flags uint32) bool {
-	if res == -int32(syscall.ECANCELED) && o.bystander() {
-		o.arm()
-		return false
-	}
 	o.res, o.flags, o.state = res, flags, opSettled
 	o.finalIn = o.cancelOut
 	return !o.cancelOut
@@ -147,10 +149,15 @@ func (o *Op) againWhenReady(pollFirst uint16) bool {
 // release makes the operation idle: its storage is the owner's again.
 func (o *Op) release() {
 	o.onStop.Deregister()
+	o.leave()
 	o.loop.retire(&o.handle)
 	o.state = opIdle
-	if s := o.on; s != nil {
-		s.released()
+}
+
+// leave: the operation has nothing to do with its descriptor any more.
+func (o *Op) leave() {
+	if o.on != nil {
+		o.on.leave(o.loop.slots.at(slotOf(o.id)))
 	}
 }
 

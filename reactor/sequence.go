@@ -45,9 +45,7 @@ func (o *sequence[T]) start(run operation) {
 		o.assertStartable(run)
 	}
 	if o.on.source != nil && o.on.state == descriptorOpen {
-		o.id = o.loop.slots.take(run, &o.Op)
-		o.on.pending++
-		o.stopping = false
+		o.takeSlot(run)
 		o.ready(-int32(syscall.EBUSY))
 		return
 	}

@@ -26,10 +26,11 @@ type operation interface {
 
 // slot holds an operation in flight.
 type slot struct {
-	run  operation
-	op   *Op    // what of run is with the ring; nil for a timer
-	gen  uint32 // of the operation that is, or will be, here
-	next uint32 // while free: the next free slot
+	run        operation
+	op         *Op    // what of run is with the ring; nil for a timer
+	index      uint32 // in the table
+	gen        uint32 // of the operation that is, or will be, here
+	prev, next *slot  // of the same descriptor, see Descriptor.slots; while free: the next free slot
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
@@ -37,51 +38,45 @@ type slot struct {
 // pages never move.
 type slotTable struct {
 	pages []*[slotsPerPage]slot
-	free  uint32 // first free slot; noSlot: none
+	free  *slot // the first free slot; nil: none
 	used  int
 }
 
-const (
-	slotsPerPage = 256
-	noSlot       = ^uint32(0)
-)
+const slotsPerPage = 256
 
 func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
 
 // take puts an operation into a free slot, and returns its id.
 func (t *slotTable) take(run operation, op *Op) uint64 {
-	if t.used == len(t.pages)*slotsPerPage {
+	if t.free == nil {
 		t.grow()
 	}
-	i := t.free
-	s := t.at(i)
-	t.free = s.next
+	s := t.free
+	t.free, s.next = s.next, nil
 	t.used++
 	s.run, s.op = run, op
-	return uint64(i)<<32 | uint64(s.gen)<<8
+	return uint64(s.index)<<32 | uint64(s.gen)<<8
 }
 
 func (t *slotTable) grow() {
 	page := new([slotsPerPage]slot)
-	first := uint32(len(t.pages) * slotsPerPage)
 	for i := range page {
-		page[i].next = first + uint32(i) + 1
+		s := &page[len(page)-1-i]
+		s.index = uint32(len(t.pages)*slotsPerPage + len(page) - 1 - i)
+		s.next, t.free = t.free, s
 	}
-	page[slotsPerPage-1].next = noSlot
 	t.pages = append(t.pages, page)
-	t.free = first
 }
 
 // release frees the slot of an operation, whose id finds nothing from now on.
 func (t *slotTable) release(id uint64) {
-	i := slotOf(id)
-	s := t.at(i)
+	s := t.at(slotOf(id))
 	if debug && t.find(id) != s {
-		panic(fmt.Sprintf("reactor: slot %d released twice", i))
+		panic(fmt.Sprintf("reactor: slot %d released twice", s.index))
 	}
 	s.run, s.op = nil, nil
 	s.gen = (s.gen + 1) & genMask
-	s.next, t.free = t.free, i
+	s.next, t.free = t.free, s
 	t.used--
 }
 

@@ -107,7 +107,7 @@ func (o *SendZCOp) item(res int32, flags uint32) {
 	o.result, o.awaited = res, true
 	if res > 0 && (int(res) == o.left() || o.over()) {
 		o.forget()
-		o.on.released()
+		o.leave()
 		o.on = nil
 	}
 }
