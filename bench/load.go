@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -127,7 +128,11 @@ func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
 func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
 	cfg := &tls.Config{InsecureSkipVerify: f.Insecure, ServerName: f.SNI} //nolint:gosec // when it is asked for
 	if cfg.ServerName == "" {
-		cfg.ServerName, _, _ = strings.Cut(target.Host, ":")
+		host, _, err := net.SplitHostPort(target.Host)
+		if err != nil {
+			return nil, err
+		}
+		cfg.ServerName = host
 	}
 	if f.CA != "" {
 		text, err := os.ReadFile(f.CA)

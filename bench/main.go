@@ -48,7 +48,8 @@ func run(args []string) int {
 	parser.FatalIfErrorf(err)
 	// Only commands that take a context catch signals; the others are ended by them at once.
 	err = command.BindToProvider(func() (context.Context, error) {
-		ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, stop) // the second ends it at once
 		return ctx, nil
 	})
 	parser.FatalIfErrorf(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/proc"
+	"github.com/reactord/reactord/bench/record"
 )
 
 const (
@@ -80,6 +81,18 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		return nil, errors.New("messages came back, but the server's processes used no CPU time")
 	}
 	return &sample{Result: r, Figure: perMessage(r)}, nil
+}
+
+// compareAndMeasure runs the load that args are twice: for a moment with every byte compared, and then to be measured.
+func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, args []string, d time.Duration) (*record.Result, error) {
+	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time", compared.String())); err != nil {
+		return nil, err
+	}
+	pids, err := proc.Tree(server.Pid())
+	if err != nil {
+		return nil, err
+	}
+	return generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
 }
 
 // startPeer starts a server and returns once await has, which waits until it listens.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/reactord/reactord/bench/proc"
 )
 
 // bulkSeed is that of the bytes of a bulk stream.
@@ -36,14 +34,7 @@ func measureBulk(ctx context.Context, w *workshop, c *benchCase, p *peer, d time
 	defer server.Stop()
 	args := []string{"stream", "--target", "tcp://" + listen, "--direction", "down", "--chunk", strconv.Itoa(c.Size),
 		"--connections", strconv.Itoa(c.Conns), "--seed", bulkSeed}
-	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time", compared.String())); err != nil {
-		return nil, err
-	}
-	pids, err := proc.Tree(server.Pid())
-	if err != nil {
-		return nil, err
-	}
-	found, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	found, err := compareAndMeasure(ctx, w, server, args, d)
 	if err != nil {
 		return nil, err
 	}

@@ -22,14 +22,7 @@ func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d
 	}
 	defer server.Stop()
 	args := []string{"udp", "--target", "udp://" + listen, "--connections", strconv.Itoa(c.Conns), "--size", strconv.Itoa(c.Size)}
-	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time", compared.String())); err != nil {
-		return nil, err
-	}
-	pids, err := proc.Tree(server.Pid())
-	if err != nil {
-		return nil, err
-	}
-	found, err := generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
+	found, err := compareAndMeasure(ctx, w, server, args, d)
 	if err != nil {
 		return nil, err
 	}

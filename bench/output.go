@@ -24,9 +24,14 @@ type outputs struct {
 	lines    bool // a line has been shown that is to be overwritten
 }
 
-// outputs opens what is written to during the run.
+// outputs opens what is written to during the run, and makes sure of what is written at its end.
 func (f *loadFlags) outputs(r *trial.Run) (o *outputs, err error) {
 	o = &outputs{flags: f}
+	for _, name := range []string{f.JSON, f.CSV, f.HTML} {
+		if err := writable(name); err != nil {
+			return nil, err
+		}
+	}
 	if f.Prometheus != "" {
 		if o.exporter, err = report.NewExporter(f.Prometheus); err != nil {
 			return nil, err
@@ -41,17 +46,39 @@ func (f *loadFlags) outputs(r *trial.Run) (o *outputs, err error) {
 			return nil, err
 		}
 	}
-	terminal := isTerminal(os.Stderr)
+	size, err := unix.IoctlGetWinsize(int(os.Stderr.Fd()), unix.TIOCGWINSZ)
+	terminal := err == nil
 	r.Progress = func(p record.Point) {
 		if o.exporter != nil {
 			o.exporter.Add(p)
 		}
-		if terminal {
-			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", report.ProgressLine(p))
+		if terminal && p.Whole() {
+			fmt.Fprintf(os.Stderr, "\r\x1b[K%s", cut(report.ProgressLine(p), int(size.Col)))
 			o.lines = true
 		}
 	}
 	return o, nil
+}
+
+// writable reports why a file could not be written, which nobody wants to hear at the end of a long run. What is in
+// it stays.
+func writable(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// cut leaves out what a terminal of so many columns would put into a second line; 0: they are not known.
+func cut(line string, columns int) string {
+	if runes := []rune(line); columns > 0 && len(runes) >= columns {
+		return string(runes[:columns-1])
+	}
+	return line
 }
 
 // close writes the files.
@@ -89,9 +116,4 @@ func writePage(name string, results []*record.Result, found *compare.Comparison)
 		return err
 	}
 	return errors.Join(report.Page(out, results, found), out.Close())
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
 }

@@ -17,6 +17,7 @@ type suiteReport struct {
 	Time    time.Duration `json:"time_ns"`
 	Peers   []peerVersion `json:"peers"`
 	Cases   []*caseReport `json:"cases"`
+	Failed  string        `json:"failed,omitempty"` // why it ended before its time
 }
 
 // peerVersion says what a peer is, or why it is missing.
@@ -102,6 +103,9 @@ func (r *suiteReport) method() string {
 func (r *suiteReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n\n", r.Machine, r.method())
+	if r.Failed != "" {
+		fmt.Fprintf(&b, "**Ended before its time: %s.**\n\n", r.Failed)
+	}
 	for _, p := range r.Peers {
 		if p.Missing != "" {
 			fmt.Fprintf(&b, "- %s: **missing**: %s\n", p.Name, p.Missing)

@@ -47,11 +47,13 @@ func (s *suiteCommand) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.close()
-	rep, err := s.measureAll(ctx, w, chosen, os.Stderr)
-	if err != nil {
-		return err
+	for _, name := range []string{s.Markdown, s.HTML, s.JSON} {
+		if err := writable(name); err != nil {
+			return err
+		}
 	}
-	if err := s.write(rep); err != nil {
+	rep, failed := s.measureAll(ctx, w, chosen, os.Stderr)
+	if err := errors.Join(failed, s.write(rep)); err != nil {
 		return err
 	}
 	if rep.failed() {
@@ -82,7 +84,7 @@ func (s *suiteCommand) wanted(p *peer) bool {
 	})
 }
 
-// measureAll prepares the peers and runs the rounds. It fails only if ctx ends.
+// measureAll prepares the peers and runs the rounds. It fails only if ctx ends, with what was found until then.
 func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*suiteReport, error) {
 	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
@@ -124,7 +126,8 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 				continue
 			}
 			if err := s.measureRound(ctx, w, cr, round, progress); err != nil {
-				return nil, err
+				rep.Failed = err.Error()
+				return rep, err
 			}
 		}
 	}
@@ -141,7 +144,7 @@ func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseRe
 		}
 		found, err := measure(ctx, w, cr.benchCase, pr.peer, s.Time)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		if err != nil {
 			pr.Failed = err.Error()

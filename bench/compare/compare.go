@@ -3,12 +3,15 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/bench/stats"
 	"github.com/reactord/reactord/bench/trial"
+	"github.com/reactord/reactord/bench/units"
 )
 
 // Enough is how many samples each side needs for a verdict.
@@ -31,6 +34,11 @@ type Row struct {
 	Low, High       float64 // its 95 per cent interval
 	Enough, Differs bool
 	better          bool
+}
+
+// Several reports whether more than one result is compared with the base, so that rows have to say which.
+func (c *Comparison) Several() bool {
+	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name != c.Rows[0].Name })
 }
 
 // Group is results that are samples of the same thing.
@@ -130,19 +138,19 @@ func percent(v float64) string {
 	if math.IsInf(v, 0) || math.IsNaN(v) {
 		return "from 0"
 	}
-	return strconv.FormatFloat(100*v, 'f', 1, 64) + " %"
+	return units.Percent(v)
 }
 
 func figure(metric string, v float64) string {
 	switch metric {
 	case "errors", "lost":
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return units.Count(v)
 	case "rate":
-		return strconv.FormatFloat(v, 'f', 0, 64) + "/s"
+		return units.Count(v) + "/s"
 	case "bytes":
-		return strconv.FormatFloat(v/1e6, 'f', 1, 64) + " MB/s"
+		return units.Bytes(v) + "/s"
 	}
-	return strconv.FormatFloat(v/1e3, 'f', 1, 64) + " µs"
+	return units.Duration(time.Duration(v))
 }
 
 // Markdown is the table.

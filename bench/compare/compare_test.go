@@ -99,7 +99,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := c.Markdown()
-	if !strings.Contains(text, "| rate | 1000/s | b | 1100/s | 10.0 % | 10.0 % to 10.0 % | better |") ||
+	if !strings.Contains(text, "| rate | 1.00 k/s | b | 1.10 k/s | 10.0 % | 10.0 % to 10.0 % | better |") ||
 		!strings.Contains(text, "| errors | 0 | b | 0 | 0.0 % | 0.0 % to 0.0 % | no difference |") || strings.Contains(text, "cpu") {
 		t.Errorf("the table is\n%s", text)
 	}

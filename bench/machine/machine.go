@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func This(ctx context.Context) Machine {
 		Date:       time.Now().UTC().Truncate(time.Second),
 		Kernel:     kernel(),
 		CPU:        cpu(),
-		CPUs:       runtime.NumCPU(),
+		CPUs:       online(line("/sys/devices/system/cpu/online")),
 		Allowed:    CPUs(0),
 		Governor:   line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		Quota:      line("/sys/fs/cgroup/cpu.max"),
@@ -117,8 +118,40 @@ func parseCPU(cpuinfo []byte) string {
 	return Unknown
 }
 
-// revision is the commit of the working directory, marked if there are changes on top.
+// online counts the CPUs of a list such as 0-3,8; of none, those that this process may run on.
+func online(list string) (n int) {
+	for item := range strings.SplitSeq(list, ",") {
+		low, high, ranged := strings.Cut(item, "-")
+		if !ranged {
+			high = low
+		}
+		first, err := strconv.Atoi(low)
+		last, err2 := strconv.Atoi(high)
+		if err != nil || err2 != nil || last < first {
+			return runtime.NumCPU()
+		}
+		n += last - first + 1
+	}
+	return n
+}
+
+// revision is the commit that the program was built from, marked if there were changes on top. What `go run` builds
+// does not know it: then it is that of the working directory.
 func revision(ctx context.Context) string {
+	commit, dirty := "", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value[:min(len(s.Value), 12)]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "-dirty"
+			}
+		}
+	}
+	if commit != "" {
+		return commit + dirty
+	}
 	text, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty").Output()
 	if err != nil {
 		return Unknown

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -24,6 +25,14 @@ func TestParseCPU(t *testing.T) {
 	}
 	if got := parseCPU(nil); got != Unknown {
 		t.Errorf("no CPU is %q", got)
+	}
+}
+
+func TestOnline(t *testing.T) {
+	for list, want := range map[string]int{"0": 1, "0-1": 2, "0-3,8,10-11": 7, "": runtime.NumCPU(), "x-y": runtime.NumCPU(), "3-1": runtime.NumCPU()} {
+		if got := online(list); got != want {
+			t.Errorf("%q is %d CPUs, want %d", list, got, want)
+		}
 	}
 }
 

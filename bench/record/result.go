@@ -124,6 +124,10 @@ type Point struct {
 // Rate is messages a second.
 func (p *Point) Rate() float64 { return perSecond(p.Messages, p.Length) }
 
+// Whole reports whether the point stands for long enough that its rate means something: less is what is left at the
+// end of a phase.
+func (p *Point) Whole() bool { return p.Length >= 0.2 }
+
 // NewPoint sums up a window.
 func NewPoint(w *Window) Point {
 	return Point{

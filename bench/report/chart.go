@@ -64,42 +64,55 @@ func (c *chart) width() float64 {
 	return chartWidth
 }
 
-// svg draws it. An empty chart is an empty string.
-func (c *chart) svg() template.HTML {
+// figure draws it, a wide one for narrow screens as well. An empty chart is an empty string.
+func (c *chart) figure() template.HTML {
 	c.fit()
 	if c.y.high <= c.y.low || c.x.high <= c.x.low {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<figure><figcaption>%s</figcaption>`, html.EscapeString(c.title))
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, c.width(), chartHeight, html.EscapeString(c.title))
-	for _, s := range c.shades {
-		from, to := c.placeX(max(s.from, c.x.low)), c.placeX(min(s.to, c.x.high))
-		fmt.Fprintf(&b, `<rect class="phase" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(to-from, 0), chartHeight-top-bottom)
-		if to-from > 45 {
-			fmt.Fprintf(&b, `<text class="phasename" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (from+to)/2, top+12, html.EscapeString(s.name))
-		}
+	if c.narrow {
+		c.svg(&b, "")
+	} else {
+		c.svg(&b, "wide")
+		small := *c
+		small.narrow = true
+		small.svg(&b, "slim")
 	}
-	for _, t := range c.y.ticks {
-		y := c.placeY(t.at)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left, c.width()-right, y, y)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, y+4, html.EscapeString(t.text))
-	}
-	for _, t := range c.x.ticks {
-		x := c.placeX(t.at)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, top, chartHeight-bottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, chartHeight-bottom+16, html.EscapeString(t.text))
-	}
-	fmt.Fprintf(&b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+c.width()-right)/2, chartHeight-8, html.EscapeString(c.x.label))
-	for _, s := range c.series {
-		c.line(&b, s)
-	}
-	b.WriteString(`</svg><div class="legend">`)
+	b.WriteString(`<div class="legend">`)
 	for _, s := range c.series {
 		fmt.Fprintf(&b, `<span><svg viewBox="0 0 28 8"><line class="%s" x1="0" x2="28" y1="4" y2="4"/></svg>%s</span>`, s.class(), html.EscapeString(s.name))
 	}
 	b.WriteString(`</div></figure>`)
 	return template.HTML(b.String()) //nolint:gosec // all text in it is escaped
+}
+
+// svg draws what is inside of the axes and at them.
+func (c *chart) svg(b *strings.Builder, class string) {
+	fmt.Fprintf(b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-label="%s">`, class, c.width(), chartHeight, html.EscapeString(c.title))
+	for _, s := range c.shades {
+		from, to := c.placeX(max(s.from, c.x.low)), c.placeX(min(s.to, c.x.high))
+		fmt.Fprintf(b, `<rect class="phase" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(to-from, 0), chartHeight-top-bottom)
+		if to-from > 45 {
+			fmt.Fprintf(b, `<text class="phasename" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (from+to)/2, top+12, html.EscapeString(s.name))
+		}
+	}
+	for _, t := range c.y.ticks {
+		y := c.placeY(t.at)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left, c.width()-right, y, y)
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, y+4, html.EscapeString(t.text))
+	}
+	for _, t := range c.x.ticks {
+		x := c.placeX(t.at)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, top, chartHeight-bottom)
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, chartHeight-bottom+16, html.EscapeString(t.text))
+	}
+	fmt.Fprintf(b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+c.width()-right)/2, chartHeight-8, html.EscapeString(c.x.label))
+	for _, s := range c.series {
+		c.line(b, s)
+	}
+	b.WriteString(`</svg>`)
 }
 
 // maxDots is how many points of a line are still shown one by one.
@@ -205,7 +218,7 @@ func (a *axis) fitLog(low, high float64) {
 	for e := first; e <= last; e++ {
 		for _, f := range factors {
 			if v := f * math.Pow(10, e); v <= a.high*1.0001 {
-				a.ticks = append(a.ticks, tick{v, a.name(v)})
+				a.ticks = append(a.ticks, tick{v, round(a.name(v))})
 			}
 		}
 	}
@@ -227,6 +240,15 @@ func (a *axis) fitLinear(high float64) {
 		a.high = high
 	}
 	for v := 0.0; v <= a.high*1.0001; v += step {
-		a.ticks = append(a.ticks, tick{v, a.name(v)})
+		a.ticks = append(a.ticks, tick{v, round(a.name(v))})
 	}
+}
+
+// round leaves out zeros at the end of a figure, which ticks do not need: 50.0 ms.
+func round(figure string) string {
+	number, unit, _ := strings.Cut(figure, " ")
+	if strings.Contains(number, ".") {
+		number = strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+	}
+	return strings.TrimSpace(number + " " + unit)
 }

@@ -12,22 +12,27 @@ import (
 
 	"github.com/reactord/reactord/bench/compare"
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/units"
 )
 
 //go:embed page.html
 var pageText string
 
+// Style is what pages look like, light or dark as the reader has it.
+//
+//go:embed style.css
+var Style template.CSS
+
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"duration": Duration,
-	"count":    Count,
-	"bytes":    Bytes,
-	"percent":  Percent,
+	"duration": units.Duration,
+	"count":    units.Count,
+	"bytes":    units.Bytes,
 	"join":     strings.Join,
 	"verdict":  verdictClass,
 	"tiles":    tiles,
 	"loads":    loads,
 	"measured": func(p record.Phase) bool { return p.Kind == record.Measure },
-	"seconds":  func(s float64) string { return Duration(time.Duration(s * 1e9)) },
+	"seconds":  func(s float64) string { return units.Duration(time.Duration(s * 1e9)) },
 	"ratio":    func(n int64, s float64) float64 { return float64(n) / max(s, 1e-9) },
 }).Parse(pageText))
 
@@ -41,6 +46,7 @@ type page struct {
 	Bars        template.HTML
 	Charts      []template.HTML
 	Percentiles []float64
+	Style       template.CSS
 }
 
 // Page writes one HTML page about results: it needs no other file and no network. comparison may be
@@ -50,15 +56,16 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 	for _, r := range results {
 		names = append(names, r.Name)
 	}
-	p := page{Title: strings.Join(slices.Compact(names), ", "), Results: results, Comparison: comparison, Percentiles: Percentiles}
+	names = slices.Compact(names)
+	p := page{Title: strings.Join(names, ", "), Results: results, Comparison: comparison, Percentiles: Percentiles, Style: Style}
 	p.Subtitle, p.Single = subtitle(results), len(results) == 1
 	if comparison != nil {
-		p.Title = strings.Join(slices.Compact(names), " and ") + ", compared"
-		p.Bars = bars(comparison)
+		p.Title += ", compared"
+		p.Bars = changes(comparison)
 	}
 	for _, c := range []*chart{percentileChart(results), rateChart(results), timeChart(results)} {
-		if svg := c.svg(); svg != "" {
-			p.Charts = append(p.Charts, svg)
+		if drawn := c.figure(); drawn != "" {
+			p.Charts = append(p.Charts, drawn)
 		}
 	}
 	return pageTemplate.Execute(w, p)
@@ -107,19 +114,19 @@ func tiles(r *record.Result) (all []tile) {
 	}
 	w := sum(r)
 	add := func(name, figure string) { all = append(all, tile{name, figure}) }
-	add("messages/s", Count(float64(w.Messages)/max(seconds, 1e-9)))
+	add("messages/s", units.Count(float64(w.Messages)/max(seconds, 1e-9)))
 	if w.Latency.Count() > 0 {
 		for _, q := range []float64{50, 99, 99.9} {
-			add(fmt.Sprintf("latency p%v", q), Duration(w.Latency.At(q)))
+			add(fmt.Sprintf("latency p%v", q), units.Duration(w.Latency.At(q)))
 		}
-		add("latency max", Duration(w.Latency.Max()))
+		add("latency max", units.Duration(w.Latency.Max()))
 	} else {
-		add("bytes/s", Bytes(float64(w.BytesIn+w.BytesOut)/max(seconds, 1e-9)))
+		add("bytes/s", units.Bytes(float64(w.BytesIn+w.BytesOut)/max(seconds, 1e-9)))
 	}
 	if known > 0 && w.Messages > 0 {
-		add("target CPU/message", Duration(cpu/time.Duration(w.Messages)))
+		add("target CPU/message", units.Duration(cpu/time.Duration(w.Messages)))
 	}
-	add("failures", Count(float64(w.Errors.Total())))
+	add("failures", units.Count(float64(w.Errors.Total())))
 	return all
 }
 
@@ -142,14 +149,14 @@ func sum(r *record.Result) *record.Window {
 	return w
 }
 
-func nanoseconds(v float64) string { return Duration(time.Duration(v)) }
+func nanoseconds(v float64) string { return units.Duration(time.Duration(v)) }
 
 // percentileChart has an axis on which each further nine of the percentile takes as much room.
 func percentileChart(results []*record.Result) *chart {
 	c := &chart{title: "Latency by percentile", y: axis{log: true, name: nanoseconds},
-		x: axis{label: "percentile", log: true, low: 1, high: 1e5}}
+		x: axis{label: "percentile of the messages", log: true, low: 1, high: 1e5}}
 	for _, q := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999} {
-		c.x.ticks = append(c.x.ticks, tick{1 / (1 - q/100), fmt.Sprintf("%v %%", q)})
+		c.x.ticks = append(c.x.ticks, tick{1 / (1 - q/100), fmt.Sprint(q)})
 	}
 	for i, r := range results {
 		w := sum(r)
@@ -182,18 +189,14 @@ func open(r *record.Result) bool {
 	return false
 }
 
-// shortest is how many seconds a point of a series stands for at least; less is what is left at the end of a
-// phase.
-const shortest = 0.2
-
 func rateChart(results []*record.Result) *chart {
-	c := &chart{title: "Messages a second over time", narrow: true, x: axis{label: "seconds since the start", name: Count, tight: true}, y: axis{name: Count}, shades: shades(results)}
+	c := &chart{title: "Messages a second over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count, tight: true}, y: axis{name: units.Count}, shades: shades(results)}
 	for i, r := range results {
-		s := series{name: r.Name, color: i, area: true}
+		s := series{name: r.Name, color: i, area: len(results) == 1}
 		failed := series{name: r.Name + ", failures", color: i + 3, dashed: true}
 		errors := int64(0)
 		for _, p := range r.Series {
-			if p.Length < shortest {
+			if !p.Whole() {
 				continue
 			}
 			s.points = append(s.points, point{p.Seconds, p.Rate()})
@@ -222,7 +225,7 @@ func shades(results []*record.Result) (all []shade) {
 
 // timeChart shows several percentiles of one result, or the p99 of several.
 func timeChart(results []*record.Result) *chart {
-	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: Count, tight: true},
+	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count, tight: true},
 		y: axis{log: true, name: nanoseconds}, shades: shades(results)}
 	figures := []struct {
 		name  string
@@ -239,7 +242,7 @@ func timeChart(results []*record.Result) *chart {
 		for k, f := range figures {
 			s := series{name: r.Name + ", " + f.name, color: i + k}
 			for j := range r.Series {
-				if p := &r.Series[j]; p.Messages > 0 && p.Length >= shortest {
+				if p := &r.Series[j]; p.Messages > 0 && p.Whole() {
 					s.points = append(s.points, point{p.Seconds, float64(f.value(p))})
 				}
 			}

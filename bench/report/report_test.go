@@ -5,14 +5,13 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/reactord/reactord/bench/compare"
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/units"
 )
 
 // result has a few seconds of a load, whose name is not to be taken for HTML.
@@ -48,7 +47,7 @@ func TestPage(t *testing.T) {
 	}
 	text := out.String()
 	for _, want := range []string{"a &lt;script&gt;", "it is &lt;b&gt;loud", "Latency by percentile", "Messages a second over time", "Latency over time",
-		"99.999 %", "no difference", "service time"} {
+		">99.999<", "no difference", "service time"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -73,7 +72,7 @@ func TestPage(t *testing.T) {
 			lines++
 		}
 	}
-	if lines != 4+4+2 { // latency and service; rate and failures; p99
+	if lines != 2*4+4+2 { // latency and service, wide and narrow; rate and failures; p99
 		t.Errorf("there are %d lines in the charts", lines)
 	}
 }
@@ -108,7 +107,7 @@ func TestChartPlaces(t *testing.T) {
 
 func TestLinearTicks(t *testing.T) {
 	for _, high := range []float64{0.3, 1, 7, 99, 100, 123456} {
-		a := axis{name: Count}
+		a := axis{name: units.Count}
 		a.fitLinear(high)
 		if n := len(a.ticks); n < 3 || n > 12 || a.high < high || a.high > 2*high {
 			t.Errorf("up to %v there are %d ticks, to %v", high, n, a.high)
@@ -125,25 +124,6 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)
 		}
-	}
-}
-
-func TestUnits(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0", 999: "999 ns", 1234: "1.23 µs", 12345: "12.3 µs", 999_600: "1.00 ms", 1234567: "1.23 ms", 2 * time.Minute: "120 s"} {
-		if got := Duration(d); got != want {
-			t.Errorf("%d ns is %q, want %q", d, got, want)
-		}
-	}
-	for v, want := range map[float64]string{0: "0", 7: "7", 0.5: "0.50", 999: "999", 1000: "1.00 k", 12345: "12.3 k", 1e6: "1.00 M", 2.5e9: "2.50 G"} {
-		if got := Count(v); got != want {
-			t.Errorf("%v is %q, want %q", v, got, want)
-		}
-	}
-	if got := Bytes(12); got != "12 B" {
-		t.Error(got)
-	}
-	if got := Bytes(12345); got != "12.3 kB" {
-		t.Error(got)
 	}
 }
 
@@ -189,22 +169,45 @@ func TestBars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		svg := string(bars(found))
-		if strings.Count(svg, `class="bar"`) != 2 || !strings.Contains(svg, `<g class="`+c.verdict+`"><title>rate:`) {
-			t.Errorf("%s: %s", name, svg)
-		}
-		b := barChart{low: -1, high: widestShown}
-		for _, x := range []float64{-1, 0, c.factor, 1e9, math.Inf(1)} {
-			if at := b.x(x); at < barsLeft || at > chartWidth-barsRight {
-				t.Errorf("%v is drawn at %v", x, at)
-			}
+		drawn := string(changes(found))
+		if strings.Count(drawn, `class="bar"`) != 2 || !strings.Contains(drawn, `<div class="`+c.verdict+`"><span class="name">rate<`) {
+			t.Errorf("%s: %s", name, drawn)
 		}
 	}
 	few, err := compare.Of([]compare.Group{group("a", 2, 1), group("b", 2, 1)}, compare.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if svg := bars(few); svg != "" {
-		t.Errorf("of too few samples there is %s", svg)
+	if drawn := changes(few); drawn != "" {
+		t.Errorf("of too few samples there is %s", drawn)
+	}
+}
+
+// A browser reads the drawings as XML: each must be well formed, and its bar as long as its figure says, from 0 on.
+func TestBarsAreAsLongAsTheirFigures(t *testing.T) {
+	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4}, {Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Missing: true}}))
+	places := []string{}
+	for d := xml.NewDecoder(strings.NewReader(drawn)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "rect" {
+			for _, a := range e.Attr {
+				if a.Name.Local == "x" || a.Name.Local == "width" {
+					places = append(places, a.Value)
+				}
+			}
+		}
+	}
+	// -1 to 4 is 1000 wide.
+	if strings.Join(places, " ") != "200.0 600.0 0.0 200.0" || strings.Count(drawn, "&lt;none&gt;") != 1 {
+		t.Errorf("the bars are %v: %s", places, drawn)
+	}
+	if drawn := Bars("x", []Bar{{Name: "a"}}); strings.Contains(string(drawn), "NaN") {
+		t.Errorf("of nothing but 0 there is %s", drawn)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/units"
 )
 
 // Percentiles are those of tables.
@@ -48,10 +49,10 @@ func setUp(out io.Writer, r *record.Result, p *record.Phase) {
 		return
 	}
 	fmt.Fprintf(out, "%d connections were opened in %s, %s/s, each in %s (p50), %s (p99)", w.Opened,
-		Duration(time.Duration(p.Elapsed*1e9)), Count(float64(w.Opened)/max(p.Elapsed, 1e-9)), Duration(w.Connect.At(50)), Duration(w.Connect.At(99)))
+		units.Duration(time.Duration(p.Elapsed*1e9)), units.Count(float64(w.Opened)/max(p.Elapsed, 1e-9)), units.Duration(w.Connect.At(50)), units.Duration(w.Connect.At(99)))
 	if p.Target != nil && r.Mode == "hold" {
 		fmt.Fprintf(out, "; the target needed %s and %.1f descriptors for each",
-			Bytes(float64(p.Target.Memory)/float64(w.Opened)), float64(p.Target.Descriptors)/float64(w.Opened))
+			units.Bytes(float64(p.Target.Memory)/float64(w.Opened)), float64(p.Target.Descriptors)/float64(w.Opened))
 	}
 	fmt.Fprintln(out)
 }
@@ -67,27 +68,28 @@ func search(out io.Writer, p *record.Phase) {
 	if rate == 0 {
 		rate = p.Throughput()
 	}
-	fmt.Fprintf(out, "%10s/s  p99 %8s  %s\n", Count(rate), Duration(p.Total().Latency.At(99)), verdict)
+	fmt.Fprintf(out, "%10s/s  p99 %8s  %s\n", units.Count(rate), units.Duration(p.Total().Latency.At(99)), verdict)
 }
 
 // phase prints one that was measured.
 func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
-	fmt.Fprintf(out, "%s messages/s for %.1f s", Count(p.Throughput()), p.Elapsed)
+	fmt.Fprintf(out, "%s messages/s for %.1f s", units.Count(p.Throughput()), p.Elapsed)
 	if p.Rate > 0 {
-		fmt.Fprintf(out, " (%s/s asked for)", Count(p.Rate))
+		fmt.Fprintf(out, " (%s/s asked for)", units.Count(p.Rate))
 	}
 	sum := p.Total()
-	fmt.Fprintf(out, ", %s/s out, %s/s in", Bytes(float64(sum.BytesOut)/p.Elapsed), Bytes(float64(sum.BytesIn)/p.Elapsed))
+	elapsed := max(p.Elapsed, 1e-9)
+	fmt.Fprintf(out, ", %s/s out, %s/s in", units.Bytes(float64(sum.BytesOut)/elapsed), units.Bytes(float64(sum.BytesIn)/elapsed))
 	if cpu := p.CPUPerMessage(); cpu > 0 {
-		fmt.Fprintf(out, ", %s of the target's CPU each", Duration(cpu))
+		fmt.Fprintf(out, ", %s of the target's CPU each", units.Duration(cpu))
 	}
-	fmt.Fprintf(out, ", generator %s at work\n", Percent(p.Busy))
+	fmt.Fprintf(out, ", generator %s at work\n", units.Percent(p.Busy))
 	if sum.Verified > 0 {
-		fmt.Fprintf(out, "%s compared\n", Bytes(float64(sum.Verified)))
+		fmt.Fprintf(out, "%s compared\n", units.Bytes(float64(sum.Verified)))
 	}
 	if sum.Lost+sum.Reordered+sum.Duplicates > 0 {
 		fmt.Fprintf(out, "%d lost (%s), %d reordered, %d duplicates\n", sum.Lost,
-			Percent(float64(sum.Lost)/float64(max(sum.Sent, 1))), sum.Reordered, sum.Duplicates)
+			units.Percent(float64(sum.Lost)/float64(max(sum.Sent, 1))), sum.Reordered, sum.Duplicates)
 	}
 	if n := sum.Errors.Total(); n > 0 {
 		fmt.Fprintf(out, "failures: %v\n", sum.Errors)
@@ -125,18 +127,18 @@ func row(w io.Writer, name string, h *record.Histogram) {
 	}
 	cells := []string{name, fmt.Sprint(h.Count())}
 	for _, q := range Percentiles {
-		cells = append(cells, Duration(h.At(q)))
+		cells = append(cells, units.Duration(h.At(q)))
 	}
-	cells = append(cells, Duration(h.Max()), Duration(h.Mean()))
+	cells = append(cells, units.Duration(h.Max()), units.Duration(h.Mean()))
 	fmt.Fprintf(w, "%s\t\n", strings.Join(cells, "\t"))
 }
 
 // ProgressLine is one line about one second.
 func ProgressLine(p record.Point) string {
-	text := fmt.Sprintf("%6.1f s  %-8s %8s/s  %6d open  p50 %8s  p99 %8s  max %8s", p.Seconds, p.Kind, Count(p.Rate()), p.Open,
-		Duration(time.Duration(p.P50)), Duration(time.Duration(p.P99)), Duration(time.Duration(p.Max)))
+	text := fmt.Sprintf("%6.1f s %-7s %8s/s %6d open p50 %8s p99 %8s max %8s", p.Seconds, p.Kind, units.Count(p.Rate()), p.Open,
+		units.Duration(time.Duration(p.P50)), units.Duration(time.Duration(p.P99)), units.Duration(time.Duration(p.Max)))
 	if n := p.Errors.Total(); n > 0 {
-		text += fmt.Sprintf("  %d failures", n)
+		text += fmt.Sprintf(" %d failures", n)
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -112,7 +113,20 @@ func (r *Run) phases(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return r.vain()
+}
+
+// vain fails if all that was measured was failures: too short a run is not given up meanwhile, nor is one whose
+// connections always come to stand.
+func (r *Run) vain() error {
+	var sum record.Counts
+	for _, p := range r.result.Measured() {
+		sum.Add(&p.Total().Counts)
+	}
+	if sum.Sent == 0 || sum.Messages > 0 || sum.Errors.Total() == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: nothing but failures: %s", engine.ErrNoProgress, advised(sum.Errors))
 }
 
 // ErrUnmet is what a search ends with that found no rate which meets the demands.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/units"
 )
 
 // Where a figure becomes doubtful.
@@ -57,17 +58,15 @@ func (r *Run) warnPhase(p *record.Phase, say func(string, ...any)) {
 	}
 	lag := w.Lag.At(99)
 	if lag > lateAtAll && float64(lag) > late*float64(w.Latency.At(50)) {
-		say("the generator itself sent messages late (p99 %v): latencies are too high by as much", lag.Round(time.Microsecond))
+		say("the generator itself sent messages late (p99 %s): latencies are too high by as much", units.Duration(lag))
 	}
 	if n := w.Errors.Total(); n > 0 {
-		text := fmt.Sprintf("%d failures: %v", n, w.Errors)
-		if advice := w.Errors.Most().Advice(); advice != "" {
-			text += "; " + advice
-		}
-		say("%s", text)
+		say("%d failures: %s", n, advised(w.Errors))
+	} else if w.Sent > 0 && w.Messages+w.BytesIn+w.BytesOut == 0 {
+		say("nothing came back, and nothing failed: does the target do what this mode expects?")
 	}
 	if p.Client.Wait.Seconds() > 0.05*p.Elapsed*float64(r.result.Loops) {
-		say("the generator waited %v for a CPU that something else had", p.Client.Wait.Round(time.Millisecond))
+		say("the generator waited %s for a CPU that something else had", units.Duration(p.Client.Wait))
 	}
 	if p.Rate > 0 && p.Throughput() < 0.99*p.Rate {
 		say("%.0f messages/s were asked for, and %.0f came back", p.Rate, p.Throughput())
@@ -77,7 +76,7 @@ func (r *Run) warnPhase(p *record.Phase, say func(string, ...any)) {
 func (r *Run) warnLimits(say func(string, ...any)) {
 	m, res := &r.result.Machine, r.result
 	if float64(res.Connections) > crowded*float64(m.OpenFiles) {
-		say("%d connections are close to the limit of open files, %d (ulimit -n)", res.Connections, m.OpenFiles)
+		say("there are %d open files (ulimit -n) for %d connections", m.OpenFiles, res.Connections)
 	}
 	ports := m.Ports()
 	if p := r.Load.Ports; p.High > 0 {
@@ -85,6 +84,14 @@ func (r *Run) warnLimits(say func(string, ...any)) {
 	}
 	ports *= max(len(r.Load.Sources), 1)
 	if r.Load.Target.Scheme != "unix" && ports > 0 && float64(res.Connections) > crowded*float64(ports) {
-		say("%d connections are close to the number of local ports to this target, %d; --source adds addresses", res.Connections, ports)
+		say("there are %d local ports to this target for %d connections; --source adds addresses", ports, res.Connections)
 	}
+}
+
+// advised lists failures, with what to do about most of them.
+func advised(f record.Failures) string {
+	if advice := f.Most().Advice(); advice != "" {
+		return f.String() + "; " + advice
+	}
+	return f.String()
 }

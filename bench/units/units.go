@@ -1,4 +1,5 @@
-package report
+// Package units writes figures for people, with three significant digits.
+package units
 
 import (
 	"fmt"
