@@ -6,30 +6,32 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// group is what an operation with several children needs: it counts them, can ask them all to stop,
-// forwards the parent's stop request to them, and is their environment.
+// Group is for those who write algorithms with several children, or with one that they stop themselves:
+// it counts the children, asks them all to stop, forwards the receiver's stop request to them, and is
+// the environment that their receivers have. It is part of the operation state; the zero Group is ready.
 //
-// The operation is over when the last child leaves. That child's thread calls finish, so that work
-// whose children all live on one loop completes on that loop, whoever asked it to stop: see leave.
-type group struct {
+// The operation is over when the last child leaves. That child's thread calls Finish, so that work
+// whose children all live on one loop completes on that loop, whoever asked it to stop: see Leave.
+type Group struct {
 	children   stop.Source   // the children's stop
 	parent     stop.Callback // forwards the parent's to it
 	env        Env           // the parent's
-	op         joiner
+	op         Joiner
 	pending    atomic.Int32 // children that have not completed
 	forwarding bool         // OnStop is running
 	joined     bool         // the last child left meanwhile, inside of OnStop
 }
 
-// joiner is the operation that a group belongs to.
-type joiner interface {
-	// finish is called once all children have completed. Nothing touches the group after it.
-	finish()
+// Joiner is the operation that a Group belongs to.
+type Joiner interface {
+	// Finish is called once all children have completed. Nothing touches the Group after it, so that
+	// it may call the operation's receiver.
+	Finish()
 }
 
-// begin is called by Start before it starts n children. It returns false if stop was requested
-// before: then the operation has finished, and no child may be started.
-func (g *group) begin(op joiner, env Env, n int) bool {
+// Begin is called by Start, with its receiver's environment, before it starts n children. It returns
+// false if stop was requested before: then the operation has finished, and no child may be started.
+func (g *Group) Begin(op Joiner, env Env, n int) bool {
 	if debug && g.pending.Load() != 0 {
 		panic("sender: Start of an operation that is in flight")
 	}
@@ -40,14 +42,18 @@ func (g *group) begin(op joiner, env Env, n int) bool {
 	step()
 	if g.children.StopRequested() {
 		g.pending.Store(1) // as if there was but one child, and it had completed stopped
-		g.leave()
+		g.Leave()
 		return false
 	}
 	return true
 }
 
-// leave says that a child has completed. The caller must not touch the operation after it.
-func (g *group) leave() {
+// RequestStop asks the children to stop. It reports whether nobody had before. Whoever calls it counts
+// as pending until it has returned.
+func (g *Group) RequestStop() bool { return g.children.RequestStop() }
+
+// Leave says that a child has completed. The caller must not touch the operation after it.
+func (g *Group) Leave() {
 	if n := g.pending.Add(-1); n != 0 {
 		if debug && n < 0 {
 			panic("sender: a child completed twice")
@@ -64,11 +70,11 @@ func (g *group) leave() {
 		g.joined = true
 		return
 	}
-	g.op.finish()
+	g.op.Finish()
 }
 
-// OnStop forwards the parent's stop request.
-func (g *group) OnStop() {
+// OnStop implements stop.Handler: it forwards the parent's stop request.
+func (g *Group) OnStop() {
 	g.forwarding = true
 	step()
 	g.children.RequestStop()
@@ -76,15 +82,15 @@ func (g *group) OnStop() {
 	g.forwarding = false
 	if g.joined {
 		g.joined = false
-		g.op.finish()
+		g.op.Finish()
 	}
 }
 
-// StopToken is the children's.
-func (g *group) StopToken() stop.Token { return g.children.Token() }
+// StopToken implements Env: it is the children's.
+func (g *Group) StopToken() stop.Token { return g.children.Token() }
 
-// Scheduler is the parent's.
-func (g *group) Scheduler() Scheduler { return g.env.Scheduler() }
+// Scheduler implements Env: it is the parent's.
+func (g *Group) Scheduler() Scheduler { return g.env.Scheduler() }
 
-// Value is the parent's.
-func (g *group) Value(key any) any { return g.env.Value(key) }
+// Value implements Env: it is the parent's.
+func (g *Group) Value(key any) any { return g.env.Value(key) }

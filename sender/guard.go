@@ -1,21 +1,21 @@
 package sender
 
-// guard is a group of two: a child whose result counts, and a trigger that can ask it to stop. It is
+// guard is a Group of two: a child whose result counts, and a trigger that can ask it to stop. It is
 // what StopWhen and Timeout have in common; they differ in their trigger's receiver.
 type guard[T any] struct {
-	group  group
+	group  Group
 	r      Receiver[T]
 	result result[T] // the child's
 	cause  error     // what the result is instead of stopped, if not nil
 }
 
-// begin is group.begin.
+// begin is Group.Begin.
 func (g *guard[T]) begin() bool {
 	g.cause = nil
-	return g.group.begin(g, g.r.Env(), 2)
+	return g.group.Begin(g, g.r.Env(), 2)
 }
 
-func (g *guard[T]) finish() {
+func (g *guard[T]) Finish() {
 	x := g.result
 	g.result = result[T]{}
 	if x.channel == onStopped && g.cause != nil {
@@ -26,8 +26,8 @@ func (g *guard[T]) finish() {
 
 // arrive is how either of the two ends: the other is not needed any more.
 func (g *guard[T]) arrive() {
-	g.group.children.RequestStop()
-	g.group.leave()
+	g.group.RequestStop()
+	g.group.Leave()
 }
 
 // guardChild is the child's receiver.

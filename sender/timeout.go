@@ -57,13 +57,13 @@ type deadline[T any] guard[T]
 
 // expire stops the child for the reason given, unless something else has stopped it before.
 func (d *deadline[T]) expire(cause error) {
-	if d.group.children.RequestStop() {
+	if d.group.RequestStop() {
 		d.cause = cause // read once both have left
 	}
-	d.group.leave()
+	d.group.Leave()
 }
 
 func (d *deadline[T]) SetValue(struct{})  { d.expire(os.ErrDeadlineExceeded) }
 func (d *deadline[T]) SetError(err error) { d.expire(err) }
-func (d *deadline[T]) SetStopped()        { d.group.leave() }
+func (d *deadline[T]) SetStopped()        { d.group.Leave() }
 func (d *deadline[T]) Env() Env           { return &d.group }

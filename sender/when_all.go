@@ -70,14 +70,14 @@ type all2[A, B any] struct {
 	r    Receiver[All2[A, B]]
 }
 
-func (x *all2[A, B]) finish() {
+func (x *all2[A, B]) Finish() {
 	v := All2[A, B]{x.a.take(), x.b.take()}
 	settle(&x.join, v, x.r)
 }
 
-// join is a group that needs all its children.
+// join is a Group that needs all its children.
 type join struct {
-	group group
+	group Group
 	state atomic.Uint32
 	err   error // written by whoever made it failed
 }
@@ -89,10 +89,10 @@ const (
 	failed         // a child has failed
 )
 
-// begin is group.begin.
-func (j *join) begin(op joiner, env Env, n int) bool {
+// begin is Group.Begin.
+func (j *join) begin(op Joiner, env Env, n int) bool {
 	j.state.Store(halted)
-	if !j.group.begin(op, env, n) {
+	if !j.group.Begin(op, env, n) {
 		return false
 	}
 	j.state.Store(running)
@@ -104,17 +104,17 @@ func (j *join) begin(op joiner, env Env, n int) bool {
 func (j *join) fail(err error) {
 	if j.state.Swap(failed) != failed {
 		j.err = err
-		j.group.children.RequestStop()
+		j.group.RequestStop()
 	}
-	j.group.leave()
+	j.group.Leave()
 }
 
 // halt is a child's being stopped.
 func (j *join) halt() {
 	if j.state.CompareAndSwap(running, halted) {
-		j.group.children.RequestStop()
+		j.group.RequestStop()
 	}
-	j.group.leave()
+	j.group.Leave()
 }
 
 // settle completes r for a join that is over: with v if all the children had values. Nothing touches
@@ -154,7 +154,7 @@ func (p *part[T]) take() T {
 
 func (p *part[T]) SetValue(v T) {
 	p.value = v
-	p.join.group.leave()
+	p.join.group.Leave()
 }
 
 func (p *part[T]) SetError(err error) { p.join.fail(err) }

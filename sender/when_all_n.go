@@ -66,7 +66,7 @@ type all3[A, B, C any] struct {
 	r    Receiver[All3[A, B, C]]
 }
 
-func (x *all3[A, B, C]) finish() {
+func (x *all3[A, B, C]) Finish() {
 	v := All3[A, B, C]{x.a.take(), x.b.take(), x.c.take()}
 	settle(&x.join, v, x.r)
 }
@@ -143,7 +143,7 @@ type all4[A, B, C, D any] struct {
 	r    Receiver[All4[A, B, C, D]]
 }
 
-func (x *all4[A, B, C, D]) finish() {
+func (x *all4[A, B, C, D]) Finish() {
 	v := All4[A, B, C, D]{x.a.take(), x.b.take(), x.c.take(), x.d.take()}
 	settle(&x.join, v, x.r)
 }
@@ -226,7 +226,7 @@ type all5[A, B, C, D, E any] struct {
 	r    Receiver[All5[A, B, C, D, E]]
 }
 
-func (x *all5[A, B, C, D, E]) finish() {
+func (x *all5[A, B, C, D, E]) Finish() {
 	v := All5[A, B, C, D, E]{x.a.take(), x.b.take(), x.c.take(), x.d.take(), x.e.take()}
 	settle(&x.join, v, x.r)
 }

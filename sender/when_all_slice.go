@@ -43,14 +43,17 @@ func (op *WhenAllSliceOp[T, O, P]) Start() {
 		op.r.SetValue(nil)
 		return
 	}
-	if op.join.begin(op, op.r.Env(), len(children)) {
+	if op.join.begin((*whenAllSlice[T, O, P])(op), op.r.Env(), len(children)) {
 		for i := range children {
 			P(&children[i]).Start()
 		}
 	}
 }
 
-func (op *WhenAllSliceOp[T, O, P]) finish() {
+// whenAllSlice is the operation as what its children are joined for.
+type whenAllSlice[T, O any, P Operation[O]] WhenAllSliceOp[T, O, P]
+
+func (op *whenAllSlice[T, O, P]) Finish() {
 	var values []T
 	if op.join.state.Load() == running {
 		values = make([]T, len(op.parts))

@@ -49,18 +49,18 @@ func (op *WhenAnyOp[T, O1, O2, P1, P2]) Start() {
 	}
 }
 
-// race is a group whose first result wins. It is the receiver of each of its children.
+// race is a Group whose first result wins. It is the receiver of each of its children.
 type race[T any] struct {
-	group   group
+	group   Group
 	r       Receiver[T]
 	decided atomic.Bool
 	result  result[T] // written by whoever decided
 }
 
-// begin is group.begin.
+// begin is Group.Begin.
 func (x *race[T]) begin(n int) bool {
 	x.decided.Store(false)
-	return x.group.begin(x, x.r.Env(), n)
+	return x.group.Begin(x, x.r.Env(), n)
 }
 
 // arrive is a child's value or error. The child counts as pending until the others have been asked
@@ -68,12 +68,12 @@ func (x *race[T]) begin(n int) bool {
 func (x *race[T]) arrive(result result[T]) {
 	if x.decided.CompareAndSwap(false, true) {
 		x.result = result
-		x.group.children.RequestStop()
+		x.group.RequestStop()
 	}
-	x.group.leave()
+	x.group.Leave()
 }
 
-func (x *race[T]) finish() {
+func (x *race[T]) Finish() {
 	won := x.result
 	x.result = result[T]{}
 	won.deliver(x.r)
@@ -81,5 +81,5 @@ func (x *race[T]) finish() {
 
 func (x *race[T]) SetValue(v T)       { x.arrive(valueOf(v)) }
 func (x *race[T]) SetError(err error) { x.arrive(errorOf[T](err)) }
-func (x *race[T]) SetStopped()        { x.group.leave() }
+func (x *race[T]) SetStopped()        { x.group.Leave() }
 func (x *race[T]) Env() Env           { return &x.group }

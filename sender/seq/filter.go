@@ -67,4 +67,4 @@ func (op *filter[T, O, P]) SetNext(item T) {
 	}
 }
 
-func (op *filter[T, O, P]) finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *filter[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

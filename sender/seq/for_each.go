@@ -65,4 +65,4 @@ func (op *forEach[T, O, P]) SetNext(item T) {
 	}
 }
 
-func (op *forEach[T, O, P]) finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *forEach[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

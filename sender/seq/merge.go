@@ -13,7 +13,7 @@ import (
 // to whoever is delivering. What may have to wait is bounded by what the sources may deliver before they are
 // granted more, since that is granted for what was delivered.
 type merge[T any] struct {
-	group   group
+	group   sender.Group
 	r       Receiver[T]
 	turn    atomic.Uint32
 	mu      sync.Mutex
@@ -30,18 +30,18 @@ const (
 	crowded        // and items are waiting
 )
 
-// begin is group.begin.
+// begin is sender.Group.Begin.
 func (m *merge[T]) begin(n int) bool {
 	m.decided.Store(false)
 	m.outcome = outcome{end: stopped} // if no source is started
-	if !m.group.begin(m, m.r.Env(), n) {
+	if !m.group.Begin(m, m.r.Env(), n) {
 		return false
 	}
 	m.outcome = outcome{}
 	return true
 }
 
-func (m *merge[T]) finish() {
+func (m *merge[T]) Finish() {
 	x := m.outcome
 	m.outcome = outcome{}
 	deliver(x, sender.Receiver[struct{}](m.r), struct{}{})
@@ -91,13 +91,13 @@ func (m *merge[T]) next() T {
 func (m *merge[T]) arrive(x outcome) {
 	if m.decided.CompareAndSwap(false, true) {
 		m.outcome = x
-		m.group.sources.RequestStop()
+		m.group.RequestStop()
 	}
 }
 
-func (m *merge[T]) SetValue(struct{})  { m.group.leave() }
-func (m *merge[T]) SetError(err error) { m.arrive(outcome{failed, err}); m.group.leave() }
-func (m *merge[T]) SetStopped()        { m.arrive(outcome{end: stopped}); m.group.leave() }
+func (m *merge[T]) SetValue(struct{})  { m.group.Leave() }
+func (m *merge[T]) SetError(err error) { m.arrive(outcome{failed, err}); m.group.Leave() }
+func (m *merge[T]) SetStopped()        { m.arrive(outcome{end: stopped}); m.group.Leave() }
 func (m *merge[T]) Env() sender.Env    { return &m.group }
 
 // Merge is the sequence of the items of both sources, as they come, each source's in their order. It ends

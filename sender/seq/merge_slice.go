@@ -61,7 +61,7 @@ func (op *MergeSliceOp[T, O, P]) Start() {
 	op.room.Store(0)
 	if op.merge.begin(len(op.sources) + 1) {
 		op.run(op.bound)
-		op.merge.group.leave()
+		op.merge.group.Leave()
 	}
 }
 
@@ -84,12 +84,12 @@ func (op *MergeSliceOp[T, O, P]) startNext() {
 	g := &op.merge.group
 	for op.next < len(op.sources) {
 		op.next++
-		if !g.sources.StopRequested() {
+		if !g.StopToken().StopRequested() {
 			P(&op.sources[op.next-1]).Start()
 			return
 		}
 		op.merge.arrive(outcome{end: stopped})
-		g.leave()
+		g.Leave()
 	}
 }
 
@@ -100,7 +100,7 @@ type mergeSlice[T, O any, P sender.Operation[O]] MergeSliceOp[T, O, P]
 func (op *mergeSlice[T, O, P]) left() {
 	g := &op.merge.group
 	(*MergeSliceOp[T, O, P])(op).run(1)
-	g.leave()
+	g.Leave()
 }
 
 func (op *mergeSlice[T, O, P]) SetNext(item T)     { op.merge.SetNext(item) }

@@ -76,7 +76,7 @@ func (op *reduce[T, A, O, P]) add(item T) (err error) {
 	return nil
 }
 
-func (op *reduce[T, A, O, P]) finish() {
+func (op *reduce[T, A, O, P]) Finish() {
 	v := op.soFar
 	var none A
 	op.soFar = none

@@ -67,4 +67,4 @@ func (op *take[T, O, P]) SetNext(item T) {
 	}
 }
 
-func (op *take[T, O, P]) finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *take[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

@@ -5,21 +5,21 @@ import "github.com/reactord/reactord/sender"
 // tap is an operation with one source, which it stops when it has had enough. It sees to all but the
 // items.
 type tap struct {
-	group   group
+	group   sender.Group
 	outcome outcome
 	enough  bool // the outcome is settled, and the source is being stopped
 }
 
-// begin is group.begin.
-func (p *tap) begin(op joiner, env sender.Env) bool {
+// begin is sender.Group.Begin.
+func (p *tap) begin(op sender.Joiner, env sender.Env) bool {
 	p.outcome, p.enough = outcome{end: stopped}, false
-	return p.group.begin(op, env, 1)
+	return p.group.Begin(op, env, 1)
 }
 
 // end settles the outcome and stops the source. It is called inside SetNext.
 func (p *tap) end(x outcome) {
 	p.outcome, p.enough = x, true
-	p.group.sources.RequestStop()
+	p.group.RequestStop()
 }
 
 // left says that the source has completed.
@@ -27,7 +27,7 @@ func (p *tap) left(x outcome) {
 	if !p.enough {
 		p.outcome = x
 	}
-	p.group.leave()
+	p.group.Leave()
 }
 
 // SetValue and the others make it the source's receiver, but for the items.

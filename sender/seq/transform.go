@@ -66,4 +66,4 @@ func (op *transform[A, B, O, P]) SetNext(item A) {
 	op.r.SetNext(b)
 }
 
-func (op *transform[A, B, O, P]) finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *transform[A, B, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

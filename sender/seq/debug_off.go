@@ -1,5 +1,0 @@
-//go:build !reactordebug
-
-package seq
-
-const debug = false
