@@ -11,9 +11,10 @@ import (
 )
 
 // A server that knows how long it has taken is measured to have taken as long, to within one per cent.
-// How exactly it sleeps does not matter, and what the machine adds is small beside the delay.
+// How exactly it sleeps does not matter. What a busy machine adds differs from try to try; what the generator
+// adds would not.
 func TestDelaysAreMeasured(t *testing.T) {
-	const delay = 500 * time.Millisecond
+	const delay, tries = 500 * time.Millisecond, 8
 	rings(t, func(t *testing.T, ring reactor.Kind) {
 		var mu sync.Mutex
 		var took []time.Duration
@@ -34,21 +35,26 @@ func TestDelaysAreMeasured(t *testing.T) {
 			}
 		})
 		g := load(t, url, &Echo{}, on(ring))
-		_, w := run(t, g, Phase{Time: 4 * delay})
-		faultless(t, w)
-		mu.Lock()
-		defer mu.Unlock()
-		if w.Messages < 12 || int(w.Messages) != len(took) {
-			t.Fatalf("%d messages were measured, and %d served", w.Messages, len(took))
+		var want, got time.Duration
+		for range tries {
+			_, w := run(t, g, Phase{Time: 2 * delay})
+			faultless(t, w)
+			mu.Lock()
+			if w.Messages < 4 || int(w.Messages) != len(took) {
+				t.Fatalf("%d messages were measured, and %d served", w.Messages, len(took))
+			}
+			slices.Sort(took)
+			want, got = took[(len(took)-1)/2], w.Latency.At(50)
+			if fastest := w.Latency.Min(); fastest < took[0]*99/100 || got < want*99/100 {
+				t.Fatalf("the median is %v, and was %v; the fastest took %v, and none took less than %v", got, want, fastest, took[0])
+			}
+			took = nil
+			mu.Unlock()
+			if got <= want*101/100 {
+				return
+			}
 		}
-		slices.Sort(took)
-		want, got := took[(len(took)-1)/2], w.Latency.At(50)
-		if got < want*99/100 || got > want*101/100 {
-			t.Errorf("the median is %v, and was %v", got, want)
-		}
-		if got, want := w.Latency.Min(), took[0]; got < want*99/100 {
-			t.Errorf("a message took %v, and none less than %v", got, want)
-		}
+		t.Errorf("the median is %v, and was %v", got, want)
 	})
 }
 
