@@ -42,7 +42,7 @@
 //   - Changing channels and types: [IntoOptional], [IntoResult], [Erase].
 //   - Consumers: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],
 //     [StartDetached], [Execute].
-//   - For algorithms of one's own: [Group].
+//   - For algorithms and resources of one's own: [Group], [Complete], [WorkQueue].
 //
 // Below this package, stop has stop tokens, sched schedulers and run loops, seq sequences of items, task
 // coroutines, and sendertest the suite that holds any sender to the contract.
@@ -167,6 +167,7 @@
 //	ensure_started, start_detached            AsFuture, StartDetached; ensure_started was withdrawn;
 //	                                          SpawnFuture keeps its scope
 //	starts_on, continues_on, schedule_from    StartsOn, ContinuesOn
+//	on                                        none: ContinuesOn(StartsOn(there, s), here); task.On in a task
 //	affine_on                                 AffineOn; a stop request does not touch the way back (LWG
 //	                                          4332)
 //	completion behaviour (P3206)              Completion, CompletionOf; three, in order, so that an

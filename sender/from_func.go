@@ -29,12 +29,18 @@ func (op *FromFuncOp[T]) Start() {
 	if p := protect(func() { v, err = op.f() }); p != nil {
 		err = p
 	}
+	Complete(op.r, v, err)
+}
+
+// Complete completes r as a Go function that returned v and err: with the error if there is one, stopped if
+// that is ErrStopped or wraps it, else with v.
+func Complete[T any](r Receiver[T], v T, err error) {
 	switch {
 	case err == nil:
-		op.r.SetValue(v)
+		r.SetValue(v)
 	case errors.Is(err, ErrStopped):
-		op.r.SetStopped()
+		r.SetStopped()
 	default:
-		op.r.SetError(err)
+		r.SetError(err)
 	}
 }

@@ -28,12 +28,12 @@ type RepeatSender[T, O any, P Operation[O], S Sender[T, O]] struct {
 
 // RepeatOp is the operation state of Repeat and RepeatUntil.
 type RepeatOp[T, O any, P Operation[O], S Sender[T, O]] struct {
+	rounds
 	child O
 	s     S
 	pred  func(T) bool
 	r     Receiver[T]
 	token stop.Token
-	turn  *turn // nil when idle
 }
 
 // Connect implements Sender.
@@ -46,11 +46,8 @@ func (s *RepeatSender[T, O, P, S]) Completion() Completion { return CompletionOf
 
 // Start implements Operation.
 func (op *RepeatOp[T, O, P, S]) Start() {
-	if debug && op.turn != nil {
-		panic("sender: Start of an operation that is in flight")
-	}
 	op.token = op.r.Env().StopToken()
-	op.turn = newTurn()
+	op.start()
 	op.run()
 }
 
@@ -71,13 +68,6 @@ func (op *RepeatOp[T, O, P, S]) run() {
 			return
 		}
 	}
-}
-
-// end makes op idle. The receiver is to be called after it.
-func (op *RepeatOp[T, O, P, S]) end() {
-	t := op.turn
-	op.turn = nil
-	t.end()
 }
 
 type repeatReceiver[T, O any, P Operation[O], S Sender[T, O]] RepeatOp[T, O, P, S]
@@ -103,12 +93,12 @@ func (r *repeatReceiver[T, O, P, S]) SetValue(v T) {
 }
 
 func (r *repeatReceiver[T, O, P, S]) SetError(err error) {
-	(*RepeatOp[T, O, P, S])(r).end()
+	r.end()
 	r.r.SetError(err)
 }
 
 func (r *repeatReceiver[T, O, P, S]) SetStopped() {
-	(*RepeatOp[T, O, P, S])(r).end()
+	r.end()
 	r.r.SetStopped()
 }
 

@@ -34,15 +34,15 @@ type RetrySender[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender
 
 // RetryOp is the operation state of Retry and RetryAfter.
 type RetryOp[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]] struct {
+	rounds
 	child   O1
 	wait    O2
 	s       S1
 	backOff func(int, error) (S2, bool)
 	r       Receiver[T]
 	token   stop.Token
-	turn    *turn // nil when idle
-	failed  int   // attempts
-	waiting bool  // what comes next is the wait, which is connected
+	failed  int  // attempts
+	waiting bool // what comes next is the wait, which is connected
 }
 
 // Connect implements Sender.
@@ -57,12 +57,9 @@ func (s *RetrySender[T, U, O1, O2, P1, P2, S1, S2]) Completion() Completion {
 
 // Start implements Operation.
 func (op *RetryOp[T, U, O1, O2, P1, P2, S1, S2]) Start() {
-	if debug && op.turn != nil {
-		panic("sender: Start of an operation that is in flight")
-	}
 	op.token = op.r.Env().StopToken()
 	op.failed, op.waiting = 0, false
-	op.turn = newTurn()
+	op.start()
 	op.run()
 }
 
@@ -93,13 +90,6 @@ func (op *RetryOp[T, U, O1, O2, P1, P2, S1, S2]) next() {
 	if !op.turn.hand() {
 		op.run()
 	}
-}
-
-// end makes op idle. The receiver is to be called after it.
-func (op *RetryOp[T, U, O1, O2, P1, P2, S1, S2]) end() {
-	t := op.turn
-	op.turn = nil
-	t.end()
 }
 
 // fail makes ready for the wait, and says whether there is one, or what there is to report instead.
@@ -133,12 +123,12 @@ func (r *retryReceiver[T, U, O1, O2, P1, P2, S1, S2]) SetError(err error) {
 }
 
 func (r *retryReceiver[T, U, O1, O2, P1, P2, S1, S2]) SetValue(v T) {
-	(*RetryOp[T, U, O1, O2, P1, P2, S1, S2])(r).end()
+	r.end()
 	r.r.SetValue(v)
 }
 
 func (r *retryReceiver[T, U, O1, O2, P1, P2, S1, S2]) SetStopped() {
-	(*RetryOp[T, U, O1, O2, P1, P2, S1, S2])(r).end()
+	r.end()
 	r.r.SetStopped()
 }
 
@@ -154,12 +144,12 @@ func (r *retryWait[T, U, O1, O2, P1, P2, S1, S2]) SetValue(U) {
 }
 
 func (r *retryWait[T, U, O1, O2, P1, P2, S1, S2]) SetError(err error) {
-	(*RetryOp[T, U, O1, O2, P1, P2, S1, S2])(r).end()
+	r.end()
 	r.r.SetError(err)
 }
 
 func (r *retryWait[T, U, O1, O2, P1, P2, S1, S2]) SetStopped() {
-	(*RetryOp[T, U, O1, O2, P1, P2, S1, S2])(r).end()
+	r.end()
 	r.r.SetStopped()
 }
 

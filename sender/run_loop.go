@@ -11,27 +11,20 @@ import "sync"
 type RunLoop struct {
 	mu       sync.Mutex
 	more     sync.Cond
-	head     *Work
-	tail     *Work
+	waiting  WorkQueue
 	finished bool // Finish was called
 	closed   bool // Run has returned
 }
 
 // Enqueue implements Scheduler. Work that comes after Run has returned is abandoned at once.
 func (l *RunLoop) Enqueue(w *Work) {
-	w.Next = nil
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		w.Runner.Abandon()
 		return
 	}
-	if l.head == nil {
-		l.head = w
-	} else {
-		l.tail.Next = w
-	}
-	l.tail = w
+	l.waiting.Push(w)
 	l.more.Signal()
 	l.mu.Unlock()
 }
@@ -47,16 +40,12 @@ func (l *RunLoop) Run() {
 func (l *RunLoop) next() *Work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.head == nil && !l.finished {
+	for l.waiting.Empty() && !l.finished {
 		l.more.L = &l.mu
 		l.more.Wait()
 	}
-	w := l.head
-	if w == nil {
-		l.closed = true
-		return nil
-	}
-	l.head, w.Next = w.Next, nil
+	w := l.waiting.Pop()
+	l.closed = w == nil
 	return w
 }
 

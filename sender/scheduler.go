@@ -14,19 +14,3 @@ type Scheduler interface {
 	// A resource that is shutting down calls Runner.Abandon instead, possibly inside Enqueue.
 	Enqueue(w *Work)
 }
-
-// Work is a unit of work to be enqueued: an intrusive link, and what to call.
-type Work struct {
-	// Next links work while it is queued; it belongs to the queue.
-	Next *Work
-	// Runner is called when the work's turn comes. Set it before Enqueue.
-	Runner Runner
-}
-
-// Runner is what an execution resource calls.
-type Runner interface {
-	// Run is the work's turn, on the resource.
-	Run()
-	// Abandon says that the resource will not run the work because it is shutting down.
-	Abandon()
-}

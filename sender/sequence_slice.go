@@ -15,11 +15,11 @@ type SequenceSliceSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s []S
 
 // SequenceSliceOp is the operation state of SequenceSlice.
 type SequenceSliceOp[T, O any, P Operation[O], S Sender[T, O]] struct {
+	rounds
 	child O
 	s     []S
 	next  int // of s
 	r     Receiver[T]
-	turn  *turn // nil when idle
 }
 
 // Connect implements Sender.
@@ -32,16 +32,13 @@ func (s *SequenceSliceSender[T, O, P, S]) Completion() Completion { return compl
 
 // Start implements Operation.
 func (op *SequenceSliceOp[T, O, P, S]) Start() {
-	if debug && op.turn != nil {
-		panic("sender: Start of an operation that is in flight")
-	}
 	if len(op.s) == 0 {
 		var zero T
 		op.r.SetValue(zero)
 		return
 	}
 	op.next = 0
-	op.turn = newTurn()
+	op.start()
 	op.run()
 }
 
@@ -66,13 +63,6 @@ func (op *SequenceSliceOp[T, O, P, S]) run() {
 	}
 }
 
-// end makes op idle. The receiver is to be called after it.
-func (op *SequenceSliceOp[T, O, P, S]) end() {
-	t := op.turn
-	op.turn = nil
-	t.end()
-}
-
 type sequenceSliceReceiver[T, O any, P Operation[O], S Sender[T, O]] SequenceSliceOp[T, O, P, S]
 
 func (r *sequenceSliceReceiver[T, O, P, S]) SetValue(v T) {
@@ -88,12 +78,12 @@ func (r *sequenceSliceReceiver[T, O, P, S]) SetValue(v T) {
 }
 
 func (r *sequenceSliceReceiver[T, O, P, S]) SetError(err error) {
-	(*SequenceSliceOp[T, O, P, S])(r).end()
+	r.end()
 	r.r.SetError(err)
 }
 
 func (r *sequenceSliceReceiver[T, O, P, S]) SetStopped() {
-	(*SequenceSliceOp[T, O, P, S])(r).end()
+	r.end()
 	r.r.SetStopped()
 }
 

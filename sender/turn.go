@@ -20,8 +20,23 @@ const (
 // turns allocates nothing in the long run.
 var turns = sync.Pool{New: func() any { return new(turn) }}
 
-// newTurn is a turn for an operation that starts. Its end puts it back.
-func newTurn() *turn { return turns.Get().(*turn) }
+// rounds is the part of an operation that plays rounds, of one child after the other.
+type rounds struct{ turn *turn } // nil when idle
+
+// start is called by Start. The turn's end puts it back.
+func (x *rounds) start() {
+	if debug && x.turn != nil {
+		panic("sender: Start of an operation that is in flight")
+	}
+	x.turn = turns.Get().(*turn)
+}
+
+// end makes the operation idle. The receiver is to be called after it.
+func (x *rounds) end() {
+	t := x.turn
+	x.turn = nil
+	t.end()
+}
 
 // begin is called by the frame before each round.
 func (t *turn) begin() { t.state.Store(starting) }

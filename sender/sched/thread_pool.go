@@ -24,7 +24,7 @@ type ThreadPoolConfig struct {
 type ThreadPool struct {
 	mu      sync.Mutex
 	more    sync.Cond
-	waiting queue
+	waiting sender.WorkQueue
 	room    int // how much more may wait
 	idle    int // workers that wait for work
 	closed  bool
@@ -57,7 +57,7 @@ func (p *ThreadPool) Enqueue(w *sender.Work) {
 		return
 	}
 	p.room--
-	p.waiting.push(w)
+	p.waiting.Push(w)
 	if p.idle > 0 {
 		p.more.Signal()
 	}
@@ -84,12 +84,12 @@ func (p *ThreadPool) work() {
 func (p *ThreadPool) next() *sender.Work {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.waiting.empty() && !p.closed {
+	for p.waiting.Empty() && !p.closed {
 		p.idle++
 		p.more.Wait()
 		p.idle--
 	}
-	w := p.waiting.pop()
+	w := p.waiting.Pop()
 	if w != nil {
 		p.room++
 	}

@@ -16,7 +16,7 @@ import (
 // stops. The timers are the driving thread's alone.
 type timedLoop struct {
 	mu        sync.Mutex
-	submitted queue
+	submitted sender.WorkQueue
 	commands  []*sender.TimedWork // see CommandRunLoop
 	sleeping  bool                // the driving thread is waiting for wake, and nobody has sent to it
 	stopping  bool                // Run's token has been stopped
@@ -42,7 +42,7 @@ func (l *timedLoop) Enqueue(w *sender.Work) {
 		w.Runner.Abandon()
 		return
 	}
-	l.submitted.push(w)
+	l.submitted.Push(w)
 	l.unlockAndWake()
 }
 
@@ -87,9 +87,9 @@ func (l *timedLoop) Run(token stop.Token) {
 func (l *timedLoop) runSubmitted() {
 	l.mu.Lock()
 	batch := l.submitted
-	l.submitted = queue{}
+	l.submitted = sender.WorkQueue{}
 	l.mu.Unlock()
-	for w := batch.pop(); w != nil; w = batch.pop() {
+	for w := batch.Pop(); w != nil; w = batch.Pop() {
 		w.Runner.Run()
 	}
 }
@@ -116,7 +116,7 @@ func (l *timedLoop) arm(w *sender.TimedWork, h timerqueue.Handler) {
 func (l *timedLoop) wait() bool {
 	l.mu.Lock()
 	switch deadline, armed := l.timers.Min(); {
-	case !l.submitted.empty() || len(l.commands) != 0:
+	case !l.submitted.Empty() || len(l.commands) != 0:
 		l.mu.Unlock()
 	case l.stopping && armed:
 		l.mu.Unlock()

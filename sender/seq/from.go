@@ -46,7 +46,7 @@ func (op *FromOp[T]) run() (x outcome, err error) {
 			return
 		}
 		if v := recover(); v != nil {
-			err = newPanicError(v)
+			err = sender.NewPanicError(v)
 		}
 	}()
 	token := op.r.Env().StopToken()

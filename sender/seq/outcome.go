@@ -2,7 +2,6 @@ package seq
 
 import (
 	"errors"
-	stack "runtime/debug"
 
 	"github.com/reactord/reactord/sender"
 )
@@ -47,12 +46,9 @@ func catch(returned *bool, err *error) {
 		return
 	}
 	if v := recover(); v != nil { // not so after runtime.Goexit, which ends the thread
-		*err = newPanicError(v)
+		*err = sender.NewPanicError(v)
 	}
 }
-
-// newPanicError is to be called by the deferred function that recovered v.
-func newPanicError(v any) error { return &sender.PanicError{Value: v, Stack: stack.Stack()} }
 
 // call is f(a), or the error that f panicked.
 func call[A, B any](f func(A) B, a A) (b B, err error) {

@@ -10,9 +10,9 @@ import (
 
 // lane is the cheapest scheduler there can be for coroutines: a queue on the benchmark's own thread.
 type lane struct {
-	home       task.Home
-	head, tail *sender.Work
-	awake      bool
+	home  task.Home
+	queue sender.WorkQueue
+	awake bool
 }
 
 // newLane is a lane with tasks.
@@ -24,21 +24,12 @@ func newLane() *lane {
 
 func (l *lane) Home() *task.Home { return &l.home }
 
-func (l *lane) Enqueue(w *sender.Work) {
-	w.Next = nil
-	if l.head == nil {
-		l.head = w
-	} else {
-		l.tail.Next = w
-	}
-	l.tail = w
-}
+func (l *lane) Enqueue(w *sender.Work) { l.queue.Push(w) }
 
 // run runs what is enqueued, until nothing is.
 func (l *lane) run() {
-	for l.head != nil || l.awake {
-		for w := l.head; w != nil; w = l.head {
-			l.head = w.Next
+	for !l.queue.Empty() || l.awake {
+		for w := l.queue.Pop(); w != nil; w = l.queue.Pop() {
 			w.Runner.Run()
 		}
 		if l.awake {

@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"iter"
-	stack "runtime/debug"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -96,7 +95,7 @@ func (co *coroutine) run() {
 			return
 		}
 		if v := recover(); v != nil {
-			t.err = &sender.PanicError{Value: v, Stack: stack.Stack()}
+			t.err = sender.NewPanicError(v)
 			return
 		}
 		if t.err = ErrGoexit; t.fate == leaving {

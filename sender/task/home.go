@@ -25,8 +25,7 @@ type Home struct {
 	// become ready on other threads, tasks go through the scheduler's Enqueue. Set it first of all.
 	Wake func()
 
-	ready    *sender.Work // tasks to be resumed by Run
-	last     *sender.Work
+	ready    sender.WorkQueue // tasks to be resumed by Run
 	tid      int
 	idle     *coroutine // linked by succ
 	idles    int
@@ -45,26 +44,20 @@ func (h *Home) Tasks() int { return h.tasks }
 
 // Run gives those tasks their turn that were ready when it was called.
 func (h *Home) Run() {
-	w := h.ready
-	h.ready, h.last = nil, nil
-	for w != nil {
-		next := w.Next
-		w.Next = nil
+	batch := h.ready
+	h.ready = sender.WorkQueue{}
+	for w := batch.Pop(); w != nil; w = batch.Pop() {
 		w.Runner.Run()
-		w = next
 	}
 }
 
 // enqueue makes t ready.
 func (h *Home) enqueue(t *T) {
-	w := &t.work
-	w.Next = nil
-	if h.ready == nil {
-		h.ready, h.last = w, w
+	first := h.ready.Empty()
+	h.ready.Push(&t.work)
+	if first {
 		h.Wake()
-		return
 	}
-	h.last.Next, h.last = w, w
 }
 
 // Drain ends the idle coroutines, lets no task begin any more, and asks for the end of what runs

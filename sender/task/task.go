@@ -1,10 +1,6 @@
 package task
 
-import (
-	"errors"
-
-	"github.com/reactord/reactord/sender"
-)
+import "github.com/reactord/reactord/sender"
 
 // New is a sender that runs f as a task. See the package for where, and how it completes.
 //
@@ -43,16 +39,7 @@ func (op *Op) call() error {
 	return op.f(&op.t)
 }
 
-func (op *Op) complete(err error) {
-	switch {
-	case err == nil:
-		op.r.SetValue(struct{}{})
-	case errors.Is(err, sender.ErrStopped):
-		op.r.SetStopped()
-	default:
-		op.r.SetError(err)
-	}
-}
+func (op *Op) complete(err error) { sender.Complete(op.r, struct{}{}, err) }
 
 // NewValue is New for a function with a value, which the task completes with if the error is nil.
 //
@@ -85,12 +72,5 @@ func (op *ValueOp[V]) complete(err error) {
 	v := op.value
 	var none V
 	op.value = none
-	switch {
-	case err == nil:
-		op.r.SetValue(v)
-	case errors.Is(err, sender.ErrStopped):
-		op.r.SetStopped()
-	default:
-		op.r.SetError(err)
-	}
+	sender.Complete(op.r, v, err)
 }
