@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -34,7 +35,7 @@ func (op *waiterOp) OnStop() {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	one, fails, stops := sender.Just(1), sender.JustError[int](errLeaf), sender.JustStopped[int]()
@@ -90,7 +91,7 @@ func TestNothingAllocates(t *testing.T) {
 
 // What allocates does so as often as it says.
 func TestAllocationsAreAsStated(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	one := sender.Just(1)

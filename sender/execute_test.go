@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 func TestExecute(t *testing.T) {
@@ -39,7 +40,7 @@ func TestExecuteDoesNotSwallowPanics(t *testing.T) {
 }
 
 func TestExecuteDoesNotAllocate(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector drops what is put into a pool")
 	}
 	n := 0

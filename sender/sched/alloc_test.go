@@ -6,6 +6,7 @@ import (
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sched"
+	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -47,7 +48,7 @@ func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt 
 }
 
 func TestNothingAllocates(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	check := func(what string, n float64) {

@@ -259,7 +259,7 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestNothingAllocates(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	yes := func(int) bool { return true }

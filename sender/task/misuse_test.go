@@ -77,7 +77,7 @@ func (*badOp) Start()                            {}
 
 // On a thread that is not the scheduler's the runtime would end the program.
 func TestAwaitOnAnotherGoroutine(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("it is a race")
 	}
 	r := newResidence(t)
@@ -98,7 +98,7 @@ func TestAwaitOnAnotherGoroutine(t *testing.T) {
 
 // While the task is suspended, nobody else awaits with its T.
 func TestAwaitWhileSuspended(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("it is a race")
 	}
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {

@@ -437,7 +437,7 @@ func (*affine[V, O, S]) Completion() sender.Completion        { return sender.Af
 
 // Operation states are used again, one of a type.
 func TestAwaitingInALoopAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	r := newResidence(t)
@@ -455,7 +455,7 @@ func TestAwaitingInALoopAllocatesNothing(t *testing.T) {
 }
 
 func TestStartingAgainAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
 	r := newResidence(t)

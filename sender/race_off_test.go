@@ -1,5 +1,0 @@
-//go:build !race
-
-package sender_test
-
-const raceDetector = false

@@ -1,6 +1,0 @@
-//go:build race
-
-package sender_test
-
-// Under the race detector a sync.Pool drops some of what is put into it.
-const raceDetector = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package seq_test
-
-const raceDetector = false
