@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"net"
@@ -159,6 +160,32 @@ func TestAFailingPeerIsReported(t *testing.T) {
 	}
 	if !rep.failed() || rep.allMet() || !strings.Contains(rep.markdown(), "| broken | failed: exit status 1 |") {
 		t.Errorf("failed %v, all met %v:\n%s", rep.failed(), rep.allMet(), rep.markdown())
+	}
+}
+
+// writerFunc is a function as an io.Writer.
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A suite that is interrupted keeps what it has measured.
+func TestInterruptedSuite(t *testing.T) {
+	s := &suiteCommand{Rounds: 100, Time: 10 * time.Millisecond, Only: []string{goNet}, Cases: []string{"echo-128"}}
+	chosen, err := s.chooseCases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	rep, err := s.measureAll(ctx, testWorkshop(t), chosen, writerFunc(func(p []byte) (int, error) {
+		cancel()
+		return len(p), nil
+	}))
+	if !errors.Is(err, context.Canceled) || len(rep.Cases[0].Peers[0].Samples) != 1 || !strings.Contains(rep.markdown(), "| Go net | ") {
+		t.Errorf("%v: %+v", err, rep)
+	}
+	// Nor are its peers said to be missing if they could not be looked for.
+	if rep, err = s.measureAll(ctx, testWorkshop(t), chosen, io.Discard); !errors.Is(err, context.Canceled) || len(rep.Peers) != 0 {
+		t.Errorf("%v: %+v", err, rep)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/bench/proc"
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/bench/report"
 )
 
 // bench runs the program with args, and returns what it said and its error.
@@ -119,6 +120,36 @@ func TestRefusedRunLeavesAResult(t *testing.T) {
 	}
 	if r, err := record.ReadFile(name); err != nil || !strings.Contains(r.Failed, "refused") || r.Phases[0].Total().Errors[record.Refused] == 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A run that only fails is an error, too short as it may be to be given up; and one that cannot be written down does
+// not begin.
+func TestRunsInVain(t *testing.T) {
+	_, listen := startServer(t, testWorkshop(t), "discard")
+	common := []string{"echo", "--target", "tcp://" + listen, "--warmup", "0s", "-t", "200ms", "--timeout", "50ms"}
+	if said, err := bench(t, common...); err == nil || !strings.Contains(err.Error(), "nothing but failures") || !strings.Contains(said, "timeout") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+	for _, flag := range []string{"--json", "--csv", "--html", "--hlog"} {
+		if said, err := bench(t, append(common, flag, "/nonexistent/file")...); err == nil || !strings.Contains(err.Error(), "/nonexistent/file") || said != "" {
+			t.Errorf("%s: %v:\n%s", flag, err, said)
+		}
+	}
+}
+
+func TestProgressFitsTheTerminal(t *testing.T) {
+	for _, test := range []struct {
+		columns int
+		want    string
+	}{{0, "12 µs…"}, {80, "12 µs…"}, {7, "12 µs…"}, {6, "12 µs"}, {5, "12 µ"}} {
+		if got := cut("12 µs…", test.columns); got != test.want {
+			t.Errorf("%d columns: %q, want %q", test.columns, got, test.want)
+		}
+	}
+	p := record.Point{Seconds: 1234.5, Kind: record.Measure, Length: 1, Messages: 123456, Open: 10000, P50: 123456, P99: 1234567, Max: 12345678}
+	if line := report.ProgressLine(p); len([]rune(line)) >= 80 {
+		t.Errorf("%q is longer than a line", line)
 	}
 }
 

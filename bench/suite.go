@@ -53,6 +53,9 @@ func (s *suiteCommand) Run(ctx context.Context) error {
 		}
 	}
 	rep, failed := s.measureAll(ctx, w, chosen, os.Stderr)
+	if failed != nil {
+		rep.Failed = failed.Error()
+	}
 	if err := errors.Join(failed, s.write(rep)); err != nil {
 		return err
 	}
@@ -111,6 +114,9 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 			}
 			if _, done := ready[p]; !done {
 				version, err := p.prepare(ctx, w)
+				if ctx.Err() != nil { // which is no reason for a peer to be missing
+					return rep, context.Cause(ctx)
+				}
 				ready[p] = err == nil
 				rep.addPeer(p.name, version, err)
 			}
@@ -126,7 +132,6 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 				continue
 			}
 			if err := s.measureRound(ctx, w, cr, round, progress); err != nil {
-				rep.Failed = err.Error()
 				return rep, err
 			}
 		}

@@ -53,7 +53,7 @@ func TestBadReplies(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			for _, mode := range []Mode{&Echo{}, &Connect{Size: 128}} {
 				g := load(t, serve(t, "tcp", once(answer)), mode, nil)
-				s, w := run(t, g, Phase{Time: short})
+				s, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.Opened >= 4 })
 				only(t, w, kind)
 				if _, loop := mode.(*Echo); w.Messages != 0 && !(loop && kind == record.Excess) { // of which the first is whole
 					t.Errorf("%T: %d messages came back whole", mode, w.Messages)

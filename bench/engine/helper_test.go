@@ -91,6 +91,21 @@ func run(t *testing.T, g *Generator, p Phase) (Span, *record.Window) {
 	return s, s.Windows[0]
 }
 
+// runUntil runs phases until they have enough together: on a busy machine a short one may have nothing.
+func runUntil(t *testing.T, g *Generator, p Phase, enough func(*record.Window) bool) (Span, *record.Window) {
+	t.Helper()
+	s, w := run(t, g, p)
+	for begin := time.Now(); !enough(w) && time.Since(begin) < 10*time.Second; {
+		more, err := g.Run(t.Context(), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Open = more.Open
+		w.Add(more.Windows[0])
+	}
+	return s, w
+}
+
 // on is a change of the configuration that chooses a ring.
 func on(ring reactor.Kind) func(*Config) { return func(c *Config) { c.Ring = ring } }
 

@@ -245,15 +245,7 @@ func TestTLS(t *testing.T) {
 			g := load(t, url, mode, func(c *Config) {
 				c.Ring, c.TLS = ring, &tls.Config{RootCAs: trust, ServerName: "127.0.0.1"}
 			})
-			_, w := run(t, g, Phase{Time: short})
-			for begin := time.Now(); w.Verified == 0 && time.Since(begin) < 10*time.Second; { // the machine may be busy
-				faultless(t, w)
-				s, err := g.Run(t.Context(), Phase{Time: short}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				w = s.Windows[0]
-			}
+			_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.Verified > 0 })
 			faultless(t, w)
 			if w.Messages == 0 || w.Verified == 0 || w.BytesOut == 0 {
 				t.Errorf("%T: %d messages, %d bytes verified", mode, w.Messages, w.Verified)
