@@ -15,6 +15,6 @@ func (c checkCommand) Run() error {
 	if _, err := config.Load(c.Config); err != nil {
 		return err
 	}
-	fmt.Printf("%s: ok\n", c.Config)
-	return nil
+	_, err := fmt.Printf("%s: ok\n", c.Config)
+	return err
 }

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -79,7 +80,23 @@ func explain(err error) string {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return err.Error()
 	}
-	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ")
+	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ") + advice(err)
+}
+
+// advice is what to do about an error that many meet.
+func advice(err error) string {
+	call, _ := errors.AsType[*os.SyscallError](err)
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return ": raise the limit on open files (ulimit -n, LimitNOFILE=)"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": another program listens there (ss -ltnp says which)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ": this machine has no such address (ip address lists those it has)"
+	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
+		return ": a port below 1024 takes CAP_NET_BIND_SERVICE"
+	}
+	return ""
 }
 
 // defaults are those of the configuration, for the flags that set the same things.

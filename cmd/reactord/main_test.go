@@ -56,6 +56,8 @@ func TestCommandLine(t *testing.T) {
 		{"proxy --listen a:1 --to a:1 --buffer x", 2, "", `reactord: error: --buffer: "x" is not a size`},
 		{"proxy --listen 8080 --to a:1", 2, "", "reactord: error: --listen: no host: write tcp://127.0.0.1:8080"},
 		{"proxy --listen a:1 --to a:1 --listen b:1", 2, "", "reactord: error: --listen is given twice"},
+		{"proxy --listen 192.0.2.1:1 --to 127.0.0.1:1", 1, "",
+			"reactord: listener proxy: listen tcp 192.0.2.1:1: bind: cannot assign requested address: this machine has no such address"},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: ring "kqueue" is unknown: there is "auto", "io_uring" and "epoll"
 reactord: --to: port 0 cannot be connected to: write the port that the server listens on

@@ -11,8 +11,8 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (versionCommand) Run() error {
-	fmt.Println("reactord " + version())
-	return nil
+	_, err := fmt.Println("reactord " + version())
+	return err
 }
 
 // version is which reactord this is, and what it was built with, for.

@@ -116,5 +116,6 @@ func (d *decoder) syntax(err error) {
 			at = position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
 		}
 	}
+	text = strings.ReplaceAll(text, "'\t'", "'\\t' (a tab: write spaces)")
 	d.add(at, "not YAML: %s", strings.Join(strings.Fields(text), " "))
 }

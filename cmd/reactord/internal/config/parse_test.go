@@ -294,6 +294,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"text", "hello", `a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", "loops", "metrics", "pin" and "ring", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n", `a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
+		{"a tab", "log:\n\tlevel: info\n", `a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n", `a.yaml:9:1: a second document: one file holds one configuration`},
 		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 1MiB`},
 		{"a mapping with neither", "ring: auto\n", "a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
