@@ -102,6 +102,7 @@ func (co *coroutine) run() {
 			t.err = sender.ErrStopped
 		}
 		if co.exited = true; co.home != nil {
+			co.yield(struct{}{}) // the function has ended; what comes then is for unwind
 			panic(goexit{})
 		}
 	}()
@@ -120,12 +121,13 @@ func (co *coroutine) resume() {
 		co.home.enter()
 		defer co.home.exit()
 	}
-	defer func() {
-		if co.exited {
-			_ = recover() // the goexit
-		}
-	}()
 	co.next()
+}
+
+// unwind ends a pulled coroutine whose function has called Goexit.
+func (co *coroutine) unwind() {
+	defer func() { _ = recover() }() // the goexit
+	co.stop()
 }
 
 // suspend is called by the function to have resume return.

@@ -44,8 +44,8 @@
 //
 // It is on a scheduler's time: it does not block for what that scheduler has yet to do. It awaits only
 // with its own T, on its own goroutine, one sender at a time, and not once it has returned; whatever
-// breaks that panics. And it does not await between runtime.LockOSThread and UnlockOSThread, nor in a
-// stop handler, for which see package stop: on a Resident scheduler the Go runtime ends the program.
+// breaks that panics. And it does not await between runtime.LockOSThread and UnlockOSThread, for which on
+// a Resident scheduler the Go runtime ends the program, nor in a stop handler, for which others may wait.
 //
 // # The end of a scheduler
 //

@@ -123,6 +123,7 @@ func (h *Home) put(co *coroutine) {
 	h.forget(co)
 	switch {
 	case co.exited:
+		co.unwind()
 	case h.draining || h.idles == maxIdle:
 		co.stop()
 	default:
