@@ -112,12 +112,21 @@ func (w *world) add(op, end int, into []byte, prep func(*uring.SQE)) {
 	w.push(prep)
 }
 
-var recvFlags = []int{0, 0, 0, unix.MSG_WAITALL, unix.MSG_DONTWAIT, unix.MSG_PEEK, unix.MSG_TRUNC}
+var (
+	recvFlags = []int{0, 0, 0, unix.MSG_WAITALL, unix.MSG_DONTWAIT, unix.MSG_PEEK, unix.MSG_TRUNC}
+	// rareFlags are those of large arguments.
+	rareFlags = []int{unix.MSG_PEEK | unix.MSG_TRUNC, unix.MSG_PEEK | unix.MSG_DONTWAIT, unix.MSG_WAITALL | unix.MSG_DONTWAIT}
+)
 
 // step takes one step.
 func (w *world) step(what, end, arg int) {
 	fd := w.near[end]
 	flags := recvFlags[arg%len(recvFlags)]
+	many := flags & unix.MSG_WAITALL
+	if arg >= 224 {
+		flags = rareFlags[arg%len(rareFlags)]
+		many = flags &^ unix.MSG_DONTWAIT
+	}
 	into := w.bytes(arg)
 	switch what {
 	case recv:
@@ -128,7 +137,7 @@ func (w *world) step(what, end, arg int) {
 			s.Ioprio = uint16(arg>>7) * uring.RecvsendPollFirst
 		})
 	case recvMulti:
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, flags&unix.MSG_WAITALL) })
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, many) })
 	case recvLimit:
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvMultishot(fd, 0, 0); s.LimitRecv(uint32(arg)) })
 	case recvMsg:
@@ -139,7 +148,7 @@ func (w *world) step(what, end, arg int) {
 	case recvMsgMulti:
 		name, control := arg%3*14, arg%2*24
 		h := w.multiHeader(name, control)
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvmsgMultishot(fd, 0, h, flags&unix.MSG_TRUNC) })
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvmsgMultishot(fd, 0, h, flags&(unix.MSG_TRUNC|unix.MSG_PEEK)) })
 		w.all[w.next-1].name = name
 	case recvNamed:
 		m := w.named(into)
@@ -295,7 +304,7 @@ func (w *world) peer(what, end, arg int) {
 			before = w.arrived(end)
 		}
 		size := arg
-		if messages(end) && arg%5 == 0 {
+		if (messages(end) || end == seqpacket) && arg%5 == 0 {
 			size = 0
 		}
 		n, err := unix.Write(fd, pattern(w.rig, size))

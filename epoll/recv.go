@@ -89,9 +89,14 @@ func (r *Ring) tryOutOfBand(i uint32) verdict {
 	return finished
 }
 
-// now finishes an entry that must not wait. One that asks to poll first cannot be done without.
+// now finishes an entry that must not wait. One that asks to poll first cannot be done without; one that wants the
+// whole has a part and does not look for more.
 func (r *Ring) now(i uint32, pollFirst bool) {
-	if pollFirst || r.until(i) == wouldBlock {
+	v := progress
+	for !pollFirst && v == progress && r.slab.at(i).done == 0 {
+		v = r.attempt(i)
+	}
+	if v != finished {
 		r.fail(i, unix.EAGAIN)
 	}
 }
