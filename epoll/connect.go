@@ -98,8 +98,11 @@ func (r *Ring) retryConnects() {
 	}
 	r.retryAt = now.Add(retryAfter)
 	for _, fd := range r.crowded {
-		r.files.at(fd).state &^= blocked
-		r.enqueue(fd)
+		f := r.files.at(fd)
+		if i := f.out.head; i != 0 && r.slab.at(i).Opcode == uring.OpConnect { // still
+			f.state &^= blocked
+			r.enqueue(fd)
+		}
 	}
 	r.crowded = r.crowded[:0]
 }

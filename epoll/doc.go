@@ -56,6 +56,8 @@
 //     an end or an error was signalled. The kernel knows exactly. Accepts never have it.
 //   - To receive, the buffer of a group is used that was provided last; to send, as in the kernel, the one
 //     that was provided first.
+//   - A cancel by descriptor reaches the entries of that number. The kernel's reaches those of the file, under
+//     whichever number they came.
 //   - Entries cannot be linked or drained, and there are no bundles and no vectored sends: these complete
 //     with -EINVAL, as in a kernel that does not know them. There are no registered files (-EBADF).
 //   - A zero-copy send copies, and says so to those who ask (uring.SendZCReportUsage).
