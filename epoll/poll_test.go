@@ -27,14 +27,6 @@ func TestPollMultishotOnce(t *testing.T) {
 	})
 }
 
-// TestPollLevel: the kernel has the flag, and takes it of nobody.
-func TestPollLevel(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		a, _ := g.pair(unix.SOCK_STREAM)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepPollLevel(a, unix.POLLIN) }), unix.EINVAL)
-	})
-}
-
 func TestPollUpdate(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, b := g.pair(unix.SOCK_STREAM)

@@ -43,13 +43,6 @@ func (s *SQE) PrepCancelAny() {
 	*s = SQE{Opcode: OpAsyncCancel, Fd: -1, OpFlags: CancelAny | CancelAll}
 }
 
-// PrepPollLevel reports events on fd for as long as they hold, again after each completion was taken, until
-// it is cancelled.
-func (s *SQE) PrepPollLevel(fd int, events uint32) {
-	s.PrepPollAdd(fd, events)
-	s.Len = PollAddMulti | PollAddLevel
-}
-
 // PrepPollRemove ends the poll whose user_data is target. The result is 0, or -ENOENT if there is none, or
 // -EALREADY if it is completing.
 func (s *SQE) PrepPollRemove(target uint64) {

@@ -88,10 +88,6 @@ func (s *SQE) PrepSendSelect(fd int, group uint16, n uint32, msgFlags int) {
 	*s = SQE{Opcode: OpSend, Flags: SQEBufferSelect, Fd: int32(fd), Len: n, OpFlags: uint32(msgFlags), BufIndex: group}
 }
 
-// Bundle lets a PrepRecvSelect, a PrepRecvMultishot or a PrepSendSelect use several buffers of the group, in
-// order, in one completion, which names the first.
-func (s *SQE) Bundle() { s.Ioprio |= RecvsendBundle }
-
 // PrepRecvmsgMultishot receives messages into buffers of the group, one completion each, as PrepRecvMultishot
 // does. Each buffer begins with a RecvmsgOut; msg, a struct msghdr, says how much room is left for the name
 // and the control data behind that. See io_uring_prep_recvmsg_multishot(3).

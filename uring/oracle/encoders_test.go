@@ -147,13 +147,6 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepFsync(a.fd, a.flags32) },
 		func(e theirSQE, a *args) { e.PrepareFsync(a.fd, a.flags32) },
 	},
-	"PrepPollLevel": {
-		func(s ourSQE, a *args) { s.PrepPollLevel(a.fd, a.flags32) },
-		func(e theirSQE, a *args) {
-			e.PreparePollMultishot(a.fd, a.flags32)
-			e.Len |= giouring.PollAddLevel
-		},
-	},
 	"PrepPollRemove": {
 		func(s ourSQE, a *args) { s.PrepPollRemove(a.target) },
 		func(e theirSQE, a *args) { e.PreparePollRemove(a.target) },
