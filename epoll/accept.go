@@ -23,15 +23,8 @@ func (r *Ring) issueAccept(i uint32) {
 		r.fail(i, unix.EINVAL)
 		return
 	}
-	if errno := r.arm(e.Fd, e.Ioprio&uring.AcceptMultishot != 0); errno != 0 {
-		if errno == unix.EPERM {
-			errno = unix.ENOTSOCK
-		}
+	if errno := r.armSocket(e.Fd, e.Ioprio&uring.AcceptMultishot != 0); errno != 0 {
 		r.fail(i, errno)
-		return
-	}
-	if r.files.at(e.Fd).kind == other {
-		r.fail(i, unix.ENOTSOCK)
 		return
 	}
 	r.notePatience(e.Fd)

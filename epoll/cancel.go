@@ -50,9 +50,7 @@ func (r *Ring) badCancel(e *entry) unix.Errno {
 	case flags&uring.CancelFdFixed != 0 || e.Flags&uring.SQEFixedFile != 0:
 		return unix.EBADF // there are no registered files
 	}
-	if f := r.file(e.Fd); f != nil && f.state&closing != 0 {
-		return unix.EBADF
-	} else if f != nil && f.live != 0 {
+	if f := r.file(e.Fd); f != nil && f.live != 0 && f.state&closing == 0 {
 		return 0
 	}
 	return r.open(e.Fd)

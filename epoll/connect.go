@@ -18,22 +18,10 @@ func (r *Ring) issueConnect(i uint32) {
 		r.fail(i, unix.EINVAL)
 		return
 	}
-	f := r.file(e.Fd)
-	if f != nil && f.state&closing != 0 {
-		r.fail(i, unix.EBADF)
-		return
-	}
 	// A socket to connect is mostly a new one, so its record, if there is one, is of an earlier use. It
 	// is registered before connecting, which also finds out what it is.
-	if errno := r.arm(e.Fd, true); errno != 0 {
-		if errno == unix.EPERM {
-			errno = unix.ENOTSOCK
-		}
+	if errno := r.armSocket(e.Fd, true); errno != 0 {
 		r.fail(i, errno)
-		return
-	}
-	if r.files.at(e.Fd).kind == other {
-		r.fail(i, unix.ENOTSOCK)
 		return
 	}
 	r.notePatience(e.Fd)

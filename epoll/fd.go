@@ -135,9 +135,9 @@ func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 	return 0
 }
 
-// armSocket is arm for what must be a socket, and is not asked about.
-func (r *Ring) armSocket(fd int32) unix.Errno {
-	errno := r.arm(fd, false)
+// armSocket is arm for what must be a socket.
+func (r *Ring) armSocket(fd int32, verify bool) unix.Errno {
+	errno := r.arm(fd, verify)
 	if errno == unix.EPERM || errno == 0 && r.files.at(fd).kind == other {
 		return unix.ENOTSOCK // every socket can be polled
 	}

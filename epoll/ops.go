@@ -214,12 +214,12 @@ func (r *Ring) issueNop(i uint32) {
 
 func (r *Ring) issueShutdown(i uint32) {
 	e := r.slab.at(i)
-	switch f := r.file(e.Fd); {
+	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
 	case e.Ioprio != 0 || e.Off != 0 || e.Addr != 0 || e.OpFlags != 0 || e.BufIndex != 0 || e.FileIndex != 0:
 		r.fail(i, unix.EINVAL)
-	case f != nil && f.state&closing != 0:
+	case r.closed(e.Fd):
 		r.fail(i, unix.EBADF)
 	default:
 		r.finishRaw(i, raw(unix.SYS_SHUTDOWN, uintptr(e.Fd), uintptr(e.Len), 0, 0, 0, 0))

@@ -220,7 +220,7 @@ func (r *Ring) delegateFile(i uint32, c call) {
 // open says what is wrong with a descriptor that is not open, or only for use in paths.
 func (r *Ring) open(fd int32) unix.Errno {
 	flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
-	if f := r.file(fd); flags < 0 || flags&unix.O_PATH != 0 || f != nil && f.state&closing != 0 {
+	if flags < 0 || flags&unix.O_PATH != 0 || r.closed(fd) {
 		return unix.EBADF
 	}
 	return 0

@@ -26,10 +26,7 @@ func (r *Ring) issueRecv(i uint32) {
 			return
 		}
 	}
-	if errno := r.arm(e.Fd, multishot); errno != 0 {
-		if errno == unix.EPERM {
-			errno = unix.ENOTSOCK // every socket can be polled
-		}
+	if errno := r.armSocket(e.Fd, multishot); errno != 0 {
 		r.fail(i, errno)
 		return
 	}
@@ -38,8 +35,6 @@ func (r *Ring) issueRecv(i uint32) {
 		f.state |= readable // events would never tell that there is no urgent data
 	}
 	switch {
-	case f.kind == other:
-		r.fail(i, unix.ENOTSOCK)
 	case e.Flags&uring.SQEBufferSelect != 0 && e.Ioprio&uring.RecvsendPollFirst == 0 && r.provided(e.BufIndex) == nil:
 		r.fail(i, unix.ENOBUFS)
 	case multishot && e.Opcode == uring.OpRecvmsg && e.Ioprio&uring.RecvsendPollFirst == 0 && r.tooSmall(e):

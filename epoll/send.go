@@ -27,7 +27,7 @@ func (r *Ring) issueSend(i uint32) {
 // buffers in their order. It finishes a send with which there is something wrong.
 func (r *Ring) canSelect(i uint32) bool {
 	e := r.slab.at(i)
-	errno := r.armSocket(e.Fd)
+	errno := r.armSocket(e.Fd, false)
 	if errno == 0 && r.group(e.BufIndex) == nil {
 		errno = unix.ENOENT
 	}

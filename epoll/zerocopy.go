@@ -43,7 +43,7 @@ func (r *Ring) checkSendZC(e *entry) unix.Errno {
 	case e.Flags&uring.SQEFixedFile != 0:
 		return unix.EBADF
 	}
-	errno := r.armSocket(e.Fd)
+	errno := r.armSocket(e.Fd, false)
 	fixed := e.Ioprio&uring.RecvsendFixedBuf != 0
 	switch {
 	case errno == unix.EBADF, errno != 0 && !(fixed && e.Opcode == uring.OpSendmsgZC):
