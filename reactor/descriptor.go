@@ -29,6 +29,7 @@ type Descriptor struct {
 	others  int32 // those of them that are listed by another descriptor, see couple
 	state   descriptorState
 
+	drained   bool  // the last Recv left nothing, so that the next one waits first
 	peerEnded bool  // a receive has found the peer's end
 	readShut  bool  // a socket was shut down for receiving
 	family    uint8 // AF_INET, … of a socket; 0: nobody has asked yet

@@ -48,12 +48,18 @@ type RecvOp struct {
 }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvOp) Start() { o.start(o, o.r.Env()) }
+func (o *RecvOp) Start() {
+	if o.sqe.Ioprio = 0; o.on.drained && o.sqe.OpFlags == 0 {
+		o.sqe.Ioprio = uring.RecvsendPollFirst
+	}
+	o.start(o, o.r.Env())
+}
 
 func (o *RecvOp) finish() {
 	if o.waitsAgain() {
 		return
 	}
+	o.on.drained = o.flags&uring.CQESockNonempty == 0
 	if o.res == 0 && o.sqe.Len != 0 {
 		o.on.sawEnd()
 	}
