@@ -49,15 +49,9 @@ func recvMsgMany(credit int) func(*stage, bool) *subject {
 }
 
 func sendMsg(s *stage, blocked bool) *subject {
-	socket, p := s.pair(blocked)
-	x := writer(s, socket, p, 0)
-	pieces := [][]byte{[]byte(hello[:2]), nil, []byte(hello[2:])}
-	if x.waits = blocked; blocked {
-		pieces = [][]byte{large[:7], large[7 : len(large)/2], large[len(large)/2:]}
-		x.act = func() { p.readUntil(len(large)) }
-	}
+	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendMsgOp)
-	x.socket.SendMsg(pieces, nil, reactor.Address{}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.SendMsg(pieces(data), nil, reactor.Address{}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
 	x.start = op.Start
 	x.again = func() {
 		op.Reset()
@@ -68,18 +62,10 @@ func sendMsg(s *stage, blocked bool) *subject {
 }
 
 func sendZC(s *stage, blocked bool) *subject {
-	socket, p := s.pair(false)
-	before := 0
-	if blocked {
-		socket, p = s.localPair(unix.SOCK_STREAM)
-		before = s.fill(socket.Fd())
-	}
-	x := writer(s, socket, p, before)
-	if x.waits = blocked; blocked {
-		x.act = func() { p.readUntil(before) }
-	}
+	socket, p := s.fillable(blocked)
+	x := fullWriter(s, blocked, socket, p)
 	op := new(reactor.SendZCOp)
-	x.socket.SendZC([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	socket.SendZC([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
 	x.start = op.Start
 	return x
 }

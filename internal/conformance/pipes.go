@@ -217,18 +217,12 @@ func splice(second, tee bool) func(*stage, bool) *subject {
 
 // sendFile sends a file through a connection: more than there is room for if it is to be blocked.
 func sendFile(s *stage, blocked bool) *subject {
-	socket, p := s.pair(blocked)
-	x := writer(s, socket, p, 0)
-	data := []byte(hello)
-	if x.waits = blocked; blocked {
-		data = large
-		x.act = func() { p.readUntil(len(large)) }
-	}
+	x, data := bulkWriter(s, blocked)
 	path := s.temp(s.t) + "/file"
 	s.create(path, string(data))
 	f := s.open(path, unix.O_RDONLY)
 	op := new(reactor.SendFileOp)
-	socket.SendFile(f, 0, -1).Connect(op, &receiver[int64]{x.trace, func(n int64) int { return int(n) }})
+	x.socket.SendFile(f, 0, -1).Connect(op, &receiver[int64]{x.trace, func(n int64) int { return int(n) }})
 	x.start = op.Start
 	return x
 }

@@ -76,20 +76,23 @@ func (s *stage) takeFd(fd int) int {
 	return 1
 }
 
-func accept(s *stage, _ bool) *subject {
-	x := &subject{trace: newTrace(s)}
-	listener(s, x)
-	op := new(reactor.AcceptOp)
-	x.socket.Accept().Connect(op, &receiver[int]{x.trace, s.takeFd})
-	x.start = op.Start
-	return x
+// accept accepts from what on puts on the stage.
+func accept(on func(*stage, *subject)) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s)}
+		on(s, x)
+		op := new(reactor.AcceptOp)
+		x.socket.Accept().Connect(op, &receiver[int]{x.trace, s.takeFd})
+		x.start = op.Start
+		return x
+	}
 }
 
 // acceptMany accepts with the credit given.
-func acceptMany(credit int) func(*stage, bool) *subject {
+func acceptMany(on func(*stage, *subject), credit int) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s), sequence: true}
-		listener(s, x)
+		on(s, x)
 		op := new(reactor.AcceptManyOp)
 		x.socket.AcceptMany(credit).Connect(op, &seqReceiver[int]{receiver[struct{}]{trace: x.trace}, s.takeFd})
 		x.start = op.Start
@@ -262,31 +265,55 @@ func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 // large is more than fits between the ends of a connection with small buffers.
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 
-func send(s *stage, blocked bool) *subject {
-	socket, p := s.pair(false)
+// bulkWriter is writer to a connection, and what it is to write: more than there is room for if it is to be blocked.
+func bulkWriter(s *stage, blocked bool) (x *subject, data []byte) {
+	socket, p := s.pair(blocked)
+	x, data = writer(s, socket, p, 0), []byte(hello)
+	if x.waits = blocked; blocked {
+		data = large
+		x.act = func() { p.readUntil(len(large)) }
+	}
+	return x, data
+}
+
+// pieces cuts what is to be written.
+func pieces(data []byte) [][]byte {
+	half := len(data) / 2
+	return [][]byte{data[:2], nil, data[2:half], data[half:]}
+}
+
+// fullWriter is writer to a connection that is full if it is to be blocked.
+func fullWriter(s *stage, blocked bool, socket *reactor.Socket, p *peer) *subject {
 	before := 0
 	if blocked {
-		socket, p = s.localPair(unix.SOCK_STREAM)
 		before = s.fill(socket.Fd())
 	}
 	x := writer(s, socket, p, before)
 	if x.waits = blocked; blocked {
 		x.act = func() { p.readUntil(before) }
 	}
+	return x
+}
+
+// fillable is a connection, of a kind that can be filled if it is to be.
+func (s *stage) fillable(blocked bool) (*reactor.Socket, *peer) {
+	if blocked {
+		return s.localPair(unix.SOCK_STREAM)
+	}
+	return s.pair(false)
+}
+
+func send(s *stage, blocked bool) *subject {
+	socket, p := s.fillable(blocked)
+	x := fullWriter(s, blocked, socket, p)
 	op := new(reactor.SendOp)
-	x.socket.Send([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	socket.Send([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
 	x.start = op.Start
 	return x
 }
 
 func sendAll(s *stage, blocked bool) *subject {
-	socket, p := s.pair(blocked)
-	x := writer(s, socket, p, 0)
-	data := []byte(hello)
-	if x.waits = blocked; blocked {
-		data = large
-		x.act = func() { p.readUntil(len(large)) }
-	}
+	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendOp)
 	x.socket.SendAll(data).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
 	x.start = op.Start
@@ -294,15 +321,9 @@ func sendAll(s *stage, blocked bool) *subject {
 }
 
 func sendv(s *stage, blocked bool) *subject {
-	socket, p := s.pair(blocked)
-	x := writer(s, socket, p, 0)
-	pieces := [][]byte{[]byte(hello[:2]), nil, []byte(hello[2:])}
-	if x.waits = blocked; blocked {
-		pieces = [][]byte{large[:7], large[7 : len(large)/2], large[len(large)/2:]}
-		x.act = func() { p.readUntil(len(large)) }
-	}
+	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendvOp)
-	x.socket.Sendv(pieces).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.Sendv(pieces(data)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
 	x.start = op.Start
 	x.again = func() {
 		op.Reset()

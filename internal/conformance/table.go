@@ -179,9 +179,9 @@ var sleeping = waiting.with(socketless).with(cells{
 var table = slices.Concat(streams, datagrams, messages, locals, files, pipes, events, loops)
 
 var streams = []row{
-	{"accept", true, accept, accepting},
-	{"accept many", true, acceptMany(4), acceptingMany},
-	{"accept many, unlimited", true, acceptMany(reactor.Unlimited), acceptingMany},
+	{"accept", true, accept(listener), accepting},
+	{"accept many", true, acceptMany(listener, 4), acceptingMany},
+	{"accept many, unlimited", true, acceptMany(listener, reactor.Unlimited), acceptingMany},
 	{"connect", true, connect, waiting.with(cells{
 		successAtOnce:          value(0),
 		successLater:           value(0).in("a second"),

@@ -13,10 +13,10 @@ import (
 var locals = []row{
 	{"connect, unix", false, connectUnix(unix.SOCK_STREAM), connectingUnix},
 	{"connect, seqpacket", false, connectUnix(unix.SOCK_SEQPACKET), connectingUnix},
-	{"accept, unix", true, acceptUnix(unix.SOCK_STREAM), accepting},
-	{"accept, seqpacket", true, acceptUnix(unix.SOCK_SEQPACKET), accepting},
-	{"accept many, unix", true, acceptManyUnix(unix.SOCK_STREAM), acceptingMany},
-	{"accept many, seqpacket", true, acceptManyUnix(unix.SOCK_SEQPACKET), acceptingMany},
+	{"accept, unix", true, accept(localListener(unix.SOCK_STREAM)), accepting},
+	{"accept, seqpacket", true, accept(localListener(unix.SOCK_SEQPACKET)), accepting},
+	{"accept many, unix", true, acceptMany(localListener(unix.SOCK_STREAM), reactor.Unlimited), acceptingMany},
+	{"accept many, seqpacket", true, acceptMany(localListener(unix.SOCK_SEQPACKET), reactor.Unlimited), acceptingMany},
 	{"recv, seqpacket", true, recvSeqpacket, receiving.whole().with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
 	{"recv fds", true, recvFDs, receiving.with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
 	{"send fds", true, sendFDs, sending.with(cells{resetBefore: fails(unix.EPIPE), resetMeanwhile: fails(unix.EPIPE)})},
@@ -67,40 +67,20 @@ func connectUnix(kind int) func(*stage, bool) *subject {
 }
 
 // localListener puts a unix listener on the stage, with an abstract name, as listener does.
-func localListener(s *stage, x *subject, kind int) {
-	socket := new(reactor.Socket)
-	anywhere, err := reactor.UnixAddress("")
-	s.must(err)
-	s.must(socket.ListenWith(s.loop, reactor.ListenConfig{Address: anywhere, Kind: kind}))
-	listening(s, x, socket, func() int {
-		sa, err := s.Getsockname(socket.Fd())
+func localListener(kind int) func(*stage, *subject) {
+	return func(s *stage, x *subject) {
+		socket := new(reactor.Socket)
+		anywhere, err := reactor.UnixAddress("")
 		s.must(err)
-		fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
-		s.must(err)
-		s.must(s.Connect(fd, sa))
-		return s.own(fd)
-	})
-}
-
-func acceptUnix(kind int) func(*stage, bool) *subject {
-	return func(s *stage, _ bool) *subject {
-		x := &subject{trace: newTrace(s)}
-		localListener(s, x, kind)
-		op := new(reactor.AcceptOp)
-		x.socket.Accept().Connect(op, &receiver[int]{x.trace, s.takeFd})
-		x.start = op.Start
-		return x
-	}
-}
-
-func acceptManyUnix(kind int) func(*stage, bool) *subject {
-	return func(s *stage, _ bool) *subject {
-		x := &subject{trace: newTrace(s), sequence: true}
-		localListener(s, x, kind)
-		op := new(reactor.AcceptManyOp)
-		x.socket.AcceptMany(reactor.Unlimited).Connect(op, &seqReceiver[int]{receiver[struct{}]{trace: x.trace}, s.takeFd})
-		x.start = op.Start
-		return x
+		s.must(socket.ListenWith(s.loop, reactor.ListenConfig{Address: anywhere, Kind: kind}))
+		listening(s, x, socket, func() int {
+			sa, err := s.Getsockname(socket.Fd())
+			s.must(err)
+			fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+			s.must(err)
+			s.must(s.Connect(fd, sa))
+			return s.own(fd)
+		})
 	}
 }
 
@@ -151,14 +131,7 @@ func sendFDs(s *stage, blocked bool) *subject {
 	s.must(err)
 	s.own(passed)
 	socket, p := s.localPair(unix.SOCK_STREAM)
-	before := 0
-	if blocked {
-		before = s.fill(socket.Fd())
-	}
-	x := writer(s, socket, p, before)
-	if x.waits = blocked; blocked {
-		x.act = func() { p.readUntil(before) }
-	}
+	x := fullWriter(s, blocked, socket, p)
 	intact, wasReset := x.intact, false
 	x.reset = func() { s.disown(p.fd); wasReset = true }
 	x.intact = func() {
