@@ -215,7 +215,7 @@ func (c *calibrateCommand) measure(ctx context.Context, w *workshop, generators 
 	for round := range c.Rounds {
 		for i := range all {
 			t := all[(round+i)%len(all)]
-			m, err := c.undisturbed(ctx, w, t.generator, d)
+			m, err := c.turn(ctx, w, t.generator, d)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
@@ -223,26 +223,6 @@ func (c *calibrateCommand) measure(ctx context.Context, w *workshop, generators 
 		}
 	}
 	return all, nil
-}
-
-// A turn in which something else had the generator's CPU for a larger share of the time is taken again, so many
-// times at most.
-const (
-	disturbed = 0.02
-	tries     = 3
-)
-
-func (c *calibrateCommand) undisturbed(ctx context.Context, w *workshop, g *generator, d demand) (best made, err error) {
-	for i := range tries {
-		m, err := c.turn(ctx, w, g, d)
-		if err != nil || m.wait <= disturbed {
-			return m, err
-		}
-		if i == 0 || m.wait < best.wait {
-			best = m
-		}
-	}
-	return best, nil
 }
 
 func (c *calibrateCommand) turn(ctx context.Context, w *workshop, g *generator, d demand) (m made, err error) {
@@ -301,6 +281,8 @@ func p99(m made) float64  { return m.p99 }
 func mean(m made) float64 { return m.mean }
 func lag(m made) float64  { return m.lag }
 
+func waited(m made) float64 { return 100 * m.wait }
+
 // perCPU is what a CPU of its own would give, were it the only thing that limits the rate.
 func perCPU(m made) float64 { return 1e3 / m.cpu }
 
@@ -310,8 +292,8 @@ func closedTable(all []*turns, first string) string {
 }
 
 func openTable(all []*turns) string {
-	return table(all, []string{"client", "messages/s ÷ 1000", "CPU µs/message", "p50 µs", "× C", "mean µs", "× C", "p99 µs", "schedule error p99 µs"},
-		[]func(made) float64{rate, cpu, p50, mean, p99, lag}, map[int]bool{2: true, 3: true})
+	return table(all, []string{"client", "messages/s ÷ 1000", "CPU µs/message", "p50 µs", "× C", "mean µs", "× C", "p99 µs", "schedule error p99 µs", "waited for its CPU %"},
+		[]func(made) float64{rate, cpu, p50, mean, p99, lag, waited}, map[int]bool{2: true, 3: true})
 }
 
 // same is how far a latency may be from the reference's to count as the same.

@@ -50,7 +50,7 @@ func TestConnect(t *testing.T) {
 func TestStream(t *testing.T) {
 	t.Run("up", func(t *testing.T) {
 		g := load(t, serve(t, "tcp", func(c net.Conn) { io.Copy(io.Discard, c) }), &Stream{}, nil)
-		_, w := run(t, g, Phase{Time: short})
+		_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.BytesOut >= 64<<10 })
 		faultless(t, w)
 		if w.BytesOut < 64<<10 || w.BytesIn != 0 {
 			t.Errorf("%d bytes out, %d in", w.BytesOut, w.BytesIn)
@@ -65,7 +65,7 @@ func TestStream(t *testing.T) {
 				}
 			}
 		}), &Stream{Direction: "down"}, func(c *Config) { c.Seed = 7 })
-		_, w := run(t, g, Phase{Time: short})
+		_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.Verified >= 64<<10 })
 		faultless(t, w)
 		if w.Verified < 64<<10 || w.BytesOut != 0 {
 			t.Errorf("%d bytes verified, %d out", w.Verified, w.BytesOut)
@@ -73,7 +73,7 @@ func TestStream(t *testing.T) {
 	})
 	t.Run("both", func(t *testing.T) {
 		g := load(t, serve(t, "tcp", echoing), &Stream{Direction: "both"}, nil)
-		_, w := run(t, g, Phase{Time: short})
+		_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return min(w.Verified, w.BytesOut) >= 64<<10 })
 		faultless(t, w)
 		if w.Verified < 64<<10 || w.BytesOut < 64<<10 {
 			t.Errorf("%d bytes verified, %d out", w.Verified, w.BytesOut)
@@ -87,11 +87,7 @@ func TestHold(t *testing.T) {
 	if err != nil || setup.Windows[0].Opened != 50 || setup.Open != 50 {
 		t.Fatalf("%d of 50 connections were opened: %v", setup.Windows[0].Opened, err)
 	}
-	s, err := g.Run(t.Context(), Phase{Time: short}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := s.Windows[0]
+	s, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return w.Messages >= 50 })
 	faultless(t, w)
 	if s.Open != 50 || w.Messages < 50 || w.Opened != 0 {
 		t.Errorf("%d stand, %d messages, %d opened", s.Open, w.Messages, w.Opened)
@@ -175,11 +171,11 @@ func packets(t *testing.T, handle func(p []byte, reply func([]byte))) string {
 
 func TestSlow(t *testing.T) {
 	g := load(t, serve(t, "tcp", echoing), &Slow{Size: FixedSize(10), Piece: 2, Every: 2 * time.Millisecond}, nil)
-	_, w := run(t, g, Phase{Time: short})
+	s, w := run(t, g, Phase{Time: short})
 	faultless(t, w)
 	// Five pieces have four pauses between them.
-	if w.Messages == 0 || w.Messages > 4*int64(short/(8*time.Millisecond)+2) {
-		t.Errorf("%d messages", w.Messages)
+	if w.Messages == 0 || w.Messages > 4*int64(s.Elapsed/(8*time.Millisecond)+2) {
+		t.Errorf("%d messages in %v", w.Messages, s.Elapsed)
 	}
 }
 

@@ -280,7 +280,7 @@ func TestDatagramsThatAreLostSwappedAndDoubled(t *testing.T) {
 			reply(p)
 		}
 	})
-	g := load(t, url, &UDP{Depth: 100, Wait: 100 * time.Millisecond}, func(c *Config) { c.Connections = 1 })
+	g := load(t, url, &UDP{Depth: 100, Wait: time.Second}, func(c *Config) { c.Connections = 1 })
 	_, w := run(t, g, Phase{Time: 3 * short, From: 1000, To: 1000})
 	faultless(t, w)
 	tenth := w.Sent / 10
