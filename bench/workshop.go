@@ -27,6 +27,7 @@ type workshop struct {
 	env       []string // what its children need in their environment
 	serverCPU int
 	loadCPU   int
+	built     map[string]error // by what was built
 }
 
 func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
@@ -42,7 +43,7 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU}, nil
+	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, built: map[string]error{}}, nil
 }
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
@@ -83,13 +84,23 @@ func (w *workshop) compile(ctx context.Context, name string, libs ...string) (st
 	return strings.Join(built, ", "), nil
 }
 
+// build has the go command build a program in a directory, once.
+func (w *workshop) build(ctx context.Context, name, dir string, args ...string) error {
+	err, done := w.built[name]
+	if !done {
+		build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", w.path(name)}, args...)...)
+		build.Dir = dir
+		if said, failed := build.CombinedOutput(); failed != nil {
+			err = fmt.Errorf("go build: %w %s", failed, firstError(said))
+		}
+		w.built[name] = err
+	}
+	return err
+}
+
 // buildReactord builds the daemon from the module that the working directory is in.
 func (w *workshop) buildReactord(ctx context.Context) (string, error) {
-	build := exec.CommandContext(ctx, "go", "build", "-o", w.path("reactord"), "github.com/reactord/reactord/cmd/reactord")
-	if said, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
-	}
-	return runtime.Version(), nil
+	return runtime.Version(), w.build(ctx, "reactord", "", "github.com/reactord/reactord/cmd/reactord")
 }
 
 // buildPeers builds the nested module peers/ with the tags that it asks for, and returns the version of
@@ -100,10 +111,8 @@ func (w *workshop) buildPeers(ctx context.Context, library string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "poll_opt,gc_opt", "-o", w.path("peers"), ".")
-	build.Dir = filepath.Join(firstLine(dir), "bench", "peers")
-	if said, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w %s", err, firstError(said))
+	if err := w.build(ctx, "peers", filepath.Join(firstLine(dir), "bench", "peers"), "-tags", "poll_opt,gc_opt", "."); err != nil {
+		return "", err
 	}
 	version, err := exec.CommandContext(ctx, w.path("peers"), library, "version").Output()
 	return firstLine(version) + ", " + runtime.Version(), err
