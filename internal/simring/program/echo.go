@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -46,46 +45,20 @@ func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 // Echo is a server that echoes, on one to three loops, and its clients. Some of its connections, and now
 // and then a loop, are stopped by another thread.
 func Echo(k *simring.Kernel) (check func()) {
-	rng := k.Rand()
-	talk := NewTalk(k)
+	loops := make([]*reactor.Loop, 1+k.Rand().IntN(3))
+	for i := range loops {
+		loops[i] = NewLoop(k)
+	}
 	var servers []*echoServer
-	up, running, clients := 0, 0, 1+rng.IntN(6)
-	for i := range 1 + rng.IntN(3) {
-		s := &echoServer{k: k, loop: NewLoop(k)}
+	all := runLoops(k, loops, func(l *reactor.Loop) {
+		s := &echoServer{k: k, loop: l}
 		servers = append(servers, s)
-		running++
-		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
-			err := s.loop.Run(func() { s.start(); up++ })
-			running--
-			Ended(k, s.loop, err)
-		})
-	}
-	for i := range clients {
-		p := talk.Join()
-		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
-			defer func() { clients-- }()
-			t.Until(func() bool { return up == len(servers) || running < len(servers) })
-			fd, err := t.Dial(address)
-			if err != nil {
-				p.Refused = true
-				return
-			}
-			p.Run(t, fd)
-		})
-	}
-	hurry := rng.IntN(3) == 0
-	after := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
-	k.Go("stopper", func(t *simring.Thread) {
-		if t.Sleep(after); hurry {
-			for _, s := range servers {
-				s.stopSome()
-			}
-		}
-		if !hurry || k.Rand().IntN(2) == 0 {
-			t.Until(func() bool { return clients == 0 })
-		}
+		s.start()
+	})
+	talk := NewTalk(k)
+	hurry := all.endSoon(k, talk.Clients(all.Up), func() {
 		for _, s := range servers {
-			s.loop.Stop()
+			s.stopSome()
 		}
 	})
 	return func() {

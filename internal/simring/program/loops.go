@@ -31,20 +31,8 @@ func Loops(k *simring.Kernel) (check func()) {
 		}
 		newTicker(c, l).op.Start()
 	})
-	talk, clients := NewTalk(k), 1+rng.IntN(6)
-	for i := range clients {
-		p := talk.Join()
-		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
-			defer func() { clients-- }()
-			t.Until(all.Up)
-			fd, err := t.Dial(address)
-			if err != nil {
-				p.Refused = true
-				return
-			}
-			p.Run(t, fd)
-		})
-	}
+	talk := NewTalk(k)
+	clients := talk.Clients(all.Up)
 	writers := c.post.writers
 	for i := range writers {
 		k.Go(fmt.Sprintf("writer%d", i), func(t *simring.Thread) {
@@ -58,7 +46,7 @@ func Loops(k *simring.Kernel) (check func()) {
 		if t.Until(all.Up); hurry {
 			c.disturb(t)
 		}
-		t.Until(func() bool { return clients == 0 && writers == 0 && c.post.settled() })
+		t.Until(func() bool { return *clients == 0 && writers == 0 && c.post.settled() })
 		for _, l := range loops {
 			c.stop(l)
 		}

@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,26 @@ func (w *Talk) Join() *Party {
 	}
 	w.parties = append(w.parties, p)
 	return p
+}
+
+// Clients makes up to six threads that wait for up, connect to address and take part. clients is how many there
+// still are.
+func (w *Talk) Clients(up func() bool) (clients *int) {
+	n := 1 + w.k.Rand().IntN(6)
+	for i := range n {
+		p := w.Join()
+		w.k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
+			defer func() { n-- }()
+			t.Until(up)
+			fd, err := t.Dial(address)
+			if err != nil {
+				p.Refused = true
+				return
+			}
+			p.Run(t, fd)
+		})
+	}
+	return &n
 }
 
 // at is the byte at a place of what the party sends.

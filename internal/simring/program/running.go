@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
@@ -45,6 +46,23 @@ func (s *running) Stop() {
 	for _, l := range s.All {
 		l.Stop()
 	}
+}
+
+// endSoon has another thread stop the loops, when no clients are left. Now and then it is in a hurry: it stops some of
+// what they do, and perhaps does not wait for the clients.
+func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (hurry bool) {
+	hurry = k.Rand().IntN(3) == 0
+	after := time.Duration(k.Rand().Int64N(int64(50 * time.Millisecond)))
+	k.Go("stopper", func(t *simring.Thread) {
+		if t.Sleep(after); hurry {
+			stopSome()
+		}
+		if !hurry || k.Rand().IntN(2) == 0 {
+			t.Until(func() bool { return *clients == 0 })
+		}
+		s.Stop()
+	})
+	return hurry
 }
 
 // job is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.

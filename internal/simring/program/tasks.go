@@ -1,7 +1,6 @@
 package program
 
 import (
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,40 +13,16 @@ import (
 // Tasks is a server that echoes by tasks, one a connection, in direct style, and its clients. Some tasks,
 // and now and then a loop, are stopped by another thread.
 func Tasks(k *simring.Kernel) (check func()) {
-	rng := k.Rand()
 	s := &taskServer{k: k}
-	loops := make([]*reactor.Loop, 1+rng.IntN(2))
+	loops := make([]*reactor.Loop, 1+k.Rand().IntN(2))
 	for i := range loops {
 		loops[i] = NewLoop(k)
 	}
 	all := runLoops(k, loops, func(l *reactor.Loop) {
 		launch(k, l, func(t *task.T) error { return s.accept(t, l) }, nil)
 	})
-	talk, clients := NewTalk(k), 1+rng.IntN(6)
-	for i := range clients {
-		p := talk.Join()
-		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
-			defer func() { clients-- }()
-			t.Until(all.Up)
-			fd, err := t.Dial(address)
-			if err != nil {
-				p.Refused = true
-				return
-			}
-			p.Run(t, fd)
-		})
-	}
-	hurry := rng.IntN(3) == 0
-	after := time.Duration(rng.Int64N(int64(50 * time.Millisecond)))
-	k.Go("stopper", func(t *simring.Thread) {
-		if t.Sleep(after); hurry {
-			s.stopSome()
-		}
-		if !hurry || rng.IntN(2) == 0 {
-			t.Until(func() bool { return clients == 0 })
-		}
-		all.Stop()
-	})
+	talk := NewTalk(k)
+	hurry := all.endSoon(k, talk.Clients(all.Up), s.stopSome)
 	return func() {
 		for _, p := range talk.Parties() {
 			p.Judge(hurry)
