@@ -28,23 +28,25 @@ type direct struct {
 
 // iocb is struct iocb. Which of the key and the flags is first depends on the machine; the key is not looked at.
 type iocb struct {
-	data     uint64
-	flags    [2]uint32
-	opcode   uint16
-	priority int16
-	fd       uint32
-	addr     uint64
-	size     uint64
-	off      int64
-	_        uint64
-	how      uint32
-	notify   uint32 // an eventfd
+	data   uint64
+	flags  [2]uint32
+	opcode uint16
+	_      int16
+	fd     uint32
+	addr   uint64
+	size   uint64
+	off    int64
+	_      uint64
+	how    uint32
+	notify uint32 // an eventfd
 }
 
 // ioEvent is struct io_event.
 type ioEvent struct {
-	data, obj uint64
-	res, res2 int64
+	data uint64
+	_    uint64
+	res  int64
+	_    int64
 }
 
 const (
