@@ -121,7 +121,7 @@ func (c *conn) open() {
 	}
 	// To a unix socket and for datagrams connect(2) does not block.
 	if err := unix.Connect(c.socket.Fd(), w.sockaddr); err != nil {
-		if w.datagrams && err == unix.EAGAIN { //nolint:errorlint // no port is free, while for a unix socket it is the backlog
+		if w.datagrams && err == unix.EAGAIN { // no port is free, while for a unix socket it is the backlog
 			err = unix.EADDRNOTAVAIL
 		}
 		c.fail(record.FailureOf(err))

@@ -30,7 +30,9 @@ func Bars(title string, bars []Bar) template.HTML {
 	}
 	low, high := 0.0, 0.0
 	for _, b := range bars {
-		low, high = min(low, b.Value, b.Low), max(high, b.Value, b.High)
+		if !b.Missing {
+			low, high = min(low, b.Value, b.Low), max(high, b.Value, b.High)
+		}
 	}
 	scale := barsWidth / max(high-low, 1e-9)
 	var out strings.Builder

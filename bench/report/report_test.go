@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -185,7 +186,7 @@ func TestBars(t *testing.T) {
 
 // A browser reads the drawings as XML: each must be well formed, and its bar as long as its figure says, from 0 on.
 func TestBarsAreAsLongAsTheirFigures(t *testing.T) {
-	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4}, {Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Missing: true}}))
+	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4}, {Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Missing: true}}))
 	places := []string{}
 	for d := xml.NewDecoder(strings.NewReader(drawn)); ; {
 		token, err := d.Token()
