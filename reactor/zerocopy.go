@@ -97,15 +97,24 @@ func (o *SendZCOp) prep() {
 	}
 }
 
-// item takes in the result of a send, which its notification will follow. If that is all, the socket is not
-// needed any more.
+// item takes in the result of a send, which its notification will follow.
 func (o *SendZCOp) item(res int32, flags uint32) {
 	if o.waits {
 		o.sending.item(res, flags)
 		return
 	}
 	o.result, o.awaited = res, true
-	if res > 0 && (int(res) == o.left() || o.over()) {
+	o.letGo()
+}
+
+func (o *SendZCOp) cancel() {
+	o.sending.cancel()
+	o.letGo()
+}
+
+// letGo: if nothing but the notification is to come, the socket is not needed any more, and can be closed.
+func (o *SendZCOp) letGo() {
+	if o.on != nil && o.awaited && o.result > 0 && (int(o.result) == o.left() || o.over()) {
 		o.forget()
 		o.leave()
 		o.on = nil

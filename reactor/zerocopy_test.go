@@ -226,6 +226,38 @@ func TestSendZCLoopEnds(t *testing.T) {
 	})
 }
 
+// A socket is closed without waiting for the peer to take what was sent of it, also if that is a part only.
+func TestSendZCClosedInTheMiddle(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		s, peer := r.tcpPair(4096)
+		op, sent := new(reactor.SendZCOp), newResult()
+		recv, ended := new(reactor.RecvOp), newResult()
+		data := randomBytes(16 << 20) // more than there is room for
+		r.do(func() {
+			s.Recv(make([]byte, 1)).Connect(recv, sinkOf[int](t, ended, nil))
+			recv.Start()
+			s.SendZC(data).Connect(op, sinkOf[int](t, sent, nil))
+			op.Start()
+		})
+		r.settle()
+		if err := unix.Shutdown(peer, unix.SHUT_WR); err != nil { // takes the entry back
+			t.Fatal(err)
+		}
+		ended.expect(t, "0")
+		r.settle()
+		sent.none(t)
+		r.close(s)
+		if zeroCopies(r) {
+			sent.none(t)
+		}
+		got := drain(peer)
+		sent.expect(t, fmt.Sprint(got))
+		unix.Close(peer)
+		r.end()
+	})
+}
+
 // A send without copying goes on behind the peer's end, as others do.
 func TestSendZCToAPeerThatHasEnded(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.Kind) {
