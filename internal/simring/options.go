@@ -120,22 +120,15 @@ func (e *tcp) info() *unix.TCPInfo {
 
 // SetsockoptInt is setsockopt(2) with a number.
 func (s System) SetsockoptInt(fd, level, opt, value int) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
-		errno = so.base().set(option{level, opt}, value)
-	}
-	return failure(errno)
+	return s.onSocket(fd, func(so socket) unix.Errno { return so.base().set(option{level, opt}, value) })
 }
 
 // SetsockoptLinger is setsockopt(2) of SO_LINGER: that of no time makes close reset the connection.
 func (s System) SetsockoptLinger(fd, _, _ int, l *unix.Linger) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
+	return s.onSocket(fd, func(so socket) unix.Errno {
 		so.base().linger = l.Onoff != 0 && l.Linger == 0
-	}
-	return failure(errno)
+		return 0
+	})
 }
 
 // GetsockoptInt is getsockopt(2) of a number.

@@ -30,12 +30,7 @@ func (s System) Eventfd(count uint, flags int) (int, error) {
 
 // Connect is connect(2).
 func (s System) Connect(fd int, sa unix.Sockaddr) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
-		errno = so.connect(addressOf(sa))
-	}
-	return failure(errno)
+	return s.onSocket(fd, func(so socket) unix.Errno { return so.connect(addressOf(sa)) })
 }
 
 // Read is read(2).

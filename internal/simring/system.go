@@ -36,22 +36,12 @@ func (s System) Socket(family, kind, protocol int) (int, error) {
 
 // Bind is bind(2).
 func (s System) Bind(fd int, sa unix.Sockaddr) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
-		errno = so.bind(addressOf(sa))
-	}
-	return failure(errno)
+	return s.onSocket(fd, func(so socket) unix.Errno { return so.bind(addressOf(sa)) })
 }
 
 // Listen is listen(2).
 func (s System) Listen(fd, backlog int) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
-		errno = so.listen(backlog)
-	}
-	return failure(errno)
+	return s.onSocket(fd, func(so socket) unix.Errno { return so.listen(backlog) })
 }
 
 // Accept4 is accept4(2).
@@ -70,13 +60,10 @@ func (s System) Accept4(fd, flags int) (int, unix.Sockaddr, error) {
 
 // Shutdown is shutdown(2).
 func (s System) Shutdown(fd, how int) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno == 0 {
+	return s.onSocket(fd, func(so socket) unix.Errno {
 		s.k.log("shutdown %d %d", fd, how)
-		errno = so.shutdown(how)
-	}
-	return failure(errno)
+		return so.shutdown(how)
+	})
 }
 
 // Close is close(2).
@@ -121,6 +108,16 @@ func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 		return 0, unix.ENOTTY
 	}
 	return len(t.out), nil
+}
+
+// onSocket makes a call that is about the socket that is open as fd.
+func (s System) onSocket(fd int, call func(so socket) unix.Errno) error {
+	s.k.preempt()
+	so, errno := s.k.socketOf(fd)
+	if errno == 0 {
+		errno = call(so)
+	}
+	return failure(errno)
 }
 
 // failure is an errno as an error, or nil.
