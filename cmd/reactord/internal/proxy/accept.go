@@ -34,9 +34,9 @@ type listener struct {
 // profiles.
 const spare = 16
 
-// slots is how many connections each of so many listeners can have with the descriptors that are left:
-// a proxied connection takes two.
-func slots(listeners int) int {
+// slots is how many connections each listener of so many workers can have with the descriptors that are left: a
+// proxied connection takes two. An eighth of them at most is kept for splices.
+func slots(workers, listenersEach int) int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return reactor.Unlimited
@@ -45,8 +45,10 @@ func slots(listeners int) int {
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		used = len(entries)
 	}
-	n := (int64(min(limit.Cur, 1<<30)) - int64(used+spare+listeners)) / 2 / int64(listeners)
-	return int(max(n, 1))
+	listeners := workers * listenersEach
+	left := int(min(limit.Cur, 1<<30)) - used - spare - listeners
+	left -= min(2*maxSplices*workers, max(left, 0)/8)
+	return max(left/2/listeners, 1)
 }
 
 func (l *listener) start() {

@@ -133,7 +133,7 @@ func (c *conn) patience() time.Duration {
 // undelivered is who must learn, by a reset, that bytes for it are lost if the connection ends now.
 func (c *conn) undelivered() (how abort) {
 	for from := range c.pipes {
-		if c.pipes[from].out != nil {
+		if c.pipes[from].underWay() {
 			how |= 1 << (1 - from)
 		}
 	}
@@ -188,7 +188,7 @@ func (c *conn) tryReset() {
 		if c.dead&(1<<side) != 0 {
 			continue
 		}
-		if c.pipes[1-side].out != nil {
+		if c.pipes[1-side].underWay() {
 			return // it calls again when it has sent all, or cannot
 		}
 		if n, err := c.sockets[side].Unacked(); err == nil && n > 0 && c.waits < resetWaits {
@@ -203,7 +203,7 @@ func (c *conn) tryReset() {
 // resetOverdue is called when a reset has waited long enough.
 func (c *conn) resetOverdue() {
 	for side := range c.sockets {
-		if c.dead&(1<<side) == 0 && c.pipes[1-side].out != nil {
+		if c.dead&(1<<side) == 0 && c.pipes[1-side].underWay() {
 			c.close(c.why, abortBoth)
 			return
 		}

@@ -4,7 +4,8 @@
 // # What it promises
 //
 // Bytes are neither lost nor reordered, and at most Backend.Buffer of them wait in each direction: then
-// the sender is not read from until the receiver has taken some. An end (FIN) becomes an end, with the
+// the sender is not read from until the receiver has taken some. If that is 64 KiB or more, bulk is moved in pieces of
+// up to 256 KiB, or, in 16 directions of each loop at a time, by splice(2) through a pipe of up to 1 MiB. An end (FIN) becomes an end, with the
 // other direction still flowing; a reset (RST) becomes a reset, behind the bytes that came before it. A
 // server that cannot be reached is passed over for the next one. When descriptors run out, accepting
 // rests and the connections that stand keep flowing.
@@ -23,6 +24,7 @@
 //	dial.go     from a conn to a server
 //	conn.go     a connection: timeouts, resets, the end
 //	pipe.go     one direction of it
+//	splice.go   bulk, through the kernel alone
 //	watch.go    for a reset after an end
 //	stats.go    what is counted
 package proxy

@@ -18,6 +18,7 @@ type pipe struct {
 	bytes uint64
 	from  uint8
 	state pipeState
+	bulk  uint8 // items in a row that were
 }
 
 type pipeState uint8
@@ -60,6 +61,9 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	n := uint64(lease.Len())
 	p.bytes += n
 	c.listener.stats.bytes[p.from].Add(n)
+	if p.bulk = min(p.bulk+1, spliceSigns); !isBulk(lease.Worth()) {
+		p.bulk = 0
+	}
 	t := p.out
 	if t == nil {
 		t = c.worker().transfers.get()
@@ -94,7 +98,7 @@ func (p *pipe) SetValue(struct{}) {
 // TCP_INFO.
 func (p *pipe) wasReset() bool {
 	back := &p.conn.pipes[1-p.from]
-	if back.out == nil && back.state != pipeBroken {
+	if !back.underWay() && back.state != pipeBroken {
 		return false // no send can have been told
 	}
 	info, err := p.source().TCPInfo()
@@ -125,6 +129,12 @@ func (p *pipe) SetStopped() { p.conn.close(endKilled, abortBoth) }
 
 // Env is empty.
 func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
+
+// underWay: bytes were received and not sent yet.
+func (p *pipe) underWay() bool {
+	t := p.out
+	return t != nil && (t.spliced == nil || t.spliced.tube.Held() != 0)
+}
 
 // drained is called when everything received has been sent.
 func (p *pipe) drained() {
@@ -161,11 +171,12 @@ func (p *pipe) giveBack() *conn {
 // transfer is the bytes of a pipe that are under way, and the operation that sends them: one at a time,
 // all that is there with each.
 type transfer struct {
-	pipe   *pipe
-	send   reactor.SendvOp
-	queue  []reactor.Lease
-	flying int // the first of queue, being sent
-	bytes  int // in those
+	pipe    *pipe
+	send    reactor.SendvOp
+	queue   []reactor.Lease
+	flying  int     // the first of queue, being sent
+	bytes   int     // in those
+	spliced *splice // what moves them instead, if any
 }
 
 func (t *transfer) begin(p *pipe) {
@@ -217,6 +228,9 @@ func (t *transfer) SetValue(sent int) {
 	}
 	t.release(t.flying)
 	c.touch()
+	if len(t.queue) == 0 && t.splice(worth) {
+		return
+	}
 	t.pipe.recv.Grant(worth)
 	if len(t.queue) != 0 {
 		t.flush()

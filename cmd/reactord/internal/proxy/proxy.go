@@ -87,7 +87,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 
 // listen opens every listener on every loop, and divides the connections that there can be.
 func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
-	slots := slots(len(p.workers) * len(cfg.Listeners))
+	slots := slots(len(p.workers), len(cfg.Listeners))
 	for i, c := range cfg.Listeners {
 		b := backends[c.Backend]
 		if b == nil || len(b.Servers) == 0 {

@@ -109,12 +109,12 @@ func awaitLent(t *testing.T, l *reactor.Loop, n int64) {
 func TestManyPiecesWait(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
 		ln := listen(t)
-		const size = 64
+		const size = 16
 		buffers := reactor.BufferConfig{Size: size, Window: 4096, Limit: 8192}
-		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 4096 * size}, ln)
+		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 3 * maxPieces * size}, ln) // too little for bulk
 		c, s := pair(t, p, ln)
 		_ = s.SetReadBuffer(64 << 10)
-		want := make([]byte, 16<<20)
+		want := make([]byte, 4<<20)
 		for i := range want {
 			want[i] = byte(i * i >> 8)
 		}

@@ -24,6 +24,8 @@ type worker struct {
 	dials     pool[dial]
 	closings  pool[closing]
 	watches   pool[watch]
+	splices   pool[splice]
+	spliced   int // splices lent
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {

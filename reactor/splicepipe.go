@@ -1,0 +1,90 @@
+package reactor
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// SplicePipe is a pipe through which bytes go from one socket to another without being copied: by splice(2), which
+// is called directly, because io_uring leaves it to worker threads, and without blocking. Fill and Drain take turns:
+// what one has filled in, the other takes out first.
+//
+// It is for streams of which no operation of the same direction is at work. All its methods are called on the loop's
+// thread. The zero SplicePipe is closed.
+type SplicePipe struct {
+	sys      splicing
+	from, to int // its ends
+	size     int
+	held     int
+}
+
+// splicing is a System whose descriptors splice(2) takes. A simulation has none.
+type splicing interface {
+	System
+	Splice(from, to, n int) (int, error)
+}
+
+// Open makes a pipe for size bytes, or for as many as the system allows. It fails with errors.ErrUnsupported where
+// there is no splice(2), and with the errors of pipe2(2).
+func (p *SplicePipe) Open(l *Loop, size int) error {
+	sys, ok := l.sys.(splicing)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	ends := make([]int, 2)
+	if err := sys.Pipe2(ends, unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return os.NewSyscallError("pipe2", err)
+	}
+	if n, err := sys.FcntlInt(uintptr(ends[1]), unix.F_SETPIPE_SZ, size); err == nil {
+		size = n
+	}
+	*p = SplicePipe{sys: sys, from: ends[0], to: ends[1], size: size}
+	return nil
+}
+
+// Close closes the pipe. What it holds is lost.
+func (p *SplicePipe) Close() {
+	_ = p.sys.Close(p.from)
+	_ = p.sys.Close(p.to)
+	*p = SplicePipe{}
+}
+
+// Held is how many bytes are in the pipe.
+func (p *SplicePipe) Held() int { return p.held }
+
+// Fill takes what has come to a socket, as far as there is room. No bytes: the peer's end. EAGAIN: there is nothing
+// now. The pipe must be empty.
+func (p *SplicePipe) Fill(s *Socket) (int, error) {
+	if debug && p.held != 0 {
+		panic("reactor: Fill of a SplicePipe that holds bytes")
+	}
+	n, err := p.splice(s, int(s.fd), p.to, p.size)
+	p.held += n
+	return n, err
+}
+
+// Drain gives a socket what is in the pipe, as far as it takes it. EAGAIN: it takes nothing now.
+func (p *SplicePipe) Drain(s *Socket) (int, error) {
+	n, err := p.splice(s, p.from, int(s.fd), p.held)
+	p.held -= n
+	return n, err
+}
+
+func (p *SplicePipe) splice(s *Socket, from, to, n int) (int, error) {
+	if s.state != descriptorOpen {
+		return 0, errClosed
+	}
+	for {
+		n, err := p.sys.Splice(from, to, n)
+		if err != unix.EINTR { //nolint:errorlint // it is bare
+			return max(n, 0), err
+		}
+	}
+}
+
+func (process) Splice(from, to, n int) (int, error) {
+	moved, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+	return int(moved), err
+}

@@ -1,0 +1,108 @@
+package reactor_test
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+func TestSplicePipe(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		defer r.end()
+		from, source := r.pair()
+		to, sink := r.pair()
+		defer unix.Close(source)
+		defer unix.Close(sink)
+		expect := func(what string, n int, err error, wantN int, wantErr error) {
+			if n != wantN || !errors.Is(err, wantErr) {
+				t.Errorf("%s: %d, %v; want %d, %v", what, n, err, wantN, wantErr)
+			}
+		}
+		r.do(func() {
+			var p reactor.SplicePipe
+			if err := p.Open(r.Loop, 1<<16); err != nil {
+				t.Error(err)
+				return
+			}
+			n, err := p.Fill(from)
+			expect("Fill of nothing", n, err, 0, syscall.EAGAIN)
+			write(t, source, []byte("hello"))
+			n, err = p.Fill(from)
+			expect("Fill", n, err, 5, nil)
+			if p.Held() != 5 {
+				t.Errorf("%d bytes are held, want 5", p.Held())
+			}
+			n, err = p.Drain(to)
+			expect("Drain", n, err, 5, nil)
+			got := make([]byte, 9)
+			if n, err = unix.Read(sink, got); err != nil || string(got[:n]) != "hello" {
+				t.Errorf("%q arrived, %v", got[:max(n, 0)], err)
+			}
+			for err == nil { // until the receiver is full
+				if p.Held() == 0 {
+					write(t, source, make([]byte, 1<<12))
+					_, _ = p.Fill(from)
+				}
+				_, err = p.Drain(to)
+			}
+			expect("Drain into what is full", 0, err, 0, syscall.EAGAIN)
+			if p.Held() == 0 {
+				t.Error("nothing is held")
+			}
+			p.Close()
+		})
+		r.do(func() {
+			var p reactor.SplicePipe
+			if err := p.Open(r.Loop, 1<<16); err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.Close()
+			write(t, source, []byte("last"))
+			n, err := p.Fill(from)
+			expect("Fill", n, err, 4, nil)
+			_ = unix.Shutdown(sink, unix.SHUT_RD)
+			n, err = p.Drain(to)
+			expect("Drain into what takes no more", n, err, 0, syscall.EPIPE)
+			p.Close()
+			if err := p.Open(r.Loop, 1<<16); err != nil {
+				t.Error(err)
+				return
+			}
+			_ = unix.Shutdown(source, unix.SHUT_WR)
+			n, err = p.Fill(from)
+			expect("Fill at the end", n, err, 0, nil)
+		})
+		r.close(from, to)
+		r.do(func() {
+			var p reactor.SplicePipe
+			if err := p.Open(r.Loop, 1<<16); err != nil {
+				t.Error(err)
+				return
+			}
+			defer p.Close()
+			n, err := p.Fill(from)
+			expect("Fill from a closed socket", n, err, 0, net.ErrClosed)
+		})
+	})
+}
+
+// A System without splice(2) says so.
+func TestSplicePipeUnsupported(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r, _ := runVirtual(t, kind)
+		defer r.end()
+		r.do(func() {
+			var p reactor.SplicePipe
+			if err := p.Open(r.Loop, 1<<16); !errors.Is(err, errors.ErrUnsupported) {
+				t.Errorf("Open: %v", err)
+			}
+		})
+	})
+}
