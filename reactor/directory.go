@@ -52,13 +52,11 @@ func (o *ReadDirOp) Start() {
 // call runs on another thread. The file stays open meanwhile, because the operation is in flight on it.
 func (o *ReadDirOp) call() { o.n, o.err = o.loop.sys.Getdents(o.fd, o.buf) }
 
-func (o *ReadDirOp) sent() *errand { return &o.errand }
-
 func (o *ReadDirOp) finish() {
 	if o.res == 0 {
 		o.res = resultOf(o.err)
 	}
-	o.release()
+	o.errand.release()
 	if o.res < 0 {
 		o.fail()
 		return

@@ -21,6 +21,14 @@ func (l *Loop) Leftover() string {
 	return ""
 }
 
+// ErrandsQueued is how many blocking funcs wait for their turn.
+func (l *Loop) ErrandsQueued() (n int) {
+	for e := l.errands.first; e != nil; e = e.next {
+		n++
+	}
+	return n
+}
+
 // ResidentBuffers is how many receive buffers may have memory.
 func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
 

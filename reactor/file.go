@@ -139,16 +139,18 @@ func (o *TruncateOp) Start() {
 // call runs on another thread. The file stays open meanwhile, because the operation is in flight on it.
 func (o *TruncateOp) call() { o.err = o.loop.sys.Ftruncate(o.fd, o.n) }
 
-func (o *TruncateOp) sent() *errand { return &o.errand }
-
 func (o *TruncateOp) finish() {
 	switch {
-	case o.elsewhere && o.res == 0:
-		o.res = resultOf(o.err)
-	case !o.elsewhere && o.interrupted():
+	case o.elsewhere:
+		if o.res == 0 {
+			o.res = resultOf(o.err)
+		}
+		o.errand.release()
+	case o.interrupted():
 		return
+	default:
+		o.release()
 	}
-	o.release()
 	if o.res < 0 {
 		o.fail()
 		return

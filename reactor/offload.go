@@ -53,13 +53,11 @@ func (o *OffloadOp[T]) call() {
 	o.v, o.err = o.f()
 }
 
-func (o *OffloadOp[T]) sent() *errand { return &o.errand }
-
 func (o *OffloadOp[T]) finish() {
 	v, err := o.v, o.err
 	var none T
 	o.v, o.err = none, nil
-	o.release()
+	o.errand.release()
 	switch {
 	case o.res < 0:
 		o.fail()
@@ -73,23 +71,18 @@ func (o *OffloadOp[T]) finish() {
 // errand is what an operation needs to have something done on another thread. While it waits for its turn the
 // operation is dormant, so that a cancel ends it; from then on it is settled, so that none does.
 type errand struct {
-	op   *Op
-	do   func() // on the other thread
-	run  func() // do, and then home
-	home sender.Work
+	op         *Op
+	do         func() // on the other thread
+	run        func() // do, and then home
+	home       sender.Work
+	prev, next *errand // in the queue
+	queued     bool
 }
 
 // errands are those of a loop.
 type errands struct {
-	queue   []uint64 // those that have not begun, by id, in order
-	head    int      // the first of the queue
-	running int
-}
-
-// errandOperation is an operation with an errand.
-type errandOperation interface {
-	operation
-	sent() *errand
+	first, last *errand // those that have not begun, in order
+	running     int
 }
 
 // connect prepares the errand of op, whose do is set.
@@ -105,31 +98,60 @@ func (e *errand) connect(op *Op) {
 }
 
 // start publishes the operation.
-func (e *errand) start(run errandOperation, env sender.Env) {
+func (e *errand) start(run operation, env sender.Env) {
 	o, token := e.op, env.StopToken()
 	if !o.begin(run, token) {
 		return
 	}
 	o.state = opDormant
 	q := &o.loop.errands
-	q.queue = append(q.queue, o.id)
+	q.add(e)
 	if token.StopPossible() {
 		o.onStop.Register(token, (*opStop)(o))
 	}
 	q.dispatch(o.loop)
 }
 
-// dispatch begins as many as may run. Those that were cancelled meanwhile are passed over.
+// release makes the operation idle.
+func (e *errand) release() {
+	if e.queued {
+		e.op.loop.errands.remove(e)
+	}
+	e.op.release()
+}
+
+func (q *errands) add(e *errand) {
+	if e.queued, e.prev = true, q.last; e.prev == nil {
+		q.first = e
+	} else {
+		e.prev.next = e
+	}
+	q.last = e
+}
+
+func (q *errands) remove(e *errand) {
+	if e.prev == nil {
+		q.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		q.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.prev, e.next, e.queued = nil, nil, false
+}
+
+// dispatch begins as many as may run. Those that are being cancelled are passed over.
 func (q *errands) dispatch(l *Loop) {
-	for q.head < len(q.queue) && q.running < l.cfg.Offloads {
-		id := q.queue[q.head]
-		if q.head++; 2*q.head >= len(q.queue) {
-			q.queue, q.head = append(q.queue[:0], q.queue[q.head:]...), 0
-		}
-		if s := l.slots.find(id); s != nil && s.op.state == opDormant {
-			s.op.state = opSettled
+	for q.first != nil && q.running < l.cfg.Offloads {
+		e := q.first
+		q.remove(e)
+		if e.op.state == opDormant {
+			e.op.state = opSettled
 			q.running++
-			l.sys.Offload(s.run.(errandOperation).sent().run)
+			l.sys.Offload(e.run)
 		}
 	}
 }

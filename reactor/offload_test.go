@@ -103,6 +103,38 @@ func TestOffloadDrains(t *testing.T) {
 	})
 }
 
+// What is stopped before its turn leaves its place in the queue, wherever that is, and the others keep theirs.
+func TestOffloadLeavesTheQueue(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		var ops [6]reactor.OffloadOp[int]
+		var sources [6]stop.Source
+		begun, gate, done := make(chan bool, len(ops)), make(chan bool), newResult()
+		r.do(func() {
+			for i := range ops {
+				s := reactor.Offload(r.Loop, func() (int, error) { begun <- true; <-gate; return i, nil })
+				s.Connect(&ops[i], sinkOf[int](t, done, &sources[i]))
+				ops[i].Start()
+			}
+		})
+		<-begun
+		for left, i := range []int{1, 3, 5} { // the first of the queue, one in the middle, the last
+			r.do(func() { sources[i].RequestStop() })
+			done.expect(t, "stopped")
+			r.do(func() {
+				if n := r.ErrandsQueued(); n != 4-left {
+					t.Errorf("%d are queued, want %d", n, 4-left)
+				}
+			})
+		}
+		close(gate)
+		for _, want := range []string{"0", "2", "4"} {
+			done.expect(t, want)
+		}
+		r.end()
+	})
+}
+
 // A func that ends its goroutine, as a test's FailNow does, ends the operation.
 func TestOffloadOfGoexit(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.Kind) {
