@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"syscall"
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
@@ -50,7 +49,7 @@ func (o *SendOp) Start() {
 // prep fills the entry for what is left.
 func (o *SendOp) prep() {
 	rest := o.buf[o.sent:]
-	o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer)), o.flags(o.all))
+	o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(unsafe.SliceData(rest)), uint32(min(len(rest), maxTransfer)), o.sendFlags(o.all))
 }
 
 func (o *SendOp) finish() {
@@ -59,14 +58,7 @@ func (o *SendOp) finish() {
 		o.end()
 		return
 	}
-	switch again, waits := o.goesOn(); {
-	case again:
-		full := o.res == -int32(syscall.EAGAIN)
-		o.prep()
-		o.rearm(full)
-	case !waits:
-		o.end()
-	}
+	o.goOn(o)
 }
 
 // SendvSender sends several pieces of memory as one. See Socket.Sendv.
@@ -106,7 +98,7 @@ func (o *SendvOp) Start() {
 
 // prep fills the entry for what is left: a plain send for one piece, which is cheaper.
 func (o *SendvOp) prep() {
-	flags := o.flags(true)
+	flags := o.sendFlags(true)
 	switch rest := o.rest(); len(rest) {
 	case 0:
 		o.sqe.PrepSend(int(o.on.fd), nil, 0, flags)
@@ -124,12 +116,5 @@ func (o *SendvOp) finish() {
 		o.end()
 		return
 	}
-	switch again, waits := o.goesOn(); {
-	case again:
-		full := o.res == -int32(syscall.EAGAIN)
-		o.prep()
-		o.rearm(full)
-	case !waits:
-		o.end()
-	}
+	o.goOn(o)
 }

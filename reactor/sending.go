@@ -28,8 +28,8 @@ func (o *sending) start(run operation) {
 	o.single.start(run, o.r.Env())
 }
 
-// flags are those of a send that is to send all, or what it can.
-func (o *sending) flags(all bool) int {
+// sendFlags are those of a send that is to send all, or what it can.
+func (o *sending) sendFlags(all bool) int {
 	switch {
 	case o.on.peerEnded:
 		return unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT
@@ -55,9 +55,9 @@ func (o *sending) took() int {
 	return int(o.res)
 }
 
-// goesOn decides what follows a completion that leaves something to be sent. again: the rest is to be
-// prepared and armed. Neither: the operation is at its end.
-func (o *sending) goesOn() (again, waits bool) {
+// goOn decides what follows a completion that leaves something to be sent. op is the operation, whose prep fills the
+// entry for the rest.
+func (o *sending) goOn(op interface{ prep() }) {
 	errno := syscall.Errno(max(-o.res, 0))
 	polled := o.waits
 	o.waits = false
@@ -66,23 +66,20 @@ func (o *sending) goesOn() (again, waits bool) {
 		if polled || errno == syscall.EAGAIN {
 			o.res = -int32(syscall.ECANCELED)
 		}
-		return false, false
+		o.end()
+		return
 	case polled, errno == syscall.ECANCELED, errno == syscall.EINTR: // there may be room; taken back because the peer has ended
-		return true, false
 	case errno != 0 && errno != syscall.EAGAIN:
-		return false, false
+		o.end()
+		return
 	case o.on.peerEnded:
 		o.waits = true
 		o.sqe.PrepPollMultishot(int(o.on.fd), unix.POLLOUT)
 		o.arm()
-		return false, true
+		return
 	}
-	return true, false
-}
-
-// rearm queues the entry for the rest. full: the last try found no room, so the next one waits first.
-func (o *sending) rearm(full bool) {
-	if full && !o.on.peerEnded {
+	op.prep()
+	if errno == syscall.EAGAIN && !o.on.peerEnded { // there was no room: wait first
 		o.sqe.Ioprio |= uring.RecvsendPollFirst
 	}
 	o.arm()

@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"syscall"
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
@@ -66,7 +65,7 @@ func (o *SendMsgOp) prep() {
 		o.msg.Control = unsafe.SliceData(o.control)
 		o.msg.SetControllen(len(o.control))
 	}
-	o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), o.flags(true))
+	o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), o.sendFlags(true))
 }
 
 func (o *SendMsgOp) finish() {
@@ -76,12 +75,5 @@ func (o *SendMsgOp) finish() {
 		o.end()
 		return
 	}
-	switch again, waits := o.goesOn(); {
-	case again:
-		full := o.res == -int32(syscall.EAGAIN)
-		o.prep()
-		o.rearm(full)
-	case !waits:
-		o.end()
-	}
+	o.goOn(o)
 }

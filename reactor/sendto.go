@@ -1,7 +1,6 @@
 package reactor
 
 import (
-	"syscall"
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
@@ -51,7 +50,7 @@ func (o *SendToOp) Start() {
 }
 
 func (o *SendToOp) prep() {
-	p, flags := unsafe.SliceData(o.buf), o.flags(false)
+	p, flags := unsafe.SliceData(o.buf), o.sendFlags(false)
 	if o.to.n == 0 || o.loop.sendTo {
 		o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(p), uint32(min(len(o.buf), maxTransfer)), flags)
 		if o.to.n != 0 {
@@ -73,12 +72,5 @@ func (o *SendToOp) finish() {
 		o.end()
 		return
 	}
-	switch again, waits := o.goesOn(); {
-	case again:
-		full := o.res == -int32(syscall.EAGAIN)
-		o.prep()
-		o.rearm(full)
-	case !waits:
-		o.end()
-	}
+	o.goOn(o)
 }

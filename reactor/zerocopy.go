@@ -75,7 +75,7 @@ func (o *SendZCOp) Start() {
 // prep fills the entry for what is left. A send that must not wait may take a part only: what is to be tried
 // again is copied.
 func (o *SendZCOp) prep() {
-	flags, rest := o.flags(true), o.rest()
+	flags, rest := o.sendFlags(true), o.rest()
 	if len(rest) > 1 {
 		o.msg = unix.Msghdr{}
 		o.describe(&o.msg)
@@ -139,14 +139,7 @@ func (o *SendZCOp) finish() {
 	if o.cannot() {
 		o.copies, o.res = true, -int32(syscall.EINTR) // once more, the other way
 	}
-	switch again, waits := o.goesOn(); {
-	case again:
-		full := o.res == -int32(syscall.EAGAIN)
-		o.prep()
-		o.rearm(full)
-	case !waits:
-		o.end()
-	}
+	o.goOn(o)
 }
 
 // cannot: the socket cannot send without copying, or the process may not pin more memory.
