@@ -16,6 +16,9 @@ type MoveSender struct {
 // or s itself. It is started on the loop of s and completes with a value on l, where to may be used; what was
 // not read stays in the kernel's socket and is read there.
 //
+// A task that awaits it goes on on its own loop, where to must not be touched: what is to be done with the socket next
+// is spawned on l.
+//
 // No operation may be in flight on s: if there is one it completes with EBUSY, and if s is closed with
 // net.ErrClosed. If it was stopped before Start, or the loop of s drains, it completes stopped. In these cases
 // it completes on the loop of s, which keeps the descriptor.
