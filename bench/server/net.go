@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/reactord/reactord/bench/engine"
@@ -31,6 +32,8 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	c.ready(addr)
+	var conns sync.WaitGroup
+	defer conns.Wait() // with the server end its connections
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -40,10 +43,11 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		go func() {
+		conns.Go(func() {
 			defer conn.Close()
+			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			_ = c.serve(netStream{conn}) // the client sees it
-		}()
+		})
 	}
 }
 

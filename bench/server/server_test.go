@@ -244,9 +244,6 @@ func TestAbstractAddresses(t *testing.T) {
 // some have not, and of some the coroutine has not begun.
 func TestNoDescriptorLeaks(t *testing.T) {
 	each(t, func(t *testing.T, cfg Config) {
-		if cfg.Style == "net" {
-			t.Skip("its goroutines close their connections when these end")
-		}
 		cfg.Behaviour = "echo"
 		descriptors := func() int {
 			fds, err := os.ReadDir("/proc/self/fd")
