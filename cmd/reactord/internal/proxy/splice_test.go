@@ -151,27 +151,20 @@ func TestSpliceUrgentData(t *testing.T) {
 				return unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil) != unix.EAGAIN
 			})
 			_, _ = c.Write([]byte("more"))
-			_ = c.CloseWrite()
 		}()
-		got, err := io.ReadAll(s)
+		got := make([]byte, len(rest)+4)
+		_, err = io.ReadFull(s, got)
+		c.Close()
 		if err != nil || !bytes.Equal(got, append(bytes.Clone(rest), "more"...)) {
 			t.Errorf("the server got %d bytes of %d, %v", len(got), len(rest)+4, err)
 		}
 	})
 }
 
-// A connection that is idle after a splice has lost nothing, so that it ends without a reset; and the splice ends
-// when there are messages again.
-func TestSpliceIdle(t *testing.T) {
-	send := noise(32 << 20)
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
-		ln := listen(t)
-		p := start(t, ring, Backend{IdleTimeout: 2 * time.Second}, ln)
-		c, s, read, wrote := stuck(t, p, ln, send)
-		if _, err := io.ReadFull(s, make([]byte, len(send)-read)); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-wrote; err != nil {
+// When there are messages again the splice ends.
+func TestSpliceMessages(t *testing.T) {
+	onEachRingStuck(t, func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, _ <-chan error) {
+		if _, err := io.ReadFull(s, make([]byte, len(rest))); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 * spliceSigns {
@@ -181,6 +174,22 @@ func TestSpliceIdle(t *testing.T) {
 			}
 		}
 		awaitSpliced(t, p, 0)
+	})
+}
+
+// A connection that is idle in a splice has lost nothing, so that it ends without a reset.
+func TestSpliceIdle(t *testing.T) {
+	send := noise(32 << 20)
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{IdleTimeout: 2 * time.Second}, ln)
+		_, s, read, wrote := stuck(t, p, ln, send)
+		if _, err := io.ReadFull(s, make([]byte, len(send)-read)); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-wrote; err != nil {
+			t.Fatal(err)
+		}
 		if n, err := s.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("%d bytes, %v, want the end", n, err)
 		}
