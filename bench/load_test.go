@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,13 @@ import (
 // bench runs the program with args, and returns what it said and its error.
 func bench(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	w := testWorkshop(t)
-	c, err := proc.Start(t.Context(), append(w.self, args...), w.env)
+	return say(t, append(testWorkshop(t).self, args...)...)
+}
+
+// say runs a command.
+func say(t *testing.T, command ...string) (string, error) {
+	t.Helper()
+	c, err := proc.Start(t.Context(), command, testWorkshop(t).env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +42,26 @@ func bench(t *testing.T, args ...string) (string, error) {
 		return said.String(), err
 	}
 	return said.String(), nil
+}
+
+// Connections that take all descriptors there are leave those by which the target's use is read.
+func TestHoldUsesAllDescriptors(t *testing.T) {
+	w := testWorkshop(t)
+	_, listen := startServer(t, w, "echo")
+	file := filepath.Join(t.TempDir(), "r.json")
+	command := append([]string{"sh", "-c", `ulimit -n 60 && exec "$0" "$@"`}, w.self...)
+	said, err := say(t, append(command, "hold", "--target", "tcp://"+listen, "-c", "100", "-t", "100ms", "--give-up", "500ms", "--json", file)...)
+	if err == nil || !strings.Contains(said, "of 100 connections stand; raise the limit of open files") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+	r, err := record.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := r.Phases[0]
+	if n := int(up.Total().Opened); n < 40 || n > 55 || up.Target == nil || up.Target.Descriptors != n {
+		t.Errorf("%d of at most 60 connections were opened, and took of the target %+v", n, up.Target)
+	}
 }
 
 // A run leaves a table and all its files, and they agree.

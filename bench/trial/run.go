@@ -191,6 +191,7 @@ func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from
 	p := &res.Phases[index]
 	client, _ := machine.Use(os.Getpid()) // this process is there
 	target, lost := machine.Use(res.Processes...)
+	release := reserve()
 	observe := func(s engine.Span) { r.observe(index, s) }
 	var s engine.Span
 	var err error
@@ -203,6 +204,7 @@ func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from
 		p.Parts = append(p.Parts, record.PhasePart{Name: r.Load.Parts[i].Name, Window: w})
 	}
 	p.Elapsed, p.Open, p.Busy = s.Elapsed.Seconds(), s.Open, s.Busy
+	release()
 	after, _ := machine.Use(os.Getpid())
 	p.Client = after.Since(client)
 	if len(res.Processes) > 0 && lost == nil {
@@ -212,6 +214,21 @@ func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from
 		}
 	}
 	return p, err
+}
+
+// reserve keeps descriptors for a reading of /proc, which connections must not take: they take all there are.
+func reserve() (release func()) {
+	var files []*os.File
+	for range 2 { // one for a folder, one for a file
+		if f, err := os.Open(os.DevNull); err == nil {
+			files = append(files, f)
+		}
+	}
+	return func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}
 }
 
 // observe records a second.
