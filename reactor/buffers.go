@@ -66,10 +66,10 @@ type Buffers struct {
 	smallest int // least inRing since the window was last judged
 	turns    int // until it is judged again
 
-	waiting []uint64 // receives that found no buffer, by id, in order
-	moves   uint64   // how often a buffer was given to the ring or taken from it
-	served  uint64   // moves when one of those who wait was last armed
-	barren  bool     // the ring had none although it should have had
+	waiting line   // receives that found no buffer
+	moves   uint64 // how often a buffer was given to the ring or taken from it
+	served  uint64 // moves when one of those who wait was last armed
+	barren  bool   // the ring had none although it should have had
 	retry   timerqueue.Timer
 	least   int // the configured window
 
@@ -146,7 +146,7 @@ func (b *Buffers) topUp() {
 			b.touch(id)
 		}
 	}
-	if len(b.waiting) != 0 && !b.barren {
+	if b.waiting.first != nil && !b.barren {
 		b.serve()
 	}
 	if b.turns--; b.turns <= 0 {
@@ -188,7 +188,14 @@ func (b *Buffers) wait(o *Op) {
 		b.loop.timers.Update(&b.retry, b.loop.now+int64(bufferRest))
 	}
 	o.state = opDormant
-	b.waiting = append(b.waiting, o.id)
+	b.waiting.add(b.loop.slots.at(slotOf(o.id)))
+}
+
+// forsake takes a dormant operation, which is being cancelled, out of the line if it is there.
+func (b *Buffers) forsake(o *Op) {
+	if s := b.loop.slots.at(slotOf(o.id)); b.waiting.has(s) {
+		b.waiting.remove(s)
+	}
 }
 
 // touch notes that a buffer may have memory from now on. When that are many, they are looked through
@@ -277,21 +284,52 @@ func (r *retryBuffers) OnTimer(int64) { r.barren = false }
 
 // serve arms as many of those that wait as there are buffers in the ring.
 func (b *Buffers) serve() {
-	n := 0
 	b.served = b.moves
-	for armed := 0; n < len(b.waiting) && armed < b.inRing; n++ {
-		if s := b.loop.slots.find(b.waiting[n]); s != nil && s.op.state == opDormant {
-			s.op.arm()
-			armed++
+	for armed := 0; b.waiting.first != nil && armed < b.inRing; armed++ {
+		s := b.waiting.first
+		b.waiting.remove(s)
+		if debug && s.op.state != opDormant {
+			panic("reactor: an operation waits for a buffer and is not dormant")
 		}
+		s.op.arm()
 	}
-	b.waiting = append(b.waiting[:0], b.waiting[n:]...)
 }
 
 // owed: somebody still waits while there are buffers in the ring. Those that were armed for them may
 // have nothing to receive, since a receive needs a buffer even to look; so the next in line has to be
 // armed before the loop may sleep.
-func (b *Buffers) owed() bool { return len(b.waiting) != 0 && b.inRing != 0 && !b.barren }
+func (b *Buffers) owed() bool { return b.waiting.first != nil && b.inRing != 0 && !b.barren }
+
+// line is the operations that wait for a buffer, in order.
+type line struct{ first, last *slot }
+
+// lineLinks are a slot's neighbours in the line.
+type lineLinks struct{ ahead, behind *slot }
+
+func (q *line) has(s *slot) bool { return s.line.ahead != nil || q.first == s }
+
+func (q *line) add(s *slot) {
+	if s.line.ahead = q.last; q.last == nil {
+		q.first = s
+	} else {
+		q.last.line.behind = s
+	}
+	q.last = s
+}
+
+func (q *line) remove(s *slot) {
+	if s.line.ahead == nil {
+		q.first = s.line.behind
+	} else {
+		s.line.ahead.line.behind = s.line.behind
+	}
+	if s.line.behind == nil {
+		q.last = s.line.ahead
+	} else {
+		s.line.behind.line.ahead = s.line.ahead
+	}
+	s.line = lineLinks{}
+}
 
 // Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must
 // be called exactly once, on the loop's thread. The zero Lease is empty and needs no release.

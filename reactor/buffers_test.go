@@ -40,6 +40,7 @@ type lent struct {
 	peer   int
 	source stop.Source
 	done   result
+	took   func() // called when it has received
 	ends   func() // called when it is stopped
 }
 
@@ -48,6 +49,9 @@ func (r *running) lent() *lent {
 	l.s, l.peer = r.pair()
 	in := sinkOf[reactor.Lease](r.t, l.done, &l.source)
 	in.value = func(lease reactor.Lease) {
+		if l.took != nil {
+			l.took()
+		}
 		l.done <- string(lease.Bytes())
 		lease.Release()
 	}
@@ -108,6 +112,44 @@ func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 		end.expect(t, "error: use of a closed descriptor")
 		for _, fd := range []int{heldPeer, a.peer, b.peer, manyPeer} {
 			unix.Close(fd)
+		}
+		r.end()
+	})
+}
+
+// A receive that is stopped while it waits for a buffer leaves the line at once, wherever it stands, and the others
+// keep their places.
+func TestStoppedReceivesLeaveTheLine(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, few(kind, 1))
+		held, heldPeer, lease := r.borrow()
+		order := newResult()
+		var all [6]*lent
+		for i := range all {
+			l := r.lent()
+			l.took = func() { order <- fmt.Sprint(i) }
+			all[i] = l
+			write(t, l.peer, []byte("x"))
+			r.settle()
+		}
+		for left, i := range []int{0, 2, 5} { // the first, one in the middle, the last
+			r.do(func() { all[i].source.RequestStop() })
+			all[i].done.expect(t, "stopped")
+			r.do(func() {
+				if n := r.WaitingForBuffers(); n != 5-left {
+					t.Errorf("%d wait, want %d", n, 5-left)
+				}
+			})
+		}
+		r.do(lease.Release)
+		for _, want := range []string{"1", "3", "4"} {
+			order.expect(t, want)
+		}
+		r.close(held)
+		unix.Close(heldPeer)
+		for _, l := range all {
+			r.close(l.s)
+			unix.Close(l.peer)
 		}
 		r.end()
 	})

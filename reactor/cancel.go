@@ -71,6 +71,9 @@ func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
+	if debug && l.buffers.waiting.has(l.slots.at(slotOf(h.id))) {
+		panic("reactor: an operation is over that waits for a buffer")
+	}
 	l.slots.release(h.id)
 }
 
@@ -100,6 +103,7 @@ func (o *Op) cancel() {
 	case opArmed:
 		o.disarm()
 	case opDormant:
+		o.loop.buffers.forsake(o)
 		o.ready(-int32(syscall.ECANCELED))
 	}
 }

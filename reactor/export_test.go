@@ -29,6 +29,14 @@ func (l *Loop) ErrandsQueued() (n int) {
 	return n
 }
 
+// WaitingForBuffers is how many receives wait for one.
+func (l *Loop) WaitingForBuffers() (n int) {
+	for s := l.buffers.waiting.first; s != nil; s = s.line.behind {
+		n++
+	}
+	return n
+}
+
 // ResidentBuffers is how many receive buffers may have memory.
 func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
 

@@ -27,10 +27,11 @@ type operation interface {
 // slot holds an operation in flight.
 type slot struct {
 	run        operation
-	op         *Op    // what of run is with the ring; nil for a timer
-	index      uint32 // in the table
-	gen        uint32 // of the operation that is, or will be, here
-	prev, next *slot  // of the same descriptor, see Descriptor.slots; while free: the next free slot
+	op         *Op       // what of run is with the ring; nil for a timer
+	index      uint32    // in the table
+	gen        uint32    // of the operation that is, or will be, here
+	prev, next *slot     // of the same descriptor, see Descriptor.slots; while free: the next free slot
+	line       lineLinks // while it waits for a buffer
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
