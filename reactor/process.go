@@ -3,9 +3,11 @@ package reactor
 import (
 	"runtime"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +22,7 @@ type WaitProcessSender struct {
 // WaitProcess is a sender of how the child of process id pid has ended, once it has: its status as wait(2) has it.
 // The child is reaped by that, and by nothing else: an operation that is stopped leaves it as it is, and no other
 // child is touched. A process that is not a child, or was reaped by somebody else (exec.Cmd.Wait, os.Process.Wait),
-// is ECHILD.
+// is ECHILD. One that is traced by another process has ended when its tracer has seen it: see ptrace(2).
 //
 // Kernel operation: IORING_OP_WAITID (Linux 6.7), else IORING_OP_POLL_ADD of a pidfd_open(2) (Linux 5.4), and then
 // a waitid(2) that does not block.
@@ -29,6 +31,7 @@ func (l *Loop) WaitProcess(pid int) WaitProcessSender { return WaitProcessSender
 // Connect prepares op.
 func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) {
 	op.pid = c.pid
+	op.rest.Init((*waitRest)(op))
 	op.loop, op.on, op.r = c.l, nil, r
 }
 
@@ -40,7 +43,11 @@ type WaitProcessOp struct {
 	done  bool // info tells
 	pidfd int  // -1: none
 	info  siginfo
+	rest  timerqueue.Timer
 }
+
+// processRest is how long passes between two looks at a child that has ended but is its tracer's still.
+const processRest = 10 * time.Millisecond
 
 // siginfo is siginfo_t as waitid(2) fills it in.
 type siginfo struct {
@@ -132,10 +139,12 @@ func (o *WaitProcessOp) finish() {
 		case o.over():
 			o.res = -int32(syscall.ECANCELED)
 		default:
-			o.arm()
+			o.state = opDormant
+			o.loop.timers.Push(&o.rest, o.loop.now+int64(processRest))
 			return
 		}
 	}
+	o.loop.timers.Remove(&o.rest)
 	if o.pidfd >= 0 {
 		o.loop.forget(o.pidfd)
 		_ = o.loop.sys.Close(o.pidfd)
@@ -146,4 +155,13 @@ func (o *WaitProcessOp) finish() {
 		return
 	}
 	o.r.SetValue(o.info.status())
+}
+
+// waitRest is a WaitProcessOp as the handler of its timer.
+type waitRest WaitProcessOp
+
+func (t *waitRest) OnTimer(int64) {
+	if t.state == opDormant {
+		t.arm()
+	}
 }
