@@ -134,7 +134,7 @@ func (s *system) opcodes() finding {
 		name string
 	}{
 		{s.caps.AcceptMultishot, "multishot accept"}, {s.caps.RecvMultishot, "multishot recv"}, {s.caps.PollMultishot, "multishot poll"},
-		{s.caps.Buffers, "provided buffers"}, {s.caps.CancelFdAny, "cancel by descriptor"},
+		{s.caps.RecvLimit, "limited multishot recv"}, {s.caps.Buffers, "provided buffers"},
 	} {
 		if c.has {
 			had = append(had, c.name)
