@@ -3,6 +3,9 @@ package reactor
 import (
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"github.com/reactord/reactord/timerqueue"
 )
 
 // A stop request, on whichever thread, completes nothing and touches nothing of the loop's: it leaves the
@@ -108,13 +111,47 @@ func (o *Op) cancel() {
 	}
 }
 
+// missedCancels are operations that were with the ring when a cancel of theirs found nothing: io_uring finds an entry
+// that is polled for or at work, but not one on its way from the one to the other. They are cancelled again after a rest.
+type missedCancels struct {
+	ids  []uint64
+	rest timerqueue.Timer
+}
+
+// missRest is how long a cancel that found nothing waits to be tried again.
+const missRest = time.Millisecond
+
+func (l *Loop) cancelMissed(id uint64) {
+	m := &l.missed
+	if m.ids = append(m.ids, id); !m.rest.Pending() {
+		m.rest.Init((*cancelAgain)(l))
+		l.timers.Push(&m.rest, l.now+int64(missRest))
+	}
+}
+
+// cancelAgain is a Loop as the handler of that timer.
+type cancelAgain Loop
+
+func (c *cancelAgain) OnTimer(int64) {
+	l := (*Loop)(c)
+	for _, id := range l.missed.ids {
+		if s := l.slots.find(id); s != nil {
+			s.op.disarm()
+		}
+	}
+	l.missed.ids = l.missed.ids[:0]
+}
+
 // settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
 // operation itself completed with does.
-func (o *Op) settleCancel() bool {
+func (o *Op) settleCancel(res int32) bool {
 	o.cancelOut = false
 	if o.finalIn {
 		o.finalIn = false
 		return true
+	}
+	if res == -int32(syscall.ENOENT) && o.state == opArmed {
+		o.loop.cancelMissed(o.id)
 	}
 	return false
 }

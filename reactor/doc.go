@@ -21,7 +21,8 @@
 // # Cancelling
 //
 // A stop request (see package stop) never completes anything: it submits an entry that cancels, and
-// the operation completes when both that entry and its own are done. The result wins: what succeeded
+// the operation completes when both that entry and its own are done. A cancel that finds nothing, while its operation
+// is with the ring, is tried again a millisecond later. The result wins: what succeeded
 // before the cancel reached it is delivered, so that no connection and no byte is lost. Otherwise the
 // operation completes stopped.
 //

@@ -9,7 +9,7 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d slots", l.slots.used)
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
-	case l.timers.Len() != own(&l.buffers.trim, &l.buffers.retry):
+	case l.timers.Len() != own(&l.buffers.trim, &l.buffers.retry, &l.missed.rest):
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.lent != 0:
 		return fmt.Sprintf("%d buffers lent", l.buffers.lent)

@@ -60,6 +60,7 @@ type Loop struct {
 
 	remote remoteStack
 	stops  stopStack
+	missed missedCancels
 	stop   atomic.Bool
 	done   chan struct{}
 
@@ -194,7 +195,7 @@ func (l *Loop) reap() {
 				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", *cqe))
 			}
 		case cqe.UserData&0xff == tagCancel:
-			if s.op.settleCancel() {
+			if s.op.settleCancel(cqe.Res) {
 				s.run.finish()
 			}
 		case cqe.More():

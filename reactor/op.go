@@ -37,7 +37,7 @@ const (
 	opIdle    opState = iota
 	opReady           // in the loop's ready queue: it will finish without the ring
 	opArmed           // with the ring
-	opSettled         // its final completion is in, and is being made sense of
+	opSettled         // its result is in, so that there is nothing to cancel
 	opDormant         // waiting for credit, a buffer, a timer or others to be armed
 )
 

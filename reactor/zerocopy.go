@@ -97,13 +97,13 @@ func (o *SendZCOp) prep() {
 	}
 }
 
-// item takes in the result of a send, which its notification will follow.
+// item takes in the result of a send, which its notification will follow: that cannot be cancelled.
 func (o *SendZCOp) item(res int32, flags uint32) {
 	if o.waits {
 		o.sending.item(res, flags)
 		return
 	}
-	o.result, o.awaited = res, true
+	o.result, o.awaited, o.state = res, true, opSettled
 	o.letGo()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -255,6 +256,74 @@ func TestSendZCClosedInTheMiddle(t *testing.T) {
 		sent.expect(t, fmt.Sprint(got))
 		unix.Close(peer)
 		r.end()
+	})
+}
+
+// The end of the peer takes back a send that waits for room, also if the ring is just trying it again, which is when
+// a cancel does not find it.
+func TestPeersEndTakesTheSendBack(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		for _, zero := range []bool{false, true} {
+			t.Run(map[bool]string{false: "copies", true: "zero copies"}[zero], func(t *testing.T) {
+				l, h := hook(t, kind, reactor.LoopConfig{})
+				var send, cancels uint64 // the user_data, and how many
+				took := newResult()
+				h.push = func(sqe *uring.SQE) {
+					switch op := sqe.Opcode; {
+					case op == uring.OpAsyncCancel:
+						cancels++
+					case sqe.OpFlags&unix.MSG_WAITALL != 0 && (op == uring.OpSend || op == uring.OpSendZC):
+						send = sqe.UserData
+					}
+				}
+				h.pop = func(cqe *uring.CQE) bool {
+					if cqe.UserData == send && send != 0 && cqe.Res > 0 {
+						took <- "a part"
+						send = 0
+					}
+					return true
+				}
+				r := runLoop(t, l)
+				s, peer := r.tcpPair(4096)
+				recv, ended, sent := new(reactor.RecvOp), newResult(), newResult()
+				data := randomBytes(16 << 20) // more than there is room for
+				r.do(func() {
+					s.Recv(make([]byte, 1)).Connect(recv, sinkOf[int](t, ended, nil))
+					recv.Start()
+					if zero {
+						op := new(reactor.SendZCOp)
+						s.SendZC(data).Connect(op, sinkOf[int](t, sent, nil))
+						op.Start()
+					} else {
+						op := new(reactor.SendOp)
+						s.SendAll(data).Connect(op, sinkOf[int](t, sent, nil))
+						op.Start()
+					}
+				})
+				r.settle()
+				if err := unix.Shutdown(peer, unix.SHUT_WR); err != nil {
+					t.Fatal(err)
+				}
+				ended.expect(t, "0")
+				took.expect(t, "a part")
+				var before uint64
+				r.do(func() { before = cancels })
+				time.Sleep(20 * time.Millisecond)
+				r.do(func() {
+					if cancels != before {
+						t.Errorf("%d more cancels of what was taken back", cancels-before)
+					}
+				})
+				sent.none(t)
+				if got := read(t, peer, len(data)); !bytes.Equal(got, data) {
+					t.Error("other bytes came")
+				}
+				sent.expect(t, fmt.Sprint(len(data)))
+				r.close(s)
+				unix.Close(peer)
+				r.end()
+			})
+		}
 	})
 }
 
