@@ -62,8 +62,8 @@ type Backend struct {
 	// ever. Default: 30 s.
 	HalfCloseTimeout time.Duration
 	// Buffer is how many bytes are held for a direction, at most, before reading from its source
-	// pauses. Default: 64 KiB. If it is no less than that, bulk may be held in pieces of 256 KiB, one for a
-	// direction.
+	// pauses. Default: 64 KiB. If it is no less than that, bulk may be held in a piece of 256 KiB a
+	// direction, or of up to 1 MiB in the kernel, in 16 directions of a loop.
 	Buffer Size
 }
 

@@ -93,12 +93,16 @@ func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
 		if b == nil || len(b.Servers) == 0 {
 			return fmt.Errorf("listener %s: backend %q has no servers", c.Name, c.Backend)
 		}
-		credit := slots
-		if c.MaxConnections > 0 {
-			credit = min(credit, max(c.MaxConnections/len(p.workers), 1))
-		}
 		addr := c.Address
-		for _, w := range p.workers {
+		for n, w := range p.workers {
+			credit := slots
+			if c.MaxConnections > 0 {
+				credit = min(credit, (c.MaxConnections+len(p.workers)-1-n)/len(p.workers))
+			}
+			if credit == 0 {
+				break // more loops than connections: these loops do not listen
+			}
+			p.stats.listeners[i].limit += credit
 			l := &listener{Listener: c, worker: w, backend: b, credit: credit, stats: &p.stats.listeners[i]}
 			l.starts = w.index
 			if err := l.socket.Listen(w.loop, addr); err != nil {
@@ -112,7 +116,6 @@ func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
 			addr = bound // the other loops take the port that the first was given
 		}
 		p.addrs[i] = addr
-		p.stats.listeners[i].limit = credit * len(p.workers)
 	}
 	return nil
 }
