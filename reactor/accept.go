@@ -47,12 +47,7 @@ func (o *AcceptOp) finish() {
 		o.arm()
 		return
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(int(o.res))
+	o.complete(int(o.res))
 }
 
 // looks deals with an accept that the ring gave up with EAGAIN: it was told often that there is a connection, and

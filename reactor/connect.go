@@ -58,10 +58,5 @@ func (o *ConnectOp) Start() {
 }
 
 func (o *ConnectOp) finish() {
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(struct{}{})
+	o.complete(struct{}{})
 }

@@ -32,9 +32,7 @@ func (o *couple[T]) start(run operation, env sender.Env) {
 	}
 	o.sqe.Fd = fd // the entry is not always about the first
 	o.arm()
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(&o.Op))
-	}
+	o.heed(token)
 }
 
 // startPaths is start of an operation on paths; those that the kernel cannot be given are EINVAL.
@@ -69,6 +67,16 @@ func (o *couple[T]) release() {
 		d.others--
 		d.released()
 	}
+}
+
+// complete makes the operation idle, and completes with v, or with what a negative result means.
+func (o *couple[T]) complete(v T) {
+	o.release()
+	if o.res < 0 {
+		o.fail(nil)
+		return
+	}
+	o.r.SetValue(v)
 }
 
 // err is what a negative result means; nil: the operation was stopped.

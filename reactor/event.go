@@ -138,12 +138,7 @@ func (o *EventWaitOp) finish() {
 		o.arm()
 		return
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(n)
+	o.complete(n)
 }
 
 // EventManySender waits for an Event again and again. See Event.Many.

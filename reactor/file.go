@@ -82,12 +82,7 @@ func (o *FileOp) finish() {
 	if o.interrupted() {
 		return
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(struct{}{})
+	o.complete(struct{}{})
 }
 
 // TruncateSender sets the length of a file. See File.Truncate.

@@ -35,10 +35,5 @@ func (o *ShutdownOp) Start() {
 }
 
 func (o *ShutdownOp) finish() {
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(struct{}{})
+	o.complete(struct{}{})
 }

@@ -106,9 +106,7 @@ func (e *errand) start(run operation, env sender.Env) {
 	o.state = opDormant
 	q := &o.loop.errands
 	q.add(e)
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(o))
-	}
+	o.heed(token)
 	q.dispatch(o.loop)
 }
 

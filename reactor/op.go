@@ -52,6 +52,11 @@ func (o *Op) start(run operation, env sender.Env) {
 		return
 	}
 	o.arm()
+	o.heed(token)
+}
+
+// heed registers the stop callback.
+func (o *Op) heed(token stop.Token) {
 	if token.StopPossible() {
 		o.onStop.Register(token, (*opStop)(o))
 	}
@@ -182,6 +187,19 @@ type single[T any] struct {
 
 func (o *single[T]) item(int32, uint32) {
 	panic("reactor: more than one completion of a single operation")
+}
+
+// complete makes the operation idle, and completes with v, or with what a negative result means.
+func (o *single[T]) complete(v T) { o.completePart(v, false) }
+
+// completePart is complete; if v is a part of what was to be done, a stop that came meanwhile does not take it away.
+func (o *single[T]) completePart(v T, part bool) {
+	o.release()
+	if o.res < 0 && (!part || !o.cancelled()) {
+		o.fail()
+		return
+	}
+	o.r.SetValue(v)
 }
 
 // fail completes with what a negative result means.

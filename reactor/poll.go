@@ -33,12 +33,7 @@ type PollOp struct{ single[uint32] }
 func (o *PollOp) Start() { o.start(o, o.r.Env()) }
 
 func (o *PollOp) finish() {
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(uint32(o.res))
+	o.complete(uint32(o.res))
 }
 
 // PollManySender waits for readiness again and again. See Descriptor.PollMany.

@@ -111,9 +111,7 @@ func (o *WaitProcessOp) Start() {
 	}
 	o.sqe.Fd = int32(fd)
 	o.arm()
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(&o.Op))
-	}
+	o.heed(token)
 }
 
 // look reaps the child if it has ended.
@@ -149,12 +147,7 @@ func (o *WaitProcessOp) finish() {
 		o.loop.forget(o.pidfd)
 		_ = o.loop.sys.Close(o.pidfd)
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.info.status())
+	o.complete(o.info.status())
 }
 
 // waitRest is a WaitProcessOp as the handler of its timer.

@@ -184,12 +184,7 @@ func (o *transfer) finish() {
 			return
 		}
 	}
-	o.release()
-	if o.res < 0 && (o.moved == 0 || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.moved)
+	o.completePart(o.moved, o.moved != 0)
 }
 
 // readiness is how an operation goes on that the kernel has given up with EAGAIN or EINTR: it polls, and then tries

@@ -63,12 +63,7 @@ func (o *RecvOp) finish() {
 	if o.res == 0 && o.sqe.Len != 0 {
 		o.on.sawEnd()
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(int(o.res))
+	o.complete(int(o.res))
 }
 
 // RecvLentSender receives into a buffer of the loop. See Socket.RecvLent.
@@ -107,12 +102,7 @@ func (o *RecvLentOp) finish() {
 	case o.res == 0:
 		o.on.sawEnd()
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(lease)
+	o.complete(lease)
 }
 
 // lease takes the buffer of a completion, if it carries one.

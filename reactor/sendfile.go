@@ -82,9 +82,7 @@ func (o *SendFileOp) Start() {
 	_, _ = sys.FcntlInt(uintptr(o.pipe[1]), unix.F_SETPIPE_SZ, sendFilePipe) // else it is smaller
 	o.prep()
 	o.arm()
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(&o.Op))
-	}
+	o.heed(token)
 }
 
 // left is how much is still to be taken from the file.

@@ -88,12 +88,7 @@ func (o *sending) goOn(op interface{ prep() }) {
 // end completes with what was sent, or why nothing more could be.
 func (o *sending) end() {
 	o.forget()
-	o.release()
-	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.sent)
+	o.completePart(o.sent, o.sent != 0)
 }
 
 // forget makes the socket forget that the operation is sending.

@@ -70,9 +70,7 @@ func (o *SignalsOp) Start() {
 		o.cancels = append(o.cancels, o.loop.sys.Notify(s, func() { o.raise(bit) }))
 	}
 	o.state = opDormant
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(&o.Op))
-	}
+	o.heed(token)
 }
 
 // raise notes a signal. From any thread.

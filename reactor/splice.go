@@ -130,12 +130,7 @@ func (o *SpliceOp) finish() {
 		o.next(spliceWaitsForBytes)
 		return
 	}
-	o.release()
-	if o.res < 0 {
-		o.fail(nil)
-		return
-	}
-	o.r.SetValue(int(o.res))
+	o.complete(int(o.res))
 }
 
 func (o *SpliceOp) next(phase splicePhase) {

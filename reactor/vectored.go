@@ -105,10 +105,5 @@ func (o *vectorTransfer) finish() {
 			return
 		}
 	}
-	o.release()
-	if o.res < 0 && (o.mem.moved == 0 || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.mem.moved)
+	o.completePart(o.mem.moved, o.mem.moved != 0)
 }
