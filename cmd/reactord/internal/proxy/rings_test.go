@@ -114,7 +114,7 @@ func TestManyPiecesWait(t *testing.T) {
 		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 3 * maxPieces * size}, ln) // too little for bulk
 		c, s := pair(t, p, ln)
 		_ = s.SetReadBuffer(64 << 10)
-		want := make([]byte, 4<<20)
+		want := make([]byte, 16<<20) // more than the sockets hold
 		for i := range want {
 			want[i] = byte(i * i >> 8)
 		}
