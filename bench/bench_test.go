@@ -107,12 +107,12 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 	}
 	w := testWorkshop(t)
 	for _, c := range cases() {
-		if c.Name != "echo-128" && c.Name != "proxy-16k" {
+		if c.Name != "echo-128" && c.Name != "proxy-16k" && c.Name != "rate-20k" {
 			continue
 		}
 		peers := echoPeers()
 		if c.Proxy {
-			peers = proxyPeers()
+			peers = slices.Concat(proxyPeers(), patientPeers())
 		}
 		for _, p := range peers {
 			version, err := p.prepare(t.Context(), w)
@@ -125,7 +125,7 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 				t.Errorf("%s (%s): %v", p.name, version, err)
 				continue
 			}
-			if found.Result.Verified == 0 || found.Figure <= 0 {
+			if found.Result.Verified == 0 || found.Figure <= 0 || c.Rate != 0 && found.Result.Median <= 0 {
 				t.Errorf("%s: %+v", p.name, found.Result)
 			}
 		}

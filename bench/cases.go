@@ -8,6 +8,7 @@ type benchCase struct {
 	Title  string
 	Conns  int
 	Size   int      // bytes a message
+	Rate   int      // messages/s of all connections in an open loop; 0: a closed loop
 	Idle   bool     // memory of idle connections instead of CPU time
 	Bulk   bool     // a stream that never pauses on each connection, in the direction from the upstream
 	UDP    bool     // the messages are datagrams, and the peers those of datagrams
@@ -58,6 +59,13 @@ func cases() []*benchCase {
 			},
 		},
 		{
+			Name: "proxy-4k", Title: "Proxy, 64 connections × 4 KiB",
+			Conns: 64, Size: 4 << 10, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
+			Claims: []claim{
+				{proxyUring, proxyNginx, 1}, {proxyUring, proxyHAPrxy, 1}, {proxyEpoll, proxyNginx, 1.05},
+			},
+		},
+		{
 			Name: "proxy-16k", Title: "Proxy, 64 connections × 16 KiB",
 			Conns: 64, Size: 16 << 10, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
 			Claims: []claim{
@@ -68,6 +76,21 @@ func cases() []*benchCase {
 			Name: "proxy-1k", Title: "Proxy, 512 connections × 1 KiB",
 			Conns: 512, Size: 1 << 10, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},
 			Claims: []claim{{proxyUring, proxyNginx, better(1.3)}, {proxyEpoll, proxyNginx, 1.05}},
+		},
+		{
+			Name: "proxy-1", Title: "Proxy, one connection × 128 B",
+			Conns: 1, Size: 128, Proxy: true, Refs: []string{cUring, proxyNginx},
+			Claims: []claim{{proxyUring, cUring, 1.05}},
+		},
+		{
+			Name: "rate-2k", Title: "Proxy, 2 000 messages/s of 128 B over 64 connections",
+			Conns: 64, Size: 128, Rate: 2000, Proxy: true, Refs: []string{cUring, proxyNginx},
+			Claims: []claim{{proxyUring, cUring, 1.05}},
+		},
+		{
+			Name: "rate-20k", Title: "Proxy, 20 000 messages/s of 128 B over 64 connections",
+			Conns: 64, Size: 128, Rate: 20000, Proxy: true, Refs: []string{cUring, proxyUring},
+			Claims: []claim{{minUring, proxyUring, 1}, {minEpoll, proxyEpoll, 1}},
 		},
 		{
 			Name: "bulk-1", Title: "Proxy, one bulk stream",

@@ -65,6 +65,8 @@ type result struct {
 	Elapsed   time.Duration // wall clock
 	ServerCPU time.Duration // CPU time of the server's processes
 	LoadCPU   time.Duration // CPU time of the generator
+	Median    time.Duration // latency
+	P99       time.Duration
 
 	// The time that threads of either side were ready to run, but something else had their CPU. That of the
 	// generator is left out where an upstream shares its CPU.
@@ -77,6 +79,8 @@ func resultOf(found *record.Result) *result {
 		Messages: p.Total().Messages,
 		Elapsed:  time.Duration(p.Elapsed * 1e9),
 		LoadCPU:  p.Client.CPU,
+		Median:   p.Total().Latency.At(50),
+		P99:      p.Total().Latency.At(99),
 	}
 	if p.Target != nil {
 		r.ServerCPU, r.ServerWait = p.Target.CPU, p.Target.Wait

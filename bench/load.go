@@ -25,10 +25,10 @@ import (
 // loadFlags are those that all modes have.
 type loadFlags struct {
 	Target      string        `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME."`
-	Connections int           `short:"c" default:"50" help:"Connections of all loops together."`
-	Time        time.Duration `short:"t" default:"10s" help:"How long to measure, for each rate."`
+	Connections int           `short:"c" default:"${connections=50}" help:"${connections_help=Connections of all loops together.}"`
+	Time        time.Duration `short:"t" default:"${time=10s}" help:"How long to measure, for each rate."`
 	WarmUp      time.Duration `name:"warmup" default:"1s" help:"Load ahead of that, which is not counted."`
-	Rate        quantity      `placeholder:"N" help:"An open loop: so many messages a second of all connections together, such as 10k."`
+	Rate        quantity      `default:"${rate=0}" placeholder:"N" help:"An open loop: so many messages a second of all connections together, such as 10k."`
 	Step        []quantity    `name:"step" placeholder:"N,…" help:"An open loop at these rates, one after another."`
 	Ramp        time.Duration `placeholder:"TIME" help:"The rate grows from 0 over this time, ahead of what is measured."`
 	FindMax     string        `placeholder:"DEMANDS" help:"Find the highest rate that meets these, such as p99<5ms,errors=0, and measure it."`
@@ -56,14 +56,15 @@ type loadFlags struct {
 
 	Upstream string `placeholder:"URL" help:"Be an echo server there, on the same loops: the upstream of a proxy that is the target."`
 
-	Pid        []int    `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
-	Name       string   `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
-	JSON       string   `name:"json" placeholder:"FILE" help:"Write the result to this file."`
-	CSV        string   `name:"csv" placeholder:"FILE" help:"Write a line a second to this file."`
-	HLog       string   `name:"hlog" placeholder:"FILE" help:"Write every second's histograms to this file, in HdrHistogram's log format."`
-	HTML       string   `name:"html" placeholder:"FILE" help:"Write a page with charts to this file."`
-	Prometheus string   `placeholder:"HOST:PORT" help:"Serve /metrics meanwhile."`
-	FailIf     []string `sep:"none" placeholder:"DEMAND" help:"Exit with 2 if this holds for a measured phase, such as 'p99>5ms' or 'errors>0'."`
+	Pid        []int       `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
+	Name       string      `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
+	JSON       string      `name:"json" placeholder:"FILE" help:"Write the result to this file."`
+	CSV        string      `name:"csv" placeholder:"FILE" help:"Write a line a second to this file."`
+	HLog       string      `name:"hlog" placeholder:"FILE" help:"Write every second's histograms to this file, in HdrHistogram's log format."`
+	HTML       string      `name:"html" placeholder:"FILE" help:"Write a page with charts to this file."`
+	Prometheus string      `placeholder:"HOST:PORT" help:"Serve /metrics meanwhile."`
+	soak       *trial.Soak // nil: it is none
+	FailIf     []string    `sep:"none" placeholder:"DEMAND" help:"Exit with 2 if this holds for a measured phase, such as 'p99>5ms' or 'errors>0'."`
 }
 
 // run makes a load of these parts.
@@ -90,7 +91,7 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 		}
 		cfg.Beside = upstream.On
 	}
-	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid}
+	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid, Soak: f.soak}
 	if r.Name == "" {
 		r.Name = mode
 	}

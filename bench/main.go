@@ -2,6 +2,7 @@
 //
 //	go run ./bench echo --target tcp://127.0.0.1:7000        a closed loop
 //	go run ./bench rate --target … --rate 10k                an open one; and further modes
+//	go run ./bench soak --target … -t 1h                     does the target grow?
 //	go run ./bench serve echo --listen tcp://127.0.0.1:7000  a server to try it on
 //	go run ./bench compare A.json B.json                     what has changed, and whether that is chance
 //	go run ./bench suite                                     reactord beside its peers

@@ -41,8 +41,8 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	return measureMessages(ctx, w, c, p, d)
 }
 
-// measureMessages has messages in a closed loop, one under way on each connection, or idle connections. Clients
-// and the upstream of a proxy are one process with one loop.
+// measureMessages has messages in a closed loop, one under way on each connection, or in an open one, or idle connections.
+// Clients and the upstream of a proxy are one process with one loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	upstream, args := "", []string{"--size", strconv.Itoa(c.Size)}
 	if c.Proxy {
@@ -71,7 +71,11 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	if c.Idle {
 		return measureIdle(ctx, w, c, pids, args)
 	}
-	found, err := generate(ctx, w, pids, append([]string{"echo", "--verify-first", "--warmup", warmup.String(), "--time", d.String()}, args...))
+	load := []string{"echo"}
+	if c.Rate != 0 {
+		load = []string{"rate", "--rate", strconv.Itoa(c.Rate)}
+	}
+	found, err := generate(ctx, w, pids, append(append(load, "--verify-first", "--warmup", warmup.String(), "--time", d.String()), args...))
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type modeCommands struct {
 	HTTP      modeCommand[engine.HTTP, *engine.HTTP]           `cmd:"" name:"http" help:"HTTP/1.1, keep-alive and pipelined."`
 	Redis     modeCommand[engine.Redis, *engine.Redis]         `cmd:"" help:"RESP: PING, SET, GET."`
 	Mix       mixCommand                                       `cmd:"" help:"Several of these at once, from a scenario file."`
+	Soak      soakCommand                                      `cmd:"" set:"connections=100" set:"connections_help=Connections that stand." set:"time=1m" set:"rate=300" help:"All that connections do, for a long time: fails if the target grows."` //nolint:staticcheck // kong takes several of "set"
 }
 
 // modeCommand is a mode of type M by itself.

@@ -27,6 +27,8 @@ const (
 	proxyUring  = "reactord io_uring"
 	proxyEpoll  = "reactord epoll"
 	proxyNginx  = "nginx stream"
+	minUring    = "reactord io_uring, 350 µs"
+	minEpoll    = "reactord epoll, 350 µs"
 	proxyHAPrxy = "HAProxy"
 )
 
@@ -68,6 +70,7 @@ func datagramPeers() []*peer {
 
 func proxyPeers() []*peer {
 	return []*peer{
+		referencePeer(cUring, "proxy_uring", "-luring"),
 		reactordPeer(proxyUring, "io_uring"),
 		reactordPeer(proxyEpoll, "epoll"),
 		nginxPeer(),
@@ -79,6 +82,14 @@ func proxyPeers() []*peer {
 				return append(w.self, "serve", "proxy", "--listen", "tcp://"+listen, "--to", "tcp://"+upstream), nil
 			},
 		},
+	}
+}
+
+// patientPeers are proxies with a minimum wait, for open loops: a closed one has nothing to be gathered.
+func patientPeers() []*peer {
+	return []*peer{
+		reactordPeer(minUring, "io_uring", "--min-wait", "350us"),
+		reactordPeer(minEpoll, "epoll", "--min-wait", "350us"),
 	}
 }
 
@@ -114,23 +125,26 @@ func referencePeer(name, source string, libs ...string) *peer {
 		prepare: func(ctx context.Context, w *workshop) (string, error) {
 			return w.compile(ctx, source, libs...)
 		},
-		command: func(w *workshop, listen, _ string) ([]string, error) {
-			host, port, _ := strings.Cut(listen, ":")
-			return []string{w.path(source), host, port}, nil
+		command: func(w *workshop, listen, upstream string) ([]string, error) {
+			argv := append([]string{w.path(source)}, strings.Split(listen, ":")...)
+			if upstream != "" {
+				argv = append(argv, strings.Split(upstream, ":")...)
+			}
+			return argv, nil
 		},
 	}
 }
 
 // reactordPeer is the daemon's proxy, built from this module.
-func reactordPeer(name, ring string) *peer {
+func reactordPeer(name, ring string, flags ...string) *peer {
 	return &peer{
 		name: name,
 		prepare: func(ctx context.Context, w *workshop) (string, error) {
 			return w.buildReactord(ctx)
 		},
 		command: func(w *workshop, listen, upstream string) ([]string, error) {
-			return []string{w.path("reactord"), "proxy", "--listen", "tcp://" + listen, "--to", "tcp://" + upstream,
-				"--ring", ring, "--loops", "1"}, nil
+			return append([]string{w.path("reactord"), "proxy", "--listen", "tcp://" + listen, "--to", "tcp://" + upstream,
+				"--ring", ring, "--loops", "1"}, flags...), nil
 		},
 	}
 }

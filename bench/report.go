@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/stats"
+	"github.com/reactord/reactord/bench/units"
 )
 
 // suiteReport is all that a suite found. Its JSON form has every sample.
@@ -137,6 +138,9 @@ func (c *caseReport) table() [][]string {
 	if !c.Idle {
 		head = append(head, c.speed(), "server busy", "load busy", "disturbed")
 	}
+	if c.Rate != 0 {
+		head = append(head, "p50", "p99")
+	}
 	table := [][]string{head}
 	for _, p := range c.Peers {
 		if p.Failed != "" {
@@ -149,6 +153,9 @@ func (c *caseReport) table() [][]string {
 		}
 		if !c.Idle {
 			row = append(row, p.rates(c.Bulk)...)
+		}
+		if c.Rate != 0 {
+			row = append(row, p.latencies()...)
 		}
 		table = append(table, row)
 	}
@@ -177,6 +184,19 @@ func (p *peerReport) rates(bulk bool) []string {
 		fmt.Sprintf("%.0f %%", stats.Of(server).Median),
 		fmt.Sprintf("%.0f %%", stats.Of(load).Median),
 		fmt.Sprintf("%.0f %%", stats.Of(disturbed).Median),
+	}
+}
+
+// latencies are the columns of an open loop: how long a message took, there and back.
+func (p *peerReport) latencies() []string {
+	var p50, p99 []float64
+	for _, s := range p.Samples {
+		p50 = append(p50, float64(s.Result.Median))
+		p99 = append(p99, float64(s.Result.P99))
+	}
+	return []string{
+		units.Duration(time.Duration(stats.Of(p50).Median)),
+		units.Duration(time.Duration(stats.Of(p99).Median)),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 // twoPeers is a report of two rounds in which a costs 2 and then 3, and b twice as much.
@@ -52,6 +53,21 @@ func TestTable(t *testing.T) {
 		"| b | 5.00 (4.00–6.00) | 1.00 (1.00–1.00) |",
 		`| c | failed: it broke\|badly |`,
 	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// An open loop has latencies.
+func TestTableOfAnOpenLoop(t *testing.T) {
+	rep := twoPeers()
+	rep.Cases[0].Rate = 10
+	for _, s := range rep.Cases[0].Peers[0].Samples {
+		s.Result.Median, s.Result.P99 = 150*time.Microsecond, 2*time.Millisecond
+	}
+	text := rep.markdown()
+	for _, want := range []string{"| disturbed | p50 | p99 |\n", "| 0 % | 150 µs | 2.00 ms |\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}

@@ -114,6 +114,7 @@ func TestSchema(t *testing.T) {
 	c := checker{t: t, seen: map[string]bool{}}
 	c.fields, c.histogram = documented(t)
 	c.object("", doc)
+	c.object("", map[string]any{"samples": fields(t, []record.Sample{{LiveHeap: 1, Goroutines: 1}}), "trends": fields(t, []record.Trend{{Unit: "B"}})})
 	for path, kind := range c.fields {
 		if !c.seen[path] && !strings.HasSuffix(kind, "optional") {
 			t.Errorf("%s is documented, and not written", path)
@@ -122,4 +123,18 @@ func TestSchema(t *testing.T) {
 	if doc["schema"] != record.Schema || len(c.fields) < 80 {
 		t.Error(fmt.Sprint(doc["schema"], ", ", len(c.fields), " fields are documented"))
 	}
+}
+
+// fields is v as it is written.
+func fields(t *testing.T, v any) (doc any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if err := d.Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
 }

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// gatheringRate is the least rate, in messages/s, at which a minimum wait has something to gather.
+const gatheringRate = 10000
+
 // idleRounds is how often memory is measured at most; it hardly varies.
 const idleRounds = 3
 
@@ -21,7 +24,7 @@ const idleRounds = 3
 type suiteCommand struct {
 	Rounds    int           `default:"5" help:"How often each peer is measured in each case."`
 	Time      time.Duration `default:"2s" help:"How long each measurement takes."`
-	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, udp-128, proxy-128, proxy-16k, proxy-1k, bulk-1, bulk-8, idle."`
+	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, udp-128, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
 	Only      []string      `placeholder:"TEXT" help:"Only the peers whose names contain one of these texts."`
 	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. In COMMAND, {host}, {port} and {upstream} (HOST:PORT) stand for addresses; with {upstream} it is a proxy, without an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
@@ -91,7 +94,7 @@ func (s *suiteCommand) wanted(p *peer) bool {
 func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*suiteReport, error) {
 	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
-	echoes, datagrams, proxies := echoPeers(), datagramPeers(), proxyPeers()
+	echoes, datagrams, proxies, patient := echoPeers(), datagramPeers(), proxyPeers(), patientPeers()
 	for _, text := range s.With {
 		if p := commandPeer(text); strings.Contains(text, "{upstream}") {
 			proxies = append(proxies, p)
@@ -102,6 +105,8 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 	for _, c := range chosen {
 		peers := echoes
 		switch {
+		case c.Proxy && c.Rate >= gatheringRate:
+			peers = slices.Concat(proxies, patient)
 		case c.Proxy:
 			peers = proxies
 		case c.UDP:

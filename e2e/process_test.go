@@ -28,12 +28,9 @@ func (d *daemon) status(key string) int {
 // cpu is the processor time that the daemon has used. See proc_pid_stat(5).
 func (d *daemon) cpu() time.Duration {
 	d.t.Helper()
-	stat := d.proc("stat")
-	// The second field is the program's name in parentheses; utime and stime are the 14th and 15th.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const ticksPerSecond = 100 // USER_HZ, on every architecture that Go runs on
 	var ticks int
-	for _, f := range fields[11:13] {
+	for _, f := range d.stat()[11:13] { // utime and stime
 		n, err := strconv.Atoi(string(f))
 		if err != nil {
 			d.t.Fatal(err)
@@ -41,6 +38,16 @@ func (d *daemon) cpu() time.Duration {
 		ticks += n
 	}
 	return time.Duration(ticks) * time.Second / ticksPerSecond
+}
+
+// state is that of the process: T if it is stopped.
+func (d *daemon) state() string { return string(d.stat()[0]) }
+
+// stat is the fields of proc_pid_stat(5) from the third on: the second is the program's name in parentheses.
+func (d *daemon) stat() [][]byte {
+	d.t.Helper()
+	stat := d.proc("stat")
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 }
 
 // descriptors counts what the daemon has open.

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -44,6 +46,42 @@ func TestIdleTimeout(t *testing.T) {
 		busy.send([]byte("still here"))
 		busy.expect([]byte("still here"))
 		busy.Close()
+		d.stop()
+	})
+}
+
+// A daemon that was stopped for longer than the idle timeout ends nobody for it: neither those whose bytes wait for it,
+// nor those who had nothing to say.
+func TestStoppedForLongerThanTheIdleTimeout(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		const limit = 2 * time.Second
+		d := startProxy(t, ring, []string{serve(t, echo)}, "--idle-timeout", limit.String())
+		var sending, silent []peer
+		for range 10 {
+			sending, silent = append(sending, dial(t, d.addr)), append(silent, dial(t, d.addr))
+		}
+		for _, p := range slices.Concat(sending, silent) {
+			p.send([]byte("before"))
+			p.expect([]byte("before"))
+		}
+		d.signal(syscall.SIGSTOP)
+		eventually(t, "the daemon is stopped", func() bool { return d.state() == "T" })
+		for _, p := range sending {
+			p.send([]byte("meanwhile"))
+		}
+		time.Sleep(2 * limit)
+		d.signal(syscall.SIGCONT)
+		for _, p := range sending {
+			p.expect([]byte("meanwhile"))
+		}
+		time.Sleep(limit / 4) // as somebody has who goes on as well
+		for _, p := range silent {
+			p.send([]byte("after"))
+			p.expect([]byte("after"))
+		}
+		for _, p := range slices.Concat(sending, silent) {
+			p.expectGone() // when it is idle, as ever
+		}
 		d.stop()
 	})
 }

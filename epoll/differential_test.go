@@ -133,6 +133,8 @@ type world struct {
 	log       map[uint64][]outcome
 	all       map[uint64]*pending
 	spare     []uint16 // buffers that completions have named
+	used      bool     // the dialer was connected, or listened
+	inVain    bool     // the dialer was connected to what answers by ICMP
 	peers     int      // connections to the listener
 	read      []byte   // what the peers have read
 }

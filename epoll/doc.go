@@ -19,6 +19,8 @@
 //
 // Completions only ever come out of Pop.
 //
+// A minimum wait (SetMinWait) is a sleep ahead of waiting for events.
+//
 // # Files
 //
 // What cannot be waited for by epoll(7), regular files above all, is read and written at once if that can be
@@ -42,7 +44,7 @@
 //
 // The ring cannot see that a descriptor is closed. It must be closed by a close entry, or announced by
 // Forget, or else the next file with its number is taken for the old one, and receives on it may wait
-// for ever. (Entries that are rare or stay long ask the kernel and are safe: multishot ones, polls,
+// for ever. (Entries that are rare or stay long ask the kernel and are safe: multishot ones without a limit, polls,
 // accepts, connects. So are descriptors that this ring has accepted.)
 //
 // To accept, connect, splice, or read and write what is not a socket, O_NONBLOCK is set on the descriptor. For

@@ -26,7 +26,8 @@ func (r *Ring) issueRecv(i uint32) {
 			return
 		}
 	}
-	if errno := r.armSocket(e.Fd, multishot); errno != 0 {
+	verify := multishot && e.FileIndex == 0 // with a limit it is one of many
+	if errno := r.armSocket(e.Fd, verify); errno != 0 {
 		r.fail(i, errno)
 		return
 	}

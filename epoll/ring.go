@@ -84,6 +84,9 @@ type Ring struct {
 	mailbox     mailbox
 	crowded     []int32   // descriptors with a connect that is to be tried again
 	retryAt     time.Time // when
+	minWait     time.Duration
+	found       int  // events of the last look
+	sparse      bool // the last wait was for one event, or none
 }
 
 // New makes a ring.

@@ -12,7 +12,8 @@ import (
 // negative: no limit). It may return early.
 //
 // It looks at the epoll set without telling the scheduler first, and waits only when that has found
-// nothing. When submitting alone has made completions it does not look at all, so that the answers to
+// nothing. But if the last wait was for a single event, there is little to do, and the look would most likely find
+// nothing: then it waits at once. When submitting alone has made completions it does not look at all, so that the answers to
 // one batch of receives are dealt with before the next batch, and a look is not paid for by a few cheap
 // entries; but it does so only for as long as these have cost less than haste allows.
 func (r *Ring) Enter(timeout time.Duration) error {
@@ -23,11 +24,41 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		return nil
 	}
 	r.unseen = 0
-	woken, err := r.look(0)
-	if err != nil || woken || timeout == 0 || !r.cq.empty() {
-		return err
+	if timeout == 0 || !r.sparse || r.woken || r.readyHead != 0 || !r.cq.empty() || r.minWait != 0 {
+		woken, err := r.look(0)
+		if err != nil || woken || timeout == 0 || !r.cq.empty() {
+			return err
+		}
 	}
-	return r.wait(timeout)
+	if r.minWait != 0 && r.readyHead == 0 {
+		var err error
+		if timeout, err = r.doze(timeout); err != nil || timeout == 0 || !r.cq.empty() {
+			return err
+		}
+	}
+	err := r.wait(timeout)
+	r.sparse = r.found <= 1
+	return err
+}
+
+// SetMinWait has Enter, when it waits, go on until least has passed since it began to, unless the timeout ends it
+// before: it sleeps, and only then waits for events. See uring.Ring.SetMinWait.
+func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
+
+// doze sleeps for the minimum wait, and looks. It returns what is left of the timeout, 0 if that is not to be waited for.
+func (r *Ring) doze(timeout time.Duration) (time.Duration, error) {
+	d := r.minWait
+	if timeout > 0 {
+		d = min(d, timeout)
+		timeout -= d
+	}
+	ts := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&ts, nil) // an interruption makes it shorter
+	woken, err := r.look(0)
+	if woken {
+		timeout = 0
+	}
+	return timeout, err
 }
 
 // haste bounds what is done without a look at the epoll set, in the units of a batch: bytes that were sent, and
@@ -82,6 +113,7 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 // collect takes events and notes what they say. It returns their number, or a negated errno.
 func (r *Ring) collect(limit time.Duration) int {
 	n := r.epollWait(limit)
+	r.found = max(n, 0)
 	for i := range r.seen[:max(n, 0)] {
 		ev := &r.seen[i]
 		if ev.Fd == wakeFd {

@@ -228,8 +228,8 @@ type holder struct {
 	released chan struct{}
 }
 
-func (h *holder) Run()     { close(h.holding); <-h.released }
-func (h *holder) Abandon() { close(h.holding) }
+func (h *holder) Run()          { close(h.holding); <-h.released }
+func (h *holder) Abandon(error) { close(h.holding) }
 
 // A scrape neither waits for a loop nor needs one that runs.
 func TestScrapeOfAHeldLoop(t *testing.T) {

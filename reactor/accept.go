@@ -28,9 +28,10 @@ type AcceptSender struct {
 func (s *Socket) Accept() AcceptSender { return AcceptSender{s: s} }
 
 // Connect prepares op.
-func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) {
+func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
 	op.sqe.PrepAccept(int(c.s.fd), acceptFlags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // AcceptOp is the operation state of Accept.
@@ -83,7 +84,7 @@ type AcceptManySender struct {
 
 // AcceptMany is a sequence of the descriptors of accepted connections, as of Accept.
 //
-// credit is how many it may accept; Grant adds to it. While there is more of it than the backlog can
+// credit is how many it may accept; Grant adds to it (see "Credit"). While there is more of it than the backlog can
 // hold, connections are accepted by one multishot entry; below that one by one, so that no more are
 // accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted
 // one by one, because a multishot entry is not told that such a listener was shut down.
@@ -110,25 +111,19 @@ type AcceptWatcher interface {
 	OnAcceptRest(err error)
 }
 
-// AcceptGate is what a receiver of AcceptMany may be as well.
-type AcceptGate interface {
-	// AcceptNow is asked before an entry that accepts is queued. If it returns false, accepting rests
-	// for AcceptRest before it is asked again.
-	AcceptNow() bool
-}
-
 // Connect prepares op.
-func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) {
+func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
 	op.sqe.PrepAcceptMultishot(int(c.s.fd), acceptFlags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	op.rest.Init((*acceptRest)(op))
+	return op
 }
 
 // AcceptManyOp is the operation state of AcceptMany.
 type AcceptManyOp struct {
 	sequence[int]
-	credit credit
+	credit
 	rest   timerqueue.Timer
 	misses uint8 // failures in a row that were passed over
 }
@@ -143,6 +138,7 @@ func (o *AcceptManyOp) Start() {
 
 // Grant lets the sequence accept n more. On the loop's thread, while the sequence is in progress.
 func (o *AcceptManyOp) Grant(n int) {
+	o.loop.assertOnThread()
 	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
@@ -150,10 +146,16 @@ func (o *AcceptManyOp) Grant(n int) {
 
 func (o *AcceptManyOp) item(res int32, _ uint32) {
 	o.misses = 0
-	if o.credit.spend(1) || o.credit.left == Backlog {
+	o.credit.spend(1)
+	o.r.SetNext(int(res))
+	o.afterItem()
+}
+
+// afterItem takes the entry back if there is no credit for more, and not granted meanwhile.
+func (o *AcceptManyOp) afterItem() {
+	if o.credit.left <= 0 || o.credit.left == Backlog {
 		o.disarm()
 	}
-	o.r.SetNext(int(res))
 }
 
 func (o *AcceptManyOp) finish() {
@@ -163,16 +165,17 @@ func (o *AcceptManyOp) finish() {
 	if o.res >= 0 {
 		o.misses = 0
 		o.credit.spend(1)
-		o.r.SetNext(int(o.res))
-		o.res = -int32(syscall.ECANCELED) // it is not at its end
+		fd := int(o.res)
+		o.beginLast(syscall.ECANCELED)
+		o.r.SetNext(fd)
+		o.endLast()
 	}
 	errno := syscall.Errno(-o.res)
-	switch errno {
-	case syscall.ECANCELED, syscall.EINTR: // taken back for want of credit; see looks
-	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
-		syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT: // accept(2): as good as none
+	switch {
+	case errno == syscall.ECANCELED, errno == syscall.EINTR: // taken back for want of credit; see looks
+	case asGoodAsNone(errno):
 		o.misses++
-	case syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM:
+	case errno == syscall.EMFILE, errno == syscall.ENFILE, errno == syscall.ENOBUFS, errno == syscall.ENOMEM:
 		o.misses = maxMisses
 	default:
 		o.end()
@@ -192,6 +195,16 @@ func (o *AcceptManyOp) finish() {
 	}
 }
 
+// asGoodAsNone: the error is that of a connection which was gone before it could be accepted. See accept(2).
+func asGoodAsNone(errno syscall.Errno) bool {
+	switch errno {
+	case syscall.ECONNABORTED, syscall.EPROTO, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN,
+		syscall.EHOSTUNREACH, syscall.ENONET, syscall.ENOPROTOOPT, syscall.EPERM, syscall.ETIMEDOUT:
+		return true
+	}
+	return false
+}
+
 func (o *AcceptManyOp) end() {
 	o.loop.timers.Remove(&o.rest)
 	o.sequence.end()
@@ -209,10 +222,6 @@ func (o *AcceptManyOp) choose() {
 func (o *AcceptManyOp) again() {
 	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
 		o.state = opDormant
-		return
-	}
-	if gate, ok := o.r.(AcceptGate); ok && !gate.AcceptNow() {
-		o.takeRest()
 		return
 	}
 	o.choose()

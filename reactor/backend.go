@@ -99,4 +99,7 @@ func newRing(kind Kind, entries int) (Ring, Choice, error) {
 var (
 	_ Ring = (*uring.Ring)(nil)
 	_ Ring = (*epoll.Ring)(nil)
+
+	_ minWaiter = (*uring.Ring)(nil)
+	_ minWaiter = (*epoll.Ring)(nil)
 )

@@ -13,13 +13,15 @@ import (
 
 // BufferConfig sizes the receive buffers of a loop. The zero value works.
 type BufferConfig struct {
-	// Size of a buffer in bytes. Default 16 KiB.
+	// Size of a buffer in bytes. Default 17 KiB: messages of 16 KiB are common, and so are TLS records of as much and
+	// a few bytes. A receive that fills its buffer has to be followed by another, which finds nothing.
 	Size int
 	// Window is how many buffers are kept in the ring to begin with, at most uring.MaxProvided. It doubles when receives find
 	// none, up to 256, and halves when half of it has lain idle for a while. Default 64.
 	Window int
 	// Limit is how many buffers there can be, lent ones included: at most 32768. Memory is taken from
-	// the system only for those that are used. Default 4096.
+	// the system only for those that are used. When a quarter of them is lent, sequences that hold many rest, so
+	// that others find one (see Socket.RecvMany). Default 4096.
 	Limit int
 	// Large is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
 	Large int
@@ -29,7 +31,7 @@ type BufferConfig struct {
 
 func (c BufferConfig) withDefaults() BufferConfig {
 	if c.Size <= 0 {
-		c.Size = 16 << 10
+		c.Size = 17 << 10
 	}
 	if c.Limit <= 0 {
 		c.Limit = 4096
@@ -66,6 +68,7 @@ type Buffers struct {
 	smallest int // least inRing since the window was last judged
 	turns    int // until it is judged again
 
+	ration
 	waiting line   // receives that found no buffer
 	moves   uint64 // how often a buffer was given to the ring or taken from it
 	served  uint64 // moves when one of those who wait was last armed
@@ -79,7 +82,7 @@ type Buffers struct {
 
 	large largeBuffers
 
-	out []bool // in a debug build: which are lent
+	out [1 << 16 / 64]uint64 // by id, a bit each: it is lent
 }
 
 // maxWindow is how far a window grows. More buffers would not stay in any cache, and those in the ring
@@ -98,7 +101,8 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 	if err != nil {
 		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size, os.NewSyscallError("mmap", err))
 	}
-	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery}
+	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery,
+		ration: newRation(cfg.Limit)}
 	b.large.size, b.large.limit = cfg.Large, cfg.LargeLimit
 	b.retry.Init((*retryBuffers)(b))
 	b.trim.Init((*trimBuffers)(b))
@@ -149,6 +153,9 @@ func (b *Buffers) topUp() {
 	if b.waiting.first != nil && !b.barren {
 		b.serve()
 	}
+	if b.relieved() {
+		b.resume()
+	}
 	if b.turns--; b.turns <= 0 {
 		b.judge()
 	}
@@ -164,9 +171,7 @@ func (b *Buffers) judge() {
 
 // lend makes a lease of a buffer that a completion named.
 func (b *Buffers) lend(id uint16, n int) Lease {
-	if debug {
-		b.assertLent(id, false)
-	}
+	b.assertLent(id, false)
 	b.inRing--
 	b.moved()
 	b.smallest = min(b.smallest, b.inRing)
@@ -191,10 +196,14 @@ func (b *Buffers) wait(o *Op) {
 	b.waiting.add(b.loop.slots.at(slotOf(o.id)))
 }
 
-// forsake takes a dormant operation, which is being cancelled, out of the line if it is there.
+// forsake takes a dormant operation out of the line that it is in, if any.
 func (b *Buffers) forsake(o *Op) {
-	if s := b.loop.slots.at(slotOf(o.id)); b.waiting.has(s) {
-		b.waiting.remove(s)
+	q := &b.waiting
+	if o.rationed {
+		q, o.rationed = &b.resting, false
+	}
+	if s := b.loop.slots.at(slotOf(o.id)); q.has(s) {
+		q.remove(s)
 	}
 }
 
@@ -217,9 +226,7 @@ func (b *Buffers) takeLarge() (l Lease, ok bool) {
 		b.loop.timers.Push(&b.trim, b.loop.now+int64(trimEvery))
 	}
 	id |= largeID
-	if debug {
-		b.assertLent(id, false)
-	}
+	b.assertLent(id, false)
 	return Lease{b: b, id: id}, true
 }
 
@@ -295,12 +302,14 @@ func (b *Buffers) serve() {
 	}
 }
 
-// owed: somebody still waits while there are buffers in the ring. Those that were armed for them may
-// have nothing to receive, since a receive needs a buffer even to look; so the next in line has to be
-// armed before the loop may sleep.
-func (b *Buffers) owed() bool { return b.waiting.first != nil && b.inRing != 0 && !b.barren }
+// owed: somebody still waits while there are buffers in the ring, or rests while they are ample. Those that
+// were armed for them may have nothing to receive, since a receive needs a buffer even to look; so the next
+// in line has to be armed before the loop may sleep.
+func (b *Buffers) owed() bool {
+	return b.waiting.first != nil && b.inRing != 0 && !b.barren || b.relieved()
+}
 
-// line is the operations that wait for a buffer, in order.
+// line is operations that wait for buffers, in order.
 type line struct{ first, last *slot }
 
 // lineLinks are a slot's neighbours in the line.
@@ -379,16 +388,19 @@ func (l *Lease) Append(p []byte) bool {
 	return true
 }
 
-// Release gives the buffer back.
+// Release gives the buffer back. On the loop's thread; when Run has returned it does nothing, anywhere.
 func (l Lease) Release() {
 	b := l.b
 	if b == nil {
 		return
 	}
-	if debug {
-		b.loop.assertOnThread()
-		b.assertLent(l.id, true)
+	if !b.loop.home.Here() {
+		if b.loop.ended() {
+			return // its memory stays
+		}
+		b.loop.offThread()
 	}
+	b.assertLent(l.id, true)
 	if l.id&largeID != 0 {
 		b.large.put(l.id &^ largeID)
 		return
@@ -399,11 +411,9 @@ func (l Lease) Release() {
 
 // assertLent checks that a buffer is lent or is not, and notes that this has changed.
 func (b *Buffers) assertLent(id uint16, is bool) {
-	if b.out == nil {
-		b.out = make([]bool, 1<<16)
+	word, bit := &b.out[id/64], uint64(1)<<(id%64)
+	if *word&bit != 0 != is {
+		panic("reactor: Release of a Lease that was released before: a Lease and its copies are one buffer; release it once")
 	}
-	if b.out[id] != is {
-		panic(fmt.Sprintf("reactor: buffer %d lent or released twice", id))
-	}
-	b.out[id] = !is
+	*word ^= bit
 }

@@ -42,26 +42,27 @@ func (b *bulk) reset() { b.on, b.signs, b.need = false, 0, bulkSigns }
 // leave goes back to usual buffers, for longer than the last time.
 func (b *bulk) leave() { b.on, b.signs, b.need = false, 0, min(2*b.need, maxSigns) }
 
-// judge looks at what was received, and reports whether the usual receive is to be ended for bulk.
-func (b *bulk) judge(l Lease) (enter bool) {
+// entering: the usual receive is to be ended for bulk.
+func (b *bulk) entering() bool { return b.on && b.entry == entryUsual }
+
+// judge looks at what was received.
+func (b *bulk) judge(l Lease) {
 	if !b.adaptive || l.n == 0 {
-		return false
+		return
 	}
 	if b.on {
 		if l.id&largeID != 0 { // and not of what had arrived by then
 			b.judgeBulk(int(l.n) >= 2*l.b.size)
 		}
-		return false
+		return
 	}
 	if int(l.n) < l.b.size {
 		b.signs = 0
-		return false
+		return
 	}
-	if b.signs++; b.signs < b.need {
-		return false
+	if b.signs++; b.signs >= b.need {
+		b.on, b.empty, b.signs = true, false, 0
 	}
-	b.on, b.empty, b.signs = true, false, 0
-	return true
 }
 
 // judgeBulk looks at an item of bulk: is it more than a usual buffer or two would have held?

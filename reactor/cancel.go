@@ -74,7 +74,7 @@ func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
-	if debug && l.buffers.waiting.has(l.slots.at(slotOf(h.id))) {
+	if b := &l.buffers; debug && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.resting.has(l.slots.at(slotOf(h.id)))) {
 		panic("reactor: an operation is over that waits for a buffer")
 	}
 	l.slots.release(h.id)
@@ -135,7 +135,7 @@ type cancelAgain Loop
 func (c *cancelAgain) OnTimer(int64) {
 	l := (*Loop)(c)
 	for _, id := range l.missed.ids {
-		if s := l.slots.find(id); s != nil {
+		if s := l.slots.find(id); s != nil && s.op.missed { // else it has gone on to another entry
 			s.op.disarm()
 		}
 	}
@@ -151,6 +151,7 @@ func (o *Op) settleCancel(res int32) bool {
 		return true
 	}
 	if res == -int32(syscall.ENOENT) && o.state == opArmed {
+		o.missed = true
 		o.loop.cancelMissed(o.id)
 	}
 	return false

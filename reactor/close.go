@@ -22,8 +22,9 @@ type CloseSender struct {
 func (d *Descriptor) Close() CloseSender { return CloseSender{d: d} }
 
 // Connect prepares op.
-func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) {
+func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.loop, op.target, op.r = c.d.loop, c.d, r
+	return op
 }
 
 // CloseOp is the operation state of Close.

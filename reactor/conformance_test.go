@@ -2,6 +2,7 @@ package reactor_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/internal/conformance"
 	"github.com/reactord/reactord/reactor"
@@ -10,6 +11,8 @@ import (
 // configs are the loops that the suite is run on.
 var configs = map[string]reactor.LoopConfig{
 	"usual": {},
+	// Completions and wake-ups are waited for a little longer than it takes.
+	"minwait": {MinWait: 50 * time.Microsecond},
 	// Each entry fills the queue, and each buffer is all there is.
 	"tiny": {Entries: 1, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: 1}},
 }

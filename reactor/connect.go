@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
 )
 
 // ConnectSender connects a socket. See Socket.Connect.
@@ -20,7 +21,7 @@ type ConnectSender struct {
 // that the socket was opened with. After an error the socket can only be closed. If addr has a zone that there
 // is no interface for, it fails with ENODEV.
 //
-// Kernel operation: IORING_OP_CONNECT, connect(2).
+// Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is looked at, see socket(7).
 func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
 	a, err := IPAddress(addr)
 	return ConnectSender{s: s, addr: a, err: err}
@@ -32,13 +33,14 @@ func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
 func (s *Socket) ConnectTo(addr Address) ConnectSender { return ConnectSender{s: s, addr: addr} }
 
 // Connect prepares op.
-func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) {
+func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.addr, op.fault = c.addr, 0
 	if c.err != nil && !errors.As(c.err, &op.fault) {
 		op.fault = syscall.EINVAL
 	}
 	op.sqe.PrepConnect(int(c.s.fd), op.addr.pointer(), op.addr.n)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // ConnectOp is the operation state of Connect.
@@ -58,5 +60,22 @@ func (o *ConnectOp) Start() {
 }
 
 func (o *ConnectOp) finish() {
+	if o.res == 0 {
+		o.res = o.refused()
+	}
 	o.complete(struct{}{})
+}
+
+// refused is the error of a connection that the ring takes for made; 0: it is. An ICMP error that comes while
+// connect(2) holds the socket does not end the attempt at once: it wakes the ring, which finds no error where it
+// looks, and is told by SO_ERROR only. What a socket for datagrams has there is of an earlier send.
+func (o *ConnectOp) refused() int32 {
+	if kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE); err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
+		return 0
+	}
+	errno, err := o.loop.sys.GetsockoptInt(int(o.on.fd), unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return resultOf(err)
+	}
+	return -int32(errno)
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -157,6 +159,125 @@ func TestCreditDoesNotOverflow(t *testing.T) {
 		r.end()
 	})
 }
+
+// What is made of a sequence grants it what it consumes: with any credit it gets everything, and nothing is allocated
+// for it.
+func TestCreditComposes(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		for _, credit := range []int{1, 2} {
+			r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
+
+			ticks := 0
+			count := func(reactor.Tick) error { ticks++; return nil }
+			every := seq.ForEach(seq.Take(r.Every(time.Millisecond, credit), 10, nil), count, nil)
+			await(r, "ticks", every)
+			if ticks != 10 {
+				t.Errorf("credit %d: %d ticks of 10", credit, ticks)
+			}
+
+			ln := r.listen()
+			accepted := 0
+			closeFd := func(fd int) { unix.Close(fd) }
+			odd := func(int) bool { accepted++; return accepted%2 == 1 }
+			hundred := seq.Filter(ln.AcceptMany(credit), odd, closeFd)
+			dialed := make(chan bool)
+			go func() {
+				defer close(dialed)
+				for range 100 {
+					ln.dial()
+				}
+			}()
+			await(r, "connections", seq.ForEach(hundred, func(fd int) error {
+				closeFd(fd)
+				if accepted == 99 {
+					return sender.ErrStopped
+				}
+				return nil
+			}, closeFd))
+			<-dialed
+			r.close(&ln.Socket)
+			ln.hangUp()
+
+			s, peer := r.pair()
+			big, bigPeer := r.pair()
+			lengths := func(s reactor.RecvManySender) seq.TransformSequence[reactor.Lease, int, reactor.RecvManyOp, reactor.RecvManySender] {
+				return seq.Transform(s, func(l reactor.Lease) int { defer l.Release(); return l.Len() }, reactor.Lease.Release)
+			}
+			got := 0
+			for fd, n := range map[int]int{peer: 64 * 200, bigPeer: 1 << 20} {
+				go func() {
+					write(t, fd, make([]byte, n))
+					unix.Close(fd)
+				}()
+			}
+			merged := seq.Merge(lengths(s.RecvMany(credit)), lengths(big.RecvMany(credit).Adaptive()))
+			await(r, "bytes", seq.ForEach(merged, func(n int) error { got += n; return nil }, nil))
+			if got != 64*200+1<<20 {
+				t.Errorf("credit %d: %d bytes of %d", credit, got, 64*200+1<<20)
+			}
+			r.close(s, big)
+			r.end()
+		}
+	})
+}
+
+// await starts s on the loop and waits for its end.
+func await[O any, S sender.Sender[struct{}, O]](r *running, what string, s S) {
+	r.t.Helper()
+	done := make(chan string, 1)
+	start := s.Connect(new(O), &sink[struct{}]{
+		t: r.t, value: func(struct{}) { done <- "" }, stopped: func() { done <- "" }, failed: func(err error) { done <- err.Error() },
+	})
+	r.do(start.Start)
+	select {
+	case failure := <-done:
+		if failure != "" {
+			r.t.Errorf("%s: %s", what, failure)
+		}
+	case <-time.After(patience):
+		r.t.Fatalf("%s stall: %+v", what, r.Stats())
+	}
+}
+
+// Sources of two loops: each is granted what is for it on its own loop, whichever consumes the items.
+func TestCreditOfTwoLoops(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		a, b := run(t, reactor.LoopConfig{Ring: kind}), run(t, reactor.LoopConfig{Ring: kind})
+		n := 0
+		merged := seq.Merge(onLoop{a.Loop, a.Every(20*time.Microsecond, 1)}, onLoop{b.Loop, b.Every(20*time.Microsecond, 2)})
+		await(a, "ticks", seq.ForEach(seq.Take(merged, 2000, nil), func(reactor.Tick) error { n++; return nil }, nil))
+		if n != 2000 {
+			t.Errorf("%d ticks of 2000", n)
+		}
+		a.end()
+		b.end()
+	})
+}
+
+// onLoop is a sequence that is started on its loop.
+type onLoop struct {
+	l *reactor.Loop
+	reactor.EverySender
+}
+
+type onLoopOp struct {
+	reactor.EveryOp
+	post sender.Work
+}
+
+func (s onLoop) Connect(op *onLoopOp, r seq.Receiver[reactor.Tick]) sender.Operation {
+	s.EverySender.Connect(&op.EveryOp, r)
+	op.post.Runner = newWork(op.EveryOp.Start, func() { panic("the loop has ended") })
+	return &startOnLoop{op, s.l}
+}
+
+// startOnLoop starts an onLoop, and grants it.
+type startOnLoop struct {
+	*onLoopOp
+	l *reactor.Loop
+}
+
+func (s *startOnLoop) Start() { s.l.Enqueue(&s.post) }
 
 // Granting, stopping and closing from inside SetNext.
 func TestCreditIsGrantedInside(t *testing.T) {

@@ -45,9 +45,10 @@ type RecvFromLentSender struct {
 func (s *Socket) RecvFromLent() RecvFromLentSender { return RecvFromLentSender{s: s} }
 
 // Connect prepares op.
-func (c RecvFromLentSender) Connect(op *RecvFromLentOp, r sender.Receiver[Datagram]) {
+func (c RecvFromLentSender) Connect(op *RecvFromLentOp, r sender.Receiver[Datagram]) sender.Operation {
 	op.in.control = op.in.control[:0]
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // RecvFromLentOp is the operation state of RecvFromLent.
@@ -90,10 +91,10 @@ type RecvMsgManySender struct {
 // socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at the
 // peer's end.
 //
-// credit is how many it may deliver; Grant adds to it. When so many have been delivered, the source rests until
+// credit is how many it may deliver; Grant adds to it (see "Credit"). When so many have been delivered, the source rests until
 // there is credit again; those that had arrived by then, for which the ring had buffers, are delivered
-// nevertheless, so that credit can go below zero. Re-arming is invisible. A socket has one sequence at a time; a
-// second one completes with EBUSY.
+// nevertheless, so that credit can go below zero. It rests for want of buffers as RecvMany does. Re-arming is
+// invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
 // A buffer begins with what is told of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
@@ -111,20 +112,21 @@ func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
 }
 
 // Connect prepares op.
-func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) {
+func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
 	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
 		op.in.control = make([]byte, 0, c.control)
 	}
 	op.in.control = op.in.control[:c.control]
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
+	return op
 }
 
 // RecvMsgManyOp is the operation state of RecvFromMany and RecvMsgMany.
 type RecvMsgManyOp struct {
 	sequence[Datagram]
-	credit credit
-	in     lentMessage
+	credit
+	in lentMessage
 }
 
 // Start begins to receive.
@@ -141,6 +143,7 @@ func (o *RecvMsgManyOp) Start() {
 
 // Grant lets the sequence deliver n more messages. On the loop's thread, while the sequence is in progress.
 func (o *RecvMsgManyOp) Grant(n int) {
+	o.loop.assertOnThread()
 	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
@@ -154,10 +157,16 @@ func (o *RecvMsgManyOp) item(res int32, flags uint32) {
 }
 
 func (o *RecvMsgManyOp) deliver(d *Datagram) {
-	if o.credit.spend(1) {
+	o.credit.spend(1)
+	o.r.SetNext(*d)
+	o.afterItem()
+}
+
+// afterItem takes the entry back if there is no credit for more, and not granted meanwhile.
+func (o *RecvMsgManyOp) afterItem() {
+	if o.credit.left <= 0 || o.loop.buffers.exceeds(o.credit.held()) {
 		o.disarm()
 	}
-	o.r.SetNext(*d)
 }
 
 func (o *RecvMsgManyOp) finish() {
@@ -165,8 +174,9 @@ func (o *RecvMsgManyOp) finish() {
 		var d Datagram
 		o.in.take(&d, &o.Op)
 		if len(d.bytes) != 0 || len(d.Control) != 0 || !o.on.ended() {
+			o.beginLast(syscall.ECANCELED)
 			o.deliver(&d)
-			o.res = -int32(syscall.ECANCELED) // it is not at its end
+			o.endLast()
 		} else {
 			d.Release()
 			o.res = 0
@@ -188,7 +198,7 @@ func (o *RecvMsgManyOp) finish() {
 
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvMsgManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.Op, o.credit.held()); o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}

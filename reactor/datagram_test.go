@@ -137,8 +137,7 @@ func TestSendTo(t *testing.T) {
 		send := func(b string, want string) {
 			t.Helper()
 			r.do(func() {
-				s.SendTo([]byte(b), to).Connect(op, sinkOf[int](t, sent, nil))
-				op.Start()
+				s.SendTo([]byte(b), to).Connect(op, sinkOf[int](t, sent, nil)).Start()
 			})
 			sent.expect(t, want)
 		}
@@ -171,19 +170,33 @@ func TestSendToNobody(t *testing.T) {
 		done := newResult()
 		connect, send := new(reactor.ConnectOp), new(reactor.SendToOp)
 		r.do(func() {
-			s.ConnectTo(at).Connect(connect, sinkOf[struct{}](t, done, nil))
-			connect.Start()
+			s.ConnectTo(at).Connect(connect, sinkOf[struct{}](t, done, nil)).Start()
 		})
 		done.expect(t, "{}")
 		for _, want := range []string{"5", "error: connection refused"} {
 			r.do(func() {
-				s.SendTo([]byte("hello"), reactor.Address{}).Connect(send, sinkOf[int](t, done, nil))
-				send.Start()
+				s.SendTo([]byte("hello"), reactor.Address{}).Connect(send, sinkOf[int](t, done, nil)).Start()
 			})
 			done.expect(t, want)
 		}
 		r.close(s)
 		r.end()
+	})
+}
+
+// What an earlier send has come to is nothing to a connect, which waits for nobody here.
+func TestConnectAgainAfterAnError(t *testing.T) {
+	eachRunning(t, func(t *testing.T, r *running) {
+		nobody, at := r.udp()
+		r.close(nobody)
+		peer, there := udpPeer(t, at)
+		defer unix.Close(peer)
+		s, _ := r.udp()
+		must[struct{}](r, s.ConnectTo(at), new(reactor.ConnectOp))
+		put(t, s.Fd(), "hello")
+		must[uint32](r, s.Poll(0), new(reactor.PollOp)) // an error is always reported
+		must[struct{}](r, s.ConnectTo(there), new(reactor.ConnectOp))
+		r.close(s)
 	})
 }
 
@@ -448,7 +461,7 @@ func TestRecvFromTimeout(t *testing.T) {
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)
 		done, buf := newResult(), make([]byte, 8)
-		op := new(sender.TimeoutOp[reactor.Message, reactor.RecvMsgOp, sender.ScheduleAtOp, *reactor.RecvMsgOp, *sender.ScheduleAtOp])
+		op := new(sender.TimeoutOp[reactor.Message, reactor.RecvMsgOp, sender.ScheduleAtOp])
 		limited := sender.Timeout(s.RecvFrom(buf), sender.ScheduleAfter(r.Loop, time.Millisecond))
 		limited.Connect(op, inbox(t, done, nil, func(m *reactor.Message) string { return string(buf[:m.N]) }))
 		r.do(op.Start)

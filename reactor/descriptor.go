@@ -30,7 +30,7 @@ type Descriptor struct {
 	state   descriptorState
 
 	drained   bool  // the last Recv left nothing, so that the next one waits first
-	peerEnded bool  // a receive has found the peer's end
+	peerEnded bool  // a receive or a poll has found the peer's end
 	readShut  bool  // a socket was shut down for receiving
 	family    uint8 // AF_INET, … of a socket; 0: nobody has asked yet
 	kind      uint8 // SOCK_STREAM, … of a socket; 0: nobody has asked yet
@@ -46,7 +46,7 @@ const (
 
 // Init takes fd over, which from now on is closed by Close only. The Descriptor must be new, or closed.
 func (d *Descriptor) Init(l *Loop, fd int) {
-	if debug && d.pending != 0 {
+	if d.pending != 0 {
 		panic("reactor: Init of a descriptor with operations in flight")
 	}
 	*d = Descriptor{loop: l, fd: int32(fd)}

@@ -24,13 +24,14 @@ type ReadDirSender struct {
 func (f *File) ReadDir(buf []byte) ReadDirSender { return ReadDirSender{f: f, buf: buf} }
 
 // Connect prepares op.
-func (c ReadDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) {
+func (c ReadDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
 	op.buf = c.buf
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	if op.errand.do == nil {
 		op.errand.do = op.call
 	}
 	op.errand.connect(&op.Op)
+	return op
 }
 
 // ReadDirOp is the operation state of ReadDir.

@@ -18,6 +18,14 @@
 // Every operation is started on its loop's thread. Code elsewhere gets there by Enqueue, or by
 // sender.Schedule. Only what says so may be called from any thread.
 //
+// # Being late
+//
+// A loop is late when it looks at its ring half a second or more after it meant to: the process or the machine was stopped,
+// the thread had no CPU, or a callback blocked it. It then takes in what has arrived before it expires timers, so that an
+// operation whose result is there is not ended by a deadline that passed meanwhile. Timers still expire by the clock: a
+// Sleep is over when it is due. Whoever judges others by how long they did nothing subtracts Loop.Lost, the time in which
+// the loop could not see what they did.
+//
 // # Cancelling
 //
 // A stop request (see package stop) never completes anything: it submits an entry that cancels, and
@@ -108,14 +116,27 @@
 // descriptor), bundles (large buffers are worth as much, on both rings), registered files, messages between rings
 // (an eventfd wakes a sleeping loop as fast), and entries for what does not block: socket, bind, listen, shutdown.
 //
+// # Credit
+//
+// A sequence (AcceptMany, RecvMany, RecvFromMany, ReadMany, Every, Event.Many, Signals) delivers as many items as it has
+// credit for, and waits when it has run out. Whoever consumes the items grants more: the algorithms of package seq do so
+// by themselves, a receiver calls Grant on the operation, or on what Connect returned if there are adaptors between the
+// two. A receiver that never does gets no more items, and nothing tells it; Unlimited credit needs no grants. Grant is
+// called on the loop's thread, also inside SetNext, while the sequence is in progress.
+//
 // # Errors
 //
 // SetError carries a syscall.Errno, or net.ErrClosed if the socket was closed under the operation.
+//
+// What a program must not do panics, and says what to do instead: to start an operation, grant credit or
+// release a lease off the loop's thread, or before Run or after it; to start one that has not completed; to
+// release a lease twice; to run a loop twice.
 //
 // # Ending
 //
 // Sockets count their operations, and Socket.Close joins them before it closes the descriptor.
 // Loop.Stop cancels everything in flight and ends the loop when nothing is left; should something
-// never complete, its memory is leaked and counted, not freed. What was accepted, received or begun before is still
+// never complete, its memory is leaked and counted, not freed. Tasks that do not end by themselves are cut
+// short while the loop still runs, an eighth of LoopConfig.DrainTimeout before it gives up. What was accepted, received or begun before is still
 // delivered: a receiver sees to it even then, and a task that may not begin any more has SpawnOr.
 package reactor

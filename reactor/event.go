@@ -65,9 +65,10 @@ type EventCloseSender struct {
 func (e *Event) Close() EventCloseSender { return EventCloseSender{e: e} }
 
 // Connect prepares op.
-func (c EventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) {
+func (c EventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.e = c.e
 	c.e.Descriptor.Close().Connect(&op.CloseOp, r)
+	return op
 }
 
 // EventCloseOp is the operation state of Event.Close.
@@ -111,9 +112,10 @@ type EventWaitSender struct {
 func (e *Event) Wait() EventWaitSender { return EventWaitSender{e: e} }
 
 // Connect prepares op.
-func (c EventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) {
+func (c EventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
+	return op
 }
 
 // EventWaitOp is the operation state of Wait.
@@ -151,21 +153,22 @@ type EventManySender struct {
 // Many is a sequence of the count, each time that it is not 0, as of Wait. No signal is lost: what comes between two
 // items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
 //
-// credit is how many items it may deliver; Grant adds to it. A second sequence of an Event completes with EBUSY.
+// credit is how many items it may deliver; Grant adds to it (see "Credit"). A second sequence of an Event completes with EBUSY.
 func (e *Event) Many(credit int) EventManySender { return EventManySender{e: e, credit: credit} }
 
 // Connect prepares op.
-func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) {
+func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
 	op.credit.init(c.credit)
+	return op
 }
 
 // EventManyOp is the operation state of Many.
 type EventManyOp struct {
 	sequence[uint64]
-	e      *Event
-	credit credit
+	e *Event
+	credit
 }
 
 // Start begins to wait.
@@ -176,6 +179,7 @@ func (o *EventManyOp) Start() {
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
 func (o *EventManyOp) Grant(n int) {
+	o.loop.assertOnThread()
 	if o.credit.add(n) && o.state == opDormant {
 		o.credit.waits = false
 		o.arm()
@@ -193,8 +197,9 @@ func (o *EventManyOp) finish() {
 	}
 	if o.res == 0 {
 		o.credit.spend(1)
+		o.beginLast(syscall.EAGAIN)
 		o.r.SetNext(n)
-		o.res = -int32(syscall.EAGAIN)
+		o.endLast()
 	}
 	if o.res == -int32(syscall.EAGAIN) {
 		switch {

@@ -3,6 +3,7 @@ package reactor
 import (
 	"time"
 
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
@@ -33,7 +34,7 @@ type EverySender struct {
 // are due as well stands for them: it is intended for the last of them, and counts the others. A period of
 // less than a nanosecond is one.
 //
-// credit is how many ticks it may deliver; Grant adds to it. Without credit no timer is set; the tick that
+// credit is how many ticks it may deliver; Grant adds to it (see "Credit"). Without credit no timer is set; the tick that
 // comes when there is credit again stands for those that were due meanwhile.
 //
 // The sequence ends when it is stopped.
@@ -49,10 +50,11 @@ func (c EverySender) From(at int64) EverySender {
 }
 
 // Connect prepares op.
-func (c EverySender) Connect(op *EveryOp, r seq.Receiver[Tick]) {
+func (c EverySender) Connect(op *EveryOp, r seq.Receiver[Tick]) sender.Operation {
 	op.l, op.first, op.period, op.abs, op.r = c.l, c.first, c.period, c.abs, r
 	op.credit.init(c.credit)
 	op.timer.Init((*everyTimer)(op))
+	return op
 }
 
 // EveryOp is the operation state of Every.
@@ -65,17 +67,20 @@ type EveryOp struct {
 	first  int64 // if abs
 	period int64
 	due    int64 // the next intended time
-	credit credit
+	credit
 	abs    bool
+	begun  bool // and not completed
 	ending bool
 }
 
 // Start sets the first timer. It may be called again after each completion.
 func (o *EveryOp) Start() {
 	l := o.l
-	if debug {
-		l.assertOnThread()
+	l.assertOnThread()
+	if o.begun {
+		panic("reactor: Start of a *reactor.EveryOp that has not completed: start it again from its completion, or use another operation state")
 	}
+	o.begun = true
 	o.id = l.slots.take(o, nil)
 	o.ending = false
 	o.credit.reset()
@@ -95,10 +100,14 @@ func (o *EveryOp) Start() {
 
 // Grant lets the sequence deliver n more ticks. On the loop's thread, while the sequence is in progress.
 func (o *EveryOp) Grant(n int) {
+	o.l.assertOnThread()
 	if o.credit.add(n) && !o.ending {
 		o.wait()
 	}
 }
+
+// Scheduler implements seq.Granter: it is the loop.
+func (o *EveryOp) Scheduler() sender.Scheduler { return o.l }
 
 // Reset sets a new schedule in place: the next tick is due at the time at, and those after it each on a
 // multiple of the period. Ticks of the old schedule that were due and not delivered are forgotten. On the
@@ -130,6 +139,7 @@ func (o *EveryOp) item(int32, uint32) {}
 func (o *EveryOp) finish() {
 	o.onStop.Deregister()
 	o.l.retire(&o.handle)
+	o.begun = false
 	o.r.SetStopped()
 }
 

@@ -65,3 +65,6 @@ func own(timers ...*Timer) (n int) {
 
 // Process is the kernel of the process as a System.
 var Process System = process{}
+
+// AssertOnThread is what every Start does first.
+func (l *Loop) AssertOnThread() { l.assertOnThread() }

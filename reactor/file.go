@@ -63,13 +63,14 @@ func (f *File) Allocate(mode uint32, off, n int64) AllocateSender {
 }
 
 // Connect prepares op.
-func (c fileSender) Connect(op *FileOp, r sender.Receiver[struct{}]) {
+func (c fileSender) Connect(op *FileOp, r sender.Receiver[struct{}]) sender.Operation {
 	if c.op == uring.OpFsync {
 		op.sqe.PrepFsync(int(c.f.fd), c.mode)
 	} else {
 		op.sqe.PrepFallocate(int(c.f.fd), c.mode, uint64(c.off), uint64(c.n))
 	}
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
+	return op
 }
 
 // FileOp is the operation state of Sync, DataSync and Allocate.
@@ -98,7 +99,7 @@ type TruncateSender struct {
 func (f *File) Truncate(n int64) TruncateSender { return TruncateSender{f: f, n: n} }
 
 // Connect prepares op.
-func (c TruncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) {
+func (c TruncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.n = c.n
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	if op.elsewhere = !op.loop.ops.Has(uring.OpFtruncate); op.elsewhere {
@@ -109,6 +110,7 @@ func (c TruncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) {
 	} else {
 		op.sqe.PrepFtruncate(int(c.f.fd), uint64(c.n))
 	}
+	return op
 }
 
 // TruncateOp is the operation state of Truncate.

@@ -33,7 +33,7 @@ func (o outcome[T]) String() string {
 }
 
 // finish plays a sender on the loop to its end.
-func finish[T, O any, P sender.Operation[O], S sender.Sender[T, O]](r *running, s S, op P) outcome[T] {
+func finish[T, O any, S sender.Sender[T, O]](r *running, s S, op *O) outcome[T] {
 	r.t.Helper()
 	done := make(chan outcome[T], 1)
 	r.do(func() {
@@ -41,14 +41,13 @@ func finish[T, O any, P sender.Operation[O], S sender.Sender[T, O]](r *running, 
 			value:   func(v T) { done <- outcome[T]{v: v} },
 			failed:  func(err error) { done <- outcome[T]{err: err} },
 			stopped: func() { done <- outcome[T]{stopped: true} },
-		})
-		op.Start()
+		}).Start()
 	})
 	return <-done
 }
 
 // must is finish for what has to succeed.
-func must[T, O any, P sender.Operation[O], S sender.Sender[T, O]](r *running, s S, op P) T {
+func must[T, O any, S sender.Sender[T, O]](r *running, s S, op *O) T {
 	r.t.Helper()
 	o := finish[T](r, s, op)
 	if o.err != nil || o.stopped {

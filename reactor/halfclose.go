@@ -15,9 +15,10 @@ type ShutdownSender struct {
 func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s: s, how: how} }
 
 // Connect prepares op.
-func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) {
+func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.how = c.how
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // ShutdownOp is the operation state of Shutdown.

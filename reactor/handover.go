@@ -28,11 +28,12 @@ type MoveSender struct {
 func (s *Socket) MoveTo(l *Loop, to *Socket) MoveSender { return MoveSender{s, to, l} }
 
 // Connect prepares op.
-func (c MoveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) {
+func (c MoveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop() // what is asked of every ring; it is not pushed
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.to, op.dest = c.to, c.l
 	op.work.Runner = (*arrival)(op)
+	return op
 }
 
 // MoveOp is the operation state of MoveTo.
@@ -78,14 +79,14 @@ func (o *MoveOp) finish() {
 type arrival MoveOp
 
 func (a *arrival) Run() {
-	if debug && a.to.pending != 0 {
+	if a.to.pending != 0 {
 		panic("reactor: a socket arrives in place of one with operations in flight")
 	}
 	a.to.Descriptor = a.away
 	a.r.SetValue(struct{}{})
 }
 
-func (a *arrival) Abandon() {
+func (a *arrival) Abandon(error) {
 	_ = a.loop.sys.Close(int(a.away.fd))
 	a.r.SetError(errClosed)
 }

@@ -51,8 +51,8 @@ func newWork(run, abandon func()) *work {
 	return w
 }
 
-func (w *work) Run()     { w.run() }
-func (w *work) Abandon() { w.abandon() }
+func (w *work) Run()          { w.run() }
+func (w *work) Abandon(error) { w.abandon() }
 
 // do runs f on the loop's thread, in one go, and waits for it.
 func (r *running) do(f func()) {

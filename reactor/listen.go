@@ -3,6 +3,7 @@ package reactor
 import (
 	"net/netip"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,8 +90,14 @@ func (s *Socket) Bind(a Address) error {
 func (s *Socket) BeginListening(backlog int) error { return s.loop.sys.Listen(int(s.fd), backlog) }
 
 // TryAccept takes a connection that waits in the backlog of a listener, as accept4(2) does with
-// SOCK_CLOEXEC and SOCK_NONBLOCK; the error matches unix.EAGAIN if there is none.
+// SOCK_CLOEXEC and SOCK_NONBLOCK; the error matches unix.EAGAIN if there is none. A connection that was gone before it
+// could be accepted is passed over, as by AcceptMany; of very many in a row the last one's error is returned.
 func (s *Socket) TryAccept() (fd int, err error) {
-	fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
+	for range maxMisses {
+		fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
+		if errno, ok := err.(syscall.Errno); !ok || errno != syscall.EINTR && !asGoodAsNone(errno) { //nolint:errorlint // it is bare
+			break
+		}
+	}
 	return fd, err
 }

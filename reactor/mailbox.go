@@ -52,7 +52,7 @@ type delivery[T any] Letter[T]
 
 func (d *delivery[T]) Run() { d.box.h.OnLetter((*Letter[T])(d)) }
 
-func (d *delivery[T]) Abandon() {
+func (d *delivery[T]) Abandon(error) {
 	if d.Sender != nil {
 		d.Sender.OnReturn((*Letter[T])(d))
 	}

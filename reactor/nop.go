@@ -14,9 +14,10 @@ type NopSender struct {
 func (l *Loop) Nop() NopSender { return NopSender{l: l} }
 
 // Connect prepares op.
-func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) {
+func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop()
 	op.loop, op.r = c.l, r
+	return op
 }
 
 // NopOp is the operation state of Nop.

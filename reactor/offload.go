@@ -1,9 +1,6 @@
 package reactor
 
-import (
-	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/sender/task"
-)
+import "github.com/reactord/reactord/sender"
 
 // OffloadSender runs a func on another thread. See Offload.
 type OffloadSender[T any] struct {
@@ -18,7 +15,7 @@ type OffloadSender[T any] struct {
 // When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of
 // the stop only if it looks at the token itself. A loop that drains waits for those that have begun.
 //
-// If f calls runtime.Goexit the error is task.ErrGoexit; if it panics, so does the program.
+// If f calls runtime.Goexit the error is sender.ErrGoexit; if it panics, so does the program.
 //
 // It is for what there is no opcode for.
 func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
@@ -26,13 +23,14 @@ func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
 }
 
 // Connect prepares op.
-func (c OffloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) {
+func (c OffloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
 	op.f = c.f
 	op.loop, op.r = c.l, r
 	if op.errand.do == nil {
 		op.errand.do = op.call
 	}
 	op.errand.connect(&op.Op)
+	return op
 }
 
 // OffloadOp is the operation state of Offload.
@@ -49,7 +47,7 @@ func (o *OffloadOp[T]) Start() { o.errand.start(o, o.r.Env()) }
 
 // call runs on the other thread.
 func (o *OffloadOp[T]) call() {
-	o.err = task.ErrGoexit // unless f returns
+	o.err = sender.ErrGoexit // unless f returns
 	o.v, o.err = o.f()
 }
 
@@ -167,4 +165,4 @@ func (h *errandHome) Run() {
 }
 
 // Abandon does nothing: the loop is gone, and has counted the operation as leaked.
-func (h *errandHome) Abandon() {}
+func (h *errandHome) Abandon(error) {}

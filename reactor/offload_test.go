@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
-	"github.com/reactord/reactord/sender/task"
 )
 
 func TestOffload(t *testing.T) {
@@ -145,7 +145,7 @@ func TestOffloadOfGoexit(t *testing.T) {
 				runtime.Goexit()
 				return 7, nil
 			}), op)
-			if !errors.Is(o.err, task.ErrGoexit) {
+			if !errors.Is(o.err, sender.ErrGoexit) {
 				t.Errorf("completed with %v", o)
 			}
 		}

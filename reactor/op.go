@@ -28,7 +28,9 @@ type Op struct {
 	// completion is in: neither the storage nor the user_data may be used again under a live cancel.
 	cancelOut bool
 	finalIn   bool // the final completion came while a cancel was out
+	missed    bool // a cancel has not found the entry, and is to be tried again
 	stopping  bool // somebody asked for the end: what is cancelled now is over
+	rationed  bool // it rests because it holds its share of the buffers
 }
 
 type opState uint8
@@ -84,9 +86,7 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 
 // takeSlot puts the operation among those in flight.
 func (o *Op) takeSlot(run operation) {
-	if debug {
-		o.assertStartable(run)
-	}
+	o.assertStartable(run)
 	o.stopping = false
 	slots := &o.loop.slots
 	o.id = slots.take(run, o)
@@ -107,17 +107,17 @@ const errnoNotSupported = 4095
 
 func (o *Op) assertStartable(run operation) {
 	o.loop.assertOnThread()
-	switch {
-	case o.state != opIdle:
-		panic(fmt.Sprintf("reactor: Start of a %T that has not completed", run))
-	case o.on != nil && o.on.loop != o.loop:
+	if o.state != opIdle {
+		panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, or use another operation state", run))
+	}
+	if o.on != nil && o.on.loop != o.loop {
 		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor has gone to another loop since Connect", run))
 	}
 }
 
 // arm queues the entry.
 func (o *Op) arm() {
-	o.state = opArmed
+	o.state, o.missed = opArmed, false
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }

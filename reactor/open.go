@@ -31,10 +31,11 @@ func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) OpenSend
 }
 
 // Connect prepares op.
-func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) {
+func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.r = r
+	return op
 }
 
 // OpenOp is the operation state of OpenFile.

@@ -114,10 +114,11 @@ func modeBits(m fs.FileMode) uint32 {
 }
 
 // Connect prepares op.
-func (c PathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) {
+func (c PathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, c.to.on)
 	op.r = r
+	return op
 }
 
 // PathOp is the operation state of Rename, Link, Symlink, Unlink, RemoveDir and Mkdir.

@@ -21,6 +21,9 @@ func (p *pieces) Reset() {
 	if p.iov == nil {
 		p.iov = p.first[:0]
 	}
+	if len(p.iov) > 1 {
+		clear(p.iov[1:]) // what comes next may be fewer, and is not to keep the others alive
+	}
 	p.iov, p.head, p.into, p.total, p.moved = p.iov[:0], 0, 0, 0, 0
 }
 

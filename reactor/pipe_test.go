@@ -29,12 +29,11 @@ func (r *running) pipe() *reactor.Pipe {
 }
 
 // begin starts a sender on the loop.
-func begin[T, O any, P sender.Operation[O], S sender.Sender[T, O]](r *running, s S, op P, source *stop.Source) result {
+func begin[T, O any, S sender.Sender[T, O]](r *running, s S, op *O, source *stop.Source) result {
 	r.t.Helper()
 	res := newResult()
 	r.do(func() {
-		s.Connect(op, sinkOf[T](r.t, res, source))
-		op.Start()
+		s.Connect(op, sinkOf[T](r.t, res, source)).Start()
 	})
 	r.settle()
 	return res
@@ -108,8 +107,7 @@ func readMany(t *testing.T, ring reactor.Ring, credit int) {
 			items++
 			got = append(got, l.Bytes()...)
 			l.Release()
-		}))
-		op.Start()
+		})).Start()
 	})
 	text := bytes.Repeat([]byte("0123456789"), 100)
 	must[int](r, p.Writer.WriteAll(text), new(reactor.WriteOp))

@@ -191,7 +191,7 @@ func (c *placed) Run() {
 }
 
 // Abandon implements sender.Runner: the loop has ended, and another is chosen.
-func (c *placed) Abandon() {
+func (c *placed) Abandon(error) {
 	c.at.gone.Store(true)
 	c.p.Ended(c.at.l)
 	c.send(nil)

@@ -17,23 +17,35 @@ type PollSender struct {
 // Poll is a sender of the events (unix.POLLIN, unix.POLLOUT, …) that hold, once one of those asked for,
 // POLLERR or POLLHUP does. The socket may be any descriptor that poll(2) takes.
 //
-// Kernel operation: IORING_OP_POLL_ADD.
+// Kernel operation: IORING_OP_POLL_ADD, with IORING_POLL_ADD_MULTI while nothing holds but the peer's end.
 func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d: d, events: events} }
 
 // Connect prepares op.
-func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) {
-	op.sqe.PrepPollAdd(int(c.d.fd), c.events)
+func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) sender.Operation {
+	op.events = c.events
 	op.loop, op.on, op.r = c.d.loop, c.d, r
+	return op
 }
 
 // PollOp is the operation state of Poll.
-type PollOp struct{ single[uint32] }
+type PollOp struct {
+	single[uint32]
+	events uint32
+	waits  waiting
+}
 
 // Start begins to wait. It may be called again after each completion.
-func (o *PollOp) Start() { o.start(o, o.r.Env()) }
+func (o *PollOp) Start() {
+	o.waits.poll(&o.Op, o.on, o.events)
+	o.start(o, o.r.Env())
+}
+
+func (o *PollOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
 
 func (o *PollOp) finish() {
-	o.complete(uint32(o.res))
+	if o.waits.answered(&o.Op, o.on) {
+		o.complete(uint32(o.res))
+	}
 }
 
 // PollManySender waits for readiness again and again. See Descriptor.PollMany.
@@ -54,9 +66,10 @@ func (d *Descriptor) PollMany(events uint32) PollManySender {
 }
 
 // Connect prepares op.
-func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) {
+func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.Operation {
 	op.sqe.PrepPollMultishot(int(c.d.fd), c.events)
 	op.loop, op.on, op.r = c.d.loop, c.d, r
+	return op
 }
 
 // PollManyOp is the operation state of PollMany.
@@ -69,7 +82,12 @@ func (o *PollManyOp) item(res int32, _ uint32) { o.r.SetNext(uint32(res)) }
 
 func (o *PollManyOp) finish() {
 	if o.res >= 0 {
-		o.r.SetNext(uint32(o.res))
+		ready := uint32(o.res)
+		o.beginLast(syscall.EAGAIN)
+		o.r.SetNext(ready)
+		o.endLast()
+	}
+	if o.res == -int32(syscall.EAGAIN) {
 		if !o.over() {
 			o.arm() // the ring has ended it for reasons of its own
 			return

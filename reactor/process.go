@@ -29,10 +29,11 @@ type WaitProcessSender struct {
 func (l *Loop) WaitProcess(pid int) WaitProcessSender { return WaitProcessSender{l: l, pid: pid} }
 
 // Connect prepares op.
-func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) {
+func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
 	op.pid = c.pid
 	op.rest.Init((*waitRest)(op))
 	op.loop, op.on, op.r = c.l, nil, r
+	return op
 }
 
 // WaitProcessOp is the operation state of WaitProcess.

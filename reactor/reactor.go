@@ -76,14 +76,16 @@ func (r *Reactor) Run(setup func(*Loop)) error {
 	var wg sync.WaitGroup
 	for i, l := range r.loops {
 		wg.Go(func() {
+			defer func() {
+				if errs[i] = errors.Join(errs[i], l.err); errs[i] != nil {
+					r.Stop()
+				}
+			}()
 			errs[i] = l.Run(func() {
 				if setup != nil {
 					setup(l)
 				}
 			})
-			if errs[i] != nil {
-				r.Stop()
-			}
 		})
 	}
 	wg.Wait()

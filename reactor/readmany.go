@@ -3,6 +3,7 @@ package reactor
 import (
 	"syscall"
 
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -18,24 +19,25 @@ type ReadManySender struct {
 // ReadMany is a sequence of the bytes that come from a stream (a pipe, a FIFO, a terminal), each item in a buffer
 // that is lent to the receiver, who releases it. It completes with a value at the end of the stream.
 //
-// credit is how many items it may deliver; Grant adds to it. When that has run out the bytes stay in the stream
-// until there is credit again. Re-arming is invisible. A file has one sequence at a time; a second one completes
-// with EBUSY.
+// credit is how many items it may deliver; Grant adds to it (see "Credit"). When that has run out the bytes stay in the
+// stream until there is credit again. It rests for want of buffers as Socket.RecvMany does. Re-arming is invisible. A
+// file has one sequence at a time; a second one completes with EBUSY.
 //
 // Kernel operation: IORING_OP_READ_MULTISHOT (Linux 6.7) if the credit is Unlimited, else IORING_OP_READ with
 // IOSQE_BUFFER_SELECT.
 func (f *File) ReadMany(credit int) ReadManySender { return ReadManySender{f: f, credit: credit} }
 
 // Connect prepares op.
-func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) {
+func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) sender.Operation {
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	op.credit.init(c.credit)
+	return op
 }
 
 // ReadManyOp is the operation state of ReadMany.
 type ReadManyOp struct {
 	sequence[Lease]
-	credit    credit
+	credit
 	readiness readiness
 }
 
@@ -49,6 +51,7 @@ func (o *ReadManyOp) Start() {
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
 func (o *ReadManyOp) Grant(n int) {
+	o.loop.assertOnThread()
 	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
@@ -65,29 +68,33 @@ func (o *ReadManyOp) prep() {
 }
 
 func (o *ReadManyOp) item(res int32, flags uint32) {
+	if o.readiness.polls() {
+		o.readiness.item(&o.Op, res)
+		return
+	}
 	o.res, o.flags = res, flags
-	o.deliver()
+	if lease := o.lease(); lease.n != 0 {
+		o.deliver(lease)
+	}
 }
 
-// deliver hands on what a completion carries, and reports whether that was something.
-func (o *ReadManyOp) deliver() bool {
-	lease := o.lease()
-	if lease.n == 0 {
-		return false
-	}
+func (o *ReadManyOp) deliver(lease Lease) {
 	o.credit.spend(1)
 	o.readiness.misses = 0
 	o.r.SetNext(lease)
-	return true
 }
 
 func (o *ReadManyOp) finish() {
-	if !o.readiness.polls && o.deliver() {
-		if !o.over() {
+	if !o.readiness.polls() {
+		if lease := o.lease(); lease.n != 0 {
+			o.beginLast(syscall.ECANCELED)
+			o.deliver(lease)
+			o.endLast()
+		}
+		if o.res == -int32(syscall.ECANCELED) && !o.over() {
 			o.again()
 			return
 		}
-		o.res = -int32(syscall.ECANCELED) // it is not at its end
 	}
 	switch step := o.readiness.next(&o.Op, unix.POLLIN); {
 	case step == stepAgain:
@@ -101,7 +108,7 @@ func (o *ReadManyOp) finish() {
 
 // again arms the source, or lets it wait for credit.
 func (o *ReadManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0; o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.Op, o.credit.held()); o.credit.waits {
 		o.state = opDormant
 		return
 	}

@@ -105,10 +105,16 @@ func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
 }
 
 // Connect prepares op.
-func (c ReadSender) Connect(op *ReadOp, r sender.Receiver[int]) { op.connect(c.movement, false, r) }
+func (c ReadSender) Connect(op *ReadOp, r sender.Receiver[int]) sender.Operation {
+	op.connect(c.movement, false, r)
+	return op
+}
 
 // Connect prepares op.
-func (c WriteSender) Connect(op *WriteOp, r sender.Receiver[int]) { op.connect(c.movement, true, r) }
+func (c WriteSender) Connect(op *WriteOp, r sender.Receiver[int]) sender.Operation {
+	op.connect(c.movement, true, r)
+	return op
+}
 
 // ReadOp is the operation state of ReadAt, ReadFullAt, Read and ReadFixedAt.
 type ReadOp struct{ transfer }
@@ -161,8 +167,10 @@ func (o *transfer) prep() {
 	}
 }
 
+func (o *transfer) item(res int32, _ uint32) { o.readiness.item(&o.Op, res) }
+
 func (o *transfer) finish() {
-	if !o.readiness.polls && o.res > 0 {
+	if !o.readiness.polls() && o.res > 0 {
 		o.moved += int(o.res)
 		o.readiness.misses = 0
 		if o.all && o.moved < len(o.buf) && !o.over() {
@@ -190,7 +198,7 @@ func (o *transfer) finish() {
 // readiness is how an operation goes on that the kernel has given up with EAGAIN or EINTR: it polls, and then tries
 // again.
 type readiness struct {
-	polls  bool  // the entry is the poll
+	waiting
 	misses uint8 // polls in a row that said what was not so
 }
 
@@ -207,9 +215,11 @@ const (
 
 // next makes sense of a result that is not one of bytes.
 func (w *readiness) next(o *Op, events uint32) nextStep {
+	polled := w.polls()
+	if polled && !w.answered(o, o.on) {
+		return stepWait
+	}
 	errno := syscall.Errno(max(-o.res, 0))
-	polled := w.polls
-	w.polls = false
 	switch {
 	case !polled && errno != syscall.EAGAIN && errno != syscall.EINTR:
 		return stepEnd
@@ -226,8 +236,7 @@ func (w *readiness) next(o *Op, events uint32) nextStep {
 		return stepEnd
 	}
 	w.misses++
-	w.polls = true
-	o.sqe.PrepPollAdd(int(o.on.fd), events)
+	w.poll(o, o.on, events)
 	o.arm()
 	return stepWait
 }

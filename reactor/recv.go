@@ -31,10 +31,11 @@ func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender {
 }
 
 // Connect prepares op.
-func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) {
+func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
 	op.buf = unsafe.SliceData(c.buf)
 	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), c.flags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // maxTransfer is the most bytes that an entry is asked to move: its length has 32 bits, and the kernel
@@ -79,10 +80,11 @@ type RecvLentSender struct {
 func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s: s} }
 
 // Connect prepares op.
-func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) {
+func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
 	op.sqe.Ioprio = uring.RecvsendPollFirst
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // RecvLentOp is the operation state of RecvLent.

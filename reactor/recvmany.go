@@ -4,6 +4,7 @@ import (
 	"math"
 	"syscall"
 
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/uring"
 )
@@ -23,10 +24,14 @@ const Unlimited = math.MaxInt32
 // releases it. It completes with a value at the peer's end. On a socket for datagrams, which knows no end, an
 // empty Lease is a datagram of no bytes.
 //
-// credit is how many buffers' worth it may deliver; Grant adds to it. When that has arrived, the source
+// credit is how many buffers' worth it may deliver; Grant adds to it (see "Credit"). When that has arrived, the source
 // rests until there is credit again. Items smaller than a buffer use up a credit each as well, but those
 // that had arrived by the time it ran out are delivered nevertheless, so that credit can go below zero.
 // Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+//
+// The loop's buffers are shared by all. When a quarter of them is lent, a source also rests while what it has delivered
+// and was not granted again is more than its share of them (it may always have one); it goes on when credit is granted,
+// or when fewer are lent. An unlimited credit is exempt.
 //
 // Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
 func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: s, credit: credit} }
@@ -45,18 +50,19 @@ func (c RecvManySender) Adaptive() RecvManySender {
 }
 
 // Connect prepares op.
-func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) {
+func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	op.bulk = bulk{adaptive: c.adaptive}
+	return op
 }
 
 // RecvManyOp is the operation state of RecvMany.
 type RecvManyOp struct {
 	sequence[Lease]
-	credit credit
-	bulk   bulk
+	credit
+	bulk bulk
 }
 
 // Start begins to receive.
@@ -71,6 +77,7 @@ func (o *RecvManyOp) Start() {
 // Grant gives credit for n more items, or for those worth as much. On the loop's thread, while the sequence is in
 // progress.
 func (o *RecvManyOp) Grant(n int) {
+	o.loop.assertOnThread()
 	if o.credit.add(n) && o.state == opDormant {
 		o.again()
 	}
@@ -84,17 +91,24 @@ func (o *RecvManyOp) item(res int32, flags uint32) {
 }
 
 func (o *RecvManyOp) deliver(lease Lease) {
-	enter := o.bulk.judge(lease)
-	if o.credit.spend(lease.Worth()) || enter {
+	o.bulk.judge(lease)
+	o.credit.spend(lease.Worth())
+	o.r.SetNext(lease)
+	o.afterItem()
+}
+
+// afterItem takes the entry back if there is no credit for more, and not granted meanwhile, or for bulk.
+func (o *RecvManyOp) afterItem() {
+	if o.credit.left <= 0 || o.bulk.entering() || o.loop.buffers.exceeds(o.credit.held()) {
 		o.disarm()
 	}
-	o.r.SetNext(lease)
 }
 
 func (o *RecvManyOp) finish() {
 	if lease, ok := o.received(); ok {
+		o.beginLast(syscall.ECANCELED)
 		o.deliver(lease)
-		o.res = -int32(syscall.ECANCELED) // it is not at its end
+		o.endLast()
 	}
 	switch syscall.Errno(-o.res) {
 	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
@@ -121,7 +135,8 @@ func (o *RecvManyOp) received() (lease Lease, ok bool) {
 
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.bulk.on && o.credit.left < o.credit.initial; o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.bulk.on && o.credit.left < o.credit.initial ||
+		o.loop.buffers.rests(&o.Op, o.credit.held()); o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}
@@ -154,7 +169,8 @@ func (o *RecvManyOp) choose() {
 		o.sqe.Ioprio = uring.RecvMultishot
 	case l.recvLimit:
 		o.sqe.Ioprio = uring.RecvMultishot
-		o.sqe.LimitRecv(uint32(min(int64(o.credit.left)*int64(l.buffers.size), math.MaxInt32)))
+		n := l.buffers.allowance(o.credit.left, o.credit.held())
+		o.sqe.LimitRecv(uint32(min(int64(n)*int64(l.buffers.size), math.MaxInt32)))
 	default:
 		o.sqe.Ioprio = 0
 		o.pollFirst()

@@ -52,11 +52,12 @@ func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) RecvMsgSender
 }
 
 // Connect prepares op.
-func (c RecvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) {
+func (c RecvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
 	op.in.set(c.bufs)
 	op.in.Add(c.one)
 	op.in.control, op.in.flags = c.control, c.flags
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // RecvMsgOp is the operation state of RecvFrom and RecvMsg.

@@ -33,7 +33,7 @@ func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender {
 }
 
 // Connect prepares op.
-func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) {
+func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
 	op.Reset()
 	op.Add(c.buf)
 	op.rights = op.rights[:0]
@@ -51,6 +51,7 @@ func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) {
 	}
 	op.control, op.to = op.rights, Address{}
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // SendFDsOp is the operation state of SendFDs.
@@ -98,7 +99,7 @@ func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender {
 }
 
 // Connect prepares op.
-func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) {
+func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
 	most := min(max(c.most, 0), MaxFDs)
 	op.in.Reset()
 	op.in.Add(c.buf)
@@ -111,6 +112,7 @@ func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) {
 		op.in.control = op.in.control[:unix.CmsgLen(4*most)] // what CmsgSpace adds would be taken for room
 	}
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // RecvFDsOp is the operation state of RecvFDs.

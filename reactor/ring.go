@@ -22,3 +22,10 @@ type Ring interface {
 	// ProvideBuffer lets receives take the buffer; a completion that names it takes it back.
 	ProvideBuffer(group, id uint16)
 }
+
+// minWaiter is what else a Ring needs for LoopConfig.MinWait.
+type minWaiter interface {
+	// SetMinWait has an Enter that waits go on until least has passed, or the timeout, unless many completions are there.
+	// After that the first completion or a Wake ends the wait. Called before Enable.
+	SetMinWait(least time.Duration)
+}

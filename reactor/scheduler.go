@@ -13,7 +13,7 @@ func (l *Loop) Clock() int64 { return l.sys.Clock() }
 
 // EnqueueAt runs w on the loop's thread when Clock reaches deadline, and abandons it there if token
 // stops before that or the loop is draining. From any thread; when the loop has been drained w is
-// abandoned at once, on the calling thread. It allocates nothing.
+// refused at once, on the calling thread, with sender.ErrClosed. It allocates nothing.
 //
 // It makes a Loop a sender.TimedScheduler. On the loop's thread SleepFor does the same in fewer steps.
 func (l *Loop) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
@@ -27,8 +27,8 @@ func (d *driver) Enqueue(w *sender.Work) { (*Loop)(d).Enqueue(w) }
 
 // Arm gives w a slot, so that a drain finds it, and a place among the timers.
 func (d *driver) Arm(w *sender.TimedWork) {
-	if d.phase != phaseRunning {
-		(*sched.Handshake)(w).Settle(false)
+	if due := w.Deadline <= d.now; due || d.phase != phaseRunning {
+		(*sched.Handshake)(w).Settle(due && d.phase == phaseRunning)
 		return
 	}
 	w.Tag = d.slots.take((*timedWork)(w), nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // acceptTimed is what a timed sender may complete with, when stop is requested at p.
@@ -77,7 +78,7 @@ func (j *timedJob) Run() {
 	j.then()
 }
 
-func (j *timedJob) Abandon() {
+func (j *timedJob) Abandon(error) {
 	j.mu.Lock()
 	j.abandoned++
 	j.mu.Unlock()
@@ -96,6 +97,31 @@ func TestTimedWorkOnALoopIsInOrder(t *testing.T) {
 			t.Errorf("order %s", order)
 		}
 		r.end()
+	})
+}
+
+// A timer that waits when the loop ends is stopped; what comes after the end is refused.
+func TestEndedIsNotStopped(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		waiting := sender.AsFuture(sender.ScheduleAfter(r, time.Hour))
+		r.Stop()
+		if err := r.wait(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if _, err := waiting.Get(t.Context()); err != sender.ErrStopped {
+			t.Errorf("what was waiting: %v", err)
+		}
+		for name, s := range map[string]sender.Any[struct{}]{
+			"Schedule":      sender.Erase(sender.Schedule(r)),
+			"ScheduleAfter": sender.Erase(sender.ScheduleAfter(r, time.Hour)),
+			"task": sender.Erase(sender.WriteEnv(task.New(func(*task.T) error { return nil }),
+				sender.SchedulerEnv{Sch: r})),
+		} {
+			if _, err := sender.SyncWait(t.Context(), s); err != sender.ErrClosed {
+				t.Errorf("%s, late: %v", name, err)
+			}
+		}
 	})
 }
 
@@ -151,10 +177,9 @@ func TestTimeoutOnALoopsTimers(t *testing.T) {
 		done := newResult()
 		in := sinkOf[struct{}](t, done, nil)
 		in.failed = func(err error) { done <- err.Error() }
-		op := new(sender.TimeoutOp[struct{}, reactor.SleepOp, sender.ScheduleAtOp, *reactor.SleepOp, *sender.ScheduleAtOp])
+		op := new(sender.TimeoutOp[struct{}, reactor.SleepOp, sender.ScheduleAtOp])
 		r.do(func() {
-			s.Connect(op, in)
-			op.Start()
+			s.Connect(op, in).Start()
 		})
 		done.expect(t, "i/o timeout")
 		r.end()
@@ -179,6 +204,23 @@ func TestTimedWorkOnALoopDoesNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(100, once); n != 0 {
 			t.Errorf("%v allocations, want 0", n)
 		}
+		r.end()
+	})
+}
+
+// Timed work whose time has passed is run when its turn comes, not a turn later.
+func TestEnqueueAtThePast(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		var timed sender.TimedWork
+		done := newResult()
+		timed.Runner = newWork(func() { done <- "timed" }, func() { done <- "abandoned" })
+		r.do(func() {
+			r.EnqueueAt(&timed, r.Now()-1, stop.Token{})
+			r.Enqueue(&newWork(func() { done <- "next" }, nil).Work)
+		})
+		done.expect(t, "timed")
+		done.expect(t, "next")
 		r.end()
 	})
 }

@@ -27,9 +27,10 @@ func (s *Socket) Send(buf []byte) SendSender { return SendSender{s: s, buf: buf}
 func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: buf, all: true} }
 
 // Connect prepares op.
-func (c SendSender) Connect(op *SendOp, r sender.Receiver[int]) {
+func (c SendSender) Connect(op *SendOp, r sender.Receiver[int]) sender.Operation {
 	op.buf, op.all = c.buf, c.all
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // SendOp is the operation state of Send and SendAll.
@@ -53,6 +54,9 @@ func (o *SendOp) prep() {
 }
 
 func (o *SendOp) finish() {
+	if o.polled(o) {
+		return
+	}
 	o.took()
 	if o.sent == len(o.buf) && o.res >= 0 || o.sent != 0 && !o.all {
 		o.end()
@@ -75,9 +79,10 @@ type SendvSender struct {
 func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s: s, bufs: bufs} }
 
 // Connect prepares op.
-func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) {
+func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // SendvOp is the operation state of Sendv. Once connected, Reset and Add change what its next Start
@@ -111,6 +116,9 @@ func (o *SendvOp) prep() {
 }
 
 func (o *SendvOp) finish() {
+	if o.polled(o) {
+		return
+	}
 	o.advance(o.took())
 	if o.left() == 0 && o.res >= 0 {
 		o.end()

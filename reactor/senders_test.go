@@ -13,12 +13,12 @@ import (
 
 // check holds a sender of the loop to the contract of all senders: see package sendertest, which among
 // other things overwrites the operation state inside the completion.
-func check[T, O any, P sender.Operation[O], S sender.Sender[T, O]](r *running, s S, o sendertest.Options[T]) {
+func check[T, O any, S sender.Sender[T, O]](r *running, s S, o sendertest.Options[T]) {
 	r.t.Helper()
 	tid := 0
 	r.do(func() { tid = unix.Gettid() })
 	o.Do, o.Where = r.do, func() bool { return unix.Gettid() == tid }
-	sendertest.Check[T, O, P](r.t, s, o)
+	sendertest.Check[T, O](r.t, s, o)
 }
 
 func TestSendersKeepTheirContract(t *testing.T) {

@@ -34,10 +34,11 @@ func (s *Socket) SendFile(f *File, off, n int64) SendFileSender {
 }
 
 // Connect prepares op.
-func (c SendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) {
+func (c SendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
 	op.what = c
 	op.about(c.s.loop, &c.s.Descriptor, &c.f.Descriptor)
 	op.r = r
+	return op
 }
 
 // SendFileOp is the operation state of SendFile.
@@ -48,6 +49,7 @@ type SendFileOp struct {
 	pipe   [2]int
 	inPipe int
 	sent   int64
+	waits  waiting
 	wrong  uint8
 	atEnd  bool // of the file
 }
@@ -106,11 +108,16 @@ func (o *SendFileOp) prep() {
 		}
 		o.sqe.PrepSplice(o.pipe[0], uring.FilePosition, socket, uring.FilePosition, uint32(o.inPipe), flags)
 	case sendFileWaits:
-		o.sqe.PrepPollAdd(socket, unix.POLLOUT)
+		o.waits.poll(&o.Op, o.on, unix.POLLOUT)
 	}
 }
 
+func (o *SendFileOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+
 func (o *SendFileOp) finish() {
+	if o.phase == sendFileWaits && !o.waits.answered(&o.Op, o.on) {
+		return
+	}
 	errno := syscall.Errno(max(-o.res, 0))
 	switch {
 	case errno == syscall.EAGAIN && o.phase == sendFileDrains && o.wrong < maxPolls:

@@ -3,7 +3,6 @@ package reactor
 import (
 	"syscall"
 
-	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -11,13 +10,12 @@ import (
 //
 // Mostly the ring does that (MSG_WAITALL). But io_uring cannot wait for room on a socket whose peer has
 // ended its direction: the end counts as readiness, so the entry is tried again and again, and at last
-// blocks one of the ring's few worker threads for as long as the peer likes. On such a socket each try
-// returns at once (MSG_DONTWAIT), and a multishot poll, which tells what has changed only, waits for
-// room.
+// given up with EAGAIN, or blocks one of the ring's few worker threads for as long as the peer likes. Once the end is
+// known each try on such a socket returns at once (MSG_DONTWAIT), and a poll waits for room.
 type sending struct {
 	single[int]
 	sent  int
-	waits bool // the entry is the poll
+	waits waiting
 }
 
 // start publishes the operation, whose first entry is prepared.
@@ -40,47 +38,48 @@ func (o *sending) sendFlags(all bool) int {
 }
 
 // item takes in an event of the poll.
-func (o *sending) item(res int32, _ uint32) {
-	if uint32(res)&(unix.POLLOUT|unix.POLLERR|unix.POLLHUP) != 0 {
-		o.disarm()
+func (o *sending) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+
+// polled deals with the completion of a poll. op is the operation, whose prep fills the entry for the rest.
+func (o *sending) polled(op interface{ prep() }) bool {
+	switch {
+	case !o.waits.polls():
+		return false
+	case !o.waits.answered(&o.Op, o.on):
+	case o.over():
+		o.res = -int32(syscall.ECANCELED)
+		o.end()
+	default:
+		op.prep()
+		o.arm()
 	}
+	return true
 }
 
 // took counts what a completion says was sent.
 func (o *sending) took() int {
-	if o.waits || o.res <= 0 {
-		return 0
-	}
-	o.sent += int(o.res)
-	return int(o.res)
+	n := int(max(o.res, 0))
+	o.sent += n
+	return n
 }
 
-// goOn decides what follows a completion that leaves something to be sent. op is the operation, whose prep fills the
-// entry for the rest.
+// goOn decides what follows a completion that leaves something to be sent. op is as of polled.
 func (o *sending) goOn(op interface{ prep() }) {
 	errno := syscall.Errno(max(-o.res, 0))
-	polled := o.waits
-	o.waits = false
 	switch {
 	case o.over():
-		if polled || errno == syscall.EAGAIN {
+		if errno == syscall.EAGAIN {
 			o.res = -int32(syscall.ECANCELED)
 		}
 		o.end()
 		return
-	case polled, errno == syscall.ECANCELED, errno == syscall.EINTR: // there may be room; taken back because the peer has ended
-	case errno != 0 && errno != syscall.EAGAIN:
+	case errno == syscall.EAGAIN, errno == 0 && o.on.peerEnded:
+		o.waits.poll(&o.Op, o.on, unix.POLLOUT)
+	case errno == 0, errno == syscall.ECANCELED, errno == syscall.EINTR: // taken back because the peer has ended
+		op.prep()
+	default:
 		o.end()
 		return
-	case o.on.peerEnded:
-		o.waits = true
-		o.sqe.PrepPollMultishot(int(o.on.fd), unix.POLLOUT)
-		o.arm()
-		return
-	}
-	op.prep()
-	if errno == syscall.EAGAIN && !o.on.peerEnded { // there was no room: wait first
-		o.sqe.Ioprio |= uring.RecvsendPollFirst
 	}
 	o.arm()
 }
@@ -100,7 +99,14 @@ func (o *sending) forget() {
 
 // sawEnd is called when a receive of no bytes has found the peer's end, or was it a datagram of none.
 func (d *Descriptor) sawEnd() {
-	if d.peerEnded || !d.ended() {
+	if !d.peerEnded && d.ended() {
+		d.noteEnd()
+	}
+}
+
+// noteEnd notes that the peer has sent its end.
+func (d *Descriptor) noteEnd() {
+	if d.peerEnded {
 		return
 	}
 	d.peerEnded = true

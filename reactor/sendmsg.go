@@ -28,10 +28,11 @@ func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) SendMsgSende
 }
 
 // Connect prepares op.
-func (c SendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) {
+func (c SendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.control, op.to = c.control, c.to
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // SendMsgOp is the operation state of SendMsg. Once connected, Reset and Add change what its next Start sends,
@@ -69,9 +70,11 @@ func (o *SendMsgOp) prep() {
 }
 
 func (o *SendMsgOp) finish() {
-	polled := o.waits
+	if o.polled(o) {
+		return
+	}
 	o.advance(o.took())
-	if o.left() == 0 && o.res >= 0 && !polled {
+	if o.left() == 0 && o.res >= 0 {
 		o.end()
 		return
 	}

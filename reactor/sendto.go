@@ -28,9 +28,10 @@ func (s *Socket) SendTo(buf []byte, to Address) SendToSender {
 }
 
 // Connect prepares op.
-func (c SendToSender) Connect(op *SendToOp, r sender.Receiver[int]) {
+func (c SendToSender) Connect(op *SendToOp, r sender.Receiver[int]) sender.Operation {
 	op.buf, op.to = c.buf, c.to
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	return op
 }
 
 // SendToOp is the operation state of SendTo.
@@ -66,9 +67,11 @@ func (o *SendToOp) prep() {
 }
 
 func (o *SendToOp) finish() {
-	polled := o.waits
+	if o.polled(o) {
+		return
+	}
 	o.took()
-	if o.res >= 0 && !polled {
+	if o.res >= 0 {
 		o.end()
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 )
@@ -43,6 +44,9 @@ func (l *Loop) drained() bool {
 	return l.gaveUp
 }
 
+// aftermath is the end of a drain, for what is left behind by tasks that did not end before.
+func (l *Loop) aftermath() time.Duration { return l.cfg.DrainTimeout / 8 }
+
 // watchdog is a Loop as the handler of the timer that bounds its drain.
 type watchdog Loop
 
@@ -50,7 +54,7 @@ func (w *watchdog) OnTimer(int64) { w.gaveUp = true }
 
 // close frees what the loop holds.
 func (l *Loop) close() error {
-	if l.phase != phaseClosed {
+	if l.phase != phaseClosed || l.slots.used != 0 {
 		return l.abandon(nil)
 	}
 	if debug {
@@ -112,7 +116,8 @@ func (l *Loop) refuse() {
 	for !l.remote.close() {
 		for w := l.remote.take(); w != nil; {
 			next := w.Next
-			w.Runner.Abandon()
+			w.Next = nil
+			w.Runner.Abandon(sender.ErrStopped)
 			w = next
 		}
 	}

@@ -45,8 +45,7 @@ func TestDrainWithoutEnd(t *testing.T) {
 				close(begun)
 				<-proceed
 				return 7, nil
-			}).Connect(&op, sinkOf[int](t, done, nil))
-			op.Start()
+			}).Connect(&op, sinkOf[int](t, done, nil)).Start()
 		})
 		<-begun
 		r.Stop()
@@ -73,8 +72,7 @@ func TestStopBeforeRun(t *testing.T) {
 		l.Enqueue(&w.Work)
 		var op reactor.SleepOp
 		err = l.Run(func() {
-			l.SleepFor(time.Hour).Connect(&op, sinkOf[struct{}](t, stopped, nil))
-			op.Start()
+			l.SleepFor(time.Hour).Connect(&op, sinkOf[struct{}](t, stopped, nil)).Start()
 		})
 		if err != nil || !ran {
 			t.Errorf("Run: %v; work posted before: run %v", err, ran)
@@ -165,22 +163,20 @@ func TestStopLoaded(t *testing.T) {
 }
 
 // start starts an operation that calls f however it completes.
-func start[T, O any, P sender.Operation[O]](n *int64, t *testing.T, s sender.Sender[T, O], op P, f func()) {
+func start[T, O any](n *int64, t *testing.T, s sender.Sender[T, O], op *O, f func()) {
 	*n++
-	s.Connect(op, &sink[T]{t: t, value: func(T) { f() }, stopped: f})
-	op.Start()
+	s.Connect(op, &sink[T]{t: t, value: func(T) { f() }, stopped: f}).Start()
 }
 
-func startMany[T, O any, P sender.Operation[O]](n *int64, t *testing.T, s interface {
-	Connect(*O, seq.Receiver[T])
-}, op P, f func()) {
+func startMany[T, O any](n *int64, t *testing.T, s interface {
+	Connect(*O, seq.Receiver[T]) sender.Operation
+}, op *O, f func()) {
 	*n++
 	s.Connect(op, &seqSink[T]{sink: sink[struct{}]{t: t, stopped: f}, next: func(v T) {
 		if l, ok := any(v).(reactor.Lease); ok {
 			l.Release()
 		}
-	}})
-	op.Start()
+	}}).Start()
 }
 
 // Threads post work while another one stops the loop: each piece is run or abandoned, once.
@@ -258,8 +254,7 @@ func TestLeak(t *testing.T) {
 		done := newResult()
 		var op reactor.RecvOp
 		r.do(func() {
-			s.Recv(make([]byte, 1)).Connect(&op, sinkOf[int](t, done, nil))
-			op.Start()
+			s.Recv(make([]byte, 1)).Connect(&op, sinkOf[int](t, done, nil)).Start()
 		})
 		r.settle()
 		began := time.Now()
@@ -302,8 +297,7 @@ func TestRingFails(t *testing.T) {
 			abandoned := false
 			r.do(func() {
 				if loaded {
-					r.SleepFor(time.Hour).Connect(&op, &sink[struct{}]{t: t})
-					op.Start()
+					r.SleepFor(time.Hour).Connect(&op, &sink[struct{}]{t: t}).Start()
 				}
 				fail.Store(true)
 				r.Enqueue(&newWork(func() { t.Error("run") }, func() { abandoned = true }).Work)

@@ -24,24 +24,25 @@ type SignalsSender struct {
 // As with any signals, those of one number that come before the first of them was delivered are one item; no number
 // that was sent is lost. Of several numbers the lowest comes first.
 //
-// credit is how many items it may deliver; Grant adds to it. What comes while there is none is remembered.
+// credit is how many items it may deliver; Grant adds to it (see "Credit"). What comes while there is none is remembered.
 func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
 	return SignalsSender{l: l, credit: credit, signals: signals}
 }
 
 // Connect prepares op.
-func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) {
+func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
 	op.sqe.PrepNop() // what is asked of every ring; there is no entry
 	op.signals = c.signals
 	op.loop, op.on, op.r = c.l, nil, r
 	op.credit.init(c.credit)
 	op.post.Runner = (*signalPost)(op)
+	return op
 }
 
 // SignalsOp is the operation state of Signals. It is dormant until there is something to deliver, and then ready.
 type SignalsOp struct {
 	sequence[os.Signal]
-	credit  credit
+	credit
 	signals []os.Signal
 	cancels []func()
 
@@ -83,6 +84,7 @@ func (o *SignalsOp) raise(bit uint64) {
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
 func (o *SignalsOp) Grant(n int) {
+	o.loop.assertOnThread()
 	o.credit.add(n)
 	o.wake()
 }
@@ -109,14 +111,16 @@ func (p *signalPost) Run() {
 }
 
 // Abandon does nothing: the loop is gone.
-func (p *signalPost) Abandon() {}
+func (p *signalPost) Abandon(error) {}
 
 func (o *SignalsOp) item(int32, uint32) { panic("reactor: a completion of signals") }
 
 func (o *SignalsOp) finish() {
 	if o.res == 0 {
 		o.state = opSettled
+		o.loop.delivering = &o.Op // see beginLast; what is left is still pending
 		o.deliver()
+		o.endLast()
 		if !o.over() {
 			o.state = opDormant
 			o.wake()
@@ -129,7 +133,9 @@ func (o *SignalsOp) finish() {
 		o.state = opSettled
 		return
 	}
+	o.loop.delivering = &o.Op
 	o.deliver() // what came before the stop
+	o.endLast()
 	o.end()
 }
 

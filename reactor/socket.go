@@ -17,6 +17,7 @@ func (s *Socket) Open(l *Loop, family, kind, protocol int) error {
 		return err
 	}
 	s.Init(l, fd)
+	s.family, s.kind = uint8(family), uint8(kind&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
 	return nil
 }
 

@@ -10,9 +10,10 @@ import (
 )
 
 // Spawn starts a task on the loop that nobody waits for but the loop itself: see Loop.Stop. From any
-// thread. The task sees to its own errors, for what it returns is dropped; if it panics, so does the
-// program, as for a goroutine. On a loop that has been stopped the task's function is not called: what such a
-// function would close, an accepted connection say, takes a SpawnOr.
+// thread. An error that it returns, other than sender.ErrStopped, goes to LoopConfig.OnTaskError; without
+// that the loop is stopped, and Run returns the error. If the task panics, so does the program, as for a
+// goroutine. On a loop that has been stopped the task's function is not called: what such a function would
+// close, an accepted connection say, takes a SpawnOr.
 //
 // It allocates once. What the task awaits on the loop ends, stopped, when the loop drains.
 func (l *Loop) Spawn(s task.Sender) { l.SpawnOr(s, nil) }
@@ -45,8 +46,20 @@ func (s *spawned) SetStopped() {
 }
 
 func (s *spawned) SetError(err error) {
+	if !s.op.Began() { // the loop has ended, and refused it
+		s.SetStopped()
+		return
+	}
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		panic(fmt.Sprintf("reactor: a spawned task panicked: %v\n\n%s", p.Value, p.Stack))
+	}
+	l := s.loop
+	switch f := l.cfg.OnTaskError; {
+	case f != nil:
+		f(err)
+	case l.taskError == nil:
+		l.taskError = fmt.Errorf("reactor: a spawned task failed, and LoopConfig.OnTaskError is nil: %w", err)
+		l.Stop()
 	}
 }
 
@@ -56,30 +69,27 @@ func (s *spawned) SetError(err error) {
 // From the first task on, all of them together count as one operation in flight: it is how a loop that
 // drains waits for its tasks, and then ends their coroutines.
 func (l *Loop) Home() *task.Home {
-	if l.tasks != nil {
-		return &l.tasks.home
+	switch {
+	case l.tasks != nil:
+	case l.phase != phaseRunning:
+		l.home.Drain(nil)
+	default:
+		l.tasks = &residence{loop: l}
+		l.tasks.id = l.slots.take(l.tasks, nil)
+		l.home.Wake = l.tasks.signal
 	}
-	r := &residence{loop: l}
-	if l.phase != phaseRunning {
-		r.home.Drain(nil)
-		return &r.home
-	}
-	r.id = l.slots.take(r, nil)
-	r.home.Wake = r.signal
-	l.tasks = r
-	return &r.home
+	return &l.home
 }
 
 // residence is the operation that is in flight while a loop has coroutines. It finishes each time that there
 // are tasks to be resumed, and once for all when the last has ended in a loop that drains.
 type residence struct {
 	loop     *Loop
-	home     task.Home
 	id       uint64
 	signaled bool // it is in the loop's ready queue
 	leaving  bool
 	left     bool
-	timer    timerqueue.Timer // runs out with the loop's drain
+	timer    timerqueue.Timer // for the eviction
 }
 
 // signal has finish called.
@@ -97,8 +107,8 @@ func (r *residence) cancel() {
 	}
 	r.leaving = true
 	r.timer.Init((*eviction)(r))
-	r.loop.timers.Push(&r.timer, after(r.loop.now, int64(r.loop.cfg.DrainTimeout)))
-	r.home.Drain(func() {
+	r.loop.timers.Push(&r.timer, after(r.loop.now, int64(r.loop.cfg.DrainTimeout-r.loop.aftermath())))
+	r.loop.home.Drain(func() {
 		r.left = true
 		r.signal()
 	})
@@ -108,7 +118,7 @@ func (r *residence) item(int32, uint32) { panic("reactor: a completion of tasks"
 
 func (r *residence) finish() {
 	r.signaled = false
-	r.home.Run()
+	r.loop.home.Run()
 	if r.left && !r.signaled {
 		r.loop.timers.Remove(&r.timer)
 		r.loop.slots.release(r.id)
@@ -119,18 +129,20 @@ func (r *residence) finish() {
 // abandon cuts the tasks short, on a loop that goes no further.
 func (r *residence) abandon() {
 	if !r.leaving {
-		r.home.Drain(nil)
+		r.loop.home.Drain(nil)
 	}
-	r.home.Abandon()
-	if r.home.Tasks() == 0 {
-		r.loop.slots.release(r.id)
-	}
+	r.loop.home.Abandon()
+	r.loop.slots.release(r.id)
 }
 
-// eviction is a residence as the handler of its timer: tasks that did not end in time are cut short,
-// while there is still a thread that can do so.
+// eviction is a residence as the handler of its timer: tasks that did not end in time are cut short, while
+// the loop still runs: what they leave behind, closing their sockets say, has time to complete.
 type eviction residence
 
-func (e *eviction) OnTimer(int64) { e.home.Abandon() }
+func (e *eviction) OnTimer(now int64) {
+	l := e.loop
+	l.home.Abandon()
+	l.timers.Update(&l.watchdog, after(now, int64(l.aftermath())))
+}
 
 var _ task.Resident = (*Loop)(nil)

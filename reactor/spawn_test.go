@@ -161,8 +161,8 @@ type never struct{}
 
 type neverOp struct{}
 
-func (never) Connect(*neverOp, sender.Receiver[struct{}]) {}
-func (*neverOp) Start()                                   {}
+func (never) Connect(op *neverOp, _ sender.Receiver[struct{}]) sender.Operation { return op }
+func (*neverOp) Start()                                                         {}
 
 // A round of a task through the ring allocates nothing.
 func TestAwaitDoesNotAllocate(t *testing.T) {
@@ -281,6 +281,34 @@ func TestSpawnOr(t *testing.T) {
 		}
 		if spawn(); begun != 1 || otherwise != 2 {
 			t.Errorf("on a loop that is no more: %d begun, %d not", begun, otherwise)
+		}
+	})
+}
+
+// An error of a spawned task is heard: by OnTaskError, or else by whoever runs the loop, which then ends.
+func TestSpawnedTaskFails(t *testing.T) {
+	failing := func(err error) task.Sender { return task.New(func(*task.T) error { return err }) }
+	first, second := errors.New("first"), errors.New("second")
+	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		r := run(t, reactor.LoopConfig{Ring: kind})
+		r.do(func() {
+			r.Spawn(failing(nil))
+			r.Spawn(failing(fmt.Errorf("no error: %w", sender.ErrStopped)))
+			r.Spawn(failing(first))
+			r.Spawn(failing(second))
+		})
+		if err := r.wait(); !errors.Is(err, first) || errors.Is(err, second) {
+			t.Errorf("Run: %v", err)
+		}
+
+		var heard []error
+		r = run(t, reactor.LoopConfig{Ring: kind, OnTaskError: func(err error) { heard = append(heard, err) }})
+		r.Spawn(failing(first))
+		r.Spawn(failing(second))
+		r.settle()
+		r.endTasks()
+		if len(heard) != 2 || heard[0] != first || heard[1] != second {
+			t.Errorf("heard: %v", heard)
 		}
 	})
 }

@@ -48,16 +48,18 @@ func Tee(from, to *File, n int) SpliceSender {
 }
 
 // Connect prepares op.
-func (c SpliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) {
+func (c SpliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Operation {
 	op.what = c
 	op.about(c.from.d.loop, c.from.d, c.to.d)
 	op.r = r
+	return op
 }
 
 // SpliceOp is the operation state of Splice and Tee.
 type SpliceOp struct {
 	couple[int]
 	what  SpliceSender
+	waits waiting
 	phase splicePhase
 	wrong uint8 // moves in a row that found nothing to do although the polls had said so
 }
@@ -95,9 +97,9 @@ func (o *SpliceOp) prep() {
 	n := uint32(min(o.what.n, maxTransfer))
 	switch {
 	case o.phase == spliceWaitsForBytes:
-		o.sqe.PrepPollAdd(int(from.d.fd), unix.POLLIN)
+		o.waits.poll(&o.Op, from.d, unix.POLLIN)
 	case o.phase == spliceWaitsForRoom:
-		o.sqe.PrepPollAdd(int(to.d.fd), unix.POLLOUT)
+		o.waits.poll(&o.Op, to.d, unix.POLLOUT)
 	case o.what.tee:
 		o.sqe.PrepTee(int(from.d.fd), int(to.d.fd), n, unix.SPLICE_F_NONBLOCK)
 	default:
@@ -109,7 +111,20 @@ func (o *SpliceOp) prep() {
 // it is cancelled.
 const errnoRestart = 512
 
+func (o *SpliceOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+
+// place is what is waited for.
+func (o *SpliceOp) place() *Descriptor {
+	if o.phase == spliceWaitsForBytes {
+		return o.what.from.d
+	}
+	return o.what.to.d
+}
+
 func (o *SpliceOp) finish() {
+	if o.phase != spliceMoves && !o.waits.answered(&o.Op, o.place()) {
+		return
+	}
 	if o.res == -errnoRestart {
 		o.res = -int32(syscall.EINTR)
 	}

@@ -57,10 +57,11 @@ func (f *File) Stat() StatSender { return StatSender{dir: f.Dir(), flags: unix.A
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
 
 // Connect prepares op.
-func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) {
+func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.r = r
+	return op
 }
 
 // StatOp is the operation state of Stat and Lstat.

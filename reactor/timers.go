@@ -48,9 +48,10 @@ func (l *Loop) SleepUntil(at int64) SleepSender {
 }
 
 // Connect prepares op.
-func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) {
+func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.l, op.d, op.abs, op.r = c.l, c.d, c.abs, r
 	op.timer.Init((*sleepTimer)(op))
+	return op
 }
 
 // SleepOp is the operation state of SleepFor and SleepUntil.
@@ -62,15 +63,18 @@ type SleepOp struct {
 	r       sender.Receiver[struct{}]
 	onStop  stop.Callback
 	abs     bool
+	begun   bool // and not completed
 	stopped bool
 }
 
 // Start begins to wait. It may be called again after each completion.
 func (o *SleepOp) Start() {
 	l := o.l
-	if debug {
-		l.assertOnThread()
+	l.assertOnThread()
+	if o.begun {
+		panic("reactor: Start of a *reactor.SleepOp that has not completed: start it again from its completion, or use another operation state")
 	}
+	o.begun = true
 	o.id = l.slots.take(o, nil)
 	o.stopped = false
 	token := o.r.Env().StopToken()
@@ -116,6 +120,7 @@ func (o *SleepOp) item(int32, uint32) {}
 func (o *SleepOp) finish() {
 	o.onStop.Deregister()
 	o.l.retire(&o.handle)
+	o.begun = false
 	if o.stopped {
 		o.r.SetStopped()
 	} else {

@@ -44,10 +44,16 @@ func (f *File) WritevAt(bufs [][]byte, off int64) WritevSender {
 }
 
 // Connect prepares op.
-func (c ReadvSender) Connect(op *ReadvOp, r sender.Receiver[int]) { op.connect(c.vectored, false, r) }
+func (c ReadvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
+	op.connect(c.vectored, false, r)
+	return op
+}
 
 // Connect prepares op.
-func (c WritevSender) Connect(op *WritevOp, r sender.Receiver[int]) { op.connect(c.vectored, true, r) }
+func (c WritevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
+	op.connect(c.vectored, true, r)
+	return op
+}
 
 // ReadvOp is the operation state of ReadvAt.
 type ReadvOp struct{ vectorTransfer }

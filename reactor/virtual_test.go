@@ -13,9 +13,17 @@ import (
 type virtual struct {
 	reactor.Ring
 	time atomic.Int64
+	// pause, if not nil, is called once instead of sleeping. The process is stopped for the time that it returns,
+	// and the ring is not looked at.
+	pause func() time.Duration
 }
 
 func (v *virtual) Enter(timeout time.Duration) error {
+	if pause := v.pause; timeout > 0 && pause != nil {
+		v.pause = nil
+		v.time.Add(int64(pause()))
+		return nil
+	}
 	if timeout > 0 {
 		v.time.Add(int64(timeout))
 		timeout = 0

@@ -37,11 +37,12 @@ func (s *Socket) SendZC(buf []byte) SendZCSender { return SendZCSender{s: s, one
 func (s *Socket) SendvZC(bufs [][]byte) SendZCSender { return SendZCSender{s: s, bufs: bufs} }
 
 // Connect prepares op.
-func (c SendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) {
+func (c SendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.Add(c.one)
 	op.socket, op.copies = &c.s.Descriptor, false
 	op.loop, op.on, op.r = c.s.loop, op.socket, r
+	return op
 }
 
 // SendZCOp is the operation state of SendZC and SendvZC. Once connected, Reset and Add change what its next Start
@@ -99,7 +100,7 @@ func (o *SendZCOp) prep() {
 
 // item takes in the result of a send, which its notification will follow: that cannot be cancelled.
 func (o *SendZCOp) item(res int32, flags uint32) {
-	if o.waits {
+	if o.waits.polls() {
 		o.sending.item(res, flags)
 		return
 	}
@@ -122,6 +123,9 @@ func (o *SendZCOp) letGo() {
 }
 
 func (o *SendZCOp) finish() {
+	if o.polled(o) {
+		return
+	}
 	if o.awaited {
 		o.copied = o.copied || o.res == zcCopied
 		o.res, o.awaited = o.result, false
@@ -144,7 +148,7 @@ func (o *SendZCOp) finish() {
 
 // cannot: the socket cannot send without copying, or the process may not pin more memory.
 func (o *SendZCOp) cannot() bool {
-	if op := o.sqe.Opcode; o.waits || op != uring.OpSendZC && op != uring.OpSendmsgZC {
+	if op := o.sqe.Opcode; op != uring.OpSendZC && op != uring.OpSendmsgZC {
 		return false
 	}
 	errno := syscall.Errno(max(-o.res, 0))

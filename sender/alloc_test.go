@@ -27,8 +27,11 @@ type waiterOp struct {
 	onStop stop.Callback
 }
 
-func (waiter) Connect(op *waiterOp, r sender.Receiver[int]) { op.r = r }
-func (op *waiterOp) Start()                                 { op.onStop.Register(op.r.Env().StopToken(), op) }
+func (waiter) Connect(op *waiterOp, r sender.Receiver[int]) sender.Operation {
+	op.r = r
+	return op
+}
+func (op *waiterOp) Start() { op.onStop.Register(op.r.Env().StopToken(), op) }
 func (op *waiterOp) OnStop() {
 	op.onStop.Deregister()
 	op.r.SetStopped()
@@ -118,13 +121,12 @@ func TestAllocationsAreAsStated(t *testing.T) {
 	}
 }
 
-func checkAllocs[O any, P sender.Operation[O], S sender.Sender[int, O]](t *testing.T, name string, s S) {
+func checkAllocs[O any, S sender.Sender[int, O]](t *testing.T, name string, s S) {
 	t.Helper()
-	op, r := P(new(O)), new(stoppable)
+	op, r := new(O), new(stoppable)
 	runs := 0
 	allocs := testing.AllocsPerRun(100, func() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 		r.source.RequestStop()
 		r.source.Reset()
 		runs++
@@ -139,10 +141,9 @@ func checkAllocs[O any, P sender.Operation[O], S sender.Sender[int, O]](t *testi
 
 func TestScheduleDoesNotAllocate(t *testing.T) {
 	s := sender.Schedule(immediate{})
-	op, r := stateOf(s), new(sink[unit])
+	op, r := sender.StateOf(s), new(sink[unit])
 	if n := testing.AllocsPerRun(100, func() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

@@ -10,11 +10,10 @@ import (
 // stop token only. It allocates the operation state with the future, and a channel.
 //
 // Source: P1525R1 Appendix D (as_future).
-func AsFuture[T, O any, P Operation[O], S Sender[T, O]](s S) *Future[T] {
+func AsFuture[T, O any, S Sender[T, O]](s S) *Future[T] {
 	x := new(futureState[T, O])
 	x.done = make(chan struct{})
-	s.Connect(&x.child, (*futureReceiver[T])(&x.Future))
-	P(&x.child).Start()
+	s.Connect(&x.child, (*futureReceiver[T])(&x.Future)).Start()
 	return &x.Future
 }
 

@@ -11,27 +11,25 @@ import (
 
 func BenchmarkThen3ConnectStart(b *testing.B) {
 	s := sender.Then(sender.Then(sender.Then(sender.Just(1), inc), inc), inc)
-	op, r := stateOf(s), new(sink[int])
+	op, r := sender.StateOf(s), new(sink[int])
 	for b.Loop() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 	}
 }
 
 func BenchmarkThen3Start(b *testing.B) {
 	s := sender.Then(sender.Then(sender.Then(sender.Just(1), inc), inc), inc)
-	op, r := stateOf(s), new(sink[int])
-	s.Connect(op, r)
+	op, r := sender.StateOf(s), new(sink[int])
+	start := s.Connect(op, r)
 	for b.Loop() {
-		op.Start()
+		start.Start()
 	}
 }
 
-func benchmark[O any, P sender.Operation[O], S sender.Sender[int, O]](b *testing.B, s S) {
-	op, r := P(new(O)), new(stoppable)
+func benchmark[O any, S sender.Sender[int, O]](b *testing.B, s S) {
+	op, r := new(O), new(stoppable)
 	for b.Loop() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 	}
 }
 
@@ -48,7 +46,7 @@ func BenchmarkTimeoutInTime(b *testing.B) {
 func BenchmarkRepeatRound(b *testing.B) {
 	n := 0
 	s := sender.RepeatUntil(sender.Just(1), func(int) bool { n++; return n >= b.N })
-	op, r := stateOf(s), new(stoppable)
+	op, r := sender.StateOf(s), new(stoppable)
 	s.Connect(op, r)
 	b.ResetTimer()
 	op.Start()

@@ -6,19 +6,19 @@ package sender
 // allocated.
 //
 // Source: P2300R10 [exec.bulk], the default algorithm.
-func Bulk[T, O any, P Operation[O], S Sender[T, O]](s S, n int, f func(i int, v T)) BulkSender[T, O, P, S] {
-	return BulkSender[T, O, P, S]{s, n, f}
+func Bulk[T, O any, S Sender[T, O]](s S, n int, f func(i int, v T)) BulkSender[T, O, S] {
+	return BulkSender[T, O, S]{s, n, f}
 }
 
 // BulkSender is what Bulk returns.
-type BulkSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+type BulkSender[T, O any, S Sender[T, O]] struct {
 	s S
 	n int
 	f func(int, T)
 }
 
 // BulkOp is the operation state of Bulk.
-type BulkOp[T, O any, P Operation[O]] struct {
+type BulkOp[T, O any] struct {
 	child O
 	n     int
 	f     func(int, T)
@@ -26,33 +26,28 @@ type BulkOp[T, O any, P Operation[O]] struct {
 }
 
 // Connect implements Sender.
-func (s BulkSender[T, O, P, S]) Connect(op *BulkOp[T, O, P], r Receiver[T]) {
+func (s BulkSender[T, O, S]) Connect(op *BulkOp[T, O], r Receiver[T]) Operation {
 	op.n, op.f, op.r = s.n, s.f, r
-	s.s.Connect(&op.child, (*bulkReceiver[T, O, P])(op))
+	return s.s.Connect(&op.child, (*bulkReceiver[T, O])(op))
 }
 
 // Completion implements Completer.
-func (s *BulkSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *BulkSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
-// Start implements Operation.
-func (op *BulkOp[T, O, P]) Start() { P(&op.child).Start() }
+type bulkReceiver[T, O any] BulkOp[T, O]
 
-type bulkReceiver[T, O any, P Operation[O]] BulkOp[T, O, P]
-
-func (op *bulkReceiver[T, O, P]) SetValue(v T) {
-	if err := protect(func() { op.each(v) }); err != nil {
-		op.r.SetError(err)
-		return
+func (op *bulkReceiver[T, O]) SetValue(v T) {
+	if protect(func() { op.each(v) }, op.r.SetError) {
+		op.r.SetValue(v)
 	}
-	op.r.SetValue(v)
 }
 
-func (op *bulkReceiver[T, O, P]) each(v T) {
+func (op *bulkReceiver[T, O]) each(v T) {
 	for i := range op.n {
 		op.f(i, v)
 	}
 }
 
-func (op *bulkReceiver[T, O, P]) SetError(err error) { op.r.SetError(err) }
-func (op *bulkReceiver[T, O, P]) SetStopped()        { op.r.SetStopped() }
-func (op *bulkReceiver[T, O, P]) Env() Env           { return op.r.Env() }
+func (op *bulkReceiver[T, O]) SetError(err error) { op.r.SetError(err) }
+func (op *bulkReceiver[T, O]) SetStopped()        { op.r.SetStopped() }
+func (op *bulkReceiver[T, O]) Env() Env           { return op.r.Env() }

@@ -2,6 +2,7 @@ package sender
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/reactord/reactord/sender/stop"
@@ -13,18 +14,19 @@ import (
 //
 // Start allocates, as context.AfterFunc does, unless ctx is never done. The request comes on a
 // goroutine of its own, or inside Start if ctx was done before.
-func FromContext[T, O any, P Operation[O], S Sender[T, O]](ctx context.Context, s S) FromContextSender[T, O, P, S] {
-	return FromContextSender[T, O, P, S]{ctx, s}
+func FromContext[T, O any, S Sender[T, O]](ctx context.Context, s S) FromContextSender[T, O, S] {
+	return FromContextSender[T, O, S]{ctx, s}
 }
 
 // FromContextSender is what FromContext returns.
-type FromContextSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+type FromContextSender[T, O any, S Sender[T, O]] struct {
 	ctx context.Context
 	s   S
 }
 
 // FromContextOp is the operation state of FromContext.
-type FromContextOp[T, O any, P Operation[O]] struct {
+type FromContextOp[T, O any] struct {
+	start  Operation // starts child
 	child  O
 	ctx    context.Context
 	r      Receiver[T]
@@ -41,18 +43,19 @@ type contextLink struct{ source stop.Source }
 func (l *contextLink) OnStop() { l.source.RequestStop() }
 
 // Connect implements Sender.
-func (s FromContextSender[T, O, P, S]) Connect(op *FromContextOp[T, O, P], r Receiver[T]) {
+func (s FromContextSender[T, O, S]) Connect(op *FromContextOp[T, O], r Receiver[T]) Operation {
 	op.ctx, op.r = s.ctx, r
-	s.s.Connect(&op.child, (*contextReceiver[T, O, P])(op))
+	op.start = s.s.Connect(&op.child, (*contextReceiver[T, O])(op))
+	return op
 }
 
 // Completion implements Completer.
-func (s *FromContextSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *FromContextSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
 // Start implements Operation.
-func (op *FromContextOp[T, O, P]) Start() {
+func (op *FromContextOp[T, O]) Start() {
 	if op.ctx.Done() == nil {
-		P(&op.child).Start()
+		op.start.Start()
 		return
 	}
 	l := new(contextLink)
@@ -63,14 +66,14 @@ func (op *FromContextOp[T, O, P]) Start() {
 	} else {
 		op.unlink = context.AfterFunc(op.ctx, l.OnStop)
 	}
-	P(&op.child).Start()
+	op.start.Start()
 }
 
 // contextReceiver is the child's receiver, and its environment.
-type contextReceiver[T, O any, P Operation[O]] FromContextOp[T, O, P]
+type contextReceiver[T, O any] FromContextOp[T, O]
 
 // free lets go of what asks for a stop.
-func (op *contextReceiver[T, O, P]) free() {
+func (op *contextReceiver[T, O]) free() {
 	if op.link == nil {
 		return
 	}
@@ -81,33 +84,33 @@ func (op *contextReceiver[T, O, P]) free() {
 	op.link, op.unlink = nil, nil
 }
 
-func (op *contextReceiver[T, O, P]) SetValue(v T) {
+func (op *contextReceiver[T, O]) SetValue(v T) {
 	op.free()
 	op.r.SetValue(v)
 }
 
-func (op *contextReceiver[T, O, P]) SetError(err error) {
+func (op *contextReceiver[T, O]) SetError(err error) {
 	op.free()
 	op.r.SetError(err)
 }
 
-func (op *contextReceiver[T, O, P]) SetStopped() {
+func (op *contextReceiver[T, O]) SetStopped() {
 	op.free()
 	op.r.SetStopped()
 }
 
-func (op *contextReceiver[T, O, P]) Env() Env { return op }
+func (op *contextReceiver[T, O]) Env() Env { return op }
 
-func (op *contextReceiver[T, O, P]) StopToken() stop.Token {
+func (op *contextReceiver[T, O]) StopToken() stop.Token {
 	if op.link == nil {
 		return op.r.Env().StopToken()
 	}
 	return op.link.source.Token()
 }
 
-func (op *contextReceiver[T, O, P]) Scheduler() Scheduler { return op.r.Env().Scheduler() }
+func (op *contextReceiver[T, O]) Scheduler() Scheduler { return op.r.Env().Scheduler() }
 
-func (op *contextReceiver[T, O, P]) Value(key any) any {
+func (op *contextReceiver[T, O]) Value(key any) any {
 	if v := op.ctx.Value(key); v != nil {
 		return v
 	}
@@ -116,6 +119,8 @@ func (op *contextReceiver[T, O, P]) Value(key any) any {
 
 // ToContext is a context that is cancelled when env's stop token asks for it, with ErrStopped as its
 // cause, and whose values are env's answers: for calling ordinary Go code from inside of an operation.
+//
+// A function that then returns the context's error, or one that wraps it, has been stopped: see Complete.
 //
 // cancel must be called before the operation whose environment it is completes. It cancels the
 // context, and waits if that is being cancelled by a stop request on another thread. It allocates.
@@ -147,3 +152,24 @@ type canceller struct {
 
 // OnStop cancels the context.
 func (c *canceller) OnStop() { c.cancel(ErrStopped) }
+
+// cancelled tells whether err is what a function returns that was given ctx, and gave up because that is done:
+// context.Canceled, or ctx's own error, or its cause. A panic is none of that.
+func cancelled(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && !panicked(err) &&
+		(gaveUp(err) || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+}
+
+// heeds tells whether err is what a function returns that was given a context of ToContext, and gave up because
+// stop was requested at token.
+func heeds(token stop.Token, err error) bool {
+	return gaveUp(err) && token.StopRequested() && !panicked(err)
+}
+
+// gaveUp tells whether err is that of a context of ToContext, or its cause.
+func gaveUp(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) }
+
+func panicked(err error) bool {
+	var p *PanicError
+	return errors.As(err, &p)
+}

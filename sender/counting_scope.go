@@ -3,6 +3,7 @@ package sender
 import (
 	"sync"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -114,11 +115,19 @@ func (s *CountingScope) leave() {
 	s.joiners = nil
 	s.mu.Unlock()
 	step()
-	for op := first; op != nil; {
-		next := op.next
-		op.complete()
-		op = next
+	completeAll(first)
+}
+
+// completeAll completes those who wait, also if a function of theirs ends this frame by runtime.Goexit.
+func completeAll(op *JoinOp) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { completeAll(op) })
+	for op != nil {
+		joiner := op
+		op = op.next
+		joiner.complete()
 	}
+	returned = true
 }
 
 // join adds op to those who wait, or returns false if there is nothing to wait for.
@@ -148,7 +157,8 @@ func (s *scopeEnv) Value(any) any         { return nil }
 
 // Join completes when no work is left in the scope, which is joined from then on. It completes inside
 // Start if none was left before, otherwise on the scheduler of its environment, or, if that has none,
-// where the last work completes; stopped if that scheduler is shutting down.
+// where the last work completes; stopped if that scheduler is shutting down, and with the reason if it
+// refuses the work: the scope is joined all the same.
 //
 // It does not close the scope: work can be spawned until the last has left. It takes no notice of stop
 // requests; RequestStop is for that. It allocates nothing.
@@ -166,9 +176,10 @@ type JoinOp struct {
 }
 
 // Connect implements Sender.
-func (s JoinSender) Connect(op *JoinOp, r Receiver[struct{}]) {
+func (s JoinSender) Connect(op *JoinOp, r Receiver[struct{}]) Operation {
 	op.scope, op.r = s.scope, r
 	op.work = Work{Runner: (*joinRunner)(op)}
+	return op
 }
 
 // Start implements Operation.
@@ -191,5 +202,6 @@ func (op *JoinOp) complete() {
 // joinRunner is the scheduler's view of the operation.
 type joinRunner JoinOp
 
-func (op *joinRunner) Run()     { op.r.SetValue(struct{}{}) }
-func (op *joinRunner) Abandon() { op.r.SetStopped() }
+func (op *joinRunner) Run()                 { op.r.SetValue(struct{}{}) }
+func (op *joinRunner) Abandon(reason error) { Abandon(op.r, reason) }
+func (op *joinRunner) Continues() bool      { return true }

@@ -2,10 +2,14 @@ package sender_test
 
 import (
 	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
+	"github.com/reactord/reactord/sender/stop"
 )
 
 // A script over a scope and what is to be seen: s spawns work, f finishes the oldest, c closes, j starts
@@ -209,6 +213,74 @@ func TestSpawnFuture(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Of two consumers that come at the same time one panics, and the other gets the result.
+func TestSpawnFutureOfTwoThreads(t *testing.T) {
+	for range 1000 {
+		var scope sender.CountingScope
+		l := &leaf{Result: theValue}
+		s := sender.SpawnFuture(&scope, l)
+		var wg sync.WaitGroup
+		var panics, waiting atomic.Int32
+		var recs [2]sendertest.Recorder[int]
+		for i := range recs {
+			wg.Go(func() {
+				defer func() {
+					if recover() != nil {
+						panics.Add(1)
+					}
+				}()
+				recs[i].T, recs[i].Stop = t, new(stop.Source)
+				op := sender.StateOf(s)
+				start := s.Connect(op, &recs[i])
+				recs[i].Starting()
+				for waiting.Add(1); waiting.Load() < 2; { // both at once
+					runtime.Gosched()
+				}
+				start.Start()
+			})
+		}
+		wg.Wait()
+		l.Finish()
+		if panics.Load() != 1 || recs[0].Completed() == recs[1].Completed() {
+			t.Fatalf("%d panics, completed with %v and %v", panics.Load(), recs[0].Result(), recs[1].Result())
+		}
+	}
+}
+
+// The second consumer comes when the first is about to wait.
+func TestSpawnFutureOfTwo(t *testing.T) {
+	var scope sender.CountingScope
+	l := &leaf{Result: theValue}
+	s := sender.SpawnFuture(&scope, l)
+	rec, panics := new(sendertest.Recorder[int]), 0
+	rec.T = t
+	first := s.Connect(sender.StateOf(s), askedRecorder{rec, func() {
+		defer func() {
+			if recover() != nil {
+				panics++
+			}
+		}()
+		run(t, s, new(sendertest.Recorder[int]))
+	}})
+	rec.Starting()
+	first.Start()
+	l.Finish()
+	if panics != 1 || !in(rec.Result(), theValue) {
+		t.Errorf("%d panics, the first consumer's result: %v", panics, rec.Result())
+	}
+}
+
+// askedRecorder calls a function when its environment is asked for.
+type askedRecorder struct {
+	*sendertest.Recorder[int]
+	asked func()
+}
+
+func (r askedRecorder) Env() sender.Env {
+	r.asked()
+	return r.Recorder.Env()
 }
 
 func TestSpawnFutureLater(t *testing.T) {

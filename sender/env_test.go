@@ -20,7 +20,10 @@ type ask struct{}
 
 type askOp struct{ r sender.Receiver[answers] }
 
-func (ask) Connect(op *askOp, r sender.Receiver[answers]) { op.r = r }
+func (ask) Connect(op *askOp, r sender.Receiver[answers]) sender.Operation {
+	op.r = r
+	return op
+}
 
 func (op *askOp) Start() {
 	e := op.r.Env()
@@ -37,6 +40,8 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkEnv(t, "WhenAny", sender.WhenAny(ask{}, ask{}), false)
 	checkEnv(t, "WhenAny3", sender.WhenAny3(ask{}, ask{}, ask{}), false)
 	checkEnv(t, "WhenAnySlice", sender.WhenAnySlice([]ask{{}, {}}), false)
+	checkEnv(t, "FirstSuccess", sender.FirstSuccess(ask{}, ask{}), false)
+	checkEnv(t, "FirstSuccessSlice", sender.FirstSuccessSlice([]ask{{}, {}}), false)
 	checkEnv(t, "StopWhen", sender.StopWhen(ask{}, sender.Just(1)), false)
 	checkEnv(t, "Timeout", sender.Timeout(ask{}, sender.Just(unit{})), false)
 	fails, stops, first := sender.JustError[answers](errLeaf), sender.JustStopped[answers](), sender.Just(1)
@@ -56,7 +61,7 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkEnv(t, "WhenAll", sender.Then(sender.WhenAll(ask{}, first), func(x sender.All2[answers, int]) answers { return x.A }), false)
 	checkEnv(t, "WhenAll5", sender.Then(sender.WhenAll5(first, first, first, first, ask{}),
 		func(x sender.All5[int, int, int, int, answers]) answers { return x.E }), false)
-	checkEnv(t, "WhenAllSlice", sender.Then(sender.WhenAllSlice([]ask{{}, {}}), func(x []answers) answers { return x[1] }), false)
+	checkEnv(t, "WhenAllSlice", sender.Then(sender.WhenAllSlice([]ask{{}, {}}, 0), func(x []answers) answers { return x[1] }), false)
 	checkEnv(t, "WhenAny4", sender.WhenAny4(stops, ask{}, ask{}, ask{}), false)
 	checkEnv(t, "WhenAny5", sender.WhenAny5(stops, stops, stops, stops, ask{}), false)
 	checkEnv(t, "ContinuesOn", sender.ContinuesOn(ask{}, immediate{}), true)
@@ -81,18 +86,18 @@ func TestEnvIsForwarded(t *testing.T) {
 	}
 }
 
-type keepOp = sender.ThenOp[answers, unit, askOp, *askOp]
+type keepOp = sender.ThenOp[answers, unit, askOp]
 
-func start[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S) *sendertest.Recorder[T] {
+func start[T, O any, S sender.Sender[T, O]](t *testing.T, s S) *sendertest.Recorder[T] {
 	t.Helper()
 	rec := &sendertest.Recorder[T]{Stop: new(stop.Source), Sch: new(sender.RunLoop), Key: "key"}
-	run[T, O, P](t, s, rec)
+	run[T, O](t, s, rec)
 	return rec
 }
 
-func checkEnv[O any, P sender.Operation[O], S sender.Sender[answers, O]](t *testing.T, name string, s S, sameToken bool) {
+func checkEnv[O any, S sender.Sender[answers, O]](t *testing.T, name string, s S, sameToken bool) {
 	t.Helper()
-	rec := start[answers, O, P](t, s)
+	rec := start[answers, O](t, s)
 	checkAnswers(t, name, rec.Result().Value, rec, sameToken)
 }
 

@@ -4,31 +4,49 @@ package sender
 // before they run. It completes as and where s does.
 //
 // Erase allocates a copy of s. Connect allocates the operation state of s, unless *op has been
-// connected to an erased sender of the same type before.
+// connected to a sender of the same type before.
 //
 // Source: stdexec's any_sender_of.
-func Erase[T, O any, P Operation[O], S Sender[T, O]](s S) Any[T] {
-	return Any[T]{&erased[T, O, P, S]{s}}
+func Erase[T, O any, S Sender[T, O]](s S) Any[T] {
+	return Any[T]{&erased[T, O, S]{s}}
 }
 
 // Any is a sender of which the type of the value is known only. The zero Any must not be connected.
 type Any[T any] struct{ s connector[T] }
 
-// AnyOp is the operation state of Any. Since it refers to another one it must not be copied, not even
-// when it is idle.
-type AnyOp[T any] struct{ op starter }
+// AnyOp is the operation state of any sender of T, of one at a time: to connect it again before the
+// completion loses the operation that is in progress. It refers to the state proper, so it must not be
+// copied, not even when it is idle. A struct that runs what a function returns holds one:
+//
+//	type client struct{ op sender.AnyOp[string] }
+//
+//	sender.Connect(&c.op, greet("x"), (*greeted)(c)).Start() // greet returns a sender.Any[string]
+type AnyOp[T any] struct{ op any }
+
+// Connect connects s in a state whose type does not name that of s, so that a struct can hold it. It
+// allocates the operation state of s, unless *op has been connected to a sender of the same type before.
+func Connect[T, O any, S Sender[T, O]](op *AnyOp[T], s S, r Receiver[T]) Operation {
+	child, ok := op.op.(*O)
+	if !ok {
+		child = new(O)
+		op.op = child
+	}
+	return s.Connect(child, r)
+}
 
 // connector is an erased sender.
 type connector[T any] interface {
 	Completer
-	connect(op *AnyOp[T], r Receiver[T])
+	connect(op *AnyOp[T], r Receiver[T]) Operation
 }
 
-// starter is an erased operation.
-type starter interface{ Start() }
-
 // Connect implements Sender.
-func (s Any[T]) Connect(op *AnyOp[T], r Receiver[T]) { s.s.connect(op, r) }
+func (s Any[T]) Connect(op *AnyOp[T], r Receiver[T]) Operation {
+	if s.s == nil {
+		panic("sender: Connect of the zero Any: make one with Erase")
+	}
+	return s.s.connect(op, r)
+}
 
 // Completion implements Completer.
 func (s *Any[T]) Completion() Completion {
@@ -38,18 +56,8 @@ func (s *Any[T]) Completion() Completion {
 	return s.s.Completion()
 }
 
-// Start implements Operation.
-func (op *AnyOp[T]) Start() { op.op.Start() }
+type erased[T, O any, S Sender[T, O]] struct{ s S }
 
-type erased[T, O any, P Operation[O], S Sender[T, O]] struct{ s S }
+func (s *erased[T, O, S]) connect(op *AnyOp[T], r Receiver[T]) Operation { return Connect(op, s.s, r) }
 
-func (s *erased[T, O, P, S]) connect(op *AnyOp[T], r Receiver[T]) {
-	child, ok := op.op.(P)
-	if !ok {
-		child = P(new(O))
-		op.op = child
-	}
-	s.s.Connect(child, r)
-}
-
-func (s *erased[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *erased[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }

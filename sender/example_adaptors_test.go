@@ -125,7 +125,7 @@ func ExampleWhenAll5() {
 
 func ExampleWhenAllSlice() {
 	pages := []sender.JustSender[string]{sender.Just("one"), sender.Just("two")}
-	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAllSlice(pages)))
+	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAllSlice(pages, 0)))
 	// Output: [one two] <nil>
 }
 
@@ -196,10 +196,10 @@ func ExampleContinuesOn() {
 	var loop sender.RunLoop
 	rec := new(sendertest.Recorder[int])
 	s := sender.ContinuesOn(sender.Just(1), &loop)
-	op := stateOf(s)
-	s.Connect(op, rec)
+	op := sender.StateOf(s)
+	start := s.Connect(op, rec)
 	rec.Starting()
-	op.Start()
+	start.Start()
 	fmt.Println(rec.Result())
 	loop.Finish()
 	loop.Run()

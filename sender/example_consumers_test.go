@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -71,17 +73,25 @@ func ExampleFromContext() {
 	// Output: sender: stopped
 }
 
+// A function that heeds its context is stopped by a deadline as any sender is.
 func ExampleToContext() {
-	blocking := func(ctx context.Context) error { return ctx.Err() } // any Go code
+	wait := func(ctx context.Context) (string, error) { // any Go code
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
 	s := sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }), func(e sender.Env) sender.FromFuncSender[string] {
 		return sender.FromFunc(func() (string, error) {
 			ctx, cancel := sender.ToContext(e)
 			defer cancel()
-			return "called", blocking(ctx)
+			return wait(ctx)
 		})
 	})
-	fmt.Println(sender.SyncWait(context.Background(), s))
-	// Output: called <nil>
+	pool := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1})
+	defer pool.Close()
+	inTime := sender.Timeout(sender.StartsOn(pool, s), sender.ScheduleAfter(sched.NewThread{}, time.Millisecond))
+	_, err := sender.SyncWait(context.Background(), inTime)
+	fmt.Println(err, errors.Is(err, os.ErrDeadlineExceeded))
+	// Output: i/o timeout true
 }
 
 func ExampleSyncWait_context() {
@@ -163,3 +173,24 @@ func ExampleSpawnFuture() {
 	// something else
 	// begun <nil>
 }
+
+// request holds the state of whatever a request is made of.
+type request struct {
+	op sender.AnyOp[int]
+}
+
+// The struct does not name the type of what it runs, and the second of its kind allocates no state.
+func ExampleConnect() {
+	var r request
+	for n := range 2 {
+		work := sender.Sequence(sender.Just("hello"), sender.Then(sender.Just(n), inc))
+		sender.Connect(&r.op, work, printInt{}).Start()
+	}
+	// Output:
+	// 1
+	// 2
+}
+
+type printInt struct{ sender.Discard[int] }
+
+func (printInt) SetValue(n int) { fmt.Println(n) }

@@ -14,7 +14,7 @@ import (
 
 // connection embeds the operation state of its work, so that work on it allocates nothing.
 type connection struct {
-	echo   sender.ThenOp[int, string, sender.JustOp[int], *sender.JustOp[int]]
+	echo   sender.ThenOp[int, string, sender.JustOp[int]]
 	source stop.Source
 }
 
@@ -32,8 +32,7 @@ func Example() {
 	s := sender.Then(sender.Just(42), strconv.Itoa)
 	var c connection
 	for range 2 {
-		s.Connect(&c.echo, &c)
-		c.echo.Start()
+		s.Connect(&c.echo, &c).Start()
 	}
 	// Output:
 	// value 42
@@ -120,10 +119,10 @@ func ExampleRepeat() {
 	})
 	rec := &sendertest.Recorder[string]{Stop: &source}
 	s := sender.Repeat(packet)
-	op := stateOf(s)
-	s.Connect(op, rec)
+	op := sender.StateOf(s)
+	start := s.Connect(op, rec)
 	rec.Starting()
-	op.Start()
+	start.Start()
 	fmt.Println(rec.Result())
 	// Output:
 	// packet 3
@@ -151,8 +150,8 @@ func ExampleSchedule() {
 // printer is work for a scheduler.
 type printer struct{ work sender.Work }
 
-func (p *printer) Run()     { fmt.Println("running") }
-func (p *printer) Abandon() { fmt.Println("abandoned") }
+func (p *printer) Run()          { fmt.Println("running") }
+func (p *printer) Abandon(error) { fmt.Println("abandoned") }
 
 func ExampleRunLoop() {
 	var loop sender.RunLoop

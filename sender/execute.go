@@ -3,7 +3,8 @@ package sender
 import "sync"
 
 // Execute calls f on the resource of sch, some time, and nobody hears of it: there is no result, no
-// way to stop it, and if the resource is shutting down f is not called. That is all that one-way
+// way to stop it, and if the resource is shutting down or refuses it, because it is full, too late or has
+// ended, f is not called and nobody is told. That is all that one-way
 // execution can offer, and it is made of Schedule, Connect and Start, not the other way round; where
 // any of that matters, use them. A panic of f is the program's.
 //
@@ -26,10 +27,10 @@ type execution struct {
 	f     func()
 }
 
-// release puts op back and returns what it had to call.
+// release puts op back, cleared, and returns what it had to call.
 func (op *execution) release() func() {
 	f := op.f
-	op.f = nil
+	*op = execution{}
 	executions.Put(op)
 	return f
 }

@@ -15,74 +15,72 @@ import (
 // but to join two errors.
 //
 // Source: libunifex's finally, stdexec's exec::finally.
-func Finally[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]](
+func Finally[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]](
 	s S1, cleanup S2,
-) FinallySender[T, U, O1, O2, P1, P2, S1, S2] {
-	return FinallySender[T, U, O1, O2, P1, P2, S1, S2]{s, cleanup}
+) FinallySender[T, U, O1, O2, S1, S2] {
+	return FinallySender[T, U, O1, O2, S1, S2]{s, cleanup}
 }
 
 // FinallySender is what Finally returns.
-type FinallySender[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]] struct {
+type FinallySender[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]] struct {
 	s       S1
 	cleanup S2
 }
 
 // FinallyOp is the operation state of Finally.
-type FinallyOp[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] struct {
+type FinallyOp[T, U, O1, O2 any] struct {
 	child   O1
 	cleanup O2
+	clean   Operation // starts cleanup
 	result  result[T] // the child's
 	r       Receiver[T]
 }
 
 // Connect implements Sender.
-func (s FinallySender[T, U, O1, O2, P1, P2, S1, S2]) Connect(op *FinallyOp[T, U, O1, O2, P1, P2], r Receiver[T]) {
+func (s FinallySender[T, U, O1, O2, S1, S2]) Connect(op *FinallyOp[T, U, O1, O2], r Receiver[T]) Operation {
 	op.r = r
-	s.s.Connect(&op.child, (*finallyReceiver[T, U, O1, O2, P1, P2])(op))
-	s.cleanup.Connect(&op.cleanup, (*cleanupReceiver[T, U, O1, O2, P1, P2])(op))
+	op.clean = s.cleanup.Connect(&op.cleanup, (*cleanupReceiver[T, U, O1, O2])(op))
+	return s.s.Connect(&op.child, (*finallyReceiver[T, U, O1, O2])(op))
 }
 
 // Completion implements Completer.
-func (s *FinallySender[T, U, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+func (s *FinallySender[T, U, O1, O2, S1, S2]) Completion() Completion {
 	return min(CompletionOf(&s.s), CompletionOf(&s.cleanup))
 }
 
-// Start implements Operation.
-func (op *FinallyOp[T, U, O1, O2, P1, P2]) Start() { P1(&op.child).Start() }
-
 // finallyReceiver is the child's receiver.
-type finallyReceiver[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] FinallyOp[T, U, O1, O2, P1, P2]
+type finallyReceiver[T, U, O1, O2 any] FinallyOp[T, U, O1, O2]
 
-func (op *finallyReceiver[T, U, O1, O2, P1, P2]) clean(x result[T]) {
+func (op *finallyReceiver[T, U, O1, O2]) leave(x result[T]) {
 	op.result = x
-	P2(&op.cleanup).Start()
+	op.clean.Start()
 }
 
-func (op *finallyReceiver[T, U, O1, O2, P1, P2]) SetValue(v T)       { op.clean(valueOf(v)) }
-func (op *finallyReceiver[T, U, O1, O2, P1, P2]) SetError(err error) { op.clean(errorOf[T](err)) }
-func (op *finallyReceiver[T, U, O1, O2, P1, P2]) SetStopped()        { op.clean(result[T]{}) }
-func (op *finallyReceiver[T, U, O1, O2, P1, P2]) Env() Env           { return op.r.Env() }
+func (op *finallyReceiver[T, U, O1, O2]) SetValue(v T)       { op.leave(valueOf(v)) }
+func (op *finallyReceiver[T, U, O1, O2]) SetError(err error) { op.leave(errorOf[T](err)) }
+func (op *finallyReceiver[T, U, O1, O2]) SetStopped()        { op.leave(result[T]{}) }
+func (op *finallyReceiver[T, U, O1, O2]) Env() Env           { return op.r.Env() }
 
 // cleanupReceiver is the clean-up's receiver, and its environment.
-type cleanupReceiver[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] FinallyOp[T, U, O1, O2, P1, P2]
+type cleanupReceiver[T, U, O1, O2 any] FinallyOp[T, U, O1, O2]
 
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) SetValue(U)  { op.SetStopped() }
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) SetStopped() { op.take().deliver(op.r) }
+func (op *cleanupReceiver[T, U, O1, O2]) SetValue(U)  { op.SetStopped() }
+func (op *cleanupReceiver[T, U, O1, O2]) SetStopped() { op.take().deliver(op.r) }
 
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) SetError(err error) {
+func (op *cleanupReceiver[T, U, O1, O2]) SetError(err error) {
 	if x := op.take(); x.channel == onError {
 		err = errors.Join(x.err, err)
 	}
 	op.r.SetError(err)
 }
 
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) take() result[T] {
+func (op *cleanupReceiver[T, U, O1, O2]) take() result[T] {
 	x := op.result
 	op.result = result[T]{}
 	return x
 }
 
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) Env() Env              { return op }
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) StopToken() stop.Token { return stop.Token{} }
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) Scheduler() Scheduler  { return op.r.Env().Scheduler() }
-func (op *cleanupReceiver[T, U, O1, O2, P1, P2]) Value(key any) any     { return op.r.Env().Value(key) }
+func (op *cleanupReceiver[T, U, O1, O2]) Env() Env              { return op }
+func (op *cleanupReceiver[T, U, O1, O2]) StopToken() stop.Token { return stop.Token{} }
+func (op *cleanupReceiver[T, U, O1, O2]) Scheduler() Scheduler  { return op.r.Env().Scheduler() }
+func (op *cleanupReceiver[T, U, O1, O2]) Value(key any) any     { return op.r.Env().Value(key) }

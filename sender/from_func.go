@@ -1,9 +1,12 @@
 package sender
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
-// FromFunc calls f inside Start and completes with what it returns: a value, an error, or stopped if
-// the error is ErrStopped. If f panics it completes with a *PanicError. f runs on the thread that
+// FromFunc calls f inside Start and completes with what it returns, as Complete does. If f panics it completes with a
+// *PanicError, and if it calls runtime.Goexit with ErrGoexit. f runs on the thread that
 // calls Start, so it should not block; StartsOn takes it elsewhere. Nothing is allocated.
 func FromFunc[T any](f func() (T, error)) FromFuncSender[T] { return FromFuncSender[T]{f} }
 
@@ -17,7 +20,10 @@ type FromFuncOp[T any] struct {
 }
 
 // Connect implements Sender.
-func (s FromFuncSender[T]) Connect(op *FromFuncOp[T], r Receiver[T]) { op.f, op.r = s.f, r }
+func (s FromFuncSender[T]) Connect(op *FromFuncOp[T], r Receiver[T]) Operation {
+	op.f, op.r = s.f, r
+	return op
+}
 
 // Completion implements Completer.
 func (s *FromFuncSender[T]) Completion() Completion { return Inline }
@@ -26,19 +32,19 @@ func (s *FromFuncSender[T]) Completion() Completion { return Inline }
 func (op *FromFuncOp[T]) Start() {
 	var v T
 	var err error
-	if p := protect(func() { v, err = op.f() }); p != nil {
-		err = p
+	if protect(func() { v, err = op.f() }, op.r.SetError) {
+		Complete(op.r, v, err)
 	}
-	Complete(op.r, v, err)
 }
 
-// Complete completes r as a Go function that returned v and err: with the error if there is one, stopped if
-// that is ErrStopped or wraps it, else with v.
+// Complete completes r as a Go function that returned v and err: with v if there is no error; stopped if that is
+// ErrStopped or wraps it, or if it is context.Canceled or wraps it and stop was requested, since that is what a
+// function returns that heeds its context (see ToContext); else with the error.
 func Complete[T any](r Receiver[T], v T, err error) {
 	switch {
 	case err == nil:
 		r.SetValue(v)
-	case errors.Is(err, ErrStopped):
+	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled) && heeds(r.Env().StopToken(), err):
 		r.SetStopped()
 	default:
 		r.SetError(err)

@@ -3,6 +3,7 @@ package sender
 import (
 	"sync/atomic"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -52,6 +53,16 @@ func (g *Group) Begin(op Joiner, env Env, n int) bool {
 // as pending until it has returned.
 func (g *Group) RequestStop() bool { return g.children.RequestStop() }
 
+// stopThen is RequestStop and then rest, also if somebody who is asked to stop ends this frame by
+// runtime.Goexit.
+func (g *Group) stopThen(rest func()) {
+	returned := false
+	defer aftergoexit.Run(&returned, rest)
+	g.RequestStop()
+	returned = true
+	rest()
+}
+
 // Leave says that a child has completed. The caller must not touch the operation after it.
 func (g *Group) Leave() {
 	if n := g.pending.Add(-1); n != 0 {
@@ -75,10 +86,18 @@ func (g *Group) Leave() {
 
 // OnStop implements stop.Handler: it forwards the parent's stop request.
 func (g *Group) OnStop() {
+	returned := false
+	defer aftergoexit.Run(&returned, g.forwarded)
 	g.forwarding = true
 	step()
 	g.children.RequestStop()
 	step()
+	returned = true
+	g.forwarded()
+}
+
+// forwarded is the end of OnStop.
+func (g *Group) forwarded() {
 	g.forwarding = false
 	if g.joined {
 		g.joined = false
@@ -94,3 +113,12 @@ func (g *Group) Scheduler() Scheduler { return g.env.Scheduler() }
 
 // Value implements Env: it is the parent's.
 func (g *Group) Value(key any) any { return g.env.Value(key) }
+
+// failureOf is the result of a child that failed with err: stopped, if it was asked to stop and err is what a
+// function makes of that which heeds its context.
+func failureOf[T any](g *Group, err error) result[T] {
+	if heeds(g.StopToken(), err) {
+		return result[T]{}
+	}
+	return errorOf[T](err)
+}

@@ -25,10 +25,7 @@ func (g *guard[T]) Finish() {
 }
 
 // arrive is how either of the two ends: the other is not needed any more.
-func (g *guard[T]) arrive() {
-	g.group.RequestStop()
-	g.group.Leave()
-}
+func (g *guard[T]) arrive() { g.group.stopThen(g.group.Leave) }
 
 // guardChild is the child's receiver.
 type guardChild[T any] guard[T]
@@ -39,6 +36,6 @@ func (c *guardChild[T]) complete(x result[T]) {
 }
 
 func (c *guardChild[T]) SetValue(v T)       { c.complete(valueOf(v)) }
-func (c *guardChild[T]) SetError(err error) { c.complete(errorOf[T](err)) }
+func (c *guardChild[T]) SetError(err error) { c.complete(failureOf[T](&c.group, err)) }
 func (c *guardChild[T]) SetStopped()        { c.complete(result[T]{}) }
 func (c *guardChild[T]) Env() Env           { return &c.group }

@@ -101,13 +101,13 @@ func isStopped(p sendertest.Point) bool {
 }
 
 // run starts s with a new receiver and returns that.
-func run[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
+func run[T, O any, S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
 	t.Helper()
 	rec.T = t
-	op := P(new(O))
-	s.Connect(op, rec)
+	op := new(O)
+	start := s.Connect(op, rec)
 	rec.Starting()
-	op.Start()
+	start.Start()
 }
 
 // sink takes any completion.
@@ -120,8 +120,5 @@ func (s *sink[T]) SetValue(v T)   { s.n++; s.value = v }
 func (s *sink[T]) SetError(error) { s.n++ }
 func (s *sink[T]) SetStopped()    { s.n++ }
 func (*sink[T]) Env() sender.Env  { return sender.EmptyEnv{} }
-
-// stateOf is a new operation state for a sender.
-func stateOf[T, O any, P sender.Operation[O], S sender.Sender[T, O]](S) P { return P(new(O)) }
 
 func inc(n int) int { return n + 1 }

@@ -34,7 +34,9 @@ func (h *hopRunner[T]) Run() {
 	x.deliver(h.r)
 }
 
-func (h *hopRunner[T]) Abandon() {
+func (h *hopRunner[T]) Abandon(reason error) {
 	h.result = result[T]{}
-	h.r.SetStopped()
+	Abandon(h.r, reason)
 }
+
+func (h *hopRunner[T]) Continues() bool { return true }

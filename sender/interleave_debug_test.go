@@ -54,7 +54,7 @@ func play(t *testing.T, threads []func(), path []choice) (taken []choice) {
 	onStep = func() {
 		c := make(chan bool)
 		mu.Lock()
-		gates[numbers[goroutine()]] = c
+		gates[numbers[goroutineName()]] = c
 		mu.Unlock()
 		<-c
 	}
@@ -63,7 +63,7 @@ func play(t *testing.T, threads []func(), path []choice) (taken []choice) {
 	for i, f := range threads {
 		wg.Go(func() {
 			mu.Lock()
-			numbers[goroutine()] = i
+			numbers[goroutineName()] = i
 			mu.Unlock()
 			step()
 			f()
@@ -96,8 +96,8 @@ func play(t *testing.T, threads []func(), path []choice) (taken []choice) {
 	return taken
 }
 
-// goroutine is the name of the one that calls it.
-func goroutine() string {
+// goroutineName is the name of the one that calls it.
+func goroutineName() string {
 	var buf [64]byte
 	name, _, _ := strings.Cut(string(buf[:runtime.Stack(buf[:], false)]), "[")
 	return name
@@ -118,7 +118,10 @@ type stepLeafOp struct {
 	once   *sync.Once
 }
 
-func (l *stepLeaf) Connect(op *stepLeafOp, r Receiver[int]) { *op = stepLeafOp{leaf: l, r: r} }
+func (l *stepLeaf) Connect(op *stepLeafOp, r Receiver[int]) Operation {
+	*op = stepLeafOp{leaf: l, r: r}
+	return op
+}
 
 func (op *stepLeafOp) Start() {
 	op.leaf.ended = false
@@ -169,12 +172,12 @@ func (e *ending[T]) Env() Env              { return e }
 func (e *ending[T]) StopToken() stop.Token { return e.source.Token() }
 
 // begun is s in flight; its receiver, and a check that it completed once and was not touched again.
-func begun[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S) (op P, e *ending[T], check func()) {
-	op, e = P(new(O)), &ending[T]{source: new(stop.Source)}
+func begun[T, O any, S Sender[T, O]](t *testing.T, s S) (op *O, start Operation, e *ending[T], check func()) {
+	op, e = new(O), &ending[T]{source: new(stop.Source)}
 	var zero O
 	e.scratch = func() { *op = zero }
-	s.Connect(op, e)
-	return op, e, func() {
+	start = s.Connect(op, e)
+	return op, start, e, func() {
 		if e.n != 1 {
 			t.Errorf("completed %d times", e.n)
 		}
@@ -189,13 +192,12 @@ func begun[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S) (op P, e
 
 // again makes the operation be connected and started once more inside its completion, and check that
 // it then waits for its leaves, and completes.
-func again[T, O any, P Operation[O], S Sender[T, O]](t *testing.T, s S, op P, first *ending[T], leaves ...*stepLeaf) (check func()) {
+func again[T, O any, S Sender[T, O]](t *testing.T, s S, op *O, first *ending[T], leaves ...*stepLeaf) (check func()) {
 	second := &ending[T]{source: new(stop.Source)}
 	first.scratch = func() {
 		var zero O
 		*op = zero
-		s.Connect(op, second)
-		op.Start()
+		s.Connect(op, second).Start()
 	}
 	return func() {
 		if first.n != 1 || second.n != 0 || first.source.Registered() {
@@ -218,11 +220,11 @@ func TestGroupInEveryOrder(t *testing.T) {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
 			s := WhenAny(a, b)
-			op, e, check := begun[int](t, s)
+			op, start, e, check := begun[int](t, s)
 			if reused {
 				check = again[int](t, s, op, e, a, b)
 			}
-			op.Start()
+			start.Start()
 			endA, endB := a.end, b.end
 			return []func(){
 				func() { e.source.RequestStop() },
@@ -232,11 +234,11 @@ func TestGroupInEveryOrder(t *testing.T) {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
 			s := WhenAll(a, b)
-			op, e, check := begun[All2[int, int]](t, s)
+			op, start, e, check := begun[All2[int, int]](t, s)
 			if reused {
 				check = again[All2[int, int]](t, s, op, e, a, b)
 			}
-			op.Start()
+			start.Start()
 			endA, endB := a.end, b.end
 			return []func(){
 				func() { e.source.RequestStop(); endA(errorOf[int](ErrStopped)) },
@@ -250,13 +252,13 @@ func TestGroupInEveryOrder(t *testing.T) {
 func TestGroupStartsInEveryOrder(t *testing.T) {
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
 		a := &stepLeaf{obeys: true}
-		op, e, check := begun[int](t, StopWhen(a, Just(1)))
-		return []func(){op.Start, func() { e.source.RequestStop() }}, check
+		_, start, e, check := begun[int](t, StopWhen(a, Just(1)))
+		return []func(){start.Start, func() { e.source.RequestStop() }}, check
 	})
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
 		a, b := &stepLeaf{obeys: true}, &stepLeaf{obeys: true}
-		op, e, check := begun[int](t, WhenAny(a, b))
-		return []func(){op.Start, func() { e.source.RequestStop() }}, check
+		_, start, e, check := begun[int](t, WhenAny(a, b))
+		return []func(){start.Start, func() { e.source.RequestStop() }}, check
 	})
 }
 
@@ -266,9 +268,9 @@ func TestTurnInEveryOrder(t *testing.T) {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			l := &stepLeaf{started: make(chan bool, rounds)}
 			n := 0
-			op, _, check := begun[int](t, RepeatUntil(l, func(int) bool { n++; return n == rounds }))
+			_, start, _, check := begun[int](t, RepeatUntil(l, func(int) bool { n++; return n == rounds }))
 			return []func(){
-				op.Start,
+				start.Start,
 				func() {
 					for range rounds { // each as soon as it has been started
 						<-l.started
@@ -287,12 +289,12 @@ func TestSpawnedInEveryOrder(t *testing.T) {
 			var scope CountingScope
 			l := &stepLeaf{obeys: true}
 			s := SpawnFuture(&scope, l)
-			op, e, check := begun[int](t, s)
+			_, start, e, check := begun[int](t, s)
 			request := e.source.RequestStop
 			if byScope {
 				request = func() bool { scope.RequestStop(); return true }
 			}
-			return []func(){op.Start, func() { l.end(valueOf(1)) }, func() { request() }}, func() {
+			return []func(){start.Start, func() { l.end(valueOf(1)) }, func() { request() }}, func() {
 				check()
 				if scope.count != 0 || e.last != valueOf(1) && e.last != (result[int]{}) {
 					t.Errorf("%d in the scope, completed with %v", scope.count, e.last)
@@ -309,8 +311,8 @@ func TestSplitInEveryOrder(t *testing.T) {
 			everyOrder(t, func(t *testing.T) ([]func(), func()) {
 				l := &stepLeaf{obeys: obeys}
 				s := Split(l)
-				a, eA, checkA := begun[int](t, s)
-				b, eB, checkB := begun[int](t, s)
+				_, a, eA, checkA := begun[int](t, s)
+				_, b, eB, checkB := begun[int](t, s)
 				a.Start()
 				b.Start()
 				left := 2
@@ -347,8 +349,8 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
 		l := &stepLeaf{obeys: true}
 		s := Split(l)
-		a, _, checkA := begun[int](t, s)
-		b, eB, checkB := begun[int](t, s)
+		_, a, _, checkA := begun[int](t, s)
+		_, b, eB, checkB := begun[int](t, s)
 		a.Start()
 		return []func(){b.Start, func() { l.end(valueOf(1)) }, func() { eB.source.RequestStop() }}, func() {
 			checkA()
@@ -358,8 +360,8 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
 		l := &stepLeaf{obeys: true}
 		s := Split(l)
-		a, _, checkA := begun[int](t, s)
-		b, eB, checkB := begun[int](t, s)
+		_, a, _, checkA := begun[int](t, s)
+		_, b, eB, checkB := begun[int](t, s)
 		a.Start()
 		return []func(){b.Start, func() { eB.source.RequestStop() }}, func() {
 			checkB()
@@ -376,7 +378,7 @@ func TestScopeInEveryOrder(t *testing.T) {
 			scope := new(CountingScope)
 			l := &stepLeaf{obeys: true}
 			Spawn(scope, l)
-			op, e, check := begun[struct{}](t, scope.Join())
+			op, start, e, check := begun[struct{}](t, scope.Join())
 			e.scratch = func() {
 				if scope.count != 0 || scope.state != joined {
 					t.Errorf("joined in state %d with %d left", scope.state, scope.count)
@@ -385,7 +387,7 @@ func TestScopeInEveryOrder(t *testing.T) {
 			}
 			spawned := false
 			return []func(){
-					func() { op.Start() },
+					func() { start.Start() },
 					func() { l.end(valueOf(1)); spawned = Spawn(scope, Just(1)) },
 					func() { last(scope) },
 				}, func() {

@@ -14,34 +14,31 @@ func (x Result[T]) Get() (T, error) { return x.Value, x.Err }
 // allocated.
 //
 // Source: P3552R3 §4.6 (into_expected).
-func IntoResult[T, O any, P Operation[O], S Sender[T, O]](s S) IntoResultSender[T, O, P, S] {
-	return IntoResultSender[T, O, P, S]{s}
+func IntoResult[T, O any, S Sender[T, O]](s S) IntoResultSender[T, O, S] {
+	return IntoResultSender[T, O, S]{s}
 }
 
 // IntoResultSender is what IntoResult returns.
-type IntoResultSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s S }
+type IntoResultSender[T, O any, S Sender[T, O]] struct{ s S }
 
 // IntoResultOp is the operation state of IntoResult.
-type IntoResultOp[T, O any, P Operation[O]] struct {
+type IntoResultOp[T, O any] struct {
 	child O
 	r     Receiver[Result[T]]
 }
 
 // Connect implements Sender.
-func (s IntoResultSender[T, O, P, S]) Connect(op *IntoResultOp[T, O, P], r Receiver[Result[T]]) {
+func (s IntoResultSender[T, O, S]) Connect(op *IntoResultOp[T, O], r Receiver[Result[T]]) Operation {
 	op.r = r
-	s.s.Connect(&op.child, (*intoResultReceiver[T, O, P])(op))
+	return s.s.Connect(&op.child, (*intoResultReceiver[T, O])(op))
 }
 
 // Completion implements Completer.
-func (s *IntoResultSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *IntoResultSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
-// Start implements Operation.
-func (op *IntoResultOp[T, O, P]) Start() { P(&op.child).Start() }
+type intoResultReceiver[T, O any] IntoResultOp[T, O]
 
-type intoResultReceiver[T, O any, P Operation[O]] IntoResultOp[T, O, P]
-
-func (op *intoResultReceiver[T, O, P]) SetValue(v T)       { op.r.SetValue(Result[T]{Value: v}) }
-func (op *intoResultReceiver[T, O, P]) SetError(err error) { op.r.SetValue(Result[T]{Err: err}) }
-func (op *intoResultReceiver[T, O, P]) SetStopped()        { op.r.SetStopped() }
-func (op *intoResultReceiver[T, O, P]) Env() Env           { return op.r.Env() }
+func (op *intoResultReceiver[T, O]) SetValue(v T)       { op.r.SetValue(Result[T]{Value: v}) }
+func (op *intoResultReceiver[T, O]) SetError(err error) { op.r.SetValue(Result[T]{Err: err}) }
+func (op *intoResultReceiver[T, O]) SetStopped()        { op.r.SetStopped() }
+func (op *intoResultReceiver[T, O]) Env() Env           { return op.r.Env() }

@@ -16,7 +16,10 @@ type JustOp[T any] struct {
 }
 
 // Connect implements Sender.
-func (s JustSender[T]) Connect(op *JustOp[T], r Receiver[T]) { op.value, op.r = s.value, r }
+func (s JustSender[T]) Connect(op *JustOp[T], r Receiver[T]) Operation {
+	op.value, op.r = s.value, r
+	return op
+}
 
 // Completion implements Completer.
 func (s *JustSender[T]) Completion() Completion { return Inline }
@@ -24,10 +27,16 @@ func (s *JustSender[T]) Completion() Completion { return Inline }
 // Start implements Operation.
 func (op *JustOp[T]) Start() { op.r.SetValue(op.value) }
 
-// JustError completes with the error err, inside Start. T is the type of the value it does not have.
+// JustError completes with the error err, inside Start. T is the type of the value it does not have. It panics
+// if err is nil.
 //
 // Source: P2300R10 [exec.just].
-func JustError[T any](err error) JustErrorSender[T] { return JustErrorSender[T]{err} }
+func JustError[T any](err error) JustErrorSender[T] {
+	if err == nil {
+		panic("sender: JustError(nil): that is not an error; use Just for a value")
+	}
+	return JustErrorSender[T]{err}
+}
 
 // JustErrorSender is what JustError returns.
 type JustErrorSender[T any] struct{ err error }
@@ -39,7 +48,10 @@ type JustErrorOp[T any] struct {
 }
 
 // Connect implements Sender.
-func (s JustErrorSender[T]) Connect(op *JustErrorOp[T], r Receiver[T]) { op.err, op.r = s.err, r }
+func (s JustErrorSender[T]) Connect(op *JustErrorOp[T], r Receiver[T]) Operation {
+	op.err, op.r = s.err, r
+	return op
+}
 
 // Completion implements Completer.
 func (s *JustErrorSender[T]) Completion() Completion { return Inline }
@@ -59,7 +71,10 @@ type JustStoppedSender[T any] struct{}
 type JustStoppedOp[T any] struct{ r Receiver[T] }
 
 // Connect implements Sender.
-func (JustStoppedSender[T]) Connect(op *JustStoppedOp[T], r Receiver[T]) { op.r = r }
+func (JustStoppedSender[T]) Connect(op *JustStoppedOp[T], r Receiver[T]) Operation {
+	op.r = r
+	return op
+}
 
 // Completion implements Completer.
 func (s *JustStoppedSender[T]) Completion() Completion { return Inline }

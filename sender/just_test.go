@@ -1,6 +1,8 @@
 package sender_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
@@ -15,6 +17,29 @@ func accept(want result) sendertest.Options[int] {
 }
 
 func TestJust(t *testing.T) { sendertest.Check(t, sender.Just(7), accept(theValue)) }
+
+// A nil error would be taken for success by whoever returns it.
+func TestNilErrorIsLoud(t *testing.T) {
+	nothing := &leaf{OnStart: sendertest.Inline, Result: sendertest.Error[int](nil)}
+	for name, f := range map[string]func(){
+		"JustError":     func() { sender.JustError[int](nil) },
+		"SyncWait":      func() { _, _ = sender.SyncWait(t.Context(), nothing) },
+		"AsFuture":      func() { sender.AsFuture(nothing) },
+		"Spawn":         func() { sender.Spawn(new(sender.CountingScope), nothing) },
+		"SpawnFuture":   func() { sender.SpawnFuture(new(sender.CountingScope), nothing) },
+		"StartDetached": func() { sender.StartDetached(nothing) },
+	} {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, "Error(nil)") && !strings.Contains(text, "nobody handles") {
+					t.Errorf("%s: panicked with %q", name, text)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 func TestJustError(t *testing.T) {
 	sendertest.Check(t, sender.JustError[int](errLeaf), accept(theError))
 }

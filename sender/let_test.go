@@ -80,10 +80,10 @@ func TestSequence(t *testing.T) {
 }
 
 // expectPanic runs s, which is to complete with a PanicError of errLeaf.
-func expectPanic[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, name string, s S) {
+func expectPanic[T, O any, S sender.Sender[T, O]](t *testing.T, name string, s S) {
 	t.Helper()
 	rec := new(sendertest.Recorder[T])
-	run[T, O, P](t, s, rec)
+	run[T, O](t, s, rec)
 	var pe *sender.PanicError
 	if err := rec.Result().Err; !errors.As(err, &pe) || !errors.Is(err, errLeaf) {
 		t.Errorf("%s: completed with %v, want a PanicError", name, rec.Result())
@@ -93,7 +93,7 @@ func expectPanic[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *test
 // bad is a sender that cannot be connected.
 type bad struct{}
 
-func (bad) Connect(*sender.JustOp[int], sender.Receiver[int]) { panic(errLeaf) }
+func (bad) Connect(*sender.JustOp[int], sender.Receiver[int]) sender.Operation { panic(errLeaf) }
 
 func TestPanicsAreErrors(t *testing.T) {
 	just, fails, stops := sender.Just(1), sender.JustError[int](errors.New("first")), sender.JustStopped[int]()

@@ -20,7 +20,10 @@ type ReadEnvOp[T any] struct {
 }
 
 // Connect implements Sender.
-func (s ReadEnvSender[T]) Connect(op *ReadEnvOp[T], r Receiver[T]) { op.f, op.r = s.f, r }
+func (s ReadEnvSender[T]) Connect(op *ReadEnvOp[T], r Receiver[T]) Operation {
+	op.f, op.r = s.f, r
+	return op
+}
 
 // Completion implements Completer.
 func (s *ReadEnvSender[T]) Completion() Completion { return Inline }
@@ -28,9 +31,7 @@ func (s *ReadEnvSender[T]) Completion() Completion { return Inline }
 // Start implements Operation.
 func (op *ReadEnvOp[T]) Start() {
 	var v T
-	if err := protect(func() { v = op.f(op.r.Env()) }); err != nil {
-		op.r.SetError(err)
-		return
+	if protect(func() { v = op.f(op.r.Env()) }, op.r.SetError) {
+		op.r.SetValue(v)
 	}
-	op.r.SetValue(v)
 }

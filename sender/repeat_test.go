@@ -112,9 +112,10 @@ type slowStartOp struct {
 	child sendertest.LeafOp[int]
 }
 
-func (s *slowStart) Connect(op *slowStartOp, r sender.Receiver[int]) {
+func (s *slowStart) Connect(op *slowStartOp, r sender.Receiver[int]) sender.Operation {
 	op.s = s
 	s.leaf.Connect(&op.child, r)
+	return op
 }
 
 func (op *slowStartOp) Start() {

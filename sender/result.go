@@ -16,8 +16,15 @@ type result[T any] struct {
 	err     error
 }
 
-func valueOf[T any](v T) result[T]       { return result[T]{channel: onValue, value: v} }
-func errorOf[T any](err error) result[T] { return result[T]{channel: onError, err: err} }
+func valueOf[T any](v T) result[T] { return result[T]{channel: onValue, value: v} }
+
+// errorOf panics if err is nil: whoever got that as an error would take it for success.
+func errorOf[T any](err error) result[T] {
+	if err == nil {
+		panic("sender: SetError(nil) was called by an operation that failed: an error says why; use SetValue for success")
+	}
+	return result[T]{channel: onError, err: err}
+}
 
 // deliver completes r. x is a copy, since the operation that kept it may be gone by then.
 func (x result[T]) deliver(r Receiver[T]) {

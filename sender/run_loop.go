@@ -1,6 +1,11 @@
 package sender
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+	"github.com/reactord/reactord/sender/internal/goroutine"
+)
 
 // RunLoop is a queue of work and the thread that runs it: whichever calls Run. It is a Scheduler. The
 // zero value is ready; it must not be copied.
@@ -12,16 +17,17 @@ type RunLoop struct {
 	mu       sync.Mutex
 	more     sync.Cond
 	waiting  WorkQueue
+	begun    bool // Run was called
 	finished bool // Finish was called
 	closed   bool // Run has returned
 }
 
-// Enqueue implements Scheduler. Work that comes after Run has returned is abandoned at once.
+// Enqueue implements Scheduler. Work that comes after Run has returned is refused at once, with ErrClosed.
 func (l *RunLoop) Enqueue(w *Work) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		w.Runner.Abandon()
+		w.Runner.Abandon(ErrClosed)
 		return
 	}
 	l.waiting.Push(w)
@@ -30,10 +36,29 @@ func (l *RunLoop) Enqueue(w *Work) {
 }
 
 // Run runs work until Finish has been called and no work is left. It may be called once.
+//
+// Work that ends the goroutine by runtime.Goexit does not end the loop: the rest is run by the goroutine's deferred
+// functions, and then Run does not return but the goroutine ends. What it was at stays on the stack until then.
 func (l *RunLoop) Run() {
+	l.mu.Lock()
+	begun := l.begun
+	l.begun = true
+	l.mu.Unlock()
+	if begun {
+		panic("sender: Run of a RunLoop that runs or has run")
+	}
+	defer goroutine.Drive(false).Release()
+	l.run()
+}
+
+// run is Run without its checks, and goes on after runtime.Goexit.
+func (l *RunLoop) run() {
+	returned := false
+	defer aftergoexit.Run(&returned, l.run)
 	for w := l.next(); w != nil; w = l.next() {
 		w.Runner.Run()
 	}
+	returned = true
 }
 
 // next waits for work and takes it, or returns nil when the loop is done.

@@ -12,6 +12,7 @@ import (
 type job struct {
 	work           sender.Work
 	ran, abandoned int
+	reason         error // for which it was abandoned
 	then           func()
 }
 
@@ -21,7 +22,7 @@ func (j *job) Run() {
 		j.then()
 	}
 }
-func (j *job) Abandon() { j.abandoned++ }
+func (j *job) Abandon(reason error) { j.abandoned, j.reason = j.abandoned+1, reason }
 
 func newJob(then func()) *job {
 	j := &job{then: then}
@@ -80,8 +81,8 @@ func TestRunLoopAbandonsLateWork(t *testing.T) {
 	l.Run()
 	j := newJob(nil)
 	l.Enqueue(&j.work)
-	if j.ran != 0 || j.abandoned != 1 {
-		t.Errorf("ran %d times, abandoned %d times", j.ran, j.abandoned)
+	if j.ran != 0 || j.abandoned != 1 || j.reason != sender.ErrClosed {
+		t.Errorf("ran %d times, abandoned %d times for %v", j.ran, j.abandoned, j.reason)
 	}
 }
 

@@ -2,7 +2,8 @@ package sender
 
 // Schedule completes on the resource of sch, without a value to speak of. It completes stopped if stop
 // was requested before its turn comes, or if the resource is shutting down; inside Start if stop was
-// requested before that.
+// requested before that. If the resource refuses it, it completes with the reason, see Runner, where the
+// resource says so.
 //
 // Source: P2300R10 [exec.schedule], P1525R1 §4.
 func Schedule(sch Scheduler) ScheduleSender { return ScheduleSender{sch} }
@@ -18,9 +19,10 @@ type ScheduleOp struct {
 }
 
 // Connect implements Sender.
-func (s ScheduleSender) Connect(op *ScheduleOp, r Receiver[struct{}]) {
+func (s ScheduleSender) Connect(op *ScheduleOp, r Receiver[struct{}]) Operation {
 	op.sch, op.r = s.sch, r
 	op.work = Work{Runner: (*scheduleRunner)(op)}
+	return op
 }
 
 // Start implements Operation.
@@ -42,4 +44,4 @@ func (op *scheduleRunner) Run() {
 	op.r.SetValue(struct{}{})
 }
 
-func (op *scheduleRunner) Abandon() { op.r.SetStopped() }
+func (op *scheduleRunner) Abandon(reason error) { Abandon(op.r, reason) }

@@ -8,7 +8,8 @@ import (
 // ScheduleAt completes on the resource of sch when its clock reaches deadline (ns, see
 // TimedScheduler), without a value to speak of; soon, if that time has passed. A stop request before
 // then ends it soon, stopped, on the resource; inside Start if stop was requested before that. It also
-// completes stopped if the resource is shutting down. Nothing allocates but what the resource says.
+// completes stopped if the resource is shutting down, and with the reason if the resource refuses it: see
+// Runner. Nothing allocates but what the resource says.
 //
 // Source: schedule_at of the article on sender factories; libunifex's schedule_at.
 func ScheduleAt(sch TimedScheduler, deadline int64) ScheduleAtSender {
@@ -42,9 +43,10 @@ type ScheduleAtOp struct {
 }
 
 // Connect implements Sender.
-func (s ScheduleAtSender) Connect(op *ScheduleAtOp, r Receiver[struct{}]) {
+func (s ScheduleAtSender) Connect(op *ScheduleAtOp, r Receiver[struct{}]) Operation {
 	op.sch, op.at, op.relative, op.r = s.sch, s.at, s.relative, r
 	op.work.Runner = (*scheduleAtRunner)(op)
+	return op
 }
 
 // Start implements Operation.
@@ -66,5 +68,5 @@ func (op *ScheduleAtOp) Start() {
 
 type scheduleAtRunner ScheduleAtOp
 
-func (op *scheduleAtRunner) Run()     { op.r.SetValue(struct{}{}) }
-func (op *scheduleAtRunner) Abandon() { op.r.SetStopped() }
+func (op *scheduleAtRunner) Run()                 { op.r.SetValue(struct{}{}) }
+func (op *scheduleAtRunner) Abandon(reason error) { Abandon(op.r, reason) }

@@ -31,7 +31,7 @@ func (a *asked) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token)
 	a.deadline, a.token = deadline, token
 	a.times++
 	if a.refuse {
-		w.Runner.Abandon()
+		w.Runner.Abandon(nil)
 	} else {
 		w.Runner.Run()
 	}
@@ -83,10 +83,9 @@ func TestScheduleAtRefusedAndStopped(t *testing.T) {
 func TestScheduleAtDoesNotAllocate(t *testing.T) {
 	a := new(asked)
 	s := sender.ScheduleAfter(a, time.Second)
-	op, r := stateOf(s), new(sink[unit])
+	op, r := sender.StateOf(s), new(sink[unit])
 	if n := testing.AllocsPerRun(100, func() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

@@ -65,7 +65,7 @@ func TestScheduleAbandoned(t *testing.T) {
 	l.Run()
 	rec := new(sendertest.Recorder[unit])
 	run(t, sender.Schedule(&l), rec)
-	if x := rec.Result(); x.Channel != sendertest.OnStopped {
+	if x := rec.Result(); x != sendertest.Error[unit](sender.ErrClosed) {
 		t.Errorf("completed with %v", x)
 	}
 }

@@ -11,6 +11,8 @@ type Scheduler interface {
 	// unless the resource is the caller itself and says so. It may be called from any thread. w
 	// belongs to the resource until Run is called.
 	//
-	// A resource that is shutting down calls Runner.Abandon instead, possibly inside Enqueue.
+	// A resource that refuses w calls Runner.Abandon with the reason instead, possibly inside Enqueue: see
+	// Runner. While it is shutting down the reason is ErrStopped, after its end ErrClosed. What it has a limit
+	// for is new work only, see Work.Continues.
 	Enqueue(w *Work)
 }

@@ -28,8 +28,9 @@ type TimedScheduler interface {
 	// EnqueueAt arranges for one of the methods of w.Runner to be called, once, and never inside
 	// EnqueueAt unless the resource is shutting down. Run is called on the resource when the deadline
 	// has passed, and soon if it already has. Abandon is called, soon, if token stopped before that
-	// (on the resource, never inside the stop request) or if the resource is shutting down (on any
-	// thread). A timer that is due is due: Run may follow a stop request that came too late.
+	// (on the resource, never inside the stop request), or if the resource is shutting down or refuses
+	// the work (on any thread). A timer that is due is due: Run may follow a stop request that came too
+	// late.
 	//
 	// It may be called from any thread. w belongs to the resource until Run or Abandon is called, and
 	// no callback is registered with token any more by then.
@@ -54,4 +55,5 @@ type TimedWork struct {
 	Count        atomic.Int32     // operations of this work that are out
 	Cancelled    bool
 	Due          bool
+	Reason       error // what Abandon is to be called with
 }

@@ -3,53 +3,49 @@ package sender
 // Sequence goes on with b when a completes with a value, which is dropped, and passes on the rest of
 // a's completions. b is connected when a has completed; should its Connect panic, that is an error as
 // any other. It completes where b does, or where a does if that has no value. A stop request is the
-// affair of whichever is running; nothing is allocated.
+// affair of whichever is running. Connect allocates a copy of b, once for each operation state.
 //
 // Source: D2006R1 Appendix B, example 3.
-func Sequence[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[A, O1], S2 Sender[B, O2]](
+func Sequence[A, B, O1, O2 any, S1 Sender[A, O1], S2 Sender[B, O2]](
 	a S1, b S2,
-) SequenceSender[A, B, O1, O2, P1, P2, S1, S2] {
-	return SequenceSender[A, B, O1, O2, P1, P2, S1, S2]{a, b}
+) SequenceSender[A, B, O1, O2, S1, S2] {
+	return SequenceSender[A, B, O1, O2, S1, S2]{a, b}
 }
 
 // SequenceSender is what Sequence returns.
-type SequenceSender[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[A, O1], S2 Sender[B, O2]] struct {
+type SequenceSender[A, B, O1, O2 any, S1 Sender[A, O1], S2 Sender[B, O2]] struct {
 	a S1
 	b S2
 }
 
 // SequenceOp is the operation state of Sequence.
-type SequenceOp[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S2 Sender[B, O2]] struct {
+type SequenceOp[A, B, O1, O2 any] struct {
 	first  O1
 	second O2
-	b      S2
+	b      kept[B, O2]
 	r      Receiver[B]
 }
 
 // Connect implements Sender.
-func (s SequenceSender[A, B, O1, O2, P1, P2, S1, S2]) Connect(op *SequenceOp[A, B, O1, O2, P1, P2, S2], r Receiver[B]) {
-	op.b, op.r = s.b, r
-	s.a.Connect(&op.first, (*sequenceReceiver[A, B, O1, O2, P1, P2, S2])(op))
+func (s SequenceSender[A, B, O1, O2, S1, S2]) Connect(op *SequenceOp[A, B, O1, O2], r Receiver[B]) Operation {
+	op.b, op.r = keep(op.b, s.b), r
+	return s.a.Connect(&op.first, (*sequenceReceiver[A, B, O1, O2])(op))
 }
 
 // Completion implements Completer.
-func (s *SequenceSender[A, B, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+func (s *SequenceSender[A, B, O1, O2, S1, S2]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b))
 }
 
-// Start implements Operation.
-func (op *SequenceOp[A, B, O1, O2, P1, P2, S2]) Start() { P1(&op.first).Start() }
+type sequenceReceiver[A, B, O1, O2 any] SequenceOp[A, B, O1, O2]
 
-type sequenceReceiver[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S2 Sender[B, O2]] SequenceOp[A, B, O1, O2, P1, P2, S2]
-
-func (op *sequenceReceiver[A, B, O1, O2, P1, P2, S2]) SetValue(A) {
-	if err := protect(func() { op.b.Connect(&op.second, op.r) }); err != nil {
-		op.r.SetError(err)
-		return
+func (op *sequenceReceiver[A, B, O1, O2]) SetValue(A) {
+	var second Operation
+	if protect(func() { second = op.b.connect(&op.second, op.r) }, op.r.SetError) {
+		second.Start()
 	}
-	P2(&op.second).Start()
 }
 
-func (op *sequenceReceiver[A, B, O1, O2, P1, P2, S2]) SetError(err error) { op.r.SetError(err) }
-func (op *sequenceReceiver[A, B, O1, O2, P1, P2, S2]) SetStopped()        { op.r.SetStopped() }
-func (op *sequenceReceiver[A, B, O1, O2, P1, P2, S2]) Env() Env           { return op.r.Env() }
+func (op *sequenceReceiver[A, B, O1, O2]) SetError(err error) { op.r.SetError(err) }
+func (op *sequenceReceiver[A, B, O1, O2]) SetStopped()        { op.r.SetStopped() }
+func (op *sequenceReceiver[A, B, O1, O2]) Env() Env           { return op.r.Env() }

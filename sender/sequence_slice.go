@@ -1,38 +1,42 @@
 package sender
 
+import "github.com/reactord/reactord/sender/internal/aftergoexit"
+
 // SequenceSlice is Sequence of any number of senders of one type: it completes with the value of the
 // last, and of none with the zero value. A stop request that comes between two of them ends it. It has
-// storage for one child only, which they use in turn. Nothing is allocated.
+// storage for one child only, which they use one after another. Connect allocates as that of Sequence.
 //
 // The slice must not change until the completion. However many senders complete at once, the stack
 // does not grow.
-func SequenceSlice[T, O any, P Operation[O], S Sender[T, O]](s []S) SequenceSliceSender[T, O, P, S] {
-	return SequenceSliceSender[T, O, P, S]{s}
+func SequenceSlice[T, O any, S Sender[T, O]](s []S) SequenceSliceSender[T, O, S] {
+	return SequenceSliceSender[T, O, S]{s}
 }
 
 // SequenceSliceSender is what SequenceSlice returns.
-type SequenceSliceSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s []S }
+type SequenceSliceSender[T, O any, S Sender[T, O]] struct{ s []S }
 
 // SequenceSliceOp is the operation state of SequenceSlice.
-type SequenceSliceOp[T, O any, P Operation[O], S Sender[T, O]] struct {
+type SequenceSliceOp[T, O any] struct {
 	rounds
 	child O
-	s     []S
-	next  int // of s
+	s     senders[T, O]
+	n     int // of s
+	next  int
 	r     Receiver[T]
 }
 
 // Connect implements Sender.
-func (s SequenceSliceSender[T, O, P, S]) Connect(op *SequenceSliceOp[T, O, P, S], r Receiver[T]) {
-	op.s, op.r = s.s, r
+func (s SequenceSliceSender[T, O, S]) Connect(op *SequenceSliceOp[T, O], r Receiver[T]) Operation {
+	op.s, op.n, op.r = list(op.s, s.s), len(s.s), r
+	return op
 }
 
 // Completion implements Completer: what holds for any S.
-func (s *SequenceSliceSender[T, O, P, S]) Completion() Completion { return completionOfType[S]() }
+func (s *SequenceSliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
 
 // Start implements Operation.
-func (op *SequenceSliceOp[T, O, P, S]) Start() {
-	if len(op.s) == 0 {
+func (op *SequenceSliceOp[T, O]) Start() {
+	if op.n == 0 {
 		var zero T
 		op.r.SetValue(zero)
 		return
@@ -43,31 +47,59 @@ func (op *SequenceSliceOp[T, O, P, S]) Start() {
 }
 
 // run starts one child after another until one does not complete at once, or is the last.
-func (op *SequenceSliceOp[T, O, P, S]) run() {
-	t, child := op.turn, (*sequenceSliceReceiver[T, O, P, S])(op)
+func (op *SequenceSliceOp[T, O]) run() {
+	t, child := op.turn, (*sequenceSliceReceiver[T, O])(op)
+	// A function of the user's may end this frame by runtime.Goexit.
+	returned := false
+	defer aftergoexit.Run(&returned, func() {
+		if t.again() {
+			op.run()
+		}
+	})
 	for {
 		t.begin()
-		s := op.s[op.next]
+		var start Operation
+		i := op.next
 		op.next++
 		if op.r.Env().StopToken().StopRequested() {
 			child.SetStopped()
-		} else if err := protect(func() { s.Connect(&op.child, child) }); err != nil {
-			child.SetError(err)
-		} else {
-			P(&op.child).Start()
+		} else if protect(func() { start = op.s.connect(i, &op.child, child) }, child.SetError) {
+			start.Start()
 		}
 		// op may have completed meanwhile, here or elsewhere. Only t is still ours to look at.
 		if !t.again() {
+			returned = true
 			return
 		}
 	}
 }
 
-type sequenceSliceReceiver[T, O any, P Operation[O], S Sender[T, O]] SequenceSliceOp[T, O, P, S]
+// senders is a slice of senders; it hides their type, as kept does.
+type senders[T, O any] interface {
+	connect(i int, op *O, r Receiver[T]) Operation
+}
 
-func (r *sequenceSliceReceiver[T, O, P, S]) SetValue(v T) {
-	op := (*SequenceSliceOp[T, O, P, S])(r)
-	if op.next == len(op.s) {
+// list is keep for a slice.
+func list[T, O any, S Sender[T, O]](before senders[T, O], s []S) senders[T, O] {
+	room, ok := before.(*senderSlice[T, O, S])
+	if !ok {
+		room = new(senderSlice[T, O, S])
+	}
+	room.s = s
+	return room
+}
+
+type senderSlice[T, O any, S Sender[T, O]] struct{ s []S }
+
+func (l *senderSlice[T, O, S]) connect(i int, op *O, r Receiver[T]) Operation {
+	return l.s[i].Connect(op, r)
+}
+
+type sequenceSliceReceiver[T, O any] SequenceSliceOp[T, O]
+
+func (r *sequenceSliceReceiver[T, O]) SetValue(v T) {
+	op := (*SequenceSliceOp[T, O])(r)
+	if op.next == op.n {
 		op.end()
 		op.r.SetValue(v)
 		return
@@ -77,14 +109,14 @@ func (r *sequenceSliceReceiver[T, O, P, S]) SetValue(v T) {
 	}
 }
 
-func (r *sequenceSliceReceiver[T, O, P, S]) SetError(err error) {
+func (r *sequenceSliceReceiver[T, O]) SetError(err error) {
 	r.end()
 	r.r.SetError(err)
 }
 
-func (r *sequenceSliceReceiver[T, O, P, S]) SetStopped() {
+func (r *sequenceSliceReceiver[T, O]) SetStopped() {
 	r.end()
 	r.r.SetStopped()
 }
 
-func (r *sequenceSliceReceiver[T, O, P, S]) Env() Env { return r.r.Env() }
+func (r *sequenceSliceReceiver[T, O]) Env() Env { return r.r.Env() }

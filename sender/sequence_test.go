@@ -26,7 +26,7 @@ func counted(th *sendertest.Thread, n, bad int, x result) []*leaf {
 }
 
 // checkSequence checks s, which is to run ls one after another. Those after bad must not be started.
-func checkSequence[O any, P sender.Operation[O], S sender.Sender[int, O]](t *testing.T, s S, ls []*leaf, bad int) {
+func checkSequence[O any, S sender.Sender[int, O]](t *testing.T, s S, ls []*leaf, bad int) {
 	t.Helper()
 	want := ls[len(ls)-1].Result
 	if bad > 0 {
@@ -34,7 +34,7 @@ func checkSequence[O any, P sender.Operation[O], S sender.Sender[int, O]](t *tes
 	}
 	o := accept(want)
 	o.Accept = func(p sendertest.Point, x result) bool { return in(x, want) || mayStop(p) && in(x, itStopped) }
-	sendertest.Check[int, O, P](t, s, o)
+	sendertest.Check[int, O](t, s, o)
 	for i, l := range ls {
 		if ran := l.Starts() > 0; ran != (bad == 0 || i < bad) || l.InFlight() != 0 {
 			t.Errorf("child %d of %d: %d starts, %d in flight; number %d has no value",
@@ -82,7 +82,7 @@ func TestSequenceConnectsLate(t *testing.T) {
 			t.Error("connected early")
 		}
 		return 1
-	}), onConnect[sender.LetOp[int, int, sender.JustOp[int], sender.JustOp[int], *sender.JustOp[int], *sender.JustOp[int], sender.JustSender[int]]]{
+	}), onConnect[sender.LetOp[int, int, sender.JustOp[int], sender.JustOp[int]]]{
 		second, func() { connected = true },
 	})
 	rec := new(sendertest.Recorder[int])
@@ -98,9 +98,9 @@ type onConnect[O any] struct {
 	f func()
 }
 
-func (s onConnect[O]) Connect(op *O, r sender.Receiver[int]) {
+func (s onConnect[O]) Connect(op *O, r sender.Receiver[int]) sender.Operation {
 	s.f()
-	s.Sender.Connect(op, r)
+	return s.Sender.Connect(op, r)
 }
 
 func TestSequenceSliceDoesNotRecurse(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSequenceSliceDoesNotRecurse(t *testing.T) {
 		deepest = max(deepest, runtime.Callers(0, pcs[:]))
 		return v
 	})
-	all := make([]sender.ThenSender[int, int, sender.JustOp[int], *sender.JustOp[int], sender.JustSender[int]], n)
+	all := make([]sender.ThenSender[int, int, sender.JustOp[int], sender.JustSender[int]], n)
 	for i := range all {
 		all[i] = each
 	}
@@ -132,7 +132,7 @@ func TestSequenceSliceStopsBetween(t *testing.T) {
 		return n
 	})
 	rec := &sendertest.Recorder[int]{Stop: &source}
-	run(t, sender.SequenceSlice([]sender.ThenSender[int, int, sender.JustOp[int], *sender.JustOp[int], sender.JustSender[int]]{s, s, s}), rec)
+	run(t, sender.SequenceSlice([]sender.ThenSender[int, int, sender.JustOp[int], sender.JustSender[int]]{s, s, s}), rec)
 	if !in(rec.Result(), itStopped) || n != 2 {
 		t.Errorf("%v after %d, want stopped after 2", rec.Result(), n)
 	}

@@ -1,6 +1,10 @@
 package sender
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+)
 
 // Spawn starts s in scope, at one allocation. Its value is dropped, and so is being stopped; an error
 // goes to the scope's OnError. It returns false, and does not touch s, if the scope takes no more.
@@ -8,7 +12,7 @@ import "fmt"
 // The environment of s has the scope's stop token, and nothing else: WriteEnv gives it a scheduler.
 //
 // Source: P3149R9 [exec.spawn].
-func Spawn[T, O any, P Operation[O], S Sender[T, O]](scope *CountingScope, s S) bool {
+func Spawn[T, O any, S Sender[T, O]](scope *CountingScope, s S) bool {
 	if !scope.associate() {
 		return false
 	}
@@ -19,9 +23,9 @@ func Spawn[T, O any, P Operation[O], S Sender[T, O]](scope *CountingScope, s S) 
 			scope.leave()
 		}
 	}()
-	s.Connect(&op.child, op)
+	start := s.Connect(&op.child, op)
 	connected = true
-	P(&op.child).Start()
+	start.Start()
 	return true
 }
 
@@ -39,7 +43,10 @@ func (op *spawnOp[T, O]) SetError(err error) {
 	if f == nil {
 		panic(fmt.Errorf("sender: nobody handles the error: %w", err))
 	}
+	returned := false
+	defer aftergoexit.Run(&returned, op.scope.leave)
 	f(err)
+	returned = true
 	op.scope.leave()
 }
 

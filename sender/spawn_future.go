@@ -3,6 +3,7 @@ package sender
 import (
 	"sync/atomic"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -14,7 +15,7 @@ import (
 // If nobody wants the result any more, Abandon says so.
 //
 // Source: P3149R9 [exec.spawn.future].
-func SpawnFuture[T, O any, P Operation[O], S Sender[T, O]](scope *CountingScope, s S) SpawnedSender[T] {
+func SpawnFuture[T, O any, S Sender[T, O]](scope *CountingScope, s S) SpawnedSender[T] {
 	x := new(spawnedState[T, O])
 	if !scope.associate() {
 		x.phase.Store(spawnedDone)
@@ -27,10 +28,10 @@ func SpawnFuture[T, O any, P Operation[O], S Sender[T, O]](scope *CountingScope,
 			scope.leave()
 		}
 	}()
-	s.Connect(&x.child, (*spawnedReceiver[T])(&x.spawned))
+	start := s.Connect(&x.child, (*spawnedReceiver[T])(&x.spawned))
 	connected = true
 	x.onStop.Register(scope.source.Token(), &x.spawned)
-	P(&x.child).Start()
+	start.Start()
 	return SpawnedSender[T]{&x.spawned}
 }
 
@@ -49,18 +50,23 @@ type SpawnedOp[T any] struct {
 }
 
 // Connect implements Sender.
-func (s SpawnedSender[T]) Connect(op *SpawnedOp[T], r Receiver[T]) { op.spawned, op.r = s.spawned, r }
+func (s SpawnedSender[T]) Connect(op *SpawnedOp[T], r Receiver[T]) Operation {
+	op.spawned, op.r = s.spawned, r
+	return op
+}
 
 // Start implements Operation.
 func (op *SpawnedOp[T]) Start() {
 	s := op.spawned
-	switch s.phase.Load() {
-	case spawnedDone:
+	if !s.phase.CompareAndSwap(spawnedRunning, spawnedTaken) {
+		step()
+		if s.phase.Load() != spawnedDone {
+			panic("sender: two consumers of one spawned result: use Split for a result that several wait for")
+		}
 		s.result.deliver(op.r)
 		return
-	case spawnedWaiting:
-		panic("sender: two consumers of one spawned result")
 	}
+	step()
 	op.onStop.Register(op.r.Env().StopToken(), s)
 	step()
 	if !s.wait(op) {
@@ -93,6 +99,7 @@ type spawned[T any] struct {
 // The phases of spawned.
 const (
 	spawnedRunning = iota // and nobody waits
+	spawnedTaken          // somebody is about to wait
 	spawnedWaiting        // the consumer waits
 	spawnedDone           // there is a result
 )
@@ -101,7 +108,7 @@ const (
 func (s *spawned[T]) wait(op *SpawnedOp[T]) bool {
 	s.consumer = op
 	step()
-	return s.phase.CompareAndSwap(spawnedRunning, spawnedWaiting)
+	return s.phase.CompareAndSwap(spawnedTaken, spawnedWaiting)
 }
 
 // complete is the end of the work.
@@ -111,7 +118,11 @@ func (s *spawned[T]) complete(x result[T]) {
 	s.result = x
 	step()
 	if s.phase.Swap(spawnedDone) == spawnedWaiting {
+		// A function of the consumer's may end this frame by runtime.Goexit.
+		returned := false
+		defer aftergoexit.Run(&returned, scope.leave)
 		s.consumer.deliver(x)
+		returned = true
 	}
 	step()
 	scope.leave()

@@ -3,6 +3,7 @@ package sender
 import (
 	"sync"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -21,10 +22,9 @@ import (
 // allocate nothing, and take a lock for a few instructions.
 //
 // Source: P2300R9 [exec.split], which stops s as soon as any consumer is asked to stop.
-func Split[T, O any, P Operation[O], S Sender[T, O]](s S) SplitSender[T] {
+func Split[T, O any, S Sender[T, O]](s S) SplitSender[T] {
 	x := new(splitState[T, O])
-	x.start = P(&x.child)
-	s.Connect(&x.child, (*splitReceiver[T])(&x.split))
+	x.start = s.Connect(&x.child, (*splitReceiver[T])(&x.split))
 	return SplitSender[T]{&x.split}
 }
 
@@ -49,7 +49,7 @@ type splitState[T, O any] struct {
 
 // split is what the consumers share.
 type split[T any] struct {
-	start   starter     // the operation of s
+	start   Operation   // the operation of s
 	source  stop.Source // asks s to stop
 	mu      sync.Mutex
 	head    *SplitOp[T] // waiting
@@ -59,7 +59,10 @@ type split[T any] struct {
 }
 
 // Connect implements Sender.
-func (s SplitSender[T]) Connect(op *SplitOp[T], r Receiver[T]) { op.split, op.r = s.split, r }
+func (s SplitSender[T]) Connect(op *SplitOp[T], r Receiver[T]) Operation {
+	op.split, op.r = s.split, r
+	return op
+}
 
 // Start implements Operation.
 func (op *SplitOp[T]) Start() {
@@ -139,6 +142,15 @@ func (s *split[T]) unlink(op *SplitOp[T]) {
 func (s *split[T]) complete(x result[T]) {
 	s.mu.Lock()
 	s.done, s.result = true, x
+	s.mu.Unlock()
+	s.completeAll(x)
+}
+
+func (s *split[T]) completeAll(x result[T]) {
+	// A function of a consumer's may end this frame by runtime.Goexit.
+	returned := false
+	defer aftergoexit.Run(&returned, func() { s.completeAll(x) })
+	s.mu.Lock()
 	for op := s.head; op != nil; op = s.head {
 		s.unlink(op)
 		s.mu.Unlock()
@@ -148,6 +160,7 @@ func (s *split[T]) complete(x result[T]) {
 		s.mu.Lock()
 	}
 	s.mu.Unlock()
+	returned = true
 }
 
 // splitReceiver is the receiver of s, and its environment.

@@ -21,8 +21,8 @@ func TestSplitOne(t *testing.T) {
 
 func TestSplitTwo(t *testing.T) {
 	eachLeaf(t, func(t *testing.T, l *leaf) {
-		type pair = sender.WhenAllSender[int, int, sender.SplitOp[int], sender.SplitOp[int], *sender.SplitOp[int],
-			*sender.SplitOp[int], sender.SplitSender[int], sender.SplitSender[int]]
+		type pair = sender.WhenAllSender[int, int, sender.SplitOp[int], sender.SplitOp[int],
+			sender.SplitSender[int], sender.SplitSender[int]]
 		s := sender.Let(sender.Just(1), func(int) pair {
 			s := sender.Split(l)
 			return sender.WhenAll(s, s)

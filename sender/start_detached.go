@@ -9,8 +9,8 @@ import "fmt"
 // What is started so outlives whoever started it: Spawn into a CountingScope is better.
 //
 // Source: P2300R9 [exec.start.detached], P3149R9 §2.
-func StartDetached[T, O any, P Operation[O], S Sender[T, O]](s S) {
-	Submit[T, O, P](s, detached[T]{})
+func StartDetached[T, O any, S Sender[T, O]](s S) {
+	Submit[T, O](s, detached[T]{})
 }
 
 // detached is the receiver of what nobody waits for.

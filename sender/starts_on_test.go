@@ -1,6 +1,8 @@
 package sender_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
@@ -8,10 +10,70 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// shut is a scheduler that is shutting down.
-type shut struct{}
+// shut is a scheduler that abandons all work: without a reason, it is shutting down.
+type shut struct{ reason error }
 
-func (shut) Enqueue(w *sender.Work) { w.Runner.Abandon() }
+func (s shut) Enqueue(w *sender.Work) { w.Runner.Abandon(s.reason) }
+
+// Clock and EnqueueAt make it a timed one.
+func (shut) Clock() int64 { return 0 }
+
+func (s shut) EnqueueAt(w *sender.TimedWork, _ int64, _ stop.Token) { w.Runner.Abandon(s.reason) }
+
+// Whatever is done on a scheduler hears why it was refused.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		reason error
+		want   result
+	}{
+		{nil, itStopped},
+		{sender.ErrStopped, itStopped},
+		{fmt.Errorf("ending: %w", sender.ErrStopped), itStopped},
+		{sender.ErrFull, sendertest.Error[int](sender.ErrFull)},
+		{errLeaf, theError},
+	} {
+		sch := shut{c.reason}
+		one := func(unit) int { return 1 }
+		for name, s := range map[string]sender.Any[int]{
+			"Schedule":    sender.Erase(sender.Then(sender.Schedule(sch), one)),
+			"ScheduleAt":  sender.Erase(sender.Then(sender.ScheduleAt(sch, 1), one)),
+			"StartsOn":    sender.Erase(sender.StartsOn(sch, sender.Just(1))),
+			"ContinuesOn": sender.Erase(sender.ContinuesOn(sender.Just(1), sch)),
+			"AffineOn":    sender.Erase(sender.AffineOn(&leaf{OnStart: sendertest.Inline, Result: theValue}, sch)),
+		} {
+			rec := new(sendertest.Recorder[int])
+			run(t, s, rec)
+			if !in(rec.Result(), c.want) {
+				t.Errorf("%s, refused for %v: completed with %v, want %v", name, c.reason, rec.Result(), c.want)
+			}
+		}
+		var scope sender.CountingScope
+		l := &leaf{Result: theValue}
+		sender.Spawn(&scope, l)
+		rec := &sendertest.Recorder[unit]{Sch: sch}
+		run(t, scope.Join(), rec)
+		l.Finish()
+		if x := rec.Result(); x.Channel != c.want.Channel || x.Err != c.want.Err {
+			t.Errorf("Join, refused for %v: completed with %v, want %v", c.reason, x, c.want)
+		}
+	}
+}
+
+// Those algorithms that handle errors hear of a refusal.
+func TestRefusalIsAnError(t *testing.T) {
+	s := sender.StartsOn(shut{sender.ErrFull}, sender.Just(1))
+	tries := 0
+	again := func(n int, err error) bool { tries = n; return n < 5 && errors.Is(err, sender.ErrFull) }
+	if _, err := sender.SyncWait(t.Context(), sender.Retry(s, again)); tries != 5 || err != sender.ErrFull {
+		t.Errorf("Retry: %d tries, %v", tries, err)
+	}
+	if v, err := sender.SyncWait(t.Context(), sender.Fallback(s, sender.Just(2))); v != 2 || err != nil {
+		t.Errorf("Fallback: %d, %v", v, err)
+	}
+	if v, err := sender.SyncWait(t.Context(), sender.UponError(s, func(error) int { return 3 })); v != 3 || err != nil {
+		t.Errorf("UponError: %d, %v", v, err)
+	}
+}
 
 func TestStartsOn(t *testing.T) {
 	there := sendertest.NewThread(t)
@@ -54,7 +116,8 @@ func TestStartsOnStopped(t *testing.T) {
 	run(t, sender.StartsOn(new(sender.RunLoop), l), late) // which nobody runs
 	abandoned := new(sendertest.Recorder[int])
 	run(t, sender.StartsOn(&loop, l), abandoned)
-	if !in(rec.Result(), itStopped) || !in(late.Result(), itStopped) || !in(abandoned.Result(), itStopped) || l.Starts() != 0 {
+	if !in(rec.Result(), itStopped) || !in(late.Result(), itStopped) ||
+		!in(abandoned.Result(), sendertest.Error[int](sender.ErrClosed)) || l.Starts() != 0 {
 		t.Errorf("in the queue %v, before Start %v, abandoned %v, %d starts",
 			rec.Result(), late.Result(), abandoned.Result(), l.Starts())
 	}

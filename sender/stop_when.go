@@ -8,42 +8,43 @@ package sender
 // two does. Nothing is allocated.
 //
 // Source: libunifex's stop_when.
-func StopWhen[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]](
+func StopWhen[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]](
 	s S1, trigger S2,
-) StopWhenSender[T, U, O1, O2, P1, P2, S1, S2] {
-	return StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]{s, trigger}
+) StopWhenSender[T, U, O1, O2, S1, S2] {
+	return StopWhenSender[T, U, O1, O2, S1, S2]{s, trigger}
 }
 
 // StopWhenSender is what StopWhen returns.
-type StopWhenSender[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[U, O2]] struct {
+type StopWhenSender[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]] struct {
 	s       S1
 	trigger S2
 }
 
 // StopWhenOp is the operation state of StopWhen.
-type StopWhenOp[T, U, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] struct {
+type StopWhenOp[T, U, O1, O2 any] struct {
 	guard   guard[T]
 	child   O1
 	trigger O2
+	starts  [2]Operation
 }
 
 // Connect implements Sender.
-func (s StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]) Connect(op *StopWhenOp[T, U, O1, O2, P1, P2], r Receiver[T]) {
+func (s StopWhenSender[T, U, O1, O2, S1, S2]) Connect(op *StopWhenOp[T, U, O1, O2], r Receiver[T]) Operation {
 	op.guard.r = r
-	s.s.Connect(&op.child, (*guardChild[T])(&op.guard))
-	s.trigger.Connect(&op.trigger, (*stopTrigger[T, U])(&op.guard))
+	op.starts[0] = s.s.Connect(&op.child, (*guardChild[T])(&op.guard))
+	op.starts[1] = s.trigger.Connect(&op.trigger, (*stopTrigger[T, U])(&op.guard))
+	return op
 }
 
 // Completion implements Completer.
-func (s *StopWhenSender[T, U, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+func (s *StopWhenSender[T, U, O1, O2, S1, S2]) Completion() Completion {
 	return min(CompletionOf(&s.s), CompletionOf(&s.trigger))
 }
 
 // Start implements Operation.
-func (op *StopWhenOp[T, U, O1, O2, P1, P2]) Start() {
+func (op *StopWhenOp[T, U, O1, O2]) Start() {
 	if op.guard.begin() {
-		P1(&op.child).Start()
-		P2(&op.trigger).Start()
+		startAll(op.starts[:])
 	}
 }
 

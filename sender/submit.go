@@ -5,8 +5,6 @@ package sender
 // refers to it, as whoever is to complete it does.
 //
 // Source: D2006R1 §5.1.3 (submit).
-func Submit[T, O any, P Operation[O], S Sender[T, O]](s S, r Receiver[T]) {
-	op := P(new(O))
-	s.Connect(op, r)
-	op.Start()
+func Submit[T, O any, S Sender[T, O]](s S, r Receiver[T]) {
+	s.Connect(new(O), r).Start()
 }

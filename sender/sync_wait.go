@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -13,27 +15,34 @@ var ErrStopped = errors.New("sender: stopped")
 
 // SyncWait starts s on the calling goroutine and blocks until it has completed: with its value, its
 // error, or ErrStopped if it was stopped. When ctx is done s is asked to stop, and is waited for; the
-// error of work that is then stopped is both ErrStopped and ctx's cause.
+// error of work that is then stopped, or that fails with the error of ctx, is both ErrStopped and ctx's cause.
 //
 // Meanwhile the goroutine runs a RunLoop, which is the scheduler of s's environment; the environment's
-// open queries are answered by ctx. Do not call it on a thread that s needs, such as a loop's.
+// open queries are answered by ctx. It panics in the work of a run loop, such as a reactor's loop or a RunLoop, and in
+// tasks that are coroutines of a loop: the loop would stand still, and wait for itself if s needs it.
+//
+// If a function that s calls on this goroutine ends it by runtime.Goexit, as testing's FailNow does, s is still
+// waited for, and then SyncWait does not return: the goroutine ends.
 //
 // It allocates the operation state, and what context.AfterFunc does if ctx can be done.
 //
 // Source: P2300R10 [exec.sync.wait].
-func SyncWait[T, O any, P Operation[O], S Sender[T, O]](ctx context.Context, s S) (T, error) {
+func SyncWait[T, O any, S Sender[T, O]](ctx context.Context, s S) (T, error) {
+	if goroutine.Drives() {
+		panic("sender: SyncWait on the thread of a loop, which would wait for itself: " +
+			"use Await in a task, or start the work, with Submit or Spawn, and go on when it completes")
+	}
 	op := &syncWaitOp[T, O]{ctx: ctx}
-	s.Connect(&op.child, op)
+	start := s.Connect(&op.child, op)
 	switch {
 	case ctx.Err() != nil:
 		op.source.RequestStop()
 	case ctx.Done() != nil:
 		defer context.AfterFunc(ctx, func() { op.source.RequestStop() })()
 	}
-	P(&op.child).Start()
-	op.loop.Run()
+	op.run(start)
 	v, err := op.result.get()
-	if op.result.channel == onStopped && ctx.Err() != nil {
+	if err != nil && cancelled(ctx, err) {
 		err = fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
 	}
 	return v, err
@@ -46,6 +55,15 @@ type syncWaitOp[T, O any] struct {
 	source stop.Source
 	loop   RunLoop
 	result result[T]
+}
+
+// run starts the child and waits for it, also if a function of the user's ends this goroutine inside Start.
+func (op *syncWaitOp[T, O]) run(child Operation) {
+	returned := false
+	defer aftergoexit.Run(&returned, op.loop.run)
+	child.Start()
+	returned = true
+	op.loop.run()
 }
 
 func (op *syncWaitOp[T, O]) finish(x result[T]) {

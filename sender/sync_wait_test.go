@@ -3,6 +3,8 @@ package sender_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
@@ -59,4 +61,28 @@ func TestSyncWaitContext(t *testing.T) {
 			}
 		}
 	}
+}
+
+// In a run loop's work SyncWait would have the loop wait for itself.
+func TestSyncWaitInARunLoop(t *testing.T) {
+	var l sender.RunLoop
+	var text any
+	sender.Execute(&l, func() {
+		defer l.Finish()
+		defer func() { text = recover() }()
+		_, _ = sender.SyncWait(context.Background(), sender.Schedule(&l))
+	})
+	l.Run()
+	if got := fmt.Sprint(text); !strings.Contains(got, "would wait for itself") {
+		t.Errorf("panicked with %q", got)
+	}
+	if v, err := sender.SyncWait(context.Background(), sender.Just(1)); v != 1 || err != nil {
+		t.Errorf("after Run: %v, %v", v, err)
+	}
+	defer func() {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, "Run of a RunLoop that runs or has run") {
+			t.Errorf("a second Run panicked with %q", got)
+		}
+	}()
+	l.Run()
 }

@@ -4,47 +4,41 @@ package sender
 // A stop request is s's affair; nothing is allocated.
 //
 // Source: P2300R10 [exec.then].
-func Then[A, B, O any, P Operation[O], S Sender[A, O]](s S, f func(A) B) ThenSender[A, B, O, P, S] {
-	return ThenSender[A, B, O, P, S]{s, f}
+func Then[A, B, O any, S Sender[A, O]](s S, f func(A) B) ThenSender[A, B, O, S] {
+	return ThenSender[A, B, O, S]{s, f}
 }
 
 // ThenSender is what Then returns.
-type ThenSender[A, B, O any, P Operation[O], S Sender[A, O]] struct {
+type ThenSender[A, B, O any, S Sender[A, O]] struct {
 	s S
 	f func(A) B
 }
 
 // ThenOp is the operation state of Then.
-type ThenOp[A, B, O any, P Operation[O]] struct {
+type ThenOp[A, B, O any] struct {
 	child O
 	f     func(A) B
 	r     Receiver[B]
 }
 
 // Connect implements Sender.
-func (s ThenSender[A, B, O, P, S]) Connect(op *ThenOp[A, B, O, P], r Receiver[B]) {
+func (s ThenSender[A, B, O, S]) Connect(op *ThenOp[A, B, O], r Receiver[B]) Operation {
 	op.f, op.r = s.f, r
-	s.s.Connect(&op.child, (*thenReceiver[A, B, O, P])(op))
+	return s.s.Connect(&op.child, (*thenReceiver[A, B, O])(op))
 }
 
 // Completion implements Completer.
-func (s *ThenSender[A, B, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *ThenSender[A, B, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
-// Start implements Operation.
-func (op *ThenOp[A, B, O, P]) Start() { P(&op.child).Start() }
+type thenReceiver[A, B, O any] ThenOp[A, B, O]
 
-type thenReceiver[A, B, O any, P Operation[O]] ThenOp[A, B, O, P]
-
-func (op *thenReceiver[A, B, O, P]) SetValue(v A) {
-	// This is call(op.f, v), written out because that costs a third of a stage. Once f has returned
+func (op *thenReceiver[A, B, O]) SetValue(v A) {
+	// This is protect, written out because that costs a third of a stage. Once f has returned
 	// the deferred function lets everything pass, and op is not looked at any more.
 	returned := false
 	defer func() {
-		if returned {
-			return
-		}
-		if v := recover(); v != nil {
-			op.r.SetError(NewPanicError(v))
+		if !returned {
+			op.r.SetError(failure(recover()))
 		}
 	}()
 	b := op.f(v)
@@ -52,6 +46,6 @@ func (op *thenReceiver[A, B, O, P]) SetValue(v A) {
 	op.r.SetValue(b)
 }
 
-func (op *thenReceiver[A, B, O, P]) SetError(err error) { op.r.SetError(err) }
-func (op *thenReceiver[A, B, O, P]) SetStopped()        { op.r.SetStopped() }
-func (op *thenReceiver[A, B, O, P]) Env() Env           { return op.r.Env() }
+func (op *thenReceiver[A, B, O]) SetError(err error) { op.r.SetError(err) }
+func (op *thenReceiver[A, B, O]) SetStopped()        { op.r.SetStopped() }
+func (op *thenReceiver[A, B, O]) Env() Env           { return op.r.Env() }

@@ -15,7 +15,7 @@ func timer(l *leaf) sender.Sender[struct{}, timerOp] {
 	return sender.Then(l, func(int) struct{} { return struct{}{} })
 }
 
-type timerOp = sender.ThenOp[int, struct{}, sendertest.LeafOp[int], *sendertest.LeafOp[int]]
+type timerOp = sender.ThenOp[int, struct{}, sendertest.LeafOp[int]]
 
 func TestTimeout(t *testing.T) {
 	eachPair(t, func(t *testing.T, s, clock *leaf) {

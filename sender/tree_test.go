@@ -99,8 +99,8 @@ func playTree(t *testing.T, c choices) {
 	source := new(stop.Source)
 	rec := &sendertest.Recorder[int]{T: t, Stop: source}
 	s := build(tree, leaves)
-	op := stateOf(s)
-	s.Connect(op, rec)
+	op := sender.StateOf(s)
+	start := s.Connect(op, rec)
 	w := &world{leaves: leaves, live: make([]*liveLeaf, len(leaves)), starts: make([]int, len(leaves)), memory: make(map[*node]*memory)}
 	asked := new(asking)
 	var want result
@@ -123,7 +123,7 @@ func playTree(t *testing.T, c choices) {
 	}
 	rec.Starting()
 	w.run(tree, asked, func(x result) { want = x })
-	op.Start()
+	start.Start()
 	request := func() {
 		events = append(events, "stop")
 		source.RequestStop()
@@ -639,7 +639,7 @@ func init() {
 		return sender.Erase(sender.Then(sender.WhenAll(s[0], s[1]), func(v sender.All2[int, int]) int { return v.A + 100*v.B }))
 	}, expectAll)
 	add("whenAllSlice", 3, func(_ *node, s []any1) any1 {
-		return sender.Erase(sender.Then(sender.WhenAllSlice(s), func(v []int) int { return v[0] + 100*v[1] + 10000*v[2] }))
+		return sender.Erase(sender.Then(sender.WhenAllSlice(s, 0), func(v []int) int { return v[0] + 100*v[1] + 10000*v[2] }))
 	}, expectAll)
 	add("whenAny", 2, func(_ *node, s []any1) any1 { return sender.Erase(sender.WhenAny(s[0], s[1])) }, expectAny)
 	add("whenAnySlice", 3, func(_ *node, s []any1) any1 { return sender.Erase(sender.WhenAnySlice(s)) }, expectAny)

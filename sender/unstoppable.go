@@ -6,30 +6,27 @@ import "github.com/reactord/reactord/sender/stop"
 // completes as and where s does, and allocates nothing.
 //
 // Source: P3284R4 (unstoppable).
-func Unstoppable[T, O any, P Operation[O], S Sender[T, O]](s S) UnstoppableSender[T, O, P, S] {
-	return UnstoppableSender[T, O, P, S]{s}
+func Unstoppable[T, O any, S Sender[T, O]](s S) UnstoppableSender[T, O, S] {
+	return UnstoppableSender[T, O, S]{s}
 }
 
 // UnstoppableSender is what Unstoppable returns.
-type UnstoppableSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s S }
+type UnstoppableSender[T, O any, S Sender[T, O]] struct{ s S }
 
 // UnstoppableOp is the operation state of Unstoppable.
-type UnstoppableOp[T, O any, P Operation[O]] struct {
+type UnstoppableOp[T, O any] struct {
 	child O
 	env   unstoppableEnv[T]
 }
 
 // Connect implements Sender.
-func (s UnstoppableSender[T, O, P, S]) Connect(op *UnstoppableOp[T, O, P], r Receiver[T]) {
+func (s UnstoppableSender[T, O, S]) Connect(op *UnstoppableOp[T, O], r Receiver[T]) Operation {
 	op.env.Receiver = r
-	s.s.Connect(&op.child, &op.env)
+	return s.s.Connect(&op.child, &op.env)
 }
 
 // Completion implements Completer.
-func (s *UnstoppableSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
-
-// Start implements Operation.
-func (op *UnstoppableOp[T, O, P]) Start() { P(&op.child).Start() }
+func (s *UnstoppableSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
 // unstoppableEnv is a receiver with another environment, which it is itself.
 type unstoppableEnv[T any] struct{ Receiver[T] }

@@ -4,46 +4,41 @@ package sender
 // completes where s does. A stop request is s's affair; nothing is allocated.
 //
 // Source: P2300R10 [exec.then] (upon_error).
-func UponError[T, O any, P Operation[O], S Sender[T, O]](s S, f func(error) T) UponErrorSender[T, O, P, S] {
-	return UponErrorSender[T, O, P, S]{s, f}
+func UponError[T, O any, S Sender[T, O]](s S, f func(error) T) UponErrorSender[T, O, S] {
+	return UponErrorSender[T, O, S]{s, f}
 }
 
 // UponErrorSender is what UponError returns.
-type UponErrorSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+type UponErrorSender[T, O any, S Sender[T, O]] struct {
 	s S
 	f func(error) T
 }
 
 // UponErrorOp is the operation state of UponError.
-type UponErrorOp[T, O any, P Operation[O]] struct {
+type UponErrorOp[T, O any] struct {
 	child O
 	f     func(error) T
 	r     Receiver[T]
 }
 
 // Connect implements Sender.
-func (s UponErrorSender[T, O, P, S]) Connect(op *UponErrorOp[T, O, P], r Receiver[T]) {
+func (s UponErrorSender[T, O, S]) Connect(op *UponErrorOp[T, O], r Receiver[T]) Operation {
 	op.f, op.r = s.f, r
-	s.s.Connect(&op.child, (*uponErrorReceiver[T, O, P])(op))
+	return s.s.Connect(&op.child, (*uponErrorReceiver[T, O])(op))
 }
 
 // Completion implements Completer.
-func (s *UponErrorSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *UponErrorSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
-// Start implements Operation.
-func (op *UponErrorOp[T, O, P]) Start() { P(&op.child).Start() }
+type uponErrorReceiver[T, O any] UponErrorOp[T, O]
 
-type uponErrorReceiver[T, O any, P Operation[O]] UponErrorOp[T, O, P]
-
-func (op *uponErrorReceiver[T, O, P]) SetError(err error) {
+func (op *uponErrorReceiver[T, O]) SetError(err error) {
 	var v T
-	if err := protect(func() { v = op.f(err) }); err != nil {
-		op.r.SetError(err)
-		return
+	if protect(func() { v = op.f(err) }, op.r.SetError) {
+		op.r.SetValue(v)
 	}
-	op.r.SetValue(v)
 }
 
-func (op *uponErrorReceiver[T, O, P]) SetValue(v T) { op.r.SetValue(v) }
-func (op *uponErrorReceiver[T, O, P]) SetStopped()  { op.r.SetStopped() }
-func (op *uponErrorReceiver[T, O, P]) Env() Env     { return op.r.Env() }
+func (op *uponErrorReceiver[T, O]) SetValue(v T) { op.r.SetValue(v) }
+func (op *uponErrorReceiver[T, O]) SetStopped()  { op.r.SetStopped() }
+func (op *uponErrorReceiver[T, O]) Env() Env     { return op.r.Env() }

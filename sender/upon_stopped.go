@@ -4,46 +4,41 @@ package sender
 // s does. A stop request is s's affair; nothing is allocated.
 //
 // Source: P2300R10 [exec.then] (upon_stopped).
-func UponStopped[T, O any, P Operation[O], S Sender[T, O]](s S, f func() T) UponStoppedSender[T, O, P, S] {
-	return UponStoppedSender[T, O, P, S]{s, f}
+func UponStopped[T, O any, S Sender[T, O]](s S, f func() T) UponStoppedSender[T, O, S] {
+	return UponStoppedSender[T, O, S]{s, f}
 }
 
 // UponStoppedSender is what UponStopped returns.
-type UponStoppedSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+type UponStoppedSender[T, O any, S Sender[T, O]] struct {
 	s S
 	f func() T
 }
 
 // UponStoppedOp is the operation state of UponStopped.
-type UponStoppedOp[T, O any, P Operation[O]] struct {
+type UponStoppedOp[T, O any] struct {
 	child O
 	f     func() T
 	r     Receiver[T]
 }
 
 // Connect implements Sender.
-func (s UponStoppedSender[T, O, P, S]) Connect(op *UponStoppedOp[T, O, P], r Receiver[T]) {
+func (s UponStoppedSender[T, O, S]) Connect(op *UponStoppedOp[T, O], r Receiver[T]) Operation {
 	op.f, op.r = s.f, r
-	s.s.Connect(&op.child, (*uponStoppedReceiver[T, O, P])(op))
+	return s.s.Connect(&op.child, (*uponStoppedReceiver[T, O])(op))
 }
 
 // Completion implements Completer.
-func (s *UponStoppedSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *UponStoppedSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
-// Start implements Operation.
-func (op *UponStoppedOp[T, O, P]) Start() { P(&op.child).Start() }
+type uponStoppedReceiver[T, O any] UponStoppedOp[T, O]
 
-type uponStoppedReceiver[T, O any, P Operation[O]] UponStoppedOp[T, O, P]
-
-func (op *uponStoppedReceiver[T, O, P]) SetStopped() {
+func (op *uponStoppedReceiver[T, O]) SetStopped() {
 	var v T
-	if err := protect(func() { v = op.f() }); err != nil {
-		op.r.SetError(err)
-		return
+	if protect(func() { v = op.f() }, op.r.SetError) {
+		op.r.SetValue(v)
 	}
-	op.r.SetValue(v)
 }
 
-func (op *uponStoppedReceiver[T, O, P]) SetValue(v T)       { op.r.SetValue(v) }
-func (op *uponStoppedReceiver[T, O, P]) SetError(err error) { op.r.SetError(err) }
-func (op *uponStoppedReceiver[T, O, P]) Env() Env           { return op.r.Env() }
+func (op *uponStoppedReceiver[T, O]) SetValue(v T)       { op.r.SetValue(v) }
+func (op *uponStoppedReceiver[T, O]) SetError(err error) { op.r.SetError(err) }
+func (op *uponStoppedReceiver[T, O]) Env() Env           { return op.r.Env() }

@@ -18,15 +18,15 @@ type All2[A, B any] struct {
 //
 // Source: P2300R10 [exec.when.all].
 func WhenAll[
-	A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2],
+	A, B, O1, O2 any,
 	S1 Sender[A, O1], S2 Sender[B, O2],
-](a S1, b S2) WhenAllSender[A, B, O1, O2, P1, P2, S1, S2] {
-	return WhenAllSender[A, B, O1, O2, P1, P2, S1, S2]{a, b}
+](a S1, b S2) WhenAllSender[A, B, O1, O2, S1, S2] {
+	return WhenAllSender[A, B, O1, O2, S1, S2]{a, b}
 }
 
 // WhenAllSender is what WhenAll returns.
 type WhenAllSender[
-	A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2],
+	A, B, O1, O2 any,
 	S1 Sender[A, O1], S2 Sender[B, O2],
 ] struct {
 	a S1
@@ -34,31 +34,32 @@ type WhenAllSender[
 }
 
 // WhenAllOp is the operation state of WhenAll.
-type WhenAllOp[A, B, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] struct {
-	all all2[A, B]
-	a   O1
-	b   O2
+type WhenAllOp[A, B, O1, O2 any] struct {
+	all    all2[A, B]
+	a      O1
+	b      O2
+	starts [2]Operation
 }
 
 // Connect implements Sender.
-func (s WhenAllSender[A, B, O1, O2, P1, P2, S1, S2]) Connect(
-	op *WhenAllOp[A, B, O1, O2, P1, P2], r Receiver[All2[A, B]],
-) {
+func (s WhenAllSender[A, B, O1, O2, S1, S2]) Connect(
+	op *WhenAllOp[A, B, O1, O2], r Receiver[All2[A, B]],
+) Operation {
 	op.all.r = r
-	s.a.Connect(&op.a, op.all.a.of(&op.all.join))
-	s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	op.starts[0] = s.a.Connect(&op.a, op.all.a.of(&op.all.join))
+	op.starts[1] = s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	return op
 }
 
 // Completion implements Completer.
-func (s *WhenAllSender[A, B, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+func (s *WhenAllSender[A, B, O1, O2, S1, S2]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b))
 }
 
 // Start implements Operation.
-func (op *WhenAllOp[A, B, O1, O2, P1, P2]) Start() {
+func (op *WhenAllOp[A, B, O1, O2]) Start() {
 	if op.all.join.begin(&op.all, op.all.r.Env(), 2) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
+		startAll(op.starts[:])
 	}
 }
 
@@ -84,14 +85,14 @@ type join struct {
 
 // The states of a join.
 const (
-	halted  = iota // a child was stopped, or the children have not been started
+	stopped = iota // a child was stopped, or the children have not been started
 	running        // all have had values so far
-	failed         // a child has failed
+	failing        // a child has failed
 )
 
 // begin is Group.Begin.
 func (j *join) begin(op Joiner, env Env, n int) bool {
-	j.state.Store(halted)
+	j.state.Store(stopped)
 	if !j.group.Begin(op, env, n) {
 		return false
 	}
@@ -99,22 +100,28 @@ func (j *join) begin(op Joiner, env Env, n int) bool {
 	return true
 }
 
-// fail is a child's error. The child counts as pending until the others have been asked to stop, so
-// that the operation cannot end under RequestStop when they complete at once; in halt too.
-func (j *join) fail(err error) {
-	if j.state.Swap(failed) != failed {
-		j.err = err
-		j.group.RequestStop()
+// failed is a child's error, after which the child leaves. It counts as pending until the others have been
+// asked to stop, so that the operation cannot end under RequestStop when they complete at once; in halted too.
+func (j *join) failed(err error, leave func()) {
+	if heeds(j.group.StopToken(), err) {
+		j.halted(leave)
+		return
 	}
-	j.group.Leave()
+	if j.state.Swap(failing) != failing {
+		j.err = err
+		j.group.stopThen(leave)
+		return
+	}
+	leave()
 }
 
-// halt is a child's being stopped.
-func (j *join) halt() {
-	if j.state.CompareAndSwap(running, halted) {
-		j.group.RequestStop()
+// halted is a child's being stopped, after which it leaves.
+func (j *join) halted(leave func()) {
+	if j.state.CompareAndSwap(running, stopped) {
+		j.group.stopThen(leave)
+		return
 	}
-	j.group.Leave()
+	leave()
 }
 
 // settle completes r for a join that is over: with v if all the children had values. Nothing touches
@@ -125,7 +132,7 @@ func settle[T any](j *join, v T, r Receiver[T]) {
 	switch j.state.Load() {
 	case running:
 		r.SetValue(v)
-	case failed:
+	case failing:
 		r.SetError(err)
 	default:
 		r.SetStopped()
@@ -157,6 +164,6 @@ func (p *part[T]) SetValue(v T) {
 	p.join.group.Leave()
 }
 
-func (p *part[T]) SetError(err error) { p.join.fail(err) }
-func (p *part[T]) SetStopped()        { p.join.halt() }
+func (p *part[T]) SetError(err error) { p.join.failed(err, p.join.group.Leave) }
+func (p *part[T]) SetStopped()        { p.join.halted(p.join.group.Leave) }
 func (p *part[T]) Env() Env           { return &p.join.group }

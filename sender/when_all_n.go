@@ -9,15 +9,15 @@ type All3[A, B, C any] struct {
 
 // WhenAll3 is WhenAll of three senders.
 func WhenAll3[
-	A, B, C, O1, O2, O3 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3],
+	A, B, C, O1, O2, O3 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3],
-](a S1, b S2, c S3) WhenAll3Sender[A, B, C, O1, O2, O3, P1, P2, P3, S1, S2, S3] {
-	return WhenAll3Sender[A, B, C, O1, O2, O3, P1, P2, P3, S1, S2, S3]{a, b, c}
+](a S1, b S2, c S3) WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3] {
+	return WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]{a, b, c}
 }
 
 // WhenAll3Sender is what WhenAll3 returns.
 type WhenAll3Sender[
-	A, B, C, O1, O2, O3 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3],
+	A, B, C, O1, O2, O3 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3],
 ] struct {
 	a S1
@@ -26,34 +26,34 @@ type WhenAll3Sender[
 }
 
 // WhenAll3Op is the operation state of WhenAll3.
-type WhenAll3Op[A, B, C, O1, O2, O3 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3]] struct {
-	all all3[A, B, C]
-	a   O1
-	b   O2
-	c   O3
+type WhenAll3Op[A, B, C, O1, O2, O3 any] struct {
+	all    all3[A, B, C]
+	a      O1
+	b      O2
+	c      O3
+	starts [3]Operation
 }
 
 // Connect implements Sender.
-func (s WhenAll3Sender[A, B, C, O1, O2, O3, P1, P2, P3, S1, S2, S3]) Connect(
-	op *WhenAll3Op[A, B, C, O1, O2, O3, P1, P2, P3], r Receiver[All3[A, B, C]],
-) {
+func (s WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]) Connect(
+	op *WhenAll3Op[A, B, C, O1, O2, O3], r Receiver[All3[A, B, C]],
+) Operation {
 	op.all.r = r
-	s.a.Connect(&op.a, op.all.a.of(&op.all.join))
-	s.b.Connect(&op.b, op.all.b.of(&op.all.join))
-	s.c.Connect(&op.c, op.all.c.of(&op.all.join))
+	op.starts[0] = s.a.Connect(&op.a, op.all.a.of(&op.all.join))
+	op.starts[1] = s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	op.starts[2] = s.c.Connect(&op.c, op.all.c.of(&op.all.join))
+	return op
 }
 
 // Completion implements Completer.
-func (s *WhenAll3Sender[A, B, C, O1, O2, O3, P1, P2, P3, S1, S2, S3]) Completion() Completion {
+func (s *WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c))
 }
 
 // Start implements Operation.
-func (op *WhenAll3Op[A, B, C, O1, O2, O3, P1, P2, P3]) Start() {
+func (op *WhenAll3Op[A, B, C, O1, O2, O3]) Start() {
 	if op.all.join.begin(&op.all, op.all.r.Env(), 3) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
-		P3(&op.c).Start()
+		startAll(op.starts[:])
 	}
 }
 
@@ -81,15 +81,15 @@ type All4[A, B, C, D any] struct {
 
 // WhenAll4 is WhenAll of four senders.
 func WhenAll4[
-	A, B, C, D, O1, O2, O3, O4 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4],
+	A, B, C, D, O1, O2, O3, O4 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3], S4 Sender[D, O4],
-](a S1, b S2, c S3, d S4) WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4] {
-	return WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4]{a, b, c, d}
+](a S1, b S2, c S3, d S4) WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4] {
+	return WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]{a, b, c, d}
 }
 
 // WhenAll4Sender is what WhenAll4 returns.
 type WhenAll4Sender[
-	A, B, C, D, O1, O2, O3, O4 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4],
+	A, B, C, D, O1, O2, O3, O4 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3], S4 Sender[D, O4],
 ] struct {
 	a S1
@@ -99,37 +99,36 @@ type WhenAll4Sender[
 }
 
 // WhenAll4Op is the operation state of WhenAll4.
-type WhenAll4Op[A, B, C, D, O1, O2, O3, O4 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4]] struct {
-	all all4[A, B, C, D]
-	a   O1
-	b   O2
-	c   O3
-	d   O4
+type WhenAll4Op[A, B, C, D, O1, O2, O3, O4 any] struct {
+	all    all4[A, B, C, D]
+	a      O1
+	b      O2
+	c      O3
+	d      O4
+	starts [4]Operation
 }
 
 // Connect implements Sender.
-func (s WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4]) Connect(
-	op *WhenAll4Op[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4], r Receiver[All4[A, B, C, D]],
-) {
+func (s WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]) Connect(
+	op *WhenAll4Op[A, B, C, D, O1, O2, O3, O4], r Receiver[All4[A, B, C, D]],
+) Operation {
 	op.all.r = r
-	s.a.Connect(&op.a, op.all.a.of(&op.all.join))
-	s.b.Connect(&op.b, op.all.b.of(&op.all.join))
-	s.c.Connect(&op.c, op.all.c.of(&op.all.join))
-	s.d.Connect(&op.d, op.all.d.of(&op.all.join))
+	op.starts[0] = s.a.Connect(&op.a, op.all.a.of(&op.all.join))
+	op.starts[1] = s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	op.starts[2] = s.c.Connect(&op.c, op.all.c.of(&op.all.join))
+	op.starts[3] = s.d.Connect(&op.d, op.all.d.of(&op.all.join))
+	return op
 }
 
 // Completion implements Completer.
-func (s *WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4, S1, S2, S3, S4]) Completion() Completion {
+func (s *WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c), CompletionOf(&s.d))
 }
 
 // Start implements Operation.
-func (op *WhenAll4Op[A, B, C, D, O1, O2, O3, O4, P1, P2, P3, P4]) Start() {
+func (op *WhenAll4Op[A, B, C, D, O1, O2, O3, O4]) Start() {
 	if op.all.join.begin(&op.all, op.all.r.Env(), 4) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
-		P3(&op.c).Start()
-		P4(&op.d).Start()
+		startAll(op.starts[:])
 	}
 }
 
@@ -159,15 +158,15 @@ type All5[A, B, C, D, E any] struct {
 
 // WhenAll5 is WhenAll of five senders.
 func WhenAll5[
-	A, B, C, D, E, O1, O2, O3, O4, O5 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4], P5 Operation[O5],
+	A, B, C, D, E, O1, O2, O3, O4, O5 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3], S4 Sender[D, O4], S5 Sender[E, O5],
-](a S1, b S2, c S3, d S4, e S5) WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5, S1, S2, S3, S4, S5] {
-	return WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5, S1, S2, S3, S4, S5]{a, b, c, d, e}
+](a S1, b S2, c S3, d S4, e S5) WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5] {
+	return WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]{a, b, c, d, e}
 }
 
 // WhenAll5Sender is what WhenAll5 returns.
 type WhenAll5Sender[
-	A, B, C, D, E, O1, O2, O3, O4, O5 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4], P5 Operation[O5],
+	A, B, C, D, E, O1, O2, O3, O4, O5 any,
 	S1 Sender[A, O1], S2 Sender[B, O2], S3 Sender[C, O3], S4 Sender[D, O4], S5 Sender[E, O5],
 ] struct {
 	a S1
@@ -178,40 +177,38 @@ type WhenAll5Sender[
 }
 
 // WhenAll5Op is the operation state of WhenAll5.
-type WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5 any, P1 Operation[O1], P2 Operation[O2], P3 Operation[O3], P4 Operation[O4], P5 Operation[O5]] struct {
-	all all5[A, B, C, D, E]
-	a   O1
-	b   O2
-	c   O3
-	d   O4
-	e   O5
+type WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5 any] struct {
+	all    all5[A, B, C, D, E]
+	a      O1
+	b      O2
+	c      O3
+	d      O4
+	e      O5
+	starts [5]Operation
 }
 
 // Connect implements Sender.
-func (s WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5, S1, S2, S3, S4, S5]) Connect(
-	op *WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5], r Receiver[All5[A, B, C, D, E]],
-) {
+func (s WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]) Connect(
+	op *WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5], r Receiver[All5[A, B, C, D, E]],
+) Operation {
 	op.all.r = r
-	s.a.Connect(&op.a, op.all.a.of(&op.all.join))
-	s.b.Connect(&op.b, op.all.b.of(&op.all.join))
-	s.c.Connect(&op.c, op.all.c.of(&op.all.join))
-	s.d.Connect(&op.d, op.all.d.of(&op.all.join))
-	s.e.Connect(&op.e, op.all.e.of(&op.all.join))
+	op.starts[0] = s.a.Connect(&op.a, op.all.a.of(&op.all.join))
+	op.starts[1] = s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	op.starts[2] = s.c.Connect(&op.c, op.all.c.of(&op.all.join))
+	op.starts[3] = s.d.Connect(&op.d, op.all.d.of(&op.all.join))
+	op.starts[4] = s.e.Connect(&op.e, op.all.e.of(&op.all.join))
+	return op
 }
 
 // Completion implements Completer.
-func (s *WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5, S1, S2, S3, S4, S5]) Completion() Completion {
+func (s *WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c), CompletionOf(&s.d), CompletionOf(&s.e))
 }
 
 // Start implements Operation.
-func (op *WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5, P1, P2, P3, P4, P5]) Start() {
+func (op *WhenAll5Op[A, B, C, D, E, O1, O2, O3, O4, O5]) Start() {
 	if op.all.join.begin(&op.all, op.all.r.Env(), 5) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
-		P3(&op.c).Start()
-		P4(&op.d).Start()
-		P5(&op.e).Start()
+		startAll(op.starts[:])
 	}
 }
 

@@ -1,6 +1,7 @@
 package sender_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -58,15 +59,100 @@ func TestWhenAllN(t *testing.T) {
 
 func TestWhenAllSlice(t *testing.T) {
 	eachPair(t, func(t *testing.T, a, b *leaf) {
-		s := sender.Then(sender.WhenAllSlice([]*leaf{a, b}), func(vs []int) sender.All2[int, int] {
+		s := sender.Then(sender.WhenAllSlice([]*leaf{a, b}, 0), func(vs []int) sender.All2[int, int] {
 			return sender.All2[int, int]{A: vs[0], B: vs[1]}
 		})
 		sendertest.Check(t, s, whenAll(sender.All2[int, int]{A: 7, B: 7}, a, b))
 	})
 	rec := new(sendertest.Recorder[[]int])
-	run(t, sender.WhenAllSlice([]*leaf(nil)), rec)
+	run(t, sender.WhenAllSlice([]*leaf(nil), 0), rec)
 	if x := rec.Result(); x.Channel != sendertest.OnValue || len(x.Value) != 0 {
 		t.Errorf("none complete with %v", x)
+	}
+}
+
+// A bound changes nothing but how many are in progress.
+func TestWhenAllSliceBound(t *testing.T) {
+	eachPair(t, func(t *testing.T, a, b *leaf) {
+		s := sender.Then(sender.WhenAllSlice([]*leaf{a, b}, 1), func(vs []int) sender.All2[int, int] {
+			return sender.All2[int, int]{A: vs[0], B: vs[1]}
+		})
+		o := whenAll(sender.All2[int, int]{A: 7, B: 7}, a, b)
+		o.Endless = endless(a) || a.Result.Channel == sendertest.OnValue && endless(b)
+		sendertest.Check(t, s, o)
+	})
+}
+
+func TestWhenAllSliceBoundHolds(t *testing.T) {
+	const n, bound = 100, 7
+	th := sendertest.NewThread(t)
+	inProgress, most, next := 0, 0, 0
+	work := make([]sender.Any[int], n)
+	for i := range work {
+		begin := sender.FromFunc(func() (int, error) {
+			if i != next {
+				t.Errorf("%d was started when %d was next", i, next)
+			}
+			next++
+			inProgress++
+			most = max(most, inProgress)
+			return i, nil
+		})
+		later := &leaf{OnStart: sendertest.Later, Thread: th, Result: theValue}
+		work[i] = sender.Erase(sender.Let(begin, func(i int) sender.ThenSender[int, int, sendertest.LeafOp[int], *leaf] {
+			return sender.Then(later, func(int) int { inProgress--; return i })
+		}))
+	}
+	done := make(chan []int)
+	th.Do(func() {
+		sender.Submit(sender.WhenAllSlice(work, bound), &collected{done: done})
+	})
+	values := <-done
+	if most != bound || next != n {
+		t.Errorf("%d of %d were started, at most %d at once", next, n, most)
+	}
+	for i, v := range values {
+		if v != i {
+			t.Fatalf("value %d is %d", i, v)
+		}
+	}
+}
+
+// collected is the receiver of all values.
+type collected struct {
+	sender.Discard[[]int]
+	done chan []int
+}
+
+func (c *collected) SetValue(v []int) { go func() { c.done <- v }() }
+
+// What fails keeps the rest from being started.
+func TestWhenAllSliceBoundSkips(t *testing.T) {
+	first, never := &leaf{Result: theError}, &leaf{OnStart: sendertest.Inline, Result: theValue}
+	rec := new(sendertest.Recorder[[]int])
+	run(t, sender.WhenAllSlice([]*leaf{first, never, never}, 1), rec)
+	first.Finish()
+	if x := rec.Result(); x.Err != errLeaf || never.Starts() != 0 {
+		t.Errorf("completed with %v after %d starts", x, never.Starts())
+	}
+}
+
+// A million that complete at once do not grow the stack.
+func TestWhenAllSliceBoundDoesNotRecurse(t *testing.T) {
+	const n = 100_000
+	deepest := 0
+	var pcs [200]uintptr
+	step := sender.FromFunc(func() (int, error) {
+		deepest = max(deepest, runtime.Callers(0, pcs[:]))
+		return 1, nil
+	})
+	s := make([]sender.FromFuncSender[int], n)
+	for i := range s {
+		s[i] = step
+	}
+	values, err := sender.SyncWait(t.Context(), sender.WhenAllSlice(s, 1))
+	if len(values) != n || err != nil || deepest == len(pcs) {
+		t.Errorf("%d values, %v, %d frames deep", len(values), err, deepest)
 	}
 }
 
@@ -77,7 +163,7 @@ func TestWhenAllPositions(t *testing.T) {
 		rec := new(sendertest.Recorder[sender.All3[int, int, int]])
 		run(t, sender.WhenAll3(ls[0], ls[1], ls[2]), rec)
 		slice := new(sendertest.Recorder[[]int])
-		run(t, sender.WhenAllSlice(ls), slice)
+		run(t, sender.WhenAllSlice(ls, 0), slice)
 		for _, i := range order {
 			if rec.Completed() || slice.Completed() {
 				t.Error("completed with a child in flight")

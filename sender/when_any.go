@@ -10,42 +10,43 @@ import "sync/atomic"
 // Take care with senders whose value is a resource: the loser's has nobody to let go of it.
 //
 // Source: stdexec's exec::when_any.
-func WhenAny[T, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[T, O2]](
+func WhenAny[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]](
 	a S1, b S2,
-) WhenAnySender[T, O1, O2, P1, P2, S1, S2] {
-	return WhenAnySender[T, O1, O2, P1, P2, S1, S2]{a, b}
+) WhenAnySender[T, O1, O2, S1, S2] {
+	return WhenAnySender[T, O1, O2, S1, S2]{a, b}
 }
 
 // WhenAnySender is what WhenAny returns.
-type WhenAnySender[T, O1, O2 any, P1 Operation[O1], P2 Operation[O2], S1 Sender[T, O1], S2 Sender[T, O2]] struct {
+type WhenAnySender[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]] struct {
 	a S1
 	b S2
 }
 
 // WhenAnyOp is the operation state of WhenAny.
-type WhenAnyOp[T, O1, O2 any, P1 Operation[O1], P2 Operation[O2]] struct {
-	race race[T]
-	a    O1
-	b    O2
+type WhenAnyOp[T, O1, O2 any] struct {
+	race   race[T]
+	a      O1
+	b      O2
+	starts [2]Operation
 }
 
 // Connect implements Sender.
-func (s WhenAnySender[T, O1, O2, P1, P2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O2, P1, P2], r Receiver[T]) {
+func (s WhenAnySender[T, O1, O2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O2], r Receiver[T]) Operation {
 	op.race.r = r
-	s.a.Connect(&op.a, &op.race)
-	s.b.Connect(&op.b, &op.race)
+	op.starts[0] = s.a.Connect(&op.a, &op.race)
+	op.starts[1] = s.b.Connect(&op.b, &op.race)
+	return op
 }
 
 // Completion implements Completer.
-func (s *WhenAnySender[T, O1, O2, P1, P2, S1, S2]) Completion() Completion {
+func (s *WhenAnySender[T, O1, O2, S1, S2]) Completion() Completion {
 	return min(CompletionOf(&s.a), CompletionOf(&s.b))
 }
 
 // Start implements Operation.
-func (op *WhenAnyOp[T, O1, O2, P1, P2]) Start() {
+func (op *WhenAnyOp[T, O1, O2]) Start() {
 	if op.race.begin(2) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
+		startAll(op.starts[:])
 	}
 }
 
@@ -68,7 +69,8 @@ func (x *race[T]) begin(n int) bool {
 func (x *race[T]) arrive(result result[T]) {
 	if x.decided.CompareAndSwap(false, true) {
 		x.result = result
-		x.group.RequestStop()
+		x.group.stopThen(x.group.Leave)
+		return
 	}
 	x.group.Leave()
 }
@@ -79,7 +81,13 @@ func (x *race[T]) Finish() {
 	won.deliver(x.r)
 }
 
-func (x *race[T]) SetValue(v T)       { x.arrive(valueOf(v)) }
-func (x *race[T]) SetError(err error) { x.arrive(errorOf[T](err)) }
-func (x *race[T]) SetStopped()        { x.group.Leave() }
-func (x *race[T]) Env() Env           { return &x.group }
+func (x *race[T]) SetValue(v T) { x.arrive(valueOf(v)) }
+func (x *race[T]) SetError(err error) {
+	if result := failureOf[T](&x.group, err); result.channel == onError {
+		x.arrive(result)
+		return
+	}
+	x.SetStopped()
+}
+func (x *race[T]) SetStopped() { x.group.Leave() }
+func (x *race[T]) Env() Env    { return &x.group }

@@ -4,44 +4,39 @@ package sender
 // slice is read by Connect only.
 //
 // Connect allocates the children's operation states, unless the operation state has had as many.
-func WhenAnySlice[T, O any, P Operation[O], S Sender[T, O]](s []S) WhenAnySliceSender[T, O, P, S] {
-	return WhenAnySliceSender[T, O, P, S]{s}
+func WhenAnySlice[T, O any, S Sender[T, O]](s []S) WhenAnySliceSender[T, O, S] {
+	return WhenAnySliceSender[T, O, S]{s}
 }
 
 // WhenAnySliceSender is what WhenAnySlice returns.
-type WhenAnySliceSender[T, O any, P Operation[O], S Sender[T, O]] struct{ s []S }
+type WhenAnySliceSender[T, O any, S Sender[T, O]] struct{ s []S }
 
 // WhenAnySliceOp is the operation state of WhenAnySlice.
-type WhenAnySliceOp[T, O any, P Operation[O]] struct {
+type WhenAnySliceOp[T, O any] struct {
 	race     race[T]
-	children []O
+	children children[O]
 }
 
 // Connect implements Sender.
-func (s WhenAnySliceSender[T, O, P, S]) Connect(op *WhenAnySliceOp[T, O, P], r Receiver[T]) {
+func (s WhenAnySliceSender[T, O, S]) Connect(op *WhenAnySliceOp[T, O], r Receiver[T]) Operation {
 	op.race.r = r
-	if cap(op.children) < len(s.s) {
-		op.children = make([]O, len(s.s))
-	}
-	op.children = op.children[:len(s.s)]
+	op.children.make(len(s.s))
 	for i := range s.s {
-		s.s[i].Connect(&op.children[i], &op.race)
+		op.children.starts[i] = s.s[i].Connect(&op.children.ops[i], &op.race)
 	}
+	return op
 }
 
 // Completion implements Completer: what holds for any S.
-func (s *WhenAnySliceSender[T, O, P, S]) Completion() Completion { return completionOfType[S]() }
+func (s *WhenAnySliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
 
 // Start implements Operation.
-func (op *WhenAnySliceOp[T, O, P]) Start() {
-	children := op.children
-	if len(children) == 0 {
+func (op *WhenAnySliceOp[T, O]) Start() {
+	if len(op.children.starts) == 0 {
 		op.race.r.SetStopped()
 		return
 	}
-	if op.race.begin(len(children)) {
-		for i := range children {
-			P(&children[i]).Start()
-		}
+	if op.race.begin(len(op.children.starts)) {
+		startAll(op.children.starts)
 	}
 }

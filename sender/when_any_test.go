@@ -104,18 +104,18 @@ func TestWhenAnyStoppedBeforeStartsNothing(t *testing.T) {
 func TestWhenAnyRestartInsideStop(t *testing.T) {
 	a, b := &leaf{OnStop: sendertest.Inline}, &leaf{OnStop: sendertest.Inline}
 	s := sender.WhenAny(a, b)
-	op := stateOf(s)
+	op := sender.StateOf(s)
 	var first, second stop.Source
 	again := &sendertest.Recorder[int]{T: t, Stop: &second}
 	rec := &sendertest.Recorder[int]{T: t, Stop: &first, Then: func(result) {
-		*op = *stateOf(s)
-		s.Connect(op, again)
+		*op = *sender.StateOf(s)
+		start := s.Connect(op, again)
 		again.Starting()
-		op.Start()
+		start.Start()
 	}}
-	s.Connect(op, rec)
+	start := s.Connect(op, rec)
 	rec.Starting()
-	op.Start()
+	start.Start()
 	first.RequestStop()
 	if !in(rec.Result(), itStopped) || again.Completed() || a.InFlight() != 1 || b.InFlight() != 1 {
 		t.Fatalf("first %v, second %v, %d and %d in flight", rec.Result(), again.Result(), a.InFlight(), b.InFlight())
@@ -133,12 +133,12 @@ func TestGroupsForget(t *testing.T) {
 	rec := &sendertest.Recorder[int]{T: t, Stop: &source}
 
 	race := sender.WhenAny(a, b)
-	op := stateOf(race)
+	op := sender.StateOf(race)
 	race.Connect(op, rec)
 	twice(t, rec, &source, op.Start, func() { a.Finish() }, theValue)
 
 	timeout := sender.Timeout(a, timer(b))
-	timed := stateOf(timeout)
+	timed := sender.StateOf(timeout)
 	timeout.Connect(timed, rec)
 	twice(t, rec, &source, timed.Start, func() { b.Finish() }, itExpired)
 }
@@ -165,7 +165,7 @@ func twice(t *testing.T, rec *sendertest.Recorder[int], source *stop.Source, sta
 // not before the request is done with it.
 func TestGroupStoppedWhileStarting(t *testing.T) {
 	s := sender.WhenAny(sender.JustStopped[int](), sender.JustStopped[int]())
-	op := stateOf(s)
+	op := sender.StateOf(s)
 	var gate atomic.Int32 // even: wait; odd: request stop
 	var source stop.Source
 	const rounds = 20000
@@ -177,7 +177,7 @@ func TestGroupStoppedWhileStarting(t *testing.T) {
 		}
 	}()
 	for n := int32(1); n <= 2*rounds; n += 2 {
-		rec := &sendertest.Recorder[int]{T: t, Stop: &source, Then: func(result) { *op = *stateOf(s) }}
+		rec := &sendertest.Recorder[int]{T: t, Stop: &source, Then: func(result) { *op = *sender.StateOf(s) }}
 		s.Connect(op, rec)
 		rec.Starting()
 		gate.Store(n)

@@ -9,33 +9,30 @@ import "github.com/reactord/reactord/sender/stop"
 // A token of env takes the place of the receiver's, whose stop request then does not reach s.
 //
 // Source: P3284R4 (write_env).
-func WriteEnv[T, O any, P Operation[O], S Sender[T, O]](s S, env Env) WriteEnvSender[T, O, P, S] {
-	return WriteEnvSender[T, O, P, S]{s, env}
+func WriteEnv[T, O any, S Sender[T, O]](s S, env Env) WriteEnvSender[T, O, S] {
+	return WriteEnvSender[T, O, S]{s, env}
 }
 
 // WriteEnvSender is what WriteEnv returns.
-type WriteEnvSender[T, O any, P Operation[O], S Sender[T, O]] struct {
+type WriteEnvSender[T, O any, S Sender[T, O]] struct {
 	s   S
 	env Env
 }
 
 // WriteEnvOp is the operation state of WriteEnv.
-type WriteEnvOp[T, O any, P Operation[O]] struct {
+type WriteEnvOp[T, O any] struct {
 	child O
 	env   writtenEnv[T]
 }
 
 // Connect implements Sender.
-func (s WriteEnvSender[T, O, P, S]) Connect(op *WriteEnvOp[T, O, P], r Receiver[T]) {
+func (s WriteEnvSender[T, O, S]) Connect(op *WriteEnvOp[T, O], r Receiver[T]) Operation {
 	op.env = writtenEnv[T]{r, s.env}
-	s.s.Connect(&op.child, &op.env)
+	return s.s.Connect(&op.child, &op.env)
 }
 
 // Completion implements Completer.
-func (s *WriteEnvSender[T, O, P, S]) Completion() Completion { return CompletionOf(&s.s) }
-
-// Start implements Operation.
-func (op *WriteEnvOp[T, O, P]) Start() { P(&op.child).Start() }
+func (s *WriteEnvSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
 
 // writtenEnv is a receiver with another environment, which it is itself.
 type writtenEnv[T any] struct {

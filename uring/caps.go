@@ -15,6 +15,7 @@ type Caps struct {
 	SendTo           bool // a send can be given an address (SQE.To)
 	PollMultishot    bool
 	CancelFdAny      bool // cancelling by descriptor and of everything
+	MinWait          bool // a wait can be given a minimum, which many completions end (SetMinWait); else a sleep stands for it
 }
 
 // OpSet is a set of opcodes.

@@ -13,6 +13,11 @@
 // Package epoll speaks the same contract over epoll(7), so everything above the rings is written
 // once.
 //
+// # How an entry gets to the kernel
+//
+// Push queues it, and Enter submits all that is queued with one system call, which costs less the more there are. A
+// send that is alone would have that call to itself, so Push makes it by send(2), and Pop returns its completion at once.
+//
 // # Threads
 //
 // A Ring belongs to the thread that calls Enable. Push, Enter, Pop, ProvideBuffer and Close are

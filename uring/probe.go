@@ -74,6 +74,7 @@ func probe() (Caps, error) {
 	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
 	p.buffers(c)
 	c.SendTo = p.sendTo()
+	c.MinWait = p.minWait()
 	if p.short != nil {
 		return Caps{}, fmt.Errorf("%w: it could not be tried out: %w", ErrUnavailable, p.short)
 	}
@@ -263,4 +264,23 @@ func (p *prober) sendTo() bool {
 	runtime.KeepAlive(name)
 	runtime.KeepAlive(text)
 	return ok && int(cqe.Res) == len(text)
+}
+
+// minWait waits for more completions than there are. A kernel that knows no minimum refuses what it takes for padding;
+// one that does returns with what is there when the minimum has passed, and not the timeout.
+func (p *prober) minWait() bool {
+	var sqe SQE
+	sqe.PrepNop()
+	sqe.UserData = 8
+	p.r.Push(&sqe)
+	if p.failed(p.r.Enter(0)) {
+		return false
+	}
+	p.r.wait.minWaitUsec, p.r.wait.timespec = 1, timespec{nsec: int64(probeTime / 10)}
+	start := time.Now()
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, p.r.enterFd, 0, 2, p.r.enterFlags|enterExtArg,
+		uintptr(unsafe.Pointer(&p.r.wait)), waitArgSize)
+	p.r.wait.minWaitUsec = 0
+	var cqe CQE
+	return p.r.Pop(&cqe) && errno == 0 && time.Since(start) < probeTime/10
 }

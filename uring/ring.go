@@ -47,11 +47,13 @@ type Ring struct {
 	cqMask           uint32
 	cqHead, cqTail   uint32 // cqTail is what was last seen of *kCQTail
 	kCQHead, kCQTail *uint32
+	lone             lone
 
 	fd         int // the ring's descriptor
 	enterFd    uintptr
 	enterFlags uintptr
 	wait       waitArg
+	minWait    time.Duration
 	waker      Waker
 	groups     []*bufRing
 	caps       Caps
@@ -183,6 +185,9 @@ func (r *Ring) armWake() {
 // the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. Several reads or writes
 // are submitted at once, unless they are linked to what follows. The user_data ^uint64(0) is the ring's own.
 func (r *Ring) Push(sqe *SQE) {
+	if r.lone.allowed && r.sendNow(sqe) {
+		return
+	}
 	if r.sqTail-r.sqHead > r.sqMask || len(r.backlog) != 0 {
 		if !r.makeRoom() {
 			r.backlog = append(r.backlog, *sqe)
@@ -235,6 +240,7 @@ func (r *Ring) publish() {
 // the timeout has passed: 0 does not wait, a negative one has no limit. It may return early. An error
 // means that the ring is unusable.
 func (r *Ring) Enter(timeout time.Duration) error {
+	r.lone.allowed = true
 	if len(r.backlog) != 0 {
 		r.makeRoom()
 	}
@@ -246,7 +252,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		}
 	}
 	room := r.sqTail-r.sqHead <= r.sqMask
-	if timeout == 0 || r.ready() || len(r.backlog) != 0 && room {
+	if timeout == 0 || r.lone.done || r.ready() || len(r.backlog) != 0 && room {
 		return nil
 	}
 	r.patience = fewTransfers
@@ -277,14 +283,25 @@ func (r *Ring) block(timeout time.Duration) error {
 			timeout = short
 		}
 	}
-	flags := r.enterFlags
+	if r.minWait != 0 && !r.caps.MinWait {
+		if timeout = r.doze(timeout); timeout == 0 {
+			return r.submit() // which also looks
+		}
+	}
+	flags, enough := r.enterFlags, uintptr(1)
 	arg, size := unsafe.Pointer(nil), uintptr(0)
+	if r.minWait != 0 && r.caps.MinWait {
+		if timeout < 0 {
+			timeout = longTimeout
+		}
+		enough, r.wait.minWaitUsec = manyCompletions, uint32(min(r.minWait, timeout)/time.Microsecond)
+	}
 	if timeout > 0 {
 		r.wait.timespec = timespec{int64(timeout / time.Second), int64(timeout % time.Second)}
 		flags |= enterExtArg
 		arg, size = unsafe.Pointer(&r.wait), waitArgSize
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFd, 0, 1, flags, uintptr(arg), size)
+	_, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, r.enterFd, 0, enough, flags, uintptr(arg), size)
 	switch errno {
 	case 0, unix.ETIME, unix.EINTR, unix.EBUSY, unix.EAGAIN:
 		return nil
@@ -307,10 +324,17 @@ func (r *Ring) ready() bool {
 
 // Pop takes one completion; false: there is none now.
 func (r *Ring) Pop(cqe *CQE) bool {
+	if r.lone.done {
+		*cqe, r.lone.done = r.lone.cqe, false
+		return true
+	}
 	for r.ready() {
 		*cqe = *(*CQE)(unsafe.Add(r.cqes, uintptr(r.cqHead&r.cqMask)*unsafe.Sizeof(CQE{})))
 		r.cqHead++
 		if cqe.UserData != wakeUserData {
+			if r.lone.parted {
+				r.lone.whole(cqe)
+			}
 			return true
 		}
 		if !cqe.More() && (cqe.Res >= 0 || cqe.Res == -int32(unix.ECANCELED)) { // the latter by PrepCancelAny

@@ -38,9 +38,10 @@ type Config struct {
 
 // Part is a share of the load that does one thing.
 type Part struct {
-	Name   string
-	Mode   Mode
-	Weight float64 // its share of the connections and of the rate, beside those of the others. Default: 1
+	Name        string
+	Mode        Mode
+	Weight      float64 // its share of the connections and of the rate, beside those of the others. Default: 1
+	Connections int     // how many it has, if they are not shared by weight; of all parts or of none
 }
 
 // Mode is what connections do: one type a mode, whose fields are its options.
@@ -59,6 +60,9 @@ type Mode interface {
 const maxConnections = 10_000_000
 
 func (c *Config) prepare() error {
+	if err := c.sum(); err != nil {
+		return err
+	}
 	c.Connections = max(c.Connections, 1)
 	c.Loops = max(c.Loops, 1)
 	if c.Timeout <= 0 {
@@ -97,14 +101,47 @@ func (c *Config) prepare() error {
 	return nil
 }
 
-// counts divides the connections by weight: each part gets at least one, and the largest remainders
-// get what is left over.
-func (c *Config) counts() []int {
-	total := 0.0
+// sum adds up the connections, if the parts say how many they have.
+func (c *Config) sum() error {
+	sum, given := 0, 0
+	for _, p := range c.Parts {
+		if p.Connections < 0 {
+			return fmt.Errorf("%s: %d connections", p.Name, p.Connections)
+		}
+		if p.Connections > 0 {
+			given++
+			sum += p.Connections
+		}
+	}
+	switch given {
+	case 0:
+	case len(c.Parts):
+		c.Connections = sum
+	default:
+		return errors.New("either all parts say how many connections they have, or none does")
+	}
+	return nil
+}
+
+// weight is that of all parts together.
+func (c *Config) weight() (total float64) {
 	for _, p := range c.Parts {
 		total += p.Weight
 	}
+	return total
+}
+
+// counts divides the connections, if the parts do not say how many they have, by weight: each gets at least one, and
+// the largest remainders get what is left over.
+func (c *Config) counts() []int {
+	total := c.weight()
 	n := make([]int, len(c.Parts))
+	if c.Parts[0].Connections > 0 {
+		for i, p := range c.Parts {
+			n[i] = p.Connections
+		}
+		return n
+	}
 	left := c.Connections
 	for i, p := range c.Parts {
 		n[i] = max(int(p.Weight/total*float64(c.Connections)), 1)

@@ -88,7 +88,7 @@ func (g *Generator) distribute() {
 	for part, n := range g.cfg.counts() {
 		mode := g.cfg.Parts[part].Mode
 		for _, w := range g.workers {
-			w.groups = append(w.groups, newGroup(w, mode.persistent()))
+			w.groups = append(w.groups, newGroup(w, &g.cfg.Parts[part]))
 		}
 		for range n {
 			group := g.workers[next%len(g.workers)].groups[part]
@@ -103,6 +103,9 @@ func (g *Generator) distribute() {
 
 // Choice tells which ring the loops have, and why.
 func (g *Generator) Choice() reactor.Choice { return g.workers[0].loop.Choice() }
+
+// Connections is how many there are, of all parts together.
+func (g *Generator) Connections() int { return g.cfg.Connections }
 
 // Open opens the connections that the modes want to stand in advance.
 func (g *Generator) Open(ctx context.Context, observe func(Span)) (Span, error) {

@@ -14,6 +14,7 @@ import (
 // ready stays in the schedule, and keeps its time.
 type group struct {
 	w          *worker
+	part       *Part
 	win        *record.Window // of the span in progress
 	conns      []*conn
 	persistent bool // connections are opened in advance, and again when they are lost
@@ -33,8 +34,8 @@ type group struct {
 	last     int64 // when the last one was over
 }
 
-func newGroup(w *worker, persistent bool) *group {
-	g := &group{w: w, win: record.NewWindow(), persistent: persistent}
+func newGroup(w *worker, part *Part) *group {
+	g := &group{w: w, part: part, win: record.NewWindow(), persistent: part.Mode.persistent()}
 	g.timer.Init((*groupTimer)(g))
 	g.openTimer.Init((*groupOpener)(g))
 	return g

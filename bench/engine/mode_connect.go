@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/reactord/reactord/bench/record"
 )
@@ -13,6 +14,8 @@ import (
 type Connect struct {
 	Close string `yaml:"close" enum:"fin,rst" default:"fin" help:"How connections are closed: fin leaves the port in TIME_WAIT for a minute, rst does not."`
 	Size  int    `yaml:"size" default:"0" placeholder:"BYTES" help:"Send a message of so many bytes and await it back before closing."`
+
+	Stay time.Duration `yaml:"stay" default:"0s" help:"Keep each connection for so long before closing it; what is measured is over before."`
 }
 
 func (m *Connect) prepare(cfg *Config) error {
@@ -24,6 +27,9 @@ func (m *Connect) prepare(cfg *Config) error {
 	}
 	if m.Size < 0 || m.Size > MaxMessage {
 		return fmt.Errorf("a message of %d bytes", m.Size)
+	}
+	if m.Stay < 0 {
+		return fmt.Errorf("connections that stay for %v", m.Stay)
 	}
 	return cfg.needStream()
 }
@@ -68,7 +74,7 @@ func (s *connectSession) opened() {
 }
 
 func (s *connectSession) received(p []byte) {
-	if s.codec == nil {
+	if s.codec == nil || s.whole != 0 {
 		s.c.fail(record.Excess)
 		return
 	}
@@ -94,12 +100,18 @@ func (s *connectSession) ended() {
 	}
 }
 
-// finish closes a connection that went well.
+// finish closes a connection that went well, when it has stayed.
 func (s *connectSession) finish() {
 	s.whole = s.c.clock()
 	s.c.since = 0
-	s.c.close(s.mode.Close == "rst")
+	if s.mode.Stay > 0 {
+		s.c.setTimer(s.whole + int64(s.mode.Stay))
+		return
+	}
+	s.expired()
 }
+
+func (s *connectSession) expired() { s.c.close(s.mode.Close == "rst") }
 
 func (s *connectSession) closed() {
 	g, now := s.c.group, s.c.clock()

@@ -47,6 +47,20 @@ func TestConnect(t *testing.T) {
 	}
 }
 
+// Connections that stay are there beside others, and what they stay for is not measured.
+func TestConnectionsStay(t *testing.T) {
+	rings(t, func(t *testing.T, ring reactor.Kind) {
+		const stay = 5 * short
+		g := load(t, serve(t, "tcp", echoing), &Connect{Close: "fin", Size: 100, Stay: stay}, on(ring))
+		begin := time.Now()
+		_, w := run(t, g, Phase{Time: short})
+		faultless(t, w)
+		if w.Messages != 4 || w.Opened != 4 || w.Latency.Max() > stay || time.Since(begin) < stay {
+			t.Errorf("%d messages over %d connections of at most %v, in %v", w.Messages, w.Opened, w.Latency.Max(), time.Since(begin))
+		}
+	})
+}
+
 func TestStream(t *testing.T) {
 	t.Run("up", func(t *testing.T) {
 		g := load(t, serve(t, "tcp", func(c net.Conn) { io.Copy(io.Discard, c) }), &Stream{}, nil)

@@ -313,6 +313,19 @@ parts:
 	if a, b := s.Windows[0].Messages, s.Windows[1].Messages; a < 29 || a > 31 || b < 9 || b > 11 {
 		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1", a, b)
 	}
+	parts, err = ParseScenario([]byte("parts: [{mode: echo, weight: 3, connections: 1}, {mode: connect, connections: 5}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = load(t, serve(t, "tcp", echoing), &Echo{}, func(c *Config) { c.Parts = parts })
+	s, _ = run(t, g, Phase{Time: short, From: 400, To: 400})
+	if a, b := s.Windows[0].Messages, s.Windows[1].Messages; g.Connections() != 6 || s.Open != 1 || a < 29 || a > 31 || b < 9 || b > 11 {
+		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1; %d stand of %d connections", a, b, s.Open, g.Connections())
+	}
+	parts[0].Connections = 0
+	if _, err := New(Config{Parts: parts}); err == nil || !strings.Contains(err.Error(), "either all parts say") {
+		t.Errorf("a part of two says how many connections it has: %v", err)
+	}
 	for _, bad := range []string{"", "parts: []", "parts: [{mode: x}]", "parts: [{mode: echo, options: {sise: 3}}]", "parts: [{mode: echo, weigth: 3}]",
 		"parts: [{mode: echo, options: {size: x}}]"} {
 		if p, err := ParseScenario([]byte(bad)); err == nil {

@@ -43,8 +43,10 @@ func NewMode(name string) Mode {
 //	  - name: small          # default: the mode
 //	    mode: echo
 //	    weight: 9            # default: 1
+//	    connections: 90      # default: a share of all by weight; said of each part or of none
 //	    options: {size: 64-256, depth: 4}
 //	  - mode: connect
+//	    connections: 10
 //	    options: {close: rst}
 //
 // The options are those of the mode on the command line, without their dashes. What is not known is an
@@ -52,10 +54,11 @@ func NewMode(name string) Mode {
 func ParseScenario(text []byte) ([]Part, error) {
 	var doc struct {
 		Parts []struct {
-			Name    string        `yaml:"name"`
-			Mode    string        `yaml:"mode"`
-			Weight  float64       `yaml:"weight"`
-			Options yaml.MapSlice `yaml:"options"`
+			Name        string        `yaml:"name"`
+			Mode        string        `yaml:"mode"`
+			Weight      float64       `yaml:"weight"`
+			Connections int           `yaml:"connections"`
+			Options     yaml.MapSlice `yaml:"options"`
 		} `yaml:"parts"`
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&doc); err != nil {
@@ -63,7 +66,7 @@ func ParseScenario(text []byte) ([]Part, error) {
 	}
 	var parts []Part
 	for i, d := range doc.Parts {
-		p := Part{Name: d.Name, Mode: NewMode(d.Mode), Weight: d.Weight}
+		p := Part{Name: d.Name, Mode: NewMode(d.Mode), Weight: d.Weight, Connections: d.Connections}
 		if p.Name == "" {
 			p.Name = d.Mode
 		}

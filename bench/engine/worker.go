@@ -95,7 +95,7 @@ func (t *workerStart) OnTimer(int64) {
 	}
 	for _, g := range w.groups {
 		if s.opening {
-			g.openAll(now, w.cfg.ConnectRate*g.portion())
+			g.openAll(now, w.cfg.ConnectRate*float64(len(g.conns))/float64(w.cfg.Connections))
 			continue
 		}
 		if s.from == 0 && s.to == 0 {
@@ -114,8 +114,14 @@ func (t *workerStart) OnTimer(int64) {
 	w.check()
 }
 
-// portion is the group's part of the whole load, which is its part of all the connections.
-func (g *group) portion() float64 { return float64(len(g.conns)) / float64(g.w.cfg.Connections) }
+// portion is the group's part of the whole rate: that of its connections among all, or, if those are not shared by
+// weight, among its part's.
+func (g *group) portion() float64 {
+	if p := g.part; p.Connections > 0 {
+		return p.Weight / g.w.cfg.weight() * float64(len(g.conns)) / float64(p.Connections)
+	}
+	return float64(len(g.conns)) / float64(g.w.cfg.Connections)
+}
 
 // check ends the span if there is nothing left to wait for.
 func (w *worker) check() {
@@ -298,5 +304,5 @@ type posted struct {
 	f    func()
 }
 
-func (p *posted) Run()     { p.f() }
-func (p *posted) Abandon() {}
+func (p *posted) Run()          { p.f() }
+func (p *posted) Abandon(error) {}

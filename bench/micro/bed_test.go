@@ -61,8 +61,8 @@ func lay(t testing.TB, kind reactor.Kind, p path) *bed {
 }
 
 // Run begins the first of the rounds. It and Abandon make a bed what a loop is handed as work.
-func (b *bed) Run()     { b.begin() }
-func (b *bed) Abandon() { panic("micro: the loop has ended") }
+func (b *bed) Run()          { b.begin() }
+func (b *bed) Abandon(error) { panic("micro: the loop has ended") }
 
 func (b *bed) begin() {
 	b.pending = b.parts
@@ -168,10 +168,7 @@ func (r *receiver[T]) SetError(err error) {
 
 // connecting returns a step that connects s to r, in storage of its own, and starts it: as a connection does with
 // the operation states inside of it.
-func connecting[T, O any, P sender.Operation[O], S sender.Sender[T, O]](s S, r sender.Receiver[T]) (step func()) {
-	op := P(new(O))
-	return func() {
-		s.Connect((*O)(op), r)
-		op.Start()
-	}
+func connecting[T, O any, S sender.Sender[T, O]](s S, r sender.Receiver[T]) (step func()) {
+	op := new(O)
+	return func() { s.Connect(op, r).Start() }
 }

@@ -92,6 +92,30 @@ func parseRSS(rollup []byte) (int64, error) {
 	return 0, fmt.Errorf("smaps_rollup has no Rss line")
 }
 
+// Threads is how many threads the processes pids have, io_uring's workers among them.
+func Threads(pids ...int) (n int, err error) {
+	for _, pid := range pids {
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			return 0, err
+		}
+		n += len(tasks)
+	}
+	return n, nil
+}
+
+// Descriptors is how many descriptors the processes pids have open.
+func Descriptors(pids ...int) (n int, err error) {
+	for _, pid := range pids {
+		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			return 0, err
+		}
+		n += len(open)
+	}
+	return n, nil
+}
+
 // Tree lists pid and its descendants, parents before children.
 func Tree(pid int) ([]int, error) {
 	pids := []int{pid}

@@ -86,3 +86,28 @@ func TestParseWait(t *testing.T) {
 		}
 	}
 }
+
+func TestThreadsAndDescriptorsAreCounted(t *testing.T) {
+	threads, err := Threads(os.Getpid(), os.Getpid())
+	if err != nil || threads < 2 {
+		t.Errorf("%d threads of this process twice: %v", threads, err)
+	}
+	before, err := Descriptors(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if after, err := Descriptors(os.Getpid()); err != nil || after != before+1 {
+		t.Errorf("%d descriptors, and %d before one more was open: %v", after, before, err)
+	}
+	const beyond = 1 << 22 // PID_MAX_LIMIT of include/linux/threads.h
+	for _, count := range []func(...int) (int, error){Threads, Descriptors} {
+		if _, err := count(beyond + 1); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("of nobody: %v", err)
+		}
+	}
+}

@@ -31,6 +31,8 @@ type Result struct {
 	SharedCPUs  bool            `json:"shared_cpus"`           // it may run on CPUs that the generator may run on
 	Phases      []Phase         `json:"phases"`
 	Series      []Point         `json:"series"`
+	Samples     []Sample        `json:"samples,omitempty"` // of a soak
+	Trends      []Trend         `json:"trends,omitempty"`  // of a soak
 	Warnings    []string        `json:"warnings,omitempty"`
 	Failed      string          `json:"failed,omitempty"` // why the run ended before its time
 }
@@ -45,6 +47,7 @@ const (
 	Ramp    Kind = "ramp"    // load that grows
 	Measure Kind = "measure"
 	Search  Kind = "search" // a try at a rate, on the way to the highest
+	After   Kind = "after"  // of a soak's last sample: no load any more, but the connections that stand
 )
 
 // Phase is a part of a run.

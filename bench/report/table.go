@@ -34,6 +34,7 @@ func Table(out io.Writer, r *record.Result) error {
 	for _, p := range r.Measured() {
 		phase(out, w, p)
 	}
+	soak(out, w, r)
 	for _, text := range r.Warnings {
 		fmt.Fprintf(out, "! %s\n", text)
 	}

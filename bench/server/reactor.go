@@ -18,7 +18,7 @@ import (
 
 // serveReactor has a reactor of its own.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
-	loop := reactor.LoopConfig{Ring: c.Ring}
+	loop := reactor.LoopConfig{Ring: c.Ring, OnTaskError: func(error) {}} // of a connection that is gone
 	if target.Datagrams() {
 		loop.Buffers.Size = maxDatagram
 	}

@@ -12,6 +12,8 @@
 //	          again, Plan.Tries times in all, before it counts as too high
 //	measure   Plan.Time at each of the rates of Plan.Rates, and all that Plan.Repeats times
 //
+// A [Soak] watches the target meanwhile, and judges whether it grows.
+//
 // Only the last are shown in tables and compared. A run that fails returns what it found with the
 // error, and the error is in the result as well.
 package trial

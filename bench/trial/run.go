@@ -25,20 +25,25 @@ type Run struct {
 	Progress func(record.Point)
 	// Log, if not nil, gets every second's histograms.
 	Log *record.Log
+	// Soak, if not nil, watches whether the target grows.
+	Soak *Soak
 
 	result *record.Result
 	g      *engine.Generator
 	start  time.Time
 }
 
-// Do carries it out. The result is never nil; an error is in it too.
+// Do carries it out. The result is never nil; an error is in it too, but for that of a soak that went to its end.
 func (r *Run) Do(ctx context.Context) (*record.Result, error) {
 	r.start = time.Now()
 	r.result = &record.Result{Schema: record.Schema, Name: r.Name, Mode: r.Mode, Target: r.Load.Target.URL,
 		Arguments: r.Arguments, Started: r.start.UTC(), Seed: r.Load.Seed}
 	err := r.do(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.result.Failed = err.Error()
+	case r.Soak != nil:
+		err = judge(r.result)
 	}
 	r.warn()
 	return r.result, err
@@ -59,8 +64,19 @@ func (r *Run) do(ctx context.Context) (err error) {
 	r.g = g
 	choice := g.Choice()
 	res.Ring, res.RingReason = string(choice.Kind), choice.Reason
-	res.Loops, res.Connections, res.Verified = max(r.Load.Loops, 1), max(r.Load.Connections, 1), r.Load.Verify
-	return r.phases(ctx)
+	res.Loops, res.Connections, res.Verified = max(r.Load.Loops, 1), g.Connections(), r.Load.Verify
+	if r.Soak == nil {
+		return r.phases(ctx)
+	}
+	ctx, r.Soak.lose = context.WithCancelCause(ctx)
+	defer r.Soak.lose(nil)
+	if err := r.Soak.begin(ctx, res); err != nil {
+		return err
+	}
+	if err := r.phases(ctx); err != nil {
+		return err
+	}
+	return r.Soak.settle(ctx, res, r.start)
 }
 
 // findTarget looks for the target's processes.
@@ -247,6 +263,9 @@ func (r *Run) observe(phase int, s engine.Span) {
 	r.result.Series = append(r.result.Series, p)
 	if r.Progress != nil {
 		r.Progress(p)
+	}
+	if r.Soak != nil && p.Whole() {
+		r.Soak.observe(r.result, p)
 	}
 	if r.Log != nil {
 		_ = r.Log.Write(now-s.Elapsed, now, sum) // whoever gave the writer sees its error

@@ -30,8 +30,8 @@ type daemon struct {
 var errUnasked = errors.New("the proxy has ended without being asked to")
 
 // run is the daemon's life: it starts what cfg says, calls started, which may be nil, and serves until
-// a signal ends it.
-func run(cfg *config.Config, started func(*daemon)) error {
+// a signal ends it. placed puts what is wrong with cfg in its place.
+func run(cfg *config.Config, placed placement, started func(*daemon)) error {
 	log, end, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
@@ -41,8 +41,14 @@ func run(cfg *config.Config, started func(*daemon)) error {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log has gone: that is no reason to go as well
-	d, err := start(cfg, log)
-	if err != nil {
+	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	d, err := start(starting, cfg, placed, log)
+	cancel()
+	switch {
+	case errors.Is(err, context.Canceled):
+		log.Info("stopped: a signal came before the proxy had started")
+		return nil
+	case err != nil:
 		return err
 	}
 	if started != nil {
@@ -55,18 +61,22 @@ func run(cfg *config.Config, started func(*daemon)) error {
 // memory an idle connection takes is worth more than the collector's time. GOGC overrides it.
 const collectEarly = 50
 
-// start brings everything up, or nothing.
-func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
+// start brings everything up, or nothing. When ctx ends it looks up no more names.
+func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.Logger) (_ *daemon, err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
+	found, err := settle(ctx, cfg, placed)
+	if err != nil {
+		return nil, err
+	}
 	d := &daemon{cfg: cfg, log: log}
 	if !cfg.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(cfg.Metrics.HostPort(), log); err != nil {
+		if d.admin, err = admin.Listen(found.of(cfg.Metrics).String(), log); err != nil {
 			return nil, err
 		}
 	}
-	if d.proxy, err = startProxy(cfg, log); err != nil {
+	if d.proxy, err = startProxy(found.dataPath(cfg, log)); err != nil {
 		return nil, errors.Join(err, d.closeAdmin())
 	}
 	if d.admin != nil {
@@ -76,11 +86,7 @@ func start(cfg *config.Config, log *zap.Logger) (_ *daemon, err error) {
 	return d, nil
 }
 
-func startProxy(cfg *config.Config, log *zap.Logger) (*proxy.Proxy, error) {
-	path, err := resolve(cfg, log)
-	if err != nil {
-		return nil, err
-	}
+func startProxy(path proxy.Config) (*proxy.Proxy, error) {
 	// The loops share an address (SO_REUSEPORT), and would share it with another reactord as well.
 	for _, l := range path.Listeners {
 		probe, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(l.Address))

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -18,11 +19,19 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asReactord makes this test binary reactord itself.
-const asReactord = "TEST_AS_REACTORD"
+// asReactord makes this test binary reactord itself; whose names are looked up at the address in withDNS, if it is set.
+const (
+	asReactord = "TEST_AS_REACTORD"
+	withDNS    = "TEST_WITH_DNS"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asReactord) != "" {
+		if at := os.Getenv(withDNS); at != "" {
+			net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, at)
+			}}
+		}
 		main()
 		return
 	}

@@ -27,7 +27,7 @@ func parse(t *testing.T, args ...string) (*proxyCommand, *kong.Context) {
 // TestFlagsHaveTheDefaultsOfTheFile compares the shortest command line with the shortest file.
 func TestFlagsHaveTheDefaultsOfTheFile(t *testing.T) {
 	c, _ := parse(t, "--listen", "tcp://[::1]:8080", "--to", "tcp://app:9000")
-	file, err := config.Parse("f", []byte(`
+	file, _, err := config.Parse("f", []byte(`
 listeners: [{name: proxy, address: "tcp://[::1]:8080", backend: servers}]
 backends: [{name: servers, servers: ["tcp://app:9000"]}]
 `))
@@ -41,10 +41,10 @@ backends: [{name: servers, servers: ["tcp://app:9000"]}]
 
 func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 	c, _ := parse(t, "--listen=a:1", "--to=b:2", "--to=c:3,d:4", "--max-connections=5", "--connect-timeout=6s", "--idle-timeout=7s",
-		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--metrics=e:11", "--drain-timeout=12s",
+		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--min-wait=13us", "--metrics=e:11", "--drain-timeout=12s",
 		"--log-level=warn", "--log-format=json")
 	want := &config.Config{
-		Ring: "epoll", Loops: 10, Pin: true,
+		Ring: "epoll", Loops: 10, Pin: true, MinWait: 13 * time.Microsecond,
 		Metrics:      config.Address{Host: "e", Port: 11},
 		DrainTimeout: 12 * time.Second,
 		Log:          config.Log{Level: "warn", Format: "json"},
@@ -62,7 +62,7 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 // TestProblemsNameFlagsThatExist makes everything wrong that can be.
 func TestProblemsNameFlagsThatExist(t *testing.T) {
 	c, context := parse(t, "--listen=a:1", "--to=b:0", "--max-connections=-1", "--connect-timeout=-1s", "--idle-timeout=-1s",
-		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s", "--log-level=x", "--log-format=x")
+		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s", "--min-wait=-1s", "--log-level=x", "--log-format=x")
 	c.Listen = config.Address{}
 	flags := map[string]bool{}
 	for _, f := range context.Selected().Flags {
@@ -77,8 +77,8 @@ func TestProblemsNameFlagsThatExist(t *testing.T) {
 		}
 		named[flag] = true
 	}
-	if len(named) != 12 {
-		t.Errorf("%d flags are found wrong, want 12: %v", len(named), problems)
+	if len(named) != 13 {
+		t.Errorf("%d flags are found wrong, want 13: %v", len(named), problems)
 	}
 	if lines := strings.Split(flagErrors(problems).Error(), "\n"); len(lines) != len(problems) {
 		t.Errorf("%d lines for %d problems", len(lines), len(problems))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -13,34 +14,153 @@ import (
 	"go.uber.org/zap"
 )
 
-// resolveTimeout bounds how long the start waits for the names of a configuration.
-const resolveTimeout = 10 * time.Second
+const (
+	// lookupTimeout bounds how long one name may take. The resolver asks again after 5 s.
+	lookupTimeout = 10 * time.Second
+	// lookupsAtOnce bounds how many names are looked up at a time. Each takes two queries, for IPv4 and IPv6, and a
+	// forwarder such as dnsmasq refuses more than 150 at a time (--dns-forward-max).
+	lookupsAtOnce = 64
+)
 
 // forever stands for no timeout, which the data path has no word for.
 const forever = 100 * 365 * 24 * time.Hour
 
-// resolve makes the data path's configuration, with addresses for names.
-func resolve(cfg *config.Config, log *zap.Logger) (proxy.Config, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), resolveTimeout)
-	defer cancel()
-	out := proxy.Config{Ring: reactor.Kind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, Log: log}
-	for _, l := range cfg.Listeners {
-		addr, err := lookup(ctx, l.Address)
-		if err != nil {
-			return out, fmt.Errorf("listener %s: %w", l.Name, err)
+// placement makes an error of what is wrong with a configuration, that says in which place of the file, or in which
+// flag.
+type placement func([]config.Problem) error
+
+// settle finds the addresses for the names of a configuration, and finds out whether they go together.
+func settle(ctx context.Context, cfg *config.Config, placed placement) (addresses, error) {
+	found, problems := resolve(ctx, cfg, lookup)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(problems) == 0 {
+		problems = overlaps(cfg, found)
+	}
+	return found, placed(problems)
+}
+
+// addresses are those of the hosts of a configuration, which may be names.
+type addresses map[string]netip.Addr
+
+func (a addresses) of(at config.Address) netip.AddrPort {
+	return netip.AddrPortFrom(a[at.Host], at.Port)
+}
+
+// setting is an address as it is set.
+type setting struct {
+	path, key string
+	config.Address
+}
+
+// listening are the settings of what is listened on.
+func listening(cfg *config.Config) (all []setting) {
+	for i, l := range cfg.Listeners {
+		all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
+	}
+	if !cfg.Metrics.IsZero() {
+		all = append(all, setting{"metrics", "metrics", cfg.Metrics})
+	}
+	return all
+}
+
+func servers(cfg *config.Config) (all []setting) {
+	for i, b := range cfg.Backends {
+		for j, s := range b.Servers {
+			all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s})
 		}
+	}
+	return all
+}
+
+// resolve looks every host up, each once. There is a problem for each setting whose host has no address.
+func resolve(ctx context.Context, cfg *config.Config, lookup lookupFunc) (addresses, []config.Problem) {
+	settings := append(listening(cfg), servers(cfg)...)
+	found := addresses{}
+	var names []string
+	for _, s := range settings {
+		if _, known := found[s.Host]; known {
+			continue
+		}
+		ip, err := netip.ParseAddr(s.Host)
+		if err != nil {
+			names = append(names, s.Host)
+		}
+		found[s.Host] = ip
+	}
+	failed := lookupAll(ctx, names, found, lookup)
+	var problems []config.Problem
+	for _, s := range settings {
+		if err := failed[s.Host]; err != nil {
+			problems = append(problems, config.Problem{Path: s.path, Text: fmt.Sprintf("%s %q: %v", s.key, s.String(), err), Err: err})
+		}
+	}
+	return found, problems
+}
+
+// lookupFunc finds the address of a host.
+type lookupFunc func(ctx context.Context, host string) (netip.Addr, error)
+
+// lookupAll adds what it finds to found, and returns the errors of the others, by name. When ctx ends it leaves those
+// that are left.
+func lookupAll(ctx context.Context, names []string, found addresses, lookup lookupFunc) map[string]error {
+	failed := map[string]error{}
+	var mu sync.Mutex
+	var lookups sync.WaitGroup
+	room := make(chan struct{}, lookupsAtOnce)
+	for _, name := range names {
+		room <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		lookups.Go(func() {
+			defer func() { <-room }()
+			own, cancel := context.WithTimeout(ctx, lookupTimeout)
+			defer cancel()
+			ip, err := lookup(own, name)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[name] = err
+			} else {
+				found[name] = ip
+			}
+		})
+	}
+	lookups.Wait()
+	return failed
+}
+
+// lookup finds the address of a host: of several, the first one of IPv4 if there is any, as
+// net.ResolveTCPAddr does, because a server that listens on one address only mostly listens on that.
+func lookup(ctx context.Context, host string) (netip.Addr, error) {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	best := found[0]
+	for _, ip := range found {
+		if ip.Unmap().Is4() {
+			best = ip
+			break
+		}
+	}
+	return best.Unmap(), nil
+}
+
+// dataPath is the data path's configuration.
+func (a addresses) dataPath(cfg *config.Config, log *zap.Logger) proxy.Config {
+	out := proxy.Config{Ring: reactor.Kind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log}
+	for _, l := range cfg.Listeners {
 		out.Listeners = append(out.Listeners, proxy.Listener{
-			Name: l.Name, Address: addr, Backend: l.Backend, MaxConnections: l.MaxConnections,
+			Name: l.Name, Address: a.of(l.Address), Backend: l.Backend, MaxConnections: l.MaxConnections,
 		})
 	}
 	for _, b := range cfg.Backends {
 		servers := make([]proxy.Server, len(b.Servers))
 		for i, s := range b.Servers {
-			addr, err := lookup(ctx, s)
-			if err != nil {
-				return out, fmt.Errorf("backend %s: %w", b.Name, err)
-			}
-			servers[i] = proxy.Server{Name: s.HostPort(), Address: addr}
+			servers[i] = proxy.Server{Name: s.HostPort(), Address: a.of(s)}
 		}
 		out.Backends = append(out.Backends, proxy.Backend{
 			Name:             b.Name,
@@ -51,7 +171,7 @@ func resolve(cfg *config.Config, log *zap.Logger) (proxy.Config, error) {
 			Buffer:           int(b.Buffer),
 		})
 	}
-	return out, nil
+	return out
 }
 
 func orForever(d time.Duration) time.Duration {
@@ -59,24 +179,4 @@ func orForever(d time.Duration) time.Duration {
 		return forever
 	}
 	return d
-}
-
-// lookup finds the address of a host: of several, the first one of IPv4 if there is any, as
-// net.ResolveTCPAddr does, because a server that listens on one address only mostly listens on that.
-func lookup(ctx context.Context, a config.Address) (netip.AddrPort, error) {
-	if ip, err := netip.ParseAddr(a.Host); err == nil {
-		return netip.AddrPortFrom(ip, a.Port), nil
-	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", a.Host)
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	best := found[0]
-	for _, ip := range found {
-		if ip.Unmap().Is4() {
-			best = ip
-			break
-		}
-	}
-	return netip.AddrPortFrom(best.Unmap(), a.Port), nil
 }

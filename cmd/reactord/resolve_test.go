@@ -1,7 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +19,7 @@ import (
 )
 
 func TestResolve(t *testing.T) {
-	cfg, err := config.Parse("f", []byte(`
+	cfg, _, err := config.Parse("f", []byte(`
 ring: epoll
 loops: 3
 pin: true
@@ -31,10 +37,11 @@ backends:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := resolve(cfg, zap.NewNop())
+	found, err := settle(t.Context(), cfg, flagErrors)
 	if err != nil {
 		t.Fatal(err)
 	}
+	got := found.dataPath(cfg, zap.NewNop())
 	at := netip.MustParseAddrPort
 	want := proxy.Config{
 		Ring: "epoll", Loops: 3, Pin: true,
@@ -51,7 +58,97 @@ backends:
 			ConnectTimeout: 2 * time.Second, IdleTimeout: forever, HalfCloseTimeout: 3 * time.Second, Buffer: 8192,
 		}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(proxy.Config{}, "Log"), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(proxy.Config{}, "Log"), cmpopts.IgnoreUnexported(proxy.Config{}), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// named is a configuration with so many servers by name, each of them twice.
+func named(t *testing.T, n int) (*config.Config, *config.Source) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("listeners: [{name: l, address: 'tcp://front.test:80', backend: b}]\nmetrics: front.test:81\nbackends:\n- name: b\n  servers:\n")
+	for i := range n {
+		fmt.Fprintf(&text, "  - tcp://s%d.test:9000\n  - tcp://s%[1]d.test:9001\n", i)
+	}
+	cfg, source, err := config.Parse("f", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, source
+}
+
+// As many names are looked up at a time as may be, each once and with a deadline of its own.
+func TestNamesAreLookedUpAtOnce(t *testing.T) {
+	const names = 3 * lookupsAtOnce
+	cfg, _ := named(t, names-1)
+	var mu sync.Mutex
+	var running, most, lookups int
+	full := make(chan struct{})
+	found, problems := resolve(t.Context(), cfg, func(ctx context.Context, host string) (netip.Addr, error) {
+		mu.Lock()
+		lookups++
+		running++
+		if most = max(most, running); lookups == lookupsAtOnce {
+			close(full)
+		}
+		mu.Unlock()
+		if at, ok := ctx.Deadline(); !ok || time.Until(at) > lookupTimeout || time.Until(at) < lookupTimeout/2 {
+			t.Errorf("%s has until %v", host, at)
+		}
+		select {
+		case <-full:
+		case <-ctx.Done():
+		}
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return netip.MustParseAddr("192.0.2.1"), nil
+	})
+	if len(problems) != 0 || found.of(cfg.Metrics) != netip.MustParseAddrPort("192.0.2.1:81") {
+		t.Errorf("%v, metrics on %v", problems, found.of(cfg.Metrics))
+	}
+	if most != lookupsAtOnce || lookups != names {
+		t.Errorf("%d lookups, %d at a time, want %d and %d", lookups, most, names, lookupsAtOnce)
+	}
+}
+
+// Every name that has no address is told, where it stands.
+func TestEveryNameThatFailsIsTold(t *testing.T) {
+	cfg, source := named(t, 2)
+	nobody := errors.New("nobody knows it")
+	_, problems := resolve(t.Context(), cfg, func(_ context.Context, host string) (netip.Addr, error) {
+		if host == "s0.test" {
+			return netip.MustParseAddr("192.0.2.1"), nil
+		}
+		return netip.Addr{}, nobody
+	})
+	err := source.Errors(problems)
+	const want = `f:1:32: address "tcp://front.test:80": nobody knows it
+f:2:10: metrics "tcp://front.test:81": nobody knows it
+f:8:5: server "tcp://s1.test:9000": nobody knows it
+f:9:5: server "tcp://s1.test:9001": nobody knows it`
+	if fmt.Sprint(err) != want || !errors.Is(err, nobody) {
+		t.Errorf("got\n%v", err)
+	}
+	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: address "tcp://front.test:80": nobody knows it`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whoever is told to end looks nothing more up.
+func TestLookupsEnd(t *testing.T) {
+	cfg, _ := named(t, 3*lookupsAtOnce)
+	ctx, cancel := context.WithCancel(t.Context())
+	var lookups atomic.Int64
+	resolve(ctx, cfg, func(ctx context.Context, host string) (netip.Addr, error) {
+		if lookups.Add(1) == lookupsAtOnce {
+			cancel()
+		}
+		<-ctx.Done()
+		return netip.Addr{}, ctx.Err()
+	})
+	if n := lookups.Load(); n != lookupsAtOnce {
+		t.Errorf("%d lookups, want %d", n, lookupsAtOnce)
 	}
 }

@@ -8,9 +8,9 @@ type serveCommand struct {
 
 // Run is the daemon as the file has it.
 func (c serveCommand) Run() error {
-	cfg, err := config.Load(c.Config)
+	cfg, source, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
-	return run(cfg, nil)
+	return run(cfg, source.Errors, nil)
 }

@@ -27,6 +27,7 @@ var faults = []fault{
 	{func(o *simring.Odds, p float64) { o.Early = p }, again},
 	{func(o *simring.Odds, _ float64) { o.CQ = 1 }, again},
 	{func(o *simring.Odds, p float64) { o.Gone = p }, gone},
+	{func(o *simring.Odds, p float64) { o.Unsaid = p }, nil},
 	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
 	{func(o *simring.Odds, p float64) { o.Cold = p }, nil},
 	{func(o *simring.Odds, p float64) { o.Interrupted = p / 2 }, nil},

@@ -264,7 +264,7 @@ func writeAt(how int) func(*stage, bool) *subject {
 
 // fileOp is an operation on a file that has no value.
 func fileOp[S interface {
-	Connect(op *reactor.FileOp, r sender.Receiver[struct{}])
+	Connect(op *reactor.FileOp, r sender.Receiver[struct{}]) sender.Operation
 }](of func(*reactor.File) S) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}

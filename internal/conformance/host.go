@@ -69,6 +69,7 @@ type calls interface {
 	Getsockname(fd int) (unix.Sockaddr, error)
 	SetsockoptInt(fd, level, opt, value int) error
 	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
+	SetsockoptString(fd, level, opt int, s string) error
 	Shutdown(fd, how int) error
 	Pipe2(fds []int, flags int) error
 	Open(path string, flags int, perm uint32) (int, error)

@@ -78,8 +78,8 @@ func every(s *stage, blocked bool) *subject {
 }
 
 type (
-	recvTimeout   = sender.TimeoutOp[int, reactor.RecvOp, reactor.SleepOp, *reactor.RecvOp, *reactor.SleepOp]
-	acceptTimeout = sender.TimeoutOp[int, reactor.AcceptOp, reactor.SleepOp, *reactor.AcceptOp, *reactor.SleepOp]
+	recvTimeout   = sender.TimeoutOp[int, reactor.RecvOp, reactor.SleepOp]
+	acceptTimeout = sender.TimeoutOp[int, reactor.AcceptOp, reactor.SleepOp]
 )
 
 // recvWithin receives with a deadline that is far away.

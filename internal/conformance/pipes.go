@@ -20,6 +20,23 @@ var (
 	splicing = readingPipe.with(cells{stoppedAfterCompletion: orStopped(moves(len(hello)))})
 )
 
+// sendingFile is sendingAll of what has several steps.
+var sendingFile = sendingAll.with(cells{
+	successAtOnce:          value(len(hello)),
+	stoppedAfterCompletion: orStopped(value(some)),
+	resetBefore:            fails(unix.EPIPE, unix.ECONNRESET),
+	resetMeanwhile:         fails(unix.EPIPE, unix.ECONNRESET),
+	// Until the first splice is done nothing was sent.
+	stoppedWhileQueued:     orStopped(value(some)),
+	stoppedElsewhereQueued: orStopped(value(some)),
+	closedWhileQueued:      orClosed(value(some)),
+	stoppedInFlight:        orStopped(value(some)),
+	stoppedElsewhere:       orStopped(value(some)),
+	stoppedTwice:           orStopped(value(some)),
+	loopStopped:            orStopped(value(some)),
+	closedUnder:            orClosed(value(some)),
+})
+
 var pipes = []row{
 	{"read of a pipe", true, readPipe, readingPipe},
 	{"read many", true, readPipeMany(2), receivingMany.with(noResets)},
@@ -34,21 +51,7 @@ var pipes = []row{
 	{"tee", true, splice(false, true), splicing.with(cells{
 		reused: moves(len(hello)).then(moves(some)), // it leaves what there is
 	})},
-	{"send file", true, sendFile, sendingAll.with(cells{
-		successAtOnce:          value(len(hello)),
-		stoppedAfterCompletion: orStopped(value(some)),
-		resetBefore:            fails(unix.EPIPE, unix.ECONNRESET),
-		resetMeanwhile:         fails(unix.EPIPE, unix.ECONNRESET),
-		// Until the first splice is done nothing was sent.
-		stoppedWhileQueued:     orStopped(value(some)),
-		stoppedElsewhereQueued: orStopped(value(some)),
-		closedWhileQueued:      orClosed(value(some)),
-		stoppedInFlight:        orStopped(value(some)),
-		stoppedElsewhere:       orStopped(value(some)),
-		stoppedTwice:           orStopped(value(some)),
-		loopStopped:            orStopped(value(some)),
-		closedUnder:            orClosed(value(some)),
-	})},
+	{"send file", true, sendFile, sendingFile},
 }
 
 // pipeOf makes a pipe: ends of the loop's.

@@ -137,6 +137,10 @@ func (kernel) SetsockoptLinger(fd, level, opt int, l *unix.Linger) error {
 	return unix.SetsockoptLinger(fd, level, opt, l)
 }
 
+func (kernel) SetsockoptString(fd, level, opt int, s string) error {
+	return unix.SetsockoptString(fd, level, opt, s)
+}
+
 func (kernel) Shutdown(fd, how int) error { return unix.Shutdown(fd, how) }
 
 func (kernel) Pipe2(fds []int, flags int) error { return unix.Pipe2(fds, flags) }

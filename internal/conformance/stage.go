@@ -56,8 +56,8 @@ type work struct {
 	done signal
 }
 
-func (w *work) Run()     { w.f(); w.ran = true; w.done.raise() }
-func (w *work) Abandon() { w.done.raise() }
+func (w *work) Run()          { w.f(); w.ran = true; w.done.raise() }
+func (w *work) Abandon(error) { w.done.raise() }
 
 // do runs f on the loop's thread, in one go, and waits for it.
 func (s *stage) do(f func()) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
 )
 
 // Each of the functions here puts one operation on the stage. blocked: it is to find nothing to do at
@@ -148,6 +149,17 @@ func connect(s *stage, blocked bool) *subject {
 	return x
 }
 
+// faultyTimestamps are IP options, a timestamp for which there is no room, that setsockopt(2) takes and the receiver
+// does not: it answers what carries them with an ICMP message, on the loopback interface inside of connect(2).
+const faultyTimestamps = "\x44\x0a\x05\x00\x00\x00\x00\x00\x00\x00"
+
+// connectInVain connects to where there is a listener, to be told by ICMP that it cannot.
+func connectInVain(s *stage, _ bool) *subject {
+	x := connect(s, false)
+	s.must(s.SetsockoptString(x.socket.Fd(), unix.IPPROTO_IP, unix.IP_OPTIONS, faultyTimestamps))
+	return x
+}
+
 // reader puts a connection on the stage that is read from.
 func reader(s *stage, x *subject) (got *[]byte) {
 	got, _ = readerOf(s, x)
@@ -219,6 +231,18 @@ func recvMany(credit int) func(*stage, bool) *subject {
 	}
 }
 
+// recvManyChain receives with the least credit, which what consumes the items grants.
+func recvManyChain(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s), sequence: true}
+	x.inline = true // an adaptor that is stopped before it is started does not start its source
+	got := reader(s, x)
+	take := takeLease(got)
+	all := seq.Filter(x.socket.RecvMany(1), func(reactor.Lease) bool { return true }, reactor.Lease.Release)
+	each := seq.ForEach(all, func(l reactor.Lease) error { x.next(take(l)); return nil }, reactor.Lease.Release)
+	x.start = each.Connect(sender.StateOf(each), &receiver[struct{}]{trace: x.trace}).Start
+	return x
+}
+
 // bulk is several buffers of the smallest size that loops are given here, and fits into any socket.
 var bulk = strings.Repeat("0123456789abcdef", 40)
 
@@ -239,7 +263,7 @@ func recvBulk(s *stage, _ bool) *subject {
 
 // writer is an operation that writes to a connection, into which filled bytes were put before.
 func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
-	x := &subject{trace: newTrace(s), socket: socket}
+	x := &subject{trace: newTrace(s), socket: socket, end: p.finish}
 	wasReset := false
 	x.reset = func() { p.reset(); wasReset = true }
 	x.intact = func() {

@@ -176,7 +176,7 @@ var sleeping = waiting.with(socketless).with(cells{
 })
 
 // table is the rows of all files.
-var table = slices.Concat(streams, datagrams, messages, locals, files, pipes, events, loops)
+var table = slices.Concat(streams, halfClosed, datagrams, messages, locals, files, pipes, events, loops)
 
 var streams = []row{
 	{"accept", true, accept(listener), accepting},
@@ -193,9 +193,11 @@ var streams = []row{
 		reused:                 value(0).then(value(0)),
 		closedFromCallback:     value(0),
 	})},
+	{"connect to where ICMP says one cannot", false, connectInVain, only(successAtOnce, fails(unix.EPROTO), "a connect like others")},
 	{"recv", true, recv, receiving},
 	{"recv lent", true, recvLent, receiving},
 	{"recv many", true, recvMany(2), receivingMany},
+	{"recv many, by a chain", true, recvManyChain, receivingMany},
 	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
 	{"recv many, adaptive", true, recvBulk, receivingBulk},
 	{"send", true, send, sending.with(cells{

@@ -136,7 +136,7 @@ func (e *entry) write() {
 		return
 	}
 	if n := e.file.writeTo(pieces); n == -int(unix.EAGAIN) && e.OpFlags&noWait == 0 {
-		e.wait()
+		e.awaitRoom()
 	} else {
 		e.finish(n, 0)
 	}
@@ -162,7 +162,7 @@ func (f fixed) memory(e *entry) ([]byte, unix.Errno) {
 }
 
 func (e *entry) poll() {
-	const always = unix.POLLERR | unix.POLLHUP
+	const always = unix.POLLERR | unix.POLLHUP | unix.POLLRDHUP
 	events := e.file.events() & (e.OpFlags | always)
 	switch {
 	case events == 0:

@@ -83,7 +83,7 @@ func (e *entry) issue() {
 	}
 	e.enlist()
 	if op.wait != 0 && e.waitsFirst() {
-		if e.file.events()&(op.wait|unix.POLLERR|unix.POLLHUP) != 0 {
+		if e.file.events()&(op.wait|unix.POLLERR|unix.POLLHUP|unix.POLLRDHUP) != 0 {
 			e.wake()
 		}
 		return
@@ -159,4 +159,14 @@ func (e *entry) wait() {
 	if k := e.ring.k; k.chance(k.Odds.Vain / 10) {
 		e.fail(unix.EAGAIN)
 	}
+}
+
+// awaitRoom leaves the entry waiting for room. The end of what the peer sends counts as readiness, so that an entry
+// is tried again and again then, and at last on a worker thread, which does not wait on a non-blocking file.
+func (e *entry) awaitRoom() {
+	if e.file.nonblocking() && e.file.events()&unix.POLLRDHUP != 0 {
+		e.fail(unix.EAGAIN)
+		return
+	}
+	e.wait()
 }

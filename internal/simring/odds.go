@@ -17,6 +17,7 @@ type Odds struct {
 	NoFile     float64 // EMFILE or ENFILE
 	Gone       float64 // a connection was gone before it was accepted
 	Refused    float64 // a connect is refused
+	Unsaid     float64 // a connect that has failed completes as if it had not, and SO_ERROR tells
 	Slow       float64 // something takes a thousand times as long
 	CancelRace float64 // a cancel comes when its target is past stopping
 
@@ -51,7 +52,7 @@ func draw(rng *rand.Rand) Odds {
 	}
 	return Odds{
 		Short: odds(0.8), Late: odds(0.5), Vain: odds(0.5), Early: odds(0.5), Nothing: odds(0.3), NoBuffer: odds(0.3),
-		NoFile: odds(0.2), Gone: odds(0.2), Refused: odds(0.2), Slow: odds(0.02), CancelRace: odds(0.8),
+		NoFile: odds(0.2), Gone: odds(0.2), Refused: odds(0.2), Unsaid: odds(1), Slow: odds(0.02), CancelRace: odds(0.8),
 		Latency: time.Duration(1 + rng.IntN(1<<rng.IntN(21))),
 		Buffer:  1 << (4 + rng.IntN(12)),
 		Files:   1 << 16,

@@ -13,6 +13,7 @@ var (
 	protocolOf = option{unix.SOL_SOCKET, unix.SO_PROTOCOL}
 	listens    = option{unix.SOL_SOCKET, unix.SO_ACCEPTCONN}
 	sendBuffer = option{unix.SOL_SOCKET, unix.SO_SNDBUF}
+	ipOptions  = option{unix.IPPROTO_IP, unix.IP_OPTIONS}
 	recvBuffer = option{unix.SOL_SOCKET, unix.SO_RCVBUF}
 )
 
@@ -96,7 +97,7 @@ const (
 
 // info is what TCP_INFO tells.
 func (e *tcp) info() *unix.TCPInfo {
-	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received}
+	info := &unix.TCPInfo{State: tcpClose, Unacked: uint32(len(e.out)), Bytes_received: e.received, Bytes_acked: e.acked}
 	switch {
 	case e.state == listening:
 		info.State = tcpListen

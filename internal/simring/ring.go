@@ -19,6 +19,7 @@ type Ring struct {
 	overflow []uring.CQE
 	held     int // completions that take their time
 	woken    bool
+	minWait  time.Duration
 	closed   bool
 	file     *file // it is one, for messages from other rings
 	groups   map[uint16]*group
@@ -61,6 +62,10 @@ func (r *Ring) Enter(timeout time.Duration) error {
 			}
 			deadline = k.now + min(int64(timeout), never-1-k.now)
 		}
+		if r.minWait > 0 {
+			k.current.wait(r.many, min(deadline, k.now+int64(r.minWait)))
+			r.work()
+		}
 		k.current.wait(func() bool { return r.done() || r.able() }, deadline)
 		r.work()
 	}
@@ -70,6 +75,15 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	r.overflow = slices.Delete(r.overflow, 0, room)
 	return nil
 }
+
+// SetMinWait has Enter wait for that long, unless many completions are there or the timeout ends it before. See
+// uring.Ring.SetMinWait.
+func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
+
+// many completions end the minimum wait.
+func (r *Ring) many() bool { return len(r.cq)+len(r.overflow) >= manyCompletions }
+
+const manyCompletions = 32
 
 func (r *Ring) done() bool { return r.woken || len(r.cq)+len(r.overflow) != 0 }
 

@@ -116,6 +116,9 @@ func (e *entry) connect() {
 		return
 	}
 	if errno, ok := s.outcome(); ok {
+		if errno != 0 && e.ring.k.chance(e.ring.k.Odds.Unsaid) {
+			s.base().err, errno = errno, 0
+		}
 		e.fail(errno)
 	}
 }
@@ -309,7 +312,7 @@ func (e *entry) send() {
 		case n == -int(unix.EAGAIN) && e.OpFlags&unix.MSG_DONTWAIT != 0:
 			e.finish(n, 0)
 		case n == -int(unix.EAGAIN) && (e.moved == 0 || all):
-			e.wait()
+			e.awaitRoom()
 		case n < 0: // when a part was sent before, nobody is ever told the error
 			e.finish(n, 0)
 		case e.moved < total && all && !k.chance(k.Odds.Short):

@@ -15,6 +15,7 @@ type tcp struct {
 	peer      *tcp
 	in        []byte // arrived, and not read
 	received  uint64 // how much has arrived; an end counts as a byte
+	acked     uint64 // how much of what was sent has arrived
 	out       []byte // sent, and not arrived
 	finIn     bool   // the peer's end has arrived
 	finOut    bool   // ours has
@@ -151,6 +152,7 @@ func (e *tcp) arrive() {
 	n := e.k.some(min(len(e.out), e.k.Odds.Buffer-len(p.in)))
 	p.in = append(p.in, e.out[:n]...)
 	p.received += uint64(n)
+	e.acked += uint64(n)
 	e.out = e.out[n:]
 	if len(e.out) == 0 && e.writeShut {
 		e.finOut, p.finIn = true, true
@@ -295,6 +297,10 @@ func (e *tcp) outcome() (unix.Errno, bool) {
 func (e *tcp) request(try int) {
 	k := e.k
 	if e.state != connecting {
+		return
+	}
+	if e.texts[ipOptions] != "" { // the receiver finds fault with them
+		e.refuse(unix.EPROTO)
 		return
 	}
 	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening && !s.(*tcp).shutDown })

@@ -18,6 +18,7 @@ type Thread struct {
 	yield    func(struct{}) bool
 	ready    func() bool // it waits for this; nil: for its turn
 	deadline int64       // when it stops waiting; never: not at all
+	stopped  bool
 	over     bool
 }
 
@@ -65,8 +66,14 @@ func nobody() bool { return false }
 // Until waits until something holds.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
+// Stop stops the thread, as SIGSTOP does, while time goes on. It is called by another one.
+func (t *Thread) Stop() { t.stopped = true }
+
+// Continue lets a stopped thread go on.
+func (t *Thread) Continue() { t.stopped = false }
+
 func (t *Thread) canRun() bool {
-	return !t.over && (t.ready == nil || t.deadline <= t.k.now || t.ready())
+	return !t.over && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
 }
 
 // maxSteps is how many turns a run may take.
@@ -110,7 +117,7 @@ func (k *Kernel) pass() bool {
 		next = k.events.heap[0].at
 	}
 	for _, t := range k.threads {
-		if !t.over {
+		if !t.over && !t.stopped {
 			next = min(next, t.deadline)
 		}
 	}

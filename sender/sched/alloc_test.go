@@ -27,11 +27,10 @@ func (s *signal) StopToken() stop.Token { return s.source.Token() }
 
 // allocs is how many allocations it takes to connect s, start it and, perhaps, stop it. rest is called
 // after each completion.
-func allocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](s S, stopIt bool, rest ...func()) float64 {
-	op, r := P(new(O)), newSignal()
+func allocs[O any, S sender.Sender[unit, O]](s S, stopIt bool, rest ...func()) float64 {
+	op, r := new(O), newSignal()
 	once := func() {
-		s.Connect(op, r)
-		op.Start()
+		s.Connect(op, r).Start()
 		if stopIt {
 			r.source.RequestStop()
 		}
@@ -81,8 +80,7 @@ func TestNothingAllocates(t *testing.T) {
 	looked := newSignal()
 	settle := func(s sender.Scheduler) func() {
 		return func() {
-			sender.Schedule(s).Connect(&op, looked)
-			op.Start()
+			sender.Schedule(s).Connect(&op, looked).Start()
 			<-looked.done
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -21,8 +21,11 @@ type just42 struct{}
 
 type just42Op struct{ receiver sender.Receiver[int] }
 
-func (just42) Connect(op *just42Op, r sender.Receiver[int]) { op.receiver = r }
-func (op *just42Op) Start()                                 { op.receiver.SetValue(42) }
+func (just42) Connect(op *just42Op, r sender.Receiver[int]) sender.Operation {
+	op.receiver = r
+	return op
+}
+func (op *just42Op) Start() { op.receiver.SetValue(42) }
 
 // justInt is a receiver that writes the value to a variable.
 type justInt struct {
@@ -41,8 +44,7 @@ func TestJust42(t *testing.T) {
 	}
 	var value int
 	var op just42Op
-	just42{}.Connect(&op, justInt{value: &value})
-	op.Start()
+	just42{}.Connect(&op, justInt{value: &value}).Start()
 	if value != 42 {
 		t.Errorf("the receiver has %d", value)
 	}
@@ -66,26 +68,26 @@ func (p *printer) printTID(prefix string) func(unit) unit {
 	return func(unit) unit {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.lines = append(p.lines, line{prefix, syscall.Gettid(), time.Since(p.t0)})
+		p.lines = append(p.lines, line{prefix, goroutine.Thread(), time.Since(p.t0)})
 		return unit{}
 	}
 }
 
 // drives is the operation state of then(get_stop_token(), run).
-type drives = sender.ThenOp[stop.Token, unit, sender.ReadEnvOp[stop.Token], *sender.ReadEnvOp[stop.Token]]
+type drives = sender.ThenOp[stop.Token, unit, sender.ReadEnvOp[stop.Token]]
 
 // inMain waits for asyncMain while the calling thread drives the loop, and returns that thread's id.
-func inMain[O any, P sender.Operation[O], S sender.Sender[unit, O]](t *testing.T, l driven, asyncMain S) int {
+func inMain[O any, S sender.Sender[unit, O]](t *testing.T, l driven, asyncMain S) int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	drive := sender.Then(sender.ReadEnv(sender.Env.StopToken), func(token stop.Token) unit {
 		l.Run(token)
 		return unit{}
 	})
-	if _, err := sender.SyncWait(t.Context(), sender.WhenAny[unit, O, drives, P](asyncMain, drive)); err != nil {
+	if _, err := sender.SyncWait(t.Context(), sender.WhenAny[unit, O, drives](asyncMain, drive)); err != nil {
 		t.Error(err)
 	}
-	return syscall.Gettid()
+	return goroutine.Thread()
 }
 
 func TestAsyncMain(t *testing.T) {

@@ -95,8 +95,7 @@ func benchmarkDue(b *testing.B, l driven) {
 			a.op.Start()
 		}
 	}
-	sender.ScheduleAfter(l, 0).Connect(&a.op, a)
-	a.op.Start()
+	sender.ScheduleAfter(l, 0).Connect(&a.op, a).Start()
 	b.ReportAllocs()
 	b.ResetTimer()
 	l.Run(ended.Token())

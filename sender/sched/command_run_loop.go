@@ -35,18 +35,19 @@ func (c *commanded) loop() *CommandRunLoop { return c.Owner.(*CommandRunLoop) }
 
 func (c *commanded) Run() {
 	if c.Cancelled {
-		c.end(false)
+		c.end(false, sender.ErrStopped)
 		return
 	}
 	c.loop().arm((*sender.TimedWork)(c), c)
 }
 
-func (c *commanded) Abandon()          { c.end(false) }
-func (c *commanded) OnTimer(now int64) { c.end(c.Deadline <= now) }
-func (c *commanded) OnStop()           { c.loop().command((*sender.TimedWork)(c)) }
+func (c *commanded) Abandon(reason error) { c.end(false, reason) }
+func (c *commanded) OnTimer(now int64)    { c.end(c.Deadline <= now, sender.ErrStopped) }
+func (c *commanded) OnStop()              { c.loop().command((*sender.TimedWork)(c)) }
 
-// end completes the work. Once the callback is deregistered there will be no command if there is none.
-func (c *commanded) end(due bool) {
+// end completes the work, which is abandoned for reason unless it is due. Once the callback is deregistered
+// there will be no command if there is none.
+func (c *commanded) end(due bool, reason error) {
 	c.Stop.Deregister()
 	if c.Tag != noCommand {
 		c.loop().withdraw((*sender.TimedWork)(c))
@@ -54,7 +55,7 @@ func (c *commanded) end(due bool) {
 	if due {
 		c.Runner.Run()
 	} else {
-		c.Runner.Abandon()
+		c.Runner.Abandon(reason)
 	}
 }
 
@@ -85,6 +86,11 @@ func (l *timedLoop) obey() {
 	l.mu.Lock()
 	l.commands, l.obeying = l.obeying[:0], l.commands
 	l.mu.Unlock()
+	l.cancelObeyed()
+}
+
+// cancelObeyed cancels what is left of the commands of this turn.
+func (l *timedLoop) cancelObeyed() {
 	for i, w := range l.obeying {
 		if w == nil {
 			continue
@@ -92,7 +98,7 @@ func (l *timedLoop) obey() {
 		l.obeying[i] = nil
 		w.Cancelled = true
 		if l.timers.Remove(&w.Timer) {
-			(*commanded)(w).end(false)
+			(*commanded)(w).end(false, sender.ErrStopped)
 		}
 	}
 }

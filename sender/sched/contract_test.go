@@ -70,6 +70,15 @@ func TestNewThreadKeepsTheContract(t *testing.T) {
 	}
 }
 
+func TestGoroutinesKeepTheContract(t *testing.T) {
+	g := sched.Goroutines{}
+	checkSchedule(t, g, func() bool { return called("sched.run") })
+	checkTimed(t, g, func() bool { return called("(*timer).expire") || called("(*timer).cancel") })
+	if _, err := sender.SyncWait(t.Context(), sender.ScheduleAt(g, math.MinInt64)); err != nil {
+		t.Errorf("the past: %v", err)
+	}
+}
+
 func inPool() bool       { return called("(*ThreadPool).work") }
 func inDispatcher() bool { return called("(*ThreadDispatcher).run") }
 

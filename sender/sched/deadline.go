@@ -11,9 +11,13 @@ import (
 )
 
 // Deadline is a Scheduler that gives up work which On has not begun Within that time, by Timer's clock:
-// to be rid of what nobody waits for any more. Its own senders then complete with an error. As a plain
-// Scheduler it has no channel for that, and abandons the work, on Timer's resource; in a Fallback, that
-// makes the second scheduler the one for what the first does not get to.
+// to be rid of what nobody waits for any more. The work is abandoned with os.ErrDeadlineExceeded, on Timer's
+// resource, which is what its senders and those of any algorithm on it complete with. In a Fallback, that
+// makes the second scheduler the one for what the first does not get to. What On and Timer refuse is as
+// Schedule says.
+//
+// Results and the turns of tasks that are on their way to On are given up as any work is: a task that misses
+// one is cut short, and its deferred functions run on Timer's resource.
 //
 // Work is given up on time also when On is stuck, so On cannot be relied on to hand back its storage
 // first. What On and Timer hold is therefore not the caller's but from a pool, and goes back to it when
@@ -28,20 +32,19 @@ type Deadline struct {
 
 // Enqueue implements sender.Scheduler.
 func (d Deadline) Enqueue(w *sender.Work) {
-	d.seat((*seatedWork)(w), stop.Token{})
+	d.seat((*seatedWork)(w), w.Continues(), stop.Token{})
 }
 
 // seatedWork is work in a seat.
 type seatedWork sender.Work
 
-func (w *seatedWork) run()     { w.Runner.Run() }
-func (w *seatedWork) expire()  { w.Runner.Abandon() }
-func (w *seatedWork) abandon() { w.Runner.Abandon() }
+func (w *seatedWork) run()                 { w.Runner.Run() }
+func (w *seatedWork) abandon(reason error) { w.Runner.Abandon(reason) }
 
 // Schedule completes on On or, when that has not happened in time, with os.ErrDeadlineExceeded, on
-// Timer's resource. Stop requested before that ends it soon, stopped, on Timer's resource; inside Start if
-// stop was requested before. It also completes stopped if On refuses it. If Timer refuses to time it,
-// there is no deadline.
+// Timer's resource. Stop requested before that ends it soon, stopped, on the resource that comes to it
+// first, usually Timer's; inside Start if stop was requested before. If On refuses it, it completes as
+// sender.Schedule does. If Timer refuses to time it, there is no deadline.
 func (d Deadline) Schedule() DeadlineSender { return DeadlineSender{d} }
 
 // DeadlineSender is what Deadline.Schedule returns.
@@ -55,7 +58,10 @@ type DeadlineOp struct {
 }
 
 // Connect implements sender.Sender.
-func (s DeadlineSender) Connect(op *DeadlineOp, r sender.Receiver[struct{}]) { op.d, op.r = s.d, r }
+func (s DeadlineSender) Connect(op *DeadlineOp, r sender.Receiver[struct{}]) sender.Operation {
+	op.d, op.r = s.d, r
+	return op
+}
 
 // Start implements sender.Operation.
 func (op *DeadlineOp) Start() {
@@ -64,20 +70,19 @@ func (op *DeadlineOp) Start() {
 		op.r.SetStopped()
 		return
 	}
-	op.d.seat((*seatedOp)(op), token)
+	op.d.seat((*seatedOp)(op), false, token)
 }
 
 // seatedOp is a DeadlineOp in a seat.
 type seatedOp DeadlineOp
 
-func (op *seatedOp) run()     { op.r.SetValue(struct{}{}) }
-func (op *seatedOp) expire()  { op.r.SetError(os.ErrDeadlineExceeded) }
-func (op *seatedOp) abandon() { op.r.SetStopped() }
+func (op *seatedOp) run()                 { op.r.SetValue(struct{}{}) }
+func (op *seatedOp) abandon(reason error) { sender.Abandon(op.r, reason) }
 
 // seat puts a guest on a seat and has it called by both resources.
-func (d Deadline) seat(g guest, token stop.Token) {
+func (d Deadline) seat(g guest, continues bool, token stop.Token) {
 	s := seats.Get().(*seat)
-	s.guest = g
+	s.guest, s.continues = g, continues
 	s.ended.Store(false)
 	s.held.Store(2)
 	s.own.Reset()
@@ -86,23 +91,23 @@ func (d Deadline) seat(g guest, token stop.Token) {
 	d.On.Enqueue(&s.work)
 }
 
-// guest is what has a seat. One of these is called.
+// guest is what has a seat. One of run and abandon is called.
 type guest interface {
 	run()
-	expire()
-	abandon()
+	abandon(reason error)
 }
 
 // seat is what a guest has in the queues of two resources. The first that calls ends the guest's stay,
 // and the last lets go of the seat. A stop request goes to the timer, which can be cancelled.
 type seat struct {
-	guest  guest
-	work   sender.Work
-	timer  sender.TimedWork
-	own    stop.Source // the timer's
-	onStop stop.Callback
-	ended  atomic.Bool
-	held   atomic.Int32 // by how many resources
+	guest     guest
+	continues bool // see sender.Continuation; the guest may leave while On asks
+	work      sender.Work
+	timer     sender.TimedWork
+	own       stop.Source // the timer's
+	onStop    stop.Callback
+	ended     atomic.Bool
+	held      atomic.Int32 // by how many resources
 }
 
 var seats = sync.Pool{New: func() any {
@@ -127,6 +132,7 @@ func (s *seat) end() guest {
 // leave lets go of the seat.
 func (s *seat) leave() {
 	if s.held.Add(-1) == 0 {
+		s.timer.Owner = nil
 		seats.Put(s)
 	}
 }
@@ -145,13 +151,13 @@ func (w *seatWork) Run() {
 	switch {
 	case g == nil:
 	case stopped:
-		g.abandon()
+		g.abandon(sender.ErrStopped)
 	default:
 		g.run()
 	}
 }
 
-func (w *seatWork) Abandon() {
+func (w *seatWork) Abandon(reason error) {
 	s := (*seat)(w)
 	g := s.end()
 	if g != nil {
@@ -159,9 +165,12 @@ func (w *seatWork) Abandon() {
 	}
 	s.leave()
 	if g != nil {
-		g.abandon()
+		g.abandon(reason)
 	}
 }
+
+// Continues implements sender.Continuation: as the guest does.
+func (w *seatWork) Continues() bool { return w.continues }
 
 // seatTimer is a seat as timed work.
 type seatTimer seat
@@ -171,12 +180,12 @@ func (t *seatTimer) Run() {
 	g := s.end()
 	s.leave()
 	if g != nil {
-		g.expire()
+		g.abandon(os.ErrDeadlineExceeded)
 	}
 }
 
 // Abandon: the guest was asked to stop, or its stay has ended; if neither, the timer was refused.
-func (t *seatTimer) Abandon() {
+func (t *seatTimer) Abandon(error) {
 	s := (*seat)(t)
 	var g guest
 	if s.own.StopRequested() {
@@ -184,6 +193,6 @@ func (t *seatTimer) Abandon() {
 	}
 	s.leave()
 	if g != nil {
-		g.abandon()
+		g.abandon(sender.ErrStopped)
 	}
 }

@@ -50,6 +50,12 @@ func ExampleInline() {
 	// Output: hello from here <nil>
 }
 
+func ExampleGoroutines() {
+	s := sender.Then(sender.ScheduleAfter(sched.Goroutines{}, time.Millisecond), greet("a goroutine"))
+	fmt.Println(sender.SyncWait(context.Background(), s))
+	// Output: hello from a goroutine <nil>
+}
+
 func ExampleNewThread() {
 	s := sender.Then(sender.ScheduleAfter(sched.NewThread{}, time.Millisecond), greet("a thread of its own"))
 	fmt.Println(sender.SyncWait(context.Background(), s))

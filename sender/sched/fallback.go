@@ -7,10 +7,9 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Fallback is a Scheduler that runs work on First or, if that refuses it, on Second. To refuse work is
-// to abandon it: because the resource is shutting down, because it has as much as it can take, because
-// it did not get to it in time. Work is abandoned when both refuse it. Two that are of equal schedulers
-// are equal.
+// Fallback is a Scheduler that runs work on First or, if that abandons it, on Second: because First is
+// shutting down or has ended, because it has as much as it can take, because it did not get to it in time.
+// Work is abandoned when both do so, for Second's reason. Two that are of equal schedulers are equal.
 //
 // First may refuse late, long after Enqueue, and Second is asked by whoever calls Abandon then. What
 // stands between the work and its Runner meanwhile is taken from a pool, so that, when warm, nothing
@@ -54,10 +53,13 @@ func (a *attempt) Run() {
 }
 
 // Abandon: First has refused it.
-func (a *attempt) Abandon() {
+func (a *attempt) Abandon(error) {
 	inner, second := a.release()
 	second.Enqueue(inner)
 }
+
+// Continues implements sender.Continuation: as the work does.
+func (a *attempt) Continues() bool { return a.inner.Continues() }
 
 // TimedFallback is Fallback of timed schedulers. Its clock is First's, and a deadline is converted to
 // Second's clock when Second is asked. Work that First abandons because stop was requested is not
@@ -93,7 +95,7 @@ var timedAttempts = sync.Pool{New: func() any {
 }}
 
 func (a *timedAttempt) release() {
-	a.inner, a.schedulers, a.token = nil, TimedFallback{}, stop.Token{}
+	a.inner, a.schedulers, a.token, a.work.Owner = nil, TimedFallback{}, stop.Token{}, nil
 	timedAttempts.Put(a)
 }
 
@@ -105,11 +107,11 @@ func (a *timedAttempt) Run() {
 }
 
 // Abandon: First was asked to stop, or has refused it.
-func (a *timedAttempt) Abandon() {
+func (a *timedAttempt) Abandon(error) {
 	inner, f, deadline, token := a.inner, a.schedulers, a.deadline, a.token
 	a.release()
 	if token.StopRequested() {
-		inner.Runner.Abandon()
+		inner.Runner.Abandon(sender.ErrStopped)
 		return
 	}
 	f.Second.EnqueueAt(inner, after(f.Second.Clock(), until(deadline, f.First.Clock())), token)

@@ -97,7 +97,7 @@ type never struct {
 
 func (n never) EnqueueAt(w *sender.TimedWork, _ int64, _ stop.Token) {
 	n.t.Error("the second was asked")
-	w.Runner.Abandon()
+	w.Runner.Abandon(nil)
 }
 
 func TestAnyKeepsEquality(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDeadlineRefused(t *testing.T) {
 		d := drive(new(sched.TimedRunLoop))
 		refused := new(sendertest.Recorder[unit])
 		run(t, sched.Deadline{On: closedPool(), Timer: d.loop, Within: time.Second}.Schedule(), refused)
-		if x := refused.Result(); x != sendertest.Stopped[unit]() {
+		if x := refused.Result(); x != sendertest.Error[unit](sender.ErrClosed) {
 			t.Errorf("refused: %v", x)
 		}
 		j := newJob(nil)

@@ -41,6 +41,7 @@ type Handshake sender.TimedWork
 
 // Submit is the body of an EnqueueAt: see sender.TimedScheduler.
 func (h *Handshake) Submit(d Driver, deadline int64, token stop.Token) {
+	h.Reason = sender.ErrStopped
 	h.Owner, h.Deadline, h.Cancelled, h.Due = d, deadline, false, false
 	h.Submission.Runner = (*submission)(h)
 	h.Count.Store(1)
@@ -68,7 +69,7 @@ func (h *Handshake) leave() {
 	case h.Due:
 		h.Runner.Run()
 	default:
-		h.Runner.Abandon()
+		h.Runner.Abandon(h.Reason)
 	}
 }
 
@@ -91,7 +92,11 @@ func (s *submission) Run() {
 	s.Owner.(Driver).Arm((*sender.TimedWork)(s))
 }
 
-func (s *submission) Abandon() { (*Handshake)(s).Settle(false) }
+// Abandon: the driver has refused it.
+func (s *submission) Abandon(reason error) {
+	s.Reason = reason
+	(*Handshake)(s).Settle(false)
+}
 
 // cancellation is a Handshake as the work that disarms it.
 type cancellation Handshake
@@ -104,4 +109,4 @@ func (c *cancellation) Run() {
 	(*Handshake)(c).leave()
 }
 
-func (c *cancellation) Abandon() { (*Handshake)(c).leave() }
+func (c *cancellation) Abandon(error) { (*Handshake)(c).leave() }

@@ -109,7 +109,7 @@ func (d *stage) Enqueue(w *sender.Work) {
 		d.violate("the %s was enqueued after the completion", name)
 	}
 	if d.closed {
-		w.Runner.Abandon()
+		w.Runner.Abandon(sender.ErrStopped)
 		return
 	}
 	d.queue = append(d.queue, w)
@@ -136,7 +136,7 @@ func (d *stage) Run() {
 	d.complete()
 }
 
-func (d *stage) Abandon() {
+func (d *stage) Abandon(error) {
 	d.outcome = "abandoned"
 	if d.asked && !d.ending {
 		d.outcome = "abandoned, stop"
@@ -350,11 +350,11 @@ func (h *wrong) leave() {
 	if h.due {
 		h.stage.Run()
 	} else {
-		h.stage.Abandon()
+		h.stage.Abandon(nil)
 	}
 }
 
 type wrongWork struct{ run, abandon func() }
 
-func (w wrongWork) Run()     { w.run() }
-func (w wrongWork) Abandon() { w.abandon() }
+func (w wrongWork) Run()          { w.run() }
+func (w wrongWork) Abandon(error) { w.abandon() }

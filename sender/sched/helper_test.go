@@ -4,11 +4,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
@@ -45,7 +45,7 @@ func drive(l driven) *driver {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		d.tid = syscall.Gettid()
+		d.tid = goroutine.Thread()
 		close(started)
 		l.Run(d.stop.Token())
 		close(d.ended)
@@ -54,7 +54,7 @@ func drive(l driven) *driver {
 	return d
 }
 
-func (d *driver) here() bool { return syscall.Gettid() == d.tid }
+func (d *driver) here() bool { return goroutine.Thread() == d.tid }
 
 // do runs f on the loop's thread, and does not wait for it.
 func (d *driver) do(f func()) { sender.Execute(d.loop, f) }
@@ -70,6 +70,7 @@ type job struct {
 	timed          sender.TimedWork
 	mu             sync.Mutex
 	ran, abandoned int
+	reason         error // for which it was abandoned
 	then           func(ran bool)
 }
 
@@ -88,9 +89,10 @@ func (j *job) Run() {
 	}
 }
 
-func (j *job) Abandon() {
+func (j *job) Abandon(reason error) {
 	j.mu.Lock()
 	j.abandoned++
+	j.reason = reason
 	j.mu.Unlock()
 	if j.then != nil {
 		j.then(false)
@@ -104,6 +106,16 @@ func (j *job) want(t *testing.T, ran, abandoned int) {
 	defer j.mu.Unlock()
 	if j.ran != ran || j.abandoned != abandoned {
 		t.Errorf("ran %d times and was abandoned %d times, want %d and %d", j.ran, j.abandoned, ran, abandoned)
+	}
+}
+
+// wantReason checks for what the job was abandoned.
+func (j *job) wantReason(t *testing.T, reason error) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.reason != reason {
+		t.Errorf("abandoned for %v, want %v", j.reason, reason)
 	}
 }
 
@@ -132,10 +144,10 @@ func onlyStopped(_ sendertest.Point, x sendertest.Result[unit]) bool {
 }
 
 // on is s with a check that its value comes on the right thread.
-func on[O any, P sender.Operation[O], S sender.Sender[unit, O]](
+func on[O any, S sender.Sender[unit, O]](
 	t *testing.T, s S, here func() bool,
-) sender.ThenSender[unit, unit, O, P, S] {
-	return sender.Then[unit, unit, O, P](s, func(unit) unit {
+) sender.ThenSender[unit, unit, O, S] {
+	return sender.Then[unit, unit, O](s, func(unit) unit {
 		if !here() {
 			t.Error("a value on a wrong thread")
 		}
@@ -144,11 +156,11 @@ func on[O any, P sender.Operation[O], S sender.Sender[unit, O]](
 }
 
 // run starts s with rec.
-func run[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
+func run[T, O any, S sender.Sender[T, O]](t *testing.T, s S, rec *sendertest.Recorder[T]) {
 	t.Helper()
 	rec.T = t
-	op := P(new(O))
-	s.Connect(op, rec)
+	op := new(O)
+	start := s.Connect(op, rec)
 	rec.Starting()
-	op.Start()
+	start.Start()
 }

@@ -10,7 +10,8 @@ import (
 
 // NewThread is the TimedScheduler that gives each piece of work an OS thread of its own, which ends
 // with it. It is no resource that could shut down, so it abandons nothing but what is stopped, and all
-// of them are equal. Go makes threads or ends the program, so there is no error to report.
+// of them are equal. Go makes threads or ends the program (beyond debug.SetMaxThreads, 10 000), so there is no
+// error to report: a timer costs a thread too, and Goroutines is what programs with many of them want.
 //
 // Enqueue allocates a goroutine, EnqueueAt also what it takes to wake it.
 //
@@ -60,6 +61,6 @@ func (s *sleeper) sleep() {
 	if w.Deadline <= monotonic() {
 		w.Runner.Run()
 	} else {
-		w.Runner.Abandon()
+		w.Runner.Abandon(sender.ErrStopped)
 	}
 }

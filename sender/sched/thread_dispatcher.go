@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
 // ThreadDispatcher is a Scheduler of a fixed number of OS threads that take work from one intrusive
@@ -19,7 +20,7 @@ type ThreadDispatcher struct {
 	mu      sync.Mutex
 	more    sync.Cond
 	head    *sender.Work
-	closed  bool
+	phase   phase
 	threads sync.WaitGroup
 }
 
@@ -28,17 +29,19 @@ func NewThreadDispatcher(n int) *ThreadDispatcher {
 	d := new(ThreadDispatcher)
 	d.more.L = &d.mu
 	for id := range n {
-		d.threads.Go(func() { d.run(id + 1) })
+		d.start(id + 1)
 	}
 	return d
 }
 
-// Enqueue implements sender.Scheduler. When the dispatcher is closed w is abandoned at once.
+// Enqueue implements sender.Scheduler. When the dispatcher is being closed or is closed, w is abandoned at
+// once: with sender.ErrStopped and sender.ErrClosed.
 func (d *ThreadDispatcher) Enqueue(w *sender.Work) {
 	d.mu.Lock()
-	if d.closed {
+	if d.phase != open {
+		reason := d.phase.reason()
 		d.mu.Unlock()
-		w.Runner.Abandon()
+		w.Runner.Abandon(reason)
 		return
 	}
 	w.Next, d.head = d.head, w
@@ -46,20 +49,29 @@ func (d *ThreadDispatcher) Enqueue(w *sender.Work) {
 	d.mu.Unlock()
 }
 
-// Close refuses work from now on, and returns when all that was enqueued has been run. It may be
-// called from any thread but the dispatcher's own, and repeatedly.
+// Close abandons work that comes from now on, and returns when all that was enqueued has been run. It may
+// be called from any thread but the dispatcher's own, and repeatedly.
 func (d *ThreadDispatcher) Close() {
 	d.mu.Lock()
-	d.closed = true
+	d.phase = max(d.phase, closing)
 	d.more.Broadcast()
 	d.mu.Unlock()
 	d.threads.Wait()
+	d.mu.Lock()
+	d.phase = closed
+	d.mu.Unlock()
 }
 
 // numbered is work that wants to know which thread it is run by.
 type numbered interface{ runOn(id int) }
 
+// start starts the thread with that number.
+func (d *ThreadDispatcher) start(id int) { d.threads.Go(func() { d.run(id) }) }
+
+// run is a thread. One whose goroutine is ended by runtime.Goexit is replaced.
 func (d *ThreadDispatcher) run(id int) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { d.start(id) })
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	for w := d.next(); w != nil; w = d.next() {
 		if n, ok := w.Runner.(numbered); ok {
@@ -68,13 +80,14 @@ func (d *ThreadDispatcher) run(id int) {
 			w.Runner.Run()
 		}
 	}
+	returned = true
 }
 
 // next waits for work and takes it, or returns nil when the dispatcher is closed and empty.
 func (d *ThreadDispatcher) next() *sender.Work {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.head == nil && !d.closed {
+	for d.head == nil && d.phase == open {
 		d.more.Wait()
 	}
 	w := d.head
@@ -85,7 +98,7 @@ func (d *ThreadDispatcher) next() *sender.Work {
 }
 
 // Schedule completes on one of the dispatcher's threads with that thread's number, from 1. It
-// completes stopped as sender.Schedule does.
+// completes stopped, or with the reason of a refusal, as sender.Schedule does.
 func (d *ThreadDispatcher) Schedule() DispatchSender { return DispatchSender{d} }
 
 // DispatchSender is what ThreadDispatcher.Schedule returns.
@@ -100,9 +113,10 @@ type DispatchOp struct {
 }
 
 // Connect implements sender.Sender.
-func (s DispatchSender) Connect(op *DispatchOp, r sender.Receiver[int]) {
+func (s DispatchSender) Connect(op *DispatchOp, r sender.Receiver[int]) sender.Operation {
 	op.d, op.r = s.d, r
 	op.work.Runner = (*dispatched)(op)
+	return op
 }
 
 // Start implements sender.Operation.
@@ -124,5 +138,5 @@ func (op *dispatched) runOn(id int) {
 	op.r.SetValue(id)
 }
 
-func (op *dispatched) Run()     { panic("sched: a dispatched operation was run by another resource") }
-func (op *dispatched) Abandon() { op.r.SetStopped() }
+func (op *dispatched) Run()                 { panic("sched: a dispatched operation was run by another resource") }
+func (op *dispatched) Abandon(reason error) { sender.Abandon(op.r, reason) }

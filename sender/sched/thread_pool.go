@@ -5,14 +5,16 @@ import (
 	"sync"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
 // ThreadPoolConfig is how a ThreadPool is made. Its zero value works.
 type ThreadPoolConfig struct {
 	// Workers is how many goroutines run work. Default: GOMAXPROCS.
 	Workers int
-	// Limit is how much work may be waiting for a worker. What exceeds it is refused: it is abandoned
-	// inside Enqueue. Default: no limit.
+	// Limit is how much work may be waiting for a worker. New work that exceeds it is refused inside
+	// Enqueue, with sender.ErrFull. The turns of tasks that have begun, and results on their way here
+	// (ContinuesOn), are never refused, though they count as waiting. Default: no limit.
 	Limit int
 }
 
@@ -25,10 +27,27 @@ type ThreadPool struct {
 	mu      sync.Mutex
 	more    sync.Cond
 	waiting sender.WorkQueue
-	room    int // how much more may wait
+	room    int // how much more new work may wait; negative: that many continuations too many
 	idle    int // workers that wait for work
-	closed  bool
+	phase   phase
 	workers sync.WaitGroup
+}
+
+// phase is how far a resource is that Close ends.
+type phase uint8
+
+const (
+	open    phase = iota
+	closing       // Close was called
+	closed        // it has ended
+)
+
+// reason is why it abandons work.
+func (p phase) reason() error {
+	if p == closed {
+		return sender.ErrClosed
+	}
+	return sender.ErrStopped
 }
 
 // NewThreadPool starts a pool. The caller must Close it.
@@ -47,13 +66,19 @@ func NewThreadPool(cfg ThreadPoolConfig) *ThreadPool {
 	return p
 }
 
-// Enqueue implements sender.Scheduler. When the pool is closed, or as much is waiting as may, w is
-// abandoned at once.
+// Enqueue implements sender.Scheduler. When the pool is being closed, is closed, or as much is waiting as
+// may, w is abandoned at once: with sender.ErrStopped, sender.ErrClosed and sender.ErrFull.
 func (p *ThreadPool) Enqueue(w *sender.Work) {
 	p.mu.Lock()
-	if p.closed || p.room == 0 {
+	if p.phase != open {
+		reason := p.phase.reason()
 		p.mu.Unlock()
-		w.Runner.Abandon()
+		w.Runner.Abandon(reason)
+		return
+	}
+	if p.room <= 0 && !w.Continues() {
+		p.mu.Unlock()
+		w.Runner.Abandon(sender.ErrFull)
 		return
 	}
 	p.room--
@@ -64,27 +89,34 @@ func (p *ThreadPool) Enqueue(w *sender.Work) {
 	p.mu.Unlock()
 }
 
-// Close refuses work from now on, and returns when all that was waiting has been run. It may be called
-// from any thread but a worker, and repeatedly.
+// Close abandons work that comes from now on, and returns when all that was waiting has been run. It may be
+// called from any thread but a worker, and repeatedly.
 func (p *ThreadPool) Close() {
 	p.mu.Lock()
-	p.closed = true
+	p.phase = max(p.phase, closing)
 	p.more.Broadcast()
 	p.mu.Unlock()
 	p.workers.Wait()
+	p.mu.Lock()
+	p.phase = closed
+	p.mu.Unlock()
 }
 
+// work is a worker. One whose goroutine is ended by runtime.Goexit is replaced.
 func (p *ThreadPool) work() {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { p.workers.Go(p.work) })
 	for w := p.next(); w != nil; w = p.next() {
 		w.Runner.Run()
 	}
+	returned = true
 }
 
 // next waits for work and takes it, or returns nil when the pool is closed and nothing is waiting.
 func (p *ThreadPool) next() *sender.Work {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.waiting.Empty() && !p.closed {
+	for p.waiting.Empty() && p.phase == open {
 		p.idle++
 		p.more.Wait()
 		p.idle--

@@ -58,8 +58,10 @@ func TestThreadPoolRefusesBeyondItsLimit(t *testing.T) {
 		jobs[i] = newJob(nil)
 		p.Enqueue(&jobs[i].work)
 	}
-	jobs[3].want(t, 0, 1)
-	jobs[4].want(t, 0, 1)
+	for _, j := range jobs[3:] {
+		j.want(t, 0, 1)
+		j.wantReason(t, sender.ErrFull)
+	}
 	release()
 	p.Close()
 	for _, j := range jobs[:3] {
@@ -106,6 +108,10 @@ func TestCloseRunsWhatWaitsAndRefusesTheRest(t *testing.T) {
 			p.Close()
 			waiting.want(t, 1, 0)
 			late.want(t, 0, 1)
+			late.wantReason(t, sender.ErrStopped) // it was closing
+			after := newJob(nil)
+			p.Enqueue(&after.work)
+			after.wantReason(t, sender.ErrClosed)
 		})
 	})
 }
@@ -162,7 +168,7 @@ func TestThreadDispatcherNumbersItsThreads(t *testing.T) {
 		t.Errorf("thread %d, %v", id, err)
 	}
 	d.Close()
-	if _, err := sender.SyncWait(t.Context(), d.Schedule()); err != sender.ErrStopped {
+	if _, err := sender.SyncWait(t.Context(), d.Schedule()); err != sender.ErrClosed {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
 )
@@ -18,11 +20,13 @@ type timedLoop struct {
 	mu        sync.Mutex
 	submitted sender.WorkQueue
 	commands  []*sender.TimedWork // see CommandRunLoop
+	begun     bool                // Run was called
 	sleeping  bool                // the driving thread is waiting for wake, and nobody has sent to it
 	stopping  bool                // Run's token has been stopped
 	closed    bool                // Run has returned, or is about to
 
 	// Of the driving thread.
+	batch   sender.WorkQueue // what was submitted before this turn
 	timers  timerqueue.Queue
 	now     int64 // ns, as of this turn
 	onStop  stop.Callback
@@ -34,12 +38,13 @@ type timedLoop struct {
 // Clock is the time in nanoseconds since the process began. From any thread.
 func (l *timedLoop) Clock() int64 { return monotonic() }
 
-// Enqueue implements sender.Scheduler. Work that comes after Run has returned is abandoned at once.
+// Enqueue implements sender.Scheduler. Work that comes after Run has returned is refused at once, with
+// sender.ErrClosed.
 func (l *timedLoop) Enqueue(w *sender.Work) {
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		w.Runner.Abandon()
+		w.Runner.Abandon(sender.ErrClosed)
 		return
 	}
 	l.submitted.Push(w)
@@ -68,28 +73,52 @@ func (l *timedLoop) OnStop() {
 
 // Run drives the loop on the calling goroutine until stop is requested through token. Then timers that
 // are not due are abandoned, what has been or is being enqueued is still run, and Run returns when
-// nothing is left; work that comes later is abandoned by whoever brings it. It may be called once.
+// nothing is left; work that comes later is refused. It may be called once. What work does that ends the
+// goroutine by runtime.Goexit is as in sender.RunLoop.
 func (l *timedLoop) Run(token stop.Token) {
+	l.mu.Lock()
+	begun := l.begun
+	l.begun = true
+	l.mu.Unlock()
+	if begun {
+		panic("sched: Run of a loop that runs or has run")
+	}
+	defer goroutine.Drive(false).Release()
 	l.wake = make(chan struct{}, 1)
 	l.alarm = time.NewTimer(0)
 	l.onStop.Register(token, l)
+	defer func() {
+		l.onStop.Deregister()
+		l.alarm.Stop()
+	}()
+	l.drive()
+}
+
+// drive is Run's loop. If work ends its frame by runtime.Goexit it goes on where that turn was.
+func (l *timedLoop) drive() {
+	returned := false
+	defer aftergoexit.Run(&returned, l.drive)
+	l.runBatch()
+	l.cancelObeyed()
 	for more := true; more; more = l.wait() {
 		l.now = monotonic()
 		l.runSubmitted()
 		l.obey()
 		l.expire()
 	}
-	l.onStop.Deregister()
-	l.alarm.Stop()
+	returned = true
 }
 
 // runSubmitted runs what was there when it began.
 func (l *timedLoop) runSubmitted() {
 	l.mu.Lock()
-	batch := l.submitted
-	l.submitted = sender.WorkQueue{}
+	l.batch, l.submitted = l.submitted, sender.WorkQueue{}
 	l.mu.Unlock()
-	for w := batch.Pop(); w != nil; w = batch.Pop() {
+	l.runBatch()
+}
+
+func (l *timedLoop) runBatch() {
+	for w := l.batch.Pop(); w != nil; w = l.batch.Pop() {
 		w.Runner.Run()
 	}
 }

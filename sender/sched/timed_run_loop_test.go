@@ -246,8 +246,7 @@ func TestTimersAreUsedAgainWhileTheyAreStopped(t *testing.T) {
 		all.Add(timers)
 		for i := range timers {
 			p := &perpetual{t: t, left: again, done: all.Done}
-			sender.ScheduleAfter(l, time.Duration(i)*10*time.Microsecond).Connect(&p.op, p)
-			p.op.Start()
+			sender.ScheduleAfter(l, time.Duration(i)*10*time.Microsecond).Connect(&p.op, p).Start()
 		}
 		all.Wait()
 		d.finish()

@@ -2,10 +2,15 @@ package sendertest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -38,7 +43,8 @@ type Options[T any] struct {
 	// Where is asked inside each completion whether this is the thread for it. nil: any is.
 	Where func() bool
 	// Do calls f on the thread where the sender is to be connected and started, and may return before
-	// f does. nil: on the caller's.
+	// f does. nil: on the caller's. If it is given, a sender whose Completion is Affine has to complete on that
+	// thread, or where Where says.
 	Do func(f func())
 	// Scheduler is that of the environment.
 	Scheduler sender.Scheduler
@@ -48,18 +54,24 @@ type Options[T any] struct {
 	Restartable bool
 	// Rounds is how often each way is tried. 0: 4 times.
 	Rounds int
+	// Deadline is how long a round may take until the completion. What takes longer is reported, with the stacks
+	// of all goroutines, and ends Check. A Start that does not return ends the program. 0: 10 s.
+	Deadline time.Duration
+	// Linger is how long Check waits at its end for what comes too late: a second completion, a write to the
+	// operation state. 0: 1 ms.
+	Linger time.Duration
 }
 
 // Check runs s through every point at which stop can be requested, each with the ways to use the
 // storage again: overwritten inside the completion, connected and started again inside the
 // completion, started again inside the completion (if Restartable), and connected again afterwards.
-func Check[T, O any, P sender.Operation[O], S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
+func Check[T, O any, S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
 	t.Helper()
-	c := &checker[T, O, P]{t: t, o: o, op: new(O)}
+	c := &checker[T, O]{t: t, o: o, claim: sender.CompletionOf(&s)}
 	c.connect = func(r *round, then func(recorder[T], Result[T])) recorder[T] {
 		rec := &Recorder[T]{T: r, Stop: &r.source, Sch: o.Scheduler, Key: r}
 		rec.Then = func(x Result[T]) { then(rec, x) }
-		s.Connect(c.op, rec)
+		c.start = s.Connect(c.op, rec)
 		return rec
 	}
 	c.check(Never)
@@ -81,10 +93,15 @@ var reuses = map[reuse]string{
 }
 
 // checker checks a sender, or a sequence, whose value is T.
-type checker[T, O any, P sender.Operation[O]] struct {
+type checker[T, O any] struct {
 	t       testing.TB
 	o       Options[T]
-	op      *O
+	claim   sender.Completion
+	places  bool // Options.Do says where it is started
+	used    *O   // storage that is used again and again
+	left    []remains
+	op      *O                                                            // of this round
+	start   sender.Operation                                              // of op, once it is connected
 	connect func(r *round, then func(recorder[T], Result[T])) recorder[T] // op, to a new receiver
 }
 
@@ -101,23 +118,81 @@ type round struct {
 	point      Point
 	reuse      reuse
 	source     stop.Source
-	done       chan bool
+	done       chan bool // closed by the last completion
+	launch     *launch   // the last Start
+}
+
+// launch is a Start: where it was called, and whether it has returned.
+type launch struct {
+	goroutine uintptr
+	thread    int
+	returned  atomic.Bool
+}
+
+// start starts the operation that rec was connected to.
+func (r *round) start(rec interface{ Starting() }, op sender.Operation) {
+	l := &launch{goroutine: goroutine.Current(), thread: goroutine.Thread()}
+	r.launch = l
+	rec.Starting()
+	op.Start()
+	l.returned.Store(true)
+}
+
+// remains are the bytes of an operation state that was overwritten with zeros inside its completion.
+type remains struct {
+	r     *round
+	bytes []byte
+}
+
+// verify reports a write after that.
+func (x remains) verify() {
+	x.r.Helper()
+	for _, b := range x.bytes {
+		if b != 0 {
+			x.r.Errorf("wrote to the operation state after the completion")
+			return
+		}
+	}
+}
+
+// String is such as "stop never, storage reused afterwards".
+func (r *round) String() string {
+	return fmt.Sprintf("stop %v, storage reused %s", r.point, reuses[r.reuse])
 }
 
 func (r *round) Errorf(format string, args ...any) {
 	r.TB.Helper()
-	r.TB.Errorf("stop %v, storage reused %s: %s", r.point, reuses[r.reuse], fmt.Sprintf(format, args...))
+	r.TB.Errorf("%v: %s", r, fmt.Sprintf(format, args...))
 }
 
 // check plays all the rounds, up to a point.
-func (c *checker[T, O, P]) check(last Point) {
+func (c *checker[T, O]) check(last Point) {
 	c.t.Helper()
 	if c.o.Rounds == 0 {
 		c.o.Rounds = 4
 	}
-	if c.o.Do == nil {
+	if c.o.Deadline == 0 {
+		c.o.Deadline = 10 * time.Second
+	}
+	if c.o.Linger == 0 {
+		c.o.Linger = time.Millisecond
+	}
+	if c.places = c.o.Do != nil; !c.places {
 		c.o.Do = func(f func()) { f() }
 	}
+	c.used = new(O)
+	if !c.playAll(last) {
+		return
+	}
+	time.Sleep(c.o.Linger)
+	for _, x := range c.left {
+		x.verify()
+	}
+}
+
+// playAll returns false if one of the rounds did not end.
+func (c *checker[T, O]) playAll(last Point) bool {
+	c.t.Helper()
 	ways := []reuse{afterwards, overwrite, reconnect}
 	if c.o.Restartable {
 		ways = append(ways, restart)
@@ -128,17 +203,30 @@ func (c *checker[T, O, P]) check(last Point) {
 		}
 		for range c.o.Rounds {
 			for _, how := range ways {
-				c.play(p, how)
+				if !c.play(p, how) {
+					return false
+				}
 			}
 		}
 	}
+	return true
 }
 
-func (c *checker[T, O, P]) play(p Point, how reuse) {
+func (c *checker[T, O]) play(p Point, how reuse) bool {
 	c.t.Helper()
 	r := &round{TB: c.t, point: p, reuse: how, done: make(chan bool)}
-	stopped := make(chan bool)
+	if c.op = c.used; how == overwrite {
+		c.op = new(O)
+		c.left = append(c.left, remains{r, unsafe.Slice((*byte)(unsafe.Pointer(c.op)), unsafe.Sizeof(*c.op))})
+	}
+	stopped, returned := make(chan bool), make(chan bool)
+	if p != Concurrently {
+		close(stopped)
+	}
+	hung := time.AfterFunc(c.o.Deadline+time.Second, func() { panic(fmt.Sprintf("sendertest: %v: Start does not return", r)) })
+	defer hung.Stop()
 	c.o.Do(func() {
+		defer close(returned)
 		if p == BeforeConnect {
 			r.source.RequestStop()
 		}
@@ -147,27 +235,66 @@ func (c *checker[T, O, P]) play(p Point, how reuse) {
 			r.source.RequestStop()
 		}
 		if p == Concurrently {
+			ready := make(chan bool)
 			go func() {
-				runtime.Gosched()
+				close(ready)
+				jitter()
 				r.source.RequestStop()
 				close(stopped)
 			}()
+			<-ready
+			jitter()
 		}
-		rec.Starting()
-		P(c.op).Start()
+		r.start(rec, c.start)
 		if p == AfterStart {
 			r.source.RequestStop()
 		}
 	})
-	<-r.done
-	if p == Concurrently {
-		<-stopped
+	deadline := time.NewTimer(c.o.Deadline)
+	defer deadline.Stop()
+	for _, event := range []struct {
+		what string
+		is   chan bool
+	}{{"complete", r.done}, {"return from Start", returned}, {"return from the stop request", stopped}} {
+		select {
+		case <-event.is:
+		case <-deadline.C:
+			stacks := make([]byte, 1<<16)
+			r.Errorf("did not %s within %v\n%s", event.what, c.o.Deadline, stacks[:runtime.Stack(stacks, true)])
+			return false
+		}
 	}
+	c.scratch(r)
 	r.source.RequestStop() // nobody is there to hear it
+	return true
+}
+
+// jitter takes a short time, mostly a very short one, so that what happens at once does so in many ways.
+func jitter() {
+	if rand.IntN(4) == 0 {
+		runtime.Gosched()
+	}
+	var spin atomic.Int32
+	for range rand.IntN(1 << rand.IntN(15)) {
+		spin.Add(1)
+	}
+}
+
+// scratch reports a write to the operation state since its completion, and overwrites it once more, here, where the
+// race detector sees it if somebody is still at it.
+func (c *checker[T, O]) scratch(r *round) {
+	c.t.Helper()
+	if r.reuse == overwrite {
+		c.left[len(c.left)-1].verify()
+	}
+	if r.reuse == overwrite || r.reuse == reconnect {
+		var zero O
+		*c.op = zero
+	}
 }
 
 // completed is called inside the first completion of a round.
-func (c *checker[T, O, P]) completed(r *round, rec recorder[T], x Result[T]) {
+func (c *checker[T, O]) completed(r *round, rec recorder[T], x Result[T]) {
 	c.judge(r, r.point, rec, x)
 	if r.source.Registered() {
 		r.Errorf("completed with %v and left a stop callback behind", x)
@@ -198,15 +325,21 @@ func (c *checker[T, O, P]) completed(r *round, rec recorder[T], x Result[T]) {
 	} else {
 		rec.base().Then = func(x Result[T]) { last(rec, x) }
 	}
-	rec.Starting()
-	P(c.op).Start()
+	r.start(rec, c.start)
 }
 
-func (c *checker[T, O, P]) judge(r *round, p Point, rec recorder[T], x Result[T]) {
+func (c *checker[T, O]) judge(r *round, p Point, rec recorder[T], x Result[T]) {
 	if c.o.Accept != nil && !c.o.Accept(p, x) {
 		r.Errorf("completed with %s", rec.seen())
 	}
 	if c.o.Where != nil && !c.o.Where() {
 		r.Errorf("completed with %v on a wrong thread", x)
+	}
+	here := r.launch.goroutine == goroutine.Current()
+	switch {
+	case c.claim == sender.Inline && (!here || r.launch.returned.Load()):
+		r.Errorf("says that it completes inline, and completed with %v outside of Start", x)
+	case c.claim == sender.Affine && !here && c.places && c.o.Where == nil && r.launch.thread != goroutine.Thread():
+		r.Errorf("says that it completes where it is started, and completed with %v on another thread", x)
 	}
 }

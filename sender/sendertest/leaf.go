@@ -49,7 +49,10 @@ type leafRun[T any] struct {
 }
 
 // Connect implements sender.Sender.
-func (l *Leaf[T]) Connect(op *LeafOp[T], r sender.Receiver[T]) { op.leaf, op.r = l, r }
+func (l *Leaf[T]) Connect(op *LeafOp[T], r sender.Receiver[T]) sender.Operation {
+	op.leaf, op.r = l, r
+	return op
+}
 
 // Start implements sender.Operation.
 func (op *LeafOp[T]) Start() {

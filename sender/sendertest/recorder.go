@@ -9,7 +9,7 @@ import (
 )
 
 // Recorder is a receiver that remembers its completion, and reports what may not be: a completion
-// before Starting was called, a second one, a query after it. Its environment has Stop's token.
+// before Starting was called, a second one, a query of its environment after it. Its environment has Stop's token.
 type Recorder[T any] struct {
 	T    testing.TB
 	Stop *stop.Source // nil: never
@@ -78,16 +78,28 @@ func (r *Recorder[T]) Env() sender.Env {
 
 type recorderEnv[T any] Recorder[T]
 
+// asked reports a query after the completion.
+func (e *recorderEnv[T]) asked(what string) {
+	if (*Recorder[T])(e).Completed() {
+		e.T.Errorf("the environment was asked for its %s after the completion", what)
+	}
+}
+
 func (e *recorderEnv[T]) StopToken() stop.Token {
+	e.asked("stop token")
 	if e.Stop == nil {
 		return stop.Token{}
 	}
 	return e.Stop.Token()
 }
 
-func (e *recorderEnv[T]) Scheduler() sender.Scheduler { return e.Sch }
+func (e *recorderEnv[T]) Scheduler() sender.Scheduler {
+	e.asked("scheduler")
+	return e.Sch
+}
 
 func (e *recorderEnv[T]) Value(key any) any {
+	e.asked("value of a key")
 	if key == e.Key {
 		return key
 	}

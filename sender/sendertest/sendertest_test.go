@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
@@ -37,11 +38,12 @@ type faultOp struct {
 	started bool
 }
 
-func (f fault) Connect(op *faultOp, r sender.Receiver[int]) {
+func (f fault) Connect(op *faultOp, r sender.Receiver[int]) sender.Operation {
 	op.fault, op.r, op.started = f, r, false
 	if f == "completes in Connect" {
 		r.SetValue(1)
 	}
+	return op
 }
 
 func (op *faultOp) OnStop() {}
@@ -72,6 +74,122 @@ func (op *faultOp) Start() {
 		op.onStop.Register(r.Env().StopToken(), op)
 	}
 	r.SetValue(1)
+}
+
+// A wrong is a sender that breaks the contract where a fault could not: on a thread of its own, or in what it says of
+// itself.
+type wrong struct {
+	how string
+	th  *sendertest.Thread
+}
+
+type wrongOp struct {
+	wrong
+	r      sender.Receiver[int]
+	onStop stop.Callback
+	n      int
+}
+
+func (w wrong) Connect(op *wrongOp, r sender.Receiver[int]) sender.Operation {
+	op.wrong, op.r = w, r
+	return op
+}
+
+func (w *wrong) Completion() sender.Completion {
+	switch {
+	case strings.HasPrefix(w.how, "claims to be inline"):
+		return sender.Inline
+	case strings.HasPrefix(w.how, "claims to be affine"):
+		return sender.Affine
+	}
+	return sender.Anywhere
+}
+
+func (op *wrongOp) OnStop() {}
+
+func (op *wrongOp) Start() {
+	r, th := op.r, op.th
+	env := r.Env()
+	switch op.how {
+	case "writes to its state after the completion":
+		r.SetValue(1)
+		op.n = 1
+	case "writes to its state after the completion, on a thread":
+		th.Do(func() { r.SetValue(1); op.n = 1 })
+	case "writes to its state long after the completion":
+		r.SetValue(1)
+		th.Do(func() { op.n = 1 })
+	case "keeps the environment and asks for the stop token":
+		r.SetValue(1)
+		env.StopToken()
+	case "keeps the environment and asks for the scheduler":
+		r.SetValue(1)
+		env.Scheduler()
+	case "keeps the environment and asks for a value":
+		r.SetValue(1)
+		env.Value(1)
+	case "claims to be inline, and is not", "claims to be affine, and is not":
+		th.Do(func() { r.SetValue(1) })
+	case "claims to be inline, and completes in its stop handler":
+		if env.StopToken().StopRequested() {
+			r.SetStopped()
+			return
+		}
+		op.onStop.Register(env.StopToken(), (*inHandler)(op))
+	case "completes again, later":
+		r.SetValue(1)
+		th.Do(func() { time.Sleep(2 * time.Millisecond); r.SetStopped() })
+	case "never completes":
+	case "loses a stop request":
+		if env.StopToken().StopRequested() {
+			r.SetStopped()
+		}
+	default:
+		th.Do(func() { r.SetValue(1) })
+	}
+}
+
+type inHandler wrongOp
+
+func (op *inHandler) OnStop() { op.onStop.Deregister(); op.r.SetStopped() }
+
+func TestWrongsAreFound(t *testing.T) {
+	for how, want := range map[string]string{
+		"writes to its state after the completion":               "wrote to the operation state",
+		"writes to its state after the completion, on a thread":  "wrote to the operation state",
+		"writes to its state long after the completion":          "wrote to the operation state",
+		"keeps the environment and asks for the stop token":      "asked for its stop token after",
+		"keeps the environment and asks for the scheduler":       "asked for its scheduler after",
+		"keeps the environment and asks for a value":             "asked for its value of a key after",
+		"claims to be inline, and is not":                        "says that it completes inline",
+		"claims to be inline, and completes in its stop handler": "says that it completes inline",
+		"claims to be affine, and is not":                        "says that it completes where it is started",
+		"completes again, later":                                 "storage reused afterwards: completion 2 of one Start",
+		"never completes":                                        "stop before Connect, storage reused afterwards: did not complete within",
+		"loses a stop request":                                   "did not complete within",
+		"":                                                       "",
+	} {
+		t.Run(how, func(t *testing.T) {
+			if sendertest.RaceDetector && strings.Contains(how, "writes") {
+				t.Skip("the race detector finds it")
+			}
+			r, here := &report{TB: t}, sendertest.NewThread(t)
+			w := wrong{how, sendertest.NewThread(t)}
+			o := sendertest.Options[int]{Deadline: 100 * time.Millisecond, Linger: 50 * time.Millisecond}
+			if strings.HasPrefix(how, "claims to be affine") {
+				o.Do = here.Do
+			}
+			o.Endless = strings.HasSuffix(how, "handler") || strings.HasPrefix(how, "loses")
+			sendertest.Check(r, w, o)
+			r.mu.Lock() // what comes later is not found
+			found := r.text.String()
+			r.mu.Unlock()
+			if !strings.Contains(found, want) || want == "" && found != "" {
+				t.Errorf("want %q, found %q", want, found)
+			}
+			w.th.Wait()
+		})
+	}
 }
 
 func one(_ sendertest.Point, x sendertest.Result[int]) bool {

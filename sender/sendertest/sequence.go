@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
@@ -87,15 +88,17 @@ type SequenceOptions[T any] struct {
 	Restartable bool
 	// Rounds is how often each way is tried. 0: 4 times.
 	Rounds int
+	// Deadline and Linger are as in Options.
+	Deadline, Linger time.Duration
 }
 
 // CheckSequence is Check for a sequence: it runs s through every point at which stop can be requested, each
 // with the ways to use the storage again.
-func CheckSequence[T, O any, P sender.Operation[O], S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
+func CheckSequence[T, O any, S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
 	t.Helper()
 	var rec *SequenceRecorder[T] // the receiver of this moment
-	c := &checker[struct{}, O, P]{t: t, op: new(O), o: Options[struct{}]{
-		Do: o.Do, Endless: o.Endless, Restartable: o.Restartable, Rounds: o.Rounds,
+	c := &checker[struct{}, O]{t: t, claim: sender.CompletionOf(&s), o: Options[struct{}]{
+		Do: o.Do, Endless: o.Endless, Restartable: o.Restartable, Rounds: o.Rounds, Deadline: o.Deadline, Linger: o.Linger,
 		Accept: func(p Point, x Result[struct{}]) bool { return o.Accept == nil || o.Accept(p, rec.Items(), x) },
 	}}
 	c.connect = func(r *round, then func(recorder[struct{}], Result[struct{}])) recorder[struct{}] {
@@ -105,7 +108,7 @@ func CheckSequence[T, O any, P sender.Operation[O], S seq.Sequence[T, O]](t test
 			next.Next = func(T) { r.source.RequestStop() }
 		}
 		rec = next
-		s.Connect(c.op, next)
+		c.start = s.Connect(c.op, next)
 		return next
 	}
 	c.check(InNext)
@@ -135,7 +138,10 @@ type SequenceLeafOp[T any] struct {
 }
 
 // Connect implements seq.Sequence.
-func (l *SequenceLeaf[T]) Connect(op *SequenceLeafOp[T], r seq.Receiver[T]) { op.leaf, op.r = l, r }
+func (l *SequenceLeaf[T]) Connect(op *SequenceLeafOp[T], r seq.Receiver[T]) sender.Operation {
+	op.leaf, op.r = l, r
+	return op
+}
 
 // InFlight is how many operations have been started and have not completed.
 func (l *SequenceLeaf[T]) InFlight() int { return int(l.inFlight.Load()) }

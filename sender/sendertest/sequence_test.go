@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/sender/stop"
@@ -20,11 +21,12 @@ type flawOp struct {
 	onStop stop.Callback
 }
 
-func (f flaw) Connect(op *flawOp, r seq.Receiver[int]) {
+func (f flaw) Connect(op *flawOp, r seq.Receiver[int]) sender.Operation {
 	op.flaw, op.r = f, r
 	if f == "delivers in Connect" {
 		r.SetNext(1)
 	}
+	return op
 }
 
 func (op *flawOp) OnStop() {}

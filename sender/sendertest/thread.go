@@ -3,8 +3,9 @@ package sendertest
 import (
 	"runtime"
 	"sync"
-	"syscall"
 	"testing"
+
+	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
 // Thread is an OS thread that runs functions one after another, in the order they were given.
@@ -13,7 +14,7 @@ type Thread struct {
 	more   sync.Cond
 	queue  []func()
 	closed bool
-	tid    int
+	runs   uintptr // the goroutine that runs them
 }
 
 // NewThread starts a thread. It ends with the test, after everything that was given to it.
@@ -24,7 +25,7 @@ func NewThread(t testing.TB) *Thread {
 	go func() {
 		defer close(ended)
 		runtime.LockOSThread()
-		th.tid = syscall.Gettid()
+		th.runs = goroutine.Current()
 		close(started)
 		for f := th.next(); f != nil; f = th.next() {
 			f()
@@ -71,4 +72,4 @@ func (th *Thread) Wait() {
 }
 
 // Here tells whether it is called on the thread.
-func (th *Thread) Here() bool { return syscall.Gettid() == th.tid }
+func (th *Thread) Here() bool { return goroutine.Current() == th.runs }

@@ -23,8 +23,19 @@
 //
 // # Back-pressure
 //
-// A receiver consumes an item inside SetNext. Where that is not possible the source is told how many it
-// may deliver: see the credit of reactor.Socket's AcceptMany and RecvMany.
+// A receiver consumes an item inside SetNext. Where that is not possible the source is told how many it may
+// deliver: it has credit, which each item uses up, and is granted more; without credit it delivers nothing. See
+// reactor.Socket's AcceptMany and RecvMany. Who grants is who consumes:
+//
+//   - ForEach, Reduce and Collect grant for each item when they are done with it, so that with any credit they get
+//     everything. Filter grants for those that it drops. Collect keeps all items, whatever the credit.
+//   - A receiver of one's own grants for its items, whatever adaptors are between it and the source: what their
+//     Connect returns is a [Granter] as the source's operation is. A receiver that never grants gets as many
+//     items as there is credit, and then nothing more: no completion and no error says so. If it consumes all
+//     inside SetNext, it calls Grant(Worth()) there, or the source is made with unlimited credit.
+//   - What comes when a sequence is being stopped needs no credit, and no grant.
+//   - A Merge shares out what it is granted among its sources. If these are on several threads it may be granted
+//     anywhere, and posts to each source what is for that one.
 //
 // Source: stdexec's sequence senders (exec::sequence_senders, P2300's set_next proposal), reduced to items
 // that are consumed inside SetNext; libunifex's streams for the names.

@@ -63,7 +63,10 @@ type eager int
 
 type eagerOp struct{ countOp }
 
-func (e eager) Connect(op *eagerOp, r seq.Receiver[int]) { op.n, op.r = int(e), r }
+func (e eager) Connect(op *eagerOp, r seq.Receiver[int]) sender.Operation {
+	op.n, op.r = int(e), r
+	return op
+}
 
 func (op *eagerOp) Start() {
 	for i := range op.n {

@@ -10,61 +10,67 @@ import "github.com/reactord/reactord/sender"
 // is not started.
 //
 // Source: libunifex's filter_stream.
-func Filter[T, O any, P sender.Operation[O], S Sequence[T, O]](
+func Filter[T, O any, S Sequence[T, O]](
 	s S, keep func(T) bool, drop func(T),
-) FilterSequence[T, O, P, S] {
-	return FilterSequence[T, O, P, S]{s, keep, drop}
+) FilterSequence[T, O, S] {
+	return FilterSequence[T, O, S]{s, keep, drop}
 }
 
 // FilterSequence is what Filter returns.
-type FilterSequence[T, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type FilterSequence[T, O any, S Sequence[T, O]] struct {
 	s    S
 	keep func(T) bool
 	drop func(T)
 }
 
 // FilterOp is the operation state of Filter.
-type FilterOp[T, O any, P sender.Operation[O]] struct {
+type FilterOp[T, O any] struct {
 	tap
+	credit
 	child O
+	start sender.Operation
 	keep  func(T) bool
 	drop  func(T)
 	r     Receiver[T]
 }
 
 // Connect implements Sequence.
-func (s FilterSequence[T, O, P, S]) Connect(op *FilterOp[T, O, P], r Receiver[T]) {
+func (s FilterSequence[T, O, S]) Connect(op *FilterOp[T, O], r Receiver[T]) sender.Operation {
 	op.keep, op.drop, op.r = s.keep, s.drop, r
-	s.s.Connect(&op.child, (*filter[T, O, P])(op))
+	op.start = op.connect(s.s.Connect(&op.child, (*filter[T, O])(op)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *FilterSequence[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+func (s *FilterSequence[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
 
 // Start implements sender.Operation.
-func (op *FilterOp[T, O, P]) Start() {
-	if op.begin((*filter[T, O, P])(op), op.r.Env()) {
-		P(&op.child).Start()
+func (op *FilterOp[T, O]) Start() {
+	if op.begin((*filter[T, O])(op), op.r.Env()) {
+		op.start.Start()
 	}
 }
 
 // filter is the operation as the source's receiver.
-type filter[T, O any, P sender.Operation[O]] FilterOp[T, O, P]
+type filter[T, O any] FilterOp[T, O]
 
-func (op *filter[T, O, P]) SetNext(item T) {
+func (op *filter[T, O]) SetNext(item T) {
 	if op.enough {
 		dispose(op.drop, item)
 		return
 	}
-	keep, err := call(op.keep, item)
-	if keep {
+	keep, ok := call(op.keep, item, func(err error) {
+		dispose(op.drop, item)
+		op.fail(err)
+	})
+	switch {
+	case !ok:
+	case keep:
 		op.r.SetNext(item)
-		return
-	}
-	dispose(op.drop, item)
-	if err != nil {
-		op.end(outcome{failed, err})
+	default:
+		dispose(op.drop, item)
+		op.consumed()
 	}
 }
 
-func (op *filter[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *filter[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

@@ -10,59 +10,62 @@ import "github.com/reactord/reactord/sender"
 // started.
 //
 // Source: libunifex's for_each, stdexec's exec::ignore_all_values over a then_each.
-func ForEach[T, O any, P sender.Operation[O], S Sequence[T, O]](
+func ForEach[T, O any, S Sequence[T, O]](
 	s S, f func(T) error, drop func(T),
-) ForEachSender[T, O, P, S] {
-	return ForEachSender[T, O, P, S]{s, f, drop}
+) ForEachSender[T, O, S] {
+	return ForEachSender[T, O, S]{s, f, drop}
 }
 
 // ForEachSender is what ForEach returns.
-type ForEachSender[T, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type ForEachSender[T, O any, S Sequence[T, O]] struct {
 	s    S
 	f    func(T) error
 	drop func(T)
 }
 
 // ForEachOp is the operation state of ForEach.
-type ForEachOp[T, O any, P sender.Operation[O]] struct {
+type ForEachOp[T, O any] struct {
 	tap
-	child O
-	f     func(T) error
-	drop  func(T)
-	r     sender.Receiver[struct{}]
+	child  O
+	start  sender.Operation
+	credit credit
+	f      func(T) error
+	drop   func(T)
+	r      sender.Receiver[struct{}]
 }
 
 // Connect implements sender.Sender.
-func (s ForEachSender[T, O, P, S]) Connect(op *ForEachOp[T, O, P], r sender.Receiver[struct{}]) {
+func (s ForEachSender[T, O, S]) Connect(op *ForEachOp[T, O], r sender.Receiver[struct{}]) sender.Operation {
 	op.f, op.drop, op.r = s.f, s.drop, r
-	s.s.Connect(&op.child, (*forEach[T, O, P])(op))
+	op.start = op.credit.connect(s.s.Connect(&op.child, (*forEach[T, O])(op)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *ForEachSender[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+func (s *ForEachSender[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
 
 // Start implements sender.Operation.
-func (op *ForEachOp[T, O, P]) Start() {
-	if op.begin((*forEach[T, O, P])(op), op.r.Env()) {
-		P(&op.child).Start()
+func (op *ForEachOp[T, O]) Start() {
+	if op.begin((*forEach[T, O])(op), op.r.Env()) {
+		op.start.Start()
 	}
 }
 
 // forEach is the operation as the source's receiver.
-type forEach[T, O any, P sender.Operation[O]] ForEachOp[T, O, P]
+type forEach[T, O any] ForEachOp[T, O]
 
-func (op *forEach[T, O, P]) SetNext(item T) {
+func (op *forEach[T, O]) SetNext(item T) {
 	if op.enough {
 		dispose(op.drop, item)
 		return
 	}
-	failure, err := call(op.f, item)
-	if err == nil {
-		err = failure
-	}
-	if err != nil {
+	switch err, ok := call(op.f, item, op.fail); {
+	case !ok:
+	case err != nil:
 		op.end(outcomeOf(err))
+	default:
+		op.credit.consumed()
 	}
 }
 
-func (op *forEach[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *forEach[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

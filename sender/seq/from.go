@@ -24,7 +24,10 @@ type FromOp[T any] struct {
 }
 
 // Connect implements Sequence.
-func (s FromSequence[T]) Connect(op *FromOp[T], r Receiver[T]) { op.items, op.r = s.items, r }
+func (s FromSequence[T]) Connect(op *FromOp[T], r Receiver[T]) sender.Operation {
+	op.items, op.r = s.items, r
+	return op
+}
 
 // Completion implements sender.Completer.
 func (s *FromSequence[T]) Completion() sender.Completion { return sender.Inline }
@@ -38,19 +41,26 @@ func (op *FromOp[T]) Start() {
 	deliver(x, sender.Receiver[struct{}](op.r), struct{}{})
 }
 
-// run delivers the items. A panic of the receiver is not the iterator's, and goes on.
+// run delivers the items. A panic of the receiver is not the iterator's, and goes on; runtime.Goexit ends the
+// iterator, whosever it is.
 func (op *FromOp[T]) run() (x outcome, err error) {
 	returned, delivering := false, false
 	defer func() {
-		if returned || delivering {
+		if returned {
 			return
 		}
-		if v := recover(); v != nil {
+		switch v := recover(); {
+		case v == nil:
+			op.r.SetError(sender.ErrGoexit) // Start does not get any further
+		case delivering:
+			panic(v)
+		default:
 			err = sender.NewPanicError(v)
 		}
 	}()
 	token := op.r.Env().StopToken()
 	if token.StopRequested() {
+		returned = true
 		return outcome{end: stopped}, nil
 	}
 	for item := range op.items {

@@ -188,7 +188,10 @@ type countOp struct {
 	r seq.Receiver[int]
 }
 
-func (c count) Connect(op *countOp, r seq.Receiver[int]) { op.n, op.r = int(c), r }
+func (c count) Connect(op *countOp, r seq.Receiver[int]) sender.Operation {
+	op.n, op.r = int(c), r
+	return op
+}
 
 func (op *countOp) Start() {
 	token := op.r.Env().StopToken()

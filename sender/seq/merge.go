@@ -5,22 +5,29 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
 // merge is what the receivers of several sources come to: one sequence, delivered one item at a time.
 //
 // An item that comes while another is being delivered, by another thread or from inside of SetNext, is left
-// to whoever is delivering. What may have to wait is bounded by what the sources may deliver before they are
-// granted more, since that is granted for what was delivered.
+// to whoever is delivering.
 type merge[T any] struct {
 	group   sender.Group
 	r       Receiver[T]
 	turn    atomic.Uint32
 	mu      sync.Mutex
-	waiting []T         // guarded by mu
-	head    int         // of waiting
-	decided atomic.Bool // something but the value is the outcome
-	outcome outcome     // written by whoever decided
+	waiting queue[pending[T]] // guarded by mu
+	decided atomic.Bool       // something but the value is the outcome
+	outcome outcome           // written by whoever decided
+	credits credits
+}
+
+// pending is an item, and what of its source's credit it has used up.
+type pending[T any] struct {
+	item  T
+	from  *mergeSource[T]
+	worth int
 }
 
 // What turn can be.
@@ -30,60 +37,110 @@ const (
 	crowded        // and items are waiting
 )
 
+// prepare begins Connect.
+func (m *merge[T]) prepare(r Receiver[T]) {
+	m.r = r
+	m.credits.clear()
+}
+
 // begin is sender.Group.Begin.
 func (m *merge[T]) begin(n int) bool {
 	m.decided.Store(false)
 	m.outcome = outcome{end: stopped} // if no source is started
-	if !m.group.Begin(m, m.r.Env(), n) {
+	m.credits.reset()
+	if !m.group.Begin((*mergeEnd[T])(m), m.r.Env(), n) {
 		return false
 	}
 	m.outcome = outcome{}
 	return true
 }
 
-func (m *merge[T]) Finish() {
+// start starts the sources. Once the last is started m may be over.
+func (m *merge[T]) start(sources []sender.Operation) {
+	if m.begin(len(sources)) {
+		startAll(sources)
+	}
+}
+
+// startAll starts sources, also if a function of the receiver's ends this frame by runtime.Goexit.
+func startAll(sources []sender.Operation) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { startAll(sources) })
+	for len(sources) > 0 {
+		source := sources[0]
+		sources = sources[1:]
+		source.Start()
+	}
+	returned = true
+}
+
+// mergeEnd is a merge whose sources have all completed.
+type mergeEnd[T any] merge[T]
+
+func (m *mergeEnd[T]) Finish() {
 	x := m.outcome
 	m.outcome = outcome{}
 	deliver(x, sender.Receiver[struct{}](m.r), struct{}{})
 }
 
-// SetNext is called by the sources, each one call at a time. The source whose call delivers does not
-// complete before it returns, so that m stays.
-func (m *merge[T]) SetNext(item T) {
-	if !m.turn.CompareAndSwap(free, taken) && m.queue(item) {
+// take is called by the sources, each one call at a time. The source whose call delivers does not complete
+// before it returns, so that m stays.
+func (m *merge[T]) take(by *mergeSource[T], x pending[T]) {
+	if !m.turn.CompareAndSwap(free, taken) && m.queue(x) {
 		return
 	}
-	m.r.SetNext(item)
+	m.deliverFrom(by, x)
+}
+
+// deliverFrom delivers x and the items that wait, and ends the turn, also if a function of the receiver's ends this
+// frame by runtime.Goexit.
+func (m *merge[T]) deliverFrom(by *mergeSource[T], x pending[T]) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() {
+		m.credits.end()
+		if !m.turn.CompareAndSwap(taken, free) {
+			m.deliverFrom(by, m.first())
+		}
+	})
+	m.deliver(by, x)
 	for !m.turn.CompareAndSwap(taken, free) {
-		m.r.SetNext(m.next())
+		m.deliver(by, m.first())
 	}
+	returned = true
+}
+
+func (m *merge[T]) deliver(by *mergeSource[T], x pending[T]) {
+	if x.worth == 0 {
+		m.r.SetNext(x.item)
+		return
+	}
+	m.credits.begin(&by.account, &x.from.account, x.worth)
+	m.r.SetNext(x.item)
+	m.credits.end()
 }
 
 // queue leaves the item to whoever is delivering; false: nobody is any more, and it is the caller's turn.
-func (m *merge[T]) queue(item T) bool {
+func (m *merge[T]) queue(x pending[T]) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for !m.turn.CompareAndSwap(free, taken) {
 		if m.turn.Load() == crowded || m.turn.CompareAndSwap(taken, crowded) {
-			m.waiting = append(m.waiting, item)
+			m.waiting.push(x)
 			return true
 		}
 	}
 	return false
 }
 
-// next is the first of those that wait, of which there is one.
-func (m *merge[T]) next() T {
+// first is the first of those that wait, of which there is one.
+func (m *merge[T]) first() pending[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var none T
-	item := m.waiting[m.head]
-	m.waiting[m.head] = none
-	if m.head++; m.head == len(m.waiting) {
-		m.waiting, m.head = m.waiting[:0], 0
+	x := m.waiting.pop()
+	if m.waiting.n == 0 {
 		m.turn.Store(taken)
 	}
-	return item
+	return x
 }
 
 // arrive is the end of a source that is not its natural one: the others are stopped. It counts as pending
@@ -95,10 +152,65 @@ func (m *merge[T]) arrive(x outcome) {
 	}
 }
 
-func (m *merge[T]) SetValue(struct{})  { m.group.Leave() }
-func (m *merge[T]) SetError(err error) { m.arrive(outcome{failed, err}); m.group.Leave() }
-func (m *merge[T]) SetStopped()        { m.arrive(outcome{end: stopped}); m.group.Leave() }
-func (m *merge[T]) Env() sender.Env    { return &m.group }
+// leave says that one of the sources has completed.
+func (m *merge[T]) leave() { m.group.Leave() }
+
+// granter is m if any of its sources has credit.
+func (m *merge[T]) granter() Granter {
+	if m.credits.some {
+		return m
+	}
+	return nil
+}
+
+// Grant implements Granter: it grants for the items that have been delivered, in their order, each time to the
+// source of that item.
+func (m *merge[T]) Grant(n int) { m.credits.grant(n) }
+
+// Worth implements Granter.
+func (m *merge[T]) Worth() int { return m.credits.worth }
+
+// Scheduler implements Granter: it is that of all sources, or nil if they have several.
+func (m *merge[T]) Scheduler() sender.Scheduler {
+	if m.credits.shared {
+		return nil
+	}
+	return m.credits.home
+}
+
+// mergeSource is the receiver of one of the sources.
+type mergeSource[T any] struct {
+	m       *merge[T]
+	account account
+}
+
+// of is s as a source of m.
+func (s *mergeSource[T]) of(m *merge[T]) *mergeSource[T] {
+	s.m, s.account.owner = m, m
+	return s
+}
+
+// connected takes note of the credit of the source.
+func (s *mergeSource[T]) connected(start sender.Operation) sender.Operation {
+	s.account.connect(start)
+	s.m.credits.add(&s.account)
+	return start
+}
+
+// fail is the end of a source that is not its natural one.
+func (s *mergeSource[T]) fail(x outcome) {
+	returned := false
+	defer aftergoexit.Run(&returned, s.account.close)
+	s.m.arrive(x)
+	returned = true
+	s.account.close()
+}
+
+func (s *mergeSource[T]) SetNext(item T)     { s.m.take(s, pending[T]{item, s, s.account.Worth()}) }
+func (s *mergeSource[T]) SetValue(struct{})  { s.account.close() }
+func (s *mergeSource[T]) SetError(err error) { s.fail(outcome{failed, err}) }
+func (s *mergeSource[T]) SetStopped()        { s.fail(outcome{end: stopped}) }
+func (s *mergeSource[T]) Env() sender.Env    { return &s.m.group }
 
 // Merge is the sequence of the items of both sources, as they come, each source's in their order. It ends
 // when both have ended. If one fails or is stopped, the other is stopped, both are joined, what they still
@@ -106,47 +218,49 @@ func (m *merge[T]) Env() sender.Env    { return &m.group }
 // is started.
 //
 // Items are delivered one at a time, where they come, or if another is being delivered at that moment on the
-// thread that does so: that item waits, in memory that is allocated then. Back-pressure is the sources'. It
-// completes where the last source does.
+// thread that does so: that item waits, in memory that is allocated then and that is bounded by what waits at a
+// time, which the credit of the sources bounds. What is granted goes to the sources of the items in the order in
+// which those were delivered, on any thread; credit beyond that goes nowhere. It completes where the last source
+// does.
 //
 // Source: libunifex's merge of streams, stdexec's exec::merge_each.
-func Merge[T, O1, O2 any, P1 sender.Operation[O1], P2 sender.Operation[O2], S1 Sequence[T, O1], S2 Sequence[T, O2]](
+func Merge[T, O1, O2 any, S1 Sequence[T, O1], S2 Sequence[T, O2]](
 	a S1, b S2,
-) MergeSequence[T, O1, O2, P1, P2, S1, S2] {
-	return MergeSequence[T, O1, O2, P1, P2, S1, S2]{a, b}
+) MergeSequence[T, O1, O2, S1, S2] {
+	return MergeSequence[T, O1, O2, S1, S2]{a, b}
 }
 
 // MergeSequence is what Merge returns.
 type MergeSequence[
-	T, O1, O2 any, P1 sender.Operation[O1], P2 sender.Operation[O2], S1 Sequence[T, O1], S2 Sequence[T, O2],
+	T, O1, O2 any, S1 Sequence[T, O1], S2 Sequence[T, O2],
 ] struct {
 	a S1
 	b S2
 }
 
 // MergeOp is the operation state of Merge.
-type MergeOp[T, O1, O2 any, P1 sender.Operation[O1], P2 sender.Operation[O2]] struct {
-	merge merge[T]
-	a     O1
-	b     O2
+type MergeOp[T, O1, O2 any] struct {
+	merge[T]
+	sources [2]mergeSource[T]
+	a       O1
+	b       O2
+	starts  [2]sender.Operation
 }
 
 // Connect implements Sequence.
-func (s MergeSequence[T, O1, O2, P1, P2, S1, S2]) Connect(op *MergeOp[T, O1, O2, P1, P2], r Receiver[T]) {
-	op.merge.r = r
-	s.a.Connect(&op.a, &op.merge)
-	s.b.Connect(&op.b, &op.merge)
+func (s MergeSequence[T, O1, O2, S1, S2]) Connect(op *MergeOp[T, O1, O2], r Receiver[T]) sender.Operation {
+	op.prepare(r)
+	op.starts[0] = op.sources[0].connected(s.a.Connect(&op.a, op.sources[0].of(&op.merge)))
+	op.starts[1] = op.sources[1].connected(s.b.Connect(&op.b, op.sources[1].of(&op.merge)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *MergeSequence[T, O1, O2, P1, P2, S1, S2]) Completion() sender.Completion {
+func (s *MergeSequence[T, O1, O2, S1, S2]) Completion() sender.Completion {
 	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b))
 }
 
 // Start implements sender.Operation.
-func (op *MergeOp[T, O1, O2, P1, P2]) Start() {
-	if op.merge.begin(2) {
-		P1(&op.a).Start()
-		P2(&op.b).Start()
-	}
+func (op *MergeOp[T, O1, O2]) Start() {
+	op.merge.start(op.starts[:])
 }

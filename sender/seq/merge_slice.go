@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
 // MergeSlice is Merge of any number of sources of one type, of which at most bound are in progress at once;
@@ -15,64 +16,90 @@ import (
 // sources complete at once, the stack does not grow.
 //
 // Source: Rx's merge with a maximum of concurrency; stdexec's exec::merge_each.
-func MergeSlice[T, O any, P sender.Operation[O], S Sequence[T, O]](s []S, bound int) MergeSliceSequence[T, O, P, S] {
-	return MergeSliceSequence[T, O, P, S]{s, bound}
+func MergeSlice[T, O any, S Sequence[T, O]](s []S, bound int) MergeSliceSequence[T, O, S] {
+	return MergeSliceSequence[T, O, S]{s, bound}
 }
 
 // MergeSliceSequence is what MergeSlice returns.
-type MergeSliceSequence[T, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type MergeSliceSequence[T, O any, S Sequence[T, O]] struct {
 	s     []S
 	bound int
 }
 
 // MergeSliceOp is the operation state of MergeSlice.
-type MergeSliceOp[T, O any, P sender.Operation[O]] struct {
-	merge   merge[T]
-	sources []O
-	bound   int
-	next    int          // the first that has not been started; of whoever starts them
-	room    atomic.Int32 // for how many more there is room
+type MergeSliceOp[T, O any] struct {
+	merge[T]
+	receivers []mergeSource[T]
+	sources   []O
+	starts    []sender.Operation
+	bound     int
+	next      int          // the first that has not been started; of whoever starts them
+	room      atomic.Int32 // for how many more there is room
 }
 
 // Connect implements Sequence.
-func (s MergeSliceSequence[T, O, P, S]) Connect(op *MergeSliceOp[T, O, P], r Receiver[T]) {
-	op.merge.r = r
+func (s MergeSliceSequence[T, O, S]) Connect(op *MergeSliceOp[T, O], r Receiver[T]) sender.Operation {
+	op.prepare(r)
 	n := len(s.s)
 	if cap(op.sources) < n {
-		op.sources = make([]O, n)
+		op.receivers, op.sources, op.starts = make([]mergeSource[T], n), make([]O, n), make([]sender.Operation, n)
 	}
-	op.sources = op.sources[:n]
+	op.receivers, op.sources, op.starts = op.receivers[:n], op.sources[:n], op.starts[:n]
 	if op.bound = n; s.bound > 0 {
 		op.bound = min(s.bound, n)
 	}
 	for i := range s.s {
-		s.s[i].Connect(&op.sources[i], (*mergeSlice[T, O, P])(op))
+		x := op.receivers[i].of(&op.merge)
+		x.account.owner = (*mergeSlice[T, O])(op)
+		op.starts[i] = x.connected(s.s[i].Connect(&op.sources[i], x))
 	}
+	return op
 }
 
 // Completion implements sender.Completer: what holds for any S.
-func (s *MergeSliceSequence[T, O, P, S]) Completion() sender.Completion {
+func (s *MergeSliceSequence[T, O, S]) Completion() sender.Completion {
 	return sender.CompletionOf(new(S))
 }
 
 // Start implements sender.Operation.
-func (op *MergeSliceOp[T, O, P]) Start() {
+func (op *MergeSliceOp[T, O]) Start() {
 	op.next = 0
 	op.room.Store(0)
 	if op.merge.begin(len(op.sources) + 1) {
-		op.run(op.bound)
-		op.merge.group.Leave()
+		op.startAndLeave(op.bound)
 	}
 }
 
+// startAndLeave is run and then Leave.
+func (op *MergeSliceOp[T, O]) startAndLeave(room int) {
+	returned := false
+	defer aftergoexit.Run(&returned, op.merge.group.Leave)
+	op.run(room)
+	returned = true
+	op.merge.group.Leave()
+}
+
 // run starts as many sources as there is room for, unless somebody is doing so, who then does it.
-func (op *MergeSliceOp[T, O, P]) run(room int) {
+func (op *MergeSliceOp[T, O]) run(room int) {
 	if room == 0 || op.room.Add(int32(room)) != int32(room) {
 		return
 	}
+	op.startAll()
+}
+
+// startAll starts sources while there is room, also if a function of the receiver's ends this frame by
+// runtime.Goexit.
+func (op *MergeSliceOp[T, O]) startAll() {
+	returned := false
+	defer aftergoexit.Run(&returned, func() {
+		if op.room.Add(-1) != 0 {
+			op.startAll()
+		}
+	})
 	for {
 		op.startNext()
 		if op.room.Add(-1) == 0 {
+			returned = true
 			return
 		}
 	}
@@ -80,12 +107,12 @@ func (op *MergeSliceOp[T, O, P]) run(room int) {
 
 // startNext starts the next source, if there is one. If they are being stopped it lets all that are left
 // count as completed.
-func (op *MergeSliceOp[T, O, P]) startNext() {
+func (op *MergeSliceOp[T, O]) startNext() {
 	g := &op.merge.group
 	for op.next < len(op.sources) {
 		op.next++
 		if !g.StopToken().StopRequested() {
-			P(&op.sources[op.next-1]).Start()
+			op.starts[op.next-1].Start()
 			return
 		}
 		op.merge.arrive(outcome{end: stopped})
@@ -93,18 +120,8 @@ func (op *MergeSliceOp[T, O, P]) startNext() {
 	}
 }
 
-// mergeSlice is the operation as the receiver of each source.
-type mergeSlice[T, O any, P sender.Operation[O]] MergeSliceOp[T, O, P]
+// mergeSlice is the operation as what its sources leave.
+type mergeSlice[T, O any] MergeSliceOp[T, O]
 
-// left makes room for another source. Whoever starts sources counts as pending.
-func (op *mergeSlice[T, O, P]) left() {
-	g := &op.merge.group
-	(*MergeSliceOp[T, O, P])(op).run(1)
-	g.Leave()
-}
-
-func (op *mergeSlice[T, O, P]) SetNext(item T)     { op.merge.SetNext(item) }
-func (op *mergeSlice[T, O, P]) SetValue(struct{})  { op.left() }
-func (op *mergeSlice[T, O, P]) SetError(err error) { op.merge.arrive(outcome{failed, err}); op.left() }
-func (op *mergeSlice[T, O, P]) SetStopped()        { op.merge.arrive(outcome{end: stopped}); op.left() }
-func (op *mergeSlice[T, O, P]) Env() sender.Env    { return &op.merge.group }
+// leave makes room for another source. Whoever starts sources counts as pending.
+func (op *mergeSlice[T, O]) leave() { (*MergeSliceOp[T, O])(op).startAndLeave(1) }

@@ -1,6 +1,10 @@
 package seq
 
-import "github.com/reactord/reactord/sender"
+import (
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+	"github.com/reactord/reactord/sender/stop"
+)
 
 // Of is the sequence of items, all of them delivered inside Start, unless stop is requested before the last
 // of them: then it completes stopped, and the items left are the caller's as before. The slice must not
@@ -19,20 +23,32 @@ type OfOp[T any] struct {
 }
 
 // Connect implements Sequence.
-func (s OfSequence[T]) Connect(op *OfOp[T], r Receiver[T]) { op.items, op.r = s.items, r }
+func (s OfSequence[T]) Connect(op *OfOp[T], r Receiver[T]) sender.Operation {
+	op.items, op.r = s.items, r
+	return op
+}
 
 // Completion implements sender.Completer.
 func (s *OfSequence[T]) Completion() sender.Completion { return sender.Inline }
 
 // Start implements sender.Operation.
 func (op *OfOp[T]) Start() {
-	token := op.r.Env().StopToken()
-	for _, item := range op.items {
-		if token.StopRequested() {
-			op.r.SetStopped()
-			return
-		}
+	op.run(op.items, op.r.Env().StopToken())
+}
+
+// run delivers the items, also if a function of the receiver's ends this frame by runtime.Goexit.
+func (op *OfOp[T]) run(items []T, token stop.Token) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { op.run(items, token) })
+	for len(items) > 0 && !token.StopRequested() {
+		item := items[0]
+		items = items[1:]
 		op.r.SetNext(item)
 	}
-	op.r.SetValue(struct{}{})
+	returned = true
+	if len(items) > 0 {
+		op.r.SetStopped()
+	} else {
+		op.r.SetValue(struct{}{})
+	}
 }

@@ -40,23 +40,20 @@ func deliver[V any](x outcome, r sender.Receiver[V], v V) {
 	}
 }
 
-// catch makes a panic of the function that defers it an error.
-func catch(returned *bool, err *error) {
-	if *returned {
-		return
-	}
-	if v := recover(); v != nil { // not so after runtime.Goexit, which ends the thread
-		*err = sender.NewPanicError(v)
-	}
-}
-
-// call is f(a), or the error that f panicked.
-func call[A, B any](f func(A) B, a A) (b B, err error) {
-	returned := false
-	defer catch(&returned, &err)
-	b = f(a)
-	returned = true
-	return b, nil
+// call is f(a). If f does not return, because it panics or calls runtime.Goexit, fail is called with the error;
+// after a Goexit no caller gets any further.
+func call[A, B any](f func(A) B, a A, fail func(error)) (b B, returned bool) {
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil {
+			fail(sender.NewPanicError(v))
+		} else {
+			fail(sender.ErrGoexit)
+		}
+	}()
+	return f(a), true
 }
 
 // dispose lets go of an item that nobody wants.

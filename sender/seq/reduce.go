@@ -11,14 +11,14 @@ import "github.com/reactord/reactord/sender"
 // started.
 //
 // Source: libunifex's reduce_stream.
-func Reduce[T, A, O any, P sender.Operation[O], S Sequence[T, O]](
+func Reduce[T, A, O any, S Sequence[T, O]](
 	s S, first A, f func(A, T) A, drop func(T),
-) ReduceSender[T, A, O, P, S] {
-	return ReduceSender[T, A, O, P, S]{s, first, f, drop}
+) ReduceSender[T, A, O, S] {
+	return ReduceSender[T, A, O, S]{s, first, f, drop}
 }
 
 // ReduceSender is what Reduce returns.
-type ReduceSender[T, A, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type ReduceSender[T, A, O any, S Sequence[T, O]] struct {
 	s     S
 	first A
 	f     func(A, T) A
@@ -26,57 +26,53 @@ type ReduceSender[T, A, O any, P sender.Operation[O], S Sequence[T, O]] struct {
 }
 
 // ReduceOp is the operation state of Reduce.
-type ReduceOp[T, A, O any, P sender.Operation[O]] struct {
+type ReduceOp[T, A, O any] struct {
 	tap
-	child O
-	first A
-	soFar A
-	f     func(A, T) A
-	drop  func(T)
-	r     sender.Receiver[A]
+	child  O
+	start  sender.Operation
+	credit credit
+	first  A
+	soFar  A
+	f      func(A, T) A
+	drop   func(T)
+	r      sender.Receiver[A]
 }
 
 // Connect implements sender.Sender.
-func (s ReduceSender[T, A, O, P, S]) Connect(op *ReduceOp[T, A, O, P], r sender.Receiver[A]) {
+func (s ReduceSender[T, A, O, S]) Connect(op *ReduceOp[T, A, O], r sender.Receiver[A]) sender.Operation {
 	op.first, op.f, op.drop, op.r = s.first, s.f, s.drop, r
-	s.s.Connect(&op.child, (*reduce[T, A, O, P])(op))
+	op.start = op.credit.connect(s.s.Connect(&op.child, (*reduce[T, A, O])(op)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *ReduceSender[T, A, O, P, S]) Completion() sender.Completion {
+func (s *ReduceSender[T, A, O, S]) Completion() sender.Completion {
 	return sender.CompletionOf(&s.s)
 }
 
 // Start implements sender.Operation.
-func (op *ReduceOp[T, A, O, P]) Start() {
+func (op *ReduceOp[T, A, O]) Start() {
 	op.soFar = op.first
-	if op.begin((*reduce[T, A, O, P])(op), op.r.Env()) {
-		P(&op.child).Start()
+	if op.begin((*reduce[T, A, O])(op), op.r.Env()) {
+		op.start.Start()
 	}
 }
 
 // reduce is the operation as the source's receiver.
-type reduce[T, A, O any, P sender.Operation[O]] ReduceOp[T, A, O, P]
+type reduce[T, A, O any] ReduceOp[T, A, O]
 
-func (op *reduce[T, A, O, P]) SetNext(item T) {
+func (op *reduce[T, A, O]) SetNext(item T) {
 	if op.enough {
 		dispose(op.drop, item)
 		return
 	}
-	if err := op.add(item); err != nil {
-		op.end(outcome{failed, err})
+	if soFar, ok := call(func(item T) A { return op.f(op.soFar, item) }, item, op.fail); ok {
+		op.soFar = soFar
+		op.credit.consumed()
 	}
 }
 
-func (op *reduce[T, A, O, P]) add(item T) (err error) {
-	returned := false
-	defer catch(&returned, &err)
-	op.soFar = op.f(op.soFar, item)
-	returned = true
-	return nil
-}
-
-func (op *reduce[T, A, O, P]) Finish() {
+func (op *reduce[T, A, O]) Finish() {
 	v := op.soFar
 	var none A
 	op.soFar = none
@@ -87,54 +83,55 @@ func (op *reduce[T, A, O, P]) Finish() {
 // stopped, which are passed on, the items are dropped. It allocates as append does.
 //
 // It completes where s does. A stop request goes to s.
-func Collect[T, O any, P sender.Operation[O], S Sequence[T, O]](s S, drop func(T)) CollectSender[T, O, P, S] {
-	return CollectSender[T, O, P, S]{s, drop}
+func Collect[T, O any, S Sequence[T, O]](s S, drop func(T)) CollectSender[T, O, S] {
+	return CollectSender[T, O, S]{s, drop}
 }
 
 // CollectSender is what Collect returns.
-type CollectSender[T, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type CollectSender[T, O any, S Sequence[T, O]] struct {
 	s    S
 	drop func(T)
 }
 
 // CollectOp is the operation state of Collect.
-type CollectOp[T, O any, P sender.Operation[O]] struct {
-	child O
-	items []T
-	drop  func(T)
-	r     sender.Receiver[[]T]
+type CollectOp[T, O any] struct {
+	child  O
+	items  []T
+	credit credit
+	drop   func(T)
+	r      sender.Receiver[[]T]
 }
 
 // Connect implements sender.Sender.
-func (s CollectSender[T, O, P, S]) Connect(op *CollectOp[T, O, P], r sender.Receiver[[]T]) {
+func (s CollectSender[T, O, S]) Connect(op *CollectOp[T, O], r sender.Receiver[[]T]) sender.Operation {
 	op.items, op.drop, op.r = nil, s.drop, r
-	s.s.Connect(&op.child, (*collect[T, O, P])(op))
+	return op.credit.connect(s.s.Connect(&op.child, (*collect[T, O])(op)))
 }
 
 // Completion implements sender.Completer.
-func (s *CollectSender[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
-
-// Start implements sender.Operation.
-func (op *CollectOp[T, O, P]) Start() { P(&op.child).Start() }
+func (s *CollectSender[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
 
 // collect is the operation as the source's receiver.
-type collect[T, O any, P sender.Operation[O]] CollectOp[T, O, P]
+type collect[T, O any] CollectOp[T, O]
 
-func (op *collect[T, O, P]) SetNext(item T) { op.items = append(op.items, item) }
+func (op *collect[T, O]) SetNext(item T) {
+	op.items = append(op.items, item)
+	op.credit.consumed()
+}
 
 // take is the items, which op forgets.
-func (op *collect[T, O, P]) take() []T {
+func (op *collect[T, O]) take() []T {
 	items := op.items
 	op.items = nil
 	return items
 }
 
-func (op *collect[T, O, P]) SetValue(struct{})  { op.r.SetValue(op.take()) }
-func (op *collect[T, O, P]) SetError(err error) { op.dropAll(); op.r.SetError(err) }
-func (op *collect[T, O, P]) SetStopped()        { op.dropAll(); op.r.SetStopped() }
-func (op *collect[T, O, P]) Env() sender.Env    { return op.r.Env() }
+func (op *collect[T, O]) SetValue(struct{})  { op.r.SetValue(op.take()) }
+func (op *collect[T, O]) SetError(err error) { op.dropAll(); op.r.SetError(err) }
+func (op *collect[T, O]) SetStopped()        { op.dropAll(); op.r.SetStopped() }
+func (op *collect[T, O]) Env() sender.Env    { return op.r.Env() }
 
-func (op *collect[T, O, P]) dropAll() {
+func (op *collect[T, O]) dropAll() {
 	for _, item := range op.take() {
 		dispose(op.drop, item)
 	}

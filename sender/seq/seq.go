@@ -17,5 +17,5 @@ type Receiver[T any] interface {
 
 // Sequence is a sender of many items; O is its operation state. The rules of sender.Sender hold.
 type Sequence[T, O any] interface {
-	Connect(op *O, r Receiver[T])
+	Connect(op *O, r Receiver[T]) sender.Operation
 }

@@ -276,19 +276,19 @@ func TestNothingAllocates(t *testing.T) {
 	checkSenderAllocs(t, "ForEach", seq.ForEach(count(9), nop, nil))
 }
 
-func checkAllocs[O any, P sender.Operation[O], S seq.Sequence[int, O]](t *testing.T, name string, s S) {
+func checkAllocs[O any, S seq.Sequence[int, O]](t *testing.T, name string, s S) {
 	t.Helper()
-	op, r := P(new(O)), new(sum)
-	n := testing.AllocsPerRun(100, func() { s.Connect(op, r); op.Start() })
+	op, r := new(O), new(sum)
+	n := testing.AllocsPerRun(100, func() { s.Connect(op, r).Start() })
 	if n != 0 || r.completions != 101 || r.total == 0 {
 		t.Errorf("%s: %v allocations for connect and start, want 0; %d completions", name, n, r.completions)
 	}
 }
 
-func checkSenderAllocs[O any, P sender.Operation[O], S sender.Sender[unit, O]](t *testing.T, name string, s S) {
+func checkSenderAllocs[O any, S sender.Sender[unit, O]](t *testing.T, name string, s S) {
 	t.Helper()
-	op, r := P(new(O)), new(sum)
-	if n := testing.AllocsPerRun(100, func() { s.Connect(op, r); op.Start() }); n != 0 || r.completions != 101 {
+	op, r := new(O), new(sum)
+	if n := testing.AllocsPerRun(100, func() { s.Connect(op, r).Start() }); n != 0 || r.completions != 101 {
 		t.Errorf("%s: %v allocations for connect and start, want 0; %d completions", name, n, r.completions)
 	}
 }
@@ -404,7 +404,7 @@ func TestMergeBound(t *testing.T) {
 				OnStart: sendertest.Later, Thread: th, Result: sendertest.Value(unit{}),
 			}
 		}
-		var op seq.MergeSliceOp[int, sendertest.SequenceLeafOp[int], *sendertest.SequenceLeafOp[int]]
+		var op seq.MergeSliceOp[int, sendertest.SequenceLeafOp[int]]
 		rec, done := new(sendertest.SequenceRecorder[int]), make(chan unit)
 		rec.T = t
 		seen := make([]int, n)
@@ -472,7 +472,7 @@ func TestMergeDeliversOneAtATime(t *testing.T) {
 			<-done
 		}
 	}
-	var op seq.MergeOp[int, valveOp, valveOp, *valveOp, *valveOp]
+	var op seq.MergeOp[int, valveOp, valveOp]
 	seq.Merge(a, b).Connect(&op, rec)
 	rec.Starting()
 	op.Start()
@@ -501,7 +501,7 @@ func TestMergeOfTwoThreads(t *testing.T) {
 		next[i%2]++
 		return nil
 	}
-	var op seq.ForEachOp[int, seq.MergeOp[int, valveOp, valveOp, *valveOp, *valveOp], *seq.MergeOp[int, valveOp, valveOp, *valveOp, *valveOp]]
+	var op seq.ForEachOp[int, seq.MergeOp[int, valveOp, valveOp]]
 	rec, done := new(sendertest.Recorder[unit]), make(chan unit)
 	rec.T, rec.Stop = t, new(stop.Source)
 	rec.Then = func(sendertest.Result[unit]) { close(done) }
@@ -530,5 +530,8 @@ type valveOp struct {
 	r seq.Receiver[int]
 }
 
-func (v *valve) Connect(op *valveOp, r seq.Receiver[int]) { op.v, op.r = v, r }
-func (op *valveOp) Start()                                { op.v.r = op.r }
+func (v *valve) Connect(op *valveOp, r seq.Receiver[int]) sender.Operation {
+	op.v, op.r = v, r
+	return op
+}
+func (op *valveOp) Start() { op.v.r = op.r }

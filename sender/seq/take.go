@@ -1,6 +1,9 @@
 package seq
 
-import "github.com/reactord/reactord/sender"
+import (
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+)
 
 // Take is the sequence of the first n items of s. After the last of them s is stopped and joined, what it
 // still delivers is dropped, and the sequence completes with the value, however s ended. If s ends before
@@ -10,21 +13,23 @@ import "github.com/reactord/reactord/sender"
 // is not started.
 //
 // Source: libunifex's take_until over streams; Rx's take.
-func Take[T, O any, P sender.Operation[O], S Sequence[T, O]](s S, n int, drop func(T)) TakeSequence[T, O, P, S] {
-	return TakeSequence[T, O, P, S]{s, n, drop}
+func Take[T, O any, S Sequence[T, O]](s S, n int, drop func(T)) TakeSequence[T, O, S] {
+	return TakeSequence[T, O, S]{s, n, drop}
 }
 
 // TakeSequence is what Take returns.
-type TakeSequence[T, O any, P sender.Operation[O], S Sequence[T, O]] struct {
+type TakeSequence[T, O any, S Sequence[T, O]] struct {
 	s    S
 	n    int
 	drop func(T)
 }
 
 // TakeOp is the operation state of Take.
-type TakeOp[T, O any, P sender.Operation[O]] struct {
+type TakeOp[T, O any] struct {
 	tap
+	credit
 	child O
+	start sender.Operation
 	n     int
 	left  int
 	drop  func(T)
@@ -32,39 +37,52 @@ type TakeOp[T, O any, P sender.Operation[O]] struct {
 }
 
 // Connect implements Sequence.
-func (s TakeSequence[T, O, P, S]) Connect(op *TakeOp[T, O, P], r Receiver[T]) {
+func (s TakeSequence[T, O, S]) Connect(op *TakeOp[T, O], r Receiver[T]) sender.Operation {
 	op.n, op.drop, op.r = s.n, s.drop, r
-	s.s.Connect(&op.child, (*take[T, O, P])(op))
+	op.start = op.connect(s.s.Connect(&op.child, (*take[T, O])(op)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *TakeSequence[T, O, P, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+func (s *TakeSequence[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
 
 // Start implements sender.Operation.
-func (op *TakeOp[T, O, P]) Start() {
+func (op *TakeOp[T, O]) Start() {
 	op.left = op.n
 	if op.left <= 0 {
 		op.r.SetValue(struct{}{})
 		return
 	}
-	if op.begin((*take[T, O, P])(op), op.r.Env()) {
-		P(&op.child).Start()
+	if op.begin((*take[T, O])(op), op.r.Env()) {
+		op.start.Start()
 	}
 }
 
 // take is the operation as the source's receiver.
-type take[T, O any, P sender.Operation[O]] TakeOp[T, O, P]
+type take[T, O any] TakeOp[T, O]
 
-func (op *take[T, O, P]) SetNext(item T) {
+func (op *take[T, O]) SetNext(item T) {
 	if op.enough {
 		dispose(op.drop, item)
 		return
 	}
-	op.left--
-	op.r.SetNext(item)
-	if op.left == 0 {
-		op.end(outcome{})
+	if op.left--; op.left == 0 {
+		op.last(item)
+		return
 	}
+	op.r.SetNext(item)
 }
 
-func (op *take[T, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+// last delivers the last item and stops the source, also if a function of the receiver's ends this frame by
+// runtime.Goexit.
+func (op *take[T, O]) last(item T) {
+	returned := false
+	defer aftergoexit.Run(&returned, op.enoughTaken)
+	op.r.SetNext(item)
+	returned = true
+	op.enoughTaken()
+}
+
+func (op *take[T, O]) enoughTaken() { op.end(outcome{}) }
+
+func (op *take[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

@@ -22,6 +22,9 @@ func (p *tap) end(x outcome) {
 	p.group.RequestStop()
 }
 
+// fail ends it with an error.
+func (p *tap) fail(err error) { p.end(outcome{failed, err}) }
+
 // left says that the source has completed.
 func (p *tap) left(x outcome) {
 	if !p.enough {

@@ -10,60 +10,60 @@ import "github.com/reactord/reactord/sender"
 // is not started.
 //
 // Source: libunifex's transform_stream, stdexec's exec::transform_each.
-func Transform[A, B, O any, P sender.Operation[O], S Sequence[A, O]](
+func Transform[A, B, O any, S Sequence[A, O]](
 	s S, f func(A) B, drop func(A),
-) TransformSequence[A, B, O, P, S] {
-	return TransformSequence[A, B, O, P, S]{s, f, drop}
+) TransformSequence[A, B, O, S] {
+	return TransformSequence[A, B, O, S]{s, f, drop}
 }
 
 // TransformSequence is what Transform returns.
-type TransformSequence[A, B, O any, P sender.Operation[O], S Sequence[A, O]] struct {
+type TransformSequence[A, B, O any, S Sequence[A, O]] struct {
 	s    S
 	f    func(A) B
 	drop func(A)
 }
 
 // TransformOp is the operation state of Transform.
-type TransformOp[A, B, O any, P sender.Operation[O]] struct {
+type TransformOp[A, B, O any] struct {
 	tap
+	credit
 	child O
+	start sender.Operation
 	f     func(A) B
 	drop  func(A)
 	r     Receiver[B]
 }
 
 // Connect implements Sequence.
-func (s TransformSequence[A, B, O, P, S]) Connect(op *TransformOp[A, B, O, P], r Receiver[B]) {
+func (s TransformSequence[A, B, O, S]) Connect(op *TransformOp[A, B, O], r Receiver[B]) sender.Operation {
 	op.f, op.drop, op.r = s.f, s.drop, r
-	s.s.Connect(&op.child, (*transform[A, B, O, P])(op))
+	op.start = op.connect(s.s.Connect(&op.child, (*transform[A, B, O])(op)))
+	return op
 }
 
 // Completion implements sender.Completer.
-func (s *TransformSequence[A, B, O, P, S]) Completion() sender.Completion {
+func (s *TransformSequence[A, B, O, S]) Completion() sender.Completion {
 	return sender.CompletionOf(&s.s)
 }
 
 // Start implements sender.Operation.
-func (op *TransformOp[A, B, O, P]) Start() {
-	if op.begin((*transform[A, B, O, P])(op), op.r.Env()) {
-		P(&op.child).Start()
+func (op *TransformOp[A, B, O]) Start() {
+	if op.begin((*transform[A, B, O])(op), op.r.Env()) {
+		op.start.Start()
 	}
 }
 
 // transform is the operation as the source's receiver.
-type transform[A, B, O any, P sender.Operation[O]] TransformOp[A, B, O, P]
+type transform[A, B, O any] TransformOp[A, B, O]
 
-func (op *transform[A, B, O, P]) SetNext(item A) {
+func (op *transform[A, B, O]) SetNext(item A) {
 	if op.enough {
 		dispose(op.drop, item)
 		return
 	}
-	b, err := call(op.f, item)
-	if err != nil {
-		op.end(outcome{failed, err})
-		return
+	if b, ok := call(op.f, item, op.fail); ok {
+		op.r.SetNext(b)
 	}
-	op.r.SetNext(b)
 }
 
-func (op *transform[A, B, O, P]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *transform[A, B, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
@@ -57,6 +58,8 @@ func (s *Source) RequestStop() bool {
 // runHandlers is called and returns with mu held, and lets go of it around each handler.
 func (s *Source) runHandlers() {
 	s.runner = goroutine.Current()
+	returned := false
+	defer aftergoexit.Run(&returned, s.goOn) // if a handler ends this frame
 	for s.head != nil {
 		c := s.head
 		c.unlink()
@@ -67,12 +70,27 @@ func (s *Source) runHandlers() {
 		h.OnStop() // c may have become something else when this returns
 
 		s.mu.Lock()
-		s.running = nil
-		if s.finished != nil {
-			close(s.finished)
-			s.finished = nil
-		}
+		s.handled()
 	}
+	returned = true
+}
+
+// handled is called with mu held when a handler has returned.
+func (s *Source) handled() {
+	s.running = nil
+	if s.finished != nil {
+		close(s.finished)
+		s.finished = nil
+	}
+}
+
+// goOn is the rest of a RequestStop whose frame a handler has ended by runtime.Goexit.
+func (s *Source) goOn() {
+	s.mu.Lock()
+	s.handled()
+	s.runHandlers()
+	s.stage.Store(served)
+	s.mu.Unlock()
 }
 
 // Registered tells whether a callback is registered that has not been called. It is for assertions.

@@ -5,11 +5,11 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"unsafe"
 
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -162,14 +162,14 @@ func TestDeregisterInsideHandlerOnAnotherThread(t *testing.T) {
 	var c stop.Callback
 	left := make(chan bool)
 	c.Register(s.Token(), handler(func() {
-		before := syscall.Gettid()
+		before := goroutine.Thread()
 		for range 1000 {
 			go func() { // takes the thread with it
 				runtime.LockOSThread()
 				left <- true
 			}()
 			<-left
-			if syscall.Gettid() != before {
+			if goroutine.Thread() != before {
 				break
 			}
 		}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/reactord/reactord/sender"
@@ -13,7 +14,7 @@ import (
 // of s if the task has awaited no such sender before.
 //
 // Source: P3552R3 §4.4 (the result of co_await), §4.5 (affinity).
-func Await[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t *T, s S) (V, error) {
+func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 	t.check()
 	if t.fate != alive {
 		t.ending()
@@ -24,26 +25,36 @@ func Await[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t *T, s S) (V
 	defer func() { t.awaiting = false }() // also if Connect panics
 	w := awaitedBy[V, O, S](t.co)
 	w.state = pending
-	s.Connect(&w.op, w)
-	P(&w.op).Start()
+	t.co.env.token = t.tokenFor(&w.await)
+	s.Connect(&w.op, w).Start()
 	if atomic.LoadUint32(&w.state) != settled {
 		t.suspend(&w.await)
+		if atomic.LoadUint32(&w.state) != settled { // dropped: whoever completes it may be writing to it
+			var none V
+			return none, sender.ErrStopped
+		}
 	}
 	return w.take()
 }
 
-// check panics unless the function is running, and is not inside Await.
+// check panics unless it is called by the running function, and not inside Await.
 func (t *T) check() {
-	if !t.running || t.awaiting {
+	if !t.running || t.awaiting || !t.co.own() {
 		t.misuse()
 	}
 }
 
 func (t *T) misuse() {
-	if t.awaiting && t.running {
+	switch {
+	case !t.running:
+		panic("task: Await while the task does not run: it is suspended in an Await of its own, or has returned; " +
+			"await in the task's function, and elsewhere use sender.SyncWait or a task of its own")
+	case !t.co.own():
+		panic("task: Await on a goroutine that is not the task's: await in the task's function, " +
+			"and wait on other goroutines with sender.SyncWait or in a task of their own")
+	default:
 		panic("task: Await inside of an Await of the same task")
 	}
-	panic("task: Await outside of the task's function")
 }
 
 // awaited is an awaited operation, and its receiver. S tells apart senders that have their operation's type
@@ -105,10 +116,16 @@ func (w *awaited[V, O, S]) SetValue(v V) {
 }
 
 func (w *awaited[V, O, S]) SetError(err error) {
+	if err == nil {
+		err = errNil
+	}
 	w.err, w.channel = err, onError
 	w.settle()
 }
 
+// errNil is the error of an operation that has none, which would look like success.
+var errNil = errors.New("task: an awaited operation called SetError(nil): an error says why, and success is SetValue")
+
 func (w *awaited[V, O, S]) SetStopped() { w.settle() }
 
-func (w *awaited[V, O, S]) Env() sender.Env { return (*env)(w.co.t) }
+func (w *awaited[V, O, S]) Env() sender.Env { return &w.co.env }

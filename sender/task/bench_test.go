@@ -15,11 +15,18 @@ type lane struct {
 	awake bool
 }
 
-// newLane is a lane with tasks.
+// newLane is a lane with tasks, of the calling goroutine.
 func newLane() *lane {
 	l := new(lane)
 	l.home.Wake = func() { l.awake = true }
+	l.home.Enter()
 	return l
+}
+
+// end ends it.
+func (l *lane) end() {
+	l.home.Drain(nil)
+	l.home.Leave()
 }
 
 func (l *lane) Home() *task.Home { return &l.home }
@@ -47,10 +54,9 @@ func onLane(b *testing.B, f func(l *lane, t *task.T)) {
 		runtime.LockOSThread()
 		l := newLane()
 		var op task.Op
-		task.New(func(t *task.T) error { f(l, t); return nil }).Connect(&op, &dropped{sch: l})
-		op.Start()
+		task.New(func(t *task.T) error { f(l, t); return nil }).Connect(&op, &dropped{sch: l}).Start()
 		l.run()
-		l.home.Drain(nil)
+		l.end()
 	}()
 	<-done
 }
@@ -82,8 +88,7 @@ func BenchmarkScheduleAlone(b *testing.B) {
 	d := &dropped{sch: l}
 	var op sender.ScheduleOp
 	for b.Loop() {
-		sender.Schedule(l).Connect(&op, d)
-		op.Start()
+		sender.Schedule(l).Connect(&op, d).Start()
 		l.run()
 	}
 }
@@ -121,11 +126,10 @@ func spawn(b *testing.B, sch func(l *lane) sender.Scheduler) {
 		f := func(t *task.T) error { return nil }
 		for b.Loop() {
 			op := new(task.Op)
-			task.New(f).Connect(op, d)
-			op.Start()
+			task.New(f).Connect(op, d).Start()
 			l.run()
 		}
-		l.home.Drain(nil)
+		l.end()
 	}()
 	<-done
 }
@@ -144,10 +148,9 @@ func BenchmarkSpawnNewCoroutine(b *testing.B) {
 			l := newLane()
 			d.sch = l
 			op := new(task.Op)
-			task.New(f).Connect(op, d)
-			op.Start()
+			task.New(f).Connect(op, d).Start()
 			l.run()
-			l.home.Drain(nil)
+			l.end()
 		}
 	}()
 	<-done
@@ -160,8 +163,7 @@ func BenchmarkSpawnGoroutine(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		op := new(task.Op)
-		task.New(f).Connect(op, d)
-		op.Start()
+		task.New(f).Connect(op, d).Start()
 	}
 }
 
@@ -176,7 +178,6 @@ func BenchmarkAwaitSuspendedGoroutine(b *testing.B) {
 		}
 		l.Finish()
 		return nil
-	}).Connect(&op, &dropped{sch: &l})
-	op.Start()
+	}).Connect(&op, &dropped{sch: &l}).Start()
 	<-done
 }

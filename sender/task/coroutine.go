@@ -1,29 +1,27 @@
 package task
 
 import (
-	"errors"
 	"iter"
 	"sync"
-	"syscall"
-	"unsafe"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/goroutine"
+	"github.com/reactord/reactord/sender/stop"
 )
-
-// ErrGoexit is what a task completes with whose function called runtime.Goexit.
-var ErrGoexit = errors.New("task: the function called runtime.Goexit")
 
 // coroutine runs the functions of tasks, one after another: on the thread of its home, or on a
 // goroutine of its own that lives for one function.
 type coroutine struct {
-	t     *T       // whose function runs
-	cache []cached // operation states of what was awaited, one of a type
+	t         *T          // whose function runs; nil: nobody's
+	goroutine uintptr     // its own
+	env       env         // of what the task awaits
+	work      sender.Work // the task's turn, but for the first
+	cache     []cached    // operation states of what was awaited, one of a type
 
 	home       *Home // nil: a goroutine of its own
 	next       func() (struct{}, bool)
 	stop       func()
 	yield      func(struct{}) bool
-	block      uintptr // of the stack; see assertHere
 	prev, succ *coroutine
 	link       *link
 	exited     bool // by Goexit: it runs nothing any more
@@ -58,20 +56,37 @@ func coroutineOn(sch sender.Scheduler) *coroutine {
 type wrapper interface{ Unwrap() sender.Scheduler }
 
 // goroutines are coroutines whose goroutine has ended; what is reused is the rest.
-var goroutines = sync.Pool{New: func() any { return &coroutine{hand: make(chan struct{})} }}
+var goroutines = sync.Pool{New: func() any {
+	co := &coroutine{hand: make(chan struct{})}
+	co.work.Runner = (*turn)(co)
+	return co
+}}
+
+// begin makes t the task whose function runs.
+func (co *coroutine) begin(t *T) {
+	co.t = t
+	co.env.parent, co.env.sch = t.env, t.sch
+	if co.home != nil && t.token.StopPossible() {
+		t.token = co.linkTo(t.token)
+	}
+}
 
 // live is the goroutine of a coroutine that has one. It runs in strict turn with whoever calls resume.
 func (co *coroutine) live() {
 	<-co.hand
 	defer func() { co.hand <- struct{}{} }()
+	co.goroutine = goroutine.Current()
 	co.run()
 }
 
 // pull makes a coroutine on the thread of its home. The runtime demands that it is resumed there, under
 // the thread locks of this moment.
 func (co *coroutine) pull() {
+	co.work.Runner = (*turn)(co)
 	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
+		co.goroutine = goroutine.Current()
+		co.home.on = co.goroutine
 		for {
 			co.run()
 			if !yield(struct{}{}) {
@@ -98,8 +113,10 @@ func (co *coroutine) run() {
 			t.err = sender.NewPanicError(v)
 			return
 		}
-		if t.err = ErrGoexit; t.fate == leaving {
-			t.err = sender.ErrStopped
+		if t.fate == leaving {
+			t.err = why(t.err)
+		} else {
+			t.err = sender.ErrGoexit
 		}
 		if co.exited = true; co.home != nil {
 			co.yield(struct{}{}) // the function has ended; what comes then is for unwind
@@ -117,11 +134,13 @@ func (co *coroutine) resume() {
 		<-co.hand
 		return
 	}
+	h := co.home
 	if debug {
-		co.home.enter()
-		defer co.home.exit()
+		h.assertIdle()
 	}
+	h.on = co.goroutine
 	co.next()
+	h.on = h.goroutine
 }
 
 // unwind ends a pulled coroutine whose function has called Goexit.
@@ -140,11 +159,14 @@ func (co *coroutine) suspend() {
 	co.yield(struct{}{})
 }
 
-// release gives the coroutine back once the function has returned. clean: what was awaited is complete.
-// It is called on the scheduler.
+// release gives the coroutine back once the function has returned. clean: what was awaited is complete, and no
+// turn is under way. It is called on the scheduler.
 func (co *coroutine) release(clean bool) {
+	co.t = nil
+	co.unlink()
+	co.env.sever()
 	if clean {
-		co.t = nil
+		co.env.token, co.env.sch = stop.Token{}, nil
 		if len(co.cache) > maxCached {
 			co.cache = nil
 		}
@@ -161,27 +183,8 @@ func (co *coroutine) release(clean bool) {
 	}
 }
 
-// here tells whether the coroutine can be resumed by the caller.
-func (co *coroutine) here() bool { return co.home == nil || co.home.tid == syscall.Gettid() }
-
-// minStack is the smallest stack of a goroutine, in bits: stacks are multiples of 2 KiB, and begin at
-// multiples of that.
-const minStack = 11
-
-// assertHere panics if it is not called on the coroutine's thread: to switch from another would end the
-// program. Asking for the thread takes a system call; but two addresses of the same 2 KiB are of the
-// same stack, and so as long as the function awaits from about the same depth it is not asked again.
-func (co *coroutine) assertHere() {
-	if co.home == nil {
-		return
-	}
-	var local byte
-	block := uintptr(unsafe.Pointer(&local)) >> minStack
-	if block == co.block {
-		return
-	}
-	if !co.here() {
-		panic("task: Await on a goroutine that is not the task's")
-	}
-	co.block = block
+// own tells whether the caller is the function that runs on the coroutine, or a coroutine of that one's on the same
+// thread.
+func (co *coroutine) own() bool {
+	return co != nil && (goroutine.Current() == co.goroutine || co.home != nil && co.home.onThread())
 }

@@ -42,6 +42,8 @@ func newResidence(t testing.TB) *residence {
 	go func() {
 		defer close(r.ended)
 		runtime.LockOSThread()
+		r.home.Enter()
+		defer r.home.Leave()
 		r.Run()
 	}()
 	t.Cleanup(r.end)
@@ -65,8 +67,8 @@ type posted struct {
 	f func()
 }
 
-func (p *posted) Run()     { p.f() }
-func (p *posted) Abandon() { panic("abandoned") }
+func (p *posted) Run()          { p.f() }
+func (p *posted) Abandon(error) { panic("abandoned") }
 
 // post has the thread call f.
 func (r *residence) post(f func()) {
@@ -116,16 +118,16 @@ type outcome[V any] struct {
 }
 
 // begin starts s on sch.
-func begin[V, O any, P sender.Operation[O], S sender.Sender[V, O]](
+func begin[V, O any, S sender.Sender[V, O]](
 	t testing.TB, sch sender.Scheduler, s S, source *stop.Source,
 ) *outcome[V] {
 	o := &outcome[V]{done: make(chan sendertest.Result[V], 1)}
 	o.T, o.Stop, o.Sch = t, source, sch
 	o.Then = func(x sendertest.Result[V]) { o.done <- x }
-	op := P(new(O))
-	s.Connect(op, o)
+	op := new(O)
+	start := s.Connect(op, o)
 	o.Starting()
-	op.Start()
+	start.Start()
 	return o
 }
 
@@ -133,7 +135,7 @@ func begin[V, O any, P sender.Operation[O], S sender.Sender[V, O]](
 func (o *outcome[V]) result() sendertest.Result[V] { return <-o.done }
 
 // run runs s on sch.
-func run[V, O any, P sender.Operation[O], S sender.Sender[V, O]](t testing.TB, sch sender.Scheduler, s S) sendertest.Result[V] {
+func run[V, O any, S sender.Sender[V, O]](t testing.TB, sch sender.Scheduler, s S) sendertest.Result[V] {
 	t.Helper()
-	return begin[V, O, P](t, sch, s, nil).result()
+	return begin[V, O](t, sch, s, nil).result()
 }

@@ -1,9 +1,9 @@
 package task
 
 import (
-	"syscall"
-
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/aftergoexit"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
 // Resident is a scheduler that coroutines can live on: it runs all its work on one goroutine that is
@@ -16,25 +16,49 @@ type Resident interface {
 }
 
 // Home is where the coroutines of a Resident scheduler live, at work and idle. The zero value is ready.
-// The scheduler keeps it, and before its goroutine ends calls Drain, and if that takes too long Abandon.
+// The scheduler's goroutine calls Enter first of all and Leave last. Before Leave it calls Drain, and if that takes
+// too long, or it takes no work any more, Abandon.
 //
-// All methods are called on the scheduler's goroutine, as its work is.
+// All methods are called on the scheduler's goroutine, as its work is; Here is called anywhere.
 type Home struct {
 	// Wake, if not nil, is called on the scheduler's goroutine when a task has become ready there, and
 	// none was before: the scheduler is to call Run soon, as work of its own. Without it, and when they
 	// become ready on other threads, tasks go through the scheduler's Enqueue. Set it first of all.
 	Wake func()
 
-	ready    sender.WorkQueue // tasks to be resumed by Run
-	tid      int
-	idle     *coroutine // linked by succ
-	idles    int
-	live     *coroutine // linked both ways
-	tasks    int        // live ones
-	draining bool
-	entered  bool // a coroutine is running; kept when debugging
-	done     func()
+	goroutine uintptr // the scheduler's
+	on        uintptr // that, or the coroutine that runs
+	thread    int
+	driver    goroutine.Driver
+	ready     sender.WorkQueue // tasks to be resumed by Run
+	idle      *coroutine       // linked by succ
+	idles     int
+	live      *coroutine // linked both ways
+	tasks     int        // live ones
+	draining  bool
+	done      func()
 }
+
+// Enter makes the calling goroutine, which is locked to its thread until Leave, the scheduler's.
+func (h *Home) Enter() {
+	h.goroutine, h.thread = goroutine.Current(), goroutine.Thread()
+	h.on, h.driver = h.goroutine, goroutine.Drive(true)
+}
+
+// Leave ends what Enter began.
+func (h *Home) Leave() {
+	h.goroutine, h.on, h.thread = 0, 0, 0
+	h.driver.Release()
+}
+
+// Here tells whether it is called on the scheduler's goroutine or by the function of a task that runs there. It takes a
+// nanosecond or two. A coroutine that a function has made for itself, as iter.Pull does, is not known here.
+func (h *Home) Here() bool { return goroutine.Current() == h.on }
+
+// onThread tells whether it is called on the scheduler's thread, and false where nobody tells threads apart.
+func (h *Home) onThread() bool { return h.thread != 0 && h.thread == goroutine.Thread() }
+
+func (h *Home) here() bool { return h.Here() || h.onThread() }
 
 // maxIdle is how many idle coroutines are kept. One has a stack of some KiB.
 const maxIdle = 256
@@ -46,23 +70,31 @@ func (h *Home) Tasks() int { return h.tasks }
 func (h *Home) Run() {
 	batch := h.ready
 	h.ready = sender.WorkQueue{}
+	runAll(batch)
+}
+
+// runAll runs a batch, also if the receiver of a task ends this frame by runtime.Goexit.
+func runAll(batch sender.WorkQueue) {
+	returned := false
+	defer aftergoexit.Run(&returned, func() { runAll(batch) })
 	for w := batch.Pop(); w != nil; w = batch.Pop() {
 		w.Runner.Run()
 	}
+	returned = true
 }
 
-// enqueue makes t ready.
-func (h *Home) enqueue(t *T) {
+// enqueue makes co's task ready.
+func (h *Home) enqueue(co *coroutine) {
 	first := h.ready.Empty()
-	h.ready.Push(&t.work)
+	h.ready.Push(&co.work)
 	if first {
 		h.Wake()
 	}
 }
 
-// Drain ends the idle coroutines, lets no task begin any more, and asks for the end of what runs
-// elsewhere by On. done is called, perhaps inside Drain, when no task is left. What else the tasks
-// await on the scheduler is for the scheduler to stop.
+// Drain ends the idle coroutines, lets no task begin any more, and asks for the end of what the tasks
+// await elsewhere, but in Unstoppable. done is called, perhaps inside Drain, when no task is left. What
+// the tasks await on the scheduler is for the scheduler to stop.
 func (h *Home) Drain(done func()) {
 	h.draining, h.done = true, done
 	for co := h.idle; co != nil; co = co.succ {
@@ -70,20 +102,18 @@ func (h *Home) Drain(done func()) {
 	}
 	h.idle, h.idles = nil, 0
 	for co := h.live; co != nil; co = co.succ {
-		co.link.requestStop()
+		co.requestStop()
 	}
 	h.settled()
 }
 
-// Abandon cuts short all tasks, as the package says. It is called after Drain, and not by a task.
+// Abandon cuts short all tasks, as the package says: none is left. It is called after Drain, and not by a task.
+//
+// A task whose turn is due or under way is not waited for: it goes on here and now, and the turn finds nothing to do,
+// whenever it comes.
 func (h *Home) Abandon() {
-	for co := h.live; co != nil; {
-		t, succ := co.t, co.succ
-		t.fate = cut
-		if t.wait.drop() { // else its turn is coming
-			t.drive()
-		}
-		co = succ
+	for h.live != nil {
+		h.live.t.cut(sender.ErrStopped)
 	}
 }
 
@@ -104,8 +134,8 @@ func (h *Home) take() *coroutine {
 	if co != nil {
 		h.idle, h.idles = co.succ, h.idles-1
 	} else {
-		if h.tid == 0 {
-			h.tid = syscall.Gettid()
+		if h.goroutine == 0 {
+			panic("task: a task on a Resident scheduler that has not called Home.Enter")
 		}
 		co = &coroutine{home: h}
 		co.pull()
@@ -147,15 +177,12 @@ func (h *Home) forget(co *coroutine) {
 	h.tasks--
 }
 
-// enter asserts what a Resident promises.
-func (h *Home) enter() {
-	if h.entered {
+// assertIdle asserts what a Resident promises.
+func (h *Home) assertIdle() {
+	if h.on != h.goroutine {
 		panic("task: a turn inside of another")
 	}
-	if h.tid != syscall.Gettid() {
-		panic("task: a turn on a thread that is not the scheduler's")
+	if !h.Here() {
+		panic("task: a turn on a goroutine that is not the scheduler's")
 	}
-	h.entered = true
 }
-
-func (h *Home) exit() { h.entered = false }

@@ -109,7 +109,7 @@ func TestAbandonedTasksEnd(t *testing.T) {
 			_, _ = task.Await(t, never)
 			runtime.Goexit()
 			return nil
-		}, "error " + task.ErrGoexit.Error()},
+		}, "error " + sender.ErrGoexit.Error()},
 	} {
 		r := newResidence(t)
 		var logged []string
@@ -128,7 +128,7 @@ func TestAbandonedTasksEnd(t *testing.T) {
 	never.Finish() // nobody is there to take it
 }
 
-// A run loop that has ended abandons what comes later: an await has its result, but is the last.
+// A run loop that has ended refuses what comes later: an await has its result, but is the last.
 func TestOrdinarySchedulerIsGone(t *testing.T) {
 	l, ended := new(sender.RunLoop), make(chan unit)
 	go func() { l.Run(); close(ended) }()
@@ -150,11 +150,12 @@ func TestOrdinarySchedulerIsGone(t *testing.T) {
 	l.Finish()
 	<-ended
 	never.Finish()
-	if x := o.result(); x.Channel != sendertest.OnStopped || got != 8 {
+	refused := sendertest.Error[unit](sender.ErrClosed)
+	if x := o.result(); x != refused || got != 8 {
 		t.Errorf("completed with %v, having got %d", x, got)
 	}
 	x := begin(t, l, task.New(func(*task.T) error { panic("called") }), nil).result()
-	if x.Channel != sendertest.OnStopped {
+	if x != refused {
 		t.Errorf("completed with %v", x)
 	}
 }

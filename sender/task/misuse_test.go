@@ -29,8 +29,19 @@ func TestAwaitAfterTheEnd(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		var kept *task.T
 		run(t, sch, task.New(func(t *task.T) error { kept = t; return nil }))
-		expectPanic(t, func() { _, _ = task.Await(kept, sender.Just(1)) }, "outside of the task's function")
-		expectPanic(t, func() { task.Unstoppable(kept, func() {}) }, "outside of the task's function")
+		expectPanic(t, func() { _, _ = task.Await(kept, sender.Just(1)) }, "while the task does not run")
+		expectPanic(t, func() { task.Unstoppable(kept, func() {}) }, "while the task does not run")
+	})
+}
+
+// An operation that fails without an error does not look like one that succeeded.
+func TestAwaitNilError(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		nothing := &sendertest.Leaf[int]{OnStart: sendertest.Inline, Result: sendertest.Error[int](nil)}
+		x := run(t, sch, task.NewValue(func(t *task.T) (int, error) { return task.Await(t, nothing) }))
+		if x.Err == nil || !strings.Contains(x.Err.Error(), "SetError(nil)") {
+			t.Errorf("completed with %v", x)
+		}
 	})
 }
 
@@ -72,28 +83,48 @@ type bad struct{}
 
 type badOp struct{}
 
-func (bad) Connect(*badOp, sender.Receiver[int]) { panic("bad") }
-func (*badOp) Start()                            {}
+func (bad) Connect(*badOp, sender.Receiver[int]) sender.Operation { panic("bad") }
 
-// On a thread that is not the scheduler's the runtime would end the program.
+// A goroutine that is not the task's is told so, wherever the task runs, and neither hangs nor ends the program.
 func TestAwaitOnAnotherGoroutine(t *testing.T) {
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		never := &sendertest.Leaf[int]{Result: sendertest.Value(1)}
+		x := run(t, sch, task.NewValue(func(tk *task.T) (int, error) {
+			text := make(chan string)
+			go func() { text <- panicOf(func() { _, _ = task.Await(tk, never) }) }()
+			if got := <-text; !strings.Contains(got, "goroutine that is not the task's") {
+				t.Errorf("panicked with %q", got)
+			}
+			return 1, nil
+		}))
+		if x.Value != 1 || never.InFlight() != 0 {
+			t.Errorf("completed with %v; %d operations in flight", x, never.InFlight())
+		}
+	})
+}
+
+// The same when the function may have returned meanwhile.
+func TestAwaitOnAnotherGoroutineInTheEnd(t *testing.T) {
 	if sendertest.RaceDetector {
 		t.Skip("it is a race")
 	}
-	r := newResidence(t)
-	never := &sendertest.Leaf[int]{OnStop: sendertest.Inline, Result: sendertest.Value(1)}
-	x := run(t, r, task.NewValue(func(tk *task.T) (int, error) {
-		text := make(chan string)
-		go func() { text <- panicOf(func() { _, _ = task.Await(tk, never) }) }()
-		if got := <-text; !strings.Contains(got, "goroutine that is not the task's") {
-			t.Errorf("panicked with %q", got)
+	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
+		for range 100 {
+			text := make(chan string, 1)
+			run(t, sch, task.New(func(tk *task.T) error {
+				begun := make(chan unit)
+				go func() {
+					close(begun)
+					text <- panicOf(func() { _, _ = task.Await(tk, sender.JustStopped[int]()) })
+				}()
+				<-begun
+				return nil
+			}))
+			if got := <-text; !strings.Contains(got, "Await o") {
+				t.Fatalf("panicked with %q", got)
+			}
 		}
-		return 1, nil
-	}))
-	never.Finish()
-	if x.Value != 1 {
-		t.Errorf("completed with %v", x)
-	}
+	})
 }
 
 // While the task is suspended, nobody else awaits with its T.

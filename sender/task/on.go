@@ -13,15 +13,7 @@ import (
 // Source: P3552R3 §4.5 (change_coroutine_scheduler, which changes it until further notice; unifex found
 // that too subtle), P2300R10 [exec.on].
 func On[V any](t *T, sch sender.Scheduler, f func(*T) (V, error)) (V, error) {
-	t.check()
-	token := t.token
-	if t.co.home != nil {
-		// What the task awaits on its own scheduler ends when that does. This would not.
-		var l *link
-		token, l = t.co.forward(token)
-		defer l.parent.Deregister()
-	}
-	return Await(t, on[V]{f, sch, token})
+	return Await(t, on[V]{f, sch})
 }
 
 // Unstoppable calls f, and shields from stop requests what the task awaits in it: for cleaning up, as in
@@ -31,54 +23,26 @@ func On[V any](t *T, sch sender.Scheduler, f func(*T) (V, error)) (V, error) {
 // Source: P2300R10 [exec.unstoppable].
 func Unstoppable(t *T, f func()) {
 	t.check()
-	defer func(token stop.Token) { t.token = token }(t.token)
-	t.token = stop.Token{}
+	defer func(token stop.Token, was bool) { t.token, t.shielded = token, was }(t.token, t.shielded)
+	t.token, t.shielded = stop.Token{}, true
 	f()
 }
 
 // Yield lets the task's scheduler do what else is to be done, and returns at the task's next turn. The
 // error is sender.ErrStopped if stop was requested.
 func Yield(t *T) error {
-	_, err := Await(t, sender.Schedule(t.sch))
+	// Not Schedule, which is new work, to which a limit of the scheduler would apply.
+	_, err := Await(t, sender.ContinuesOn(sender.Just(struct{}{}), t.sch))
+	if err == nil && t.token.StopRequested() {
+		err = sender.ErrStopped
+	}
 	return err
-}
-
-// link is a stop source of a coroutine, made when it is first needed: it forwards the requests of the
-// task's token, and the scheduler's own when that drains.
-type link struct {
-	source stop.Source
-	parent stop.Callback
-}
-
-// OnStop forwards a request.
-func (l *link) OnStop() { l.source.RequestStop() }
-
-func (l *link) requestStop() {
-	if l != nil {
-		l.source.RequestStop()
-	}
-}
-
-// forward is a token that stops when token does or the coroutine's home drains. The link's callback is
-// to be deregistered.
-func (co *coroutine) forward(token stop.Token) (stop.Token, *link) {
-	if co.link == nil {
-		co.link = new(link)
-	}
-	l := co.link
-	l.source.Reset()
-	l.parent.Register(token, l)
-	if co.home.draining {
-		l.source.RequestStop()
-	}
-	return l.source.Token(), l
 }
 
 // on is the sender of a child task elsewhere.
 type on[V any] struct {
-	f     func(*T) (V, error)
-	sch   sender.Scheduler
-	token stop.Token
+	f   func(*T) (V, error)
+	sch sender.Scheduler
 }
 
 // onOp is its operation state, the child's receiver, and that one's environment.
@@ -87,12 +51,12 @@ type onOp[V any] struct {
 	r     sender.Receiver[V]
 	env   sender.Env
 	sch   sender.Scheduler
-	token stop.Token
 }
 
-func (s on[V]) Connect(op *onOp[V], r sender.Receiver[V]) {
-	op.r, op.sch, op.token = r, s.sch, s.token
+func (s on[V]) Connect(op *onOp[V], r sender.Receiver[V]) sender.Operation {
+	op.r, op.sch = r, s.sch
 	NewValue(s.f).Connect(&op.child, op)
+	return op
 }
 
 func (op *onOp[V]) Start() {
@@ -107,6 +71,6 @@ func (op *onOp[V]) Env() sender.Env    { return (*onEnv[V])(op) }
 
 type onEnv[V any] onOp[V]
 
-func (e *onEnv[V]) StopToken() stop.Token       { return e.token }
+func (e *onEnv[V]) StopToken() stop.Token       { return e.env.StopToken() }
 func (e *onEnv[V]) Scheduler() sender.Scheduler { return e.sch }
 func (e *onEnv[V]) Value(key any) any           { return e.env.Value(key) }

@@ -19,7 +19,7 @@ const (
 	pending uint32 = iota // not complete, and the task not suspended yet
 	parked                // not complete, and the task suspended
 	settled               // complete
-	dropped               // not complete, and the task waits no longer
+	dropped               // not complete, and the task has been cut short
 )
 
 // park is asked once the task has been suspended: does it wait?
@@ -34,25 +34,25 @@ func (w *await) park() bool {
 	return atomic.CompareAndSwapUint32(&w.state, pending, parked)
 }
 
-// drop is asked in order to cut the task short: did it wait?
-func (w *await) drop() bool { return atomic.CompareAndSwapUint32(&w.state, parked, dropped) }
+// drop has the task, which is suspended, wait no longer. It does nothing if the operation is complete.
+func (w *await) drop() { atomic.CompareAndSwapUint32(&w.state, parked, dropped) }
 
-// settle says that the operation is complete.
+// settle says that the operation is complete. From then on its task may be cut short: what is touched
+// here is the coroutine's, which is not used again in that case.
 func (w *await) settle() {
 	if !w.confined {
 		if atomic.SwapUint32(&w.state, settled) == parked {
-			t := w.co.t
-			t.sch.Enqueue(&t.work)
+			w.co.env.sch.Enqueue(&w.co.work)
 		}
 		return
 	}
-	if debug && !w.co.here() {
+	if debug && w.co.home != nil && !w.co.home.here() {
 		panic("task: an operation completed elsewhere than its sender declares")
 	}
 	was := w.state
 	w.state = settled
 	if was == parked {
-		w.co.home.enqueue(w.co.t)
+		w.co.home.enqueue(w.co)
 	}
 }
 

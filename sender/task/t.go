@@ -10,17 +10,18 @@ import (
 // T is a task in progress. It is given to the task's function, and is of use to nobody else, nor when
 // that has returned.
 type T struct {
-	task  task
+	task  task             // nil: it is not in flight
 	env   sender.Env       // the receiver's
 	sch   sender.Scheduler // where the task runs
-	work  sender.Work      // its turn there
+	work  sender.Work      // its first turn there; the others are its coroutine's
 	co    *coroutine       // what it runs on, from its first turn to its last
 	wait  *await           // what it is suspended in
 	token stop.Token       // for what it awaits
-	err   error            // what the function returned
+	err   error            // what the function returned; before that, why the task was cut short
 
 	running  bool // the function has its turn
 	awaiting bool // it is inside Await
+	shielded bool // it is inside Unstoppable
 	ended    bool // it has returned
 	fate     fate
 }
@@ -29,7 +30,7 @@ type T struct {
 type task interface {
 	// call runs the function.
 	call() error
-	// complete calls the receiver. Nothing touches the T after it.
+	// complete calls the receiver.
 	complete(err error)
 }
 
@@ -42,30 +43,23 @@ const (
 	leaving      // it is doing so
 )
 
-// StopToken tells whether the task's result is still wanted. It is the receiver's token, or inside of
-// Unstoppable one that never stops.
+// StopToken tells whether the task's result is still wanted. It stops when the receiver's token does and, if that can
+// stop at all, when a Resident scheduler drains; inside of Unstoppable it never stops.
 func (t *T) StopToken() stop.Token { return t.token }
 
 // Scheduler is where the task runs.
 func (t *T) Scheduler() sender.Scheduler { return t.sch }
 
 // Env is the environment of what the task awaits.
-func (t *T) Env() sender.Env { return (*env)(t) }
-
-// env is a T as an environment.
-type env T
-
-func (e *env) StopToken() stop.Token       { return e.token }
-func (e *env) Scheduler() sender.Scheduler { return e.sch }
-func (e *env) Value(key any) any           { return e.env.Value(key) }
+func (t *T) Env() sender.Env { return &t.co.env }
 
 // start has the scheduler give the task its first turn.
 func (t *T) start(task task, env sender.Env) {
-	if debug && t.co != nil {
-		panic("task: Start of a task that is in flight")
+	if t.task != nil {
+		panic("task: Start of a task that has not completed")
 	}
 	t.task, t.env, t.token = task, env, env.StopToken()
-	t.err, t.ended, t.fate = nil, false, alive
+	t.err, t.shielded, t.ended, t.fate = nil, false, false, alive
 	if t.sch = env.Scheduler(); t.sch == nil {
 		t.sch = inline{}
 	}
@@ -82,31 +76,49 @@ func (f *firstTurn) Run() {
 		t.co = coroutineOn(t.sch)
 	}
 	if t.co == nil {
-		t.task.complete(sender.ErrStopped)
+		t.complete(sender.ErrStopped)
 		return
 	}
-	t.co.t = t
-	t.work.Runner = (*turn)(t)
+	t.co.begin(t)
 	t.drive()
 }
 
-func (f *firstTurn) Abandon() { f.task.complete(sender.ErrStopped) }
+func (f *firstTurn) Abandon(reason error) { (*T)(f).complete(why(reason)) }
 
-// turn is a T as the work that resumes it.
-type turn T
+// turn is a coroutine as the work that resumes its task.
+type turn coroutine
 
-func (w *turn) Run() { (*T)(w).drive() }
-
-// Abandon cuts the task short: its scheduler is gone.
-func (w *turn) Abandon() {
-	t := (*T)(w)
-	if t.fate = cut; t.co.here() {
-		t.drive()
-		return
+// Run does nothing if the task was cut short while its turn was under way.
+func (w *turn) Run() {
+	if w.t != nil {
+		w.t.drive()
 	}
-	// The thread that alone could resume the coroutine has gone without ending it.
-	t.co = nil
-	t.task.complete(sender.ErrStopped)
+}
+
+// Abandon cuts the task short: its scheduler is gone, or does not want it any more. One at home is cut short by
+// Home.Abandon, which this precedes or follows, for this may be another thread.
+func (w *turn) Abandon(reason error) {
+	if w.home == nil {
+		w.t.cut(reason)
+	}
+}
+
+// Continues implements sender.Continuation: a task that has begun is not refused for a limit.
+func (w *turn) Continues() bool { return true }
+
+// cut has the function, which is suspended, run to its end. It is called where the coroutine can be resumed.
+func (t *T) cut(reason error) {
+	t.fate, t.err = cut, reason
+	t.wait.drop()
+	t.drive()
+}
+
+// why is the reason for which a task was abandoned.
+func why(reason error) error {
+	if reason == nil {
+		return sender.ErrStopped
+	}
+	return reason
 }
 
 // drive gives the function its turn, until it is suspended or has returned. It is called on the
@@ -131,14 +143,20 @@ func (t *T) drive() {
 // finish lets go of the coroutine and completes.
 func (t *T) finish() {
 	co, err := t.co, t.err
-	t.co, t.wait, t.err = nil, nil, nil
+	t.co, t.wait, t.token, t.err = nil, nil, stop.Token{}, nil
 	co.release(t.fate == alive)
-	t.task.complete(err)
+	t.complete(err)
+}
+
+// complete calls the receiver. Nothing touches t after it.
+func (t *T) complete(err error) {
+	task := t.task
+	t.task = nil
+	task.complete(err)
 }
 
 // suspend ends the function's turn until w has its result, or the task is cut short.
 func (t *T) suspend(w *await) {
-	t.co.assertHere()
 	t.wait = w
 	t.co.suspend()
 }

@@ -22,7 +22,10 @@ type Op struct {
 }
 
 // Connect implements sender.Sender.
-func (s Sender) Connect(op *Op, r sender.Receiver[struct{}]) { op.f, op.r = s.f, r }
+func (s Sender) Connect(op *Op, r sender.Receiver[struct{}]) sender.Operation {
+	op.f, op.r = s.f, r
+	return op
+}
 
 // Start implements sender.Operation.
 func (op *Op) Start() {
@@ -58,7 +61,10 @@ type ValueOp[V any] struct {
 }
 
 // Connect implements sender.Sender.
-func (s ValueSender[V]) Connect(op *ValueOp[V], r sender.Receiver[V]) { op.f, op.r = s.f, r }
+func (s ValueSender[V]) Connect(op *ValueOp[V], r sender.Receiver[V]) sender.Operation {
+	op.f, op.r = s.f, r
+	return op
+}
 
 // Start implements sender.Operation.
 func (op *ValueOp[V]) Start() { op.t.start(op, op.r.Env()) }

@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
@@ -29,7 +29,11 @@ func TestResults(t *testing.T) {
 			{"stopped", func(*task.T) (int, error) { return 7, sender.ErrStopped }, "stopped"},
 			{"stopped, wrapped", func(*task.T) (int, error) { return 7, fmt.Errorf("read: %w", sender.ErrStopped) }, "stopped"},
 			{"panic", func(*task.T) (int, error) { panic(io.EOF) }, "error sender: panic: EOF"},
-			{"goexit", func(*task.T) (int, error) { runtime.Goexit(); return 7, nil }, "error " + task.ErrGoexit.Error()},
+			{"panic of a stop", func(t *task.T) (int, error) {
+				_, err := task.Await(t, sender.JustStopped[int]())
+				panic(err)
+			}, "error sender: panic: sender: stopped"},
+			{"goexit", func(*task.T) (int, error) { runtime.Goexit(); return 7, nil }, "error " + sender.ErrGoexit.Error()},
 			{"recovered", func(*task.T) (n int, _ error) {
 				defer func() { n = recover().(int) }()
 				panic(8)
@@ -39,7 +43,7 @@ func TestResults(t *testing.T) {
 			{"awaited stopped", func(t *task.T) (int, error) { return task.Await(t, sender.JustStopped[int]()) }, "stopped"},
 			{"panic after an await", func(t *task.T) (int, error) { _ = task.Yield(t); panic("late") }, "error sender: panic: late"},
 			{"goexit after an await", func(t *task.T) (int, error) { _ = task.Yield(t); runtime.Goexit(); return 0, nil },
-				"error " + task.ErrGoexit.Error()},
+				"error " + sender.ErrGoexit.Error()},
 		} {
 			for range 3 { // on a coroutine that was used before
 				if got := run(t, sch, task.NewValue(c.f)).String(); got != c.want {
@@ -80,9 +84,9 @@ func TestContract(t *testing.T) {
 					r := newResidence(t)
 					sch, o.Do = r, r.post
 					tid := make(chan int, 1)
-					r.do(func() { tid <- syscall.Gettid() })
+					r.do(func() { tid <- goroutine.Thread() })
 					home := <-tid
-					o.Where = func() bool { return syscall.Gettid() == home }
+					o.Where = func() bool { return goroutine.Thread() == home }
 				}
 				o.Scheduler = sch
 				l := &sendertest.Leaf[int]{OnStart: onStart, OnStop: onStop, Thread: th, Result: sendertest.Value(7)}
@@ -118,12 +122,12 @@ func TestAffinity(t *testing.T) {
 	r, th := newResidence(t), sendertest.NewThread(t)
 	l := &sendertest.Leaf[int]{OnStart: sendertest.Later, Thread: th, Result: sendertest.Value(1)}
 	x := run(t, r, task.NewValue(func(t *task.T) (moves int, err error) {
-		home := syscall.Gettid()
+		home := goroutine.Thread()
 		for range 1000 {
 			if _, err := task.Await(t, l); err != nil {
 				return 0, err
 			}
-			if syscall.Gettid() != home {
+			if goroutine.Thread() != home {
 				moves++
 			}
 		}
@@ -249,16 +253,16 @@ func TestOn(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		elsewhere := newResidence(t)
 		var there int
-		elsewhere.do(func() { there = syscall.Gettid() })
+		elsewhere.do(func() { there = goroutine.Thread() })
 		x := run(t, sch, task.NewValue(func(t *task.T) (int, error) {
-			here := syscall.Gettid()
+			here := goroutine.Thread()
 			tid, err := task.On(t, elsewhere, func(t *task.T) (int, error) {
 				if err := task.Yield(t); err != nil {
 					return 0, err
 				}
-				return syscall.Gettid(), nil
+				return goroutine.Thread(), nil
 			})
-			if _, resident := sch.(task.Resident); resident && syscall.Gettid() != here {
+			if _, resident := sch.(task.Resident); resident && goroutine.Thread() != here {
 				return 0, errors.New("the task did not come back")
 			}
 			return tid, err
@@ -273,8 +277,8 @@ func TestOn(t *testing.T) {
 func TestWrappedResident(t *testing.T) {
 	r := newResidence(t)
 	var home int
-	r.do(func() { home = syscall.Gettid() })
-	x := run(t, sched.AnyOf(r), task.NewValue(func(*task.T) (int, error) { return syscall.Gettid(), nil }))
+	r.do(func() { home = goroutine.Thread() })
+	x := run(t, sched.AnyOf(r), task.NewValue(func(*task.T) (int, error) { return goroutine.Thread(), nil }))
 	if x.Value != home {
 		t.Errorf("ran on thread %v, want %d", x, home)
 	}
@@ -408,12 +412,12 @@ func TestAffineSender(t *testing.T) {
 	var source stop.Source
 	step := make(chan int, 1)
 	o := begin(t, r, task.NewValue(func(t *task.T) (n int, err error) {
-		home := syscall.Gettid()
+		home := goroutine.Thread()
 		for n = range 1000 {
 			if _, err := task.Await(t, affine[unit, sender.ScheduleOp, sender.ScheduleSender]{sender.Schedule(r)}); err != nil {
 				return n, err
 			}
-			if syscall.Gettid() != home {
+			if goroutine.Thread() != home {
 				return n, errors.New("it did not come back")
 			}
 		}
@@ -432,8 +436,11 @@ func TestAffineSender(t *testing.T) {
 // affine is a sender that completes where it was started.
 type affine[V, O any, S sender.Sender[V, O]] struct{ s S }
 
-func (a affine[V, O, S]) Connect(op *O, r sender.Receiver[V]) { a.s.Connect(op, r) }
-func (*affine[V, O, S]) Completion() sender.Completion        { return sender.Affine }
+func (a affine[V, O, S]) Connect(op *O, r sender.Receiver[V]) sender.Operation {
+	return a.s.Connect(op, r)
+}
+
+func (*affine[V, O, S]) Completion() sender.Completion { return sender.Affine }
 
 // Operation states are used again, one of a type.
 func TestAwaitingInALoopAllocatesNothing(t *testing.T) {

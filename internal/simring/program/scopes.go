@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -98,13 +99,19 @@ func (s *scopes) spawn(t *simring.Thread) {
 }
 
 // spawnPiece spawns a sender of which it notes how it ends.
-func spawnPiece[O any, P sender.Operation[O], S sender.Sender[struct{}, O]](s *scopes, w *piece, work S) bool {
+func spawnPiece[O any, S sender.Sender[struct{}, O]](s *scopes, w *piece, work S) bool {
 	ended := func(struct{}) struct{} {
 		w.end(s)
 		return struct{}{}
 	}
-	value := sender.Then[struct{}, struct{}, O, P](work, ended)
-	if !sender.Spawn(&s.scope, sender.UponStopped(value, func() struct{} { w.end(s); return struct{}{} })) {
+	value := sender.Then[struct{}, struct{}, O](work, ended)
+	stopped := sender.UponStopped(value, func() struct{} { return ended(struct{}{}) })
+	if !sender.Spawn(&s.scope, sender.UponError(stopped, func(err error) struct{} {
+		if !errors.Is(err, sender.ErrClosed) || !s.stopRequested {
+			s.k.Errorf("spawned work failed: %v", err)
+		}
+		return ended(struct{}{})
+	})) {
 		return false
 	}
 	s.work = append(s.work, w)

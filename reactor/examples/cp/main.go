@@ -88,7 +88,7 @@ func (c *copying) run(t *task.T) (err error) {
 	for i := range lanes {
 		lanes[i] = task.New(c.lane)
 	}
-	_, err = task.Await(t, sender.WhenAllSlice(lanes))
+	_, err = task.Await(t, sender.WhenAllSlice(lanes, 0))
 	return err
 }
 

@@ -25,7 +25,10 @@ func main() {
 	ring := flag.String("ring", "auto", "auto, io_uring or epoll")
 	flag.Parse()
 
-	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: reactor.Kind(*ring)})
+	l, err := reactor.NewLoop(reactor.LoopConfig{
+		Ring:        reactor.Kind(*ring),
+		OnTaskError: func(err error) { log.Print(err) }, // a connection that fails does not end the server
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,10 +51,8 @@ func main() {
 func report(l *reactor.Loop, work task.Sender) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer l.Stop()
-		if _, err := task.Await(t, work); err != nil && !errors.Is(err, sender.ErrStopped) {
-			log.Print(err)
-		}
-		return nil
+		_, err := task.Await(t, work)
+		return err
 	})
 }
 

@@ -54,3 +54,47 @@ func BenchmarkCurrent(b *testing.B) {
 		goroutine.Current()
 	}
 }
+
+func TestDriver(t *testing.T) {
+	if goroutine.Drives() {
+		t.Fatal("who has not said so drives")
+	}
+	outer := goroutine.Drive(false)
+	goroutine.Drive(false).Release()
+	if !goroutine.Drives() {
+		t.Error("the inner release has ended the outer")
+	}
+	others := make(chan bool)
+	go func() { others <- goroutine.Drives() }()
+	if <-others {
+		t.Error("another goroutine drives as well")
+	}
+	if outer.Release(); goroutine.Drives() {
+		t.Error("it drives after Release")
+	}
+}
+
+func TestLockedDriver(t *testing.T) {
+	if goroutine.Thread() == 0 {
+		t.Skip("nobody tells threads apart here")
+	}
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		d := goroutine.Drive(true)
+		next, stop := iter.Pull(func(yield func(bool) bool) {
+			for yield(goroutine.Drives()) {
+			}
+		})
+		defer stop()
+		if drives, _ := next(); !drives {
+			t.Error("a coroutine of a driver does not drive")
+		}
+		d.Release()
+		if drives, _ := next(); drives {
+			t.Error("it drives after Release")
+		}
+	}()
+	<-ended
+}

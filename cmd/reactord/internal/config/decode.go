@@ -26,6 +26,7 @@ func (d *decoder) config(c *Config, n ast.Node) {
 		"ring":          d.text(&c.Ring),
 		"loops":         d.integer(&c.Loops),
 		"pin":           d.boolean(&c.Pin),
+		"min_wait":      d.duration(&c.MinWait),
 		"metrics":       d.address(&c.Metrics),
 		"drain_timeout": d.duration(&c.DrainTimeout),
 		"log": d.mapping(map[string]reader{
@@ -127,7 +128,11 @@ func (d *decoder) list(read reader) reader {
 
 func (d *decoder) add(at position, format string, args ...any) {
 	text := fmt.Errorf(format, args...).Error()
-	d.errs = append(d.errs, &Error{d.file, at.line, at.column, text})
+	d.errs = append(d.errs, d.errorAt(at, text))
+}
+
+func (d *decoder) errorAt(at position, text string) *Error {
+	return &Error{File: d.file, Line: at.line, Column: at.column, Text: text}
 }
 
 // fail adds an error of the node at a path, about which Validate then has nothing more to say.
@@ -136,22 +141,36 @@ func (d *decoder) fail(path string, n ast.Node, format string, args ...any) {
 	d.add(positionOf(n), format, args...)
 }
 
-// problem adds what Validate found, at the position of the setting, or of the nearest part of the
-// file around a setting that is not there.
+// problem adds what Validate found, unless it is about what could not be read.
 func (d *decoder) problem(p Problem) {
-	at, found := position{1, 1}, false
 	for path := p.Path; ; path = parent(path) {
 		if d.failed[path] {
 			return
-		}
-		if here, ok := d.positions[path]; ok && !found {
-			at, found = here, true
 		}
 		if path == "" {
 			break
 		}
 	}
-	d.add(at, "%s", p.Text)
+	text := p.Text
+	if p.Other != "" {
+		at := d.place(p.Other)
+		text += fmt.Sprintf("; see %s:%d:%d", d.file, at.line, at.column)
+	}
+	e := d.errorAt(d.place(p.Path), text)
+	e.err = p.Err
+	d.errs = append(d.errs, e)
+}
+
+// place is the position of a setting, or of the nearest part of the file around a setting that is not there.
+func (d *decoder) place(path string) position {
+	for ; ; path = parent(path) {
+		if at, ok := d.positions[path]; ok {
+			return at
+		}
+		if path == "" {
+			return position{1, 1}
+		}
+	}
 }
 
 // parent is the path without its last part.

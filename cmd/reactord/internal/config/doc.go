@@ -12,5 +12,5 @@
 // The file is YAML 1.2 without anchors, aliases and tags: what is written is what is meant.
 //
 // Nothing here asks the system for anything but the file. Host names are checked for their form; the
-// daemon resolves them when it starts.
+// daemon looks them up when it starts, and when it checks a file, and a Source puts what it finds wrong in its place.
 package config

@@ -24,6 +24,8 @@ type Error struct {
 	Line   int    // counted from 1
 	Column int    // in characters, counted from 1
 	Text   string // what is wrong, and what to write instead
+
+	err error
 }
 
 // Error is "file:line:column: text".
@@ -31,24 +33,43 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 }
 
+// Unwrap is the error of the system behind it, if there is one.
+func (e *Error) Unwrap() error { return e.err }
+
+// Source knows where in its file each setting of a Config is.
+type Source struct {
+	file      string
+	positions map[string]position
+}
+
+// Errors puts what was found wrong with a Config that Load has returned in its place in the file: the error joins one
+// *Error for each of the problems, as Load's does. It is nil if there are none.
+func (s *Source) Errors(problems []Problem) error {
+	d := &decoder{file: s.file, positions: s.positions}
+	for _, p := range problems {
+		d.problem(p)
+	}
+	return d.joined()
+}
+
 // Load reads the file at path, or standard input if path is "-". What is wrong with its contents is
 // reported as by Parse; an error of the file itself is that of package os.
-func Load(path string) (*Config, error) {
+func Load(path string) (*Config, *Source, error) {
 	if path == "-" {
 		return read("<stdin>", os.Stdin)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	return read(path, f)
 }
 
-func read(name string, r io.Reader) (*Config, error) {
+func read(name string, r io.Reader) (*Config, *Source, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return Parse(name, data)
 }
@@ -56,7 +77,7 @@ func read(name string, r io.Reader) (*Config, error) {
 // Parse reads a configuration. name stands for it in errors. The error, if any, joins one *Error for
 // each thing that is wrong, so that its text has one line for each; the Config then is nil. Of what
 // is not YAML at all only the first error is known.
-func Parse(name string, data []byte) (*Config, error) {
+func Parse(name string, data []byte) (*Config, *Source, error) {
 	d := &decoder{file: name, positions: map[string]position{}, failed: map[string]bool{}}
 	c := New()
 	if body := d.document(data); body != nil {
@@ -65,9 +86,14 @@ func Parse(name string, data []byte) (*Config, error) {
 			d.problem(p)
 		}
 	}
-	if len(d.errs) == 0 {
-		return c, nil
+	if err := d.joined(); err != nil {
+		return nil, nil, err
 	}
+	return c, &Source{d.file, d.positions}, nil
+}
+
+// joined is what is wrong, in the order of the file; nil: nothing.
+func (d *decoder) joined() error {
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -75,7 +101,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	for i, e := range d.errs {
 		errs[i] = e
 	}
-	return nil, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // document is the one document of a file, or nil after an error.

@@ -23,7 +23,7 @@ backends:
 `
 
 func TestDefaults(t *testing.T) {
-	got, err := Parse("a.yaml", []byte(valid))
+	got, _, err := Parse("a.yaml", []byte(valid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +46,12 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestEverySetting(t *testing.T) {
-	got, err := Parse("a.yaml", []byte(`%YAML 1.2
+	got, _, err := Parse("a.yaml", []byte(`%YAML 1.2
 ---
 ring: io_uring
 loops: 4
 pin: true
+min_wait: 350us
 metrics: "[::1]:9090"
 drain_timeout: 1m30s
 log: {level: debug, format: json}
@@ -76,7 +77,7 @@ backends:
 		t.Fatal(err)
 	}
 	want := &Config{
-		Ring: "io_uring", Loops: 4, Pin: true,
+		Ring: "io_uring", Loops: 4, Pin: true, MinWait: 350 * time.Microsecond,
 		Metrics:      Address{"::1", 9090},
 		DrainTimeout: 90 * time.Second,
 		Log:          Log{Level: "debug", Format: "json"},
@@ -172,7 +173,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a server twice",
 		old:  "[tcp://127.0.0.1:9000]", new: "[tcp://127.0.0.1:9000, 127.0.0.1:9000]",
-		want: `a.yaml:7:37: server "tcp://127.0.0.1:9000" is used twice`,
+		want: `a.yaml:7:37: server "tcp://127.0.0.1:9000" is used twice; see a.yaml:7:15`,
 	}, {
 		name: "an unknown backend",
 		old:  "backend: app", new: "backend: ap",
@@ -238,6 +239,10 @@ func TestErrors(t *testing.T) {
 		old:  "  - name: app\n", new: "  - name: app\n    buffer: 99999999999GiB\n",
 		want: `a.yaml:7:13: buffer "99999999999GiB" is more than can be counted`,
 	}, {
+		name: "a minimum wait out of range",
+		new:  "min_wait: 1s\n",
+		want: `a.yaml:1:11: min_wait 1s is out of range: write 0s to 100ms`,
+	}, {
 		name: "a count out of range",
 		new:  "loops: -1\n",
 		want: `a.yaml:1:8: loops -1 is out of range: write 0 to 1024`,
@@ -291,7 +296,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
-		{"text", "hello", `a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", "loops", "metrics", "pin" and "ring", not "hello"`},
+		{"text", "hello", `a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", "loops", "metrics", "min_wait", "pin" and "ring", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n", `a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
 		{"a tab", "log:\n\tlevel: info\n", `a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
@@ -322,8 +327,8 @@ backends:
 `, `a.yaml:1:1: key "rnig" is unknown: did you mean "ring"?
 a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
 a.yaml:7:5: no backend: name the one that connections go to
-a.yaml:7:11: name "web" is used twice
-a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice
+a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
+a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
 a.yaml:9:5: listener is a mapping of "address", "backend", "max_connections" and "name", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 cannot be connected to: write the port that the server listens on
@@ -334,7 +339,7 @@ a.yaml:14:5: no server: write at least one`)
 
 func expect(t *testing.T, text, want string) {
 	t.Helper()
-	c, err := Parse("a.yaml", []byte(text))
+	c, _, err := Parse("a.yaml", []byte(text))
 	if err == nil {
 		t.Fatalf("no error; want:\n%s", want)
 	}
@@ -352,20 +357,20 @@ func expect(t *testing.T, text, want string) {
 
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reactord.yaml")
-	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := Load(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(valid), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := Load(path); err != nil || len(c.Listeners) != 1 {
+	if c, _, err := Load(path); err != nil || len(c.Listeners) != 1 {
 		t.Errorf("Load = %v, %v", c, err)
 	}
 }
 
 // TestExample holds the example file to what it says: that what it writes are the defaults.
 func TestExample(t *testing.T) {
-	c, err := Load("../../example.yaml")
+	c, _, err := Load("../../example.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +395,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := Parse("f", data)
+		c, _, err := Parse("f", data)
 		if err == nil {
 			if p := c.Validate(); len(p) > 0 {
 				t.Fatalf("accepted, with %v", p)

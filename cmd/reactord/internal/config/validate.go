@@ -13,6 +13,8 @@ const (
 	minTimeout = time.Millisecond
 	maxTimeout = 10 * 365 * 24 * time.Hour // beyond it, a timeout is a slip of the pen
 
+	maxMinWait = 100 * time.Millisecond // every byte may be that late twice
+
 	minBuffer = 4 * KiB
 	maxBuffer = 16 * MiB
 
@@ -27,6 +29,10 @@ type Problem struct {
 	Path string
 	// Text says what is wrong with it and what to do, in one line that names the setting.
 	Text string
+	// Other, if not empty, leads to another setting that has part in it.
+	Other string
+	// Err, if not nil, is the error of the system behind it: the setting may be right, and another day without a problem.
+	Err error
 }
 
 // Validate finds everything that is wrong.
@@ -34,6 +40,9 @@ func (c *Config) Validate() []Problem {
 	var v validator
 	v.oneOf("ring", c.Ring, Rings)
 	v.count("loops", c.Loops, maxLoops)
+	if c.MinWait < 0 || c.MinWait > maxMinWait {
+		v.add("min_wait", "min_wait %v is out of range: write 0s to %v", c.MinWait, maxMinWait)
+	}
 	v.duration("drain_timeout", c.DrainTimeout, true)
 	v.oneOf("log.level", c.Log.Level, LogLevels)
 	v.oneOf("log.format", c.Log.Format, LogFormats)
@@ -51,7 +60,7 @@ func (c *Config) Validate() []Problem {
 type validator struct{ problems []Problem }
 
 func (v *validator) add(path, format string, args ...any) {
-	v.problems = append(v.problems, Problem{path, fmt.Sprintf(format, args...)})
+	v.problems = append(v.problems, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
 func (v *validator) listeners(c *Config) {
@@ -112,14 +121,17 @@ func (v *validator) server(path string, a Address, seen seen) {
 	v.unique(path, a.String(), seen)
 }
 
-// seen is a set of values that must be unique.
-type seen map[string]bool
+// seen are values that must be unique, with the path of each.
+type seen map[string]string
 
 func (v *validator) unique(path, value string, s seen) {
-	if s[value] {
-		v.add(path, "%s %s is used twice", key(path), quote(value))
+	first, twice := s[value]
+	if !twice {
+		s[value] = path
+		return
 	}
-	s[value] = true
+	v.add(path, "%s %s is used twice", key(path), quote(value))
+	v.problems[len(v.problems)-1].Other = first
 }
 
 func (v *validator) name(path, name string, s seen) {

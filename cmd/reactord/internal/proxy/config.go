@@ -13,9 +13,12 @@ type Config struct {
 	Listeners []Listener
 	Backends  []Backend
 	Ring      reactor.Kind
-	Loops     int  // 0: one for each CPU
-	Pin       bool // bind each loop to a CPU
+	Loops     int           // 0: one for each CPU
+	Pin       bool          // bind each loop to a CPU
+	MinWait   time.Duration // see reactor.LoopConfig
 	Log       *zap.Logger
+
+	pairs int // connections that there are descriptors for; 0: as many as the process has
 }
 
 // Listener is an address that connections are accepted on.
@@ -23,16 +26,17 @@ type Listener struct {
 	Name           string
 	Address        netip.AddrPort // port 0: any free one
 	Backend        string         // name of the backend
-	MaxConnections int            // 0: as many as there are descriptors for
+	MaxConnections int            // on all loops together; 0: as many as there are descriptors for
 }
 
-// Backend is a set of servers that are as good as each other, taken in turn.
+// Backend is a set of servers that are as good as each other: round-robin with failover. A loop has one rotation for
+// each listener, from which every attempt to connect takes the next turn, also those after a server that failed.
 type Backend struct {
 	Name             string
 	Servers          []Server
 	ConnectTimeout   time.Duration // for one server; then the next is tried
-	IdleTimeout      time.Duration // without a byte either way
-	HalfCloseTimeout time.Duration // the same, once one side has ended its direction
+	IdleTimeout      time.Duration // without a byte either way, be it one that a peer acknowledges
+	HalfCloseTimeout time.Duration // the same, once one side has ended its direction or was reset
 	Buffer           int           // bytes that may wait in each direction
 }
 

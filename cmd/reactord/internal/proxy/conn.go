@@ -24,20 +24,22 @@ type conn struct {
 	sockets    [2]reactor.Socket
 	pipes      [2]pipe
 	timer      reactor.Timer
-	active     int64 // loop time of the last byte, or of the last change of what is waited for
+	active     int64 // time of the last byte, or of the last change of what is waited for
+	looked     int64 // time of the last look
 	dial       *dial // while connecting
 	closing    *closing
 	watch      *watch // while one direction is over
 	began      int64
 	peer       *netip.AddrPort // the client's address for the log; nil if connections are not logged
 	server     int32           // the server connected to, an index of the backend's
+	acked      uint32          // bytes that both peers had acknowledged when looked at, modulo 2^32
 	phase      connPhase
 	why        end
 	dead       abort // sides that are gone
 	cut        abort // sides of which a send has found out that they are gone: what they sent before is still to be taken
 	half       bool  // one direction is over
 	closes     uint8 // sockets being closed
-	waits      uint8 // times that a reset has waited for bytes to arrive
+	waits      uint8 // times that a reset has waited for bytes to arrive, if few
 }
 
 type connPhase uint8
@@ -71,8 +73,7 @@ func newConn(l *listener, fd int) {
 	}
 	w.conns.add(c)
 	c.dial = w.dials.get()
-	*c.dial = dial{conn: c, turn: int32(l.starts % len(l.backend.Servers))}
-	l.starts++
+	*c.dial = dial{conn: c}
 	if w.closed {
 		c.close(endKilled, abortBoth)
 		return
@@ -91,43 +92,29 @@ func (c *conn) serverStats() *serverStats {
 // flow begins to carry bytes.
 func (c *conn) flow() {
 	c.phase = phaseFlowing
-	c.touch()
 	for side := range c.pipes {
 		c.pipes[side].start(c, side)
 	}
-	c.loop().SetTimer(&c.timer, c.active+int64(c.listener.backend.IdleTimeout))
+	c.await()
 }
-
-// touch notes that something moved.
-func (c *conn) touch() { c.active = c.loop().Now() }
 
 // OnTimer is called when the connection has waited long enough for something, or may have: with bytes
 // flowing the timer is not moved, but looks at the time of the last one.
-func (c *conn) OnTimer(now int64) {
-	switch c.phase {
-	case phaseConnecting:
+func (c *conn) OnTimer(int64) {
+	switch {
+	case c.phase == phaseConnecting:
 		c.dial.expire()
-	case phaseResetting:
-		c.resetOverdue()
-	case phaseFlowing:
-		if at := c.active + int64(c.patience()); at > now {
-			c.loop().SetTimer(&c.timer, at)
-			return
-		}
+	case c.phase == phaseResetting && c.idle():
+		c.close(c.why, abortBoth)
+	case c.phase == phaseResetting:
+		c.tryReset()
+	case c.phase == phaseFlowing && c.idle():
 		why := endIdle
 		if c.half {
 			why = endHalfClosed
 		}
 		c.close(why, c.undelivered())
 	}
-}
-
-// patience is how long the connection may be without a byte.
-func (c *conn) patience() time.Duration {
-	if c.half {
-		return c.listener.backend.HalfCloseTimeout
-	}
-	return c.listener.backend.IdleTimeout
 }
 
 // undelivered is who must learn, by a reset, that bytes for it are lost if the connection ends now.
@@ -152,8 +139,7 @@ func (c *conn) finished() {
 		c.reset(endClientReset, abortClient)
 	default:
 		c.half = true
-		c.touch()
-		c.loop().SetTimer(&c.timer, c.active+int64(c.listener.backend.HalfCloseTimeout))
+		c.await()
 	}
 }
 
@@ -163,7 +149,7 @@ func (c *conn) reset(why end, dead abort) {
 	c.dead |= dead
 	if c.phase == phaseFlowing {
 		c.phase, c.why = phaseResetting, why
-		c.loop().SetTimer(&c.timer, c.loop().Now()+int64(c.listener.backend.HalfCloseTimeout))
+		c.await()
 	}
 	c.tryReset()
 }
@@ -177,38 +163,25 @@ func (c *conn) sideReset(side int) {
 	c.reset(why, 1<<side)
 }
 
-// resetWaits bounds how often a reset waits for the peer to acknowledge what was sent before it: for a
-// second in all.
+// resetWaits is how often the time doubles after which a reset that waits for acknowledgements looks for them again: to
+// a second.
 const resetWaits = 10
 
 // tryReset passes a reset on once the bytes before it have arrived, because closing with a reset drops
 // those that have not.
 func (c *conn) tryReset() {
 	for side := range c.sockets {
-		if c.dead&(1<<side) != 0 {
-			continue
-		}
-		if c.pipes[1-side].underWay() {
+		if c.dead&(1<<side) == 0 && c.pipes[1-side].underWay() {
 			return // it calls again when it has sent all, or cannot
 		}
-		if n, err := c.sockets[side].Unacked(); err == nil && n > 0 && c.waits < resetWaits {
-			c.loop().SetTimer(&c.timer, c.loop().Now()+int64(time.Millisecond)<<c.waits)
-			c.waits++
-			return
-		}
 	}
-	c.close(c.why, abortBoth)
-}
-
-// resetOverdue is called when a reset has waited long enough.
-func (c *conn) resetOverdue() {
-	for side := range c.sockets {
-		if c.dead&(1<<side) == 0 && c.pipes[1-side].underWay() {
-			c.close(c.why, abortBoth)
-			return
-		}
+	if _, holds := c.acknowledged(); !holds {
+		c.close(c.why, abortBoth)
+		return
 	}
-	c.tryReset()
+	soon := int64(time.Millisecond) << c.waits
+	c.waits = min(c.waits+1, resetWaits)
+	c.lookAt(c.time() + min(soon, int64(c.patience())/looks))
 }
 
 // closing is what a connection needs to end, or to give up one of its sides.

@@ -16,9 +16,9 @@ type dial struct {
 	conn    *conn
 	connect reactor.ConnectOp
 	began   int64
-	turn    int32 // the server that was first in turn
-	tried   int32 // servers tried
-	err     error // why the last attempt failed
+	tried   int32    // servers tried
+	failed  []uint64 // those that could not be reached, a bit each; nil: none
+	err     error    // why the last attempt failed
 	// Where the attempt stands.
 	connecting bool // the socket is open
 	discarding bool // the socket is being closed, the attempt having failed
@@ -30,15 +30,16 @@ type dial struct {
 func (c *conn) dialNext() {
 	d := c.dial
 	b := c.listener.backend
-	servers := int32(len(b.Servers))
-	if d.tried == servers {
+	if int(d.tried) == len(b.Servers) {
 		if entry := c.debug("no server could be reached"); entry != nil {
 			entry.Write(c.names(), zap.NamedError("last", d.err))
 		}
 		c.close(endNoServer, abortBoth)
 		return
 	}
-	c.server = (d.turn + d.tried) % servers
+	if !d.starved { // else it has had its turn
+		c.server = d.nextServer()
+	}
 	address := b.Servers[c.server].Address
 	family := unix.AF_INET6
 	if address.Addr().Is4() {
@@ -63,6 +64,27 @@ func (c *conn) dialNext() {
 	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
 	c.sockets[server].Connect(address).Connect(&d.connect, d)
 	d.connect.Start()
+}
+
+// nextServer takes the next turn of the rotation whose server has not failed yet. Attempts after the first take theirs
+// from the same rotation, so that those which a dead server had are spread evenly over all others.
+func (d *dial) nextServer() int32 {
+	l := d.conn.listener
+	for {
+		turn := l.rotation
+		l.rotation = (turn + 1) % len(l.backend.Servers)
+		if d.failed == nil || d.failed[turn/64]&(1<<(turn%64)) == 0 {
+			return int32(turn)
+		}
+	}
+}
+
+// fail notes that the server could not be reached.
+func (d *dial) fail() {
+	if d.failed == nil {
+		d.failed = make([]uint64, (len(d.conn.listener.backend.Servers)+63)/64)
+	}
+	d.failed[d.conn.server/64] |= 1 << (d.conn.server % 64)
 }
 
 // expire ends the attempt, which closing the socket cancels, or the wait for a descriptor: the one that
@@ -141,6 +163,7 @@ func (d *discarded) SetValue(struct{}) {
 	}
 	c.worker().closings.put(c.closing)
 	c.closing = nil
+	(*dial)(d).fail()
 	if int(d.tried) < len(c.listener.backend.Servers) {
 		c.serverStats().retries.Add(1)
 	}

@@ -163,7 +163,9 @@ func (p *pipe) failed(err error) {
 }
 
 func (p *pipe) giveBack() *conn {
-	p.conn.worker().transfers.put(p.out)
+	w := p.conn.worker()
+	p.out.end(w)
+	w.transfers.keep(p.out)
 	p.out = nil
 	return p.conn
 }
@@ -182,6 +184,12 @@ type transfer struct {
 func (t *transfer) begin(p *pipe) {
 	t.pipe = p
 	p.target().Sendv(nil).Connect(&t.send, t)
+}
+
+// end forgets the pipe, and keeps the memory of the lists.
+func (t *transfer) end(w *worker) {
+	t.pipe = nil
+	w.nowhere.Sendv(nil).Connect(&t.send, t)
 }
 
 // push takes a lease, and sends it unless a send is under way.

@@ -22,6 +22,7 @@ type Proxy struct {
 	addrs   []netip.AddrPort
 	stats   *stats
 
+	budget   *budget
 	starving atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}
@@ -33,7 +34,7 @@ type Proxy struct {
 // Start listens and runs the proxy's loops. It returns when connections are accepted.
 func Start(cfg Config) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
-		Ring: cfg.Ring,
+		Ring: cfg.Ring, MinWait: cfg.MinWait,
 		// As many as there can be: each reader that does not take its bytes holds some of them.
 		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
 	}})
@@ -87,25 +88,28 @@ func (p *Proxy) run(ready chan<- struct{}) {
 
 // listen opens every listener on every loop, and divides the connections that there can be.
 func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
-	slots := slots(len(p.workers), len(cfg.Listeners))
+	pairs := cfg.pairs
+	if pairs == 0 {
+		pairs = freePairs(len(p.workers) * len(cfg.Listeners))
+	}
+	var admissions []admission
+	p.budget, admissions = divide(pairs, cfg.Listeners)
+	for _, w := range p.workers {
+		w.descriptors = p.budget.waiting.add(w, w)
+		w.maxSplices = min(maxSplices, pairs/8/len(p.workers))
+	}
 	for i, c := range cfg.Listeners {
 		b := backends[c.Backend]
 		if b == nil || len(b.Servers) == 0 {
 			return fmt.Errorf("listener %s: backend %q has no servers", c.Name, c.Backend)
 		}
+		a := &admissions[i]
+		p.stats.listeners[i].limit = a.most(p.budget)
 		addr := c.Address
-		for n, w := range p.workers {
-			credit := slots
-			if c.MaxConnections > 0 {
-				credit = min(credit, (c.MaxConnections+len(p.workers)-1-n)/len(p.workers))
-			}
-			if credit == 0 {
-				break // more loops than connections: these loops do not listen
-			}
-			p.stats.listeners[i].limit += credit
-			l := &listener{Listener: c, worker: w, backend: b, credit: credit, stats: &p.stats.listeners[i]}
-			l.starts = w.index
-			if err := l.socket.Listen(w.loop, addr); err != nil {
+		for _, w := range p.workers {
+			l := &listener{Listener: c, worker: w, backend: b, admission: a, rotation: w.index % len(b.Servers), stats: &p.stats.listeners[i]}
+			l.room = a.waiting.add(w, l)
+			if err := l.listen(addr); err != nil {
 				return fmt.Errorf("listener %s: cannot listen on %v: %w", c.Name, addr, err)
 			}
 			w.listeners = append(w.listeners, l)
@@ -182,4 +186,4 @@ type call struct {
 func (c *call) Run() { c.f(c.w) }
 
 // Abandon leaves it: the loop has ended.
-func (c *call) Abandon() {}
+func (c *call) Abandon(error) {}

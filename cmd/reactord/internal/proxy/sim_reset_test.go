@@ -51,7 +51,7 @@ func (s *simulation) resetMidway(saw func(string)) {
 	b := Backend{Name: "b", Buffer: 1 << 14, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour,
 		Servers: []Server{{Name: "0", Address: address}}}
 	loops := []*reactor.Loop{program.NewLoop(k)}
-	k.Go("start", func(*simring.Thread) { s.start(b, loops) })
+	k.Go("start", func(*simring.Thread) { s.start(roomy(), b, loops) })
 	k.Go("client", func(t *simring.Thread) {
 		t.Until(func() bool { return listens && s.isUp() })
 		fd, err := t.Dial(s.proxy.addrs[0])

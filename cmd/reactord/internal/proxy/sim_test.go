@@ -74,13 +74,15 @@ type simulation struct {
 	talk    *program.Talk
 	proxy   *Proxy
 	up      int
-	running int // loops
+	running int               // loops
+	threads []*simring.Thread // the loops'
 	clients int
-	hurry   bool // the proxy is ended while there are connections
+	common  int64 // pairs of descriptors that are common at first
+	hurry   bool  // the proxy is ended while there are connections
 }
 
-// simulate puts a proxy on the kernel: one to three loops before one to three servers, of which some may
-// not be there. The proxy is drained or closed when the clients are done, or before.
+// simulate puts a proxy on the kernel: one or two listeners on one to three loops before one to three servers, of which
+// some may not be there, with descriptors for some of the clients. The proxy is drained or closed when the clients are done, or before.
 func simulate(k *simring.Kernel) *simulation {
 	rng := k.Rand()
 	s := &simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(6), hurry: rng.IntN(4) == 0}
@@ -96,7 +98,7 @@ func simulate(k *simring.Kernel) *simulation {
 	for i := range loops {
 		loops[i] = program.NewLoop(k)
 	}
-	k.Go("start", func(t *simring.Thread) { s.start(b, loops) })
+	k.Go("start", func(t *simring.Thread) { s.start(tight(k), b, loops) })
 	for i := range s.clients {
 		k.Go(fmt.Sprintf("client%d", i), s.client)
 	}
@@ -105,22 +107,39 @@ func simulate(k *simring.Kernel) *simulation {
 	return s
 }
 
+// tight is one or two listeners with descriptors for some connections.
+func tight(k *simring.Kernel) Config {
+	rng := k.Rand()
+	cfg := Config{pairs: 1 + rng.IntN(6)}
+	for i := range 1 + rng.IntN(2) {
+		cfg.Listeners = append(cfg.Listeners, simulatedListener(i, rng.IntN(5)))
+	}
+	return cfg
+}
+
+// roomy is a listener without limits.
+func roomy() Config { return Config{pairs: 1000, Listeners: []Listener{simulatedListener(0, 0)}} }
+
+func simulatedListener(i, maxConnections int) Listener {
+	address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(80+i))
+	return Listener{Name: fmt.Sprint(i), Address: address, Backend: "b", MaxConnections: maxConnections}
+}
+
 // start prepares the proxy and runs its loops.
-func (s *simulation) start(b Backend, loops []*reactor.Loop) {
+func (s *simulation) start(cfg Config, b Backend, loops []*reactor.Loop) {
 	odds := s.k.Odds.NoFile
 	s.k.Odds.NoFile = 0 // without a listener there is nothing to see
-	p, err := prepare(Config{
-		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:80"), Backend: "b", MaxConnections: 1 + s.k.Rand().IntN(8)}},
-		Backends:  []Backend{b},
-	}, loops)
+	cfg.Backends = []Backend{b}
+	p, err := prepare(cfg, loops)
 	s.k.Odds.NoFile = odds
 	if err != nil {
 		s.k.Errorf("prepare: %v", err)
 		return
 	}
-	s.proxy, s.running = p, len(loops)
+	s.proxy, s.running, s.common = p, len(loops), p.budget.common.Load()
 	for i, w := range p.workers {
-		s.k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
+		s.k.Go(fmt.Sprintf("loop%d", i), func(t *simring.Thread) {
+			s.threads = append(s.threads, t)
 			err := w.loop.Run(func() {
 				w.start()
 				s.up++
@@ -150,7 +169,7 @@ func (s *simulation) client(t *simring.Thread) {
 	defer func() { s.clients-- }()
 	t.Until(s.isUp)
 	p := s.talk.Join()
-	fd, err := t.Dial(s.proxy.addrs[0])
+	fd, err := t.Dial(s.proxy.addrs[s.k.Rand().IntN(len(s.proxy.addrs))])
 	if err != nil {
 		p.Refused = true
 		return
@@ -182,13 +201,26 @@ func (s *simulation) check() {
 		if w.conns.first != nil || len(w.starved) != 0 {
 			s.k.Errorf("connections are left")
 		}
+		if way := heldConn(w); way != "" {
+			s.k.Errorf("a connection that is gone is held by %s", way)
+		}
 	}
 	if n := s.proxy.starving.Load(); n != 0 {
 		s.k.Errorf("%d connections want a descriptor", n)
 	}
+	if n := s.proxy.budget.common.Load(); n != s.common {
+		s.k.Errorf("%d common pairs are free, want %d", n, s.common)
+	}
+	for _, l := range s.proxy.workers[0].listeners {
+		if n := l.admission.conns.Load(); n != 0 {
+			s.k.Errorf("%d connections are admitted", n)
+		}
+	}
 	stats := s.proxy.Stats()
-	if n := stats.Listeners[0].Current; n != 0 {
-		s.k.Errorf("%d connections are counted", n)
+	for _, l := range stats.Listeners {
+		if l.Current != 0 {
+			s.k.Errorf("%d connections are counted", l.Current)
+		}
 	}
 	for _, server := range stats.Servers {
 		if server.Current != 0 {

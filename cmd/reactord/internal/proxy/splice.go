@@ -25,7 +25,7 @@ const (
 	// spliceSigns is how many items of bulk in a row it takes to splice, and how many fillings that are none to stop.
 	spliceSigns = 4
 	// spliceSize is how much is in the kernel's hands at most, and maxSplices how many directions of a loop can be
-	// spliced at a time. Others use large buffers.
+	// spliced at a time, if their pipes take an eighth of the descriptors at most. Others use large buffers.
 	spliceSize = 1 << 20
 	maxSplices = 16
 	// spliceTurn is how much one direction moves in a turn of the loop.
@@ -41,12 +41,13 @@ func (t *transfer) splice(worth int) bool {
 	p := t.pipe
 	c := p.conn
 	w := c.worker()
-	if p.bulk < spliceSigns || c.phase != phaseFlowing || p.state != pipeOpen || w.spliced == maxSplices {
+	if p.bulk < spliceSigns || c.phase != phaseFlowing || p.state != pipeOpen || w.spliced >= w.maxSplices || !w.proxy.budget.take() {
 		return false
 	}
 	s := w.splices.get()
 	*s = splice{pipe: p, worth: worth}
 	if s.tube.Open(c.loop(), spliceSize) != nil {
+		w.proxy.budget.give()
 		w.splices.put(s)
 		return false
 	}
@@ -155,6 +156,7 @@ func (s *splice) leave() {
 func (s *splice) end() {
 	w := s.pipe.conn.worker()
 	s.tube.Close()
+	w.proxy.budget.give()
 	s.pipe.out.spliced = nil
 	w.spliced--
 	w.splices.put(s)

@@ -92,6 +92,49 @@ func TestSpliceEnds(t *testing.T) {
 	})
 }
 
+// Where the target has sent its end, and does not read, nothing goes on until it does.
+func TestSpliceToAHalfClosedTarget(t *testing.T) {
+	onEachRingStuck(t, func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error) {
+		_ = s.CloseWrite()
+		if n, err := c.Read(make([]byte, 1)); err != io.EOF {
+			t.Fatalf("the client got %d bytes and %v, want the end", n, err)
+		}
+		awaitStill(t, p)
+		go func() {
+			<-wrote
+			_ = c.CloseWrite()
+		}()
+		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, rest) {
+			t.Errorf("the server got %d bytes of %d, %v", len(got), len(rest), err)
+		}
+	})
+}
+
+// awaitStill waits until turns of the proxy's loops find nothing to do.
+func awaitStill(t *testing.T, p *Proxy) {
+	t.Helper()
+	completions := func() (n uint64) {
+		for _, w := range p.workers {
+			n += w.loop.Stats().Completions
+		}
+		return n
+	}
+	const turns, few = 200, 5
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		before := completions()
+		for range turns {
+			spliced(p)
+		}
+		n := completions() - before
+		if n <= few {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d completions in %d turns in which nothing could move", n, turns)
+		}
+	}
+}
+
 func TestSpliceSourceResets(t *testing.T) {
 	onEachRingStuck(t, func(t *testing.T, _ *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error) {
 		_ = c.SetLinger(0)

@@ -57,7 +57,7 @@ func TestAcceptedWhileClosing(t *testing.T) {
 		c, fd := tcpPair(t)
 		p.on(func(w *worker) {
 			w.close()
-			w.listeners[0].SetNext(fd)
+			w.listeners[0].adopt(fd)
 		})
 		expectReset(t, c)
 		if err := p.Close(); err != nil {
@@ -122,7 +122,7 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 		free := exhaust(t, 0)
 		p.on(func(w *worker) {
 			for _, fd := range fds {
-				w.listeners[0].SetNext(fd)
+				w.listeners[0].adopt(fd)
 			}
 			before := failures(p)
 			w.feed()
@@ -160,7 +160,7 @@ func TestStarvedForTooLong(t *testing.T) {
 		p := start(t, ring, Backend{IdleTimeout: 150 * time.Millisecond}, listen(t))
 		c, fd := tcpPair(t)
 		exhaust(t, 0)
-		p.on(func(w *worker) { w.listeners[0].SetNext(fd) })
+		p.on(func(w *worker) { w.listeners[0].adopt(fd) })
 		expectReset(t, c)
 		_ = p.Close()
 		if n := p.starving.Load(); n != 0 {

@@ -17,7 +17,7 @@ func TestLoopsStop(t *testing.T) {
 		flowing, flowed := pair(t, p, ln)
 		p.on(func(w *worker) {
 			free := exhaust(t, 0)
-			w.listeners[0].SetNext(fd)
+			w.listeners[0].adopt(fd)
 			free()
 			p.reactor.Stop()
 		})

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,7 @@ type worker struct {
 	conns     conns
 	starved   []*conn       // accepted, but without a descriptor for the server's side
 	retry     reactor.Timer // for starved
+	short     []*listener   // wait for descriptors, in order
 	draining  bool
 	closed    bool // connections are reset, also those that are accepted late
 
@@ -25,7 +27,11 @@ type worker struct {
 	closings  pool[closing]
 	watches   pool[watch]
 	splices   pool[splice]
-	spliced   int // splices lent
+	spliced   int            // splices lent
+	nowhere   reactor.Socket // what the operation of a transfer that is not lent is connected to
+
+	maxSplices  int     // at a time
+	descriptors *waiter // of the budget's
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
@@ -57,8 +63,10 @@ func (w *worker) drain() {
 func (w *worker) close() {
 	w.closed = true
 	w.drain()
-	for c := w.conns.first; c != nil; c = c.next {
+	for c := w.conns.first; c != nil; {
+		next := c.next
 		c.close(endKilled, abortBoth)
+		c = next
 	}
 }
 
@@ -73,6 +81,27 @@ func (w *worker) endIfEmpty() {
 		}
 	}
 	w.loop.Stop()
+}
+
+// wantDescriptors lets a listener wait for descriptors. There may be some by now.
+func (w *worker) wantDescriptors(l *listener) {
+	if !l.short {
+		l.short = true
+		w.short = append(w.short, l)
+	}
+	w.descriptors.join()
+}
+
+// resume lets those that wait for descriptors go on, in order, until there are none.
+func (w *worker) resume() {
+	for len(w.short) != 0 {
+		l := w.short[0]
+		w.short = slices.Delete(w.short, 0, 1)
+		l.short = false
+		if l.resume(); l.short { // it waits again, and so do those behind it
+			return
+		}
+	}
 }
 
 // starve lets a connection wait for a descriptor.
@@ -106,6 +135,7 @@ func (w *worker) feed() {
 			w.starved = starved[i:]
 			return
 		}
+		starved[i] = nil // those behind it may wait for long
 	}
 }
 
@@ -121,8 +151,14 @@ func (p *pool[T]) get() *T {
 	return new(T)
 }
 
-// put takes back what is idle. Of a great many it keeps some.
+// put takes back what is idle, and clears it: it is not to keep its borrower alive.
 func (p *pool[T]) put(t *T) {
+	*t = *new(T)
+	p.keep(t)
+}
+
+// keep takes back what has forgotten its borrower by itself. Of a great many it keeps some.
+func (p *pool[T]) keep(t *T) {
 	if len(p.free) < 256 {
 		p.free = append(p.free, t)
 	}
@@ -148,6 +184,7 @@ func (l *conns) remove(c *conn) {
 	if c.next != nil {
 		c.next.prev = c.prev
 	}
+	c.next, c.prev = nil, nil // or a reference to one that is gone would hold all that ever were neighbours
 }
 
 // logEvery lets one of many messages pass a second. It is shared by the loops.

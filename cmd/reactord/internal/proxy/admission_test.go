@@ -1,0 +1,275 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// However many loops take and give at once, nobody has more than his limit, all of them together no more than there
+// is, and everything comes back.
+func TestAdmissionIsExact(t *testing.T) {
+	const pairs = 20
+	b, all := divide(pairs, []Listener{{MaxConnections: 3}, {MaxConnections: 12}, {}, {}})
+	common := b.common.Load()
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for n := range 8 {
+		rng := rand.New(rand.NewPCG(uint64(n), 1))
+		wg.Go(func() {
+			var held []*admission
+			for range 20000 {
+				if a := &all[rng.IntN(len(all))]; rng.IntN(2) == 0 && a.take() == granted {
+					if n := taken.Add(1); n > pairs {
+						t.Errorf("%d taken of %d", n, pairs)
+					}
+					if n := a.conns.Load(); a.limit > 0 && n > a.limit {
+						t.Errorf("%d connections, at most %d", n, a.limit)
+					}
+					held = append(held, a)
+				} else if len(held) != 0 {
+					taken.Add(-1)
+					held[0].give()
+					held = held[1:]
+				}
+			}
+			for _, a := range held {
+				taken.Add(-1)
+				a.give()
+			}
+		})
+	}
+	wg.Wait()
+	expectAllBack(t, b, all, common)
+}
+
+func expectAllBack(t *testing.T, b *budget, all []admission, common int64) {
+	t.Helper()
+	for i := range all {
+		if n := all[i].conns.Load(); n != 0 {
+			t.Errorf("listener %d has %d connections", i, n)
+		}
+	}
+	if n := b.common.Load(); n != common {
+		t.Errorf("%d common pairs are free, want %d", n, common)
+	}
+}
+
+func TestDivide(t *testing.T) {
+	for _, test := range []struct {
+		pairs     int
+		limits    []int
+		own, most []int64
+		common    int64
+	}{
+		{100, []int{0}, []int64{50}, []int64{100}, 50},
+		{100, []int{7}, []int64{7}, []int64{7}, 93},
+		{100, []int{0, 2, 30}, []int64{16, 2, 16}, []int64{82, 2, 30}, 66},
+		{2, []int{0, 0, 0}, []int64{1, 1, 1}, []int64{1, 1, 1}, 0},
+	} {
+		var listeners []Listener
+		for _, n := range test.limits {
+			listeners = append(listeners, Listener{MaxConnections: n})
+		}
+		b, all := divide(test.pairs, listeners)
+		if n := b.common.Load(); n != test.common {
+			t.Errorf("%v: %d are common, want %d", test, n, test.common)
+		}
+		for i := range all {
+			if a := &all[i]; a.own != test.own[i] || int64(a.most(b)) != test.most[i] {
+				t.Errorf("%v: listener %d has %d of its own, %d at most", test, i, a.own, a.most(b))
+			}
+		}
+	}
+}
+
+// startMany runs a proxy with so many listeners before one server, and with descriptors for so many connections.
+func startMany(t *testing.T, ring reactor.Kind, loops, listeners, pairs int, ln net.Listener) *Proxy {
+	t.Helper()
+	cfg := config(Backend{}, ln)
+	cfg.Ring, cfg.Loops, cfg.pairs = ring, loops, pairs
+	for i := 1; i < listeners; i++ {
+		l := cfg.Listeners[0]
+		l.Name = fmt.Sprint("l", i)
+		cfg.Listeners = append(cfg.Listeners, l)
+	}
+	p, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// echo answers every connection of a listener with what it sends.
+func echo(ln net.Listener) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			_, _ = io.Copy(c, c)
+			c.Close()
+		}()
+	}
+}
+
+// caller is a client that has sent a byte, and waits for its echo.
+func caller(t *testing.T, p *Proxy, listener int) net.Conn {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.Addrs()[listener].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Write([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func expectServed(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// As many connections as a listener may have are served at once, wherever the kernel queues them.
+func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		const limit, rounds = 4, 10
+		ln := listen(t)
+		go echo(ln)
+		cfg := config(Backend{}, ln)
+		cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 3, limit
+		p, err := Start(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		for range rounds { // there is room again as soon as there are connections that wait
+			var clients []net.Conn
+			for range limit {
+				clients = append(clients, caller(t, p, 0))
+			}
+			for _, c := range clients {
+				expectServed(t, c)
+			}
+			for _, c := range clients {
+				c.Close()
+			}
+		}
+	})
+}
+
+// A busy listener has what the others do not need, and they have what is guaranteed to them.
+func TestOneBudget(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		const listeners, pairs = 8, 32 // 2 for each, 16 for all
+		ln := listen(t)
+		go echo(ln)
+		p := startMany(t, ring, 2, listeners, pairs, ln)
+		var busy []net.Conn
+		for range pairs - 2*(listeners-1) {
+			busy = append(busy, caller(t, p, 0))
+		}
+		for _, c := range busy {
+			expectServed(t, c)
+		}
+		waits := caller(t, p, 0)
+		for i := 1; i < listeners; i++ {
+			for range 2 {
+				expectServed(t, caller(t, p, i))
+			}
+		}
+		if n := p.Stats().Listeners[0].Current; n != int64(len(busy)) {
+			t.Errorf("%d connections are served, want %d", n, len(busy))
+		}
+		other := caller(t, p, 1)
+		for _, c := range []net.Conn{waits, other} { // each of them gets what one of the busy gives back
+			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); err == nil {
+				t.Fatal("served beyond the budget")
+			}
+			_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		}
+		busy[0].Close()
+		busy[1].Close()
+		expectServed(t, waits)
+		expectServed(t, other)
+	})
+}
+
+// Nobody who waits is forgotten, whoever gives room back on whatever loop.
+func TestRoomIsNeverLost(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		const listeners, pairs, clients, rounds = 3, 6, 12, 25
+		ln := listen(t)
+		go echo(ln)
+		p := startMany(t, ring, 3, listeners, pairs, ln)
+		common := p.budget.common.Load()
+		var wg sync.WaitGroup
+		for n := range clients {
+			wg.Go(func() {
+				for range rounds {
+					c, err := net.Dial("tcp", p.Addrs()[n%listeners].String())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+					_, _ = c.Write([]byte{1})
+					if _, err := c.Read(make([]byte, 1)); err != nil {
+						t.Error(err)
+					}
+					c.Close()
+				}
+			})
+		}
+		wg.Wait()
+		for deadline := time.Now().Add(10 * time.Second); p.budget.common.Load() != common; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d common pairs are free, want %d", p.budget.common.Load(), common)
+			}
+		}
+	})
+}
+
+// While there is no room, what arrives costs next to nothing.
+func TestNoSpinWithoutRoom(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		go echo(ln)
+		p := startMany(t, ring, 2, 2, 2, ln)
+		expectServed(t, caller(t, p, 0))
+		for range 20 {
+			caller(t, p, 0)
+		}
+		turns := func() (n uint64) {
+			for _, l := range p.Loops() {
+				n += l.Stats().Enters
+			}
+			return n
+		}
+		before := turns()
+		time.Sleep(300 * time.Millisecond)
+		if n := turns() - before; n > 200 {
+			t.Errorf("the rings were entered %d times in 300 ms", n)
+		}
+	})
+}

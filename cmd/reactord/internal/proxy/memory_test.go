@@ -1,0 +1,196 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"reflect"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Connections that are gone are not kept alive by those that stand, nor by what is lent to connections. They come and
+// go beside others, so that each has neighbours, and end in all ways.
+func TestTheDeadAreForgotten(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, refusing(t), ln) // each other connection is refused first
+		const standing, rounds, atATime = 4, 100, 8
+		for range standing {
+			c, s := pair(t, p, ln)
+			swap(t, c, s, 100)
+		}
+		seen := map[weak.Pointer[conn]]bool{}
+		var open [][2]*net.TCPConn
+		for i := range rounds * atATime {
+			c, s := pair(t, p, ln)
+			swap(t, c, s, 100)
+			if open = append(open, [2]*net.TCPConn{c, s}); len(open) < atATime {
+				continue
+			}
+			if i%atATime == 0 {
+				p.note(seen)
+			}
+			leave(t, i, open[0][0], open[0][1])
+			open = open[1:]
+		}
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 16<<20) // splices
+		p.note(seen)
+		leave(t, 0, c, s)
+		for i, o := range open {
+			leave(t, i, o[0], o[1])
+		}
+		if len(seen) < rounds*atATime/2 {
+			t.Fatalf("%d connections were seen", len(seen))
+		}
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			runtime.GC()
+			alive := 0
+			for c := range seen {
+				if c.Value() != nil {
+					alive++
+				}
+			}
+			if alive == standing {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d of %d connections are alive, want those %d that stand", alive, len(seen), standing)
+			}
+		}
+	})
+}
+
+// note adds the connections that stand.
+func (p *Proxy) note(seen map[weak.Pointer[conn]]bool) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	wg.Add(len(p.workers))
+	p.each(func(w *worker) {
+		defer wg.Done()
+		mu.Lock()
+		defer mu.Unlock()
+		for c := w.conns.first; c != nil; c = c.next {
+			seen[weak.Make(c)] = true
+		}
+	})
+	wg.Wait()
+}
+
+// swap sends n bytes both ways.
+func swap(t *testing.T, c, s *net.TCPConn, n int) {
+	t.Helper()
+	want := bytes.Repeat([]byte{1}, n)
+	for _, way := range [][2]*net.TCPConn{{c, s}, {s, c}} {
+		go way[0].Write(want)
+		if _, err := io.ReadFull(way[1], make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// leave ends a connection in one of several ways, and waits for it.
+func leave(t *testing.T, how int, c, s *net.TCPConn) {
+	t.Helper()
+	first, second := c, s
+	if how&1 != 0 {
+		first, second = s, c
+	}
+	switch how >> 1 & 3 {
+	case 0: // one direction after the other
+		_ = first.CloseWrite()
+		expectEnd(t, second)
+		pass(t, second, first)
+		_ = second.CloseWrite()
+		expectEnd(t, first)
+	case 1:
+		_ = first.SetLinger(0)
+		first.Close()
+		expectReset(t, second)
+	case 2: // a reset behind an end
+		_ = first.CloseWrite()
+		expectEnd(t, second)
+		_ = first.SetLinger(0)
+		first.Close()
+		for { // a write is told of it, a read is not
+			if _, err := second.Write([]byte{1}); err != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	case 3:
+		first.Close()
+		expectEnd(t, second)
+	}
+	first.Close()
+	second.Close()
+}
+
+func pass(t *testing.T, from, to *net.TCPConn) {
+	t.Helper()
+	if _, err := from.Write([]byte{1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(to, make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func expectEnd(t *testing.T, c *net.TCPConn) {
+	t.Helper()
+	if n, err := c.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("%d bytes and %v, want the end", n, err)
+	}
+}
+
+// heldConn is a way from a worker to a connection; "": there is none.
+func heldConn(w *worker) string {
+	seen := map[any]bool{}
+	var walk func(v reflect.Value, way string) string
+	fields := func(n int, of func(i int) (reflect.Value, string), way string) string {
+		for i := range n {
+			v, name := of(i)
+			if found := walk(v, way+name); found != "" {
+				return found
+			}
+		}
+		return ""
+	}
+	walk = func(v reflect.Value, way string) string {
+		switch v.Kind() {
+		case reflect.Pointer:
+			key := [2]any{v.Type(), v.Pointer()}
+			if v.IsNil() || seen[key] {
+				return ""
+			}
+			seen[key] = true
+			if v.Type() == reflect.TypeFor[*conn]() {
+				return way
+			}
+			return walk(v.Elem(), way)
+		case reflect.Interface:
+			if !v.IsNil() {
+				return walk(v.Elem(), way)
+			}
+		case reflect.Struct:
+			return fields(v.NumField(), func(i int) (reflect.Value, string) { return v.Field(i), "." + v.Type().Field(i).Name }, way)
+		case reflect.Slice:
+			if v.Type().Elem().Kind() <= reflect.Complex128 {
+				return "" // numbers, of which there are many
+			}
+			v = v.Slice3(0, v.Cap(), v.Cap()) // what was cut off is alive as well
+			fallthrough
+		case reflect.Array:
+			return fields(v.Len(), func(i int) (reflect.Value, string) { return v.Index(i), fmt.Sprintf("[%d]", i) }, way)
+		}
+		return ""
+	}
+	return walk(reflect.ValueOf(w), "worker")
+}

@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/simring/program"
+	"github.com/reactord/reactord/reactor"
+)
+
+// A server cannot be reached, which the ring does not say but the socket does, as io_uring and ICMP have it: the next
+// server is tried, and the failure counted.
+func TestSimulationOfAnUnsaidFailure(t *testing.T) {
+	err := simring.Play(func(k *simring.Kernel) func() {
+		k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64, Unsaid: 1}
+		s := &simulation{k: k, talk: program.NewTalk(k)}
+		there, absent := netip.MustParseAddrPort("127.0.0.1:9000"), netip.MustParseAddrPort("127.0.0.1:9001")
+		b := Backend{Name: "b", Buffer: 1 << 14, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour,
+			Servers: []Server{{Name: "absent", Address: absent}, {Name: "there", Address: there}}}
+		listens := false
+		k.Go("server", func(t *simring.Thread) {
+			ln := t.Listen(there)
+			listens = true
+			fd := t.Accept(ln, func() bool { return false })
+			_ = k.System().Close(fd)
+			_ = k.System().Close(ln)
+		})
+		loops := []*reactor.Loop{program.NewLoop(k)}
+		k.Go("start", func(*simring.Thread) { s.start(roomy(), b, loops) })
+		k.Go("client", func(t *simring.Thread) {
+			t.Until(func() bool { return listens && s.isUp() })
+			fd, err := t.Dial(s.proxy.addrs[0])
+			if err != nil {
+				k.Errorf("dial: %v", err)
+				return
+			}
+			n, err := 0, error(unix.EAGAIN)
+			for errors.Is(err, unix.EAGAIN) {
+				t.Await(fd, false)
+				n, err = t.Recv(fd, make([]byte, 1))
+			}
+			if n != 0 || err != nil {
+				k.Errorf("the client has got %d, %v instead of the end that the server sends", n, err)
+			}
+			_ = k.System().Close(fd)
+			s.proxy.each((*worker).drain)
+		})
+		return func() {
+			s.check()
+			stats := s.proxy.Stats().Servers
+			if f := stats[0].Failures[connectRefused].N; f != 1 || stats[0].Connections != 0 || stats[1].Connections != 1 {
+				k.Errorf("%+v", stats)
+			}
+		}
+	}, 1, simring.Flawless, nil)
+	if err != nil {
+		t.Error(err)
+	}
+}

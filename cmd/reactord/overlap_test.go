@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// What is one address in two words, or covers another, is refused.
+func TestOverlaps(t *testing.T) {
+	loopback, err := net.InterfaceByName("lo")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, test := range []struct {
+		a, b string
+		want bool
+	}{
+		{"127.0.0.1:80", "127.0.0.1:81", false},
+		{"127.0.0.1:80", "127.0.0.2:80", false},
+		{"localhost:80", "127.0.0.1:80", true},
+		{"[::ffff:127.0.0.1]:80", "localhost:80", true},
+		{"0.0.0.0:80", "127.0.0.1:80", true},
+		{"0.0.0.0:80", "[::ffff:127.0.0.1]:80", true},
+		{"0.0.0.0:80", "[::1]:80", false},
+		{"0.0.0.0:80", "[::]:80", true},
+		{"[::]:80", "[::1]:80", true},
+		{"[::]:80", "127.0.0.1:80", true},
+		{"[::1]:80", "127.0.0.1:80", false},
+		{"0.0.0.0:0", "127.0.0.1:0", false},
+		{"127.0.0.1:0", "localhost:0", false},
+		{"[fe80::1%lo]:80", fmt.Sprintf("[fe80::1%%%d]:80", loopback.Index), true},
+		{"[fe80::1%lo]:80", fmt.Sprintf("[fe80::1%%%d]:80", loopback.Index+1), false},
+	} {
+		for _, order := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
+			cfg, source, err := config.Parse("f", fmt.Appendf(nil, `listeners:
+  - {name: one, backend: b, address: "%s"}
+  - {name: two, backend: b, address: "%s"}
+backends: [{name: b, servers: ["192.0.2.1:1"]}]
+`, order[0], order[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = settle(t.Context(), cfg, source.Errors)
+			if (err != nil) != test.want {
+				t.Errorf("%v: %v", order, err)
+			}
+			if err != nil && (!strings.HasPrefix(err.Error(), "f:3:38: address ") || !strings.HasSuffix(err.Error(), "; see f:2:38")) {
+				t.Errorf("%v: the places are not told: %v", order, err)
+			}
+		}
+	}
+}
+
+// The metrics have an address like any listener; 0.0.0.0 is every address for them.
+func TestMetricsOverlap(t *testing.T) {
+	for listen, want := range map[string]string{
+		"localhost:80": `--metrics: metrics "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see --listen`,
+		"127.0.0.1:81": "",
+	} {
+		c, _ := parse(t, "--listen", listen, "--to", "192.0.2.1:1", "--metrics", "127.0.0.1:80")
+		_, err := settle(t.Context(), c.config(), flagErrors)
+		if err == nil && want != "" || err != nil && err.Error() != want {
+			t.Errorf("%s: %v", listen, err)
+		}
+	}
+	c, _ := parse(t, "--listen", "[::1]:80", "--to", "192.0.2.1:1", "--metrics", "0.0.0.0:80")
+	if _, err := settle(t.Context(), c.config(), flagErrors); err == nil {
+		t.Error("0.0.0.0 for the metrics is every address")
+	}
+}

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// startServe starts `reactord serve` with listeners l0, l1, … in front of an echo server, each with the settings given
+// besides, and returns their addresses.
+func startServe(t *testing.T, behind []string, ring string, listeners int, settings string) (*daemon, []string) {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "ring: %s\nloops: 2\nlisteners:\n", ring)
+	for i := range listeners {
+		fmt.Fprintf(&text, "  - {name: l%d, address: 'tcp://127.0.0.1:0', backend: b%s}\n", i, settings)
+	}
+	fmt.Fprintf(&text, "backends:\n  - {name: b, servers: ['tcp://%s']}\n", serve(t, echo))
+	d := spawn(t, behind, nil, "serve", "--config", writeConfig(t, text.String()))
+	var addrs []string
+	eventually(t, "every listener listens", func() bool {
+		addrs = nil
+		for _, l := range d.logged(func(l line) bool { return l.Msg == "listening" }) {
+			addrs = append(addrs, l.str("address"))
+		}
+		return len(addrs) == listeners
+	})
+	return d, addrs
+}
+
+// A busy listener among many has half of the descriptors, and the others have what is guaranteed to them.
+func TestBusyListenerAmongMany(t *testing.T) {
+	const (
+		listeners = 50
+		busy      = 150 // an equal share of 800 descriptors would be six
+	)
+	onEachRing(t, func(t *testing.T, ring string) {
+		d, addrs := startServe(t, []string{need(t, "prlimit", "util-linux"), "--nofile=800:800"}, ring, listeners, "")
+		var visitors []*visitor
+		for range busy {
+			visitors = append(visitors, visit(t, addrs[0]))
+		}
+		eventually(t, "the busy listener serves everybody", func() bool { return count(visitors) == busy })
+		for range busy { // and then there is no more for it
+			visitors = append(visitors, visit(t, addrs[0]))
+		}
+		for _, addr := range addrs[1:] {
+			v := visit(t, addr)
+			eventually(t, "another listener serves as well", v.isServed)
+			v.leave()
+		}
+		if served := count(visitors); served == len(visitors) {
+			t.Errorf("%d are served with 800 descriptors", served)
+		}
+		eventually(t, "everybody is served once those before have left", func() bool {
+			makeRoom(visitors, len(visitors))
+			return count(visitors) == len(visitors)
+		})
+		d.stop()
+	})
+}
+
+// max_connections is of all loops together: as many are served at once, wherever the kernel queues them.
+func TestMaxConnections(t *testing.T) {
+	const limit = 6
+	onEachRing(t, func(t *testing.T, ring string) {
+		d, addrs := startServe(t, nil, ring, 1, fmt.Sprint(", max_connections: ", limit))
+		for range 10 {
+			var visitors []*visitor
+			for range limit {
+				visitors = append(visitors, visit(t, addrs[0]))
+			}
+			eventually(t, "as many as may be are served", func() bool { return count(visitors) == limit })
+			late := visit(t, addrs[0])
+			makeRoom(visitors, 1)
+			eventually(t, "one more is served when one has left", late.isServed)
+			makeRoom(append(visitors, late), limit)
+		}
+		d.stop()
+	})
+}

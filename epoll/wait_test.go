@@ -1,0 +1,130 @@
+package epoll
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/uring"
+)
+
+// enterFor enters, and returns how long that took.
+func (g *rig) enterFor(timeout time.Duration) time.Duration {
+	g.Helper()
+	start := time.Now()
+	g.check(g.Enter(timeout))
+	return time.Since(start)
+}
+
+// TestMinWait: a wait goes on for the minimum, but not for longer than its timeout, and not when something is there
+// already; afterwards the first completion ends it, and a Wake is heard.
+func TestMinWait(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, b := g.tcp()
+	later := func(after time.Duration) (ud uint64) {
+		ud = g.push(recvTo(a, g.bytes(8), 0))
+		g.quiet()
+		time.AfterFunc(after, func() { _, _ = unix.Write(b, []byte("x")) })
+		return ud
+	}
+
+	const least, after = 100 * time.Millisecond, 20 * time.Millisecond
+	took := time.Duration(0)
+	for took < after/2 { // or it was there when the wait began
+		r.SetMinWait(0)
+		ud := later(after)
+		r.SetMinWait(least)
+		took = g.enterFor(-1)
+		g.want(ud, 1, 0)
+	}
+	if took < least {
+		t.Errorf("it returned after %v", took)
+	}
+
+	r.SetMinWait(0)
+	ud := later(20 * time.Millisecond)
+	r.SetMinWait(time.Millisecond)
+	g.enterFor(-1)
+	g.want(ud, 1, 0)
+
+	longest := time.Duration(0)
+	for range 5 { // a signal may cut one short
+		longest = max(longest, g.enterFor(20*time.Millisecond))
+	}
+	if longest < 20*time.Millisecond {
+		t.Errorf("a timeout of 20 ms took %v", longest)
+	}
+	r.SetMinWait(time.Minute)
+	if took := g.enterFor(20 * time.Millisecond); took > 10*time.Second {
+		t.Errorf("a timeout of 20 ms took %v", took)
+	}
+	ud = g.push(recvTo(a, g.bytes(8), 0))
+	g.write(b, "x")
+	if took := g.enterFor(-1); took > 10*time.Second {
+		t.Errorf("what was there already took %v", took)
+	}
+	g.want(ud, 1, 0)
+
+	r.SetMinWait(20 * time.Millisecond)
+	time.AfterFunc(time.Millisecond, func() { _ = r.Wake() })
+	if took := g.enterFor(-1); took > 10*time.Second {
+		t.Errorf("it was woken after %v", took)
+	}
+}
+
+// TestSparseDoesNotWait: what submitting alone has completed is given out, however much it was.
+func TestSparseDoesNotWait(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	g.quiet()
+	r.sparse, r.unseen = true, haste
+	g.push((*uring.SQE).PrepNop)
+	if took := g.enterFor(5 * time.Second); took > 4*time.Second {
+		t.Errorf("it waited for %v with a completion in the queue", took)
+	}
+}
+
+// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for again.
+func TestSparseHearsOfTheWake(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, _ := g.tcp()
+	g.quiet()
+	r.sparse = true
+	g.push(func(sqe *uring.SQE) { sqe.PrepPollMultishot(a, unix.POLLIN) })
+	g.check(r.Wake())
+	if took := g.enterFor(5 * time.Second); took > 4*time.Second {
+		t.Errorf("it waited for %v although it had been woken", took)
+	}
+}
+
+// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a wait
+// for several says the opposite.
+func TestSparse(t *testing.T) {
+	r := newEpoll(t, Config{})
+	g := newRig(t, r)
+	a, b := g.tcp()
+	p, q := g.tcp()
+	g.quiet()
+	for _, both := range []bool{false, true, false} {
+		first, second := g.push(recvTo(a, g.bytes(8), 0)), g.push(recvTo(p, g.bytes(8), 0))
+		g.check(g.Enter(0))
+		g.write(b, "x")
+		if both {
+			g.write(q, "x")
+		}
+		r.sparse = true // it waits, although there is something already
+		g.check(g.Enter(-1))
+		if r.sparse == both {
+			t.Errorf("both %v, sparse %v", both, r.sparse)
+		}
+		g.want(first, 1, 0)
+		g.write(q, "x")
+		g.want(second, 1, 0)
+		if both {
+			g.read(p, 1)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package conformance
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// halfClosed are the rows of what waits for room on a connection whose peer has sent its end, and so is ready for
+// ever in the eyes of some: nothing may be tried again and again while the peer does not read.
+var halfClosed = []row{
+	{"send to a half-closed peer", true, toHalfClosed(send, false), toEnded(sending)},
+	{"send all to a half-closed peer", true, toHalfClosed(sendAll, false), toEnded(sendingAll)},
+	{"send all to a peer known to be half-closed", true, toHalfClosed(sendAll, true), toEnded(sendingAll)},
+	{"sendv to a half-closed peer", true, toHalfClosed(sendv, false), toEnded(sendingAll)},
+	{"send msg to a half-closed peer", true, toHalfClosed(sendMsg, false), toEnded(sendingAll)},
+	{"send zero-copy to a half-closed peer", true, toHalfClosed(sendZC, false), toEnded(sending)},
+	{"send file to a half-closed peer", true, toHalfClosed(sendFile, false), toEnded(sendingFile)},
+	{"write to a half-closed peer", true, toHalfClosed(writeSocket, false), toEnded(sending)},
+	{"write all to a half-closed peer", true, toHalfClosed(writeAllSocket, false), toEnded(sendingAll)},
+	{"splice to a half-closed peer", true, toHalfClosed(spliceSocket, false), toEnded(sending).with(cells{
+		stoppedAfterCompletion: orStopped(moves(len(hello))), // it has several steps
+	})},
+	{"poll of a half-closed peer for room", true, toHalfClosed(pollRoom, false), toEnded(sending).with(cells{
+		successAtOnce: value(unix.POLLOUT),
+		successLater:  value(unix.POLLOUT),
+		resetBefore:   value(unix.POLLOUT),
+		// tcp_reset() says that there is an error before it says that there is room.
+		resetMeanwhile:         value(unix.POLLOUT).each(func(e end) end { return e.or(end{kind: gotValue}) }),
+		stoppedAfterCompletion: value(unix.POLLOUT),
+		stoppedFromCallback:    value(unix.POLLOUT),
+		reused:                 value(unix.POLLOUT).then(value(unix.POLLOUT)),
+		closedFromCallback:     value(unix.POLLOUT),
+	})},
+}
+
+// toEnded is c if the peer's end came before its reset, which is EPIPE then: tcp_reset() in CLOSE_WAIT.
+func toEnded(c cells) cells {
+	either := fails(unix.EPIPE, unix.ECONNRESET)
+	return c.with(cells{resetBefore: either, resetMeanwhile: either})
+}
+
+// toHalfClosed has the peer send its end first, and the loop know of it or not.
+func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool) *subject {
+	return func(s *stage, blocked bool) *subject {
+		x := of(s, blocked)
+		x.end()
+		if known {
+			tr, op := newTrace(s), new(reactor.RecvOp)
+			x.socket.Recv(make([]byte, 1)).Connect(op, &receiver[int]{tr, func(n int) int { return n }})
+			s.do(func() { tr.begin(op.Start) })
+			tr.await()
+		}
+		if act := x.act; act != nil {
+			x.act = func() {
+				if s.thread() != s.tid && x.started > len(x.outcomes) {
+					s.still()
+				}
+				act()
+			}
+		}
+		return x
+	}
+}
+
+// still asserts that nothing goes on in the loop while nothing can move.
+func (s *stage) still() {
+	s.t.Helper()
+	s.settle()
+	const turns, few = 1000, 10
+	before := s.loop.Stats().Completions
+	for range turns {
+		s.do(func() {})
+	}
+	if n := s.loop.Stats().Completions - before; n > few {
+		s.t.Errorf("%d completions in %d turns in which nothing could move", n, turns)
+	}
+}
+
+// socketWriter is fullWriter, of which the socket is to be used as a file or through a pipe.
+func socketWriter(s *stage, blocked bool) *subject {
+	socket, p := s.fillable(blocked)
+	return fullWriter(s, blocked, socket, p)
+}
+
+func writeSocket(s *stage, blocked bool) *subject {
+	x := socketWriter(s, blocked)
+	op := new(reactor.WriteOp)
+	(*reactor.File)(x.socket).Write([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}
+
+func writeAllSocket(s *stage, blocked bool) *subject {
+	x, data := bulkWriter(s, blocked)
+	op := new(reactor.WriteOp)
+	(*reactor.File)(x.socket).WriteAll(data).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	return x
+}
+
+// spliceSocket moves what a pipe holds to a connection.
+func spliceSocket(s *stage, blocked bool) *subject {
+	x := socketWriter(s, blocked)
+	ours, theirs := s.pipeOf()
+	s.own(theirs)
+	pipe := s.adoptFile(ours)
+	fill := func() {
+		_, err := s.Write(theirs, []byte(hello))
+		s.must(err)
+	}
+	fill()
+	op := new(reactor.SpliceOp)
+	reactor.Splice(pipe.Stream(), x.socket.Stream(), len(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.start = op.Start
+	x.again = func() {
+		fill()
+		op.Start()
+	}
+	return x
+}
+
+// pollRoom waits until there is room.
+func pollRoom(s *stage, blocked bool) *subject {
+	x := socketWriter(s, blocked)
+	x.intact = nil
+	op := new(reactor.PollOp)
+	x.socket.Poll(unix.POLLOUT).Connect(op, &receiver[uint32]{x.trace, func(events uint32) int {
+		return int(events & unix.POLLOUT)
+	}})
+	x.start = op.Start
+	return x
+}

@@ -1,0 +1,271 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// Leaving has tasks on several loops that await what completes on other threads and on other loops, perhaps long after
+// it was asked to stop. Loops are stopped meanwhile, with little patience, or their rings fail. The function of each
+// task that has begun must end, once, and the task complete, once, on its loop's thread. Its receiver then overwrites
+// what was its own; what is still in flight goes on to ask for its environment, and completes.
+func Leaving(k *simring.Kernel) (check func()) {
+	rng := k.Rand()
+	p := &leaving{k: k}
+	for range 1 + rng.IntN(3) {
+		p.loops = append(p.loops, newPassingLoop(k))
+	}
+	for i, l := range p.loops {
+		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
+			l.thread = k.System().Thread()
+			err := l.Run(func() {
+				for range rng.IntN(8) {
+					p.launch(l)
+				}
+			})
+			p.over++
+			l.judge(k, err)
+		})
+	}
+	for i := range 1 + rng.IntN(2) {
+		k.Go(fmt.Sprintf("hand%d", i), p.complete)
+	}
+	k.Go("stopper", func(t *simring.Thread) {
+		for _, l := range p.loops {
+			t.Sleep(p.while())
+			for _, j := range p.leavers {
+				if rng.IntN(4) == 0 && j.completed == 0 {
+					j.source.RequestStop()
+				}
+			}
+			l.Stop()
+		}
+	})
+	return func() {
+		for i, j := range p.leavers {
+			if j.completed != 1 || j.began != j.ended {
+				k.Errorf("task %d completed %d times; its function began %d times and ended %d times", i, j.completed, j.began, j.ended)
+			}
+		}
+	}
+}
+
+// passingLoop is a loop that does not last. Whoever gives it work may be preempted before.
+type passingLoop struct {
+	*reactor.Loop
+	k      *simring.Kernel
+	ring   *passingRing
+	thread int
+}
+
+func newPassingLoop(k *simring.Kernel) *passingLoop {
+	r := &passingRing{Ring: k.NewRing(), left: -1}
+	if k.Rand().IntN(3) == 0 {
+		r.left = k.Rand().IntN(50)
+	}
+	l, err := reactor.NewLoopOn(r, k.System(), reactor.LoopConfig{DrainTimeout: 1 + time.Duration(k.Rand().Int64N(1<<(10+k.Rand().IntN(20))))})
+	if err != nil {
+		panic(err)
+	}
+	return &passingLoop{Loop: l, k: k, ring: r}
+}
+
+// Unwrap makes it a scheduler that is another one: the loop.
+func (l *passingLoop) Unwrap() sender.Scheduler { return l.Loop }
+
+// Enqueue implements sender.Scheduler.
+func (l *passingLoop) Enqueue(w *sender.Work) {
+	for range l.k.Rand().IntN(3) {
+		l.k.System().Clock() // a system call
+	}
+	l.Loop.Enqueue(w)
+}
+
+// judge asserts that Run's error is the ring's, if that has failed, and none otherwise.
+func (l *passingLoop) judge(k *simring.Kernel, err error) {
+	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed {
+		k.Errorf("Run: %v; the ring has failed: %v", err, failed)
+	}
+}
+
+// passingRing is a ring that fails when it has been entered as often as is left; negative: it does not.
+type passingRing struct {
+	*simring.Ring
+	left   int
+	failed bool
+}
+
+var errBroken = errors.New("the ring is broken")
+
+func (r *passingRing) Enter(timeout time.Duration) error {
+	if r.left == 0 {
+		r.failed = true
+		return errBroken
+	}
+	r.left--
+	return r.Ring.Enter(timeout)
+}
+
+// leaving is what the parts of the program share.
+type leaving struct {
+	k       *simring.Kernel
+	loops   []*passingLoop
+	over    int // of them
+	leavers []*leaver
+	handed  []*handedOp // in flight
+}
+
+func (p *leaving) while() time.Duration {
+	return time.Duration(p.k.Rand().Int64N(1 << (10 + p.k.Rand().IntN(14))))
+}
+
+func (p *leaving) any() *passingLoop { return p.loops[p.k.Rand().IntN(len(p.loops))] }
+
+// complete completes, one after another, what waits for another thread, until nobody will bring more.
+func (p *leaving) complete(t *simring.Thread) {
+	for len(p.handed) != 0 || p.over < len(p.loops) {
+		if t.Sleep(p.while()); len(p.handed) == 0 {
+			continue
+		}
+		i := p.k.Rand().IntN(len(p.handed))
+		op := p.handed[i]
+		p.handed = append(p.handed[:i], p.handed[i+1:]...)
+		op.complete()
+	}
+}
+
+// leaver is a task, its receiver, and that one's environment.
+type leaver struct {
+	*leaving
+	op                      task.Op
+	loop                    *passingLoop
+	source                  *stop.Source
+	began, ended, completed int
+}
+
+func (p *leaving) launch(l *passingLoop) {
+	j := &leaver{leaving: p, loop: l, source: new(stop.Source)}
+	p.leavers = append(p.leavers, j)
+	task.New(j.run).Connect(&j.op, j)
+	j.op.Start()
+}
+
+func (j *leaver) run(t *task.T) (err error) {
+	j.began++
+	defer func() { j.ended++ }()
+	for range j.k.Rand().IntN(10) {
+		if err = j.step(t); err != nil {
+			if !left(err) {
+				j.k.Errorf("a task failed: %v", err)
+			}
+			if j.k.Rand().IntN(4) != 0 { // it ought to
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// step awaits something.
+func (j *leaver) step(t *task.T) (err error) {
+	other := j.any()
+	switch j.k.Rand().IntN(6) {
+	case 0:
+		_, err = task.Await(t, handed{j.leaving})
+	case 1:
+		task.Unstoppable(t, func() { _, err = task.Await(t, handed{j.leaving}) })
+	case 2:
+		_, err = task.Await(t, sender.StartsOn(other, other.SleepFor(j.while())))
+	case 3:
+		_, err = task.On(t, other, func(t *task.T) (struct{}, error) { return task.Await(t, other.SleepFor(j.while())) })
+	case 4:
+		_, err = task.On(t, other, func(t *task.T) (struct{}, error) { return task.Await(t, handed{j.leaving}) })
+	default:
+		_, err = task.Await(t, j.loop.SleepFor(j.while()))
+	}
+	return err
+}
+
+// Env has the loop, the stop token, and a value.
+func (j *leaver) Env() sender.Env             { return j }
+func (j *leaver) Scheduler() sender.Scheduler { return j.loop }
+func (j *leaver) StopToken() stop.Token       { return j.source.Token() }
+func (j *leaver) Value(any) any               { return j.source.StopRequested() }
+
+func (j *leaver) SetValue(struct{}) { j.complete() }
+
+// SetError is right for a task whose loop has ended.
+func (j *leaver) SetError(err error) {
+	if !left(err) {
+		j.k.Errorf("a task failed: %v", err)
+	}
+	j.complete()
+}
+
+// left tells whether err says that a loop has gone.
+func left(err error) bool { return stopped(err) || errors.Is(err, sender.ErrClosed) }
+
+func (j *leaver) SetStopped() { j.complete() }
+
+func (j *leaver) complete() {
+	if j.completed++; j.completed != 1 {
+		j.k.Errorf("a task completed %d times", j.completed)
+	}
+	if at := j.k.System().Thread(); at != j.loop.thread {
+		j.k.Errorf("a task completed on thread %d, not on that of its loop", at)
+	}
+	if j.source.Registered() {
+		j.k.Errorf("something is registered with the stop source of a task that has completed")
+	}
+	j.op, j.loop, j.source = task.Op{}, nil, nil
+}
+
+// handed is a sender that completes on another thread. It takes notice of stop requests, and of its environment, at its
+// leisure.
+type handed struct{ p *leaving }
+
+type handedOp struct {
+	p      *leaving
+	r      sender.Receiver[struct{}]
+	onStop stop.Callback
+	asked  bool
+}
+
+// Connect implements sender.Sender.
+func (s handed) Connect(op *handedOp, r sender.Receiver[struct{}]) sender.Operation {
+	op.p, op.r, op.asked = s.p, r, false
+	return op
+}
+
+// Start implements sender.Operation.
+func (op *handedOp) Start() {
+	op.p.handed = append(op.p.handed, op)
+	op.onStop.Register(op.r.Env().StopToken(), op)
+}
+
+// OnStop implements stop.Handler.
+func (op *handedOp) OnStop() { op.asked = true }
+
+func (op *handedOp) complete() {
+	env := op.r.Env()
+	op.p.k.System().Clock() // a system call
+	if asked := env.StopToken().StopRequested(); asked != op.asked {
+		op.p.k.Errorf("a stop request has come: %v, its handler was called: %v", asked, op.asked)
+	}
+	env.Value("key")
+	if env.Scheduler() == nil {
+		op.p.k.Errorf("an environment has lost its scheduler")
+	}
+	if op.onStop.Deregister(); op.asked && op.p.k.Rand().IntN(2) == 0 {
+		op.r.SetStopped()
+	} else {
+		op.r.SetValue(struct{}{})
+	}
+}

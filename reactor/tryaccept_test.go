@@ -1,0 +1,56 @@
+package reactor_test
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// flaky is a system whose accept4 fails in a row, in these ways or for ever in the last.
+type flaky struct {
+	reactor.System
+	errs  []unix.Errno
+	after int // calls after which it succeeds
+	calls int
+}
+
+func (f *flaky) Accept4(int, int) (int, unix.Sockaddr, error) {
+	f.calls++
+	if f.calls > f.after && f.after > 0 {
+		return 7, nil, nil
+	}
+	return -1, nil, f.errs[min(f.calls, len(f.errs))-1]
+}
+
+// A connection that is gone is passed over, but not for ever.
+func TestTryAcceptPassesOver(t *testing.T) {
+	for _, test := range []struct {
+		sys  flaky
+		fd   int
+		err  error
+		most int
+	}{
+		{flaky{errs: []unix.Errno{unix.ECONNABORTED, unix.EINTR, unix.EPROTO}, after: 3}, 7, nil, 4},
+		{flaky{errs: []unix.Errno{unix.ECONNABORTED, unix.EAGAIN}}, -1, unix.EAGAIN, 2},
+		{flaky{errs: []unix.Errno{unix.EMFILE}}, -1, unix.EMFILE, 1},
+		{flaky{errs: []unix.Errno{unix.ECONNABORTED}}, -1, unix.ECONNABORTED, 100},
+	} {
+		sys := test.sys
+		sys.System = reactor.Process
+		l, err := reactor.NewLoopOn(newRing(t, reactor.Epoll), &sys, reactor.LoopConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ln reactor.Socket
+		ln.Init(l, 0)
+		if fd, err := ln.TryAccept(); fd != test.fd || !errors.Is(err, test.err) || sys.calls > test.most {
+			t.Errorf("%v: %d, %v after %d calls", test.sys.errs, fd, err, sys.calls)
+		}
+		if err := l.Discard(); err != nil {
+			t.Error(err)
+		}
+	}
+}
