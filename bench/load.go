@@ -112,7 +112,7 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 
 func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
 	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops, Ports: f.Ports,
-		Ring: reactor.Kind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
+		Ring: reactor.RingKind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
 		Verify: f.Verify, Seed: f.Seed, Congestion: f.Congestion, RecvBuffer: f.RecvBuffer}
 	if cfg.Target, err = engine.ParseTarget(f.Target); err != nil {
 		return cfg, err

@@ -35,7 +35,7 @@ type serveFlags struct {
 }
 
 func (f *serveFlags) run(ctx context.Context, cfg server.Config) error {
-	cfg.Listen, cfg.Style, cfg.Ring, cfg.Loops, cfg.Pin = f.Listen, f.Style, reactor.Kind(f.Ring), f.Loops, f.Pin
+	cfg.Listen, cfg.Style, cfg.Ring, cfg.Loops, cfg.Pin = f.Listen, f.Style, reactor.RingKind(f.Ring), f.Loops, f.Pin
 	if len(f.Listen) > 6 && f.Listen[:6] == "tls://" {
 		certificate, err := selfSigned()
 		if err != nil {

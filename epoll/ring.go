@@ -166,7 +166,7 @@ func (r *Ring) Wake() error { return r.waker.Wake() }
 // Caps says what the ring can do.
 func (r *Ring) Caps() uring.Caps {
 	c := uring.Caps{
-		Kind: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, RecvmsgMultishot: true, SendTo: true, PollMultishot: true, CancelFdAny: true,
+		Ring: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, RecvmsgMultishot: true, SendTo: true, PollMultishot: true, CancelFdAny: true,
 	}
 	for _, op := range supported {
 		c.Ops.Add(op)

@@ -30,7 +30,7 @@
 //	reactord_reactor_stale_total{reactor}               counter 0, or there is a bug
 //	reactord_reactor_leaked_total{reactor}              counter 0, or there is a bug
 //	reactord_reactor_operations_in_flight{reactor}      gauge
-//	reactord_reactor_connections{reactor}               gauge   those that a reactor.Placement has put there
+//	reactord_reactor_connections{reactor}               gauge   those that a reactor.Balancer has put there
 //	reactord_buffer_ring_exhausted_total{reactor}       counter
 //	reactord_buffers_ring_bytes{reactor}                gauge
 //	reactord_buffers_in_use_bytes{reactor}              gauge

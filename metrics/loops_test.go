@@ -80,14 +80,14 @@ reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x3"} 1
 }
 
 // rings are the kinds of ring that a loop can have here.
-func rings(t *testing.T) []reactor.Kind {
+func rings(t *testing.T) []reactor.RingKind {
 	t.Helper()
 	t.Setenv(reactor.RingVariable, "")
 	if _, err := reactor.Choose(reactor.IOUring); err != nil {
 		t.Logf("without io_uring: %v", err)
-		return []reactor.Kind{reactor.Epoll}
+		return []reactor.RingKind{reactor.Epoll}
 	}
-	return []reactor.Kind{reactor.IOUring, reactor.Epoll}
+	return []reactor.RingKind{reactor.IOUring, reactor.Epoll}
 }
 
 // worker goes through its loop's ring until it has done so often enough, sleeps, and tells.

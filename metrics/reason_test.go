@@ -15,7 +15,7 @@ func TestReason(t *testing.T) {
 		return fmt.Errorf("not available: %w", os.NewSyscallError("io_uring_setup", errno))
 	}
 	for _, test := range []struct {
-		kind, asked reactor.Kind
+		kind, asked reactor.RingKind
 		err         error
 		sysctl      string
 		want        string

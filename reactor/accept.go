@@ -91,24 +91,24 @@ type AcceptManySender struct {
 //
 // A connection that was gone before it could be accepted is passed over. When the process or the
 // system is out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row
-// had to be passed over, accepting rests for AcceptRest and is tried again; a receiver that is an
-// AcceptWatcher is told. Other errors end the sequence.
+// had to be passed over, accepting rests for AcceptBackoff and is tried again; a receiver that is an
+// AcceptBackoffHandler is told. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
 func (s *Socket) AcceptMany(credit int) AcceptManySender {
 	return AcceptManySender{s: s, credit: credit}
 }
 
-// AcceptRest is how long accepting rests when descriptors or memory have run out.
-const AcceptRest = 100 * time.Millisecond
+// AcceptBackoff is how long accepting rests when descriptors or memory have run out.
+const AcceptBackoff = 100 * time.Millisecond
 
 // maxMisses is how many failures in a row are passed over without a rest.
 const maxMisses = 32
 
-// AcceptWatcher is what a receiver of AcceptMany may be as well.
-type AcceptWatcher interface {
-	// OnAcceptRest is called each time that accepting rests because of err, a syscall.Errno.
-	OnAcceptRest(err error)
+// AcceptBackoffHandler is what a receiver of AcceptMany may be as well.
+type AcceptBackoffHandler interface {
+	// OnAcceptBackoff is called each time that accepting rests because of err, a syscall.Errno.
+	OnAcceptBackoff(err error)
 }
 
 // Connect prepares op.
@@ -187,8 +187,8 @@ func (o *AcceptManyOp) finish() {
 		o.end()
 	case o.misses >= maxMisses:
 		o.takeRest()
-		if w, ok := o.r.(AcceptWatcher); ok {
-			w.OnAcceptRest(errno)
+		if w, ok := o.r.(AcceptBackoffHandler); ok {
+			w.OnAcceptBackoff(errno)
 		}
 	default:
 		o.again()
@@ -230,7 +230,7 @@ func (o *AcceptManyOp) again() {
 
 func (o *AcceptManyOp) takeRest() {
 	o.state, o.credit.waits, o.misses = opDormant, false, 0
-	o.loop.timers.Push(&o.rest, o.loop.now+int64(AcceptRest))
+	o.loop.timers.Push(&o.rest, o.loop.now+int64(AcceptBackoff))
 }
 
 // acceptRest is an AcceptManyOp as the handler of its timer.

@@ -55,7 +55,7 @@ func limitDescriptors(t *testing.T) (fill, free func()) {
 
 // Without descriptors accepting rests, tells so, costs nothing meanwhile, and resumes.
 func TestAcceptManyWithoutDescriptors(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		fill, free := limitDescriptors(t) // a ring may look at the limit when it is asked to accept
 		for _, credit := range []int{10, reactor.Unlimited} {
 			r := run(t, reactor.LoopConfig{Ring: kind})
@@ -104,10 +104,10 @@ func TestAcceptManyWithoutDescriptors(t *testing.T) {
 					t.Fatal("does not resume")
 				}
 			}
-			if took := time.Since(began); took > 2*reactor.AcceptRest {
+			if took := time.Since(began); took > 2*reactor.AcceptBackoff {
 				t.Errorf("resumed after %v", took)
 			}
-			if n := rests.Load(); n < 1 || n > int32(rest/reactor.AcceptRest)+3 {
+			if n := rests.Load(); n < 1 || n > int32(rest/reactor.AcceptBackoff)+3 {
 				t.Errorf("rested %d times in %v", n, rest)
 			}
 			if n := after.Enters - before.Enters; n > 40 {
@@ -132,8 +132,8 @@ func accept(ln *listener, accepted chan int) int {
 // While accepting rests it can be stopped and closed, and its loop can be stopped; it rests no longer
 // then.
 func TestAcceptManyEndsWhileItRests(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
-		for _, how := range []string{"stopped", "closed", "stopped inside OnAcceptRest", "closed inside OnAcceptRest"} {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		for _, how := range []string{"stopped", "closed", "stopped inside OnAcceptBackoff", "closed inside OnAcceptBackoff"} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
 			fail := failing(h, unix.EMFILE)
 			r := runLoop(t, l)
@@ -148,9 +148,9 @@ func TestAcceptManyEndsWhileItRests(t *testing.T) {
 				in := seqSinkOf(t, ended, &source, func(fd int) { t.Errorf("accepted %d", fd) })
 				in.rests = func(error) {
 					switch how {
-					case "stopped inside OnAcceptRest":
+					case "stopped inside OnAcceptBackoff":
 						source.RequestStop()
-					case "closed inside OnAcceptRest":
+					case "closed inside OnAcceptBackoff":
 						closing.Start()
 					}
 					rested <- "rests"
@@ -200,7 +200,7 @@ func failing(h *hooked, errno unix.Errno) *atomic.Bool {
 
 // Whatever error accepting may meet again and again, it does not keep the loop busy.
 func TestAcceptManyDoesNotSpin(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, errno := range []unix.Errno{unix.ECONNABORTED, unix.EPERM, unix.ENETDOWN, unix.EMFILE, unix.EAGAIN} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
 			broken := errno
@@ -227,7 +227,7 @@ func TestAcceptManyDoesNotSpin(t *testing.T) {
 				op.Start()
 			})
 			before := r.Stats().Enters
-			time.Sleep(2*reactor.AcceptRest + reactor.AcceptRest/2)
+			time.Sleep(2*reactor.AcceptBackoff + reactor.AcceptBackoff/2)
 			if n := r.Stats().Enters - before; n > 4*32 {
 				t.Errorf("%v: entered the ring %d times", errno, n)
 			}
@@ -244,7 +244,7 @@ func TestAcceptManyDoesNotSpin(t *testing.T) {
 
 // A stop that comes together with an error that accepting would have passed over is a stop.
 func TestAcceptManyStoppedWithAnError(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, errno := range []unix.Errno{unix.EMFILE, unix.ECONNABORTED} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
 			fail := failing(h, errno)

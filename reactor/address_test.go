@@ -127,12 +127,12 @@ func TestAddressesOfSockets(t *testing.T) {
 			t.Errorf("%q listens at %q", name, at)
 		}
 		done := newResult()
-		op := new(reactor.ConnectOp)
+		op := new(reactor.DialOp)
 		if err := client.Open(r.Loop, at.Family(), c.kind, 0); err != nil {
 			t.Fatal(err)
 		}
 		r.do(func() {
-			client.ConnectTo(at).Connect(op, sinkOf[struct{}](t, done, nil))
+			client.DialTo(at).Connect(op, sinkOf[struct{}](t, done, nil))
 			op.Start()
 		})
 		done.expect(t, "{}")
@@ -142,7 +142,7 @@ func TestAddressesOfSockets(t *testing.T) {
 		if family, err := client.Family(); err != nil || family != at.Family() {
 			t.Errorf("family %d, %v", family, err)
 		}
-		if kind, err := client.Kind(); err != nil || kind != c.kind {
+		if kind, err := client.Type(); err != nil || kind != c.kind {
 			t.Errorf("kind %d, %v", kind, err)
 		}
 		r.close(&client, &ln)
@@ -150,16 +150,16 @@ func TestAddressesOfSockets(t *testing.T) {
 }
 
 func TestConnectToANowhereZone(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var s reactor.Socket
 		if err := s.Open(r.Loop, unix.AF_INET6, unix.SOCK_STREAM, 0); err != nil {
 			t.Skip(err)
 		}
 		failed := make(chan error, 1)
-		op := new(reactor.ConnectOp)
+		op := new(reactor.DialOp)
 		r.do(func() {
-			s.Connect(netip.MustParseAddrPort("[fe80::1%nowhere]:1")).Connect(op, &sink[struct{}]{t: t, failed: func(err error) { failed <- err }})
+			s.Dial(netip.MustParseAddrPort("[fe80::1%nowhere]:1")).Connect(op, &sink[struct{}]{t: t, failed: func(err error) { failed <- err }})
 			op.Start()
 		})
 		if err := <-failed; !errors.Is(err, syscall.ENODEV) {

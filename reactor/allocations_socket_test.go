@@ -17,8 +17,8 @@ func init() {
 	steady["send zero-copy"] = copyNothing
 	steady["connect datagrams"] = func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 		s, to := r.udp()
-		op := new(reactor.ConnectOp)
-		s.ConnectTo(to).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
+		op := new(reactor.DialOp)
+		s.DialTo(to).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
 		return op.Start, []*reactor.Socket{s}, nil
 	}
 }
@@ -55,8 +55,8 @@ func datagramEcho(r *running, next func(), how string) (step func(), sockets []*
 		b.RecvMsg([][]byte{buf[:100], buf[100:]}, make([]byte, 64), 0).Connect(op, got)
 		start = op.Start
 	case "from lent":
-		op := new(reactor.RecvFromLentOp)
-		b.RecvFromLent().Connect(op, &lent)
+		op := new(reactor.RecvFromLeaseOp)
+		b.RecvFromLease().Connect(op, &lent)
 		start = op.Start
 	case "from many":
 		op, started := new(reactor.RecvMsgManyOp), false

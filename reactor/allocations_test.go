@@ -196,8 +196,8 @@ func echo(r *running, next func(), how string) (step func(), sockets []*reactor.
 	release := func(l reactor.Lease) { l.Release(); over() }
 	switch how {
 	case "lent":
-		op := new(reactor.RecvLentOp)
-		b.RecvLent().Connect(op, &again[reactor.Lease]{release, sender.EmptyEnv{}})
+		op := new(reactor.RecvLeaseOp)
+		b.RecvLease().Connect(op, &again[reactor.Lease]{release, sender.EmptyEnv{}})
 		return func() { op.Start(); begin() }, sockets, nil
 	case "many":
 		op, started := new(reactor.RecvManyOp), false
@@ -221,7 +221,7 @@ func echo(r *running, next func(), how string) (step func(), sockets []*reactor.
 // TestNothingIsAllocated plays ten thousand rounds of everything. The test itself makes a handful, so anything
 // that allocates once a round shows, and once in a hundred as well.
 func TestNothingIsAllocated(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, how := range steady {
 			t.Run(name, func(t *testing.T) {
 				r := run(t, reactor.LoopConfig{Ring: kind})

@@ -8,15 +8,15 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Kind names a kind of ring.
-type Kind string
+// RingKind names a kind of ring.
+type RingKind string
 
 // The kinds of ring. IOUring and Epoll are strict: what cannot be had is an error. The zero Kind is
 // Auto.
 const (
-	Auto    Kind = "auto"     // io_uring, or epoll if that cannot be had for whatever reason
-	IOUring Kind = "io_uring" // the kernel's
-	Epoll   Kind = "epoll"    // the software ring of package epoll
+	Auto    RingKind = "auto"     // io_uring, or epoll if that cannot be had for whatever reason
+	IOUring RingKind = "io_uring" // the kernel's
+	Epoll   RingKind = "epoll"    // the software ring of package epoll
 )
 
 // RingVariable is the environment variable that overrides the kind of every loop of the process.
@@ -24,16 +24,16 @@ const RingVariable = "REACTORD_RING"
 
 // Choice is the ring that a loop got, and why.
 type Choice struct {
-	Kind   Kind   // IOUring or Epoll
-	Asked  Kind   // what was asked for
-	Reason string // why Auto chose epoll, in one line; "" if it did not
-	Err    error  // the error behind Reason
+	Kind   RingKind // IOUring or Epoll
+	Asked  RingKind // what was asked for
+	Reason string   // why Auto chose epoll, in one line; "" if it did not
+	Err    error    // the error behind Reason
 }
 
 // Choose tells which ring a loop that asks for kind would get, without making one.
-func Choose(kind Kind) (Choice, error) {
+func Choose(kind RingKind) (Choice, error) {
 	if env := os.Getenv(RingVariable); env != "" {
-		kind = Kind(env)
+		kind = RingKind(env)
 	}
 	c := Choice{Kind: kind, Asked: kind}
 	switch kind {
@@ -74,7 +74,7 @@ func usable() error {
 }
 
 // newRing makes a ring of the kind. Auto falls back on any failure.
-func newRing(kind Kind, entries int) (Ring, Choice, error) {
+func newRing(kind RingKind, entries int) (Ring, Choice, error) {
 	c, err := Choose(kind)
 	if err != nil {
 		return nil, c, err

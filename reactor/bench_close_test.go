@@ -13,7 +13,7 @@ import (
 // connections. The figures are for all of them, and ns/close for one.
 func BenchmarkClose(b *testing.B) {
 	const many = 10_000
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		sockets := make([]reactor.Socket, many)
 		recvs := make([]reactor.RecvManyOp, many)

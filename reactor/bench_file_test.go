@@ -154,7 +154,7 @@ func (r *reading) SetError(err error) { panic(err) }
 func (r *reading) SetStopped()        { panic("stopped") }
 func (r *reading) Env() sender.Env    { return sender.EmptyEnv{} }
 
-func benchLoop(b *testing.B, kind reactor.Kind, path string, direct, fixed bool) {
+func benchLoop(b *testing.B, kind reactor.RingKind, path string, direct, fixed bool) {
 	need(b, kind)
 	cfg := reactor.LoopConfig{Ring: kind}
 	if *benchCPU >= 0 {

@@ -34,7 +34,7 @@ func BenchmarkPostBusy(b *testing.B) {
 		b.StopTimer()
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mposts/s")
 	}
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		var timer reactor.Timer
 		r.do(func() {
@@ -68,7 +68,7 @@ func BenchmarkPostBusy(b *testing.B) {
 // beside a goroutine that waits at a channel, and beside a bare thread that waits in epoll_wait(2) for an
 // eventfd: what the machine takes to wake a thread up. Whoever posts stays awake.
 func BenchmarkWakeIdle(b *testing.B) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		var l latency
 		w := newWork(l.arrived, nil)

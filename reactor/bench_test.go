@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-func eachRingB(b *testing.B, f func(b *testing.B, kind reactor.Kind)) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+func eachRingB(b *testing.B, f func(b *testing.B, kind reactor.RingKind)) {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		b.Run(string(kind), func(b *testing.B) {
 			need(b, kind)
 			f(b, kind)
@@ -22,7 +22,7 @@ func eachRingB(b *testing.B, f func(b *testing.B, kind reactor.Kind)) {
 
 // benchmarkSteady measures rounds of what steady has under the name.
 func benchmarkSteady(b *testing.B, name string) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		b.ReportAllocs()
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		p := &rounds{r: r, done: make(chan bool, 1)}
@@ -53,7 +53,7 @@ const crowd = 64
 // BenchmarkCancelRecvs has a crowd of receives in flight and cancels them all in one turn, as a server
 // does that sheds its idle connections. The figures are for one of them.
 func BenchmarkCancelRecvs(b *testing.B) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		p := &rounds{r: r, done: make(chan bool, 1)}
 		var sockets []*reactor.Socket
@@ -102,13 +102,13 @@ func each(f []func()) {
 // BenchmarkCancelSleeps is the life of timeouts that are not needed, many of them in a turn. The figures
 // are for one; SleepFor reads the clock.
 func BenchmarkCancelSleeps(b *testing.B) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		b.Run("for", func(b *testing.B) { cancelSleeps(b, kind, false) })
 		b.Run("until", func(b *testing.B) { cancelSleeps(b, kind, true) })
 	})
 }
 
-func cancelSleeps(b *testing.B, kind reactor.Kind, until bool) {
+func cancelSleeps(b *testing.B, kind reactor.RingKind, until bool) {
 	r := run(b, reactor.LoopConfig{Ring: kind})
 	p := &rounds{r: r, done: make(chan bool, 1)}
 	left := 0

@@ -16,7 +16,7 @@ import (
 // the loop's idea of the time, and what of a core the loop's thread uses. Each round lasts some seconds;
 // run it with -benchtime 1x.
 func BenchmarkTimersMillion(b *testing.B) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		b.Run("timer", func(b *testing.B) { million(b, kind, lightTimers) })
 		b.Run("sleep", func(b *testing.B) { million(b, kind, sleeps) })
 	})
@@ -109,7 +109,7 @@ func (o *sleeper) SetError(err error) { panic(err) }
 func (o *sleeper) SetStopped()        {}
 func (o *sleeper) Env() sender.Env    { return o }
 
-func million(b *testing.B, kind reactor.Kind, set func(l *lateness, start int64) (stop func())) {
+func million(b *testing.B, kind reactor.RingKind, set func(l *lateness, start int64) (stop func())) {
 	const round = 5 * time.Second
 	r := run(b, reactor.LoopConfig{Ring: kind})
 	l := &lateness{r: r, late: make([]int64, 0, b.N*2*expiries*int(round/time.Second))}

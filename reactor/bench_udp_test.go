@@ -63,7 +63,7 @@ func benchmarkUDP(b *testing.B, what string) {
 		b.Run(name, func(b *testing.B) {
 			kind, how, _ := strings.Cut(name, " ")
 			if kind != plain {
-				need(b, reactor.Kind(kind))
+				need(b, reactor.RingKind(kind))
 			}
 			server := udpRole(b, 0, "server "+kind+" "+what+" "+how)
 			addr := server.ask("")
@@ -146,7 +146,7 @@ func serveUDP(t *testing.T, kind, what string, coalesced bool) {
 	if kind == "net" {
 		addr, took, stop = serveByNet(t, what == "echo", coalesced)
 	} else {
-		addr, took, stop = serveByLoop(t, reactor.Kind(kind), what == "echo", coalesced)
+		addr, took, stop = serveByLoop(t, reactor.RingKind(kind), what == "echo", coalesced)
 	}
 	fmt.Println(addr)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -251,7 +251,7 @@ func (a *udpAnswer) SetError(error)  { a.SetValue(0) }
 func (a *udpAnswer) SetStopped()     { a.SetValue(0) }
 func (a *udpAnswer) Env() sender.Env { return sender.EmptyEnv{} }
 
-func serveByLoop(t *testing.T, kind reactor.Kind, echo, coalesced bool) (addr netip.AddrPort, took func() int64, stop func()) {
+func serveByLoop(t *testing.T, kind reactor.RingKind, echo, coalesced bool) (addr netip.AddrPort, took func() int64, stop func()) {
 	r := run(t, reactor.LoopConfig{Ring: kind})
 	socket, at := r.udp()
 	if coalesced {

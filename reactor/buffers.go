@@ -129,8 +129,8 @@ func (b *Buffers) unmap() {
 // Size is the size of a buffer in bytes.
 func (b *Buffers) Size() int { return b.size }
 
-// Lent is how many buffers are lent.
-func (b *Buffers) Lent() int { return b.lent }
+// Leased is how many buffers are lent.
+func (b *Buffers) Leased() int { return b.lent }
 
 func (b *Buffers) lentBytes() int64 {
 	return int64(b.lent)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
@@ -368,9 +368,9 @@ func (l Lease) Bytes() []byte {
 // Len is the number of bytes received.
 func (l Lease) Len() int { return int(l.n) }
 
-// Worth is how many buffers of the usual size it takes to hold the bytes: what the item of a sequence uses up of
+// Credits is how many buffers of the usual size it takes to hold the bytes: what the item of a sequence uses up of
 // its credit.
-func (l Lease) Worth() int {
+func (l Lease) Credits() int {
 	if l.n == 0 {
 		return 1
 	}

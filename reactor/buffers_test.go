@@ -14,7 +14,7 @@ import (
 )
 
 // few is a loop with n receive buffers in all.
-func few(kind reactor.Kind, n int) reactor.LoopConfig {
+func few(kind reactor.RingKind, n int) reactor.LoopConfig {
 	return reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: n}}
 }
 
@@ -24,9 +24,9 @@ func (r *running) borrow() (s *reactor.Socket, peer int, lease reactor.Lease) {
 	s, peer = r.pair()
 	write(r.t, peer, []byte("borrowed"))
 	done := newResult()
-	op := new(reactor.RecvLentOp)
+	op := new(reactor.RecvLeaseOp)
 	r.do(func() {
-		s.RecvLent().Connect(op, &sink[reactor.Lease]{t: r.t, value: func(l reactor.Lease) { lease = l; done <- "" }})
+		s.RecvLease().Connect(op, &sink[reactor.Lease]{t: r.t, value: func(l reactor.Lease) { lease = l; done <- "" }})
 		op.Start()
 	})
 	done.expect(r.t, "")
@@ -35,7 +35,7 @@ func (r *running) borrow() (s *reactor.Socket, peer int, lease reactor.Lease) {
 
 // lent receives once into a lent buffer and gives it back.
 type lent struct {
-	op     reactor.RecvLentOp
+	op     reactor.RecvLeaseOp
 	s      *reactor.Socket
 	peer   int
 	source stop.Source
@@ -62,7 +62,7 @@ func (r *running) lent() *lent {
 		l.done <- "stopped"
 	}
 	r.do(func() {
-		l.s.RecvLent().Connect(&l.op, in)
+		l.s.RecvLease().Connect(&l.op, in)
 		l.op.Start()
 	})
 	return l
@@ -71,7 +71,7 @@ func (r *running) lent() *lent {
 // A receive that waits for a buffer is stopped, and its slot taken by another operation that waits for
 // something else; then a buffer comes back.
 func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
 		held, heldPeer, lease := r.borrow()
 		a, b := r.lent(), r.lent()
@@ -120,7 +120,7 @@ func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 // A receive that is stopped while it waits for a buffer leaves the line at once, wherever it stands, and the others
 // keep their places.
 func TestStoppedReceivesLeaveTheLine(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
 		held, heldPeer, lease := r.borrow()
 		order := newResult()
@@ -159,7 +159,7 @@ func TestStoppedReceivesLeaveTheLine(t *testing.T) {
 func TestWaitingForABufferEnds(t *testing.T) {
 	for _, how := range []string{"stopped", "closed", "loop stopped"} {
 		t.Run(how, func(t *testing.T) {
-			eachRing(t, func(t *testing.T, kind reactor.Kind) {
+			eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 				r := run(t, few(kind, 1))
 				held, heldPeer, lease := r.borrow()
 				a := r.lent()
@@ -202,7 +202,7 @@ func TestWaitingForABufferEnds(t *testing.T) {
 // Receives that find nothing to receive take their place in the line, too. They must not keep a buffer
 // from those who have something.
 func TestTheIdleDoNotStarveTheBusy(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
 		held, heldPeer, lease := r.borrow()
 		var all []*many
@@ -260,7 +260,7 @@ type stream struct {
 	s            *reactor.Socket
 	peer         int
 	many         reactor.RecvManyOp
-	one          reactor.RecvLentOp
+	one          reactor.RecvLeaseOp
 	send         reactor.SendOp
 	queue        []reactor.Lease
 	busy, isMany bool
@@ -295,7 +295,7 @@ func (c *stream) pump() {
 // all its bytes through, in order.
 func TestFewBuffersManyConnections(t *testing.T) {
 	const connections, messages = 32, 40
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 2))
 		conns := make([]*stream, connections)
 		sockets := make([]*reactor.Socket, connections)
@@ -310,7 +310,7 @@ func TestFewBuffersManyConnections(t *testing.T) {
 				} else {
 					in := sinkOf[reactor.Lease](t, c.ended, nil)
 					in.value = c.received
-					c.s.RecvLent().Connect(&c.one, in)
+					c.s.RecvLease().Connect(&c.one, in)
 					c.one.Start()
 				}
 			})
@@ -365,7 +365,7 @@ func chat(t testing.TB, fd, who, messages int) error {
 
 // Some kernels take a buffer even for the end: it goes back.
 func TestEndWithABuffer(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
 		recvs, given := map[uint64]bool{}, false
 		h.push = func(sqe *uring.SQE) { recvs[sqe.UserData] = sqe.Opcode == uring.OpRecv }
@@ -395,7 +395,7 @@ func TestEndWithABuffer(t *testing.T) {
 
 // A ring that does not have the buffers that it should is asked again now and then, not all the time.
 func TestLostBuffer(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, few(kind, 1))
 		found := false // the loop's
 		h.provide = func(uint16) bool { return found }
@@ -422,7 +422,7 @@ func TestLostBuffer(t *testing.T) {
 
 // A receive finds no buffer just before it is stopped, or its socket closed.
 func TestStoppedAtTheShortage(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		h.pop = func(cqe *uring.CQE) bool {
 			if cqe.Res == -int32(unix.ECANCELED) {
@@ -448,7 +448,7 @@ func TestStoppedAtTheShortage(t *testing.T) {
 // Buffers that a burst has used give their memory back when they are not needed any more, and can be used
 // again.
 func TestMemoryAfterABurst(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const burst = 40
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 4096, Window: 1, Limit: 64}})
 		for range 2 {
@@ -488,7 +488,7 @@ func TestMemoryAfterABurst(t *testing.T) {
 
 // A buffer that gives its memory back leaves that of its neighbours alone, with which it shares a page.
 func TestNeighboursKeepTheirMemory(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 1024, Window: 1, Limit: 64}})
 		var sockets []*reactor.Socket
 		var peers []int

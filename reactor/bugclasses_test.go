@@ -81,7 +81,7 @@ func (g *ledger) wrong(format string, args ...any) {
 func isCancel(userData uint64) bool { return userData&0xff != 0 }
 
 // keep runs a loop on a ring with a ledger.
-func keep(t testing.TB, kind reactor.Kind, entries int) (*running, *ledger) {
+func keep(t testing.TB, kind reactor.RingKind, entries int) (*running, *ledger) {
 	t.Helper()
 	g := &ledger{Ring: newRing(t, kind), out: map[uint64]int32{}}
 	if kind == reactor.IOUring && entries != 0 {
@@ -113,7 +113,7 @@ func (g *ledger) audit(t testing.TB, r *running) {
 // Stop is requested at the worst time, while the entry is being queued, and right after Start: the ring sees the
 // target first.
 func TestCancelIsQueuedBehindItsTarget(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		s, peer := r.pair()
 		for _, during := range []bool{true, false} {
@@ -150,7 +150,7 @@ func TestCancelIsQueuedBehindItsTarget(t *testing.T) {
 
 // More cancels in one turn than the queue has room for, by far, all of them effective.
 func TestCancelAlwaysFindsRoom(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 1)
 		const n = 200
 		sockets, peers := make([]*reactor.Socket, n), make([]int, n)
@@ -181,7 +181,7 @@ func TestCancelAlwaysFindsRoom(t *testing.T) {
 // An operation whose cancel is still out is not over, though its own completion is in: its user_data could be
 // given to the next one, which the cancel would hit.
 func TestOperationIsNotOverUnderALiveCancel(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		s, peer := r.pair()
 		var op reactor.RecvOp
@@ -211,7 +211,7 @@ func TestOperationIsNotOverUnderALiveCancel(t *testing.T) {
 
 // The loop has been marked asleep, and has not entered the ring yet: what comes then still wakes it.
 func TestWakeUpIsNotLostWhileFallingAsleep(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, what := range []string{"post", "stop request", "end"} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
 			source := new(stop.Source)
@@ -267,7 +267,7 @@ func TestWakeUpIsNotLostWhileFallingAsleep(t *testing.T) {
 // An operation that is ready to finish, work that was posted, a timer that is due: with any of them the ring is
 // entered without a wait.
 func TestLoopDoesNotSleepWithWorkReady(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		pending := "" // what there is to do
 		h.enter = func(timeout time.Duration) error {
@@ -329,7 +329,7 @@ func TestLoopDoesNotSleepWithWorkReady(t *testing.T) {
 
 // Signals interrupt the wait again and again; the loop neither fails nor ends early.
 func TestInterruptedWaitIsNoError(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var tid int
 		var op reactor.SleepOp
@@ -362,7 +362,7 @@ func TestInterruptedWaitIsNoError(t *testing.T) {
 
 // A sleep makes no entry, and a wait that ends a little early is not gone on with in a spin.
 func TestTimersAreNotEntriesAndDoNotSpin(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		done := newResult()
 		var op reactor.SleepOp
@@ -389,7 +389,7 @@ func TestTimersAreNotEntriesAndDoNotSpin(t *testing.T) {
 
 // A loop that is stopped with operations in flight, which end late, closes its ring behind them.
 func TestRingIsClosedWhenNothingIsInFlight(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		s, peer := r.pair()
 		var recv reactor.RecvOp
@@ -427,7 +427,7 @@ func TestRingIsClosedWhenNothingIsInFlight(t *testing.T) {
 
 // The entry that closes a descriptor is queued when everything else on it is over.
 func TestDescriptorIsClosedBehindItsOperations(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		s, peer := r.pair()
 		var recv reactor.RecvOp

@@ -31,7 +31,7 @@ func (r *running) bulk(credit int) *bulk {
 		b.s.RecvMany(credit).Adaptive().Connect(&b.op, seqSinkOf(r.t, b.ended, nil, func(l reactor.Lease) {
 			b.items = append(b.items, l.Len())
 			b.got = append(b.got, l.Bytes()...)
-			if b.unpaid += l.Worth(); b.unpaid > max(credit, l.Worth()) {
+			if b.unpaid += l.Credits(); b.unpaid > max(credit, l.Credits()) {
 				r.t.Errorf("%d buffers' worth with a credit of %d", b.unpaid, credit)
 			}
 			if b.idle {
@@ -86,7 +86,7 @@ func random(n int) []byte {
 // Bulk comes in large pieces, whole and in order, and within the credit; and when little comes, pieces are
 // small again.
 func TestBulk(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 		defer r.end()
 		b := r.bulk(32)
@@ -114,7 +114,7 @@ func TestBulk(t *testing.T) {
 
 // A connection that had bulk and is silent holds no buffer, and what it had gives its memory back.
 func TestBulkHoldsNothing(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 		defer r.end()
 		b := r.bulk(32)
@@ -147,7 +147,7 @@ func TestBulkHoldsNothing(t *testing.T) {
 
 // A sequence in its bulk can be closed at any moment, and what it holds is not lost.
 func TestBulkClosed(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, silent := range []bool{false, true} {
 			r := run(t, reactor.LoopConfig{Ring: kind, Buffers: bulkBuffers})
 			b := r.bulk(32)
@@ -175,7 +175,7 @@ func TestBulkClosed(t *testing.T) {
 
 // Where there are no large buffers, or none is left, usual ones are used.
 func TestBulkWithoutLargeBuffers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		cfg := bulkBuffers
 		cfg.LargeLimit = -1
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: cfg})
@@ -196,7 +196,7 @@ func TestBulkWithoutLargeBuffers(t *testing.T) {
 
 // Messages of just the size of a buffer look like bulk, but are soon not taken for it any more.
 func TestBulkThatIsNone(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{Buffers: bulkBuffers})
 		polls := 0
 		h.push = func(e *uring.SQE) {

@@ -29,7 +29,7 @@ type receiver struct {
 	peer    int
 	how     string
 	one     reactor.RecvOp
-	lent    reactor.RecvLentOp
+	lent    reactor.RecvLeaseOp
 	many    reactor.RecvManyOp
 	buf     []byte
 	got     []byte // the loop's
@@ -71,7 +71,7 @@ func (x *receiver) begin(source *stop.Source) {
 		x.one.Start()
 	case "recv lent":
 		x.lentOut.source = source
-		x.s.RecvLent().Connect(&x.lent, x.lentOut)
+		x.s.RecvLease().Connect(&x.lent, x.lentOut)
 		x.lent.Start()
 	default:
 		x.manyOut.source = source
@@ -201,7 +201,7 @@ func (x *accepter) finish(r *running) { r.close(&x.Socket) }
 
 // races plays every racer on every ring.
 func races(t *testing.T, play func(t *testing.T, r *running, x racer)) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, how := range []string{
 			"recv", "recv lent", "recv many", "recv many, unlimited",
 			"accept", "accept many", "accept many, unlimited",

@@ -12,7 +12,7 @@ import (
 // An operation that is started while its socket is being closed completes before the close does, so
 // that whoever waits for the close may use the memory again.
 func TestCloseJoinsLatecomers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		order := newResult()
@@ -50,7 +50,7 @@ func TestCloseJoinsLatecomers(t *testing.T) {
 
 // An operation state that is started again after its socket has got another descriptor uses that one.
 func TestSocketIsUsedAgain(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		done := newResult()
@@ -88,7 +88,7 @@ func TestSocketIsUsedAgain(t *testing.T) {
 
 // Close closes each kind of descriptor once, and refuses to do it again.
 func TestCloseTwice(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		done := newResult()
@@ -116,7 +116,7 @@ func TestCloseTwice(t *testing.T) {
 
 // An operation that takes long to be cancelled holds up the close: no descriptor is closed under one.
 func TestCloseWaitsForTheSlow(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		var held []uring.CQE // the loop's
 		h.pop = func(cqe *uring.CQE) bool {

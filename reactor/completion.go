@@ -6,5 +6,5 @@ import "github.com/reactord/reactord/sender"
 // there, after Start. A task knows by this that it needs no atomics to await it.
 type affine struct{}
 
-// Completion implements sender.Completer.
-func (affine) Completion() sender.Completion { return sender.Affine }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (affine) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }

@@ -18,7 +18,7 @@ var configs = map[string]reactor.LoopConfig{
 }
 
 func TestConformance(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, cfg := range configs {
 			cfg.Ring = kind
 			t.Run(name, conformance.Suite{

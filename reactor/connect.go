@@ -9,31 +9,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ConnectSender connects a socket. See Socket.Connect.
-type ConnectSender struct {
+// DialSender connects a socket. See Socket.Connect.
+type DialSender struct {
 	affine
 	s    *Socket
 	addr Address
 	err  error
 }
 
-// Connect is a sender that completes when the socket is connected to addr, an address of the family
+// Dial is a sender that completes when the socket is connected to addr, an address of the family
 // that the socket was opened with. After an error the socket can only be closed. If addr has a zone that there
 // is no interface for, it fails with ENODEV.
 //
 // Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is looked at, see socket(7).
-func (s *Socket) Connect(addr netip.AddrPort) ConnectSender {
+func (s *Socket) Dial(addr netip.AddrPort) DialSender {
 	a, err := IPAddress(addr)
-	return ConnectSender{s: s, addr: a, err: err}
+	return DialSender{s: s, addr: a, err: err}
 }
 
-// ConnectTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
+// DialTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
 // connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a
 // socket with O_NONBLOCK; on one without, it waits for room.
-func (s *Socket) ConnectTo(addr Address) ConnectSender { return ConnectSender{s: s, addr: addr} }
+func (s *Socket) DialTo(addr Address) DialSender { return DialSender{s: s, addr: addr} }
 
 // Connect prepares op.
-func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c DialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.addr, op.fault = c.addr, 0
 	if c.err != nil && !errors.As(c.err, &op.fault) {
 		op.fault = syscall.EINVAL
@@ -43,15 +43,15 @@ func (c ConnectSender) Connect(op *ConnectOp, r sender.Receiver[struct{}]) sende
 	return op
 }
 
-// ConnectOp is the operation state of Connect.
-type ConnectOp struct {
+// DialOp is the operation state of Connect.
+type DialOp struct {
 	single[struct{}]
 	addr  Address
 	fault syscall.Errno // what is wrong with the address
 }
 
 // Start begins to connect.
-func (o *ConnectOp) Start() {
+func (o *DialOp) Start() {
 	if o.fault != 0 {
 		o.refuse(o, o.r.Env(), o.fault)
 		return
@@ -59,7 +59,7 @@ func (o *ConnectOp) Start() {
 	o.start(o, o.r.Env())
 }
 
-func (o *ConnectOp) finish() {
+func (o *DialOp) finish() {
 	if o.res == 0 {
 		o.res = o.refused()
 	}
@@ -69,7 +69,7 @@ func (o *ConnectOp) finish() {
 // refused is the error of a connection that the ring takes for made; 0: it is. An ICMP error that comes while
 // connect(2) holds the socket does not end the attempt at once: it wakes the ring, which finds no error where it
 // looks, and is told by SO_ERROR only. What a socket for datagrams has there is of an earlier send.
-func (o *ConnectOp) refused() int32 {
+func (o *DialOp) refused() int32 {
 	if kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE); err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
 		return 0
 	}

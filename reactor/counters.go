@@ -27,7 +27,7 @@ type counters struct {
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
 	lentBytes   atomic.Int64
-	connections atomic.Int64 // a Placement's; any thread writes it
+	connections atomic.Int64 // a Balancer's; any thread writes it
 	_           [64]byte
 }
 
@@ -46,7 +46,7 @@ type Stats struct {
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
 	LentBytes   int64         // bytes of receive buffers lent to receivers
-	Connections int64         // connections that a Placement has put here and that have not ended
+	Connections int64         // connections that a Balancer has put here and that have not ended
 }
 
 // publish stores the counts that have changed. A store that others can see costs as much as ten that they

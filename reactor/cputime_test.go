@@ -11,7 +11,7 @@ import (
 
 // What a loop's thread does is in Busy, the work of the kernel inside of the ring too; sleeping is not.
 func TestBusyIsCPUTime(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 		if err != nil {
 			t.Fatal(err)

@@ -71,7 +71,7 @@ func (c *consumer) end() {
 
 // A slow consumer gets everything in order, and no more at a time than it granted.
 func TestCreditBoundsWhatIsLent(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, credit := range []int{1, 2, 7} {
 			t.Run(fmt.Sprint(credit), func(t *testing.T) {
 				r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
@@ -107,7 +107,7 @@ func TestCreditBoundsWhatIsLent(t *testing.T) {
 
 // Running short of buffers in the middle does not add to the credit.
 func TestCreditOutlastsAShortage(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 4, Limit: 4}})
 		var others []*reactor.Socket
 		var leases []reactor.Lease
@@ -139,7 +139,7 @@ func TestCreditOutlastsAShortage(t *testing.T) {
 
 // Grants are never lost nor turned into debt, however large.
 func TestCreditDoesNotOverflow(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		for _, credit := range []int{1, reactor.Unlimited - 1, reactor.Unlimited, math.MaxInt} {
 			c := r.consumer(credit)
@@ -163,7 +163,7 @@ func TestCreditDoesNotOverflow(t *testing.T) {
 // What is made of a sequence grants it what it consumes: with any credit it gets everything, and nothing is allocated
 // for it.
 func TestCreditComposes(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, credit := range []int{1, 2} {
 			r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
 
@@ -241,7 +241,7 @@ func await[O any, S sender.Sender[struct{}, O]](r *running, what string, s S) {
 
 // Sources of two loops: each is granted what is for it on its own loop, whichever consumes the items.
 func TestCreditOfTwoLoops(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		a, b := run(t, reactor.LoopConfig{Ring: kind}), run(t, reactor.LoopConfig{Ring: kind})
 		n := 0
 		merged := seq.Merge(onLoop{a.Loop, a.Every(20*time.Microsecond, 1)}, onLoop{b.Loop, b.Every(20*time.Microsecond, 2)})
@@ -281,7 +281,7 @@ func (s *startOnLoop) Start() { s.l.Enqueue(&s.post) }
 
 // Granting, stopping and closing from inside SetNext.
 func TestCreditIsGrantedInside(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
 		m := r.many(1)
 		grant := newResult()
@@ -311,7 +311,7 @@ func TestCreditIsGrantedInside(t *testing.T) {
 
 // AcceptMany takes no more connections than it has credit for: the others wait in the backlog.
 func TestAcceptCredit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		ln := r.listen()
 		defer ln.hangUp()
@@ -342,7 +342,7 @@ func TestAcceptCredit(t *testing.T) {
 
 // A socket has one sequence at a time; when that is over it can have another.
 func TestSecondSequenceIsRefused(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		m := r.many(reactor.Unlimited)
 		second := newResult()

@@ -32,38 +32,38 @@ func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0
 // Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.
 func (d *Datagram) Release() { d.lease.Release() }
 
-// RecvFromLentSender receives a message into a buffer of the loop. See Socket.RecvFromLent.
-type RecvFromLentSender struct {
+// RecvFromLeaseSender receives a message into a buffer of the loop. See Socket.RecvFromLease.
+type RecvFromLeaseSender struct {
 	affine
 	s *Socket
 }
 
-// RecvFromLent is a sender of one datagram in a buffer that is lent to the receiver, who releases it. No buffer is
+// RecvFromLease is a sender of one datagram in a buffer that is lent to the receiver, who releases it. No buffer is
 // held while nothing arrives. On a connection a Datagram of no bytes is the peer's end.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvFromLent() RecvFromLentSender { return RecvFromLentSender{s: s} }
+func (s *Socket) RecvFromLease() RecvFromLeaseSender { return RecvFromLeaseSender{s: s} }
 
 // Connect prepares op.
-func (c RecvFromLentSender) Connect(op *RecvFromLentOp, r sender.Receiver[Datagram]) sender.Operation {
+func (c RecvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
 	op.in.control = op.in.control[:0]
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
-// RecvFromLentOp is the operation state of RecvFromLent.
-type RecvFromLentOp struct {
+// RecvFromLeaseOp is the operation state of RecvFromLease.
+type RecvFromLeaseOp struct {
 	single[Datagram]
 	in lentMessage
 }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvFromLentOp) Start() {
+func (o *RecvFromLeaseOp) Start() {
 	o.in.prep(&o.Op)
 	o.start(o, o.r.Env())
 }
 
-func (o *RecvFromLentOp) finish() {
+func (o *RecvFromLeaseOp) finish() {
 	if o.shortOfBuffers() || o.waitsAgain() {
 		return
 	}

@@ -27,7 +27,7 @@ func (p plain) Caps() uring.Caps {
 
 // eachRingAndPlain runs f on each ring, as it is and without what older kernels lack.
 func eachRingAndPlain(t *testing.T, cfg reactor.LoopConfig, f func(t *testing.T, r *running)) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, wrap := range map[string]func(reactor.Ring) reactor.Ring{
 			"whole": func(r reactor.Ring) reactor.Ring { return r },
 			"plain": func(r reactor.Ring) reactor.Ring { return plain{r} },
@@ -97,7 +97,7 @@ func inbox[T any](t testing.TB, r result, source *stop.Source, say func(*T) stri
 }
 
 func TestRecvFrom(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, at := r.udp()
 		peer, from := udpPeer(t, at)
@@ -120,7 +120,7 @@ func TestRecvFrom(t *testing.T) {
 			put(t, peer, c.sent)
 			got.expect(t, c.want)
 		}
-		if n, err := s.Kind(); n != unix.SOCK_DGRAM || err != nil {
+		if n, err := s.Type(); n != unix.SOCK_DGRAM || err != nil {
 			t.Errorf("kind %d, %v", n, err)
 		}
 		r.close(s)
@@ -162,15 +162,15 @@ func addressIn(sa unix.Sockaddr) string {
 
 // That nobody is there is told to a connected socket by its next operation.
 func TestSendToNobody(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, _ := r.udp()
 		gone, at := r.udp()
 		r.close(gone)
 		done := newResult()
-		connect, send := new(reactor.ConnectOp), new(reactor.SendToOp)
+		connect, send := new(reactor.DialOp), new(reactor.SendToOp)
 		r.do(func() {
-			s.ConnectTo(at).Connect(connect, sinkOf[struct{}](t, done, nil)).Start()
+			s.DialTo(at).Connect(connect, sinkOf[struct{}](t, done, nil)).Start()
 		})
 		done.expect(t, "{}")
 		for _, want := range []string{"5", "error: connection refused"} {
@@ -192,21 +192,21 @@ func TestConnectAgainAfterAnError(t *testing.T) {
 		peer, there := udpPeer(t, at)
 		defer unix.Close(peer)
 		s, _ := r.udp()
-		must[struct{}](r, s.ConnectTo(at), new(reactor.ConnectOp))
+		must[struct{}](r, s.DialTo(at), new(reactor.DialOp))
 		put(t, s.Fd(), "hello")
 		must[uint32](r, s.Poll(0), new(reactor.PollOp)) // an error is always reported
-		must[struct{}](r, s.ConnectTo(there), new(reactor.ConnectOp))
+		must[struct{}](r, s.DialTo(there), new(reactor.DialOp))
 		r.close(s)
 	})
 }
 
 func TestRecvFromLent(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
 		s, at := r.udp()
 		peer, from := udpPeer(t, at)
-		got, op := newResult(), new(reactor.RecvFromLentOp)
-		s.RecvFromLent().Connect(op, inbox(t, got, nil, func(d *reactor.Datagram) string {
+		got, op := newResult(), new(reactor.RecvFromLeaseOp)
+		s.RecvFromLease().Connect(op, inbox(t, got, nil, func(d *reactor.Datagram) string {
 			defer d.Release()
 			if d.From != from {
 				t.Errorf("it came from %v, want %v", d.From, from)
@@ -389,7 +389,7 @@ func packetInfo(d *reactor.Datagram) (s string) {
 
 // A buffer that has no room for more than what is told of a message is too small.
 func TestRecvFromManyInTooSmallBuffers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)
@@ -428,7 +428,7 @@ func TestRecvFromManyEnds(t *testing.T) {
 func TestRecvManyOfDatagrams(t *testing.T) {
 	for name, credit := range map[string]int{"unlimited": reactor.Unlimited, "of 4": 4} {
 		t.Run(name, func(t *testing.T) {
-			eachRing(t, func(t *testing.T, kind reactor.Kind) {
+			eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 				r := run(t, reactor.LoopConfig{Ring: kind})
 				s, at := r.udp()
 				peer, _ := udpPeer(t, at)
@@ -456,7 +456,7 @@ func TestRecvManyOfDatagrams(t *testing.T) {
 
 // A deadline ends a receive of datagrams, and leaves what comes later to the next one.
 func TestRecvFromTimeout(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)

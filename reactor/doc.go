@@ -41,13 +41,13 @@
 //	operation                          entry                       Linux  epoll      sim   without it
 //	Socket.Accept                      ACCEPT                      5.5    wait       yes   -
 //	Socket.AcceptMany                  ACCEPT multishot            5.19   wait       yes   -
-//	Socket.Connect, ConnectTo          CONNECT                     5.5    try, wait  yes   -
+//	Socket.Connect, DialTo          CONNECT                     5.5    try, wait  yes   -
 //	Socket.Recv, RecvFlags             RECV                        5.6    wait       yes   -
-//	Socket.RecvLent                    RECV, chosen buffer         5.19   wait       yes   -
+//	Socket.RecvLease                    RECV, chosen buffer         5.19   wait       yes   -
 //	Socket.RecvMany                    RECV multishot, limited     6.17   wait       both  RECV one by one
 //	RecvManySender.Adaptive            RECV and POLL_ADD           5.6    wait       yes   -
 //	Socket.RecvFrom, RecvMsg, RecvFDs  RECVMSG                     5.3    wait       yes   -
-//	Socket.RecvFromLent                RECVMSG, chosen buffer      5.19   wait       yes   -
+//	Socket.RecvFromLease                RECVMSG, chosen buffer      5.19   wait       yes   -
 //	Socket.RecvFromMany, RecvMsgMany   RECVMSG multishot           6.0    wait       both  RECVMSG one by one
 //	Socket.Send, SendAll               SEND                        5.6    try, wait  yes   -
 //	Socket.Sendv, SendMsg, SendFDs     SENDMSG                     5.3    try, wait  yes   -

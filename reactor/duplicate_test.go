@@ -23,7 +23,7 @@ func (r *running) dup(d *reactor.Descriptor) *reactor.File {
 // Descriptors may be of the same open file, as standard input and output are.
 // Closing one descriptor is nothing to the operations on another all the same.
 func TestCloseLeavesDuplicatesAlone(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		first, second := r.dup(&a.Descriptor), r.dup(&a.Descriptor)

@@ -57,7 +57,7 @@ func (k *ticker) expect(t *testing.T, want string) {
 
 // Ticks are on their schedule to the nanosecond, in time, and a stop ends them at once.
 func TestEveryDoesNotDrift(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, _ := runVirtual(t, kind)
 		var k, from *ticker
 		var start int64
@@ -83,7 +83,7 @@ func TestEveryDoesNotDrift(t *testing.T) {
 
 // A loop that was busy delivers one tick for all that were due, and the schedule stays.
 func TestEveryCoalescesMissedTicks(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var k *ticker
 		var at int64
@@ -106,7 +106,7 @@ func TestEveryCoalescesMissedTicks(t *testing.T) {
 
 // Without credit no timer keeps the loop awake, and the tick that comes with it counts what was missed.
 func TestEveryWaitsForCredit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var k *ticker
 		var at int64
@@ -146,7 +146,7 @@ func TestEveryWaitsForCredit(t *testing.T) {
 }
 
 func TestEveryIsResetInPlace(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, _ := runVirtual(t, kind)
 		var k *ticker
 		var at int64
@@ -167,7 +167,7 @@ func TestEveryIsResetInPlace(t *testing.T) {
 
 // Schedules at both ends of time, and the shortest of periods.
 func TestEveryAtTheExtremes(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var k *ticker
 		r.do(func() { k = r.tick(r.Every(math.MaxInt64, reactor.Unlimited).From(math.MinInt64), stopAfter(1)) })
@@ -183,7 +183,7 @@ func TestEveryAtTheExtremes(t *testing.T) {
 
 // A sequence that was stopped before, or whose loop drains, ends stopped, without a tick.
 func TestEveryEnds(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		k := &ticker{end: newResult()}
 		k.out = seqSinkOf(t, k.end, &k.source, func(reactor.Tick) { t.Error("a tick") })
@@ -208,7 +208,7 @@ func TestEveryEnds(t *testing.T) {
 
 // A sleep is moved both ways while it is in flight, and not any more when it is over.
 func TestSleepIsResetInPlace(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		for _, to := range []int64{500, 20} {
 			var op reactor.SleepOp

@@ -246,7 +246,7 @@ type counted struct {
 	sum int
 }
 
-func (c *counted) OnLetter(m *reactor.Letter[int]) {
+func (c *counted) OnMessage(m *reactor.Envelope[int]) {
 	if c.sum += m.Value; c.sum == 6 {
 		fmt.Println("sum:", c.sum)
 		c.l.Stop()
@@ -263,10 +263,10 @@ func ExampleMailbox() {
 	c := &counted{l: l}
 	c.Init(l, c)
 	go func() {
-		letters := make([]reactor.Letter[int], 3)
-		for i := range letters {
-			letters[i].Value = i + 1
-			c.Post(&letters[i])
+		messages := make([]reactor.Envelope[int], 3)
+		for i := range messages {
+			messages[i].Value = i + 1
+			c.Post(&messages[i])
 		}
 	}()
 	if err := l.Run(nil); err != nil {
@@ -276,15 +276,15 @@ func ExampleMailbox() {
 }
 
 // Connections that one loop accepts go to two, in turn.
-func ExamplePlacement() {
+func ExampleBalancer() {
 	r, err := reactor.New(reactor.Config{Loops: 2})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	placed := make(chan *reactor.Loop, 4)
-	var p *reactor.Placement
-	p, err = reactor.NewPlacement(reactor.PlacementConfig{
+	var p *reactor.Balancer
+	p, err = reactor.NewBalancer(reactor.BalancerConfig{
 		Loops:  r.Loops(),
 		Policy: reactor.RoundRobin,
 		Take: func(l *reactor.Loop, fd int) {
@@ -304,7 +304,7 @@ func ExamplePlacement() {
 			l := <-placed
 			seen[l]++
 		}
-		fmt.Println(seen[r.Loops()[0]], seen[r.Loops()[1]], "skew", p.Skew())
+		fmt.Println(seen[r.Loops()[0]], seen[r.Loops()[1]], "skew", p.Imbalance())
 	}()
 	if err := r.Run(func(l *reactor.Loop) {
 		if l != accepting {
@@ -316,7 +316,7 @@ func ExamplePlacement() {
 				fmt.Println(err)
 				return
 			}
-			p.Place(l, fd)
+			p.Assign(l, fd)
 		}
 	}); err != nil {
 		fmt.Println(err)

@@ -70,7 +70,7 @@ func (r *running) closeFiles(files ...*reactor.File) {
 }
 
 func eachRunning(t *testing.T, f func(t *testing.T, r *running)) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		f(t, r)
 		r.end()
@@ -124,7 +124,7 @@ func TestFileBytes(t *testing.T) {
 
 // What has more bytes than the kernel moves at a time is moved in parts.
 func TestFileTransfersGoOn(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		h.push = shorten
 		r := runLoop(t, l)
@@ -254,7 +254,7 @@ func TestDirectIO(t *testing.T) {
 
 // TestTruncateWithoutOpcode does it on another thread.
 func TestTruncateWithoutOpcode(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoopOn(lacking{newRing(t, kind), uring.OpFtruncate}, nil, reactor.LoopConfig{})
 		if err != nil {
 			t.Fatal(err)
@@ -279,7 +279,7 @@ func TestTruncateWithoutOpcode(t *testing.T) {
 
 // A negative offset is none. Least of all is it the file's position, as the ring's -1 is.
 func TestNegativeOffset(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		path := filepath.Join(t.TempDir(), "f")
 		if err := os.WriteFile(path, []byte("hello"), 0o600); err != nil {

@@ -33,7 +33,7 @@ func wantExit[T, O any, S sender.Sender[T, O]](t *testing.T, what string, l *rea
 // A function that calls Goexit on a loop's thread costs neither its operation nor the loop, which stays on its thread,
 // with its order, its timers and its tasks.
 func TestLoopOutlivesGoexit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestLoopOutlivesGoexit(t *testing.T) {
 // A receiver of items that calls Goexit ends its sequence and leaves nothing behind, whatever the ring does with what
 // is multishot.
 func TestSequencesOutliveGoexit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, credit := range []int{1, 4, reactor.Unlimited} {
 			r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
 			socket, peer := r.pair()
@@ -122,7 +122,7 @@ func TestSequencesOutliveGoexit(t *testing.T) {
 
 // A receiver that calls Goexit for an item gets no more than there is credit for.
 func TestCreditOutlivesGoexit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)
@@ -171,7 +171,7 @@ func TestCreditOutlivesGoexit(t *testing.T) {
 
 // A receiver that calls Goexit for each item of a pipe gets them all.
 func TestReadManyOutlivesGoexit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, credit := range []int{1, reactor.Unlimited} {
 			r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
 			p := r.pipe()

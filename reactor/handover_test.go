@@ -11,7 +11,7 @@ import (
 
 // twoLoops runs f on two loops of each pair of rings.
 func twoLoops(t *testing.T, f func(t *testing.T, a, b *running)) {
-	for _, kinds := range [][2]reactor.Kind{
+	for _, kinds := range [][2]reactor.RingKind{
 		{reactor.IOUring, reactor.IOUring}, {reactor.Epoll, reactor.Epoll},
 		{reactor.IOUring, reactor.Epoll}, {reactor.Epoll, reactor.IOUring},
 	} {

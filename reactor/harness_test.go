@@ -167,8 +167,8 @@ type seqSink[T any] struct {
 
 func (s *seqSink[T]) SetNext(v T) { s.next(v) }
 
-// OnAcceptRest makes it an AcceptWatcher.
-func (s *seqSink[T]) OnAcceptRest(err error) {
+// OnAcceptBackoff makes it an AcceptBackoffHandler.
+func (s *seqSink[T]) OnAcceptBackoff(err error) {
 	if s.rests != nil {
 		s.rests(err)
 	}

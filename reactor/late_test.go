@@ -11,7 +11,7 @@ import (
 
 // What arrived while the process was stopped is delivered before the timers that became due meanwhile are called.
 func TestLateLoopTakesInBeforeItExpires(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		s, peer := r.pair()
 		order := newResult()
@@ -37,7 +37,7 @@ func TestLateLoopTakesInBeforeItExpires(t *testing.T) {
 
 // Timers are held back for a while only, however much arrives.
 func TestLateLoopExpiresInTheEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var nop reactor.NopOp
 		var sleep reactor.SleepOp
@@ -78,7 +78,7 @@ func TestLateLoopExpiresInTheEnd(t *testing.T) {
 
 // Lost is the time in which the loop was kept from looking at its ring, and none of the time in which it did not want to.
 func TestLost(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var sleep reactor.SleepOp
 		done := newResult()

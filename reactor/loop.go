@@ -17,7 +17,7 @@ import (
 // LoopConfig is how a Loop is made. Its zero value works.
 type LoopConfig struct {
 	// Ring chooses the ring. Default: Auto.
-	Ring Kind
+	Ring RingKind
 	// Entries is the size of the submission queue, rounded up to a power of two. Default 1024.
 	Entries int
 	// CPUs are those that the loop's thread may run on. Default: all that the process may.
@@ -84,7 +84,7 @@ type Loop struct {
 	done   chan struct{}
 
 	begun     atomic.Bool // Run or Discard was called
-	home      task.Home
+	home      task.CoroutinePool
 	tasks     *residence // nil: none has been spawned
 	taskError error      // the first that nobody handles
 	errands   errands

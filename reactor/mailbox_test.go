@@ -12,19 +12,19 @@ import (
 // postman handles the messages of a mailbox.
 type postman struct {
 	reactor.Mailbox[int]
-	got func(m *reactor.Letter[int])
+	got func(m *reactor.Envelope[int])
 }
 
-func (p *postman) OnLetter(m *reactor.Letter[int]) { p.got(m) }
+func (p *postman) OnMessage(m *reactor.Envelope[int]) { p.got(m) }
 
 // returned counts what could not be delivered.
 type returned struct{ n atomic.Int32 }
 
-func (r *returned) OnReturn(*reactor.Letter[int]) { r.n.Add(1) }
+func (r *returned) OnUndeliverable(*reactor.Envelope[int]) { r.n.Add(1) }
 
-// Two loops throw a letter back and forth, each time on the right thread.
+// Two loops throw a message back and forth, each time on the right thread.
 func TestMessagesBetweenLoops(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		a, b := run(t, reactor.LoopConfig{Ring: kind}), run(t, reactor.LoopConfig{Ring: kind})
 		const rounds = 1000
 		done := make(chan int, 1)
@@ -37,7 +37,7 @@ func TestMessagesBetweenLoops(t *testing.T) {
 				t.Error("delivered on a wrong thread")
 			}
 		}
-		ping.got = func(m *reactor.Letter[int]) {
+		ping.got = func(m *reactor.Envelope[int]) {
 			here(0)
 			if m.Value++; m.Value >= rounds {
 				done <- m.Value
@@ -45,14 +45,14 @@ func TestMessagesBetweenLoops(t *testing.T) {
 			}
 			pong.Post(m)
 		}
-		pong.got = func(m *reactor.Letter[int]) {
+		pong.got = func(m *reactor.Envelope[int]) {
 			here(1)
 			m.Value++
 			ping.Post(m)
 		}
 		ping.Init(a.Loop, &ping)
 		pong.Init(b.Loop, &pong)
-		ping.Post(new(reactor.Letter[int]))
+		ping.Post(new(reactor.Envelope[int]))
 		if n := <-done; n < rounds {
 			t.Errorf("over after %d", n)
 		}
@@ -63,11 +63,11 @@ func TestMessagesBetweenLoops(t *testing.T) {
 
 // What one thread posts to a loop arrives in that order, through however many mailboxes.
 func TestMessagesAreInOrder(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		const n = 2000
 		next := 0 // the loop's
-		got := func(m *reactor.Letter[int]) {
+		got := func(m *reactor.Envelope[int]) {
 			if m.Value != next {
 				t.Errorf("message %d came as number %d", m.Value, next)
 			}
@@ -76,7 +76,7 @@ func TestMessagesAreInOrder(t *testing.T) {
 		x, y := &postman{got: got}, &postman{got: got}
 		x.Init(r.Loop, x)
 		y.Init(r.Loop, y)
-		messages := make([]reactor.Letter[int], n)
+		messages := make([]reactor.Envelope[int], n)
 		for i := range messages {
 			messages[i].Value = i
 			[]*postman{x, y}[i%2].Post(&messages[i])
@@ -90,22 +90,22 @@ func TestMessagesAreInOrder(t *testing.T) {
 	})
 }
 
-// A letter is delivered or returned, once, whenever its loop ends.
+// A message is delivered or returned, once, whenever its loop ends.
 func TestMessagesToALoopThatEnds(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 20 {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			var got atomic.Int32
-			box := &postman{got: func(*reactor.Letter[int]) { got.Add(1) }}
+			box := &postman{got: func(*reactor.Envelope[int]) { got.Add(1) }}
 			box.Init(r.Loop, box)
 			var back returned
 			const n = 400
-			messages := make([]reactor.Letter[int], n)
+			messages := make([]reactor.Envelope[int], n)
 			for i := range messages {
 				if i == n/4 {
 					r.Stop()
 				}
-				messages[i].Sender = &back
+				messages[i].ReturnTo = &back
 				box.Post(&messages[i])
 			}
 			if err := r.wait(); err != nil {
@@ -114,7 +114,7 @@ func TestMessagesToALoopThatEnds(t *testing.T) {
 			if got.Load()+back.n.Load() != n {
 				t.Errorf("%d were delivered and %d returned, of %d", got.Load(), back.n.Load(), n)
 			}
-			late := reactor.Letter[int]{Sender: &back}
+			late := reactor.Envelope[int]{ReturnTo: &back}
 			before := back.n.Load()
 			box.Post(&late)
 			if back.n.Load() != before+1 {
@@ -126,9 +126,9 @@ func TestMessagesToALoopThatEnds(t *testing.T) {
 
 func init() {
 	steady["message"] = func(r *running, next func()) (func(), []*reactor.Socket, []int) {
-		box := &postman{got: func(*reactor.Letter[int]) { next() }}
+		box := &postman{got: func(*reactor.Envelope[int]) { next() }}
 		box.Init(r.Loop, box)
-		m := new(reactor.Letter[int])
+		m := new(reactor.Envelope[int])
 		return func() { box.Post(m) }, nil, nil
 	}
 }

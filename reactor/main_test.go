@@ -38,8 +38,8 @@ func descriptors() int {
 }
 
 // eachRing runs f as a sub-test for each ring that can be had.
-func eachRing(t *testing.T, f func(t *testing.T, kind reactor.Kind)) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+func eachRing(t *testing.T, f func(t *testing.T, kind reactor.RingKind)) {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			need(t, kind)
 			f(t, kind)
@@ -48,9 +48,9 @@ func eachRing(t *testing.T, f func(t *testing.T, kind reactor.Kind)) {
 }
 
 // need skips the test if the ring cannot be had, or is not the one asked for.
-func need(t testing.TB, kind reactor.Kind) {
+func need(t testing.TB, kind reactor.RingKind) {
 	t.Helper()
-	if only := reactor.Kind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
+	if only := reactor.RingKind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
 		t.Skipf("%s=%s", reactor.RingVariable, only)
 	}
 	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})

@@ -24,7 +24,7 @@ func (r *running) openPair(kind int) (a, b *reactor.Socket) {
 
 // What is peeked at stays; a receive that is to have all waits for all; one that must not wait does not.
 func TestRecvFlags(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		buf, got := make([]byte, 8), newResult()
@@ -61,7 +61,7 @@ func TestRecvFlags(t *testing.T) {
 
 // A stop in the middle of a receive that is to have all leaves none behind.
 func TestRecvWaitAllStopped(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		got, source := newResult(), new(stop.Source)
@@ -84,7 +84,7 @@ func TestRecvWaitAllStopped(t *testing.T) {
 // Messages keep their limits and are spread over the pieces; the control data says which were sent by whom.
 func TestMessages(t *testing.T) {
 	for _, kind := range []int{unix.SOCK_SEQPACKET, unix.SOCK_DGRAM} {
-		eachRing(t, func(t *testing.T, ring reactor.Kind) {
+		eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 			r := run(t, reactor.LoopConfig{Ring: ring})
 			a, b := r.openPair(kind)
 			if err := b.SetPassCredentials(true); err != nil {
@@ -142,7 +142,7 @@ func credentials(control []byte) (n int) {
 
 // A long message through a stream arrives whole, in order, and its control data once; it may be sent again.
 func TestLongMessageWithControlData(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		data := make([]byte, 4<<20)
@@ -238,7 +238,7 @@ func TestUnixDatagrams(t *testing.T) {
 func TestUnixConnections(t *testing.T) {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
 		for _, name := range []string{t.TempDir() + "/socket", "@" + t.TempDir()} {
-			eachRing(t, func(t *testing.T, ring reactor.Kind) {
+			eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 				r := run(t, reactor.LoopConfig{Ring: ring})
 				var ln reactor.Socket
 				if err := ln.ListenWith(r.Loop, reactor.ListenConfig{Address: unixAddress(t, name), Kind: kind}); err != nil {
@@ -255,9 +255,9 @@ func TestUnixConnections(t *testing.T) {
 					if err := client.Open(r.Loop, unix.AF_UNIX, kind, 0); err != nil {
 						t.Fatal(err)
 					}
-					connect := new(reactor.ConnectOp)
+					connect := new(reactor.DialOp)
 					r.do(func() {
-						client.ConnectTo(unixAddress(t, name)).Connect(connect, sinkOf[struct{}](t, done, nil))
+						client.DialTo(unixAddress(t, name)).Connect(connect, sinkOf[struct{}](t, done, nil))
 						connect.Start()
 					})
 					done.expect(t, "{}")

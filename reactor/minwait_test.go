@@ -12,7 +12,7 @@ import (
 
 // A minimum wait delays what comes during it, by no more than itself, and no timer.
 func TestMinWait(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const least = 100 * time.Millisecond
 		r := run(t, reactor.LoopConfig{Ring: kind, MinWait: least})
 		defer r.end()

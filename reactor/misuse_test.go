@@ -29,7 +29,7 @@ func mustPanic(t *testing.T, what, words string, f func()) {
 
 // What programs must not do is noticed in every build.
 func TestMisusePanics(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer, lease := r.borrow()
 		ended := newResult()
@@ -85,7 +85,7 @@ func TestMisusePanics(t *testing.T) {
 
 // A loop that does not run yet takes work, but no operations.
 func TestStartBeforeRun(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 		if err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestStartBeforeRun(t *testing.T) {
 func TestSyncWaitOnTheLoop(t *testing.T) {
 	wait := func(r *running) { _, _ = sender.SyncWait(context.Background(), r.SleepFor(time.Millisecond)) }
 	const words = "SyncWait on the thread of a loop"
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		r.do(func() { mustPanic(t, "in work", words, func() { wait(r) }) })
 		mustPanic(t, "elsewhere", "sender.StartsOn(loop, …)", func() { wait(r) })
@@ -137,7 +137,7 @@ func iterOf(f func()) iter.Seq[int] {
 
 // A coroutine that a task has made for itself may start operations, for it is on the loop's thread.
 func TestStartInACoroutine(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done := newResult()
 		r.Spawn(task.New(func(tk *task.T) error {

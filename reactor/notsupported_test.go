@@ -22,7 +22,7 @@ func (r lacking) Caps() uring.Caps {
 
 // What the ring cannot do fails, with an error that names it, and does not hang.
 func TestNotSupported(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoopOn(lacking{newRing(t, kind), uring.OpNop}, nil, reactor.LoopConfig{})
 		if err != nil {
 			t.Fatal(err)

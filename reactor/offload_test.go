@@ -27,7 +27,7 @@ func TestOffload(t *testing.T) {
 
 // No more run at a time than may, in order, and those that have not begun can be stopped.
 func TestOffloadIsBounded(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 2})
 		const n = 20
 		var ops [n]reactor.OffloadOp[int]
@@ -75,7 +75,7 @@ func TestOffloadIsBounded(t *testing.T) {
 
 // A loop that is stopped waits for what has begun, and lets nothing else begin.
 func TestOffloadDrains(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
 		var ops [2]reactor.OffloadOp[int]
 		begun, gate := make(chan bool, 2), make(chan bool)
@@ -105,7 +105,7 @@ func TestOffloadDrains(t *testing.T) {
 
 // What is stopped before its turn leaves its place in the queue, wherever that is, and the others keep theirs.
 func TestOffloadLeavesTheQueue(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
 		var ops [6]reactor.OffloadOp[int]
 		var sources [6]stop.Source
@@ -137,7 +137,7 @@ func TestOffloadLeavesTheQueue(t *testing.T) {
 
 // A func that ends its goroutine, as a test's FailNow does, ends the operation.
 func TestOffloadOfGoexit(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
 		op := new(reactor.OffloadOp[int])
 		for range 2 {

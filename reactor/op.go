@@ -170,7 +170,7 @@ func (o *Op) leave() {
 func (o *Op) err() error {
 	switch {
 	case o.res == -errnoNotSupported:
-		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Kind}
+		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Ring}
 	case !o.cancelled():
 		return syscall.Errno(-o.res)
 	case o.on != nil && o.on.state != descriptorOpen:

@@ -83,7 +83,7 @@ func TestPipe(t *testing.T) {
 
 // A stream is read on and on, by one entry or by many, with all the credit or a little.
 func TestReadMany(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for name, lacks := range map[string]uring.Op{"multishot": uring.OpRecvZC, "single": uring.OpReadMultishot} {
 			for _, credit := range []int{1, 3, reactor.Unlimited} {
 				t.Run(name, func(t *testing.T) { readMany(t, lacking{newRing(t, kind), lacks}, credit) })
@@ -207,7 +207,7 @@ func TestSpliceEnds(t *testing.T) {
 
 // What the kernel says of a splice that was at work when it was cancelled is a stop.
 func TestSpliceCancelledAtWork(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		source := new(stop.Source)
 		var splice uint64

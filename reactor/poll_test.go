@@ -11,7 +11,7 @@ import (
 
 // Polling goes beside the sequence that receives, and beside another of its kind.
 func TestPollManyBesideRecvMany(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		var (

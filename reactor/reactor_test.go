@@ -17,7 +17,7 @@ import (
 )
 
 func TestReactor(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		procs := runtime.GOMAXPROCS(1)
 		defer runtime.GOMAXPROCS(procs)
 		const loops = 3
@@ -86,7 +86,7 @@ func TestReactorHasALoopForEachCPU(t *testing.T) {
 // A loop with a CPU of its own runs there, and only there; one whose CPUs do not exist ends at once, with
 // what was posted to it abandoned.
 func TestPin(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, err := reactor.New(reactor.Config{Loops: 1, Pin: true, Loop: reactor.LoopConfig{Ring: kind}})
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestPin(t *testing.T) {
 
 // When one loop fails the others end.
 func TestALoopThatFailsEndsTheOthers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, err := reactor.New(reactor.Config{Loops: 2, Loop: reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestALoopThatFailsEndsTheOthers(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	for _, tc := range []struct {
-		env, asked, want reactor.Kind
+		env, asked, want reactor.RingKind
 	}{
 		{"", reactor.Epoll, reactor.Epoll},
 		{reactor.Epoll, reactor.IOUring, reactor.Epoll},
@@ -174,8 +174,8 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Choice().Kind != c.Kind || l.Caps().Kind != string(c.Kind) {
-			t.Errorf("%+v: chosen %+v, had %+v of %q", tc, c, l.Choice(), l.Caps().Kind)
+		if l.Choice().Kind != c.Kind || l.Caps().Ring != string(c.Kind) {
+			t.Errorf("%+v: chosen %+v, had %+v of %q", tc, c, l.Choice(), l.Caps().Ring)
 		}
 		if err := l.Discard(); err != nil {
 			t.Error(err)

@@ -67,33 +67,33 @@ func (o *RecvOp) finish() {
 	o.complete(int(o.res))
 }
 
-// RecvLentSender receives into a buffer of the loop. See Socket.RecvLent.
-type RecvLentSender struct {
+// RecvLeaseSender receives into a buffer of the loop. See Socket.RecvLease.
+type RecvLeaseSender struct {
 	affine
 	s *Socket
 }
 
-// RecvLent is a sender of received bytes in a buffer that is lent to the receiver, who releases it. No
+// RecvLease is a sender of received bytes in a buffer that is lent to the receiver, who releases it. No
 // buffer is held while nothing arrives. An empty Lease is the peer's end.
 //
 // Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvLent() RecvLentSender { return RecvLentSender{s: s} }
+func (s *Socket) RecvLease() RecvLeaseSender { return RecvLeaseSender{s: s} }
 
 // Connect prepares op.
-func (c RecvLentSender) Connect(op *RecvLentOp, r sender.Receiver[Lease]) sender.Operation {
+func (c RecvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
 	op.sqe.Ioprio = uring.RecvsendPollFirst
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
-// RecvLentOp is the operation state of RecvLent.
-type RecvLentOp struct{ single[Lease] }
+// RecvLeaseOp is the operation state of RecvLease.
+type RecvLeaseOp struct{ single[Lease] }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvLentOp) Start() { o.start(o, o.r.Env()) }
+func (o *RecvLeaseOp) Start() { o.start(o, o.r.Env()) }
 
-func (o *RecvLentOp) finish() {
+func (o *RecvLeaseOp) finish() {
 	if o.shortOfBuffers() || o.againWhenReady(uring.RecvsendPollFirst) {
 		return
 	}

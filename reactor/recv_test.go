@@ -11,7 +11,7 @@ import (
 
 // A buffer whose length does not fit into an entry is not taken for an empty one.
 func TestRecvIntoALotOfMemory(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		size := int64(1) << 32
 		if size > math.MaxInt {
 			t.Skip("there is no such memory here")

@@ -37,7 +37,7 @@ const Unlimited = math.MaxInt32
 func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: s, credit: credit} }
 
 // Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one
-// operation. An item in one is worth several buffers of the usual size (Lease.Worth), which is what it uses up of
+// operation. An item in one is worth several buffers of the usual size (Lease.Credits), which is what it uses up of
 // the credit and what is to be granted for it. While there is bulk there is one item at a time: the source rests
 // until all that was used up has been granted again. Of large buffers a loop has few (BufferConfig.LargeLimit):
 // who gets none goes on with usual ones.
@@ -92,7 +92,7 @@ func (o *RecvManyOp) item(res int32, flags uint32) {
 
 func (o *RecvManyOp) deliver(lease Lease) {
 	o.bulk.judge(lease)
-	o.credit.spend(lease.Worth())
+	o.credit.spend(lease.Credits())
 	o.r.SetNext(lease)
 	o.afterItem()
 }

@@ -13,7 +13,7 @@ import (
 // what is posted by work is run in a later turn, so that it starves nobody.
 func TestWorkIsRunInOrder(t *testing.T) {
 	const threads, pieces = 3, 200
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		for _, busy := range []bool{false, true} {
 			var last [threads]int // the loop's
@@ -54,7 +54,7 @@ func TestWorkIsRunInOrder(t *testing.T) {
 
 // Operations that finish without the ring and start themselves again starve nobody.
 func TestEndlessReadinessStarvesNobody(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		stop := false
@@ -76,7 +76,7 @@ func TestEndlessReadinessStarvesNobody(t *testing.T) {
 
 // Work that posts itself starves nobody.
 func TestEndlessWorkStarvesNobody(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		stop := false
 		var w *work

@@ -105,7 +105,7 @@ func (r *running) sendFDs(s *reactor.Socket, b string, fds []int, want string) {
 
 // What arrives are descriptors of the same files, closed by exec; there may be as many as the kernel takes.
 func TestPassingDescriptors(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, how := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET} {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			a, b := r.openPair(how)
@@ -157,7 +157,7 @@ func sameFile(a, b int, v uint64) bool {
 
 // Descriptors for which there is no room are gone; those for which there is are delivered, and none leaks.
 func TestPassingTooManyDescriptors(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		for _, room := range []int{0, 1, 2, 3, 4} {
@@ -186,7 +186,7 @@ func TestPassingTooManyDescriptors(t *testing.T) {
 
 // A stop in the same turn as the arrival loses nothing: they are delivered, or stay in the socket.
 func TestPassedDescriptorsOutliveAStop(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		for _, inFlight := range []bool{false, true} {
@@ -234,7 +234,7 @@ func TestPassedDescriptorsOutliveAStop(t *testing.T) {
 
 // What was sent and not received is closed with the socket, and what a loop that ends has received is delivered.
 func TestPassedDescriptorsAtTheEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		ends := pipes(t, 2)
@@ -264,7 +264,7 @@ func TestPassedDescriptorsAtTheEnd(t *testing.T) {
 
 // Receiving descriptors ends as receiving does.
 func TestRecvFDsEnds(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
 		x := r.rights(b, 1)

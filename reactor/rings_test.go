@@ -56,7 +56,7 @@ func (h *hooked) Enter(timeout time.Duration) error {
 }
 
 // newRing makes a ring, for a loop to close.
-func newRing(t testing.TB, kind reactor.Kind) reactor.Ring {
+func newRing(t testing.TB, kind reactor.RingKind) reactor.Ring {
 	t.Helper()
 	var ring reactor.Ring
 	var err error
@@ -72,7 +72,7 @@ func newRing(t testing.TB, kind reactor.Kind) reactor.Ring {
 }
 
 // hook makes a loop on a ring with hooks, which are set before it runs.
-func hook(t testing.TB, kind reactor.Kind, cfg reactor.LoopConfig) (*reactor.Loop, *hooked) {
+func hook(t testing.TB, kind reactor.RingKind, cfg reactor.LoopConfig) (*reactor.Loop, *hooked) {
 	t.Helper()
 	h := &hooked{Ring: newRing(t, kind)}
 	if cfg.DrainTimeout == 0 {

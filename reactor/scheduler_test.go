@@ -29,7 +29,7 @@ func acceptTimed(p sendertest.Point, x sendertest.Result[struct{}]) bool {
 
 // A loop as a timed scheduler: started and stopped on its own thread, and on others.
 func TestLoopIsATimedScheduler(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var tid int
 		r.do(func() { tid = unix.Gettid() })
@@ -86,7 +86,7 @@ func (j *timedJob) Abandon(error) {
 }
 
 func TestTimedWorkOnALoopIsInOrder(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done := make(chan int, 4)
 		now := r.Clock()
@@ -102,7 +102,7 @@ func TestTimedWorkOnALoopIsInOrder(t *testing.T) {
 
 // A timer that waits when the loop ends is stopped; what comes after the end is refused.
 func TestEndedIsNotStopped(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		waiting := sender.AsFuture(sender.ScheduleAfter(r, time.Hour))
 		r.Stop()
@@ -127,7 +127,7 @@ func TestEndedIsNotStopped(t *testing.T) {
 
 // A drain abandons what is armed, what is being stopped, and what comes later, each once.
 func TestDrainAbandonsTimedWork(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 20 {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			const threads, each = 2, 20
@@ -171,7 +171,7 @@ func TestDrainAbandonsTimedWork(t *testing.T) {
 
 // Timed work that a timeout is made of, around an operation of the loop's own.
 func TestTimeoutOnALoopsTimers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s := sender.Timeout(r.SleepFor(time.Hour), sender.ScheduleAfter(r.Loop, time.Millisecond))
 		done := newResult()
@@ -187,7 +187,7 @@ func TestTimeoutOnALoopsTimers(t *testing.T) {
 }
 
 func TestTimedWorkOnALoopDoesNotAllocate(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done := make(chan struct{}, 1)
 		j := newTimedJob(func() { done <- struct{}{} })
@@ -210,7 +210,7 @@ func TestTimedWorkOnALoopDoesNotAllocate(t *testing.T) {
 
 // Timed work whose time has passed is run when its turn comes, not a turn later.
 func TestEnqueueAtThePast(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var timed sender.TimedWork
 		done := newResult()

@@ -31,7 +31,7 @@ func kernelWorkers(t *testing.T) (n int) {
 // a kernel thread busy with it; when it reads, everything arrives. The end comes before the send, or
 // while that waits.
 func TestSendToAPeerThatHasEnded(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, vectored := range []bool{false, true} {
 			for _, endFirst := range []bool{true, false} {
 				sendToEnded(t, kind, vectored, endFirst)
@@ -40,7 +40,7 @@ func TestSendToAPeerThatHasEnded(t *testing.T) {
 	})
 }
 
-func sendToEnded(t *testing.T, kind reactor.Kind, vectored, endFirst bool) {
+func sendToEnded(t *testing.T, kind reactor.RingKind, vectored, endFirst bool) {
 	r := run(t, reactor.LoopConfig{Ring: kind})
 	ln := r.listen()
 	peer := ln.dial()

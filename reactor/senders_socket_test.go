@@ -10,14 +10,14 @@ import (
 )
 
 func TestSocketSendersKeepTheirContract(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, at := r.udp()
 		s, peer := r.pair()
 		buf := make([]byte, 8)
 		check[reactor.Message, reactor.RecvMsgOp](r, a.RecvFrom(buf), endless[reactor.Message]())
 		check[reactor.Message, reactor.RecvMsgOp](r, s.RecvMsg([][]byte{buf[:1], buf[1:]}, nil, 0), endless[reactor.Message]())
-		check[reactor.Datagram, reactor.RecvFromLentOp](r, a.RecvFromLent(), endless[reactor.Datagram]())
+		check[reactor.Datagram, reactor.RecvFromLeaseOp](r, a.RecvFromLease(), endless[reactor.Datagram]())
 		check[reactor.Rights, reactor.RecvFDsOp](r, s.RecvFDs(buf, 2), endless[reactor.Rights]())
 		check[int, reactor.RecvOp](r, s.RecvFlags(buf, unix.MSG_WAITALL), endless[int]())
 		sent := sendertest.Options[int]{Restartable: true}
@@ -25,7 +25,7 @@ func TestSocketSendersKeepTheirContract(t *testing.T) {
 		check[int, reactor.SendMsgOp](r, s.SendMsg([][]byte{buf}, nil, reactor.Address{}), sent)
 		check[int, reactor.SendFDsOp](r, s.SendFDs(buf, []int{peer}), sent)
 		check[int, reactor.SendZCOp](r, s.SendZC(buf), sent)
-		check[struct{}, reactor.ConnectOp](r, a.ConnectTo(at), sendertest.Options[struct{}]{Restartable: true})
+		check[struct{}, reactor.DialOp](r, a.DialTo(at), sendertest.Options[struct{}]{Restartable: true})
 		r.close(a, s)
 		unix.Close(peer)
 		r.end()

@@ -22,7 +22,7 @@ func check[T, O any, S sender.Sender[T, O]](r *running, s S, o sendertest.Option
 }
 
 func TestSendersKeepTheirContract(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
 		ln := r.listen()
@@ -36,7 +36,7 @@ func TestSendersKeepTheirContract(t *testing.T) {
 		check[uint32, reactor.PollOp](r, s.Poll(unix.POLLOUT), sendertest.Options[uint32]{Restartable: true})
 		check[int, reactor.RecvOp](r, s.Recv(make([]byte, 8)), endless)
 		check[int, reactor.AcceptOp](r, ln.Accept(), endless)
-		check[reactor.Lease, reactor.RecvLentOp](r, s.RecvLent(),
+		check[reactor.Lease, reactor.RecvLeaseOp](r, s.RecvLease(),
 			sendertest.Options[reactor.Lease]{Restartable: true, Endless: true, Accept: stoppedOnly[reactor.Lease]})
 		r.close(s, &ln.Socket)
 		unix.Close(peer)

@@ -20,9 +20,9 @@ func (c *credit) init(n int) { c.initial, c.spent = int32(min(max(n, 1), Unlimit
 
 func (c *credit) reset() { c.left, c.waits = c.initial, false }
 
-// Worth implements seq.Granter: what the item that was delivered last has used up of the credit, and 0 if that is
+// Credits implements seq.Granter: what the item that was delivered last has used up of the credit, and 0 if that is
 // Unlimited.
-func (c *credit) Worth() int { return int(c.spent) }
+func (c *credit) Credits() int { return int(c.spent) }
 
 // add adds to the credit, and reports whether a sequence that waits for it can go on.
 func (c *credit) add(n int) bool {

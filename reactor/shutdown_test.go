@@ -17,7 +17,7 @@ import (
 )
 
 func TestStopIdle(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		r.settle()
 		r.Stop()
@@ -36,7 +36,7 @@ func TestStopIdle(t *testing.T) {
 
 // The longest time to wait for what is in flight does not wrap around.
 func TestDrainWithoutEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: math.MaxInt64})
 		done, begun, proceed := newResult(), make(chan bool), make(chan bool)
 		var op reactor.OffloadOp[int]
@@ -61,7 +61,7 @@ func TestDrainWithoutEnd(t *testing.T) {
 }
 
 func TestStopBeforeRun(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +83,7 @@ func TestStopBeforeRun(t *testing.T) {
 
 // Work that was posted to a loop that never runs is abandoned, and so is what comes later.
 func TestDiscard(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		before := descriptors()
 		l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 		if err != nil {
@@ -115,7 +115,7 @@ func TestDiscard(t *testing.T) {
 // Everything of every kind is in flight, with a peer that takes nothing.
 func TestStopLoaded(t *testing.T) {
 	const each = 60
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		before := descriptors()
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: 2}})
 		completions := new(atomic.Int64)
@@ -182,7 +182,7 @@ func startMany[T, O any](n *int64, t *testing.T, s interface {
 // Threads post work while another one stops the loop: each piece is run or abandoned, once.
 func TestStopWhilePosting(t *testing.T) {
 	const threads, pieces = 4, 500
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 20 {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			fates := make([][pieces]atomic.Int32, threads)
@@ -224,7 +224,7 @@ func TestStopWhilePosting(t *testing.T) {
 // Work that posts itself over and over keeps the loop from ending until the drain is given up. It is
 // abandoned then, and nothing has leaked.
 func TestStopWithWorkWithoutEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 30 * time.Millisecond})
 		var w *work
 		abandoned := 0
@@ -246,7 +246,7 @@ func TestStopWithWorkWithoutEnd(t *testing.T) {
 
 // A completion is lost: the loop gives up in time, says so, and frees nothing.
 func TestLeak(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{DrainTimeout: 50 * time.Millisecond})
 		h.pop = func(cqe *uring.CQE) bool { return cqe.Res != -int32(unix.ECANCELED) }
 		r := runLoop(t, l)
@@ -281,7 +281,7 @@ func TestLeak(t *testing.T) {
 
 // The ring fails: Run returns why, and has leaked only what was in flight.
 func TestRingFails(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, loaded := range []bool{false, true} {
 			broken := errors.New("broken")
 			var fail atomic.Bool

@@ -11,7 +11,7 @@ import (
 
 // Signals come while there is credit, and are remembered while there is none.
 func TestSignals(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		op, source, res := new(reactor.SignalsOp), new(stop.Source), newResult()
 		items := make(chan os.Signal, 10)

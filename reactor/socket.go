@@ -88,9 +88,9 @@ func (s *Socket) LocalAddr() (netip.AddrPort, error) {
 // Family is the socket's: unix.AF_INET, AF_INET6 or AF_UNIX. The kernel is asked once. See socket(7), SO_DOMAIN.
 func (s *Socket) Family() (int, error) { return s.asked(&s.family, unix.SO_DOMAIN) }
 
-// Kind is the socket's: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. The kernel is asked once. See socket(7),
+// Type is the socket's: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. The kernel is asked once. See socket(7),
 // SO_TYPE.
-func (s *Socket) Kind() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
+func (s *Socket) Type() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
 
 // asked is what the kernel says of the descriptor, which does not change.
 func (d *Descriptor) asked(known *uint8, option int) (int, error) {

@@ -11,7 +11,7 @@ import (
 
 // Everything that a socket does without the ring, over IPv4 and IPv6.
 func TestSocket(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			var ln, client, server reactor.Socket
@@ -36,7 +36,7 @@ func TestSocket(t *testing.T) {
 				t.Fatal(err)
 			}
 			connected, accepted := newResult(), newResult()
-			var connect reactor.ConnectOp
+			var connect reactor.DialOp
 			var accept reactor.AcceptOp
 			r.do(func() {
 				in := sinkOf[int](t, accepted, nil)
@@ -46,7 +46,7 @@ func TestSocket(t *testing.T) {
 				}
 				ln.Accept().Connect(&accept, in)
 				accept.Start()
-				client.Connect(addr).Connect(&connect, sinkOf[struct{}](t, connected, nil))
+				client.Dial(addr).Connect(&connect, sinkOf[struct{}](t, connected, nil))
 				connect.Start()
 			})
 			connected.expect(t, "{}")
@@ -109,7 +109,7 @@ func checkAddresses(t *testing.T, client, server *reactor.Socket, addr netip.Add
 
 // An address that cannot be listened on leaves nothing behind.
 func TestListenFails(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		before := descriptors()
 		var s reactor.Socket

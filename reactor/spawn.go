@@ -63,12 +63,12 @@ func (s *spawned) SetError(err error) {
 	}
 }
 
-// Home is where the coroutines of the tasks on this loop live. It makes a Loop a task.Resident, and is
+// Coroutines is where the coroutines of the tasks on this loop live. It makes a Loop a task.Resident, and is
 // for package task.
 //
 // From the first task on, all of them together count as one operation in flight: it is how a loop that
 // drains waits for its tasks, and then ends their coroutines.
-func (l *Loop) Home() *task.Home {
+func (l *Loop) Coroutines() *task.CoroutinePool {
 	switch {
 	case l.tasks != nil:
 	case l.phase != phaseRunning:
@@ -145,4 +145,4 @@ func (e *eviction) OnTimer(now int64) {
 	l.timers.Update(&l.watchdog, after(now, int64(l.aftermath())))
 }
 
-var _ task.Resident = (*Loop)(nil)
+var _ task.CoroutineScheduler = (*Loop)(nil)

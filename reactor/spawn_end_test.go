@@ -36,7 +36,7 @@ func (s *lateTurns) Enqueue(w *sender.Work) {
 // A task whose operation has completed on another thread, and whose turn is under way when the drain is over, ends as
 // the others do.
 func TestTurnUnderWayAtTheEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond})
 		th := sendertest.NewThread(t)
 		l := &sendertest.Leaf[int]{Result: sendertest.Value(1)}
@@ -66,7 +66,7 @@ func TestTurnUnderWayAtTheEnd(t *testing.T) {
 
 // What a task that is cut short starts in its deferred functions completes: its socket is closed.
 func TestCutTaskClosesItsSocket(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 40 * time.Millisecond})
 		s, peer := r.pair()
 		defer unix.Close(peer)
@@ -90,7 +90,7 @@ func TestCutTaskClosesItsSocket(t *testing.T) {
 }
 
 // brokenRing is a loop whose ring fails when it is told to.
-func brokenRing(t *testing.T, kind reactor.Kind) (r *running, fail func()) {
+func brokenRing(t *testing.T, kind reactor.RingKind) (r *running, fail func()) {
 	broken := new(atomic.Bool)
 	l, h := hook(t, kind, reactor.LoopConfig{})
 	h.enter = func(time.Duration) error {
@@ -106,7 +106,7 @@ var errBroken = errors.New("broken")
 
 // A task whose operation is over, and whose turn is due, when the ring fails has its turn.
 func TestReadyTaskWhenTheRingFails(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, fail := brokenRing(t, kind)
 		var stopped stop.Source
 		stopped.RequestStop()
@@ -154,7 +154,7 @@ func (op *onStopOp) OnStop() {
 // What a task awaits elsewhere completes there while the loop, whose ring has failed, takes no work any more and has not
 // cut its tasks short yet.
 func TestCompletionWhileTheRingFails(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, fail := brokenRing(t, kind)
 		th := sendertest.NewThread(t)
 		l := &sendertest.Leaf[int]{Result: sendertest.Value(1)}
@@ -187,7 +187,7 @@ func TestCompletionWhileTheRingFails(t *testing.T) {
 
 // What a task awaits elsewhere is asked to stop when its loop drains, unless it shields it.
 func TestStopEndsWhatIsElsewhere(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: time.Hour})
 		waiting := make(chan struct{})
 		shielded := &sendertest.Leaf[int]{OnStop: sendertest.Inline, Result: sendertest.Value(1)}

@@ -28,7 +28,7 @@ func (r *running) endTasks() {
 }
 
 func TestSpawnRunsOnTheLoop(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done := newResult()
 		for range 100 {
@@ -53,7 +53,7 @@ func TestSpawnRunsOnTheLoop(t *testing.T) {
 // Tasks that are suspended when the loop is stopped end, with their defers run; and so do those that
 // come later.
 func TestStopEndsTasks(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		done, ready := newResult(), newResult()
 		s, fd := r.pair()
@@ -85,7 +85,7 @@ func TestStopEndsTasks(t *testing.T) {
 
 // What a task waits for outside of the loop may never come: it is cut short when the drain gives up.
 func TestTaskThatDoesNotEnd(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: time.Millisecond})
 		done, ready := newResult(), newResult()
 		r.Spawn(task.New(func(t *task.T) error {
@@ -107,7 +107,7 @@ func TestTaskThatDoesNotEnd(t *testing.T) {
 // Sequences of descriptors and of lent buffers, taken apart in a task: nothing of them is lost. That no
 // descriptor is left is seen to by TestMain.
 func TestTaskAwaitsSequences(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		ln := r.listen()
 		for range 6 {
@@ -166,7 +166,7 @@ func (*neverOp) Start()                                                         
 
 // A round of a task through the ring allocates nothing.
 func TestAwaitDoesNotAllocate(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		allocs := make(chan float64, 1)
 		r.Spawn(task.New(func(t *task.T) error {
@@ -200,7 +200,7 @@ func BenchmarkSpawn(b *testing.B) {
 
 // benchmarkTask measures rounds of what step returns, in a task on each ring.
 func benchmarkTask(b *testing.B, step func(r *running, t *task.T) func()) {
-	eachRingB(b, func(b *testing.B, kind reactor.Kind) {
+	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		b.ReportAllocs()
 		r := run(b, reactor.LoopConfig{Ring: kind})
 		done := make(chan struct{})
@@ -222,7 +222,7 @@ func benchmarkTask(b *testing.B, step func(r *running, t *task.T) func()) {
 
 // A loop whose ring fails cuts its tasks short: what they deferred runs, and no coroutine is left.
 func TestRingFailsUnderTasks(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		broken := errors.New("broken")
 		var fail atomic.Bool
 		l, h := hook(t, kind, reactor.LoopConfig{})
@@ -255,7 +255,7 @@ func TestRingFailsUnderTasks(t *testing.T) {
 
 // Whatever becomes of a task, either its function is called or what is to be done otherwise.
 func TestSpawnOr(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		begun, otherwise := 0, 0
 		spawn := func() {
@@ -289,7 +289,7 @@ func TestSpawnOr(t *testing.T) {
 func TestSpawnedTaskFails(t *testing.T) {
 	failing := func(err error) task.Sender { return task.New(func(*task.T) error { return err }) }
 	first, second := errors.New("first"), errors.New("second")
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		r.do(func() {
 			r.Spawn(failing(nil))

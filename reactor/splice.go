@@ -8,22 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is where Splice takes bytes from or puts them.
-type Place struct {
+// SpliceEnd is where Splice takes bytes from or puts them.
+type SpliceEnd struct {
 	d   *Descriptor
 	off uint64
 }
 
 // Stream is the stream that a pipe or a socket is, or the position of a file.
-func (d *Descriptor) Stream() Place { return Place{d, uring.FilePosition} }
+func (d *Descriptor) Stream() SpliceEnd { return SpliceEnd{d, uring.FilePosition} }
 
 // At is the offset off of a regular file, whose position stays as it is.
-func (f *File) At(off int64) Place { return Place{&f.Descriptor, offset(off)} }
+func (f *File) At(off int64) SpliceEnd { return SpliceEnd{&f.Descriptor, offset(off)} }
 
 // SpliceSender moves bytes inside the kernel. See Splice and Tee.
 type SpliceSender struct {
 	affine
-	from, to Place
+	from, to SpliceEnd
 	n        int
 	tee      bool
 }
@@ -38,7 +38,7 @@ type SpliceSender struct {
 // ends it. Streams must have O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_SPLICE with SPLICE_F_NONBLOCK, splice(2).
-func Splice(from, to Place, n int) SpliceSender { return SpliceSender{from: from, to: to, n: n} }
+func Splice(from, to SpliceEnd, n int) SpliceSender { return SpliceSender{from: from, to: to, n: n} }
 
 // Tee is as Splice between two pipes, but leaves the bytes in the first as well.
 //

@@ -12,7 +12,7 @@ import (
 )
 
 func TestSplicePipe(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		defer r.end()
 		from, source := r.pair()
@@ -95,7 +95,7 @@ func TestSplicePipe(t *testing.T) {
 
 // A System without splice(2) says so.
 func TestSplicePipeUnsupported(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, _ := runVirtual(t, kind)
 		defer r.end()
 		r.do(func() {

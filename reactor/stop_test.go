@@ -15,7 +15,7 @@ import (
 // A send that goes out in many parts is stopped by another thread: its entry is being filled again and
 // again meanwhile.
 func TestStopOnAnotherThreadDuringPartialSends(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		h.push = func(sqe *uring.SQE) {
 			if sqe.Opcode == uring.OpSend {
@@ -54,7 +54,7 @@ func TestStopOnAnotherThreadDuringPartialSends(t *testing.T) {
 
 // Sleeps are stopped by another thread while the loop starts more and more operations.
 func TestStopOnAnotherThreadWhileSlotsGrow(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const n = 4096
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		ops, sources := make([]reactor.SleepOp, n), make([]stop.Source, n)
@@ -87,7 +87,7 @@ func TestStopOnAnotherThreadWhileSlotsGrow(t *testing.T) {
 // Stop is requested just when the entry is being queued: after the token was checked. The cancel must
 // not get ahead of its target.
 func TestStopWhileBeingQueued(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		var source stop.Source
 		h.push = func(sqe *uring.SQE) {
@@ -114,7 +114,7 @@ func TestStopWhileBeingQueued(t *testing.T) {
 // What rests, for want of credit or of descriptors, completes when it is asked to stop, but not inside of
 // that.
 func TestStopWhileDormant(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		fail := failing(h, unix.EMFILE)
 		r := runLoop(t, l)

@@ -13,7 +13,7 @@ import (
 
 // The time that a turn took does not count twice: a timer that fell due meanwhile is not slept for.
 func TestLongTurnDelaysNoTimer(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		var slept []time.Duration // the loop's
 		h.enter = func(timeout time.Duration) error {
@@ -42,7 +42,7 @@ func TestLongTurnDelaysNoTimer(t *testing.T) {
 
 // Times at both ends of what there is.
 func TestExtremeSleeps(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		for _, tc := range []struct {
 			sleep reactor.SleepSender
@@ -82,7 +82,7 @@ func (f onTimer) OnTimer(now int64) { f(now) }
 
 // Timers of the light form run in order, can be moved and stopped, and are dropped with their loop.
 func TestTimers(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var timers [4]reactor.Timer
 		order := make(chan int, 4)
@@ -117,7 +117,7 @@ func TestTimers(t *testing.T) {
 
 // Timers that are due again as soon as they run starve nobody.
 func TestEndlessTimersStarveNobody(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var timer reactor.Timer
 		r.do(func() {
@@ -137,7 +137,7 @@ func TestEndlessTimersStarveNobody(t *testing.T) {
 
 // Now is read when the loop wakes up, not before it went to sleep.
 func TestNowIsOfThisTurn(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		done := make(chan bool, 1)
 		var posted int64

@@ -23,7 +23,7 @@ func (r *running) listenUnix(kind, backlog int) (*reactor.Socket, reactor.Addres
 
 // Accepting from a unix listener that is shut down for receiving ends, as from any other, and keeps no loop busy.
 func TestAcceptFromAShutListener(t *testing.T) {
-	eachRing(t, func(t *testing.T, ring reactor.Kind) {
+	eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
 			for _, waiting := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%d/%v", kind, waiting), func(t *testing.T) {
@@ -63,15 +63,15 @@ func TestAcceptFromAShutListener(t *testing.T) {
 
 // A connect to a unix listener without room in its backlog fails at once, and may be tried again.
 func TestConnectToACrowdedListener(t *testing.T) {
-	eachRing(t, func(t *testing.T, ring reactor.Kind) {
+	eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: ring})
 		ln, at := r.listenUnix(unix.SOCK_STREAM, 1)
 		done := newResult()
-		op := new(reactor.ConnectOp)
+		op := new(reactor.DialOp)
 		var clients []*reactor.Socket
 		connect := func(want string) {
 			r.do(func() {
-				clients[len(clients)-1].ConnectTo(at).Connect(op, sinkOf[struct{}](t, done, nil))
+				clients[len(clients)-1].DialTo(at).Connect(op, sinkOf[struct{}](t, done, nil))
 				op.Start()
 			})
 			done.expect(t, want)

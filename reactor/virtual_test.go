@@ -39,7 +39,7 @@ type virtualSystem struct {
 func (s virtualSystem) Clock() int64 { return s.time.Load() }
 
 // runVirtual runs a loop in virtual time, which begins at 1.
-func runVirtual(t testing.TB, kind reactor.Kind) (*running, *virtual) {
+func runVirtual(t testing.TB, kind reactor.RingKind) (*running, *virtual) {
 	t.Helper()
 	v := &virtual{Ring: newRing(t, kind)}
 	v.time.Store(1)

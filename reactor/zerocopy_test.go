@@ -84,7 +84,7 @@ func read(t testing.TB, fd, n int) []byte {
 // zeroCopies: the operation does not copy on this ring, and so waits for a notification.
 func zeroCopies(r *running) bool {
 	caps := r.Caps()
-	return caps.Kind == "io_uring" && caps.Ops.Has(uring.OpSendZC)
+	return caps.Ring == "io_uring" && caps.Ops.Has(uring.OpSendZC)
 }
 
 // In one piece and in several, short and long, over what can do without copying and what cannot, everything
@@ -141,7 +141,7 @@ func (r *running) stalled(source *stop.Source) (s *reactor.Socket, peer int, op 
 // stop, or that the socket is closed, which does not wait for it.
 func TestSendZCKeepsItsMemory(t *testing.T) {
 	for _, how := range []string{"left alone", "stopped", "closed"} {
-		eachRing(t, func(t *testing.T, kind reactor.Kind) {
+		eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 			t.Run(how, func(t *testing.T) {
 				r := run(t, reactor.LoopConfig{Ring: kind})
 				source := new(stop.Source)
@@ -175,7 +175,7 @@ func TestSendZCKeepsItsMemory(t *testing.T) {
 
 // A reset gives the memory back.
 func TestSendZCReset(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer, op, sent, data := r.stalled(nil)
 		if err := unix.SetsockoptLinger(peer, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}); err != nil {
@@ -195,7 +195,7 @@ func TestSendZCReset(t *testing.T) {
 // A loop that ends asks for the end of a send of which a part was sent, whose number is delivered when the peer
 // has taken that.
 func TestSendZCLoopEnds(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.tcpPair(4096)
 		op, sent := new(reactor.SendZCOp), newResult()
@@ -229,7 +229,7 @@ func TestSendZCLoopEnds(t *testing.T) {
 
 // A socket is closed without waiting for the peer to take what was sent of it, also if that is a part only.
 func TestSendZCClosedInTheMiddle(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.tcpPair(4096)
 		op, sent := new(reactor.SendZCOp), newResult()
@@ -262,7 +262,7 @@ func TestSendZCClosedInTheMiddle(t *testing.T) {
 // The end of the peer takes back a send that waits for room, also if the ring is just trying it again, which is when
 // a cancel does not find it.
 func TestPeersEndTakesTheSendBack(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, zero := range []bool{false, true} {
 			t.Run(map[bool]string{false: "copies", true: "zero copies"}[zero], func(t *testing.T) {
 				l, h := hook(t, kind, reactor.LoopConfig{})
@@ -329,7 +329,7 @@ func TestPeersEndTakesTheSendBack(t *testing.T) {
 
 // A send without copying goes on behind the peer's end, as others do.
 func TestSendZCToAPeerThatHasEnded(t *testing.T) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.tcpPair(4096)
 		recv, ended := new(reactor.RecvOp), newResult()

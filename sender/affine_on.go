@@ -1,7 +1,7 @@
 package sender
 
 // AffineOn completes as s does, on the resource of sch, where it must be started. It is ContinuesOn
-// that spares itself the way if s says that it completes where it is started: see CompletionOf. The
+// that spares itself the way if s says that it completes where it is started: see CompletionBehaviorOf. The
 // rest is as in ContinuesOn, but that Connect allocates a copy of s, once for each operation state. It
 // does not say of itself that it is Affine, for when sch abandons the way it completes on another thread.
 //
@@ -26,12 +26,14 @@ type AffineOnOp[T, O any] struct {
 // Connect implements Sender.
 func (s AffineOnSender[T, O, S]) Connect(op *AffineOnOp[T, O], r Receiver[T]) Operation {
 	op.s = keep(op.s, s.s)
-	if op.s.Completion() >= Affine {
+	if op.s.CompletionBehavior() >= Affine {
 		return op.s.connect(&op.child, r)
 	}
 	op.hop.connect(s.sch, r)
 	return op.s.connect(&op.child, &op.hop)
 }
 
-// Completion implements Completer.
-func (s *AffineOnSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *AffineOnSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}

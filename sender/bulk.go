@@ -31,8 +31,10 @@ func (s BulkSender[T, O, S]) Connect(op *BulkOp[T, O], r Receiver[T]) Operation 
 	return s.s.Connect(&op.child, (*bulkReceiver[T, O])(op))
 }
 
-// Completion implements Completer.
-func (s *BulkSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *BulkSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type bulkReceiver[T, O any] BulkOp[T, O]
 

@@ -7,12 +7,12 @@ import (
 )
 
 // immediate runs work inside Enqueue, and says so.
-func (immediate) Completion() sender.Completion { return sender.Inline }
+func (immediate) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }
 
 // affine is a sender that completes where it was started, and not inside Start.
 type affine struct{ waiter }
 
-func (affine) Completion() sender.Completion { return sender.Affine }
+func (affine) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
 // An algorithm completes as the worst of its children does.
 func TestCompletionIsComputed(t *testing.T) {
@@ -26,7 +26,7 @@ func TestCompletionIsComputed(t *testing.T) {
 	check(t, "silent", away, sender.Anywhere)
 	for _, test := range []struct {
 		of   sender.Any[int]
-		want sender.Completion
+		want sender.CompletionBehavior
 	}{{sender.Erase(inline), sender.Inline}, {sender.Erase(home), sender.Affine}, {sender.Erase(away), sender.Anywhere}} {
 		s, want := test.of, test.want
 		check(t, "Any", s, want)
@@ -73,9 +73,9 @@ func TestCompletionIsComputed(t *testing.T) {
 	check(t, "Split", sender.Split(inline), sender.Anywhere)
 }
 
-func check[S any](t *testing.T, name string, s S, want sender.Completion) {
+func check[S any](t *testing.T, name string, s S, want sender.CompletionBehavior) {
 	t.Helper()
-	if got := sender.CompletionOf(&s); got != want {
+	if got := sender.CompletionBehaviorOf(&s); got != want {
 		t.Errorf("%s completes %v, want %v", name, got, want)
 	}
 }

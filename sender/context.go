@@ -49,8 +49,10 @@ func (s FromContextSender[T, O, S]) Connect(op *FromContextOp[T, O], r Receiver[
 	return op
 }
 
-// Completion implements Completer.
-func (s *FromContextSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *FromContextSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 // Start implements Operation.
 func (op *FromContextOp[T, O]) Start() {

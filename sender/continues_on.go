@@ -29,7 +29,7 @@ func (s ContinuesOnSender[T, O, S]) Connect(op *ContinuesOnOp[T, O], r Receiver[
 	return s.s.Connect(&op.child, &op.hop)
 }
 
-// Completion implements Completer.
-func (s *ContinuesOnSender[T, O, S]) Completion() Completion {
-	return min(CompletionOf(&s.s), completionOn(s.sch))
+// CompletionBehavior implements CompletionDescriber.
+func (s *ContinuesOnSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), completionOn(s.sch))
 }

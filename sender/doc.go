@@ -101,7 +101,7 @@
 //   - One after another: [Then], [UponError], [UponStopped], [Let], [LetError], [LetStopped], [Sequence],
 //     [Finally], [Fallback], [Repeat], [RepeatUntil], [Retry], [RetryAfter], [Bulk].
 //   - At once: [WhenAll], [WhenAllSlice], [WhenAny], [FirstSuccess], [StopWhen], [Timeout], [Split].
-//   - Where: [StartsOn], [ContinuesOn], [AffineOn]; [CompletionOf] tells where a sender completes.
+//   - Where: [StartsOn], [ContinuesOn], [AffineOn]; [CompletionBehaviorOf] tells where a sender completes.
 //   - The environment: [WriteEnv], [Unstoppable], [FromContext], [ToContext].
 //   - Changing channels and types: [IntoOptional], [IntoResult], [Erase].
 //   - Consumers: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],

@@ -36,7 +36,7 @@ func Connect[T, O any, S Sender[T, O]](op *AnyOp[T], s S, r Receiver[T]) Operati
 
 // connector is an erased sender.
 type connector[T any] interface {
-	Completer
+	CompletionDescriber
 	connect(op *AnyOp[T], r Receiver[T]) Operation
 }
 
@@ -48,16 +48,16 @@ func (s Any[T]) Connect(op *AnyOp[T], r Receiver[T]) Operation {
 	return s.s.connect(op, r)
 }
 
-// Completion implements Completer.
-func (s *Any[T]) Completion() Completion {
+// CompletionBehavior implements CompletionDescriber.
+func (s *Any[T]) CompletionBehavior() CompletionBehavior {
 	if s.s == nil {
 		return Anywhere
 	}
-	return s.s.Completion()
+	return s.s.CompletionBehavior()
 }
 
 type erased[T, O any, S Sender[T, O]] struct{ s S }
 
 func (s *erased[T, O, S]) connect(op *AnyOp[T], r Receiver[T]) Operation { return Connect(op, s.s, r) }
 
-func (s *erased[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+func (s *erased[T, O, S]) CompletionBehavior() CompletionBehavior { return CompletionBehaviorOf(&s.s) }

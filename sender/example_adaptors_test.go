@@ -213,17 +213,17 @@ func ExampleAffineOn() {
 	var loop sender.RunLoop // where we are
 	s := sender.Just(1)
 	there := sender.AffineOn(s, &loop)
-	fmt.Println(sender.CompletionOf(&s), sender.CompletionOf(&there))
+	fmt.Println(sender.CompletionBehaviorOf(&s), sender.CompletionBehaviorOf(&there))
 	fmt.Println(sender.SyncWait(context.Background(), there)) // needs no way back: the loop need not even run
 	// Output:
 	// inline inline
 	// 1 <nil>
 }
 
-func ExampleCompletionOf() {
+func ExampleCompletionBehaviorOf() {
 	timer := &sendertest.Leaf[int]{}
 	s := sender.WhenAny(timer, sender.Just(1))
-	fmt.Println(sender.CompletionOf(&s))
+	fmt.Println(sender.CompletionBehaviorOf(&s))
 	// Output: anywhere
 }
 

@@ -32,9 +32,9 @@ func (s FallbackSender[T, O1, O2, S1, S2]) Connect(op *FallbackOp[T, O1, O2], r 
 	return s.a.Connect(&op.first, (*fallbackReceiver[T, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *FallbackSender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+// CompletionBehavior implements CompletionDescriber.
+func (s *FallbackSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
 type fallbackReceiver[T, O1, O2 any] FallbackOp[T, O1, O2]

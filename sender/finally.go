@@ -43,9 +43,9 @@ func (s FinallySender[T, U, O1, O2, S1, S2]) Connect(op *FinallyOp[T, U, O1, O2]
 	return s.s.Connect(&op.child, (*finallyReceiver[T, U, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *FinallySender[T, U, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), CompletionOf(&s.cleanup))
+// CompletionBehavior implements CompletionDescriber.
+func (s *FinallySender[T, U, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), CompletionBehaviorOf(&s.cleanup))
 }
 
 // finallyReceiver is the child's receiver.

@@ -44,9 +44,9 @@ func (s FirstSuccessSender[T, O1, O2, S1, S2]) Connect(op *FirstSuccessOp[T, O1,
 	return op
 }
 
-// Completion implements Completer.
-func (s *FirstSuccessSender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+// CompletionBehavior implements CompletionDescriber.
+func (s *FirstSuccessSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
 // Start implements Operation.
@@ -79,8 +79,10 @@ func (s FirstSuccessSliceSender[T, O, S]) Connect(op *FirstSuccessSliceOp[T, O],
 	return op
 }
 
-// Completion implements Completer: what holds for any S.
-func (s *FirstSuccessSliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
+// CompletionBehavior implements CompletionDescriber: what holds for any S.
+func (s *FirstSuccessSliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return completionOfType[S]()
+}
 
 // Start implements Operation.
 func (op *FirstSuccessSliceOp[T, O]) Start() {

@@ -25,8 +25,8 @@ func (s FromFuncSender[T]) Connect(op *FromFuncOp[T], r Receiver[T]) Operation {
 	return op
 }
 
-// Completion implements Completer.
-func (s *FromFuncSender[T]) Completion() Completion { return Inline }
+// CompletionBehavior implements CompletionDescriber.
+func (s *FromFuncSender[T]) CompletionBehavior() CompletionBehavior { return Inline }
 
 // Start implements Operation.
 func (op *FromFuncOp[T]) Start() {

@@ -30,8 +30,10 @@ func (s IntoOptionalSender[T, O, S]) Connect(op *IntoOptionalOp[T, O], r Receive
 	return s.s.Connect(&op.child, (*intoOptionalReceiver[T, O])(op))
 }
 
-// Completion implements Completer.
-func (s *IntoOptionalSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *IntoOptionalSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type intoOptionalReceiver[T, O any] IntoOptionalOp[T, O]
 

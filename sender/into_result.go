@@ -33,8 +33,10 @@ func (s IntoResultSender[T, O, S]) Connect(op *IntoResultOp[T, O], r Receiver[Re
 	return s.s.Connect(&op.child, (*intoResultReceiver[T, O])(op))
 }
 
-// Completion implements Completer.
-func (s *IntoResultSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *IntoResultSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type intoResultReceiver[T, O any] IntoResultOp[T, O]
 

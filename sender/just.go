@@ -21,8 +21,8 @@ func (s JustSender[T]) Connect(op *JustOp[T], r Receiver[T]) Operation {
 	return op
 }
 
-// Completion implements Completer.
-func (s *JustSender[T]) Completion() Completion { return Inline }
+// CompletionBehavior implements CompletionDescriber.
+func (s *JustSender[T]) CompletionBehavior() CompletionBehavior { return Inline }
 
 // Start implements Operation.
 func (op *JustOp[T]) Start() { op.r.SetValue(op.value) }
@@ -53,8 +53,8 @@ func (s JustErrorSender[T]) Connect(op *JustErrorOp[T], r Receiver[T]) Operation
 	return op
 }
 
-// Completion implements Completer.
-func (s *JustErrorSender[T]) Completion() Completion { return Inline }
+// CompletionBehavior implements CompletionDescriber.
+func (s *JustErrorSender[T]) CompletionBehavior() CompletionBehavior { return Inline }
 
 // Start implements Operation.
 func (op *JustErrorOp[T]) Start() { op.r.SetError(op.err) }
@@ -76,8 +76,8 @@ func (JustStoppedSender[T]) Connect(op *JustStoppedOp[T], r Receiver[T]) Operati
 	return op
 }
 
-// Completion implements Completer.
-func (s *JustStoppedSender[T]) Completion() Completion { return Inline }
+// CompletionBehavior implements CompletionDescriber.
+func (s *JustStoppedSender[T]) CompletionBehavior() CompletionBehavior { return Inline }
 
 // Start implements Operation.
 func (op *JustStoppedOp[T]) Start() { op.r.SetStopped() }

@@ -3,7 +3,7 @@ package sender
 // kept is a sender that an operation connects while it runs. It hides the sender's type: an operation
 // state that named that too would double the length of its own type's name.
 type kept[T, O any] interface {
-	Completer
+	CompletionDescriber
 	connect(op *O, r Receiver[T]) Operation
 }
 
@@ -21,4 +21,6 @@ func keep[T, O any, S Sender[T, O]](before kept[T, O], s S) kept[T, O] {
 type keptSender[T, O any, S Sender[T, O]] struct{ s S }
 
 func (k *keptSender[T, O, S]) connect(op *O, r Receiver[T]) Operation { return k.s.Connect(op, r) }
-func (k *keptSender[T, O, S]) Completion() Completion                 { return CompletionOf(&k.s) }
+func (k *keptSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&k.s)
+}

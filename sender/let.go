@@ -31,9 +31,9 @@ func (s LetSender[A, B, O1, O2, S1, S2]) Connect(op *LetOp[A, B, O1, O2], r Rece
 	return s.s.Connect(&op.first, (*letReceiver[A, B, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *LetSender[A, B, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), completionOfType[S2]())
+// CompletionBehavior implements CompletionDescriber.
+func (s *LetSender[A, B, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), completionOfType[S2]())
 }
 
 type letReceiver[A, B, O1, O2 any] LetOp[A, B, O1, O2]

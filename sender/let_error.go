@@ -31,9 +31,9 @@ func (s LetErrorSender[T, O1, O2, S1, S2]) Connect(op *LetErrorOp[T, O1, O2], r 
 	return s.s.Connect(&op.first, (*letErrorReceiver[T, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *LetErrorSender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), completionOfType[S2]())
+// CompletionBehavior implements CompletionDescriber.
+func (s *LetErrorSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), completionOfType[S2]())
 }
 
 type letErrorReceiver[T, O1, O2 any] LetErrorOp[T, O1, O2]

@@ -32,9 +32,9 @@ func (s LetStoppedSender[T, O1, O2, S1, S2]) Connect(op *LetStoppedOp[T, O1, O2]
 	return s.s.Connect(&op.first, (*letStoppedReceiver[T, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *LetStoppedSender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), completionOfType[S2]())
+// CompletionBehavior implements CompletionDescriber.
+func (s *LetStoppedSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), completionOfType[S2]())
 }
 
 type letStoppedReceiver[T, O1, O2 any] LetStoppedOp[T, O1, O2]

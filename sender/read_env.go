@@ -25,8 +25,8 @@ func (s ReadEnvSender[T]) Connect(op *ReadEnvOp[T], r Receiver[T]) Operation {
 	return op
 }
 
-// Completion implements Completer.
-func (s *ReadEnvSender[T]) Completion() Completion { return Inline }
+// CompletionBehavior implements CompletionDescriber.
+func (s *ReadEnvSender[T]) CompletionBehavior() CompletionBehavior { return Inline }
 
 // Start implements Operation.
 func (op *ReadEnvOp[T]) Start() {

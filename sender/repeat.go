@@ -45,8 +45,10 @@ func (s RepeatSender[T, O, S]) Connect(op *RepeatOp[T, O], r Receiver[T]) Operat
 	return op
 }
 
-// Completion implements Completer.
-func (s *RepeatSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *RepeatSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 // Start implements Operation.
 func (op *RepeatOp[T, O]) Start() {

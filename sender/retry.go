@@ -58,9 +58,9 @@ func (s RetrySender[T, U, O1, O2, S1, S2]) Connect(op *RetryOp[T, O1, O2], r Rec
 	return op
 }
 
-// Completion implements Completer.
-func (s *RetrySender[T, U, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), completionOfType[S2]())
+// CompletionBehavior implements CompletionDescriber.
+func (s *RetrySender[T, U, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), completionOfType[S2]())
 }
 
 // Start implements Operation.

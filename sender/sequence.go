@@ -32,9 +32,9 @@ func (s SequenceSender[A, B, O1, O2, S1, S2]) Connect(op *SequenceOp[A, B, O1, O
 	return s.a.Connect(&op.first, (*sequenceReceiver[A, B, O1, O2])(op))
 }
 
-// Completion implements Completer.
-func (s *SequenceSender[A, B, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+// CompletionBehavior implements CompletionDescriber.
+func (s *SequenceSender[A, B, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
 type sequenceReceiver[A, B, O1, O2 any] SequenceOp[A, B, O1, O2]

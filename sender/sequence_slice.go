@@ -31,8 +31,10 @@ func (s SequenceSliceSender[T, O, S]) Connect(op *SequenceSliceOp[T, O], r Recei
 	return op
 }
 
-// Completion implements Completer: what holds for any S.
-func (s *SequenceSliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
+// CompletionBehavior implements CompletionDescriber: what holds for any S.
+func (s *SequenceSliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return completionOfType[S]()
+}
 
 // Start implements Operation.
 func (op *SequenceSliceOp[T, O]) Start() {

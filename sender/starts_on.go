@@ -34,9 +34,9 @@ func (s StartsOnSender[T, O, S]) Connect(op *StartsOnOp[T, O], r Receiver[T]) Op
 	return op
 }
 
-// Completion implements Completer.
-func (s *StartsOnSender[T, O, S]) Completion() Completion {
-	return min(completionOn(s.sch), CompletionOf(&s.s))
+// CompletionBehavior implements CompletionDescriber.
+func (s *StartsOnSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return min(completionOn(s.sch), CompletionBehaviorOf(&s.s))
 }
 
 // Start implements Operation.

@@ -36,9 +36,9 @@ func (s StopWhenSender[T, U, O1, O2, S1, S2]) Connect(op *StopWhenOp[T, U, O1, O
 	return op
 }
 
-// Completion implements Completer.
-func (s *StopWhenSender[T, U, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), CompletionOf(&s.trigger))
+// CompletionBehavior implements CompletionDescriber.
+func (s *StopWhenSender[T, U, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), CompletionBehaviorOf(&s.trigger))
 }
 
 // Start implements Operation.

@@ -27,8 +27,10 @@ func (s ThenSender[A, B, O, S]) Connect(op *ThenOp[A, B, O], r Receiver[B]) Oper
 	return s.s.Connect(&op.child, (*thenReceiver[A, B, O])(op))
 }
 
-// Completion implements Completer.
-func (s *ThenSender[A, B, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *ThenSender[A, B, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type thenReceiver[A, B, O any] ThenOp[A, B, O]
 

@@ -45,9 +45,9 @@ func (s TimeoutSender[T, O1, O2, S1, S2]) Connect(op *TimeoutOp[T, O1, O2], r Re
 	return op
 }
 
-// Completion implements Completer.
-func (s *TimeoutSender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.s), CompletionOf(&s.timer))
+// CompletionBehavior implements CompletionDescriber.
+func (s *TimeoutSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.s), CompletionBehaviorOf(&s.timer))
 }
 
 // Start implements Operation.

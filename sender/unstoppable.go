@@ -25,8 +25,10 @@ func (s UnstoppableSender[T, O, S]) Connect(op *UnstoppableOp[T, O], r Receiver[
 	return s.s.Connect(&op.child, &op.env)
 }
 
-// Completion implements Completer.
-func (s *UnstoppableSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *UnstoppableSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 // unstoppableEnv is a receiver with another environment, which it is itself.
 type unstoppableEnv[T any] struct{ Receiver[T] }

@@ -27,8 +27,10 @@ func (s UponErrorSender[T, O, S]) Connect(op *UponErrorOp[T, O], r Receiver[T]) 
 	return s.s.Connect(&op.child, (*uponErrorReceiver[T, O])(op))
 }
 
-// Completion implements Completer.
-func (s *UponErrorSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *UponErrorSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type uponErrorReceiver[T, O any] UponErrorOp[T, O]
 

@@ -27,8 +27,10 @@ func (s UponStoppedSender[T, O, S]) Connect(op *UponStoppedOp[T, O], r Receiver[
 	return s.s.Connect(&op.child, (*uponStoppedReceiver[T, O])(op))
 }
 
-// Completion implements Completer.
-func (s *UponStoppedSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *UponStoppedSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 type uponStoppedReceiver[T, O any] UponStoppedOp[T, O]
 

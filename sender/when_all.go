@@ -51,9 +51,9 @@ func (s WhenAllSender[A, B, O1, O2, S1, S2]) Connect(
 	return op
 }
 
-// Completion implements Completer.
-func (s *WhenAllSender[A, B, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+// CompletionBehavior implements CompletionDescriber.
+func (s *WhenAllSender[A, B, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
 // Start implements Operation.

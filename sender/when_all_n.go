@@ -45,9 +45,9 @@ func (s WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]) Connect(
 	return op
 }
 
-// Completion implements Completer.
-func (s *WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c))
+// CompletionBehavior implements CompletionDescriber.
+func (s *WhenAll3Sender[A, B, C, O1, O2, O3, S1, S2, S3]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b), CompletionBehaviorOf(&s.c))
 }
 
 // Start implements Operation.
@@ -120,9 +120,9 @@ func (s WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]) Connect(
 	return op
 }
 
-// Completion implements Completer.
-func (s *WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c), CompletionOf(&s.d))
+// CompletionBehavior implements CompletionDescriber.
+func (s *WhenAll4Sender[A, B, C, D, O1, O2, O3, O4, S1, S2, S3, S4]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b), CompletionBehaviorOf(&s.c), CompletionBehaviorOf(&s.d))
 }
 
 // Start implements Operation.
@@ -200,9 +200,9 @@ func (s WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]) C
 	return op
 }
 
-// Completion implements Completer.
-func (s *WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b), CompletionOf(&s.c), CompletionOf(&s.d), CompletionOf(&s.e))
+// CompletionBehavior implements CompletionDescriber.
+func (s *WhenAll5Sender[A, B, C, D, E, O1, O2, O3, O4, O5, S1, S2, S3, S4, S5]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b), CompletionBehaviorOf(&s.c), CompletionBehaviorOf(&s.d), CompletionBehaviorOf(&s.e))
 }
 
 // Start implements Operation.

@@ -42,8 +42,10 @@ func (s WhenAllSliceSender[T, O, S]) Connect(op *WhenAllSliceOp[T, O], r Receive
 	return op
 }
 
-// Completion implements Completer: what holds for any S.
-func (s *WhenAllSliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
+// CompletionBehavior implements CompletionDescriber: what holds for any S.
+func (s *WhenAllSliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return completionOfType[S]()
+}
 
 // Start implements Operation.
 func (op *WhenAllSliceOp[T, O]) Start() {

@@ -38,9 +38,9 @@ func (s WhenAnySender[T, O1, O2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O2], r Re
 	return op
 }
 
-// Completion implements Completer.
-func (s *WhenAnySender[T, O1, O2, S1, S2]) Completion() Completion {
-	return min(CompletionOf(&s.a), CompletionOf(&s.b))
+// CompletionBehavior implements CompletionDescriber.
+func (s *WhenAnySender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
+	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
 // Start implements Operation.

@@ -27,8 +27,10 @@ func (s WhenAnySliceSender[T, O, S]) Connect(op *WhenAnySliceOp[T, O], r Receive
 	return op
 }
 
-// Completion implements Completer: what holds for any S.
-func (s *WhenAnySliceSender[T, O, S]) Completion() Completion { return completionOfType[S]() }
+// CompletionBehavior implements CompletionDescriber: what holds for any S.
+func (s *WhenAnySliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return completionOfType[S]()
+}
 
 // Start implements Operation.
 func (op *WhenAnySliceOp[T, O]) Start() {

@@ -31,8 +31,10 @@ func (s WriteEnvSender[T, O, S]) Connect(op *WriteEnvOp[T, O], r Receiver[T]) Op
 	return s.s.Connect(&op.child, &op.env)
 }
 
-// Completion implements Completer.
-func (s *WriteEnvSender[T, O, S]) Completion() Completion { return CompletionOf(&s.s) }
+// CompletionBehavior implements CompletionDescriber.
+func (s *WriteEnvSender[T, O, S]) CompletionBehavior() CompletionBehavior {
+	return CompletionBehaviorOf(&s.s)
+}
 
 // writtenEnv is a receiver with another environment, which it is itself.
 type writtenEnv[T any] struct {

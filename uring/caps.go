@@ -2,7 +2,7 @@ package uring
 
 // Caps is what a ring can do, found by asking it and by trying it out.
 type Caps struct {
-	Kind     string // "io_uring" or "epoll"
+	Ring     string // "io_uring" or "epoll"
 	Ops      OpSet  // the opcodes it takes
 	Setup    uint32 // IORING_SETUP_* flags in force (io_uring only)
 	Features uint32 // IORING_FEAT_* bits (io_uring only)

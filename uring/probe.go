@@ -65,7 +65,7 @@ func probe() (Caps, error) {
 	}
 	p := prober{r: r}
 	c := &r.caps
-	c.Kind = "io_uring"
+	c.Ring = "io_uring"
 	if c.Ops, err = r.probeOps(); err != nil {
 		return Caps{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

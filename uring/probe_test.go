@@ -45,7 +45,7 @@ func TestProbeTriesAgain(t *testing.T) {
 	calls := 0
 	a := answer{probe: func() (Caps, error) {
 		calls++
-		return Caps{Kind: "io_uring"}, outcomes[calls-1]
+		return Caps{Ring: "io_uring"}, outcomes[calls-1]
 	}}
 	for _, errno := range []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EAGAIN} {
 		outcomes = append(outcomes, fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("socket", errno)))
@@ -56,7 +56,7 @@ func TestProbeTriesAgain(t *testing.T) {
 			t.Errorf("probe %d: %v, want %v", i, err, want)
 		}
 	}
-	if caps, err := a.get(); err != nil || caps.Kind == "" || calls != len(outcomes) {
+	if caps, err := a.get(); err != nil || caps.Ring == "" || calls != len(outcomes) {
 		t.Errorf("%+v, %v, after %d probes, want %d", caps, err, calls, len(outcomes))
 	}
 

@@ -12,22 +12,22 @@ import (
 // Config is a load, but for how much of it and how long, which is a Phase's.
 type Config struct {
 	Target      Target
-	Parts       []Part        // at least one
-	Connections int           // of all parts together. Default: 1
-	ConnectRate float64       // connections/s to be opened in advance. Default: as fast as can be
-	Loops       int           // threads that make the load. Default: 1
-	Ring        reactor.Kind  // Default: reactor.Auto
-	Pin         bool          // each loop is bound to a CPU
-	Sources     Sources       // Default: what the kernel chooses
-	Ports       PortRange     // of this end. Default: the system's
-	Timeout     time.Duration // of connecting and of each reply. Default: 5 s
-	GiveUp      time.Duration // a run that only fails for so long is ended. Default: 3 s
-	Poisson     bool          // an open loop's messages come at random, not evenly spaced
-	Verify      bool          // every byte that comes back is compared; else only in phases that say so
-	Seed        uint64        // of all that is random
-	TLS         *tls.Config   // nil: no TLS. Connections clone nothing of it
-	Congestion  string        // TCP_CONGESTION, see tcp(7). Default: the system's
-	RecvBuffer  int           // SO_RCVBUF in bytes, see socket(7). Default: the system's
+	Parts       []Part           // at least one
+	Connections int              // of all parts together. Default: 1
+	ConnectRate float64          // connections/s to be opened in advance. Default: as fast as can be
+	Loops       int              // threads that make the load. Default: 1
+	Ring        reactor.RingKind // Default: reactor.Auto
+	Pin         bool             // each loop is bound to a CPU
+	Sources     Sources          // Default: what the kernel chooses
+	Ports       PortRange        // of this end. Default: the system's
+	Timeout     time.Duration    // of connecting and of each reply. Default: 5 s
+	GiveUp      time.Duration    // a run that only fails for so long is ended. Default: 3 s
+	Poisson     bool             // an open loop's messages come at random, not evenly spaced
+	Verify      bool             // every byte that comes back is compared; else only in phases that say so
+	Seed        uint64           // of all that is random
+	TLS         *tls.Config      // nil: no TLS. Connections clone nothing of it
+	Congestion  string           // TCP_CONGESTION, see tcp(7). Default: the system's
+	RecvBuffer  int              // SO_RCVBUF in bytes, see socket(7). Default: the system's
 
 	// Beside, if not nil, is called on each loop's thread before anything else: other work may share the loops,
 	// such as a server that a proxy which is the target has behind it. It is over when the loop drains.

@@ -22,7 +22,7 @@ type conn struct {
 	index   int // among all connections of the run
 
 	socket  reactor.Socket
-	connect reactor.ConnectOp
+	connect reactor.DialOp
 	recv    reactor.RecvManyOp
 	send    reactor.SendvOp
 	closing reactor.CloseOp
@@ -115,7 +115,7 @@ func (c *conn) open() {
 		return
 	}
 	if target.Addr.IsValid() && !target.Datagrams() {
-		c.socket.Connect(target.Addr).Connect(&c.connect, (*connConnected)(c))
+		c.socket.Dial(target.Addr).Connect(&c.connect, (*connConnected)(c))
 		c.connect.Start()
 		return
 	}

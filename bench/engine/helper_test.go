@@ -11,8 +11,8 @@ import (
 )
 
 // rings are those that every mode is tested on.
-func rings(t *testing.T, f func(t *testing.T, ring reactor.Kind)) {
-	for _, ring := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+func rings(t *testing.T, f func(t *testing.T, ring reactor.RingKind)) {
+	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(ring), func(t *testing.T) {
 			if _, err := reactor.Choose(ring); err != nil {
 				t.Skip(err)
@@ -107,7 +107,7 @@ func runUntil(t *testing.T, g *Generator, p Phase, enough func(*record.Window) b
 }
 
 // on is a change of the configuration that chooses a ring.
-func on(ring reactor.Kind) func(*Config) { return func(c *Config) { c.Ring = ring } }
+func on(ring reactor.RingKind) func(*Config) { return func(c *Config) { c.Ring = ring } }
 
 // faultless fails the test if anything failed.
 func faultless(t *testing.T, w *record.Window) {

@@ -15,7 +15,7 @@ import (
 // adds would not.
 func TestDelaysAreMeasured(t *testing.T) {
 	const delay, tries = 500 * time.Millisecond, 8
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		var mu sync.Mutex
 		var took []time.Duration
 		url := serve(t, "tcp", func(c net.Conn) {
@@ -157,7 +157,7 @@ func TestWhatIsNotSentIsCounted(t *testing.T) {
 
 // A connection that is ready gets what is due, whichever loop it is on.
 func TestOpenLoopOverSeveralLoops(t *testing.T) {
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		g := load(t, serve(t, "tcp", echoing), &Echo{Depth: 2}, func(c *Config) {
 			c.Ring, c.Loops, c.Connections, c.Poisson = ring, 3, 7, false
 		})

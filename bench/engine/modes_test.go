@@ -14,7 +14,7 @@ func TestEcho(t *testing.T) {
 	for _, scheme := range []string{"tcp", "unix"} {
 		for _, sizes := range []string{"1", "128", "1-3000", "16*9,64k", "exp(500)", "1m"} {
 			t.Run(scheme+" "+sizes, func(t *testing.T) {
-				rings(t, func(t *testing.T, ring reactor.Kind) {
+				rings(t, func(t *testing.T, ring reactor.RingKind) {
 					size, err := ParseSizes(sizes)
 					if err != nil {
 						t.Fatal(err)
@@ -36,7 +36,7 @@ func TestEcho(t *testing.T) {
 
 func TestConnect(t *testing.T) {
 	for _, m := range []Connect{{Close: "fin"}, {Close: "rst"}, {Close: "rst", Size: 1000}} {
-		rings(t, func(t *testing.T, ring reactor.Kind) {
+		rings(t, func(t *testing.T, ring reactor.RingKind) {
 			g := load(t, serve(t, "tcp", echoing), &m, on(ring))
 			_, w := run(t, g, Phase{Time: short / 2})
 			faultless(t, w)
@@ -49,7 +49,7 @@ func TestConnect(t *testing.T) {
 
 // Connections that stay are there beside others, and what they stay for is not measured.
 func TestConnectionsStay(t *testing.T) {
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		const stay = 5 * short
 		g := load(t, serve(t, "tcp", echoing), &Connect{Close: "fin", Size: 100, Stay: stay}, on(ring))
 		begin := time.Now()
@@ -109,7 +109,7 @@ func TestHold(t *testing.T) {
 }
 
 func TestUDP(t *testing.T) {
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		g := load(t, packets(t, func(p []byte, reply func([]byte)) { reply(p) }), &UDP{Depth: 3}, on(ring))
 		_, w := run(t, g, Phase{Time: short})
 		faultless(t, w)
@@ -195,7 +195,7 @@ func TestSlow(t *testing.T) {
 
 // Who reads slowly is slow, and the target soon cannot send to it.
 func TestSlowReader(t *testing.T) {
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		const size, piece, every = 2000, 200, 5 * time.Millisecond
 		mode := &Slow{Direction: "read", Size: FixedSize(size), Piece: piece, Every: every}
 		g := load(t, serve(t, "tcp", echoing), mode, on(ring))
@@ -221,7 +221,7 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		g := load(t, serve(t, "tcp", func(c net.Conn) {
 			all, _ := io.ReadAll(c) // replies only behind the end
 			_, _ = c.Write(all)

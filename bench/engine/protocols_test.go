@@ -218,7 +218,7 @@ func TestTLS(t *testing.T) {
 	certificate := s.TLS.Certificates[0]
 	trust := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	s.Close()
-	rings(t, func(t *testing.T, ring reactor.Kind) {
+	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
 		if err != nil {
 			t.Fatal(err)

@@ -101,7 +101,7 @@ func (t *transport) Read(p []byte) (int, error) {
 	c := t.c
 	for t.lease.Len() == 0 {
 		c.worker().flush()
-		lease, err := task.Await(t.t, c.socket.RecvLent())
+		lease, err := task.Await(t.t, c.socket.RecvLease())
 		if err != nil {
 			return 0, err
 		}

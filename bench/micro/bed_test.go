@@ -34,9 +34,9 @@ type bed struct {
 }
 
 // lay makes a bed for a path on a ring. A ring that cannot be had skips the test.
-func lay(t testing.TB, kind reactor.Kind, p path) *bed {
+func lay(t testing.TB, kind reactor.RingKind, p path) *bed {
 	t.Helper()
-	if only := reactor.Kind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
+	if only := reactor.RingKind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
 		t.Skipf("%s=%s", reactor.RingVariable, only)
 	}
 	b := &bed{t: t, parts: p.parts, done: make(chan bool, 1), ended: make(chan error, 2)}

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var rings = []reactor.Kind{reactor.IOUring, reactor.Epoll}
+var rings = []reactor.RingKind{reactor.IOUring, reactor.Epoll}
 
 // TestNothingIsAllocated plays ten thousand rounds of every path. What the runtime itself allocates meanwhile is a
 // handful, so what allocates once a round shows, and once in a hundred as well.

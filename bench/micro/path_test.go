@@ -76,7 +76,7 @@ func stopped(b *bed) func() {
 func echoByLet(b *bed) func() {
 	near, far := b.pair()
 	var lease reactor.Lease
-	back := sender.Let(far.RecvLent(), func(l reactor.Lease) reactor.SendSender {
+	back := sender.Let(far.RecvLease(), func(l reactor.Lease) reactor.SendSender {
 		lease = l
 		return far.SendAll(l.Bytes())
 	})
@@ -92,7 +92,7 @@ func echoByTask(b *bed) func() {
 	near, far := b.pair()
 	b.loop.Spawn(task.New(func(t *task.T) error {
 		for {
-			lease, err := task.Await(t, far.RecvLent())
+			lease, err := task.Await(t, far.RecvLease())
 			if err != nil {
 				return err
 			}

@@ -18,17 +18,17 @@ import (
 
 // Config is a server.
 type Config struct {
-	Listen    string        // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
-	Behaviour string        // echo, discard, chargen, reply or delay
-	Style     string        // receiver, task or net
-	Ring      reactor.Kind  // of the reactor's loops
-	Loops     int           // of the reactor. Default: 1
-	Pin       bool          // each loop is bound to a CPU
-	Request   int           // bytes, for reply. Default: 1
-	Reply     int           // bytes, for reply. Default: 128
-	Delay     time.Duration // for delay
-	Seed      uint64        // of the pattern, for chargen: that of the load which verifies it
-	TLS       *tls.Config   // for tls
+	Listen    string           // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
+	Behaviour string           // echo, discard, chargen, reply or delay
+	Style     string           // receiver, task or net
+	Ring      reactor.RingKind // of the reactor's loops
+	Loops     int              // of the reactor. Default: 1
+	Pin       bool             // each loop is bound to a CPU
+	Request   int              // bytes, for reply. Default: 1
+	Reply     int              // bytes, for reply. Default: 128
+	Delay     time.Duration    // for delay
+	Seed      uint64           // of the pattern, for chargen: that of the load which verifies it
+	TLS       *tls.Config      // for tls
 
 	// Ready, if not nil, is called when the server listens.
 	Ready func(addr net.Addr)

@@ -108,7 +108,7 @@ func (r *reply) done() {
 func (s *datagrams) task(t *task.T) error {
 	defer task.Unstoppable(t, func() { _, _ = task.Await(t, s.socket.Close()) })
 	for {
-		d, err := task.Await(t, s.socket.RecvFromLent())
+		d, err := task.Await(t, s.socket.RecvFromLease())
 		if err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func start(t *testing.T, cfg Config) net.Addr {
 func each(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, scheme := range []string{"tcp", "unix"} {
 		for _, style := range []string{"receiver", "task", "net"} {
-			for _, ring := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+			for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 				if style == "net" && ring == reactor.Epoll {
 					continue
 				}
@@ -164,7 +164,7 @@ func TestDelay(t *testing.T) {
 // eachDatagram runs f with every style and ring for datagrams.
 func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, style := range []string{"receiver", "task", "net"} {
-		for _, ring := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+		for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 			t.Run(fmt.Sprint(style, " ", ring), func(t *testing.T) {
 				if _, err := reactor.Choose(ring); err != nil {
 					t.Skip(err)

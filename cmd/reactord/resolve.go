@@ -151,7 +151,7 @@ func lookup(ctx context.Context, host string) (netip.Addr, error) {
 
 // dataPath is the data path's configuration.
 func (a addresses) dataPath(cfg *config.Config, log *zap.Logger) proxy.Config {
-	out := proxy.Config{Ring: reactor.Kind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log}
+	out := proxy.Config{Ring: reactor.RingKind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log}
 	for _, l := range cfg.Listeners {
 		out.Listeners = append(out.Listeners, proxy.Listener{
 			Name: l.Name, Address: a.of(l.Address), Backend: l.Backend, MaxConnections: l.MaxConnections,

@@ -78,8 +78,8 @@ func takeDatagram(got *[]byte) func(reactor.Datagram) int {
 func recvFromLent(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	p, got := datagramReader(s, x)
-	op, take := new(reactor.RecvFromLentOp), takeDatagram(got)
-	x.socket.RecvFromLent().Connect(op, &receiver[reactor.Datagram]{x.trace, func(d reactor.Datagram) int {
+	op, take := new(reactor.RecvFromLeaseOp), takeDatagram(got)
+	x.socket.RecvFromLease().Connect(op, &receiver[reactor.Datagram]{x.trace, func(d reactor.Datagram) int {
 		p.sent(d.From)
 		return take(d)
 	}})

@@ -120,12 +120,12 @@ func connect(s *stage, blocked bool) *subject {
 		return socket
 	}
 	x.socket = open()
-	op := new(reactor.ConnectOp)
+	op := new(reactor.DialOp)
 	r := &receiver[struct{}]{trace: x.trace}
-	x.socket.Connect(addrPort(addr)).Connect(op, r)
+	x.socket.Dial(addrPort(addr)).Connect(op, r)
 	x.start = op.Start
 	x.again = func() {
-		open().Connect(addrPort(addr)).Connect(op, r)
+		open().Dial(addrPort(addr)).Connect(op, r)
 		op.Start()
 	}
 	if blocked {
@@ -209,8 +209,8 @@ func takeLease(got *[]byte) func(reactor.Lease) int {
 func recvLent(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	got := reader(s, x)
-	op := new(reactor.RecvLentOp)
-	x.socket.RecvLent().Connect(op, &receiver[reactor.Lease]{x.trace, takeLease(got)})
+	op := new(reactor.RecvLeaseOp)
+	x.socket.RecvLease().Connect(op, &receiver[reactor.Lease]{x.trace, takeLease(got)})
 	x.start = op.Start
 	return x
 }
@@ -254,7 +254,7 @@ func recvBulk(s *stage, _ bool) *subject {
 	op := new(reactor.RecvManyOp)
 	take := takeLease(got)
 	x.socket.RecvMany(4).Adaptive().Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
-		op.Grant(l.Worth())
+		op.Grant(l.Credits())
 		return take(l)
 	}})
 	x.start = op.Start

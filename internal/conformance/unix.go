@@ -53,12 +53,12 @@ func connectUnix(kind int) func(*stage, bool) *subject {
 			return socket
 		}
 		x.socket = open()
-		op := new(reactor.ConnectOp)
+		op := new(reactor.DialOp)
 		r := &receiver[struct{}]{trace: x.trace}
-		x.socket.ConnectTo(to).Connect(op, r)
+		x.socket.DialTo(to).Connect(op, r)
 		x.start = op.Start
 		x.again = func() {
-			open().ConnectTo(to).Connect(op, r)
+			open().DialTo(to).Connect(op, r)
 			op.Start()
 		}
 		x.reset = func() { s.disown(fd) }

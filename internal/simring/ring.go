@@ -212,7 +212,7 @@ var mayLack = []uring.Op{
 func (k *Kernel) drawCaps() uring.Caps {
 	has := func() bool { return !k.chance(k.Odds.Old) }
 	caps := uring.Caps{
-		Kind: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
+		Ring: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
 		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true, CancelFdAny: true,
 	}
 	for _, op := range mayLack {

@@ -43,10 +43,10 @@ func (a Any) Timed() (s sender.TimedScheduler, ok bool) {
 // Enqueue implements sender.Scheduler.
 func (a Any) Enqueue(w *sender.Work) { a.Unwrap().Enqueue(w) }
 
-// Completion implements sender.Completer: that of the scheduler.
-func (a Any) Completion() sender.Completion {
-	if c, ok := a.Unwrap().(sender.Completer); ok {
-		return c.Completion()
+// CompletionBehavior implements sender.CompletionDescriber: that of the scheduler.
+func (a Any) CompletionBehavior() sender.CompletionBehavior {
+	if c, ok := a.Unwrap().(sender.CompletionDescriber); ok {
+		return c.CompletionBehavior()
 	}
 	return sender.Anywhere
 }

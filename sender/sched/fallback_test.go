@@ -119,10 +119,10 @@ func TestAnyKeepsEquality(t *testing.T) {
 	if s, ok := sched.AnyOf(q).Timed(); !ok || s != q {
 		t.Error("a TimedRunLoop is not timed")
 	}
-	if c := sched.AnyOf(sched.Inline{}).Completion(); c != sender.Inline {
+	if c := sched.AnyOf(sched.Inline{}).CompletionBehavior(); c != sender.Inline {
 		t.Errorf("inline completes %v", c)
 	}
-	if c := a.Completion(); c != sender.Anywhere {
+	if c := a.CompletionBehavior(); c != sender.Anywhere {
 		t.Errorf("a RunLoop completes %v", c)
 	}
 	j := newJob(nil)

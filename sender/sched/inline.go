@@ -11,5 +11,5 @@ type Inline struct{}
 // Enqueue runs w.
 func (Inline) Enqueue(w *sender.Work) { w.Runner.Run() }
 
-// Completion implements sender.Completer.
-func (Inline) Completion() sender.Completion { return sender.Inline }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (Inline) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }

@@ -67,7 +67,7 @@ type Options[T any] struct {
 // completion, started again inside the completion (if Restartable), and connected again afterwards.
 func Check[T, O any, S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
 	t.Helper()
-	c := &checker[T, O]{t: t, o: o, claim: sender.CompletionOf(&s)}
+	c := &checker[T, O]{t: t, o: o, claim: sender.CompletionBehaviorOf(&s)}
 	c.connect = func(r *round, then func(recorder[T], Result[T])) recorder[T] {
 		rec := &Recorder[T]{T: r, Stop: &r.source, Sch: o.Scheduler, Key: r}
 		rec.Then = func(x Result[T]) { then(rec, x) }
@@ -96,7 +96,7 @@ var reuses = map[reuse]string{
 type checker[T, O any] struct {
 	t       testing.TB
 	o       Options[T]
-	claim   sender.Completion
+	claim   sender.CompletionBehavior
 	places  bool // Options.Do says where it is started
 	used    *O   // storage that is used again and again
 	left    []remains

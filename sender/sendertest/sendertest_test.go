@@ -95,7 +95,7 @@ func (w wrong) Connect(op *wrongOp, r sender.Receiver[int]) sender.Operation {
 	return op
 }
 
-func (w *wrong) Completion() sender.Completion {
+func (w *wrong) CompletionBehavior() sender.CompletionBehavior {
 	switch {
 	case strings.HasPrefix(w.how, "claims to be inline"):
 		return sender.Inline

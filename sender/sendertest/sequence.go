@@ -97,7 +97,7 @@ type SequenceOptions[T any] struct {
 func CheckSequence[T, O any, S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
 	t.Helper()
 	var rec *SequenceRecorder[T] // the receiver of this moment
-	c := &checker[struct{}, O]{t: t, claim: sender.CompletionOf(&s), o: Options[struct{}]{
+	c := &checker[struct{}, O]{t: t, claim: sender.CompletionBehaviorOf(&s), o: Options[struct{}]{
 		Do: o.Do, Endless: o.Endless, Restartable: o.Restartable, Rounds: o.Rounds, Deadline: o.Deadline, Linger: o.Linger,
 		Accept: func(p Point, x Result[struct{}]) bool { return o.Accept == nil || o.Accept(p, rec.Items(), x) },
 	}}

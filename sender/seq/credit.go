@@ -9,9 +9,9 @@ import "github.com/reactord/reactord/sender"
 type Granter interface {
 	// Grant adds n to the credit. It is called where Scheduler is, from Start to the completion.
 	Grant(n int)
-	// Worth is how much of the credit the item that was delivered last has used up, which is what to grant
+	// Credits is how much of the credit the item that was delivered last has used up, which is what to grant
 	// for it; 0 if its source has none, or more than it can use up. It is called inside SetNext.
-	Worth() int
+	Credits() int
 	// Scheduler is where Grant is called, one call at a time: where the source delivers and completes. nil:
 	// Grant may be called anywhere.
 	Scheduler() sender.Scheduler
@@ -43,12 +43,12 @@ func (c *credit) Grant(n int) {
 	}
 }
 
-// Worth implements Granter: it is the source's.
-func (c *credit) Worth() int {
+// Credits implements Granter: it is the source's.
+func (c *credit) Credits() int {
 	if c.source == nil {
 		return 0
 	}
-	return c.source.Worth()
+	return c.source.Credits()
 }
 
 // Scheduler implements Granter: it is the source's.
@@ -61,7 +61,7 @@ func (c *credit) Scheduler() sender.Scheduler {
 
 // consumed grants what the item that is being delivered has used up.
 func (c *credit) consumed() {
-	if n := c.Worth(); n > 0 {
+	if n := c.Credits(); n > 0 {
 		c.source.Grant(n)
 	}
 }

@@ -104,7 +104,7 @@ func (op *meteredOp) Grant(n int) {
 	}
 }
 
-func (op *meteredOp) Worth() int                  { return op.worth }
+func (op *meteredOp) Credits() int                { return op.worth }
 func (op *meteredOp) Scheduler() sender.Scheduler { return op.th }
 
 // inTime is SyncWait that does not wait for ever.
@@ -252,7 +252,7 @@ func TestCreditWhenItIsStopped(t *testing.T) {
 		}
 		start := seq.Take(seq.Merge(a, b), n+1, nil).Connect(op, rec)
 		granter := any(start).(seq.Granter)
-		rec.Next = func(int) { granter.Grant(granter.Worth()) }
+		rec.Next = func(int) { granter.Grant(granter.Credits()) }
 		rec.Starting()
 		start.Start()
 		if n%3 == 0 {
@@ -351,7 +351,7 @@ func (op *tickOp) Start() {
 }
 
 func (op *tickOp) Grant(n int)                 { op.left += n }
-func (op *tickOp) Worth() int                  { return 1 }
+func (op *tickOp) Credits() int                { return 1 }
 func (op *tickOp) Scheduler() sender.Scheduler { return here{} }
 
 type here struct{}

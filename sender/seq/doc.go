@@ -32,7 +32,7 @@
 //   - A receiver of one's own grants for its items, whatever adaptors are between it and the source: what their
 //     Connect returns is a [Granter] as the source's operation is. A receiver that never grants gets as many
 //     items as there is credit, and then nothing more: no completion and no error says so. If it consumes all
-//     inside SetNext, it calls Grant(Worth()) there, or the source is made with unlimited credit.
+//     inside SetNext, it calls Grant(Credits()) there, or the source is made with unlimited credit.
 //   - What comes when a sequence is being stopped needs no credit, and no grant.
 //   - A Merge shares out what it is granted among its sources. If these are on several threads it may be granted
 //     anywhere, and posts to each source what is for that one.

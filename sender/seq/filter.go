@@ -41,8 +41,10 @@ func (s FilterSequence[T, O, S]) Connect(op *FilterOp[T, O], r Receiver[T]) send
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *FilterSequence[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *FilterSequence[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
+}
 
 // Start implements sender.Operation.
 func (op *FilterOp[T, O]) Start() {

@@ -41,8 +41,10 @@ func (s ForEachSender[T, O, S]) Connect(op *ForEachOp[T, O], r sender.Receiver[s
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *ForEachSender[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *ForEachSender[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
+}
 
 // Start implements sender.Operation.
 func (op *ForEachOp[T, O]) Start() {

@@ -29,8 +29,8 @@ func (s FromSequence[T]) Connect(op *FromOp[T], r Receiver[T]) sender.Operation 
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *FromSequence[T]) Completion() sender.Completion { return sender.Inline }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *FromSequence[T]) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }
 
 // Start implements sender.Operation.
 func (op *FromOp[T]) Start() {

@@ -149,5 +149,5 @@ func (v *meteredValve) Connect(op *meteredValveOp, r seq.Receiver[int]) sender.O
 }
 
 func (op *meteredValveOp) Grant(n int)                 { op.v.granted += n }
-func (op *meteredValveOp) Worth() int                  { return 1 }
+func (op *meteredValveOp) Credits() int                { return 1 }
 func (op *meteredValveOp) Scheduler() sender.Scheduler { return here{} }

@@ -167,8 +167,8 @@ func (m *merge[T]) granter() Granter {
 // source of that item.
 func (m *merge[T]) Grant(n int) { m.credits.grant(n) }
 
-// Worth implements Granter.
-func (m *merge[T]) Worth() int { return m.credits.worth }
+// Credits implements Granter.
+func (m *merge[T]) Credits() int { return m.credits.worth }
 
 // Scheduler implements Granter: it is that of all sources, or nil if they have several.
 func (m *merge[T]) Scheduler() sender.Scheduler {
@@ -206,7 +206,7 @@ func (s *mergeSource[T]) fail(x outcome) {
 	s.account.close()
 }
 
-func (s *mergeSource[T]) SetNext(item T)     { s.m.take(s, pending[T]{item, s, s.account.Worth()}) }
+func (s *mergeSource[T]) SetNext(item T)     { s.m.take(s, pending[T]{item, s, s.account.Credits()}) }
 func (s *mergeSource[T]) SetValue(struct{})  { s.account.close() }
 func (s *mergeSource[T]) SetError(err error) { s.fail(outcome{failed, err}) }
 func (s *mergeSource[T]) SetStopped()        { s.fail(outcome{end: stopped}) }
@@ -255,9 +255,9 @@ func (s MergeSequence[T, O1, O2, S1, S2]) Connect(op *MergeOp[T, O1, O2], r Rece
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *MergeSequence[T, O1, O2, S1, S2]) Completion() sender.Completion {
-	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b))
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *MergeSequence[T, O1, O2, S1, S2]) CompletionBehavior() sender.CompletionBehavior {
+	return min(sender.CompletionBehaviorOf(&s.a), sender.CompletionBehaviorOf(&s.b))
 }
 
 // Start implements sender.Operation.

@@ -41,9 +41,9 @@ func (s Merge3Sequence[T, O1, O2, O3, S1, S2, S3]) Connect(
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *Merge3Sequence[T, O1, O2, O3, S1, S2, S3]) Completion() sender.Completion {
-	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b), sender.CompletionOf(&s.c))
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *Merge3Sequence[T, O1, O2, O3, S1, S2, S3]) CompletionBehavior() sender.CompletionBehavior {
+	return min(sender.CompletionBehaviorOf(&s.a), sender.CompletionBehaviorOf(&s.b), sender.CompletionBehaviorOf(&s.c))
 }
 
 // Start implements sender.Operation.
@@ -93,9 +93,9 @@ func (s Merge4Sequence[T, O1, O2, O3, O4, S1, S2, S3, S4]) Connect(
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *Merge4Sequence[T, O1, O2, O3, O4, S1, S2, S3, S4]) Completion() sender.Completion {
-	return min(sender.CompletionOf(&s.a), sender.CompletionOf(&s.b), sender.CompletionOf(&s.c), sender.CompletionOf(&s.d))
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *Merge4Sequence[T, O1, O2, O3, O4, S1, S2, S3, S4]) CompletionBehavior() sender.CompletionBehavior {
+	return min(sender.CompletionBehaviorOf(&s.a), sender.CompletionBehaviorOf(&s.b), sender.CompletionBehaviorOf(&s.c), sender.CompletionBehaviorOf(&s.d))
 }
 
 // Start implements sender.Operation.

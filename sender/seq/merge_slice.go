@@ -56,9 +56,9 @@ func (s MergeSliceSequence[T, O, S]) Connect(op *MergeSliceOp[T, O], r Receiver[
 	return op
 }
 
-// Completion implements sender.Completer: what holds for any S.
-func (s *MergeSliceSequence[T, O, S]) Completion() sender.Completion {
-	return sender.CompletionOf(new(S))
+// CompletionBehavior implements sender.CompletionDescriber: what holds for any S.
+func (s *MergeSliceSequence[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(new(S))
 }
 
 // Start implements sender.Operation.

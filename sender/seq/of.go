@@ -28,8 +28,8 @@ func (s OfSequence[T]) Connect(op *OfOp[T], r Receiver[T]) sender.Operation {
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *OfSequence[T]) Completion() sender.Completion { return sender.Inline }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *OfSequence[T]) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }
 
 // Start implements sender.Operation.
 func (op *OfOp[T]) Start() {

@@ -45,9 +45,9 @@ func (s ReduceSender[T, A, O, S]) Connect(op *ReduceOp[T, A, O], r sender.Receiv
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *ReduceSender[T, A, O, S]) Completion() sender.Completion {
-	return sender.CompletionOf(&s.s)
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *ReduceSender[T, A, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
 }
 
 // Start implements sender.Operation.
@@ -108,8 +108,10 @@ func (s CollectSender[T, O, S]) Connect(op *CollectOp[T, O], r sender.Receiver[[
 	return op.credit.connect(s.s.Connect(&op.child, (*collect[T, O])(op)))
 }
 
-// Completion implements sender.Completer.
-func (s *CollectSender[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *CollectSender[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
+}
 
 // collect is the operation as the source's receiver.
 type collect[T, O any] CollectOp[T, O]

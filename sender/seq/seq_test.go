@@ -246,11 +246,11 @@ func TestCompletion(t *testing.T) {
 	each := seq.ForEach(both, func(int) error { return nil }, nil)
 	sum := seq.Reduce(one, 0, func(n, _ int) int { return n }, nil)
 	list := seq.Collect(all, nil)
-	for name, c := range map[string]struct{ got, want sender.Completion }{
-		"Take": {sender.CompletionOf(&take), sender.Inline}, "Merge": {sender.CompletionOf(&both), sender.Inline},
-		"Merge with count": {sender.CompletionOf(&one), sender.Anywhere}, "MergeSlice": {sender.CompletionOf(&all), sender.Inline},
-		"From": {sender.CompletionOf(&iterator), sender.Inline}, "ForEach": {sender.CompletionOf(&each), sender.Inline},
-		"Reduce": {sender.CompletionOf(&sum), sender.Anywhere}, "Collect": {sender.CompletionOf(&list), sender.Inline},
+	for name, c := range map[string]struct{ got, want sender.CompletionBehavior }{
+		"Take": {sender.CompletionBehaviorOf(&take), sender.Inline}, "Merge": {sender.CompletionBehaviorOf(&both), sender.Inline},
+		"Merge with count": {sender.CompletionBehaviorOf(&one), sender.Anywhere}, "MergeSlice": {sender.CompletionBehaviorOf(&all), sender.Inline},
+		"From": {sender.CompletionBehaviorOf(&iterator), sender.Inline}, "ForEach": {sender.CompletionBehaviorOf(&each), sender.Inline},
+		"Reduce": {sender.CompletionBehaviorOf(&sum), sender.Anywhere}, "Collect": {sender.CompletionBehaviorOf(&list), sender.Inline},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s completes %v, want %v", name, c.got, c.want)

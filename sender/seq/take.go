@@ -43,8 +43,10 @@ func (s TakeSequence[T, O, S]) Connect(op *TakeOp[T, O], r Receiver[T]) sender.O
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *TakeSequence[T, O, S]) Completion() sender.Completion { return sender.CompletionOf(&s.s) }
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *TakeSequence[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
+}
 
 // Start implements sender.Operation.
 func (op *TakeOp[T, O]) Start() {

@@ -41,9 +41,9 @@ func (s TransformSequence[A, B, O, S]) Connect(op *TransformOp[A, B, O], r Recei
 	return op
 }
 
-// Completion implements sender.Completer.
-func (s *TransformSequence[A, B, O, S]) Completion() sender.Completion {
-	return sender.CompletionOf(&s.s)
+// CompletionBehavior implements sender.CompletionDescriber.
+func (s *TransformSequence[A, B, O, S]) CompletionBehavior() sender.CompletionBehavior {
+	return sender.CompletionBehaviorOf(&s.s)
 }
 
 // Start implements sender.Operation.

@@ -83,7 +83,7 @@ func awaitedBy[V, O any, S sender.Sender[V, O]](co *coroutine) *awaited[V, O, S]
 			return w
 		}
 	}
-	w := &awaited[V, O, S]{await: await{co: co, confined: co.confines(sender.CompletionOf(new(S)))}}
+	w := &awaited[V, O, S]{await: await{co: co, confined: co.confines(sender.CompletionBehaviorOf(new(S)))}}
 	co.cache = append(co.cache, w)
 	return w
 }

@@ -10,7 +10,7 @@ import (
 
 // lane is the cheapest scheduler there can be for coroutines: a queue on the benchmark's own thread.
 type lane struct {
-	home  task.Home
+	home  task.CoroutinePool
 	queue sender.WorkQueue
 	awake bool
 }
@@ -29,7 +29,7 @@ func (l *lane) end() {
 	l.home.Leave()
 }
 
-func (l *lane) Home() *task.Home { return &l.home }
+func (l *lane) Home() *task.CoroutinePool { return &l.home }
 
 func (l *lane) Enqueue(w *sender.Work) { l.queue.Push(w) }
 
@@ -113,7 +113,7 @@ func BenchmarkAwaitSuspendedAffine(b *testing.B) {
 // home is a Schedule on the lane where it is started.
 type home struct{ sender.ScheduleSender }
 
-func (home) Completion() sender.Completion { return sender.Affine }
+func (home) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
 func spawn(b *testing.B, sch func(l *lane) sender.Scheduler) {
 	done := make(chan unit)

@@ -18,7 +18,7 @@ type coroutine struct {
 	work      sender.Work // the task's turn, but for the first
 	cache     []cached    // operation states of what was awaited, one of a type
 
-	home       *Home // nil: a goroutine of its own
+	home       *CoroutinePool // nil: a goroutine of its own
 	next       func() (struct{}, bool)
 	stop       func()
 	yield      func(struct{}) bool
@@ -38,8 +38,8 @@ const maxCached = 16
 // coroutineOn is a coroutine for a task on sch, or nil if sch takes no more. It is called on sch.
 func coroutineOn(sch sender.Scheduler) *coroutine {
 	for {
-		if r, ok := sch.(Resident); ok {
-			return r.Home().take()
+		if r, ok := sch.(CoroutineScheduler); ok {
+			return r.Coroutines().take()
 		}
 		w, ok := sch.(wrapper)
 		if !ok {

@@ -206,7 +206,7 @@ func TestTurnUnderWay(t *testing.T) {
 // confined is a Leaf that is finished by the scheduler's thread alone.
 type confined struct{ *sendertest.Leaf[int] }
 
-func (confined) Completion() sender.Completion { return sender.Affine }
+func (confined) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
 // A task that is ready when the scheduler gives up is not lost, nor one that another makes ready by its end.
 func TestReadyTasksAreCut(t *testing.T) {

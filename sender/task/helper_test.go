@@ -29,11 +29,11 @@ type unit = struct{}
 // residence is a scheduler that coroutines live on: a run loop on a locked thread.
 type residence struct {
 	sender.RunLoop
-	home  task.Home
+	home  task.CoroutinePool
 	ended chan unit
 }
 
-func (r *residence) Home() *task.Home { return &r.home }
+func (r *residence) Home() *task.CoroutinePool { return &r.home }
 
 // newResidence is one that runs until the test ends or end is called.
 func newResidence(t testing.TB) *residence {

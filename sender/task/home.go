@@ -6,21 +6,21 @@ import (
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// Resident is a scheduler that coroutines can live on: it runs all its work on one goroutine that is
+// CoroutineScheduler is a scheduler that coroutines can live on: it runs all its work on one goroutine that is
 // locked to its thread, under the same number of locks each time, and none of it inside another. Tasks
 // on it are coroutines of that goroutine.
-type Resident interface {
+type CoroutineScheduler interface {
 	sender.Scheduler
-	// Home is where its coroutines live. It is asked by the scheduler's work.
-	Home() *Home
+	// Coroutines is where its coroutines live. It is asked by the scheduler's work.
+	Coroutines() *CoroutinePool
 }
 
-// Home is where the coroutines of a Resident scheduler live, at work and idle. The zero value is ready.
+// CoroutinePool is where the coroutines of a Resident scheduler live, at work and idle. The zero value is ready.
 // The scheduler's goroutine calls Enter first of all and Leave last. Before Leave it calls Drain, and if that takes
 // too long, or it takes no work any more, Abandon.
 //
 // All methods are called on the scheduler's goroutine, as its work is; Here is called anywhere.
-type Home struct {
+type CoroutinePool struct {
 	// Wake, if not nil, is called on the scheduler's goroutine when a task has become ready there, and
 	// none was before: the scheduler is to call Run soon, as work of its own. Without it, and when they
 	// become ready on other threads, tasks go through the scheduler's Enqueue. Set it first of all.
@@ -40,34 +40,34 @@ type Home struct {
 }
 
 // Enter makes the calling goroutine, which is locked to its thread until Leave, the scheduler's.
-func (h *Home) Enter() {
+func (h *CoroutinePool) Enter() {
 	h.goroutine, h.thread = goroutine.Current(), goroutine.Thread()
 	h.on, h.driver = h.goroutine, goroutine.Drive(true)
 }
 
 // Leave ends what Enter began.
-func (h *Home) Leave() {
+func (h *CoroutinePool) Leave() {
 	h.goroutine, h.on, h.thread = 0, 0, 0
 	h.driver.Release()
 }
 
 // Here tells whether it is called on the scheduler's goroutine or by the function of a task that runs there. It takes a
 // nanosecond or two. A coroutine that a function has made for itself, as iter.Pull does, is not known here.
-func (h *Home) Here() bool { return goroutine.Current() == h.on }
+func (h *CoroutinePool) Here() bool { return goroutine.Current() == h.on }
 
 // onThread tells whether it is called on the scheduler's thread, and false where nobody tells threads apart.
-func (h *Home) onThread() bool { return h.thread != 0 && h.thread == goroutine.Thread() }
+func (h *CoroutinePool) onThread() bool { return h.thread != 0 && h.thread == goroutine.Thread() }
 
-func (h *Home) here() bool { return h.Here() || h.onThread() }
+func (h *CoroutinePool) here() bool { return h.Here() || h.onThread() }
 
 // maxIdle is how many idle coroutines are kept. One has a stack of some KiB.
 const maxIdle = 256
 
 // Tasks is how many tasks have begun and not ended.
-func (h *Home) Tasks() int { return h.tasks }
+func (h *CoroutinePool) Tasks() int { return h.tasks }
 
 // Run gives those tasks their turn that were ready when it was called.
-func (h *Home) Run() {
+func (h *CoroutinePool) Run() {
 	batch := h.ready
 	h.ready = sender.WorkQueue{}
 	runAll(batch)
@@ -84,7 +84,7 @@ func runAll(batch sender.WorkQueue) {
 }
 
 // enqueue makes co's task ready.
-func (h *Home) enqueue(co *coroutine) {
+func (h *CoroutinePool) enqueue(co *coroutine) {
 	first := h.ready.Empty()
 	h.ready.Push(&co.work)
 	if first {
@@ -95,7 +95,7 @@ func (h *Home) enqueue(co *coroutine) {
 // Drain ends the idle coroutines, lets no task begin any more, and asks for the end of what the tasks
 // await elsewhere, but in Unstoppable. done is called, perhaps inside Drain, when no task is left. What
 // the tasks await on the scheduler is for the scheduler to stop.
-func (h *Home) Drain(done func()) {
+func (h *CoroutinePool) Drain(done func()) {
 	h.draining, h.done = true, done
 	for co := h.idle; co != nil; co = co.succ {
 		co.stop()
@@ -111,14 +111,14 @@ func (h *Home) Drain(done func()) {
 //
 // A task whose turn is due or under way is not waited for: it goes on here and now, and the turn finds nothing to do,
 // whenever it comes.
-func (h *Home) Abandon() {
+func (h *CoroutinePool) Abandon() {
 	for h.live != nil {
 		h.live.t.cut(sender.ErrStopped)
 	}
 }
 
 // settled calls done if no task is left.
-func (h *Home) settled() {
+func (h *CoroutinePool) settled() {
 	if done := h.done; h.tasks == 0 && done != nil {
 		h.done = nil
 		done()
@@ -126,7 +126,7 @@ func (h *Home) settled() {
 }
 
 // take is a coroutine to work with, or nil if no task is to begin.
-func (h *Home) take() *coroutine {
+func (h *CoroutinePool) take() *coroutine {
 	if h.draining {
 		return nil
 	}
@@ -149,7 +149,7 @@ func (h *Home) take() *coroutine {
 }
 
 // put takes back a coroutine whose function has returned.
-func (h *Home) put(co *coroutine) {
+func (h *CoroutinePool) put(co *coroutine) {
 	h.forget(co)
 	switch {
 	case co.exited:
@@ -164,7 +164,7 @@ func (h *Home) put(co *coroutine) {
 }
 
 // forget takes a coroutine out of the live ones.
-func (h *Home) forget(co *coroutine) {
+func (h *CoroutinePool) forget(co *coroutine) {
 	if co.prev != nil {
 		co.prev.succ = co.succ
 	} else {
@@ -178,7 +178,7 @@ func (h *Home) forget(co *coroutine) {
 }
 
 // assertIdle asserts what a Resident promises.
-func (h *Home) assertIdle() {
+func (h *CoroutinePool) assertIdle() {
 	if h.on != h.goroutine {
 		panic("task: a turn inside of another")
 	}

@@ -164,7 +164,7 @@ func TestAwaitInIterators(t *testing.T) {
 			for i := range items {
 				sum += i
 			}
-			if _, resident := sch.(task.Resident); !resident {
+			if _, resident := sch.(task.CoroutineScheduler); !resident {
 				return 2 * sum, err
 			}
 			next, stop := iter.Pull(items)

@@ -57,6 +57,6 @@ func (w *await) settle() {
 }
 
 // confines tells whether operations of a sender with this completion need no atomics.
-func (co *coroutine) confines(c sender.Completion) bool {
+func (co *coroutine) confines(c sender.CompletionBehavior) bool {
 	return c == sender.Inline || c == sender.Affine && co.home != nil && co.home.Wake != nil
 }

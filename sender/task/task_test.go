@@ -262,7 +262,7 @@ func TestOn(t *testing.T) {
 				}
 				return goroutine.Thread(), nil
 			})
-			if _, resident := sch.(task.Resident); resident && goroutine.Thread() != here {
+			if _, resident := sch.(task.CoroutineScheduler); resident && goroutine.Thread() != here {
 				return 0, errors.New("the task did not come back")
 			}
 			return tid, err
@@ -440,7 +440,7 @@ func (a affine[V, O, S]) Connect(op *O, r sender.Receiver[V]) sender.Operation {
 	return a.s.Connect(op, r)
 }
 
-func (*affine[V, O, S]) Completion() sender.Completion { return sender.Affine }
+func (*affine[V, O, S]) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
 // Operation states are used again, one of a type.
 func TestAwaitingInALoopAllocatesNothing(t *testing.T) {

@@ -180,7 +180,7 @@ func (c *datagramClient) run(t *task.T) error {
 		return err
 	}
 	if c.connected {
-		if _, err := task.Await(t, c.socket.ConnectTo(to)); err != nil {
+		if _, err := task.Await(t, c.socket.DialTo(to)); err != nil {
 			return err
 		}
 		to = reactor.Address{}

@@ -190,7 +190,7 @@ func (e *echoed) SetValue(n int) {
 	want, granted := 0, 0
 	for _, l := range c.queue[:c.flying] {
 		want += l.Len()
-		granted += l.Worth()
+		granted += l.Credits()
 		l.Release()
 	}
 	c.queue, c.flying = append(c.queue[:0], c.queue[c.flying:]...), 0

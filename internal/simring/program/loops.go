@@ -10,9 +10,9 @@ import (
 )
 
 // Loops is several loops and what goes between them: accepted connections that are placed, connections
-// that move on while their clients talk, and letters, which other threads write as well. Each loop ticks.
+// that move on while their clients talk, and messages, which other threads write as well. Each loop ticks.
 // Now and then loops are stopped, one by one, before the others are done. Every byte must come to where it
-// belongs, every letter be delivered or returned, once and in order, and no descriptor be lost.
+// belongs, every message be delivered or returned, once and in order, and no descriptor be lost.
 func Loops(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	loops := make([]*reactor.Loop, 2+rng.IntN(3))
@@ -122,7 +122,7 @@ func (c *crossing) check() {
 			c.k.Errorf("%d connections are counted on loop %d", n, i)
 		}
 	}
-	if skew := c.places.placement.Skew(); skew != 0 {
+	if skew := c.places.placement.Imbalance(); skew != 0 {
 		c.k.Errorf("no connections have a skew of %v", skew)
 	}
 	for _, s := range c.streams {
@@ -180,7 +180,7 @@ func newTicker(c *crossing, l *reactor.Loop) *ticker {
 func (t *ticker) SetNext(reactor.Tick) {
 	t.on(t.loop, "a tick")
 	for range t.k.Rand().IntN(3) {
-		t.post.send(t.index(t.loop), new(reactor.Letter[note]))
+		t.post.send(t.index(t.loop), new(reactor.Envelope[note]))
 	}
 	if t.left--; t.left > 0 {
 		t.op.Grant(1)

@@ -9,9 +9,9 @@ import (
 // places puts the connections of a crossing on loops, and judges whether those are what the policy says.
 type places struct {
 	*crossing
-	policy     reactor.Policy
+	policy     reactor.BalancePolicy
 	seats      []*reactor.Loop
-	placement  *reactor.Placement
+	placement  *reactor.Balancer
 	placing    int                      // how many loops are placing one
 	changes    int                      // of the counts
 	last       int                      // the seat of the last connection
@@ -22,14 +22,14 @@ type places struct {
 
 func newPlaces(c *crossing) *places {
 	rng := c.k.Rand()
-	p := &places{crossing: c, policy: reactor.Policy(rng.IntN(4)), last: -1, byKey: map[uint64]*reactor.Loop{}, onTheirWay: map[int]*reactor.Loop{}}
+	p := &places{crossing: c, policy: reactor.BalancePolicy(rng.IntN(4)), last: -1, byKey: map[uint64]*reactor.Loop{}, onTheirWay: map[int]*reactor.Loop{}}
 	p.seats = c.loops[rng.IntN(len(c.loops)):]
-	cfg := reactor.PlacementConfig{Loops: p.seats, Policy: p.policy, Take: p.take}
+	cfg := reactor.BalancerConfig{Loops: p.seats, Policy: p.policy, Take: p.take}
 	cfg.Hash = func(peer netip.AddrPort) uint64 {
 		p.key = uint64(peer.Port() % 4)
 		return p.key
 	}
-	placement, err := reactor.NewPlacement(cfg)
+	placement, err := reactor.NewBalancer(cfg)
 	if err != nil {
 		c.k.Errorf("placement: %v", err)
 	}
@@ -45,7 +45,7 @@ func (p *places) place(from *reactor.Loop, fd int) {
 	before := p.counts()
 	p.key = 0 // of what is reset already
 	p.onTheirWay[fd] = from
-	p.placement.Place(from, fd)
+	p.placement.Assign(from, fd)
 	after := p.counts()
 	if p.placing--; !alone || p.changes != changes { // other loops have gone on meanwhile
 		p.last = -1
@@ -96,7 +96,7 @@ func (p *places) judge(from *reactor.Loop, before []int64, chosen int) {
 	}
 	at := p.seats[chosen]
 	switch seated := p.index(from) >= p.index(p.seats[0]); {
-	case p.policy == reactor.Stay && seated && at != from:
+	case p.policy == reactor.KeepLocal && seated && at != from:
 		p.k.Errorf("a connection did not stay where it was accepted")
 	case p.policy == reactor.RoundRobin && steady && p.last >= 0 && chosen != (p.last+1)%len(p.seats):
 		p.k.Errorf("a connection was placed on seat %d, behind one on seat %d", chosen, p.last)

@@ -70,7 +70,7 @@ func (s *stream) talk(t *task.T) error {
 func (s *stream) turn(t *task.T, lent bool) error {
 	buf := make([]byte, 1+s.k.Rand().IntN(1024))
 	if lent {
-		lease, err := task.Await(t, s.socket.RecvLent())
+		lease, err := task.Await(t, s.socket.RecvLease())
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (s *stream) finish() {
 func (s *stream) leave() {
 	if s.counted != nil {
 		s.places.changes++
-		s.places.placement.Ended(s.counted)
+		s.places.placement.Release(s.counted)
 		s.counted = nil
 	}
 }
@@ -318,7 +318,7 @@ func (e *flown) SetStopped()    { e.fail() }
 // drop releases the first n of the queue, and returns what they are worth.
 func (e *flown) drop(n int) (worth int) {
 	for _, l := range e.queue[:n] {
-		worth += l.Worth()
+		worth += l.Credits()
 		l.Release()
 	}
 	e.queue, e.flying = append(e.queue[:0], e.queue[n:]...), 0

@@ -114,7 +114,7 @@ func (c *taskConn) echo(t *task.T) (err error) {
 func (c *taskConn) turn(t *task.T, lent bool) (over bool, err error) {
 	buf := make([]byte, 1+c.k.Rand().IntN(1024))
 	if lent {
-		lease, err := task.Await(t, c.socket.RecvLent())
+		lease, err := task.Await(t, c.socket.RecvLease())
 		if err != nil || lease.Len() == 0 {
 			return err == nil, err
 		}

@@ -22,7 +22,7 @@ func main() {
 	if flag.NArg() != 2 {
 		log.Fatal("usage: cp [-ring kind] from to")
 	}
-	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: reactor.Kind(*ring)})
+	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: reactor.RingKind(*ring)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Files of several sizes are copied whole, on either ring; one that is not there is an error.
 func TestCopy(t *testing.T) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		for _, size := range []int{0, 1, pieceSize, 20*pieceSize + 17} {
 			dir := t.TempDir()
 			text := bytes.Repeat([]byte("The quick brown fox. "), size/21+1)[:size]
@@ -34,7 +34,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-func copyFile(t *testing.T, kind reactor.Kind, from, to string) (err error) {
+func copyFile(t *testing.T, kind reactor.RingKind, from, to string) (err error) {
 	t.Helper()
 	l, lerr := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 	if lerr != nil {

@@ -22,7 +22,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := reactor.New(reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.Kind(*ring)}})
+	r, err := reactor.New(reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.RingKind(*ring)}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func (s *server) SetNext(fd int) {
 	c := &conn{}
 	c.socket.Init(s.loop, fd)
 	_ = c.socket.SetNoDelay(true)
-	c.socket.RecvLent().Connect(&c.recv, (*received)(c))
+	c.socket.RecvLease().Connect(&c.recv, (*received)(c))
 	c.recv.Start()
 }
 
@@ -77,7 +77,7 @@ func (s *server) close() {
 // receives again.
 type conn struct {
 	socket  reactor.Socket
-	recv    reactor.RecvLentOp
+	recv    reactor.RecvLeaseOp
 	send    reactor.SendOp
 	closing reactor.CloseOp
 	lease   reactor.Lease

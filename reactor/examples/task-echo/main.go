@@ -26,7 +26,7 @@ func main() {
 	flag.Parse()
 
 	l, err := reactor.NewLoop(reactor.LoopConfig{
-		Ring:        reactor.Kind(*ring),
+		Ring:        reactor.RingKind(*ring),
 		OnTaskError: func(err error) { log.Print(err) }, // a connection that fails does not end the server
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func client(l *reactor.Loop, address string, message []byte, times int) task.Sen
 			return err
 		}
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
-		if _, err := task.Await(t, c.Connect(addr)); err != nil {
+		if _, err := task.Await(t, c.Dial(addr)); err != nil {
 			return fmt.Errorf("connect to %v: %w", addr, err)
 		}
 		back := make([]byte, len(message))

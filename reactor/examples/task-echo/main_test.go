@@ -19,7 +19,7 @@ import (
 
 // Clients and the server live on one loop, on either ring; the loop ends with all of it in full swing.
 func TestEcho(t *testing.T) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
@@ -80,7 +80,7 @@ func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
 			return err
 		}
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
-		if _, err := task.Await(t, c.Connect(addr)); err != nil {
+		if _, err := task.Await(t, c.Dial(addr)); err != nil {
 			return err
 		}
 		return recvFull(t, c, make([]byte, 1))
@@ -89,7 +89,7 @@ func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
 
 // A connection that is accepted while the loop is being stopped is closed, although no task begins for it.
 func TestAcceptedInTheEnd(t *testing.T) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
 			if err != nil {

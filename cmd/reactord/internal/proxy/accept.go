@@ -84,7 +84,7 @@ func (l *listener) run() {
 	for range acceptTurn {
 		if l.worker.proxy.starving.Load() != 0 {
 			// Connections that were accepted have no descriptor for their server's side, and get those that become free.
-			l.goOnAfter(reactor.AcceptRest)
+			l.goOnAfter(reactor.AcceptBackoff)
 			return
 		}
 		if !l.enter() {
@@ -148,7 +148,7 @@ func (l *listener) pause(r room) {
 func (l *listener) rest(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
 	l.complain("cannot accept: the limit of open files or of memory is reached (ulimit -n, LimitNOFILE=); resting", err)
-	l.goOnAfter(reactor.AcceptRest)
+	l.goOnAfter(reactor.AcceptBackoff)
 }
 
 // stop ends accepting. What has been waiting in the backlog is accepted first, whatever the limits.
@@ -189,7 +189,7 @@ func (l *listener) gone() {
 
 func (l *listener) complain(msg string, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptRest), zap.Error(err))
+		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptBackoff), zap.Error(err))
 	}
 }
 

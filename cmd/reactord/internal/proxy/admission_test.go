@@ -92,7 +92,7 @@ func TestDivide(t *testing.T) {
 }
 
 // startMany runs a proxy with so many listeners before one server, and with descriptors for so many connections.
-func startMany(t *testing.T, ring reactor.Kind, loops, listeners, pairs int, ln net.Listener) *Proxy {
+func startMany(t *testing.T, ring reactor.RingKind, loops, listeners, pairs int, ln net.Listener) *Proxy {
 	t.Helper()
 	cfg := config(Backend{}, ln)
 	cfg.Ring, cfg.Loops, cfg.pairs = ring, loops, pairs
@@ -151,7 +151,7 @@ func expectServed(t *testing.T, c net.Conn) {
 
 // As many connections as a listener may have are served at once, wherever the kernel queues them.
 func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const limit, rounds = 4, 10
 		ln := listen(t)
 		go echo(ln)
@@ -179,7 +179,7 @@ func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
 
 // A busy listener has what the others do not need, and they have what is guaranteed to them.
 func TestOneBudget(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const listeners, pairs = 8, 32 // 2 for each, 16 for all
 		ln := listen(t)
 		go echo(ln)
@@ -217,7 +217,7 @@ func TestOneBudget(t *testing.T) {
 
 // Nobody who waits is forgotten, whoever gives room back on whatever loop.
 func TestRoomIsNeverLost(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const listeners, pairs, clients, rounds = 3, 6, 12, 25
 		ln := listen(t)
 		go echo(ln)
@@ -252,7 +252,7 @@ func TestRoomIsNeverLost(t *testing.T) {
 
 // While there is no room, what arrives costs next to nothing.
 func TestNoSpinWithoutRoom(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		go echo(ln)
 		p := startMany(t, ring, 2, 2, 2, ln)

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	Listeners []Listener
 	Backends  []Backend
-	Ring      reactor.Kind
+	Ring      reactor.RingKind
 	Loops     int           // 0: one for each CPU
 	Pin       bool          // bind each loop to a CPU
 	MinWait   time.Duration // see reactor.LoopConfig

@@ -14,7 +14,7 @@ import (
 // dial is what a connection needs until it has a server. When many connect at once each has one, so it is small.
 type dial struct {
 	conn    *conn
-	connect reactor.ConnectOp
+	connect reactor.DialOp
 	began   int64
 	tried   int32    // servers tried
 	failed  []uint64 // those that could not be reached, a bit each; nil: none
@@ -62,7 +62,7 @@ func (c *conn) dialNext() {
 	loop := c.worker().loop
 	d.began = loop.Now()
 	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
-	c.sockets[server].Connect(address).Connect(&d.connect, d)
+	c.sockets[server].Dial(address).Connect(&d.connect, d)
 	d.connect.Start()
 }
 

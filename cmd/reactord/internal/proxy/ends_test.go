@@ -27,7 +27,7 @@ func upload(c *net.TCPConn) <-chan error {
 // A side that resets while bytes for it are stuck on their way must not look to the other like one that
 // has ended: whoever sends to it may be the first to hear of the reset, and the only one.
 func TestResetUnderASendIsNoEnd(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		for range 20 {
@@ -50,7 +50,7 @@ func TestResetUnderASendIsNoEnd(t *testing.T) {
 
 // A side that ends, and resets because it is sent more, has said what it had to say.
 func TestEndBeforeAReset(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		for range 5 {

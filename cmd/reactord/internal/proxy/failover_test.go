@@ -57,7 +57,7 @@ type refuser struct {
 func (r refuser) Addr() net.Addr { return r.addr }
 
 // before runs a proxy of one loop before servers, those of dead being none, and returns what the others count.
-func before(t *testing.T, ring reactor.Kind, servers int, dead ...int) (*Proxy, []*atomic.Int64) {
+func before(t *testing.T, ring reactor.RingKind, servers int, dead ...int) (*Proxy, []*atomic.Int64) {
 	t.Helper()
 	var all []net.Listener
 	var counts []*atomic.Int64
@@ -91,7 +91,7 @@ func connect(t *testing.T, p *Proxy, n int) {
 
 // What dead servers would have had goes to all others alike, wherever the dead ones are in the list.
 func TestFailoverIsFair(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, test := range []struct {
 			servers int
 			dead    []int
@@ -118,7 +118,7 @@ func TestFailoverIsFair(t *testing.T) {
 
 // A connection tries every server before it gives up, and none of them twice.
 func TestEveryServerIsTriedOnce(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const servers, connections = 70, 20
 		dead := make([]int, servers)
 		for i := range dead {

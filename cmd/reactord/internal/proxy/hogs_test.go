@@ -14,7 +14,7 @@ import (
 func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 	for name, buffer := range map[string]int{"the default": 4, "large": 256} { // buffers' worth
 		t.Run(name, func(t *testing.T) {
-			onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+			onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 				const hogs, size, limit = 40, 8 << 10, 128
 				ln := listen(t)
 				p := startOn(t, newRing(t, kind), reactor.BufferConfig{Size: size, Window: 16, Limit: limit, LargeLimit: -1},
@@ -51,7 +51,7 @@ func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 
 // Clients that ask for bulk and read nothing hold all large buffers and all splices: others do without.
 func TestBulkThatIsNotReadStallsNobody(t *testing.T) {
-	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
 		p := startOn(t, newRing(t, kind), reactor.BufferConfig{LargeLimit: maxSplices + 2}, Backend{IdleTimeout: time.Minute}, ln)
 		for range maxSplices + 8 {

@@ -11,14 +11,14 @@ import (
 
 // As many connections stand as are allowed in all, on whatever loops, and the others are served in their turn.
 func TestMaxConnections(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, limit := range []int{1, 3, 5} {
 			t.Run(fmt.Sprint(limit), func(t *testing.T) { serveInTurn(t, ring, limit) })
 		}
 	})
 }
 
-func serveInTurn(t *testing.T, ring reactor.Kind, limit int) {
+func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 	ln := listen(t)
 	cfg := config(Backend{}, ln)
 	cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 2, limit

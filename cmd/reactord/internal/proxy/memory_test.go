@@ -18,7 +18,7 @@ import (
 // Connections that are gone are not kept alive by those that stand, nor by what is lent to connections. They come and
 // go beside others, so that each has neighbours, and end in all ways.
 func TestTheDeadAreForgotten(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, refusing(t), ln) // each other connection is refused first
 		const standing, rounds, atATime = 4, 100, 8

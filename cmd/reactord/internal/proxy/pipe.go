@@ -61,7 +61,7 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	n := uint64(lease.Len())
 	p.bytes += n
 	c.listener.stats.bytes[p.from].Add(n)
-	if p.bulk = min(p.bulk+1, spliceSigns); !isBulk(lease.Worth()) {
+	if p.bulk = min(p.bulk+1, spliceSigns); !isBulk(lease.Credits()) {
 		p.bulk = 0
 	}
 	t := p.out
@@ -197,9 +197,9 @@ func (t *transfer) push(lease reactor.Lease) {
 	if last := len(t.queue) - 1; last >= t.flying {
 		// Small pieces share a buffer, so that many of them do not hold a whole one each.
 		tail := &t.queue[last]
-		if worth := tail.Worth() + lease.Worth(); tail.Append(lease.Bytes()) {
+		if worth := tail.Credits() + lease.Credits(); tail.Append(lease.Bytes()) {
 			lease.Release()
-			t.pipe.recv.Grant(worth - tail.Worth())
+			t.pipe.recv.Grant(worth - tail.Credits())
 			return
 		}
 	}
@@ -232,7 +232,7 @@ func (t *transfer) SetValue(sent int) {
 	}
 	worth := 0
 	for _, lease := range t.queue[:t.flying] {
-		worth += lease.Worth()
+		worth += lease.Credits()
 	}
 	t.release(t.flying)
 	c.touch()

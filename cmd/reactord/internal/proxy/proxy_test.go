@@ -21,8 +21,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // onEachRing runs a test on every ring that can be had.
-func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.Kind)) {
-	for _, kind := range []reactor.Kind{reactor.IOUring, reactor.Epoll} {
+func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			c, err := reactor.Choose(kind)
 			if err != nil {
@@ -49,7 +49,7 @@ func config(b Backend, servers ...net.Listener) Config {
 }
 
 // start runs a proxy before the given servers.
-func start(t *testing.T, ring reactor.Kind, b Backend, servers ...net.Listener) *Proxy {
+func start(t *testing.T, ring reactor.RingKind, b Backend, servers ...net.Listener) *Proxy {
 	t.Helper()
 	cfg := config(b, servers...)
 	cfg.Ring, cfg.Loops = ring, 2
@@ -93,7 +93,7 @@ func pair(t *testing.T, p *Proxy, ln net.Listener) (client, server *net.TCPConn)
 }
 
 func TestBytesBothWaysAtOnce(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)
@@ -119,7 +119,7 @@ func TestBytesBothWaysAtOnce(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)
@@ -140,7 +140,7 @@ func TestHalfClose(t *testing.T) {
 }
 
 func TestResetIsPassedOnBehindTheBytes(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for range 20 {
 			ln := listen(t)
 			p := start(t, ring, Backend{}, ln)
@@ -167,7 +167,7 @@ func TestResetIsPassedOnBehindTheBytes(t *testing.T) {
 }
 
 func TestResetAfterAnEnd(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)
@@ -191,7 +191,7 @@ func TestResetAfterAnEnd(t *testing.T) {
 // A server that answers and closes while the client is still sending: the answer arrives, whatever
 // becomes of the rest.
 func TestAnswerSurvivesAReset(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		for range 20 {
@@ -217,7 +217,7 @@ func TestAnswerSurvivesAReset(t *testing.T) {
 }
 
 func TestNextServerAndNoServer(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		dead, ln := listen(t), listen(t)
 		dead.Close()
 		p := start(t, ring, Backend{}, dead, ln)
@@ -238,7 +238,7 @@ func TestNextServerAndNoServer(t *testing.T) {
 }
 
 func TestSlowReaderBoundsWhatWaits(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{Buffer: 32 << 10}, ln)
 		c, s := pair(t, p, ln)
@@ -264,7 +264,7 @@ func TestSlowReaderBoundsWhatWaits(t *testing.T) {
 }
 
 func TestIdleTimeout(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{IdleTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)
@@ -281,7 +281,7 @@ func TestIdleTimeout(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{HalfCloseTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)

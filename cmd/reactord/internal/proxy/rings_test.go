@@ -21,7 +21,7 @@ func (r older) Caps() uring.Caps {
 	return c
 }
 
-func newRing(t *testing.T, kind reactor.Kind) reactor.Ring {
+func newRing(t *testing.T, kind reactor.RingKind) reactor.Ring {
 	t.Helper()
 	var ring reactor.Ring
 	var err error
@@ -64,7 +64,7 @@ func startOn(t *testing.T, ring reactor.Ring, buffers reactor.BufferConfig, b Ba
 
 // What waits is bounded without limited receives as well, and nothing of it is lost.
 func TestWithoutLimitedReceives(t *testing.T) {
-	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
 		const buffer, size, pieces = 8 << 10, 4 << 10, 4000
 		p := startOn(t, older{newRing(t, kind)}, reactor.BufferConfig{Size: size}, Backend{Buffer: buffer}, ln)
@@ -107,7 +107,7 @@ func awaitLent(t *testing.T, l *reactor.Loop, n int64) {
 
 // However many pieces wait, they are sent: more than sendmsg(2) takes at once as well.
 func TestManyPiecesWait(t *testing.T) {
-	onEachRing(t, func(t *testing.T, kind reactor.Kind) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
 		const size = 16
 		buffers := reactor.BufferConfig{Size: size, Window: 4096, Limit: 8192}

@@ -66,7 +66,7 @@ func stuck(t *testing.T, p *Proxy, ln net.Listener, send []byte) (c, s *net.TCPC
 
 func onEachRingStuck(t *testing.T, test func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error)) {
 	send := noise(32 << 20)
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s, read, wrote := stuck(t, p, ln, send)
@@ -159,7 +159,7 @@ func TestSpliceTargetResets(t *testing.T) {
 }
 
 func TestSpliceUnderClose(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s, _, wrote := stuck(t, p, ln, noise(64<<20))
@@ -223,7 +223,7 @@ func TestSpliceMessages(t *testing.T) {
 // A connection that is idle in a splice has lost nothing, so that it ends without a reset.
 func TestSpliceIdle(t *testing.T) {
 	send := noise(32 << 20)
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{IdleTimeout: 2 * time.Second}, ln)
 		_, s, read, wrote := stuck(t, p, ln, send)
@@ -242,7 +242,7 @@ func TestSpliceIdle(t *testing.T) {
 // Without descriptors for a pipe, bulk goes through buffers.
 func TestNoSpliceWithoutDescriptors(t *testing.T) {
 	send := noise(32 << 20)
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)
@@ -269,7 +269,7 @@ func TestNoSpliceWithoutDescriptors(t *testing.T) {
 // More directions than can be spliced, in both directions at once.
 func TestSpliceMany(t *testing.T) {
 	send := noise(8 << 20)
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := startOn(t, newRing(t, ring), reactor.BufferConfig{}, Backend{}, ln)
 		var wg sync.WaitGroup

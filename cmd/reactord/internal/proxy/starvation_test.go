@@ -52,7 +52,7 @@ func expectReset(t *testing.T, c net.Conn) {
 
 // A connection whose acceptance is quicker than the cancel of accepting is closed with the others.
 func TestAcceptedWhileClosing(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{}, listen(t))
 		c, fd := tcpPair(t)
 		p.on(func(w *worker) {
@@ -110,7 +110,7 @@ func exhaust(t *testing.T, n int) (free func()) {
 
 // A connection for whose server's side there is no descriptor waits for one.
 func TestServedOnceThereIsADescriptor(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		var clients []net.Conn
@@ -156,7 +156,7 @@ func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].N
 
 // It does not wait for ever, because what it has may be what others wait for.
 func TestStarvedForTooLong(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{IdleTimeout: 150 * time.Millisecond}, listen(t))
 		c, fd := tcpPair(t)
 		exhaust(t, 0)

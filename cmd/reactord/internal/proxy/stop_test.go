@@ -9,7 +9,7 @@ import (
 
 // Loops that are stopped, as when one of them fails, leave nothing open.
 func TestLoopsStop(t *testing.T) {
-	onEachRing(t, func(t *testing.T, ring reactor.Kind) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		waiting, fd := tcpPair(t)
 		others := descriptors(t) - 2

@@ -113,7 +113,7 @@ func (w *worker) starve(c *conn) {
 		w.loop.SetTimer(&c.timer, w.loop.Now()+int64(c.listener.backend.IdleTimeout))
 	}
 	if !w.retry.Pending() {
-		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptRest))
+		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptBackoff))
 	}
 }
 

@@ -7,26 +7,26 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// post is the letters between the loops of a crossing, and from other threads to them. A writer is known
+// post is the messages between the loops of a crossing, and from other threads to them. A writer is known
 // by a number: that of its loop, or a higher one.
 type post struct {
 	*crossing
-	boxes   [][]*letterbox // by loop
-	writers int            // that are no loops
-	sent    [][]int        // letters, by writer and loop
-	over    [][]int        // those of them that were delivered or returned
-	ended   [][]bool       // one was returned
+	boxes   [][]*mailbox // by loop
+	writers int          // that are no loops
+	sent    [][]int      // messages, by writer and loop
+	over    [][]int      // those of them that were delivered or returned
+	ended   [][]bool     // one was returned
 }
 
-// note is what is in a letter.
+// note is what is in a message.
 type note struct {
 	from, to int // numbers of a writer and of a loop
-	seq      int // of the letters between the two
+	seq      int // of the messages between the two
 	hops     int // how often it is to be sent on
 }
 
-// letterbox is a loop's mailbox, of which it may have several.
-type letterbox struct {
+// mailbox is a loop's mailbox, of which it may have several.
+type mailbox struct {
 	*post
 	loop    int
 	mailbox reactor.Mailbox[note]
@@ -37,7 +37,7 @@ func newPost(c *crossing, each int) *post {
 	for i, l := range c.loops {
 		p.boxes = append(p.boxes, nil)
 		for range each {
-			b := &letterbox{post: p, loop: i}
+			b := &mailbox{post: p, loop: i}
 			b.mailbox.Init(l, b)
 			p.boxes[i] = append(p.boxes[i], b)
 		}
@@ -49,35 +49,35 @@ func newPost(c *crossing, each int) *post {
 	return p
 }
 
-// write writes letters to the loops, on a thread that is none.
+// write writes messages to the loops, on a thread that is none.
 func (p *post) write(t *simring.Thread, writer int) {
 	rng := p.k.Rand()
 	for range rng.IntN(20) {
 		if rng.IntN(2) == 0 {
 			t.Sleep(time.Duration(1 + rng.Int64N(1<<(8+rng.IntN(14)))))
 		}
-		p.send(writer, &reactor.Letter[note]{Value: note{hops: rng.IntN(4)}})
+		p.send(writer, &reactor.Envelope[note]{Value: note{hops: rng.IntN(4)}})
 	}
 }
 
-// send sends a letter to any loop.
-func (p *post) send(writer int, m *reactor.Letter[note]) {
+// send sends a message to any loop.
+func (p *post) send(writer int, m *reactor.Envelope[note]) {
 	rng := p.k.Rand()
 	to := rng.IntN(len(p.loops))
 	m.Value = note{from: writer, to: to, seq: p.sent[writer][to], hops: m.Value.hops}
-	m.Sender = p
+	m.ReturnTo = p
 	p.sent[writer][to]++
 	p.boxes[to][rng.IntN(len(p.boxes[to]))].mailbox.Post(m)
 }
 
-// OnLetter takes a letter, and may send it on.
-func (b *letterbox) OnLetter(m *reactor.Letter[note]) {
-	b.on(b.loops[b.loop], "a letter")
+// OnMessage takes a message, and may send it on.
+func (b *mailbox) OnMessage(m *reactor.Envelope[note]) {
+	b.on(b.loops[b.loop], "a message")
 	switch n := m.Value; {
 	case n.to != b.loop:
-		b.k.Errorf("letter %+v came to loop %d", n, b.loop)
+		b.k.Errorf("message %+v came to loop %d", n, b.loop)
 	case b.ended[n.from][n.to]:
-		b.k.Errorf("letter %+v was delivered behind one that was returned", n)
+		b.k.Errorf("message %+v was delivered behind one that was returned", n)
 	}
 	b.settle(m)
 	if m.Value.hops--; m.Value.hops >= 0 {
@@ -85,24 +85,24 @@ func (b *letterbox) OnLetter(m *reactor.Letter[note]) {
 	}
 }
 
-// OnReturn takes a letter back. It is on the thread of the writer, since no loop fails.
-func (p *post) OnReturn(m *reactor.Letter[note]) {
+// OnUndeliverable takes a message back. It is on the thread of the writer, since no loop fails.
+func (p *post) OnUndeliverable(m *reactor.Envelope[note]) {
 	n := m.Value
 	if !p.stopping[n.to] {
-		p.k.Errorf("letter %+v was returned, and its loop runs", n)
+		p.k.Errorf("message %+v was returned, and its loop runs", n)
 	}
 	if n.from < len(p.loops) {
-		p.on(p.loops[n.from], "a letter that was returned")
+		p.on(p.loops[n.from], "a message that was returned")
 	}
 	p.ended[n.from][n.to] = true
 	p.settle(m)
 }
 
-// settle asserts that a letter is the next between the two.
-func (p *post) settle(m *reactor.Letter[note]) {
+// settle asserts that a message is the next between the two.
+func (p *post) settle(m *reactor.Envelope[note]) {
 	n := m.Value
 	if want := p.over[n.from][n.to]; n.seq != want {
-		p.k.Errorf("letter %+v comes instead of letter %d", n, want)
+		p.k.Errorf("message %+v comes instead of message %d", n, want)
 	}
 	p.over[n.from][n.to]++
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// placing is a Placement over some loops, the first of which accepts.
+// placing is a Balancer over some loops, the first of which accepts.
 type placing struct {
-	*reactor.Placement
+	*reactor.Balancer
 	t      *testing.T
 	loops  []*running
 	ln     *listener
@@ -26,7 +26,7 @@ type placing struct {
 	got [][]int // the descriptors that each loop got
 }
 
-func place(t *testing.T, kind reactor.Kind, n int, cfg reactor.PlacementConfig) *placing {
+func place(t *testing.T, kind reactor.RingKind, n int, cfg reactor.BalancerConfig) *placing {
 	t.Helper()
 	p := &placing{t: t, end: newResult(), got: make([][]int, n)}
 	for range n {
@@ -35,13 +35,13 @@ func place(t *testing.T, kind reactor.Kind, n int, cfg reactor.PlacementConfig) 
 	}
 	cfg.Take = p.take
 	var err error
-	if p.Placement, err = reactor.NewPlacement(cfg); err != nil {
+	if p.Balancer, err = reactor.NewBalancer(cfg); err != nil {
 		t.Fatal(err)
 	}
 	first := p.loops[0]
 	p.ln = first.listen()
 	first.do(func() {
-		p.ln.AcceptMany(reactor.Unlimited).Connect(&p.op, seqSinkOf(t, p.end, &p.source, func(fd int) { p.Place(first.Loop, fd) }))
+		p.ln.AcceptMany(reactor.Unlimited).Connect(&p.op, seqSinkOf(t, p.end, &p.source, func(fd int) { p.Assign(first.Loop, fd) }))
 		p.op.Start()
 	})
 	return p
@@ -88,7 +88,7 @@ func (p *placing) hangUp(i int) {
 	defer p.mu.Unlock()
 	for _, fd := range p.got[i] {
 		unix.Close(fd)
-		p.Ended(p.loops[i].Loop)
+		p.Release(p.loops[i].Loop)
 	}
 	p.got[i] = nil
 }
@@ -112,8 +112,8 @@ func (p *placing) finish() {
 }
 
 // placements runs f on each ring and looks for descriptors that were lost.
-func placements(t *testing.T, f func(t *testing.T, kind reactor.Kind)) {
-	eachRing(t, func(t *testing.T, kind reactor.Kind) {
+func placements(t *testing.T, f func(t *testing.T, kind reactor.RingKind)) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		before := descriptors()
 		f(t, kind)
 		if after := descriptors(); after != before {
@@ -133,10 +133,10 @@ func expectCounts(t *testing.T, got []int, want ...int) {
 }
 
 func TestPlacementRoundRobin(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
-		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.RoundRobin})
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
+		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
 		expectCounts(t, p.dial(30), 10, 10, 10)
-		if s := p.Skew(); s != 1 {
+		if s := p.Imbalance(); s != 1 {
 			t.Errorf("skew %v, want 1", s)
 		}
 		if n := p.loops[1].Stats().Connections; n != 10 {
@@ -147,10 +147,10 @@ func TestPlacementRoundRobin(t *testing.T) {
 }
 
 func TestPlacementStays(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
-		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.Stay})
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
+		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.KeepLocal})
 		expectCounts(t, p.dial(9), 9, 0, 0)
-		if s := p.Skew(); s != 3 {
+		if s := p.Imbalance(); s != 3 {
 			t.Errorf("skew %v, want 3", s)
 		}
 		p.finish()
@@ -159,8 +159,8 @@ func TestPlacementStays(t *testing.T) {
 
 // Connections that end make room, and that is filled first.
 func TestPlacementLeastConnections(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
-		p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.LeastConnections})
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
+		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.LeastConnections})
 		expectCounts(t, p.dial(12), 4, 4, 4)
 		p.hangUp(1)
 		expectCounts(t, p.dial(4), 4, 4, 4)
@@ -173,9 +173,9 @@ func TestPlacementLeastConnections(t *testing.T) {
 
 // What has one hash goes to one loop, others to others; when a loop ends, the rest stay where they are.
 func TestPlacementByHash(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		key := uint64(0) // the accepting loop's
-		p := place(t, kind, 3, reactor.PlacementConfig{
+		p := place(t, kind, 3, reactor.BalancerConfig{
 			Policy: reactor.ByHash,
 			Hash: func(peer netip.AddrPort) uint64 {
 				if peer.Addr() != netip.MustParseAddr("127.0.0.1") || peer.Port() == 0 {
@@ -221,9 +221,9 @@ func TestPlacementByHash(t *testing.T) {
 
 // A loop that has ended gets nothing; when the last has, what is accepted is closed.
 func TestPlacementOnLoopsThatEnd(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
-		for _, policy := range []reactor.Policy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.Stay} {
-			p := place(t, kind, 3, reactor.PlacementConfig{Policy: policy})
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
+		for _, policy := range []reactor.BalancePolicy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.KeepLocal} {
+			p := place(t, kind, 3, reactor.BalancerConfig{Policy: policy})
 			p.loops[1].Stop()
 			<-p.loops[1].Done()
 			if counts := p.dial(10); counts[1] != 0 {
@@ -231,8 +231,8 @@ func TestPlacementOnLoopsThatEnd(t *testing.T) {
 			}
 			p.finish()
 
-			q := place(t, kind, 1, reactor.PlacementConfig{Policy: policy})
-			other, err := reactor.NewPlacement(reactor.PlacementConfig{Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take})
+			q := place(t, kind, 1, reactor.BalancerConfig{Policy: policy})
+			other, err := reactor.NewBalancer(reactor.BalancerConfig{Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,10 +240,10 @@ func TestPlacementOnLoopsThatEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.loops[0].do(func() { other.Place(q.loops[0].Loop, fds[0]) })
+			q.loops[0].do(func() { other.Assign(q.loops[0].Loop, fds[0]) })
 			drain(fds[1]) // ends when the other end is closed
 			unix.Close(fds[1])
-			if s := other.Skew(); s != 0 {
+			if s := other.Imbalance(); s != 0 {
 				t.Errorf("skew %v of no connections", s)
 			}
 			q.finish()
@@ -253,9 +253,9 @@ func TestPlacementOnLoopsThatEnd(t *testing.T) {
 
 // Connections on their way to loops that are stopped are taken or closed, not lost.
 func TestPlacementWhileLoopsStop(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.Kind) {
+	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 5 {
-			p := place(t, kind, 3, reactor.PlacementConfig{Policy: reactor.RoundRobin})
+			p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
 			const n = 30
 			for i := range n {
 				p.ln.dial()

@@ -10,14 +10,14 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Policy is how a Placement chooses a loop.
-type Policy uint8
+// BalancePolicy is how a Balancer chooses a loop.
+type BalancePolicy uint8
 
 // The policies.
 const (
-	// Stay leaves each connection on the loop that has accepted it. With a Socket.Listen on every loop the
+	// KeepLocal leaves each connection on the loop that has accepted it. With a Socket.Listen on every loop the
 	// kernel spreads them, by a hash of the addresses and ports: see SO_REUSEPORT in socket(7).
-	Stay Policy = iota
+	KeepLocal BalancePolicy = iota
 	// RoundRobin gives each loop one in turn, whichever loop accepts.
 	RoundRobin
 	// LeastConnections chooses the loop that has fewest, the next in turn if several have.
@@ -27,12 +27,12 @@ const (
 	ByHash
 )
 
-// PlacementConfig is how a Placement is made.
-type PlacementConfig struct {
+// BalancerConfig is how a Balancer is made.
+type BalancerConfig struct {
 	// Loops are those that get connections.
 	Loops []*Loop
 	// Policy chooses among them.
-	Policy Policy
+	Policy BalancePolicy
 	// Hash is what ByHash goes by. Default: the peer's IP address. It is called on accepting loops.
 	Hash func(peer netip.AddrPort) uint64
 	// Take gets a connection, on the thread of the loop l. fd is Take's to close or to give to a Socket. When
@@ -40,15 +40,15 @@ type PlacementConfig struct {
 	Take func(l *Loop, fd int)
 }
 
-// Placement hands accepted connections to loops. Any of its loops, or others, may accept.
-type Placement struct {
-	cfg   PlacementConfig
+// Balancer hands accepted connections to loops. Any of its loops, or others, may accept.
+type Balancer struct {
+	cfg   BalancerConfig
 	seats []seat
 	turn  atomic.Uint32
 	free  sync.Pool // of *placed
 }
 
-// seat is a loop as a Placement sees it.
+// seat is a loop as a Balancer sees it.
 type seat struct {
 	l     *Loop
 	conns atomic.Int64
@@ -56,15 +56,15 @@ type seat struct {
 	_     [40]byte    // nobody else's cache line
 }
 
-// NewPlacement makes a Placement. cfg needs Loops and Take.
-func NewPlacement(cfg PlacementConfig) (*Placement, error) {
+// NewBalancer makes a Balancer. cfg needs Loops and Take.
+func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
 	if len(cfg.Loops) == 0 || cfg.Take == nil || cfg.Policy > ByHash {
-		return nil, errors.New("reactor: a Placement needs Loops, a known Policy, and Take")
+		return nil, errors.New("reactor: a Balancer needs Loops, a known Policy, and Take")
 	}
 	if cfg.Hash == nil {
 		cfg.Hash = hashAddr
 	}
-	p := &Placement{cfg: cfg, seats: make([]seat, len(cfg.Loops))}
+	p := &Balancer{cfg: cfg, seats: make([]seat, len(cfg.Loops))}
 	p.free.New = func() any { return new(placed) }
 	for i, l := range cfg.Loops {
 		p.seats[i].l = l
@@ -72,9 +72,9 @@ func NewPlacement(cfg PlacementConfig) (*Placement, error) {
 	return p, nil
 }
 
-// Place finds a loop for the connection fd that the loop from has accepted, on whose thread it is called, and
+// Assign finds a loop for the connection fd that the loop from has accepted, on whose thread it is called, and
 // takes the descriptor over. A loop that has ended is passed over; when all have, the descriptor is closed.
-func (p *Placement) Place(from *Loop, fd int) {
+func (p *Balancer) Assign(from *Loop, fd int) {
 	key := uint64(0)
 	if p.cfg.Policy == ByHash {
 		if sa, err := from.sys.Getpeername(fd); err == nil {
@@ -87,17 +87,17 @@ func (p *Placement) Place(from *Loop, fd int) {
 	c.send(from)
 }
 
-// Ended says that a connection that Take got on l is over. From any thread, once for each.
-func (p *Placement) Ended(l *Loop) {
+// Release says that a connection that Take got on l is over. From any thread, once for each.
+func (p *Balancer) Release(l *Loop) {
 	if s := p.seat(l); s != nil {
 		s.conns.Add(-1)
 		l.shared.connections.Add(-1)
 	}
 }
 
-// Skew is how uneven the connections are: the most that a loop has, by the mean over the loops that run. It is
+// Imbalance is how uneven the connections are: the most that a loop has, by the mean over the loops that run. It is
 // 1 if all have the same, the number of loops if one has all, and 0 if there are none. From any thread.
-func (p *Placement) Skew() float64 {
+func (p *Balancer) Imbalance() float64 {
 	var most, sum, n int64
 	for i := range p.seats {
 		if s := &p.seats[i]; !s.gone.Load() {
@@ -111,7 +111,7 @@ func (p *Placement) Skew() float64 {
 	return float64(most) * float64(n) / float64(sum)
 }
 
-func (p *Placement) seat(l *Loop) *seat {
+func (p *Balancer) seat(l *Loop) *seat {
 	for i := range p.seats {
 		if p.seats[i].l == l {
 			return &p.seats[i]
@@ -121,8 +121,8 @@ func (p *Placement) seat(l *Loop) *seat {
 }
 
 // choose picks a seat; nil: there is none left.
-func (p *Placement) choose(from *Loop, key uint64) (best *seat) {
-	if p.cfg.Policy == Stay {
+func (p *Balancer) choose(from *Loop, key uint64) (best *seat) {
+	if p.cfg.Policy == KeepLocal {
 		if s := p.seat(from); s != nil && !s.gone.Load() {
 			return s
 		}
@@ -155,7 +155,7 @@ func (p *Placement) choose(from *Loop, key uint64) (best *seat) {
 // placed is a connection on its way to a loop.
 type placed struct {
 	work sender.Work
-	p    *Placement
+	p    *Balancer
 	from *Loop
 	at   *seat
 	fd   int
@@ -193,7 +193,7 @@ func (c *placed) Run() {
 // Abandon implements sender.Runner: the loop has ended, and another is chosen.
 func (c *placed) Abandon(error) {
 	c.at.gone.Store(true)
-	c.p.Ended(c.at.l)
+	c.p.Release(c.at.l)
 	c.send(nil)
 }
 
