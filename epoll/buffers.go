@@ -5,9 +5,9 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // group is a group of provided buffers. To receive, the one provided last is used first: it is the most
@@ -38,7 +38,7 @@ func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 	}
 	n := len(mem) / size
 	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 1<<bits.Len(uint(n-1)))}
-	if debug {
+	if assert.Enabled {
 		g.in = make([]bool, n)
 	}
 	r.groups[id] = g
@@ -57,7 +57,7 @@ func (g *group) give(buf uint16) {
 	if int(buf) >= g.n || int(g.count) == g.n {
 		panic("epoll: a buffer is provided that the group does not have or has already")
 	}
-	if debug {
+	if assert.Enabled {
 		if g.in[buf] {
 			panic("epoll: a buffer is provided twice")
 		}
@@ -78,7 +78,7 @@ func (g *group) take(first bool) (buf uint16) {
 	} else {
 		buf = *g.at(g.first + g.count)
 	}
-	if debug {
+	if assert.Enabled {
 		g.in[buf] = false
 	}
 	return buf

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -120,7 +121,7 @@ func (r *Ring) take(sqe *uring.SQE) uint32 {
 		r.free = r.slab.at(i).next
 	}
 	e := r.slab.at(i)
-	if debug && e.at != nowhere {
+	if assert.Enabled && e.at != nowhere {
 		panic("epoll: an entry in flight is on the free list")
 	}
 	e.core = *(*core)(unsafe.Pointer(sqe))
@@ -131,7 +132,7 @@ func (r *Ring) take(sqe *uring.SQE) uint32 {
 // give frees an entry.
 func (r *Ring) give(i uint32) {
 	e := r.slab.at(i)
-	if debug && (e.at == nowhere || e.at.inFlight() || e.mark&holds != 0) {
+	if assert.Enabled && (e.at == nowhere || e.at.inFlight() || e.mark&holds != 0) {
 		panic("epoll: an entry is freed twice, or while it is in flight or holds a buffer")
 	}
 	if e.msg != 0 {
@@ -144,7 +145,7 @@ func (r *Ring) give(i uint32) {
 // park leaves an entry waiting in a list of its file or of the ring.
 func (r *Ring) park(i uint32, at place) {
 	e := r.slab.at(i)
-	if debug && e.at != issued {
+	if assert.Enabled && e.at != issued {
 		panic("epoll: an entry is parked twice")
 	}
 	e.at = at
@@ -155,7 +156,7 @@ func (r *Ring) park(i uint32, at place) {
 	}
 	f := r.files.at(e.Fd)
 	f.live++
-	if debug && f.state&closing != 0 {
+	if assert.Enabled && f.state&closing != 0 {
 		panic("epoll: an entry is parked on a closed descriptor")
 	}
 	if at == waitingIn && f.state&(listens|shut) != 0 {
@@ -260,7 +261,7 @@ func (u *users) insert(slab *entries, i uint32) {
 func (u *users) remove(slab *entries, i uint32) {
 	p := u.bucket(slab.at(i).UserData)
 	for *p != i {
-		if debug && *p == 0 {
+		if assert.Enabled && *p == 0 {
 			panic("epoll: an entry in flight is not in the user_data table")
 		}
 		p = &slab.at(*p).chain

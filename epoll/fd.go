@@ -1,6 +1,9 @@
 package epoll
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/reactord/reactord/internal/assert"
+	"golang.org/x/sys/unix"
+)
 
 // interest is what every descriptor is registered for, once. Being edge-triggered it needs no
 // changes, and what nobody waits for is reported once instead of for ever.
@@ -77,7 +80,7 @@ func (f *file) ready() bool {
 
 // reset makes f a new use of its number. It may still be on the ready list.
 func (f *file) reset(s state) {
-	if debug && f.live != 0 {
+	if assert.Enabled && f.live != 0 {
 		panic("epoll: a descriptor was closed and its number used again while entries were in flight on it")
 	}
 	*f = file{gen: f.gen + 1, live: f.live, pool: f.pool, next: f.next, state: f.state&inReady | s}
@@ -111,7 +114,7 @@ func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 		switch {
 		case f.state&closing != 0:
 			return unix.EBADF
-		case f.state&registered != 0 && (f.live != 0 || !verify && !debug):
+		case f.state&registered != 0 && (f.live != 0 || !verify && !assert.Enabled):
 			return 0
 		}
 		gen = f.gen
@@ -122,7 +125,7 @@ func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 			return 0
 		}
 		errno = r.epollCtl(unix.EPOLL_CTL_MOD, fd, gen+1)
-	} else if debug && !verify && f != nil && f.state&registered != 0 {
+	} else if assert.Enabled && !verify && f != nil && f.state&registered != 0 {
 		panic("epoll: a descriptor was closed without Forget")
 	}
 	if errno != 0 {

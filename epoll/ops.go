@@ -1,9 +1,9 @@
 package epoll
 
 import (
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // verdict says what one attempt at an entry came to.
@@ -141,7 +141,7 @@ func (r *Ring) attempt(i uint32) verdict {
 		r.spliceAgain(i)
 		return finished
 	default:
-		if debug && op != uring.OpWrite && op != uring.OpWritev && op != uring.OpWriteFixed {
+		if assert.Enabled && op != uring.OpWrite && op != uring.OpWritev && op != uring.OpWriteFixed {
 			panic("epoll: an entry is parked that cannot be attempted")
 		}
 		return r.write(i)

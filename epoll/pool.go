@@ -4,9 +4,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // pool makes the system calls that can block, on at most limit goroutines. These are started when there is
@@ -59,7 +59,7 @@ func (p *pool) submit(entry uint32, trap uintptr, args [6]uintptr) {
 		p.tasks = append(p.tasks, task{})
 	}
 	t := &p.tasks[entry]
-	if debug && t.queued {
+	if assert.Enabled && t.queued {
 		panic("epoll: an entry is in the pool twice")
 	}
 	*t = task{trap: trap, args: args, prev: p.tail, queued: true}
@@ -179,7 +179,7 @@ func (r *Ring) reap() {
 // returned goes on with an entry whose system call the pool has made.
 func (r *Ring) returned(i uint32, n int) {
 	e := r.slab.at(i)
-	if debug && e.at != pooled && e.at != unfiled {
+	if assert.Enabled && e.at != pooled && e.at != unfiled {
 		panic("epoll: the pool finished an entry that it does not have")
 	}
 	switch e.Opcode {

@@ -3,9 +3,9 @@ package epoll
 import (
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // TestLimitedReceivesTrustTheRing: a multishot receive with a limit is armed again and again, so each time does without
@@ -18,7 +18,7 @@ func TestLimitedReceivesTrustTheRing(t *testing.T) {
 	for _, c := range []struct {
 		limit uint32
 		asks  bool
-	}{{0, true}, {1, debug}, {1, debug}} { // with debug all are asked for
+	}{{0, true}, {1, assert.Enabled}, {1, assert.Enabled}} { // with assertions all are asked for
 		r.tmp.event = unix.EpollEvent{}
 		ud := g.push(func(s *uring.SQE) {
 			s.PrepRecvMultishot(a, 0, 0)

@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // Config sizes a Ring. The zero value works.
@@ -126,7 +126,7 @@ func (r *Ring) Enable() error {
 
 // check asserts that the ring's own thread is calling.
 func (r *Ring) check() {
-	if debug && r.owner != 0 && r.owner != unix.Gettid() {
+	if assert.Enabled && r.owner != 0 && r.owner != unix.Gettid() {
 		panic("epoll: a ring is used by a thread that is not its own")
 	}
 }

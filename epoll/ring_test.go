@@ -7,9 +7,9 @@ import (
 	"time"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // TestNops fills queues of several sizes far beyond their capacity.
@@ -273,7 +273,7 @@ func TestSkipSuccess(t *testing.T) {
 
 // TestAllocations runs what a busy loop does all day: nothing of it may allocate.
 func TestAllocations(t *testing.T) {
-	if debug {
+	if assert.Enabled {
 		t.Skip("the checks allocate")
 	}
 	g := newRig(t, newEpoll(t, Config{}))

@@ -3,9 +3,9 @@ package epoll
 import (
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
 // issueRW starts a read or a write. What can be waited for is waited for on the loop. The rest are plain
@@ -19,13 +19,13 @@ func (r *Ring) issueRW(i uint32) {
 	e := r.slab.at(i)
 	f := r.file(e.Fd)
 	known := f != nil && f.state&(plain|closing) == plain
-	if known && !debug {
+	if known && !assert.Enabled {
 		r.issuePlain(i)
 		return
 	}
 	switch errno := r.arm(e.Fd, false); errno {
 	case 0:
-		if debug && known {
+		if assert.Enabled && known {
 			panic("epoll: a plain file was closed without Forget")
 		}
 		r.issueStream(i)

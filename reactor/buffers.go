@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -295,7 +296,7 @@ func (b *Buffers) serve() {
 	for armed := 0; b.waiting.first != nil && armed < b.inRing; armed++ {
 		s := b.waiting.first
 		b.waiting.remove(s)
-		if debug && s.op.state != opDormant {
+		if assert.Enabled && s.op.state != opDormant {
 			panic("reactor: an operation waits for a buffer and is not dormant")
 		}
 		s.op.arm()

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/timerqueue"
 )
 
@@ -74,7 +75,7 @@ func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
-	if b := &l.buffers; debug && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.resting.has(l.slots.at(slotOf(h.id)))) {
+	if b := &l.buffers; assert.Enabled && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.resting.has(l.slots.at(slotOf(h.id)))) {
 		panic("reactor: an operation is over that waits for a buffer")
 	}
 	l.slots.release(h.id)

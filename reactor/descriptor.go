@@ -3,6 +3,8 @@ package reactor
 import (
 	"io/fs"
 	"net"
+
+	"github.com/reactord/reactord/internal/assert"
 )
 
 // errClosed is what operations on a closing descriptor complete with.
@@ -100,7 +102,7 @@ func (d *Descriptor) cancel() {
 // released is called when an operation on the descriptor is over.
 func (d *Descriptor) released() {
 	d.pending--
-	if debug && d.pending < 0 {
+	if assert.Enabled && d.pending < 0 {
 		panic("reactor: a descriptor lost count of its operations")
 	}
 	if d.pending == 0 && d.closer != nil {

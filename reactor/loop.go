@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
 	"github.com/reactord/reactord/timerqueue"
@@ -291,7 +292,7 @@ func (l *Loop) reap() int {
 		switch {
 		case s == nil:
 			l.count.stale++
-			if debug {
+			if assert.Enabled {
 				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", *cqe))
 			}
 		case cqe.UserData&0xff == tagCancel:

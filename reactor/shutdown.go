@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 )
 
@@ -57,7 +58,7 @@ func (l *Loop) close() error {
 	if l.phase != phaseClosed || l.slots.used != 0 {
 		return l.abandon(nil)
 	}
-	if debug {
+	if assert.Enabled {
 		l.assertEmpty()
 	}
 	return l.free()

@@ -1,6 +1,10 @@
 package reactor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/reactord/reactord/internal/assert"
+)
 
 // The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
 // generation tells an operation from an earlier one in the same slot, and the tag tells the entry of
@@ -72,7 +76,7 @@ func (t *slotTable) grow() {
 // release frees the slot of an operation, whose id finds nothing from now on.
 func (t *slotTable) release(id uint64) {
 	s := t.at(slotOf(id))
-	if debug && t.find(id) != s {
+	if assert.Enabled && t.find(id) != s {
 		panic(fmt.Sprintf("reactor: slot %d released twice", s.index))
 	}
 	s.run, s.op = nil, nil

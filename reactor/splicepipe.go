@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/reactord/reactord/internal/assert"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,7 +58,7 @@ func (p *SplicePipe) Held() int { return p.held }
 // Fill takes what has come to a socket, as far as there is room. No bytes: the peer's end. EAGAIN: there is nothing
 // now. The pipe must be empty.
 func (p *SplicePipe) Fill(s *Socket) (int, error) {
-	if debug && p.held != 0 {
+	if assert.Enabled && p.held != 0 {
 		panic("reactor: Fill of a SplicePipe that holds bytes")
 	}
 	n, err := p.splice(s, int(s.fd), p.to, p.size)

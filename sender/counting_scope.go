@@ -3,6 +3,7 @@ package sender
 import (
 	"sync"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -103,7 +104,7 @@ func (s *CountingScope) leave() {
 	step()
 	s.mu.Lock()
 	s.count--
-	if debug && s.count < 0 {
+	if assert.Enabled && s.count < 0 {
 		panic("sender: more work left a scope than was in it")
 	}
 	if s.count > 0 || s.state != openAndJoining && s.state != closedAndJoining {

@@ -3,6 +3,7 @@ package sender
 import (
 	"sync/atomic"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -33,7 +34,7 @@ type Joiner interface {
 // Begin is called by Start, with its receiver's environment, before it starts n children. It returns
 // false if stop was requested before: then the operation has finished, and no child may be started.
 func (g *Group) Begin(op Joiner, env Env, n int) bool {
-	if debug && g.pending.Load() != 0 {
+	if assert.Enabled && g.pending.Load() != 0 {
 		panic("sender: Start of an operation that is in flight")
 	}
 	g.children.Reset()
@@ -66,7 +67,7 @@ func (g *Group) stopThen(rest func()) {
 // Leave says that a child has completed. The caller must not touch the operation after it.
 func (g *Group) Leave() {
 	if n := g.pending.Add(-1); n != 0 {
-		if debug && n < 0 {
+		if assert.Enabled && n < 0 {
 			panic("sender: a child completed twice")
 		}
 		return

@@ -3,6 +3,8 @@ package sender
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/reactord/reactord/internal/assert"
 )
 
 // turn is what the frame that starts a round and the round's completion agree by: who begins the
@@ -25,7 +27,7 @@ type rounds struct{ turn *turn } // nil when idle
 
 // start is called by Start. The turn's end puts it back.
 func (x *rounds) start() {
-	if debug && x.turn != nil {
+	if assert.Enabled && x.turn != nil {
 		panic("sender: Start of an operation that is in flight")
 	}
 	x.turn = turns.Get().(*turn)

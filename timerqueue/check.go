@@ -1,11 +1,13 @@
 package timerqueue
 
+import "github.com/reactord/reactord/internal/assert"
+
 // check asserts, in a debug build, what must hold around entry i: it is not before its parent, none
 // of its children is before it, and its timer knows where it is. An operation changes the order on
 // one path only, so looking at its end is enough to catch an error there at O(1); the tests look at
 // the whole heap.
 func (q *Queue) check(i int) {
-	if !debug {
+	if !assert.Enabled {
 		return
 	}
 	e := &q.heap[i]

@@ -1,5 +1,7 @@
 package timerqueue
 
+import "github.com/reactord/reactord/internal/assert"
+
 const (
 	arity    = 4    // children of a node
 	minRoom  = 1024 // entries the slice keeps at least once it has them
@@ -95,7 +97,7 @@ func (q *Queue) entry(t *Timer, deadline int64) entry {
 // index is where t's entry is.
 func (q *Queue) index(t *Timer) int {
 	i := t.place - 1
-	if debug && (i >= len(q.heap) || q.heap[i].timer != t) {
+	if assert.Enabled && (i >= len(q.heap) || q.heap[i].timer != t) {
 		panic("timerqueue: the timer is pending in another queue, or was copied")
 	}
 	return i

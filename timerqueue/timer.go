@@ -1,5 +1,7 @@
 package timerqueue
 
+import "github.com/reactord/reactord/internal/assert"
+
 // Handler is what a timer is for. The queue never calls it: whoever pops a timer does.
 type Handler interface {
 	// OnTimer says that the deadline has passed. now is the time, in nanoseconds on the queue's
@@ -20,7 +22,7 @@ type Timer struct {
 
 // Init sets the handler. The timer must not be pending.
 func (t *Timer) Init(h Handler) {
-	if debug && t.place != 0 {
+	if assert.Enabled && t.place != 0 {
 		panic("timerqueue: Init of a pending timer")
 	}
 	t.Handler = h

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -64,7 +65,7 @@ func (h *Handshake) Settle(due bool) {
 func (h *Handshake) leave() {
 	switch n := h.Count.Add(-1); {
 	case n > 0:
-	case debug && n < 0:
+	case assert.Enabled && n < 0:
 		panic("sched: timed work ended more often than it was submitted")
 	case h.Due:
 		h.Runner.Run()

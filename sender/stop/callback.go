@@ -1,6 +1,9 @@
 package stop
 
-import "github.com/reactord/reactord/sender/internal/goroutine"
+import (
+	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/sender/internal/goroutine"
+)
 
 // Handler is what a stop request calls.
 type Handler interface {
@@ -30,7 +33,7 @@ func (c *Callback) Register(t Token, h Handler) {
 }
 
 func (c *Callback) register(s *Source, h Handler) {
-	if debug && c.src != nil {
+	if assert.Enabled && c.src != nil {
 		panic("stop: Register of a registered callback")
 	}
 	if s.StopRequested() {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
@@ -103,10 +104,10 @@ func (s *Source) Registered() bool {
 // Reset makes the source new, so that an operation state that holds it can be started again. No
 // callback is registered with it, no RequestStop is running, and no other thread uses it.
 func (s *Source) Reset() {
-	if debug && s.Registered() {
+	if assert.Enabled && s.Registered() {
 		panic("stop: Reset of a source with a registered callback")
 	}
-	if debug && s.stage.Load() == requested {
+	if assert.Enabled && s.stage.Load() == requested {
 		panic("stop: Reset of a source inside RequestStop")
 	}
 	s.stage.Store(fresh)

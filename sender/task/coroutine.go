@@ -4,6 +4,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
@@ -135,7 +136,7 @@ func (co *coroutine) resume() {
 		return
 	}
 	h := co.home
-	if debug {
+	if assert.Enabled {
 		h.assertIdle()
 	}
 	h.on = co.goroutine

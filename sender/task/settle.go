@@ -3,6 +3,7 @@ package task
 import (
 	"sync/atomic"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 )
 
@@ -46,7 +47,7 @@ func (w *await) settle() {
 		}
 		return
 	}
-	if debug && w.co.home != nil && !w.co.home.here() {
+	if assert.Enabled && w.co.home != nil && !w.co.home.here() {
 		panic("task: an operation completed elsewhere than its sender declares")
 	}
 	was := w.state

@@ -1,0 +1,75 @@
+package intrusive
+
+import "unsafe"
+
+// Links are the neighbours of an element of a List. The zero Links are on no list.
+type Links struct{ prev, next *Links }
+
+// Next is the element behind l; nil: l is the last.
+func (l *Links) Next() *Links { return l.next }
+
+// List is a doubly linked list. The zero List is empty.
+type List struct{ first, last *Links }
+
+// First is the first element; nil: the list is empty.
+func (q *List) First() *Links { return q.first }
+
+// Empty reports whether the list has no element.
+func (q *List) Empty() bool { return q.first == nil }
+
+// Has reports whether l, which is on no other list, is on this one. It takes constant time.
+func (q *List) Has(l *Links) bool { return l.prev != nil || q.first == l }
+
+// PushFront puts l, which is on no list, before the others.
+func (q *List) PushFront(l *Links) {
+	l.next = q.first
+	if l.next != nil {
+		l.next.prev = l
+	} else {
+		q.last = l
+	}
+	q.first = l
+}
+
+// PushBack puts l, which is on no list, behind the others.
+func (q *List) PushBack(l *Links) {
+	l.prev = q.last
+	if l.prev != nil {
+		l.prev.next = l
+	} else {
+		q.first = l
+	}
+	q.last = l
+}
+
+// Remove takes l, which is on the list, out of it.
+func (q *List) Remove(l *Links) {
+	if l.prev != nil {
+		l.prev.next = l.next
+	} else {
+		q.first = l.next
+	}
+	if l.next != nil {
+		l.next.prev = l.prev
+	} else {
+		q.last = l.prev
+	}
+	l.prev, l.next = nil, nil
+}
+
+// PopFront takes the first element out of the list; nil: it is empty.
+func (q *List) PopFront() *Links {
+	l := q.first
+	if l != nil {
+		q.Remove(l)
+	}
+	return l
+}
+
+// Owner is the T whose Links at the offset are l; nil if l is nil. The offset is unsafe.Offsetof of that field.
+func Owner[T any](l *Links, offset uintptr) *T {
+	if l == nil {
+		return nil
+	}
+	return (*T)(unsafe.Add(unsafe.Pointer(l), -int(offset)))
+}

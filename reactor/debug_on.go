@@ -1,5 +1,0 @@
-//go:build reactordebug
-
-package reactor
-
-const debug = true

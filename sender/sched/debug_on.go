@@ -1,5 +1,0 @@
-//go:build reactordebug
-
-package sched
-
-const debug = true

@@ -1,5 +1,0 @@
-//go:build !reactordebug
-
-package stop
-
-const debug = false

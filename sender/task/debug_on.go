@@ -1,5 +1,0 @@
-//go:build reactordebug
-
-package task
-
-const debug = true

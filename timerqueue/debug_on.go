@@ -1,5 +1,0 @@
-//go:build reactordebug
-
-package timerqueue
-
-const debug = true
