@@ -29,7 +29,7 @@ func (l *lane) end() {
 	l.home.Leave()
 }
 
-func (l *lane) Home() *task.CoroutinePool { return &l.home }
+func (l *lane) Coroutines() *task.CoroutinePool { return &l.home }
 
 func (l *lane) Enqueue(w *sender.Work) { l.queue.Push(w) }
 

@@ -33,7 +33,7 @@ type residence struct {
 	ended chan unit
 }
 
-func (r *residence) Home() *task.CoroutinePool { return &r.home }
+func (r *residence) Coroutines() *task.CoroutinePool { return &r.home }
 
 // newResidence is one that runs until the test ends or end is called.
 func newResidence(t testing.TB) *residence {
