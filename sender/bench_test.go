@@ -82,13 +82,15 @@ func BenchmarkSpawn(b *testing.B) {
 
 // What a Go programmer would use, next to what this package offers.
 
-func sumOf(v sender.All4[int, int, int, int]) int { return v.A + v.B + v.C + v.D }
+type pair = sender.All2[int, int]
+
+func sumOf(v sender.All2[pair, pair]) int { return v.A.A + v.A.B + v.B.A + v.B.B }
 
 func BenchmarkAllOf4(b *testing.B) {
 	one := sender.Just(1)
-	b.Run("WhenAll4", func(b *testing.B) {
+	b.Run("WhenAll", func(b *testing.B) {
 		b.ReportAllocs()
-		benchmark(b, sender.Then(sender.WhenAll4(one, one, one, one), sumOf))
+		benchmark(b, sender.Then(sender.WhenAll(sender.WhenAll(one, one), sender.WhenAll(one, one)), sumOf))
 	})
 	b.Run("goroutines", func(b *testing.B) {
 		b.ReportAllocs()

@@ -53,28 +53,6 @@ func ExampleSequence() {
 	// second <nil>
 }
 
-func ExampleSequence3() {
-	_, err := sender.SyncWait(context.Background(),
-		sender.Sequence3(say("first"), sender.JustError[int](io.EOF), say("never")))
-	fmt.Println(err)
-	// Output:
-	// first
-	// EOF
-}
-
-func ExampleSequence4() {
-	fmt.Println(sender.SyncWait(context.Background(), sender.Sequence4(sender.Just("a"), sender.Just(2), say("three"), sender.Just(4))))
-	// Output:
-	// three
-	// 4 <nil>
-}
-
-func ExampleSequence5() {
-	one := sender.Just(1)
-	fmt.Println(sender.SyncWait(context.Background(), sender.Sequence5(one, one, one, one, sender.Just("last"))))
-	// Output: last <nil>
-}
-
 func ExampleSequenceSlice() {
 	_, _ = sender.SyncWait(context.Background(), sender.SequenceSlice([]sender.FromFuncSender[string]{say("one"), say("two")}))
 	// Output:
@@ -102,43 +80,10 @@ func ExampleWhenAll() {
 	// Output: file 512 <nil>
 }
 
-func ExampleWhenAll3() {
-	x, _ := sender.SyncWait(context.Background(), sender.WhenAll3(sender.Just("file"), sender.Just(512), sender.Just(true)))
-	fmt.Println(x.A, x.B, x.C)
-	// Output: file 512 true
-}
-
-func ExampleWhenAll4() {
-	one := sender.Just(1)
-	x, _ := sender.SyncWait(context.Background(), sender.WhenAll4(one, one, one, sender.Just("four")))
-	fmt.Println(x.A+x.B+x.C, x.D)
-	// Output: 3 four
-}
-
-func ExampleWhenAll5() {
-	forever := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
-	one := sender.Just(1)
-	_, err := sender.SyncWait(context.Background(), sender.WhenAll5(one, forever, one, forever, sender.JustError[int](io.EOF)))
-	fmt.Println(err)
-	// Output: EOF
-}
-
 func ExampleWhenAllSlice() {
 	pages := []sender.JustSender[string]{sender.Just("one"), sender.Just("two")}
 	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAllSlice(pages, 0)))
 	// Output: [one two] <nil>
-}
-
-func ExampleWhenAny4() {
-	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline}
-	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny4(slow, slow, sender.Just("quick"), slow)))
-	// Output: quick <nil>
-}
-
-func ExampleWhenAny5() {
-	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline}
-	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny5(slow, slow, slow, sender.Just("quick"), slow)))
-	// Output: quick <nil>
 }
 
 func ExampleRetry() {

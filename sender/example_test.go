@@ -80,12 +80,6 @@ func ExampleWhenAny() {
 	// Output: quick <nil>
 }
 
-func ExampleWhenAny3() {
-	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline}
-	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny3(slow, sender.JustStopped[string](), sender.Just("quick"))))
-	// Output: quick <nil>
-}
-
 func ExampleWhenAnySlice() {
 	mirrors := []sender.JustSender[string]{sender.Just("first"), sender.Just("second")}
 	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAnySlice(mirrors)))

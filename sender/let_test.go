@@ -109,7 +109,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	expectPanic(t, "LetStopped, connect", sender.LetStopped(stops, func() bad { return bad{} }))
 	expectPanic(t, "Fallback, connect", sender.Fallback(fails, bad{}))
 	expectPanic(t, "Sequence, connect", sender.Sequence(just, bad{}))
-	expectPanic(t, "Sequence4, connect", sender.Sequence4(just, just, bad{}, just))
+	expectPanic(t, "Sequence of three, connect", sender.Sequence(sender.Sequence(just, bad{}), just))
 	expectPanic(t, "SequenceSlice, connect", sender.SequenceSlice([]bad{{}}))
 	expectPanic(t, "Repeat, connect", sender.Repeat(bad{}))
 	expectPanic(t, "RepeatUntil", sender.RepeatUntil(just, func(int) bool { panic(errLeaf) }))

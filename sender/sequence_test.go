@@ -43,21 +43,19 @@ func checkSequence[O any, S sender.Sender[int, O]](t *testing.T, s S, ls []*leaf
 	}
 }
 
-func TestSequenceN(t *testing.T) {
+func TestSequenceOfMany(t *testing.T) {
 	th := sendertest.NewThread(t)
 	for bad := range 6 {
 		for _, x := range []result{theError, itStopped} {
 			if bad <= 3 {
 				ls := counted(th, 3, bad, x)
-				checkSequence(t, sender.Sequence3(ls[0], ls[1], ls[2]), ls, bad)
+				checkSequence(t, sender.Sequence(sender.Sequence(ls[0], ls[1]), ls[2]), ls, bad)
 			}
 			if bad <= 4 {
 				ls := counted(th, 4, bad, x)
-				checkSequence(t, sender.Sequence4(ls[0], ls[1], ls[2], ls[3]), ls, bad)
+				checkSequence(t, sender.Sequence(ls[0], sender.Sequence(sender.Sequence(ls[1], ls[2]), ls[3])), ls, bad)
 			}
 			ls := counted(th, 5, bad, x)
-			checkSequence(t, sender.Sequence5(ls[0], ls[1], ls[2], ls[3], ls[4]), ls, bad)
-			ls = counted(th, 5, bad, x)
 			checkSequence(t, sender.SequenceSlice(ls), ls, bad)
 		}
 	}

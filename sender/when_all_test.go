@@ -44,16 +44,18 @@ func TestWhenAll(t *testing.T) {
 	})
 }
 
-func TestWhenAllN(t *testing.T) {
+func TestWhenAllNested(t *testing.T) {
 	th := sendertest.NewThread(t)
 	eachPair(t, func(t *testing.T, a, b *leaf) {
 		c := &leaf{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(9)}
 		text := sender.Just("text")
-		sendertest.Check(t, sender.WhenAll3(a, b, c), whenAll(sender.All3[int, int, int]{A: 7, B: 7, C: 9}, a, b, c))
-		sendertest.Check(t, sender.WhenAll4(a, c, text, b),
-			whenAll(sender.All4[int, int, string, int]{A: 7, B: 9, C: "text", D: 7}, a, b, c))
-		sendertest.Check(t, sender.WhenAll5(text, a, c, text, b),
-			whenAll(sender.All5[string, int, int, string, int]{A: "text", B: 7, C: 9, D: "text", E: 7}, a, b, c))
+		ints := sender.All2[int, int]{A: 7, B: 7}
+		sendertest.Check(t, sender.WhenAll(sender.WhenAll(a, b), c),
+			whenAll(sender.All2[sender.All2[int, int], int]{A: ints, B: 9}, a, b, c))
+		sendertest.Check(t, sender.WhenAll(sender.WhenAll(a, c), sender.WhenAll(text, b)),
+			whenAll(sender.All2[sender.All2[int, int], sender.All2[string, int]]{
+				A: sender.All2[int, int]{A: 7, B: 9}, B: sender.All2[string, int]{A: "text", B: 7},
+			}, a, b, c))
 	})
 }
 
@@ -160,8 +162,8 @@ func TestWhenAllSliceBoundDoesNotRecurse(t *testing.T) {
 func TestWhenAllPositions(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		ls := []*leaf{{Result: sendertest.Value(1)}, {Result: sendertest.Value(2)}, {Result: sendertest.Value(3)}}
-		rec := new(sendertest.Recorder[sender.All3[int, int, int]])
-		run(t, sender.WhenAll3(ls[0], ls[1], ls[2]), rec)
+		rec := new(sendertest.Recorder[sender.All2[int, sender.All2[int, int]]])
+		run(t, sender.WhenAll(ls[0], sender.WhenAll(ls[1], ls[2])), rec)
 		slice := new(sendertest.Recorder[[]int])
 		run(t, sender.WhenAllSlice(ls, 0), slice)
 		for _, i := range order {
@@ -170,7 +172,7 @@ func TestWhenAllPositions(t *testing.T) {
 			}
 			ls[i].Finish()
 		}
-		if x := rec.Result().Value; x.A != 1 || x.B != 2 || x.C != 3 {
+		if x := rec.Result().Value; x.A != 1 || x.B.A != 2 || x.B.B != 3 {
 			t.Errorf("order %v: %v", order, x)
 		}
 		if x := slice.Result().Value; !slices.Equal(x, []int{1, 2, 3}) {
@@ -189,8 +191,8 @@ func TestWhenAllDecides(t *testing.T) {
 		{itStopped, theError, theError}, // an error goes before being stopped
 	} {
 		a, b, c := &leaf{Result: test.x}, &leaf{Result: test.y}, &leaf{OnStop: sendertest.Inline}
-		rec := new(sendertest.Recorder[sender.All3[int, int, int]])
-		run(t, sender.WhenAll3(a, b, c), rec)
+		rec := new(sendertest.Recorder[[]int])
+		run(t, sender.WhenAllSlice([]*leaf{a, b, c}, 0), rec)
 		a.Finish()
 		if c.InFlight() != 0 || rec.Completed() {
 			t.Errorf("%v: the third child was not asked to stop, or the second not waited for", test.x)

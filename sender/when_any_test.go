@@ -44,11 +44,11 @@ func TestWhenAny(t *testing.T) {
 	})
 }
 
-func TestWhenAny3(t *testing.T) {
+func TestWhenAnyOfThree(t *testing.T) {
 	th := sendertest.NewThread(t)
 	eachPair(t, func(t *testing.T, a, b *leaf) {
 		c := &leaf{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(9)}
-		sendertest.Check(t, sender.WhenAny3(a, b, c), whenAny(a, b, c))
+		sendertest.Check(t, sender.WhenAnySlice([]*leaf{a, b, c}), whenAny(a, b, c))
 	})
 }
 
@@ -73,7 +73,7 @@ func TestWhenAnyJoins(t *testing.T) {
 			second = b
 		}
 		rec := new(sendertest.Recorder[int])
-		run(t, sender.WhenAny3(a, b, c), rec)
+		run(t, sender.WhenAnySlice([]*leaf{a, b, c}), rec)
 		first.Finish()
 		if c.InFlight() != 0 {
 			t.Error("the loser was not asked to stop")
@@ -213,7 +213,7 @@ func TestGroupsKeepTheThread(t *testing.T) {
 	toUnit := func(int) struct{} { return struct{}{} }
 
 	sendertest.Check(t, sender.WhenAny(home(), home()), o)
-	sendertest.Check(t, sender.WhenAny3(home(), idle(), home()), o)
+	sendertest.Check(t, sender.WhenAnySlice([]*leaf{home(), idle(), home()}), o)
 	sendertest.Check(t, sender.WhenAll(home(), home()), sendertest.Options[sender.All2[int, int]]{
 		Where: th.Here, Do: th.Do, Restartable: true, Rounds: 200,
 	})
@@ -227,12 +227,12 @@ func TestGroupsKeepTheThread(t *testing.T) {
 	sendertest.Check(t, sender.Repeat(home()), o)
 }
 
-func TestWhenAnyN(t *testing.T) {
+func TestWhenAnyOfMany(t *testing.T) {
 	th := sendertest.NewThread(t)
 	eachPair(t, func(t *testing.T, a, b *leaf) {
 		c := &leaf{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(9)}
 		d := &leaf{OnStop: sendertest.Later, Thread: th}
-		sendertest.Check(t, sender.WhenAny4(d, a, c, b), whenAny(a, b, c, d))
-		sendertest.Check(t, sender.WhenAny5(a, d, c, d, b), whenAny(a, b, c, d))
+		sendertest.Check(t, sender.WhenAny(sender.WhenAny(d, a), sender.WhenAny(c, b)), whenAny(a, b, c, d))
+		sendertest.Check(t, sender.WhenAnySlice([]*leaf{a, d, c, d, b}), whenAny(a, b, c, d))
 	})
 }

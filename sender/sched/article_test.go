@@ -110,7 +110,7 @@ func TestAsyncMainOnTwoSchedulers(t *testing.T) {
 		after500ms := sender.Then(sender.ScheduleAfter(l, 500*time.Millisecond), p.printTID("A"))
 		after1s := sender.Then(sender.ScheduleAfter(l, time.Second), p.printTID("B"))
 		jthread := sender.Then(sender.ScheduleAfter(sched.NewThread{}, 100*time.Millisecond), p.printTID("C"))
-		tid := inMain(t, l, sender.Then(sender.WhenAny3(after500ms, after1s, jthread), p.printTID("D")))
+		tid := inMain(t, l, sender.Then(sender.WhenAny(sender.WhenAny(after500ms, after1s), jthread), p.printTID("D")))
 		if len(p.lines) != 2 {
 			t.Fatalf("printed %v", p.lines)
 		}

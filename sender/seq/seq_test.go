@@ -239,7 +239,7 @@ func TestChain(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	inline := seq.Of(1)
 	take := seq.Take(seq.Filter(seq.Transform(inline, func(n int) int { return n }, nil), func(int) bool { return true }, nil), 1, nil)
-	both := seq.Merge(take, seq.Merge3(inline, inline, inline))
+	both := seq.Merge(take, seq.Merge(inline, inline))
 	one := seq.Merge(inline, count(1))
 	all := seq.MergeSlice([]seq.OfSequence[int]{inline}, 1)
 	iterator := seq.From(slices.Values([]int{1}))
@@ -269,8 +269,7 @@ func TestNothingAllocates(t *testing.T) {
 	checkAllocs(t, "Filter", seq.Filter(count(9), yes, nil))
 	checkAllocs(t, "Take", seq.Take(count(9), 3, nil))
 	checkAllocs(t, "Merge", seq.Merge(count(9), count(9)))
-	checkAllocs(t, "Merge3", seq.Merge3(count(9), count(9), count(9)))
-	checkAllocs(t, "Merge4", seq.Merge4(count(9), count(9), count(9), count(9)))
+	checkAllocs(t, "Merge of four", seq.Merge(seq.Merge(count(9), count(9)), seq.Merge(count(9), count(9))))
 	checkAllocs(t, "MergeSlice", seq.MergeSlice([]count{9, 9, 9}, 2)) // the second time on
 	checkAllocs(t, "Of", seq.Of(1, 2, 3))
 	checkSenderAllocs(t, "ForEach", seq.ForEach(count(9), nop, nil))
@@ -379,8 +378,8 @@ func TestMergeOfMore(t *testing.T) {
 				Restartable: true,
 			}
 		}
-		sendertest.CheckSequence(t, seq.Merge3(s[0], s[1], s[2]), o(3))
-		sendertest.CheckSequence(t, seq.Merge4(s[0], s[1], s[2], s[3]), o(4))
+		sendertest.CheckSequence(t, seq.Merge(seq.Merge(s[0], s[1]), s[2]), o(3))
+		sendertest.CheckSequence(t, seq.Merge(seq.Merge(s[0], s[1]), seq.Merge(s[2], s[3])), o(4))
 		l.audit(t)
 	}
 }
