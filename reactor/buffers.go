@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"time"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -70,10 +72,10 @@ type Buffers struct {
 	turns    int // until it is judged again
 
 	ration
-	waiting line   // receives that found no buffer
-	moves   uint64 // how often a buffer was given to the ring or taken from it
-	served  uint64 // moves when one of those who wait was last armed
-	barren  bool   // the ring had none although it should have had
+	waiting slotQueue // receives that found no buffer
+	moves   uint64    // how often a buffer was given to the ring or taken from it
+	served  uint64    // moves when one of those who wait was last armed
+	barren  bool      // the ring had none although it should have had
 	retry   timerqueue.Timer
 	least   int // the configured window
 
@@ -151,7 +153,7 @@ func (b *Buffers) topUp() {
 			b.touch(id)
 		}
 	}
-	if b.waiting.first != nil && !b.barren {
+	if !b.waiting.empty() && !b.barren {
 		b.serve()
 	}
 	if b.relieved() {
@@ -293,8 +295,8 @@ func (r *retryBuffers) OnTimer(int64) { r.barren = false }
 // serve arms as many of those that wait as there are buffers in the ring.
 func (b *Buffers) serve() {
 	b.served = b.moves
-	for armed := 0; b.waiting.first != nil && armed < b.inRing; armed++ {
-		s := b.waiting.first
+	for armed := 0; !b.waiting.empty() && armed < b.inRing; armed++ {
+		s := b.waiting.first()
 		b.waiting.remove(s)
 		if assert.Enabled && s.op.state != opDormant {
 			panic("reactor: an operation waits for a buffer and is not dormant")
@@ -307,38 +309,20 @@ func (b *Buffers) serve() {
 // were armed for them may have nothing to receive, since a receive needs a buffer even to look; so the next
 // in line has to be armed before the loop may sleep.
 func (b *Buffers) owed() bool {
-	return b.waiting.first != nil && b.inRing != 0 && !b.barren || b.relieved()
+	return !b.waiting.empty() && b.inRing != 0 && !b.barren || b.relieved()
 }
 
-// line is operations that wait for buffers, in order.
-type line struct{ first, last *slot }
+// slotQueue is a queue of the slots of operations that wait for a buffer. A slot is on one such queue at a time.
+type slotQueue struct{ list intrusive.List }
 
-// lineLinks are a slot's neighbours in the line.
-type lineLinks struct{ ahead, behind *slot }
+func (q *slotQueue) empty() bool      { return q.list.Empty() }
+func (q *slotQueue) has(s *slot) bool { return q.list.Has(&s.buffer) }
+func (q *slotQueue) add(s *slot)      { q.list.PushBack(&s.buffer) }
+func (q *slotQueue) remove(s *slot)   { q.list.Remove(&s.buffer) }
 
-func (q *line) has(s *slot) bool { return s.line.ahead != nil || q.first == s }
-
-func (q *line) add(s *slot) {
-	if s.line.ahead = q.last; q.last == nil {
-		q.first = s
-	} else {
-		q.last.line.behind = s
-	}
-	q.last = s
-}
-
-func (q *line) remove(s *slot) {
-	if s.line.ahead == nil {
-		q.first = s.line.behind
-	} else {
-		s.line.ahead.line.behind = s.line.behind
-	}
-	if s.line.behind == nil {
-		q.last = s.line.ahead
-	} else {
-		s.line.behind.line.ahead = s.line.ahead
-	}
-	s.line = lineLinks{}
+// first is the slot that waits longest; nil: none waits.
+func (q *slotQueue) first() *slot {
+	return intrusive.Owner[slot](q.list.First(), unsafe.Offsetof(slot{}.buffer))
 }
 
 // Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must

@@ -150,6 +150,7 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	caps := ring.Caps()
 	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), ops: caps.Ops, recvLimit: caps.RecvLimit,
 		recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo}
+	l.slots.init()
 	l.remote.init()
 	l.stops.init()
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
