@@ -26,8 +26,8 @@ type BufferConfig struct {
 	// the system only for those that are used. When a quarter of them is lent, sequences that hold many rest, so
 	// that others find one (see Socket.RecvMany). Default 4096.
 	Limit int
-	// Large is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
-	Large int
+	// LargeSize is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
+	LargeSize int
 	// LargeLimit is how many of those there can be. Default 64; less than zero: none.
 	LargeLimit int
 }
@@ -43,8 +43,8 @@ func (c BufferConfig) withDefaults() BufferConfig {
 		c.Window = 64
 	}
 	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
-	if c.Large <= 0 {
-		c.Large = 256 << 10
+	if c.LargeSize <= 0 {
+		c.LargeSize = 256 << 10
 	}
 	if c.LargeLimit == 0 {
 		c.LargeLimit = 64
@@ -106,7 +106,7 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery,
 		ration: newRation(cfg.Limit)}
-	b.large.size, b.large.limit = cfg.Large, cfg.LargeLimit
+	b.large.size, b.large.limit = cfg.LargeSize, cfg.LargeLimit
 	b.retry.Init((*retryBuffers)(b))
 	b.trim.Init((*trimBuffers)(b))
 	b.touched = make([]bool, cfg.Limit)
@@ -135,7 +135,7 @@ func (b *Buffers) Size() int { return b.size }
 // Leased is how many buffers are lent.
 func (b *Buffers) Leased() int { return b.lent }
 
-func (b *Buffers) lentBytes() int64 {
+func (b *Buffers) leasedBytes() int64 {
 	return int64(b.lent)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
 }
 
@@ -184,7 +184,7 @@ func (b *Buffers) lend(id uint16, n int) Lease {
 
 // wait puts a receive that found no buffer in line for one, and lets the window grow.
 func (b *Buffers) wait(o *Op) {
-	b.loop.count.exhausted++
+	b.loop.count.bufferWaits++
 	if b.inRing <= b.window/2 {
 		b.window = max(b.window, min(2*b.window, maxWindow, cap(b.free)))
 	}

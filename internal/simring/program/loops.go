@@ -143,7 +143,7 @@ type acceptor struct {
 }
 
 func (a *acceptor) start() {
-	for a.socket.Listen(a.loop, address) != nil { // for want of descriptors
+	for a.socket.OpenListener(a.loop, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
 	}
 	a.socket.AcceptMany(1+a.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&a.accept, a)
 	a.accept.Start()
