@@ -30,13 +30,16 @@
 //	reactord_reactor_stale_total{reactor}               counter 0, or there is a bug
 //	reactord_reactor_leaked_total{reactor}              counter 0, or there is a bug
 //	reactord_reactor_operations_in_flight{reactor}      gauge
-//	reactord_reactor_connections{reactor}               gauge   those that a reactor.Balancer has put there
 //	reactord_buffer_ring_exhausted_total{reactor}       counter
 //	reactord_buffers_ring_bytes{reactor}                gauge
 //	reactord_buffers_in_use_bytes{reactor}              gauge
 //
 // The reason is why the ring is not io_uring: "" (it is), forced (epoll was asked for), disabled (the
 // sysctl kernel.io_uring_disabled), eperm, enosys, old_kernel, memlock or other.
+//
+// # The series of a balancer (NewBalancer)
+//
+//	reactord_reactor_connections{reactor}               gauge   connections that a [reactor.Balancer] has given to the loop
 //
 // # The series of the proxy (NewProxy)
 //

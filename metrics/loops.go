@@ -38,8 +38,6 @@ var loopTable = table[reactor.Stats]{
 		func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
 	gauge("reactor_operations_in_flight", "Operations started and not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
-	gauge("reactor_connections", "Connections that a placement has put on the loop and that have not ended; their skew is the largest by the mean.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Connections) }),
 	counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
 	gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,

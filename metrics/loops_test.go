@@ -21,7 +21,7 @@ func TestLoopSeries(t *testing.T) {
 			return []reactor.Stats{{
 				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, BufferWaits: 7,
 				Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
-				InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13, Connections: 14,
+				InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13,
 			}, {}}
 		},
 	}
@@ -41,8 +41,6 @@ reactord_reactor_cancels_total{reactor="0"} 3
 reactord_reactor_cancels_total{reactor="1"} 0
 reactord_reactor_completions_total{reactor="0"} 1
 reactord_reactor_completions_total{reactor="1"} 0
-reactord_reactor_connections{reactor="0"} 14
-reactord_reactor_connections{reactor="1"} 0
 reactord_reactor_enters_total{reactor="0"} 2
 reactord_reactor_enters_total{reactor="1"} 0
 reactord_reactor_leaked_total{reactor="0"} 11

@@ -27,7 +27,6 @@ type counters struct {
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
 	leasedBytes   atomic.Int64
-	connections atomic.Int64 // a Balancer's; any thread writes it
 	_           [64]byte
 }
 
@@ -46,7 +45,6 @@ type Stats struct {
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
 	LeasedBytes   int64         // bytes of receive buffers lent to receivers
-	Connections int64         // connections that a Balancer has put here and that have not ended
 }
 
 // publish stores the counts that have changed. A store that others can see costs as much as ten that they
@@ -96,6 +94,5 @@ func (l *Loop) Stats() Stats {
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),
 		LeasedBytes:   s.leasedBytes.Load(),
-		Connections: s.connections.Load(),
 	}
 }

@@ -118,7 +118,7 @@ func (c *crossing) disturb(t *simring.Thread) {
 // check asserts that nothing is left.
 func (c *crossing) check() {
 	for i, l := range c.loops {
-		if n := l.Stats().Connections; n != 0 {
+		if n := c.places.placement.Connections(l); n != 0 {
 			c.k.Errorf("%d connections are counted on loop %d", n, i)
 		}
 	}
