@@ -69,7 +69,7 @@
 // With R loops, L listeners, B backends and S servers; E reasons of accept errors, T ways to end and
 // F reasons of connect failures; and H, a histogram's bounds and three more (+Inf, sum, count):
 //
-//	14·R + (6+E+T+H)·L + H·B + (3+F)·S
+//	13·R + (6+E+T+H)·L + H·B + (3+F)·S
 //
 // and two for each kind of ring in use: in general that is one kind. The process has some 165, nearly
 // all of them the Go runtime's: their number depends on its version.

@@ -8,7 +8,7 @@ import (
 // counts are what a loop counts as it goes. Only its thread touches them.
 type counts struct {
 	completions, enters, cancels, posts, timers, stale uint64
-	bufferWaits                                          uint64 // receives that found no buffer
+	bufferWaits                                        uint64 // receives that found no buffer
 	leaked                                             int
 }
 
@@ -22,11 +22,11 @@ type counters struct {
 	posts       atomic.Uint64
 	timers      atomic.Uint64
 	stale       atomic.Uint64
-	bufferWaits   atomic.Uint64
+	bufferWaits atomic.Uint64
 	inFlight    atomic.Int64
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
-	leasedBytes   atomic.Int64
+	leasedBytes atomic.Int64
 	_           [64]byte
 }
 
@@ -38,13 +38,13 @@ type Stats struct {
 	Posts       uint64        // work taken from other threads
 	Timers      uint64        // timers expired
 	Stale       uint64        // completions of operations that were over: always 0, or there is a bug
-	BufferWaits   uint64        // receives that found no buffer and had to wait for one
+	BufferWaits uint64        // receives that found no buffer and had to wait for one
 	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too, but not of other threads
 	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU
 	InFlight    int           // operations started and not completed
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
-	LeasedBytes   int64         // bytes of receive buffers lent to receivers
+	LeasedBytes int64         // bytes of receive buffers lent to receivers
 }
 
 // publish stores the counts that have changed. A store that others can see costs as much as ten that they
@@ -87,12 +87,12 @@ func (l *Loop) Stats() Stats {
 		Posts:       s.posts.Load(),
 		Timers:      s.timers.Load(),
 		Stale:       s.stale.Load(),
-		BufferWaits:   s.bufferWaits.Load(),
+		BufferWaits: s.bufferWaits.Load(),
 		Busy:        busy,
 		Waiting:     waiting,
 		InFlight:    int(s.inFlight.Load()),
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),
-		LeasedBytes:   s.leasedBytes.Load(),
+		LeasedBytes: s.leasedBytes.Load(),
 	}
 }
