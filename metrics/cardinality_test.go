@@ -41,7 +41,7 @@ func TestCardinality(t *testing.T) {
 		read:  func() []reactor.Stats { return make([]reactor.Stats, R) },
 	}
 	got := strings.Count(samples(expose(t, loops)), "\n") + strings.Count(samples(expose(t, NewProxy(func() ProxyStats { return stats }))), "\n")
-	if want := 14*R + (6+E+T+H)*L + H*B + (3+F)*S + 2; got != want {
+	if want := 13*R + (6+E+T+H)*L + H*B + (3+F)*S + 2; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 	const documented = 165

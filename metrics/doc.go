@@ -30,13 +30,16 @@
 //	reactord_reactor_stale_total{reactor}               counter 0, or there is a bug
 //	reactord_reactor_leaked_total{reactor}              counter 0, or there is a bug
 //	reactord_reactor_operations_in_flight{reactor}      gauge
-//	reactord_reactor_connections{reactor}               gauge   those that a reactor.Balancer has put there
 //	reactord_buffer_ring_exhausted_total{reactor}       counter
 //	reactord_buffers_ring_bytes{reactor}                gauge
 //	reactord_buffers_in_use_bytes{reactor}              gauge
 //
 // The reason is why the ring is not io_uring: "" (it is), forced (epoll was asked for), disabled (the
 // sysctl kernel.io_uring_disabled), eperm, enosys, old_kernel, memlock or other.
+//
+// # The series of a balancer (NewBalancer)
+//
+//	reactord_reactor_connections{reactor}               gauge   connections that a [reactor.Balancer] has given to the loop
 //
 // # The series of the proxy (NewProxy)
 //
@@ -66,7 +69,7 @@
 // With R loops, L listeners, B backends and S servers; E reasons of accept errors, T ways to end and
 // F reasons of connect failures; and H, a histogram's bounds and three more (+Inf, sum, count):
 //
-//	14·R + (6+E+T+H)·L + H·B + (3+F)·S
+//	13·R + (6+E+T+H)·L + H·B + (3+F)·S
 //
 // and two for each kind of ring in use: in general that is one kind. The process has some 165, nearly
 // all of them the Go runtime's: their number depends on its version.

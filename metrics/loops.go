@@ -38,14 +38,12 @@ var loopTable = table[reactor.Stats]{
 		func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
 	gauge("reactor_operations_in_flight", "Operations started and not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
-	gauge("reactor_connections", "Connections that a placement has put on the loop and that have not ended; their skew is the largest by the mean.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Connections) }),
 	counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Exhausted) }),
+		func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
 	gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferBytes) }),
 	gauge("buffers_in_use_bytes", "Size of the receive buffers lent to receivers, in bytes.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.LentBytes) }),
+		func(s *reactor.Stats) float64 { return float64(s.LeasedBytes) }),
 }
 
 // NewLoops is a collector of what the loops count. It keeps the slice, which does not change from then
@@ -71,7 +69,7 @@ type ring struct {
 func ringsOf(loops []*reactor.Loop, sysctl string) []ring {
 	rings := make([]ring, len(loops))
 	for i, l := range loops {
-		choice, caps := l.Choice(), l.Caps()
+		choice, caps := l.RingChoice(), l.Caps()
 		rings[i] = ring{string(choice.Kind), reason(choice, sysctl), caps.Setup, caps.Features}
 	}
 	return rings

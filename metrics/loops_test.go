@@ -19,9 +19,9 @@ func TestLoopSeries(t *testing.T) {
 		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}, {"epoll", "memlock", 0, 0}},
 		read: func() []reactor.Stats {
 			return []reactor.Stats{{
-				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, Exhausted: 7,
+				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, BufferWaits: 7,
 				Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
-				InFlight: 10, Leaked: 11, BufferBytes: 12, LentBytes: 13, Connections: 14,
+				InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13,
 			}, {}}
 		},
 	}
@@ -41,8 +41,6 @@ reactord_reactor_cancels_total{reactor="0"} 3
 reactord_reactor_cancels_total{reactor="1"} 0
 reactord_reactor_completions_total{reactor="0"} 1
 reactord_reactor_completions_total{reactor="1"} 0
-reactord_reactor_connections{reactor="0"} 14
-reactord_reactor_connections{reactor="1"} 0
 reactord_reactor_enters_total{reactor="0"} 2
 reactord_reactor_enters_total{reactor="1"} 0
 reactord_reactor_leaked_total{reactor="0"} 11
@@ -83,7 +81,7 @@ reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x3"} 1
 func rings(t *testing.T) []reactor.RingKind {
 	t.Helper()
 	t.Setenv(reactor.RingVariable, "")
-	if _, err := reactor.Choose(reactor.IOUring); err != nil {
+	if _, err := reactor.ChooseRing(reactor.IOUring); err != nil {
 		t.Logf("without io_uring: %v", err)
 		return []reactor.RingKind{reactor.Epoll}
 	}

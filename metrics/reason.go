@@ -13,7 +13,7 @@ const disabledFile = "/proc/sys/kernel/io_uring_disabled"
 
 // reason tells in one fixed word why a loop has the ring that it has. sysctl is what disabledFile
 // holds. The word is "" if nothing else was wanted.
-func reason(c reactor.Choice, sysctl string) string {
+func reason(c reactor.RingChoice, sysctl string) string {
 	switch {
 	case c.Kind != reactor.Epoll:
 		return ""

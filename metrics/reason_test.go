@@ -37,7 +37,7 @@ func TestReason(t *testing.T) {
 		{reactor.Epoll, reactor.Auto, failed(syscall.EMFILE), "", "other"},
 		{reactor.Epoll, reactor.Auto, nil, "", "other"},
 	} {
-		choice := reactor.Choice{Kind: test.kind, Asked: test.asked, Err: test.err}
+		choice := reactor.RingChoice{Kind: test.kind, Asked: test.asked, Err: test.err}
 		if got := reason(choice, test.sysctl); got != test.want {
 			t.Errorf("%s instead of %s because of %v, sysctl %q: %q, want %q",
 				test.kind, test.asked, test.err, test.sysctl, got, test.want)

@@ -113,7 +113,7 @@ func TestAddressesOfSockets(t *testing.T) {
 		{unix.SOCK_SEQPACKET, unixAddress(t, "")},
 	} {
 		var ln, client reactor.Socket
-		if err := ln.ListenWith(r.Loop, reactor.ListenConfig{Address: c.where, Kind: c.kind}); err != nil {
+		if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Address: c.where, Type: c.kind}); err != nil {
 			if c.where.Family() == unix.AF_INET6 && errors.Is(err, syscall.EADDRNOTAVAIL) {
 				continue // a machine without IPv6
 			}
@@ -174,20 +174,20 @@ func TestExclusiveListeners(t *testing.T) {
 	r := run(t, reactor.LoopConfig{Ring: reactor.Epoll})
 	defer r.end()
 	var a, b reactor.Socket
-	if err := a.ListenWith(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Exclusive: true}); err != nil {
+	if err := a.OpenListener(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Exclusive: true}); err != nil {
 		t.Fatal(err)
 	}
 	at, _ := a.LocalAddress()
 	for _, exclusive := range []bool{false, true} {
-		if err := b.ListenWith(r.Loop, reactor.ListenConfig{Address: at, Exclusive: exclusive}); !errors.Is(err, syscall.EADDRINUSE) {
+		if err := b.OpenListener(r.Loop, reactor.ListenConfig{Address: at, Exclusive: exclusive}); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("exclusive %v: %v", exclusive, err)
 		}
 	}
-	if err := b.ListenWith(r.Loop, reactor.ListenConfig{}); err == nil {
+	if err := b.OpenListener(r.Loop, reactor.ListenConfig{}); err == nil {
 		t.Error("listens at no address")
 	}
 	refused := errors.New("refused")
-	if err := b.ListenWith(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Options: func(*reactor.Socket) error { return refused }}); err != refused {
+	if err := b.OpenListener(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Options: func(*reactor.Socket) error { return refused }}); err != refused {
 		t.Errorf("options refused: %v", err)
 	}
 	r.close(&a)

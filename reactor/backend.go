@@ -22,20 +22,20 @@ const (
 // RingVariable is the environment variable that overrides the kind of every loop of the process.
 const RingVariable = "REACTORD_RING"
 
-// Choice is the ring that a loop got, and why.
-type Choice struct {
+// RingChoice is the ring that a loop got, and why.
+type RingChoice struct {
 	Kind   RingKind // IOUring or Epoll
 	Asked  RingKind // what was asked for
 	Reason string   // why Auto chose epoll, in one line; "" if it did not
 	Err    error    // the error behind Reason
 }
 
-// Choose tells which ring a loop that asks for kind would get, without making one.
-func Choose(kind RingKind) (Choice, error) {
+// ChooseRing tells which ring a loop that asks for kind would get, without making one.
+func ChooseRing(kind RingKind) (RingChoice, error) {
 	if env := os.Getenv(RingVariable); env != "" {
 		kind = RingKind(env)
 	}
-	c := Choice{Kind: kind, Asked: kind}
+	c := RingChoice{Kind: kind, Asked: kind}
 	switch kind {
 	case Epoll:
 		return c, nil
@@ -74,8 +74,8 @@ func usable() error {
 }
 
 // newRing makes a ring of the kind. Auto falls back on any failure.
-func newRing(kind RingKind, entries int) (Ring, Choice, error) {
-	c, err := Choose(kind)
+func newRing(kind RingKind, entries int) (Ring, RingChoice, error) {
+	c, err := ChooseRing(kind)
 	if err != nil {
 		return nil, c, err
 	}

@@ -10,50 +10,51 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// BalancePolicy is how a Balancer chooses a loop.
+// BalancePolicy is how a [Balancer] chooses a loop.
 type BalancePolicy uint8
 
 // The policies.
 const (
-	// KeepLocal leaves each connection on the loop that has accepted it. With a Socket.Listen on every loop the
-	// kernel spreads them, by a hash of the addresses and ports: see SO_REUSEPORT in socket(7).
+	// KeepLocal leaves each connection on the loop that has accepted it. With a listener on every loop the kernel
+	// spreads connections by a hash of the addresses and ports: see [Socket.OpenListener], and SO_REUSEPORT in socket(7).
 	KeepLocal BalancePolicy = iota
-	// RoundRobin gives each loop one in turn, whichever loop accepts.
+	// RoundRobin gives connections to one loop after the other, whichever loop accepts.
 	RoundRobin
-	// LeastConnections chooses the loop that has fewest, the next in turn if several have.
+	// LeastConnections chooses the loop that has the fewest connections. Among equals it is round-robin.
 	LeastConnections
-	// ByHash sends what has one hash to one loop for as long as that runs; when a loop ends, only its own
-	// share goes elsewhere (rendezvous hashing, Thaler and Ravishankar 1998).
+	// ByHash gives connections of one hash to one loop for as long as that runs. When a loop ends, only its own
+	// share goes to other loops (rendezvous hashing, Thaler and Ravishankar 1998).
 	ByHash
 )
 
-// BalancerConfig is how a Balancer is made.
+// BalancerConfig is how a [Balancer] is made.
 type BalancerConfig struct {
-	// Loops are those that get connections.
+	// Loops are the loops that get connections.
 	Loops []*Loop
 	// Policy chooses among them.
 	Policy BalancePolicy
-	// Hash is what ByHash goes by. Default: the peer's IP address. It is called on accepting loops.
+	// Hash is the hash for ByHash. It is called on accepting loops. Default: a hash of the peer's IP address.
 	Hash func(peer netip.AddrPort) uint64
-	// Take gets a connection, on the thread of the loop l. fd is Take's to close or to give to a Socket. When
-	// the connection has ended, Take's side calls Ended.
+	// Take gets a connection, on the thread of the loop l. It owns fd: it closes it or gives it to a [Socket]. When
+	// the connection has ended, the program calls [Balancer.Release].
 	Take func(l *Loop, fd int)
 }
 
-// Balancer hands accepted connections to loops. Any of its loops, or others, may accept.
+// Balancer gives accepted connections to loops, and counts how many each loop has. Any loop may accept, also one that
+// gets no connections.
 type Balancer struct {
 	cfg   BalancerConfig
-	seats []seat
+	loops []balancedLoop
 	turn  atomic.Uint32
-	free  sync.Pool // of *placed
+	free  sync.Pool // of *handoff
 }
 
-// seat is a loop as a Balancer sees it.
-type seat struct {
-	l     *Loop
-	conns atomic.Int64
-	gone  atomic.Bool // it has ended
-	_     [40]byte    // nobody else's cache line
+// balancedLoop is a loop of a Balancer.
+type balancedLoop struct {
+	l           *Loop
+	connections atomic.Int64
+	ended       atomic.Bool
+	_           [40]byte // a cache line of its own
 }
 
 // NewBalancer makes a Balancer. cfg needs Loops and Take.
@@ -64,44 +65,54 @@ func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
 	if cfg.Hash == nil {
 		cfg.Hash = hashAddr
 	}
-	p := &Balancer{cfg: cfg, seats: make([]seat, len(cfg.Loops))}
-	p.free.New = func() any { return new(placed) }
+	b := &Balancer{cfg: cfg, loops: make([]balancedLoop, len(cfg.Loops))}
+	b.free.New = func() any { return new(handoff) }
 	for i, l := range cfg.Loops {
-		p.seats[i].l = l
+		b.loops[i].l = l
 	}
-	return p, nil
+	return b, nil
 }
 
-// Assign finds a loop for the connection fd that the loop from has accepted, on whose thread it is called, and
-// takes the descriptor over. A loop that has ended is passed over; when all have, the descriptor is closed.
-func (p *Balancer) Assign(from *Loop, fd int) {
+// Loops are the loops that get connections.
+func (b *Balancer) Loops() []*Loop { return b.cfg.Loops }
+
+// Assign takes over the descriptor fd of a connection that the loop from has accepted, and gives it to a loop. It is
+// called on the thread of from. A loop that has ended gets no connection; when all have ended, fd is closed.
+func (b *Balancer) Assign(from *Loop, fd int) {
 	key := uint64(0)
-	if p.cfg.Policy == ByHash {
+	if b.cfg.Policy == ByHash {
 		if sa, err := from.sys.Getpeername(fd); err == nil {
-			key = p.cfg.Hash(addressOf(sa).AddrPort())
+			key = b.cfg.Hash(addressOf(sa).AddrPort())
 		}
 	}
-	c, _ := p.free.Get().(*placed)
-	c.p, c.from, c.fd, c.key = p, from, fd, key
-	c.work.Runner = c
-	c.send(from)
+	h, _ := b.free.Get().(*handoff)
+	h.b, h.from, h.fd, h.key = b, from, fd, key
+	h.work.Runner = h
+	h.send(from)
 }
 
-// Release says that a connection that Take got on l is over. From any thread, once for each.
-func (p *Balancer) Release(l *Loop) {
-	if s := p.seat(l); s != nil {
-		s.conns.Add(-1)
-		l.shared.connections.Add(-1)
+// Release says that a connection that l got has ended. From any thread, once for each connection.
+func (b *Balancer) Release(l *Loop) {
+	if t := b.find(l); t != nil {
+		t.connections.Add(-1)
 	}
 }
 
-// Imbalance is how uneven the connections are: the most that a loop has, by the mean over the loops that run. It is
-// 1 if all have the same, the number of loops if one has all, and 0 if there are none. From any thread.
-func (p *Balancer) Imbalance() float64 {
+// Connections is how many connections l has: those that were assigned to it and not released. From any thread.
+func (b *Balancer) Connections(l *Loop) int64 {
+	if t := b.find(l); t != nil {
+		return t.connections.Load()
+	}
+	return 0
+}
+
+// Imbalance is how uneven the connections are: the most that a loop has, divided by the mean of the loops that have not
+// ended. It is 1 if all have the same, the number of loops if one has all, and 0 if there is none. From any thread.
+func (b *Balancer) Imbalance() float64 {
 	var most, sum, n int64
-	for i := range p.seats {
-		if s := &p.seats[i]; !s.gone.Load() {
-			c := s.conns.Load()
+	for i := range b.loops {
+		if t := &b.loops[i]; !t.ended.Load() {
+			c := t.connections.Load()
 			most, sum, n = max(most, c), sum+c, n+1
 		}
 	}
@@ -111,96 +122,94 @@ func (p *Balancer) Imbalance() float64 {
 	return float64(most) * float64(n) / float64(sum)
 }
 
-func (p *Balancer) seat(l *Loop) *seat {
-	for i := range p.seats {
-		if p.seats[i].l == l {
-			return &p.seats[i]
+func (b *Balancer) find(l *Loop) *balancedLoop {
+	for i := range b.loops {
+		if b.loops[i].l == l {
+			return &b.loops[i]
 		}
 	}
 	return nil
 }
 
-// choose picks a seat; nil: there is none left.
-func (p *Balancer) choose(from *Loop, key uint64) (best *seat) {
-	if p.cfg.Policy == KeepLocal {
-		if s := p.seat(from); s != nil && !s.gone.Load() {
-			return s
+// choose picks a loop; nil: all have ended.
+func (b *Balancer) choose(from *Loop, key uint64) (best *balancedLoop) {
+	if b.cfg.Policy == KeepLocal {
+		if t := b.find(from); t != nil && !t.ended.Load() {
+			return t
 		}
 	}
-	n := len(p.seats)
-	first := int((p.turn.Add(1) - 1) % uint32(n))
-	var weight uint64
+	n := len(b.loops)
+	first := int((b.turn.Add(1) - 1) % uint32(n))
+	var most uint64
 	for k := range n {
 		i := (first + k) % n
-		s := &p.seats[i]
-		if s.gone.Load() {
+		t := &b.loops[i]
+		if t.ended.Load() {
 			continue
 		}
-		switch p.cfg.Policy {
+		switch b.cfg.Policy {
 		case ByHash:
-			if w := mix(key, uint64(i)); best == nil || w > weight {
-				best, weight = s, w
+			if weight := mix(key, uint64(i)); best == nil || weight > most {
+				best, most = t, weight
 			}
 		case LeastConnections:
-			if best == nil || s.conns.Load() < best.conns.Load() {
-				best = s
+			if best == nil || t.connections.Load() < best.connections.Load() {
+				best = t
 			}
 		default:
-			return s
+			return t
 		}
 	}
 	return best
 }
 
-// placed is a connection on its way to a loop.
-type placed struct {
+// handoff is a connection on its way to the loop that was chosen for it.
+type handoff struct {
 	work sender.Work
-	p    *Balancer
+	b    *Balancer
 	from *Loop
-	at   *seat
+	to   *balancedLoop
 	fd   int
 	key  uint64
 }
 
-// send gives the connection to the loop that is chosen for it. here is the loop on whose thread this is; nil: of
-// none.
-func (c *placed) send(here *Loop) {
-	c.at = c.p.choose(c.from, c.key)
-	if here != nil && (c.at == nil || c.at.l != here) {
-		here.forget(c.fd)
+// send chooses a loop and gives it the connection. current is the loop on whose thread it is called; nil: none.
+func (h *handoff) send(current *Loop) {
+	h.to = h.b.choose(h.from, h.key)
+	if current != nil && (h.to == nil || h.to.l != current) {
+		current.forget(h.fd)
 	}
-	if c.at == nil {
-		_ = c.from.sys.Close(c.fd)
-		c.done()
+	if h.to == nil {
+		_ = h.from.sys.Close(h.fd)
+		h.recycle()
 		return
 	}
-	c.at.conns.Add(1)
-	c.at.l.shared.connections.Add(1)
-	if c.at.l == here {
-		c.Run()
+	h.to.connections.Add(1)
+	if h.to.l == current {
+		h.Run()
 		return
 	}
-	c.at.l.Enqueue(&c.work)
+	h.to.l.Enqueue(&h.work)
 }
 
-// Run implements sender.Runner: the connection has arrived.
-func (c *placed) Run() {
-	take, l, fd := c.p.cfg.Take, c.at.l, c.fd
-	c.done()
+// Run implements [sender.Runner]: the connection has arrived.
+func (h *handoff) Run() {
+	take, l, fd := h.b.cfg.Take, h.to.l, h.fd
+	h.recycle()
 	take(l, fd)
 }
 
-// Abandon implements sender.Runner: the loop has ended, and another is chosen.
-func (c *placed) Abandon(error) {
-	c.at.gone.Store(true)
-	c.p.Release(c.at.l)
-	c.send(nil)
+// Abandon implements [sender.Runner]: the loop has ended, and another is chosen.
+func (h *handoff) Abandon(error) {
+	h.to.ended.Store(true)
+	h.to.connections.Add(-1)
+	h.send(nil)
 }
 
-func (c *placed) done() {
-	p := c.p
-	*c = placed{}
-	p.free.Put(c)
+func (h *handoff) recycle() {
+	b := h.b
+	*h = handoff{}
+	b.free.Put(h)
 }
 
 // hashAddr is FNV-1a over the address, without the port.
@@ -212,7 +221,7 @@ func hashAddr(peer netip.AddrPort) uint64 {
 	return h
 }
 
-// mix makes two numbers one that depends on every bit of both (the finaliser of splitmix64).
+// mix makes one number of two, which depends on every bit of both (the finaliser of splitmix64).
 func mix(a, b uint64) uint64 {
 	x := a ^ bits.RotateLeft64(b*0x9e3779b97f4a7c15, 31)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

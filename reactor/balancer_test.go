@@ -100,7 +100,7 @@ func (p *placing) finish() {
 	p.ln.hangUp()
 	for i, r := range p.loops {
 		p.hangUp(i)
-		if n := r.Stats().Connections; n != 0 {
+		if n := p.Connections(r.Loop); n != 0 {
 			p.t.Errorf("loop %d still counts %d connections", i, n)
 		}
 		select {
@@ -132,33 +132,33 @@ func expectCounts(t *testing.T, got []int, want ...int) {
 	}
 }
 
-func TestPlacementRoundRobin(t *testing.T) {
+func TestBalancerRoundRobin(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
 		expectCounts(t, p.dial(30), 10, 10, 10)
 		if s := p.Imbalance(); s != 1 {
-			t.Errorf("skew %v, want 1", s)
+			t.Errorf("imbalance %v, want 1", s)
 		}
-		if n := p.loops[1].Stats().Connections; n != 10 {
+		if n := p.Connections(p.loops[1].Loop); n != 10 {
 			t.Errorf("loop 1 counts %d connections", n)
 		}
 		p.finish()
 	})
 }
 
-func TestPlacementStays(t *testing.T) {
+func TestBalancerKeepsLocal(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.KeepLocal})
 		expectCounts(t, p.dial(9), 9, 0, 0)
 		if s := p.Imbalance(); s != 3 {
-			t.Errorf("skew %v, want 3", s)
+			t.Errorf("imbalance %v, want 3", s)
 		}
 		p.finish()
 	})
 }
 
 // Connections that end make room, and that is filled first.
-func TestPlacementLeastConnections(t *testing.T) {
+func TestBalancerLeastConnections(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.LeastConnections})
 		expectCounts(t, p.dial(12), 4, 4, 4)
@@ -172,7 +172,7 @@ func TestPlacementLeastConnections(t *testing.T) {
 }
 
 // What has one hash goes to one loop, others to others; when a loop ends, the rest stay where they are.
-func TestPlacementByHash(t *testing.T) {
+func TestBalancerByHash(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		key := uint64(0) // the accepting loop's
 		p := place(t, kind, 3, reactor.BalancerConfig{
@@ -220,7 +220,7 @@ func TestPlacementByHash(t *testing.T) {
 }
 
 // A loop that has ended gets nothing; when the last has, what is accepted is closed.
-func TestPlacementOnLoopsThatEnd(t *testing.T) {
+func TestBalancerOnLoopsThatEnd(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, policy := range []reactor.BalancePolicy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.KeepLocal} {
 			p := place(t, kind, 3, reactor.BalancerConfig{Policy: policy})
@@ -244,7 +244,7 @@ func TestPlacementOnLoopsThatEnd(t *testing.T) {
 			drain(fds[1]) // ends when the other end is closed
 			unix.Close(fds[1])
 			if s := other.Imbalance(); s != 0 {
-				t.Errorf("skew %v of no connections", s)
+				t.Errorf("imbalance %v of no connections", s)
 			}
 			q.finish()
 		}
@@ -252,7 +252,7 @@ func TestPlacementOnLoopsThatEnd(t *testing.T) {
 }
 
 // Connections on their way to loops that are stopped are taken or closed, not lost.
-func TestPlacementWhileLoopsStop(t *testing.T) {
+func TestBalancerWhileLoopsStop(t *testing.T) {
 	placements(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 5 {
 			p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})

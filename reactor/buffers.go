@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"time"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -24,8 +26,8 @@ type BufferConfig struct {
 	// the system only for those that are used. When a quarter of them is lent, sequences that hold many rest, so
 	// that others find one (see Socket.RecvMany). Default 4096.
 	Limit int
-	// Large is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
-	Large int
+	// LargeSize is the size in bytes of a buffer for bulk (see RecvManySender.Adaptive). Default 256 KiB.
+	LargeSize int
 	// LargeLimit is how many of those there can be. Default 64; less than zero: none.
 	LargeLimit int
 }
@@ -41,8 +43,8 @@ func (c BufferConfig) withDefaults() BufferConfig {
 		c.Window = 64
 	}
 	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
-	if c.Large <= 0 {
-		c.Large = 256 << 10
+	if c.LargeSize <= 0 {
+		c.LargeSize = 256 << 10
 	}
 	if c.LargeLimit == 0 {
 		c.LargeLimit = 64
@@ -70,10 +72,10 @@ type Buffers struct {
 	turns    int // until it is judged again
 
 	ration
-	waiting line   // receives that found no buffer
-	moves   uint64 // how often a buffer was given to the ring or taken from it
-	served  uint64 // moves when one of those who wait was last armed
-	barren  bool   // the ring had none although it should have had
+	waiting slotQueue // receives that found no buffer
+	moves   uint64    // how often a buffer was given to the ring or taken from it
+	served  uint64    // moves when one of those who wait was last armed
+	barren  bool      // the ring had none although it should have had
 	retry   timerqueue.Timer
 	least   int // the configured window
 
@@ -104,7 +106,7 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: cfg.Window, least: cfg.Window, smallest: math.MaxInt, turns: judgeEvery,
 		ration: newRation(cfg.Limit)}
-	b.large.size, b.large.limit = cfg.Large, cfg.LargeLimit
+	b.large.size, b.large.limit = cfg.LargeSize, cfg.LargeLimit
 	b.retry.Init((*retryBuffers)(b))
 	b.trim.Init((*trimBuffers)(b))
 	b.touched = make([]bool, cfg.Limit)
@@ -133,7 +135,7 @@ func (b *Buffers) Size() int { return b.size }
 // Leased is how many buffers are lent.
 func (b *Buffers) Leased() int { return b.lent }
 
-func (b *Buffers) lentBytes() int64 {
+func (b *Buffers) leasedBytes() int64 {
 	return int64(b.lent)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
 }
 
@@ -151,7 +153,7 @@ func (b *Buffers) topUp() {
 			b.touch(id)
 		}
 	}
-	if b.waiting.first != nil && !b.barren {
+	if !b.waiting.empty() && !b.barren {
 		b.serve()
 	}
 	if b.relieved() {
@@ -182,7 +184,7 @@ func (b *Buffers) lend(id uint16, n int) Lease {
 
 // wait puts a receive that found no buffer in line for one, and lets the window grow.
 func (b *Buffers) wait(o *Op) {
-	b.loop.count.exhausted++
+	b.loop.count.bufferWaits++
 	if b.inRing <= b.window/2 {
 		b.window = max(b.window, min(2*b.window, maxWindow, cap(b.free)))
 	}
@@ -293,8 +295,8 @@ func (r *retryBuffers) OnTimer(int64) { r.barren = false }
 // serve arms as many of those that wait as there are buffers in the ring.
 func (b *Buffers) serve() {
 	b.served = b.moves
-	for armed := 0; b.waiting.first != nil && armed < b.inRing; armed++ {
-		s := b.waiting.first
+	for armed := 0; !b.waiting.empty() && armed < b.inRing; armed++ {
+		s := b.waiting.first()
 		b.waiting.remove(s)
 		if assert.Enabled && s.op.state != opDormant {
 			panic("reactor: an operation waits for a buffer and is not dormant")
@@ -307,38 +309,20 @@ func (b *Buffers) serve() {
 // were armed for them may have nothing to receive, since a receive needs a buffer even to look; so the next
 // in line has to be armed before the loop may sleep.
 func (b *Buffers) owed() bool {
-	return b.waiting.first != nil && b.inRing != 0 && !b.barren || b.relieved()
+	return !b.waiting.empty() && b.inRing != 0 && !b.barren || b.relieved()
 }
 
-// line is operations that wait for buffers, in order.
-type line struct{ first, last *slot }
+// slotQueue is a queue of the slots of operations that wait for a buffer. A slot is on one such queue at a time.
+type slotQueue struct{ list intrusive.List }
 
-// lineLinks are a slot's neighbours in the line.
-type lineLinks struct{ ahead, behind *slot }
+func (q *slotQueue) empty() bool      { return q.list.Empty() }
+func (q *slotQueue) has(s *slot) bool { return q.list.Has(&s.buffer) }
+func (q *slotQueue) add(s *slot)      { q.list.PushBack(&s.buffer) }
+func (q *slotQueue) remove(s *slot)   { q.list.Remove(&s.buffer) }
 
-func (q *line) has(s *slot) bool { return s.line.ahead != nil || q.first == s }
-
-func (q *line) add(s *slot) {
-	if s.line.ahead = q.last; q.last == nil {
-		q.first = s
-	} else {
-		q.last.line.behind = s
-	}
-	q.last = s
-}
-
-func (q *line) remove(s *slot) {
-	if s.line.ahead == nil {
-		q.first = s.line.behind
-	} else {
-		s.line.ahead.line.behind = s.line.behind
-	}
-	if s.line.behind == nil {
-		q.last = s.line.ahead
-	} else {
-		s.line.behind.line.ahead = s.line.ahead
-	}
-	s.line = lineLinks{}
+// first is the slot that waits longest; nil: none waits.
+func (q *slotQueue) first() *slot {
+	return intrusive.Owner[slot](q.list.First(), unsafe.Offsetof(slot{}.buffer))
 }
 
 // Lease is a received buffer. Whoever has it may read and write its bytes until Release, which must

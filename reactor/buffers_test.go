@@ -324,7 +324,7 @@ func TestFewBuffersManyConnections(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := r.Stats().Exhausted; n == 0 {
+		if n := r.Stats().BufferWaits; n == 0 {
 			t.Error("the test is none: buffers were never short")
 		}
 		r.close(sockets...)

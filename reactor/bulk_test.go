@@ -14,7 +14,7 @@ import (
 )
 
 // bulkBuffers are of sizes that a pair of local sockets shows the difference of.
-var bulkBuffers = reactor.BufferConfig{Size: 1 << 10, Large: 16 << 10}
+var bulkBuffers = reactor.BufferConfig{Size: 1 << 10, LargeSize: 16 << 10}
 
 // bulk is received by an adaptive sequence, whose leases are given back with each item.
 type bulk struct {
@@ -122,7 +122,7 @@ func TestBulkHoldsNothing(t *testing.T) {
 		if b.largest() <= bulkBuffers.Size {
 			t.Fatal("there was no bulk")
 		}
-		if lent := r.Stats().LentBytes; lent != 0 {
+		if lent := r.Stats().LeasedBytes; lent != 0 {
 			t.Errorf("a silent connection holds %d bytes", lent)
 		}
 		r.do(func() {

@@ -1,9 +1,9 @@
 package reactor
 
 import (
-	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/timerqueue"
@@ -16,40 +16,23 @@ import (
 
 // handle is what a loop knows an operation by, and its place among the stop requests.
 type handle struct {
+	next *handle // nil: no stop request waits for this one. See stack
 	id   uint64  // in the slot table, from Start until the completion
-	next *handle // nil: no stop request waits for this one
 }
 
-// stopStack is the stop requests that a loop has not dealt with: an intrusive stack with many producers and
-// one consumer. An operation does not end while it is here, see retire.
-type stopStack struct{ head atomic.Pointer[handle] }
+// stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is here,
+// see retire.
+type stopStack struct{ stack[handle] }
 
-// lastStop is at the bottom of every stack, so that next says whether a handle is on one.
+// lastStop is at the bottom of every stopStack, so that next says whether a handle is on one.
 var lastStop handle
 
-// push leaves h, which is not on the stack.
-func (s *stopStack) push(h *handle) {
-	for {
-		old := s.head.Load()
-		if h.next = old; old == nil {
-			h.next = &lastStop
-		}
-		if s.head.CompareAndSwap(old, h) {
-			return
-		}
-	}
-}
+// The link comes first, see stack.
+var _ = [1]struct{}{}[unsafe.Offsetof(handle{}.next)]
+
+func (s *stopStack) init() { s.bottom = &lastStop }
 
 func (s *stopStack) empty() bool { return s.head.Load() == nil }
-
-// take empties the stack, first in first out; what it returns ends with lastStop.
-func (s *stopStack) take() *handle {
-	first := &lastStop
-	for h := s.head.Swap(nil); h != nil && h != &lastStop; {
-		h.next, first, h = first, h, h.next
-	}
-	return first
-}
 
 // requestStop is what a stop callback of an operation does. From any thread.
 func (l *Loop) requestStop(h *handle) {

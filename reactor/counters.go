@@ -8,7 +8,7 @@ import (
 // counts are what a loop counts as it goes. Only its thread touches them.
 type counts struct {
 	completions, enters, cancels, posts, timers, stale uint64
-	exhausted                                          uint64 // receives that found no buffer
+	bufferWaits                                        uint64 // receives that found no buffer
 	leaked                                             int
 }
 
@@ -22,12 +22,11 @@ type counters struct {
 	posts       atomic.Uint64
 	timers      atomic.Uint64
 	stale       atomic.Uint64
-	exhausted   atomic.Uint64
+	bufferWaits atomic.Uint64
 	inFlight    atomic.Int64
 	leaked      atomic.Int64
 	bufferBytes atomic.Int64
-	lentBytes   atomic.Int64
-	connections atomic.Int64 // a Balancer's; any thread writes it
+	leasedBytes atomic.Int64
 	_           [64]byte
 }
 
@@ -39,14 +38,13 @@ type Stats struct {
 	Posts       uint64        // work taken from other threads
 	Timers      uint64        // timers expired
 	Stale       uint64        // completions of operations that were over: always 0, or there is a bug
-	Exhausted   uint64        // receives that found no buffer and had to wait for one
+	BufferWaits uint64        // receives that found no buffer and had to wait for one
 	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too, but not of other threads
 	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU
 	InFlight    int           // operations started and not completed
 	Leaked      int           // operations that never completed, after a drain that ran out of time
 	BufferBytes int64         // bytes of receive buffers kept in the ring
-	LentBytes   int64         // bytes of receive buffers lent to receivers
-	Connections int64         // connections that a Balancer has put here and that have not ended
+	LeasedBytes int64         // bytes of receive buffers lent to receivers
 }
 
 // publish stores the counts that have changed. A store that others can see costs as much as ten that they
@@ -57,14 +55,14 @@ func (l *Loop) publish() {
 	s.enters.Store(c.enters)
 	store(&s.inFlight, int64(l.slots.used))
 	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
-	store(&s.lentBytes, l.buffers.lentBytes())
-	if seldom := c.cancels + c.posts + c.timers + c.stale + c.exhausted + uint64(c.leaked); seldom != l.published {
+	store(&s.leasedBytes, l.buffers.leasedBytes())
+	if seldom := c.cancels + c.posts + c.timers + c.stale + c.bufferWaits + uint64(c.leaked); seldom != l.published {
 		l.published = seldom
 		s.cancels.Store(c.cancels)
 		s.posts.Store(c.posts)
 		s.timers.Store(c.timers)
 		s.stale.Store(c.stale)
-		s.exhausted.Store(c.exhausted)
+		s.bufferWaits.Store(c.bufferWaits)
 		s.leaked.Store(int64(c.leaked))
 	}
 }
@@ -89,13 +87,12 @@ func (l *Loop) Stats() Stats {
 		Posts:       s.posts.Load(),
 		Timers:      s.timers.Load(),
 		Stale:       s.stale.Load(),
-		Exhausted:   s.exhausted.Load(),
+		BufferWaits: s.bufferWaits.Load(),
 		Busy:        busy,
 		Waiting:     waiting,
 		InFlight:    int(s.inFlight.Load()),
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),
-		LentBytes:   s.lentBytes.Load(),
-		Connections: s.connections.Load(),
+		LeasedBytes: s.leasedBytes.Load(),
 	}
 }

@@ -3,8 +3,10 @@ package reactor
 import (
 	"io/fs"
 	"net"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 )
 
 // errClosed is what operations on a closing descriptor complete with.
@@ -21,15 +23,15 @@ func (closedError) Is(target error) bool { return target == net.ErrClosed || tar
 // that it is never closed under one. It is embedded in what it belongs to, is not copied, and all its methods
 // are called on the loop's thread. Socket, File and Pipe are Descriptors of which more is known.
 type Descriptor struct {
-	loop    *Loop
-	closer  *CloseOp // waits for pending to become 0
-	slots   *slot    // the operations in flight, the last started first, but for those of others
-	source  *Op      // the sequence in progress, if any
-	sending *Op      // the send in flight, if any
-	fd      int32
-	pending int32 // operations in flight
-	others  int32 // those of them that are listed by another descriptor, see couple
-	state   descriptorState
+	loop     *Loop
+	closer   *CloseOp       // waits for pending to become 0
+	inFlight intrusive.List // the slots of the operations in flight, the last started first, but for those of others
+	source   *Op            // the sequence in progress, if any
+	sending  *Op            // the send in flight, if any
+	fd       int32
+	pending  int32 // operations in flight
+	others   int32 // those of them that are listed by another descriptor, see couple
+	state    descriptorState
 
 	drained   bool  // the last Recv left nothing, so that the next one waits first
 	peerEnded bool  // a receive or a poll has found the peer's end
@@ -66,33 +68,27 @@ func (d *Descriptor) Pending() int { return int(d.pending) }
 // enter puts an operation that was started among those in flight.
 func (d *Descriptor) enter(s *slot) {
 	d.pending++
-	if s.next = d.slots; s.next != nil {
-		s.next.prev = s
-	}
-	d.slots = s
+	d.inFlight.PushFront(&s.sameFD)
 }
 
 // leave takes an operation that is over from among those in flight.
 func (d *Descriptor) leave(s *slot) {
-	if s.prev == nil {
-		d.slots = s.next
-	} else {
-		s.prev.next = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	}
-	s.prev, s.next = nil, nil
+	d.inFlight.Remove(&s.sameFD)
 	d.released()
+}
+
+// slotSameFD is the slot whose sameFD are l.
+func slotSameFD(l *intrusive.Links) *slot {
+	return intrusive.Owner[slot](l, unsafe.Offsetof(slot{}.sameFD))
 }
 
 // cancel cancels all that is in flight, by asking each operation: the kernel's cancel by descriptor would look
 // through all that the ring waits for, and would also hit operations on duplicates of the descriptor.
 func (d *Descriptor) cancel() {
-	for s := d.slots; s != nil; {
-		next := s.next
-		s.run.cancel()
-		s = next
+	for l := d.inFlight.First(); l != nil; {
+		next := l.Next()
+		slotSameFD(l).run.cancel()
+		l = next
 	}
 	if d.others != 0 {
 		d.cancelOthers()

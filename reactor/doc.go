@@ -23,7 +23,7 @@
 // A loop is late when it looks at its ring half a second or more after it meant to: the process or the machine was stopped,
 // the thread had no CPU, or a callback blocked it. It then takes in what has arrived before it expires timers, so that an
 // operation whose result is there is not ended by a deadline that passed meanwhile. Timers still expire by the clock: a
-// Sleep is over when it is due. Whoever judges others by how long they did nothing subtracts Loop.Lost, the time in which
+// Sleep is over when it is due. Whoever judges others by how long they did nothing subtracts Loop.Stalled, the time in which
 // the loop could not see what they did.
 //
 // # Cancelling
@@ -41,7 +41,7 @@
 //	operation                          entry                       Linux  epoll      sim   without it
 //	Socket.Accept                      ACCEPT                      5.5    wait       yes   -
 //	Socket.AcceptMany                  ACCEPT multishot            5.19   wait       yes   -
-//	Socket.Connect, DialTo          CONNECT                     5.5    try, wait  yes   -
+//	Socket.Dial, DialTo                CONNECT                     5.5    try, wait  yes   -
 //	Socket.Recv, RecvFlags             RECV                        5.6    wait       yes   -
 //	Socket.RecvLease                    RECV, chosen buffer         5.19   wait       yes   -
 //	Socket.RecvMany                    RECV multishot, limited     6.17   wait       both  RECV one by one
@@ -56,7 +56,7 @@
 //	Socket.SendFile                    SPLICE and POLL_ADD         5.7    try, wait  yes   -
 //	Socket.Shutdown, CloseWrite        shutdown(2)                 any    call       yes   -
 //	Socket.Open                        socket(2)                   any    call       yes   -
-//	Socket.Bind, BeginListening        bind(2), listen(2)          any    call       yes   -
+//	Socket.Bind, Listen                bind(2), listen(2)          any    call       yes   -
 //	Socket.TryAccept                   accept4(2)                  any    call       yes   -
 //	Socket.MoveTo                      a post to the other loop    any    same       yes   -
 //	Descriptor.Poll                    POLL_ADD                    5.1    wait       yes   -

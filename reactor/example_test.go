@@ -304,7 +304,7 @@ func ExampleBalancer() {
 			l := <-placed
 			seen[l]++
 		}
-		fmt.Println(seen[r.Loops()[0]], seen[r.Loops()[1]], "skew", p.Imbalance())
+		fmt.Println(seen[r.Loops()[0]], seen[r.Loops()[1]], "imbalance", p.Imbalance())
 	}()
 	if err := r.Run(func(l *reactor.Loop) {
 		if l != accepting {
@@ -321,5 +321,5 @@ func ExampleBalancer() {
 	}); err != nil {
 		fmt.Println(err)
 	}
-	// Output: 2 2 skew 1
+	// Output: 2 2 imbalance 1
 }

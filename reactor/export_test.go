@@ -31,7 +31,7 @@ func (l *Loop) ErrandsQueued() (n int) {
 
 // WaitingForBuffers is how many receives wait for one.
 func (l *Loop) WaitingForBuffers() (n int) {
-	for s := l.buffers.waiting.first; s != nil; s = s.line.behind {
+	for e := l.buffers.waiting.list.First(); e != nil; e = e.Next() {
 		n++
 	}
 	return n

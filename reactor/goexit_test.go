@@ -216,7 +216,7 @@ func endAfterGoexit(t *testing.T, l *reactor.Loop) {
 	case <-time.After(patience):
 		t.Fatal("the loop does not end")
 	}
-	if st := l.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LentBytes != 0 {
+	if st := l.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LeasedBytes != 0 {
 		t.Errorf("the counters of a loop that has ended: %+v", st)
 	}
 }

@@ -93,7 +93,7 @@ func (r *running) end() {
 	if err := r.wait(); err != nil {
 		r.t.Errorf("Run: %v", err)
 	}
-	if st := r.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LentBytes != 0 {
+	if st := r.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LeasedBytes != 0 {
 		r.t.Errorf("the counters of a loop that has ended: %+v", st)
 	}
 }
@@ -270,7 +270,7 @@ type listener struct {
 func (r *running) listen() *listener {
 	r.t.Helper()
 	ln := &listener{t: r.t}
-	if err := ln.Listen(r.Loop, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+	if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Addr: netip.MustParseAddrPort("127.0.0.1:0")}); err != nil {
 		r.t.Fatal(err)
 	}
 	addr, err := unix.Getsockname(ln.Fd())

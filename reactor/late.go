@@ -44,11 +44,11 @@ func (t *lateness) holdBack(completions int) bool {
 	return t.turns != 0
 }
 
-// Lost is how much of the time up to Now the loop was kept from looking at its ring, in nanoseconds: because the process
+// Stalled is how much of the time up to Now the loop was kept from looking at its ring, in nanoseconds: because the process
 // or the machine was stopped, because the thread had no CPU, or because a callback blocked it, for half a second or
 // longer than it meant to sleep. The sleep in which that happened counts as well.
 //
-// It is for who judges others by what they did in some time, such as an idle timeout: Now less Lost is a clock
+// It is for who judges others by what they did in some time, such as an idle timeout: Now less Stalled is a clock
 // that stands still while nothing they did could be seen. Timers expire by Now. While no timer is pending the loop does
 // not know how long it meant to sleep, and loses nothing.
-func (l *Loop) Lost() int64 { return l.late.lost }
+func (l *Loop) Stalled() int64 { return l.late.lost }

@@ -95,7 +95,7 @@ func TestLost(t *testing.T) {
 		} {
 			var before, after int64
 			r.do(func() {
-				before = r.Lost()
+				before = r.Stalled()
 				r.SleepFor(tc.sleeps).Connect(&sleep, sinkOf[struct{}](t, done, nil))
 				sleep.Start()
 				if tc.pauses != 0 {
@@ -104,7 +104,7 @@ func TestLost(t *testing.T) {
 				v.time.Add(int64(tc.blocks))
 			})
 			done.expect(t, "{}")
-			r.do(func() { after = r.Lost() })
+			r.do(func() { after = r.Stalled() })
 			if lost := time.Duration(after - before); lost < tc.least || lost > tc.most {
 				t.Errorf("%s: %v lost, want %v to %v", tc.name, lost, tc.least, tc.most)
 			}

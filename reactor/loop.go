@@ -25,8 +25,8 @@ type LoopConfig struct {
 	CPUs []int
 	// Buffers sizes the loop's receive buffers.
 	Buffers BufferConfig
-	// Offloads is how many blocking funcs may run on other threads at a time. See Offload. Default 8.
-	Offloads int
+	// MaxOffloads is how many blocking funcs may run on other threads at a time. See Offload. Default 8.
+	MaxOffloads int
 	// TimerSlack is the least that the loop sleeps for when a timer is near, so that timers which are due
 	// close together are called together: each of many timers would otherwise cost a sleep of its own. A
 	// timer is late by that much at most because of it. Default 50 µs, which is what the kernel gives the
@@ -92,7 +92,7 @@ type Loop struct {
 	fixed     []byte // memory that the ring has registered; it stays until the ring is closed
 
 	cfg       LoopConfig
-	choice    Choice
+	choice    RingChoice
 	watchdog  timerqueue.Timer // runs during a drain
 	gaveUp    bool             // the drain took too long
 	err       error            // what Run would have returned, after a Goexit
@@ -134,8 +134,8 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	if cfg.TimerSlack == 0 {
 		cfg.TimerSlack = 50 * time.Microsecond
 	}
-	if cfg.Offloads <= 0 {
-		cfg.Offloads = 8
+	if cfg.MaxOffloads <= 0 {
+		cfg.MaxOffloads = 8
 	}
 	if cfg.MinWait < 0 || cfg.MinWait > maxMinWait {
 		return nil, fmt.Errorf("reactor: LoopConfig.MinWait %v is out of range: 0 to %v", cfg.MinWait, maxMinWait)
@@ -150,6 +150,9 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 	caps := ring.Caps()
 	l := &Loop{ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}), ops: caps.Ops, recvLimit: caps.RecvLimit,
 		recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo}
+	l.slots.init()
+	l.remote.init()
+	l.stops.init()
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err
 	}
@@ -430,8 +433,8 @@ func (l *Loop) Done() <-chan struct{} { return l.done }
 // Caps is what the loop's ring can do. From any thread.
 func (l *Loop) Caps() uring.Caps { return l.ring.Caps() }
 
-// Choice tells which ring the loop has, and why. From any thread.
-func (l *Loop) Choice() Choice { return l.choice }
+// RingChoice tells which ring the loop has, and why. From any thread.
+func (l *Loop) RingChoice() RingChoice { return l.choice }
 
 // Buffers are the loop's receive buffers.
 func (l *Loop) Buffers() *Buffers { return &l.buffers }

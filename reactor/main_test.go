@@ -57,7 +57,7 @@ func need(t testing.TB, kind reactor.RingKind) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if got := l.Choice().Kind; got != kind {
+	if got := l.RingChoice().Kind; got != kind {
 		t.Errorf("asked for %s and got %s", kind, got)
 	}
 	if err := errors.Join(l.Discard()); err != nil {

@@ -241,7 +241,7 @@ func TestUnixConnections(t *testing.T) {
 			eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 				r := run(t, reactor.LoopConfig{Ring: ring})
 				var ln reactor.Socket
-				if err := ln.ListenWith(r.Loop, reactor.ListenConfig{Address: unixAddress(t, name), Kind: kind}); err != nil {
+				if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Address: unixAddress(t, name), Type: kind}); err != nil {
 					t.Fatal(err)
 				}
 				fds, over, source := make(chan int, 8), newResult(), new(stop.Source)

@@ -10,7 +10,7 @@ type OffloadSender[T any] struct {
 }
 
 // Offload is a sender of what f returns, which runs on another thread and may block there; it completes on the
-// loop's. At most LoopConfig.Offloads of them run at a time, in the order in which they were started.
+// loop's. At most LoopConfig.MaxOffloads of them run at a time, in the order in which they were started.
 //
 // When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of
 // the stop only if it looks at the token itself. A loop that drains waits for those that have begun.
@@ -141,7 +141,7 @@ func (q *errands) remove(e *errand) {
 
 // dispatch begins as many as may run. Those that are being cancelled are passed over.
 func (q *errands) dispatch(l *Loop) {
-	for q.first != nil && q.running < l.cfg.Offloads {
+	for q.first != nil && q.running < l.cfg.MaxOffloads {
 		e := q.first
 		q.remove(e)
 		if e.op.state == opDormant {

@@ -28,7 +28,7 @@ func TestOffload(t *testing.T) {
 // No more run at a time than may, in order, and those that have not begun can be stopped.
 func TestOffloadIsBounded(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 2})
+		r := run(t, reactor.LoopConfig{Ring: kind, MaxOffloads: 2})
 		const n = 20
 		var ops [n]reactor.OffloadOp[int]
 		var running, most atomic.Int32
@@ -76,7 +76,7 @@ func TestOffloadIsBounded(t *testing.T) {
 // A loop that is stopped waits for what has begun, and lets nothing else begin.
 func TestOffloadDrains(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		r := run(t, reactor.LoopConfig{Ring: kind, MaxOffloads: 1})
 		var ops [2]reactor.OffloadOp[int]
 		begun, gate := make(chan bool, 2), make(chan bool)
 		first, second := newResult(), newResult()
@@ -106,7 +106,7 @@ func TestOffloadDrains(t *testing.T) {
 // What is stopped before its turn leaves its place in the queue, wherever that is, and the others keep theirs.
 func TestOffloadLeavesTheQueue(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		r := run(t, reactor.LoopConfig{Ring: kind, MaxOffloads: 1})
 		var ops [6]reactor.OffloadOp[int]
 		var sources [6]stop.Source
 		begun, gate, done := make(chan bool, len(ops)), make(chan bool), newResult()
@@ -138,7 +138,7 @@ func TestOffloadLeavesTheQueue(t *testing.T) {
 // A func that ends its goroutine, as a test's FailNow does, ends the operation.
 func TestOffloadOfGoexit(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r := run(t, reactor.LoopConfig{Ring: kind, Offloads: 1})
+		r := run(t, reactor.LoopConfig{Ring: kind, MaxOffloads: 1})
 		op := new(reactor.OffloadOp[int])
 		for range 2 {
 			o := finish[int](r, reactor.Offload(r.Loop, func() (int, error) {

@@ -15,9 +15,9 @@ const shareOf = 4
 
 // ration is how the buffers of a loop are shared out.
 type ration struct {
-	common  int  // how many of them can be held beyond each sequence's first
-	ample   int  // while no more are lent nobody is rationed
-	resting line // sequences that hold their share; see Op.rationed
+	common  int       // how many of them can be held beyond each sequence's first
+	ample   int       // while no more are lent nobody is rationed
+	resting slotQueue // sequences that hold their share; see Op.rationed
 }
 
 func newRation(limit int) ration { return ration{common: limit / 2, ample: limit / 4} }
@@ -49,12 +49,12 @@ func (b *Buffers) rests(o *Op, held int32) bool {
 }
 
 // relieved: there are sequences that rest although buffers are ample again.
-func (b *Buffers) relieved() bool { return b.resting.first != nil && b.lent <= b.ample }
+func (b *Buffers) relieved() bool { return !b.resting.empty() && b.lent <= b.ample }
 
 // resume lets those go on.
 func (b *Buffers) resume() {
 	for n := 0; n < batch && b.relieved(); n++ {
-		s := b.resting.first
+		s := b.resting.first()
 		b.forsake(s.op)
 		s.run.(interface{ again() }).again()
 	}

@@ -33,7 +33,7 @@ func TestBuffersAreLeftForOthers(t *testing.T) {
 			for _, c := range []*consumer{old, young} {
 				write(t, c.peer, []byte("x"))
 				if n := c.items(); n != 1 {
-					t.Fatalf("%d items although there should be a buffer; %d bytes are lent", n, r.Stats().LentBytes)
+					t.Fatalf("%d items although there should be a buffer; %d bytes are lent", n, r.Stats().LeasedBytes)
 				}
 				r.do(c.consume)
 			}

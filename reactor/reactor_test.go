@@ -157,7 +157,7 @@ func TestChoose(t *testing.T) {
 		{"", "", ""},
 	} {
 		t.Setenv(reactor.RingVariable, string(tc.env))
-		c, err := reactor.Choose(tc.asked)
+		c, err := reactor.ChooseRing(tc.asked)
 		if err != nil {
 			t.Errorf("%+v: %v", tc, err)
 			continue
@@ -174,8 +174,8 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Choice().Kind != c.Kind || l.Caps().Ring != string(c.Kind) {
-			t.Errorf("%+v: chosen %+v, had %+v of %q", tc, c, l.Choice(), l.Caps().Ring)
+		if l.RingChoice().Kind != c.Kind || l.Caps().Ring != string(c.Kind) {
+			t.Errorf("%+v: chosen %+v, had %+v of %q", tc, c, l.RingChoice(), l.Caps().Ring)
 		}
 		if err := l.Discard(); err != nil {
 			t.Error(err)

@@ -1,64 +1,40 @@
 package reactor
 
 import (
-	"sync/atomic"
+	"unsafe"
 
 	"github.com/reactord/reactord/sender"
 )
 
-// remoteStack is how other threads reach a loop: an intrusive stack with many producers and one
-// consumer, whose head also says whether the consumer sleeps. A producer learns that from the
-// exchange it makes anyway, so a sleep costs one wake-up however many post during it.
-type remoteStack struct {
-	head atomic.Pointer[sender.Work]
-}
+// remoteStack is how other threads reach a loop: a stack of work whose head also says whether the loop sleeps. A
+// producer learns that from the exchange that it makes anyway, so one sleep costs one wake-up, however many threads
+// push meanwhile.
+type remoteStack struct{ stack[sender.Work] }
 
-// What the head can be besides nil (awake, empty) and the last work pushed.
+// The marks of every remoteStack.
 var (
 	asleep = new(sender.Work)
 	closed = new(sender.Work)
 )
 
-// push adds w. wake: the consumer sleeps and must be woken. ok is false once the stack is closed.
+// The link comes first, see stack.
+var _ = [1]struct{}{}[unsafe.Offsetof(sender.Work{}.Next)]
+
+func (s *remoteStack) init() { s.stack.asleep, s.stack.closed = asleep, closed }
+
+// push adds w. wake: the loop sleeps and must be woken. ok is false when the stack is closed.
 func (s *remoteStack) push(w *sender.Work) (wake, ok bool) {
-	for {
-		old := s.head.Load()
-		switch old {
-		case closed:
-			return false, false
-		case asleep:
-			w.Next = nil
-		default:
-			w.Next = old
-		}
-		if s.head.CompareAndSwap(old, w) {
-			return old == asleep, true
-		}
-	}
+	found := s.stack.push(w)
+	return found == asleep, found != closed
 }
 
-// take empties the stack; the work comes first in, first out. The consumer counts as awake from here.
-func (s *remoteStack) take() (first *sender.Work) {
-	if s.head.Load() == nil {
-		return nil
-	}
-	w := s.head.Swap(nil)
-	if w == asleep {
-		return nil
-	}
-	for w != nil {
-		w.Next, first, w = first, w, w.Next
-	}
-	return first
-}
-
-// sleep marks the consumer asleep, unless there is work.
+// sleep marks the loop asleep, unless there is work.
 func (s *remoteStack) sleep() bool { return s.head.CompareAndSwap(nil, asleep) }
 
-// unsleep makes the consumer awake; true if it was marked asleep.
+// unsleep marks the loop awake, and reports whether it was marked asleep.
 func (s *remoteStack) unsleep() bool {
 	return s.head.Load() == asleep && s.head.CompareAndSwap(asleep, nil)
 }
 
-// close refuses further work, unless there is some.
+// close makes the stack refuse work from now on, and reports true; it reports false if there is work.
 func (s *remoteStack) close() bool { return s.head.CompareAndSwap(nil, closed) }

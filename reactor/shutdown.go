@@ -67,7 +67,7 @@ func (l *Loop) close() error {
 func (l *Loop) free() error {
 	l.publish()
 	err := l.ring.Close()
-	if l.buffers.lentBytes() == 0 {
+	if l.buffers.leasedBytes() == 0 {
 		l.buffers.unmap()
 	}
 	return err
@@ -79,8 +79,8 @@ func (l *Loop) assertEmpty() {
 		panic("reactor: closing a loop that is not drained")
 	case len(l.ready) != 0:
 		panic("reactor: closing a loop with operations ready to run")
-	case l.buffers.lentBytes() != 0:
-		panic(fmt.Sprintf("reactor: closing a loop with %d bytes of buffers lent", l.buffers.lentBytes()))
+	case l.buffers.leasedBytes() != 0:
+		panic(fmt.Sprintf("reactor: closing a loop with %d bytes of buffers lent", l.buffers.leasedBytes()))
 	}
 }
 

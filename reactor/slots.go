@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 )
 
 // The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
@@ -30,12 +31,12 @@ type operation interface {
 
 // slot holds an operation in flight.
 type slot struct {
-	run        operation
-	op         *Op       // what of run is with the ring; nil for a timer
-	index      uint32    // in the table
-	gen        uint32    // of the operation that is, or will be, here
-	prev, next *slot     // of the same descriptor, see Descriptor.slots; while free: the next free slot
-	line       lineLinks // while it waits for a buffer
+	run      operation
+	op       *Op             // what of run is with the ring; nil for a timer
+	nextFree uint32          // while the slot is free: the index of the next free slot, or noSlot
+	gen      uint32          // of the operation that is, or will be, here
+	sameFD   intrusive.Links // on the list of its descriptor, see Descriptor.inFlight
+	buffer   intrusive.Links // while it waits for a buffer, on a list of Buffers
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
@@ -43,45 +44,52 @@ type slot struct {
 // pages never move.
 type slotTable struct {
 	pages []*[slotsPerPage]slot
-	free  *slot // the first free slot; nil: none
+	free  uint32 // the index of the first free slot, or noSlot
 	used  int
 }
 
-const slotsPerPage = 256
+const (
+	slotsPerPage = 256
+	noSlot       = ^uint32(0)
+)
+
+func (t *slotTable) init() { t.free = noSlot }
 
 func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
 
 // take puts an operation into a free slot, and returns its id.
 func (t *slotTable) take(run operation, op *Op) uint64 {
-	if t.free == nil {
+	if t.free == noSlot {
 		t.grow()
 	}
-	s := t.free
-	t.free, s.next = s.next, nil
+	index := t.free
+	s := t.at(index)
+	t.free = s.nextFree
 	t.used++
 	s.run, s.op = run, op
-	return uint64(s.index)<<32 | uint64(s.gen)<<8
+	return uint64(index)<<32 | uint64(s.gen)<<8
 }
 
 func (t *slotTable) grow() {
-	page := new([slotsPerPage]slot)
+	page, first := new([slotsPerPage]slot), uint32(len(t.pages)*slotsPerPage)
 	for i := range page {
-		s := &page[len(page)-1-i]
-		s.index = uint32(len(t.pages)*slotsPerPage + len(page) - 1 - i)
-		s.next, t.free = t.free, s
+		page[i].nextFree = first + uint32(i) + 1
 	}
+	page[len(page)-1].nextFree = t.free
+	t.free = first
 	t.pages = append(t.pages, page)
 }
 
 // release frees the slot of an operation, whose id finds nothing from now on.
 func (t *slotTable) release(id uint64) {
-	s := t.at(slotOf(id))
+	index := slotOf(id)
+	s := t.at(index)
 	if assert.Enabled && t.find(id) != s {
-		panic(fmt.Sprintf("reactor: slot %d released twice", s.index))
+		panic(fmt.Sprintf("reactor: slot %d released twice", index))
 	}
 	s.run, s.op = nil, nil
 	s.gen = (s.gen + 1) & genMask
-	s.next, t.free = t.free, s
+	s.nextFree, t.free = t.free, index
 	t.used--
 }
 

@@ -15,7 +15,7 @@ func TestSocket(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			var ln, client, server reactor.Socket
-			if err := ln.Listen(r.Loop, netip.AddrPortFrom(netip.MustParseAddr(host), 0)); err != nil {
+			if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Addr: netip.AddrPortFrom(netip.MustParseAddr(host), 0)}); err != nil {
 				r.end()
 				t.Skip(err)
 			}
@@ -24,7 +24,7 @@ func TestSocket(t *testing.T) {
 				t.Fatalf("listening on %v: %v", addr, err)
 			}
 			var second reactor.Socket // SO_REUSEPORT
-			if err := second.Listen(r.Loop, addr); err != nil {
+			if err := second.OpenListener(r.Loop, reactor.ListenConfig{Addr: addr}); err != nil {
 				t.Error(err)
 			}
 			r.close(&second)
@@ -113,7 +113,7 @@ func TestListenFails(t *testing.T) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		before := descriptors()
 		var s reactor.Socket
-		if err := s.Listen(r.Loop, netip.MustParseAddrPort("192.0.2.1:1")); err == nil {
+		if err := s.OpenListener(r.Loop, reactor.ListenConfig{Addr: netip.MustParseAddrPort("192.0.2.1:1")}); err == nil {
 			t.Error("listening on an address that is somebody else's")
 		}
 		if after := descriptors(); after != before {

@@ -15,7 +15,7 @@ func (r *running) listenUnix(kind, backlog int) (*reactor.Socket, reactor.Addres
 	r.t.Helper()
 	at := unixAddress(r.t, fmt.Sprintf("@reactord-%d-%s", os.Getpid(), r.t.Name()))
 	s := new(reactor.Socket)
-	if err := s.ListenWith(r.Loop, reactor.ListenConfig{Address: at, Kind: kind, Backlog: backlog}); err != nil {
+	if err := s.OpenListener(r.Loop, reactor.ListenConfig{Address: at, Type: kind, Backlog: backlog}); err != nil {
 		r.t.Fatal(err)
 	}
 	return s, at

@@ -102,7 +102,7 @@ func (g *Generator) distribute() {
 }
 
 // Choice tells which ring the loops have, and why.
-func (g *Generator) Choice() reactor.Choice { return g.workers[0].loop.Choice() }
+func (g *Generator) Choice() reactor.RingChoice { return g.workers[0].loop.RingChoice() }
 
 // Connections is how many there are, of all parts together.
 func (g *Generator) Connections() int { return g.cfg.Connections }

@@ -14,7 +14,7 @@ import (
 func rings(t *testing.T, f func(t *testing.T, ring reactor.RingKind)) {
 	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(ring), func(t *testing.T) {
-			if _, err := reactor.Choose(ring); err != nil {
+			if _, err := reactor.ChooseRing(ring); err != nil {
 				t.Skip(err)
 			}
 			f(t, ring)

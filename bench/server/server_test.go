@@ -52,7 +52,7 @@ func each(t *testing.T, f func(t *testing.T, cfg Config)) {
 					continue
 				}
 				t.Run(fmt.Sprint(scheme, " ", style, " ", ring), func(t *testing.T) {
-					if _, err := reactor.Choose(ring); err != nil {
+					if _, err := reactor.ChooseRing(ring); err != nil {
 						t.Skip(err)
 					}
 					cfg := Config{Listen: "tcp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2}
@@ -166,7 +166,7 @@ func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, style := range []string{"receiver", "task", "net"} {
 		for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 			t.Run(fmt.Sprint(style, " ", ring), func(t *testing.T) {
-				if _, err := reactor.Choose(ring); err != nil {
+				if _, err := reactor.ChooseRing(ring); err != nil {
 					t.Skip(err)
 				}
 				f(t, Config{Listen: "udp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2})

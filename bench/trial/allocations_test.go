@@ -15,7 +15,7 @@ import (
 // Neither the generator nor the reactor's echo server allocates for a message.
 func TestMessagesAllocateNothing(t *testing.T) {
 	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
-		if _, err := reactor.Choose(ring); err != nil {
+		if _, err := reactor.ChooseRing(ring); err != nil {
 			t.Log(err)
 			continue
 		}

@@ -103,7 +103,7 @@ func (d *daemon) announce() {
 	loops, fallen := d.proxy.Loops(), 0
 	reason := ""
 	for _, l := range loops {
-		if r := l.Choice().Reason; r != "" {
+		if r := l.RingChoice().Reason; r != "" {
 			reason = r
 			fallen++
 		}
@@ -113,7 +113,7 @@ func (d *daemon) announce() {
 	}
 	b := metrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
-		zap.String("ring", string(loops[0].Choice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
+		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	for i, addr := range d.proxy.Addrs() {
 		l := d.cfg.Listeners[i]
 		d.log.Info("listening", zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))

@@ -78,7 +78,7 @@ func TestNothingToRead(t *testing.T) {
 // healthy is a machine on which nothing is to be mended.
 func healthy() system {
 	return system{
-		kernel: "Linux", choice: reactor.Choice{Kind: reactor.IOUring, Asked: reactor.Auto}, uringDisabled: "0", seccomp: "0",
+		kernel: "Linux", choice: reactor.RingChoice{Kind: reactor.IOUring, Asked: reactor.Auto}, uringDisabled: "0", seccomp: "0",
 		cpus: 4, online: 4, nofile: unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, memlock: unix.Rlimit{Cur: unix.RLIM_INFINITY},
 		somaxconn: 4096, portLow: 32768, portHigh: 60999,
 	}
@@ -86,8 +86,8 @@ func healthy() system {
 
 // TestExamine takes one thing at a time away from a healthy machine.
 func TestExamine(t *testing.T) {
-	fallen := func(err error) reactor.Choice {
-		return reactor.Choice{Kind: reactor.Epoll, Asked: reactor.Auto, Reason: "it is not to be had", Err: err}
+	fallen := func(err error) reactor.RingChoice {
+		return reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Auto, Reason: "it is not to be had", Err: err}
 	}
 	for _, test := range []struct {
 		name   string
@@ -96,7 +96,7 @@ func TestExamine(t *testing.T) {
 	}{
 		{"nothing", func(*system) {}, ""},
 		{"no limit on files", func(s *system) { s.nofile.Cur = unix.RLIM_INFINITY }, ""},
-		{"epoll by choice", func(s *system) { s.choice = reactor.Choice{Kind: reactor.Epoll, Asked: reactor.Epoll} }, ""},
+		{"epoll by choice", func(s *system) { s.choice = reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Epoll} }, ""},
 		{"a quota that is no limit", func(s *system) { s.cpuQuota = 4 }, ""},
 		{"no ring", func(s *system) { s.ringErr = errors.New("none") }, "ring: unset REACTORD_RING"},
 		{"sysctl 2", func(s *system) { s.choice, s.uringDisabled = fallen(syscall.EPERM), "2" }, "ring: allow it: sysctl -w kernel.io_uring_disabled=0"},

@@ -17,7 +17,7 @@ import (
 type system struct {
 	kernel string
 
-	choice  reactor.Choice // of what the environment asks for, or auto
+	choice  reactor.RingChoice // of what the environment asks for, or auto
 	ringErr error          // there is no ring at all
 	caps    uring.Caps
 	capsErr error
@@ -43,7 +43,7 @@ func readSystem(root fs.FS) *system {
 	if unix.Uname(&u) == nil {
 		s.kernel = unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
 	}
-	s.choice, s.ringErr = reactor.Choose(reactor.Auto)
+	s.choice, s.ringErr = reactor.ChooseRing(reactor.Auto)
 	s.caps, s.capsErr = uring.Probe()
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) == nil {

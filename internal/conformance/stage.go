@@ -140,7 +140,7 @@ func (s *stage) end() {
 	for _, fd := range s.fds {
 		_ = s.Close(fd)
 	}
-	if st := s.loop.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LentBytes != 0 {
+	if st := s.loop.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LeasedBytes != 0 {
 		s.t.Errorf("the counters of a loop that has ended: %+v", st)
 	}
 }

@@ -20,7 +20,7 @@ const hello = "hello"
 // listener puts a TCP listener on the stage.
 func listener(s *stage, x *subject) {
 	socket := new(reactor.Socket)
-	s.must(socket.Listen(s.loop, addrPort(loopback)))
+	s.must(socket.OpenListener(s.loop, reactor.ListenConfig{Addr: addrPort(loopback)}))
 	addr := s.address(socket.Fd())
 	listening(s, x, socket, func() int { return s.own(s.dial(addr)) })
 }

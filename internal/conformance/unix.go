@@ -72,7 +72,7 @@ func localListener(kind int) func(*stage, *subject) {
 		socket := new(reactor.Socket)
 		anywhere, err := reactor.UnixAddress("")
 		s.must(err)
-		s.must(socket.ListenWith(s.loop, reactor.ListenConfig{Address: anywhere, Kind: kind}))
+		s.must(socket.OpenListener(s.loop, reactor.ListenConfig{Address: anywhere, Type: kind}))
 		listening(s, x, socket, func() int {
 			sa, err := s.Getsockname(socket.Fd())
 			s.must(err)

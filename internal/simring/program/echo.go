@@ -23,7 +23,7 @@ func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 		DrainTimeout: time.Hour,
 		Buffers: reactor.BufferConfig{
 			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
-			Large: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
+			LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
 		},
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 	if err != nil {
 		k.Errorf("Run: %v", err)
 	}
-	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LentBytes != 0 {
+	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LeasedBytes != 0 {
 		k.Errorf("the counters of a loop that has ended: %+v", s)
 	}
 }
@@ -80,7 +80,7 @@ type echoServer struct {
 }
 
 func (s *echoServer) start() {
-	for s.socket.Listen(s.loop, address) != nil { // for want of descriptors
+	for s.socket.OpenListener(s.loop, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
 	}
 	s.socket.AcceptMany(1+s.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&s.accept, s)
 	s.accept.Start()

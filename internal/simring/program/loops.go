@@ -118,7 +118,7 @@ func (c *crossing) disturb(t *simring.Thread) {
 // check asserts that nothing is left.
 func (c *crossing) check() {
 	for i, l := range c.loops {
-		if n := l.Stats().Connections; n != 0 {
+		if n := c.places.placement.Connections(l); n != 0 {
 			c.k.Errorf("%d connections are counted on loop %d", n, i)
 		}
 	}
@@ -143,7 +143,7 @@ type acceptor struct {
 }
 
 func (a *acceptor) start() {
-	for a.socket.Listen(a.loop, address) != nil { // for want of descriptors
+	for a.socket.OpenListener(a.loop, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
 	}
 	a.socket.AcceptMany(1+a.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&a.accept, a)
 	a.accept.Start()

@@ -68,7 +68,7 @@ func (p *places) place(from *reactor.Loop, fd int) {
 // counts are how many connections each seat has.
 func (p *places) counts() (n []int64) {
 	for _, l := range p.seats {
-		n = append(n, l.Stats().Connections)
+		n = append(n, p.placement.Connections(l))
 	}
 	return n
 }

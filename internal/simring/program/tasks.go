@@ -59,7 +59,7 @@ func (s *taskServer) stopSome() {
 
 func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 	var socket reactor.Socket
-	for socket.Listen(l, address) != nil { // for want of descriptors
+	for socket.OpenListener(l, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
 	}
 	defer closeAll(s.k, t, &socket)
 	for {

@@ -32,7 +32,7 @@ func main() {
 		<-interrupt
 		r.Stop()
 	}()
-	log.Printf("echoing on %v over %s", addr, r.Loops()[0].Choice().Kind)
+	log.Printf("echoing on %v over %s", addr, r.Loops()[0].RingChoice().Kind)
 	if err := r.Run(func(l *reactor.Loop) { serve(l, addr) }); err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +48,7 @@ type server struct {
 
 func serve(l *reactor.Loop, addr netip.AddrPort) {
 	s := &server{loop: l}
-	if err := s.listener.Listen(l, addr); err != nil {
+	if err := s.listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
 		log.Fatal(err)
 	}
 	s.listener.AcceptMany(reactor.Unlimited).Connect(&s.accept, s)

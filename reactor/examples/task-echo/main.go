@@ -64,7 +64,7 @@ func server(l *reactor.Loop, address string) task.Sender {
 			return err
 		}
 		var s reactor.Socket
-		if err := s.Listen(l, addr); err != nil {
+		if err := s.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
 			return err
 		}
 		return serve(t, &s)

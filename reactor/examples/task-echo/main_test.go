@@ -49,7 +49,7 @@ func scenario(l *reactor.Loop, served, pinged chan<- error) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer l.Stop()
 		var s reactor.Socket
-		if err := s.Listen(l, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+		if err := s.OpenListener(l, reactor.ListenConfig{Addr: netip.MustParseAddrPort("127.0.0.1:0")}); err != nil {
 			pinged <- err
 			served <- err
 			return err
@@ -101,7 +101,7 @@ func TestAcceptedInTheEnd(t *testing.T) {
 				served error
 			)
 			err = l.Run(func() {
-				if err := s.Listen(l, netip.MustParseAddrPort("127.0.0.1:0")); err != nil {
+				if err := s.OpenListener(l, reactor.ListenConfig{Addr: netip.MustParseAddrPort("127.0.0.1:0")}); err != nil {
 					t.Error(err)
 					l.Stop()
 					return

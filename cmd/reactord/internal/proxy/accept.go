@@ -51,7 +51,7 @@ func (l *listener) listen(addr netip.AddrPort) error {
 	if ip := addr.Addr(); ip.Is6() && ip.IsUnspecified() {
 		cfg.Options = func(s *reactor.Socket) error { return os.NewSyscallError("setsockopt", s.SetIPv6Only(false)) }
 	}
-	return l.socket.ListenWith(l.worker.loop, cfg)
+	return l.socket.OpenListener(l.worker.loop, cfg)
 }
 
 func (l *listener) start() {

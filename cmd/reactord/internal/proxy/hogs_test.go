@@ -29,7 +29,7 @@ func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 				}
 				awaitLent(t, l, hogs*size)
 				awaitQuiet(t, l)
-				lent := l.Stats().LentBytes
+				lent := l.Stats().LeasedBytes
 				if lent >= limit*size {
 					t.Errorf("all %d bytes are lent", lent)
 				}

@@ -8,7 +8,7 @@ const looks = 4
 // time is the loop's, less what the loop has lost: time that the process did not have is nobody's idleness.
 func (c *conn) time() int64 {
 	l := c.loop()
-	return l.Now() - l.Lost()
+	return l.Now() - l.Stalled()
 }
 
 // touch notes that something moved.
@@ -29,7 +29,7 @@ func (c *conn) await() {
 }
 
 // lookAt sets the timer to a time of the connection's.
-func (c *conn) lookAt(at int64) { c.loop().SetTimer(&c.timer, at+c.loop().Lost()) }
+func (c *conn) lookAt(at int64) { c.loop().SetTimer(&c.timer, at+c.loop().Stalled()) }
 
 // idle is called by the timer. It reports whether the connection has been idle for too long, and if not sets the timer
 // for the next look.

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
-			c, err := reactor.Choose(kind)
+			c, err := reactor.ChooseRing(kind)
 			if err != nil {
 				t.Skip(err)
 			}
@@ -251,7 +251,7 @@ func TestSlowReaderBoundsWhatWaits(t *testing.T) {
 		time.Sleep(200 * time.Millisecond)
 		lent := int64(0)
 		for _, l := range p.Loops() {
-			lent = max(lent, l.Stats().LentBytes)
+			lent = max(lent, l.Stats().LeasedBytes)
 		}
 		if lent > 1<<20 {
 			t.Errorf("%d bytes wait", lent)

@@ -55,7 +55,7 @@ func startOn(t *testing.T, ring reactor.Ring, buffers reactor.BufferConfig, b Ba
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := l.Stats().LentBytes; n != 0 {
+		if n := l.Stats().LeasedBytes; n != 0 {
 			t.Errorf("%d bytes of buffers were not given back", n)
 		}
 	})
@@ -80,7 +80,7 @@ func TestWithoutLimitedReceives(t *testing.T) {
 			if i == 0 {
 				awaitLent(t, p.workers[0].loop, buffer)
 			}
-			if lent := p.workers[0].loop.Stats().LentBytes; lent > buffer {
+			if lent := p.workers[0].loop.Stats().LeasedBytes; lent > buffer {
 				t.Fatalf("%d bytes wait, want %d at most", lent, buffer)
 			}
 			want := bytes.Repeat([]byte{byte(i)}, 1+i*7%9000)
@@ -98,9 +98,9 @@ func TestWithoutLimitedReceives(t *testing.T) {
 // awaitLent waits until so many bytes of a loop's buffers are lent.
 func awaitLent(t *testing.T, l *reactor.Loop, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); l.Stats().LentBytes < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); l.Stats().LeasedBytes < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes wait, want %d", l.Stats().LentBytes, n)
+			t.Fatalf("%d bytes wait, want %d", l.Stats().LeasedBytes, n)
 		}
 	}
 }

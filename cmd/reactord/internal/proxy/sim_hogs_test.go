@@ -79,7 +79,7 @@ func (s *simulation) hog(hogs int) {
 			began := k.Now()
 			sendAll(t, fd, 1)
 			if got, err := readSlowly(t, fd, 1, 1, 100*time.Microsecond); got != 1 || k.Now()-began > int64(time.Second) {
-				k.Errorf("%d bytes after %v, %v: %d are lent", got, time.Duration(k.Now()-began), err, loop.Stats().LentBytes)
+				k.Errorf("%d bytes after %v, %v: %d are lent", got, time.Duration(k.Now()-began), err, loop.Stats().LeasedBytes)
 				break
 			}
 		}

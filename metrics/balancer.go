@@ -1,0 +1,28 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+var balancedConnections = describe("reactor_connections",
+	"Connections that a balancer has given to the loop and that have not ended.", ofLoop...)
+
+// NewBalancer is a collector of how many connections each loop of b has. The label is the number of the loop in
+// [reactor.Balancer.Loops].
+func NewBalancer(b *reactor.Balancer) prometheus.Collector { return balancerCollector{b} }
+
+type balancerCollector struct{ b *reactor.Balancer }
+
+// Describe implements [prometheus.Collector].
+func (c balancerCollector) Describe(ch chan<- *prometheus.Desc) { ch <- balancedConnections }
+
+// Collect implements [prometheus.Collector].
+func (c balancerCollector) Collect(ch chan<- prometheus.Metric) {
+	for i, l := range c.b.Loops() {
+		ch <- prometheus.MustNewConstMetric(balancedConnections, prometheus.GaugeValue, float64(c.b.Connections(l)), strconv.Itoa(i))
+	}
+}
