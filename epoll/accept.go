@@ -13,12 +13,11 @@ const acceptCost = 16 << 10
 // issueAccept starts an accept. It tries first, because events do not tell that a socket cannot listen.
 func (r *Ring) issueAccept(i uint32) {
 	e := r.slab.at(i)
-	const known = uring.AcceptMultishot | uring.AcceptDontWait | uring.AcceptPollFirst
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
 		return
-	case e.Ioprio&^known != 0 || e.Len != 0 || e.BufIndex != 0 || e.FileIndex != 0 ||
+	case e.Ioprio&^uring.AcceptMultishot != 0 || e.Len != 0 || e.BufIndex != 0 || e.FileIndex != 0 ||
 		e.OpFlags&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK) != 0:
 		r.fail(i, unix.EINVAL)
 		return
@@ -29,16 +28,8 @@ func (r *Ring) issueAccept(i uint32) {
 	}
 	r.notePatience(e.Fd)
 	r.setNonblock(e.Fd)
-	f := r.files.at(e.Fd)
-	f.state |= listens | readable
-	if e.Ioprio&uring.AcceptDontWait != 0 {
-		r.now(i, e.Ioprio&uring.AcceptPollFirst != 0)
-		return
-	}
+	r.files.at(e.Fd).state |= listens | readable
 	r.park(i, waitingIn)
-	if e.Ioprio&uring.AcceptPollFirst != 0 && r.events(e.Fd, unix.POLLIN) == 0 {
-		f.state &^= readable
-	}
 	r.enqueue(e.Fd)
 }
 

@@ -2,7 +2,6 @@ package epoll
 
 import (
 	"fmt"
-	"math/bits"
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
@@ -10,17 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// group is a group of provided buffers. To receive, the one provided last is used first: it is the most
-// likely to be in the cache. To send, the one provided first: the caller has filled them in order.
+// group is a group of provided buffers. The one provided last is used first: it is the most likely to be in the cache.
 type group struct {
 	mem  []byte
 	base uintptr
 	size uint32 // bytes a buffer
 	n    int
-	free []uint16 // provided and not used: count of them from first on, round and round
+	free []uint16 // provided and not used; its capacity is n
 	in   []bool   // which ones are in free; only kept when debugging
-
-	first, count uint32
 }
 
 // RegisterBuffers makes a group of len(mem)/size receive buffers, numbered from 0, none of which is
@@ -37,7 +33,7 @@ func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 		return fmt.Errorf("epoll: buffer group %d is registered already: %w", id, unix.EEXIST)
 	}
 	n := len(mem) / size
-	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 1<<bits.Len(uint(n-1)))}
+	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 0, n)}
 	if assert.Enabled {
 		g.in = make([]bool, n)
 	}
@@ -54,7 +50,7 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 }
 
 func (g *group) give(buf uint16) {
-	if int(buf) >= g.n || int(g.count) == g.n {
+	if int(buf) >= g.n || len(g.free) == g.n {
 		panic("epoll: a buffer is provided that the group does not have or has already")
 	}
 	if assert.Enabled {
@@ -63,21 +59,14 @@ func (g *group) give(buf uint16) {
 		}
 		g.in[buf] = true
 	}
-	*g.at(g.first + g.count) = buf
-	g.count++
+	g.free = append(g.free, buf)
 }
 
-func (g *group) at(i uint32) *uint16 { return &g.free[i&uint32(len(g.free)-1)] }
-
-// take takes the buffer that was provided first, or the one provided last. There must be one.
-func (g *group) take(first bool) (buf uint16) {
-	g.count--
-	if first {
-		buf = *g.at(g.first)
-		g.first++
-	} else {
-		buf = *g.at(g.first + g.count)
-	}
+// take takes the buffer that was provided last. There must be one.
+func (g *group) take() uint16 {
+	last := len(g.free) - 1
+	buf := g.free[last]
+	g.free = g.free[:last]
 	if assert.Enabled {
 		g.in[buf] = false
 	}
@@ -94,7 +83,7 @@ func (r *Ring) group(id uint16) *group {
 
 // provided returns the group if it has a buffer to give.
 func (r *Ring) provided(id uint16) *group {
-	if g := r.group(id); g != nil && g.count != 0 {
+	if g := r.group(id); g != nil && len(g.free) != 0 {
 		return g
 	}
 	return nil
@@ -110,7 +99,7 @@ func (r *Ring) pick(e *entry) (base uintptr, size uint32, ok bool) {
 		if g = r.provided(e.BufIndex); g == nil {
 			return 0, 0, false
 		}
-		e.buf = g.take(e.Opcode == uring.OpSend)
+		e.buf = g.take()
 		e.mark |= holds
 	}
 	size = g.size

@@ -90,7 +90,7 @@ func TestConnectBacklogCancelled(t *testing.T) {
 	g.do(0, func(s *uring.SQE) { s.PrepConnect(first, sa, n) })
 	ud := g.push(func(s *uring.SQE) { s.PrepConnect(second, sa, n) })
 	g.quiet()
-	g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+	g.do(0, func(s *uring.SQE) { s.PrepCancel(ud) })
 	g.fails(ud, unix.ECANCELED)
 	g.do(0, func(s *uring.SQE) { s.PrepClose(second) })
 	file, err := unix.Open(t.TempDir()+"/file", unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
@@ -98,7 +98,7 @@ func TestConnectBacklogCancelled(t *testing.T) {
 		t.Fatalf("descriptor %d, not %d: %v", file, second, err)
 	}
 	data := g.bytes(8)
-	write := func(s *uring.SQE) { s.PrepWrite(file, ptr(data), 8, 0); s.Flags = uring.SQEAsync }
+	write := func(s *uring.SQE) { s.PrepWrite(file, ptr(data), 8, 0) }
 	one, two := g.push(write), g.push(write)
 	g.waitFor(begun, 1)
 	for len(r.crowded) != 0 {

@@ -28,25 +28,17 @@ const (
 	fWriteFixed
 	fReadMulti
 	fFsync
-	fSyncRange
 	fFallocate
 	fFtruncate
-	fFadvise
 	fOpenat
-	fOpenat2
 	fStatx
 	fRenameat
 	fUnlinkat
 	fMkdirat
 	fSymlinkat
 	fLinkat
-	fSetxattr
-	fFsetxattr
-	fGetxattr
-	fFgetxattr
 	fSplice
 	fTee
-	fPipe
 	fWaitid
 	fClose
 	fCancel
@@ -55,9 +47,9 @@ const (
 )
 
 var fileOpNames = [fileOps]string{
-	"read", "write", "readv", "writev", "readFixed", "writeFixed", "readMulti", "fsync", "syncRange", "fallocate", "ftruncate",
-	"fadvise", "openat", "openat2", "statx", "renameat", "unlinkat", "mkdirat", "symlinkat", "linkat", "setxattr", "fsetxattr",
-	"getxattr", "fgetxattr", "splice", "tee", "pipe", "waitid", "close", "cancel", "provide",
+	"read", "write", "readv", "writev", "readFixed", "writeFixed", "readMulti", "fsync", "fallocate", "ftruncate",
+	"openat", "statx", "renameat", "unlinkat", "mkdirat", "symlinkat", "linkat",
+	"splice", "tee", "waitid", "close", "cancel", "provide",
 }
 
 // The descriptors of a world. The first ones are slots, which opens fill and closes empty.
@@ -102,8 +94,6 @@ const (
 	withFileIndex
 	withAddr3
 	withSelect
-	withAsync
-	withFixedFile
 	badOpFlags
 	faults
 )
@@ -170,7 +160,6 @@ type fileWorld struct {
 	fresh     []uint64 // entries with completions that were not compared yet
 	completed int
 	moves     int // bytes of the last read or write
-	spliced   bool
 	spare     []uint16
 	child     *exec.Cmd
 }
@@ -207,7 +196,7 @@ func (w *fileWorld) close() {
 
 // begin makes the descriptors and files that every program begins with.
 func (w *fileWorld) begin() {
-	w.next, w.spliced = 0, false
+	w.next = 0
 	clear(w.pending)
 	open := func(name string, flags int) int {
 		if !filepath.IsAbs(name) {
@@ -333,8 +322,7 @@ func (w *fileWorld) allowed(s fileStep) bool {
 				return false
 			}
 		}
-		byFd := s.op == fCancel && s.b%4 == 0
-		if s.op == fWaitid && p.step.op == s.op || byFd && (p.step.op == fSplice || p.step.op == fTee) {
+		if s.op == fWaitid && p.step.op == s.op {
 			return false
 		}
 	}
@@ -345,17 +333,17 @@ func (w *fileWorld) allowed(s fileStep) bool {
 		return false // a signal cuts it short
 	case s.op == fFallocate && s.fd == fdMem && pick(fileLengths, s.c) > 1<<32:
 		return false // nothing but the memory of the machine bounds it
-	case s.op == fFsetxattr && s.fd >= fdNull && s.fd <= fdSysctl:
-		return false // it is a file of both worlds
+	case s.op == fReadv && s.fault == withSelect:
+		return false // which only the kernel knows
 	case s.op == fReadMulti && s.fd == fdSysctl:
 		return false // the kernel reads once more at an offset of its own
 	}
-	return w.next < areas && (s.op != fOpenat && s.op != fOpenat2 || !s.opensFifo())
+	return w.next < areas && (s.op != fOpenat || !s.opensFifo())
 }
 
 // opensFifo: a FIFO is opened in ways alone that do not wait in a worker thread of the kernel either.
 func (s fileStep) opensFifo() bool {
-	return filePaths[s.a%len(filePaths)] == "fifo" && (s.fault == withAsync || fileOpens[s.b%len(fileOpens)]&(unix.O_CREAT|unix.O_TRUNC) != 0)
+	return filePaths[s.a%len(filePaths)] == "fifo" && fileOpens[s.b%len(fileOpens)]&(unix.O_CREAT|unix.O_TRUNC) != 0
 }
 
 var (
@@ -376,14 +364,9 @@ var (
 	linkFlags    = []uint32{0, 0, unix.AT_SYMLINK_FOLLOW, unix.AT_EMPTY_PATH, 1}
 	statxChoice  = []uint32{0, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_STATX_DONT_SYNC, 1, 0x6000}
 	statxMasks   = []uint32{unix.STATX_BASIC_STATS, 0, unix.STATX_ALL, 1 << 31}
-	rwFlagChoice = []uint32{0, 0, 0, 0, unix.RWF_NOWAIT, unix.RWF_DSYNC, unix.RWF_SYNC, unix.RWF_APPEND, unix.RWF_HIPRI, 1 << 20}
 	fallocModes  = []uint32{0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE, 1 << 20}
 	fileLengths  = []uint64{0, 1, 100, 4096, 10000, 1 << 18, 1 << 62, 1 << 63}
-	xattrNames   = []string{"user.a", "user.b", "trusted.t", "bad", "", strings.Repeat("x", 300)}
-	xattrSizes   = []uint32{0, 1, 5, 100, 70000}
-	xattrFlags   = []uint32{0, 0, unix.XATTR_CREATE, unix.XATTR_REPLACE, 4}
-	spliceChoice = []uint32{0, 0, unix.SPLICE_F_NONBLOCK, unix.SPLICE_F_MOVE, unix.SPLICE_F_MORE, 16}
-	pipeFlags    = []uint32{0, unix.O_CLOEXEC, unix.O_NONBLOCK, unix.O_DIRECT, 1}
+	spliceChoice = []uint32{0, 0, unix.SPLICE_F_NONBLOCK, unix.SPLICE_F_MOVE, unix.SPLICE_F_MORE, 32}
 	waitTypes    = []int{unix.P_ALL, unix.P_PID, unix.P_PGID, unix.P_PIDFD, 9}
 	waitOptions  = []int{unix.WEXITED, unix.WEXITED | unix.WNOHANG, unix.WSTOPPED, 0, unix.WEXITED | unix.WNOWAIT, 1 << 20}
 )
@@ -407,8 +390,8 @@ func (w *fileWorld) step(s fileStep) {
 func (w *fileWorld) cancel(target uint64) {
 	ud := w.next
 	w.next++
-	w.pending[ud] = &fileEntry{step: fileStep{op: fCancel, a: int(ud - target), b: 1}}
-	w.sqe.PrepCancel(target, 0)
+	w.pending[ud] = &fileEntry{step: fileStep{op: fCancel, a: int(ud - target)}}
+	w.sqe.PrepCancel(target)
 	w.sqe.UserData = ud
 	w.Push(&w.sqe)
 }
@@ -430,10 +413,8 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 	switch s.op {
 	case fRead:
 		sqe.PrepRead(fd, ptr(e.into), size, off)
-		sqe.OpFlags = pick(rwFlagChoice, s.c)
 	case fWrite:
 		sqe.PrepWrite(fd, ptr(e.into), size, off)
-		sqe.OpFlags = pick(rwFlagChoice, s.c)
 	case fReadv, fWritev:
 		w.encodeVector(s, fd, area, e, off)
 	case fReadFixed, fWriteFixed:
@@ -453,19 +434,12 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 		if s.b&1 != 0 {
 			sqe.Off, sqe.Len = pick(fileOffsets, s.b>>1), size
 		}
-	case fSyncRange:
-		sqe.PrepSyncFileRange(fd, off, size, uint32(s.c%9))
 	case fFallocate:
 		sqe.PrepFallocate(fd, pick(fallocModes, s.a), off%(1<<40), pick(fileLengths, s.c))
 	case fFtruncate:
 		sqe.PrepFtruncate(fd, pick(fileLengths, s.a))
-	case fFadvise:
-		sqe.PrepFadvise(fd, off, size, s.c%7)
 	case fSplice, fTee:
 		w.encodeSplice(s)
-	case fPipe:
-		e.into = area[:8]
-		sqe.PrepPipe(ptr(area), pick(pipeFlags, s.a))
 	case fWaitid:
 		w.encodeWaitid(s, area, e)
 	case fClose:
@@ -474,10 +448,7 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 			w.fds[s.fd] = -1
 		}
 	case fCancel:
-		sqe.PrepCancel(ud-min(uint64(s.a%areas), ud), 0)
-		if s.b%4 == 0 {
-			sqe.PrepCancelFd(fd, uring.CancelAll)
-		}
+		sqe.PrepCancel(ud-min(uint64(s.a%areas), ud))
 	case fProvide:
 		sqe.PrepNop()
 		for _, id := range w.spare {
@@ -515,14 +486,13 @@ func (w *fileWorld) encodeVector(s fileStep, fd int, area []byte, e *fileEntry, 
 		n = 1025
 	}
 	if s.op == fReadv {
-		w.sqe.PrepReadv(fd, ptr(area[12<<10:]), uint32(n), off, pick(rwFlagChoice, s.c>>4))
+		w.sqe.PrepReadv(fd, ptr(area[12<<10:]), uint32(n), off)
 	} else {
-		w.sqe.PrepWritev(fd, ptr(area[12<<10:]), uint32(n), off, pick(rwFlagChoice, s.c>>4))
+		w.sqe.PrepWritev(fd, ptr(area[12<<10:]), uint32(n), off)
 	}
 }
 
 func (w *fileWorld) encodeSplice(s fileStep) {
-	w.spliced = true
 	from := w.fds[s.a%fileFds]
 	size, flags := pick(fileSizes, s.b), pick(spliceChoice, s.c)
 	if s.op == fTee {
@@ -557,16 +527,6 @@ func (w *fileWorld) encodePath(s fileStep, fd int, area []byte, e *fileEntry) {
 	switch s.op {
 	case fOpenat:
 		sqe.PrepOpenat(fd, path, pick(fileOpens, s.b), pick(fileModes, s.c))
-	case fOpenat2:
-		how := (*unix.OpenHow)(ptr(second))
-		*how = unix.OpenHow{Flags: uint64(pick(fileOpens, s.b))}
-		if how.Flags&unix.O_CREAT != 0 || how.Flags&unix.O_TMPFILE == unix.O_TMPFILE {
-			how.Mode = uint64(pick(fileModes, s.c))
-		}
-		how.Resolve = pick([]uint64{0, 0, unix.RESOLVE_BENEATH, unix.RESOLVE_NO_SYMLINKS, unix.RESOLVE_IN_ROOT, 1 << 20}, s.c>>2)
-		size := pick([]uint32{24, 24, 24, 24, 8, 32}, s.c>>5)
-		clear(second[24:64])
-		sqe.PrepOpenat2(fd, path, ptr(second), size)
 	case fStatx:
 		e.into = second[:unsafe.Sizeof(unix.Statx_t{})]
 		clear(e.into)
@@ -577,8 +537,6 @@ func (w *fileWorld) encodePath(s fileStep, fd int, area []byte, e *fileEntry) {
 		sqe.PrepMkdirat(fd, path, pick(fileModes, s.b))
 	case fRenameat, fLinkat, fSymlinkat:
 		w.encodeTwoPaths(s, fd, path, second)
-	default:
-		w.encodeXattr(s, fd, second, e)
 	}
 }
 
@@ -604,50 +562,14 @@ func (w *fileWorld) encodeTwoPaths(s fileStep, fd int, path unsafe.Pointer, at [
 	}
 }
 
-func (w *fileWorld) encodeXattr(s fileStep, fd int, at []byte, e *fileEntry) {
-	name := w.text(at, pick(xattrNames, s.b))
-	size := pick(xattrSizes, s.c)
-	value := at[512:][:min(int(size), 4096)]
-	for i := range value {
-		value[i] = byte(i)
-	}
-	// The path is absolute, to be of the world's own directory.
-	path := w.text(w.area(w.next - 1)[:7<<10], filepath.Join(w.dir, pick(filePaths, s.a)[:min(len(pick(filePaths, s.a)), 300)]))
-	flags := pick(xattrFlags, s.c>>3)
-	switch s.op {
-	case fSetxattr:
-		w.sqe.PrepSetxattr(path, name, ptr(value), size, flags)
-	case fFsetxattr:
-		w.sqe.PrepFsetxattr(fd, name, ptr(value), size, flags)
-	case fGetxattr:
-		e.into = value
-		w.sqe.PrepGetxattr(path, name, ptr(value), min(size, 4096))
-	case fFgetxattr:
-		e.into = value
-		w.sqe.PrepFgetxattr(fd, name, ptr(value), min(size, 4096))
-	}
-}
-
 // spoil does to an entry what is wrong with it.
 func (w *fileWorld) spoil(s fileStep) {
 	sqe := &w.sqe
-	if s.op <= fWriteFixed && sqe.OpFlags != 0 && sqe.Off != uring.FilePosition {
-		sqe.Off %= 1 << 40 // which error comes of both a bad offset and a bad flag is open
-	}
-	if s.op <= fWriteFixed && w.moves == 0 {
-		sqe.OpFlags &= 1 << 20 // what the file does not support is found out by moving something
-	}
-	if w.spliced && s.op <= fWriteFixed && s.fd >= fdPipeAIn && s.fd <= fdPipeBOut {
-		sqe.OpFlags &^= unix.RWF_NOWAIT // which a pipe may lose by a splice
-	}
-	if s.fd == fdEvent && (s.op == fWrite || s.op == fWritev) {
-		sqe.OpFlags &^= unix.RWF_NOWAIT // which says EAGAIN in the kernel, whether there is room or not
-	}
 	if s.op == fProvide || s.op == fCancel {
 		return
 	}
-	pointed := s.op != fFsync && s.op != fFtruncate && s.op != fFadvise && s.op != fSplice && s.op != fTee && s.op != fWaitid &&
-		s.op != fFallocate && s.op != fReadMulti && s.op != fClose && s.op != fSyncRange
+	pointed := s.op != fFsync && s.op != fFtruncate && s.op != fSplice && s.op != fTee && s.op != fWaitid &&
+		s.op != fFallocate && s.op != fReadMulti && s.op != fClose
 	switch s.fault {
 	case addrNull, addrBad:
 		if pointed {
@@ -661,24 +583,17 @@ func (w *fileWorld) spoil(s fileStep) {
 	case withBufIndex:
 		sqe.BufIndex = 1
 	case withFileIndex:
-		if s.op != fSplice && s.op != fTee && s.op != fWaitid && s.op != fOpenat && s.op != fOpenat2 && s.op != fPipe {
+		if s.op != fSplice && s.op != fTee && s.op != fWaitid && s.op != fOpenat {
 			sqe.FileIndex = 5
 		}
 	case withAddr3:
-		if s.op != fSetxattr && s.op != fGetxattr {
-			sqe.Addr3 = 1
-		}
+		sqe.Addr3 = 1
 	case withSelect:
 		sqe.Flags |= uring.SQEBufferSelect
-	case withAsync:
-		// Of an entry that waits, a worker thread of the kernel would be passing it on when it is cancelled.
-		if s.op != fReadMulti && (s.fd < fdPipeAIn || s.fd > fdSocketB) {
-			sqe.Flags |= uring.SQEAsync
-		}
-	case withFixedFile:
-		sqe.Flags |= uring.SQEFixedFile
 	case badOpFlags:
-		sqe.OpFlags |= 1 << 29
+		if s.op > fReadMulti { // reads and writes have no flags here
+			sqe.OpFlags |= 1 << 29
+		}
 	}
 }
 
@@ -733,7 +648,7 @@ func (w *fileWorld) note(c uring.CQE) {
 		o.data = w.result(e, c.Res)
 	}
 	switch {
-	case c.Res >= 0 && (e.step.op == fOpenat || e.step.op == fOpenat2):
+	case c.Res >= 0 && e.step.op == fOpenat:
 		o.data = w.opened(e, int(c.Res))
 		o.res = 0
 	case e.step.op == fSplice || e.step.op == fTee:
@@ -741,7 +656,7 @@ func (w *fileWorld) note(c uring.CQE) {
 		if c.Res == -512 || c.Res == -int32(unix.EINTR) {
 			o.res = -int32(unix.ECANCELED)
 		}
-	case e.step.op == fCancel && e.step.b%4 != 0:
+	case e.step.op == fCancel:
 		// What is interrupted counts as past stopping, and so does for a moment what a worker thread has just done;
 		// a wait for a child counts as one of several.
 		target := w.pending[e.target(c.UserData)]
@@ -766,7 +681,7 @@ func (e *fileEntry) target(ud uint64) uint64 { return ud - min(uint64(e.step.a%a
 // missed repeats a cancel that the kernel's ring has answered with ENOENT although its target is pending: between
 // two of its worker threads it is not found.
 func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
-	if _, ours := w.ring.(*Ring); ours || e.step.op != fCancel || e.step.b%4 == 0 || c.Res != -int32(unix.ENOENT) {
+	if _, ours := w.ring.(*Ring); ours || e.step.op != fCancel || c.Res != -int32(unix.ENOENT) {
 		return false
 	}
 	ud := e.target(c.UserData)
@@ -775,7 +690,7 @@ func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 		return false
 	}
 	e.repeated = true
-	w.sqe.PrepCancel(ud, 0)
+	w.sqe.PrepCancel(ud)
 	w.sqe.UserData = c.UserData
 	w.Push(&w.sqe)
 	return true
@@ -784,18 +699,10 @@ func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 // result is what an entry has stored.
 func (w *fileWorld) result(e *fileEntry, res int32) []byte {
 	switch e.step.op {
-	case fRead, fReadFixed, fGetxattr, fFgetxattr:
+	case fRead, fReadFixed:
 		return bytes.Clone(e.into[:min(int(res), len(e.into))])
 	case fReadv, fWaitid:
 		return bytes.Clone(e.into)
-	case fPipe:
-		p := unsafe.Slice((*int32)(ptr(e.into)), 2)
-		var b []byte
-		for _, fd := range p {
-			b = append(b, w.flagsOf(int(fd))...)
-			w.rig.close(int(fd))
-		}
-		return b
 	case fStatx:
 		st := (*unix.Statx_t)(ptr(e.into))
 		return fmt.Append(nil, st.Mode, st.Nlink, st.Size*uint64(1-st.Mode&unix.S_IFDIR>>14&1), st.Uid)

@@ -9,10 +9,6 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// sendGroup is the group of the buffers that are sent from. Unlike those to receive into, they are used in the
-// same order by both rings.
-const sendGroup = 1
-
 // udpPair makes two sockets of one host, connected to each other or not.
 func (g *rig) udpPair(host unix.Sockaddr, connected bool) (near, far int) {
 	g.Helper()

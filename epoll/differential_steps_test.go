@@ -1,7 +1,6 @@
 package epoll
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -60,7 +59,7 @@ func (w *world) allowed(what, end, arg int) bool {
 		}
 		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
 			(end != listener || what == accept || what == acceptMulti)
-	case send, sendMsg, write, sendTo, sendSelect, sendZC, sendMsgZC:
+	case send, sendMsg, write, sendTo, sendZC, sendMsgZC:
 		// With nothing more to receive the kernel takes a full socket for ready, and blocks a worker
 		// thread.
 		return w.near[end] >= 0 && !w.busy(end, false) && (!w.shut[end] || w.sent[end] == w.got[end])
@@ -86,7 +85,7 @@ func (w *world) allowed(what, end, arg int) bool {
 			}
 		}
 		return w.near[end] >= 0
-	case closeNear, cancelOp, cancelEnd, bind:
+	case closeNear, cancelEnd:
 		return w.near[end] >= 0
 	case listen:
 		return end != listener && w.near[end] >= 0 && !w.busy(end, true) && !w.busy(end, false)
@@ -94,8 +93,6 @@ func (w *world) allowed(what, end, arg int) bool {
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == tcpA || end == tcpB) && !w.watched(end) && !w.busy(end, true)
 	case peerPass:
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == unixA || end == unixB || end == datagram || end == seqpacket)
-	case pollRemove, pollUpdate:
-		return arg < int(w.next)
 	case peerWrite:
 		if end == listener {
 			return w.peers < 20 && w.near[end] >= 0
@@ -153,7 +150,7 @@ func (w *world) step(what, end, arg int) {
 	case recvMsg:
 		h := header(w.rig, into[:arg/3], into[arg/3:])
 		w.add(what, end, into, func(s *uring.SQE) { s.PrepRecvmsg(fd, h, flags) })
-	case send, sendBig, sendMsg, write, shutdown, connect, closeNear, sendTo, sendSelect, sendZC, sendMsgZC, bind, listen:
+	case send, sendBig, sendMsg, write, shutdown, connect, closeNear, sendTo, sendZC, sendMsgZC, listen:
 		w.stepOut(what, end, arg)
 	case recvMsgMulti:
 		name, control := arg%3*14, arg%2*24
@@ -179,20 +176,9 @@ func (w *world) step(what, end, arg int) {
 		w.add(what, end, into, func(s *uring.SQE) { s.PrepRead(fd, ptr(into), uint32(arg), 0) })
 	case cancelOne:
 		target := w.next - min(uint64(arg), w.next)
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepCancel(target, 0) })
+		w.add(what, end, nil, func(s *uring.SQE) { s.PrepCancel(target) })
 	case cancelEnd:
 		w.cancelEnd(end)
-	case cancelOp:
-		op := []uring.Op{uring.OpRecv, uring.OpPollAdd, uring.OpSend, uring.OpAccept}[arg%4]
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepCancelFd(fd, uring.CancelAll|uring.CancelOp); s.Len = uint32(op) })
-	case pollRemove, pollUpdate, msgRing, newSocket:
-		w.stepAside(what, end, arg)
-	case provideSend:
-		slices.Sort(w.out)
-		for _, id := range w.out {
-			w.ProvideBuffer(sendGroup, id)
-		}
-		w.out = nil
 	case provideAll:
 		for _, id := range w.spare {
 			w.ProvideBuffer(0, id)
@@ -203,45 +189,12 @@ func (w *world) step(what, end, arg int) {
 	}
 }
 
+// cancelEnd cancels whatever is in flight on an endpoint.
 func (w *world) cancelEnd(end int) {
-	fd := w.near[end]
-	w.add(cancelEnd, end, nil, func(s *uring.SQE) { s.PrepCancelFd(fd, uring.CancelAll) })
-}
-
-// stepAside is step for what has no endpoint.
-func (w *world) stepAside(what, end, arg int) {
-	target := w.next - min(uint64(arg), w.next)
-	switch what {
-	case pollRemove:
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepPollRemove(target) })
-	case pollUpdate:
-		flags := []uint32{uring.PollUpdateEvents, uring.PollUpdateUserData, uring.PollUpdateEvents | uring.PollUpdateUserData}[arg%3]
-		var events uint32
-		if flags&uring.PollUpdateEvents != 0 {
-			events = []uint32{unix.POLLIN, unix.POLLOUT, unix.POLLPRI}[arg%5%3]
+	for target, last := uint64(1), w.next; target < last; target++ {
+		if p := w.all[target]; p != nil && !p.done && p.end == end {
+			w.add(cancelEnd, end, nil, func(s *uring.SQE) { s.PrepCancel(target) })
 		}
-		var renamed uint64
-		if p := w.all[target]; flags&uring.PollUpdateUserData != 0 {
-			renamed = w.next
-			w.next++
-			if p != nil && !p.done && (p.op == poll || p.op == pollMulti) {
-				w.all[renamed] = p
-			}
-		}
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepPollUpdate(target, renamed, events, flags) })
-	case msgRing:
-		arrives := w.next
-		w.next++
-		w.all[arrives] = &pending{op: what, end: end}
-		to := w.Fd()
-		if arg%8 == 7 {
-			to = w.near[unixA]
-		}
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepMsgRing(to, uint32(arg), arrives, 0) })
-	case newSocket:
-		family := []int{unix.AF_INET, unix.AF_INET6, unix.AF_UNIX, 77}[arg%4]
-		kind := []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET}[arg/4%3]
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepSocket(family, kind|unix.SOCK_CLOEXEC, 0) })
 	}
 }
 
@@ -267,8 +220,6 @@ func (w *world) stepOut(what, end, arg int) {
 	case sendTo:
 		sa, n := sockaddr(w.rig, w.freeAddr)
 		w.add(what, end, nil, func(s *uring.SQE) { sendFrom(fd, data, unix.MSG_WAITALL*(arg&1))(s); s.To(sa, uint16(n)) })
-	case sendSelect:
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepSendSelect(fd, sendGroup, uint32(arg%80), unix.MSG_WAITALL*(arg&1)) })
 	case sendZC:
 		w.add(what, end, nil, func(s *uring.SQE) {
 			s.PrepSendZC(fd, ptr(data), uint32(arg), 0, uring.SendZCReportUsage*uint16(arg&1))
@@ -279,15 +230,12 @@ func (w *world) stepOut(what, end, arg int) {
 	case sendMsgZC:
 		h := header(w.rig, data[:arg/2], data[arg/2:])
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepSendmsgZC(fd, h, 0, uring.SendZCReportUsage*uint16(arg&1)) })
-	case bind:
-		sa, n := sockaddr(w.rig, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepBind(fd, sa, n) })
 	case listen:
 		w.used = w.used || end == dialer
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepListen(fd, arg%10) })
+		_ = unix.Listen(fd, arg%10)
 	case shutdown:
 		w.shut[end] = true
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepShutdown(fd, arg%3) })
+		_ = unix.Shutdown(fd, arg%3)
 	case connect:
 		if w.inVain = w.vain(arg); w.inVain {
 			w.check(unix.SetsockoptString(fd, unix.IPPROTO_IP, unix.IP_OPTIONS, faultyTimestamps))
@@ -415,10 +363,7 @@ func (w *world) note(c uring.CQE) {
 		w.check(err)
 		o.res = -int32(errno)
 	}
-	if id, ok := c.BufferID(); ok && p.op == sendSelect {
-		o.more = fmt.Sprint("buffer ", id)
-		w.out = append(w.out, id)
-	} else if ok {
+	if id, ok := c.BufferID(); ok {
 		buf := w.mem[int(id)*bufSize:][:bufSize]
 		if o.more = string(buf[:min(int(c.Res), bufSize)]); p.op == recvMsgMulti && c.Res > 0 {
 			o.more = multiText(buf[:min(int(c.Res), bufSize)], p.name)
@@ -432,7 +377,7 @@ func (w *world) note(c uring.CQE) {
 		o.more += p.msg.String()
 	}
 	switch {
-	case (p.op == accept || p.op == acceptMulti || p.op == newSocket) && c.Res >= 0:
+	case (p.op == accept || p.op == acceptMulti) && c.Res >= 0:
 		w.open(int(c.Res))
 		o.res = 0
 	case isSend(p.op) && c.Res > 0 && c.Flags&uring.CQENotif == 0 && (p.op != sendTo || p.end != udpFree):
@@ -455,7 +400,7 @@ func (w *world) note(c uring.CQE) {
 
 func isSend(op int) bool {
 	switch op {
-	case send, sendBig, sendMsg, write, sendTo, sendSelect, sendZC, sendMsgZC:
+	case send, sendBig, sendMsg, write, sendTo, sendZC, sendMsgZC:
 		return true
 	}
 	return false

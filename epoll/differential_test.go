@@ -74,7 +74,6 @@ const (
 	write
 	cancelOne
 	cancelEnd
-	cancelOp
 	closeNear
 	provideAll
 	peerWrite
@@ -82,21 +81,14 @@ const (
 	peerShut
 	peerClose
 	sendTo
-	sendSelect
 	sendZC
 	sendMsgZC
 	recvMsgMulti
 	recvNamed
 	recvOOB
-	pollRemove
-	pollUpdate
-	msgRing
-	newSocket
-	bind
 	listen
 	peerUrgent
 	peerPass
-	provideSend
 	steps
 )
 
@@ -120,12 +112,10 @@ type pending struct {
 // world is a ring with its endpoints.
 type world struct {
 	*rig
-	near, far [endpoints]int // −1: closed
-	closed    [endpoints]int // what near was when it was closed
-	addr      unix.Sockaddr  // of the listener
-	freeAddr  unix.Sockaddr  // of the far end of udpFree
-	out       []uint16       // buffers to send from that are not provided
-	outMem    []byte
+	near, far [endpoints]int  // −1: closed
+	closed    [endpoints]int  // what near was when it was closed
+	addr      unix.Sockaddr   // of the listener
+	freeAddr  unix.Sockaddr   // of the far end of udpFree
 	shut      [endpoints]bool // by either side
 	urgent    [endpoints]bool // urgent data came: the kernel blocks a worker thread in an ordinary receive
 	sent      [endpoints]int  // bytes that completions of sends report
@@ -164,11 +154,6 @@ func newWorld(t testing.TB, r ring) *world {
 	var err error
 	w.freeAddr, err = unix.Getsockname(w.far[udpFree])
 	w.check(err)
-	w.outMem = pattern(w.rig, bufSize*bufCount)
-	w.check(r.RegisterBuffers(sendGroup, w.outMem, bufSize))
-	for i := range uint16(bufCount) {
-		w.out = append(w.out, i)
-	}
 	for _, fd := range w.far {
 		if fd >= 0 {
 			w.check(unix.SetNonblock(fd, true))
@@ -229,11 +214,10 @@ func (d *differential) run(program []byte) {
 
 var (
 	stepNames = [steps]string{
-		"recv", "recvSelect", "recvMulti", "recvLimit", "recvMsg", "send", "sendBig", "sendMsg", "accept", "acceptMulti", "connect",
-		"shutdown", "poll", "pollMulti", "read", "write", "cancelOne", "cancelEnd", "cancelOp", "closeNear",
-		"provideAll", "peerWrite", "peerRead", "peerShut", "peerClose",
-		"sendTo", "sendSelect", "sendZC", "sendMsgZC", "recvMsgMulti", "recvNamed", "recvOOB", "pollRemove", "pollUpdate",
-		"msgRing", "newSocket", "bind", "listen", "peerUrgent", "peerPass", "provideSend",
+		"recv", "recvSelect", "recvMulti", "recvLimit", "recvMsg", "send", "sendBig", "sendMsg", "accept",
+		"acceptMulti", "connect", "shutdown", "poll", "pollMulti", "read", "write", "cancelOne", "cancelEnd",
+		"closeNear", "provideAll", "peerWrite", "peerRead", "peerShut", "peerClose", "sendTo", "sendZC", "sendMsgZC",
+		"recvMsgMulti", "recvNamed", "recvOOB", "listen", "peerUrgent", "peerPass",
 	}
 	endNames = [endpoints]string{
 		"unixA", "unixB", "tcpA", "tcpB", "datagram", "pipeRead", "pipeWrite", "listener", "dialer",

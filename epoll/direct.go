@@ -88,8 +88,7 @@ func (r *Ring) queueDirect(i uint32) {
 		data: uint64(i), opcode: aioPreadv, fd: uint32(e.Fd), off: int64(e.Off), how: aioNotify, notify: uint32(r.waker.Fd()),
 		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(vec)))), size: uint64(len(vec)),
 	}
-	b.flags[0] = e.OpFlags | unix.RWF_NOWAIT
-	b.flags[1] = b.flags[0]
+	b.flags = [2]uint32{unix.RWF_NOWAIT, unix.RWF_NOWAIT}
 	if e.writes() {
 		b.opcode = aioPwritev
 	}
@@ -126,7 +125,7 @@ func (r *Ring) reapDirect() {
 		d.inFlight -= n
 		for _, ev := range d.done[:n] {
 			i, res := uint32(ev.data), int(ev.res)
-			if (res == again || res == unsupported) && r.slab.at(i).OpFlags&unix.RWF_NOWAIT == 0 {
+			if res == again || res == unsupported {
 				r.delegateRW(i)
 			} else {
 				r.transferred(i, res)

@@ -47,7 +47,7 @@ func testDirect(g *rig) {
 	}
 	clear(into)
 	vec := []vector{{uintptr(ptr(into[directBlock:])), directBlock}, {uintptr(ptr(into)), directBlock}}
-	g.do(2*directBlock, func(s *uring.SQE) { s.PrepReadv(fd, unsafe.Pointer(&vec[0]), 2, directBlock, 0) })
+	g.do(2*directBlock, func(s *uring.SQE) { s.PrepReadv(fd, unsafe.Pointer(&vec[0]), 2, directBlock) })
 	if !bytes.Equal(into[directBlock:][:directBlock], data[directBlock:][:directBlock]) {
 		g.Error("the vector's first part is something else")
 	}
@@ -122,6 +122,6 @@ func TestDirectWithoutPool(t *testing.T) {
 	}
 	start()
 	r.submit()
-	g.do(-int32(unix.EALREADY), func(s *uring.SQE) { s.PrepCancel(g.next-2, 0) })
+	g.do(-int32(unix.EALREADY), func(s *uring.SQE) { s.PrepCancel(g.next - 2) })
 	g.check(r.Close())
 }

@@ -177,10 +177,7 @@ func (r *Ring) unpark(i uint32) {
 	if at >= unfiled {
 		return
 	}
-	if e.mark&onSource != 0 {
-		e.mark &^= onSource
-		r.guests--
-	}
+	e.mark &^= onSource
 	if e.mark&writing != 0 {
 		r.written(e)
 	}
@@ -270,8 +267,14 @@ func (u *users) remove(slab *entries, i uint32) {
 	u.count--
 }
 
-// first is where the search for a user_data begins; it goes on along entry.chain.
-func (u *users) first(userData uint64) uint32 { return *u.bucket(userData) }
+// find returns the latest entry with a user_data; 0: there is none.
+func (u *users) find(slab *entries, userData uint64) uint32 {
+	i := *u.bucket(userData)
+	for i != 0 && slab.at(i).UserData != userData {
+		i = slab.at(i).chain
+	}
+	return i
+}
 
 func (u *users) grow(slab *entries) {
 	old := u.buckets

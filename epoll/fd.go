@@ -249,7 +249,7 @@ func (r *Ring) abandon(fd int32) {
 			r.fail(i, unix.ECANCELED)
 		}
 	}
-	if r.guests != 0 {
+	if r.files.at(fd).live != 0 {
 		r.abandonGuests(fd)
 	}
 }

@@ -43,10 +43,10 @@ func TestVectors(t *testing.T) {
 	check := func(g *rig, from, to int, off uint64) {
 		g.Helper()
 		out, n := g.iovecs([]byte("ab"), nil, []byte("cde"), []byte("f"))
-		g.do(6, func(s *uring.SQE) { s.PrepWritev(to, out, n, off, 0) })
+		g.do(6, func(s *uring.SQE) { s.PrepWritev(to, out, n, off) })
 		a, b, c := g.bytes(1), g.bytes(4), g.bytes(7)
 		in, n := g.iovecs(a, b, c)
-		g.do(6, func(s *uring.SQE) { s.PrepReadv(from, in, n, off, 0) })
+		g.do(6, func(s *uring.SQE) { s.PrepReadv(from, in, n, off) })
 		if got := string(a) + string(b) + string(c[:1]); got != "abcdef" {
 			g.Errorf("%q", got)
 		}
@@ -60,9 +60,9 @@ func TestVectors(t *testing.T) {
 		file := g.file()
 		check(g, file, file, 0)
 		check(g, file, file, 5000)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1, 0, 0) }), unix.EFAULT)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1025, 0, 0) }), unix.EINVAL)
-		g.do(0, func(s *uring.SQE) { s.PrepReadv(file, nil, 0, 0, 0) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1, 0) }), unix.EFAULT)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepReadv(file, nil, 1025, 0) }), unix.EINVAL)
+		g.do(0, func(s *uring.SQE) { s.PrepReadv(file, nil, 0, 0) })
 	})
 }
 
@@ -71,7 +71,7 @@ func TestVectorNeedNotStay(t *testing.T) {
 	streams(t, func(g *rig, a, b int) {
 		into := g.bytes(4)
 		iov, n := g.iovecs(into[:2], into[2:])
-		ud := g.push(func(s *uring.SQE) { s.PrepReadv(a, iov, n, 0, 0) })
+		ud := g.push(func(s *uring.SQE) { s.PrepReadv(a, iov, n, 0) })
 		g.quiet()
 		clear(unsafe.Slice((*unix.Iovec)(iov), n))
 		g.write(b, "wxyz")
@@ -203,7 +203,7 @@ func TestHeldWrite(t *testing.T) {
 	third := g.push(func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 10, 20) })
 	g.check(g.Enter(0))
 	g.waitFor(begun, 1)
-	g.do(0, func(s *uring.SQE) { s.PrepCancel(second, 0) })
+	g.do(0, func(s *uring.SQE) { s.PrepCancel(second) })
 	g.fails(second, unix.ECANCELED)
 	g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
 	let <- struct{}{}
@@ -276,14 +276,10 @@ func TestFileOperations(t *testing.T) {
 		if size() != 10 {
 			g.Error(size())
 		}
-		g.do(0, func(s *uring.SQE) { s.PrepFadvise(fd, 0, 0, unix.FADV_RANDOM) })
-		g.do(0, func(s *uring.SQE) { s.PrepFadvise(fd, 0, 0, unix.FADV_DONTNEED) })
-		g.do(0, func(s *uring.SQE) { s.PrepSyncFileRange(fd, 0, 10, unix.SYNC_FILE_RANGE_WRITE) })
 		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, uring.FsyncDatasync) })
 		g.fails(g.push(func(s *uring.SQE) { s.PrepFtruncate(fd, 1<<63) }), unix.EINVAL)
 		rd, _ := g.pipe()
 		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(rd, 0) }), unix.EINVAL)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFadvise(rd, 0, 0, unix.FADV_NORMAL) }), unix.ESPIPE)
 	})
 }
 
@@ -312,40 +308,13 @@ func TestPathOperations(t *testing.T) {
 		g.do(0, func(s *uring.SQE) { s.PrepMkdirat(at, d, 0o755) })
 		g.fails(g.push(func(s *uring.SQE) { s.PrepUnlinkat(at, d, 0) }), unix.EISDIR)
 		g.do(0, func(s *uring.SQE) { s.PrepUnlinkat(at, d, unix.AT_REMOVEDIR) })
-		how := &unix.OpenHow{Flags: unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
-		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat2(at, l, unsafe.Pointer(how), unix.SizeofOpenHow) }), unix.ELOOP)
-		how.Resolve = 0
-		if fd = g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat2(at, l, unsafe.Pointer(how), unix.SizeofOpenHow) })).Res; fd < 0 {
+		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, l, unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) }), unix.ELOOP)
+		if fd = g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(at, l, unix.O_CLOEXEC, 0) })).Res; fd < 0 {
 			g.Fatal(unix.Errno(-fd))
 		}
 		g.open(int(fd))
 		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, nil, 0, 0) }), unix.EFAULT)
 		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, g.path(dir, "none"), 0, 0) }), unix.ENOENT)
-	})
-}
-
-// TestAttributes sets and reads extended attributes.
-func TestAttributes(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		dir := g.TempDir()
-		file := filepath.Join(dir, "a")
-		g.check(os.WriteFile(file, nil, 0o600))
-		fd, err := unix.Open(file, unix.O_CLOEXEC, 0)
-		g.check(err)
-		g.open(fd)
-		name, value, into := g.path("user.test"), g.bytes(5), g.bytes(10)
-		copy(value, "value")
-		if err := unix.Setxattr(file, "user.other", nil, 0); err != nil {
-			g.Skipf("no attributes here: %v", err)
-		}
-		g.do(0, func(s *uring.SQE) { s.PrepSetxattr(g.path(file), name, ptr(value), 5, unix.XATTR_CREATE) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFsetxattr(fd, name, ptr(value), 5, unix.XATTR_CREATE) }), unix.EEXIST)
-		g.do(5, func(s *uring.SQE) { s.PrepFgetxattr(fd, name, ptr(into), 10) })
-		if string(into[:5]) != "value" {
-			g.Errorf("%q", into)
-		}
-		g.do(5, func(s *uring.SQE) { s.PrepGetxattr(g.path(file), name, nil, 0) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFgetxattr(fd, name, ptr(into), 2) }), unix.ERANGE)
 	})
 }
 
@@ -419,25 +388,6 @@ func TestCloseOpened(t *testing.T) {
 	}
 }
 
-// TestPipeEntry makes a pipe and uses it.
-func TestPipeEntry(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		if caps := g.Caps(); !caps.Ops.Has(uring.OpPipe) {
-			g.Skip("an older kernel")
-		}
-		p := new([2]int32)
-		g.do(0, func(s *uring.SQE) { s.PrepPipe(unsafe.Pointer(p), unix.O_CLOEXEC) })
-		rd, wr := int(p[0]), int(p[1])
-		g.open(rd, wr)
-		into := g.bytes(4)
-		ud := g.push(func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 4, 0) })
-		g.quiet()
-		g.write(wr, "pipe")
-		g.want(ud, 4, 0)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepPipe(nil, 0) }), unix.EFAULT)
-	})
-}
-
 // TestFilesAllocateNothing reads and writes files on the loop and in the pool.
 func TestFilesAllocateNothing(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
@@ -459,10 +409,9 @@ func TestFilesAllocateNothing(t *testing.T) {
 		one()
 		sqe.PrepRead(fd, ptr(mem), 4096, 0)
 		one()
-		sqe.PrepReadv(fd, iov, n, 0, 0)
-		sqe.Flags = uring.SQEAsync
+		sqe.PrepReadv(fd, iov, n, 0)
 		one()
-		sqe.PrepWritev(wr, iov, n, 0, 0)
+		sqe.PrepWritev(wr, iov, n, 0)
 		one()
 		sqe.PrepRead(rd, ptr(mem), 4096, 0)
 		one()

@@ -36,11 +36,6 @@ func (r *Ring) within(e *entry) bool {
 	if e.Opcode != uring.OpReadFixed && e.Opcode != uring.OpWriteFixed {
 		return true
 	}
-	return r.inFixed(e)
-}
-
-// inFixed reports whether the memory of an entry lies in the registered buffer that it names.
-func (r *Ring) inFixed(e *entry) bool {
 	if int(e.BufIndex) >= len(r.fixed) || e.Len > maxTransfer {
 		return false
 	}

@@ -5,18 +5,10 @@ import "golang.org/x/sys/unix"
 // call is a system call on a descriptor: the arguments behind that. 64 bits take two of them.
 type call struct{ trap, b, c, d, e, f uintptr }
 
-func (e *entry) callSyncFileRange() call {
-	return call{unix.SYS_SYNC_FILE_RANGE, uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Len), 0, uintptr(e.OpFlags)}
-}
-
 func (e *entry) callFallocate() call {
 	return call{unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32)}
 }
 
 func (e *entry) callFtruncate() call {
 	return call{trap: unix.SYS_FTRUNCATE64, b: uintptr(e.Off), c: uintptr(e.Off >> 32)}
-}
-
-func (e *entry) callFadvise(size uint64) call {
-	return call{unix.SYS_FADVISE64_64, uintptr(e.Off), uintptr(e.Off >> 32), uintptr(size), uintptr(size >> 32), uintptr(e.OpFlags)}
 }

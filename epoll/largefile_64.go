@@ -7,18 +7,10 @@ import "golang.org/x/sys/unix"
 // call is a system call on a descriptor: the arguments behind that.
 type call struct{ trap, b, c, d, e, f uintptr }
 
-func (e *entry) callSyncFileRange() call {
-	return call{trap: unix.SYS_SYNC_FILE_RANGE, b: uintptr(e.Off), c: uintptr(e.Len), d: uintptr(e.OpFlags)}
-}
-
 func (e *entry) callFallocate() call {
 	return call{trap: unix.SYS_FALLOCATE, b: uintptr(e.Len), c: uintptr(e.Off), d: uintptr(e.Addr)}
 }
 
 func (e *entry) callFtruncate() call {
 	return call{trap: unix.SYS_FTRUNCATE, b: uintptr(e.Off)}
-}
-
-func (e *entry) callFadvise(size uint64) call {
-	return call{trap: unix.SYS_FADVISE64, b: uintptr(e.Off), c: uintptr(size), d: uintptr(e.OpFlags)}
 }

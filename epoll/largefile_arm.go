@@ -6,18 +6,10 @@ import "golang.org/x/sys/unix"
 // an odd one of these.
 type call struct{ trap, b, c, d, e, f uintptr }
 
-func (e *entry) callSyncFileRange() call {
-	return call{unix.SYS_ARM_SYNC_FILE_RANGE, uintptr(e.OpFlags), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Len), 0}
-}
-
 func (e *entry) callFallocate() call {
 	return call{unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32)}
 }
 
 func (e *entry) callFtruncate() call {
 	return call{trap: unix.SYS_FTRUNCATE64, c: uintptr(e.Off), d: uintptr(e.Off >> 32)}
-}
-
-func (e *entry) callFadvise(size uint64) call {
-	return call{unix.SYS_ARM_FADVISE64_64, uintptr(e.OpFlags), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(size), uintptr(size >> 32)}
 }

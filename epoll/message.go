@@ -14,10 +14,8 @@ type message struct {
 	iov    []unix.Iovec
 	vec    []vector
 	text   []byte
-	value  []byte
 	off    [2]uint64 // of a splice
-	how    unix.OpenHow
-	next   uint32 // the next free one
+	next   uint32    // the next free one
 }
 
 // messageLen is how many bytes a header describes.

@@ -18,30 +18,20 @@ const (
 // supported are the opcodes that issue knows.
 var supported = [...]uring.Op{
 	uring.OpNop, uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpSend, uring.OpSendmsg, uring.OpRecvmsg,
-	uring.OpShutdown, uring.OpClose, uring.OpPollAdd, uring.OpPollRemove, uring.OpAsyncCancel,
-	uring.OpSendZC, uring.OpSendmsgZC, uring.OpSocket, uring.OpBind, uring.OpListen, uring.OpMsgRing,
+	uring.OpClose, uring.OpPollAdd, uring.OpAsyncCancel, uring.OpSendZC, uring.OpSendmsgZC,
 	uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot,
-	uring.OpFsync, uring.OpSyncFileRange, uring.OpFallocate, uring.OpFtruncate, uring.OpFadvise,
-	uring.OpOpenat, uring.OpOpenat2, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
-	uring.OpLinkat, uring.OpFsetxattr, uring.OpSetxattr, uring.OpFgetxattr, uring.OpGetxattr,
-	uring.OpSplice, uring.OpTee, uring.OpPipe, uring.OpWaitid,
+	uring.OpFsync, uring.OpFallocate, uring.OpFtruncate,
+	uring.OpOpenat, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat,
+	uring.OpSplice, uring.OpTee, uring.OpWaitid,
 }
-
-const (
-	knownFlags = uring.SQEFixedFile | uring.SQEIODrain | uring.SQEIOLink | uring.SQEIOHardlink |
-		uring.SQEAsync | uring.SQEBufferSelect | uring.SQECQESkipSuccess
-	orderFlags = uring.SQEIODrain | uring.SQEIOLink | uring.SQEIOHardlink
-)
 
 // issue starts an entry: it completes, or it is parked.
 func (r *Ring) issue(i uint32) {
 	e := r.slab.at(i)
 	e.at = issued
-	if e.Flags&^(uring.SQEBufferSelect|uring.SQECQESkipSuccess|uring.SQEAsync) != 0 || e.Personality != 0 {
-		if errno := refuse(e); errno != 0 {
-			r.fail(i, errno)
-			return
-		}
+	if e.Flags&^uring.SQEBufferSelect != 0 || e.Personality != 0 {
+		r.fail(i, unix.EINVAL)
+		return
 	}
 	switch e.Opcode {
 	case uring.OpRecv, uring.OpRecvmsg:
@@ -60,64 +50,23 @@ func (r *Ring) issue(i uint32) {
 		r.issuePoll(i)
 	case uring.OpClose:
 		r.issueClose(i)
-	case uring.OpShutdown:
-		r.issueShutdown(i)
-	case uring.OpFsync, uring.OpSyncFileRange, uring.OpFallocate, uring.OpFtruncate, uring.OpFadvise:
+	case uring.OpFsync, uring.OpFallocate, uring.OpFtruncate:
 		r.issueFile(i)
-	case uring.OpOpenat, uring.OpOpenat2:
+	case uring.OpOpenat:
 		r.issueOpen(i)
 	case uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat:
 		r.issuePath(i)
-	case uring.OpFsetxattr, uring.OpSetxattr, uring.OpFgetxattr, uring.OpGetxattr:
-		r.issueXattr(i)
 	case uring.OpSplice, uring.OpTee:
 		r.issueSplice(i)
-	case uring.OpPipe:
-		r.issuePipe(i)
 	case uring.OpWaitid:
 		r.issueWaitid(i)
 	case uring.OpNop:
 		r.issueNop(i)
 	case uring.OpSendZC, uring.OpSendmsgZC:
 		r.issueSendZC(i)
-	case uring.OpSocket:
-		r.issueSocket(i)
-	case uring.OpBind:
-		r.issueBind(i)
-	case uring.OpListen:
-		r.issueListen(i)
-	case uring.OpPollRemove:
-		r.issuePollRemove(i)
-	case uring.OpMsgRing:
-		r.issueMsgRing(i)
 	default:
 		r.fail(i, unix.EINVAL)
 	}
-}
-
-// refuse says what is wrong with an entry's flags. There are no registered files, and entries are not
-// ordered among each other.
-func refuse(e *entry) unix.Errno {
-	switch {
-	case e.Flags&^knownFlags != 0, e.Flags&orderFlags != 0, e.Personality != 0:
-		return unix.EINVAL
-	case e.Flags&uring.SQEFixedFile != 0 && onFile(e.Opcode):
-		e.Fd = -1 // which is found out after what else is wrong
-	case e.Flags&uring.SQEFixedFile != 0 && !fileless(e.Opcode):
-		return unix.EBADF
-	}
-	return 0
-}
-
-// fileless reports whether an opcode has no descriptor, or looks at what kind it is itself.
-func fileless(op uring.Op) bool {
-	switch op {
-	case uring.OpNop, uring.OpAsyncCancel, uring.OpPollRemove, uring.OpSocket, uring.OpSendZC, uring.OpSendmsgZC,
-		uring.OpOpenat, uring.OpOpenat2, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
-		uring.OpLinkat, uring.OpSetxattr, uring.OpGetxattr, uring.OpPipe, uring.OpWaitid:
-		return true
-	}
-	return false
 }
 
 // attempt makes the system call of an entry once.
@@ -148,22 +97,19 @@ func (r *Ring) attempt(i uint32) verdict {
 	}
 }
 
-// finish posts the final completion of an entry and frees it; or says nothing if that is asked for of a success.
+// finish posts the final completion of an entry and frees it.
 func (r *Ring) finish(i uint32, res int32, flags uint32) {
 	e := r.slab.at(i)
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
-	skip := res >= 0 && e.Flags&uring.SQECQESkipSuccess != 0
 	if e.at.inFlight() {
 		r.unpark(i)
 	}
 	if e.mark&notifies != 0 {
 		r.notify(e, res)
-		skip = true
-	}
-	r.give(i)
-	if !skip {
+	} else {
 		r.cq.push(cqe)
 	}
+	r.give(i)
 }
 
 // post posts a completion of a multishot entry, which stays. It goes behind the others in its list.
@@ -181,21 +127,13 @@ func (r *Ring) post(i uint32, res int32, flags uint32) {
 // fail finishes an entry with an error; or, as the kernel does, with what it has moved already.
 func (r *Ring) fail(i uint32, errno unix.Errno) {
 	e := r.slab.at(i)
-	e.fellShort()
 	res, flags := -int32(errno), uint32(0)
 	if e.done != 0 {
-		res = int32(e.done)
-	}
-	if e.done != 0 || e.Opcode == uring.OpSend {
-		flags = r.useBuffer(e) // a send that fails has used it all the same
+		res, flags = int32(e.done), r.useBuffer(e)
 	}
 	r.dropBuffer(e)
 	r.finish(i, res, flags)
 }
-
-// fellShort notes that an entry has not done all it was to do, so that its completion is posted although it may say
-// how much was done.
-func (e *entry) fellShort() { e.Flags &^= uring.SQECQESkipSuccess }
 
 // finishRaw finishes an entry with the result of a system call.
 func (r *Ring) finishRaw(i uint32, n int) { r.finish(i, int32(n), 0) }
@@ -209,20 +147,6 @@ func (r *Ring) issueNop(i uint32) {
 		r.fail(i, unix.EINVAL)
 	default:
 		r.finish(i, 0, 0)
-	}
-}
-
-func (r *Ring) issueShutdown(i uint32) {
-	e := r.slab.at(i)
-	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-	case e.Ioprio != 0 || e.Off != 0 || e.Addr != 0 || e.OpFlags != 0 || e.BufIndex != 0 || e.FileIndex != 0:
-		r.fail(i, unix.EINVAL)
-	case r.closed(e.Fd):
-		r.fail(i, unix.EBADF)
-	default:
-		r.finishRaw(i, raw(unix.SYS_SHUTDOWN, uintptr(e.Fd), uintptr(e.Len), 0, 0, 0, 0))
 	}
 }
 

@@ -54,7 +54,7 @@ func (e *entry) badPath() unix.Errno {
 	}
 	bad := e.Ioprio != 0 || e.BufIndex != 0
 	switch e.Opcode {
-	case uring.OpOpenat, uring.OpOpenat2:
+	case uring.OpOpenat:
 	case uring.OpUnlinkat:
 		bad = bad || e.FileIndex != 0 || e.Off != 0 || e.Len != 0
 	case uring.OpMkdirat:
@@ -67,8 +67,6 @@ func (e *entry) badPath() unix.Errno {
 	switch {
 	case bad:
 		return unix.EINVAL
-	case e.Flags&uring.SQEFixedFile != 0:
-		return unix.EBADF // there are no registered files
 	case e.Opcode == uring.OpUnlinkat && e.OpFlags&^unix.AT_REMOVEDIR != 0:
 		return unix.EINVAL
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// idleFlags mean nothing to files that have no way to be told: these are read and written all the same.
-const idleFlags = unix.RWF_DSYNC | unix.RWF_SYNC | unix.RWF_APPEND | unix.RWF_NOAPPEND
-
 // issuePlain starts a read or a write of a plain file. Writes that wait are made one at a time for each
 // descriptor, in order, as the kernel does: they would wait for each other anyway, with a worker each.
 func (r *Ring) issuePlain(i uint32) {
@@ -21,30 +18,12 @@ func (r *Ring) issuePlain(i uint32) {
 		r.fail(i, unix.EBADFD)
 	case !r.within(e):
 		r.fail(i, unix.EFAULT)
-	case e.OpFlags&(unix.RWF_HIPRI|^uint32(unix.RWF_SUPPORTED)) != 0:
-		r.refuseFlags(i)
-	case e.writes() && f.state&blocked != 0 && e.OpFlags&unix.RWF_NOWAIT == 0:
+	case e.writes() && f.state&blocked != 0:
 		r.park(i, waitingOut)
-	case e.Flags&uring.SQEAsync != 0:
-		r.delegateRW(i)
 	case f.state&uncached != 0:
 		r.queueDirect(i)
 	default:
 		r.transfer(i)
-	}
-}
-
-// refuseFlags fails an entry with flags that nobody knows, or that asks for polled completion, for which this is
-// not the ring.
-func (r *Ring) refuseFlags(i uint32) {
-	e := r.slab.at(i)
-	switch {
-	case !opened(e.Fd, e.writes()):
-		r.failPlain(i, unix.EBADF)
-	case e.OpFlags&^unix.RWF_SUPPORTED != 0:
-		r.failPlain(i, unix.EOPNOTSUPP)
-	default:
-		r.failPlain(i, unix.EINVAL)
 	}
 }
 
@@ -65,8 +44,8 @@ func (r *Ring) transfer(i uint32) {
 		return
 	}
 	n := raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
-		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags|unix.RWF_NOWAIT))
-	if (n == again || n == unsupported) && e.OpFlags&unix.RWF_NOWAIT == 0 {
+		uintptr(e.Off), uintptr(e.Off>>32), unix.RWF_NOWAIT)
+	if n == again || n == unsupported {
 		r.delegateRW(i)
 		return
 	}
@@ -101,7 +80,7 @@ func (r *Ring) delegateRW(i uint32) {
 		f.state |= blocked
 	}
 	r.delegate(i, pooled, e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
-		uintptr(e.Off), uintptr(e.Off>>32), uintptr(e.OpFlags))
+		uintptr(e.Off), uintptr(e.Off>>32), 0)
 }
 
 // ownVector is what is left to be moved, in memory of the entry's own. It reports false if there is no provided
@@ -128,8 +107,6 @@ func (r *Ring) transferred(i uint32, n int) {
 		case n == interrupted:
 		case n == illegalSeek && e.Off != uring.FilePosition:
 			e.Off = uring.FilePosition // it has none
-		case n == unsupported && e.OpFlags&idleFlags != 0:
-			e.OpFlags &^= idleFlags
 		case n == -int(unix.EINVAL) && !opened(e.Fd, e.writes()):
 			r.failPlain(i, unix.EBADF) // which preadv2(2) looks at after the offset
 			return
@@ -141,13 +118,10 @@ func (r *Ring) transferred(i uint32, n int) {
 		return
 	}
 	_, size, _ := r.left(e)
-	if n > 0 && n < size && f.state&whole != 0 && e.OpFlags&unix.RWF_NOWAIT == 0 && (here || e.writes()) {
+	if n > 0 && n < size && f.state&whole != 0 && (here || e.writes()) {
 		r.moved(e, n)
 		r.goOn(i, here)
 		return
-	}
-	if n < size {
-		e.fellShort()
 	}
 	r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
 }

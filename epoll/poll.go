@@ -11,13 +11,11 @@ const always = unix.POLLERR | unix.POLLHUP | unix.POLLNVAL | unix.POLLRDHUP
 
 func (r *Ring) issuePoll(i uint32) {
 	e := r.slab.at(i)
-	multishot := e.Len&uring.PollAddMulti != 0
 	switch {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
 		return
-	case e.Ioprio != 0 || e.BufIndex != 0 || e.Off != 0 || e.Addr != 0 || e.Len&^uring.PollAddMulti != 0,
-		multishot && e.Flags&uring.SQECQESkipSuccess != 0:
+	case e.Ioprio != 0 || e.BufIndex != 0 || e.Off != 0 || e.Addr != 0 || e.Len&^uring.PollAddMulti != 0:
 		r.fail(i, unix.EINVAL)
 		return
 	}
@@ -45,47 +43,6 @@ func (r *Ring) issuePoll(i uint32) {
 func (r *Ring) settle(e *entry) {
 	for e.Len&uring.PollAddMulti != 0 && r.collect(0) == eventBatch {
 	}
-}
-
-// issuePollRemove ends a poll, or changes it and starts it anew.
-func (r *Ring) issuePollRemove(i uint32) {
-	e := r.slab.at(i)
-	const known = uring.PollUpdateEvents | uring.PollUpdateUserData | uring.PollAddMulti
-	events, userData := e.Len&uring.PollUpdateEvents != 0, e.Len&uring.PollUpdateUserData != 0
-	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-		return
-	case e.Ioprio != 0 || e.BufIndex != 0 || e.FileIndex != 0 || e.Len&^known != 0 || e.Len == uring.PollAddMulti,
-		!userData && e.Off != 0, !events && e.OpFlags != 0:
-		r.fail(i, unix.EINVAL)
-		return
-	}
-	v := r.users.first(e.Addr)
-	for v != 0 && (r.slab.at(v).UserData != e.Addr || r.slab.at(v).Opcode != uring.OpPollAdd) {
-		v = r.slab.at(v).chain
-	}
-	if v == 0 {
-		r.fail(i, unix.ENOENT)
-		return
-	}
-	if !events && !userData {
-		r.finish(i, 0, 0)
-		r.fail(v, unix.ECANCELED)
-		return
-	}
-	p := r.slab.at(v)
-	r.users.remove(&r.slab, v)
-	if events {
-		p.OpFlags = p.OpFlags&^0xffff | e.OpFlags&0xffff
-	}
-	if userData {
-		p.UserData = e.Off
-	}
-	r.users.insert(&r.slab, v)
-	r.settle(p)
-	r.poll(v)
-	r.finish(i, 0, 0)
 }
 
 // poll looks at a descriptor for a poll entry.

@@ -185,7 +185,7 @@ func (r *Ring) returned(i uint32, n int) {
 	switch e.Opcode {
 	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed:
 		r.transferred(i, n)
-	case uring.OpOpenat, uring.OpOpenat2:
+	case uring.OpOpenat:
 		r.opened(i, n)
 	case uring.OpSplice, uring.OpTee:
 		r.spliced(i, n)

@@ -62,7 +62,7 @@ func TestWaitid(t *testing.T) {
 	})
 }
 
-// TestWaitidCancel: an entry that waits for a child can be cancelled, but not by descriptor, for it has none.
+// TestWaitidCancel: an entry that waits for a child can be cancelled.
 func TestWaitidCancel(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	child := exec.Command("sleep", "1000")
@@ -74,9 +74,7 @@ func TestWaitidCancel(t *testing.T) {
 	pid := child.Process.Pid
 	ud := g.push(func(s *uring.SQE) { s.PrepWaitid(unix.P_PID, pid, unix.WEXITED, nil) })
 	g.quiet()
-	fd := g.file()
-	g.do(0, func(s *uring.SQE) { s.PrepCancelFd(fd, uring.CancelAll) })
-	g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+	g.do(0, func(s *uring.SQE) { s.PrepCancel(ud) })
 	g.fails(ud, unix.ECANCELED)
 	g.quiet()
 }

@@ -55,7 +55,7 @@ func randomProgram(seed uint64) []byte {
 			program[i] = likely[rnd.IntN(len(likely))]
 		}
 		if rnd.IntN(8) == 0 {
-			program[i] = []byte{provideAll, provideSend}[rnd.IntN(2)]
+			program[i] = provideAll
 		}
 		program[i+1] = ends[rnd.IntN(len(ends))]
 		program[i+2] = byte(rnd.IntN(256))

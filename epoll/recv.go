@@ -140,7 +140,7 @@ func (r *Ring) something(fd int32, kind kind) bool {
 // until it has them.
 func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 	if n <= 0 {
-		return r.receivedNone(i, n, whole && want != 0)
+		return r.receivedNone(i, n)
 	}
 	r.spent += n
 	e := r.slab.at(i)
@@ -150,7 +150,6 @@ func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
 			e.done += uint32(n)
 			return progress
 		}
-		e.fellShort()
 	}
 	flags |= r.useBuffer(e)
 	if e.Ioprio&uring.RecvMultishot != 0 && !e.limitReached(n) {
@@ -186,9 +185,8 @@ func (e *entry) limitReached(n int) bool {
 	return false
 }
 
-// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet. For one that
-// wanted the whole, the end came too early.
-func (r *Ring) receivedNone(i uint32, n int, whole bool) verdict {
+// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
+func (r *Ring) receivedNone(i uint32, n int) verdict {
 	e := r.slab.at(i)
 	f := r.files.at(e.Fd)
 	if n == again && r.silentEnd(e, f) {
@@ -209,9 +207,6 @@ func (r *Ring) receivedNone(i uint32, n int, whole bool) verdict {
 	case n < 0:
 		r.fail(i, unix.Errno(-n))
 		return finished
-	}
-	if whole {
-		e.fellShort()
 	}
 	var flags uint32
 	if f.kind == tcp {

@@ -29,7 +29,7 @@ func TestLimitedReceivesTrustTheRing(t *testing.T) {
 			t.Errorf("with a limit of %d: epoll_ctl is called: %v", c.limit, asked)
 		}
 		if c.limit == 0 {
-			g.do(0, func(s *uring.SQE) { s.PrepCancel(ud, 0) })
+			g.do(0, func(s *uring.SQE) { s.PrepCancel(ud) })
 			g.fails(ud, unix.ECANCELED)
 			continue
 		}

@@ -135,7 +135,7 @@ func (r *Ring) recvmsgMultishot(i uint32) verdict {
 	iov.SetLen(int(uint64(size) - before))
 	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(h)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
 	if n < 0 {
-		return r.receivedNone(i, n, false)
+		return r.receivedNone(i, n)
 	}
 	start := uint64(base)
 	*(*uring.RecvmsgOut)(pointer(&start)) = uring.RecvmsgOut{

@@ -71,17 +71,14 @@ type Ring struct {
 	groups      []*group
 	messages    []*message
 	freeMessage uint32
-	victims     []uint32
 	pool        pool
 	results     []result
 	direct      direct
 	unfiled     list // entries in the pool for no descriptor
 	expecting   list // entries that wait for a child process
 	children    children
-	guests      int // splices in the lists of the descriptor they take from
 	fixed       [][]byte
 	tmp         scratch
-	mailbox     mailbox
 	crowded     []int32   // descriptors with a connect that is to be tried again
 	retryAt     time.Time // when
 	minWait     time.Duration
@@ -120,7 +117,6 @@ func New(cfg Config) (*Ring, error) {
 // Before it only Push, RegisterBuffers, Wake and Close may be called.
 func (r *Ring) Enable() error {
 	r.owner = unix.Gettid()
-	r.publish()
 	return nil
 }
 
@@ -156,9 +152,6 @@ func (r *Ring) Pop(cqe *uring.CQE) bool {
 	return r.cq.pop(cqe)
 }
 
-// Fd is a descriptor of the ring's own, by which the entries of other rings name it (uring.SQE.PrepMsgRing).
-func (r *Ring) Fd() int { return r.epfd }
-
 // Wake makes a waiting Enter return, or else the next one that would wait. From any thread, at any
 // time.
 func (r *Ring) Wake() error { return r.waker.Wake() }
@@ -166,7 +159,7 @@ func (r *Ring) Wake() error { return r.waker.Wake() }
 // Caps says what the ring can do.
 func (r *Ring) Caps() uring.Caps {
 	c := uring.Caps{
-		Ring: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, RecvmsgMultishot: true, SendTo: true, PollMultishot: true, CancelFdAny: true,
+		Ring: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, RecvmsgMultishot: true, SendTo: true, PollMultishot: true,
 	}
 	for _, op := range supported {
 		c.Ops.Add(op)
@@ -180,7 +173,6 @@ func (r *Ring) Close() error {
 	if r.epfd < 0 {
 		return nil
 	}
-	r.unpublish()
 	r.children.close()
 	r.pool.close()
 	r.direct.close()

@@ -41,14 +41,12 @@ func (r *Ring) issueRW(i uint32) {
 func (r *Ring) prepareRW(i uint32) unix.Errno {
 	e := r.slab.at(i)
 	selects := e.Flags&uring.SQEBufferSelect != 0
-	reads := e.Opcode == uring.OpRead || e.Opcode == uring.OpReadv || e.Opcode == uring.OpReadMultishot
 	switch {
-	case selects && !reads:
+	case selects && e.Opcode != uring.OpRead && e.Opcode != uring.OpReadMultishot:
 		return unix.EOPNOTSUPP
-	case badPriority(e.Ioprio):
+	case e.Ioprio != 0 || e.OpFlags != 0:
 		return unix.EINVAL
 	}
-	e.Ioprio = 0
 	switch e.Opcode {
 	case uring.OpReadv, uring.OpWritev:
 		return r.takeVector(i)
@@ -58,13 +56,6 @@ func (r *Ring) prepareRW(i uint32) unix.Errno {
 		}
 	}
 	return 0
-}
-
-// badPriority reports whether p is none of ioprio_set(2). The pool cannot make use of it.
-func badPriority(p uint16) bool {
-	const classes, levels = 3, 7
-	class := p >> 13
-	return class > classes || class == 0 && p&levels != 0
 }
 
 // writes reports whether the entry is a write.
@@ -97,7 +88,7 @@ func (r *Ring) issueStream(i uint32) {
 		return
 	}
 	r.dropBuffer(e)
-	errno := e.badStream(f.kind, size)
+	errno := e.badOffset(f.kind, size)
 	switch {
 	case !r.within(e):
 		errno = unix.EFAULT
@@ -111,13 +102,12 @@ func (r *Ring) issueStream(i uint32) {
 	if f.kind == other {
 		r.setNonblock(e.Fd)
 	}
-	dontWait := e.OpFlags&unix.RWF_NOWAIT != 0
 	switch {
 	case e.writes():
-		r.tryOut(i, dontWait)
+		r.tryOut(i, false)
 	case f.kind != other && size == 0 && !selects:
 		r.finish(i, 0, 0) // unlike recv(2) of nothing, which waits
-	case dontWait || size == 0 && !selects:
+	case size == 0 && !selects:
 		r.now(i, false)
 	default:
 		if f.kind == other && size < largestUnit {
@@ -146,20 +136,10 @@ func opened(fd int32, forWriting bool) bool {
 	return false
 }
 
-// badStream says what is wrong with the flags or the offset of an entry for what can be waited for. Sockets have
-// no offset but 0.
-func (e *entry) badStream(k kind, size int) unix.Errno {
-	const both = unix.RWF_APPEND | unix.RWF_NOAPPEND
-	flags, off := e.OpFlags, int64(e.Off)
+// badOffset says what is wrong with the offset of an entry for what can be waited for. Sockets have no offset but 0.
+func (e *entry) badOffset(k kind, size int) unix.Errno {
+	off := int64(e.Off)
 	switch {
-	case flags&^unix.RWF_SUPPORTED != 0:
-		return unix.EOPNOTSUPP
-	case flags&both == both:
-		return unix.EINVAL
-	case flags&(unix.RWF_ATOMIC|unix.RWF_DONTCACHE) != 0:
-		return unix.EOPNOTSUPP
-	case flags&unix.RWF_HIPRI != 0:
-		return unix.EINVAL
 	case e.Off == uring.FilePosition:
 		return 0
 	case off < 0 || off+int64(size) < 0:
@@ -213,8 +193,6 @@ func (r *Ring) read(i uint32) verdict {
 			return progress
 		}
 		r.dropBuffer(e)
-	} else if n < size {
-		e.fellShort()
 	}
 	r.finish(i, int32(n), r.useBuffer(e))
 	return finished
@@ -258,7 +236,7 @@ func (r *Ring) moveOther(e *entry, f *file, vec []vector, size int) int {
 		off = e.Off
 	}
 	return raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
-		uintptr(off), uintptr(off>>32), uintptr(e.OpFlags&unix.RWF_NOWAIT))
+		uintptr(off), uintptr(off>>32), 0)
 }
 
 // headerOf makes a struct msghdr of a vector.

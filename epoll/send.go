@@ -11,36 +11,18 @@ import (
 // issueSend starts a send. It tries at once: there mostly is room.
 func (r *Ring) issueSend(i uint32) {
 	e := r.slab.at(i)
-	selects := e.Flags&uring.SQEBufferSelect != 0
 	switch {
-	case selects && e.Opcode == uring.OpSendmsg:
+	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
-	case e.Ioprio&^uring.RecvsendPollFirst != 0 || e.badAddress():
+	case e.Ioprio != 0 || e.badAddress():
 		r.fail(i, unix.EINVAL)
-	case selects && !r.canSelect(i):
 	default:
 		r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
 	}
 }
 
-// canSelect takes the buffer that a send is from. The send has it while it waits, so that sends that wait are from
-// buffers in their order. It finishes a send with which there is something wrong.
-func (r *Ring) canSelect(i uint32) bool {
-	e := r.slab.at(i)
-	errno := r.armSocket(e.Fd, false)
-	if errno == 0 && r.group(e.BufIndex) == nil {
-		errno = unix.ENOENT
-	}
-	if errno == 0 && e.Ioprio&uring.RecvsendPollFirst == 0 {
-		if _, _, ok := r.pick(e); !ok {
-			errno = unix.ENOBUFS
-		}
-	}
-	if errno != 0 {
-		r.fail(i, errno)
-	}
-	return errno == 0
-}
+// maxAddress is the size of the longest address, struct sockaddr_storage.
+const maxAddress = 128
 
 // badAddress reports whether what an entry says of the address to send to cannot be.
 func (e *entry) badAddress() bool {
@@ -65,7 +47,7 @@ func (r *Ring) tryOut(i uint32, dontWait bool) {
 	}
 	switch {
 	case dontWait:
-		r.now(i, e.Opcode != uring.OpWrite && e.Ioprio&uring.RecvsendPollFirst != 0)
+		r.now(i, false)
 	case r.until(i) == wouldBlock:
 		r.awaitRoom(i)
 	}
@@ -86,16 +68,8 @@ func (r *Ring) awaitRoom(i uint32) {
 // send is one send(2) or sendto(2).
 func (r *Ring) send(i uint32) verdict {
 	e := r.slab.at(i)
-	base, size := uintptr(e.Addr), e.Len
-	if e.Flags&uring.SQEBufferSelect != 0 {
-		var ok bool
-		if base, size, ok = r.pick(e); !ok {
-			r.fail(i, unix.ENOBUFS)
-			return finished
-		}
-	}
-	want := size - e.done
-	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), base+uintptr(e.done), uintptr(want),
+	want := e.Len - e.done
+	n := raw(unix.SYS_SENDTO, uintptr(e.Fd), uintptr(e.Addr)+uintptr(e.done), uintptr(want),
 		uintptr(e.OpFlags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL), uintptr(e.Off), uintptr(uint16(e.FileIndex)))
 	return r.sent(i, n, int(want), e.OpFlags&unix.MSG_WAITALL != 0)
 }
@@ -143,10 +117,7 @@ func (r *Ring) sent(i uint32, n, want int, whole bool) verdict {
 		e.done += uint32(n)
 		return progress
 	default:
-		if n < want && (whole || e.writes()) {
-			e.fellShort()
-		}
-		r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
+		r.finish(i, int32(e.done)+int32(n), 0)
 	}
 	return finished
 }

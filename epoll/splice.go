@@ -8,10 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-const (
-	spliceFlags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MORE | unix.SPLICE_F_GIFT
-	spliceFixed = 1 << 31 // the source is a registered file
-)
+const spliceFlags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MORE
 
 // issueSplice starts a splice or a tee: from the descriptor FileIndex, the source, to Fd. It never waits in
 // the system call: when that finds nothing to do, the entry waits for the readiness of one end, in the lists
@@ -22,16 +19,12 @@ func (r *Ring) issueSplice(i uint32) {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
 		return
-	case e.Ioprio != 0, e.OpFlags&^(spliceFlags|spliceFixed) != 0, e.Opcode == uring.OpTee && (e.Off != 0 || e.Addr != 0):
+	case e.Ioprio != 0, e.OpFlags&^spliceFlags != 0, e.Opcode == uring.OpTee && (e.Off != 0 || e.Addr != 0):
 		r.fail(i, unix.EINVAL)
 		return
 	}
 	slow := false
 	for _, fd := range [...]int32{e.Fd, e.FileIndex} {
-		if fd == e.FileIndex && e.OpFlags&spliceFixed != 0 {
-			r.fail(i, unix.EBADF)
-			return
-		}
 		switch errno := r.arm(fd, false); errno {
 		case 0:
 			r.setNonblock(fd)
@@ -65,7 +58,7 @@ func (r *Ring) splice(i uint32) {
 // entry's message.
 func (r *Ring) spliceArgs(i uint32) (trap, a, b, c, d, size, flags uintptr) {
 	e := r.slab.at(i)
-	size, flags = uintptr(e.Len), uintptr(e.OpFlags&spliceFlags|unix.SPLICE_F_NONBLOCK)
+	size, flags = uintptr(e.Len), uintptr(e.OpFlags|unix.SPLICE_F_NONBLOCK)
 	if e.Opcode == uring.OpTee {
 		return unix.SYS_TEE, uintptr(e.FileIndex), uintptr(e.Fd), size, flags, 0, 0
 	}
@@ -100,9 +93,6 @@ func (r *Ring) spliced(i uint32, n int) {
 		r.fail(i, unix.EBADF) // which splice(2) looks at later
 		return
 	case n != again:
-		if uint32(n) < e.Len {
-			e.fellShort()
-		}
 		r.finishRaw(i, n)
 		return
 	}
@@ -141,7 +131,6 @@ func (r *Ring) canWait(fd int32) bool { return r.files.at(fd).state&registered !
 // rehost puts a splice into a list of one of its ends.
 func (r *Ring) rehost(i uint32, at place, m mark) {
 	e := r.slab.at(i)
-	was := e.mark & onSource
 	if e.at == issued {
 		e.mark = m
 		r.park(i, at)
@@ -150,7 +139,6 @@ func (r *Ring) rehost(i uint32, at place, m mark) {
 		e.at, e.mark = at, m
 		r.append(r.listOf(e), i)
 	}
-	r.guests += int(m&onSource)/int(onSource) - int(was)/int(onSource)
 }
 
 // spliceAgain makes another attempt at a splice.
@@ -160,15 +148,6 @@ func (r *Ring) spliceAgain(i uint32) {
 		r.splice(i)
 	} else {
 		r.delegateSplice(i)
-	}
-}
-
-// findGuests is find for the splices to a descriptor that are in the lists of another.
-func (r *Ring) findGuests(c *entry, all bool, late *int) {
-	for i := uint32(1); i <= r.used; i++ {
-		if e := r.slab.at(i); e.at.inFlight() && e.mark&onSource != 0 && e.Fd == c.Fd && r.reach(c, i, late) && !all {
-			return
-		}
 	}
 }
 

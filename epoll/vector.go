@@ -18,21 +18,9 @@ const (
 	maxTransfer = 0x7ffff000 // bytes that one read or write moves at most; see read(2)
 )
 
-// takeVector copies the iovecs of an entry, which need not stay. With buffer selection there is one, of
-// which only the size counts.
+// takeVector copies the iovecs of an entry, which need not stay.
 func (r *Ring) takeVector(i uint32) unix.Errno {
 	e := r.slab.at(i)
-	if e.Flags&uring.SQEBufferSelect != 0 {
-		one := r.tmp.vec[:]
-		switch {
-		case e.Len != 1:
-			return unix.EINVAL
-		case !copyVectors(one, e.Addr):
-			return unix.EFAULT
-		}
-		e.Len = uint32(one[0].size)
-		return 0
-	}
 	if e.Len > maxVectors {
 		return unix.EINVAL
 	}

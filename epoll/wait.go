@@ -101,7 +101,6 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 	if r.woken && r.direct.inFlight != 0 {
 		r.reapDirect()
 	}
-	r.openMail()
 	if len(r.crowded) != 0 {
 		r.retryConnects()
 	}

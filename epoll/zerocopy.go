@@ -18,7 +18,7 @@ func (r *Ring) issueSendZC(i uint32) {
 	case e.Flags&uring.SQEBufferSelect != 0:
 		r.fail(i, unix.EOPNOTSUPP)
 		return
-	case e.Addr3 != 0 || e.Flags&uring.SQECQESkipSuccess != 0:
+	case e.Addr3 != 0:
 		r.fail(i, unix.EINVAL)
 		return
 	}
@@ -33,29 +33,18 @@ func (r *Ring) issueSendZC(i uint32) {
 
 // checkSendZC says what is wrong with a zero-copy send.
 func (r *Ring) checkSendZC(e *entry) unix.Errno {
-	const known = uring.RecvsendPollFirst | uring.RecvsendFixedBuf | uring.SendZCReportUsage
 	switch {
-	case e.Ioprio&^known != 0:
+	case e.Ioprio&^uring.SendZCReportUsage != 0:
 		e.Ioprio = 0 // nothing of it counts
 		return unix.EINVAL
 	case e.badAddress():
 		return unix.EINVAL
-	case e.Flags&uring.SQEFixedFile != 0:
-		return unix.EBADF
 	}
 	errno := r.armSocket(e.Fd, false)
-	fixed := e.Ioprio&uring.RecvsendFixedBuf != 0
-	switch {
-	case errno == unix.EBADF, errno != 0 && !(fixed && e.Opcode == uring.OpSendmsgZC):
-		return errno
-	case fixed && e.Opcode == uring.OpSendmsgZC:
-		return unix.EFAULT // there are none for vectors
-	case r.files.at(e.Fd).state&zerocopy == 0:
+	if errno == 0 && r.files.at(e.Fd).state&zerocopy == 0 {
 		return unix.EOPNOTSUPP
-	case fixed && !r.inFixed(e):
-		return unix.EFAULT
 	}
-	return 0
+	return errno
 }
 
 // notify posts the two completions of a zero-copy send.

@@ -52,7 +52,7 @@ func TestSendZCWaits(t *testing.T) {
 
 		stuck := g.push(func(s *uring.SQE) { s.PrepSendZC(a, ptr(data), size, unix.MSG_WAITALL, 0) })
 		g.quiet()
-		g.do(0, func(s *uring.SQE) { s.PrepCancel(stuck, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepCancel(stuck) })
 		c := g.wait()
 		if c.UserData != stuck || c.Res <= 0 || c.Flags != uring.CQEMore {
 			g.Fatalf("%+v", c)
@@ -60,29 +60,6 @@ func TestSendZCWaits(t *testing.T) {
 		g.read(b, int(c.Res)) // the kernel may let go of the memory only when it has been received
 		if c := g.want(stuck, 0, 0); c.Flags != uring.CQENotif {
 			g.Errorf("%+v", c)
-		}
-	})
-}
-
-// TestSendZCFixed sends from a registered buffer, and not from beyond it.
-func TestSendZCFixed(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		a, b := g.tcp()
-		memory := pattern(g, 8192)
-		g.check(g.ring.(interface{ RegisterFixedBuffers([][]byte) error }).RegisterFixedBuffers([][]byte{memory[:4096]}))
-		ud := g.push(func(s *uring.SQE) { s.PrepSendZCFixed(a, ptr(memory[96:]), 4000, 0, 0, 0) })
-		g.want(ud, 4000, uring.CQEMore)
-		if got := g.read(b, 4000); got != string(memory[96:4096]) {
-			g.Error("other bytes have come")
-		}
-		g.want(ud, 0, 0)
-		for _, prep := range []func(*uring.SQE){
-			func(s *uring.SQE) { s.PrepSendZCFixed(a, ptr(memory[96:]), 4001, 0, 0, 0) },
-			func(s *uring.SQE) { s.PrepSendZCFixed(a, ptr(memory), 1, 0, 0, 1) },
-		} {
-			ud := g.push(prep)
-			g.want(ud, -int32(unix.EFAULT), uring.CQEMore)
-			g.want(ud, 0, 0)
 		}
 	})
 }

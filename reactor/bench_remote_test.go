@@ -142,7 +142,7 @@ func ringToRing(b *testing.B, arrived func()) (post, end func()) {
 	fd := to.(*uring.Ring).Fd()
 	send := func(userData uint64) {
 		var sqe uring.SQE
-		sqe.PrepMsgRing(fd, 0, userData, 0)
+		sqe.Opcode, sqe.Fd, sqe.Off = 40, int32(fd), userData // IORING_OP_MSG_RING
 		from.Push(&sqe)
 		if err := from.Enter(0); err != nil {
 			b.Error(err)

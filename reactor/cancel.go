@@ -77,7 +77,7 @@ func (o *Op) disarm() {
 	}
 	o.cancelOut = true
 	l := o.loop
-	l.scratch.PrepCancel(o.id, 0)
+	l.scratch.PrepCancel(o.id)
 	l.scratch.UserData = o.id | tagCancel
 	l.ring.Push(&l.scratch)
 	l.count.cancels++

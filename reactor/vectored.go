@@ -93,9 +93,9 @@ func (o *vectorTransfer) prep() {
 	p, n := unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest))
 	off := offset(o.off + int64(o.mem.moved))
 	if o.write {
-		o.sqe.PrepWritev(int(o.on.fd), p, n, off, 0)
+		o.sqe.PrepWritev(int(o.on.fd), p, n, off)
 	} else {
-		o.sqe.PrepReadv(int(o.on.fd), p, n, off, 0)
+		o.sqe.PrepReadv(int(o.on.fd), p, n, off)
 	}
 }
 

@@ -162,7 +162,7 @@ func TestAPartedSendThatIsCancelledTellsItsPart(t *testing.T) {
 	r, fds := stream(t)
 	partedSend(t, r, fds)
 	var sqe SQE
-	sqe.PrepCancel(1, 0)
+	sqe.PrepCancel(1)
 	sqe.UserData = 2
 	r.Push(&sqe)
 	res := results(t, r, 2)

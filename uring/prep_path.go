@@ -2,30 +2,27 @@ package uring
 
 import "unsafe"
 
-// Paths are zero-terminated strings that stay where they are until the entry is submitted. They are relative to
-// the directory of a descriptor, or to the current one if that is unix.AT_FDCWD.
+// A path is a zero-terminated string that must not move until the entry is submitted. It is relative to the directory
+// dir, or to the current directory if that is unix.AT_FDCWD.
 
 // PrepOpenat opens a file. The result is its descriptor. See openat(2).
 func (s *SQE) PrepOpenat(dir int, path unsafe.Pointer, flags, mode uint32) {
 	*s = SQE{Opcode: OpOpenat, Fd: int32(dir), Addr: addr(path), Len: mode, OpFlags: flags}
 }
 
-// PrepOpenat2 opens a file as how, a struct open_how of n bytes, says. See openat2(2).
-func (s *SQE) PrepOpenat2(dir int, path, how unsafe.Pointer, n uint32) {
-	*s = SQE{Opcode: OpOpenat2, Fd: int32(dir), Addr: addr(path), Len: n, Off: addr(how)}
-}
-
-// PrepStatx stores what is known of a file in the struct statx at out. See statx(2).
+// PrepStatx stores the attributes of a file in the struct statx at out. See statx(2).
 func (s *SQE) PrepStatx(dir int, path unsafe.Pointer, flags, mask uint32, out unsafe.Pointer) {
 	*s = SQE{Opcode: OpStatx, Fd: int32(dir), Addr: addr(path), Len: mask, Off: addr(out), OpFlags: flags}
 }
 
 // PrepRenameat gives a file another name. See renameat2(2).
 func (s *SQE) PrepRenameat(oldDir int, oldPath unsafe.Pointer, newDir int, newPath unsafe.Pointer, flags uint32) {
-	*s = SQE{Opcode: OpRenameat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags}
+	*s = SQE{
+		Opcode: OpRenameat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags,
+	}
 }
 
-// PrepUnlinkat removes a name; with AT_REMOVEDIR that of a directory. See unlinkat(2).
+// PrepUnlinkat removes a name; with unix.AT_REMOVEDIR it removes a directory. See unlinkat(2).
 func (s *SQE) PrepUnlinkat(dir int, path unsafe.Pointer, flags uint32) {
 	*s = SQE{Opcode: OpUnlinkat, Fd: int32(dir), Addr: addr(path), OpFlags: flags}
 }
@@ -42,5 +39,7 @@ func (s *SQE) PrepSymlinkat(target unsafe.Pointer, dir int, path unsafe.Pointer)
 
 // PrepLinkat gives a file one more name. See linkat(2).
 func (s *SQE) PrepLinkat(oldDir int, oldPath unsafe.Pointer, newDir int, newPath unsafe.Pointer, flags uint32) {
-	*s = SQE{Opcode: OpLinkat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags}
+	*s = SQE{
+		Opcode: OpLinkat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags,
+	}
 }

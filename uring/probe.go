@@ -71,7 +71,7 @@ func probe() (Caps, error) {
 	}
 	// Everything that follows is tried out; what fails is not had, unless it could not be tried.
 	c.PollMultishot = p.pollMultishot()
-	c.AcceptMultishot, c.CancelFdAny = p.acceptMultishotAndCancel()
+	c.AcceptMultishot = p.acceptMultishot()
 	p.buffers(c)
 	c.SendTo = p.sendTo()
 	c.MinWait = p.minWait()
@@ -153,25 +153,24 @@ func (p *prober) pollMultishot() bool {
 	return ok && cqe.Res > 0 && cqe.More()
 }
 
-// acceptMultishotAndCancel arms a multishot accept on a listener nobody knows of; a kernel without it
-// refuses at once. What was armed is then cancelled by its descriptor.
-func (p *prober) acceptMultishotAndCancel() (accept, cancel bool) {
+// acceptMultishot arms a multishot accept on a listener to which nothing connects, and cancels it. A kernel without
+// multishot accepts completes the entry immediately, so the cancel does not find it.
+func (p *prober) acceptMultishot() bool {
 	ln, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if p.failed(err) {
-		return false, false
+		return false
 	}
 	defer unix.Close(ln)
 	if p.failed(unix.Bind(ln, &unix.SockaddrUnix{})) || p.failed(unix.Listen(ln, 1)) {
-		return false, false
+		return false
 	}
 	var sqe SQE
 	sqe.PrepAcceptMultishot(ln, unix.SOCK_CLOEXEC)
 	sqe.UserData = 2
 	p.r.Push(&sqe)
-	sqe.PrepCancelFd(ln, CancelAll)
+	sqe.PrepCancel(2)
 	cqe, ok := p.run(&sqe, 3)
-	cancel = ok && cqe.Res == 1
-	return cancel, cancel
+	return ok && cqe.Res == 0
 }
 
 // buffers receives into provided buffers.
@@ -232,7 +231,7 @@ func (p *prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bo
 		return false, false
 	}
 	if cqe.More() {
-		sqe.PrepCancel(userData, 0)
+		sqe.PrepCancel(userData)
 		p.run(&sqe, userData|1<<32)
 	}
 	return cqe.More(), true

@@ -183,7 +183,7 @@ func (r *Ring) armWake() {
 
 // Push queues a copy of one entry. It always finds room: a full queue is submitted first, and should
 // the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. Several reads or writes
-// are submitted at once, unless they are linked to what follows. The user_data ^uint64(0) is the ring's own.
+// are submitted immediately. The user_data ^uint64(0) is the ring's own.
 func (r *Ring) Push(sqe *SQE) {
 	if r.lone.allowed && r.sendNow(sqe) {
 		return
@@ -196,7 +196,7 @@ func (r *Ring) Push(sqe *SQE) {
 	}
 	r.put(sqe)
 	if uint64(transfers)>>sqe.Opcode&1 != 0 {
-		r.transfer(sqe)
+		r.transfer()
 	}
 }
 
@@ -337,7 +337,7 @@ func (r *Ring) Pop(cqe *CQE) bool {
 			}
 			return true
 		}
-		if !cqe.More() && (cqe.Res >= 0 || cqe.Res == -int32(unix.ECANCELED)) { // the latter by PrepCancelAny
+		if !cqe.More() && cqe.Res >= 0 {
 			r.armWake()
 		}
 	}

@@ -15,8 +15,8 @@ const (
 const transfers = 1<<OpRead | 1<<OpWrite | 1<<OpReadv | 1<<OpWritev | 1<<OpReadFixed | 1<<OpWriteFixed
 
 // transfer is told of a read or a write that was queued.
-func (r *Ring) transfer(sqe *SQE) {
-	if r.transfers++; r.transfers >= r.patience && sqe.Flags&(SQEIOLink|SQEIOHardlink) == 0 {
+func (r *Ring) transfer() {
+	if r.transfers++; r.transfers >= r.patience {
 		r.hurry()
 	}
 }

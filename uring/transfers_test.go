@@ -9,14 +9,13 @@ import (
 )
 
 // pushReads queues n reads of a byte of a file.
-func pushReads(t *testing.T, r *Ring, f *os.File, n int, flags uint8) {
+func pushReads(t *testing.T, r *Ring, f *os.File, n int) {
 	t.Helper()
 	buf := make([]byte, 1)
 	t.Cleanup(func() { runtime.KeepAlive(buf) })
 	for range n {
 		var sqe SQE
 		sqe.PrepRead(int(f.Fd()), unsafe.Pointer(&buf[0]), 1, 0)
-		sqe.Flags = flags
 		r.Push(&sqe)
 	}
 }
@@ -42,26 +41,14 @@ func submitted(t *testing.T) (r *Ring, empty *os.File) {
 func TestReadsAreSubmittedAFewAtATime(t *testing.T) {
 	r, empty := submitted(t)
 	for range 3 {
-		pushReads(t, r, empty, fewTransfers-1, 0)
+		pushReads(t, r, empty, fewTransfers-1)
 		if n := unseen(r); n != fewTransfers-1 {
 			t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers-1)
 		}
-		pushReads(t, r, empty, 1, 0)
+		pushReads(t, r, empty, 1)
 		if n := unseen(r); n != 0 {
 			t.Fatalf("%d reads wait to be submitted, want none", n)
 		}
-	}
-}
-
-func TestLinkedReadsAreSubmittedTogether(t *testing.T) {
-	r, empty := submitted(t)
-	pushReads(t, r, empty, 2*fewTransfers, SQEIOLink)
-	if n := unseen(r); n != 2*fewTransfers {
-		t.Fatalf("%d reads wait to be submitted, want %d", n, 2*fewTransfers)
-	}
-	pushReads(t, r, empty, 1, 0)
-	if n := unseen(r); n != 0 {
-		t.Fatalf("%d reads wait to be submitted, want none", n)
 	}
 }
 
@@ -72,12 +59,12 @@ func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
 		t.Skip(err)
 	}
 	defer zero.Close()
-	pushReads(t, r, zero, fewTransfers, 0)
-	pushReads(t, r, zero, fewTransfers, 0)
+	pushReads(t, r, zero, fewTransfers)
+	pushReads(t, r, zero, fewTransfers)
 	if n := unseen(r); n != fewTransfers {
 		t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers)
 	}
-	pushReads(t, r, zero, fewTransfers, 0)
+	pushReads(t, r, zero, fewTransfers)
 	if n := unseen(r); n != 0 {
 		t.Fatalf("%d reads wait to be submitted, want none", n)
 	}
@@ -86,8 +73,8 @@ func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
 			t.Fatalf("%+v", cqe)
 		}
 	}
-	pushReads(t, r, empty, 4*fewTransfers, 0) // which nothing comes of
-	pushReads(t, r, empty, fewTransfers, 0)
+	pushReads(t, r, empty, 4*fewTransfers) // which nothing comes of
+	pushReads(t, r, empty, fewTransfers)
 	if n := unseen(r); n != 0 {
 		t.Fatalf("%d reads wait to be submitted, want none", n)
 	}

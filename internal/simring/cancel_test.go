@@ -26,14 +26,14 @@ func TestCancel(t *testing.T) {
 			m.pending(left...)
 		}
 		x, y, z := recv(a), recv(b), poll(b)
-		cancel(0, func(s *uring.SQE) { s.PrepCancel(x, 0) }, []uint64{x}, y, z)
-		cancel(-int(unix.ENOENT), func(s *uring.SQE) { s.PrepCancel(x, 0) }, nil, y, z)
+		cancel(0, func(s *uring.SQE) { s.PrepCancel(x) }, []uint64{x}, y, z)
+		cancel(-int(unix.ENOENT), func(s *uring.SQE) { s.PrepCancel(x) }, nil, y, z)
 		cancel(2, func(s *uring.SQE) { s.PrepCancelFd(b, uring.CancelAll) }, []uint64{y, z})
 		cancel(0, func(s *uring.SQE) { s.PrepCancelFd(b, uring.CancelAll) }, nil)
 		cancel(-int(unix.EBADF), func(s *uring.SQE) { s.PrepCancelFd(1<<29, 0) }, nil)
 		x, y, z = recv(a), recv(b), poll(b)
 		byOp := func(op uring.Op) func(*uring.SQE) {
-			return func(s *uring.SQE) { s.PrepCancel(0, uring.CancelAll|uring.CancelOp); s.Len = uint32(op) }
+			return func(s *uring.SQE) { s.PrepCancel(0); s.OpFlags, s.Len = uring.CancelAll|uring.CancelOp, uint32(op) }
 		}
 		cancel(2, byOp(uring.OpRecv), []uint64{x, y}, z)
 		x, y = recv(a), recv(b)

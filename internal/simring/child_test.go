@@ -19,7 +19,7 @@ func TestChild(t *testing.T) {
 		info := new([128]byte)
 		wait := func(s *uring.SQE) { s.PrepWaitid(unix.P_PID, pid, unix.WEXITED, unsafe.Pointer(info)) }
 		id := m.start(wait)
-		m.value(0, m.do(func(s *uring.SQE) { s.PrepCancel(id, 0) }))
+		m.value(0, m.do(func(s *uring.SQE) { s.PrepCancel(id) }))
 		m.fails(unix.ECANCELED, int(m.take(id).Res))
 		m.value(0, m.do(wait))
 		if code, status := info[8], binary.NativeEndian.Uint32(info[24:]); code != 1 || status != 3 {

@@ -46,7 +46,7 @@ func TestFile(t *testing.T) {
 		m.value(0, m.do(func(s *uring.SQE) { s.PrepFsync(f, 0) }))
 		iov := []unix.Iovec{{Base: &[]byte("ab")[0], Len: 2}, {Base: &[]byte("cde")[0], Len: 3}}
 		m.keep = append(m.keep, iov)
-		m.value(5, m.do(func(s *uring.SQE) { s.PrepWritev(f, unsafe.Pointer(&iov[0]), 2, 0, 0) }))
+		m.value(5, m.do(func(s *uring.SQE) { s.PrepWritev(f, unsafe.Pointer(&iov[0]), 2, 0) }))
 		m.reads("abcde\x00", f, 9, 0)
 		buf := make([]byte, 16)
 		m.must(m.ring.RegisterFixedBuffers([][]byte{buf}))

@@ -213,7 +213,7 @@ func (k *Kernel) drawCaps() uring.Caps {
 	has := func() bool { return !k.chance(k.Odds.Old) }
 	caps := uring.Caps{
 		Ring: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
-		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true, CancelFdAny: true,
+		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true,
 	}
 	for _, op := range mayLack {
 		if !has() {

@@ -105,10 +105,6 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepSendmsg(a.fd, a.p, a.flags) },
 		func(e theirSQE, a *args) { e.PrepareSendMsg(a.fd, a.msghdr(), uint32(a.flags)) },
 	},
-	"PrepShutdown": {
-		func(s ourSQE, a *args) { s.PrepShutdown(a.fd, a.how) },
-		func(e theirSQE, a *args) { e.PrepareShutdown(a.fd, a.how) },
-	},
 	"PrepClose": {
 		func(s ourSQE, a *args) { s.PrepClose(a.fd) },
 		func(e theirSQE, a *args) { e.PrepareClose(a.fd) },
@@ -122,18 +118,8 @@ var encoders = map[string]row{
 		func(e theirSQE, a *args) { e.PreparePollMultishot(a.fd, a.flags32) },
 	},
 	"PrepCancel": {
-		func(s ourSQE, a *args) { s.PrepCancel(a.target, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareCancel64(a.target, int(a.flags32)) },
-	},
-	"PrepCancelFd": {
-		func(s ourSQE, a *args) { s.PrepCancelFd(a.fd, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareCancelFd(a.fd, a.flags32) },
-	},
-	"PrepCancelAny": {
-		func(s ourSQE, _ *args) { s.PrepCancelAny() },
-		func(e theirSQE, _ *args) {
-			e.PrepareCancel64(0, int(giouring.AsyncCancelAny|giouring.AsyncCancelAll))
-		},
+		func(s ourSQE, a *args) { s.PrepCancel(a.target) },
+		func(e theirSQE, a *args) { e.PrepareCancel64(a.target, 0) },
 	},
 	"PrepRead": {
 		func(s ourSQE, a *args) { s.PrepRead(a.fd, a.p, a.n, a.off) },
@@ -147,34 +133,10 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepFsync(a.fd, a.flags32) },
 		func(e theirSQE, a *args) { e.PrepareFsync(a.fd, a.flags32) },
 	},
-	"PrepPollRemove": {
-		func(s ourSQE, a *args) { s.PrepPollRemove(a.target) },
-		func(e theirSQE, a *args) { e.PreparePollRemove(a.target) },
-	},
-	"PrepPollUpdate": {
-		func(s ourSQE, a *args) { s.PrepPollUpdate(a.target, a.off, a.flags32, a.n) },
-		func(e theirSQE, a *args) { e.PreparePollUpdate(a.target, a.off, a.flags32, a.n) },
-	},
-	"PrepMsgRing": {
-		func(s ourSQE, a *args) { s.PrepMsgRing(a.fd, a.n, a.target, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareMsgRing(a.fd, a.n, a.target, a.flags32) },
-	},
-	"PrepSocket": {
-		func(s ourSQE, a *args) { s.PrepSocket(a.fd, a.flags, a.how) },
-		func(e theirSQE, a *args) { e.PrepareSocket(a.fd, a.flags, a.how, 0) },
-	},
 	"PrepRecvmsgMultishot": {
 		func(s ourSQE, a *args) { s.PrepRecvmsgMultishot(a.fd, a.group, a.p, a.flags) },
 		func(e theirSQE, a *args) {
 			e.PrepareRecvMsgMultishot(a.fd, a.msghdr(), uint32(a.flags))
-			e.Flags |= giouring.SqeBufferSelect
-			e.BufIG = a.group
-		},
-	},
-	"PrepSendSelect": {
-		func(s ourSQE, a *args) { s.PrepSendSelect(a.fd, a.group, a.n, a.flags) },
-		func(e theirSQE, a *args) {
-			e.PrepareSend(a.fd, 0, a.n, a.flags)
 			e.Flags |= giouring.SqeBufferSelect
 			e.BufIG = a.group
 		},
@@ -185,12 +147,12 @@ var encoders = map[string]row{
 		func(e theirSQE, a *args) { e.PrepareSendmsgZC(a.fd, a.msghdr(), uint32(a.flags)) },
 	},
 	"PrepReadv": {
-		func(s ourSQE, a *args) { s.PrepReadv(a.fd, a.p, a.n, a.off, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareReadv2(a.fd, a.addr(), a.n, a.off, int(a.flags32)) },
+		func(s ourSQE, a *args) { s.PrepReadv(a.fd, a.p, a.n, a.off) },
+		func(e theirSQE, a *args) { e.PrepareReadv(a.fd, a.addr(), a.n, a.off) },
 	},
 	"PrepWritev": {
-		func(s ourSQE, a *args) { s.PrepWritev(a.fd, a.p, a.n, a.off, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareWritev2(a.fd, a.addr(), a.n, a.off, int(a.flags32)) },
+		func(s ourSQE, a *args) { s.PrepWritev(a.fd, a.p, a.n, a.off) },
+		func(e theirSQE, a *args) { e.PrepareWritev(a.fd, a.addr(), a.n, a.off) },
 	},
 	"PrepReadFixed": {
 		func(s ourSQE, a *args) { s.PrepReadFixed(a.fd, a.p, a.n, a.off, a.group) },
@@ -203,14 +165,6 @@ var encoders = map[string]row{
 	"PrepFallocate": {
 		func(s ourSQE, a *args) { s.PrepFallocate(a.fd, a.flags32, a.off, a.target) },
 		func(e theirSQE, a *args) { e.PrepareFallocate(a.fd, int(a.flags32), a.off, a.target) },
-	},
-	"PrepFadvise": {
-		func(s ourSQE, a *args) { s.PrepFadvise(a.fd, a.off, a.n, a.flags) },
-		func(e theirSQE, a *args) { e.PrepareFadvise(a.fd, a.off, int(a.n), uint32(a.flags)) },
-	},
-	"PrepSyncFileRange": {
-		func(s ourSQE, a *args) { s.PrepSyncFileRange(a.fd, a.off, a.n, a.flags32) },
-		func(e theirSQE, a *args) { e.PrepareSyncFileRange(a.fd, a.n, a.off, int(a.flags32)) },
 	},
 	"PrepSplice": {
 		func(s ourSQE, a *args) { s.PrepSplice(a.fd, a.off, a.flags, a.target, a.n, a.flags32) },
@@ -230,25 +184,16 @@ var encoders = map[string]row{
 
 // noOracle names the encoders that giouring cannot judge, and why.
 var noOracle = map[string]string{
-	"PrepBind":          younger,
-	"PrepListen":        younger,
 	"PrepFtruncate":     younger,
-	"PrepPipe":          younger,
 	"PrepReadMultishot": younger,
 	"PrepWaitid":        younger,
 	"PrepSendZC":        sliceHeader,
-	"PrepSendZCFixed":   sliceHeader,
 	"PrepOpenat":        sliceHeader,
-	"PrepOpenat2":       sliceHeader + ", and OPENAT for the opcode",
 	"PrepStatx":         sliceHeader,
 	"PrepRenameat":      sliceHeader,
 	"PrepMkdirat":       sliceHeader,
 	"PrepSymlinkat":     sliceHeader,
 	"PrepLinkat":        sliceHeader,
-	"PrepFgetxattr":     sliceHeader,
-	"PrepFsetxattr":     sliceHeader,
-	"PrepGetxattr":      sliceHeader,
-	"PrepSetxattr":      sliceHeader,
 }
 
 const (
