@@ -31,7 +31,7 @@ type operation interface {
 // slot holds an operation in flight.
 type slot struct {
 	run        operation
-	op         *Op       // what of run is with the ring; nil for a timer
+	op         *op       // what of run is with the ring; nil for a timer
 	index      uint32    // in the table
 	gen        uint32    // of the operation that is, or will be, here
 	prev, next *slot     // of the same descriptor, see Descriptor.slots; while free: the next free slot
@@ -52,7 +52,7 @@ const slotsPerPage = 256
 func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
 
 // take puts an operation into a free slot, and returns its id.
-func (t *slotTable) take(run operation, op *Op) uint64 {
+func (t *slotTable) take(run operation, op *op) uint64 {
 	if t.free == nil {
 		t.grow()
 	}
