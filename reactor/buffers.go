@@ -183,7 +183,7 @@ func (b *Buffers) lend(id uint16, n int) Lease {
 }
 
 // wait puts a receive that found no buffer in line for one, and lets the window grow.
-func (b *Buffers) wait(o *Op) {
+func (b *Buffers) wait(o *op) {
 	b.loop.count.bufferWaits++
 	if b.inRing <= b.window/2 {
 		b.window = max(b.window, min(2*b.window, maxWindow, cap(b.free)))
@@ -200,7 +200,7 @@ func (b *Buffers) wait(o *Op) {
 }
 
 // forsake takes a dormant operation out of the line that it is in, if any.
-func (b *Buffers) forsake(o *Op) {
+func (b *Buffers) forsake(o *op) {
 	q := &b.waiting
 	if o.rationed {
 		q, o.rationed = &b.resting, false

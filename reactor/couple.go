@@ -51,7 +51,7 @@ func (o *couple[T]) begin(run operation, token stop.Token) bool {
 		d.others++
 	}
 	switch {
-	case !o.Op.begin(run, token):
+	case !o.op.begin(run, token):
 		return false
 	case o.other != nil && o.other.state != descriptorOpen:
 		o.stopping = true
@@ -62,7 +62,7 @@ func (o *couple[T]) begin(run operation, token stop.Token) bool {
 }
 
 func (o *couple[T]) release() {
-	o.Op.release()
+	o.op.release()
 	if d := o.other; d != nil {
 		d.others--
 		d.released()
@@ -84,7 +84,7 @@ func (o *couple[T]) err() error {
 	if d := o.other; d != nil && d.state != descriptorOpen && o.cancelled() {
 		return errClosed
 	}
-	return o.Op.err()
+	return o.op.err()
 }
 
 // fail completes with what a negative result means. wrap, if not nil, says more of an error.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/uring"
 )
@@ -238,7 +239,7 @@ type inFlow struct {
 	source *stop.Source
 }
 
-func (r *running) flow(s reactor.RecvMsgManySender) *inFlow {
+func (r *running) flow(s seq.Sequence[reactor.Datagram, reactor.RecvMsgManyOp]) *inFlow {
 	m := &inFlow{new(reactor.RecvMsgManyOp), make(chan reactor.Datagram, 4096), newResult(), new(stop.Source)}
 	s.Connect(m.RecvMsgManyOp, seqSinkOf(r.t, m.ended, m.source, func(d reactor.Datagram) { m.items <- d }))
 	r.do(m.Start)

@@ -26,8 +26,8 @@ type Descriptor struct {
 	loop     *Loop
 	closer   *CloseOp       // waits for pending to become 0
 	inFlight intrusive.List // the slots of the operations in flight, the last started first, but for those of others
-	source   *Op            // the sequence in progress, if any
-	sending  *Op            // the send in flight, if any
+	source   *op            // the sequence in progress, if any
+	sending  *op            // the send in flight, if any
 	fd       int32
 	pending  int32 // operations in flight
 	others   int32 // those of them that are listed by another descriptor, see couple

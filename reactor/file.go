@@ -27,8 +27,8 @@ type fileSender struct {
 	n    int64
 }
 
-// SyncSender flushes a file. See File.Sync and File.DataSync.
-type SyncSender struct {
+// syncSender flushes a file. See File.Sync and File.DataSync.
+type syncSender struct {
 	affine
 	fileSender
 }
@@ -37,19 +37,19 @@ type SyncSender struct {
 // storage.
 //
 // Kernel operation: IORING_OP_FSYNC, fsync(2).
-func (f *File) Sync() SyncSender {
-	return SyncSender{fileSender: fileSender{f: f, op: uring.OpFsync}}
+func (f *File) Sync() syncSender {
+	return syncSender{fileSender: fileSender{f: f, op: uring.OpFsync}}
 }
 
 // DataSync is as Sync, but of what is known of the file it flushes only what is needed to read the data back.
 //
 // Kernel operation: IORING_OP_FSYNC with IORING_FSYNC_DATASYNC, fdatasync(2).
-func (f *File) DataSync() SyncSender {
-	return SyncSender{fileSender: fileSender{f: f, op: uring.OpFsync, mode: uring.FsyncDatasync}}
+func (f *File) DataSync() syncSender {
+	return syncSender{fileSender: fileSender{f: f, op: uring.OpFsync, mode: uring.FsyncDatasync}}
 }
 
-// AllocateSender reserves room for a file. See File.Allocate.
-type AllocateSender struct {
+// allocateSender reserves room for a file. See File.Allocate.
+type allocateSender struct {
 	affine
 	fileSender
 }
@@ -58,8 +58,8 @@ type AllocateSender struct {
 // fail for want of it. mode is 0, which lets the file grow, or of the FALLOC_FL_ constants of package unix.
 //
 // Kernel operation: IORING_OP_FALLOCATE, fallocate(2).
-func (f *File) Allocate(mode uint32, off, n int64) AllocateSender {
-	return AllocateSender{fileSender: fileSender{f: f, op: uring.OpFallocate, mode: mode, off: off, n: n}}
+func (f *File) Allocate(mode uint32, off, n int64) allocateSender {
+	return allocateSender{fileSender: fileSender{f: f, op: uring.OpFallocate, mode: mode, off: off, n: n}}
 }
 
 // Connect prepares op.
@@ -86,8 +86,8 @@ func (o *FileOp) finish() {
 	o.complete(struct{}{})
 }
 
-// TruncateSender sets the length of a file. See File.Truncate.
-type TruncateSender struct {
+// truncateSender sets the length of a file. See File.Truncate.
+type truncateSender struct {
 	affine
 	f *File
 	n int64
@@ -96,17 +96,17 @@ type TruncateSender struct {
 // Truncate is a sender that makes the file n bytes long; what it grows by reads as zeros.
 //
 // Kernel operation: IORING_OP_FTRUNCATE (Linux 6.9), else ftruncate(2) as Offload does it.
-func (f *File) Truncate(n int64) TruncateSender { return TruncateSender{f: f, n: n} }
+func (f *File) Truncate(n int64) truncateSender { return truncateSender{f: f, n: n} }
 
 // Connect prepares op.
-func (c TruncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c truncateSender) Connect(op *TruncateOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.n = c.n
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	if op.elsewhere = !op.loop.ops.Has(uring.OpFtruncate); op.elsewhere {
 		if op.errand.do == nil {
 			op.errand.do = op.call
 		}
-		op.errand.connect(&op.Op)
+		op.errand.connect(&op.op)
 	} else {
 		op.sqe.PrepFtruncate(int(c.f.fd), uint64(c.n))
 	}

@@ -62,7 +62,7 @@ type Loop struct {
 	ready      []uint64     // operations that finish without the ring
 	spare      []uint64     // the other half of ready: those of this turn
 	finished   int          // of spare
-	delivering *Op          // the operation that is delivering an item of its final completion, or nil: see beginLast
+	delivering *op          // the operation that is delivering an item of its final completion, or nil: see beginLast
 	buffers    Buffers
 	now        int64 // ns on the loop's clock, as of this turn
 	yielded    int64 // when the loop last yielded

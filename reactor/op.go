@@ -9,13 +9,13 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Op is the part of every operation state that the ring sees: the submission entry itself, and what
+// op is the part of every operation state that the ring sees: the submission entry itself, and what
 // is needed to cancel it and to take its completion in.
 //
 // It belongs to its owner while idle and to the loop from Start until the receiver is called. It must
 // be on the heap and stay where it is. After a completion it can be started again, also from inside
 // that completion.
-type Op struct {
+type op struct {
 	sqe  uring.SQE
 	loop *Loop
 	on   *Descriptor // nil if it is about none
@@ -48,7 +48,7 @@ const (
 //
 // The order matters: the token is checked, the entry is queued, and only then is the stop callback
 // registered, so that a cancel is always queued behind its target.
-func (o *Op) start(run operation, env sender.Env) {
+func (o *op) start(run operation, env sender.Env) {
 	token := env.StopToken()
 	if !o.begin(run, token) {
 		return
@@ -58,7 +58,7 @@ func (o *Op) start(run operation, env sender.Env) {
 }
 
 // heed registers the stop callback.
-func (o *Op) heed(token stop.Token) {
+func (o *op) heed(token stop.Token) {
 	if token.StopPossible() {
 		o.onStop.Register(token, (*opStop)(o))
 	}
@@ -66,7 +66,7 @@ func (o *Op) heed(token stop.Token) {
 
 // begin takes a slot. False: the operation is not to be armed, and completes stopped, with net.ErrClosed or
 // with a uring.NotSupportedError.
-func (o *Op) begin(run operation, token stop.Token) bool {
+func (o *op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	o.takeSlot(run)
 	if o.on != nil {
@@ -85,7 +85,7 @@ func (o *Op) begin(run operation, token stop.Token) bool {
 }
 
 // takeSlot puts the operation among those in flight.
-func (o *Op) takeSlot(run operation) {
+func (o *op) takeSlot(run operation) {
 	o.assertStartable(run)
 	o.stopping = false
 	slots := &o.loop.slots
@@ -96,7 +96,7 @@ func (o *Op) takeSlot(run operation) {
 }
 
 // refuse publishes an operation that fails with errno, unless it is stopped before that. The ring does not hear of it.
-func (o *Op) refuse(run operation, env sender.Env, errno syscall.Errno) {
+func (o *op) refuse(run operation, env sender.Env, errno syscall.Errno) {
 	if o.begin(run, env.StopToken()) {
 		o.ready(-int32(errno))
 	}
@@ -105,7 +105,7 @@ func (o *Op) refuse(run operation, env sender.Env, errno syscall.Errno) {
 // errnoNotSupported stands for a uring.NotSupportedError. No system call returns it.
 const errnoNotSupported = 4095
 
-func (o *Op) assertStartable(run operation) {
+func (o *op) assertStartable(run operation) {
 	o.loop.assertOnThread()
 	if o.state != opIdle {
 		panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, or use another operation state", run))
@@ -116,20 +116,20 @@ func (o *Op) assertStartable(run operation) {
 }
 
 // arm queues the entry.
-func (o *Op) arm() {
+func (o *op) arm() {
 	o.state, o.missed = opArmed, false
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }
 
 // ready lets the operation finish with res in this or the next turn of the loop, without the ring.
-func (o *Op) ready(res int32) {
+func (o *op) ready(res int32) {
 	o.res, o.flags, o.state = res, 0, opReady
 	o.loop.ready = append(o.loop.ready, o.id)
 }
 
 // settle takes in the final completion. True: nothing of the operation is with the ring any more.
-func (o *Op) settle(res int32, flags uint32) bool {
+func (o *op) settle(res int32, flags uint32) bool {
 	o.res, o.flags, o.state = res, flags, opSettled
 	o.finalIn = o.cancelOut
 	return !o.cancelOut
@@ -138,7 +138,7 @@ func (o *Op) settle(res int32, flags uint32) bool {
 // againWhenReady deals with an operation that the kernel gave up with EAGAIN: after many waits in vain
 // it lets a worker thread try, which does not wait on a non-blocking socket. pollFirst is the flag that
 // makes the entry wait first.
-func (o *Op) againWhenReady(pollFirst uint16) bool {
+func (o *op) againWhenReady(pollFirst uint16) bool {
 	if o.res != -int32(syscall.EAGAIN) {
 		return false
 	}
@@ -152,7 +152,7 @@ func (o *Op) againWhenReady(pollFirst uint16) bool {
 }
 
 // release makes the operation idle: its storage is the owner's again.
-func (o *Op) release() {
+func (o *op) release() {
 	o.onStop.Deregister()
 	o.leave()
 	o.loop.retire(&o.handle)
@@ -160,14 +160,14 @@ func (o *Op) release() {
 }
 
 // leave: the operation has nothing to do with its descriptor any more.
-func (o *Op) leave() {
+func (o *op) leave() {
 	if o.on != nil {
 		o.on.leave(o.loop.slots.at(slotOf(o.id)))
 	}
 }
 
 // err is what a negative result means; nil: the operation was stopped.
-func (o *Op) err() error {
+func (o *op) err() error {
 	switch {
 	case o.res == -errnoNotSupported:
 		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Ring}
@@ -181,7 +181,7 @@ func (o *Op) err() error {
 
 // single is an operation that completes once, with a T.
 type single[T any] struct {
-	Op
+	op
 	r sender.Receiver[T]
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
 )
 
 func TestPaths(t *testing.T) {
@@ -41,7 +42,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("the link is %v", st.Mode)
 		}
 		for how, want := range map[string]struct {
-			reactor.PathSender
+			sender sender.Sender[struct{}, reactor.PathOp]
 			error
 		}{
 			"rename": {dir.Rename("lost", sub.Dir(), "none/x"), fs.ErrNotExist},
@@ -50,7 +51,7 @@ func TestPaths(t *testing.T) {
 			"unlink": {dir.Unlink("none"), fs.ErrNotExist},
 			"mkdir":  {dir.Mkdir("sub", 0o700), fs.ErrExist},
 		} {
-			o := finish[struct{}](r, want.PathSender, op)
+			o := finish[struct{}](r, want.sender, op)
 			var link *os.LinkError
 			var path *fs.PathError
 			if !errors.Is(o.err, want.error) || !(errors.As(o.err, &link) && link.Op == how || errors.As(o.err, &path) && path.Op == how) {
@@ -75,7 +76,7 @@ func TestPaths(t *testing.T) {
 }
 
 // must opens a file.
-func (r *running) must(s reactor.OpenSender) *reactor.File {
+func (r *running) must(s sender.Sender[*reactor.File, reactor.OpenOp]) *reactor.File {
 	r.t.Helper()
 	return must[*reactor.File](r, s, new(reactor.OpenOp))
 }

@@ -239,7 +239,7 @@ func TestSpliceOnClosed(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
 		a, b := r.pipe(), r.pipe()
 		r.closeFiles(&a.Reader, &b.Writer)
-		for _, s := range []reactor.SpliceSender{
+		for _, s := range []sender.Sender[int, reactor.SpliceOp]{
 			reactor.Splice(a.Reader.Stream(), a.Writer.Stream(), 1),
 			reactor.Splice(b.Reader.Stream(), b.Writer.Stream(), 1),
 		} {

@@ -17,7 +17,7 @@ const shareOf = 4
 type ration struct {
 	common  int       // how many of them can be held beyond each sequence's first
 	ample   int       // while no more are lent nobody is rationed
-	resting slotQueue // sequences that hold their share; see Op.rationed
+	resting slotQueue // sequences that hold their share; see op.rationed
 }
 
 func newRation(limit int) ration { return ration{common: limit / 2, ample: limit / 4} }
@@ -38,7 +38,7 @@ func (b *Buffers) allowance(n, held int32) int32 {
 
 // rests reports whether a sequence that is about to be armed has to rest. It goes on when it is granted credit for
 // what it holds, or when buffers are ample again: it may want more before it can give back what it has.
-func (b *Buffers) rests(o *Op, held int32) bool {
+func (b *Buffers) rests(o *op, held int32) bool {
 	if o.rationed {
 		b.forsake(o)
 	}

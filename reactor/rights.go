@@ -14,8 +14,8 @@ import (
 // MaxFDs is how many descriptors go with one message.
 const MaxFDs = 253
 
-// SendFDsSender sends descriptors. See Socket.SendFDs.
-type SendFDsSender struct {
+// sendFDsSender sends descriptors. See Socket.SendFDs.
+type sendFDsSender struct {
 	affine
 	s   *Socket
 	buf []byte
@@ -28,12 +28,12 @@ type SendFDsSender struct {
 // SendMsg.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) SendFDs(buf []byte, fds []int) SendFDsSender {
-	return SendFDsSender{s: s, buf: buf, fds: fds}
+func (s *Socket) SendFDs(buf []byte, fds []int) sendFDsSender {
+	return sendFDsSender{s: s, buf: buf, fds: fds}
 }
 
 // Connect prepares op.
-func (c SendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
+func (c sendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
 	op.Reset()
 	op.Add(c.buf)
 	op.rights = op.rights[:0]
@@ -79,8 +79,8 @@ func (r Rights) Close() {
 	}
 }
 
-// RecvFDsSender receives descriptors. See Socket.RecvFDs.
-type RecvFDsSender struct {
+// recvFDsSender receives descriptors. See Socket.RecvFDs.
+type recvFDsSender struct {
 	affine
 	s    *Socket
 	buf  []byte
@@ -94,12 +94,12 @@ type RecvFDsSender struct {
 // such as that of SetPassCredentials, takes room from descriptors: receive it by RecvMsg.
 //
 // Kernel operation: IORING_OP_RECVMSG with MSG_CMSG_CLOEXEC, recvmsg(2).
-func (s *Socket) RecvFDs(buf []byte, most int) RecvFDsSender {
-	return RecvFDsSender{s: s, buf: buf, most: most}
+func (s *Socket) RecvFDs(buf []byte, most int) recvFDsSender {
+	return recvFDsSender{s: s, buf: buf, most: most}
 }
 
 // Connect prepares op.
-func (c RecvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
+func (c recvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
 	most := min(max(c.most, 0), MaxFDs)
 	op.in.Reset()
 	op.in.Add(c.buf)
@@ -124,7 +124,7 @@ type RecvFDsOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvFDsOp) Start() {
-	o.in.prep(&o.Op)
+	o.in.prep(&o.op)
 	o.start(o, o.r.Env())
 }
 

@@ -21,7 +21,7 @@ type sending struct {
 // start publishes the operation, whose first entry is prepared.
 func (o *sending) start(run operation) {
 	if s := o.on; s.sending == nil {
-		s.sending = &o.Op
+		s.sending = &o.op
 	}
 	o.single.start(run, o.r.Env())
 }
@@ -38,14 +38,14 @@ func (o *sending) sendFlags(all bool) int {
 }
 
 // item takes in an event of the poll.
-func (o *sending) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+func (o *sending) item(res int32, _ uint32) { o.waits.item(&o.op, res) }
 
 // polled deals with the completion of a poll. op is the operation, whose prep fills the entry for the rest.
 func (o *sending) polled(op interface{ prep() }) bool {
 	switch {
 	case !o.waits.polls():
 		return false
-	case !o.waits.answered(&o.Op, o.on):
+	case !o.waits.answered(&o.op, o.on):
 	case o.over():
 		o.res = -int32(syscall.ECANCELED)
 		o.end()
@@ -74,7 +74,7 @@ func (o *sending) goOn(op interface{ prep() }) {
 		o.end()
 		return
 	case errno == syscall.EAGAIN, errno == 0 && o.on.peerEnded:
-		o.waits.poll(&o.Op, o.on, unix.POLLOUT)
+		o.waits.poll(&o.op, o.on, unix.POLLOUT)
 	case errno == 0, errno == syscall.ECANCELED, errno == syscall.EINTR: // taken back because the peer has ended
 		op.prep()
 	default:
@@ -92,7 +92,7 @@ func (o *sending) end() {
 
 // forget makes the socket forget that the operation is sending.
 func (o *sending) forget() {
-	if s := o.on; s.sending == &o.Op {
+	if s := o.on; s.sending == &o.op {
 		s.sending = nil
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SendToSender sends a datagram. See Socket.SendTo.
-type SendToSender struct {
+// sendToSender sends a datagram. See Socket.SendTo.
+type sendToSender struct {
 	affine
 	s   *Socket
 	buf []byte
@@ -23,12 +23,12 @@ type SendToSender struct {
 // ECONNREFUSED of its next operation. See udp(7).
 //
 // Kernel operation: IORING_OP_SEND with an address where the ring has that, else IORING_OP_SENDMSG; sendto(2).
-func (s *Socket) SendTo(buf []byte, to Address) SendToSender {
-	return SendToSender{s: s, buf: buf, to: to}
+func (s *Socket) SendTo(buf []byte, to Address) sendToSender {
+	return sendToSender{s: s, buf: buf, to: to}
 }
 
 // Connect prepares op.
-func (c SendToSender) Connect(op *SendToOp, r sender.Receiver[int]) sender.Operation {
+func (c sendToSender) Connect(op *SendToOp, r sender.Receiver[int]) sender.Operation {
 	op.buf, op.to = c.buf, c.to
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op

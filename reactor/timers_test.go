@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -45,7 +46,7 @@ func TestExtremeSleeps(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		for _, tc := range []struct {
-			sleep reactor.SleepSender
+			sleep sender.Sender[struct{}, reactor.SleepOp]
 			ends  bool
 		}{
 			{r.SleepFor(0), true},

@@ -81,16 +81,16 @@ var files = []row{
 	{"writev", false, writeAt(5), wholeFile(len(hello))},
 	{"sync", false, fileOp((*reactor.File).Sync), filed(value(0))},
 	{"data sync", false, fileOp((*reactor.File).DataSync), filed(value(0))},
-	{"allocate", false, fileOp(func(f *reactor.File) reactor.AllocateSender { return f.Allocate(0, 0, 100) }), filed(value(0))},
+	{"allocate", false, fileOp(func(f *reactor.File) fileSender { return f.Allocate(0, 0, 100) }), filed(value(0))},
 	{"truncate", false, truncate, filed(value(0))},
 	{"stat of a file", false, statFile, filed(value(len(hello)))},
 	{"stat", false, statPath, filed(value(len(hello)))},
-	{"rename", false, path("one", func(d reactor.Dir) reactor.PathSender { return d.Rename("one", d, "two") }), pathed(unix.ENOENT)},
-	{"link", false, path("one", func(d reactor.Dir) reactor.PathSender { return d.Link("one", d, "two") }), pathed(unix.EEXIST)},
-	{"symlink", false, path("one", func(d reactor.Dir) reactor.PathSender { return d.Symlink("one", "two") }), pathed(unix.EEXIST)},
-	{"unlink", false, path("one", func(d reactor.Dir) reactor.PathSender { return d.Unlink("one") }), pathed(unix.ENOENT)},
-	{"mkdir", false, path("one", func(d reactor.Dir) reactor.PathSender { return d.Mkdir("two", 0o700) }), pathed(unix.EEXIST)},
-	{"remove dir", false, path("", func(d reactor.Dir) reactor.PathSender { return d.RemoveDir("sub") }), pathed(unix.ENOENT)},
+	{"rename", false, path("one", func(d reactor.Dir) pathSender { return d.Rename("one", d, "two") }), pathed(unix.ENOENT)},
+	{"link", false, path("one", func(d reactor.Dir) pathSender { return d.Link("one", d, "two") }), pathed(unix.EEXIST)},
+	{"symlink", false, path("one", func(d reactor.Dir) pathSender { return d.Symlink("one", "two") }), pathed(unix.EEXIST)},
+	{"unlink", false, path("one", func(d reactor.Dir) pathSender { return d.Unlink("one") }), pathed(unix.ENOENT)},
+	{"mkdir", false, path("one", func(d reactor.Dir) pathSender { return d.Mkdir("two", 0o700) }), pathed(unix.EEXIST)},
+	{"remove dir", false, path("", func(d reactor.Dir) pathSender { return d.RemoveDir("sub") }), pathed(unix.ENOENT)},
 	{"read dir", false, readDir, filed(value(1)).with(cells{
 		endOfFile: value(0),
 		reused:    value(1).then(value(0)),
@@ -262,6 +262,11 @@ func writeAt(how int) func(*stage, bool) *subject {
 	}
 }
 
+type (
+	fileSender = sender.Sender[struct{}, reactor.FileOp]
+	pathSender = sender.Sender[struct{}, reactor.PathOp]
+)
+
 // fileOp is an operation on a file that has no value.
 func fileOp[S interface {
 	Connect(op *reactor.FileOp, r sender.Receiver[struct{}]) sender.Operation
@@ -322,7 +327,7 @@ func statPath(s *stage, _ bool) *subject {
 
 // path is an operation on names in a directory, in which there is a file called one if it is to be, and a directory
 // called sub. The subject is the directory.
-func path(one string, of func(reactor.Dir) reactor.PathSender) func(*stage, bool) *subject {
+func path(one string, of func(reactor.Dir) pathSender) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
 		base := s.temp(s.t) + "/"

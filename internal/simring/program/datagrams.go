@@ -202,7 +202,7 @@ func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 	}
 	buf := make([]byte, 256)
 	for {
-		exchange := sender.Let(c.socket.SendTo(request, to), func(int) reactor.RecvMsgSender { return c.socket.RecvFrom(buf) })
+		exchange := sender.Let(c.socket.SendTo(request, to), func(int) sender.Sender[reactor.Message, reactor.RecvMsgOp] { return c.socket.RecvFrom(buf) })
 		m, err := task.Await(t, sender.Retry(sender.Timeout(exchange, c.loop.SleepFor(c.patience)), c.again))
 		if err != nil {
 			return err

@@ -230,7 +230,7 @@ func (w *fileWorker) look(t *task.T, name string) error {
 func (w *fileWorker) rename(t *task.T, name string) error {
 	cwd := w.loop.Cwd()
 	moved, linked := name+".moved", name+".linked"
-	for _, step := range []reactor.PathSender{
+	for _, step := range []sender.Sender[struct{}, reactor.PathOp]{
 		cwd.Rename(name+".copy", cwd, moved),
 		cwd.Link(moved, cwd, linked),
 		cwd.Unlink(moved),

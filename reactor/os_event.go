@@ -55,17 +55,17 @@ func (e *Event) Signal(n uint64) error {
 	}
 }
 
-// EventCloseSender closes an Event. See Event.Close.
-type EventCloseSender struct {
+// eventCloseSender closes an Event. See Event.Close.
+type eventCloseSender struct {
 	affine
 	e *Event
 }
 
 // Close is as Descriptor.Close. When it has been started Signal fails.
-func (e *Event) Close() EventCloseSender { return EventCloseSender{e: e} }
+func (e *Event) Close() eventCloseSender { return eventCloseSender{e: e} }
 
 // Connect prepares op.
-func (c EventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c eventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.e = c.e
 	c.e.Descriptor.Close().Connect(&op.CloseOp, r)
 	return op
@@ -99,8 +99,8 @@ func (e *Event) take() (uint64, int32) {
 	}
 }
 
-// EventWaitSender waits for an Event. See Event.Wait.
-type EventWaitSender struct {
+// eventWaitSender waits for an Event. See Event.Wait.
+type eventWaitSender struct {
 	affine
 	e *Event
 }
@@ -109,10 +109,10 @@ type EventWaitSender struct {
 //
 // Kernel operation: IORING_OP_POLL_ADD, and then a read(2) that does not block: to read an eventfd through io_uring
 // has been broken in some kernels.
-func (e *Event) Wait() EventWaitSender { return EventWaitSender{e: e} }
+func (e *Event) Wait() eventWaitSender { return eventWaitSender{e: e} }
 
 // Connect prepares op.
-func (c EventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
+func (c eventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
 	return op
@@ -143,8 +143,8 @@ func (o *EventWaitOp) finish() {
 	o.complete(n)
 }
 
-// EventManySender waits for an Event again and again. See Event.Many.
-type EventManySender struct {
+// eventManySender waits for an Event again and again. See Event.Many.
+type eventManySender struct {
 	affine
 	e      *Event
 	credit int
@@ -154,10 +154,10 @@ type EventManySender struct {
 // items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
 //
 // credit is how many items it may deliver; Grant adds to it (see "Credit"). A second sequence of an Event completes with EBUSY.
-func (e *Event) Many(credit int) EventManySender { return EventManySender{e: e, credit: credit} }
+func (e *Event) Many(credit int) eventManySender { return eventManySender{e: e, credit: credit} }
 
 // Connect prepares op.
-func (c EventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
+func (c eventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
 	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
 	op.credit.init(c.credit)

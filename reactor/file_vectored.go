@@ -13,8 +13,8 @@ type vectored struct {
 	off  int64
 }
 
-// ReadvSender reads into several pieces of memory as one. See File.ReadvAt.
-type ReadvSender struct {
+// readvSender reads into several pieces of memory as one. See File.ReadvAt.
+type readvSender struct {
 	affine
 	vectored
 }
@@ -25,12 +25,12 @@ type ReadvSender struct {
 // to the operation from Start until it completes. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_READV, preadv(2).
-func (f *File) ReadvAt(bufs [][]byte, off int64) ReadvSender {
-	return ReadvSender{vectored: vectored{f, bufs, off}}
+func (f *File) ReadvAt(bufs [][]byte, off int64) readvSender {
+	return readvSender{vectored: vectored{f, bufs, off}}
 }
 
-// WritevSender writes several pieces of memory as one. See File.WritevAt.
-type WritevSender struct {
+// writevSender writes several pieces of memory as one. See File.WritevAt.
+type writevSender struct {
 	affine
 	vectored
 }
@@ -39,18 +39,18 @@ type WritevSender struct {
 // else it is as ReadvAt.
 //
 // Kernel operation: IORING_OP_WRITEV, pwritev(2).
-func (f *File) WritevAt(bufs [][]byte, off int64) WritevSender {
-	return WritevSender{vectored: vectored{f, bufs, off}}
+func (f *File) WritevAt(bufs [][]byte, off int64) writevSender {
+	return writevSender{vectored: vectored{f, bufs, off}}
 }
 
 // Connect prepares op.
-func (c ReadvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
+func (c readvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, false, r)
 	return op
 }
 
 // Connect prepares op.
-func (c WritevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
+func (c writevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, true, r)
 	return op
 }

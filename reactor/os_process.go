@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WaitProcessSender waits for a child to exit. See Loop.WaitProcess.
-type WaitProcessSender struct {
+// waitProcessSender waits for a child to exit. See Loop.WaitProcess.
+type waitProcessSender struct {
 	affine
 	l   *Loop
 	pid int
@@ -26,10 +26,10 @@ type WaitProcessSender struct {
 //
 // Kernel operation: IORING_OP_WAITID (Linux 6.7), else IORING_OP_POLL_ADD of a pidfd_open(2) (Linux 5.4), and then
 // a waitid(2) that does not block.
-func (l *Loop) WaitProcess(pid int) WaitProcessSender { return WaitProcessSender{l: l, pid: pid} }
+func (l *Loop) WaitProcess(pid int) waitProcessSender { return waitProcessSender{l: l, pid: pid} }
 
 // Connect prepares op.
-func (c WaitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
+func (c waitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
 	op.pid = c.pid
 	op.rest.Init((*waitRest)(op))
 	op.loop, op.on, op.r = c.l, nil, r

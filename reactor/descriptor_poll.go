@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// PollSender waits for readiness. See Descriptor.Poll.
-type PollSender struct {
+// pollSender waits for readiness. See Descriptor.Poll.
+type pollSender struct {
 	affine
 	d      *Descriptor
 	events uint32
@@ -18,10 +18,10 @@ type PollSender struct {
 // POLLERR or POLLHUP does. The socket may be any descriptor that poll(2) takes.
 //
 // Kernel operation: IORING_OP_POLL_ADD, with IORING_POLL_ADD_MULTI while nothing holds but the peer's end.
-func (d *Descriptor) Poll(events uint32) PollSender { return PollSender{d: d, events: events} }
+func (d *Descriptor) Poll(events uint32) pollSender { return pollSender{d: d, events: events} }
 
 // Connect prepares op.
-func (c PollSender) Connect(op *PollOp, r sender.Receiver[uint32]) sender.Operation {
+func (c pollSender) Connect(op *PollOp, r sender.Receiver[uint32]) sender.Operation {
 	op.events = c.events
 	op.loop, op.on, op.r = c.d.loop, c.d, r
 	return op
@@ -36,20 +36,20 @@ type PollOp struct {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *PollOp) Start() {
-	o.waits.poll(&o.Op, o.on, o.events)
+	o.waits.poll(&o.op, o.on, o.events)
 	o.start(o, o.r.Env())
 }
 
-func (o *PollOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+func (o *PollOp) item(res int32, _ uint32) { o.waits.item(&o.op, res) }
 
 func (o *PollOp) finish() {
-	if o.waits.answered(&o.Op, o.on) {
+	if o.waits.answered(&o.op, o.on) {
 		o.complete(uint32(o.res))
 	}
 }
 
-// PollManySender waits for readiness again and again. See Descriptor.PollMany.
-type PollManySender struct {
+// pollManySender waits for readiness again and again. See Descriptor.PollMany.
+type pollManySender struct {
 	affine
 	d      *Descriptor
 	events uint32
@@ -61,12 +61,12 @@ type PollManySender struct {
 // be several, and other sequences beside them.
 //
 // Kernel operation: IORING_OP_POLL_ADD with IORING_POLL_ADD_MULTI.
-func (d *Descriptor) PollMany(events uint32) PollManySender {
-	return PollManySender{d: d, events: events}
+func (d *Descriptor) PollMany(events uint32) pollManySender {
+	return pollManySender{d: d, events: events}
 }
 
 // Connect prepares op.
-func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.Operation {
+func (c pollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.Operation {
 	op.sqe.PrepPollMultishot(int(c.d.fd), c.events)
 	op.loop, op.on, op.r = c.d.loop, c.d, r
 	return op
@@ -76,7 +76,7 @@ func (c PollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.O
 type PollManyOp struct{ sequence[uint32] }
 
 // Start begins to wait.
-func (o *PollManyOp) Start() { o.Op.start(o, o.r.Env()) }
+func (o *PollManyOp) Start() { o.op.start(o, o.r.Env()) }
 
 func (o *PollManyOp) item(res int32, _ uint32) { o.r.SetNext(uint32(res)) }
 

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SendFileSender sends a part of a file. See Socket.SendFile.
-type SendFileSender struct {
+// sendFileSender sends a part of a file. See Socket.SendFile.
+type sendFileSender struct {
 	affine
 	s   *Socket
 	f   *File
@@ -29,12 +29,12 @@ type SendFileSender struct {
 //
 // Kernel operation: IORING_OP_SPLICE into the pipe and out of it, splice(2); IORING_OP_POLL_ADD while the socket has
 // no room.
-func (s *Socket) SendFile(f *File, off, n int64) SendFileSender {
-	return SendFileSender{s: s, f: f, off: off, n: n}
+func (s *Socket) SendFile(f *File, off, n int64) sendFileSender {
+	return sendFileSender{s: s, f: f, off: off, n: n}
 }
 
 // Connect prepares op.
-func (c SendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
+func (c sendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
 	op.what = c
 	op.about(c.s.loop, &c.s.Descriptor, &c.f.Descriptor)
 	op.r = r
@@ -44,7 +44,7 @@ func (c SendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender
 // SendFileOp is the operation state of SendFile.
 type SendFileOp struct {
 	couple[int64]
-	what   SendFileSender
+	what   sendFileSender
 	phase  sendFilePhase
 	pipe   [2]int
 	inPipe int
@@ -108,14 +108,14 @@ func (o *SendFileOp) prep() {
 		}
 		o.sqe.PrepSplice(o.pipe[0], uring.FilePosition, socket, uring.FilePosition, uint32(o.inPipe), flags)
 	case sendFileWaits:
-		o.waits.poll(&o.Op, o.on, unix.POLLOUT)
+		o.waits.poll(&o.op, o.on, unix.POLLOUT)
 	}
 }
 
-func (o *SendFileOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+func (o *SendFileOp) item(res int32, _ uint32) { o.waits.item(&o.op, res) }
 
 func (o *SendFileOp) finish() {
-	if o.phase == sendFileWaits && !o.waits.answered(&o.Op, o.on) {
+	if o.phase == sendFileWaits && !o.waits.answered(&o.op, o.on) {
 		return
 	}
 	errno := syscall.Errno(max(-o.res, 0))

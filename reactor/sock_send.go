@@ -65,8 +65,8 @@ func (o *SendOp) finish() {
 	o.goOn(o)
 }
 
-// SendvSender sends several pieces of memory as one. See Socket.Sendv.
-type SendvSender struct {
+// sendvSender sends several pieces of memory as one. See Socket.Sendv.
+type sendvSender struct {
 	affine
 	s    *Socket
 	bufs [][]byte
@@ -76,10 +76,10 @@ type SendvSender struct {
 // SendAll. The slice bufs is read by Connect and not kept. At most 1024 pieces.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) Sendv(bufs [][]byte) SendvSender { return SendvSender{s: s, bufs: bufs} }
+func (s *Socket) Sendv(bufs [][]byte) sendvSender { return sendvSender{s: s, bufs: bufs} }
 
 // Connect prepares op.
-func (c SendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
+func (c sendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op

@@ -28,8 +28,8 @@ func offset(off int64) uint64 {
 	return uint64(off)
 }
 
-// ReadSender reads into the caller's memory. See File.ReadAt and what follows it.
-type ReadSender struct {
+// readSender reads into the caller's memory. See File.ReadAt and what follows it.
+type readSender struct {
 	affine
 	movement
 }
@@ -39,33 +39,33 @@ type ReadSender struct {
 // Start until it completes.
 //
 // Kernel operation: IORING_OP_READ, pread(2).
-func (f *File) ReadAt(buf []byte, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
+func (f *File) ReadAt(buf []byte, off int64) readSender {
+	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // ReadFullAt is as ReadAt, but completes when buf is full or the file is at its end. If it is stopped, or the file
 // closed, when a part has been read, it completes with the length of that part.
-func (f *File) ReadFullAt(buf []byte, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
+func (f *File) ReadFullAt(buf []byte, off int64) readSender {
+	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Read is a sender of the number of bytes read into buf from the file's position, which moves on, or from a stream;
 // 0 is the end. See ReadAt for the rest.
 //
 // Kernel operation: IORING_OP_READ, read(2).
-func (f *File) Read(buf []byte) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+func (f *File) Read(buf []byte) readSender {
+	return readSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
 // ReadFixedAt is as ReadAt into registered memory. See Loop.NewFixedBuffers.
 //
 // Kernel operation: IORING_OP_READ_FIXED.
-func (f *File) ReadFixedAt(buf FixedBuffer, off int64) ReadSender {
-	return ReadSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
+func (f *File) ReadFixedAt(buf FixedBuffer, off int64) readSender {
+	return readSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
-// WriteSender writes the caller's bytes. See File.WriteAt and what follows it.
-type WriteSender struct {
+// writeSender writes the caller's bytes. See File.WriteAt and what follows it.
+type writeSender struct {
 	affine
 	movement
 }
@@ -74,44 +74,44 @@ type WriteSender struct {
 // goes on. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_WRITE, pwrite(2).
-func (f *File) WriteAt(buf []byte, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
+func (f *File) WriteAt(buf []byte, off int64) writeSender {
+	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
 // WriteAllAt is as WriteAt, but completes when all of buf has been written, or with an error. If it is stopped, or
 // the file closed, when a part has been written, it completes with the length of that part.
-func (f *File) WriteAllAt(buf []byte, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
+func (f *File) WriteAllAt(buf []byte, off int64) writeSender {
+	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
 // Write is a sender of the number of bytes of buf written at the file's position, which moves on, or to a stream.
 // A pipe nobody reads from is EPIPE; there is no SIGPIPE. See WriteAt for the rest.
 //
 // Kernel operation: IORING_OP_WRITE, write(2).
-func (f *File) Write(buf []byte) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
+func (f *File) Write(buf []byte) writeSender {
+	return writeSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex}}
 }
 
 // WriteAll is to Write what WriteAllAt is to WriteAt.
-func (f *File) WriteAll(buf []byte) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
+func (f *File) WriteAll(buf []byte) writeSender {
+	return writeSender{movement: movement{f: f, buf: buf, off: uring.FilePosition, index: noIndex, all: true}}
 }
 
 // WriteFixedAt is as WriteAt of registered memory. See Loop.NewFixedBuffers.
 //
 // Kernel operation: IORING_OP_WRITE_FIXED.
-func (f *File) WriteFixedAt(buf FixedBuffer, off int64) WriteSender {
-	return WriteSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
+func (f *File) WriteFixedAt(buf FixedBuffer, off int64) writeSender {
+	return writeSender{movement: movement{f: f, buf: buf.mem, off: offset(off), index: buf.index}}
 }
 
 // Connect prepares op.
-func (c ReadSender) Connect(op *ReadOp, r sender.Receiver[int]) sender.Operation {
+func (c readSender) Connect(op *ReadOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.movement, false, r)
 	return op
 }
 
 // Connect prepares op.
-func (c WriteSender) Connect(op *WriteOp, r sender.Receiver[int]) sender.Operation {
+func (c writeSender) Connect(op *WriteOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.movement, true, r)
 	return op
 }
@@ -167,7 +167,7 @@ func (o *transfer) prep() {
 	}
 }
 
-func (o *transfer) item(res int32, _ uint32) { o.readiness.item(&o.Op, res) }
+func (o *transfer) item(res int32, _ uint32) { o.readiness.item(&o.op, res) }
 
 func (o *transfer) finish() {
 	if !o.readiness.polls() && o.res > 0 {
@@ -183,7 +183,7 @@ func (o *transfer) finish() {
 		if o.write {
 			events = unix.POLLOUT
 		}
-		switch o.readiness.next(&o.Op, events) {
+		switch o.readiness.next(&o.op, events) {
 		case stepAgain:
 			o.prep()
 			o.arm()
@@ -214,7 +214,7 @@ const (
 )
 
 // next makes sense of a result that is not one of bytes.
-func (w *readiness) next(o *Op, events uint32) nextStep {
+func (w *readiness) next(o *op, events uint32) nextStep {
 	polled := w.polls()
 	if polled && !w.answered(o, o.on) {
 		return stepWait

@@ -32,8 +32,8 @@ func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0
 // Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.
 func (d *Datagram) Release() { d.lease.Release() }
 
-// RecvFromLeaseSender receives a message into a buffer of the loop. See Socket.RecvFromLease.
-type RecvFromLeaseSender struct {
+// recvFromLeaseSender receives a message into a buffer of the loop. See Socket.RecvFromLease.
+type recvFromLeaseSender struct {
 	affine
 	s *Socket
 }
@@ -42,10 +42,10 @@ type RecvFromLeaseSender struct {
 // held while nothing arrives. On a connection a Datagram of no bytes is the peer's end.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvFromLease() RecvFromLeaseSender { return RecvFromLeaseSender{s: s} }
+func (s *Socket) RecvFromLease() recvFromLeaseSender { return recvFromLeaseSender{s: s} }
 
 // Connect prepares op.
-func (c RecvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
+func (c recvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
 	op.in.control = op.in.control[:0]
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op
@@ -59,7 +59,7 @@ type RecvFromLeaseOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvFromLeaseOp) Start() {
-	o.in.prep(&o.Op)
+	o.in.prep(&o.op)
 	o.start(o, o.r.Env())
 }
 
@@ -68,7 +68,7 @@ func (o *RecvFromLeaseOp) finish() {
 		return
 	}
 	var d Datagram
-	o.in.take(&d, &o.Op)
+	o.in.take(&d, &o.op)
 	if o.res == 0 {
 		o.on.sawEnd()
 	}
@@ -80,8 +80,8 @@ func (o *RecvFromLeaseOp) finish() {
 	o.r.SetValue(d)
 }
 
-// RecvMsgManySender receives messages on and on. See Socket.RecvFromMany and Socket.RecvMsgMany.
-type RecvMsgManySender struct {
+// recvMsgManySender receives messages on and on. See Socket.RecvFromMany and Socket.RecvMsgMany.
+type recvMsgManySender struct {
 	affine
 	s               *Socket
 	credit, control int
@@ -100,19 +100,19 @@ type RecvMsgManySender struct {
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
 //
 // Kernel operation: IORING_OP_RECVMSG, multishot where the ring has that, else single.
-func (s *Socket) RecvFromMany(credit int) RecvMsgManySender {
-	return RecvMsgManySender{s: s, credit: credit}
+func (s *Socket) RecvFromMany(credit int) recvMsgManySender {
+	return recvMsgManySender{s: s, credit: credit}
 }
 
 // RecvMsgMany is RecvFromMany with room for so many bytes of control data in each buffer.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
-func (s *Socket) RecvMsgMany(credit, control int) RecvMsgManySender {
-	return RecvMsgManySender{s: s, credit: credit, control: control}
+func (s *Socket) RecvMsgMany(credit, control int) recvMsgManySender {
+	return recvMsgManySender{s: s, credit: credit, control: control}
 }
 
 // Connect prepares op.
-func (c RecvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
+func (c recvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
 	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
 		op.in.control = make([]byte, 0, c.control)
 	}
@@ -133,7 +133,7 @@ type RecvMsgManyOp struct {
 func (o *RecvMsgManyOp) Start() {
 	o.credit.reset()
 	o.flags = 0
-	o.in.prepMany(&o.Op)
+	o.in.prepMany(&o.op)
 	if o.in.before >= o.loop.buffers.size {
 		o.refuse(o, o.r.Env(), syscall.EMSGSIZE)
 		return
@@ -152,7 +152,7 @@ func (o *RecvMsgManyOp) Grant(n int) {
 func (o *RecvMsgManyOp) item(res int32, flags uint32) {
 	o.res, o.flags = res, flags
 	var d Datagram
-	o.in.take(&d, &o.Op)
+	o.in.take(&d, &o.op)
 	o.deliver(&d)
 }
 
@@ -172,7 +172,7 @@ func (o *RecvMsgManyOp) afterItem() {
 func (o *RecvMsgManyOp) finish() {
 	if o.res >= 0 {
 		var d Datagram
-		o.in.take(&d, &o.Op)
+		o.in.take(&d, &o.op)
 		if len(d.bytes) != 0 || len(d.Control) != 0 || !o.on.ended() {
 			o.beginLast(syscall.ECANCELED)
 			o.deliver(&d)
@@ -198,15 +198,15 @@ func (o *RecvMsgManyOp) finish() {
 
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvMsgManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.Op, o.credit.held()); o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.op, o.credit.held()); o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}
 	errno := syscall.Errno(-o.res)
-	o.in.prepMany(&o.Op)
+	o.in.prepMany(&o.op)
 	switch errno {
 	case syscall.ENOBUFS:
-		o.loop.buffers.wait(&o.Op)
+		o.loop.buffers.wait(&o.op)
 	case syscall.EAGAIN: // see againWhenReady
 		o.sqe.Ioprio |= uring.RecvsendPollFirst
 		o.arm()
@@ -231,7 +231,7 @@ type lentMessage struct {
 }
 
 // prep fills a single entry.
-func (m *lentMessage) prep(o *Op) {
+func (m *lentMessage) prep(o *op) {
 	m.multishot, m.before = false, len(m.control)
 	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress, Iov: &m.iov}
 	m.msg.SetIovlen(1)
@@ -246,7 +246,7 @@ func (m *lentMessage) prep(o *Op) {
 }
 
 // prepMany fills a multishot entry, or a single one where the ring does not have that.
-func (m *lentMessage) prepMany(o *Op) {
+func (m *lentMessage) prepMany(o *op) {
 	if !o.loop.recvMany {
 		m.prep(o)
 		return
@@ -268,7 +268,7 @@ func (m *lentMessage) prepMany(o *Op) {
 
 // take fills d, which is zero, with what a completion carries. A Datagram is large: it is copied once, for the
 // receiver.
-func (m *lentMessage) take(d *Datagram, o *Op) {
+func (m *lentMessage) take(d *Datagram, o *op) {
 	cqe := uring.CQE{Res: o.res, Flags: o.flags}
 	var buf []byte
 	if id, ok := cqe.BufferID(); ok {

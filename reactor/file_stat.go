@@ -31,8 +31,8 @@ type FileStat struct {
 	DirectOffset uint32 // the same of offsets and lengths
 }
 
-// StatSender asks what is known of a file. See Dir.Stat.
-type StatSender struct {
+// statSender asks what is known of a file. See Dir.Stat.
+type statSender struct {
 	affine
 	verb  string
 	dir   Dir
@@ -43,21 +43,21 @@ type StatSender struct {
 // Stat is a sender of what is known of the file that path leads to.
 //
 // Kernel operation: IORING_OP_STATX, statx(2).
-func (d Dir) Stat(path string) StatSender { return StatSender{verb: "stat", dir: d, path: path} }
+func (d Dir) Stat(path string) statSender { return statSender{verb: "stat", dir: d, path: path} }
 
 // Lstat is as Stat, but of a symbolic link itself if path is one.
-func (d Dir) Lstat(path string) StatSender {
-	return StatSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
+func (d Dir) Lstat(path string) statSender {
+	return statSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
 }
 
 // Stat is a sender of what is known of the file.
-func (f *File) Stat() StatSender { return StatSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
+func (f *File) Stat() statSender { return statSender{dir: f.Dir(), flags: unix.AT_EMPTY_PATH} }
 
 // statMask is what is asked for.
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
 
 // Connect prepares op.
-func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
+func (c statSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.r = r
@@ -67,7 +67,7 @@ func (c StatSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Oper
 // StatOp is the operation state of Stat and Lstat.
 type StatOp struct {
 	couple[FileStat]
-	what StatSender
+	what statSender
 	path cString
 	out  unix.Statx_t
 }
@@ -95,7 +95,7 @@ func (o *StatOp) finish() {
 	}
 }
 
-func (c *StatSender) wrap(err error) error {
+func (c *statSender) wrap(err error) error {
 	return &fs.PathError{Op: c.verb, Path: c.path, Err: err}
 }
 

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SendMsgSender sends a message. See Socket.SendMsg.
-type SendMsgSender struct {
+// sendMsgSender sends a message. See Socket.SendMsg.
+type sendMsgSender struct {
 	affine
 	s       *Socket
 	bufs    [][]byte
@@ -23,12 +23,12 @@ type SendMsgSender struct {
 // and the control data must be on the heap or mapped and belong to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_SENDMSG, sendmsg(2).
-func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) SendMsgSender {
-	return SendMsgSender{s: s, bufs: bufs, control: control, to: to}
+func (s *Socket) SendMsg(bufs [][]byte, control []byte, to Address) sendMsgSender {
+	return sendMsgSender{s: s, bufs: bufs, control: control, to: to}
 }
 
 // Connect prepares op.
-func (c SendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) sender.Operation {
+func (c sendMsgSender) Connect(op *SendMsgOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.control, op.to = c.control, c.to
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r

@@ -20,8 +20,8 @@ func (d *Descriptor) Stream() SpliceEnd { return SpliceEnd{d, uring.FilePosition
 // At is the offset off of a regular file, whose position stays as it is.
 func (f *File) At(off int64) SpliceEnd { return SpliceEnd{&f.Descriptor, offset(off)} }
 
-// SpliceSender moves bytes inside the kernel. See Splice and Tee.
-type SpliceSender struct {
+// spliceSender moves bytes inside the kernel. See Splice and Tee.
+type spliceSender struct {
 	affine
 	from, to SpliceEnd
 	n        int
@@ -38,17 +38,17 @@ type SpliceSender struct {
 // ends it. Streams must have O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_SPLICE with SPLICE_F_NONBLOCK, splice(2).
-func Splice(from, to SpliceEnd, n int) SpliceSender { return SpliceSender{from: from, to: to, n: n} }
+func Splice(from, to SpliceEnd, n int) spliceSender { return spliceSender{from: from, to: to, n: n} }
 
 // Tee is as Splice between two pipes, but leaves the bytes in the first as well.
 //
 // Kernel operation: IORING_OP_POLL_ADD, then IORING_OP_TEE, tee(2).
-func Tee(from, to *File, n int) SpliceSender {
-	return SpliceSender{from: from.Stream(), to: to.Stream(), n: n, tee: true}
+func Tee(from, to *File, n int) spliceSender {
+	return spliceSender{from: from.Stream(), to: to.Stream(), n: n, tee: true}
 }
 
 // Connect prepares op.
-func (c SpliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Operation {
+func (c spliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Operation {
 	op.what = c
 	op.about(c.from.d.loop, c.from.d, c.to.d)
 	op.r = r
@@ -58,7 +58,7 @@ func (c SpliceSender) Connect(op *SpliceOp, r sender.Receiver[int]) sender.Opera
 // SpliceOp is the operation state of Splice and Tee.
 type SpliceOp struct {
 	couple[int]
-	what  SpliceSender
+	what  spliceSender
 	waits waiting
 	phase splicePhase
 	wrong uint8 // moves in a row that found nothing to do although the polls had said so
@@ -97,9 +97,9 @@ func (o *SpliceOp) prep() {
 	n := uint32(min(o.what.n, maxTransfer))
 	switch {
 	case o.phase == spliceWaitsForBytes:
-		o.waits.poll(&o.Op, from.d, unix.POLLIN)
+		o.waits.poll(&o.op, from.d, unix.POLLIN)
 	case o.phase == spliceWaitsForRoom:
-		o.waits.poll(&o.Op, to.d, unix.POLLOUT)
+		o.waits.poll(&o.op, to.d, unix.POLLOUT)
 	case o.what.tee:
 		o.sqe.PrepTee(int(from.d.fd), int(to.d.fd), n, unix.SPLICE_F_NONBLOCK)
 	default:
@@ -111,7 +111,7 @@ func (o *SpliceOp) prep() {
 // it is cancelled.
 const errnoRestart = 512
 
-func (o *SpliceOp) item(res int32, _ uint32) { o.waits.item(&o.Op, res) }
+func (o *SpliceOp) item(res int32, _ uint32) { o.waits.item(&o.op, res) }
 
 // place is what is waited for.
 func (o *SpliceOp) place() *Descriptor {
@@ -122,7 +122,7 @@ func (o *SpliceOp) place() *Descriptor {
 }
 
 func (o *SpliceOp) finish() {
-	if o.phase != spliceMoves && !o.waits.answered(&o.Op, o.place()) {
+	if o.phase != spliceMoves && !o.waits.answered(&o.op, o.place()) {
 		return
 	}
 	if o.res == -errnoRestart {

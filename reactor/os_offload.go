@@ -2,8 +2,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// OffloadSender runs a func on another thread. See Offload.
-type OffloadSender[T any] struct {
+// offloadSender runs a func on another thread. See Offload.
+type offloadSender[T any] struct {
 	affine
 	l *Loop
 	f func() (T, error)
@@ -18,18 +18,18 @@ type OffloadSender[T any] struct {
 // If f calls runtime.Goexit the error is sender.ErrGoexit; if it panics, so does the program.
 //
 // It is for what there is no opcode for.
-func Offload[T any](l *Loop, f func() (T, error)) OffloadSender[T] {
-	return OffloadSender[T]{l: l, f: f}
+func Offload[T any](l *Loop, f func() (T, error)) offloadSender[T] {
+	return offloadSender[T]{l: l, f: f}
 }
 
 // Connect prepares op.
-func (c OffloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
+func (c offloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
 	op.f = c.f
 	op.loop, op.r = c.l, r
 	if op.errand.do == nil {
 		op.errand.do = op.call
 	}
-	op.errand.connect(&op.Op)
+	op.errand.connect(&op.op)
 	return op
 }
 
@@ -69,7 +69,7 @@ func (o *OffloadOp[T]) finish() {
 // errand is what an operation needs to have something done on another thread. While it waits for its turn the
 // operation is dormant, so that a cancel ends it; from then on it is settled, so that none does.
 type errand struct {
-	op         *Op
+	op         *op
 	do         func() // on the other thread
 	run        func() // do, and then home
 	home       sender.Work
@@ -84,7 +84,7 @@ type errands struct {
 }
 
 // connect prepares the errand of op, whose do is set.
-func (e *errand) connect(op *Op) {
+func (e *errand) connect(op *op) {
 	op.sqe.PrepNop() // what is asked of every ring
 	if e.run == nil {
 		e.run = func() {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DialSender connects a socket. See Socket.Connect.
-type DialSender struct {
+// dialSender connects a socket. See Socket.Connect.
+type dialSender struct {
 	affine
 	s    *Socket
 	addr Address
@@ -22,18 +22,18 @@ type DialSender struct {
 // is no interface for, it fails with ENODEV.
 //
 // Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is looked at, see socket(7).
-func (s *Socket) Dial(addr netip.AddrPort) DialSender {
+func (s *Socket) Dial(addr netip.AddrPort) dialSender {
 	a, err := IPAddress(addr)
-	return DialSender{s: s, addr: a, err: err}
+	return dialSender{s: s, addr: a, err: err}
 }
 
 // DialTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
 // connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a
 // socket with O_NONBLOCK; on one without, it waits for room.
-func (s *Socket) DialTo(addr Address) DialSender { return DialSender{s: s, addr: addr} }
+func (s *Socket) DialTo(addr Address) dialSender { return dialSender{s: s, addr: addr} }
 
 // Connect prepares op.
-func (c DialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c dialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.addr, op.fault = c.addr, 0
 	if c.err != nil && !errors.As(c.err, &op.fault) {
 		op.fault = syscall.EINVAL

@@ -45,7 +45,7 @@ func (c *credit) spend(n int) {
 
 // sequence is an operation of many items.
 type sequence[T any] struct {
-	Op
+	op
 	r seq.Receiver[T]
 }
 
@@ -60,23 +60,23 @@ func (o *sequence[T]) start(run operation) {
 		o.ready(-int32(syscall.EBUSY))
 		return
 	}
-	o.on.source = &o.Op
-	o.Op.start(run, o.r.Env())
+	o.on.source = &o.op
+	o.op.start(run, o.r.Env())
 }
 
 // beginLast is called before an item of the final completion is delivered, from which on that is taken for res: it
 // says nothing about the end of the sequence. endLast is called afterwards; if a function of the receiver's ends the
 // frame in between by runtime.Goexit, the loop calls finish once more.
-func (o *Op) beginLast(res syscall.Errno) {
+func (o *op) beginLast(res syscall.Errno) {
 	o.res, o.flags = -int32(res), o.flags&^uring.CQEBuffer
 	o.loop.delivering = o
 }
 
-func (o *Op) endLast() { o.loop.delivering = nil }
+func (o *op) endLast() { o.loop.delivering = nil }
 
 // end makes the operation idle, and completes as its result says.
 func (o *sequence[T]) end() {
-	if d := o.on; d != nil && d.source == &o.Op {
+	if d := o.on; d != nil && d.source == &o.op {
 		d.source = nil
 	}
 	o.release()

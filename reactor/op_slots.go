@@ -32,7 +32,7 @@ type operation interface {
 // slot holds an operation in flight.
 type slot struct {
 	run      operation
-	op       *Op             // what of run is with the ring; nil for a timer
+	op       *op             // what of run is with the ring; nil for a timer
 	nextFree uint32          // while the slot is free: the index of the next free slot, or noSlot
 	gen      uint32          // of the operation that is, or will be, here
 	sameFD   intrusive.Links // on the list of its descriptor, see Descriptor.inFlight
@@ -58,7 +58,7 @@ func (t *slotTable) init() { t.free = noSlot }
 func (t *slotTable) at(i uint32) *slot { return &t.pages[i/slotsPerPage][i%slotsPerPage] }
 
 // take puts an operation into a free slot, and returns its id.
-func (t *slotTable) take(run operation, op *Op) uint64 {
+func (t *slotTable) take(run operation, op *op) uint64 {
 	if t.free == noSlot {
 		t.grow()
 	}

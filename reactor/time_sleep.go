@@ -30,8 +30,8 @@ func after(t, d int64) int64 {
 	return t + d
 }
 
-// SleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
-type SleepSender struct {
+// sleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
+type sleepSender struct {
 	affine
 	l   *Loop
 	d   time.Duration
@@ -40,15 +40,15 @@ type SleepSender struct {
 
 // SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request
 // ends it at once, stopped.
-func (l *Loop) SleepFor(d time.Duration) SleepSender { return SleepSender{l: l, d: d} }
+func (l *Loop) SleepFor(d time.Duration) sleepSender { return sleepSender{l: l, d: d} }
 
 // SleepUntil is a sender that completes at the time at, in nanoseconds as of Now.
-func (l *Loop) SleepUntil(at int64) SleepSender {
-	return SleepSender{l: l, d: time.Duration(at), abs: true}
+func (l *Loop) SleepUntil(at int64) sleepSender {
+	return sleepSender{l: l, d: time.Duration(at), abs: true}
 }
 
 // Connect prepares op.
-func (c SleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c sleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.l, op.d, op.abs, op.r = c.l, c.d, c.abs, r
 	op.timer.Init((*sleepTimer)(op))
 	return op

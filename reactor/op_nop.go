@@ -2,8 +2,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// NopSender goes through the ring and back. See Loop.Nop.
-type NopSender struct {
+// nopSender goes through the ring and back. See Loop.Nop.
+type nopSender struct {
 	affine
 	l *Loop
 }
@@ -11,10 +11,10 @@ type NopSender struct {
 // Nop is a sender that completes when an entry that asks for nothing has gone through the ring.
 //
 // Kernel operation: IORING_OP_NOP.
-func (l *Loop) Nop() NopSender { return NopSender{l: l} }
+func (l *Loop) Nop() nopSender { return nopSender{l: l} }
 
 // Connect prepares op.
-func (c NopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c nopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop()
 	op.loop, op.r = c.l, r
 	return op

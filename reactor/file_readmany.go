@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadManySender reads a stream on and on into buffers of the loop. See File.ReadMany.
-type ReadManySender struct {
+// readManySender reads a stream on and on into buffers of the loop. See File.ReadMany.
+type readManySender struct {
 	affine
 	f      *File
 	credit int
@@ -25,10 +25,10 @@ type ReadManySender struct {
 //
 // Kernel operation: IORING_OP_READ_MULTISHOT (Linux 6.7) if the credit is Unlimited, else IORING_OP_READ with
 // IOSQE_BUFFER_SELECT.
-func (f *File) ReadMany(credit int) ReadManySender { return ReadManySender{f: f, credit: credit} }
+func (f *File) ReadMany(credit int) readManySender { return readManySender{f: f, credit: credit} }
 
 // Connect prepares op.
-func (c ReadManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) sender.Operation {
+func (c readManySender) Connect(op *ReadManyOp, r seq.Receiver[Lease]) sender.Operation {
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	op.credit.init(c.credit)
 	return op
@@ -69,7 +69,7 @@ func (o *ReadManyOp) prep() {
 
 func (o *ReadManyOp) item(res int32, flags uint32) {
 	if o.readiness.polls() {
-		o.readiness.item(&o.Op, res)
+		o.readiness.item(&o.op, res)
 		return
 	}
 	o.res, o.flags = res, flags
@@ -96,7 +96,7 @@ func (o *ReadManyOp) finish() {
 			return
 		}
 	}
-	switch step := o.readiness.next(&o.Op, unix.POLLIN); {
+	switch step := o.readiness.next(&o.op, unix.POLLIN); {
 	case step == stepAgain:
 		o.again()
 		return
@@ -108,7 +108,7 @@ func (o *ReadManyOp) finish() {
 
 // again arms the source, or lets it wait for credit.
 func (o *ReadManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.Op, o.credit.held()); o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.op, o.credit.held()); o.credit.waits {
 		o.state = opDormant
 		return
 	}

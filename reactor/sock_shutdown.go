@@ -2,8 +2,8 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// ShutdownSender shuts a direction of a connection down. See Socket.Shutdown.
-type ShutdownSender struct {
+// shutdownSender shuts a direction of a connection down. See Socket.Shutdown.
+type shutdownSender struct {
 	affine
 	s   *Socket
 	how int
@@ -12,10 +12,10 @@ type ShutdownSender struct {
 // Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls
 // shutdown(2) when started, which does not block, because the kernel would hand the entry to a worker
 // thread.
-func (s *Socket) Shutdown(how int) ShutdownSender { return ShutdownSender{s: s, how: how} }
+func (s *Socket) Shutdown(how int) shutdownSender { return shutdownSender{s: s, how: how} }
 
 // Connect prepares op.
-func (c ShutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c shutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.how = c.how
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op

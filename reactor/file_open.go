@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenSender opens a file. See Dir.OpenFile.
-type OpenSender struct {
+// openSender opens a file. See Dir.OpenFile.
+type openSender struct {
 	affine
 	dir  Dir
 	f    *File
@@ -26,12 +26,12 @@ type OpenSender struct {
 // missing elsewhere, unless flag has unix.O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_OPENAT, openat(2).
-func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) OpenSender {
-	return OpenSender{dir: d, f: f, path: path, flag: flag, perm: perm}
+func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) openSender {
+	return openSender{dir: d, f: f, path: path, flag: flag, perm: perm}
 }
 
 // Connect prepares op.
-func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
+func (c openSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
 	op.r = r
@@ -41,7 +41,7 @@ func (c OpenSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operati
 // OpenOp is the operation state of OpenFile.
 type OpenOp struct {
 	couple[*File]
-	what OpenSender
+	what openSender
 	path cString
 }
 
@@ -68,6 +68,6 @@ func (o *OpenOp) finish() {
 	o.r.SetValue(o.what.f)
 }
 
-func (c *OpenSender) wrap(err error) error {
+func (c *openSender) wrap(err error) error {
 	return &fs.PathError{Op: "open", Path: c.path, Err: err}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// MoveSender gives a socket to another loop. See Socket.MoveTo.
-type MoveSender struct {
+// moveSender gives a socket to another loop. See Socket.MoveTo.
+type moveSender struct {
 	s, to *Socket
 	l     *Loop
 }
@@ -25,10 +25,10 @@ type MoveSender struct {
 //
 // If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that
 // finds it out: that of the loop of s, or that of l if it fails meanwhile.
-func (s *Socket) MoveTo(l *Loop, to *Socket) MoveSender { return MoveSender{s, to, l} }
+func (s *Socket) MoveTo(l *Loop, to *Socket) moveSender { return moveSender{s, to, l} }
 
 // Connect prepares op.
-func (c MoveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
+func (c moveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop() // what is asked of every ring; it is not pushed
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.to, op.dest = c.to, c.l

@@ -17,7 +17,7 @@ type waiting struct {
 }
 
 // poll makes the entry, which is to be armed, one that waits for events of d, or for an error.
-func (w *waiting) poll(o *Op, d *Descriptor, events uint32) {
+func (w *waiting) poll(o *op, d *Descriptor, events uint32) {
 	*w = waiting{events: events | unix.POLLERR | unix.POLLHUP}
 	if d.peerEnded && events&unix.POLLIN == 0 {
 		o.sqe.PrepPollMultishot(int(d.fd), events)
@@ -27,7 +27,7 @@ func (w *waiting) poll(o *Op, d *Descriptor, events uint32) {
 }
 
 // item takes in what the multishot poll tells.
-func (w *waiting) item(o *Op, res int32) {
+func (w *waiting) item(o *op, res int32) {
 	if uint32(res)&w.events != 0 {
 		w.told = res
 		o.disarm()
@@ -36,7 +36,7 @@ func (w *waiting) item(o *Op, res int32) {
 
 // answered takes in the final completion of a poll, and leaves in res what it has answered, or why it has not. False:
 // the wait goes on.
-func (w *waiting) answered(o *Op, d *Descriptor) bool {
+func (w *waiting) answered(o *op, d *Descriptor) bool {
 	switch events := uint32(max(o.res, 0)); {
 	case events&w.events != 0:
 	case w.told != 0:

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// ReadDirSender reads a directory. See File.ReadDir.
-type ReadDirSender struct {
+// readDirSender reads a directory. See File.ReadDir.
+type readDirSender struct {
 	affine
 	f   *File
 	buf []byte
@@ -21,16 +21,16 @@ type ReadDirSender struct {
 // end. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is well read at a time.
 //
 // There is no opcode for it: getdents64(2) as Offload does it.
-func (f *File) ReadDir(buf []byte) ReadDirSender { return ReadDirSender{f: f, buf: buf} }
+func (f *File) ReadDir(buf []byte) readDirSender { return readDirSender{f: f, buf: buf} }
 
 // Connect prepares op.
-func (c ReadDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
+func (c readDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
 	op.buf = c.buf
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
 	if op.errand.do == nil {
 		op.errand.do = op.call
 	}
-	op.errand.connect(&op.Op)
+	op.errand.connect(&op.op)
 	return op
 }
 

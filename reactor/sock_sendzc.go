@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SendZCSender sends without copying. See Socket.SendZC and Socket.SendvZC.
-type SendZCSender struct {
+// sendZCSender sends without copying. See Socket.SendZC and Socket.SendvZC.
+type sendZCSender struct {
 	affine
 	s    *Socket
 	one  []byte
@@ -28,16 +28,16 @@ type SendZCSender struct {
 // socket cannot do it, or the process may not pin so much memory, it is SendAll.
 //
 // Kernel operation: IORING_OP_SEND_ZC, and IORING_OP_SEND in its place. See io_uring_prep_send_zc(3).
-func (s *Socket) SendZC(buf []byte) SendZCSender { return SendZCSender{s: s, one: buf} }
+func (s *Socket) SendZC(buf []byte) sendZCSender { return sendZCSender{s: s, one: buf} }
 
 // SendvZC is SendZC of several pieces of memory, in order, at most 1024. The slice bufs is read by Connect and not
 // kept.
 //
 // Kernel operation: IORING_OP_SENDMSG_ZC, and IORING_OP_SENDMSG in its place.
-func (s *Socket) SendvZC(bufs [][]byte) SendZCSender { return SendZCSender{s: s, bufs: bufs} }
+func (s *Socket) SendvZC(bufs [][]byte) sendZCSender { return sendZCSender{s: s, bufs: bufs} }
 
 // Connect prepares op.
-func (c SendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
+func (c sendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
 	op.set(c.bufs)
 	op.Add(c.one)
 	op.socket, op.copies = &c.s.Descriptor, false

@@ -13,8 +13,8 @@ import (
 
 const acceptFlags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
 
-// AcceptSender accepts one connection. See Socket.Accept.
-type AcceptSender struct {
+// acceptSender accepts one connection. See Socket.Accept.
+type acceptSender struct {
 	affine
 	s *Socket
 }
@@ -25,10 +25,10 @@ type AcceptSender struct {
 // with EINVAL.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
-func (s *Socket) Accept() AcceptSender { return AcceptSender{s: s} }
+func (s *Socket) Accept() acceptSender { return acceptSender{s: s} }
 
 // Connect prepares op.
-func (c AcceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
+func (c acceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
 	op.sqe.PrepAccept(int(c.s.fd), acceptFlags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op
@@ -54,7 +54,7 @@ func (o *AcceptOp) finish() {
 // looks deals with an accept that the ring gave up with EAGAIN: it was told often that there is a connection, and
 // found none. So the listener is polled. A unix listener that was shut down for receiving tells then, which
 // accept(2) does only where it may wait, by EINVAL. False: res is what to go by, and EINTR to try again.
-func (o *Op) looks() bool {
+func (o *op) looks() bool {
 	switch {
 	case o.sqe.Opcode == uring.OpPollAdd:
 		switch {
@@ -75,8 +75,8 @@ func (o *Op) looks() bool {
 	return false
 }
 
-// AcceptManySender accepts on and on. See Socket.AcceptMany.
-type AcceptManySender struct {
+// acceptManySender accepts on and on. See Socket.AcceptMany.
+type acceptManySender struct {
 	affine
 	s      *Socket
 	credit int
@@ -95,8 +95,8 @@ type AcceptManySender struct {
 // AcceptBackoffHandler is told. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
-func (s *Socket) AcceptMany(credit int) AcceptManySender {
-	return AcceptManySender{s: s, credit: credit}
+func (s *Socket) AcceptMany(credit int) acceptManySender {
+	return acceptManySender{s: s, credit: credit}
 }
 
 // AcceptBackoff is how long accepting rests when descriptors or memory have run out.
@@ -112,7 +112,7 @@ type AcceptBackoffHandler interface {
 }
 
 // Connect prepares op.
-func (c AcceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
+func (c acceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
 	op.sqe.PrepAcceptMultishot(int(c.s.fd), acceptFlags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)

@@ -64,14 +64,14 @@ func (l *Loop) retire(h *handle) {
 	l.slots.release(h.id)
 }
 
-// opStop is an Op as the handler of its stop callback.
-type opStop Op
+// opStop is an op as the handler of its stop callback.
+type opStop op
 
 // OnStop implements stop.Handler.
 func (s *opStop) OnStop() { s.loop.requestStop(&s.handle) }
 
 // disarm takes the entry back: one more entry, behind it.
-func (o *Op) disarm() {
+func (o *op) disarm() {
 	if o.state != opArmed || o.cancelOut {
 		return
 	}
@@ -84,7 +84,7 @@ func (o *Op) disarm() {
 }
 
 // cancel asks for the end.
-func (o *Op) cancel() {
+func (o *op) cancel() {
 	o.stopping = true
 	switch o.state {
 	case opArmed:
@@ -128,7 +128,7 @@ func (c *cancelAgain) OnTimer(int64) {
 
 // settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
 // operation itself completed with does.
-func (o *Op) settleCancel(res int32) bool {
+func (o *op) settleCancel(res int32) bool {
 	o.cancelOut = false
 	if o.finalIn {
 		o.finalIn = false
@@ -143,12 +143,12 @@ func (o *Op) settleCancel(res int32) bool {
 
 // over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
 // cancel that would have reached it may have been and gone.
-func (o *Op) over() bool {
+func (o *op) over() bool {
 	return o.stopping || o.on != nil && o.on.state != descriptorOpen
 }
 
 // cancelled: the operation ended without a result because its end was asked for.
-func (o *Op) cancelled() bool {
+func (o *op) cancelled() bool {
 	errno := syscall.Errno(-o.res)
 	return o.over() && (errno == syscall.ECANCELED || errno == syscall.EINTR)
 }

@@ -23,8 +23,8 @@ func (m *Message) Truncated() bool { return m.Flags&unix.MSG_TRUNC != 0 }
 // ControlTruncated reports whether there was more control data than room for it.
 func (m *Message) ControlTruncated() bool { return m.Flags&unix.MSG_CTRUNC != 0 }
 
-// RecvMsgSender receives a message. See Socket.RecvFrom and Socket.RecvMsg.
-type RecvMsgSender struct {
+// recvMsgSender receives a message. See Socket.RecvFrom and Socket.RecvMsg.
+type recvMsgSender struct {
 	affine
 	s       *Socket
 	one     []byte
@@ -38,7 +38,7 @@ type RecvMsgSender struct {
 // completes. On a connection of the stream kind it is as Recv: 0 bytes are the peer's end.
 //
 // Kernel operation: IORING_OP_RECVMSG, recvmsg(2).
-func (s *Socket) RecvFrom(buf []byte) RecvMsgSender { return RecvMsgSender{s: s, one: buf} }
+func (s *Socket) RecvFrom(buf []byte) recvMsgSender { return recvMsgSender{s: s, one: buf} }
 
 // RecvMsg is RecvFrom into several pieces of memory, in order, at most 1024, and of control data into memory of
 // its own, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation from
@@ -47,12 +47,12 @@ func (s *Socket) RecvFrom(buf []byte) RecvMsgSender { return RecvMsgSender{s: s,
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags; RecvFDs is
 // the easy way.
-func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) RecvMsgSender {
-	return RecvMsgSender{s: s, bufs: bufs, control: control, flags: flags}
+func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) recvMsgSender {
+	return recvMsgSender{s: s, bufs: bufs, control: control, flags: flags}
 }
 
 // Connect prepares op.
-func (c RecvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
+func (c recvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
 	op.in.set(c.bufs)
 	op.in.Add(c.one)
 	op.in.control, op.in.flags = c.control, c.flags
@@ -68,7 +68,7 @@ type RecvMsgOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvMsgOp) Start() {
-	o.in.prep(&o.Op)
+	o.in.prep(&o.op)
 	o.start(o, o.r.Env())
 }
 
@@ -97,7 +97,7 @@ type incoming struct {
 }
 
 // prep fills the entry.
-func (m *incoming) prep(o *Op) {
+func (m *incoming) prep(o *op) {
 	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress}
 	m.describe(&m.msg)
 	if len(m.control) != 0 {
@@ -117,7 +117,7 @@ func (m *incoming) message(n int) Message {
 }
 
 // waitsAgain is againWhenReady for an entry that receives, unless that was told not to wait.
-func (o *Op) waitsAgain() bool {
+func (o *op) waitsAgain() bool {
 	if o.sqe.OpFlags&unix.MSG_DONTWAIT != 0 && o.res == -int32(syscall.EAGAIN) {
 		return false
 	}

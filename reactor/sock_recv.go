@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// RecvSender receives into the caller's memory. See Socket.Recv.
-type RecvSender struct {
+// recvSender receives into the caller's memory. See Socket.Recv.
+type recvSender struct {
 	affine
 	s     *Socket
 	buf   []byte
@@ -20,18 +20,18 @@ type RecvSender struct {
 // buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
-func (s *Socket) Recv(buf []byte) RecvSender { return RecvSender{s: s, buf: buf} }
+func (s *Socket) Recv(buf []byte) recvSender { return recvSender{s: s, buf: buf} }
 
 // RecvFlags is Recv with flags of recv(2): with unix.MSG_PEEK what is received can be received again, with
 // MSG_WAITALL it goes on until buf is full or the peer's end is there, with MSG_DONTWAIT it fails with EAGAIN if
 // there is nothing, with MSG_TRUNC the number of bytes is that of a whole datagram even if buf is shorter. Stopped
 // in the middle of MSG_WAITALL it completes with the number of bytes so far.
-func (s *Socket) RecvFlags(buf []byte, flags int) RecvSender {
-	return RecvSender{s: s, buf: buf, flags: flags}
+func (s *Socket) RecvFlags(buf []byte, flags int) recvSender {
+	return recvSender{s: s, buf: buf, flags: flags}
 }
 
 // Connect prepares op.
-func (c RecvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
+func (c recvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
 	op.buf = unsafe.SliceData(c.buf)
 	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), c.flags)
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
@@ -67,8 +67,8 @@ func (o *RecvOp) finish() {
 	o.complete(int(o.res))
 }
 
-// RecvLeaseSender receives into a buffer of the loop. See Socket.RecvLease.
-type RecvLeaseSender struct {
+// recvLeaseSender receives into a buffer of the loop. See Socket.RecvLease.
+type recvLeaseSender struct {
 	affine
 	s *Socket
 }
@@ -77,10 +77,10 @@ type RecvLeaseSender struct {
 // buffer is held while nothing arrives. An empty Lease is the peer's end.
 //
 // Kernel operation: IORING_OP_RECV with IOSQE_BUFFER_SELECT.
-func (s *Socket) RecvLease() RecvLeaseSender { return RecvLeaseSender{s: s} }
+func (s *Socket) RecvLease() recvLeaseSender { return recvLeaseSender{s: s} }
 
 // Connect prepares op.
-func (c RecvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) sender.Operation {
+func (c recvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvSelect(int(c.s.fd), group, 0, 0)
 	op.sqe.Ioprio = uring.RecvsendPollFirst
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
@@ -108,7 +108,7 @@ func (o *RecvLeaseOp) finish() {
 }
 
 // lease takes the buffer of a completion, if it carries one.
-func (o *Op) lease() Lease {
+func (o *op) lease() Lease {
 	cqe := uring.CQE{Res: o.res, Flags: o.flags}
 	id, ok := cqe.BufferID()
 	if !ok {
@@ -123,7 +123,7 @@ func (o *Op) lease() Lease {
 }
 
 // pollFirst spares the next receive a try that would find nothing.
-func (o *Op) pollFirst() {
+func (o *op) pollFirst() {
 	o.sqe.Ioprio &^= uring.RecvsendPollFirst
 	if o.flags&uring.CQESockNonempty == 0 {
 		o.sqe.Ioprio |= uring.RecvsendPollFirst
@@ -131,7 +131,7 @@ func (o *Op) pollFirst() {
 }
 
 // shortOfBuffers deals with a receive that found no buffer: it is tried again when there is one.
-func (o *Op) shortOfBuffers() bool {
+func (o *op) shortOfBuffers() bool {
 	if o.res != -int32(syscall.ENOBUFS) {
 		return false
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// SignalsSender tells of signals. See Loop.Signals.
-type SignalsSender struct {
+// signalsSender tells of signals. See Loop.Signals.
+type signalsSender struct {
 	affine
 	l       *Loop
 	credit  int
@@ -25,12 +25,12 @@ type SignalsSender struct {
 // that was sent is lost. Of several numbers the lowest comes first.
 //
 // credit is how many items it may deliver; Grant adds to it (see "Credit"). What comes while there is none is remembered.
-func (l *Loop) Signals(credit int, signals ...os.Signal) SignalsSender {
-	return SignalsSender{l: l, credit: credit, signals: signals}
+func (l *Loop) Signals(credit int, signals ...os.Signal) signalsSender {
+	return signalsSender{l: l, credit: credit, signals: signals}
 }
 
 // Connect prepares op.
-func (c SignalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
+func (c signalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
 	op.sqe.PrepNop() // what is asked of every ring; there is no entry
 	op.signals = c.signals
 	op.loop, op.on, op.r = c.l, nil, r
@@ -118,7 +118,7 @@ func (o *SignalsOp) item(int32, uint32) { panic("reactor: a completion of signal
 func (o *SignalsOp) finish() {
 	if o.res == 0 {
 		o.state = opSettled
-		o.loop.delivering = &o.Op // see beginLast; what is left is still pending
+		o.loop.delivering = &o.op // see beginLast; what is left is still pending
 		o.deliver()
 		o.endLast()
 		if !o.over() {
@@ -133,7 +133,7 @@ func (o *SignalsOp) finish() {
 		o.state = opSettled
 		return
 	}
-	o.loop.delivering = &o.Op
+	o.loop.delivering = &o.op
 	o.deliver() // what came before the stop
 	o.endLast()
 	o.end()
