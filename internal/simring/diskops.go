@@ -14,7 +14,6 @@ var diskOperations = map[uring.Op]operation{
 	uring.OpFsync:     {try: onDisk(func(e *entry, r *regular) int { return r.sync() })},
 	uring.OpFallocate: {try: onDisk(func(e *entry, r *regular) int { return r.allocate(e.Len, int64(e.Off), int64(e.Addr)) })},
 	uring.OpFtruncate: {try: onDisk(func(e *entry, r *regular) int { return r.truncate(int64(e.Off)) })},
-	uring.OpFadvise:   {try: onDisk(func(*entry, *regular) int { return 0 })},
 	uring.OpOpenat:    {at: (*entry).open},
 	uring.OpStatx:     {at: (*entry).stat},
 	uring.OpRenameat:  {at: (*entry).rename},
@@ -90,8 +89,6 @@ func (e *entry) transfer(work func() int) {
 	switch k := e.ring.k; {
 	case !k.chance(k.Odds.Cold):
 		e.finish(work(), 0)
-	case e.OpFlags&noWait != 0:
-		e.fail(unix.EAGAIN)
 	default:
 		e.delegate(work, nil)
 	}
