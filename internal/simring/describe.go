@@ -23,10 +23,10 @@ func describe(s *uring.SQE) string {
 		fmt.Fprintf(b, " fd %d for %s%s", s.Fd, pollNames(s.OpFlags), flagNames(uint64(s.Len), "multishot", "", "", "level"))
 		return b.String()
 	case uring.OpOpenat, uring.OpStatx, uring.OpMkdirat, uring.OpUnlinkat:
-		fmt.Fprintf(b, " %q", path(s.Addr))
+		fmt.Fprintf(b, " %q", pathAt(s.Addr))
 		return b.String()
 	case uring.OpRenameat, uring.OpLinkat, uring.OpSymlinkat:
-		fmt.Fprintf(b, " %q, %q", path(s.Addr), path(s.Off))
+		fmt.Fprintf(b, " %q, %q", pathAt(s.Addr), pathAt(s.Off))
 		return b.String()
 	case uring.OpSplice, uring.OpTee:
 		fmt.Fprintf(b, " fd %d to %d, %d bytes", s.FileIndex, s.Fd, s.Len)
