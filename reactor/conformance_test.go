@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reactord/reactord/internal/conformance"
+	"github.com/reactord/reactord/internal/testing/conformance"
 	"github.com/reactord/reactord/reactor"
 )
 

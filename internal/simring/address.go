@@ -142,8 +142,8 @@ func memory(addr uint64, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 }
 
-// path is a zero-terminated string that an entry names by its address.
-func path(addr uint64) string {
+// pathAt is a zero-terminated string that an entry names by its address.
+func pathAt(addr uint64) string {
 	if addr == 0 {
 		return ""
 	}

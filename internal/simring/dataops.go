@@ -65,8 +65,6 @@ func (f *file) writeTo(pieces [][]byte) int {
 	return -int(unix.EINVAL)
 }
 
-const noWait = unix.RWF_NOWAIT
-
 func (e *entry) read() {
 	if r, ok := e.file.object.(*regular); ok {
 		e.readDisk(r)
@@ -94,7 +92,7 @@ func (e *entry) read() {
 	}
 	n := e.file.readFrom(pieces)
 	switch {
-	case n == -int(unix.EAGAIN) && e.OpFlags&noWait == 0:
+	case n == -int(unix.EAGAIN):
 		e.wait()
 	case n > 0 && g != nil:
 		e.finish(n, g.take(e.ring.k, index))
@@ -135,7 +133,7 @@ func (e *entry) write() {
 		e.fail(errno)
 		return
 	}
-	if n := e.file.writeTo(pieces); n == -int(unix.EAGAIN) && e.OpFlags&noWait == 0 {
+	if n := e.file.writeTo(pieces); n == -int(unix.EAGAIN) {
 		e.awaitRoom()
 	} else {
 		e.finish(n, 0)

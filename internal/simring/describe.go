@@ -14,22 +14,19 @@ func describe(s *uring.SQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", s.UserData, s.Opcode)
 	switch s.Opcode {
-	case uring.OpNop, uring.OpSocket, uring.OpPipe:
+	case uring.OpNop:
 		return b.String()
 	case uring.OpAsyncCancel:
-		fmt.Fprintf(b, " of %s", cancelled(s))
-		return b.String()
-	case uring.OpPollRemove:
-		fmt.Fprintf(b, " of %#x, flags %#x", s.Addr, s.Len)
+		fmt.Fprintf(b, " of %#x", s.Addr)
 		return b.String()
 	case uring.OpPollAdd:
 		fmt.Fprintf(b, " fd %d for %s%s", s.Fd, pollNames(s.OpFlags), flagNames(uint64(s.Len), "multishot", "", "", "level"))
 		return b.String()
 	case uring.OpOpenat, uring.OpStatx, uring.OpMkdirat, uring.OpUnlinkat:
-		fmt.Fprintf(b, " %q", path(s.Addr))
+		fmt.Fprintf(b, " %q", pathAt(s.Addr))
 		return b.String()
 	case uring.OpRenameat, uring.OpLinkat, uring.OpSymlinkat:
-		fmt.Fprintf(b, " %q, %q", path(s.Addr), path(s.Off))
+		fmt.Fprintf(b, " %q, %q", pathAt(s.Addr), pathAt(s.Off))
 		return b.String()
 	case uring.OpSplice, uring.OpTee:
 		fmt.Fprintf(b, " fd %d to %d, %d bytes", s.FileIndex, s.Fd, s.Len)
@@ -43,7 +40,7 @@ func describe(s *uring.SQE) string {
 		if s.Len != 0 {
 			fmt.Fprintf(b, ", %d bytes", s.Len)
 		}
-	case uring.OpFsync, uring.OpClose, uring.OpConnect, uring.OpBind:
+	case uring.OpFsync, uring.OpClose, uring.OpConnect:
 		return b.String()
 	case uring.OpFallocate, uring.OpFtruncate:
 		fmt.Fprintf(b, ", %d at %d", s.Addr, s.Off)
@@ -51,9 +48,9 @@ func describe(s *uring.SQE) string {
 	}
 	switch s.Opcode {
 	case uring.OpAccept:
-		b.WriteString(flagNames(uint64(s.Ioprio), "multishot", "don't wait", "poll first"))
+		b.WriteString(flagNames(uint64(s.Ioprio), "multishot"))
 	case uring.OpRecv, uring.OpRecvmsg, uring.OpSend, uring.OpSendmsg, uring.OpSendZC, uring.OpSendmsgZC:
-		b.WriteString(flagNames(uint64(s.Ioprio), "poll first", "multishot", "fixed buffer", "report usage", "bundle"))
+		b.WriteString(flagNames(uint64(s.Ioprio), "poll first", "multishot", "", "report usage"))
 		if s.Opcode == uring.OpRecv && s.Ioprio&uring.RecvMultishot != 0 && s.FileIndex != 0 {
 			fmt.Fprintf(b, ", limit %d", s.FileIndex)
 		}
@@ -61,26 +58,6 @@ func describe(s *uring.SQE) string {
 	}
 	b.WriteString(flagNames(uint64(s.Flags), "fixed file", "drain", "link", "hard link", "async", "a provided buffer", "skip success"))
 	return b.String()
-}
-
-func cancelled(s *uring.SQE) string {
-	what := []string(nil)
-	if s.OpFlags&uring.CancelAny != 0 {
-		return "anything"
-	}
-	if s.OpFlags&uring.CancelAll != 0 {
-		what = append(what, "all")
-	}
-	if s.OpFlags&uring.CancelFd != 0 {
-		what = append(what, fmt.Sprintf("fd %d", s.Fd))
-	}
-	if s.OpFlags&uring.CancelOp != 0 {
-		what = append(what, uring.Op(s.Len).String())
-	}
-	if s.OpFlags&(uring.CancelFd|uring.CancelOp) == 0 || s.OpFlags&uring.CancelUserData != 0 {
-		what = append(what, fmt.Sprintf("%#x", s.Addr))
-	}
-	return strings.Join(what, " ")
 }
 
 // flagNames are the names of the bits that are set.

@@ -1,6 +1,7 @@
 package simring
 
 import (
+	"path"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,14 +15,13 @@ var diskOperations = map[uring.Op]operation{
 	uring.OpFsync:     {try: onDisk(func(e *entry, r *regular) int { return r.sync() })},
 	uring.OpFallocate: {try: onDisk(func(e *entry, r *regular) int { return r.allocate(e.Len, int64(e.Off), int64(e.Addr)) })},
 	uring.OpFtruncate: {try: onDisk(func(e *entry, r *regular) int { return r.truncate(int64(e.Off)) })},
-	uring.OpFadvise:   {try: onDisk(func(*entry, *regular) int { return 0 })},
-	uring.OpOpenat:    {at: (*entry).open},
+	uring.OpOpenat:    {at: onPath((*entry).open)},
 	uring.OpStatx:     {at: (*entry).stat},
-	uring.OpRenameat:  {at: (*entry).rename},
-	uring.OpUnlinkat:  {at: (*entry).unlink},
-	uring.OpMkdirat:   {at: (*entry).mkdir},
+	uring.OpMkdirat:   {at: onPath(func(e *entry, name string) int { return -int(e.ring.k.disk.mkdir(name, e.Len)) })},
+	uring.OpUnlinkat:  {at: onPath(func(e *entry, name string) int { return -int(e.ring.k.disk.unlink(name, e.OpFlags)) })},
 	uring.OpSymlinkat: {at: (*entry).symlink},
-	uring.OpLinkat:    {at: (*entry).link},
+	uring.OpRenameat:  {at: onPaths((*disk).rename)},
+	uring.OpLinkat:    {at: onPaths((*disk).link)},
 }
 
 // onDisk has a worker do something to a file of the disk.
@@ -90,87 +90,100 @@ func (e *entry) transfer(work func() int) {
 	switch k := e.ring.k; {
 	case !k.chance(k.Odds.Cold):
 		e.finish(work(), 0)
-	case e.OpFlags&noWait != 0:
-		e.fail(unix.EAGAIN)
 	default:
 		e.delegate(work, nil)
 	}
 }
 
-// directory is the one that a path is relative to.
-func (k *Kernel) directory(fd int, path string) (*inode, unix.Errno) {
-	if fd == unix.AT_FDCWD || path != "" && path[0] == '/' {
-		return k.disk.root, 0
+// resolve is the name that a path means that begins at a directory.
+func (e *entry) resolve(dir int32, p string) (name string, errno unix.Errno) {
+	switch {
+	case p == "":
+		return "", unix.ENOENT
+	case path.IsAbs(p) || dir == unix.AT_FDCWD:
+		return path.Clean("/" + p), 0
 	}
-	f := k.file(fd)
+	f := e.ring.k.file(int(dir))
 	if f == nil {
-		return nil, unix.EBADF
+		return "", unix.EBADF
 	}
-	if r, ok := f.object.(*regular); ok && (r.inode.is(unix.S_IFDIR) || path == "") {
-		return r.inode, 0
+	if r, ok := f.object.(*regular); ok && r.inode.is(unix.S_IFDIR) {
+		return path.Join(r.inode.dir, p), 0
 	}
-	return nil, unix.ENOTDIR
+	return "", unix.ENOTDIR
 }
 
-// onPath has a worker do something to a name in a directory. What the entry points to is read now.
-func (e *entry) onPath(fd int32, path string, work func(dir *inode) int) {
-	k := e.ring.k
-	dir, errno := k.directory(int(fd), path)
+// named has a worker do something to what a path means. What the entry points to is read now.
+func (e *entry) named(p string, work func(name string) int) {
+	name, errno := e.resolve(e.Fd, p)
 	if errno != 0 {
 		e.fail(errno)
 		return
 	}
-	e.file = k.file(int(fd)) // a directory is not closed under it, either
+	e.file = e.ring.k.file(int(e.Fd)) // a directory is not closed under it, either
 	e.enlist()
-	e.delegate(func() int { return work(dir) }, nil)
+	e.delegate(func() int { return work(name) }, nil)
 }
 
-func (e *entry) open() {
-	k, name, flags := e.ring.k, path(e.Addr), int(e.OpFlags)
-	e.onPath(e.Fd, name, func(dir *inode) int {
-		if errno := k.room(); errno != 0 {
-			return -int(errno)
-		}
-		f, errno := k.disk.open(dir, name, flags, e.Len)
-		if errno == 0 {
-			errno = k.install(f)
-		}
+// onPath is an operation on one path.
+func onPath(work func(e *entry, name string) int) func(*entry) {
+	return func(e *entry) {
+		e.named(pathAt(e.Addr), func(name string) int { return work(e, name) })
+	}
+}
+
+// onPaths is an operation on two paths.
+func onPaths(work func(d *disk, old, name string, flags uint32) unix.Errno) func(*entry) {
+	return func(e *entry) {
+		name, errno := e.resolve(int32(e.Len), pathAt(e.Off))
 		if errno != 0 {
-			return -int(errno)
+			e.fail(errno)
+			return
 		}
-		k.log("open %q: %d", name, f.fd)
-		return f.fd
-	})
+		e.from = e.ring.k.file(int(int32(e.Len)))
+		e.named(pathAt(e.Addr), func(old string) int { return -int(work(e.ring.k.disk, old, name, e.OpFlags)) })
+	}
 }
 
+func (e *entry) symlink() {
+	target := pathAt(e.Addr)
+	e.named(pathAt(e.Off), func(name string) int { return -int(e.ring.k.disk.symlink(target, name)) })
+}
+
+func (e *entry) open(name string) int {
+	k := e.ring.k
+	if errno := k.room(); errno != 0 {
+		return -int(errno)
+	}
+	f, errno := k.disk.open(name, int(e.OpFlags), e.Len)
+	if errno == 0 {
+		errno = k.install(f)
+	}
+	if errno != 0 {
+		return -int(errno)
+	}
+	k.log("open %q: %d", name, f.fd)
+	return f.fd
+}
+
+// stat tells of a path, or with AT_EMPTY_PATH of the open file.
 func (e *entry) stat() {
-	k, name, flags := e.ring.k, path(e.Addr), int(e.OpFlags)
+	k, p := e.ring.k, pathAt(e.Addr)
 	st := *(**unix.Statx_t)(unsafe.Pointer(&e.Off))
-	if f := k.file(int(e.Fd)); f != nil && name == "" && flags&unix.AT_EMPTY_PATH != 0 {
+	if f := k.file(int(e.Fd)); f != nil && p == "" && e.OpFlags&unix.AT_EMPTY_PATH != 0 {
 		e.file = f
 		e.enlist()
 		e.delegate(func() int { *st = f.stat(); return 0 }, nil)
 		return
 	}
-	e.onPath(e.Fd, name, func(dir *inode) int {
-		n, errno := k.disk.stat(dir, name, flags)
-		if errno == 0 {
-			*st = n.stat()
+	e.named(p, func(name string) int {
+		n := k.disk.lookup(name)
+		if n == nil {
+			return -int(unix.ENOENT)
 		}
-		return -int(errno)
+		*st = n.stat()
+		return 0
 	})
-}
-
-// stat finds what statx(2) is to tell of.
-func (d *disk) stat(dir *inode, name string, flags int) (*inode, unix.Errno) {
-	if name == "" && flags&unix.AT_EMPTY_PATH != 0 {
-		return dir, 0
-	}
-	s, errno := d.walk(dir, name, flags&unix.AT_SYMLINK_NOFOLLOW != 0)
-	if errno == 0 && s.node == nil {
-		errno = unix.ENOENT
-	}
-	return s.node, errno
 }
 
 // stat is what fstat(2) tells of an open file.
@@ -185,43 +198,4 @@ func (f *file) stat() unix.Statx_t {
 		mode |= unix.S_IFSOCK
 	}
 	return unix.Statx_t{Mask: unix.STATX_BASIC_STATS, Blksize: 4096, Nlink: 1, Mode: mode}
-}
-
-func (e *entry) mkdir() {
-	d, name := e.ring.k.disk, path(e.Addr)
-	e.onPath(e.Fd, name, func(dir *inode) int { return -int(d.mkdir(dir, name, e.Len)) })
-}
-
-func (e *entry) unlink() {
-	d, name := e.ring.k.disk, path(e.Addr)
-	e.onPath(e.Fd, name, func(dir *inode) int { return -int(d.unlink(dir, name, int(e.OpFlags))) })
-}
-
-func (e *entry) symlink() {
-	d, target, name := e.ring.k.disk, path(e.Addr), path(e.Off)
-	e.onPath(e.Fd, name, func(dir *inode) int { return -int(d.symlink(target, dir, name)) })
-}
-
-// onPaths is onPath for two names.
-func (e *entry) onPaths(work func(from *inode, name string, to *inode, newName string) int) {
-	name, newName := path(e.Addr), path(e.Off)
-	to, errno := e.ring.k.directory(int(int32(e.Len)), newName)
-	if errno != 0 {
-		e.fail(errno)
-		return
-	}
-	e.from = e.ring.k.file(int(int32(e.Len)))
-	e.onPath(e.Fd, name, func(from *inode) int { return work(from, name, to, newName) })
-}
-
-func (e *entry) rename() {
-	e.onPaths(func(from *inode, name string, to *inode, newName string) int {
-		return -int(e.ring.k.disk.rename(from, name, to, newName, int(e.OpFlags)))
-	})
-}
-
-func (e *entry) link() {
-	e.onPaths(func(from *inode, name string, to *inode, newName string) int {
-		return -int(e.ring.k.disk.link(from, name, to, newName, int(e.OpFlags)))
-	})
 }

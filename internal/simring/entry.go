@@ -82,20 +82,13 @@ func (e *entry) issue() {
 		return
 	}
 	e.enlist()
-	if op.wait != 0 && e.waitsFirst() {
+	if op.wait != 0 && e.Ioprio&uring.RecvsendPollFirst != 0 {
 		if e.file.events()&(op.wait|unix.POLLERR|unix.POLLHUP|unix.POLLRDHUP) != 0 {
 			e.wake()
 		}
 		return
 	}
 	e.attempt()
-}
-
-func (e *entry) waitsFirst() bool {
-	if e.Opcode == uring.OpAccept {
-		return e.Ioprio&uring.AcceptPollFirst != 0
-	}
-	return e.Ioprio&uring.RecvsendPollFirst != 0
 }
 
 // enlist makes the entry one that is in flight.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +17,7 @@ func alone(t *testing.T, test func(k *simring.Kernel, thread *simring.Thread, m 
 	err := simring.Play(func(k *simring.Kernel) func() {
 		k.Odds = faultless
 		r := k.NewRing()
-		m := &machine{T: t, ring: r, come: map[uint64][]uring.CQE{}}
+		m := &machine{T: t, ring: r, sys: k.System(), come: map[uint64][]uring.CQE{}}
 		k.Go("test", func(thread *simring.Thread) {
 			test(k, thread, m)
 			m.must(r.Close())
@@ -53,21 +52,5 @@ func TestEventfd(t *testing.T) {
 			t.Errorf("counted %d", n)
 		}
 		m.close(fd)
-	})
-}
-
-// A ring tells another one something.
-func TestMessageRing(t *testing.T) {
-	alone(t, func(k *simring.Kernel, _ *simring.Thread, m *machine) {
-		other := k.NewRing()
-		m.value(0, m.do(func(s *uring.SQE) { s.PrepMsgRing(other.Fd(), 7, 42, 0) }))
-		m.must(other.Enter(time.Second))
-		var cqe uring.CQE
-		if !other.Pop(&cqe) || cqe != (uring.CQE{UserData: 42, Res: 7}) {
-			t.Errorf("the message is %+v", cqe)
-		}
-		fd := other.Fd()
-		m.must(other.Close())
-		m.fails(unix.EBADF, m.do(func(s *uring.SQE) { s.PrepMsgRing(fd, 7, 42, 0) }))
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Tests of what entries do run twice: on the kernel, which cannot be wrong, and on the simulation of it
-// without faults. They do all by entries, so that nothing needs to be said twice.
+// Tests of what entries do run twice: on the kernel, which is right by definition, and on the simulated
+// kernel without faults.
 
 // ring is what uring.Ring and simring.Ring have in common.
 type ring interface {
@@ -30,10 +30,31 @@ type ring interface {
 	Close() error
 }
 
-// machine is a ring with those completions that nobody has waited for yet.
+// calls are the system calls beside the ring, as package unix has them.
+type calls interface {
+	Socket(family, kind, protocol int) (fd int, err error)
+	Bind(fd int, sa unix.Sockaddr) error
+	Listen(fd, backlog int) error
+	Shutdown(fd, how int) error
+	Pipe2(fds []int, flags int) error
+}
+
+// process is the kernel as calls.
+type process struct{}
+
+func (process) Socket(family, kind, protocol int) (int, error) {
+	return unix.Socket(family, kind, protocol)
+}
+func (process) Bind(fd int, sa unix.Sockaddr) error { return unix.Bind(fd, sa) }
+func (process) Listen(fd, backlog int) error        { return unix.Listen(fd, backlog) }
+func (process) Shutdown(fd, how int) error          { return unix.Shutdown(fd, how) }
+func (process) Pipe2(fds []int, flags int) error    { return unix.Pipe2(fds, flags) }
+
+// machine is a ring with the completions that have been taken from it and that no test has waited for yet.
 type machine struct {
 	*testing.T
 	ring ring
+	sys  calls
 	dir  string // of the test's own
 	last uint64
 	come map[uint64][]uring.CQE
@@ -52,7 +73,7 @@ func onBoth(t *testing.T, test func(m *machine)) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer r.Close()
-		m := &machine{T: t, ring: r, dir: t.TempDir(), come: map[uint64][]uring.CQE{}}
+		m := &machine{T: t, ring: r, sys: process{}, dir: t.TempDir(), come: map[uint64][]uring.CQE{}}
 		m.must(r.Enable())
 		test(m)
 	})
@@ -66,7 +87,7 @@ func simulated(t *testing.T, odds simring.Odds, test func(m *machine)) {
 	err := simring.Play(func(k *simring.Kernel) func() {
 		k.Odds = odds
 		r := k.NewRing()
-		m := &machine{T: t, ring: r, dir: "/d", come: map[uint64][]uring.CQE{}}
+		m := &machine{T: t, ring: r, sys: k.System(), dir: "/d", come: map[uint64][]uring.CQE{}}
 		k.Go("test", func(*simring.Thread) {
 			m.value(0, m.do(func(s *uring.SQE) { s.PrepMkdirat(unix.AT_FDCWD, m.str("/d"), 0o777) }))
 			test(m)
@@ -194,7 +215,9 @@ func (m *machine) close(fds ...int) {
 
 func (m *machine) socket(family, kind int) int {
 	m.Helper()
-	return m.fd(m.do(func(s *uring.SQE) { s.PrepSocket(family, kind, 0) }))
+	fd, err := m.sys.Socket(family, kind, 0)
+	m.must(err)
+	return fd
 }
 
 // inet is a struct sockaddr_in of the loopback interface.
@@ -215,15 +238,39 @@ func named(name string) []byte {
 	return append(binary.NativeEndian.AppendUint16(nil, unix.AF_UNIX), name...)
 }
 
+// sockaddr is a struct sockaddr as package unix has it.
+func sockaddr(b []byte) unix.Sockaddr {
+	port := int(binary.BigEndian.Uint16(b[2:]))
+	switch binary.NativeEndian.Uint16(b) {
+	case unix.AF_INET:
+		return &unix.SockaddrInet4{Port: port, Addr: [4]byte(b[4:])}
+	case unix.AF_INET6:
+		return &unix.SockaddrInet6{Port: port, Addr: [16]byte(b[8:])}
+	}
+	return &unix.SockaddrUnix{Name: strings.Replace(string(b[2:]), "\x00", "@", 1)} // unix says @ for abstract names
+}
+
 func (m *machine) bind(fd int, addr []byte) int {
 	m.Helper()
-	p, n := m.mem(addr)
-	return m.do(func(s *uring.SQE) { s.PrepBind(fd, p, n) })
+	return failure(m.sys.Bind(fd, sockaddr(addr)))
 }
 
 func (m *machine) listen(fd, backlog int) int {
 	m.Helper()
-	return m.do(func(s *uring.SQE) { s.PrepListen(fd, backlog) })
+	return failure(m.sys.Listen(fd, backlog))
+}
+
+// shutdownWrite shuts the write side of a socket down.
+func (m *machine) shutdownWrite(fd int) {
+	m.Helper()
+	m.must(m.sys.Shutdown(fd, unix.SHUT_WR))
+}
+
+// failure is an error as the result of an entry.
+func failure(err error) int {
+	var errno unix.Errno
+	errors.As(err, &errno)
+	return -int(errno)
 }
 
 func (m *machine) connect(fd int, addr []byte) int {
@@ -289,18 +336,11 @@ func (m *machine) port(fd int, at func(uint16) []byte) uint16 {
 }
 
 // pipe makes a pipe.
-func (m *machine) pipe(flags uint32) (r, w int) {
+func (m *machine) pipe(flags int) (r, w int) {
 	m.Helper()
-	fds := make([]int32, 2)
-	m.keep = append(m.keep, fds)
-	switch res := m.do(func(s *uring.SQE) { s.PrepPipe(unsafe.Pointer(&fds[0]), flags) }); res {
-	case 0:
-	case -int(unix.EINVAL):
-		m.Skip("the kernel has no PIPE")
-	default:
-		m.Fatal(result(res))
-	}
-	return int(fds[0]), int(fds[1])
+	fds := make([]int, 2)
+	m.must(m.sys.Pipe2(fds, flags))
+	return fds[0], fds[1]
 }
 
 func (m *machine) write(fd int, b string, off uint64) int {

@@ -20,7 +20,7 @@ type Kernel struct {
 	files   []*file // by descriptor, from firstFd
 	opened  int     // open files
 	ports   map[place][]socket
-	names   map[string]*local // abstract ones
+	names   map[string]*unixSocket // abstract ones
 	disk    *disk
 	port    uint16 // the last that was given
 	pids    int    // processes that were ever started
@@ -38,7 +38,7 @@ type Kernel struct {
 
 // New makes a kernel that does what the seed says, and tells trace about it, if that is not nil.
 func New(seed uint64, trace io.Writer) *Kernel {
-	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[place][]socket{}, names: map[string]*local{}, port: 30000, trace: trace}
+	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[place][]socket{}, names: map[string]*unixSocket{}, port: 30000, trace: trace}
 	k.Odds = draw(k.rng)
 	k.disk = newDisk(k)
 	k.log("odds %+v", k.Odds)

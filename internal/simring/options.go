@@ -44,7 +44,7 @@ func listensAs(s socket) int {
 		if s.state == listening {
 			return 1
 		}
-	case *local:
+	case *unixSocket:
 		if s.state == listening {
 			return 1
 		}

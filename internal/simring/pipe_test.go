@@ -49,6 +49,7 @@ func TestSplice(t *testing.T) {
 		m.value(5, splice(r, a))
 		m.gets("bytes", b, 9, 0)
 		m.value(4, m.send(a, "back", 0))
+		m.take(m.start(func(s *uring.SQE) { s.PrepPollAdd(b, unix.POLLIN) })) // until it has arrived
 		m.value(4, splice(b, w))
 		m.value(4, splice(r, w2))
 		m.reads("back", r2, 9, 0)

@@ -2,6 +2,7 @@ package simring
 
 import (
 	"errors"
+	"path"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -107,10 +108,9 @@ func (p Process) Read(fd int, b []byte) (n int, err error) {
 }
 
 // Open is open(2) of a path from the root on.
-func (p Process) Open(path string, flags int, perm uint32) (fd int, err error) {
+func (p Process) Open(name string, flags int, perm uint32) (fd int, err error) {
 	p.spared(func() {
-		d := p.k.disk
-		f, errno := d.open(d.root, path, flags, perm)
+		f, errno := p.k.disk.open(absolute(name), flags, perm)
 		if errno == 0 {
 			errno = p.k.open(f)
 		}
@@ -122,10 +122,12 @@ func (p Process) Open(path string, flags int, perm uint32) (fd int, err error) {
 }
 
 // Mkdir is mkdir(2) of a path from the root on.
-func (p Process) Mkdir(path string, perm uint32) error {
-	d := p.k.disk
-	return failure(d.mkdir(d.root, path, perm))
+func (p Process) Mkdir(name string, perm uint32) error {
+	return failure(p.k.disk.mkdir(absolute(name), perm))
 }
+
+// absolute is the name that a path means that begins at the root.
+func absolute(p string) string { return path.Clean("/" + p) }
 
 // Recvfrom is recvfrom(2). Of the flags it knows MSG_DONTWAIT.
 func (p Process) Recvfrom(fd int, b []byte, flags int) (n int, from unix.Sockaddr, err error) {

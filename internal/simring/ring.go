@@ -21,7 +21,6 @@ type Ring struct {
 	woken    bool
 	minWait  time.Duration
 	closed   bool
-	file     *file // it is one, for messages from other rings
 	groups   map[uint16]*group
 	fixed    fixed
 	jobs     []*job // that no worker has begun
@@ -32,15 +31,8 @@ type Ring struct {
 func (k *Kernel) NewRing() *Ring {
 	r := &Ring{k: k, caps: k.drawCaps(), groups: map[uint16]*group{}}
 	k.rings = append(k.rings, r)
-	r.file = &file{object: &ringFile{node{k: k}, r}}
-	if errno := k.install(r.file); errno != 0 {
-		panic(errno)
-	}
 	return r
 }
-
-// Fd is the ring's descriptor.
-func (r *Ring) Fd() int { return r.file.fd }
 
 // Enable does nothing.
 func (r *Ring) Enable() error { return nil }
@@ -204,7 +196,7 @@ func known() (ops uring.OpSet) {
 
 // mayLack are opcodes that kernels have had for a few years only.
 var mayLack = []uring.Op{
-	uring.OpFtruncate, uring.OpWaitid, uring.OpReadMultishot, uring.OpSendZC, uring.OpSendmsgZC, uring.OpMsgRing,
+	uring.OpFtruncate, uring.OpWaitid, uring.OpReadMultishot, uring.OpSendZC, uring.OpSendmsgZC,
 	uring.OpReadFixed, uring.OpWriteFixed,
 }
 
@@ -248,17 +240,7 @@ func (r *Ring) Close() error {
 		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions on their way", len(r.entries), n-len(r.entries))
 	}
 	r.closed = true
-	_ = r.k.close(r.file.fd)
 	return nil
-}
-
-// receive takes a completion that another ring has made, sooner or later.
-func (r *Ring) receive(cqe uring.CQE) {
-	r.k.soon(func() {
-		if !r.closed {
-			r.push(cqe)
-		}
-	})
 }
 
 // group is a group of buffers.

@@ -52,9 +52,9 @@ var makers = []maker{
 	{unix.AF_INET6, unix.SOCK_STREAM, newTCP},
 	{unix.AF_INET, unix.SOCK_DGRAM, newUDP},
 	{unix.AF_INET6, unix.SOCK_DGRAM, newUDP},
-	{unix.AF_UNIX, unix.SOCK_STREAM, newLocal},
-	{unix.AF_UNIX, unix.SOCK_DGRAM, newLocal},
-	{unix.AF_UNIX, unix.SOCK_SEQPACKET, newLocal},
+	{unix.AF_UNIX, unix.SOCK_STREAM, newUnixSocket},
+	{unix.AF_UNIX, unix.SOCK_DGRAM, newUnixSocket},
+	{unix.AF_UNIX, unix.SOCK_SEQPACKET, newUnixSocket},
 }
 
 const socketFlags = unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
@@ -93,14 +93,14 @@ func (k *Kernel) socketpair(family, kind int) (fds [2]int, errno unix.Errno) {
 	if family != unix.AF_UNIX {
 		return fds, unix.EOPNOTSUPP
 	}
-	var ends [2]*local
+	var ends [2]*unixSocket
 	var files [2]*file
 	for i := range ends {
 		s, errno := k.newSocket(family, kind)
 		if errno != 0 {
 			return fds, errno
 		}
-		ends[i] = s.(*local)
+		ends[i] = s.(*unixSocket)
 		files[i] = &file{object: s, flags: kind & unix.SOCK_NONBLOCK}
 	}
 	join(ends[0], ends[1])

@@ -10,10 +10,7 @@ import (
 
 // socketOperations are those of sockets.
 var socketOperations = map[uring.Op]operation{
-	uring.OpSocket:    {at: (*entry).socket},
-	uring.OpBind:      {try: (*entry).bind},
-	uring.OpListen:    {try: (*entry).listen},
-	uring.OpAccept:    {try: (*entry).accept, wait: unix.POLLIN},
+	uring.OpAccept:    {try: (*entry).accept},
 	uring.OpConnect:   {try: (*entry).connect},
 	uring.OpRecv:      {try: (*entry).recv, wait: unix.POLLIN},
 	uring.OpRecvmsg:   {try: (*entry).recv, wait: unix.POLLIN},
@@ -21,7 +18,6 @@ var socketOperations = map[uring.Op]operation{
 	uring.OpSendmsg:   {try: (*entry).send, wait: unix.POLLOUT},
 	uring.OpSendZC:    {try: (*entry).send, wait: unix.POLLOUT},
 	uring.OpSendmsgZC: {try: (*entry).send, wait: unix.POLLOUT},
-	uring.OpShutdown:  {try: (*entry).shutdown},
 }
 
 // onSocket is the entry's socket, or nil, and the entry has failed.
@@ -33,57 +29,17 @@ func (e *entry) onSocket() socket {
 	return s
 }
 
-func (e *entry) socket() { e.finish(e.ring.k.socket(int(e.Fd), int(e.Off), int(e.Len)), 0) }
-
-func (e *entry) bind() {
-	s := e.onSocket()
-	if s == nil {
-		return
-	}
-	a, errno := decode(memory(e.Addr, int(e.Off)))
-	if errno == 0 {
-		errno = s.bind(a)
-	}
-	e.fail(errno)
-}
-
-func (e *entry) listen() {
-	if s := e.onSocket(); s != nil {
-		e.fail(s.listen(int(e.Len)))
-	}
-}
-
-func (e *entry) shutdown() {
-	s := e.onSocket()
-	if s == nil {
-		return
-	}
-	e.delegate(func() int {
-		e.ring.k.log("shutdown %d %d", e.Fd, e.Len)
-		return -int(s.shutdown(int(e.Len)))
-	}, nil)
-}
-
 func (e *entry) accept() {
 	for !e.over {
-		n, from := e.file.accept(int(e.OpFlags))
+		n, _ := e.file.accept(int(e.OpFlags))
 		if n >= 0 && e.ring.k.flawed(LoseAccepts) {
 			n = -int(unix.ECONNABORTED)
 		}
 		switch {
-		case n == -int(unix.EAGAIN) && e.Ioprio&uring.AcceptDontWait != 0:
-			e.fail(unix.EAGAIN)
-			return
 		case n == -int(unix.EAGAIN):
 			e.wait()
 			return
-		}
-		if n >= 0 && e.Addr != 0 && e.Off != 0 {
-			size := memory(e.Off, 4)
-			family := e.file.object.(socket).base().family
-			binary.NativeEndian.PutUint32(size, uint32(copyName(memory(e.Addr, int(binary.NativeEndian.Uint32(size))), from, family)))
-		}
-		if n < 0 || e.Ioprio&uring.AcceptMultishot == 0 {
+		case n < 0 || e.Ioprio&uring.AcceptMultishot == 0:
 			e.finish(n, 0)
 			return
 		}
@@ -275,11 +231,6 @@ func (e *entry) outgoing() unix.Errno {
 		return errno
 	}
 	p := memory(e.Addr, int(e.Len))
-	if e.Ioprio&uring.RecvsendFixedBuf != 0 && e.Opcode == uring.OpSendZC {
-		if p, errno = e.ring.fixed.memory(e); errno != 0 {
-			return errno
-		}
-	}
 	e.msg = plain(p, int(e.OpFlags))
 	if e.Off != 0 {
 		e.msg.named = true

@@ -7,21 +7,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// local is a unix socket: of a stream, of datagrams, or of datagrams in a connection. What is sent is with
+// unixSocket is a unix socket: of a stream, of datagrams, or of datagrams in a connection. What is sent is with
 // the receiver at once. Descriptors can be sent with it.
-type local struct {
+type unixSocket struct {
 	sock
 	state     tcpState
-	peer      *local // of a connection, or whom a socket of datagrams sends to
+	peer      *unixSocket // of a connection, or whom a socket of datagrams sends to
 	in        []parcel
 	held      int // bytes in it
 	readShut  bool
 	writeShut bool
 	closed    bool
-	waiting   []*local // sockets of datagrams that found no room here
+	waiting   []*unixSocket // sockets of datagrams that found no room here
 
 	room    int // of a listener's backlog
-	backlog []*local
+	backlog []*unixSocket
 }
 
 // parcel is what one call has sent: bytes with the files that go with the first of them.
@@ -34,37 +34,37 @@ type parcel struct {
 // maxParcels is how many datagrams a socket holds: net.unix.max_dgram_qlen.
 const maxParcels = 10
 
-func newLocal(s sock) socket { return &local{sock: s} }
+func newUnixSocket(s sock) socket { return &unixSocket{sock: s} }
 
 // join makes two sockets the ends of a connection.
-func join(a, b *local) {
+func join(a, b *unixSocket) {
 	a.state, b.state, a.peer, b.peer = connected, connected, b, a
 }
 
-func (s *local) String() string {
+func (s *unixSocket) String() string {
 	if s.peer != nil && s.state == connected && s.local.isZero() {
 		return fmt.Sprintf("unix socket to %v", s.peer.local)
 	}
 	return fmt.Sprintf("unix socket %v", s.local)
 }
 
-func (s *local) stream() bool    { return s.kind == unix.SOCK_STREAM }
-func (s *local) datagrams() bool { return s.kind == unix.SOCK_DGRAM }
+func (s *unixSocket) stream() bool    { return s.kind == unix.SOCK_STREAM }
+func (s *unixSocket) datagrams() bool { return s.kind == unix.SOCK_DGRAM }
 
 // ended: nothing more will come.
-func (s *local) ended() bool {
+func (s *unixSocket) ended() bool {
 	return s.readShut || s.state == connected && !s.datagrams() && (s.peer.closed || s.peer.writeShut)
 }
 
 // full: there is no room for n bytes more.
-func (s *local) full(n int) bool {
+func (s *unixSocket) full(n int) bool {
 	if s.datagrams() && len(s.in) >= maxParcels {
 		return true
 	}
 	return len(s.in) != 0 && s.held+n > s.k.Odds.Buffer || s.stream() && s.held >= s.k.Odds.Buffer
 }
 
-func (s *local) events() (events uint32) {
+func (s *unixSocket) events() (events uint32) {
 	if s.state == listening {
 		if len(s.backlog) != 0 || s.readShut {
 			events |= unix.POLLIN
@@ -90,7 +90,7 @@ func (s *local) events() (events uint32) {
 	return events
 }
 
-func (s *local) bind(a address) unix.Errno {
+func (s *unixSocket) bind(a address) unix.Errno {
 	switch {
 	case !s.local.isZero():
 		return unix.EINVAL
@@ -110,16 +110,13 @@ func (s *local) bind(a address) unix.Errno {
 }
 
 // bindPath makes a file of the socket's name. It stays when the socket is closed.
-func (s *local) bindPath(a address) unix.Errno {
-	at, errno := s.k.disk.walk(s.k.disk.root, a.name, true)
-	switch {
-	case errno != 0:
-		return errno
-	case at.node != nil:
+func (s *unixSocket) bindPath(a address) unix.Errno {
+	n, errno := s.k.disk.create(absolute(a.name), unix.S_IFSOCK|0o777)
+	switch errno {
+	case 0:
+	case unix.EEXIST:
 		return unix.EADDRINUSE
-	}
-	n, errno := s.k.disk.create(at, unix.S_IFSOCK|0o777)
-	if errno != 0 {
+	default:
 		return errno
 	}
 	n.socket, s.local = s, a
@@ -127,20 +124,17 @@ func (s *local) bindPath(a address) unix.Errno {
 }
 
 // named finds the socket that has a name.
-func (k *Kernel) named(a address) (*local, unix.Errno) {
+func (k *Kernel) named(a address) (*unixSocket, unix.Errno) {
 	s := k.names[a.name]
 	if a.name == "" || a.IsValid() {
 		return nil, unix.EINVAL
 	}
 	if a.name[0] != 0 {
-		at, errno := k.disk.walk(k.disk.root, a.name, false)
-		if errno != 0 {
-			return nil, errno
-		}
-		if at.node == nil {
+		n := k.disk.lookup(absolute(a.name))
+		if n == nil {
 			return nil, unix.ENOENT
 		}
-		s = at.node.socket
+		s = n.socket
 	}
 	if s == nil || s.closed {
 		return nil, unix.ECONNREFUSED
@@ -148,7 +142,7 @@ func (k *Kernel) named(a address) (*local, unix.Errno) {
 	return s, 0
 }
 
-func (s *local) listen(backlog int) unix.Errno {
+func (s *unixSocket) listen(backlog int) unix.Errno {
 	switch {
 	case s.datagrams():
 		return unix.EOPNOTSUPP
@@ -159,7 +153,7 @@ func (s *local) listen(backlog int) unix.Errno {
 	return 0
 }
 
-func (s *local) connect(a address) unix.Errno {
+func (s *unixSocket) connect(a address) unix.Errno {
 	if s.state == connected && !s.datagrams() {
 		return unix.EISCONN
 	}
@@ -182,7 +176,7 @@ func (s *local) connect(a address) unix.Errno {
 		to.waiting = append(to.waiting, s)
 		return unix.EAGAIN
 	}
-	end := &local{sock: sock{node: node{k: s.k}, family: s.family, kind: s.kind, local: to.local, remote: s.local}}
+	end := &unixSocket{sock: sock{node: node{k: s.k}, family: s.family, kind: s.kind, local: to.local, remote: s.local}}
 	s.remote = to.local
 	join(s, end)
 	to.backlog = append(to.backlog, end)
@@ -190,9 +184,9 @@ func (s *local) connect(a address) unix.Errno {
 	return 0
 }
 
-func (s *local) outcome() (unix.Errno, bool) { return 0, s.state == connected }
+func (s *unixSocket) outcome() (unix.Errno, bool) { return 0, s.state == connected }
 
-func (s *local) accept() (socket, unix.Errno) {
+func (s *unixSocket) accept() (socket, unix.Errno) {
 	switch {
 	case s.state != listening || s.readShut:
 		return nil, unix.EINVAL
@@ -206,7 +200,7 @@ func (s *local) accept() (socket, unix.Errno) {
 }
 
 // wakeWaiting lets those who found no room try again.
-func (s *local) wakeWaiting() {
+func (s *unixSocket) wakeWaiting() {
 	waiting := s.waiting
 	s.waiting = nil
 	for _, w := range waiting {
@@ -214,7 +208,7 @@ func (s *local) wakeWaiting() {
 	}
 }
 
-func (s *local) send(m *message, skip int) int {
+func (s *unixSocket) send(m *message, skip int) int {
 	to := s.peer
 	if m.named && s.datagrams() {
 		var errno unix.Errno
@@ -253,7 +247,7 @@ func (s *local) send(m *message, skip int) int {
 }
 
 // pass gives the receiver what there is room for.
-func (s *local) pass(to *local, m *message, skip, n int) int {
+func (s *unixSocket) pass(to *unixSocket, m *message, skip, n int) int {
 	if s.stream() {
 		n = s.k.some(min(n, s.k.Odds.Buffer-to.held))
 	}
@@ -270,7 +264,7 @@ func (s *local) pass(to *local, m *message, skip, n int) int {
 	return n
 }
 
-func (s *local) recv(m *message, skip int) int {
+func (s *unixSocket) recv(m *message, skip int) int {
 	switch {
 	case s.state == fresh && !s.datagrams(), s.state == listening:
 		if s.stream() {
@@ -298,7 +292,7 @@ func (s *local) recv(m *message, skip int) int {
 	return n
 }
 
-func (s *local) recvParcel(m *message) int {
+func (s *unixSocket) recvParcel(m *message) int {
 	p := s.in[0]
 	s.hand(m, &p)
 	if m.flags&unix.MSG_PEEK == 0 {
@@ -309,7 +303,7 @@ func (s *local) recvParcel(m *message) int {
 }
 
 // recvStream takes bytes up to the end of the first parcel that carried files.
-func (s *local) recvStream(m *message, skip int) (n int) {
+func (s *unixSocket) recvStream(m *message, skip int) (n int) {
 	room := s.k.some(min(m.size()-skip, s.held))
 	for i := 0; n < room && i < len(s.in); {
 		p := &s.in[i]
@@ -332,7 +326,7 @@ func (s *local) recvStream(m *message, skip int) (n int) {
 }
 
 // hand gives a message the sender's address and files of a parcel; who only peeks gets copies.
-func (s *local) hand(m *message, p *parcel) {
+func (s *unixSocket) hand(m *message, p *parcel) {
 	if !s.stream() {
 		m.name = p.from
 	}
@@ -346,7 +340,7 @@ func (s *local) hand(m *message, p *parcel) {
 	m.files, p.files = p.files, nil
 }
 
-func (s *local) shutdown(how int) unix.Errno {
+func (s *unixSocket) shutdown(how int) unix.Errno {
 	switch {
 	case how < unix.SHUT_RD || how > unix.SHUT_RDWR:
 		return unix.EINVAL
@@ -363,7 +357,7 @@ func (s *local) shutdown(how int) unix.Errno {
 	return 0
 }
 
-func (s *local) release() {
+func (s *unixSocket) release() {
 	s.file, s.closed = nil, true
 	if s.k.names[s.local.name] == s {
 		delete(s.k.names, s.local.name)
@@ -386,4 +380,4 @@ func (s *local) release() {
 	s.wakeWaiting()
 }
 
-func (s *local) linked() bool { return s.state == connected }
+func (s *unixSocket) linked() bool { return s.state == connected }

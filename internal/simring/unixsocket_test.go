@@ -30,7 +30,7 @@ func TestUnixStream(t *testing.T) {
 		m.value(3, m.send(a, "def", 0))
 		m.gets("abcd", b, 4, 0)
 		m.gets("ef", b, 9, 0)
-		m.value(0, m.do(func(s *uring.SQE) { s.PrepShutdown(a, unix.SHUT_WR) }))
+		m.shutdownWrite(a)
 		m.gets("", b, 9, 0)
 		m.fails(unix.EPIPE, m.send(a, "x", 0))
 		m.value(6, m.send(b, "unread", 0))

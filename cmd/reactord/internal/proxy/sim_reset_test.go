@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/internal/simring"
-	"github.com/reactord/reactord/internal/simring/program"
+	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
 

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/internal/simring"
-	"github.com/reactord/reactord/internal/simring/program"
+	"github.com/reactord/reactord/internal/testing/program"
 )
 
 // A failing seed is played again, with a trace, by
-// go run ./internal/simring/explore -program NAME -from SEED -seeds 1 -trace.
+// go run ./internal/testing/explore -program NAME -from SEED -seeds 1 -trace.
 func TestPrograms(t *testing.T) {
 	for name, p := range program.All {
 		t.Run(name, func(t *testing.T) {

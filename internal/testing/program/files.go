@@ -234,18 +234,18 @@ func (w *fileWorker) rename(t *task.T, name string) error {
 		cwd.Rename(name+".copy", cwd, moved),
 		cwd.Link(moved, cwd, linked),
 		cwd.Unlink(moved),
-		cwd.Symlink(linked, moved),
+		cwd.Symlink(linked, moved), // which is listed and removed, and not followed
 	} {
 		if err := w.insist(t, func() error { _, err := task.Await(t, step); return err }); err != nil {
 			return err
 		}
 	}
-	w.model[linked], w.model[moved] = w.model[name], w.model[name]
+	w.model[linked], w.model[moved] = w.model[name], []byte(linked)
 	delete(w.model, name+".copy")
 	err := w.insist(t, func() error {
-		st, err := task.Await(t, cwd.Stat(moved))
+		st, err := task.Await(t, cwd.Stat(linked))
 		if err == nil && st.Size != int64(len(w.model[name])) {
-			err = fmt.Errorf("%s is %d bytes long", moved, st.Size)
+			err = fmt.Errorf("%s is %d bytes long", linked, st.Size)
 		}
 		return err
 	})

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/internal/simring"
-	"github.com/reactord/reactord/internal/simring/program"
+	"github.com/reactord/reactord/internal/testing/program"
 )
 
 // What is wrong is told of in the order of the seeds, however many are played at a time, with how to play

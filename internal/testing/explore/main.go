@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
-	"github.com/reactord/reactord/internal/simring/program"
+	"github.com/reactord/reactord/internal/testing/program"
 )
 
 func main() {
@@ -108,5 +108,5 @@ func (s *search) tell(name string, seed uint64, err error) {
 	if s.flaw != simring.Flawless {
 		flaw = fmt.Sprintf(" -flaw %q", s.flaw)
 	}
-	fmt.Fprintf(s.out, "\tgo run ./internal/simring/explore -program %s -from %d -seeds 1%s -trace\n", name, seed, flaw)
+	fmt.Fprintf(s.out, "\tgo run ./internal/testing/explore -program %s -from %d -seeds 1%s -trace\n", name, seed, flaw)
 }
