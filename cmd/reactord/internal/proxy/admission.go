@@ -9,44 +9,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cacheLine keeps what loops share apart from everything else.
+// cacheLine keeps what the loops share in cache lines of its own.
 type cacheLine [64]byte
 
-// budget is the descriptors that the process has for connections, in pairs: a proxied connection takes one, and so
-// does the pipe of a splice. Half of them is guaranteed to the listeners, in equal parts. The others are common: a
-// listener that has used its part takes them as it needs them. It is shared by the loops.
+// budget is the descriptors that the process has for connections, in pairs: a proxied connection takes one pair, and so
+// does the kernel pipe of a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is
+// common: a listener that has used its part takes common pairs as it needs them. The loops share the budget.
 type budget struct {
 	_       cacheLine
-	common  atomic.Int64 // common pairs that are free; below zero while a drain takes more than there are
+	common  atomic.Int64 // free common pairs; negative while a drain takes more than there are
 	_       cacheLine
-	waiting waiters // loops that have listeners which wait for a common pair
+	waiting waiters // loops with listeners that wait for a common pair
 }
 
 // admission is how many connections a listener has and may have, on all loops together.
 type admission struct {
 	budget  *budget
 	limit   int64 // connections at most; 0: as many as there are descriptors for
-	own     int64 // of them, those that are guaranteed
+	own     int64 // connections guaranteed
 	_       cacheLine
 	conns   atomic.Int64
 	_       cacheLine
 	waiting waiters // loops on which the listener waits for room
 }
 
-// room is what an admission says to one more connection.
+// room is the answer of an admission to one more connection.
 type room uint8
 
 const (
 	granted   room = iota
-	full           // the listener has as many as it may have
-	exhausted      // there are no descriptors
+	full           // the listener has as many connections as it may have
+	exhausted      // the budget has no descriptors left
 )
 
-// spare is how many descriptors are left for what is not a proxied connection: logs, the metrics page,
-// profiles.
+// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, profiles.
 const spare = 16
 
-// freePairs is how many connections there can be with the descriptors that are left once so many have been opened as well.
+// freePairs is how many connections the process has descriptors for, after it has opened so many more files.
 func freePairs(more int) int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -59,8 +58,8 @@ func freePairs(more int) int {
 	return max(int(min(limit.Cur, 1<<30))-used-spare-more, 0) / 2
 }
 
-// divide makes the budget of so many pairs, and the admission of each listener. Each is guaranteed one connection at
-// least: accepting waits if there is no descriptor for it.
+// divide makes the budget of so many pairs, and the admission of each listener. A listener is guaranteed one connection
+// at least: if there is no descriptor for it, accepting backs off.
 func divide(pairs int, listeners []Listener) (*budget, []admission) {
 	b := &budget{}
 	admissions := make([]admission, len(listeners))
@@ -77,7 +76,7 @@ func divide(pairs int, listeners []Listener) (*budget, []admission) {
 	return b, admissions
 }
 
-// most is how many connections the listener can have when no other has more than is guaranteed to it.
+// most is how many connections the listener can have if no other listener has more than is guaranteed to it.
 func (a *admission) most(b *budget) int {
 	n := a.own + b.common.Load()
 	if a.limit > 0 {
@@ -86,7 +85,7 @@ func (a *admission) most(b *budget) int {
 	return int(n)
 }
 
-// take makes room for one more connection, if it is granted.
+// take takes room for one more connection, if there is room.
 func (a *admission) take() room {
 	for held := false; ; {
 		n := a.conns.Load()
@@ -110,14 +109,14 @@ func (a *admission) take() room {
 	}
 }
 
-// force makes room for a connection that is there, whatever the limits.
+// force takes room for a connection that is already accepted, whatever the limits.
 func (a *admission) force() {
 	if a.conns.Add(1) > a.own {
 		a.budget.common.Add(-1)
 	}
 }
 
-// give gives back the room of a connection, to one that waits.
+// give gives back the room of a connection, and wakes a waiter.
 func (a *admission) give() {
 	ours := a.conns.Add(-1) < a.own
 	if !ours {
@@ -128,7 +127,7 @@ func (a *admission) give() {
 	}
 }
 
-// take takes a common pair, if there is one.
+// take takes a common pair, if one is free.
 func (b *budget) take() bool {
 	for {
 		n := b.common.Load()
@@ -147,15 +146,20 @@ func (b *budget) give() {
 	b.waiting.wake()
 }
 
-// waiters are those that wait for room of one kind, one a loop. Who finds no room joins and then looks once more; who
-// gives room back wakes one of them. So either the first sees the room, or the second the waiter.
+// waiters wait for room of one kind; each loop has one waiter. A listener that finds no room joins, and then asks for
+// room once more. The loop that gives room back wakes one waiter. So either the first finds the room, or the second finds
+// the waiter.
 type waiters struct {
-	count atomic.Int32  // how many wait
-	turn  atomic.Uint32 // who is woken first
+	count atomic.Int32  // waiters in state waiting
+	turn  atomic.Uint32 // the waiter that is woken next
 	all   []*waiter     // fixed before the loops run
 }
 
-// waiter is woken by a message to its loop: once, until it joins again.
+// waiter is woken by work posted to its loop, once until it joins again:
+//
+//	notWaiting → waiting     join, on its loop
+//	waiting    → woken       wake, on any thread
+//	woken      → notWaiting  Run, on its loop
 type waiter struct {
 	sender.Work
 	state   atomic.Uint32
@@ -164,14 +168,14 @@ type waiter struct {
 	resumes resumer
 }
 
-// resumer is what goes on when there is room again, or has been; on its loop.
+// resumer is resumed on its loop when there is room, or was.
 type resumer interface{ resume() }
 
 // The states of a waiter.
 const (
 	notWaiting uint32 = iota
 	waiting
-	woken // the message is under way
+	woken // the work is posted and has not run yet
 )
 
 // add adds the waiter of a worker.
@@ -182,16 +186,16 @@ func (ws *waiters) add(w *worker, r resumer) *waiter {
 	return p
 }
 
-// join lets it wait. On its loop.
+// join makes p wait. On its loop.
 func (p *waiter) join() {
 	if p.state.Load() != notWaiting {
 		return
 	}
-	p.among.count.Add(1) // first: what is not counted would not be looked for
+	p.among.count.Add(1) // before the state: wake does not look for waiters that are not counted
 	p.state.Store(waiting)
 }
 
-// wake wakes one of those that wait, in turn. From any thread.
+// wake wakes one of the waiters, in turn. From any thread.
 func (ws *waiters) wake() {
 	if ws.count.Load() == 0 {
 		return
@@ -207,15 +211,15 @@ func (ws *waiters) wake() {
 	}
 }
 
-// Run is the message.
+// Run resumes, on the loop.
 func (p *waiter) Run() {
 	p.state.Store(notWaiting)
 	if p.worker.draining {
-		p.among.wake() // it is for those that accept
+		p.among.wake() // the room is for a loop that still accepts
 		return
 	}
 	p.resumes.resume()
 }
 
-// Abandon leaves the room to the others: the loop has ended.
+// Abandon leaves the room to the other loops: this one has ended.
 func (p *waiter) Abandon(error) { p.among.wake() }

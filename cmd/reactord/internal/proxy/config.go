@@ -8,20 +8,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// Config says what to proxy. Names are unique among their kind.
+// Config is what a [Proxy] does. The names of the listeners are unique, and so are those of the backends.
 type Config struct {
 	Listeners []Listener
 	Backends  []Backend
 	Ring      reactor.RingKind
 	Loops     int           // 0: one for each CPU
 	Pin       bool          // bind each loop to a CPU
-	MinWait   time.Duration // see reactor.LoopConfig
+	MinWait   time.Duration // see [reactor.LoopConfig]
 	Log       *zap.Logger
 
-	pairs int // connections that there are descriptors for; 0: as many as the process has
+	pairs int // pairs of descriptors for connections; 0: as many as the process has
 }
 
-// Listener is an address that connections are accepted on.
+// Listener is an address on which connections are accepted.
 type Listener struct {
 	Name           string
 	Address        netip.AddrPort // port 0: any free one
@@ -29,24 +29,24 @@ type Listener struct {
 	MaxConnections int            // on all loops together; 0: as many as there are descriptors for
 }
 
-// Backend is a set of servers that are as good as each other: round-robin with failover. A loop has one rotation for
-// each listener, from which every attempt to connect takes the next turn, also those after a server that failed.
+// Backend is a group of servers that can stand in for each other: round-robin with failover. Each loop has one rotation
+// for each listener. Every attempt to connect takes the next turn of it, a retry too.
 type Backend struct {
 	Name             string
 	Servers          []Server
-	ConnectTimeout   time.Duration // for one server; then the next is tried
-	IdleTimeout      time.Duration // without a byte either way, be it one that a peer acknowledges
-	HalfCloseTimeout time.Duration // the same, once one side has ended its direction or was reset
-	Buffer           int           // bytes that may wait in each direction
+	ConnectTimeout   time.Duration // for one server; then the next one is tried
+	IdleTimeout      time.Duration // without a byte received, sent or acknowledged in either direction
+	HalfCloseTimeout time.Duration // the same, after one side has sent EOF or was reset
+	Buffer           int           // bytes in flight in each direction, at most; package comment: exceptions
 }
 
-// Server is where connections go.
+// Server is an address that a backend connects to.
 type Server struct {
 	Name    string
 	Address netip.AddrPort
 }
 
-// Defaults for what a Backend leaves zero.
+// The defaults of the fields of a [Backend] that are zero.
 const (
 	DefaultConnectTimeout   = 5 * time.Second
 	DefaultIdleTimeout      = 10 * time.Minute

@@ -1,65 +1,86 @@
 package proxy
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
+	"unsafe"
 
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
-// The sides of a connection; also the names of its directions, after where the bytes come from.
+// The sides of a connection. A direction has the number of the side that its bytes come from.
 const (
 	client = 0
 	server = 1
 )
 
-// conn is a proxied connection: one allocation, with the operation states that it needs while it is
-// idle inside. What it needs now and then is lent to it by its worker.
-type conn struct {
-	listener   *listener
-	next, prev *conn
-	sockets    [2]reactor.Socket
-	pipes      [2]pipe
-	timer      reactor.Timer
-	active     int64 // time of the last byte, or of the last change of what is waited for
-	looked     int64 // time of the last look
-	dial       *dial // while connecting
-	closing    *closing
-	watch      *watch // while one direction is over
-	began      int64
-	peer       *netip.AddrPort // the client's address for the log; nil if connections are not logged
-	server     int32           // the server connected to, an index of the backend's
-	acked      uint32          // bytes that both peers had acknowledged when looked at, modulo 2^32
-	phase      connPhase
-	why        end
-	dead       abort // sides that are gone
-	cut        abort // sides of which a send has found out that they are gone: what they sent before is still to be taken
-	half       bool  // one direction is over
-	closes     uint8 // sockets being closed
-	waits      uint8 // times that a reset has waited for bytes to arrive, if few
+// sideSet is a set of sides.
+type sideSet uint8
+
+const (
+	noSide     sideSet = 0
+	clientSide sideSet = 1 << client
+	serverSide sideSet = 1 << server
+	bothSides          = clientSide | serverSide
+)
+
+func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
+
+// phase is how far a connection has come. It only advances:
+//
+//	connecting → flowing   flow: a server is connected
+//	flowing    → draining  sideReset: a side was reset
+//	any other  → closed    close
+type phase uint8
+
+const (
+	phaseConnecting phase = iota // there is no server yet; dialState has the details
+	phaseFlowing                 // bytes are carried; pipeState has the details of each direction
+	phaseDraining                // a side was reset; the other is reset once the bytes for it have arrived
+	phaseClosed                  // the sockets are closed, or closing them is in flight
+)
+
+// advance enters a later phase.
+func (c *conn) advance(to phase) {
+	if to <= c.phase {
+		panic(fmt.Sprintf("proxy: a connection in phase %d cannot enter phase %d: a phase is entered once", c.phase, to))
+	}
+	c.phase = to
 }
 
-type connPhase uint8
+// conn is a proxied connection. It is one allocation that contains the operation states an idle connection needs. It
+// takes what it needs only at times from the pools of its worker.
+type conn struct {
+	listener  *listener
+	links     intrusive.Links // among the connections of the worker
+	sockets   [2]reactor.Socket
+	pipes     [2]pipe
+	timer     reactor.Timer
+	active    int64     // time of the last byte, or of the last change of what the connection waits for
+	checkedAt int64     // time of the last check for idleness
+	dial      *dial     // nil: the connection has its server
+	closing   *closeOps // nil: no socket is being closed
+	watch     *watch    // nil: no side has sent EOF
+	began     int64
+	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
+	server    int32           // index of the server among those of the backend
+	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
+	phase     phase
+	why       end
+	sides     [2]sideState
+	closes    uint8 // sockets being closed
+	resetWait uint8 // how often the time between two attempts to reset has doubled
+}
 
-const (
-	phaseConnecting connPhase = iota
-	phaseFlowing
-	phaseResetting // a side is gone; the other is reset once the bytes for it have arrived
-	phaseClosing
-)
-
-// abort says which sides are reset rather than ended when a connection is closed.
-type abort uint8
-
-const (
-	abortClient abort = 1 << client
-	abortServer abort = 1 << server
-	abortBoth         = abortClient | abortServer
-	abortNone   abort = 0
-)
+// connOf is the connection that l is of.
+func connOf(l *intrusive.Links) *conn {
+	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
+}
 
 func newConn(l *listener, fd int) {
 	w := l.worker
@@ -71,14 +92,14 @@ func newConn(l *listener, fd int) {
 		peer, _ := c.sockets[client].PeerAddr()
 		c.peer = &peer
 	}
-	w.conns.add(c)
+	w.conns.PushFront(&c.links)
 	c.dial = w.dials.get()
 	*c.dial = dial{conn: c}
 	if w.closed {
-		c.close(endKilled, abortBoth)
+		c.close(endKilled, bothSides)
 		return
 	}
-	c.dialNext()
+	c.dial.next()
 }
 
 func (c *conn) worker() *worker { return c.listener.worker }
@@ -91,157 +112,131 @@ func (c *conn) serverStats() *serverStats {
 
 // flow begins to carry bytes.
 func (c *conn) flow() {
-	c.phase = phaseFlowing
+	c.advance(phaseFlowing)
 	for side := range c.pipes {
 		c.pipes[side].start(c, side)
 	}
-	c.await()
+	c.restartIdleTimer()
 }
 
-// OnTimer is called when the connection has waited long enough for something, or may have: with bytes
-// flowing the timer is not moved, but looks at the time of the last one.
+// OnTimer is called when the connection may have waited for too long. While bytes flow the timer is not moved with
+// each of them: the time of the last one is checked here.
 func (c *conn) OnTimer(int64) {
-	switch {
-	case c.phase == phaseConnecting:
+	switch c.phase {
+	case phaseConnecting:
 		c.dial.expire()
-	case c.phase == phaseResetting && c.idle():
-		c.close(c.why, abortBoth)
-	case c.phase == phaseResetting:
-		c.tryReset()
-	case c.phase == phaseFlowing && c.idle():
-		why := endIdle
-		if c.half {
-			why = endHalfClosed
+	case phaseFlowing:
+		if c.idle() {
+			why := endIdle
+			if c.halfClosed() {
+				why = endHalfClosed
+			}
+			c.close(why, c.undelivered())
 		}
-		c.close(why, c.undelivered())
+	case phaseDraining:
+		if c.idle() {
+			c.close(c.why, bothSides)
+		} else {
+			c.tryReset()
+		}
 	}
 }
 
-// undelivered is who must learn, by a reset, that bytes for it are lost if the connection ends now.
-func (c *conn) undelivered() (how abort) {
+// halfClosed reports whether one direction has ended.
+func (c *conn) halfClosed() bool { return c.pipes[client].state.ended() || c.pipes[server].state.ended() }
+
+// undelivered is the sides that would miss bytes if the connection ended now. They are told by a reset.
+func (c *conn) undelivered() (sides sideSet) {
 	for from := range c.pipes {
-		if c.pipes[from].underWay() {
-			how |= 1 << (1 - from)
+		if c.pipes[from].inFlight() {
+			sides |= 1 << (1 - from)
 		}
 	}
-	return how
+	return sides
 }
 
-// finished is called when a direction is over: its end was passed on, or its receiver is gone.
-func (c *conn) finished() {
-	a, b := c.pipes[client].state, c.pipes[server].state
+// directionEnded is called when a direction of a flowing connection has ended.
+func (c *conn) directionEnded() {
+	fromClient, fromServer := c.pipes[client].state, c.pipes[server].state
 	switch {
-	case a == pipeDone && b == pipeDone:
-		c.close(endNormal, abortNone)
-	case a == pipeBroken && (b == pipeDone || b == pipeBroken):
-		c.reset(endServerReset, abortServer)
-	case a == pipeDone && b == pipeBroken:
-		c.reset(endClientReset, abortClient)
+	case !fromClient.ended() || !fromServer.ended():
+		c.restartIdleTimer() // half-closed: the other direction still flows
+	case fromClient == pipeHalfClosed && fromServer == pipeHalfClosed:
+		c.close(endNormal, noSide)
+	case fromClient == pipeBroken:
+		c.sideReset(server)
 	default:
-		c.half = true
-		c.await()
+		c.sideReset(client)
 	}
 }
 
-// reset ends the connection by a reset because the sides in dead are gone. The others are still given
-// what came for them before.
-func (c *conn) reset(why end, dead abort) {
-	c.dead |= dead
-	if c.phase == phaseFlowing {
-		c.phase, c.why = phaseResetting, why
-		c.await()
-	}
-	c.tryReset()
-}
+// closeOps are the operations that close the sockets of a connection.
+type closeOps struct{ ops [2]reactor.CloseOp }
 
-// sideReset is called when a side is gone.
-func (c *conn) sideReset(side int) {
-	why := endClientReset
-	if side == server {
-		why = endServerReset
-	}
-	c.reset(why, 1<<side)
-}
-
-// resetWaits is how often the time doubles after which a reset that waits for acknowledgements looks for them again: to
-// a second.
-const resetWaits = 10
-
-// tryReset passes a reset on once the bytes before it have arrived, because closing with a reset drops
-// those that have not.
-func (c *conn) tryReset() {
-	for side := range c.sockets {
-		if c.dead&(1<<side) == 0 && c.pipes[1-side].underWay() {
-			return // it calls again when it has sent all, or cannot
-		}
-	}
-	if _, holds := c.acknowledged(); !holds {
-		c.close(c.why, abortBoth)
-		return
-	}
-	soon := int64(time.Millisecond) << c.waits
-	c.waits = min(c.waits+1, resetWaits)
-	c.lookAt(c.time() + min(soon, int64(c.patience())/looks))
-}
-
-// closing is what a connection needs to end, or to give up one of its sides.
-type closing struct{ ops [2]reactor.CloseOp }
-
-func (c *conn) lendClosing() *closing {
+// takeCloseOps takes closeOps from the worker, unless the connection has some.
+func (c *conn) takeCloseOps() *closeOps {
 	if c.closing == nil {
 		c.closing = c.worker().closings.get()
 	}
 	return c.closing
 }
 
-// close ends the connection: both sockets are closed when nothing is in flight on them any more.
-func (c *conn) close(why end, how abort) {
-	if c.phase == phaseClosing {
+// close ends the connection: it resets the sides in reset, and ends the others by EOF. A socket is closed when none of
+// its operations is in flight any more.
+func (c *conn) close(why end, reset sideSet) {
+	if c.phase == phaseClosed {
 		return
 	}
-	open := [2]bool{true, c.phase != phaseConnecting || c.dial.connecting}
-	if c.phase == phaseConnecting && c.dial.discarding {
-		c.closes++ // by discarded
+	open := bothSides
+	if c.phase == phaseConnecting {
+		if c.dial.state != dialConnecting {
+			open = clientSide
+		}
+		if c.dial.discarding() {
+			c.closes++ // socketDiscarded counts it down
+		}
 	}
 	if entry := c.debug("closing"); entry != nil {
-		entry.Write(c.names(), zap.Stringer("why", why), zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
+		entry.Write(c.names(), zap.Stringer("why", why),
+			zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
 			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	}
-	c.phase, c.why = phaseClosing, why
+	c.advance(phaseClosed)
+	c.why = why
 	c.loop().StopTimer(&c.timer)
-	c.lendClosing()
+	c.takeCloseOps()
 	for side := range c.sockets {
-		if !open[side] {
+		if !open.has(side) {
 			continue
 		}
 		c.closes++
 		s := &c.sockets[side]
-		if how&(1<<side) != 0 {
+		if reset.has(side) {
 			_ = s.SetAbort()
 		}
-		s.Close().Connect(&c.closing.ops[side], (*closed)(c))
+		s.Close().Connect(&c.closing.ops[side], (*socketClosed)(c))
 	}
 	for side := range c.sockets {
-		if open[side] {
+		if open.has(side) {
 			c.closing.ops[side].Start()
 		}
 	}
 }
 
-// closed is a conn as the receiver of the closing of one of its sockets.
-type closed conn
+// socketClosed is a conn as the receiver of the closing of one of its sockets.
+type socketClosed conn
 
-func (c *closed) SetValue(struct{}) {
+func (c *socketClosed) SetValue(struct{}) {
 	if c.closes--; c.closes == 0 {
-		(*conn)(c).gone()
+		(*conn)(c).release()
 	}
 }
-func (c *closed) SetError(error)  { c.SetValue(struct{}{}) }
-func (c *closed) SetStopped()     { c.SetValue(struct{}{}) }
-func (c *closed) Env() sender.Env { return sender.EmptyEnv{} }
+func (c *socketClosed) SetError(error)  { c.SetValue(struct{}{}) }
+func (c *socketClosed) SetStopped()     { c.SetValue(struct{}{}) }
+func (c *socketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
-// gone gives back what the connection was lent, and makes room for another.
-func (c *conn) gone() {
+// release gives back what the closed connection has of its worker, and makes room for another one.
+func (c *conn) release() {
 	w, l := c.worker(), c.listener
 	w.closings.put(c.closing)
 	if c.watch != nil {
@@ -254,21 +249,21 @@ func (c *conn) gone() {
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
-	w.conns.remove(c)
-	if len(w.starved) != 0 {
-		w.feed() // before another is accepted
+	w.conns.Remove(&c.links)
+	if len(w.waitingForFD) != 0 {
+		w.retryWaiting() // before the listener accepts another connection
 	}
-	l.gone()
-	w.endIfEmpty()
+	l.connClosed()
+	w.stopIfEmpty()
 }
 
-// debug begins a log entry about this connection, or returns nil. There may be a great many of them, so
-// their fields are not to be made in vain.
+// debug begins a log entry about this connection. It is nil if nothing is logged: check that before making fields,
+// because there may be a great many entries.
 func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 	return c.worker().proxy.log.Check(zap.DebugLevel, msg)
 }
 
-// names are the fields that say which connection it is.
+// names are the fields that identify the connection.
 func (c *conn) names() zap.Field {
 	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", c.peer),
 		zap.String("server", c.listener.backend.Servers[c.server].Name))

@@ -11,33 +11,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial is what a connection needs until it has a server. When many connect at once each has one, so it is small.
+// dialState is the state of the current attempt to reach a server:
+//
+//	idle, waitingForFD → connecting    next: the socket is open and the connect is in flight
+//	idle               → waitingForFD  worker.waitForFD: no descriptor is free for the socket
+//	connecting         → failed        SetError: the connect has failed
+//	connecting         → timedOut      expire: closing the socket cancels the connect
+//	failed, timedOut   → idle          socketDiscarded: the socket is closed
+//
+// A connect that succeeds ends the dial.
+type dialState uint8
+
+const (
+	dialIdle         dialState = iota // between two attempts
+	dialWaitingForFD                  // a server is chosen; the connection waits for a descriptor
+	dialConnecting                    // the socket is open and the connect is in flight
+	dialFailed                        // the connect has failed; its socket is being closed
+	dialTimedOut                      // the connect took too long; its socket is being closed
+)
+
+// dial is what a connection needs until it has a server. It is small: when many clients connect at the same time, each
+// connection has one.
 type dial struct {
 	conn    *conn
 	connect reactor.DialOp
 	began   int64
-	tried   int32    // servers tried
-	failed  []uint64 // those that could not be reached, a bit each; nil: none
+	tried   int32 // servers tried
+	state   dialState
+	failed  []uint64 // servers that could not be reached, one bit each; nil: none
 	err     error    // why the last attempt failed
-	// Where the attempt stands.
-	connecting bool // the socket is open
-	discarding bool // the socket is being closed, the attempt having failed
-	timeout    bool // it failed by its timeout
-	starved    bool // there is none now, for want of a descriptor
 }
 
-// dialNext connects to the server whose turn it is.
-func (c *conn) dialNext() {
-	d := c.dial
+// discarding reports whether the socket of a failed attempt is being closed.
+func (d *dial) discarding() bool { return d.state == dialFailed || d.state == dialTimedOut }
+
+// next connects to the next server.
+func (d *dial) next() {
+	c := d.conn
 	b := c.listener.backend
 	if int(d.tried) == len(b.Servers) {
 		if entry := c.debug("no server could be reached"); entry != nil {
 			entry.Write(c.names(), zap.NamedError("last", d.err))
 		}
-		c.close(endNoServer, abortBoth)
+		c.close(endNoServer, bothSides)
 		return
 	}
-	if !d.starved { // else it has had its turn
+	if d.state != dialWaitingForFD { // else the server is already chosen
 		c.server = d.nextServer()
 	}
 	address := b.Servers[c.server].Address
@@ -48,17 +67,17 @@ func (c *conn) dialNext() {
 	if err := c.sockets[server].Open(c.worker().loop, family, unix.SOCK_STREAM, 0); err != nil {
 		if outOfDescriptors(err) {
 			c.listener.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-			c.listener.complain("no descriptor for the server's side of a connection; waiting", err)
-			c.worker().starve(c)
+			c.listener.warn("no descriptor is free for the connection to a server; retrying", err)
+			c.worker().waitForFD(c)
 			return
 		}
 		d.err = err
-		c.close(endInternal, abortBoth)
+		c.close(endInternal, bothSides)
 		return
 	}
 	_ = c.sockets[server].SetNoDelay(true)
 	d.tried++
-	d.connecting, d.timeout, d.starved = true, false, false
+	d.state = dialConnecting
 	loop := c.worker().loop
 	d.began = loop.Now()
 	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
@@ -66,8 +85,8 @@ func (c *conn) dialNext() {
 	d.connect.Start()
 }
 
-// nextServer takes the next turn of the rotation whose server has not failed yet. Attempts after the first take theirs
-// from the same rotation, so that those which a dead server had are spread evenly over all others.
+// nextServer takes the next turn of the rotation whose server has not failed yet. A retry takes its turn from the same
+// rotation as a first attempt: so the connections that a dead server cannot serve are spread evenly over the others.
 func (d *dial) nextServer() int32 {
 	l := d.conn.listener
 	for {
@@ -79,39 +98,38 @@ func (d *dial) nextServer() int32 {
 	}
 }
 
-// fail notes that the server could not be reached.
-func (d *dial) fail() {
+// noteFailure notes that the server could not be reached.
+func (d *dial) noteFailure() {
 	if d.failed == nil {
 		d.failed = make([]uint64, (len(d.conn.listener.backend.Servers)+63)/64)
 	}
 	d.failed[d.conn.server/64] |= 1 << (d.conn.server % 64)
 }
 
-// expire ends the attempt, which closing the socket cancels, or the wait for a descriptor: the one that
-// the connection has may be what others wait for.
+// expire ends a connect that takes too long. It also ends a wait for a descriptor: other connections may be waiting for
+// the one that this connection holds.
 func (d *dial) expire() {
-	switch {
-	case d.connecting:
-		d.timeout = true
-		d.discard()
-	case d.starved:
-		d.conn.close(endInternal, abortBoth)
+	switch d.state {
+	case dialConnecting:
+		d.discard(dialTimedOut)
+	case dialWaitingForFD:
+		d.conn.close(endInternal, bothSides)
 	}
 }
 
-// discard closes the socket of a failed attempt; the next one follows.
-func (d *dial) discard() {
-	d.connecting, d.discarding = false, true
-	op := &d.conn.lendClosing().ops[server]
-	d.conn.sockets[server].Close().Connect(op, (*discarded)(d))
+// discard closes the socket of an attempt that failed in the given way; the next attempt follows.
+func (d *dial) discard(how dialState) {
+	d.state = how
+	op := &d.conn.takeCloseOps().ops[server]
+	d.conn.sockets[server].Close().Connect(op, (*socketDiscarded)(d))
 	op.Start()
 }
 
-// SetValue says that the server is there.
+// SetValue is called when the server is connected.
 func (d *dial) SetValue(struct{}) {
 	c := d.conn
-	if c.phase != phaseConnecting || d.discarding {
-		return // too late: it is being closed
+	if c.phase != phaseConnecting || d.state != dialConnecting {
+		return // too late: the socket is being closed
 	}
 	s := c.serverStats()
 	s.connections.Add(1)
@@ -122,58 +140,58 @@ func (d *dial) SetValue(struct{}) {
 	c.flow()
 }
 
-// SetError says that this server cannot be reached.
+// SetError is called when the server cannot be reached.
 func (d *dial) SetError(err error) {
 	c := d.conn
-	if d.timeout {
-		err = os.ErrDeadlineExceeded
-	}
 	if c.phase != phaseConnecting {
 		return
+	}
+	if d.state == dialTimedOut {
+		err = os.ErrDeadlineExceeded
 	}
 	d.err = err
 	c.serverStats().failures[connectErrorIndex(err)].Add(1)
 	if entry := c.debug("cannot connect"); entry != nil {
 		entry.Write(c.names(), zap.Error(err))
 	}
-	if !d.timeout {
-		d.discard()
+	if d.state == dialConnecting {
+		d.discard(dialFailed)
 	}
 }
 
-// SetStopped says that the loop is ending.
+// SetStopped is called when the loop is stopping, or when the connect was cancelled.
 func (d *dial) SetStopped() {
-	if !d.discarding {
-		d.conn.close(endKilled, abortBoth)
+	if !d.discarding() {
+		d.conn.close(endKilled, bothSides)
 	}
 }
 
 // Env is empty.
 func (d *dial) Env() sender.Env { return sender.EmptyEnv{} }
 
-// discarded is a dial as the receiver of the closing of a failed attempt.
-type discarded dial
+// socketDiscarded is a dial as the receiver of the closing of a failed attempt's socket.
+type socketDiscarded dial
 
-func (d *discarded) SetValue(struct{}) {
-	c := d.conn
-	d.discarding = false
+func (s *socketDiscarded) SetValue(struct{}) {
+	d, c := (*dial)(s), s.conn
+	d.state = dialIdle
 	if c.phase != phaseConnecting {
-		(*closed)(c).SetValue(struct{}{})
+		(*socketClosed)(c).SetValue(struct{}{})
 		return
 	}
 	c.worker().closings.put(c.closing)
 	c.closing = nil
-	(*dial)(d).fail()
+	d.noteFailure()
 	if int(d.tried) < len(c.listener.backend.Servers) {
 		c.serverStats().retries.Add(1)
 	}
-	c.dialNext()
+	d.next()
 }
-func (d *discarded) SetError(error)  { d.SetValue(struct{}{}) }
-func (d *discarded) SetStopped()     { d.SetValue(struct{}{}) }
-func (d *discarded) Env() sender.Env { return sender.EmptyEnv{} }
+func (s *socketDiscarded) SetError(error)  { s.SetValue(struct{}{}) }
+func (s *socketDiscarded) SetStopped()     { s.SetValue(struct{}{}) }
+func (s *socketDiscarded) Env() sender.Env { return sender.EmptyEnv{} }
 
-// connectErrorIndex sorts an error of connecting.
+// connectErrorIndex is the index of an error of connecting in connectReasons.
 func connectErrorIndex(err error) int {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -1,36 +1,47 @@
-// Package proxy is the data path of reactord: it accepts TCP connections, connects each to a server of
-// its backend, and carries the bytes both ways until both ends have said so.
+// Package proxy is the data path of reactord. It accepts TCP connections, connects each to a server of its backend, and
+// carries the bytes in both directions until both sides have sent EOF.
 //
-// # What it promises
+// # How to use it
 //
-// Bytes are neither lost nor reordered, and at most Backend.Buffer of them wait in each direction: then
-// the sender is not read from until the receiver has taken some. If that is 64 KiB or more, bulk is moved in pieces of
-// up to 256 KiB, or, in 16 directions of each loop at a time, by splice(2) through a pipe of up to 1 MiB. An end (FIN) becomes an end, with the
-// other direction still flowing; a reset (RST) becomes a reset, behind the bytes that came before it. A
-// server that cannot be reached is passed over for the next one.
+// [Start] runs a proxy as its [Config] says. [Proxy.Stats] reads its counters. [Proxy.Drain] stops accepting and waits
+// for the connections to end; [Proxy.Close] resets them. The methods of a Proxy may be called from any goroutine.
 //
-// Listener.MaxConnections is exact, on all loops together. The descriptors of the process are one budget: half of them
-// is guaranteed to the listeners in equal parts, the other half is for whoever needs them first, pipes of splices
-// included. A listener without room leaves further connections in the kernel's queue, and accepts them as soon as there
-// is some, whichever loop they wait on. When descriptors run out nevertheless, accepting rests and the connections that
-// stand keep flowing. Only what waits when a drain begins is accepted beyond the limits: else it would be reset.
+// # What it guarantees
+//
+// Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST) becomes
+// a reset, behind the bytes that came before it. If a server cannot be reached, the connection fails over to the next
+// one; see [Backend].
+//
+// At most Backend.Buffer bytes are in flight in each direction: then the sender is not read from until the receiver has
+// taken some. There are two exceptions if Backend.Buffer is 64 KiB or more. Bulk is received in pieces of up to 256 KiB;
+// and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by splice(2).
+//
+// Listener.MaxConnections is exact, for all loops together. The descriptors of the process are one budget. Half of it is
+// guaranteed to the listeners, in equal parts. The other half is for the connections and splices that need it first. If a
+// listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
+// whichever loop they are queued on. If descriptors run out nevertheless, accepting backs off for
+// [reactor.AcceptBackoff], and open connections still flow. When a drain begins, the connections that are already queued
+// are accepted beyond the limits: otherwise they would be reset.
 //
 // # Threads
 //
-// A connection lives on the loop that accepted it, both of its sockets included: a conn is touched by
-// that loop's thread only. A worker is all that one loop has. Proxy's methods may be called from any
-// goroutine.
+// A connection lives on the loop that accepted it, with both of its sockets. Only that loop's thread touches its conn. A
+// worker is everything that one loop has.
 //
-// # Where to find what
+// # Files
 //
-//	proxy.go      Proxy: starting, draining, ending
-//	worker.go     what one loop has
-//	admission.go  how many connections there may be; who waits for room
-//	accept.go     from a listener to a conn
-//	dial.go       from a conn to a server
-//	conn.go       a connection: timeouts, resets, the end
-//	pipe.go       one direction of it
-//	splice.go     bulk, through the kernel alone
-//	watch.go      for a reset after an end
-//	stats.go      what is counted
+//	proxy.go        Proxy: start, drain, close
+//	worker.go       what one loop has
+//	listener.go     accepts connections
+//	admission.go    the limits on connections, and the listeners that wait for room
+//	descriptors.go  the listeners and connections that wait for a descriptor
+//	dial.go         connects to a server
+//	conn.go         a connection and its phases
+//	pipe.go         a direction of a connection, its states and its regimes
+//	transfer.go     sends the bytes of a direction
+//	splice.go       moves the bulk of a direction through the kernel only
+//	reset.go        tells resets from EOF, and passes them on
+//	idle.go         ends idle connections
+//	stats.go        the counters
+//	pool.go         what connections need only at times
 package proxy

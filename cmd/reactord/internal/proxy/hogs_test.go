@@ -64,8 +64,8 @@ func TestBulkThatIsNotReadStallsNobody(t *testing.T) {
 		}
 		awaitQuiet(t, p.workers[0].loop)
 		p.on(func(w *worker) {
-			if w.spliced != maxSplices {
-				t.Errorf("%d are spliced, want all %d", w.spliced, maxSplices)
+			if w.splicing != maxSplices {
+				t.Errorf("%d are spliced, want all %d", w.splicing, maxSplices)
 			}
 		})
 		c, s := pair(t, p, ln)

@@ -12,6 +12,7 @@ import (
 	"time"
 	"weak"
 
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -77,8 +78,8 @@ func (p *Proxy) note(seen map[weak.Pointer[conn]]bool) {
 		defer wg.Done()
 		mu.Lock()
 		defer mu.Unlock()
-		for c := w.conns.first; c != nil; c = c.next {
-			seen[weak.Make(c)] = true
+		for l := w.conns.First(); l != nil; l = l.Next() {
+			seen[weak.Make(connOf(l))] = true
 		}
 	})
 	wg.Wait()
@@ -171,7 +172,7 @@ func heldConn(w *worker) string {
 				return ""
 			}
 			seen[key] = true
-			if v.Type() == reflect.TypeFor[*conn]() {
+			if v.Type() == reflect.TypeFor[*conn]() || v.Type() == reflect.TypeFor[*intrusive.Links]() {
 				return way
 			}
 			return walk(v.Elem(), way)

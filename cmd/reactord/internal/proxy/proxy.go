@@ -22,8 +22,8 @@ type Proxy struct {
 	addrs   []netip.AddrPort
 	stats   *stats
 
-	budget   *budget
-	starving atomic.Int64 // connections that wait for a descriptor, on all loops
+	budget       *budget
+	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}
 	err   error // valid once ended is closed
@@ -31,11 +31,11 @@ type Proxy struct {
 	abort sync.Once
 }
 
-// Start listens and runs the proxy's loops. It returns when connections are accepted.
+// Start listens and runs the proxy's loops. It returns when all of them accept connections.
 func Start(cfg Config) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
 		Ring: cfg.Ring, MinWait: cfg.MinWait,
-		// As many as there can be: each reader that does not take its bytes holds some of them.
+		// As many as possible: each client that does not read its bytes holds some of them.
 		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
 	}})
 	if err != nil {
@@ -58,13 +58,18 @@ func Start(cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// prepare makes a proxy that listens on loops which do not run yet. After an error it is to be discarded.
+// prepare makes a proxy that listens on loops which do not run yet. After an error the caller discards it.
 func prepare(cfg Config, loops []*reactor.Loop) (*Proxy, error) {
 	backends := map[string]*backend{}
 	for i, b := range cfg.Backends {
 		backends[b.Name] = &backend{Backend: b.withDefaults(), index: i}
 	}
-	p := &Proxy{log: cfg.Log, ended: make(chan struct{}), addrs: make([]netip.AddrPort, len(cfg.Listeners)), stats: newStats(&cfg)}
+	p := &Proxy{
+		log:   cfg.Log,
+		ended: make(chan struct{}),
+		addrs: make([]netip.AddrPort, len(cfg.Listeners)),
+		stats: newStats(&cfg),
+	}
 	if p.log == nil {
 		p.log = zap.NewNop()
 	}
@@ -86,7 +91,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	close(p.ended)
 }
 
-// listen opens every listener on every loop, and divides the connections that there can be.
+// listen opens every listener on every loop, and divides the descriptors among them.
 func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
 	pairs := cfg.pairs
 	if pairs == 0 {
@@ -107,7 +112,10 @@ func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
 		p.stats.listeners[i].limit = a.most(p.budget)
 		addr := c.Address
 		for _, w := range p.workers {
-			l := &listener{Listener: c, worker: w, backend: b, admission: a, rotation: w.index % len(b.Servers), stats: &p.stats.listeners[i]}
+			l := &listener{
+				Listener: c, worker: w, backend: b, admission: a,
+				rotation: w.index % len(b.Servers), stats: &p.stats.listeners[i],
+			}
 			l.room = a.waiting.add(w, l)
 			if err := l.listen(addr); err != nil {
 				return fmt.Errorf("listener %s: cannot listen on %v: %w", c.Name, addr, err)
@@ -117,14 +125,14 @@ func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
 			if err != nil {
 				return fmt.Errorf("listener %s: %w", c.Name, err)
 			}
-			addr = bound // the other loops take the port that the first was given
+			addr = bound // the other loops take the port that the first has been given
 		}
 		p.addrs[i] = addr
 	}
 	return nil
 }
 
-// discard frees a proxy that has not run.
+// discard closes a proxy that has not run.
 func (p *Proxy) discard() error {
 	var errs []error
 	for _, w := range p.workers {
@@ -136,14 +144,14 @@ func (p *Proxy) discard() error {
 	return errors.Join(errs...)
 }
 
-// Addrs are the addresses listened on, one a listener.
+// Addrs are the addresses of the listeners, in the order of [Config].
 func (p *Proxy) Addrs() []netip.AddrPort { return p.addrs }
 
 // Loops are the proxy's loops.
 func (p *Proxy) Loops() []*reactor.Loop { return p.reactor.Loops() }
 
-// Drain stops accepting and waits for the connections to end. When ctx ends first, those that are left
-// are closed. It returns when the proxy has ended.
+// Drain stops accepting and waits for the connections to end. If ctx is done first, it closes those that are left, as
+// [Proxy.Close] does. It returns when the proxy has ended.
 func (p *Proxy) Drain(ctx context.Context) error {
 	p.drain.Do(func() { p.each((*worker).drain) })
 	select {
@@ -154,7 +162,7 @@ func (p *Proxy) Drain(ctx context.Context) error {
 	}
 }
 
-// Close ends the proxy at once: connections are reset.
+// Close resets all connections, and returns when the proxy has ended.
 func (p *Proxy) Close() error {
 	p.abort.Do(func() { p.each((*worker).close) })
 	return p.Wait()
@@ -175,15 +183,15 @@ func (p *Proxy) each(f func(*worker)) {
 	}
 }
 
-// call is something to be done on a worker's loop.
+// call runs a function on a worker's loop.
 type call struct {
 	sender.Work
 	w *worker
 	f func(*worker)
 }
 
-// Run does it.
+// Run calls the function.
 func (c *call) Run() { c.f(c.w) }
 
-// Abandon leaves it: the loop has ended.
+// Abandon does nothing: the loop has ended.
 func (c *call) Abandon(error) {}

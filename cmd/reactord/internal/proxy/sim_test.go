@@ -198,14 +198,14 @@ func (s *simulation) check() {
 		p.Judge(s.hurry)
 	}
 	for _, w := range s.proxy.workers {
-		if w.conns.first != nil || len(w.starved) != 0 {
+		if !w.conns.Empty() || len(w.waitingForFD) != 0 {
 			s.k.Errorf("connections are left")
 		}
 		if way := heldConn(w); way != "" {
 			s.k.Errorf("a connection that is gone is held by %s", way)
 		}
 	}
-	if n := s.proxy.starving.Load(); n != 0 {
+	if n := s.proxy.waitingForFD.Load(); n != 0 {
 		s.k.Errorf("%d connections want a descriptor", n)
 	}
 	if n := s.proxy.budget.common.Load(); n != s.common {

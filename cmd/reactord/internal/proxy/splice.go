@@ -9,55 +9,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// splice moves the bulk of a pipe through the kernel instead of through buffers. Meanwhile the pipe's receive rests
-// for want of the credit for its last item, and gets it when there is no bulk any more. How the source ends is for
-// the receive to find out; but an error, which is told once, is dealt with here.
+// polled is what a splice has polled for since bytes were last taken from the source:
+//
+//	nothing            → readable  wait(source): the kernel pipe is empty, and the source had no bytes
+//	nothing            → writable  wait(target): the target had no room
+//	readable, writable → either    wait, again
+//	readable, writable → nothing   fill: bytes were taken
+type polled uint8
+
+const (
+	polledNothing polled = iota
+	polledReadable
+	polledWritable
+)
+
+// splice moves the bulk of a pipe by splice(2), through a kernel pipe instead of through buffers. Meanwhile the receive
+// of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive reports
+// how the source ends; but an error is reported once, and a splice handles those that it is told.
 type splice struct {
-	pipe  *pipe
-	tube  reactor.SplicePipe
-	poll  reactor.PollOp
-	worth int   // credit that the receive is to be granted
-	signs uint8 // fillings in a row that were no bulk
-	woken bool  // the source was said to be readable, and was not looked at since
+	pipe    *pipe
+	tube    reactor.SplicePipe
+	poll    reactor.PollOp
+	credits int // to grant to the receive
+	polled  polled
 }
 
 const (
-	// spliceSigns is how many items of bulk in a row it takes to splice, and how many fillings that are none to stop.
-	spliceSigns = 4
-	// spliceSize is how much is in the kernel's hands at most, and maxSplices how many directions of a loop can be
-	// spliced at a time, if their pipes take an eighth of the descriptors at most. Others use large buffers.
+	// spliceSize bounds the bytes that one kernel pipe holds.
 	spliceSize = 1 << 20
+	// maxSplices bounds the directions of a loop that are spliced at a time. Their kernel pipes take an eighth of the
+	// descriptors at most. Other directions use large buffers.
 	maxSplices = 16
-	// spliceTurn is how much one direction moves in a turn of the loop.
+	// spliceTurn bounds the bytes that one direction moves in a turn of the loop.
 	spliceTurn = 1 << 20
 )
 
-// isBulk: it takes a large buffer to hold as much, and after such an item the receive rests until all its credit is
-// granted again. See reactor.RecvManySender.Adaptive.
-func isBulk(worth int) bool { return worth > 2 }
-
-// splice takes over from the transfer, which has sent all there was, if there is bulk. It grants worth when it is done.
-func (t *transfer) splice(worth int) bool {
+// startSplice takes over from the transfer, which has sent everything, if the loop has a splice left. It grants the
+// credits when it ends.
+func (t *transfer) startSplice(credits int) bool {
 	p := t.pipe
-	c := p.conn
-	w := c.worker()
-	if p.bulk < spliceSigns || c.phase != phaseFlowing || p.state != pipeOpen || w.spliced >= w.maxSplices || !w.proxy.budget.take() {
+	w := p.conn.worker()
+	if w.splicing >= w.maxSplices || !w.proxy.budget.take() {
 		return false
 	}
 	s := w.splices.get()
-	*s = splice{pipe: p, worth: worth}
-	if s.tube.Open(c.loop(), spliceSize) != nil {
+	*s = splice{pipe: p, credits: credits}
+	if s.tube.Open(w.loop, spliceSize) != nil {
 		w.proxy.budget.give()
 		w.splices.put(s)
 		return false
 	}
-	w.spliced++
-	t.spliced = s
+	w.splicing++
+	t.splice = s
 	s.run()
 	return true
 }
 
-// run moves bytes until one of the sides has to be waited for, or others should have their turn.
+// run moves bytes until it has to wait for a side, or until the turn is used up.
 func (s *splice) run() {
 	for left := spliceTurn; ; {
 		for s.tube.Held() != 0 {
@@ -66,11 +74,11 @@ func (s *splice) run() {
 			}
 		}
 		switch {
-		case s.signs == spliceSigns || s.pipe.conn.phase != phaseFlowing:
+		case s.pipe.regime() != regimeSplice:
 			s.leave()
 			return
 		case left <= 0:
-			s.wait(s.pipe.source(), unix.POLLIN)
+			s.wait(polledReadable)
 			return
 		}
 		n := s.fill()
@@ -81,36 +89,34 @@ func (s *splice) run() {
 	}
 }
 
-// fill takes what has come. 0: nothing is to be done now.
+// fill takes bytes from the source. 0: there is nothing to do now.
 func (s *splice) fill() int {
 	p := s.pipe
-	c := p.conn
 	n, err := s.tube.Fill(p.source())
 	switch {
 	case err == nil && n != 0:
-		s.woken = false
-		c.touch()
-		p.bytes += uint64(n)
-		c.listener.stats.bytes[p.from].Add(uint64(n))
-		if s.signs++; isBulk(n / c.loop().Buffers().Size()) {
-			s.signs = 0
-		}
+		s.polled = polledNothing
+		p.moved(n)
+		p.filled(n / p.conn.loop().Buffers().Size())
 		return n
-	case errors.Is(err, syscall.EAGAIN) && !s.woken:
-		s.wait(p.source(), unix.POLLIN)
-	case err == nil, notForSplice(err):
+	case errors.Is(err, syscall.EAGAIN) && s.polled != polledReadable:
+		s.wait(polledReadable)
+	case err == nil, cannotSplice(err):
 		s.leave()
 	default:
 		s.end()
-		p.giveBack()
-		c.sideReset(int(p.from))
+		p.releaseTransfer()
+		p.conn.sideReset(int(p.from))
 	}
 	return 0
 }
 
-// notForSplice: there is something, but it cannot be spliced, such as urgent data (EAGAIN), or nothing may be.
-func notForSplice(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.EAGAIN, syscall.EINVAL, syscall.ENOMEM, syscall.EPERM, syscall.ENOSYS} {
+// cannotSplice reports whether err means that there are bytes which cannot be spliced, such as urgent data (EAGAIN
+// although the source is readable), or that the process may not splice.
+func cannotSplice(err error) bool {
+	for _, errno := range []syscall.Errno{
+		syscall.EAGAIN, syscall.EINVAL, syscall.ENOMEM, syscall.EPERM, syscall.ENOSYS,
+	} {
 		if errors.Is(err, errno) {
 			return true
 		}
@@ -118,7 +124,7 @@ func notForSplice(err error) bool {
 	return false
 }
 
-// drain passes on what was taken, and reports whether it could.
+// drain passes on what the kernel pipe holds, and reports whether it could.
 func (s *splice) drain() bool {
 	p := s.pipe
 	_, err := s.tube.Drain(p.target())
@@ -127,57 +133,62 @@ func (s *splice) drain() bool {
 		p.conn.touch()
 		return true
 	case errors.Is(err, syscall.EAGAIN):
-		s.wait(p.target(), unix.POLLOUT)
+		s.wait(polledWritable)
 	default:
-		worth := s.worth
+		credits := s.credits
 		s.end()
-		p.recv.Grant(worth)
+		p.recv.Grant(credits)
 		p.failed(err)
 	}
 	return false
 }
 
-func (s *splice) wait(on *reactor.Socket, events uint32) {
-	s.woken = on == s.pipe.source()
-	on.Poll(events).Connect(&s.poll, s)
+// wait polls one of the sides.
+func (s *splice) wait(on polled) {
+	s.polled = on
+	if on == polledReadable {
+		s.pipe.source().Poll(unix.POLLIN).Connect(&s.poll, s)
+	} else {
+		s.pipe.target().Poll(unix.POLLOUT).Connect(&s.poll, s)
+	}
 	s.poll.Start()
 }
 
-// leave lets the receive go on.
+// leave lets the receive continue.
 func (s *splice) leave() {
-	p, worth := s.pipe, s.worth
+	p, credits := s.pipe, s.credits
 	s.end()
 	p.bulk = 0
-	p.recv.Grant(worth)
+	p.recv.Grant(credits)
 	p.drained()
 }
 
-// end gives back what the kernel had been asked for. What is left in it is lost.
+// end closes the kernel pipe. Bytes that it still holds are dropped.
 func (s *splice) end() {
 	w := s.pipe.conn.worker()
 	s.tube.Close()
 	w.proxy.budget.give()
-	s.pipe.out.spliced = nil
-	w.spliced--
+	s.pipe.out.splice = nil
+	w.splicing--
 	w.splices.put(s)
 }
 
-// SetValue says that there is something to be moved, or room for it.
+// SetValue is called when the side polled is ready.
 func (s *splice) SetValue(uint32) {
-	if s.pipe.conn.phase == phaseClosing {
+	if s.pipe.conn.phase == phaseClosed {
 		s.SetStopped()
 		return
 	}
 	s.run()
 }
 
-// SetError says that a socket is being closed.
+// SetError is called when a socket is being closed.
 func (s *splice) SetError(error) { s.SetStopped() }
 
-// SetStopped says that the connection or the loop is ending.
+// SetStopped is called when the connection or the loop is stopping.
 func (s *splice) SetStopped() {
 	p := s.pipe
-	p.conn.close(endKilled, abortBoth)
+	p.conn.close(endKilled, bothSides)
 	s.end()
 	p.failed(nil)
 }

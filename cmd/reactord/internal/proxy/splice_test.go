@@ -18,7 +18,7 @@ import (
 // spliced is how many directions of a proxy's connections are spliced now.
 func spliced(p *Proxy) (n int) {
 	counts := make(chan int)
-	p.each(func(w *worker) { counts <- w.spliced })
+	p.each(func(w *worker) { counts <- w.splicing })
 	for range p.workers {
 		n += <-counts
 	}
@@ -174,8 +174,8 @@ func TestSpliceUnderClose(t *testing.T) {
 		}
 		c.Close()
 		for _, w := range p.workers {
-			if w.spliced != 0 {
-				t.Errorf("%d splices are left", w.spliced)
+			if w.splicing != 0 {
+				t.Errorf("%d splices are left", w.splicing)
 			}
 		}
 	})
@@ -210,7 +210,7 @@ func TestSpliceMessages(t *testing.T) {
 		if _, err := io.ReadFull(s, make([]byte, len(rest))); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 * spliceSigns {
+		for range 2 * bulkItems {
 			_, _ = c.Write([]byte("message"))
 			if _, err := io.ReadFull(s, make([]byte, 7)); err != nil {
 				t.Fatal(err)

@@ -125,16 +125,16 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 				w.listeners[0].adopt(fd)
 			}
 			before := failures(p)
-			w.feed()
+			w.retryWaiting()
 			if n := failures(p) - before; n != 1 {
 				t.Errorf("feeding has failed %d times, want once", n)
 			}
-			for i, c := range w.starved {
+			for i, c := range w.waitingForFD {
 				if c.sockets[client].Fd() != fds[i] {
 					t.Errorf("those that wait are out of order")
 				}
 			}
-			if n := p.starving.Load(); n != 3 {
+			if n := p.waitingForFD.Load(); n != 3 {
 				t.Errorf("%d connections wait, want 3", n)
 			}
 		})
@@ -146,7 +146,7 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 			}
 			s.Close()
 		}
-		if n := p.starving.Load(); n != 0 {
+		if n := p.waitingForFD.Load(); n != 0 {
 			t.Errorf("%d connections wait, want none", n)
 		}
 	})
@@ -163,7 +163,7 @@ func TestStarvedForTooLong(t *testing.T) {
 		p.on(func(w *worker) { w.listeners[0].adopt(fd) })
 		expectReset(t, c)
 		_ = p.Close()
-		if n := p.starving.Load(); n != 0 {
+		if n := p.waitingForFD.Load(); n != 0 {
 			t.Errorf("%d connections wait, want none", n)
 		}
 	})

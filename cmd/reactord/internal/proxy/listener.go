@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -13,35 +14,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backend is a Backend with its place among the others.
+// backend is a Backend with its index among the others.
 type backend struct {
 	Backend
 	index int
 }
 
-// listener is a Listener on one loop: it accepts what waits there as far as its admission has room.
+// listener is a Listener on one loop. It accepts the connections that are queued there while its admission has room.
 type listener struct {
 	Listener
 	worker    *worker
 	backend   *backend
 	stats     *listenerStats
 	admission *admission
-	room      *waiter // of the admission's
-	rotation  int     // whose turn it is among the servers
-	paused    bool    // it waits for room
-	short     bool    // it is among its worker's that wait for descriptors
+	room      *waiter // among those of the admission
+	rotation  int     // the server whose turn it is
+	paused    bool    // the listener waits for room
+	waits     bool    // the listener is among worker.waitingListeners
 	socket    reactor.Socket
 	poll      reactor.PollManyOp
-	again     reactor.Timer
+	again     reactor.Timer // accepts when it expires
 	closing   reactor.CloseOp
 	closed    bool
 }
 
-// acceptTurn is how many connections a listener accepts in a turn of the loop: few, so that those that stand advance as fast
-// as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
+// acceptTurn is how many connections a listener accepts in a turn of the loop: few, so that open connections advance as
+// fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
 const acceptTurn = 2
 
-// listen opens its socket. [::] is every address, whatever net.ipv6.bindv6only says.
+// listen opens the socket. [::] is every address, whatever net.ipv6.bindv6only is.
 func (l *listener) listen(addr netip.AddrPort) error {
 	a, err := reactor.IPAddress(addr)
 	if err != nil {
@@ -55,12 +56,12 @@ func (l *listener) listen(addr netip.AddrPort) error {
 }
 
 func (l *listener) start() {
-	l.again.Init((*acceptAgain)(l))
+	l.again.Init((*acceptTimer)(l))
 	l.socket.PollMany(unix.POLLIN).Connect(&l.poll, l)
 	l.poll.Start()
 }
 
-// SetNext is told that connections wait.
+// SetNext is called when connections are queued.
 func (l *listener) SetNext(uint32) {
 	if !l.paused && !l.again.Pending() && !l.worker.draining {
 		l.run()
@@ -73,18 +74,18 @@ func (l *listener) resume() {
 	l.SetNext(0)
 }
 
-// acceptAgain is a listener as the handler of its timer.
-type acceptAgain listener
+// acceptTimer is a listener as the handler of its timer.
+type acceptTimer listener
 
-func (a *acceptAgain) OnTimer(int64) { (*listener)(a).SetNext(0) }
+func (a *acceptTimer) OnTimer(int64) { (*listener)(a).SetNext(0) }
 
-// run accepts until nothing waits, or there is no room. Only then is there a connection that holds room: else one
-// loop would keep what another has a connection for.
+// run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop without
+// queued connections must not keep room that another loop needs.
 func (l *listener) run() {
 	for range acceptTurn {
-		if l.worker.proxy.starving.Load() != 0 {
-			// Connections that were accepted have no descriptor for their server's side, and get those that become free.
-			l.goOnAfter(reactor.AcceptBackoff)
+		if l.worker.proxy.waitingForFD.Load() != 0 {
+			// Accepted connections have no descriptor for their server's side. The next free descriptors are for them.
+			l.acceptAfter(reactor.AcceptBackoff)
 			return
 		}
 		if !l.enter() {
@@ -94,20 +95,21 @@ func (l *listener) run() {
 		if err != nil {
 			l.admission.give()
 			if !errors.Is(err, syscall.EAGAIN) {
-				l.rest(err)
+				l.backOff(err)
 			}
 			return
 		}
 		l.accepted(fd)
 	}
-	l.goOnAfter(0)
+	l.acceptAfter(0)
 }
 
-func (l *listener) goOnAfter(d time.Duration) {
+func (l *listener) acceptAfter(d time.Duration) {
 	l.worker.loop.SetTimer(&l.again, l.worker.loop.Now()+int64(d))
 }
 
-// enter takes room for a connection, or pauses the listener until there is some.
+// enter takes room for a connection, or pauses the listener until there is some. It joins the waiters before it asks for
+// the last time, so that it cannot miss room that is given back meanwhile.
 func (l *listener) enter() bool {
 	for waits := granted; ; {
 		r := l.admission.take()
@@ -123,11 +125,11 @@ func (l *listener) enter() bool {
 	}
 }
 
-// wait has the listener resumed when there is room. There may be by now.
+// wait has the listener resumed when there is room. There may be room already.
 func (l *listener) wait(r room) {
 	l.room.join()
 	if r == exhausted {
-		l.worker.wantDescriptors(l)
+		l.worker.waitForBudget(l)
 	}
 }
 
@@ -137,21 +139,23 @@ func (l *listener) pause(r room) {
 	if !l.stats.logged.due(l.worker.loop.Now()) {
 		return
 	}
-	what := "max_connections is reached; further ones wait"
+	what := "max_connections is reached; further connections wait in the kernel's queue"
 	if r == exhausted {
-		what = "the limit of connections is reached (ulimit -n, LimitNOFILE=); further ones wait"
+		what = "the limit on open files leaves no room for a connection (ulimit -n, LimitNOFILE=); " +
+			"further connections wait in the kernel's queue"
 	}
 	l.worker.proxy.log.Warn(what, zap.String("listener", l.Name), zap.Int64("connections", l.admission.conns.Load()))
 }
 
-// rest lets time pass after an error of accepting.
-func (l *listener) rest(err error) {
+// backOff retries later, after an error of accepting.
+func (l *listener) backOff(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-	l.complain("cannot accept: the limit of open files or of memory is reached (ulimit -n, LimitNOFILE=); resting", err)
-	l.goOnAfter(reactor.AcceptBackoff)
+	l.warn("cannot accept: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=); accepting backs off", err)
+	l.acceptAfter(reactor.AcceptBackoff)
 }
 
-// stop ends accepting. What has been waiting in the backlog is accepted first, whatever the limits.
+// stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the listener
+// would reset them.
 func (l *listener) stop() {
 	l.worker.loop.StopTimer(&l.again)
 	for {
@@ -165,7 +169,7 @@ func (l *listener) stop() {
 	l.closing.Start()
 }
 
-// adopt takes a connection that there may be no room for.
+// adopt takes a connection for which there may be no room.
 func (l *listener) adopt(fd int) {
 	l.admission.force()
 	l.accepted(fd)
@@ -174,29 +178,31 @@ func (l *listener) adopt(fd int) {
 // closeNow closes a listener whose loop does not run.
 func (l *listener) closeNow() error { return unix.Close(l.socket.Fd()) }
 
-// accepted takes a connection that there is room for.
+// accepted takes a connection for which room was taken.
 func (l *listener) accepted(fd int) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
 	newConn(l, fd)
 }
 
-// gone makes room for a connection.
-func (l *listener) gone() {
+// connClosed gives back the room of a connection.
+func (l *listener) connClosed() {
 	l.stats.current.Add(-1)
 	l.admission.give()
 }
 
-func (l *listener) complain(msg string, err error) {
+// warn logs that something failed and is tried again after [reactor.AcceptBackoff].
+func (l *listener) warn(msg string, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name), zap.Duration("rest", reactor.AcceptBackoff), zap.Error(err))
+		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name),
+			zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
 	}
 }
 
-// SetValue cannot happen: polling has no end of its own.
+// SetValue cannot happen: a poll that repeats does not end by itself.
 func (l *listener) SetValue(struct{}) {}
 
-// SetError says that accepting is over.
+// SetError is called when the socket cannot be polled any more.
 func (l *listener) SetError(err error) {
 	if l.worker.draining {
 		return
@@ -205,7 +211,7 @@ func (l *listener) SetError(err error) {
 	l.worker.drain()
 }
 
-// SetStopped says that the loop is ending, because another one has failed.
+// SetStopped is called when the loop is stopping because another one has failed.
 func (l *listener) SetStopped() { l.worker.close() }
 
 // Env is empty.
@@ -216,11 +222,19 @@ type listenerClosed listener
 
 func (c *listenerClosed) SetValue(struct{}) {
 	c.closed = true
-	c.worker.endIfEmpty()
+	c.worker.stopIfEmpty()
 }
 func (c *listenerClosed) SetError(error)  { c.SetValue(struct{}{}) }
 func (c *listenerClosed) SetStopped()     { c.SetValue(struct{}{}) }
 func (c *listenerClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
-// outOfDescriptors reports whether err means that there are none to be had now.
+// outOfDescriptors reports whether err means that there is no descriptor or memory now.
 func outOfDescriptors(err error) bool { return acceptErrorIndex(err) < len(acceptReasons)-1 }
+
+// logEvery lets one message a second pass. The loops share it.
+type logEvery struct{ last atomic.Int64 }
+
+func (e *logEvery) due(now int64) bool {
+	last := e.last.Load()
+	return (last == 0 || now-last >= int64(time.Second)) && e.last.CompareAndSwap(last, now)
+}

@@ -1,0 +1,136 @@
+package proxy
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// A reset (RST) of one side becomes a reset of the other. This file contains all that tells a reset from EOF.
+//
+// The kernel reports a reset once: to the receive, to a send, or to a poll, whichever is first. After a send was told,
+// the receive of that socket completes with EOF. And nothing receives any more after EOF.
+
+// sideState says whether a side was reset:
+//
+//	present   → resetSeen  a send was told of the reset; the receive will report EOF (sawReset)
+//	present   → gone       the receive, a splice or the watch was told (sideReset)
+//	resetSeen → gone       what the side had sent before is received
+type sideState uint8
+
+const (
+	sidePresent   sideState = iota
+	sideResetSeen           // what the side sent before its reset is still to be received
+	sideGone                // nothing can be received from it, nor sent to it
+)
+
+// sawReset notes that a send to a side was told of its reset.
+func (c *conn) sawReset(side int) { c.sides[side] = sideResetSeen }
+
+// eofIsReset tells a reset from EOF, after the receive of a source has reported EOF.
+func (p *pipe) eofIsReset() bool {
+	if p.conn.sides[p.from] == sideResetSeen {
+		return true
+	}
+	back := &p.conn.pipes[1-p.from]
+	if !back.inFlight() && back.state != pipeBroken {
+		return false // no send can have been told
+	}
+	// The kernel counts EOF (FIN) as a byte received, and a reset not. See tcp(7), TCP_INFO.
+	info, err := p.source().TCPInfo()
+	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes
+}
+
+// tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.
+const tcpClose = 7
+
+// acknowledged is how many bytes the peers have acknowledged so far, and whether the kernel holds bytes that they have
+// not acknowledged yet. See tcp(7), TCP_INFO.
+func (c *conn) acknowledged() (n uint64, holds bool) {
+	for side := range c.sockets {
+		info, err := c.sockets[side].TCPInfo()
+		if err != nil {
+			continue
+		}
+		n += info.Bytes_acked
+		if c.sides[side] != sideGone && info.State != tcpClose {
+			holds = holds || info.Unacked != 0 || info.Notsent_bytes != 0
+		}
+	}
+	return n, holds
+}
+
+// sideReset is called when a side is gone. A flowing connection then drains: the other side is still sent what was
+// received for it.
+func (c *conn) sideReset(side int) {
+	c.sides[side] = sideGone
+	if c.phase == phaseFlowing {
+		c.why = endClientReset
+		if side == server {
+			c.why = endServerReset
+		}
+		c.advance(phaseDraining)
+		c.restartIdleTimer()
+	}
+	c.tryReset()
+}
+
+// maxResetWait bounds how often the time between two attempts to reset doubles: to a second.
+const maxResetWait = 10
+
+// tryReset resets the connection if all bytes before the reset have arrived: closing with a reset drops the others. Else
+// it tries again later.
+func (c *conn) tryReset() {
+	for side := range c.sockets {
+		if c.sides[side] != sideGone && c.pipes[1-side].inFlight() {
+			return // the pipe tries again when it has sent everything, or cannot
+		}
+	}
+	if _, holds := c.acknowledged(); !holds {
+		c.close(c.why, bothSides)
+		return
+	}
+	wait := int64(time.Millisecond) << c.resetWait
+	c.resetWait = min(c.resetWait+1, maxResetWait)
+	c.setTimer(c.time() + min(wait, int64(c.patience())/idleChecks))
+}
+
+// watch waits for the reset of a side that has sent EOF. No receive would report it.
+type watch struct {
+	conn *conn
+	poll reactor.PollManyOp
+	side int
+}
+
+// watchForReset watches a side that has sent EOF. When both sides have, the connection ends without a watch.
+func (c *conn) watchForReset(side int) {
+	if c.watch != nil {
+		return
+	}
+	w := c.worker().watches.get()
+	w.conn, w.side = c, side
+	c.watch = w
+	c.sockets[side].PollMany(0).Connect(&w.poll, w) // errors and hang-ups are always reported
+	w.poll.Start()
+}
+
+// SetNext is told the current events. EOF is among them; only a reset is an error.
+func (w *watch) SetNext(events uint32) {
+	if events&unix.POLLERR != 0 && w.conn.phase == phaseFlowing {
+		w.conn.sideReset(w.side)
+	}
+}
+
+// SetValue cannot happen: a poll that repeats does not end by itself.
+func (w *watch) SetValue(struct{}) {}
+
+// SetError is called when the socket is being closed.
+func (w *watch) SetError(error) {}
+
+// SetStopped is called when the loop is stopping. The receives end the connection.
+func (w *watch) SetStopped() {}
+
+// Env is empty.
+func (w *watch) Env() sender.Env { return sender.EmptyEnv{} }

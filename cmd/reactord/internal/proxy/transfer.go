@@ -1,0 +1,107 @@
+package proxy
+
+import (
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// transfer is the bytes of a pipe that are in flight, and the operation that sends them. One send is in flight at a
+// time, with everything that is queued when it starts.
+type transfer struct {
+	pipe    *pipe
+	send    reactor.SendvOp
+	queue   []reactor.Lease
+	sending int     // leases of queue that are being sent, from the first on
+	bytes   int     // in those
+	splice  *splice // moves the bytes instead; nil: nothing does
+}
+
+func (t *transfer) begin(p *pipe) {
+	t.pipe = p
+	p.target().Sendv(nil).Connect(&t.send, t)
+}
+
+// end clears the references to the pipe, and keeps the memory of the lists.
+func (t *transfer) end(w *worker) {
+	t.pipe = nil
+	w.noSocket.Sendv(nil).Connect(&t.send, t)
+}
+
+// push queues a lease, and sends it unless a send is in flight.
+func (t *transfer) push(lease reactor.Lease) {
+	if last := len(t.queue) - 1; last >= t.sending {
+		// Small items share a buffer, so that each of many does not hold a whole one.
+		tail := &t.queue[last]
+		if credits := tail.Credits() + lease.Credits(); tail.Append(lease.Bytes()) {
+			lease.Release()
+			t.pipe.recv.Grant(credits - tail.Credits())
+			return
+		}
+	}
+	t.queue = append(t.queue, lease)
+	if t.sending == 0 {
+		t.flush()
+	}
+}
+
+// maxPieces is how many pieces one send takes (IOV_MAX).
+const maxPieces = 1024
+
+// flush sends everything that is queued, up to what one send takes.
+func (t *transfer) flush() {
+	t.sending, t.bytes = min(len(t.queue), maxPieces), 0
+	t.send.Reset()
+	for _, lease := range t.queue[:t.sending] {
+		t.send.Add(lease.Bytes())
+		t.bytes += lease.Len()
+	}
+	t.send.Start()
+}
+
+// SetValue is called when the bytes were sent. Fewer were sent if the connection or the loop is stopping.
+func (t *transfer) SetValue(sent int) {
+	c := t.pipe.conn
+	if c.phase == phaseClosed || sent < t.bytes {
+		t.SetStopped()
+		return
+	}
+	credits := 0
+	for _, lease := range t.queue[:t.sending] {
+		credits += lease.Credits()
+	}
+	t.release(t.sending)
+	c.touch()
+	if len(t.queue) == 0 && t.pipe.regime() == regimeSplice && t.startSplice(credits) {
+		return
+	}
+	t.pipe.recv.Grant(credits)
+	if len(t.queue) != 0 {
+		t.flush()
+	} else {
+		t.pipe.drained()
+	}
+}
+
+// release releases the first n leases.
+func (t *transfer) release(n int) {
+	for _, lease := range t.queue[:n] {
+		lease.Release()
+	}
+	t.queue = append(t.queue[:0], t.queue[n:]...)
+	t.sending = 0
+}
+
+// SetError is called when the target takes no more bytes.
+func (t *transfer) SetError(err error) {
+	t.release(len(t.queue))
+	t.pipe.failed(err)
+}
+
+// SetStopped is called when the connection or the loop is stopping.
+func (t *transfer) SetStopped() {
+	t.release(len(t.queue))
+	t.pipe.failed(nil)
+}
+
+// Env is empty.
+func (t *transfer) Env() sender.Env { return sender.EmptyEnv{} }
