@@ -12,10 +12,13 @@ import (
 
 // TestMsgRing sends completions to another ring and to the same one.
 func TestMsgRing(t *testing.T) {
-	rings := map[string]func() ring{"epoll": func() ring { return newEpoll(t, Config{}) }, "uring": func() ring { return newKernel(t) }}
+	rings := map[string]func(*testing.T) ring{
+		"epoll": func(t *testing.T) ring { return newEpoll(t, Config{}) },
+		"uring": func(t *testing.T) ring { return newKernel(t) },
+	}
 	for kind, open := range rings {
 		t.Run(kind, func(t *testing.T) {
-			a, b := newRig(t, open()), newRig(t, open())
+			a, b := newRig(t, open(t)), newRig(t, open(t))
 			a.do(0, func(s *uring.SQE) { s.PrepMsgRing(b.Fd(), 11, 1<<40, 0) })
 			a.do(0, func(s *uring.SQE) { s.PrepMsgRing(b.Fd(), 12, 1<<41, 0) })
 			b.want(1<<40, 11, 0)
