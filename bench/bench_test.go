@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/proc"
+	"github.com/reactord/reactord/internal/testenv"
+	"github.com/reactord/reactord/uring"
 )
 
 // childVariable makes the test binary behave as the program: a suite starts itself as its children.
@@ -115,19 +117,22 @@ func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 			peers = slices.Concat(proxyPeers(), patientPeers())
 		}
 		for _, p := range peers {
-			version, err := p.prepare(t.Context(), w)
-			if err != nil {
-				t.Logf("%s is missing: %v", p.name, err)
-				continue
-			}
-			found, err := measure(t.Context(), w, c, p, 50*time.Millisecond)
-			if err != nil {
-				t.Errorf("%s (%s): %v", p.name, version, err)
-				continue
-			}
-			if found.Result.Verified == 0 || found.Figure <= 0 || c.Rate != 0 && found.Result.Median <= 0 {
-				t.Errorf("%s: %+v", p.name, found.Result)
-			}
+			t.Run(c.Name+"/"+p.name, func(t *testing.T) {
+				version, err := p.prepare(t.Context(), w)
+				if errors.Is(err, uring.ErrUnavailable) {
+					testenv.NeedIOUring(t, err)
+				}
+				if err != nil {
+					t.Skip(err)
+				}
+				found, err := measure(t.Context(), w, c, p, 50*time.Millisecond)
+				if err != nil {
+					t.Fatalf("%s: %v", version, err)
+				}
+				if found.Result.Verified == 0 || found.Figure <= 0 || c.Rate != 0 && found.Result.Median <= 0 {
+					t.Errorf("%+v", found.Result)
+				}
+			})
 		}
 	}
 }
@@ -289,6 +294,19 @@ func startServer(t *testing.T, w *workshop, args ...string) (*proc.Child, string
 	return server, listen
 }
 
+// eachEchoServer runs f as a sub-test for every style of echo server.
+func eachEchoServer(t *testing.T, f func(t *testing.T, style []string)) {
+	for _, style := range echoStyles {
+		t.Run(strings.Join(style, " "), func(t *testing.T) {
+			if slices.Contains(style, "io_uring") {
+				_, err := uring.Probe()
+				testenv.NeedIOUring(t, err)
+			}
+			f(t, style)
+		})
+	}
+}
+
 var echoStyles = [][]string{
 	{"echo", "--style", "net"},
 	{"echo", "--style", "receiver", "--ring", "io_uring"},
@@ -299,20 +317,20 @@ var echoStyles = [][]string{
 // Messages much larger than a buffer come back whole, and in order.
 func TestEchoOfLargeMessages(t *testing.T) {
 	w := testWorkshop(t)
-	for _, style := range echoStyles {
+	eachEchoServer(t, func(t *testing.T, style []string) {
 		_, listen := startServer(t, w, style...)
-		_, err := generate(t.Context(), w, nil, []string{"echo", "--target", "tcp://" + listen, "--connections", "20", "--size", "64k",
-			"--verify", "--warmup", "0s", "--time", "100ms"})
+		_, err := generate(t.Context(), w, nil, []string{"echo", "--target", "tcp://" + listen, "--connections", "20",
+			"--size", "64k", "--verify", "--warmup", "0s", "--time", "100ms"})
 		if err != nil {
-			t.Errorf("%v: %v", style, err)
+			t.Error(err)
 		}
-	}
+	})
 }
 
 // What was sent before the end of a stream still comes back, and then the end.
 func TestEchoEndsAfterAll(t *testing.T) {
 	w := testWorkshop(t)
-	for _, style := range echoStyles {
+	eachEchoServer(t, func(t *testing.T, style []string) {
 		_, listen := startServer(t, w, style...)
 		c, err := net.Dial("tcp", listen)
 		if err != nil {
@@ -326,14 +344,14 @@ func TestEchoEndsAfterAll(t *testing.T) {
 			c.(*net.TCPConn).CloseWrite()
 		}()
 		if got, err := io.ReadAll(c); !bytes.Equal(got, sent) || err != nil {
-			t.Errorf("%v: %d of %d bytes came back, %v", style, len(got), len(sent), err)
+			t.Errorf("%d of %d bytes came back, %v", len(got), len(sent), err)
 		}
-	}
+	})
 }
 
 func TestServersEndOnSIGTERM(t *testing.T) {
 	w := testWorkshop(t)
-	for _, style := range append(echoStyles, []string{"proxy", "--to", "tcp://127.0.0.1:1"}) {
+	ends := func(t *testing.T, style []string) {
 		server, listen := startServer(t, w, style...)
 		c, err := net.Dial("tcp", listen) // an open connection does not keep it
 		if err != nil {
@@ -346,12 +364,14 @@ func TestServersEndOnSIGTERM(t *testing.T) {
 		select {
 		case <-server.Done():
 			if err := server.Err(); !strings.HasPrefix(err.Error(), "it ended") {
-				t.Errorf("%v ended with %v, want success", style, err)
+				t.Errorf("the server ended with %v, want success", err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Errorf("%v goes on", style)
+			t.Error("the server still runs")
 		}
 	}
+	eachEchoServer(t, ends)
+	t.Run("proxy", func(t *testing.T) { ends(t, []string{"proxy", "--to", "tcp://127.0.0.1:1"}) })
 }
 
 func TestWrongListenAddress(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/reactord/reactord/uring"
 )
 
 // The names of the peers, as the tables show them.
@@ -46,11 +48,11 @@ type peer struct {
 
 func echoPeers() []*peer {
 	return []*peer{
-		referencePeer(cUring, "echo_uring", "-luring"),
+		needsIOUring(referencePeer(cUring, "echo_uring", "-luring")),
 		referencePeer(cEpoll, "echo_epoll"),
-		selfPeer(echoUring, "tcp", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
+		needsIOUring(selfPeer(echoUring, "tcp", "--style", "receiver", "--ring", "io_uring", "--loops", "1")),
 		selfPeer(echoEpoll, "tcp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
-		selfPeer(taskUring, "tcp", "--style", "task", "--ring", "io_uring", "--loops", "1"),
+		needsIOUring(selfPeer(taskUring, "tcp", "--style", "task", "--ring", "io_uring", "--loops", "1")),
 		selfPeer(taskEpoll, "tcp", "--style", "task", "--ring", "epoll", "--loops", "1"),
 		libraryPeer(gnetEcho),
 		libraryPeer(netpollEcho),
@@ -62,7 +64,7 @@ func echoPeers() []*peer {
 // datagramPeers echo datagrams.
 func datagramPeers() []*peer {
 	return []*peer{
-		selfPeer(echoUring, "udp", "--style", "receiver", "--ring", "io_uring", "--loops", "1"),
+		needsIOUring(selfPeer(echoUring, "udp", "--style", "receiver", "--ring", "io_uring", "--loops", "1")),
 		selfPeer(echoEpoll, "udp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
 		selfPeer(goNet, "udp", "--style", "net"),
 	}
@@ -70,8 +72,8 @@ func datagramPeers() []*peer {
 
 func proxyPeers() []*peer {
 	return []*peer{
-		referencePeer(cUring, "proxy_uring", "-luring"),
-		reactordPeer(proxyUring, "io_uring"),
+		needsIOUring(referencePeer(cUring, "proxy_uring", "-luring")),
+		needsIOUring(reactordPeer(proxyUring, "io_uring")),
 		reactordPeer(proxyEpoll, "epoll"),
 		nginxPeer(),
 		haproxyPeer(),
@@ -88,9 +90,23 @@ func proxyPeers() []*peer {
 // patientPeers are proxies with a minimum wait, for open loops: a closed one has nothing to be gathered.
 func patientPeers() []*peer {
 	return []*peer{
-		reactordPeer(minUring, "io_uring", "--min-wait", "350us"),
+		needsIOUring(reactordPeer(minUring, "io_uring", "--min-wait", "350us")),
 		reactordPeer(minEpoll, "epoll", "--min-wait", "350us"),
 	}
+}
+
+// needsIOUring makes a peer missing where io_uring cannot be used.
+func needsIOUring(p *peer) *peer {
+	prepare := p.prepare
+	p.prepare = func(ctx context.Context, w *workshop) (string, error) {
+		version, err := prepare(ctx, w)
+		if err != nil {
+			return "", err
+		}
+		_, err = uring.Probe()
+		return version, err
+	}
+	return p
 }
 
 // selfPeer is an echo server of this program, over tcp or udp.

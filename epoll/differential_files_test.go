@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -99,9 +100,8 @@ type fileDuel struct {
 }
 
 func newFileDuel(t testing.TB) *fileDuel {
-	if _, err := uring.Probe(); err != nil {
-		t.Skipf("no io_uring to compare with: %v", err)
-	}
+	_, err := uring.Probe()
+	testenv.NeedIOUring(t, err)
 	d := &fileDuel{programs: make(chan []byte), verdicts: make(chan error)}
 	go d.work()
 	t.Cleanup(func() {

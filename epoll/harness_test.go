@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -48,9 +49,7 @@ func newEpoll(t testing.TB, cfg Config) *Ring {
 func newKernel(t testing.TB) ring {
 	t.Helper()
 	r, err := uring.New(uring.Config{})
-	if err != nil {
-		t.Skipf("no io_uring here: %v", err)
-	}
+	testenv.NeedIOUring(t, err)
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -20,9 +21,8 @@ var (
 // TestDifferentialRandom is FuzzDifferential on programs that are drawn at random, which is much faster than to
 // look for them. What it finds it makes small, and prints as a case for testdata.
 func TestDifferentialRandom(t *testing.T) {
-	if _, err := uring.Probe(); err != nil {
-		t.Skipf("no io_uring to compare with: %v", err)
-	}
+	_, err := uring.Probe()
+	testenv.NeedIOUring(t, err)
 	run := 0
 	for seed := *firstSeed; run < *entriesToRun; seed++ {
 		program := randomProgram(seed)

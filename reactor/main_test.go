@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -54,9 +55,7 @@ func need(t testing.TB, kind reactor.RingKind) {
 		t.Skipf("%s=%s", reactor.RingVariable, only)
 	}
 	l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedIOUring(t, err)
 	if got := l.RingChoice().Kind; got != kind {
 		t.Errorf("asked for %s and got %s", kind, got)
 	}

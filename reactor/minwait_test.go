@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
@@ -48,9 +49,7 @@ type plainRing struct{ reactor.Ring }
 
 func TestMinWaitNeedsTheRing(t *testing.T) {
 	ring, err := uring.New(uring.Config{})
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedIOUring(t, err)
 	defer ring.Close()
 	if _, err := reactor.NewLoopOn(plainRing{ring}, nil, reactor.LoopConfig{MinWait: time.Millisecond}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)

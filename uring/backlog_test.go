@@ -3,6 +3,8 @@ package uring
 import (
 	"testing"
 	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // refuse has the kernel take no entry, as when it is out of memory, until accept is called: it is not
@@ -63,9 +65,7 @@ func TestBacklog(t *testing.T) {
 // What is pushed before the ring is enabled waits as well.
 func TestPushBeforeEnable(t *testing.T) {
 	r, err := New(Config{Entries: 1})
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedIOUring(t, err)
 	pushNops(r, 0, 10)
 	enable(t, r)
 	expectInOrder(t, r, 0, 10)

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // A Wake may come at any time, also when the descriptor's number is somebody else's by now.
 func TestWakeAfterClose(t *testing.T) {
 	r, err := New(Config{})
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedIOUring(t, err)
 	number := r.waker.Fd()
 	var wg sync.WaitGroup
 	for range 4 {
@@ -54,9 +54,7 @@ func TestCloseWithEntriesInFlight(t *testing.T) {
 	fds := socketPair(t)
 	for range 20 {
 		r, err := New(Config{Entries: 4})
-		if err != nil {
-			t.Skip(err)
-		}
+		testenv.NeedIOUring(t, err)
 		if err := r.Enable(); err != nil {
 			t.Fatal(err)
 		}

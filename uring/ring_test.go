@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 func newRing(t testing.TB, cfg Config) *Ring {
 	t.Helper()
 	r, err := New(cfg)
-	if err != nil {
-		t.Skipf("no io_uring here: %v", err)
-	}
+	testenv.NeedIOUring(t, err)
 	enable(t, r)
 	return r
 }
@@ -51,9 +51,7 @@ func next(t testing.TB, r *Ring) CQE {
 
 func TestProbe(t *testing.T) {
 	c, err := Probe()
-	if err != nil {
-		t.Skip(err)
-	}
+	testenv.NeedIOUring(t, err)
 	t.Logf("%+v", c)
 	if !c.Ops.Has(OpNop) || c.Ops.Has(Op(200)) {
 		t.Error("opcode set is wrong")

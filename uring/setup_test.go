@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/internal/testenv"
 )
 
 // kernel is a kernel that knows some flags and has some features.
@@ -95,9 +97,8 @@ func TestSetupFails(t *testing.T) {
 
 // A ring works with each set of flags that this kernel takes.
 func TestEverySetOfFlags(t *testing.T) {
-	if _, err := Probe(); err != nil {
-		t.Skip(err)
-	}
+	_, err := Probe()
+	testenv.NeedIOUring(t, err)
 	for _, flags := range wanted {
 		known := flags | flags511
 		r := &Ring{workers: 1}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/record"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -14,9 +15,8 @@ import (
 func rings(t *testing.T, f func(t *testing.T, ring reactor.RingKind)) {
 	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(ring), func(t *testing.T) {
-			if _, err := reactor.ChooseRing(ring); err != nil {
-				t.Skip(err)
-			}
+			_, err := reactor.ChooseRing(ring)
+			testenv.NeedIOUring(t, err)
 			f(t, ring)
 		})
 	}

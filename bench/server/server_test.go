@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/goleak"
 )
@@ -52,9 +53,8 @@ func each(t *testing.T, f func(t *testing.T, cfg Config)) {
 					continue
 				}
 				t.Run(fmt.Sprint(scheme, " ", style, " ", ring), func(t *testing.T) {
-					if _, err := reactor.ChooseRing(ring); err != nil {
-						t.Skip(err)
-					}
+					_, err := reactor.ChooseRing(ring)
+					testenv.NeedIOUring(t, err)
 					cfg := Config{Listen: "tcp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2}
 					if scheme == "unix" {
 						cfg.Listen = "unix://" + t.TempDir() + "/s"
@@ -166,9 +166,8 @@ func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, style := range []string{"receiver", "task", "net"} {
 		for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 			t.Run(fmt.Sprint(style, " ", ring), func(t *testing.T) {
-				if _, err := reactor.ChooseRing(ring); err != nil {
-					t.Skip(err)
-				}
+				_, err := reactor.ChooseRing(ring)
+				testenv.NeedIOUring(t, err)
 				f(t, Config{Listen: "udp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2})
 			})
 		}

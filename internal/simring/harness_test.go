@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -66,7 +67,7 @@ func onBoth(t *testing.T, test func(m *machine)) {
 	t.Run("kernel", func(t *testing.T) {
 		r, err := uring.New(uring.Config{Entries: 64})
 		if errors.Is(err, uring.ErrUnavailable) {
-			t.Skip(err)
+			testenv.NeedIOUring(t, err)
 		} else if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/task"
 )
@@ -37,9 +38,7 @@ func TestCopy(t *testing.T) {
 func copyFile(t *testing.T, kind reactor.RingKind, from, to string) (err error) {
 	t.Helper()
 	l, lerr := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
-	if lerr != nil {
-		t.Skip(lerr)
-	}
+	testenv.NeedIOUring(t, lerr)
 	c := &copying{loop: l, from: from, to: to}
 	rerr := l.Run(func() {
 		l.Spawn(task.New(func(t *task.T) error {

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -23,9 +24,7 @@ func TestEcho(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
-			if err != nil {
-				t.Skip(err)
-			}
+			testenv.NeedIOUring(t, err)
 			served, pinged := make(chan error, 1), make(chan error, 1)
 			if err := l.Run(func() { l.Spawn(scenario(l, served, pinged)) }); err != nil {
 				t.Error(err)
@@ -92,9 +91,7 @@ func TestAcceptedInTheEnd(t *testing.T) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
-			if err != nil {
-				t.Skip(err)
-			}
+			testenv.NeedIOUring(t, err)
 			var (
 				s      reactor.Socket
 				client net.Conn

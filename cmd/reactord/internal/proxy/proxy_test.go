@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -25,9 +26,7 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			c, err := reactor.ChooseRing(kind)
-			if err != nil {
-				t.Skip(err)
-			}
+			testenv.NeedIOUring(t, err)
 			if c.Kind != kind {
 				t.Skipf("%s asks for %s", reactor.RingVariable, c.Kind)
 			}

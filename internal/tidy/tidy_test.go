@@ -1,0 +1,255 @@
+package tidy
+
+import (
+	"bytes"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const (
+	root        = "../.."
+	lineLimit   = 120 // characters; a tab is one
+	commitLimit = 72  // characters
+	fileLimit   = 512 << 10
+
+	// Commits before this moment have longer subjects.
+	commitsSince = "2026-11-22T13:10:30Z"
+	commitsRead  = 30
+)
+
+// files are the paths of the repository's files, relative to its root.
+func files(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	for _, path := range git(t, "ls-files", "--cached", "--others", "--exclude-standard") {
+		if _, err := os.Lstat(filepath.Join(root, path)); err == nil { // or it is removed, and not committed yet
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// git returns the lines that git prints.
+func git(t *testing.T, args ...string) []string {
+	t.Helper()
+	safe := []string{"-C", root, "-c", "safe.directory=*", "-c", "core.quotePath=false"}
+	out, err := exec.Command("git", append(safe, args...)...).Output()
+	if err != nil {
+		t.Skipf("git %s: %v", args[0], err)
+	}
+	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" })
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// list returns the lines of a list of this package, without comments.
+func list(t *testing.T, name string) []string {
+	t.Helper()
+	lines := strings.Split(string(read(t, "internal/tidy/"+name)), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
+}
+
+// exceptions are the findings to be passed over. Unused tells which of them have not been found.
+type exceptions struct{ used map[string]bool }
+
+func newExceptions(t *testing.T) *exceptions {
+	e := &exceptions{used: map[string]bool{}}
+	for _, line := range list(t, "exceptions.txt") {
+		e.used[line] = false
+	}
+	return e
+}
+
+func (e *exceptions) has(path string, rules ...string) bool {
+	for _, rule := range rules {
+		key := path + ": " + rule
+		if _, ok := e.used[key]; ok {
+			e.used[key] = true
+			return true
+		}
+	}
+	return false
+}
+
+// unused reports exceptions that name one of the rules and except nothing.
+func (e *exceptions) unused(t *testing.T, rule func(string) bool) {
+	t.Helper()
+	for line, used := range e.used {
+		if _, r, _ := strings.Cut(line, ": "); !used && rule(r) {
+			t.Errorf("exceptions.txt: nothing needs %q", line)
+		}
+	}
+}
+
+func TestLinesAreShort(t *testing.T) {
+	except := newExceptions(t)
+	for _, path := range files(t) {
+		if filepath.Ext(path) != ".go" {
+			continue
+		}
+		src := read(t, path)
+		raw := rawStrings(src)
+		for i, line := range bytes.Split(src, []byte("\n")) {
+			if n := utf8.RuneCount(line); n > lineLimit && !raw[i+1] && !except.has(path, "line") {
+				t.Errorf("%s:%d: %d characters, want %d at most", path, i+1, n, lineLimit)
+			}
+		}
+	}
+	except.unused(t, func(rule string) bool { return rule == "line" })
+}
+
+// rawStrings are the numbers of the lines that are a part of a raw string which is longer than one line.
+func rawStrings(src []byte) map[int]bool {
+	lines := map[int]bool{}
+	fset := token.NewFileSet()
+	file := fset.AddFile("", fset.Base(), len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0)
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return lines
+		}
+		if tok == token.STRING && text[0] == '`' {
+			first := file.Line(pos)
+			for line := range strings.Count(text, "\n") + 1 {
+				lines[first+line] = true
+			}
+		}
+	}
+}
+
+func TestRawStrings(t *testing.T) {
+	got := rawStrings([]byte("package p\nvar a = `\nlong\n`\nvar b = \"short\" // `\n"))
+	if len(got) != 3 || !got[2] || !got[3] || !got[4] {
+		t.Errorf("lines %v, want 2 to 4", got)
+	}
+}
+
+var (
+	wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`) // within an identifier
+	between   = regexp.MustCompile(`[\s_\-/*.,;:()\[\]"]+`)
+)
+
+// plain is a line as words with one space between them, so that identifiers are read as well.
+func plain(line string) string {
+	line = wordStart.ReplaceAllString(line, "$1 $2")
+	line = between.ReplaceAllString(line, " ")
+	return " " + strings.ToLower(strings.TrimSpace(line)) + " "
+}
+
+// joined is a line as words, and as many of the next one as an expression of words.txt may continue with.
+func joined(line, next string) (words string, own int) {
+	line = plain(line)
+	more := strings.Fields(plain(next))
+	return line + strings.Join(more[:min(2, len(more))], " ") + " ", len(line) - 1
+}
+
+func TestPlain(t *testing.T) {
+	for _, test := range []struct{ line, want string }{
+		{"// Stats.LentBytes is", " stats lent bytes is "},
+		{"every_letter (at once).", " every letter at once "},
+		{"", "  "},
+	} {
+		if got := plain(test.line); got != test.want {
+			t.Errorf("%q is read as %q, want %q", test.line, got, test.want)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	instead := map[string]string{}
+	for _, line := range list(t, "words.txt") {
+		word, better, ok := strings.Cut(line, " => ")
+		if !ok {
+			t.Fatalf("words.txt: %q has no =>", line)
+		}
+		instead[word] = better
+	}
+	except := newExceptions(t)
+	for _, path := range files(t) {
+		if ext := filepath.Ext(path); ext != ".go" && ext != ".md" || path == "internal/tidy/tidy_test.go" {
+			continue
+		}
+		lines := append(strings.Split(string(read(t, path)), "\n"), "")
+		for i, line := range lines[:len(lines)-1] {
+			words, own := joined(line, lines[i+1])
+			for word, better := range instead {
+				at := strings.Index(words, " "+word+" ")
+				if at >= 0 && at < own && !except.has(path, word, "*") {
+					t.Errorf("%s:%d: %q; write: %s", path, i+1, word, better)
+				}
+			}
+		}
+	}
+	except.unused(t, func(rule string) bool { return rule != "line" && rule != "*" })
+}
+
+func TestCommitSubjects(t *testing.T) {
+	since := "--since=" + commitsSince
+	for _, line := range git(t, "log", "--no-merges", since, "-n", strconv.Itoa(commitsRead), "--format=%h %s") {
+		id, subject, _ := strings.Cut(line, " ")
+		if n := utf8.RuneCountInString(subject); n > commitLimit {
+			t.Errorf("commit %s: the subject has %d characters, want %d at most: %s", id, n, commitLimit, subject)
+		}
+	}
+}
+
+// pattern makes a regular expression of a pattern of places.txt.
+func pattern(glob string) *regexp.Regexp {
+	text := regexp.QuoteMeta(glob)
+	text = strings.NewReplacer(`\*\*/`, `(?:.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`).Replace(text)
+	return regexp.MustCompile("^" + text + "$")
+}
+
+func TestFilesHavePlaces(t *testing.T) {
+	var patterns []*regexp.Regexp
+	for _, glob := range list(t, "places.txt") {
+		patterns = append(patterns, pattern(glob))
+	}
+	for _, path := range files(t) {
+		if !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(path) }) {
+			t.Errorf("%s is in no place of places.txt", path)
+		}
+		if info, err := os.Lstat(filepath.Join(root, path)); err == nil && info.Size() > fileLimit {
+			t.Errorf("%s has %d bytes, want %d at most", path, info.Size(), fileLimit)
+		}
+	}
+}
+
+// Every package of several files says what it is in doc.go, in main.go, or in the file named after it.
+func TestPackagesAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	count := map[string]int{}
+	for _, path := range files(t) {
+		dir, name := filepath.Split(path)
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.Contains(path, "/testdata/") {
+			continue
+		}
+		count[dir]++
+		if name == "doc.go" || name == "main.go" || name == filepath.Base(dir)+".go" {
+			documented[dir] = true
+		}
+	}
+	for dir, n := range count {
+		if n > 1 && !documented[dir] {
+			t.Errorf("%s has %d files, and no doc.go", dir, n)
+		}
+	}
+}
