@@ -2,7 +2,6 @@ package reactor
 
 import (
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -17,7 +16,7 @@ func (l *Loop) Clock() int64 { return l.sys.Clock() }
 //
 // It makes a Loop a sender.TimedScheduler. On the loop's thread SleepFor does the same in fewer steps.
 func (l *Loop) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
-	(*sched.Handshake)(w).Submit((*driver)(l), deadline, token)
+	w.Submit((*driver)(l), deadline, token)
 }
 
 // driver is a Loop as what drives timed work.
@@ -27,17 +26,17 @@ func (d *driver) Enqueue(w *sender.Work) { (*Loop)(d).Enqueue(w) }
 
 // Arm gives w a slot, so that a drain finds it, and a place among the timers.
 func (d *driver) Arm(w *sender.TimedWork) {
-	if due := w.Deadline <= d.now; due || d.phase != phaseRunning {
-		(*sched.Handshake)(w).Settle(due && d.phase == phaseRunning)
+	if due := w.Deadline() <= d.now; due || d.phase != phaseRunning {
+		w.Settle(due && d.phase == phaseRunning)
 		return
 	}
 	w.Tag = d.slots.take((*timedWork)(w), nil)
-	w.Timer.Init((*timedWork)(w))
-	d.timers.Push(&w.Timer, w.Deadline)
+	w.Timer().Init((*timedWork)(w))
+	d.timers.Push(w.Timer(), w.Deadline())
 }
 
 func (d *driver) Disarm(w *sender.TimedWork) bool {
-	if !d.timers.Remove(&w.Timer) {
+	if !d.timers.Remove(w.Timer()) {
 		return false
 	}
 	d.slots.release(w.Tag)
@@ -47,23 +46,24 @@ func (d *driver) Disarm(w *sender.TimedWork) bool {
 // timedWork is timed work as what has a slot, and as the handler of its timer.
 type timedWork sender.TimedWork
 
-func (w *timedWork) loop() *Loop { return (*Loop)(w.Owner.(*driver)) }
+func (w *timedWork) work() *sender.TimedWork { return (*sender.TimedWork)(w) }
 
-func (w *timedWork) OnTimer(int64) {
-	w.Due = true
-	w.finish()
-}
+func (w *timedWork) loop() *Loop { return (*Loop)(w.work().Driver().(*driver)) }
+
+func (w *timedWork) OnTimer(int64) { w.settle(true) }
 
 // cancel is called when the loop drains.
 func (w *timedWork) cancel() {
-	if l := w.loop(); l.timers.Remove(&w.Timer) {
+	if l := w.loop(); l.timers.Remove(w.work().Timer()) {
 		l.ready = append(l.ready, w.Tag)
 	}
 }
 
 func (w *timedWork) item(int32, uint32) {}
 
-func (w *timedWork) finish() {
+func (w *timedWork) finish() { w.settle(false) }
+
+func (w *timedWork) settle(due bool) {
 	w.loop().slots.release(w.Tag)
-	(*sched.Handshake)(w).Settle(w.Due)
+	w.work().Settle(due)
 }

@@ -1,23 +1,26 @@
 package sender
 
-// Bulk calls f(0, v) to f(n-1, v), in this order, when s completes with v, and then completes with v.
-// The rest it passes on. A panic of f ends it. It runs f, and completes, where s does; for several
-// threads, WhenAllSlice takes senders that start on them. A stop request is s's affair; nothing is
-// allocated.
+// Bulk returns a sender that calls f(0, v) to f(n-1, v), in this order, when s completes with v, and then completes
+// with v. It calls f on one thread; for several threads use [WhenAllSlice] of senders that start on them.
+//
+// Completion: where s completes. Errors and stopped are forwarded unchanged. A panic of f ends the calls and
+// completes it with a [*PanicError].
+//
+// Cancellation: by s.
 //
 // Source: P2300R10 [exec.bulk], the default algorithm.
 func Bulk[T, O any, S Sender[T, O]](s S, n int, f func(i int, v T)) BulkSender[T, O, S] {
 	return BulkSender[T, O, S]{s, n, f}
 }
 
-// BulkSender is what Bulk returns.
+// BulkSender is the sender that [Bulk] returns.
 type BulkSender[T, O any, S Sender[T, O]] struct {
 	s S
 	n int
 	f func(int, T)
 }
 
-// BulkOp is the operation state of Bulk.
+// BulkOp is the operation state of [BulkSender].
 type BulkOp[T, O any] struct {
 	child O
 	n     int
@@ -25,13 +28,13 @@ type BulkOp[T, O any] struct {
 	r     Receiver[T]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s BulkSender[T, O, S]) Connect(op *BulkOp[T, O], r Receiver[T]) Operation {
 	op.n, op.f, op.r = s.n, s.f, r
 	return s.s.Connect(&op.child, (*bulkReceiver[T, O])(op))
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *BulkSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 	return CompletionBehaviorOf(&s.s)
 }

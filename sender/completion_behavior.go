@@ -2,13 +2,13 @@ package sender
 
 import "unsafe"
 
-// CompletionBehavior says where and when a sender completes. Each says more than the one before: what
-// completes Inline is Affine, and what is Affine completes somewhere.
+// CompletionBehavior says where and when a sender completes. They are ordered: a sender that is [Inline] is also
+// [Affine], and one that is Affine is also [Anywhere].
 //
 // Source: P3206R0 (a sender query for completion behaviour), stdexec's completion behaviours.
 type CompletionBehavior uint8
 
-// The completions.
+// The completion behaviors.
 const (
 	Anywhere CompletionBehavior = iota // on any thread, inside Start or later
 	Affine                             // on the execution resource where it was started, inside Start or later
@@ -27,18 +27,18 @@ func (c CompletionBehavior) String() string {
 	}
 }
 
-// CompletionDescriber is a sender that knows its CompletionBehavior: it, or a pointer to it, has this method. A
-// Scheduler may have it too, and tells by it how Schedule on it completes. An algorithm's is computed
+// CompletionDescriber is a sender that knows its [CompletionBehavior]. The sender, or a pointer to it, has this
+// method. A [Scheduler] may have it too: it then says how [Schedule] on it completes. An algorithm computes its own
 // from those of its children.
 //
-// The zero value of a sender's type answers what holds for every value of the type: that is how
-// algorithms ask about senders that do not exist yet.
+// The zero value of a sender's type must answer what holds for every value of the type: algorithms ask it about
+// senders that do not exist yet.
 type CompletionDescriber interface {
 	CompletionBehavior() CompletionBehavior
 }
 
-// CompletionBehaviorOf is what *s says, or Anywhere if it does not say. It takes a pointer so that asking does
-// not allocate.
+// CompletionBehaviorOf returns what *s says, or [Anywhere] if it says nothing. It takes a pointer so that it does not
+// allocate.
 func CompletionBehaviorOf[S any](s *S) CompletionBehavior {
 	if c, ok := any(s).(CompletionDescriber); ok {
 		return c.CompletionBehavior()
@@ -46,16 +46,16 @@ func CompletionBehaviorOf[S any](s *S) CompletionBehavior {
 	return Anywhere
 }
 
-// completionOn is how Schedule(sch) completes.
-func completionOn(sch Scheduler) CompletionBehavior {
+// schedulerBehavior is how Schedule(sch) completes.
+func schedulerBehavior(sch Scheduler) CompletionBehavior {
 	if c, ok := sch.(CompletionDescriber); ok {
 		return c.CompletionBehavior()
 	}
 	return Anywhere
 }
 
-// completionOfType is what holds for every sender of type S: what its zero value says.
-func completionOfType[S any]() CompletionBehavior {
+// completionBehaviorOfType is what holds for every sender of type S: the answer of its zero value.
+func completionBehaviorOfType[S any]() CompletionBehavior {
 	var s S
 	if unsafe.Sizeof(s) <= unsafe.Sizeof(zeros) {
 		return CompletionBehaviorOf((*S)(unsafe.Pointer(&zeros)))
@@ -63,9 +63,8 @@ func completionOfType[S any]() CompletionBehavior {
 	return CompletionBehaviorOf(new(S))
 }
 
-// zeros is the zero value of any sender of common size, so that asking it does not allocate. Nobody
-// writes to it.
+// zeros is the zero value of any sender of common size, so that asking it does not allocate. It is never written to.
 var zeros [64]uint64
 
-// CompletionBehavior implements CompletionDescriber: that of its scheduler.
-func (s *ScheduleSender) CompletionBehavior() CompletionBehavior { return completionOn(s.sch) }
+// CompletionBehavior implements [CompletionDescriber]: that of its scheduler.
+func (s *ScheduleSender) CompletionBehavior() CompletionBehavior { return schedulerBehavior(s.sch) }

@@ -8,65 +8,68 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// FromContext is s that is asked to stop when ctx is done, too, and whose open queries are answered by
-// ctx first. It completes as and where s does; ctx's error is not delivered, since being stopped is
-// none.
+// FromContext returns s with two changes: it is also requested to stop when ctx is done, and ctx answers queries
+// before the receiver's environment.
 //
-// Start allocates, as context.AfterFunc does, unless ctx is never done. The request comes on a
-// goroutine of its own, or inside Start if ctx was done before.
+// Completion: as and where s completes. The error of ctx is not delivered.
+//
+// Cancellation: when ctx is done, s is requested to stop on a goroutine of context.AfterFunc; inside Start if ctx was
+// done before.
+//
+// Allocation: Start allocates as context.AfterFunc does, unless ctx can never be done.
 func FromContext[T, O any, S Sender[T, O]](ctx context.Context, s S) FromContextSender[T, O, S] {
 	return FromContextSender[T, O, S]{ctx, s}
 }
 
-// FromContextSender is what FromContext returns.
+// FromContextSender is the sender that [FromContext] returns.
 type FromContextSender[T, O any, S Sender[T, O]] struct {
 	ctx context.Context
 	s   S
 }
 
-// FromContextOp is the operation state of FromContext.
+// FromContextOp is the operation state of [FromContextSender].
 type FromContextOp[T, O any] struct {
 	start  Operation // starts child
 	child  O
 	ctx    context.Context
 	r      Receiver[T]
-	link   *contextLink // nil: ctx is never done
-	parent stop.Callback
-	unlink func() bool // takes the link from ctx
+	stop   *contextStop  // nil: ctx is never done
+	parent stop.Callback // forwards the receiver's stop request
+	detach func() bool   // undoes context.AfterFunc; nil: ctx was done before Start
 }
 
-// contextLink asks s to stop. It is not part of the operation state, because ctx, and whoever else
-// requests stop, may still be at work in it when the operation has completed.
-type contextLink struct{ source stop.Source }
+// contextStop requests s to stop. It is not part of the operation state, because RequestStop may still run in it,
+// called by ctx, when the operation has completed and its storage is reused.
+type contextStop struct{ source stop.Source }
 
 // OnStop forwards the receiver's stop request.
-func (l *contextLink) OnStop() { l.source.RequestStop() }
+func (x *contextStop) OnStop() { x.source.RequestStop() }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s FromContextSender[T, O, S]) Connect(op *FromContextOp[T, O], r Receiver[T]) Operation {
 	op.ctx, op.r = s.ctx, r
 	op.start = s.s.Connect(&op.child, (*contextReceiver[T, O])(op))
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *FromContextSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 	return CompletionBehaviorOf(&s.s)
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *FromContextOp[T, O]) Start() {
 	if op.ctx.Done() == nil {
 		op.start.Start()
 		return
 	}
-	l := new(contextLink)
-	op.link = l
-	op.parent.Register(op.r.Env().StopToken(), l)
+	x := new(contextStop)
+	op.stop = x
+	op.parent.Register(op.r.Env().StopToken(), x)
 	if op.ctx.Err() != nil {
-		l.source.RequestStop()
+		x.source.RequestStop()
 	} else {
-		op.unlink = context.AfterFunc(op.ctx, l.OnStop)
+		op.detach = context.AfterFunc(op.ctx, x.OnStop)
 	}
 	op.start.Start()
 }
@@ -74,40 +77,40 @@ func (op *FromContextOp[T, O]) Start() {
 // contextReceiver is the child's receiver, and its environment.
 type contextReceiver[T, O any] FromContextOp[T, O]
 
-// free lets go of what asks for a stop.
-func (op *contextReceiver[T, O]) free() {
-	if op.link == nil {
+// detach stops the forwarding of stop requests.
+func (op *contextReceiver[T, O]) detachAll() {
+	if op.stop == nil {
 		return
 	}
 	op.parent.Deregister()
-	if op.unlink != nil {
-		op.unlink()
+	if op.detach != nil {
+		op.detach()
 	}
-	op.link, op.unlink = nil, nil
+	op.stop, op.detach = nil, nil
 }
 
 func (op *contextReceiver[T, O]) SetValue(v T) {
-	op.free()
+	op.detachAll()
 	op.r.SetValue(v)
 }
 
 func (op *contextReceiver[T, O]) SetError(err error) {
-	op.free()
+	op.detachAll()
 	op.r.SetError(err)
 }
 
 func (op *contextReceiver[T, O]) SetStopped() {
-	op.free()
+	op.detachAll()
 	op.r.SetStopped()
 }
 
 func (op *contextReceiver[T, O]) Env() Env { return op }
 
 func (op *contextReceiver[T, O]) StopToken() stop.Token {
-	if op.link == nil {
+	if op.stop == nil {
 		return op.r.Env().StopToken()
 	}
-	return op.link.source.Token()
+	return op.stop.source.Token()
 }
 
 func (op *contextReceiver[T, O]) Scheduler() Scheduler { return op.r.Env().Scheduler() }
@@ -119,13 +122,14 @@ func (op *contextReceiver[T, O]) Value(key any) any {
 	return op.r.Env().Value(key)
 }
 
-// ToContext is a context that is cancelled when env's stop token asks for it, with ErrStopped as its
-// cause, and whose values are env's answers: for calling ordinary Go code from inside of an operation.
+// ToContext returns a context that is cancelled when the stop token of env is requested to stop, with [ErrStopped] as
+// its cause. Its values are the answers of env. With it an operation calls ordinary Go code. If that returns the
+// error of the context, or an error that wraps it, the operation has been stopped: see [Complete].
 //
-// A function that then returns the context's error, or one that wraps it, has been stopped: see Complete.
+// cancel must be called before the operation that env belongs to completes. It cancels the context. If a stop request
+// on another thread is cancelling the context at that moment, cancel waits for it.
 //
-// cancel must be called before the operation whose environment it is completes. It cancels the
-// context, and waits if that is being cancelled by a stop request on another thread. It allocates.
+// Allocation: the context.
 func ToContext(env Env) (ctx context.Context, cancel context.CancelFunc) {
 	ctx, cause := context.WithCancelCause(envContext{context.Background(), env})
 	c := &canceller{cancel: cause}
@@ -136,16 +140,16 @@ func ToContext(env Env) (ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// envContext answers from an environment.
+// envContext is a context whose values are the answers of an environment.
 type envContext struct {
 	context.Context
 	env Env
 }
 
-// Value is the environment's.
+// Value is the environment's answer.
 func (c envContext) Value(key any) any { return c.env.Value(key) }
 
-// canceller cancels a context when it is asked to stop.
+// canceller cancels a context when stop is requested.
 type canceller struct {
 	onStop stop.Callback
 	cancel context.CancelCauseFunc
@@ -155,23 +159,25 @@ type canceller struct {
 // OnStop cancels the context.
 func (c *canceller) OnStop() { c.cancel(ErrStopped) }
 
-// cancelled tells whether err is what a function returns that was given ctx, and gave up because that is done:
-// context.Canceled, or ctx's own error, or its cause. A panic is none of that.
-func cancelled(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && !panicked(err) &&
-		(gaveUp(err) || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
+// causedByContext reports whether err is how a function reports that ctx, which it was called with, is done:
+// context.Canceled, the error of ctx, or its cause. The error of a panic is none of these.
+func causedByContext(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && !isPanic(err) &&
+		(isCancellation(err) || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// heeds tells whether err is what a function returns that was given a context of ToContext, and gave up because
-// stop was requested at token.
-func heeds(token stop.Token, err error) bool {
-	return gaveUp(err) && token.StopRequested() && !panicked(err)
+// causedByStop reports whether err is how a function reports that its context, which it has from ToContext, was
+// cancelled by a stop request to token.
+func causedByStop(token stop.Token, err error) bool {
+	return isCancellation(err) && token.StopRequested() && !isPanic(err)
 }
 
-// gaveUp tells whether err is that of a context of ToContext, or its cause.
-func gaveUp(err error) bool { return errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) }
+// isCancellation reports whether err is the error or the cause of a cancelled context of ToContext.
+func isCancellation(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped)
+}
 
-func panicked(err error) bool {
+func isPanic(err error) bool {
 	var p *PanicError
 	return errors.As(err, &p)
 }

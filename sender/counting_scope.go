@@ -8,60 +8,62 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// CountingScope counts the work that was spawned into it, so that somebody can wait for all of it. The
-// zero value is ready. It must not be copied, and must be joined before it is forgotten; until then it
-// outlives its work. All methods may be called from any thread. It allocates its stop source.
+// CountingScope counts the work that has been spawned into it, so that a program can wait for all of it: see [Spawn],
+// [SpawnFuture] and [CountingScope.Join]. It must outlive its work, so it must be joined before its memory is reused.
+// The zero CountingScope is ready. It must not be copied. All methods may be called from any thread.
 //
-// Its states, and what leads from one to another:
+// Its states and transitions:
 //
-//	unused          associate: open            close: unusedAndClosed   join: joined
-//	open            associate: open            close: closed            join: openAndJoining
-//	openAndJoining  associate: openAndJoining  close: closedAndJoining  last one leaves: joined
-//	closed                                                              join: closedAndJoining
-//	closedAndJoining                                                    last one leaves: joined
-//	unusedAndClosed                                                     join: joined
-//	joined
+//	state             Spawn            Close             Join              last work completes
+//	unused            open             unusedAndClosed   joined
+//	open              open             closed            openAndJoining
+//	openAndJoining    openAndJoining   closedAndJoining                    joined
+//	closed            refused                            closedAndJoining
+//	closedAndJoining  refused                                              joined
+//	unusedAndClosed   refused                            joined
+//	joined            refused
 //
-// In open and closed with nothing left to wait for, join leads to joined at once. Work can be
-// associated where it says so, and nowhere else. What is joined stays so.
+// If no work is left in open or closed, Join leads to joined immediately. joined is final.
 //
-// Source: P3149R9 (async_scope), [exec.scope.counting]; the states are those of its specification.
+// Allocation: a stop source, when it is first needed.
+//
+// Source: P3149R9 (async_scope), [exec.scope.counting]. The states are those of its specification.
 type CountingScope struct {
-	// OnError is called with the error of spawned work, where that completes. nil: it panics, as in
-	// StartDetached. Set it before anything is spawned.
+	// OnError is called with the error of spawned work, where that work completes. If it is nil, the error panics, as
+	// in [StartDetached]. Set it before the first Spawn.
 	OnError func(error)
 
 	mu      sync.Mutex
 	state   scopeState
-	count   int          // associations
+	count   int          // associations: work that has not completed
 	joiners *JoinOp      // started, not completed
 	source  *stop.Source // see stopSource
 }
 
-// scopeState is which state a scope is in.
+// scopeState is the state of a scope. See CountingScope.
 type scopeState uint8
 
 const (
-	unused scopeState = iota
-	open
-	openAndJoining
-	closed
-	closedAndJoining
-	unusedAndClosed
-	joined
+	scopeUnused scopeState = iota
+	scopeOpen
+	scopeOpenAndJoining
+	scopeClosed
+	scopeClosedAndJoining
+	scopeUnusedAndClosed
+	scopeJoined
 )
 
-// RequestStop asks the work in the scope to stop, and what is spawned later.
+// RequestStop requests the work in the scope to stop, and also work that is spawned later.
 func (s *CountingScope) RequestStop() {
 	s.mu.Lock()
 	source := s.stopSource()
 	s.mu.Unlock()
 	step()
-	source.RequestStop() // the scope may be joined in here, and be forgotten
+	source.RequestStop() // the scope may become joined, and its memory may be reused, inside this call
 }
 
-// stopSource is what asks the work to stop, made when it is first needed. It lies outside of the scope
-// because RequestStop may still be at work in it when the last work has left. It is called with mu held.
+// stopSource returns the stop source of the work. It is not part of the scope, because RequestStop may still run in
+// it when the last work has completed and the scope's memory is reused. It is called with mu held.
 func (s *CountingScope) stopSource() *stop.Source {
 	if s.source == nil {
 		s.source = new(stop.Source)
@@ -69,28 +71,28 @@ func (s *CountingScope) stopSource() *stop.Source {
 	return s.source
 }
 
-// Close makes the scope take no more work.
+// Close makes the scope refuse further work.
 func (s *CountingScope) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
-	case unused:
-		s.state = unusedAndClosed
-	case open:
-		s.state = closed
-	case openAndJoining:
-		s.state = closedAndJoining
+	case scopeUnused:
+		s.state = scopeUnusedAndClosed
+	case scopeOpen:
+		s.state = scopeClosed
+	case scopeOpenAndJoining:
+		s.state = scopeClosedAndJoining
 	}
 }
 
-// associate counts one more, or returns false if the scope takes no more.
+// associate counts one more unit of work. It returns false if the scope refuses it.
 func (s *CountingScope) associate() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
-	case unused:
-		s.state = open
-	case open, openAndJoining:
+	case scopeUnused:
+		s.state = scopeOpen
+	case scopeOpen, scopeOpenAndJoining:
 	default:
 		return false
 	}
@@ -99,30 +101,31 @@ func (s *CountingScope) associate() bool {
 	return true
 }
 
-// leave counts one less. The caller must not touch the scope after it.
-func (s *CountingScope) leave() {
+// disassociate is called when a unit of work has completed. The caller must not touch the scope after it.
+func (s *CountingScope) disassociate() {
 	step()
 	s.mu.Lock()
 	s.count--
 	if assert.Enabled && s.count < 0 {
-		panic("sender: more work left a scope than was in it")
+		panic("sender: more work of a scope completed than was spawned")
 	}
-	if s.count > 0 || s.state != openAndJoining && s.state != closedAndJoining {
+	if s.count > 0 || s.state != scopeOpenAndJoining && s.state != scopeClosedAndJoining {
 		s.mu.Unlock()
 		return
 	}
-	s.state = joined
+	s.state = scopeJoined
 	first := s.joiners
 	s.joiners = nil
 	s.mu.Unlock()
 	step()
-	completeAll(first)
+	completeJoins(first)
 }
 
-// completeAll completes those who wait, also if a function of theirs ends this frame by runtime.Goexit.
-func completeAll(op *JoinOp) {
+// completeJoins completes the list of Joins that begins with op. It continues if a user's function ends this frame by
+// runtime.Goexit.
+func completeJoins(op *JoinOp) {
 	returned := false
-	defer aftergoexit.Run(&returned, func() { completeAll(op) })
+	defer aftergoexit.Run(&returned, func() { completeJoins(op) })
 	for op != nil {
 		joiner := op
 		op = op.next
@@ -131,19 +134,19 @@ func completeAll(op *JoinOp) {
 	returned = true
 }
 
-// join adds op to those who wait, or returns false if there is nothing to wait for.
+// join puts op on the list of Joins. It returns false if the scope is joined already.
 func (s *CountingScope) join(op *JoinOp) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count == 0 {
-		s.state = joined
+		s.state = scopeJoined
 		return false
 	}
 	switch s.state {
-	case open:
-		s.state = openAndJoining
-	case closed:
-		s.state = closedAndJoining
+	case scopeOpen:
+		s.state = scopeOpenAndJoining
+	case scopeClosed:
+		s.state = scopeClosedAndJoining
 	}
 	op.next, s.joiners = s.joiners, op
 	return true
@@ -156,19 +159,20 @@ func (s *scopeEnv) StopToken() stop.Token { return s.source.Token() }
 func (s *scopeEnv) Scheduler() Scheduler  { return nil }
 func (s *scopeEnv) Value(any) any         { return nil }
 
-// Join completes when no work is left in the scope, which is joined from then on. It completes inside
-// Start if none was left before, otherwise on the scheduler of its environment, or, if that has none,
-// where the last work completes; stopped if that scheduler is shutting down, and with the reason if it
-// refuses the work: the scope is joined all the same.
+// Join returns a sender that completes when no work is left in the scope. The scope is joined from then on. Join does
+// not close the scope: work may be spawned until the last work has completed.
 //
-// It does not close the scope: work can be spawned until the last has left. It takes no notice of stop
-// requests; RequestStop is for that. It allocates nothing.
+// Completion: inside Start if no work is left; otherwise on the scheduler of its environment or, if that has none,
+// where the last work completes. If the scheduler abandons it, it completes stopped or with the reason: see [Runner].
+// The scope is joined also in this case.
+//
+// Cancellation: stop requests are ignored. Use [CountingScope.RequestStop].
 func (s *CountingScope) Join() JoinSender { return JoinSender{s} }
 
-// JoinSender is what Join returns.
+// JoinSender is the sender that [CountingScope.Join] returns.
 type JoinSender struct{ scope *CountingScope }
 
-// JoinOp is the operation state of Join.
+// JoinOp is the operation state of [JoinSender].
 type JoinOp struct {
 	scope *CountingScope
 	next  *JoinOp // in scope.joiners
@@ -176,21 +180,21 @@ type JoinOp struct {
 	work  Work
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s JoinSender) Connect(op *JoinOp, r Receiver[struct{}]) Operation {
 	op.scope, op.r = s.scope, r
 	op.work = Work{Runner: (*joinRunner)(op)}
 	return op
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *JoinOp) Start() {
 	if !op.scope.join(op) {
 		op.r.SetValue(struct{}{})
 	}
 }
 
-// complete is called by the last to leave.
+// complete is called when the last work has completed.
 func (op *JoinOp) complete() {
 	op.next = nil
 	if sch := op.r.Env().Scheduler(); sch != nil {
@@ -200,9 +204,9 @@ func (op *JoinOp) complete() {
 	op.r.SetValue(struct{}{})
 }
 
-// joinRunner is the scheduler's view of the operation.
+// joinRunner is the work that the scheduler runs.
 type joinRunner JoinOp
 
-func (op *joinRunner) Run()                 { op.r.SetValue(struct{}{}) }
-func (op *joinRunner) Abandon(reason error) { Abandon(op.r, reason) }
-func (op *joinRunner) Continues() bool      { return true }
+func (op *joinRunner) Run()                  { op.r.SetValue(struct{}{}) }
+func (op *joinRunner) Abandon(reason error)  { CompleteAbandoned(op.r, reason) }
+func (op *joinRunner) ExemptFromLimit() bool { return true }

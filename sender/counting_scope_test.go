@@ -107,7 +107,7 @@ func TestSpawnErrors(t *testing.T) {
 	}
 	defer func() {
 		if err, ok := recover().(error); !ok || !errors.Is(err, errLeaf) {
-			t.Errorf("recovered %v, want the error that nobody handles", err)
+			t.Errorf("recovered %v, want the error", err)
 		}
 	}()
 	sender.Spawn(new(sender.CountingScope), sender.JustError[int](errLeaf))

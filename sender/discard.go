@@ -1,7 +1,7 @@
 package sender
 
-// Discard is a receiver that lets every completion pass: for an operation whose end nobody waits for,
-// such as the closing of a socket. Whoever uses it makes sure that the operation state lives on.
+// Discard is a receiver that ignores every completion: for an operation that no code waits for, such as the closing
+// of a socket. The caller must make sure that the operation state lives until the completion.
 type Discard[T any] struct{}
 
 // SetValue does nothing.

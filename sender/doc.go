@@ -106,7 +106,7 @@
 //   - Changing channels and types: [IntoOptional], [IntoResult], [Erase].
 //   - Consumers: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],
 //     [StartDetached], [Execute].
-//   - For algorithms and resources of one's own: [Group], [Bounded], [Complete], [WorkQueue].
+//   - For algorithms and resources of one's own: [Group], [Limiter], [Complete], [WorkQueue].
 //
 // Below this package, stop has stop tokens, sched schedulers and run loops, seq sequences of items, task
 // coroutines, and sendertest the suite that holds any sender to the contract.

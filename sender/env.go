@@ -2,20 +2,20 @@ package sender
 
 import "github.com/reactord/reactord/sender/stop"
 
-// Env is what a receiver tells the operations below it. Every adaptor forwards it, but for what the
-// adaptor itself provides.
+// Env is the environment that a receiver gives to the operations below it. Every adaptor forwards it, except for the
+// queries that the adaptor itself answers.
 //
-// Source: P2300 [exec.queryable], P3552R3 §4.
+// Source: P2300R10 [exec.queryable], P3552R3 §4.
 type Env interface {
-	// StopToken tells whether the result is still wanted. The zero Token: always.
+	// StopToken says whether the operation is requested to stop. The zero Token never is.
 	StopToken() stop.Token
-	// Scheduler is where the receiver would like work to be, or nil if it does not care.
+	// Scheduler is where the receiver wants work to run; nil: anywhere.
 	Scheduler() Scheduler
-	// Value answers an open query, or returns nil. Keys are compared as those of context.Context.
+	// Value is the answer to the query key, or nil. Keys are compared as those of context.Context are.
 	Value(key any) any
 }
 
-// EmptyEnv answers no query: it never stops and has no scheduler.
+// EmptyEnv is an environment that answers no query: it never stops and has no scheduler.
 type EmptyEnv struct{}
 
 // StopToken is the token that never stops.

@@ -1,9 +1,10 @@
 package sender
 
-// Erase hides the type of s, for the boundaries of an API and for trees whose shape is not known
-// before they run. It completes as and where s does.
+// Erase hides the type of s, for the boundaries of an API and for trees whose shape is only known at run time.
 //
-// Erase allocates a copy of s. Connect allocates the operation state of s, unless *op has been
+// Completion: as and where s completes.
+//
+// Allocation: Erase allocates a copy of s. Connect allocates the operation state of s, unless the [AnyOp] has been
 // connected to a sender of the same type before.
 //
 // Source: stdexec's any_sender_of.
@@ -11,20 +12,21 @@ func Erase[T, O any, S Sender[T, O]](s S) Any[T] {
 	return Any[T]{&erased[T, O, S]{s}}
 }
 
-// Any is a sender of which the type of the value is known only. The zero Any must not be connected.
+// Any is a sender of which only the type of the value is known. The zero Any must not be connected.
 type Any[T any] struct{ s connector[T] }
 
-// AnyOp is the operation state of any sender of T, of one at a time: to connect it again before the
-// completion loses the operation that is in progress. It refers to the state proper, so it must not be
-// copied, not even when it is idle. A struct that runs what a function returns holds one:
+// AnyOp is the operation state of any sender of T, of one at a time: it must not be connected again before the
+// operation has completed. It refers to the real operation state, so it must not be copied, not even when it is idle.
+// A struct that runs what a function returns holds an AnyOp:
 //
 //	type client struct{ op sender.AnyOp[string] }
 //
 //	sender.Connect(&c.op, greet("x"), (*greeted)(c)).Start() // greet returns a sender.Any[string]
 type AnyOp[T any] struct{ op any }
 
-// Connect connects s in a state whose type does not name that of s, so that a struct can hold it. It
-// allocates the operation state of s, unless *op has been connected to a sender of the same type before.
+// Connect connects s in an operation state whose type does not name that of s, so that a struct can hold it.
+//
+// Allocation: the operation state of s, unless *op has been connected to a sender of the same type before.
 func Connect[T, O any, S Sender[T, O]](op *AnyOp[T], s S, r Receiver[T]) Operation {
 	child, ok := op.op.(*O)
 	if !ok {
@@ -40,7 +42,7 @@ type connector[T any] interface {
 	connect(op *AnyOp[T], r Receiver[T]) Operation
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s Any[T]) Connect(op *AnyOp[T], r Receiver[T]) Operation {
 	if s.s == nil {
 		panic("sender: Connect of the zero Any: make one with Erase")
@@ -48,7 +50,7 @@ func (s Any[T]) Connect(op *AnyOp[T], r Receiver[T]) Operation {
 	return s.s.connect(op, r)
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *Any[T]) CompletionBehavior() CompletionBehavior {
 	if s.s == nil {
 		return Anywhere

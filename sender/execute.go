@@ -2,13 +2,11 @@ package sender
 
 import "sync"
 
-// Execute calls f on the resource of sch, some time, and nobody hears of it: there is no result, no
-// way to stop it, and if the resource is shutting down or refuses it, because it is full, too late or has
-// ended, f is not called and nobody is told. That is all that one-way
-// execution can offer, and it is made of Schedule, Connect and Start, not the other way round; where
-// any of that matters, use them. A panic of f is the program's.
+// Execute calls f on the resource of sch, at some time. It is one-way: there is no result, and no way to stop it. If
+// the resource is shutting down or refuses the work, f is not called and no error is reported. Where that matters use
+// [Schedule]. A panic of f is not recovered.
 //
-// The operation state is taken from a pool, so that, when warm, it does not allocate.
+// Allocation: nothing, when the pool of operation states is warm.
 //
 // Source: P1525R1 Appendix A (one-way execute as a generic algorithm).
 func Execute(sch Scheduler, f func()) {

@@ -1,9 +1,13 @@
 package sender
 
-// Fallback completes as a does, unless a fails: then it goes on with b, and completes as b does. a's
-// error is dropped; LetError is for those who want to see it. It completes where whichever of them
-// ran last does. A stop request is the affair of whichever is running, and one that is stopped is not
-// replaced. Connect allocates a copy of b, once for each operation state.
+// Fallback returns a sender that completes as a does, unless a fails: then it starts b. The error of a is dropped;
+// [LetError] gets it.
+//
+// Completion: as and where b completes, if a fails; otherwise as and where a does. Stopped is forwarded unchanged.
+//
+// Cancellation: by the operation that is running, a or b.
+//
+// Allocation: Connect allocates a copy of b, once for each operation state.
 //
 // Source: P1525R1 Appendix B (fallback).
 func Fallback[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]](
@@ -12,27 +16,27 @@ func Fallback[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]](
 	return FallbackSender[T, O1, O2, S1, S2]{a, b}
 }
 
-// FallbackSender is what Fallback returns.
+// FallbackSender is the sender that [Fallback] returns.
 type FallbackSender[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]] struct {
 	a S1
 	b S2
 }
 
-// FallbackOp is the operation state of Fallback.
+// FallbackOp is the operation state of [FallbackSender].
 type FallbackOp[T, O1, O2 any] struct {
 	first  O1
 	second O2
-	b      kept[T, O2]
+	b      storedSender[T, O2]
 	r      Receiver[T]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s FallbackSender[T, O1, O2, S1, S2]) Connect(op *FallbackOp[T, O1, O2], r Receiver[T]) Operation {
-	op.b, op.r = keep(op.b, s.b), r
+	op.b, op.r = store(op.b, s.b), r
 	return s.a.Connect(&op.first, (*fallbackReceiver[T, O1, O2])(op))
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *FallbackSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }

@@ -8,64 +8,75 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Group is for those who write algorithms with several children, or with one that they stop themselves:
-// it counts the children, asks them all to stop, forwards the receiver's stop request to them, and is
-// the environment that their receivers have. It is part of the operation state; the zero Group is ready.
+// Group is a building block for algorithms that start several children, or one child that they stop themselves. It
+// counts the children, forwards the receiver's stop request to them, can request them to stop, and is the
+// environment of their receivers. It is a field of the operation state. The zero Group is ready.
 //
-// The operation is over when the last child leaves. That child's thread calls Finish, so that work
-// whose children all live on one loop completes on that loop, whoever asked it to stop: see Leave.
+// The algorithm calls Begin in its Start, then starts the children, and calls Arrive when a child completes. The last
+// Arrive calls the handler's OnJoined, on the thread of that child. So an operation whose children all complete on
+// one loop completes on that loop, whichever thread requested it to stop.
 type Group struct {
-	children   stop.Source   // the children's stop
-	parent     stop.Callback // forwards the parent's to it
-	env        Env           // the parent's
-	op         Joiner
-	pending    atomic.Int32 // children that have not completed
-	forwarding bool         // OnStop is running
-	joined     bool         // the last child left meanwhile, inside of OnStop
+	children stop.Source   // the children's stop source
+	parent   stop.Callback // forwards the receiver's stop request to children
+	env      Env           // the receiver's
+	handler  JoinHandler
+	pending  atomic.Int32 // children that have not completed
+	forward  forwardState
 }
 
-// Joiner is the operation that a Group belongs to.
-type Joiner interface {
-	// Finish is called once all children have completed. Nothing touches the Group after it, so that
-	// it may call the operation's receiver.
-	Finish()
+// forwardState is the state of forwarding the parent's stop request.
+//
+//	notForwarding --OnStop--> forwarding --OnStop returns--> notForwarding
+//	forwarding --last Arrive inside OnStop--> joinedInside --OnStop returns--> notForwarding, and OnJoined
+type forwardState uint8
+
+const (
+	notForwarding forwardState = iota
+	forwarding                 // OnStop is running
+	joinedInside               // the last child completed inside OnStop, which calls OnJoined
+)
+
+// JoinHandler is the operation that a [Group] belongs to.
+type JoinHandler interface {
+	// OnJoined is called once when all children have completed. Nothing touches the Group after it, so it may
+	// complete the operation's receiver.
+	OnJoined()
 }
 
-// Begin is called by Start, with its receiver's environment, before it starts n children. It returns
-// false if stop was requested before: then the operation has finished, and no child may be started.
-func (g *Group) Begin(op Joiner, env Env, n int) bool {
+// Begin is called by the operation's Start, before it starts n children; env is the environment of its receiver. If
+// stop has already been requested, Begin calls h.OnJoined and returns false: no child may be started.
+func (g *Group) Begin(h JoinHandler, env Env, n int) bool {
 	if assert.Enabled && g.pending.Load() != 0 {
 		panic("sender: Start of an operation that is in flight")
 	}
 	g.children.Reset()
-	g.op, g.env = op, env
+	g.handler, g.env = h, env
 	g.pending.Store(int32(n))
 	g.parent.Register(env.StopToken(), g)
 	step()
 	if g.children.StopRequested() {
-		g.pending.Store(1) // as if there was but one child, and it had completed stopped
-		g.Leave()
+		g.pending.Store(1) // as if there were one child, and it had completed stopped
+		g.Arrive()
 		return false
 	}
 	return true
 }
 
-// RequestStop asks the children to stop. It reports whether nobody had before. Whoever calls it counts
-// as pending until it has returned.
+// RequestStop requests the children to stop. It reports whether this was the first request. It must be called before
+// the caller's own Arrive: a child that calls it counts as pending until RequestStop has returned.
 func (g *Group) RequestStop() bool { return g.children.RequestStop() }
 
-// stopThen is RequestStop and then rest, also if somebody who is asked to stop ends this frame by
-// runtime.Goexit.
-func (g *Group) stopThen(rest func()) {
+// requestStopThen is RequestStop and then f. It calls f also if a stop handler ends this frame by runtime.Goexit.
+func (g *Group) requestStopThen(f func()) {
 	returned := false
-	defer aftergoexit.Run(&returned, rest)
+	defer aftergoexit.Run(&returned, f)
 	g.RequestStop()
 	returned = true
-	rest()
+	f()
 }
 
-// Leave says that a child has completed. The caller must not touch the operation after it.
-func (g *Group) Leave() {
+// Arrive says that a child has completed. The caller must not touch the operation after it.
+func (g *Group) Arrive() {
 	if n := g.pending.Add(-1); n != 0 {
 		if assert.Enabled && n < 0 {
 			panic("sender: a child completed twice")
@@ -73,23 +84,23 @@ func (g *Group) Leave() {
 		return
 	}
 	step()
-	// If another thread is forwarding the parent's stop, this waits for it. If we are inside of that
-	// ourselves, because a child completed when it was asked to stop, then children.RequestStop is
-	// still at work below us, and OnStop is to finish after it.
+	// If another thread is forwarding the parent's stop request, Deregister waits for it. If this call comes from
+	// inside the forwarding, because a child completed in its stop handler, then children.RequestStop is still
+	// running below this frame, and OnStop calls OnJoined after it.
 	g.parent.Deregister()
 	step()
-	if g.forwarding {
-		g.joined = true
+	if g.forward == forwarding {
+		g.forward = joinedInside
 		return
 	}
-	g.op.Finish()
+	g.handler.OnJoined()
 }
 
-// OnStop implements stop.Handler: it forwards the parent's stop request.
+// OnStop implements [stop.Handler]: it forwards the parent's stop request.
 func (g *Group) OnStop() {
 	returned := false
 	defer aftergoexit.Run(&returned, g.forwarded)
-	g.forwarding = true
+	g.forward = forwarding
 	step()
 	g.children.RequestStop()
 	step()
@@ -97,29 +108,29 @@ func (g *Group) OnStop() {
 	g.forwarded()
 }
 
-// forwarded is the end of OnStop.
+// forwarded is called when OnStop has forwarded the request.
 func (g *Group) forwarded() {
-	g.forwarding = false
-	if g.joined {
-		g.joined = false
-		g.op.Finish()
+	joined := g.forward == joinedInside
+	g.forward = notForwarding
+	if joined {
+		g.handler.OnJoined()
 	}
 }
 
-// StopToken implements Env: it is the children's.
+// StopToken implements [Env]: the token of the children's stop source.
 func (g *Group) StopToken() stop.Token { return g.children.Token() }
 
-// Scheduler implements Env: it is the parent's.
+// Scheduler implements [Env]: the parent's scheduler.
 func (g *Group) Scheduler() Scheduler { return g.env.Scheduler() }
 
-// Value implements Env: it is the parent's.
+// Value implements [Env]: the parent's answer.
 func (g *Group) Value(key any) any { return g.env.Value(key) }
 
-// failureOf is the result of a child that failed with err: stopped, if it was asked to stop and err is what a
-// function makes of that which heeds its context.
-func failureOf[T any](g *Group, err error) result[T] {
-	if heeds(g.StopToken(), err) {
-		return result[T]{}
+// childFailure is the completion of a child that called SetError(err). It is stopped, if err is how a Go function
+// reports that the group's stop request cancelled it.
+func childFailure[T any](g *Group, err error) Completion[T] {
+	if causedByStop(g.StopToken(), err) {
+		return CompletionStopped[T]()
 	}
-	return errorOf[T](err)
+	return CompletionError[T](err)
 }

@@ -106,9 +106,9 @@ func goroutineName() string {
 // stepLeaf is a sender that completes when it is told to, or when it is asked to stop.
 type stepLeaf struct {
 	obeys   bool
-	end     func(result[int]) // of the operation in flight
-	started chan bool         // nil, or told of each start
-	ended   bool              // the operation in flight has
+	end     func(Completion[int]) // of the operation in flight
+	started chan bool             // nil, or told of each start
+	ended   bool                  // the operation in flight has
 }
 
 type stepLeafOp struct {
@@ -127,7 +127,7 @@ func (op *stepLeafOp) Start() {
 	op.leaf.ended = false
 	once := new(sync.Once) // shared with those who come too late
 	op.once = once
-	op.leaf.end = func(x result[int]) {
+	op.leaf.end = func(x Completion[int]) {
 		step()
 		first := false
 		once.Do(func() { first = true })
@@ -135,7 +135,7 @@ func (op *stepLeafOp) Start() {
 			op.onStop.Deregister()
 			step()
 			op.leaf.ended = true
-			x.deliver(op.r)
+			x.Deliver(op.r)
 		}
 	}
 	if op.leaf.obeys {
@@ -146,18 +146,18 @@ func (op *stepLeafOp) Start() {
 	}
 }
 
-func (op *stepLeafOp) OnStop() { op.leaf.end(result[int]{}) }
+func (op *stepLeafOp) OnStop() { op.leaf.end(CompletionStopped[int]()) }
 
 // ending is a receiver that overwrites the operation when it is completed.
 type ending[T any] struct {
 	EmptyEnv
 	source  *stop.Source
 	n       int
-	last    result[T]
+	last    Completion[T]
 	scratch func()
 }
 
-func (e *ending[T]) complete(x result[T]) {
+func (e *ending[T]) complete(x Completion[T]) {
 	e.n++
 	e.last = x
 	if e.scratch != nil {
@@ -165,9 +165,9 @@ func (e *ending[T]) complete(x result[T]) {
 	}
 }
 
-func (e *ending[T]) SetValue(v T)          { e.complete(valueOf(v)) }
-func (e *ending[T]) SetError(err error)    { e.complete(errorOf[T](err)) }
-func (e *ending[T]) SetStopped()           { e.complete(result[T]{}) }
+func (e *ending[T]) SetValue(v T)          { e.complete(CompletionValue(v)) }
+func (e *ending[T]) SetError(err error)    { e.complete(CompletionError[T](err)) }
+func (e *ending[T]) SetStopped()           { e.complete(CompletionStopped[T]()) }
 func (e *ending[T]) Env() Env              { return e }
 func (e *ending[T]) StopToken() stop.Token { return e.source.Token() }
 
@@ -205,7 +205,7 @@ func again[T, O any, S Sender[T, O]](t *testing.T, s S, op *O, first *ending[T],
 		}
 		second.source.RequestStop()
 		for _, l := range leaves {
-			l.end(valueOf(3))
+			l.end(CompletionValue(3))
 		}
 		if first.n != 1 || second.n != 1 || second.source.Registered() {
 			t.Errorf("completed %d times, and when started again %d times", first.n, second.n)
@@ -228,7 +228,7 @@ func TestGroupInEveryOrder(t *testing.T) {
 			endA, endB := a.end, b.end
 			return []func(){
 				func() { e.source.RequestStop() },
-				func() { endA(valueOf(1)); endB(result[int]{}) },
+				func() { endA(CompletionValue(1)); endB(CompletionStopped[int]()) },
 			}, check
 		})
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
@@ -241,8 +241,8 @@ func TestGroupInEveryOrder(t *testing.T) {
 			start.Start()
 			endA, endB := a.end, b.end
 			return []func(){
-				func() { e.source.RequestStop(); endA(errorOf[int](ErrStopped)) },
-				func() { endB(valueOf(2)) },
+				func() { e.source.RequestStop(); endA(CompletionError[int](ErrStopped)) },
+				func() { endB(CompletionValue(2)) },
 			}, check
 		})
 	}
@@ -274,7 +274,7 @@ func TestTurnInEveryOrder(t *testing.T) {
 				func() {
 					for range rounds { // each as soon as it has been started
 						<-l.started
-						l.end(valueOf(1))
+						l.end(CompletionValue(1))
 					}
 				},
 			}, check
@@ -294,9 +294,9 @@ func TestSpawnedInEveryOrder(t *testing.T) {
 			if byScope {
 				request = func() bool { scope.RequestStop(); return true }
 			}
-			return []func(){start.Start, func() { l.end(valueOf(1)) }, func() { request() }}, func() {
+			return []func(){start.Start, func() { l.end(CompletionValue(1)) }, func() { request() }}, func() {
 				check()
-				if scope.count != 0 || e.last != valueOf(1) && e.last != (result[int]{}) {
+				if scope.count != 0 || e.last != CompletionValue(1) && e.last != (CompletionStopped[int]()) {
 					t.Errorf("%d in the scope, completed with %v", scope.count, e.last)
 				}
 			}
@@ -327,7 +327,7 @@ func TestSplitInEveryOrder(t *testing.T) {
 				}
 				threads := []func(){
 					func() { eA.source.RequestStop() },
-					func() { l.end(valueOf(1)) },
+					func() { l.end(CompletionValue(1)) },
 				}
 				if both {
 					threads = append(threads, func() { eB.source.RequestStop() })
@@ -335,7 +335,7 @@ func TestSplitInEveryOrder(t *testing.T) {
 				return threads, func() {
 					checkA()
 					checkB()
-					if !both && eB.last != valueOf(1) {
+					if !both && eB.last != CompletionValue(1) {
 						t.Errorf("the consumer that was not asked to stop has %v", eB.last)
 					}
 				}
@@ -352,7 +352,7 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 		_, a, _, checkA := begun[int](t, s)
 		_, b, eB, checkB := begun[int](t, s)
 		a.Start()
-		return []func(){b.Start, func() { l.end(valueOf(1)) }, func() { eB.source.RequestStop() }}, func() {
+		return []func(){b.Start, func() { l.end(CompletionValue(1)) }, func() { eB.source.RequestStop() }}, func() {
 			checkA()
 			checkB()
 		}
@@ -365,7 +365,7 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 		a.Start()
 		return []func(){b.Start, func() { eB.source.RequestStop() }}, func() {
 			checkB()
-			l.end(valueOf(1))
+			l.end(CompletionValue(1))
 			checkA()
 		}
 	})
@@ -380,19 +380,19 @@ func TestScopeInEveryOrder(t *testing.T) {
 			Spawn(scope, l)
 			op, start, e, check := begun[struct{}](t, scope.Join())
 			e.scratch = func() {
-				if scope.count != 0 || scope.state != joined {
-					t.Errorf("joined in state %d with %d left", scope.state, scope.count)
+				if scope.count != 0 || scope.state != scopeJoined {
+					t.Errorf("scopeJoined in state %d with %d left", scope.state, scope.count)
 				}
 				*op = JoinOp{}
 			}
 			spawned := false
 			return []func(){
 					func() { start.Start() },
-					func() { l.end(valueOf(1)); spawned = Spawn(scope, Just(1)) },
+					func() { l.end(CompletionValue(1)); spawned = Spawn(scope, Just(1)) },
 					func() { last(scope) },
 				}, func() {
 					check()
-					if scope.count != 0 || scope.state != joined {
+					if scope.count != 0 || scope.state != scopeJoined {
 						t.Errorf("in state %d with %d left; spawned late: %v", scope.state, scope.count, spawned)
 					}
 				}

@@ -5,78 +5,82 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Repeat connects and starts s again whenever it completes with a value, which is dropped, and ends
-// when s completes with an error or stopped, or when stop was requested between two rounds. It never
-// completes with a value.
+// Repeat returns a sender that connects and starts s again whenever s completes with a value. The value is dropped.
+// The stack does not grow, however often s completes inside Start.
 //
-// A round begins where the previous one completed, unless that happened before its Start returned:
-// then where that Start was called. However many rounds complete at once, the stack does not grow. It
-// completes where the last round does. Connect allocates a copy of s, once for each operation state.
+// Completion: with the first error or stopped of s, where s completes. It never completes with a value.
+//
+// The next iteration begins where s completed. If s completed inside its Start, it begins where that Start was
+// called.
+//
+// Cancellation: by s. A stop request between two iterations completes it stopped.
+//
+// Allocation: Connect allocates a copy of s, once for each operation state.
 //
 // Source: stdexec's exec::repeat_until, libunifex's repeat_effect.
 func Repeat[T, O any, S Sender[T, O]](s S) RepeatSender[T, O, S] {
 	return RepeatSender[T, O, S]{s: s}
 }
 
-// RepeatUntil is Repeat that ends, with the value, when pred of it is true.
+// RepeatUntil is [Repeat] that completes with the value of s when pred returns true for it.
 func RepeatUntil[T, O any, S Sender[T, O]](s S, pred func(T) bool) RepeatSender[T, O, S] {
 	return RepeatSender[T, O, S]{s, pred}
 }
 
-// RepeatSender is what Repeat and RepeatUntil return.
+// RepeatSender is the sender that [Repeat] and [RepeatUntil] return.
 type RepeatSender[T, O any, S Sender[T, O]] struct {
 	s    S
-	pred func(T) bool // nil: never
+	pred func(T) bool // nil: always false
 }
 
-// RepeatOp is the operation state of Repeat and RepeatUntil.
+// RepeatOp is the operation state of [RepeatSender].
 type RepeatOp[T, O any] struct {
-	rounds
+	trampolined
 	child O
-	s     kept[T, O]
+	s     storedSender[T, O]
 	pred  func(T) bool
 	r     Receiver[T]
 	token stop.Token
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s RepeatSender[T, O, S]) Connect(op *RepeatOp[T, O], r Receiver[T]) Operation {
-	op.s, op.pred, op.r = keep(op.s, s.s), s.pred, r
+	op.s, op.pred, op.r = store(op.s, s.s), s.pred, r
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *RepeatSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 	return CompletionBehaviorOf(&s.s)
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *RepeatOp[T, O]) Start() {
 	op.token = op.r.Env().StopToken()
-	op.start()
+	op.begin()
 	op.run()
 }
 
-// run plays rounds until one does not complete at once, or is the last.
+// run starts children until one does not complete inside Start, or is the last.
 func (op *RepeatOp[T, O]) run() {
-	t, child := op.turn, (*repeatReceiver[T, O])(op)
-	// A function of the user's may end this frame by runtime.Goexit.
+	t, child := op.trampoline, (*repeatReceiver[T, O])(op)
+	// A user's function may end this frame by runtime.Goexit.
 	returned := false
 	defer aftergoexit.Run(&returned, func() {
-		if t.again() {
+		if t.nextChild() {
 			op.run()
 		}
 	})
 	for {
-		t.begin()
+		t.beginChild()
 		var start Operation
 		if op.token.StopRequested() {
 			child.SetStopped()
 		} else if protect(func() { start = op.s.connect(&op.child, child) }, child.SetError) {
 			start.Start()
 		}
-		// op may have completed meanwhile, here or elsewhere. Only t is still ours to look at.
-		if !t.again() {
+		// The operation may have completed, here or on another thread. From here on only t may be used.
+		if !t.nextChild() {
 			returned = true
 			return
 		}
@@ -93,23 +97,23 @@ func (r *repeatReceiver[T, O]) SetValue(v T) {
 			return
 		}
 		if done {
-			op.end()
+			op.finish()
 			op.r.SetValue(v)
 			return
 		}
 	}
-	if !op.turn.hand() {
+	if !op.trampoline.completeChild() {
 		op.run()
 	}
 }
 
 func (r *repeatReceiver[T, O]) SetError(err error) {
-	r.end()
+	r.finish()
 	r.r.SetError(err)
 }
 
 func (r *repeatReceiver[T, O]) SetStopped() {
-	r.end()
+	r.finish()
 	r.r.SetStopped()
 }
 

@@ -5,13 +5,17 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Retry connects and starts s again whenever it fails and again says so, which is told how many
-// attempts have failed, from 1, and the latest error. Otherwise it completes as the last attempt does.
-// If stop was requested between two attempts it completes stopped.
+// Retry returns a sender that connects and starts s again whenever s fails and again returns true. failed is the
+// number of attempts that have failed, from 1, and err the latest error. The stack does not grow.
 //
-// An attempt begins where the previous one failed, unless that happened before its Start returned:
-// then where that Start was called. The stack does not grow. Connect allocates a copy of s, once for
-// each operation state.
+// Completion: as and where the last attempt completes.
+//
+// The next attempt begins where the previous one failed. If that failed inside its Start, it begins where that Start
+// was called.
+//
+// Cancellation: by s. A stop request between two attempts completes it stopped.
+//
+// Allocation: Connect allocates a copy of s, once for each operation state.
 //
 // Source: stdexec's example retry, libunifex's retry_when.
 func Retry[T, O any, S Sender[T, O]](s S, again func(failed int, err error) bool) RetrySender[
@@ -21,100 +25,103 @@ func Retry[T, O any, S Sender[T, O]](s S, again func(failed int, err error) bool
 		s, func(failed int, err error) (JustSender[struct{}], bool) { return Just(struct{}{}), again(failed, err) })
 }
 
-// RetryAfter is Retry that waits between two attempts, for the sender that backOff makes; usually a
-// timer. What that completes with is dropped, but if it fails its error is delivered, and if it is
-// stopped RetryAfter completes stopped. The next attempt begins where the back-off completes. failed counts
-// the attempts from 1, so that again = failed < 3 is three attempts; what backOff returns beside false is
-// not used.
+// RetryAfter is [Retry] with a backoff: between two attempts it waits for the sender that backOff returns, usually a
+// timer. failed counts the failed attempts from 1, so again = failed < 3 makes three attempts. If backOff returns
+// false, its sender is not used.
+//
+// Completion: as Retry. If the wait fails, its error is delivered; if the wait is stopped, it completes stopped. The
+// value of the wait is dropped.
+//
+// The next attempt begins where the wait completes.
 func RetryAfter[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]](
 	s S1, backOff func(failed int, err error) (wait S2, again bool),
 ) RetrySender[T, U, O1, O2, S1, S2] {
 	return RetrySender[T, U, O1, O2, S1, S2]{s, backOff}
 }
 
-// RetrySender is what Retry and RetryAfter return.
+// RetrySender is the sender that [Retry] and [RetryAfter] return.
 type RetrySender[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]] struct {
 	s       S1
 	backOff func(int, error) (S2, bool)
 }
 
-// RetryOp is the operation state of Retry and RetryAfter.
+// RetryOp is the operation state of [RetrySender].
 type RetryOp[T, O1, O2 any] struct {
-	rounds
+	trampolined
 	child     O1
 	wait      O2
 	startWait Operation
-	s         kept[T, O1]
-	backOff   backOff[T, O1, O2]
+	s         storedSender[T, O1]
+	backOff   backOffFactory[T, O1, O2]
 	r         Receiver[T]
 	token     stop.Token
-	failed    int  // attempts
-	waiting   bool // what comes next is the wait, which is connected
+	failed    int  // attempts that have failed
+	waiting   bool // the wait is next, and is connected; otherwise an attempt
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s RetrySender[T, U, O1, O2, S1, S2]) Connect(op *RetryOp[T, O1, O2], r Receiver[T]) Operation {
-	op.s, op.backOff, op.r = keep(op.s, s.s), backOffFunc[T, U, O1, O2, S2](s.backOff), r
+	op.s, op.backOff, op.r = store(op.s, s.s), backOffFunc[T, U, O1, O2, S2](s.backOff), r
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *RetrySender[T, U, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
-	return min(CompletionBehaviorOf(&s.s), completionOfType[S2]())
+	return min(CompletionBehaviorOf(&s.s), completionBehaviorOfType[S2]())
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *RetryOp[T, O1, O2]) Start() {
 	op.token = op.r.Env().StopToken()
 	op.failed, op.waiting = 0, false
-	op.start()
+	op.begin()
 	op.run()
 }
 
-// run starts attempts and waits in turn until one does not complete at once, or is the last.
+// run starts attempts and waits alternately, until one does not complete inside Start, or is the last.
 func (op *RetryOp[T, O1, O2]) run() {
-	t, child := op.turn, (*retryReceiver[T, O1, O2])(op)
-	// A function of the user's may end this frame by runtime.Goexit.
+	t, child := op.trampoline, (*retryReceiver[T, O1, O2])(op)
+	// A user's function may end this frame by runtime.Goexit.
 	returned := false
 	defer aftergoexit.Run(&returned, func() {
-		if t.again() {
+		if t.nextChild() {
 			op.run()
 		}
 	})
 	for {
-		t.begin()
+		t.beginChild()
 		var start Operation
 		if op.token.StopRequested() {
 			child.SetStopped()
 		} else if op.waiting {
 			op.startWait.Start()
-		} else if protect(func() { start = op.s.connect(&op.child, child) }, op.giveUp) {
+		} else if protect(func() { start = op.s.connect(&op.child, child) }, op.fail) {
 			start.Start()
 		}
-		// op may have completed meanwhile, here or elsewhere. Only t is still ours to look at.
-		if !t.again() {
+		// The operation may have completed, here or on another thread. From here on only t may be used.
+		if !t.nextChild() {
 			returned = true
 			return
 		}
 	}
 }
 
-// next goes on with what comes next, here or in the frame that is below.
+// next starts the next attempt or wait, or leaves that to the frame that started the one that has completed.
 func (op *RetryOp[T, O1, O2]) next() {
-	if !op.turn.hand() {
+	if !op.trampoline.completeChild() {
 		op.run()
 	}
 }
 
-// giveUp completes with the error err.
-func (op *RetryOp[T, O1, O2]) giveUp(err error) {
-	op.end()
+// fail completes with the error err.
+func (op *RetryOp[T, O1, O2]) fail(err error) {
+	op.finish()
 	op.r.SetError(err)
 }
 
-// backOff connects the sender that the user's function makes for a wait. It hides the types of the sender
-// and of its value, as a continuation does.
-type backOff[T, O1, O2 any] interface {
+// backOffFactory connects the sender that the user's function returns for a wait. It hides the types of the sender and
+// of its value, as a senderFactory does.
+type backOffFactory[T, O1, O2 any] interface {
 	connect(op *RetryOp[T, O1, O2], err error) (wait Operation, again bool)
 }
 
@@ -128,7 +135,7 @@ func (f backOffFunc[T, U, O1, O2, S2]) connect(op *RetryOp[T, O1, O2], err error
 	return wait.Connect(&op.wait, (*retryWait[T, U, O1, O2])(op)), true
 }
 
-// retryReceiver is an attempt's receiver.
+// retryReceiver is the receiver of an attempt.
 type retryReceiver[T, O1, O2 any] RetryOp[T, O1, O2]
 
 func (r *retryReceiver[T, O1, O2]) SetError(err error) {
@@ -136,22 +143,22 @@ func (r *retryReceiver[T, O1, O2]) SetError(err error) {
 	op.failed++
 	again := false
 	switch {
-	case !protect(func() { op.startWait, again = op.backOff.connect(op, err) }, op.giveUp):
+	case !protect(func() { op.startWait, again = op.backOff.connect(op, err) }, op.fail):
 	case again:
 		op.waiting = true
 		op.next()
 	default:
-		op.giveUp(err)
+		op.fail(err)
 	}
 }
 
 func (r *retryReceiver[T, O1, O2]) SetValue(v T) {
-	r.end()
+	r.finish()
 	r.r.SetValue(v)
 }
 
 func (r *retryReceiver[T, O1, O2]) SetStopped() {
-	r.end()
+	r.finish()
 	r.r.SetStopped()
 }
 
@@ -167,12 +174,12 @@ func (r *retryWait[T, U, O1, O2]) SetValue(U) {
 }
 
 func (r *retryWait[T, U, O1, O2]) SetError(err error) {
-	r.end()
+	r.finish()
 	r.r.SetError(err)
 }
 
 func (r *retryWait[T, U, O1, O2]) SetStopped() {
-	r.end()
+	r.finish()
 	r.r.SetStopped()
 }
 

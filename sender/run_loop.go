@@ -7,10 +7,8 @@ import (
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// RunLoop is a queue of work and the thread that runs it: whichever calls Run. It is a Scheduler. The
-// zero value is ready; it must not be copied.
-//
-// Work runs in the order it was enqueued in, on the goroutine that called Run.
+// RunLoop is a queue of work, and the goroutine that runs it: the one that calls Run. It is a [Scheduler]. Work runs
+// in the order in which it was enqueued. The zero RunLoop is ready. It must not be copied.
 //
 // Source: P2300R10 [exec.run.loop].
 type RunLoop struct {
@@ -22,7 +20,7 @@ type RunLoop struct {
 	closed   bool // Run has returned
 }
 
-// Enqueue implements Scheduler. Work that comes after Run has returned is refused at once, with ErrClosed.
+// Enqueue implements [Scheduler]. Work that comes after Run has returned is refused immediately, with [ErrClosed].
 func (l *RunLoop) Enqueue(w *Work) {
 	l.mu.Lock()
 	if l.closed {
@@ -37,8 +35,9 @@ func (l *RunLoop) Enqueue(w *Work) {
 
 // Run runs work until Finish has been called and no work is left. It may be called once.
 //
-// Work that ends the goroutine by runtime.Goexit does not end the loop: the rest is run by the goroutine's deferred
-// functions, and then Run does not return but the goroutine ends. What it was at stays on the stack until then.
+// If work ends the goroutine by runtime.Goexit, the loop continues: the goroutine's deferred functions run the rest
+// of the work. Then the goroutine ends, and Run does not return. The stack frames of that work stay on the stack
+// until then.
 func (l *RunLoop) Run() {
 	l.mu.Lock()
 	begun := l.begun
@@ -51,7 +50,7 @@ func (l *RunLoop) Run() {
 	l.run()
 }
 
-// run is Run without its checks, and goes on after runtime.Goexit.
+// run is Run without the checks. It continues after runtime.Goexit.
 func (l *RunLoop) run() {
 	returned := false
 	defer aftergoexit.Run(&returned, l.run)
@@ -61,7 +60,7 @@ func (l *RunLoop) run() {
 	returned = true
 }
 
-// next waits for work and takes it, or returns nil when the loop is done.
+// next waits for work and takes it. It returns nil when the loop has ended.
 func (l *RunLoop) next() *Work {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,31 +1,34 @@
 package sender
 
-// Schedule completes on the resource of sch, without a value to speak of. It completes stopped if stop
-// was requested before its turn comes, or if the resource is shutting down; inside Start if stop was
-// requested before that. If the resource refuses it, it completes with the reason, see Runner, where the
-// resource says so.
+// Schedule returns a sender that completes on the resource of sch.
+//
+// Completion: on sch, with an empty value; stopped if the resource is shutting down. If the resource refuses the
+// work, it completes with the reason, where the resource calls [Runner].Abandon.
+//
+// Cancellation: a stop request before the resource runs the work completes it stopped there; before Start, inside
+// Start.
 //
 // Source: P2300R10 [exec.schedule], P1525R1 §4.
 func Schedule(sch Scheduler) ScheduleSender { return ScheduleSender{sch} }
 
-// ScheduleSender is what Schedule returns.
+// ScheduleSender is the sender that [Schedule] returns.
 type ScheduleSender struct{ sch Scheduler }
 
-// ScheduleOp is the operation state of Schedule.
+// ScheduleOp is the operation state of [ScheduleSender].
 type ScheduleOp struct {
 	work Work
 	sch  Scheduler
 	r    Receiver[struct{}]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s ScheduleSender) Connect(op *ScheduleOp, r Receiver[struct{}]) Operation {
 	op.sch, op.r = s.sch, r
 	op.work = Work{Runner: (*scheduleRunner)(op)}
 	return op
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *ScheduleOp) Start() {
 	if op.r.Env().StopToken().StopRequested() {
 		op.r.SetStopped()
@@ -44,4 +47,4 @@ func (op *scheduleRunner) Run() {
 	op.r.SetValue(struct{}{})
 }
 
-func (op *scheduleRunner) Abandon(reason error) { Abandon(op.r, reason) }
+func (op *scheduleRunner) Abandon(reason error) { CompleteAbandoned(op.r, reason) }

@@ -5,35 +5,38 @@ import (
 	"time"
 )
 
-// ScheduleAt completes on the resource of sch when its clock reaches deadline (ns, see
-// TimedScheduler), without a value to speak of; soon, if that time has passed. A stop request before
-// then ends it soon, stopped, on the resource; inside Start if stop was requested before that. It also
-// completes stopped if the resource is shutting down, and with the reason if the resource refuses it: see
-// Runner. Nothing allocates but what the resource says.
+// ScheduleAt returns a sender that completes on the resource of sch when its clock reaches deadline, in nanoseconds:
+// see [TimedScheduler]. If this time has passed, it completes soon.
+//
+// Completion: on sch, with an empty value; stopped if the resource is shutting down. If the resource refuses the
+// work, it completes with the reason, where the resource calls [Runner].Abandon.
+//
+// Cancellation: a stop request before the deadline completes it soon, stopped, on the resource; before Start, inside
+// Start.
+//
+// Allocation: what the resource documents.
 //
 // Source: schedule_at of the article on sender factories; libunifex's schedule_at.
 func ScheduleAt(sch TimedScheduler, deadline int64) ScheduleAtSender {
 	return ScheduleAtSender{sch: sch, at: deadline}
 }
 
-// ScheduleAfter is ScheduleAt of the time d after Start. The deadline is computed by Start, not when
-// the sender is made or connected, so that one that waits its turn in a chain waits for d all the same.
-// d that is not positive has passed.
+// ScheduleAfter is [ScheduleAt] of the time d after Start. Start computes the deadline, so a timer that is started
+// late, as part of a larger operation, still waits for d. If d is not positive it has passed.
 //
 // Source: schedule_after of the article on sender factories, let_value(just(), schedule_at(now() + d)).
 func ScheduleAfter(sch TimedScheduler, d time.Duration) ScheduleAtSender {
 	return ScheduleAtSender{sch: sch, at: int64(d), relative: true}
 }
 
-// ScheduleAtSender is what ScheduleAt and ScheduleAfter return.
+// ScheduleAtSender is the sender that [ScheduleAt] and [ScheduleAfter] return.
 type ScheduleAtSender struct {
 	sch      TimedScheduler
 	at       int64
 	relative bool
 }
 
-// ScheduleAtOp is the operation state of ScheduleAt and ScheduleAfter. It may be started again without
-// connecting it anew.
+// ScheduleAtOp is the operation state of [ScheduleAtSender].
 type ScheduleAtOp struct {
 	work     TimedWork
 	sch      TimedScheduler
@@ -42,14 +45,14 @@ type ScheduleAtOp struct {
 	r        Receiver[struct{}]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s ScheduleAtSender) Connect(op *ScheduleAtOp, r Receiver[struct{}]) Operation {
 	op.sch, op.at, op.relative, op.r = s.sch, s.at, s.relative, r
 	op.work.Runner = (*scheduleAtRunner)(op)
 	return op
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *ScheduleAtOp) Start() {
 	token := op.r.Env().StopToken()
 	if token.StopRequested() {
@@ -69,4 +72,4 @@ func (op *ScheduleAtOp) Start() {
 type scheduleAtRunner ScheduleAtOp
 
 func (op *scheduleAtRunner) Run()                 { op.r.SetValue(struct{}{}) }
-func (op *scheduleAtRunner) Abandon(reason error) { Abandon(op.r, reason) }
+func (op *scheduleAtRunner) Abandon(reason error) { CompleteAbandoned(op.r, reason) }

@@ -1,67 +1,50 @@
 package sender
 
-import "github.com/reactord/reactord/sender/internal/aftergoexit"
-
-// Receiver is a continuation. After an operation has been started, exactly one of SetValue, SetError
-// and SetStopped is called, once; nothing of the operation touches the receiver after that.
+// Receiver is the continuation of an operation. After Start, exactly one of SetValue, SetError and SetStopped is
+// called, once. Nothing of the operation touches the receiver after that.
 //
-// It is called where the operation completes (each sender says where). When it is called, the
-// operation state is idle again: the receiver may connect and start it once more from inside the call.
+// They are called where the operation completes; each sender documents where that is. The operation state is idle
+// when they are called: the receiver may connect and start it again from inside the call.
 //
-// Source: P0443's receiver contract as D2006R1 §2 and P2300 [exec.recv] have it.
+// Source: P0443's receiver contract as in D2006R1 §2 and P2300R10 [exec.recv].
 type Receiver[T any] interface {
-	// SetValue says that the operation succeeded.
+	// SetValue says that the operation succeeded with v.
 	SetValue(v T)
 	// SetError says that it failed. err is not nil.
 	SetError(err error)
-	// SetStopped says that it ended without a result because somebody asked it to stop. That is not
+	// SetStopped says that the operation completed without a result because it was requested to stop. That is not
 	// an error.
 	SetStopped()
-	// Env is asked from Connect until the completion. It must not block.
+	// Env is called between Connect and the completion. It must not block.
 	Env() Env
 }
 
-// Sender describes work that has not begun. O is the type of its operation state, whose storage the
-// caller owns.
+// Sender describes work that has not begun. O is the type of its operation state, whose storage the caller owns.
 //
-// Connect prepares *op, so that to start what it returns does the work and completes r. It has no effect
-// that can be seen from outside. *op must not be in flight; it may be the zero O, or one that has
-// completed, also one of another sender of the same type. From Connect until the completion *op must
-// stay where it is, and be on the heap if its sender says so.
+// Connect prepares *op: Start of the returned [Operation] does the work and completes r. Connect has no effect that
+// is visible from outside. *op must not be in flight. It may be the zero O, or an O whose operation has completed,
+// also of another sender of the same type. From Connect until the completion, *op must stay where it is; it must be
+// on the heap if its sender says so.
 //
-// What Connect returns lives in *op. Most adaptors return what starts their child, and have no Start of
-// their own: so neither their states nor their types grow by it.
+// The returned Operation lives in *op. Most adaptors return the Operation of their child and have no Start of their
+// own, so that neither their states nor the names of their types grow.
 //
-// Source: D2006R1 §3 (connect and start as basis operations), where Connect returns the state itself.
+// Source: D2006R1 §3 (connect and start as basis operations), where connect returns the state itself.
 type Sender[T, O any] interface {
 	Connect(op *O, r Receiver[T]) Operation
 }
 
-// Operation is work that has been connected: Start begins it. It cannot fail; whatever goes wrong is a
-// completion. It is called at most once per Connect, unless the sender says that its operation may be
-// started again without connecting it anew.
+// Operation is work that has been connected. Start begins it. Start cannot fail: whatever goes wrong is a completion.
+// Start is called at most once per Connect, unless the sender says that its operation may be started again without
+// another Connect.
 type Operation interface{ Start() }
 
-// startAll starts the children of an operation that ends when all of them have: after the last Start it
-// is not touched any more.
-func startAll(children []Operation) {
-	// A function of the user's may end this frame by runtime.Goexit.
-	returned := false
-	defer aftergoexit.Run(&returned, func() { startAll(children) })
-	for len(children) > 0 {
-		child := children[0]
-		children = children[1:]
-		child.Start()
-	}
-	returned = true
-}
-
-// StateOf is a new operation state for s, of a type that need not be written:
+// StateOf returns a new operation state for s, whose type the caller need not write:
 //
 //	op := sender.StateOf(s)
 //	start := s.Connect(op, r)
 //	start.Start()
 //
-// Keep what Connect returns to start it again: most operation states of this package have no Start of their
-// own, as those of package reactor do.
+// To start it again, keep what Connect returns: most operation states of this package have no Start of their own.
+// Those of package reactor have.
 func StateOf[T, O any, S Sender[T, O]](S) *O { return new(O) }

@@ -1,9 +1,14 @@
 package sender
 
-// Sequence goes on with b when a completes with a value, which is dropped, and passes on the rest of
-// a's completions. b is connected when a has completed; should its Connect panic, that is an error as
-// any other. It completes where b does, or where a does if that has no value. A stop request is the
-// affair of whichever is running. Connect allocates a copy of b, once for each operation state.
+// Sequence returns a sender that starts b when a has completed with a value. The value of a is dropped. b is
+// connected after a has completed.
+//
+// Completion: as and where b completes; where a completes if a has no value. Errors and stopped of a are forwarded
+// unchanged. A panic of b's Connect completes it with a [*PanicError].
+//
+// Cancellation: by the operation that is running, a or b.
+//
+// Allocation: Connect allocates a copy of b, once for each operation state.
 //
 // Source: D2006R1 Appendix B, example 3.
 func Sequence[A, B, O1, O2 any, S1 Sender[A, O1], S2 Sender[B, O2]](
@@ -12,27 +17,27 @@ func Sequence[A, B, O1, O2 any, S1 Sender[A, O1], S2 Sender[B, O2]](
 	return SequenceSender[A, B, O1, O2, S1, S2]{a, b}
 }
 
-// SequenceSender is what Sequence returns.
+// SequenceSender is the sender that [Sequence] returns.
 type SequenceSender[A, B, O1, O2 any, S1 Sender[A, O1], S2 Sender[B, O2]] struct {
 	a S1
 	b S2
 }
 
-// SequenceOp is the operation state of Sequence.
+// SequenceOp is the operation state of [SequenceSender].
 type SequenceOp[A, B, O1, O2 any] struct {
 	first  O1
 	second O2
-	b      kept[B, O2]
+	b      storedSender[B, O2]
 	r      Receiver[B]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s SequenceSender[A, B, O1, O2, S1, S2]) Connect(op *SequenceOp[A, B, O1, O2], r Receiver[B]) Operation {
-	op.b, op.r = keep(op.b, s.b), r
+	op.b, op.r = store(op.b, s.b), r
 	return s.a.Connect(&op.first, (*sequenceReceiver[A, B, O1, O2])(op))
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *SequenceSender[A, B, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }

@@ -2,41 +2,45 @@ package sender
 
 import "github.com/reactord/reactord/sender/internal/aftergoexit"
 
-// SequenceSlice is Sequence of any number of senders of one type: it completes with the value of the
-// last, and of none with the zero value. A stop request that comes between two of them ends it. It has
-// storage for one child only, which they use one after another. Connect allocates as that of Sequence.
+// SequenceSlice is [Sequence] of any number of senders of one type. The operation state has storage for one child,
+// which all of them use. The stack does not grow, however many of them complete inside Start. The slice must not
+// change until the completion.
 //
-// The slice must not change until the completion. However many senders complete at once, the stack
-// does not grow.
+// Completion: with the value of the last sender, where that completes; with the zero value, inside Start, if there
+// are none. The first error or stopped is forwarded unchanged.
+//
+// Cancellation: by the child that is running. A stop request between two children completes it stopped.
+//
+// Allocation: Connect allocates once for each operation state.
 func SequenceSlice[T, O any, S Sender[T, O]](s []S) SequenceSliceSender[T, O, S] {
 	return SequenceSliceSender[T, O, S]{s}
 }
 
-// SequenceSliceSender is what SequenceSlice returns.
+// SequenceSliceSender is the sender that [SequenceSlice] returns.
 type SequenceSliceSender[T, O any, S Sender[T, O]] struct{ s []S }
 
-// SequenceSliceOp is the operation state of SequenceSlice.
+// SequenceSliceOp is the operation state of [SequenceSliceSender].
 type SequenceSliceOp[T, O any] struct {
-	rounds
+	trampolined
 	child O
-	s     senders[T, O]
-	n     int // of s
-	next  int
+	s     storedSlice[T, O]
+	n     int // length of s
+	next  int // index of the next child
 	r     Receiver[T]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s SequenceSliceSender[T, O, S]) Connect(op *SequenceSliceOp[T, O], r Receiver[T]) Operation {
-	op.s, op.n, op.r = list(op.s, s.s), len(s.s), r
+	op.s, op.n, op.r = storeSlice(op.s, s.s), len(s.s), r
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber: what holds for any S.
+// CompletionBehavior implements [CompletionDescriber]: what holds for any S.
 func (s *SequenceSliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
-	return completionOfType[S]()
+	return completionBehaviorOfType[S]()
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *SequenceSliceOp[T, O]) Start() {
 	if op.n == 0 {
 		var zero T
@@ -44,22 +48,22 @@ func (op *SequenceSliceOp[T, O]) Start() {
 		return
 	}
 	op.next = 0
-	op.start()
+	op.begin()
 	op.run()
 }
 
-// run starts one child after another until one does not complete at once, or is the last.
+// run starts children until one does not complete inside Start, or is the last.
 func (op *SequenceSliceOp[T, O]) run() {
-	t, child := op.turn, (*sequenceSliceReceiver[T, O])(op)
-	// A function of the user's may end this frame by runtime.Goexit.
+	t, child := op.trampoline, (*sequenceSliceReceiver[T, O])(op)
+	// A user's function may end this frame by runtime.Goexit.
 	returned := false
 	defer aftergoexit.Run(&returned, func() {
-		if t.again() {
+		if t.nextChild() {
 			op.run()
 		}
 	})
 	for {
-		t.begin()
+		t.beginChild()
 		var start Operation
 		i := op.next
 		op.next++
@@ -68,33 +72,12 @@ func (op *SequenceSliceOp[T, O]) run() {
 		} else if protect(func() { start = op.s.connect(i, &op.child, child) }, child.SetError) {
 			start.Start()
 		}
-		// op may have completed meanwhile, here or elsewhere. Only t is still ours to look at.
-		if !t.again() {
+		// The operation may have completed, here or on another thread. From here on only t may be used.
+		if !t.nextChild() {
 			returned = true
 			return
 		}
 	}
-}
-
-// senders is a slice of senders; it hides their type, as kept does.
-type senders[T, O any] interface {
-	connect(i int, op *O, r Receiver[T]) Operation
-}
-
-// list is keep for a slice.
-func list[T, O any, S Sender[T, O]](before senders[T, O], s []S) senders[T, O] {
-	room, ok := before.(*senderSlice[T, O, S])
-	if !ok {
-		room = new(senderSlice[T, O, S])
-	}
-	room.s = s
-	return room
-}
-
-type senderSlice[T, O any, S Sender[T, O]] struct{ s []S }
-
-func (l *senderSlice[T, O, S]) connect(i int, op *O, r Receiver[T]) Operation {
-	return l.s[i].Connect(op, r)
 }
 
 type sequenceSliceReceiver[T, O any] SequenceSliceOp[T, O]
@@ -102,22 +85,22 @@ type sequenceSliceReceiver[T, O any] SequenceSliceOp[T, O]
 func (r *sequenceSliceReceiver[T, O]) SetValue(v T) {
 	op := (*SequenceSliceOp[T, O])(r)
 	if op.next == op.n {
-		op.end()
+		op.finish()
 		op.r.SetValue(v)
 		return
 	}
-	if !op.turn.hand() {
+	if !op.trampoline.completeChild() {
 		op.run()
 	}
 }
 
 func (r *sequenceSliceReceiver[T, O]) SetError(err error) {
-	r.end()
+	r.finish()
 	r.r.SetError(err)
 }
 
 func (r *sequenceSliceReceiver[T, O]) SetStopped() {
-	r.end()
+	r.finish()
 	r.r.SetStopped()
 }
 

@@ -6,10 +6,14 @@ import (
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
-// Spawn starts s in scope, at one allocation. Its value is dropped, and so is being stopped; an error
-// goes to the scope's OnError. It returns false, and does not touch s, if the scope takes no more.
+// Spawn starts s in scope. It returns false, and does not connect s, if the scope is closed. The environment of s has
+// only the scope's stop token; [WriteEnv] gives it a scheduler.
 //
-// The environment of s has the scope's stop token, and nothing else: WriteEnv gives it a scheduler.
+// Completion: a value and stopped are dropped. An error is passed to [CountingScope].OnError.
+//
+// Cancellation: [CountingScope.RequestStop].
+//
+// Allocation: the operation state.
 //
 // Source: P3149R9 [exec.spawn].
 func Spawn[T, O any, S Sender[T, O]](scope *CountingScope, s S) bool {
@@ -19,8 +23,8 @@ func Spawn[T, O any, S Sender[T, O]](scope *CountingScope, s S) bool {
 	op := &spawnOp[T, O]{scope: scope}
 	connected := false
 	defer func() {
-		if !connected { // it panicked, which is the caller's affair
-			scope.leave()
+		if !connected { // Connect panicked: the panic goes to the caller
+			scope.disassociate()
 		}
 	}()
 	start := s.Connect(&op.child, op)
@@ -35,19 +39,19 @@ type spawnOp[T, O any] struct {
 	scope *CountingScope
 }
 
-func (op *spawnOp[T, O]) SetValue(T)  { op.scope.leave() }
-func (op *spawnOp[T, O]) SetStopped() { op.scope.leave() }
+func (op *spawnOp[T, O]) SetValue(T)  { op.scope.disassociate() }
+func (op *spawnOp[T, O]) SetStopped() { op.scope.disassociate() }
 
 func (op *spawnOp[T, O]) SetError(err error) {
 	f := op.scope.OnError
 	if f == nil {
-		panic(fmt.Errorf("sender: nobody handles the error: %w", err))
+		panic(fmt.Errorf("sender: spawned work failed, and CountingScope.OnError is nil: %w", CompletionError[T](err).Err))
 	}
 	returned := false
-	defer aftergoexit.Run(&returned, op.scope.leave)
+	defer aftergoexit.Run(&returned, op.scope.disassociate)
 	f(err)
 	returned = true
-	op.scope.leave()
+	op.scope.disassociate()
 }
 
 func (op *spawnOp[T, O]) Env() Env { return (*scopeEnv)(op.scope) }

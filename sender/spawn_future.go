@@ -7,25 +7,30 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// SpawnFuture starts s in scope, and returns a sender of its result, at one allocation. That sender
-// completes where s does, or inside Start if s has completed before; stopped if the scope took no
-// more. A stop request reaches s, also from the scope. It has one consumer at a time, and panics if it
-// is given two; any number may come once there is a result.
+// SpawnFuture starts s in scope, and returns a sender of its result. That sender may be connected once at a time: it
+// panics if a second consumer starts it before there is a result. Afterwards any number may start it. If the result
+// is not needed any more, call [SpawnedSender.Abandon].
 //
-// If nobody wants the result any more, Abandon says so.
+// Completion: where s completes; inside Start if s has completed before. It completes stopped if the scope was
+// closed.
+//
+// Cancellation: a stop request of the consumer or of the scope reaches s.
+//
+// Allocation: the operation state.
 //
 // Source: P3149R9 [exec.spawn.future].
 func SpawnFuture[T, O any, S Sender[T, O]](scope *CountingScope, s S) SpawnedSender[T] {
 	x := new(spawnedState[T, O])
 	if !scope.associate() {
+		x.result = CompletionStopped[T]()
 		x.phase.Store(spawnedDone)
 		return SpawnedSender[T]{&x.spawned}
 	}
 	x.scope = scope
 	connected := false
 	defer func() {
-		if !connected { // it panicked, which is the caller's affair
-			scope.leave()
+		if !connected { // Connect panicked: the panic goes to the caller
+			scope.disassociate()
 		}
 	}()
 	start := s.Connect(&x.child, (*spawnedReceiver[T])(&x.spawned))
@@ -35,35 +40,35 @@ func SpawnFuture[T, O any, S Sender[T, O]](scope *CountingScope, s S) SpawnedSen
 	return SpawnedSender[T]{&x.spawned}
 }
 
-// SpawnedSender is what SpawnFuture returns. Copies of it are the same.
+// SpawnedSender is the sender that [SpawnFuture] returns. Copies of it are equal.
 type SpawnedSender[T any] struct{ spawned *spawned[T] }
 
-// Abandon says that nobody wants the result: the work is asked to stop. It must not be called while the
-// sender is in flight.
+// Abandon says that the result is not needed: it requests the work to stop. It must not be called while the sender is
+// in flight.
 func (s SpawnedSender[T]) Abandon() { s.spawned.OnStop() }
 
-// SpawnedOp is the operation state of SpawnedSender.
+// SpawnedOp is the operation state of [SpawnedSender].
 type SpawnedOp[T any] struct {
 	spawned *spawned[T]
 	r       Receiver[T]
 	onStop  stop.Callback
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s SpawnedSender[T]) Connect(op *SpawnedOp[T], r Receiver[T]) Operation {
 	op.spawned, op.r = s.spawned, r
 	return op
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *SpawnedOp[T]) Start() {
 	s := op.spawned
 	if !s.phase.CompareAndSwap(spawnedRunning, spawnedTaken) {
 		step()
 		if s.phase.Load() != spawnedDone {
-			panic("sender: two consumers of one spawned result: use Split for a result that several wait for")
+			panic("sender: two consumers wait for one spawned result: use Split for several consumers")
 		}
-		s.result.deliver(op.r)
+		s.result.Deliver(op.r)
 		return
 	}
 	step()
@@ -74,10 +79,10 @@ func (op *SpawnedOp[T]) Start() {
 	}
 }
 
-func (op *SpawnedOp[T]) deliver(x result[T]) {
+func (op *SpawnedOp[T]) deliver(x Completion[T]) {
 	step()
 	op.onStop.Deregister()
-	x.deliver(op.r)
+	x.Deliver(op.r)
 }
 
 // spawnedState is what SpawnFuture allocates.
@@ -86,22 +91,25 @@ type spawnedState[T, O any] struct {
 	child O
 }
 
-// spawned is where the work and the consumer of its result meet.
+// spawned is the state that the work and the consumer of its result share. phase says which of them has arrived.
 type spawned[T any] struct {
 	scope    *CountingScope
-	source   stop.Source   // the work's
-	onStop   stop.Callback // the scope's request
+	source   stop.Source   // requests the work to stop
+	onStop   stop.Callback // forwards the scope's stop request
 	phase    atomic.Uint32
 	consumer *SpawnedOp[T] // published by spawnedWaiting
-	result   result[T]     // published by spawnedDone
+	result   Completion[T] // published by spawnedDone
 }
 
-// The phases of spawned.
+// The phases of spawned:
+//
+//	spawnedRunning --Start--> spawnedTaken --wait--> spawnedWaiting
+//	any of these --complete--> spawnedDone
 const (
-	spawnedRunning = iota // and nobody waits
-	spawnedTaken          // somebody is about to wait
-	spawnedWaiting        // the consumer waits
-	spawnedDone           // there is a result
+	spawnedRunning uint32 = iota // the work is in flight, and no consumer waits
+	spawnedTaken                 // a consumer is about to wait
+	spawnedWaiting               // the consumer waits
+	spawnedDone                  // there is a result
 )
 
 // wait makes op the consumer, or returns false if there is a result.
@@ -111,32 +119,32 @@ func (s *spawned[T]) wait(op *SpawnedOp[T]) bool {
 	return s.phase.CompareAndSwap(spawnedTaken, spawnedWaiting)
 }
 
-// complete is the end of the work.
-func (s *spawned[T]) complete(x result[T]) {
+// complete is called when the work has completed.
+func (s *spawned[T]) complete(x Completion[T]) {
 	scope := s.scope
 	s.onStop.Deregister()
 	s.result = x
 	step()
 	if s.phase.Swap(spawnedDone) == spawnedWaiting {
-		// A function of the consumer's may end this frame by runtime.Goexit.
+		// A user's function may end this frame by runtime.Goexit.
 		returned := false
-		defer aftergoexit.Run(&returned, scope.leave)
+		defer aftergoexit.Run(&returned, scope.disassociate)
 		s.consumer.deliver(x)
 		returned = true
 	}
 	step()
-	scope.leave()
+	scope.disassociate()
 }
 
-// OnStop is a request of the scope or of the consumer.
+// OnStop forwards a stop request of the scope or of the consumer.
 func (s *spawned[T]) OnStop() { s.source.RequestStop() }
 
 // spawnedReceiver is the work's receiver, and its environment.
 type spawnedReceiver[T any] spawned[T]
 
-func (s *spawnedReceiver[T]) SetValue(v T)          { (*spawned[T])(s).complete(valueOf(v)) }
-func (s *spawnedReceiver[T]) SetError(err error)    { (*spawned[T])(s).complete(errorOf[T](err)) }
-func (s *spawnedReceiver[T]) SetStopped()           { (*spawned[T])(s).complete(result[T]{}) }
+func (s *spawnedReceiver[T]) SetValue(v T)          { (*spawned[T])(s).complete(CompletionValue(v)) }
+func (s *spawnedReceiver[T]) SetError(err error)    { (*spawned[T])(s).complete(CompletionError[T](err)) }
+func (s *spawnedReceiver[T]) SetStopped()           { (*spawned[T])(s).complete(CompletionStopped[T]()) }
 func (s *spawnedReceiver[T]) Env() Env              { return s }
 func (s *spawnedReceiver[T]) StopToken() stop.Token { return s.source.Token() }
 func (s *spawnedReceiver[T]) Scheduler() Scheduler  { return nil }

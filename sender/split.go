@@ -2,86 +2,99 @@ package sender
 
 import (
 	"sync"
+	"unsafe"
 
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Split makes a sender that any number of consumers can connect and start, at once and later. s runs
-// once, when the first of them is started; all of them complete with what it completes with, those that
-// are waiting where s does, later ones inside Start. The value is shared.
+// Split returns a sender that any number of consumers may connect and start. s runs once, when the first consumer
+// starts. All consumers complete with what s completes with. The value is shared.
 //
-// A consumer that is asked to stop leaves: it completes stopped at once, on the thread that asks. But
-// the last that waits does not leave; it asks s to stop and waits for it, so that s never outlives
-// those who wait for it. Who comes to it then gets what s ends with. A consumer that was asked to stop
-// before Start completes stopped and does not start s.
+// Completion: consumers that wait complete where s completes, later ones inside Start.
 //
-// s belongs to none of the consumers, so its environment has no scheduler and answers no queries.
+// Cancellation: a consumer that is requested to stop completes stopped immediately, on the thread of the request. But
+// the last waiting consumer requests s to stop and waits for it, so s never outlives its consumers. A consumer that
+// starts in that time completes as s does. A consumer that was requested to stop before Start completes stopped and
+// does not start s.
 //
-// Split allocates the operation state of s and what the consumers share, at once. Connect and Start
-// allocate nothing, and take a lock for a few instructions.
+// The environment of s has no scheduler and answers no queries, because s belongs to none of the consumers.
 //
-// Source: P2300R9 [exec.split], which stops s as soon as any consumer is asked to stop.
+// Allocation: Split allocates the operation state of s and the state that the consumers share.
+//
+// Source: P2300R9 [exec.split], which stops s as soon as any consumer is requested to stop.
 func Split[T, O any, S Sender[T, O]](s S) SplitSender[T] {
 	x := new(splitState[T, O])
-	x.start = s.Connect(&x.child, (*splitReceiver[T])(&x.split))
-	return SplitSender[T]{&x.split}
+	x.start = s.Connect(&x.child, (*splitReceiver[T])(&x.sharedOperation))
+	return SplitSender[T]{&x.sharedOperation}
 }
 
-// SplitSender is what Split returns. Copies of it are the same.
-type SplitSender[T any] struct{ split *split[T] }
+// SplitSender is the sender that [Split] returns. Copies of it are equal.
+type SplitSender[T any] struct{ shared *sharedOperation[T] }
 
-// SplitOp is the operation state of a consumer.
+// SplitOp is the operation state of one consumer of a [SplitSender].
 type SplitOp[T any] struct {
-	split      *split[T]
-	r          Receiver[T]
-	onStop     stop.Callback
-	next, prev *SplitOp[T] // guarded by split.mu, as the rest is
-	waiting    bool        // it is in split's list
-	asked      bool        // to stop, before it was
+	shared *sharedOperation[T]
+	r      Receiver[T]
+	onStop stop.Callback
+	links  intrusive.Links // in shared.waiting; guarded by shared.mu
+	state  consumerState   // guarded by shared.mu
 }
+
+// consumerState is the state of a consumer.
+//
+//	consumerIdle --Start--> consumerWaiting --completion, or a stop request--> consumerIdle
+//	consumerIdle --stop request inside Start--> consumerStopped --Start--> consumerIdle
+type consumerState uint8
+
+const (
+	consumerIdle    consumerState = iota
+	consumerWaiting               // on the list of waiting consumers
+	consumerStopped               // a stop request came before the consumer was on the list
+)
 
 // splitState is what Split allocates.
 type splitState[T, O any] struct {
-	split[T]
+	sharedOperation[T]
 	child O
 }
 
-// split is what the consumers share.
-type split[T any] struct {
+// sharedOperation is what the consumers share.
+type sharedOperation[T any] struct {
 	start   Operation   // the operation of s
-	source  stop.Source // asks s to stop
+	source  stop.Source // requests s to stop
 	mu      sync.Mutex
-	head    *SplitOp[T] // waiting
+	waiting intrusive.List // of consumers
 	started bool
-	done    bool
-	result  result[T] // once done
+	result  Completion[T] // none until s has completed
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s SplitSender[T]) Connect(op *SplitOp[T], r Receiver[T]) Operation {
-	op.split, op.r = s.split, r
+	op.shared, op.r = s.shared, r
 	return op
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *SplitOp[T]) Start() {
-	s := op.split
-	op.asked = false
+	s := op.shared
+	op.state = consumerIdle
 	op.onStop.Register(op.r.Env().StopToken(), op)
 	step()
 	s.mu.Lock()
-	if op.asked || s.done {
-		x := s.result
-		if op.asked {
-			x = result[T]{}
+	if op.state == consumerStopped || s.result.Channel != OnNone {
+		c := s.result
+		if op.state == consumerStopped {
+			c = CompletionStopped[T]()
 		}
 		s.mu.Unlock()
 		op.onStop.Deregister()
-		x.deliver(op.r)
+		c.Deliver(op.r)
 		return
 	}
-	s.link(op)
+	op.state = consumerWaiting
+	s.waiting.PushFront(&op.links)
 	first := !s.started
 	s.started = true
 	s.mu.Unlock()
@@ -91,84 +104,70 @@ func (op *SplitOp[T]) Start() {
 	}
 }
 
-// OnStop makes op leave, or asks s to stop if it is the last.
+// OnStop completes the consumer stopped. If it is the last that waits, OnStop requests s to stop instead.
 func (op *SplitOp[T]) OnStop() {
-	s := op.split
+	s := op.shared
 	step()
 	s.mu.Lock()
-	if !op.waiting {
-		op.asked = true // Start will see it, or s has completed
+	if op.state != consumerWaiting {
+		op.state = consumerStopped // Start reads it, or s has completed
 		s.mu.Unlock()
 		return
 	}
-	if s.head == op && op.next == nil {
+	if s.waiting.First() == &op.links && op.links.Next() == nil {
 		s.mu.Unlock()
 		step()
-		s.source.RequestStop() // op may complete in here
+		s.source.RequestStop() // op may complete here
 		return
 	}
-	s.unlink(op)
+	s.waiting.Remove(&op.links)
+	op.state = consumerIdle
 	s.mu.Unlock()
 	step()
-	op.onStop.Deregister() // returns at once, and frees op
+	op.onStop.Deregister() // does not wait, because this is the handler; op may be reused after it
 	op.r.SetStopped()
 }
 
-// link and unlink are called with mu held.
-func (s *split[T]) link(op *SplitOp[T]) {
-	op.waiting = true
-	op.prev, op.next = nil, s.head
-	if s.head != nil {
-		s.head.prev = op
-	}
-	s.head = op
-}
-
-func (s *split[T]) unlink(op *SplitOp[T]) {
-	op.waiting = false
-	if op.prev == nil {
-		s.head = op.next
-	} else {
-		op.prev.next = op.next
-	}
-	if op.next != nil {
-		op.next.prev = op.prev
-	}
-	op.next, op.prev = nil, nil
-}
-
-// complete gives the result to everybody who waits, one by one: each may be asked to stop, and leave,
-// until its turn comes.
-func (s *split[T]) complete(x result[T]) {
+// complete completes all consumers that wait, one after another. Until then each of them may be requested to stop,
+// and leave the list.
+func (s *sharedOperation[T]) complete(c Completion[T]) {
 	s.mu.Lock()
-	s.done, s.result = true, x
+	s.result = c
 	s.mu.Unlock()
-	s.completeAll(x)
+	s.completeWaiting(c)
 }
 
-func (s *split[T]) completeAll(x result[T]) {
-	// A function of a consumer's may end this frame by runtime.Goexit.
+func (s *sharedOperation[T]) completeWaiting(c Completion[T]) {
+	// A user's function may end this frame by runtime.Goexit.
 	returned := false
-	defer aftergoexit.Run(&returned, func() { s.completeAll(x) })
-	s.mu.Lock()
-	for op := s.head; op != nil; op = s.head {
-		s.unlink(op)
-		s.mu.Unlock()
+	defer aftergoexit.Run(&returned, func() { s.completeWaiting(c) })
+	for op := s.popWaiting(); op != nil; op = s.popWaiting() {
 		step()
 		op.onStop.Deregister()
-		x.deliver(op.r)
-		s.mu.Lock()
+		c.Deliver(op.r)
 	}
-	s.mu.Unlock()
 	returned = true
 }
 
-// splitReceiver is the receiver of s, and its environment.
-type splitReceiver[T any] split[T]
+// popWaiting takes a consumer off the list; nil: it is empty.
+func (s *sharedOperation[T]) popWaiting() *SplitOp[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	op := intrusive.Owner[SplitOp[T]](s.waiting.PopFront(), unsafe.Offsetof(SplitOp[T]{}.links))
+	if op != nil {
+		op.state = consumerIdle
+	}
+	return op
+}
 
-func (s *splitReceiver[T]) SetValue(v T)          { (*split[T])(s).complete(valueOf(v)) }
-func (s *splitReceiver[T]) SetError(err error)    { (*split[T])(s).complete(errorOf[T](err)) }
-func (s *splitReceiver[T]) SetStopped()           { (*split[T])(s).complete(result[T]{}) }
+// splitReceiver is the receiver of s, and its environment.
+type splitReceiver[T any] sharedOperation[T]
+
+func (s *splitReceiver[T]) SetValue(v T) { (*sharedOperation[T])(s).complete(CompletionValue(v)) }
+func (s *splitReceiver[T]) SetError(err error) {
+	(*sharedOperation[T])(s).complete(CompletionError[T](err))
+}
+func (s *splitReceiver[T]) SetStopped()           { (*sharedOperation[T])(s).complete(CompletionStopped[T]()) }
 func (s *splitReceiver[T]) Env() Env              { return s }
 func (s *splitReceiver[T]) StopToken() stop.Token { return s.source.Token() }
 func (s *splitReceiver[T]) Scheduler() Scheduler  { return nil }

@@ -2,20 +2,22 @@ package sender
 
 import "fmt"
 
-// StartDetached starts s and forgets about it, at one allocation. A value is dropped, and so is being
-// stopped; an error must not come, since nobody would hear of it: it panics where s completes, as a
-// goroutine would. UponError handles it before that. The environment is empty.
+// StartDetached starts s and does not wait for it. The environment of s is empty. Prefer [Spawn] into a
+// [CountingScope], which can be joined: detached work outlives the function that started it.
 //
-// What is started so outlives whoever started it: Spawn into a CountingScope is better.
+// Completion: a value and stopped are dropped. An error panics where s completes, as an unhandled error of a
+// goroutine would, because no code would receive it; handle it with [UponError].
+//
+// Allocation: the operation state.
 //
 // Source: P2300R9 [exec.start.detached], P3149R9 §2.
 func StartDetached[T, O any, S Sender[T, O]](s S) {
 	Submit[T, O](s, detached[T]{})
 }
 
-// detached is the receiver of what nobody waits for.
+// detached is the receiver of StartDetached.
 type detached[T any] struct{ Discard[T] }
 
 func (detached[T]) SetError(err error) {
-	panic(fmt.Errorf("sender: nobody handles the error: %w", err))
+	panic(fmt.Errorf("sender: detached work failed: handle the error with UponError: %w", CompletionError[T](err).Err))
 }

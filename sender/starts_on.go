@@ -2,23 +2,26 @@ package sender
 
 import "github.com/reactord/reactord/sender/stop"
 
-// StartsOn starts s on the resource of sch, which is also the scheduler of its environment, and
-// completes as and where s does. If stop is requested before its turn comes, or if sch is shutting
-// down, s is not started and it completes stopped: inside Start, or where sch runs or abandons it. If
-// sch refuses it, it completes there with the reason: see Runner. Nothing is allocated.
+// StartsOn returns a sender that starts s on the resource of sch. sch is also the scheduler of the environment of s.
+//
+// Completion: as and where s completes. If sch is shutting down, s is not started and it completes stopped, where sch
+// calls [Runner].Abandon; if sch refuses the work, with the reason.
+//
+// Cancellation: by s. If stop is requested before sch runs the work, s is not started and it completes stopped:
+// inside Start, or on sch.
 //
 // Source: P2300R10 [exec.starts.on].
 func StartsOn[T, O any, S Sender[T, O]](sch Scheduler, s S) StartsOnSender[T, O, S] {
 	return StartsOnSender[T, O, S]{sch, s}
 }
 
-// StartsOnSender is what StartsOn returns.
+// StartsOnSender is the sender that [StartsOn] returns.
 type StartsOnSender[T, O any, S Sender[T, O]] struct {
 	sch Scheduler
 	s   S
 }
 
-// StartsOnOp is the operation state of StartsOn.
+// StartsOnOp is the operation state of [StartsOnSender].
 type StartsOnOp[T, O any] struct {
 	start Operation // starts child
 	child O
@@ -26,7 +29,7 @@ type StartsOnOp[T, O any] struct {
 	env   startedEnv[T]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s StartsOnSender[T, O, S]) Connect(op *StartsOnOp[T, O], r Receiver[T]) Operation {
 	op.env = startedEnv[T]{r, s.sch}
 	op.work = Work{Runner: (*startsOnRunner[T, O])(op)}
@@ -34,12 +37,12 @@ func (s StartsOnSender[T, O, S]) Connect(op *StartsOnOp[T, O], r Receiver[T]) Op
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *StartsOnSender[T, O, S]) CompletionBehavior() CompletionBehavior {
-	return min(completionOn(s.sch), CompletionBehaviorOf(&s.s))
+	return min(schedulerBehavior(s.sch), CompletionBehaviorOf(&s.s))
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *StartsOnOp[T, O]) Start() {
 	if op.env.StopToken().StopRequested() {
 		op.env.SetStopped()
@@ -48,7 +51,7 @@ func (op *StartsOnOp[T, O]) Start() {
 	op.env.sch.Enqueue(&op.work)
 }
 
-// startsOnRunner is the scheduler's view of the operation.
+// startsOnRunner is the work that the scheduler runs.
 type startsOnRunner[T, O any] StartsOnOp[T, O]
 
 func (op *startsOnRunner[T, O]) Run() {
@@ -59,9 +62,9 @@ func (op *startsOnRunner[T, O]) Run() {
 	op.start.Start()
 }
 
-func (op *startsOnRunner[T, O]) Abandon(reason error) { Abandon(op.env.Receiver, reason) }
+func (op *startsOnRunner[T, O]) Abandon(reason error) { CompleteAbandoned(op.env.Receiver, reason) }
 
-// startedEnv is a receiver with another environment, which it is itself.
+// startedEnv is a receiver with another environment. It is this environment itself.
 type startedEnv[T any] struct {
 	Receiver[T]
 	sch Scheduler

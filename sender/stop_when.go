@@ -1,11 +1,13 @@
 package sender
 
-// StopWhen completes as s does, which is asked to stop when trigger completes, in whatever way; what
-// the trigger completes with is dropped. When s completes first the trigger is asked to stop. Either
-// way both are waited for. If stop was requested before Start, neither is started.
+// StopWhen returns a sender that completes as s does, but requests s to stop when trigger completes, on whichever
+// channel. When s completes first, trigger is requested to stop. s is started before trigger, and both are waited
+// for.
 //
-// s is started before trigger. A stop request is forwarded to both. It completes where the last of the
-// two does. Nothing is allocated.
+// Completion: where the last of the two completes, with the completion of s. What trigger completes with is dropped.
+//
+// Cancellation: a stop request is forwarded to both. If stop was requested before Start, neither is started and it
+// completes stopped.
 //
 // Source: libunifex's stop_when.
 func StopWhen[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]](
@@ -14,44 +16,85 @@ func StopWhen[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]](
 	return StopWhenSender[T, U, O1, O2, S1, S2]{s, trigger}
 }
 
-// StopWhenSender is what StopWhen returns.
+// StopWhenSender is the sender that [StopWhen] returns.
 type StopWhenSender[T, U, O1, O2 any, S1 Sender[T, O1], S2 Sender[U, O2]] struct {
 	s       S1
 	trigger S2
 }
 
-// StopWhenOp is the operation state of StopWhen.
+// StopWhenOp is the operation state of [StopWhenSender].
 type StopWhenOp[T, U, O1, O2 any] struct {
-	guard   guard[T]
+	state   stopWhenState[T]
 	child   O1
 	trigger O2
 	starts  [2]Operation
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s StopWhenSender[T, U, O1, O2, S1, S2]) Connect(op *StopWhenOp[T, U, O1, O2], r Receiver[T]) Operation {
-	op.guard.r = r
-	op.starts[0] = s.s.Connect(&op.child, (*guardChild[T])(&op.guard))
-	op.starts[1] = s.trigger.Connect(&op.trigger, (*stopTrigger[T, U])(&op.guard))
+	op.state.r = r
+	op.starts[0] = s.s.Connect(&op.child, (*sourceReceiver[T])(&op.state))
+	op.starts[1] = s.trigger.Connect(&op.trigger, (*triggerReceiver[T, U])(&op.state))
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *StopWhenSender[T, U, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.s), CompletionBehaviorOf(&s.trigger))
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *StopWhenOp[T, U, O1, O2]) Start() {
-	if op.guard.begin() {
+	if op.state.begin() {
 		startAll(op.starts[:])
 	}
 }
 
-// stopTrigger is the trigger's receiver.
-type stopTrigger[T, U any] guard[T]
+// stopWhenState is what StopWhen and Timeout share: a Group of a source, whose completion is delivered, and a trigger.
+// They differ in the receiver of the trigger. It is not generic in the operation states.
+type stopWhenState[T any] struct {
+	group  Group
+	r      Receiver[T]
+	result Completion[T] // the source's
+	cause  error         // not nil: the error that replaces stopped
+}
 
-func (t *stopTrigger[T, U]) SetValue(U)     { (*guard[T])(t).arrive() }
-func (t *stopTrigger[T, U]) SetError(error) { (*guard[T])(t).arrive() }
-func (t *stopTrigger[T, U]) SetStopped()    { (*guard[T])(t).arrive() }
-func (t *stopTrigger[T, U]) Env() Env       { return &t.group }
+// begin is Group.Begin.
+func (x *stopWhenState[T]) begin() bool {
+	x.result.Channel, x.cause = OnStopped, nil
+	return x.group.Begin(x, x.r.Env(), 2)
+}
+
+// OnJoined completes the operation. It keeps nothing reachable.
+func (x *stopWhenState[T]) OnJoined() {
+	c := x.result
+	x.result = Completion[T]{}
+	if c.Channel == OnStopped && x.cause != nil {
+		c = CompletionError[T](x.cause)
+	}
+	c.Deliver(x.r)
+}
+
+// stopOther requests the other of the two to stop, and arrives.
+func (x *stopWhenState[T]) stopOther() { x.group.requestStopThen(x.group.Arrive) }
+
+// sourceReceiver is the receiver of the source.
+type sourceReceiver[T any] stopWhenState[T]
+
+func (x *sourceReceiver[T]) complete(c Completion[T]) {
+	x.result = c
+	(*stopWhenState[T])(x).stopOther()
+}
+
+func (x *sourceReceiver[T]) SetValue(v T)       { x.complete(CompletionValue(v)) }
+func (x *sourceReceiver[T]) SetError(err error) { x.complete(childFailure[T](&x.group, err)) }
+func (x *sourceReceiver[T]) SetStopped()        { x.complete(CompletionStopped[T]()) }
+func (x *sourceReceiver[T]) Env() Env           { return &x.group }
+
+// triggerReceiver is the receiver of StopWhen's trigger.
+type triggerReceiver[T, U any] stopWhenState[T]
+
+func (x *triggerReceiver[T, U]) SetValue(U)     { (*stopWhenState[T])(x).stopOther() }
+func (x *triggerReceiver[T, U]) SetError(error) { (*stopWhenState[T])(x).stopOther() }
+func (x *triggerReceiver[T, U]) SetStopped()    { (*stopWhenState[T])(x).stopOther() }
+func (x *triggerReceiver[T, U]) Env() Env       { return &x.group }

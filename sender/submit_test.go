@@ -37,7 +37,7 @@ func TestStartDetached(t *testing.T) {
 	}
 	defer func() {
 		if err, ok := recover().(error); !ok || !errors.Is(err, errLeaf) {
-			t.Errorf("recovered %v, want the error that nobody handles", err)
+			t.Errorf("recovered %v, want the error", err)
 		}
 	}()
 	sender.StartDetached(sender.JustError[int](errLeaf))

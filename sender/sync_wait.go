@@ -13,18 +13,20 @@ import (
 // ErrStopped is what a Go function returns for work that completed stopped.
 var ErrStopped = errors.New("sender: stopped")
 
-// SyncWait starts s on the calling goroutine and blocks until it has completed: with its value, its
-// error, or ErrStopped if it was stopped. When ctx is done s is asked to stop, and is waited for; the
-// error of work that is then stopped, or that fails with the error of ctx, is both ErrStopped and ctx's cause.
+// SyncWait starts s on the calling goroutine, blocks until s has completed, and returns its value, its error, or
+// [ErrStopped]. Meanwhile the goroutine runs a [RunLoop], which is the scheduler of the environment of s. ctx answers
+// the queries of that environment.
 //
-// Meanwhile the goroutine runs a RunLoop, which is the scheduler of s's environment; the environment's
-// open queries are answered by ctx. It panics in the work of a run loop, such as a reactor's loop or a RunLoop, and in
-// tasks that are coroutines of a loop: the loop would stand still, and wait for itself if s needs it.
+// Cancellation: when ctx is done, s is requested to stop and waited for. If s then completes stopped, or with the
+// error of ctx, the returned error is both ErrStopped and the cause of ctx.
 //
-// If a function that s calls on this goroutine ends it by runtime.Goexit, as testing's FailNow does, s is still
-// waited for, and then SyncWait does not return: the goroutine ends.
+// SyncWait panics on the thread of a loop, such as a reactor's loop or a RunLoop, and in tasks that are coroutines of
+// a loop: the loop would wait for itself.
 //
-// It allocates the operation state, and what context.AfterFunc does if ctx can be done.
+// If a function that s calls on this goroutine calls runtime.Goexit, as testing's FailNow does, SyncWait waits for s,
+// and then the goroutine ends.
+//
+// Allocation: the operation state, and what context.AfterFunc allocates if ctx can be done.
 //
 // Source: P2300R10 [exec.sync.wait].
 func SyncWait[T, O any, S Sender[T, O]](ctx context.Context, s S) (T, error) {
@@ -41,8 +43,8 @@ func SyncWait[T, O any, S Sender[T, O]](ctx context.Context, s S) (T, error) {
 		defer context.AfterFunc(ctx, func() { op.source.RequestStop() })()
 	}
 	op.run(start)
-	v, err := op.result.get()
-	if err != nil && cancelled(ctx, err) {
+	v, err := op.result.Get()
+	if err != nil && causedByContext(ctx, err) {
 		err = fmt.Errorf("%w: %w", ErrStopped, context.Cause(ctx))
 	}
 	return v, err
@@ -54,7 +56,7 @@ type syncWaitOp[T, O any] struct {
 	ctx    context.Context
 	source stop.Source
 	loop   RunLoop
-	result result[T]
+	result Completion[T]
 }
 
 // run starts the child and waits for it, also if a function of the user's ends this goroutine inside Start.
@@ -66,14 +68,14 @@ func (op *syncWaitOp[T, O]) run(child Operation) {
 	op.loop.run()
 }
 
-func (op *syncWaitOp[T, O]) finish(x result[T]) {
+func (op *syncWaitOp[T, O]) finish(x Completion[T]) {
 	op.result = x
 	op.loop.Finish()
 }
 
-func (op *syncWaitOp[T, O]) SetValue(v T)       { op.finish(valueOf(v)) }
-func (op *syncWaitOp[T, O]) SetError(err error) { op.finish(errorOf[T](err)) }
-func (op *syncWaitOp[T, O]) SetStopped()        { op.finish(result[T]{}) }
+func (op *syncWaitOp[T, O]) SetValue(v T)       { op.finish(CompletionValue(v)) }
+func (op *syncWaitOp[T, O]) SetError(err error) { op.finish(CompletionError[T](err)) }
+func (op *syncWaitOp[T, O]) SetStopped()        { op.finish(CompletionStopped[T]()) }
 func (op *syncWaitOp[T, O]) Env() Env           { return op }
 
 func (op *syncWaitOp[T, O]) StopToken() stop.Token {

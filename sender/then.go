@@ -1,33 +1,37 @@
 package sender
 
-// Then completes with f(v) when s completes with v, and passes on the rest. It completes where s does.
-// A stop request is s's affair; nothing is allocated.
+// Then returns a sender that calls f with the value of s and completes with what f returns.
+//
+// Completion: where s completes. Errors and stopped are forwarded unchanged. A panic of f completes it with a
+// [*PanicError].
+//
+// Cancellation: by s.
 //
 // Source: P2300R10 [exec.then].
 func Then[A, B, O any, S Sender[A, O]](s S, f func(A) B) ThenSender[A, B, O, S] {
 	return ThenSender[A, B, O, S]{s, f}
 }
 
-// ThenSender is what Then returns.
+// ThenSender is the sender that [Then] returns.
 type ThenSender[A, B, O any, S Sender[A, O]] struct {
 	s S
 	f func(A) B
 }
 
-// ThenOp is the operation state of Then.
+// ThenOp is the operation state of [ThenSender].
 type ThenOp[A, B, O any] struct {
 	child O
 	f     func(A) B
 	r     Receiver[B]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s ThenSender[A, B, O, S]) Connect(op *ThenOp[A, B, O], r Receiver[B]) Operation {
 	op.f, op.r = s.f, r
 	return s.s.Connect(&op.child, (*thenReceiver[A, B, O])(op))
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *ThenSender[A, B, O, S]) CompletionBehavior() CompletionBehavior {
 	return CompletionBehaviorOf(&s.s)
 }

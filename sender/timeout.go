@@ -6,15 +6,16 @@ import (
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
-// Timeout completes as s does, but asks it to stop when timer completes first. If s then completes
-// stopped, or with the error of a context that was cancelled by the request (see Complete), the result is
-// os.ErrDeadlineExceeded; a value or another error that s had all the same is delivered. Both are waited for. If stop was requested before Start, neither is started.
+// Timeout returns a sender that completes as s does, but requests s to stop when timer completes first. timer is
+// usually [ScheduleAfter], or the SleepFor of a loop. s is started before timer, and both are waited for.
 //
-// timer is usually a loop's SleepFor. If it fails, its error is treated as the deadline is, and
-// delivered in place of os.ErrDeadlineExceeded; if it completes stopped there is no deadline.
+// Completion: where the last of the two completes. If s completes stopped after the deadline, or with the error of a
+// context that was cancelled by the request (see [Complete]), the error is os.ErrDeadlineExceeded. A value or another
+// error of s is delivered, also if it comes after the deadline. If timer fails, its error replaces
+// os.ErrDeadlineExceeded; if timer completes stopped, there is no deadline.
 //
-// s is started before timer. A stop request is forwarded to both. It completes where the last of the two
-// does. Nothing is allocated.
+// Cancellation: a stop request is forwarded to both. If stop was requested before Start, neither is started and it
+// completes stopped.
 //
 // Source: libunifex's stop_when over schedule_after; P1525R1 §2.2 for the deadline as an error.
 func Timeout[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[struct{}, O2]](
@@ -23,64 +24,64 @@ func Timeout[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[struct{}, O2]](
 	return TimeoutSender[T, O1, O2, S1, S2]{s, timer}
 }
 
-// TimeoutSender is what Timeout returns.
+// TimeoutSender is the sender that [Timeout] returns.
 type TimeoutSender[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[struct{}, O2]] struct {
 	s     S1
 	timer S2
 }
 
-// TimeoutOp is the operation state of Timeout.
+// TimeoutOp is the operation state of [TimeoutSender].
 type TimeoutOp[T, O1, O2 any] struct {
-	guard  guard[T]
+	state  stopWhenState[T]
 	child  O1
 	timer  O2
 	starts [2]Operation
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s TimeoutSender[T, O1, O2, S1, S2]) Connect(op *TimeoutOp[T, O1, O2], r Receiver[T]) Operation {
-	op.guard.r = r
-	op.starts[0] = s.s.Connect(&op.child, (*guardChild[T])(&op.guard))
-	op.starts[1] = s.timer.Connect(&op.timer, (*deadline[T])(&op.guard))
+	op.state.r = r
+	op.starts[0] = s.s.Connect(&op.child, (*sourceReceiver[T])(&op.state))
+	op.starts[1] = s.timer.Connect(&op.timer, (*timerReceiver[T])(&op.state))
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *TimeoutSender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.s), CompletionBehaviorOf(&s.timer))
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *TimeoutOp[T, O1, O2]) Start() {
-	if op.guard.begin() {
+	if op.state.begin() {
 		startAll(op.starts[:])
 	}
 }
 
-// deadline is the timer's receiver.
-type deadline[T any] guard[T]
+// timerReceiver is the receiver of the timer.
+type timerReceiver[T any] stopWhenState[T]
 
-// expire stops the child for the reason given, unless something else has stopped it before.
-func (d *deadline[T]) expire(cause error) {
-	// If somebody who is asked to stop ends this frame by runtime.Goexit, this was the first to ask.
+// expire requests the source to stop. If this is the first stop request, cause replaces stopped.
+func (x *timerReceiver[T]) expire(cause error) {
+	// If a stop handler ends this frame by runtime.Goexit, this was the first request.
 	returned := false
-	defer aftergoexit.Run(&returned, func() { d.expired(cause) })
-	first := d.group.RequestStop()
+	defer aftergoexit.Run(&returned, func() { x.expired(cause) })
+	first := x.group.RequestStop()
 	returned = true
 	if first {
-		d.expired(cause)
+		x.expired(cause)
 	} else {
-		d.group.Leave()
+		x.group.Arrive()
 	}
 }
 
-// expired is the end of a deadline that has stopped the child.
-func (d *deadline[T]) expired(cause error) {
-	d.cause = cause // read once both have left
-	d.group.Leave()
+// expired is called when the timer has stopped the source.
+func (x *timerReceiver[T]) expired(cause error) {
+	x.cause = cause // OnJoined reads it
+	x.group.Arrive()
 }
 
-func (d *deadline[T]) SetValue(struct{})  { d.expire(os.ErrDeadlineExceeded) }
-func (d *deadline[T]) SetError(err error) { d.expire(err) }
-func (d *deadline[T]) SetStopped()        { d.group.Leave() }
-func (d *deadline[T]) Env() Env           { return &d.group }
+func (x *timerReceiver[T]) SetValue(struct{})  { x.expire(os.ErrDeadlineExceeded) }
+func (x *timerReceiver[T]) SetError(err error) { x.expire(err) }
+func (x *timerReceiver[T]) SetStopped()        { x.group.Arrive() }
+func (x *timerReceiver[T]) Env() Env           { return &x.group }

@@ -2,19 +2,24 @@ package sender
 
 import "sync/atomic"
 
-// All2 is what WhenAll completes with.
+// All2 is the value of [WhenAll].
 type All2[A, B any] struct {
 	A A
 	B B
 }
 
-// WhenAll starts both senders and completes with both values. The first error, or else the first that
-// is stopped, decides otherwise: the others are then asked to stop, waited for, and what they complete
-// with is dropped. An error goes before being stopped. If stop was requested before Start it completes
-// stopped and starts none; later the children are asked to stop, and it completes with their values if
-// they have them all the same. It completes where the last child does. Nothing is allocated.
+// WhenAll returns a sender that starts a and b, and completes with both values. For more senders of different types
+// nest it, for senders of one type use [WhenAllSlice].
 //
-// Take care with senders whose value is a resource: if another fails, nobody is there to let go of it.
+// Completion: where the last child completes. If a child fails or is stopped, the other is requested to stop and
+// waited for, and what it completes with is dropped. The first error is delivered; if there is none, it completes
+// stopped.
+//
+// Cancellation: a stop request is forwarded to both. If they complete with values in spite of it, these are
+// delivered. If stop was requested before Start, neither is started and it completes stopped.
+//
+// If a value holds a resource, such as a descriptor, and the other child fails, the value is dropped and the resource
+// leaks.
 //
 // Source: P2300R10 [exec.when.all].
 func WhenAll[
@@ -24,7 +29,7 @@ func WhenAll[
 	return WhenAllSender[A, B, O1, O2, S1, S2]{a, b}
 }
 
-// WhenAllSender is what WhenAll returns.
+// WhenAllSender is the sender that [WhenAll] returns.
 type WhenAllSender[
 	A, B, O1, O2 any,
 	S1 Sender[A, O1], S2 Sender[B, O2],
@@ -33,7 +38,7 @@ type WhenAllSender[
 	b S2
 }
 
-// WhenAllOp is the operation state of WhenAll.
+// WhenAllOp is the operation state of [WhenAllSender].
 type WhenAllOp[A, B, O1, O2 any] struct {
 	all    all2[A, B]
 	a      O1
@@ -41,22 +46,22 @@ type WhenAllOp[A, B, O1, O2 any] struct {
 	starts [2]Operation
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s WhenAllSender[A, B, O1, O2, S1, S2]) Connect(
 	op *WhenAllOp[A, B, O1, O2], r Receiver[All2[A, B]],
 ) Operation {
 	op.all.r = r
-	op.starts[0] = s.a.Connect(&op.a, op.all.a.of(&op.all.join))
-	op.starts[1] = s.b.Connect(&op.b, op.all.b.of(&op.all.join))
+	op.starts[0] = s.a.Connect(&op.a, op.all.a.init(&op.all.join))
+	op.starts[1] = s.b.Connect(&op.b, op.all.b.init(&op.all.join))
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *WhenAllSender[A, B, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *WhenAllOp[A, B, O1, O2]) Start() {
 	if op.all.join.begin(&op.all, op.all.r.Env(), 2) {
 		startAll(op.starts[:])
@@ -66,104 +71,107 @@ func (op *WhenAllOp[A, B, O1, O2]) Start() {
 // all2 is WhenAll without its children.
 type all2[A, B any] struct {
 	join join
-	a    part[A]
-	b    part[B]
+	a    joinReceiver[A]
+	b    joinReceiver[B]
 	r    Receiver[All2[A, B]]
 }
 
-func (x *all2[A, B]) Finish() {
+func (x *all2[A, B]) OnJoined() {
 	v := All2[A, B]{x.a.take(), x.b.take()}
-	settle(&x.join, v, x.r)
+	deliverJoin(&x.join, v, x.r)
 }
 
-// join is a Group that needs all its children.
+// join is a Group that needs the values of all its children.
 type join struct {
 	group Group
 	state atomic.Uint32
-	err   error // written by whoever made it failed
+	err   error // written by the child that made the state joinFailed
 }
 
-// The states of a join.
+// The states of a join. An error replaces stopped, but not the other way round:
+//
+//	joinStopped --begin--> joinValues --childStopped--> joinStopped
+//	joinValues, joinStopped --childFailed--> joinFailed
 const (
-	stopped = iota // a child was stopped, or the children have not been started
-	running        // all have had values so far
-	failing        // a child has failed
+	joinStopped uint32 = iota // a child was stopped, or the children have not been started
+	joinValues                // no child has failed or been stopped
+	joinFailed                // a child has failed
 )
 
 // begin is Group.Begin.
-func (j *join) begin(op Joiner, env Env, n int) bool {
-	j.state.Store(stopped)
-	if !j.group.Begin(op, env, n) {
+func (j *join) begin(h JoinHandler, env Env, n int) bool {
+	j.state.Store(joinStopped)
+	if !j.group.Begin(h, env, n) {
 		return false
 	}
-	j.state.Store(running)
+	j.state.Store(joinValues)
 	return true
 }
 
-// failed is a child's error, after which the child leaves. It counts as pending until the others have been
-// asked to stop, so that the operation cannot end under RequestStop when they complete at once; in halted too.
-func (j *join) failed(err error, leave func()) {
-	if heeds(j.group.StopToken(), err) {
-		j.halted(leave)
+// childFailed is called with a child's error. arrive is how the child arrives. The child counts as pending until the
+// others have been requested to stop: so the operation cannot complete, and be reused, inside RequestStop.
+func (j *join) childFailed(err error, arrive func()) {
+	if causedByStop(j.group.StopToken(), err) {
+		j.childStopped(arrive)
 		return
 	}
-	if j.state.Swap(failing) != failing {
+	if j.state.Swap(joinFailed) != joinFailed {
 		j.err = err
-		j.group.stopThen(leave)
+		j.group.requestStopThen(arrive)
 		return
 	}
-	leave()
+	arrive()
 }
 
-// halted is a child's being stopped, after which it leaves.
-func (j *join) halted(leave func()) {
-	if j.state.CompareAndSwap(running, stopped) {
-		j.group.stopThen(leave)
+// childStopped is childFailed for a child that was stopped.
+func (j *join) childStopped(arrive func()) {
+	if j.state.CompareAndSwap(joinValues, joinStopped) {
+		j.group.requestStopThen(arrive)
 		return
 	}
-	leave()
+	arrive()
 }
 
-// settle completes r for a join that is over: with v if all the children had values. Nothing touches
-// the join after it.
-func settle[T any](j *join, v T, r Receiver[T]) {
+// deliverJoin completes r when all children have arrived: with v if all of them had values. Nothing touches j after
+// it.
+func deliverJoin[T any](j *join, v T, r Receiver[T]) {
 	err := j.err
 	j.err = nil
 	switch j.state.Load() {
-	case running:
+	case joinValues:
 		r.SetValue(v)
-	case failing:
+	case joinFailed:
 		r.SetError(err)
 	default:
 		r.SetStopped()
 	}
 }
 
-// part is the receiver of one child of a join.
-type part[T any] struct {
+// joinReceiver is the receiver of one child of a join.
+type joinReceiver[T any] struct {
 	join  *join
 	value T
 }
 
-// of is p as a part of j.
-func (p *part[T]) of(j *join) *part[T] {
-	p.join = j
-	return p
+// init makes x the receiver of a child of j.
+func (x *joinReceiver[T]) init(j *join) *joinReceiver[T] {
+	x.join = j
+	return x
 }
 
-// take is the value. Nothing is left of it for the garbage collector.
-func (p *part[T]) take() T {
-	v := p.value
+// take returns the value. It keeps nothing reachable.
+func (x *joinReceiver[T]) take() T {
+	v := x.value
 	var zero T
-	p.value = zero
+	x.value = zero
 	return v
 }
 
-func (p *part[T]) SetValue(v T) {
-	p.value = v
-	p.join.group.Leave()
+func (x *joinReceiver[T]) SetValue(v T) {
+	x.value = v
+	x.join.group.Arrive()
 }
 
-func (p *part[T]) SetError(err error) { p.join.failed(err, p.join.group.Leave) }
-func (p *part[T]) SetStopped()        { p.join.halted(p.join.group.Leave) }
-func (p *part[T]) Env() Env           { return &p.join.group }
+func (x *joinReceiver[T]) SetError(err error) { x.join.childFailed(err, x.join.group.Arrive) }
+func (x *joinReceiver[T]) SetStopped()        { x.join.childStopped(x.join.group.Arrive) }
+func (x *joinReceiver[T]) Env() Env           { return &x.join.group }

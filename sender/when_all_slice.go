@@ -1,53 +1,53 @@
 package sender
 
-import "github.com/reactord/reactord/sender/internal/aftergoexit"
-
-// WhenAllSlice is WhenAll of any number of senders of one type, of which at most bound are in progress at once;
-// all of them if it is 0 or less. They are started in order, each when there is room for it: where an
-// earlier one completed, or where one is being started at that moment. It completes with their values in
-// order, and of none, inside Start, with none. The slice is read by Connect only.
+// WhenAllSlice is [WhenAll] of any number of senders of one type, of which at most limit are in flight; 0 or less:
+// all of them. They are started in order. When one completes, the next is started on that thread. The stack does not
+// grow, however many of them complete inside Start. Only Connect reads the slice.
 //
-// Connect allocates the children's operation states, unless the operation state has had as many; the
-// completion allocates the slice of values. However many senders complete at once, the stack does not
-// grow.
-func WhenAllSlice[T, O any, S Sender[T, O]](s []S, bound int) WhenAllSliceSender[T, O, S] {
-	return WhenAllSliceSender[T, O, S]{s, bound}
+// Completion: with the values in the order of the senders; with none, inside Start, if there are no senders.
+//
+// Cancellation: as WhenAll. After a stop request no further sender is started.
+//
+// Allocation: Connect allocates the operation states of the children, unless the operation state has had as many
+// before. The completion allocates the slice of values.
+func WhenAllSlice[T, O any, S Sender[T, O]](s []S, limit int) WhenAllSliceSender[T, O, S] {
+	return WhenAllSliceSender[T, O, S]{s, limit}
 }
 
-// WhenAllSliceSender is what WhenAllSlice returns.
+// WhenAllSliceSender is the sender that [WhenAllSlice] returns.
 type WhenAllSliceSender[T, O any, S Sender[T, O]] struct {
 	s     []S
-	bound int
+	limit int
 }
 
-// WhenAllSliceOp is the operation state of WhenAllSlice.
+// WhenAllSliceOp is the operation state of [WhenAllSliceSender].
 type WhenAllSliceOp[T, O any] struct {
 	all      allSlice[T]
 	children children[O]
-	bound    int
+	limit    int
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s WhenAllSliceSender[T, O, S]) Connect(op *WhenAllSliceOp[T, O], r Receiver[[]T]) Operation {
 	n := len(s.s)
-	op.all.r, op.bound = r, s.bound
-	op.children.make(n)
-	if cap(op.all.parts) < n {
-		op.all.parts = make([]slicePart[T], n)
+	op.all.r, op.limit = r, s.limit
+	op.children.resize(n)
+	if cap(op.all.receivers) < n {
+		op.all.receivers = make([]sliceReceiver[T], n)
 	}
-	op.all.parts = op.all.parts[:n]
+	op.all.receivers = op.all.receivers[:n]
 	for i := range s.s {
-		op.children.starts[i] = s.s[i].Connect(&op.children.ops[i], op.all.parts[i].of(&op.all))
+		op.children.starts[i] = s.s[i].Connect(&op.children.ops[i], op.all.receivers[i].init(&op.all))
 	}
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber: what holds for any S.
+// CompletionBehavior implements [CompletionDescriber]: what holds for any S.
 func (s *WhenAllSliceSender[T, O, S]) CompletionBehavior() CompletionBehavior {
-	return completionOfType[S]()
+	return completionBehaviorOfType[S]()
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *WhenAllSliceOp[T, O]) Start() {
 	n := len(op.children.starts)
 	if n == 0 {
@@ -55,23 +55,23 @@ func (op *WhenAllSliceOp[T, O]) Start() {
 		return
 	}
 	x := &op.all
-	if x.limited = op.bound > 0 && op.bound < n; !x.limited {
+	if x.limited = op.limit > 0 && op.limit < n; !x.limited {
 		if x.join.begin(x, x.r.Env(), n) {
 			startAll(op.children.starts)
 		}
 	} else if x.join.begin(x, x.r.Env(), n+1) {
-		x.bounded.Start(&x.join.group, x, op.children.starts, op.bound)
+		x.limiter.Start(&x.join.group, x, op.children.starts, op.limit)
 	}
 }
 
-// children are the states of children of one type, and what starts them.
+// children are the operation states of children of one type, and what starts them.
 type children[O any] struct {
 	ops    []O
 	starts []Operation
 }
 
-// make makes room for n, or takes what there is.
-func (c *children[O]) make(n int) {
+// resize makes room for n children. It reuses the memory that c has.
+func (c *children[O]) resize(n int) {
 	if cap(c.ops) < n {
 		c.ops, c.starts = make([]O, n), make([]Operation, n)
 	}
@@ -80,57 +80,55 @@ func (c *children[O]) make(n int) {
 
 // allSlice is WhenAllSlice without its children.
 type allSlice[T any] struct {
-	join    join
-	limited bool
-	bounded Bounded // if limited
-	parts   []slicePart[T]
-	r       Receiver[[]T]
+	join      join
+	limited   bool // the limiter starts the children
+	limiter   Limiter
+	receivers []sliceReceiver[T]
+	r         Receiver[[]T]
 }
 
-// Skip implements Skipper.
-func (x *allSlice[T]) Skip() { x.join.halted(func() {}) }
+// OnSkip implements SkipHandler.
+func (x *allSlice[T]) OnSkip() { x.join.childStopped(func() {}) }
 
-func (x *allSlice[T]) Finish() {
+// OnJoined completes the operation.
+func (x *allSlice[T]) OnJoined() {
 	var values []T
-	if x.join.state.Load() == running {
-		values = make([]T, len(x.parts))
+	if x.join.state.Load() == joinValues {
+		values = make([]T, len(x.receivers))
 	}
-	for i := range x.parts {
-		if v := x.parts[i].part.take(); values != nil {
+	for i := range x.receivers {
+		if v := x.receivers[i].child.take(); values != nil {
 			values[i] = v
 		}
 	}
-	settle(&x.join, values, x.r)
+	deliverJoin(&x.join, values, x.r)
 }
 
-// slicePart is the receiver of one child. It makes room for the next before it leaves.
-type slicePart[T any] struct {
-	part part[T]
-	all  *allSlice[T]
+// sliceReceiver is the receiver of one child.
+type sliceReceiver[T any] struct {
+	child joinReceiver[T]
+	all   *allSlice[T]
 }
 
-// of is p as a part of x.
-func (p *slicePart[T]) of(x *allSlice[T]) *slicePart[T] {
-	p.part.join, p.all = &x.join, x
-	return p
+// init makes x the receiver of a child of all.
+func (x *sliceReceiver[T]) init(all *allSlice[T]) *sliceReceiver[T] {
+	x.child.join, x.all = &all.join, all
+	return x
 }
 
-func (p *slicePart[T]) leave() {
-	if p.all.limited {
-		// A function of a child's that is started here may end this frame by runtime.Goexit.
-		returned := false
-		defer aftergoexit.Run(&returned, p.all.join.group.Leave)
-		p.all.bounded.Left()
-		returned = true
+func (x *sliceReceiver[T]) arrive() {
+	if x.all.limited {
+		x.all.limiter.Arrive()
+	} else {
+		x.all.join.group.Arrive()
 	}
-	p.all.join.group.Leave()
 }
 
-func (p *slicePart[T]) SetValue(v T) {
-	p.part.value = v
-	p.leave()
+func (x *sliceReceiver[T]) SetValue(v T) {
+	x.child.value = v
+	x.arrive()
 }
 
-func (p *slicePart[T]) SetError(err error) { p.all.join.failed(err, p.leave) }
-func (p *slicePart[T]) SetStopped()        { p.all.join.halted(p.leave) }
-func (p *slicePart[T]) Env() Env           { return &p.all.join.group }
+func (x *sliceReceiver[T]) SetError(err error) { x.all.join.childFailed(err, x.arrive) }
+func (x *sliceReceiver[T]) SetStopped()        { x.all.join.childStopped(x.arrive) }
+func (x *sliceReceiver[T]) Env() Env           { return &x.all.join.group }

@@ -2,12 +2,16 @@ package sender
 
 import "sync/atomic"
 
-// WhenAny starts both senders and completes with the first value or error; the other is asked to
-// stop, and waited for. What it then completes with is dropped. If no sender has a result it
-// completes stopped, and so it does, without starting any, if stop was requested before Start. A later
-// request is forwarded to both. It completes where the last child does. Nothing is allocated.
+// WhenAny returns a sender that starts a and b, and completes with the first value or error. For more senders nest
+// it, or use [WhenAnySlice].
 //
-// Take care with senders whose value is a resource: the loser's has nobody to let go of it.
+// Completion: where the last child completes. When a child has decided the result, the other is requested to stop and
+// waited for, and what it completes with is dropped. If both are stopped, it completes stopped.
+//
+// Cancellation: a stop request is forwarded to both. If stop was requested before Start, neither is started and it
+// completes stopped.
+//
+// If the second value holds a resource, such as a descriptor, the value is dropped and the resource leaks.
 //
 // Source: stdexec's exec::when_any.
 func WhenAny[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]](
@@ -16,13 +20,13 @@ func WhenAny[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]](
 	return WhenAnySender[T, O1, O2, S1, S2]{a, b}
 }
 
-// WhenAnySender is what WhenAny returns.
+// WhenAnySender is the sender that [WhenAny] returns.
 type WhenAnySender[T, O1, O2 any, S1 Sender[T, O1], S2 Sender[T, O2]] struct {
 	a S1
 	b S2
 }
 
-// WhenAnyOp is the operation state of WhenAny.
+// WhenAnyOp is the operation state of [WhenAnySender].
 type WhenAnyOp[T, O1, O2 any] struct {
 	race   race[T]
 	a      O1
@@ -30,7 +34,7 @@ type WhenAnyOp[T, O1, O2 any] struct {
 	starts [2]Operation
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s WhenAnySender[T, O1, O2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O2], r Receiver[T]) Operation {
 	op.race.r = r
 	op.starts[0] = s.a.Connect(&op.a, &op.race)
@@ -38,56 +42,60 @@ func (s WhenAnySender[T, O1, O2, S1, S2]) Connect(op *WhenAnyOp[T, O1, O2], r Re
 	return op
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *WhenAnySender[T, O1, O2, S1, S2]) CompletionBehavior() CompletionBehavior {
 	return min(CompletionBehaviorOf(&s.a), CompletionBehaviorOf(&s.b))
 }
 
-// Start implements Operation.
+// Start implements [Operation].
 func (op *WhenAnyOp[T, O1, O2]) Start() {
 	if op.race.begin(2) {
 		startAll(op.starts[:])
 	}
 }
 
-// race is a Group whose first result wins. It is the receiver of each of its children.
+// race is a Group whose first value or error is delivered. It is the receiver of each of its children.
 type race[T any] struct {
 	group   Group
 	r       Receiver[T]
 	decided atomic.Bool
-	result  result[T] // written by whoever decided
+	result  Completion[T] // written by the child that decided
 }
 
 // begin is Group.Begin.
 func (x *race[T]) begin(n int) bool {
 	x.decided.Store(false)
+	x.result.Channel = OnStopped // if no child decides
 	return x.group.Begin(x, x.r.Env(), n)
 }
 
-// arrive is a child's value or error. The child counts as pending until the others have been asked
-// to stop, so that the operation cannot end under RequestStop when they complete at once.
-func (x *race[T]) arrive(result result[T]) {
+// decide is called with a child's value or error. The first child that decides counts as pending until the others
+// have been requested to stop: so the operation cannot complete, and be reused, inside RequestStop.
+func (x *race[T]) decide(c Completion[T]) {
 	if x.decided.CompareAndSwap(false, true) {
-		x.result = result
-		x.group.stopThen(x.group.Leave)
+		x.result = c
+		x.group.requestStopThen(x.group.Arrive)
 		return
 	}
-	x.group.Leave()
+	x.group.Arrive()
 }
 
-func (x *race[T]) Finish() {
-	won := x.result
-	x.result = result[T]{}
-	won.deliver(x.r)
+// OnJoined completes the operation. It keeps nothing reachable.
+func (x *race[T]) OnJoined() {
+	c := x.result
+	x.result = Completion[T]{}
+	c.Deliver(x.r)
 }
 
-func (x *race[T]) SetValue(v T) { x.arrive(valueOf(v)) }
+func (x *race[T]) SetValue(v T) { x.decide(CompletionValue(v)) }
+
 func (x *race[T]) SetError(err error) {
-	if result := failureOf[T](&x.group, err); result.channel == onError {
-		x.arrive(result)
+	if c := childFailure[T](&x.group, err); c.Channel == OnError {
+		x.decide(c)
 		return
 	}
 	x.SetStopped()
 }
-func (x *race[T]) SetStopped() { x.group.Leave() }
+
+func (x *race[T]) SetStopped() { x.group.Arrive() }
 func (x *race[T]) Env() Env    { return &x.group }

@@ -2,41 +2,43 @@ package sender
 
 import "github.com/reactord/reactord/sender/stop"
 
-// WriteEnv is s in an environment where env answers first: its token if that can stop, its scheduler
-// and its values if they are not nil. What it leaves open the receiver's environment answers. It
-// completes as and where s does, and allocates nothing.
+// WriteEnv returns s in an environment where env answers first: with its stop token if that can stop, its scheduler
+// if that is not nil, and its values if they are not nil. The receiver's environment answers everything else.
 //
-// A token of env takes the place of the receiver's, whose stop request then does not reach s.
+// Completion: as and where s completes.
+//
+// Cancellation: a stop token of env replaces the receiver's: a stop request to the receiver's token then does not
+// reach s.
 //
 // Source: P3284R4 (write_env).
 func WriteEnv[T, O any, S Sender[T, O]](s S, env Env) WriteEnvSender[T, O, S] {
 	return WriteEnvSender[T, O, S]{s, env}
 }
 
-// WriteEnvSender is what WriteEnv returns.
+// WriteEnvSender is the sender that [WriteEnv] returns.
 type WriteEnvSender[T, O any, S Sender[T, O]] struct {
 	s   S
 	env Env
 }
 
-// WriteEnvOp is the operation state of WriteEnv.
+// WriteEnvOp is the operation state of [WriteEnvSender].
 type WriteEnvOp[T, O any] struct {
 	child O
 	env   writtenEnv[T]
 }
 
-// Connect implements Sender.
+// Connect implements [Sender].
 func (s WriteEnvSender[T, O, S]) Connect(op *WriteEnvOp[T, O], r Receiver[T]) Operation {
 	op.env = writtenEnv[T]{r, s.env}
 	return s.s.Connect(&op.child, &op.env)
 }
 
-// CompletionBehavior implements CompletionDescriber.
+// CompletionBehavior implements [CompletionDescriber].
 func (s *WriteEnvSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 	return CompletionBehaviorOf(&s.s)
 }
 
-// writtenEnv is a receiver with another environment, which it is itself.
+// writtenEnv is a receiver with another environment. It is this environment itself.
 type writtenEnv[T any] struct {
 	Receiver[T]
 	first Env
@@ -65,7 +67,7 @@ func (e *writtenEnv[T]) Value(key any) any {
 	return e.Receiver.Env().Value(key)
 }
 
-// StopEnv is an environment that has a stop token only.
+// StopEnv is an environment that has only a stop token. See [WriteEnv].
 type StopEnv struct {
 	EmptyEnv
 	Token stop.Token
@@ -74,7 +76,7 @@ type StopEnv struct {
 // StopToken is e.Token.
 func (e StopEnv) StopToken() stop.Token { return e.Token }
 
-// SchedulerEnv is an environment that has a scheduler only.
+// SchedulerEnv is an environment that has only a scheduler. See [WriteEnv].
 type SchedulerEnv struct {
 	EmptyEnv
 	Sch Scheduler
@@ -83,7 +85,7 @@ type SchedulerEnv struct {
 // Scheduler is e.Sch.
 func (e SchedulerEnv) Scheduler() Scheduler { return e.Sch }
 
-// ValueEnv is an environment that answers one open query only.
+// ValueEnv is an environment that answers only one query. See [WriteEnv].
 type ValueEnv struct {
 	EmptyEnv
 	Key, Val any

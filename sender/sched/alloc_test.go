@@ -56,7 +56,7 @@ func TestNothingAllocates(t *testing.T) {
 			t.Errorf("%s: %v allocations, want 0", what, n)
 		}
 	}
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		check("Schedule", allocs(sender.Schedule(l), false))
 		check("ScheduleAfter", allocs(sender.ScheduleAfter(l, time.Microsecond), false))

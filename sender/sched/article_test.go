@@ -77,7 +77,7 @@ func (p *printer) printTID(prefix string) func(unit) unit {
 type drives = sender.ThenOp[stop.Token, unit, sender.ReadEnvOp[stop.Token]]
 
 // inMain waits for asyncMain while the calling thread drives the loop, and returns that thread's id.
-func inMain[O any, S sender.Sender[unit, O]](t *testing.T, l driven, asyncMain S) int {
+func inMain[O any, S sender.Sender[unit, O]](t *testing.T, l *sched.TimedRunLoop, asyncMain S) int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	drive := sender.Then(sender.ReadEnv(sender.Env.StopToken), func(token stop.Token) unit {
@@ -91,7 +91,7 @@ func inMain[O any, S sender.Sender[unit, O]](t *testing.T, l driven, asyncMain S
 }
 
 func TestAsyncMain(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		p := &printer{t0: time.Now()}
 		after500ms := sender.Then(sender.ScheduleAfter(l, 500*time.Millisecond), p.printTID("A"))
 		after1s := sender.Then(sender.ScheduleAfter(l, time.Second), p.printTID("B"))
@@ -105,7 +105,7 @@ func TestAsyncMain(t *testing.T) {
 
 // With a second scheduler, whose threads and the loop's stop each other.
 func TestAsyncMainOnTwoSchedulers(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		p := &printer{t0: time.Now()}
 		after500ms := sender.Then(sender.ScheduleAfter(l, 500*time.Millisecond), p.printTID("A"))
 		after1s := sender.Then(sender.ScheduleAfter(l, time.Second), p.printTID("B"))

@@ -11,24 +11,16 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// The handshake against the command: a timer is armed in one turn of the loop and stopped in the next,
-// on its thread. A cancellation that is an operation takes one turn more...
-func BenchmarkTimerStopped(b *testing.B) {
-	b.Run("handshake", func(b *testing.B) { benchmarkStopped(b, new(sched.TimedRunLoop), 1) })
-	b.Run("command", func(b *testing.B) { benchmarkStopped(b, new(sched.CommandRunLoop), 1) })
-}
+// A timer is armed in one iteration of the loop and stopped in the next, on the loop's thread.
+func BenchmarkTimerStopped(b *testing.B) { benchmarkStopped(b, new(sched.TimedRunLoop), 1) }
 
-// ... and a thousand timers that are armed and stopped at a time.
+// A thousand timers are armed and stopped at a time.
 func BenchmarkTimerStoppedOfThousand(b *testing.B) {
-	b.Run("handshake", func(b *testing.B) { benchmarkStopped(b, new(sched.TimedRunLoop), 1000) })
-	b.Run("command", func(b *testing.B) { benchmarkStopped(b, new(sched.CommandRunLoop), 1000) })
+	benchmarkStopped(b, new(sched.TimedRunLoop), 1000)
 }
 
-// A timer that is due, with a token that could stop it.
-func BenchmarkTimerDue(b *testing.B) {
-	b.Run("handshake", func(b *testing.B) { benchmarkDue(b, new(sched.TimedRunLoop)) })
-	b.Run("command", func(b *testing.B) { benchmarkDue(b, new(sched.CommandRunLoop)) })
-}
+// A timer is due, with a token that could stop it.
+func BenchmarkTimerDue(b *testing.B) { benchmarkDue(b, new(sched.TimedRunLoop)) }
 
 // armedTimer is a timer with its receiver.
 type armedTimer struct {
@@ -44,7 +36,7 @@ func (a *armedTimer) SetStopped()           { a.then() }
 func (a *armedTimer) Env() sender.Env       { return a }
 func (a *armedTimer) StopToken() stop.Token { return a.source.Token() }
 
-func benchmarkStopped(b *testing.B, l driven, atATime int) {
+func benchmarkStopped(b *testing.B, l *sched.TimedRunLoop, atATime int) {
 	var ended stop.Source
 	timers := make([]armedTimer, atATime)
 	left, completed := b.N, 0
@@ -84,7 +76,7 @@ func benchmarkStopped(b *testing.B, l driven, atATime int) {
 	l.Run(ended.Token())
 }
 
-func benchmarkDue(b *testing.B, l driven) {
+func benchmarkDue(b *testing.B, l *sched.TimedRunLoop) {
 	var ended stop.Source
 	left := b.N
 	a := new(armedTimer)

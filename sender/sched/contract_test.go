@@ -34,7 +34,7 @@ func checkTimed(t *testing.T, s sender.TimedScheduler, here func() bool) {
 }
 
 func TestLoopsKeepTheContract(t *testing.T) {
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		checkSchedule(t, l, d.here)
 		checkTimed(t, l, d.here)
@@ -44,7 +44,7 @@ func TestLoopsKeepTheContract(t *testing.T) {
 
 // All on the loop's own thread: started there, stopped there, and completed there.
 func TestLoopsKeepTheContractOnTheirThread(t *testing.T) {
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		for _, after := range []time.Duration{0, 20 * time.Microsecond} {
 			sendertest.Check(t, sender.ScheduleAfter(l, after), sendertest.Options[unit]{
@@ -64,7 +64,7 @@ func TestInlineKeepsTheContract(t *testing.T) {
 
 func TestNewThreadKeepsTheContract(t *testing.T) {
 	checkSchedule(t, sched.NewThread{}, func() bool { return called("sched.NewThread.Enqueue.func1") })
-	checkTimed(t, sched.NewThread{}, func() bool { return called("(*sleeper).sleep") })
+	checkTimed(t, sched.NewThread{}, func() bool { return called("(*sleepingThread).sleep") })
 	if _, err := sender.SyncWait(t.Context(), sender.ScheduleAt(sched.NewThread{}, math.MinInt64)); err != nil {
 		t.Errorf("the past: %v", err)
 	}
@@ -73,7 +73,7 @@ func TestNewThreadKeepsTheContract(t *testing.T) {
 func TestGoroutinesKeepTheContract(t *testing.T) {
 	g := sched.Goroutines{}
 	checkSchedule(t, g, func() bool { return called("sched.run") })
-	checkTimed(t, g, func() bool { return called("(*timer).expire") || called("(*timer).cancel") })
+	checkTimed(t, g, func() bool { return called("(*runtimeTimer).expire") || called("(*runtimeTimer).cancel") })
 	if _, err := sender.SyncWait(t.Context(), sender.ScheduleAt(g, math.MinInt64)); err != nil {
 		t.Errorf("the past: %v", err)
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Deadline is a Scheduler that gives up work which On has not begun Within that time, by Timer's clock:
-// to be rid of what nobody waits for any more. The work is abandoned with os.ErrDeadlineExceeded, on Timer's
-// resource, which is what its senders and those of any algorithm on it complete with. In a Fallback, that
-// makes the second scheduler the one for what the first does not get to. What On and Timer refuse is as
-// Schedule says.
+// Deadline is a [sender.Scheduler] that abandons work which On has not begun Within that time, by Timer's clock. Use
+// it to drop work whose result is too late to be useful. The reason is os.ErrDeadlineExceeded, and the work is
+// abandoned on Timer's resource. As First of a [Fallback], a Deadline makes Second run the work that On does not begin
+// in time. Work that On or Timer refuses is treated as [Deadline.Schedule] says.
 //
-// Results and the turns of tasks that are on their way to On are given up as any work is: a task that misses
-// one is cut short, and its deferred functions run on Timer's resource.
+// A deadline applies to all work, also to the results of operations and to the resumption of tasks. A task that misses
+// one is abandoned: its deferred functions run on Timer's resource.
 //
-// Work is given up on time also when On is stuck, so On cannot be relied on to hand back its storage
-// first. What On and Timer hold is therefore not the caller's but from a pool, and goes back to it when
-// both have let go. When warm, nothing allocates.
+// Work is abandoned in time even if On is stuck, so On may still hold the storage then. What On and Timer hold is
+// therefore not the caller's but from a pool. It returns to the pool when both have released it.
+//
+// Allocation: nothing, when the pool is warm.
 //
 // Source: the deadline executor of P1525R1 §2.2.
 type Deadline struct {
@@ -30,169 +30,171 @@ type Deadline struct {
 	Within time.Duration
 }
 
-// Enqueue implements sender.Scheduler.
+// Enqueue implements [sender.Scheduler].
 func (d Deadline) Enqueue(w *sender.Work) {
-	d.seat((*seatedWork)(w), w.Continues(), stop.Token{})
+	d.submit((*deadlineWork)(w), w.ExemptFromLimit(), stop.Token{})
 }
 
-// seatedWork is work in a seat.
-type seatedWork sender.Work
+// deadlineWork is work as a deadlineClient.
+type deadlineWork sender.Work
 
-func (w *seatedWork) run()                 { w.Runner.Run() }
-func (w *seatedWork) abandon(reason error) { w.Runner.Abandon(reason) }
+func (w *deadlineWork) run()                 { w.Runner.Run() }
+func (w *deadlineWork) abandon(reason error) { w.Runner.Abandon(reason) }
 
-// Schedule completes on On or, when that has not happened in time, with os.ErrDeadlineExceeded, on
-// Timer's resource. Stop requested before that ends it soon, stopped, on the resource that comes to it
-// first, usually Timer's; inside Start if stop was requested before. If On refuses it, it completes as
-// sender.Schedule does. If Timer refuses to time it, there is no deadline.
+// Schedule returns a sender that completes on On or, if On does not run it in time, with os.ErrDeadlineExceeded on
+// Timer's resource. If On refuses it, it completes as [sender.Schedule] does. If Timer refuses it, there is no
+// deadline.
+//
+// Cancellation: a stop request completes it soon, stopped, on the resource that runs it first, usually Timer's; inside
+// Start if stop was requested before.
 func (d Deadline) Schedule() DeadlineSender { return DeadlineSender{d} }
 
-// DeadlineSender is what Deadline.Schedule returns.
+// DeadlineSender is the sender that [Deadline.Schedule] returns.
 type DeadlineSender struct{ d Deadline }
 
-// DeadlineOp is the operation state of Deadline.Schedule. It may be started again without connecting it
-// anew.
+// DeadlineOp is the operation state of [DeadlineSender].
 type DeadlineOp struct {
 	d Deadline
 	r sender.Receiver[struct{}]
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s DeadlineSender) Connect(op *DeadlineOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.d, op.r = s.d, r
 	return op
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *DeadlineOp) Start() {
 	token := op.r.Env().StopToken()
 	if token.StopRequested() {
 		op.r.SetStopped()
 		return
 	}
-	op.d.seat((*seatedOp)(op), false, token)
+	op.d.submit((*deadlineOpClient)(op), false, token)
 }
 
-// seatedOp is a DeadlineOp in a seat.
-type seatedOp DeadlineOp
+// deadlineOpClient is a DeadlineOp as a deadlineClient.
+type deadlineOpClient DeadlineOp
 
-func (op *seatedOp) run()                 { op.r.SetValue(struct{}{}) }
-func (op *seatedOp) abandon(reason error) { sender.Abandon(op.r, reason) }
+func (op *deadlineOpClient) run()                 { op.r.SetValue(struct{}{}) }
+func (op *deadlineOpClient) abandon(reason error) { sender.CompleteAbandoned(op.r, reason) }
 
-// seat puts a guest on a seat and has it called by both resources.
-func (d Deadline) seat(g guest, continues bool, token stop.Token) {
-	s := seats.Get().(*seat)
-	s.guest, s.continues = g, continues
-	s.ended.Store(false)
-	s.held.Store(2)
-	s.own.Reset()
-	s.onStop.Register(token, s)
-	d.Timer.EnqueueAt(&s.timer, after(d.Timer.Clock(), d.Within), s.own.Token())
-	d.On.Enqueue(&s.work)
+// submit enqueues an entry for c on both resources.
+func (d Deadline) submit(c deadlineClient, exempt bool, token stop.Token) {
+	e := deadlineEntries.Get().(*deadlineEntry)
+	e.client, e.exempt = c, exempt
+	e.completed.Store(false)
+	e.holders.Store(2)
+	e.timerStop.Reset()
+	e.onStop.Register(token, e)
+	d.Timer.EnqueueAt(&e.timer, after(d.Timer.Clock(), d.Within), e.timerStop.Token())
+	d.On.Enqueue(&e.work)
 }
 
-// guest is what has a seat. One of run and abandon is called.
-type guest interface {
+// deadlineClient is what waits for a deadlineEntry: exactly one of its methods is called.
+type deadlineClient interface {
 	run()
 	abandon(reason error)
 }
 
-// seat is what a guest has in the queues of two resources. The first that calls ends the guest's stay,
-// and the last lets go of the seat. A stop request goes to the timer, which can be cancelled.
-type seat struct {
-	guest     guest
-	continues bool // see sender.Continuation; the guest may leave while On asks
+// deadlineEntry stands for a client in the queues of both resources. The first resource that calls it completes the
+// client, and the last one puts the entry back into the pool. A stop request goes to the timer, which can be
+// cancelled.
+type deadlineEntry struct {
+	client    deadlineClient
+	exempt    bool // of the client's work; On may ask for it when the client has completed
 	work      sender.Work
 	timer     sender.TimedWork
-	own       stop.Source // the timer's
+	timerStop stop.Source
 	onStop    stop.Callback
-	ended     atomic.Bool
-	held      atomic.Int32 // by how many resources
+	completed atomic.Bool
+	holders   atomic.Int32 // resources that hold the entry
 }
 
-var seats = sync.Pool{New: func() any {
-	s := new(seat)
-	s.work.Runner = (*seatWork)(s)
-	s.timer.Runner = (*seatTimer)(s)
-	return s
+var deadlineEntries = sync.Pool{New: func() any {
+	e := new(deadlineEntry)
+	e.work.Runner = (*deadlineEntryWork)(e)
+	e.timer.Runner = (*deadlineEntryTimer)(e)
+	return e
 }}
 
-// end is for whoever wants to end the stay. If it returns nil, somebody else has. Otherwise no stop
-// request is at work any more.
-func (s *seat) end() guest {
-	if !s.ended.CompareAndSwap(false, true) {
+// take returns the client to the first caller, which is to complete it, and nil to all others. When it has returned,
+// no stop request is running any more.
+func (e *deadlineEntry) take() deadlineClient {
+	if !e.completed.CompareAndSwap(false, true) {
 		return nil
 	}
-	s.onStop.Deregister()
-	g := s.guest
-	s.guest = nil
-	return g
+	e.onStop.Deregister()
+	c := e.client
+	e.client = nil
+	return c
 }
 
-// leave lets go of the seat.
-func (s *seat) leave() {
-	if s.held.Add(-1) == 0 {
-		s.timer.Owner = nil
-		seats.Put(s)
+// release is called when a resource does not hold the entry any more.
+func (e *deadlineEntry) release() {
+	if e.holders.Add(-1) == 0 {
+		deadlineEntries.Put(e)
 	}
 }
 
-// OnStop is the handler of the guest's stop.
-func (s *seat) OnStop() { s.own.RequestStop() }
+// OnStop forwards the client's stop request to the timer.
+func (e *deadlineEntry) OnStop() { e.timerStop.RequestStop() }
 
-// seatWork is a seat as work.
-type seatWork seat
+// deadlineEntryWork is an entry as On's work.
+type deadlineEntryWork deadlineEntry
 
-func (w *seatWork) Run() {
-	s := (*seat)(w)
-	g := s.end()
-	stopped := g != nil && !s.own.RequestStop() // the guest's stop was there first
-	s.leave()
+func (w *deadlineEntryWork) Run() {
+	e := (*deadlineEntry)(w)
+	c := e.take()
+	stopped := c != nil && !e.timerStop.RequestStop() // the client's stop request came first
+	e.release()
 	switch {
-	case g == nil:
+	case c == nil:
 	case stopped:
-		g.abandon(sender.ErrStopped)
+		c.abandon(sender.ErrStopped)
 	default:
-		g.run()
+		c.run()
 	}
 }
 
-func (w *seatWork) Abandon(reason error) {
-	s := (*seat)(w)
-	g := s.end()
-	if g != nil {
-		s.own.RequestStop()
+func (w *deadlineEntryWork) Abandon(reason error) {
+	e := (*deadlineEntry)(w)
+	c := e.take()
+	if c != nil {
+		e.timerStop.RequestStop()
 	}
-	s.leave()
-	if g != nil {
-		g.abandon(reason)
-	}
-}
-
-// Continues implements sender.Continuation: as the guest does.
-func (w *seatWork) Continues() bool { return w.continues }
-
-// seatTimer is a seat as timed work.
-type seatTimer seat
-
-func (t *seatTimer) Run() {
-	s := (*seat)(t)
-	g := s.end()
-	s.leave()
-	if g != nil {
-		g.abandon(os.ErrDeadlineExceeded)
+	e.release()
+	if c != nil {
+		c.abandon(reason)
 	}
 }
 
-// Abandon: the guest was asked to stop, or its stay has ended; if neither, the timer was refused.
-func (t *seatTimer) Abandon(error) {
-	s := (*seat)(t)
-	var g guest
-	if s.own.StopRequested() {
-		g = s.end()
+// ExemptFromLimit implements [sender.LimitExempter] as the client's work does.
+func (w *deadlineEntryWork) ExemptFromLimit() bool { return w.exempt }
+
+// deadlineEntryTimer is an entry as Timer's work.
+type deadlineEntryTimer deadlineEntry
+
+func (t *deadlineEntryTimer) Run() {
+	e := (*deadlineEntry)(t)
+	c := e.take()
+	e.release()
+	if c != nil {
+		c.abandon(os.ErrDeadlineExceeded)
 	}
-	s.leave()
-	if g != nil {
-		g.abandon(sender.ErrStopped)
+}
+
+// Abandon is called if the client was stopped, if it has completed, or if the timer was refused. In the last case
+// there is no deadline.
+func (t *deadlineEntryTimer) Abandon(error) {
+	e := (*deadlineEntry)(t)
+	var c deadlineClient
+	if e.timerStop.StopRequested() {
+		c = e.take()
+	}
+	e.release()
+	if c != nil {
+		c.abandon(sender.ErrStopped)
 	}
 }

@@ -34,17 +34,6 @@ func ExampleTimedRunLoop() {
 	// Output: hello from the loop, a millisecond later <nil>
 }
 
-func ExampleCommandRunLoop() {
-	var loop sched.CommandRunLoop
-	var source stop.Source
-	sender.Execute(&loop, func() {
-		fmt.Println("on the loop")
-		source.RequestStop()
-	})
-	loop.Run(source.Token())
-	// Output: on the loop
-}
-
 func ExampleInline() {
 	fmt.Println(sender.SyncWait(context.Background(), sender.Then(sender.Schedule(sched.Inline{}), greet("here"))))
 	// Output: hello from here <nil>
@@ -142,8 +131,8 @@ func Example_simpleExecutionContext() {
 	// hello from the context
 }
 
-// A third resource with one thread: what it takes to be a TimedScheduler by Handshake.
-func ExampleHandshake() {
+// A resource of one thread, with a clock that is advanced by hand: a sender.TimerDriver makes it a timed scheduler.
+func Example_timerDriver() {
 	var c manual
 	s := sender.Then(sender.ScheduleAt(&c, 30), func(struct{}) int64 { return c.now })
 	sender.StartDetached(sender.Then(s, func(at int64) struct{} { fmt.Println("called at", at); return struct{}{} }))

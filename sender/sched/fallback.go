@@ -7,28 +7,28 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Fallback is a Scheduler that runs work on First or, if that abandons it, on Second: because First is
-// shutting down or has ended, because it has as much as it can take, because it did not get to it in time.
-// Work is abandoned when both do so, for Second's reason. Two that are of equal schedulers are equal.
+// Fallback is a [sender.Scheduler] that runs work on First or, if First abandons it, on Second. First abandons work
+// when it is shutting down or has ended, when it is full, or when it misses a [Deadline]. Work is abandoned when both
+// schedulers abandon it, with Second's reason. Two Fallbacks of equal schedulers are equal.
 //
-// First may refuse late, long after Enqueue, and Second is asked by whoever calls Abandon then. What
-// stands between the work and its Runner meanwhile is taken from a pool, so that, when warm, nothing
-// allocates.
+// First may refuse late, long after Enqueue. Second is then asked on the thread that calls Abandon.
 //
-// Source: the fallback_scheduler of P1525R1 Appendix B, where the first one's error is the refusal.
+// Allocation: nothing, when the pool that replaces the work on First is warm.
+//
+// Source: the fallback_scheduler of P1525R1 Appendix B, where the first scheduler's error is the refusal.
 type Fallback struct{ First, Second sender.Scheduler }
 
-// Enqueue implements sender.Scheduler.
+// Enqueue implements [sender.Scheduler].
 func (f Fallback) Enqueue(w *sender.Work) {
 	a := attempts.Get().(*attempt)
-	a.inner, a.second = w, f.Second
+	a.client, a.second = w, f.Second
 	f.First.Enqueue(&a.work)
 }
 
-// attempt is work that is tried on the first scheduler in place of inner.
+// attempt is the work that is tried on the first scheduler in place of the client's.
 type attempt struct {
 	work   sender.Work
-	inner  *sender.Work
+	client *sender.Work
 	second sender.Scheduler
 }
 
@@ -38,51 +38,50 @@ var attempts = sync.Pool{New: func() any {
 	return a
 }}
 
-// release puts a back and returns what it was for.
-func (a *attempt) release() (inner *sender.Work, second sender.Scheduler) {
-	inner, second = a.inner, a.second
-	a.inner, a.second = nil, nil
+// release puts a back into the pool and returns its contents.
+func (a *attempt) release() (client *sender.Work, second sender.Scheduler) {
+	client, second = a.client, a.second
+	a.client, a.second = nil, nil
 	attempts.Put(a)
-	return inner, second
+	return client, second
 }
 
-// Run: First has taken it.
+// Run is called when First runs the work.
 func (a *attempt) Run() {
-	inner, _ := a.release()
-	inner.Runner.Run()
+	client, _ := a.release()
+	client.Runner.Run()
 }
 
-// Abandon: First has refused it.
+// Abandon is called when First abandons the work.
 func (a *attempt) Abandon(error) {
-	inner, second := a.release()
-	second.Enqueue(inner)
+	client, second := a.release()
+	second.Enqueue(client)
 }
 
-// Continues implements sender.Continuation: as the work does.
-func (a *attempt) Continues() bool { return a.inner.Continues() }
+// ExemptFromLimit implements [sender.LimitExempter] as the client's work does.
+func (a *attempt) ExemptFromLimit() bool { return a.client.ExemptFromLimit() }
 
-// TimedFallback is Fallback of timed schedulers. Its clock is First's, and a deadline is converted to
-// Second's clock when Second is asked. Work that First abandons because stop was requested is not
-// tried again.
+// TimedFallback is [Fallback] of timed schedulers. Its clock is First's. A deadline is converted to Second's clock
+// when Second is asked. Work that First abandons because stop was requested is not tried on Second.
 type TimedFallback struct{ First, Second sender.TimedScheduler }
 
-// Enqueue implements sender.Scheduler.
+// Enqueue implements [sender.Scheduler].
 func (f TimedFallback) Enqueue(w *sender.Work) { Fallback{f.First, f.Second}.Enqueue(w) }
 
 // Clock is First's.
 func (f TimedFallback) Clock() int64 { return f.First.Clock() }
 
-// EnqueueAt implements sender.TimedScheduler.
+// EnqueueAt implements [sender.TimedScheduler].
 func (f TimedFallback) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
 	a := timedAttempts.Get().(*timedAttempt)
-	a.inner, a.schedulers, a.deadline, a.token = w, f, deadline, token
+	a.client, a.schedulers, a.deadline, a.token = w, f, deadline, token
 	f.First.EnqueueAt(&a.work, deadline, token)
 }
 
 // timedAttempt is an attempt with a deadline.
 type timedAttempt struct {
 	work       sender.TimedWork
-	inner      *sender.TimedWork
+	client     *sender.TimedWork
 	schedulers TimedFallback
 	deadline   int64
 	token      stop.Token
@@ -95,24 +94,24 @@ var timedAttempts = sync.Pool{New: func() any {
 }}
 
 func (a *timedAttempt) release() {
-	a.inner, a.schedulers, a.token, a.work.Owner = nil, TimedFallback{}, stop.Token{}, nil
+	a.client, a.schedulers, a.token = nil, TimedFallback{}, stop.Token{}
 	timedAttempts.Put(a)
 }
 
-// Run: First was on time.
+// Run is called when First runs the work.
 func (a *timedAttempt) Run() {
-	inner := a.inner
+	client := a.client
 	a.release()
-	inner.Runner.Run()
+	client.Runner.Run()
 }
 
-// Abandon: First was asked to stop, or has refused it.
+// Abandon is called when First abandons the work.
 func (a *timedAttempt) Abandon(error) {
-	inner, f, deadline, token := a.inner, a.schedulers, a.deadline, a.token
+	client, f, deadline, token := a.client, a.schedulers, a.deadline, a.token
 	a.release()
 	if token.StopRequested() {
-		inner.Runner.Abandon(sender.ErrStopped)
+		client.Runner.Abandon(sender.ErrStopped)
 		return
 	}
-	f.Second.EnqueueAt(inner, after(f.Second.Clock(), until(deadline, f.First.Clock())), token)
+	f.Second.EnqueueAt(client, after(f.Second.Clock(), until(deadline, f.First.Clock())), token)
 }

@@ -51,7 +51,7 @@ func TestPoolsOutliveGoexit(t *testing.T) {
 
 // A loop of one thread stays on that thread, with its timers, stop requests and order; Run ends its goroutine.
 func TestTimedLoopsOutliveGoexit(t *testing.T) {
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := &driver{loop: l, ended: make(chan bool)}
 		started := make(chan bool)
 		returned := false

@@ -18,28 +18,21 @@ const ms = int64(time.Millisecond)
 
 type unit = struct{}
 
-// driven is a loop that a thread drives.
-type driven interface {
-	sender.TimedScheduler
-	Run(token stop.Token)
-}
-
-// eachLoop runs f as a sub-test for each kind of timed loop.
-func eachLoop(t *testing.T, f func(t *testing.T, l driven)) {
-	t.Run("handshake", func(t *testing.T) { f(t, new(sched.TimedRunLoop)) })
-	t.Run("command", func(t *testing.T) { f(t, new(sched.CommandRunLoop)) })
+// withLoop calls f with a new loop.
+func withLoop(t *testing.T, f func(t *testing.T, l *sched.TimedRunLoop)) {
+	f(t, new(sched.TimedRunLoop))
 }
 
 // driver is the thread that drives a loop.
 type driver struct {
-	loop  driven
+	loop  *sched.TimedRunLoop
 	stop  stop.Source
 	ended chan bool
 	tid   int
 }
 
 // drive drives l on a thread of its own until finish is called.
-func drive(l driven) *driver {
+func drive(l *sched.TimedRunLoop) *driver {
 	d := &driver{loop: l, ended: make(chan bool)}
 	started := make(chan bool)
 	go func() {

@@ -2,7 +2,6 @@ package sched_test
 
 import (
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
 )
@@ -18,16 +17,16 @@ func (c *manual) Enqueue(w *sender.Work) { c.queue = append(c.queue, w) }
 func (c *manual) Clock() int64           { return c.now }
 
 func (c *manual) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
-	(*sched.Handshake)(w).Submit(c, deadline, token)
+	w.Submit(c, deadline, token)
 }
 
-// Arm and Disarm make it a sched.Driver.
+// Arm and Disarm make it a sender.TimerDriver.
 func (c *manual) Arm(w *sender.TimedWork) {
-	w.Timer.Init((*manualTimer)(w))
-	c.timers.Push(&w.Timer, w.Deadline)
+	w.Timer().Init((*manualTimer)(w))
+	c.timers.Push(w.Timer(), w.Deadline())
 }
 
-func (c *manual) Disarm(w *sender.TimedWork) bool { return c.timers.Remove(&w.Timer) }
+func (c *manual) Disarm(w *sender.TimedWork) bool { return c.timers.Remove(w.Timer()) }
 
 // tick runs what was enqueued, advances the clock, and expires what is due.
 func (c *manual) tick(ns int64) {
@@ -44,4 +43,4 @@ func (c *manual) tick(ns int64) {
 
 type manualTimer sender.TimedWork
 
-func (t *manualTimer) OnTimer(int64) { (*sched.Handshake)(t).Settle(true) }
+func (t *manualTimer) OnTimer(int64) { (*sender.TimedWork)(t).Settle(true) }

@@ -8,12 +8,13 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// NewThread is the TimedScheduler that gives each piece of work an OS thread of its own, which ends
-// with it. It is no resource that could shut down, so it abandons nothing but what is stopped, and all
-// of them are equal. Go makes threads or ends the program (beyond debug.SetMaxThreads, 10 000), so there is no
-// error to report: a timer costs a thread too, and Goroutines is what programs with many of them want.
+// NewThread is the [sender.TimedScheduler] that gives each unit of work its own OS thread. The thread ends with the
+// work. NewThread never shuts down, so it abandons only work that is stopped. All values are equal.
 //
-// Enqueue allocates a goroutine, EnqueueAt also what it takes to wake it.
+// Go either makes a thread or ends the program (at more than 10 000 threads, see debug.SetMaxThreads), so there is no
+// error to report. A timer needs a thread too: programs with many timers use [Goroutines].
+//
+// Allocation: Enqueue allocates a goroutine; EnqueueAt also allocates what wakes it.
 //
 // Source: the jthread_scheduler of the article on sender factories.
 type NewThread struct{}
@@ -26,30 +27,29 @@ func (NewThread) Enqueue(w *sender.Work) {
 	}()
 }
 
-// Clock is the time in nanoseconds since the process began. From any thread.
+// Clock is the time in nanoseconds since the process began. It may be called from any thread.
 func (NewThread) Clock() int64 { return monotonic() }
 
-// EnqueueAt implements sender.TimedScheduler: a new thread sleeps until the deadline, and is woken when
-// stop is requested.
+// EnqueueAt implements [sender.TimedScheduler]: a new thread sleeps until the deadline, or until stop is requested.
 func (NewThread) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
-	w.Deadline = deadline
-	s := &sleeper{w: w, stopped: make(chan struct{})}
-	w.Stop.Register(token, s)
+	s := &sleepingThread{w: w, deadline: deadline, stopped: make(chan struct{})}
+	s.onStop.Register(token, s)
 	go s.sleep()
 }
 
-// sleeper is a thread that sleeps, and the handler of its stop callback.
-type sleeper struct {
-	w       *sender.TimedWork
-	stopped chan struct{}
+// sleepingThread is a thread that sleeps, and the handler of its stop callback.
+type sleepingThread struct {
+	w        *sender.TimedWork
+	deadline int64
+	onStop   stop.Callback
+	stopped  chan struct{}
 }
 
-func (s *sleeper) OnStop() { close(s.stopped) }
+func (s *sleepingThread) OnStop() { close(s.stopped) }
 
-func (s *sleeper) sleep() {
+func (s *sleepingThread) sleep() {
 	runtime.LockOSThread()
-	w := s.w
-	if d := until(w.Deadline, monotonic()); d > 0 {
+	if d := until(s.deadline, monotonic()); d > 0 {
 		alarm := time.NewTimer(d)
 		select {
 		case <-alarm.C:
@@ -57,10 +57,10 @@ func (s *sleeper) sleep() {
 			alarm.Stop()
 		}
 	}
-	w.Stop.Deregister()
-	if w.Deadline <= monotonic() {
-		w.Runner.Run()
+	s.onStop.Deregister()
+	if s.deadline <= monotonic() {
+		s.w.Runner.Run()
 	} else {
-		w.Runner.Abandon(sender.ErrStopped)
+		s.w.Runner.Abandon(sender.ErrStopped)
 	}
 }

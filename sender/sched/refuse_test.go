@@ -149,7 +149,7 @@ func TestFullPoolKeepsTheContract(t *testing.T) {
 // Work that comes after the end of a resource is told so, timed or not; what waits for its time when the
 // resource ends is stopped.
 func TestEndedIsNotStopped(t *testing.T) {
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		waiting := newJob(nil)
 		l.EnqueueAt(&waiting.timed, l.Clock()+int64(time.Hour), stop.Token{})

@@ -139,4 +139,4 @@ func (op *dispatched) runOn(id int) {
 }
 
 func (op *dispatched) Run()                 { panic("sched: a dispatched operation was run by another resource") }
-func (op *dispatched) Abandon(reason error) { sender.Abandon(op.r, reason) }
+func (op *dispatched) Abandon(reason error) { sender.CompleteAbandoned(op.r, reason) }

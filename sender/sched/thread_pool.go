@@ -76,7 +76,7 @@ func (p *ThreadPool) Enqueue(w *sender.Work) {
 		w.Runner.Abandon(reason)
 		return
 	}
-	if p.room <= 0 && !w.Continues() {
+	if p.room <= 0 && !w.ExemptFromLimit() {
 		p.mu.Unlock()
 		w.Runner.Abandon(sender.ErrFull)
 		return

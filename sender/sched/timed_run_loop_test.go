@@ -15,14 +15,14 @@ import (
 )
 
 // In a bubble time passes when all goroutines wait, so that what is measured is exact.
-func eachLoopInBubble(t *testing.T, f func(t *testing.T, l driven)) {
-	eachLoop(t, func(t *testing.T, l driven) {
+func withLoopInBubble(t *testing.T, f func(t *testing.T, l *sched.TimedRunLoop)) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		synctest.Test(t, func(t *testing.T) { f(t, l) })
 	})
 }
 
 func TestTimersAreOnTimeAndInOrder(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		start := l.Clock()
 		var order []int64
 		at := func(n int64) {
@@ -48,7 +48,7 @@ func TestTimersAreOnTimeAndInOrder(t *testing.T) {
 
 // A nearer deadline that is submitted while the loop sleeps until a later one.
 func TestNearerTimerWakesTheLoop(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		start := time.Now()
 		var early, late time.Duration
@@ -66,7 +66,7 @@ func TestNearerTimerWakesTheLoop(t *testing.T) {
 }
 
 func TestAfterCountsFromStart(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		s := sender.ScheduleAfter(l, time.Second)
 		rec := &sendertest.Recorder[unit]{T: t}
@@ -87,7 +87,7 @@ func TestAfterCountsFromStart(t *testing.T) {
 }
 
 func TestForeverIsNotThePast(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		forever := sendertest.Recorder[unit]{}
 		past := sendertest.Recorder[unit]{}
@@ -106,7 +106,7 @@ func TestForeverIsNotThePast(t *testing.T) {
 
 // Timers are stopped on the loop's thread when two of them are due and the loop does not know it yet.
 func TestStopRacesADeadlineThatNobodyHasSeen(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		var sources [3]stop.Source
 		var recs [3]sendertest.Recorder[unit]
@@ -135,7 +135,7 @@ func TestStopRacesADeadlineThatNobodyHasSeen(t *testing.T) {
 }
 
 func TestLoopThatEndsAbandonsItsTimers(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		armed, late := newJob(nil), newJob(nil)
 		var after *job
@@ -158,7 +158,7 @@ func TestLoopThatEndsAbandonsItsTimers(t *testing.T) {
 // Stop was requested between the moment at which somebody looked and EnqueueAt, so that the stop callback
 // is called inside of it.
 func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		var source stop.Source
 		source.RequestStop()
 		d := drive(l)
@@ -175,7 +175,7 @@ func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
 // A timer that is stopped in the very turn in which it is due, and is then started again: nothing of the
 // first time is left for the second. Another that is stopped with it, and is not due, hears of it.
 func TestNothingIsLeftOfAStopThatCameLate(t *testing.T) {
-	eachLoopInBubble(t, func(t *testing.T, l driven) {
+	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		var source stop.Source
 		d := drive(l)
 		var j *job
@@ -201,37 +201,32 @@ func TestNothingIsLeftOfAStopThatCameLate(t *testing.T) {
 // The loop ends while timers are armed, submitted, stopped and due on several threads.
 func TestLoopEndsUnderLoad(t *testing.T) {
 	const threads, timers, loops = 3, 50, 40
-	for _, kind := range []func() driven{
-		func() driven { return new(sched.TimedRunLoop) },
-		func() driven { return new(sched.CommandRunLoop) },
-	} {
-		for range loops {
-			d := drive(kind())
-			jobs := make([]*job, threads*timers)
-			var all, started sync.WaitGroup
-			all.Add(2 * len(jobs))
-			for i := range threads {
-				started.Go(func() {
-					for n := range timers {
-						j := newJob(func(bool) { all.Done() })
-						jobs[i*timers+n] = j
-						source := new(stop.Source)
-						d.loop.EnqueueAt(&j.timed, d.loop.Clock()+int64(n%3)*1000, source.Token())
-						if n == timers/2 {
-							d.stop.RequestStop()
-						}
-						d.loop.Enqueue(&j.work)
-						source.RequestStop()
+	for range loops {
+		d := drive(new(sched.TimedRunLoop))
+		jobs := make([]*job, threads*timers)
+		var all, started sync.WaitGroup
+		all.Add(2 * len(jobs))
+		for i := range threads {
+			started.Go(func() {
+				for n := range timers {
+					j := newJob(func(bool) { all.Done() })
+					jobs[i*timers+n] = j
+					source := new(stop.Source)
+					d.loop.EnqueueAt(&j.timed, d.loop.Clock()+int64(n%3)*1000, source.Token())
+					if n == timers/2 {
+						d.stop.RequestStop()
 					}
-				})
-			}
-			started.Wait()
-			d.finish()
-			all.Wait()
-			for _, j := range jobs {
-				if j.ran+j.abandoned != 2 {
-					t.Fatalf("ran %d times and was abandoned %d times", j.ran, j.abandoned)
+					d.loop.Enqueue(&j.work)
+					source.RequestStop()
 				}
+			})
+		}
+		started.Wait()
+		d.finish()
+		all.Wait()
+		for _, j := range jobs {
+			if j.ran+j.abandoned != 2 {
+				t.Fatalf("ran %d times and was abandoned %d times", j.ran, j.abandoned)
 			}
 		}
 	}
@@ -240,7 +235,7 @@ func TestLoopEndsUnderLoad(t *testing.T) {
 // Timers that are started again inside their completion, and stopped by another thread all the while.
 func TestTimersAreUsedAgainWhileTheyAreStopped(t *testing.T) {
 	const timers, again = 8, 300
-	eachLoop(t, func(t *testing.T, l driven) {
+	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		var all sync.WaitGroup
 		all.Add(timers)

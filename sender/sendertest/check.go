@@ -14,10 +14,10 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Point is when stop is requested.
+// Point is the time at which stop is requested.
 type Point uint8
 
-// The points, in the order of an operation's life.
+// The points, in their order during an operation.
 const (
 	BeforeConnect Point = iota
 	BeforeStart
@@ -32,39 +32,39 @@ var points = map[Point]string{
 	AfterStart: "after Start", InCompletion: "inside the completion", Never: "never", InNext: "inside SetNext",
 }
 
-// String is such as "before Start".
+// String is "before Start", for example.
 func (p Point) String() string { return points[p] }
 
-// Options say how a sender is to be checked. The zero value will do for one that completes by itself
-// and can be started anywhere.
+// Options say how [Check] checks a sender. The zero Options are for a sender that completes by itself and can be
+// started on any thread.
 type Options[T any] struct {
-	// Accept tells whether x is right when stop was requested at p. nil: whatever it is.
+	// Accept reports whether x is a correct completion when stop was requested at p. nil: every completion is.
 	Accept func(p Point, x Result[T]) bool
-	// Where is asked inside each completion whether this is the thread for it. nil: any is.
+	// Where reports, inside each completion, whether this is the correct thread. nil: every thread is.
 	Where func() bool
-	// Do calls f on the thread where the sender is to be connected and started, and may return before
-	// f does. nil: on the caller's. If it is given, a sender whose Completion is Affine has to complete on that
-	// thread, or where Where says.
+	// Do calls f on the thread where the sender is to be connected and started, and may return before f does. nil: on
+	// the caller's thread. If Do is set, a sender that is sender.Affine has to complete on that thread, or where Where
+	// says.
 	Do func(f func())
 	// Scheduler is that of the environment.
 	Scheduler sender.Scheduler
-	// Endless says that the sender does not complete before it is asked to stop.
+	// Endless says that the sender does not complete before stop is requested.
 	Endless bool
-	// Restartable says that its operation may be started again without connecting it anew.
+	// Restartable says that the operation may be started again without another Connect.
 	Restartable bool
-	// Rounds is how often each way is tried. 0: 4 times.
+	// Rounds is how often each combination is tried. 0: 4 times.
 	Rounds int
-	// Deadline is how long a round may take until the completion. What takes longer is reported, with the stacks
-	// of all goroutines, and ends Check. A Start that does not return ends the program. 0: 10 s.
+	// Deadline is how long a round may take until the completion. A longer round is reported, with the stacks of all
+	// goroutines, and ends Check. If Start does not return, the program panics. 0: 10 s.
 	Deadline time.Duration
-	// Linger is how long Check waits at its end for what comes too late: a second completion, a write to the
-	// operation state. 0: 1 ms.
+	// Linger is how long Check waits at its end for late errors: a second completion, a write to the operation state.
+	// 0: 1 ms.
 	Linger time.Duration
 }
 
-// Check runs s through every point at which stop can be requested, each with the ways to use the
-// storage again: overwritten inside the completion, connected and started again inside the
-// completion, started again inside the completion (if Restartable), and connected again afterwards.
+// Check runs s through every [Point] at which stop can be requested. For each point it reuses the storage in every
+// way: overwritten inside the completion, connected and started again inside the completion, started again inside the
+// completion (if Options.Restartable), and connected again afterwards.
 func Check[T, O any, S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
 	t.Helper()
 	c := &checker[T, O]{t: t, o: o, claim: sender.CompletionBehaviorOf(&s)}
@@ -77,11 +77,11 @@ func Check[T, O any, S sender.Sender[T, O]](t testing.TB, s S, o Options[T]) {
 	c.check(Never)
 }
 
-// reuse is what happens to the storage inside the completion.
+// reuse is what Check does with the storage inside the completion.
 type reuse uint8
 
 const (
-	afterwards reuse = iota // nothing: it is connected again later
+	afterwards reuse = iota // nothing: it is connected again after the round
 	overwrite
 	reconnect
 	restart
@@ -97,7 +97,7 @@ type checker[T, O any] struct {
 	t       testing.TB
 	o       Options[T]
 	claim   sender.CompletionBehavior
-	places  bool // Options.Do says where it is started
+	places  bool // Options.Do decides where it is started
 	used    *O   // storage that is used again and again
 	left    []remains
 	op      *O                                                            // of this round
@@ -112,7 +112,7 @@ type recorder[T any] interface {
 	seen() string // all that it has been called with
 }
 
-// round is one operation from Connect to completion, and what is done about it.
+// round is one operation from Connect to the completion.
 type round struct {
 	testing.TB // says which round it is in what it reports
 	point      Point
@@ -122,7 +122,7 @@ type round struct {
 	launch     *launch   // the last Start
 }
 
-// launch is a Start: where it was called, and whether it has returned.
+// launch is a call of Start: where it was made, and whether it has returned.
 type launch struct {
 	goroutine uintptr
 	thread    int
@@ -144,7 +144,7 @@ type remains struct {
 	bytes []byte
 }
 
-// verify reports a write after that.
+// verify reports a write to them.
 func (x remains) verify() {
 	x.r.Helper()
 	for _, b := range x.bytes {
@@ -155,7 +155,7 @@ func (x remains) verify() {
 	}
 }
 
-// String is such as "stop never, storage reused afterwards".
+// String is "stop never, storage reused afterwards", for example.
 func (r *round) String() string {
 	return fmt.Sprintf("stop %v, storage reused %s", r.point, reuses[r.reuse])
 }
@@ -165,7 +165,7 @@ func (r *round) Errorf(format string, args ...any) {
 	r.TB.Errorf("%v: %s", r, fmt.Sprintf(format, args...))
 }
 
-// check plays all the rounds, up to a point.
+// check plays all rounds, for the points up to last.
 func (c *checker[T, O]) check(last Point) {
 	c.t.Helper()
 	if c.o.Rounds == 0 {
@@ -190,7 +190,7 @@ func (c *checker[T, O]) check(last Point) {
 	}
 }
 
-// playAll returns false if one of the rounds did not end.
+// playAll returns false if a round did not end.
 func (c *checker[T, O]) playAll(last Point) bool {
 	c.t.Helper()
 	ways := []reuse{afterwards, overwrite, reconnect}
@@ -265,11 +265,11 @@ func (c *checker[T, O]) play(p Point, how reuse) bool {
 		}
 	}
 	c.scratch(r)
-	r.source.RequestStop() // nobody is there to hear it
+	r.source.RequestStop() // no callback is registered
 	return true
 }
 
-// jitter takes a short time, mostly a very short one, so that what happens at once does so in many ways.
+// jitter takes a short time, usually a very short one, so that concurrent calls meet in many orders.
 func jitter() {
 	if rand.IntN(4) == 0 {
 		runtime.Gosched()
@@ -280,8 +280,8 @@ func jitter() {
 	}
 }
 
-// scratch reports a write to the operation state since its completion, and overwrites it once more, here, where the
-// race detector sees it if somebody is still at it.
+// scratch reports a write to the operation state after its completion. It overwrites the state once more, so that the
+// race detector finds a thread that still uses it.
 func (c *checker[T, O]) scratch(r *round) {
 	c.t.Helper()
 	if r.reuse == overwrite {
@@ -298,7 +298,7 @@ func (c *checker[T, O]) completed(r *round, rec recorder[T], x Result[T]) {
 	c.judge(r, r.point, rec, x)
 	if r.source.Registered() {
 		r.Errorf("completed with %v and left a stop callback behind", x)
-		close(r.done) // to overwrite the storage would be deadly
+		close(r.done) // overwriting the storage would crash the stop source
 		return
 	}
 	if r.reuse != restart && r.reuse != afterwards {
@@ -314,7 +314,7 @@ func (c *checker[T, O]) completed(r *round, rec recorder[T], x Result[T]) {
 	}
 	p := r.point
 	if r.source.StopRequested() {
-		p = BeforeStart // as far as this start is concerned
+		p = BeforeStart // for this Start
 	}
 	last := func(rec recorder[T], x Result[T]) {
 		c.judge(r, p, rec, x)

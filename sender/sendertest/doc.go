@@ -1,15 +1,23 @@
-// Package sendertest holds senders to their contract.
+// Package sendertest tests whether senders keep the contract of package sender.
 //
-// Check runs any sender through the ways in which it can be connected, started, stopped, completed and
-// reused, and reports what package sender forbids: a completion before Start, a second one, a use of the
-// environment after it, also of one that was kept, a stop callback left behind, a wrong result, a wrong thread, a
-// Completion that is not true, no completion within a deadline. Every report names its round: when stop was
-// requested, and how the storage was used again.
+// [Check] runs any sender through the ways in which it can be connected, started, stopped, completed and reused:
 //
-// Check overwrites the storage inside the completion: what reads it after that crashes or goes astray, what writes
-// to it is reported, and the race detector sees both if it is another thread. Run it with -race. What comes when
-// Check has returned, after Options.Linger, is not found for certain.
+//	sendertest.Check(t, conn.Recv(buf), sendertest.Options[int]{Accept: received})
 //
-// A Leaf is a sender that does as it is told: at once, later on a Thread, or only when it is asked to
-// stop. It is for testing algorithms over senders.
+// It reports what the contract forbids: a completion before Start, a second completion, a use of the environment after
+// the completion, a stop callback that is still registered, a wrong result, a wrong thread, a CompletionBehavior that
+// is not true, and no completion within the deadline. Every report names its round: when stop was requested, and how
+// the storage was reused. [CheckSequence] does the same for sequences.
+//
+// # What it finds
+//
+// Check overwrites the operation state inside the completion. Code that reads it after that crashes or behaves wrongly;
+// code that writes to it is reported. The race detector finds both on other threads, so run it with -race. What happens
+// after Check has returned, later than Options.Linger, is not found reliably.
+//
+// # Senders and receivers for tests
+//
+// A [Leaf] is a sender that is controlled by the test: it completes immediately, later on a [Thread], or only when it
+// is requested to stop. It is for tests of algorithms over senders. A [Recorder] is a receiver that stores its
+// completion. [SequenceLeaf] and [SequenceRecorder] are the same for sequences.
 package sendertest

@@ -8,23 +8,23 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Action is what a Leaf does when it is started, or when it is asked to stop.
+// Action is what a [Leaf] does when it is started, or when stop is requested.
 type Action uint8
 
 // The actions.
 const (
-	Nothing Action = iota // leave it be
-	Inline                // complete at once, inside the call
-	Later                 // complete on the leaf's thread
+	Nothing Action = iota // do nothing
+	Inline                // complete inside the call
+	Later                 // complete on Leaf.Thread
 )
 
-// Leaf is a sender that does as it is told. It is used by pointer, and may be in flight many times at
-// once. Asked to stop and started already stopped are the same to it.
+// Leaf is a sender that is controlled by the test. It is used by pointer, and may be in flight many times at the same
+// time. A stop request before Start has the same effect as one after it.
 //
-// Its operations allocate.
+// Allocation: its operations allocate.
 type Leaf[T any] struct {
 	Result  Result[T] // what it completes with unless it is stopped
-	OnStart Action    // Nothing: it completes by Finish, or when it is asked to stop
+	OnStart Action    // Nothing: it completes by Finish, or when stop is requested
 	OnStop  Action    // Nothing: stop requests are ignored
 	Thread  *Thread   // for Later
 
@@ -33,14 +33,14 @@ type Leaf[T any] struct {
 	starts int
 }
 
-// LeafOp is the operation state of a Leaf.
+// LeafOp is the operation state of a [Leaf].
 type LeafOp[T any] struct {
 	leaf *Leaf[T]
 	r    sender.Receiver[T]
 }
 
-// leafRun is one operation in flight. It is not kept in the LeafOp, so that a Leaf is beyond suspicion
-// when a test looks for who touches an operation state too late.
+// leafRun is one operation in flight. It is not part of the LeafOp, so that a Leaf never touches its operation state
+// after the completion, when a test looks for code that does.
 type leafRun[T any] struct {
 	leaf   *Leaf[T]
 	r      sender.Receiver[T]
@@ -48,13 +48,13 @@ type leafRun[T any] struct {
 	ended  atomic.Bool
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (l *Leaf[T]) Connect(op *LeafOp[T], r sender.Receiver[T]) sender.Operation {
 	op.leaf, op.r = l, r
 	return op
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *LeafOp[T]) Start() {
 	l := op.leaf
 	run := &leafRun[T]{leaf: l, r: op.r}
@@ -83,7 +83,7 @@ func (run *leafRun[T]) act(a Action, x Result[T]) {
 	}
 }
 
-// finish completes the operation, unless something else has.
+// finish completes the operation, unless it has completed.
 func (run *leafRun[T]) finish(x Result[T]) {
 	if run.ended.Swap(true) {
 		return
@@ -92,11 +92,10 @@ func (run *leafRun[T]) finish(x Result[T]) {
 	run.leaf.mu.Lock()
 	delete(run.leaf.live, run)
 	run.leaf.mu.Unlock()
-	x.deliver(run.r)
+	x.Deliver(run.r)
 }
 
-// Finish completes all that is in flight with l.Result, on the calling thread, and returns how many
-// operations that were.
+// Finish completes all operations in flight with l.Result, on the calling thread. It returns their number.
 func (l *Leaf[T]) Finish() int {
 	l.mu.Lock()
 	runs := make([]*leafRun[T], 0, len(l.live))

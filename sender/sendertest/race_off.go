@@ -2,6 +2,6 @@
 
 package sendertest
 
-// RaceDetector tells whether the tests run under the race detector: it allocates, and a sync.Pool then drops
-// some of what is put into it.
+// RaceDetector reports whether the tests run under the race detector. It allocates, and a sync.Pool then drops some
+// of what is put into it.
 const RaceDetector = false

@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Recorder is a receiver that remembers its completion, and reports what may not be: a completion
-// before Starting was called, a second one, a query of its environment after it. Its environment has Stop's token.
+// Recorder is a receiver that stores its completion. It reports a completion before Starting was called, a second
+// completion, and a query of its environment after the completion. Its environment has Stop's token.
 type Recorder[T any] struct {
 	T    testing.TB
 	Stop *stop.Source // nil: never
@@ -23,18 +23,18 @@ type Recorder[T any] struct {
 	result  Result[T]
 }
 
-// Starting is to be called before Start, also before each further one.
+// Starting must be called before Start, and before each further Start.
 func (r *Recorder[T]) Starting() {
 	r.result = Result[T]{}
 	r.called.Store(0)
 	r.started.Store(true)
 }
 
-// Completed tells whether a completion was called.
+// Completed reports whether a completion was called.
 func (r *Recorder[T]) Completed() bool { return r.called.Load() > 0 }
 
-// Result is the completion, or None. It must not be called while one may be happening on another
-// thread.
+// Result is the completion; its Channel is None if there is none. It must not be called while another thread may
+// complete the operation.
 func (r *Recorder[T]) Result() Result[T] { return r.result }
 
 func (r *Recorder[T]) base() *Recorder[T] { return r }
@@ -54,10 +54,10 @@ func (r *Recorder[T]) complete(x Result[T]) {
 	}
 }
 
-// SetValue implements sender.Receiver.
+// SetValue implements [sender.Receiver].
 func (r *Recorder[T]) SetValue(v T) { r.complete(Value(v)) }
 
-// SetError implements sender.Receiver.
+// SetError implements [sender.Receiver].
 func (r *Recorder[T]) SetError(err error) {
 	if err == nil {
 		r.T.Errorf("SetError(nil)")
@@ -65,10 +65,10 @@ func (r *Recorder[T]) SetError(err error) {
 	r.complete(Error[T](err))
 }
 
-// SetStopped implements sender.Receiver.
+// SetStopped implements [sender.Receiver].
 func (r *Recorder[T]) SetStopped() { r.complete(Stopped[T]()) }
 
-// Env implements sender.Receiver.
+// Env implements [sender.Receiver].
 func (r *Recorder[T]) Env() sender.Env {
 	if r.Completed() {
 		r.T.Errorf("Env was asked for after the completion")

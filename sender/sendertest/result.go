@@ -1,62 +1,27 @@
 package sendertest
 
-import (
-	"fmt"
+import "github.com/reactord/reactord/sender"
 
-	"github.com/reactord/reactord/sender"
-)
+// Result is how an operation completed: a [sender.Completion]. The zero Result is no completion.
+type Result[T any] = sender.Completion[T]
 
-// Channel is which of the three completions was called.
-type Channel uint8
+// Channel is the completion channel of a [Result].
+type Channel = sender.Channel
 
-// The channels. None is no completion at all.
+// The channels. None is the channel of an operation that has not completed.
 const (
-	None Channel = iota
-	OnValue
-	OnError
-	OnStopped
+	None      = sender.OnNone
+	OnValue   = sender.OnValue
+	OnError   = sender.OnError
+	OnStopped = sender.OnStopped
 )
-
-// Result is a completion.
-type Result[T any] struct {
-	Channel Channel
-	Value   T
-	Err     error
-}
 
 // Value is the completion SetValue(v).
-func Value[T any](v T) Result[T] { return Result[T]{Channel: OnValue, Value: v} }
+func Value[T any](v T) Result[T] { return sender.CompletionValue(v) }
 
-// Error is the completion SetError(err).
+// Error is the completion SetError(err). Other than [sender.CompletionError] it accepts a nil error, for tests of what
+// a nil error does.
 func Error[T any](err error) Result[T] { return Result[T]{Channel: OnError, Err: err} }
 
 // Stopped is the completion SetStopped().
-func Stopped[T any]() Result[T] { return Result[T]{Channel: OnStopped} }
-
-// String is such as "value 1", "error EOF", "stopped" or "none".
-func (x Result[T]) String() string {
-	switch x.Channel {
-	case OnValue:
-		return fmt.Sprintf("value %v", x.Value)
-	case OnError:
-		return fmt.Sprintf("error %v", x.Err)
-	case OnStopped:
-		return "stopped"
-	default:
-		return "none"
-	}
-}
-
-// deliver completes r.
-func (x Result[T]) deliver(r sender.Receiver[T]) {
-	switch x.Channel {
-	case OnValue:
-		r.SetValue(x.Value)
-	case OnError:
-		r.SetError(x.Err)
-	case OnStopped:
-		r.SetStopped()
-	default:
-		panic("sendertest: no result to deliver")
-	}
-}
+func Stopped[T any]() Result[T] { return sender.CompletionStopped[T]() }

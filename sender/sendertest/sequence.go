@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// SequenceRecorder is a Recorder for a sequence: it remembers the items, and reports what may not be: an
-// item before Starting was called, or after the completion, two at a time, a completion inside SetNext.
+// SequenceRecorder is a [Recorder] for a sequence: it stores the items. It also reports an item before Starting was
+// called or after the completion, an item inside SetNext of another, and a completion inside SetNext.
 type SequenceRecorder[T any] struct {
 	Recorder[struct{}]
 	// Next is called inside SetNext. It may be nil.
@@ -24,21 +24,20 @@ type SequenceRecorder[T any] struct {
 	items  []T
 }
 
-// Starting is to be called before Start, also before each further one.
+// Starting must be called before Start, and before each further Start.
 func (r *SequenceRecorder[T]) Starting() {
 	r.items = nil
 	r.Recorder.Starting()
 }
 
-// Items are what was delivered since Starting. It must not be called while items may be on their way on
-// another thread.
+// Items are what was delivered since Starting. It must not be called while another thread may deliver items.
 func (r *SequenceRecorder[T]) Items() []T { return r.items }
 
 func (r *SequenceRecorder[T]) seen() string {
 	return fmt.Sprintf("%v after the items %v", r.result, r.items)
 }
 
-// SetNext implements seq.Receiver.
+// SetNext implements [seq.Receiver].
 func (r *SequenceRecorder[T]) SetNext(item T) {
 	if r.inside.Add(1) != 1 {
 		r.T.Errorf("item %v inside SetNext of another", item)
@@ -63,40 +62,39 @@ func (r *SequenceRecorder[T]) outside() {
 	}
 }
 
-// SetValue implements seq.Receiver.
+// SetValue implements [seq.Receiver].
 func (r *SequenceRecorder[T]) SetValue(v struct{}) { r.outside(); r.Recorder.SetValue(v) }
 
-// SetError implements seq.Receiver.
+// SetError implements [seq.Receiver].
 func (r *SequenceRecorder[T]) SetError(err error) { r.outside(); r.Recorder.SetError(err) }
 
-// SetStopped implements seq.Receiver.
+// SetStopped implements [seq.Receiver].
 func (r *SequenceRecorder[T]) SetStopped() { r.outside(); r.Recorder.SetStopped() }
 
-// InNext is one more point at which CheckSequence requests stop: inside the first SetNext.
+// InNext is one more [Point] at which [CheckSequence] requests stop: inside the first SetNext.
 const InNext = Never + 1
 
-// SequenceOptions say how a sequence is to be checked. The zero value will do for one that completes by
-// itself and can be started anywhere.
+// SequenceOptions say how [CheckSequence] checks a sequence. The zero SequenceOptions are for a sequence that
+// completes by itself and can be started on any thread.
 type SequenceOptions[T any] struct {
-	// Accept tells whether these items and x are right when stop was requested at p. nil: whatever it is.
+	// Accept reports whether these items and x are correct when stop was requested at p. nil: they always are.
 	Accept func(p Point, items []T, x Result[struct{}]) bool
 	// Do is as in Options.
 	Do func(f func())
-	// Endless says that the sequence does not complete before it is asked to stop.
+	// Endless says that the sequence does not complete before stop is requested.
 	Endless bool
-	// Restartable says that its operation may be started again without connecting it anew.
+	// Restartable says that the operation may be started again without another Connect.
 	Restartable bool
-	// Rounds is how often each way is tried. 0: 4 times.
+	// Rounds is how often each combination is tried. 0: 4 times.
 	Rounds int
 	// Deadline and Linger are as in Options.
 	Deadline, Linger time.Duration
 }
 
-// CheckSequence is Check for a sequence: it runs s through every point at which stop can be requested, each
-// with the ways to use the storage again.
+// CheckSequence is [Check] for a sequence.
 func CheckSequence[T, O any, S seq.Sequence[T, O]](t testing.TB, s S, o SequenceOptions[T]) {
 	t.Helper()
-	var rec *SequenceRecorder[T] // the receiver of this moment
+	var rec *SequenceRecorder[T] // the current receiver
 	c := &checker[struct{}, O]{t: t, claim: sender.CompletionBehaviorOf(&s), o: Options[struct{}]{
 		Do: o.Do, Endless: o.Endless, Restartable: o.Restartable, Rounds: o.Rounds, Deadline: o.Deadline, Linger: o.Linger,
 		Accept: func(p Point, x Result[struct{}]) bool { return o.Accept == nil || o.Accept(p, rec.Items(), x) },
@@ -114,16 +112,17 @@ func CheckSequence[T, O any, S seq.Sequence[T, O]](t testing.TB, s S, o Sequence
 	c.check(InNext)
 }
 
-// SequenceLeaf is a sequence that does as it is told. It is used by pointer, and may be in flight many
-// times at once. Asked to stop it delivers Late, and completes stopped, or with Result if OnStop is Nothing.
+// SequenceLeaf is a sequence that is controlled by the test. It is used by pointer, and may be in flight many times
+// at the same time. After a stop request it delivers Late, and completes stopped. If OnStop is Nothing it ignores
+// stop requests.
 //
-// Its operations allocate.
+// Allocation: its operations allocate.
 type SequenceLeaf[T any] struct {
-	Items   func() []T // what it delivers; called once a start
-	Late    func() []T // what it still delivers once it has been asked to stop; may be nil
+	Items   func() []T // what it delivers; called once for each Start
+	Late    func() []T // what it delivers after a stop request; may be nil
 	Result  Result[struct{}]
 	OnStart Action  // Inline: all of it inside Start; Later: on the thread, one item at a time
-	Endless bool    // after the items it waits to be asked to stop
+	Endless bool    // after the items it waits for a stop request
 	OnStop  Action  // Nothing: stop requests are ignored
 	Thread  *Thread // for Later
 	Emit    func(T) // is called for each item before it is delivered; may be nil
@@ -131,13 +130,13 @@ type SequenceLeaf[T any] struct {
 	inFlight, starts atomic.Int32
 }
 
-// SequenceLeafOp is the operation state of a SequenceLeaf.
+// SequenceLeafOp is the operation state of a [SequenceLeaf].
 type SequenceLeafOp[T any] struct {
 	leaf *SequenceLeaf[T]
 	r    seq.Receiver[T]
 }
 
-// Connect implements seq.Sequence.
+// Connect implements [seq.Sequence].
 func (l *SequenceLeaf[T]) Connect(op *SequenceLeafOp[T], r seq.Receiver[T]) sender.Operation {
 	op.leaf, op.r = l, r
 	return op
@@ -149,7 +148,7 @@ func (l *SequenceLeaf[T]) InFlight() int { return int(l.inFlight.Load()) }
 // Starts is how many operations have been started.
 func (l *SequenceLeaf[T]) Starts() int { return int(l.starts.Load()) }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *SequenceLeafOp[T]) Start() {
 	l := op.leaf
 	run := &sequenceRun[T]{leaf: l, r: op.r, items: slices.Clone(l.Items())}
@@ -167,8 +166,7 @@ func (op *SequenceLeafOp[T]) Start() {
 	}
 }
 
-// sequenceRun is one operation in flight. It is not kept in the SequenceLeafOp for the reason that a
-// leafRun is not.
+// sequenceRun is one operation in flight. It is not part of the SequenceLeafOp, for the same reason as leafRun.
 type sequenceRun[T any] struct {
 	leaf   *SequenceLeaf[T]
 	r      seq.Receiver[T]
@@ -176,12 +174,12 @@ type sequenceRun[T any] struct {
 
 	mu       sync.Mutex
 	items    []T
-	busy     bool // a step is at work
+	busy     bool // a step is delivering
 	stopping bool
 	ended    bool
 }
 
-// OnStop has the run end: at once, or behind the step that is at work, or on the thread.
+// OnStop completes the run: immediately, after the step that is running, or on the thread.
 func (run *sequenceRun[T]) OnStop() {
 	run.mu.Lock()
 	run.stopping = true
@@ -199,15 +197,15 @@ func (run *sequenceRun[T]) OnStop() {
 	}
 }
 
-// steps is step until it has no more, each as work of its own so that others get between.
+// steps calls step until it returns false. Each step is work of its own, so that other work runs in between.
 func (run *sequenceRun[T]) steps() {
 	if run.step() {
 		run.leaf.Thread.Do(run.steps)
 	}
 }
 
-// step delivers one item, or ends the run if none is left. False: there is nothing more to be done by the
-// caller.
+// step delivers one item, or completes the run if no item is left. It returns false if the caller has nothing more to
+// do.
 func (run *sequenceRun[T]) step() bool {
 	run.mu.Lock()
 	if run.busy || run.ended {
@@ -227,7 +225,7 @@ func (run *sequenceRun[T]) step() bool {
 		run.mu.Unlock()
 		run.onStop.Deregister()
 		run.leaf.inFlight.Add(-1)
-		x.deliver(run.r)
+		x.Deliver(run.r)
 		return false
 	}
 	item := run.items[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// Thread is an OS thread that runs functions one after another, in the order they were given.
+// Thread is an OS thread that runs functions one after another, in the order in which they were given to it.
 type Thread struct {
 	mu     sync.Mutex
 	more   sync.Cond
@@ -17,7 +17,7 @@ type Thread struct {
 	runs   uintptr // the goroutine that runs them
 }
 
-// NewThread starts a thread. It ends with the test, after everything that was given to it.
+// NewThread starts a thread. It ends with the test, after all functions that were given to it.
 func NewThread(t testing.TB) *Thread {
 	th := new(Thread)
 	th.more.L = &th.mu
@@ -56,7 +56,7 @@ func (th *Thread) next() func() {
 	return f
 }
 
-// Do gives f to the thread and returns at once.
+// Do gives f to the thread, and does not wait for it.
 func (th *Thread) Do(f func()) {
 	th.mu.Lock()
 	th.queue = append(th.queue, f)
@@ -64,12 +64,12 @@ func (th *Thread) Do(f func()) {
 	th.mu.Unlock()
 }
 
-// Wait returns when everything that was given to the thread before has been run.
+// Wait returns when all functions that were given to the thread before have returned.
 func (th *Thread) Wait() {
 	done := make(chan bool)
 	th.Do(func() { close(done) })
 	<-done
 }
 
-// Here tells whether it is called on the thread.
+// Here reports whether the caller runs on the thread.
 func (th *Thread) Here() bool { return goroutine.Current() == th.runs }

@@ -1,42 +1,50 @@
-// Package seq is about senders of many items: multishot accepts and receives, and what is made of them.
+// Package seq has senders of many items: for multishot accepts and receives, and for what is computed from them.
 //
-// A Sequence is connected and started as a sender is. It hands its items to the receiver by SetNext, one
-// call at a time, and ends with exactly one of the three completions.
+// A [Sequence] is connected and started as a sender is. It delivers its items to the receiver by SetNext, one call at
+// a time, and completes with exactly one of the three completions:
 //
-// # The contract of a sequence
+//	lines := seq.Filter(seq.Of("a", "", "b"), func(s string) bool { return s != "" }, nil)
+//	n, err := sender.SyncWait(ctx, seq.Reduce(lines, 0, func(n int, _ string) int { return n + 1 }, nil)) // 2
 //
-//   - The rules of package sender hold for Connect, Start, the three completions, the environment and
-//     stop requests. A sequence completes with the value when it is at its end.
-//   - SetNext is called between Start and the completion, by any thread, but never while another call of
-//     it has not returned. The completion is not called inside SetNext, nor before it has returned.
-//   - An item belongs to the receiver from the moment SetNext is called. One that carries a resource (a
-//     descriptor, a lent buffer) is let go of by the receiver.
-//   - Items that exist when stop is requested are delivered, be it after the request.
+// # What there is
 //
-// # Items that nobody wants
+//   - Sources: [Of], [From]; in package reactor the multishot operations.
+//   - Adaptors: [Transform], [Filter], [Take], [Merge], [MergeSlice].
+//   - Senders: [ForEach], [Reduce], [Collect].
 //
-// An adaptor that has no use for an item gives it to a function that the caller provides, called drop in
-// this package: those that come when Take has had enough, that Filter does not keep, or that come when a
-// function has failed and the source is being stopped. drop closes the descriptor or releases the buffer.
-// It may be nil for items that carry no resource, and it does not panic. So each item is delivered or
-// dropped, once.
+// # What it guarantees
+//
+//   - The rules of package sender hold for Connect, Start, the three completions, the environment and stop requests.
+//     A sequence completes with the value at its end.
+//   - SetNext is called between Start and the completion, on any thread, but never before the previous call has
+//     returned. The completion is not called inside SetNext, nor before SetNext has returned.
+//   - The receiver owns an item from the call of SetNext on. It must release the resource that the item holds, such as
+//     a descriptor or a leased buffer.
+//   - Items that exist when stop is requested are delivered.
+//
+// # Items that are not used
+//
+// An adaptor that does not use an item passes it to a function of the caller, called drop in this package: items that
+// come after Take has enough, items that Filter does not keep, and items that come when a function has failed and the
+// source is being stopped. drop closes the descriptor or releases the buffer. It may be nil for items that hold no
+// resource. It must not panic. So each item is either delivered or dropped, once.
 //
 // # Back-pressure
 //
-// A receiver consumes an item inside SetNext. Where that is not possible the source is told how many it may
-// deliver: it has credit, which each item uses up, and is granted more; without credit it delivers nothing. See
-// reactor.Socket's AcceptMany and RecvMany. Who grants is who consumes:
+// A receiver consumes an item inside SetNext. Where this is not possible, a source has credit: each item uses up some
+// of it, the consumer grants more, and without credit the source delivers nothing. See AcceptMany and RecvMany of
+// reactor.Socket. The consumer grants:
 //
-//   - ForEach, Reduce and Collect grant for each item when they are done with it, so that with any credit they get
-//     everything. Filter grants for those that it drops. Collect keeps all items, whatever the credit.
-//   - A receiver of one's own grants for its items, whatever adaptors are between it and the source: what their
-//     Connect returns is a [Granter] as the source's operation is. A receiver that never grants gets as many
-//     items as there is credit, and then nothing more: no completion and no error says so. If it consumes all
-//     inside SetNext, it calls Grant(Credits()) there, or the source is made with unlimited credit.
-//   - What comes when a sequence is being stopped needs no credit, and no grant.
-//   - A Merge shares out what it is granted among its sources. If these are on several threads it may be granted
-//     anywhere, and posts to each source what is for that one.
+//   - ForEach, Reduce and Collect grant for each item when they have consumed it, so with any initial credit they get
+//     all items. Filter grants for those that it drops. Collect keeps all items, whatever the credit.
+//   - A receiver of your own grants for its items, through whatever adaptors are between it and the source: what
+//     Connect returns is a [Granter]. A receiver that never grants gets as many items as there is credit, and then
+//     nothing more, without a completion or an error. A receiver that consumes its items inside SetNext calls
+//     Grant(Credits()) there, or makes the source with unlimited credit.
+//   - Items that come while a sequence is being stopped need no credit and no grant.
+//   - Merge distributes what it is granted to its sources. If these are on several threads, Grant may be called on any
+//     thread, and posts to the scheduler of each source.
 //
-// Source: stdexec's sequence senders (exec::sequence_senders, P2300's set_next proposal), reduced to items
-// that are consumed inside SetNext; libunifex's streams for the names.
+// Source: stdexec's sequence senders (exec::sequence_senders, P2300's set_next proposal), reduced to items that are
+// consumed inside SetNext; libunifex's streams for the names.
 package seq

@@ -2,12 +2,12 @@ package seq
 
 import "github.com/reactord/reactord/sender"
 
-// Filter is the sequence of those items of s that keep is true for; the others are dropped. It ends as s
-// does. If keep panics its item is dropped, s is stopped and joined, what it still delivers is dropped, and
-// the sequence completes with the *sender.PanicError.
+// Filter returns the sequence of the items of s for which keep returns true. drop is called for the others.
 //
-// It delivers and completes where s does. A stop request goes to s. If stop was requested before Start, s
-// is not started.
+// Completion: where s completes, as s does. If keep panics, its item is dropped, s is requested to stop and joined,
+// what it still delivers is dropped, and the sequence completes with a [*sender.PanicError].
+//
+// Cancellation: by s. If stop was requested before Start, s is not started.
 //
 // Source: libunifex's filter_stream.
 func Filter[T, O any, S Sequence[T, O]](
@@ -16,16 +16,16 @@ func Filter[T, O any, S Sequence[T, O]](
 	return FilterSequence[T, O, S]{s, keep, drop}
 }
 
-// FilterSequence is what Filter returns.
+// FilterSequence is the sequence that [Filter] returns.
 type FilterSequence[T, O any, S Sequence[T, O]] struct {
 	s    S
 	keep func(T) bool
 	drop func(T)
 }
 
-// FilterOp is the operation state of Filter.
+// FilterOp is the operation state of [FilterSequence].
 type FilterOp[T, O any] struct {
-	tap
+	oneSource
 	credit
 	child O
 	start sender.Operation
@@ -34,26 +34,26 @@ type FilterOp[T, O any] struct {
 	r     Receiver[T]
 }
 
-// Connect implements Sequence.
+// Connect implements [Sequence].
 func (s FilterSequence[T, O, S]) Connect(op *FilterOp[T, O], r Receiver[T]) sender.Operation {
 	op.keep, op.drop, op.r = s.keep, s.drop, r
 	op.start = op.connect(s.s.Connect(&op.child, (*filter[T, O])(op)))
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *FilterSequence[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *FilterOp[T, O]) Start() {
 	if op.begin((*filter[T, O])(op), op.r.Env()) {
 		op.start.Start()
 	}
 }
 
-// filter is the operation as the source's receiver.
+// filter is the receiver of the source.
 type filter[T, O any] FilterOp[T, O]
 
 func (op *filter[T, O]) SetNext(item T) {
@@ -75,4 +75,4 @@ func (op *filter[T, O]) SetNext(item T) {
 	}
 }
 
-func (op *filter[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *filter[T, O]) OnJoined() { op.result.Deliver(op.r) }

@@ -2,12 +2,13 @@ package seq
 
 import "github.com/reactord/reactord/sender"
 
-// ForEach is a sender that calls f for every item of s and completes as s does. If f returns an error, or
-// panics, s is stopped and joined, what it still delivers is dropped, and ForEach completes with that
-// error, or stopped if it is sender.ErrStopped. The item that f was called for is f's, whatever it returns.
+// ForEach returns a sender that calls f for every item of s. f owns the item that it is called with, also if it
+// returns an error.
 //
-// It completes where s does. A stop request goes to s. If stop was requested before Start, s is not
-// started.
+// Completion: where s completes, as s does. If f returns an error or panics, s is requested to stop and joined, what
+// it still delivers is dropped, and ForEach completes with that error; stopped if the error is [sender.ErrStopped].
+//
+// Cancellation: by s. If stop was requested before Start, s is not started.
 //
 // Source: libunifex's for_each, stdexec's exec::ignore_all_values over a then_each.
 func ForEach[T, O any, S Sequence[T, O]](
@@ -16,16 +17,16 @@ func ForEach[T, O any, S Sequence[T, O]](
 	return ForEachSender[T, O, S]{s, f, drop}
 }
 
-// ForEachSender is what ForEach returns.
+// ForEachSender is the sender that [ForEach] returns.
 type ForEachSender[T, O any, S Sequence[T, O]] struct {
 	s    S
 	f    func(T) error
 	drop func(T)
 }
 
-// ForEachOp is the operation state of ForEach.
+// ForEachOp is the operation state of [ForEachSender].
 type ForEachOp[T, O any] struct {
-	tap
+	oneSource
 	child  O
 	start  sender.Operation
 	credit credit
@@ -34,26 +35,26 @@ type ForEachOp[T, O any] struct {
 	r      sender.Receiver[struct{}]
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s ForEachSender[T, O, S]) Connect(op *ForEachOp[T, O], r sender.Receiver[struct{}]) sender.Operation {
 	op.f, op.drop, op.r = s.f, s.drop, r
 	op.start = op.credit.connect(s.s.Connect(&op.child, (*forEach[T, O])(op)))
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *ForEachSender[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *ForEachOp[T, O]) Start() {
 	if op.begin((*forEach[T, O])(op), op.r.Env()) {
 		op.start.Start()
 	}
 }
 
-// forEach is the operation as the source's receiver.
+// forEach is the receiver of the source.
 type forEach[T, O any] ForEachOp[T, O]
 
 func (op *forEach[T, O]) SetNext(item T) {
@@ -64,10 +65,10 @@ func (op *forEach[T, O]) SetNext(item T) {
 	switch err, ok := call(op.f, item, op.fail); {
 	case !ok:
 	case err != nil:
-		op.end(outcomeOf(err))
+		op.finish(completionOf(err))
 	default:
 		op.credit.consumed()
 	}
 }
 
-func (op *forEach[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *forEach[T, O]) OnJoined() { op.result.Deliver(op.r) }

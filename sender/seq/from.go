@@ -6,44 +6,48 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// From is the sequence of what items yields, all of it delivered inside Start, unless stop is requested
-// before the end of it: then it completes stopped, and the iterator is ended as by a break. Whatever the
-// iterator panics with, the sequence completes with as a *sender.PanicError. Start allocates, as calling an
-// unknown iterator does; Of does not.
+// From returns the sequence of what items yields, all of which is delivered inside Start.
+//
+// Completion: inside Start. A panic of the iterator completes it with a [*sender.PanicError].
+//
+// Cancellation: a stop request before the end of the iteration completes it stopped, and ends the iteration as break
+// does.
+//
+// Allocation: Start allocates, as a call of an unknown iterator does. [Of] does not.
 //
 // Source: libunifex's range_stream.
 func From[T any](items iter.Seq[T]) FromSequence[T] { return FromSequence[T]{items} }
 
-// FromSequence is what From returns.
+// FromSequence is the sequence that [From] returns.
 type FromSequence[T any] struct{ items iter.Seq[T] }
 
-// FromOp is the operation state of From.
+// FromOp is the operation state of [FromSequence].
 type FromOp[T any] struct {
 	items iter.Seq[T]
 	r     Receiver[T]
 }
 
-// Connect implements Sequence.
+// Connect implements [Sequence].
 func (s FromSequence[T]) Connect(op *FromOp[T], r Receiver[T]) sender.Operation {
 	op.items, op.r = s.items, r
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *FromSequence[T]) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *FromOp[T]) Start() {
 	x, err := op.run()
 	if err != nil {
-		x = outcome{failed, err}
+		x = failed(err)
 	}
-	deliver(x, sender.Receiver[struct{}](op.r), struct{}{})
+	x.Deliver(op.r)
 }
 
-// run delivers the items. A panic of the receiver is not the iterator's, and goes on; runtime.Goexit ends the
-// iterator, whosever it is.
-func (op *FromOp[T]) run() (x outcome, err error) {
+// run delivers the items. It does not recover a panic of the receiver. If a user's function calls runtime.Goexit the
+// iteration ends.
+func (op *FromOp[T]) run() (x completion, err error) {
 	returned, delivering := false, false
 	defer func() {
 		if returned {
@@ -61,14 +65,15 @@ func (op *FromOp[T]) run() (x outcome, err error) {
 	token := op.r.Env().StopToken()
 	if token.StopRequested() {
 		returned = true
-		return outcome{end: stopped}, nil
+		return stopped, nil
 	}
+	x = completed
 	for item := range op.items {
 		delivering = true
 		op.r.SetNext(item)
 		delivering = false
 		if token.StopRequested() {
-			x.end = stopped
+			x = stopped
 			break
 		}
 	}

@@ -8,73 +8,73 @@ import (
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// credits is the credit of the sources of a merge: which items have not been granted for, so that each grant goes
-// to the source of the item that it is for.
+// mergeCredits says which of the delivered items have not been granted for, so that each grant goes to the source of
+// the item that it is for.
 //
-// If the sources deliver on several threads an item may be consumed on the thread of another source than its own.
-// Then the grant is posted to where it belongs.
-type credits struct {
-	accounts *account         // of all sources
-	some     bool             // of the sources have credit
-	shared   bool             // they do not all have the same scheduler
-	home     sender.Scheduler // if not shared
+// If the sources deliver on several threads, an item may be consumed on the thread of another source than its own.
+// Then the grant is posted to the scheduler of the item's source.
+type mergeCredits struct {
+	sources   *sourceCredit    // list of all sources
+	some      bool             // at least one source has credit
+	shared    bool             // the sources do not all have the same scheduler
+	scheduler sender.Scheduler // of all sources, if not shared
 
-	worth int // of the item that is being delivered
+	current int // credits of the item that is being delivered
 
-	mu        sync.Mutex // guards the rest, if shared
-	from, by  *account   // the source of that item, and the source that delivers it
-	unpaid    int        // of worth
-	goroutine uintptr    // that delivers it
-	owed      queue[debt]
+	mu        sync.Mutex    // guards the rest, if shared
+	from, by  *sourceCredit // the source of that item, and the source whose thread delivers it
+	ungranted int           // of current
+	goroutine uintptr       // that delivers the item
+	due       queue[dueGrant]
 }
 
-// debt is credit to be granted for items that SetNext has returned for.
-type debt struct {
-	to *account
+// dueGrant is credit that has not been granted yet for items whose SetNext has returned.
+type dueGrant struct {
+	to *sourceCredit
 	n  int
 }
 
 // clear forgets the sources.
-func (c *credits) clear() { c.accounts, c.some, c.shared, c.home = nil, false, false, nil }
+func (c *mergeCredits) clear() { c.sources, c.some, c.shared, c.scheduler = nil, false, false, nil }
 
-// add adds the account of a source that has been connected.
-func (c *credits) add(a *account) {
-	a.home = a.Scheduler()
-	c.some = c.some || a.source != nil
-	if c.accounts == nil {
-		c.home = a.home
+// add adds a source that has been connected.
+func (c *mergeCredits) add(s *sourceCredit) {
+	s.scheduler = s.Scheduler()
+	c.some = c.some || s.source != nil
+	if c.sources == nil {
+		c.scheduler = s.scheduler
 	}
-	c.shared = c.shared || a.home == nil || a.home != c.home
-	a.next, c.accounts = c.accounts, a
+	c.shared = c.shared || s.scheduler == nil || s.scheduler != c.scheduler
+	s.next, c.sources = c.sources, s
 }
 
 // reset is called by Start.
-func (c *credits) reset() {
-	for a := c.accounts; a != nil; a = a.next {
-		a.state.Store(accountIdle)
-		a.due.Store(0)
+func (c *mergeCredits) reset() {
+	for s := c.sources; s != nil; s = s.next {
+		s.state.Store(postIdle)
+		s.due.Store(0)
 	}
-	for c.owed.n > 0 {
-		c.owed.pop()
+	for c.due.n > 0 {
+		c.due.pop()
 	}
 }
 
-func (c *credits) lock() {
+func (c *mergeCredits) lock() {
 	if c.shared {
 		c.mu.Lock()
 	}
 }
 
-func (c *credits) unlock() {
+func (c *mergeCredits) unlock() {
 	if c.shared {
 		c.mu.Unlock()
 	}
 }
 
 // begin is called before SetNext.
-func (c *credits) begin(by, from *account, worth int) {
+func (c *mergeCredits) begin(by, from *sourceCredit, credits int) {
 	c.lock()
-	c.worth, c.unpaid, c.from, c.by = worth, worth, from, by
+	c.current, c.ungranted, c.from, c.by = credits, credits, from, by
 	if c.shared {
 		c.goroutine = goroutine.Current()
 	}
@@ -82,109 +82,114 @@ func (c *credits) begin(by, from *account, worth int) {
 }
 
 // end is called after SetNext.
-func (c *credits) end() {
+func (c *mergeCredits) end() {
 	c.lock()
-	if c.unpaid > 0 {
-		c.owed.push(debt{c.from, c.unpaid})
+	if c.ungranted > 0 {
+		c.due.push(dueGrant{c.from, c.ungranted})
 	}
-	c.worth, c.unpaid, c.from, c.by, c.goroutine = 0, 0, nil, nil, 0
+	c.current, c.ungranted, c.from, c.by, c.goroutine = 0, 0, nil, nil, 0
 	c.unlock()
 }
 
-// grant shares n out among the sources, oldest items first. What is more than has been used up goes nowhere.
-func (c *credits) grant(n int) {
+// grant distributes n to the sources, oldest items first. It ignores what exceeds the credit that has been used up.
+func (c *mergeCredits) grant(n int) {
 	for n > 0 {
-		a, part, here := c.settle(n)
-		if a == nil {
+		s, part, here := c.take(n)
+		if s == nil {
 			return
 		}
-		a.grant(part, here)
+		s.grant(part, here)
 		n -= part
 	}
 }
 
-// settle takes the part of n that one source is granted. here: by a call on this thread.
-func (c *credits) settle(n int) (a *account, part int, here bool) {
+// take returns the source of the oldest item that has not been granted for, and the part of n that is for it. here:
+// the caller may grant on this thread.
+func (c *mergeCredits) take(n int) (s *sourceCredit, part int, here bool) {
 	c.lock()
 	defer c.unlock()
 	switch {
-	case c.owed.n > 0:
-		first := c.owed.at(0)
-		a, part = first.to, min(n, first.n)
+	case c.due.n > 0:
+		first := c.due.at(0)
+		s, part = first.to, min(n, first.n)
 		if first.n -= part; first.n == 0 {
-			c.owed.pop()
+			c.due.pop()
 		}
-	case c.unpaid > 0:
-		a, part = c.from, min(n, c.unpaid)
-		c.unpaid -= part
+	case c.ungranted > 0:
+		s, part = c.from, min(n, c.ungranted)
+		c.ungranted -= part
 	default:
 		return nil, 0, false
 	}
-	here = !c.shared || a.home == nil || c.goroutine == goroutine.Current() && c.by.home == a.home
-	return a, part, here
+	here = !c.shared || s.scheduler == nil || c.goroutine == goroutine.Current() && c.by.scheduler == s.scheduler
+	return s, part, here
 }
 
-// account is the credit of one source of a merge.
-type account struct {
+// sourceCredit is the credit of one source of a merge.
+type sourceCredit struct {
 	credit
-	home  sender.Scheduler
-	next  *account
-	owner leaver
+	scheduler sender.Scheduler
+	next      *sourceCredit // in mergeCredits.sources
+	owner     arriver
 
 	state atomic.Uint32
-	due   atomic.Int64 // to be granted by post
+	due   atomic.Int64 // what post will grant
 	post  sender.Work
 }
 
-// leaver is told that a source has completed, and is not granted any more.
-type leaver interface{ leave() }
+// arriver is called when a source has completed, and will not be granted to any more.
+type arriver interface{ arrive() }
 
-// The states of an account.
+// The states of a sourceCredit's post:
+//
+//	postIdle --grant from another thread--> postQueued --post runs--> postIdle
+//	postIdle --source completes--> postClosed: the source arrives
+//	postQueued --source completes--> postClosed: the post arrives for the source when it runs
 const (
-	accountIdle   uint32 = iota
-	accountPosted        // post is on its way to the source's thread
-	accountClosed        // the source has completed
+	postIdle   uint32 = iota
+	postQueued        // post is in the queue of the source's scheduler
+	postClosed        // the source has completed
 )
 
-// grant grants n, here or by a post.
-func (a *account) grant(n int, here bool) {
+// grant grants n to the source: on this thread, or by a post.
+func (s *sourceCredit) grant(n int, here bool) {
 	if here {
-		if a.state.Load() != accountClosed {
-			a.Grant(n)
+		if s.state.Load() != postClosed {
+			s.Grant(n)
 		}
 		return
 	}
-	a.due.Add(int64(n))
-	if a.state.CompareAndSwap(accountIdle, accountPosted) {
-		a.post.Runner = (*accountPost)(a)
-		a.home.Enqueue(&a.post)
+	s.due.Add(int64(n))
+	if s.state.CompareAndSwap(postIdle, postQueued) {
+		s.post.Runner = (*grantPost)(s)
+		s.scheduler.Enqueue(&s.post)
 	}
 }
 
-// close is the completion of the source. The merge goes on to its end when post is back.
-func (a *account) close() {
-	if a.state.Swap(accountClosed) != accountPosted {
-		a.owner.leave()
+// close is called when the source has completed. The merge waits for a post that is queued.
+func (s *sourceCredit) close() {
+	if s.state.Swap(postClosed) != postQueued {
+		s.owner.arrive()
 	}
 }
 
-// accountPost is an account as work on its source's thread.
-type accountPost account
+// grantPost is the work that grants on the source's scheduler.
+type grantPost sourceCredit
 
-func (p *accountPost) Run() {
-	a := (*account)(p)
-	if !a.state.CompareAndSwap(accountPosted, accountIdle) {
-		a.owner.leave()
+func (p *grantPost) Run() {
+	s := (*sourceCredit)(p)
+	if !s.state.CompareAndSwap(postQueued, postIdle) {
+		s.owner.arrive()
 		return
 	}
-	if n := a.due.Swap(0); n > 0 {
-		a.Grant(int(n))
+	if n := s.due.Swap(0); n > 0 {
+		s.Grant(int(n))
 	}
 }
 
-// Abandon grants nothing: the thread is shutting down.
-func (p *accountPost) Abandon(error) {
-	if a := (*account)(p); !a.state.CompareAndSwap(accountPosted, accountIdle) {
-		a.owner.leave()
+// Abandon grants nothing, because the scheduler is shutting down.
+func (p *grantPost) Abandon(error) {
+	if s := (*sourceCredit)(p); !s.state.CompareAndSwap(postQueued, postIdle) {
+		s.owner.arrive()
 	}
 }

@@ -6,37 +6,41 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Of is the sequence of items, all of them delivered inside Start, unless stop is requested before the last
-// of them: then it completes stopped, and the items left are the caller's as before. The slice must not
-// change meanwhile.
+// Of returns the sequence of items, all of which are delivered inside Start. The slice must not change until the
+// completion.
+//
+// Completion: inside Start.
+//
+// Cancellation: a stop request before the last item completes it stopped. The remaining items are not delivered: they
+// stay the caller's.
 //
 // Source: Rx's of; libunifex's range_stream.
 func Of[T any](items ...T) OfSequence[T] { return OfSequence[T]{items} }
 
-// OfSequence is what Of returns.
+// OfSequence is the sequence that [Of] returns.
 type OfSequence[T any] struct{ items []T }
 
-// OfOp is the operation state of Of.
+// OfOp is the operation state of [OfSequence].
 type OfOp[T any] struct {
 	items []T
 	r     Receiver[T]
 }
 
-// Connect implements Sequence.
+// Connect implements [Sequence].
 func (s OfSequence[T]) Connect(op *OfOp[T], r Receiver[T]) sender.Operation {
 	op.items, op.r = s.items, r
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *OfSequence[T]) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *OfOp[T]) Start() {
 	op.run(op.items, op.r.Env().StopToken())
 }
 
-// run delivers the items, also if a function of the receiver's ends this frame by runtime.Goexit.
+// run delivers the items. It continues if a user's function ends this frame by runtime.Goexit.
 func (op *OfOp[T]) run(items []T, token stop.Token) {
 	returned := false
 	defer aftergoexit.Run(&returned, func() { op.run(items, token) })

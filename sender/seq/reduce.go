@@ -2,13 +2,13 @@ package seq
 
 import "github.com/reactord/reactord/sender"
 
-// Reduce is a sender of f(…f(f(first, item), item)…, item) over the items of s, which it completes with at
-// the end of s; errors and stopped are passed on, and what was made of the items by then is forgotten. If f
-// panics, s is stopped and joined, what it still delivers is dropped, and Reduce completes with the
-// *sender.PanicError.
+// Reduce returns a sender of f(…f(f(first, item), item)…, item) over the items of s.
 //
-// It completes where s does. A stop request goes to s. If stop was requested before Start, s is not
-// started.
+// Completion: where s completes, with the result. Errors and stopped are forwarded unchanged, and the partial result
+// is dropped. If f panics, s is requested to stop and joined, what it still delivers is dropped, and Reduce completes
+// with a [*sender.PanicError].
+//
+// Cancellation: by s. If stop was requested before Start, s is not started.
 //
 // Source: libunifex's reduce_stream.
 func Reduce[T, A, O any, S Sequence[T, O]](
@@ -17,7 +17,7 @@ func Reduce[T, A, O any, S Sequence[T, O]](
 	return ReduceSender[T, A, O, S]{s, first, f, drop}
 }
 
-// ReduceSender is what Reduce returns.
+// ReduceSender is the sender that [Reduce] returns.
 type ReduceSender[T, A, O any, S Sequence[T, O]] struct {
 	s     S
 	first A
@@ -25,9 +25,9 @@ type ReduceSender[T, A, O any, S Sequence[T, O]] struct {
 	drop  func(T)
 }
 
-// ReduceOp is the operation state of Reduce.
+// ReduceOp is the operation state of [ReduceSender].
 type ReduceOp[T, A, O any] struct {
-	tap
+	oneSource
 	child  O
 	start  sender.Operation
 	credit credit
@@ -38,19 +38,19 @@ type ReduceOp[T, A, O any] struct {
 	r      sender.Receiver[A]
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s ReduceSender[T, A, O, S]) Connect(op *ReduceOp[T, A, O], r sender.Receiver[A]) sender.Operation {
 	op.first, op.f, op.drop, op.r = s.first, s.f, s.drop, r
 	op.start = op.credit.connect(s.s.Connect(&op.child, (*reduce[T, A, O])(op)))
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *ReduceSender[T, A, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *ReduceOp[T, A, O]) Start() {
 	op.soFar = op.first
 	if op.begin((*reduce[T, A, O])(op), op.r.Env()) {
@@ -58,7 +58,7 @@ func (op *ReduceOp[T, A, O]) Start() {
 	}
 }
 
-// reduce is the operation as the source's receiver.
+// reduce is the receiver of the source.
 type reduce[T, A, O any] ReduceOp[T, A, O]
 
 func (op *reduce[T, A, O]) SetNext(item T) {
@@ -72,28 +72,32 @@ func (op *reduce[T, A, O]) SetNext(item T) {
 	}
 }
 
-func (op *reduce[T, A, O]) Finish() {
+func (op *reduce[T, A, O]) OnJoined() {
 	v := op.soFar
-	var none A
-	op.soFar = none
-	deliver(op.outcome, op.r, v)
+	var zero A
+	op.soFar = zero
+	sender.Completion[A]{Channel: op.result.Channel, Value: v, Err: op.result.Err}.Deliver(op.r)
 }
 
-// Collect is a sender of all items of s, in order, which it completes with at the end of s; with errors and
-// stopped, which are passed on, the items are dropped. It allocates as append does.
+// Collect returns a sender of all items of s, in order.
 //
-// It completes where s does. A stop request goes to s.
+// Completion: where s completes, with the items. Errors and stopped are forwarded unchanged, and drop is called for
+// the items.
+//
+// Cancellation: by s.
+//
+// Allocation: as append does.
 func Collect[T, O any, S Sequence[T, O]](s S, drop func(T)) CollectSender[T, O, S] {
 	return CollectSender[T, O, S]{s, drop}
 }
 
-// CollectSender is what Collect returns.
+// CollectSender is the sender that [Collect] returns.
 type CollectSender[T, O any, S Sequence[T, O]] struct {
 	s    S
 	drop func(T)
 }
 
-// CollectOp is the operation state of Collect.
+// CollectOp is the operation state of [CollectSender].
 type CollectOp[T, O any] struct {
 	child  O
 	items  []T
@@ -102,18 +106,18 @@ type CollectOp[T, O any] struct {
 	r      sender.Receiver[[]T]
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s CollectSender[T, O, S]) Connect(op *CollectOp[T, O], r sender.Receiver[[]T]) sender.Operation {
 	op.items, op.drop, op.r = nil, s.drop, r
 	return op.credit.connect(s.s.Connect(&op.child, (*collect[T, O])(op)))
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *CollectSender[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// collect is the operation as the source's receiver.
+// collect is the receiver of the source.
 type collect[T, O any] CollectOp[T, O]
 
 func (op *collect[T, O]) SetNext(item T) {
@@ -121,7 +125,7 @@ func (op *collect[T, O]) SetNext(item T) {
 	op.credit.consumed()
 }
 
-// take is the items, which op forgets.
+// take returns the items, and forgets them.
 func (op *collect[T, O]) take() []T {
 	items := op.items
 	op.items = nil

@@ -5,28 +5,29 @@ import (
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
-// Take is the sequence of the first n items of s. After the last of them s is stopped and joined, what it
-// still delivers is dropped, and the sequence completes with the value, however s ended. If s ends before
-// that, so does the sequence, in the same way. With n of 0 or less s is not started.
+// Take returns the sequence of the first n items of s. After the last of them s is requested to stop and joined. drop
+// is called for the items that s still delivers.
 //
-// It delivers and completes where s does. A stop request goes to s. If stop was requested before Start, s
-// is not started.
+// Completion: where s completes: with the value after n items, on whichever channel s completed; as s does, if s
+// completes before. If n is 0 or less, s is not started, and it completes inside Start.
+//
+// Cancellation: by s. If stop was requested before Start, s is not started.
 //
 // Source: libunifex's take_until over streams; Rx's take.
 func Take[T, O any, S Sequence[T, O]](s S, n int, drop func(T)) TakeSequence[T, O, S] {
 	return TakeSequence[T, O, S]{s, n, drop}
 }
 
-// TakeSequence is what Take returns.
+// TakeSequence is the sequence that [Take] returns.
 type TakeSequence[T, O any, S Sequence[T, O]] struct {
 	s    S
 	n    int
 	drop func(T)
 }
 
-// TakeOp is the operation state of Take.
+// TakeOp is the operation state of [TakeSequence].
 type TakeOp[T, O any] struct {
-	tap
+	oneSource
 	credit
 	child O
 	start sender.Operation
@@ -36,19 +37,19 @@ type TakeOp[T, O any] struct {
 	r     Receiver[T]
 }
 
-// Connect implements Sequence.
+// Connect implements [Sequence].
 func (s TakeSequence[T, O, S]) Connect(op *TakeOp[T, O], r Receiver[T]) sender.Operation {
 	op.n, op.drop, op.r = s.n, s.drop, r
 	op.start = op.connect(s.s.Connect(&op.child, (*take[T, O])(op)))
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *TakeSequence[T, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *TakeOp[T, O]) Start() {
 	op.left = op.n
 	if op.left <= 0 {
@@ -60,7 +61,7 @@ func (op *TakeOp[T, O]) Start() {
 	}
 }
 
-// take is the operation as the source's receiver.
+// take is the receiver of the source.
 type take[T, O any] TakeOp[T, O]
 
 func (op *take[T, O]) SetNext(item T) {
@@ -75,7 +76,7 @@ func (op *take[T, O]) SetNext(item T) {
 	op.r.SetNext(item)
 }
 
-// last delivers the last item and stops the source, also if a function of the receiver's ends this frame by
+// last delivers the last item and stops the source. It stops the source also if a user's function ends this frame by
 // runtime.Goexit.
 func (op *take[T, O]) last(item T) {
 	returned := false
@@ -85,6 +86,6 @@ func (op *take[T, O]) last(item T) {
 	op.enoughTaken()
 }
 
-func (op *take[T, O]) enoughTaken() { op.end(outcome{}) }
+func (op *take[T, O]) enoughTaken() { op.finish(completed) }
 
-func (op *take[T, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *take[T, O]) OnJoined() { op.result.Deliver(op.r) }

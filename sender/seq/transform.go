@@ -2,12 +2,12 @@ package seq
 
 import "github.com/reactord/reactord/sender"
 
-// Transform is the sequence of f(item) for every item of s, and ends as s does. If f panics, s is stopped
-// and joined, what it still delivers is dropped, and the sequence completes with the *sender.PanicError.
-// The item that f was called for is f's.
+// Transform returns the sequence of f(item) for every item of s. f owns the item that it is called with.
 //
-// It delivers and completes where s does. A stop request goes to s. If stop was requested before Start, s
-// is not started.
+// Completion: where s completes, as s does. If f panics, s is requested to stop and joined, what it still delivers is
+// dropped, and the sequence completes with a [*sender.PanicError].
+//
+// Cancellation: by s. If stop was requested before Start, s is not started.
 //
 // Source: libunifex's transform_stream, stdexec's exec::transform_each.
 func Transform[A, B, O any, S Sequence[A, O]](
@@ -16,16 +16,16 @@ func Transform[A, B, O any, S Sequence[A, O]](
 	return TransformSequence[A, B, O, S]{s, f, drop}
 }
 
-// TransformSequence is what Transform returns.
+// TransformSequence is the sequence that [Transform] returns.
 type TransformSequence[A, B, O any, S Sequence[A, O]] struct {
 	s    S
 	f    func(A) B
 	drop func(A)
 }
 
-// TransformOp is the operation state of Transform.
+// TransformOp is the operation state of [TransformSequence].
 type TransformOp[A, B, O any] struct {
-	tap
+	oneSource
 	credit
 	child O
 	start sender.Operation
@@ -34,26 +34,26 @@ type TransformOp[A, B, O any] struct {
 	r     Receiver[B]
 }
 
-// Connect implements Sequence.
+// Connect implements [Sequence].
 func (s TransformSequence[A, B, O, S]) Connect(op *TransformOp[A, B, O], r Receiver[B]) sender.Operation {
 	op.f, op.drop, op.r = s.f, s.drop, r
 	op.start = op.connect(s.s.Connect(&op.child, (*transform[A, B, O])(op)))
 	return op
 }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (s *TransformSequence[A, B, O, S]) CompletionBehavior() sender.CompletionBehavior {
 	return sender.CompletionBehaviorOf(&s.s)
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *TransformOp[A, B, O]) Start() {
 	if op.begin((*transform[A, B, O])(op), op.r.Env()) {
 		op.start.Start()
 	}
 }
 
-// transform is the operation as the source's receiver.
+// transform is the receiver of the source.
 type transform[A, B, O any] TransformOp[A, B, O]
 
 func (op *transform[A, B, O]) SetNext(item A) {
@@ -66,4 +66,4 @@ func (op *transform[A, B, O]) SetNext(item A) {
 	}
 }
 
-func (op *transform[A, B, O]) Finish() { deliver(op.outcome, op.r, struct{}{}) }
+func (op *transform[A, B, O]) OnJoined() { op.result.Deliver(op.r) }

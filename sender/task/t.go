@@ -103,8 +103,8 @@ func (w *turn) Abandon(reason error) {
 	}
 }
 
-// Continues implements sender.Continuation: a task that has begun is not refused for a limit.
-func (w *turn) Continues() bool { return true }
+// Continues implements sender.LimitExempter: a task that has begun is not refused for a limit.
+func (w *turn) ExemptFromLimit() bool { return true }
 
 // cut has the function, which is suspended, run to its end. It is called where the coroutine can be resumed.
 func (t *T) cut(reason error) {

@@ -2,5 +2,5 @@
 
 package sender
 
-// step does nothing; see step_on.go.
+// step does nothing in this build. See impl_step_on.go.
 func step() {}

@@ -1,10 +1,10 @@
 package seq
 
-// queue is what waits, first in, first out. Its memory is less than four times what waits, or minQueue. The zero
-// queue is empty.
+// queue is a first-in, first-out queue. Its memory is less than four times what it holds, or minQueue. The zero queue
+// is empty.
 type queue[T any] struct {
 	ring []T // its length is a power of two
-	head int // of the first
+	head int // index of the first
 	n    int
 }
 
@@ -18,15 +18,15 @@ func (q *queue[T]) push(x T) {
 	q.n++
 }
 
-// at is the i-th of those that wait.
+// at is the i-th in the queue.
 func (q *queue[T]) at(i int) *T { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
 
-// pop takes the first, of which there is one.
+// pop takes the first out of the queue, which is not empty.
 func (q *queue[T]) pop() T {
-	var none T
+	var zero T
 	first := q.at(0)
 	x := *first
-	*first = none
+	*first = zero
 	q.head++
 	q.n--
 	if len(q.ring) > minQueue && q.n <= len(q.ring)/4 {

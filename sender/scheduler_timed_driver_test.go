@@ -1,4 +1,4 @@
-package sched_test
+package sender
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/sender/sched"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -22,7 +20,7 @@ import (
 
 func TestHandshakeInAllInterleavings(t *testing.T) {
 	n, found, seen := explore(t, func(d *stage, token stop.Token) {
-		(*sched.Handshake)(&d.work).Submit(d, 1, token)
+		d.work.Submit(d, 1, token)
 	})
 	if found != "" {
 		t.Error(found)
@@ -57,12 +55,12 @@ func TestWrongHandshakesAreFound(t *testing.T) {
 
 // stage is a resource whose threads move when they are told to.
 type stage struct {
-	work   sender.TimedWork
+	work   TimedWork
 	source stop.Source
 
 	mu       sync.Mutex
 	waiting  []*point // threads that could go on
-	queue    []*sender.Work
+	queue    []*Work
 	closed   bool
 	ending   bool // or about to be
 	armed    bool
@@ -96,10 +94,10 @@ func (d *stage) violate(format string, args ...any) {
 	}
 }
 
-// Enqueue implements sched.Driver.
-func (d *stage) Enqueue(w *sender.Work) {
+// Enqueue implements TimerDriver.
+func (d *stage) Enqueue(w *Work) {
 	name := "timer"
-	if w == &d.work.Cancellation {
+	if w == &d.work.cancellation {
 		name = "cancellation"
 		d.inside++
 		defer func() { d.inside-- }()
@@ -109,16 +107,16 @@ func (d *stage) Enqueue(w *sender.Work) {
 		d.violate("the %s was enqueued after the completion", name)
 	}
 	if d.closed {
-		w.Runner.Abandon(sender.ErrStopped)
+		w.Runner.Abandon(ErrStopped)
 		return
 	}
 	d.queue = append(d.queue, w)
 	d.at("the " + name + " is enqueued")
 }
 
-func (d *stage) Arm(*sender.TimedWork) { d.armed = true }
+func (d *stage) Arm(*TimedWork) { d.armed = true }
 
-func (d *stage) Disarm(*sender.TimedWork) bool {
+func (d *stage) Disarm(*TimedWork) bool {
 	was := d.armed
 	d.armed = false
 	return was
@@ -154,7 +152,7 @@ func (d *stage) complete() {
 		d.violate("completed twice")
 	case d.armed:
 		d.violate("completed while it was armed")
-	case slices.Contains(d.queue, &d.work.Submission), slices.Contains(d.queue, &d.work.Cancellation):
+	case slices.Contains(d.queue, &d.work.submission), slices.Contains(d.queue, &d.work.cancellation):
 		d.violate("completed while it was in the queue")
 	case d.inside > 0:
 		d.violate("completed while a stop request was at work")
@@ -198,7 +196,7 @@ func (d *stage) turns() (turns []func()) {
 // choose from each time.
 func (d *stage) play(choices []int, submit func(*stage, stop.Token)) (widths []int) {
 	d.work.Runner = d
-	d.settle = (*sched.Handshake)(&d.work).Settle
+	d.settle = d.work.Settle
 	go func() {
 		d.at("start")
 		submit(d, d.source.Token())
@@ -300,12 +298,12 @@ func (h *wrong) submit() {
 	d := h.stage
 	h.count = 1
 	d.settle = h.settle
-	d.work.Submission.Runner = wrongWork{h.arm, func() { h.settle(false) }}
-	d.work.Cancellation.Runner = wrongWork{h.cancel, h.leave}
+	d.work.submission.Runner = wrongWork{h.arm, func() { h.settle(false) }}
+	d.work.cancellation.Runner = wrongWork{h.cancel, h.leave}
 	if !h.late {
 		h.callback.Register(h.token, h)
 	}
-	d.Enqueue(&d.work.Submission)
+	d.Enqueue(&d.work.submission)
 	if h.late {
 		h.callback.Register(h.token, h)
 	}
@@ -313,7 +311,7 @@ func (h *wrong) submit() {
 
 func (h *wrong) OnStop() {
 	h.count++
-	h.stage.Enqueue(&h.stage.work.Cancellation)
+	h.stage.Enqueue(&h.stage.work.cancellation)
 }
 
 func (h *wrong) arm() {
