@@ -60,7 +60,7 @@ func (e *entry) wake() {
 		return
 	}
 	e.woken = true
-	if k := e.ring.k; k.chance(k.Odds.Late) {
+	if k := e.ring.k; k.chance(k.Odds.LateCompletion) {
 		e.later = true
 		k.soon(func() { e.later = false })
 	}
@@ -139,7 +139,7 @@ func without(list []*entry, e *entry) []*entry {
 
 // item makes a completion of a multishot entry. False: the entry has ended with it.
 func (e *entry) item(res int, flags uint32) bool {
-	if k := e.ring.k; e.ring.full() || k.chance(k.Odds.Early) {
+	if k := e.ring.k; e.ring.full() || k.chance(k.Odds.EndMultishot) {
 		e.finish(res, flags)
 		return false
 	}
@@ -149,7 +149,7 @@ func (e *entry) item(res int, flags uint32) bool {
 
 // wait leaves the entry waiting, unless it gives up.
 func (e *entry) wait() {
-	if k := e.ring.k; k.chance(k.Odds.Vain / 10) {
+	if k := e.ring.k; k.chance(k.Odds.FutileWait / 10) {
 		e.fail(unix.EAGAIN)
 	}
 }

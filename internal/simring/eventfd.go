@@ -57,7 +57,7 @@ func (e *eventCounter) read(pieces [][]byte) int {
 	}
 	e.count -= n
 	e.poke()
-	if n > 1 && e.k.flawed(LoseCounts) {
+	if n > 1 && e.k.flawed(LoseEventCounts) {
 		n--
 	}
 	return m.scatter(binary.NativeEndian.AppendUint64(nil, n), 0)

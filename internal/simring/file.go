@@ -62,7 +62,7 @@ func (k *Kernel) open(f *file) unix.Errno {
 // room says why there is no descriptor to be had.
 func (k *Kernel) room() unix.Errno {
 	switch {
-	case k.chance(k.Odds.NoFile):
+	case k.chance(k.Odds.NoDescriptor):
 		return [2]unix.Errno{unix.EMFILE, unix.ENFILE}[k.rng.IntN(2)]
 	case len(k.files) >= k.Odds.Files && !slices.Contains(k.files, nil):
 		return unix.EMFILE

@@ -101,7 +101,7 @@ func (r *regular) pread(pieces [][]byte, off int64) int {
 		return -int(unix.EINVAL)
 	case off >= int64(len(r.inode.data)) || m.size() == 0:
 		return 0
-	case k.chance(k.Odds.Broken):
+	case k.chance(k.Odds.IOError):
 		return -int(unix.EIO)
 	}
 	b := r.inode.data[off:]
@@ -123,7 +123,7 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 		return -int(unix.EINVAL)
 	case m.size() == 0:
 		return 0
-	case k.chance(k.Odds.Broken):
+	case k.chance(k.Odds.IOError):
 		return -int(unix.EIO)
 	case k.chance(k.Odds.NoSpace):
 		return -int(unix.ENOSPC)
@@ -183,7 +183,7 @@ func (r *regular) allocate(mode uint32, off, size int64) int {
 
 // sync is fsync(2).
 func (r *regular) sync() int {
-	if k := r.k; k.chance(k.Odds.Broken) {
+	if k := r.k; k.chance(k.Odds.IOError) {
 		return -int(unix.EIO)
 	}
 	return 0
@@ -201,7 +201,7 @@ func (r *regular) getdents(buf []byte) int {
 	all := append([]dirent{{".", n, 1}, {"..", d.lookup(path.Dir(n.dir)), 2}}, d.list(n.dir)...)
 	used := 0
 	for _, e := range all {
-		if e.cookie <= r.file.offset || r.k.flawed(SkipEntries) {
+		if e.cookie <= r.file.offset || r.k.flawed(SkipDirents) {
 			continue
 		}
 		name := path.Base(e.name)

@@ -46,7 +46,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	r.submit()
 	k.current.wait(nil, never)
 	r.work()
-	if timeout != 0 && !r.done() && !k.chance(k.Odds.Nothing) {
+	if timeout != 0 && !r.done() && !k.chance(k.Odds.SpuriousReturn) {
 		deadline := int64(never)
 		if timeout > 0 {
 			if k.flawed(Oversleep) {
@@ -127,7 +127,7 @@ func (r *Ring) post(e *entry, res int32, flags uint32) {
 		order = &e.file.order
 	}
 	order.until = max(order.until, k.now)
-	if k.chance(k.Odds.Late) {
+	if k.chance(k.Odds.LateCompletion) {
 		order.until += int64(k.delay())
 	}
 	if order.held == 0 && order.until == k.now {
@@ -202,7 +202,7 @@ var mayLack = []uring.Op{
 
 // drawCaps decides what the ring can do.
 func (k *Kernel) drawCaps() uring.Caps {
-	has := func() bool { return !k.chance(k.Odds.Old) }
+	has := func() bool { return !k.chance(k.Odds.OldKernel) }
 	caps := uring.Caps{
 		Ring: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
 		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true,
@@ -271,7 +271,7 @@ func (r *Ring) ProvideBuffer(group, id uint16) {
 // take takes one of the buffers that are free, and returns the flags that name it.
 func (g *group) take(k *Kernel, index int) (flags uint32) {
 	id := g.free[index]
-	if k.Odds.Flaw != KeepBuffers {
+	if k.Odds.Flaw != ReuseBuffers {
 		g.free = slices.Delete(g.free, index, index+1)
 	}
 	return uring.CQEBuffer | uint32(id)<<uring.CQEBufferShift

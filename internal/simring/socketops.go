@@ -72,7 +72,7 @@ func (e *entry) connect() {
 		return
 	}
 	if errno, ok := s.outcome(); ok {
-		if errno != 0 && e.ring.k.chance(e.ring.k.Odds.Unsaid) {
+		if errno != 0 && e.ring.k.chance(e.ring.k.Odds.SilentConnectError) {
 			s.base().err, errno = errno, 0
 		}
 		e.fail(errno)
@@ -266,9 +266,9 @@ func (e *entry) send() {
 			e.awaitRoom()
 		case n < 0: // when a part was sent before, nobody is ever told the error
 			e.finish(n, 0)
-		case e.moved < total && all && !k.chance(k.Odds.Short):
+		case e.moved < total && all && !k.chance(k.Odds.ShortTransfer):
 			continue
-		case k.Odds.Flaw == Duplicate && e.moved > 1 && e.moved < total:
+		case k.Odds.Flaw == UnderreportSend && e.moved > 1 && e.moved < total:
 			e.finish(e.moved-1, 0)
 		default:
 			e.finish(e.moved, 0)
@@ -295,7 +295,7 @@ func (e *entry) notify() {
 	if e.Ioprio&uring.SendZCReportUsage != 0 && k.rng.IntN(2) == 0 {
 		res = usageCopied
 	}
-	if k.Odds.Flaw == LoseNotices && k.chance(0.2) {
+	if k.Odds.Flaw == LoseNotifications && k.chance(0.2) {
 		return
 	}
 	r.held++

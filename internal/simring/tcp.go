@@ -169,7 +169,7 @@ func (e *tcp) recv(m *message, skip int) int {
 
 // some is n, or less if the transfer is short.
 func (k *Kernel) some(n int) int {
-	if n > 1 && k.chance(k.Odds.Short) {
+	if n > 1 && k.chance(k.Odds.ShortTransfer) {
 		return 1 + k.rng.IntN(n)
 	}
 	return n
@@ -330,7 +330,7 @@ func (e *tcp) accept() (socket, unix.Errno) {
 	}
 	first := e.backlog[0]
 	e.backlog = e.backlog[1:]
-	if first.state == reset && e.k.chance(e.k.Odds.Gone) {
+	if first.state == reset && e.k.chance(e.k.Odds.AbortedAccept) {
 		return nil, unix.ECONNABORTED
 	}
 	return first, 0
@@ -374,7 +374,7 @@ func (e *tcp) request(try int) {
 		return
 	}
 	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening })
-	if len(listeners) == 0 || k.chance(k.Odds.Refused) {
+	if len(listeners) == 0 || k.chance(k.Odds.RefusedConnect) {
 		e.refuse(unix.ECONNREFUSED)
 		return
 	}

@@ -194,7 +194,7 @@ func (s *unixSocket) connect(a address) unix.Errno {
 	case s.datagrams():
 		s.peer, s.remote, s.state = to, a, unixConnected
 		return 0
-	case to.state != unixListening || to.readShut || s.k.chance(s.k.Odds.Refused):
+	case to.state != unixListening || to.readShut || s.k.chance(s.k.Odds.RefusedConnect):
 		return unix.ECONNREFUSED
 	case len(to.backlog) > to.room:
 		to.waiting = append(to.waiting, s)

@@ -18,20 +18,20 @@ type fault struct {
 // faults are those that any case has to bear. Want of descriptors and refused connects are not among
 // them: they would be the peers' as well.
 var faults = []fault{
-	{func(o *simring.Odds, p float64) { o.Short = p }, inPieces},
+	{func(o *simring.Odds, p float64) { o.ShortTransfer = p }, inPieces},
 	{func(o *simring.Odds, p float64) { o.Latency = 1 + time.Duration(p*float64(time.Millisecond)) }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Late = p }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Slow = p / 10 }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Vain = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.LateCompletion = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.SlowEvent = p / 10 }, tooLate},
+	{func(o *simring.Odds, p float64) { o.FutileWait = p }, tooLate},
 	{func(o *simring.Odds, p float64) { o.NoBuffer = p }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Early = p }, again},
+	{func(o *simring.Odds, p float64) { o.EndMultishot = p }, again},
 	{func(o *simring.Odds, _ float64) { o.CQ = 1 }, again},
-	{func(o *simring.Odds, p float64) { o.Gone = p }, gone},
-	{func(o *simring.Odds, p float64) { o.Unsaid = p }, nil},
+	{func(o *simring.Odds, p float64) { o.AbortedAccept = p }, gone},
+	{func(o *simring.Odds, p float64) { o.SilentConnectError = p }, nil},
 	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
-	{func(o *simring.Odds, p float64) { o.Cold = p }, nil},
+	{func(o *simring.Odds, p float64) { o.CacheMiss = p }, nil},
 	{func(o *simring.Odds, p float64) { o.Interrupted = p / 2 }, nil},
-	{func(o *simring.Odds, p float64) { o.Nothing = p }, nil},
+	{func(o *simring.Odds, p float64) { o.SpuriousReturn = p }, nil},
 }
 
 // draw takes about half of the faults, each as likely as may be.

@@ -13,7 +13,7 @@ import (
 // it again; and then that shows the same.
 func TestFailuresAreTold(t *testing.T) {
 	var one, many, again bytes.Buffer
-	s := search{seeds: 100, parallel: 1, flaw: simring.KeepBuffers, out: &one}
+	s := search{seeds: 100, parallel: 1, flaw: simring.ReuseBuffers, out: &one}
 	failed := s.play("echo", program.Echo)
 	if failed == 0 || failed == s.seeds {
 		t.Errorf("%d of %d seeds fail", failed, s.seeds)
@@ -23,7 +23,7 @@ func TestFailuresAreTold(t *testing.T) {
 		t.Errorf("%d fail one by one, and %d with four at a time", failed, n)
 	}
 	first, rest, _ := strings.Cut(one.String(), "\n")
-	if !strings.Contains(rest, `-program echo -from `) || !strings.Contains(rest, `-flaw "keep buffers" -trace`) {
+	if !strings.Contains(rest, `-program echo -from `) || !strings.Contains(rest, `-flaw "reuse buffers" -trace`) {
 		t.Errorf("how to play it again is not told: %s", rest)
 	}
 	for s.from, s.seeds = 0, 1; s.from < 100; s.from++ {
