@@ -74,24 +74,26 @@ func drawOdds(rng *rand.Rand) Odds {
 	}
 }
 
-// Faults are the names of the faults that can happen, which are those of the fields.
+// Faults are the names of all faults, which are those of their fields.
 func (o Odds) Faults() (names []string) {
-	v := reflect.ValueOf(o)
-	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.Float64 && v.Field(i).Float() > 0 {
-			names = append(names, v.Type().Field(i).Name)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Odds]()) {
+		if f.Type.Kind() == reflect.Float64 {
+			names = append(names, f.Name)
 		}
 	}
 	return names
 }
 
-// Without is o without the faults that are named.
-func (o Odds) Without(faults ...string) Odds {
+// Only is o with the faults that are named, and no others.
+func (o Odds) Only(faults ...string) Odds {
 	v := reflect.ValueOf(&o).Elem()
-	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.Float64 && slices.Contains(faults, v.Type().Field(i).Name) {
-			v.Field(i).SetFloat(0)
+	for _, name := range o.Faults() {
+		if !slices.Contains(faults, name) {
+			v.FieldByName(name).SetFloat(0)
 		}
 	}
 	return o
 }
+
+// Has reports whether a fault can happen.
+func (o Odds) Has(fault string) bool { return reflect.ValueOf(o).FieldByName(fault).Float() > 0 }
