@@ -117,7 +117,7 @@ func (k *Kernel) close(fd int) unix.Errno {
 	}
 	for _, e := range f.entries {
 		if e.Fd == int32(fd) {
-			k.Errorf("simring: descriptor %d is closed under %d entries, one of them %s", fd, len(f.entries), describe(&e.SQE))
+			k.Errorf("simring: descriptor %d is closed under %d entries, one of them %s", fd, len(f.entries), Describe(&e.SQE))
 			break
 		}
 	}

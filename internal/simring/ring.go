@@ -85,7 +85,7 @@ func (r *Ring) able() bool { return slices.ContainsFunc(r.entries, (*entry).able
 func (r *Ring) submit() {
 	for _, sqe := range r.sq {
 		if r.k.trace != nil {
-			r.k.log("submit %s", describe(&sqe))
+			r.k.log("submit %s", Describe(&sqe))
 		}
 		(&entry{SQE: sqe, ring: r}).issue()
 	}
@@ -120,7 +120,7 @@ func (r *Ring) post(e *entry, res int32, flags uint32) {
 	k := r.k
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
 	if k.trace != nil {
-		k.log("complete %s", describeResult(e.Opcode, &cqe))
+		k.log("complete %s", DescribeResult(e.Opcode, &cqe))
 	}
 	order := &order{}
 	if e.file != nil && e.job == nil {

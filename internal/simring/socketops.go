@@ -302,7 +302,7 @@ func (e *entry) notify() {
 	k.soon(func() {
 		r.held--
 		if e.msg != nil && string(before) != string(e.msg.bytes(0)[:e.moved]) {
-			k.Errorf("simring: the memory of a zero-copy send was changed before its notification: %s", describe(&e.SQE))
+			k.Errorf("simring: the memory of a zero-copy send was changed before its notification: %s", Describe(&e.SQE))
 		}
 		r.post(e, int32(res), uring.CQENotif)
 	})
