@@ -74,19 +74,6 @@ func (f *file) lacks(access int) unix.Errno {
 	return 0
 }
 
-// aligned says whether a transfer is what O_DIRECT takes.
-func (f *file) aligned(pieces [][]byte, off int64) bool {
-	if f.flags&unix.O_DIRECT == 0 {
-		return true
-	}
-	for _, p := range pieces {
-		if len(p)%sector != 0 || len(p) != 0 && addressOfByte(&p[0])%sector != 0 {
-			return false
-		}
-	}
-	return off%sector == 0
-}
-
 // pread reads at an offset. It returns a count or a negative errno.
 func (r *regular) pread(pieces [][]byte, off int64) int {
 	m := message{pieces: pieces}
@@ -97,7 +84,7 @@ func (r *regular) pread(pieces [][]byte, off int64) int {
 		return -int(errno)
 	case r.inode.is(unix.S_IFDIR):
 		return -int(unix.EISDIR)
-	case off < 0, !r.file.aligned(pieces, off):
+	case off < 0:
 		return -int(unix.EINVAL)
 	case off >= int64(len(r.inode.data)) || m.size() == 0:
 		return 0
@@ -105,7 +92,7 @@ func (r *regular) pread(pieces [][]byte, off int64) int {
 		return -int(unix.EIO)
 	}
 	b := r.inode.data[off:]
-	return m.scatter(b[:r.some(min(len(b), m.size()))], 0)
+	return m.scatter(b[:k.some(min(len(b), m.size()))], 0)
 }
 
 // pwrite writes at an offset, or behind the last byte. It returns a count or a negative errno.
@@ -119,7 +106,7 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 	switch {
 	case errno != 0:
 		return -int(errno)
-	case off < 0, !r.file.aligned(pieces, off):
+	case off < 0:
 		return -int(unix.EINVAL)
 	case m.size() == 0:
 		return 0
@@ -128,25 +115,14 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 	case k.chance(k.Odds.NoSpace):
 		return -int(unix.ENOSPC)
 	}
-	n = r.some(m.size())
+	n = k.some(m.size())
 	for int(off)+n > len(r.inode.data) && !r.inode.resize(int(off)+n) {
-		if n /= 2; n == 0 || r.file.flags&unix.O_DIRECT != 0 {
+		if n /= 2; n == 0 {
 			return -int(unix.ENOSPC)
 		}
 	}
-	if k.Odds.Flaw != LoseWrites || !k.chance(0.1) {
+	if !k.flawed(LoseWrites) {
 		r.inode.write(m.bytes(0)[:n], int(off))
-	}
-	return n
-}
-
-// some is n, or less if the transfer is short. With O_DIRECT it is a number of sectors, but for the last.
-func (r *regular) some(n int) int {
-	switch {
-	case r.file.flags&unix.O_DIRECT == 0:
-		return r.k.some(n)
-	case n > sector:
-		return min(n, (r.k.some(n)+sector-1)/sector*sector)
 	}
 	return n
 }

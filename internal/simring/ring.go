@@ -58,7 +58,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 			k.current.wait(r.many, min(deadline, k.now+int64(r.minWait)))
 			r.work()
 		}
-		k.current.wait(func() bool { return r.done() || r.able() }, deadline)
+		k.current.wait(func() bool { return r.done() || r.runnable() }, deadline)
 		r.work()
 	}
 	r.woken = false
@@ -79,8 +79,10 @@ const manyCompletions = 32
 
 func (r *Ring) done() bool { return r.woken || len(r.cq)+len(r.overflow) != 0 }
 
-// able reports whether an entry can be gone on with.
-func (r *Ring) able() bool { return slices.ContainsFunc(r.entries, (*entry).able) }
+// runnable reports whether an entry is to be attempted.
+func (r *Ring) runnable() bool {
+	return slices.ContainsFunc(r.entries, func(e *entry) bool { return e.state == runnable })
+}
 
 func (r *Ring) submit() {
 	for _, sqe := range r.sq {
@@ -92,18 +94,18 @@ func (r *Ring) submit() {
 	r.sq = r.sq[:0]
 }
 
-// work goes on with the entries that were woken, in any order.
+// work attempts the entries that are runnable, in any order.
 func (r *Ring) work() {
-	var able []*entry
+	var entries []*entry
 	for _, e := range r.entries {
-		if e.able() {
-			able = append(able, e)
+		if e.state == runnable {
+			entries = append(entries, e)
 		}
 	}
-	r.k.rng.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
-	for _, e := range able {
-		if e.able() {
-			e.woken = false
+	r.k.rng.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	for _, e := range entries {
+		if e.state == runnable {
+			e.state = waiting
 			e.attempt()
 		}
 	}

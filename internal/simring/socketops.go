@@ -30,7 +30,7 @@ func (e *entry) onSocket() socket {
 }
 
 func (e *entry) accept() {
-	for !e.over {
+	for e.state != completed {
 		n, _ := e.file.accept(int(e.OpFlags))
 		if n >= 0 && e.ring.k.flawed(LoseAccepts) {
 			n = -int(unix.ECONNABORTED)
@@ -52,7 +52,7 @@ func (e *entry) connect() {
 	if s == nil {
 		return
 	}
-	if !e.begun {
+	if !e.connecting {
 		a, errno := decode(memory(e.Addr, int(e.Off)))
 		if binary.NativeEndian.Uint16(memory(e.Addr, 2)) == unix.AF_UNSPEC {
 			a, errno = address{}, 0
@@ -68,7 +68,7 @@ func (e *entry) connect() {
 			e.fail(errno)
 			return
 		}
-		e.begun = true
+		e.connecting = true
 		return
 	}
 	if errno, ok := s.outcome(); ok {
@@ -81,7 +81,7 @@ func (e *entry) connect() {
 
 func (e *entry) recv() {
 	s := e.onSocket()
-	for s != nil && !e.over {
+	for s != nil && e.state != completed {
 		r := receive{e: e, s: s}
 		if !r.room() {
 			return

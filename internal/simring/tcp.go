@@ -70,40 +70,20 @@ func (s tcpState) finUnderWay() bool { return s == finWait1 || s == closing }
 // finReceived: the peer's FIN has arrived.
 func (s tcpState) finReceived() bool { return s == closeWait || s == closing || s == timeWait }
 
-// sendFin is the transition of a FIN that is queued.
-func (s tcpState) sendFin() tcpState {
-	switch s {
-	case established:
-		return finWait1
-	case closeWait:
-		return closing
+// after is the state that a transition leads to: the same if it leads to no other.
+func (s tcpState) after(transitions map[tcpState]tcpState) tcpState {
+	if next, ok := transitions[s]; ok {
+		return next
 	}
 	return s
 }
 
-// finArrived is the transition of our FIN that arrives.
-func (s tcpState) finArrived() tcpState {
-	switch s {
-	case finWait1:
-		return finWait2
-	case closing:
-		return timeWait
-	}
-	return s
-}
-
-// receiveFin is the transition of the peer's FIN that arrives.
-func (s tcpState) receiveFin() tcpState {
-	switch s {
-	case established:
-		return closeWait
-	case finWait1:
-		return closing
-	case finWait2:
-		return timeWait
-	}
-	return s
-}
+// The transitions by FINs.
+var (
+	finQueued   = map[tcpState]tcpState{established: finWait1, closeWait: closing}
+	finArrived  = map[tcpState]tcpState{finWait1: finWait2, closing: timeWait}
+	finReceived = map[tcpState]tcpState{established: closeWait, finWait1: closing, finWait2: timeWait}
+)
 
 func newTCP(s sock) socket { return &tcp{sock: s} }
 
@@ -223,7 +203,7 @@ func (e *tcp) arrive() {
 	e.acked += uint64(n)
 	e.out = e.out[n:]
 	if len(e.out) == 0 && e.state.finUnderWay() {
-		e.state, p.state = e.state.finArrived(), p.state.receiveFin()
+		e.state, p.state = e.state.after(finArrived), p.state.after(finReceived)
 		p.received++
 	}
 	p.poke()
@@ -247,7 +227,7 @@ func (e *tcp) shutdown(how int) unix.Errno {
 	}
 	e.readShut = e.readShut || how != unix.SHUT_WR
 	if how != unix.SHUT_RD {
-		e.state = e.state.sendFin()
+		e.state = e.state.after(finQueued)
 	}
 	e.poke()
 	e.move()
@@ -265,7 +245,7 @@ func (e *tcp) release() {
 	case e.linger || len(e.in) != 0:
 		e.abort()
 	default:
-		e.state = e.state.sendFin()
+		e.state = e.state.after(finQueued)
 		e.move()
 	}
 }
