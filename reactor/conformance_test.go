@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 		for name, cfg := range configs {
 			cfg.Ring = kind
 			t.Run(name, conformance.Suite{
-				On:       conformance.Process(func() (*reactor.Loop, error) { return reactor.NewLoop(cfg) }),
+				On:       conformance.Process(cfg),
 				Leftover: (*reactor.Loop).Leftover,
 			}.Run)
 		}

@@ -149,6 +149,3 @@ func pathAt(addr uint64) string {
 	}
 	return unix.BytePtrToString(*(**byte)(unsafe.Pointer(&addr)))
 }
-
-// addressOfByte is where a byte is.
-func addressOfByte(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }

@@ -20,15 +20,15 @@ func (e *entry) cancel() {
 		errno = unix.EINVAL
 	case target == nil:
 		errno = unix.ENOENT
-	case target.late:
+	case target.uncancellable:
 		errno = unix.EALREADY
 	case target.job != nil:
 		if cancelled = target.job.cancel(); !cancelled {
 			errno = unix.EALREADY
 		}
 	case k.chance(k.Odds.CancelRace):
-		target.late = true
-		k.soon(target.endLate)
+		target.uncancellable = true
+		k.soon(target.completeUncancelled)
 		errno = unix.EALREADY
 	default:
 		cancelled = !k.flawed(LoseCancels)
@@ -69,14 +69,15 @@ func (e *entry) stream() (t *tcp, ok bool) {
 	return t, ok
 }
 
-func (e *entry) endLate() {
-	if e.over {
+// completeUncancelled completes an entry that a cancel found past stopping.
+func (e *entry) completeUncancelled() {
+	if e.state == completed {
 		return
 	}
-	if e.woken || e.Opcode != uring.OpPollAdd {
+	if e.state != waiting || e.Opcode != uring.OpPollAdd {
 		e.attempt()
 	}
-	if !e.over {
+	if e.state != completed {
 		k := e.ring.k
 		e.finish(-int([2]unix.Errno{unix.ECANCELED, unix.EINTR}[k.rng.IntN(2)]), 0)
 	}

@@ -126,8 +126,7 @@ func (s System) Waitid(idType, id int, info *unix.Siginfo, options int, _ *unix.
 
 // waitid takes the end of a process. EAGAIN: none of them has ended yet.
 func (k *Kernel) waitid(idType, id int, info *unix.Siginfo, options int) unix.Errno {
-	const known = unix.WEXITED | unix.WNOHANG | unix.WNOWAIT | unix.WSTOPPED | unix.WCONTINUED
-	if options&^known != 0 || options&(unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED) == 0 {
+	if options&^unix.WNOHANG != unix.WEXITED {
 		return unix.EINVAL
 	}
 	if idType == unix.P_PIDFD {
@@ -141,24 +140,18 @@ func (k *Kernel) waitid(idType, id int, info *unix.Siginfo, options int) unix.Er
 		}
 		id = p.child.pid
 	}
-	errno := unix.ECHILD
-	for i, c := range k.children {
-		if idType != unix.P_ALL && c.pid != id {
-			continue
-		}
-		if errno = unix.EAGAIN; !c.ended || options&unix.WEXITED == 0 {
-			continue
-		}
-		if info != nil {
-			c.describe(info)
-		}
-		if options&unix.WNOWAIT == 0 {
-			k.log("process %d is waited for", c.pid)
-			k.children = slices.Delete(k.children, i, i+1)
-		}
-		return 0
+	c := k.child(id)
+	switch {
+	case c == nil:
+		return unix.ECHILD
+	case !c.ended:
+		return unix.EAGAIN
+	case info != nil:
+		c.describe(info)
 	}
-	return errno
+	k.log("process %d is waited for", c.pid)
+	k.children = slices.DeleteFunc(k.children, func(d *child) bool { return c == d })
+	return 0
 }
 
 // Codes of a SIGCHLD, see sigaction(2).
@@ -189,11 +182,7 @@ func (e *entry) waitid() {
 	}
 	info := *(**unix.Siginfo)(unsafe.Pointer(&e.Off))
 	errno := k.waitid(int(e.Len), int(e.Fd), info, int(e.FileIndex))
-	if errno == unix.EAGAIN && e.FileIndex&unix.WNOHANG == 0 {
-		return
+	if errno != unix.EAGAIN {
+		e.fail(errno)
 	}
-	if errno == unix.EAGAIN {
-		errno = 0
-	}
-	e.fail(errno)
 }

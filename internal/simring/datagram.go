@@ -130,10 +130,10 @@ func (s *udp) fly(p packet) {
 	k := s.k
 	s.arrives = max(s.arrives, k.now+int64(k.delay()))
 	at := s.arrives
-	if k.chance(k.Odds.Overtaken) {
+	if k.chance(k.Odds.ReorderedDatagram) {
 		at += int64(k.upTo(4 * k.Odds.Latency))
 	}
-	lost, doubled := k.chance(k.Odds.Lost), k.chance(k.Odds.Doubled)
+	lost, doubled := k.chance(k.Odds.LostDatagram), k.chance(k.Odds.DuplicateDatagram)
 	k.coming(at, func() {
 		s.flying -= len(p.data)
 		s.poke()
@@ -159,7 +159,7 @@ func (s *udp) arrive(p packet) {
 	}
 	if len(found) == 0 {
 		k.log("a datagram from %v finds nobody at %v", p.from, p.to)
-		if !k.chance(k.Odds.Lost) {
+		if !k.chance(k.Odds.LostDatagram) {
 			k.soon(func() { s.refused(p.to) })
 		}
 		return
@@ -197,7 +197,7 @@ func (s *udp) recv(m *message, _ int) int {
 		s.held -= len(p.data)
 	}
 	m.name = p.from
-	if s.k.Odds.Flaw == MixSenders && !s.last.isZero() {
+	if s.k.Odds.Flaw == WrongSender && !s.last.isZero() {
 		m.name = s.last
 	}
 	s.last = p.from

@@ -106,7 +106,7 @@ func (e *entry) readMany() {
 		e.fail(unix.EBADFD)
 		return
 	}
-	for !e.over {
+	for e.state != completed {
 		g, index, buffer, ok := e.choose()
 		if !ok {
 			return
@@ -166,7 +166,9 @@ func (e *entry) poll() {
 	case events == 0:
 	case e.Len&uring.PollAddMulti == 0:
 		e.finish(int(events), 0)
-	case e.item(int(events), 0) && e.Len&uring.PollAddLevel != 0:
-		e.ring.k.soon(e.wake) // as long as it holds
+	default:
+		if e.item(int(events), 0); e.state != completed && e.Len&uring.PollAddLevel != 0 {
+			e.ring.k.soon(e.wake) // as long as it holds
+		}
 	}
 }

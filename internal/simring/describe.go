@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// describe is an entry, for the trace. Addresses are left out: they differ from run to run.
-func describe(s *uring.SQE) string {
+// Describe is an entry, for a trace. Addresses are left out: they differ from run to run.
+func Describe(s *uring.SQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", s.UserData, s.Opcode)
 	switch s.Opcode {
@@ -100,8 +100,8 @@ func pollNames(events uint32) string {
 	return strings.Join(names, "|")
 }
 
-// describeResult is a completion, for the trace.
-func describeResult(op uring.Op, cqe *uring.CQE) string {
+// DescribeResult is a completion of an entry with the opcode, for a trace.
+func DescribeResult(op uring.Op, cqe *uring.CQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", cqe.UserData, op)
 	switch {

@@ -39,7 +39,7 @@ func (s System) Getdents(fd int, buf []byte) (int, error) {
 	if errno != 0 {
 		return -1, errno
 	}
-	if s.k.chance(s.k.Odds.Broken) {
+	if s.k.chance(s.k.Odds.IOError) {
 		return -1, unix.EIO
 	}
 	return result(r.getdents(buf))

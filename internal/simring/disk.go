@@ -37,9 +37,6 @@ type inode struct {
 	changed int64 // when its bytes were
 }
 
-// sector is the unit of transfers with O_DIRECT.
-const sector = 512
-
 func newDisk(k *Kernel) *disk {
 	d := &disk{k: k, cookies: 2} // "." and ".." have the first two
 	d.enter("/", d.newInode(unix.S_IFDIR|0o755))
@@ -209,7 +206,7 @@ func (n *inode) stat() unix.Statx_t {
 	when := unix.StatxTimestamp{Sec: n.changed / 1e9, Nsec: uint32(n.changed % 1e9)}
 	return unix.Statx_t{
 		Mask: unix.STATX_BASIC_STATS, Blksize: 4096, Nlink: uint32(n.links), Mode: uint16(n.mode), Ino: n.number,
-		Size: uint64(len(n.data)), Blocks: uint64(len(n.data)+sector-1) / sector, Atime: when, Mtime: when, Ctime: when,
+		Size: uint64(len(n.data)), Blocks: uint64(len(n.data)+511) / 512, Atime: when, Mtime: when, Ctime: when,
 	}
 }
 

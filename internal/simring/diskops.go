@@ -88,7 +88,7 @@ func (e *entry) writeDisk(r *regular) {
 // transfer reads or writes at once what is in the cache, and has a worker do it otherwise.
 func (e *entry) transfer(work func() int) {
 	switch k := e.ring.k; {
-	case !k.chance(k.Odds.Cold):
+	case !k.chance(k.Odds.CacheMiss):
 		e.finish(work(), 0)
 	default:
 		e.delegate(work, nil)

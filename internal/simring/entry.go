@@ -12,24 +12,37 @@ import (
 type entry struct {
 	uring.SQE
 	ring  *Ring
+	state entryState
 	file  *file    // what it is about; nil: no open file
-	from  *file    // what a splice takes from
+	from  *file    // a second file: what a splice takes from, the directory of a new name
 	msg   *message // what a send sends
 	moved int      // bytes, by earlier attempts
-	begun bool     // a connect that was begun
-	woken bool
-	later bool // it was woken, but goes on a little later
-	late  bool // a cancel has found it past stopping
-	over  bool // its final completion is made
+	job   *job     // nil: no worker does it
 
-	job *job // nil: it is not for a worker
+	connecting    bool // a connect that was begun
+	uncancellable bool // a cancel has found it past stopping: it completes by itself
 }
+
+// entryState is where an entry stands between its attempts.
+//
+//	attempted, waits --poked by its file--> runnable, or first delayed (see Odds.LateCompletion)
+//	delayed --after some time--> runnable
+//	runnable --Ring.work attempts it--> waiting, or completed
+//	any --its final completion is made--> completed
+type entryState uint8
+
+const (
+	waiting entryState = iota
+	delayed
+	runnable
+	completed
+)
 
 // operation is how an opcode is carried out.
 type operation struct {
-	at   func(e *entry) // at once, without a file; nil: as try says
-	try  func(e *entry) // again and again, until it is over, on the file of SQE.Fd
-	wait uint32         // the events that it waits for, which says that it can be told to wait first
+	at   func(e *entry) // immediately, and without a file; nil: as try says
+	try  func(e *entry) // an attempt, on the file of SQE.Fd, as often as it takes
+	wait uint32         // the events that it waits for, if it can be told to poll first
 }
 
 // operations are all, by opcode.
@@ -43,26 +56,26 @@ func init() {
 	}
 }
 
-// simulated: the opcode is one of those that are.
+// simulated reports whether an opcode can be carried out.
 func simulated(op uring.Op) bool {
 	return int(op) < len(operations) && (operations[op].at != nil || operations[op].try != nil)
 }
 
-func (e *entry) able() bool { return e.woken && !e.later && !e.over }
-
-// wake lets the entry be gone on with, at once or later.
+// wake has the ring attempt the entry again, immediately or later.
 func (e *entry) wake() {
-	if e.job != nil {
+	switch {
+	case e.job != nil:
 		e.job.wake()
-		return
-	}
-	if e.woken || e.over {
-		return
-	}
-	e.woken = true
-	if k := e.ring.k; k.chance(k.Odds.Late) {
-		e.later = true
-		k.soon(func() { e.later = false })
+	case e.state != waiting:
+	case e.ring.k.chance(e.ring.k.Odds.LateCompletion):
+		e.state = delayed
+		e.ring.k.soon(func() {
+			if e.state == delayed {
+				e.state = runnable
+			}
+		})
+	default:
+		e.state = runnable
 	}
 }
 
@@ -101,17 +114,16 @@ func (e *entry) enlist() {
 	}
 }
 
-// attempt goes on with the entry.
 func (e *entry) attempt() { operations[e.Opcode].try(e) }
 
 func (e *entry) fail(errno unix.Errno) { e.finish(-int(errno), 0) }
 
-// finish makes the final completion. If it is an error after bytes were moved, those are the result.
+// finish makes the final completion. An error after bytes were moved is reported as their number.
 func (e *entry) finish(res int, flags uint32) {
 	if res < 0 && e.moved != 0 {
 		res = e.moved
 	}
-	e.over = true
+	e.state = completed
 	e.ring.entries = without(e.ring.entries, e)
 	if e.Opcode == uring.OpWaitid {
 		e.ring.k.waiting = without(e.ring.k.waiting, e)
@@ -137,25 +149,24 @@ func without(list []*entry, e *entry) []*entry {
 	return list
 }
 
-// item makes a completion of a multishot entry. False: the entry has ended with it.
-func (e *entry) item(res int, flags uint32) bool {
-	if k := e.ring.k; e.ring.full() || k.chance(k.Odds.Early) {
+// item makes a completion of a multishot entry, which may be its final one.
+func (e *entry) item(res int, flags uint32) {
+	if k := e.ring.k; e.ring.full() || k.chance(k.Odds.EndMultishot) {
 		e.finish(res, flags)
-		return false
+		return
 	}
 	e.ring.post(e, int32(res), flags|uring.CQEMore)
-	return true
 }
 
-// wait leaves the entry waiting, unless it gives up.
+// wait leaves the entry in flight until its file pokes it, unless the wait is futile.
 func (e *entry) wait() {
-	if k := e.ring.k; k.chance(k.Odds.Vain / 10) {
+	if k := e.ring.k; k.chance(k.Odds.FutileWait / 10) {
 		e.fail(unix.EAGAIN)
 	}
 }
 
-// awaitRoom leaves the entry waiting for room. The end of what the peer sends counts as readiness, so that an entry
-// is tried again and again then, and at last on a worker thread, which does not wait on a non-blocking file.
+// awaitRoom is wait of an entry that needs room. The kernel takes the peer's FIN for readiness: it tries the entry
+// again and again, and at last on a worker thread, which does not wait on a non-blocking file.
 func (e *entry) awaitRoom() {
 	if e.file.nonblocking() && e.file.events()&unix.POLLRDHUP != 0 {
 		e.fail(unix.EAGAIN)

@@ -10,19 +10,15 @@ import (
 // eventCounter is what eventfd(2) makes.
 type eventCounter struct {
 	node
-	count     uint64
-	semaphore bool
+	count uint64
 }
 
 // eventfd is eventfd2(2).
 func (k *Kernel) eventfd(count uint32, flags int) (int, unix.Errno) {
-	if flags&^(unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE) != 0 {
+	if flags&^(unix.EFD_CLOEXEC|unix.EFD_NONBLOCK) != 0 {
 		return -1, unix.EINVAL
 	}
-	f := &file{
-		object: &eventCounter{node{k: k}, uint64(count), flags&unix.EFD_SEMAPHORE != 0},
-		flags:  flags & unix.EFD_NONBLOCK,
-	}
+	f := &file{object: &eventCounter{node{k: k}, uint64(count)}, flags: flags & unix.EFD_NONBLOCK}
 	if errno := k.open(f); errno != 0 {
 		return -1, errno
 	}
@@ -52,12 +48,9 @@ func (e *eventCounter) read(pieces [][]byte) int {
 		return -int(unix.EAGAIN)
 	}
 	n := e.count
-	if e.semaphore {
-		n = 1
-	}
-	e.count -= n
+	e.count = 0
 	e.poke()
-	if n > 1 && e.k.flawed(LoseCounts) {
+	if n > 1 && e.k.flawed(LoseEventCounts) {
 		n--
 	}
 	return m.scatter(binary.NativeEndian.AppendUint64(nil, n), 0)

@@ -51,7 +51,7 @@ func (k *Kernel) coming(at int64, f func()) {
 
 func (k *Kernel) delay() time.Duration {
 	d := k.upTo(k.Odds.Latency)
-	if k.chance(k.Odds.Slow) {
+	if k.chance(k.Odds.SlowEvent) {
 		d *= 1000
 	}
 	return d

@@ -62,7 +62,7 @@ func (k *Kernel) open(f *file) unix.Errno {
 // room says why there is no descriptor to be had.
 func (k *Kernel) room() unix.Errno {
 	switch {
-	case k.chance(k.Odds.NoFile):
+	case k.chance(k.Odds.NoDescriptor):
 		return [2]unix.Errno{unix.EMFILE, unix.ENFILE}[k.rng.IntN(2)]
 	case len(k.files) >= k.Odds.Files && !slices.Contains(k.files, nil):
 		return unix.EMFILE
@@ -117,7 +117,7 @@ func (k *Kernel) close(fd int) unix.Errno {
 	}
 	for _, e := range f.entries {
 		if e.Fd == int32(fd) {
-			k.Errorf("simring: descriptor %d is closed under %d entries, one of them %s", fd, len(f.entries), describe(&e.SQE))
+			k.Errorf("simring: descriptor %d is closed under %d entries, one of them %s", fd, len(f.entries), Describe(&e.SQE))
 			break
 		}
 	}

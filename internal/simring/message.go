@@ -139,7 +139,7 @@ func roomForRights(n int) int { return max(n-unix.CmsgLen(0), 0) / 4 }
 // control installs the files that a message brought, and says them as control data. Those for which there
 // is no descriptor are lost, as MSG_CTRUNC tells.
 func (k *Kernel) control(m *message) []byte {
-	if len(m.files) != 0 && k.flawed(LosePassed) {
+	if len(m.files) != 0 && k.flawed(LosePassedDescriptors) {
 		k.unref(m.files...)
 		m.files = nil
 	}

@@ -45,7 +45,7 @@ func listensAs(s socket) int {
 			return 1
 		}
 	case *unixSocket:
-		if s.state == listening {
+		if s.state == unixListening {
 			return 1
 		}
 	}
@@ -80,20 +80,14 @@ func (s *sock) get(o option) (int, unix.Errno) {
 	return s.options[o], 0
 }
 
-// The states that TCP_INFO tells, of tcp(7).
+// The states that TCP_INFO tells, as the kernel numbers them (include/net/tcp_states.h).
 const (
-	tcpEstablished = 1 + iota
-	tcpSynSent
-	tcpSynRecv
-	tcpFinWait1
-	tcpFinWait2
-	tcpTimeWait
-	tcpClose
-	tcpCloseWait
-	tcpLastAck
-	tcpListen
-	tcpClosing
+	tcpClose  = 7
+	tcpListen = 10
 )
+
+// tcpStates are those of connections.
+var tcpStates = map[tcpState]uint8{synSent: 2, established: 1, finWait1: 4, finWait2: 5, closeWait: 8, closing: 9}
 
 // info is what TCP_INFO tells.
 func (e *tcp) info() *unix.TCPInfo {
@@ -102,19 +96,9 @@ func (e *tcp) info() *unix.TCPInfo {
 	case e.state == listening:
 		info.State = tcpListen
 		info.Unacked, info.Sacked = uint32(len(e.backlog)), uint32(e.room)
-	case e.state == connecting:
-		info.State = tcpSynSent
-	case e.dead, e.state == fresh, e.finIn && e.finOut: // what waits in TIME_WAIT is not the socket
-	case e.writeShut && e.finIn:
-		info.State = tcpLastAck
-	case e.writeShut && e.finOut:
-		info.State = tcpFinWait2
-	case e.writeShut:
-		info.State = tcpFinWait1
-	case e.finIn:
-		info.State = tcpCloseWait
+	case e.state < synSent, e.state == timeWait, e.state == reset: // what is in TIME_WAIT is not the socket
 	default:
-		info.State = tcpEstablished
+		info.State = tcpStates[e.state]
 	}
 	return info
 }

@@ -121,7 +121,7 @@ func TestPollTakesItsTime(t *testing.T) {
 // The faults are not for calls of a process.
 func TestCallsMeetNoFaults(t *testing.T) {
 	odds := faultless
-	odds.NoFile, odds.Short, odds.Gone = 1, 1, 1
+	odds.NoDescriptor, odds.ShortTransfer, odds.AbortedAccept = 1, 1, 1
 	connection(t, odds, func(p simring.Process, fd int) {
 		if n, err := p.Write(fd, make([]byte, 1000)); n != 1000 || err != nil {
 			t.Errorf("wrote %d, %v", n, err)

@@ -74,19 +74,6 @@ func (f *file) lacks(access int) unix.Errno {
 	return 0
 }
 
-// aligned says whether a transfer is what O_DIRECT takes.
-func (f *file) aligned(pieces [][]byte, off int64) bool {
-	if f.flags&unix.O_DIRECT == 0 {
-		return true
-	}
-	for _, p := range pieces {
-		if len(p)%sector != 0 || len(p) != 0 && addressOfByte(&p[0])%sector != 0 {
-			return false
-		}
-	}
-	return off%sector == 0
-}
-
 // pread reads at an offset. It returns a count or a negative errno.
 func (r *regular) pread(pieces [][]byte, off int64) int {
 	m := message{pieces: pieces}
@@ -97,15 +84,15 @@ func (r *regular) pread(pieces [][]byte, off int64) int {
 		return -int(errno)
 	case r.inode.is(unix.S_IFDIR):
 		return -int(unix.EISDIR)
-	case off < 0, !r.file.aligned(pieces, off):
+	case off < 0:
 		return -int(unix.EINVAL)
 	case off >= int64(len(r.inode.data)) || m.size() == 0:
 		return 0
-	case k.chance(k.Odds.Broken):
+	case k.chance(k.Odds.IOError):
 		return -int(unix.EIO)
 	}
 	b := r.inode.data[off:]
-	return m.scatter(b[:r.some(min(len(b), m.size()))], 0)
+	return m.scatter(b[:k.some(min(len(b), m.size()))], 0)
 }
 
 // pwrite writes at an offset, or behind the last byte. It returns a count or a negative errno.
@@ -119,34 +106,23 @@ func (r *regular) pwrite(pieces [][]byte, off int64) (n int) {
 	switch {
 	case errno != 0:
 		return -int(errno)
-	case off < 0, !r.file.aligned(pieces, off):
+	case off < 0:
 		return -int(unix.EINVAL)
 	case m.size() == 0:
 		return 0
-	case k.chance(k.Odds.Broken):
+	case k.chance(k.Odds.IOError):
 		return -int(unix.EIO)
 	case k.chance(k.Odds.NoSpace):
 		return -int(unix.ENOSPC)
 	}
-	n = r.some(m.size())
+	n = k.some(m.size())
 	for int(off)+n > len(r.inode.data) && !r.inode.resize(int(off)+n) {
-		if n /= 2; n == 0 || r.file.flags&unix.O_DIRECT != 0 {
+		if n /= 2; n == 0 {
 			return -int(unix.ENOSPC)
 		}
 	}
-	if k.Odds.Flaw != LoseWrites || !k.chance(0.1) {
+	if !k.flawed(LoseWrites) {
 		r.inode.write(m.bytes(0)[:n], int(off))
-	}
-	return n
-}
-
-// some is n, or less if the transfer is short. With O_DIRECT it is a number of sectors, but for the last.
-func (r *regular) some(n int) int {
-	switch {
-	case r.file.flags&unix.O_DIRECT == 0:
-		return r.k.some(n)
-	case n > sector:
-		return min(n, (r.k.some(n)+sector-1)/sector*sector)
 	}
 	return n
 }
@@ -183,7 +159,7 @@ func (r *regular) allocate(mode uint32, off, size int64) int {
 
 // sync is fsync(2).
 func (r *regular) sync() int {
-	if k := r.k; k.chance(k.Odds.Broken) {
+	if k := r.k; k.chance(k.Odds.IOError) {
 		return -int(unix.EIO)
 	}
 	return 0
@@ -201,7 +177,7 @@ func (r *regular) getdents(buf []byte) int {
 	all := append([]dirent{{".", n, 1}, {"..", d.lookup(path.Dir(n.dir)), 2}}, d.list(n.dir)...)
 	used := 0
 	for _, e := range all {
-		if e.cookie <= r.file.offset || r.k.flawed(SkipEntries) {
+		if e.cookie <= r.file.offset || r.k.flawed(SkipDirents) {
 			continue
 		}
 		name := path.Base(e.name)

@@ -46,7 +46,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	r.submit()
 	k.current.wait(nil, never)
 	r.work()
-	if timeout != 0 && !r.done() && !k.chance(k.Odds.Nothing) {
+	if timeout != 0 && !r.done() && !k.chance(k.Odds.SpuriousReturn) {
 		deadline := int64(never)
 		if timeout > 0 {
 			if k.flawed(Oversleep) {
@@ -58,7 +58,7 @@ func (r *Ring) Enter(timeout time.Duration) error {
 			k.current.wait(r.many, min(deadline, k.now+int64(r.minWait)))
 			r.work()
 		}
-		k.current.wait(func() bool { return r.done() || r.able() }, deadline)
+		k.current.wait(func() bool { return r.done() || r.runnable() }, deadline)
 		r.work()
 	}
 	r.woken = false
@@ -79,31 +79,33 @@ const manyCompletions = 32
 
 func (r *Ring) done() bool { return r.woken || len(r.cq)+len(r.overflow) != 0 }
 
-// able reports whether an entry can be gone on with.
-func (r *Ring) able() bool { return slices.ContainsFunc(r.entries, (*entry).able) }
+// runnable reports whether an entry is to be attempted.
+func (r *Ring) runnable() bool {
+	return slices.ContainsFunc(r.entries, func(e *entry) bool { return e.state == runnable })
+}
 
 func (r *Ring) submit() {
 	for _, sqe := range r.sq {
 		if r.k.trace != nil {
-			r.k.log("submit %s", describe(&sqe))
+			r.k.log("submit %s", Describe(&sqe))
 		}
 		(&entry{SQE: sqe, ring: r}).issue()
 	}
 	r.sq = r.sq[:0]
 }
 
-// work goes on with the entries that were woken, in any order.
+// work attempts the entries that are runnable, in any order.
 func (r *Ring) work() {
-	var able []*entry
+	var entries []*entry
 	for _, e := range r.entries {
-		if e.able() {
-			able = append(able, e)
+		if e.state == runnable {
+			entries = append(entries, e)
 		}
 	}
-	r.k.rng.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
-	for _, e := range able {
-		if e.able() {
-			e.woken = false
+	r.k.rng.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
+	for _, e := range entries {
+		if e.state == runnable {
+			e.state = waiting
 			e.attempt()
 		}
 	}
@@ -120,14 +122,14 @@ func (r *Ring) post(e *entry, res int32, flags uint32) {
 	k := r.k
 	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
 	if k.trace != nil {
-		k.log("complete %s", describeResult(e.Opcode, &cqe))
+		k.log("complete %s", DescribeResult(e.Opcode, &cqe))
 	}
 	order := &order{}
 	if e.file != nil && e.job == nil {
 		order = &e.file.order
 	}
 	order.until = max(order.until, k.now)
-	if k.chance(k.Odds.Late) {
+	if k.chance(k.Odds.LateCompletion) {
 		order.until += int64(k.delay())
 	}
 	if order.held == 0 && order.until == k.now {
@@ -202,7 +204,7 @@ var mayLack = []uring.Op{
 
 // drawCaps decides what the ring can do.
 func (k *Kernel) drawCaps() uring.Caps {
-	has := func() bool { return !k.chance(k.Odds.Old) }
+	has := func() bool { return !k.chance(k.Odds.OldKernel) }
 	caps := uring.Caps{
 		Ring: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
 		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true,
@@ -271,7 +273,7 @@ func (r *Ring) ProvideBuffer(group, id uint16) {
 // take takes one of the buffers that are free, and returns the flags that name it.
 func (g *group) take(k *Kernel, index int) (flags uint32) {
 	id := g.free[index]
-	if k.Odds.Flaw != KeepBuffers {
+	if k.Odds.Flaw != ReuseBuffers {
 		g.free = slices.Delete(g.free, index, index+1)
 	}
 	return uring.CQEBuffer | uint32(id)<<uring.CQEBufferShift

@@ -30,7 +30,7 @@ func (e *entry) onSocket() socket {
 }
 
 func (e *entry) accept() {
-	for !e.over {
+	for e.state != completed {
 		n, _ := e.file.accept(int(e.OpFlags))
 		if n >= 0 && e.ring.k.flawed(LoseAccepts) {
 			n = -int(unix.ECONNABORTED)
@@ -52,7 +52,7 @@ func (e *entry) connect() {
 	if s == nil {
 		return
 	}
-	if !e.begun {
+	if !e.connecting {
 		a, errno := decode(memory(e.Addr, int(e.Off)))
 		if binary.NativeEndian.Uint16(memory(e.Addr, 2)) == unix.AF_UNSPEC {
 			a, errno = address{}, 0
@@ -68,11 +68,11 @@ func (e *entry) connect() {
 			e.fail(errno)
 			return
 		}
-		e.begun = true
+		e.connecting = true
 		return
 	}
 	if errno, ok := s.outcome(); ok {
-		if errno != 0 && e.ring.k.chance(e.ring.k.Odds.Unsaid) {
+		if errno != 0 && e.ring.k.chance(e.ring.k.Odds.SilentConnectError) {
 			s.base().err, errno = errno, 0
 		}
 		e.fail(errno)
@@ -81,7 +81,7 @@ func (e *entry) connect() {
 
 func (e *entry) recv() {
 	s := e.onSocket()
-	for s != nil && !e.over {
+	for s != nil && e.state != completed {
 		r := receive{e: e, s: s}
 		if !r.room() {
 			return
@@ -266,9 +266,9 @@ func (e *entry) send() {
 			e.awaitRoom()
 		case n < 0: // when a part was sent before, nobody is ever told the error
 			e.finish(n, 0)
-		case e.moved < total && all && !k.chance(k.Odds.Short):
+		case e.moved < total && all && !k.chance(k.Odds.ShortTransfer):
 			continue
-		case k.Odds.Flaw == Duplicate && e.moved > 1 && e.moved < total:
+		case k.Odds.Flaw == UnderreportSend && e.moved > 1 && e.moved < total:
 			e.finish(e.moved-1, 0)
 		default:
 			e.finish(e.moved, 0)
@@ -295,14 +295,14 @@ func (e *entry) notify() {
 	if e.Ioprio&uring.SendZCReportUsage != 0 && k.rng.IntN(2) == 0 {
 		res = usageCopied
 	}
-	if k.Odds.Flaw == LoseNotices && k.chance(0.2) {
+	if k.Odds.Flaw == LoseNotifications && k.chance(0.2) {
 		return
 	}
 	r.held++
 	k.soon(func() {
 		r.held--
 		if e.msg != nil && string(before) != string(e.msg.bytes(0)[:e.moved]) {
-			k.Errorf("simring: the memory of a zero-copy send was changed before its notification: %s", describe(&e.SQE))
+			k.Errorf("simring: the memory of a zero-copy send was changed before its notification: %s", Describe(&e.SQE))
 		}
 		r.post(e, int32(res), uring.CQENotif)
 	})

@@ -141,7 +141,7 @@ func (s *splice) drain(n int) int {
 		return s.again(s.out)
 	case n > 0:
 		s.source.take(n)
-		if len(s.source.data) != 0 && s.e.ring.k.flawed(LoseSpliced) {
+		if len(s.source.data) != 0 && s.e.ring.k.flawed(LoseSplicedBytes) {
 			s.source.take(1)
 		}
 	}
@@ -158,7 +158,7 @@ func (s *splice) pass(n int) int {
 	}
 	n = min(n, len(s.source.data), s.sink.free())
 	s.sink.put(s.source.data[:n])
-	if s.e.Opcode == uring.OpSplice || s.e.ring.k.flawed(TeeTakes) {
+	if s.e.Opcode == uring.OpSplice || s.e.ring.k.flawed(TeeConsumes) {
 		s.source.take(n)
 	}
 	return n

@@ -80,18 +80,3 @@ func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error
 	}
 	return n, m.name.sockaddr(so.base().family), nil
 }
-
-// Sendto is sendto(2) with MSG_DONTWAIT.
-func (s System) Sendto(fd int, p []byte, flags int, to unix.Sockaddr) error {
-	s.k.preempt()
-	so, errno := s.k.socketOf(fd)
-	if errno != 0 {
-		return errno
-	}
-	m := plain(p, flags)
-	if to != nil {
-		m.name, m.named = addressOf(to), true
-	}
-	_, err := result(so.send(m, 0))
-	return err
-}

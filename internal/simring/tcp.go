@@ -8,71 +8,118 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcp is a TCP socket: a listener, or one end of a connection, which outlives its descriptor.
+// tcp is a TCP socket: a listener, or one side of a connection, which outlives its descriptor.
 type tcp struct {
 	sock
 	state     tcpState
 	peer      *tcp
 	in        []byte // arrived, and not read
-	received  uint64 // how much has arrived; an end counts as a byte
-	acked     uint64 // how much of what was sent has arrived
+	received  uint64 // how many bytes have arrived; a FIN counts as one
+	acked     uint64 // how many of the bytes that were sent have arrived
 	out       []byte // sent, and not arrived
-	finIn     bool   // the peer's end has arrived
-	finOut    bool   // ours has
-	readShut  bool
-	writeShut bool // our end goes behind out
-	closed    bool // nobody has the descriptor any more
-	dead      bool // it was reset
-	moving    bool // bytes are on their way
-	lent      bool // its address is for as long as it is connected
+	inTransit bool   // a segment is on its way to the peer
+	readShut  bool   // by shutdown(SHUT_RD), which the peer does not learn
+	orphaned  bool   // its descriptor is closed
+	autoBound bool   // its address was chosen by connect
 
-	room     int // of a listener's backlog
-	backlog  []*tcp
-	shutDown bool // a listener that takes no more
+	room    int // of a listener's backlog
+	backlog []*tcp
 }
 
+// tcpState is the state of a socket, with the names of RFC 9293 where there is one.
+//
+//	closed, refused --connect--> synSent --accepted by a listener--> established
+//	synSent --refused, timed out--> refused
+//	closed --listen--> listening --shutdown--> listenerShut --listen--> listening
+//
+//	established --our FIN is queued--> finWait1 --it arrives--> finWait2 --the peer's FIN arrives--> timeWait
+//	established --the peer's FIN arrives--> closeWait --our FIN is queued--> closing --it arrives--> timeWait
+//	finWait1 --the peer's FIN arrives--> closing
+//	any of a connection --RST, sent or received--> reset
+//
+// Our FIN is queued by shutdown and by close, behind the bytes that were sent. Where RFC 9293 tells LAST-ACK from
+// CLOSING both are closing here.
 type tcpState uint8
 
 const (
-	fresh tcpState = iota
+	closed  tcpState = iota
+	refused          // closed after a connect that has failed: it reads the end
 	listening
-	connecting
-	connected
+	listenerShut // a listener that accepts no more
+	synSent
+	established
+	finWait1
+	finWait2
+	closeWait
+	closing
+	timeWait
+	reset
+)
+
+// connected: the socket is, or was, one side of a connection.
+func (s tcpState) connected() bool { return s >= established }
+
+// finSent: our FIN is queued, or has arrived.
+func (s tcpState) finSent() bool {
+	return s == finWait1 || s == finWait2 || s == closing || s == timeWait
+}
+
+// finUnderWay: our FIN is queued, and has not arrived.
+func (s tcpState) finUnderWay() bool { return s == finWait1 || s == closing }
+
+// finReceived: the peer's FIN has arrived.
+func (s tcpState) finReceived() bool { return s == closeWait || s == closing || s == timeWait }
+
+// after is the state that a transition leads to: the same if it leads to no other.
+func (s tcpState) after(transitions map[tcpState]tcpState) tcpState {
+	if next, ok := transitions[s]; ok {
+		return next
+	}
+	return s
+}
+
+// The transitions by FINs.
+var (
+	finQueued   = map[tcpState]tcpState{established: finWait1, closeWait: closing}
+	finArrived  = map[tcpState]tcpState{finWait1: finWait2, closing: timeWait}
+	finReceived = map[tcpState]tcpState{established: closeWait, finWait1: closing, finWait2: timeWait}
 )
 
 func newTCP(s sock) socket { return &tcp{sock: s} }
 
 func (e *tcp) String() string { return fmt.Sprintf("TCP %v–%v", e.local, e.remote) }
 
-func (e *tcp) readable() bool {
-	return len(e.in) != 0 || e.finIn || e.readShut || e.dead || e.err != 0 || e.state == fresh
-}
-
-func (e *tcp) writable() bool {
-	return e.dead || e.err != 0 || e.writeShut || e.state == fresh || e.state == connected && len(e.out) < e.k.Odds.Buffer
+// atEnd: a receive finds the end of the stream when all that arrived is read.
+func (e *tcp) atEnd() bool {
+	return e.state.finReceived() || e.state == reset || e.state == refused || e.readShut
 }
 
 func (e *tcp) events() (events uint32) {
-	if e.state == listening {
-		if len(e.backlog) != 0 || e.shutDown {
-			events |= unix.POLLIN
+	switch e.state {
+	case listening:
+		if len(e.backlog) != 0 {
+			return unix.POLLIN
 		}
-		return events
-	}
-	if e.readable() {
-		events |= unix.POLLIN
-	}
-	if e.writable() {
-		events |= unix.POLLOUT
+		return 0
+	case listenerShut:
+		return unix.POLLIN
+	case closed, refused, reset:
+		events = unix.POLLIN | unix.POLLOUT | unix.POLLHUP
 	}
 	if e.err != 0 {
-		events |= unix.POLLERR
+		events |= unix.POLLIN | unix.POLLOUT | unix.POLLERR
 	}
-	if e.finIn || e.dead || e.readShut {
-		events |= unix.POLLRDHUP
+	if len(e.in) != 0 {
+		events |= unix.POLLIN
 	}
-	if e.dead || (e.finIn || e.readShut) && e.writeShut || e.state == fresh {
-		events |= unix.POLLHUP
+	if e.atEnd() {
+		events |= unix.POLLIN | unix.POLLRDHUP
+		if e.state.finSent() {
+			events |= unix.POLLHUP
+		}
+	}
+	if e.state.finSent() || e.state.connected() && len(e.out) < e.k.Odds.Buffer {
+		events |= unix.POLLOUT
 	}
 	return events
 }
@@ -80,7 +127,7 @@ func (e *tcp) events() (events uint32) {
 func (e *tcp) recv(m *message, skip int) int {
 	room := m.size() - skip
 	switch {
-	case e.state != connected && e.err == 0 && !e.readShut:
+	case !e.state.connected() && e.err == 0 && !e.atEnd():
 		return -int(unix.ENOTCONN)
 	case len(e.in) != 0 && room == 0:
 		return 0
@@ -94,7 +141,7 @@ func (e *tcp) recv(m *message, skip int) int {
 		return n
 	case e.err != 0:
 		return e.takeErr()
-	case e.finIn || e.readShut || e.dead:
+	case e.atEnd():
 		return 0
 	}
 	return -int(unix.EAGAIN)
@@ -102,49 +149,50 @@ func (e *tcp) recv(m *message, skip int) int {
 
 // some is n, or less if the transfer is short.
 func (k *Kernel) some(n int) int {
-	if n > 1 && k.chance(k.Odds.Short) {
+	if n > 1 && k.chance(k.Odds.ShortTransfer) {
 		return 1 + k.rng.IntN(n)
 	}
 	return n
 }
 
 func (e *tcp) send(m *message, skip int) int {
-	switch room := e.k.Odds.Buffer - len(e.out); {
+	room := e.k.Odds.Buffer - len(e.out)
+	switch {
 	case e.err != 0:
 		return e.takeErr()
-	case e.dead || e.writeShut || e.state == fresh || e.state == listening:
+	case e.state != synSent && !e.state.connected() || e.state.finSent() || e.state == reset:
 		return -int(unix.EPIPE)
 	case m.size() == skip:
 		return 0
-	case room <= 0 || e.state == connecting:
+	case room <= 0 || e.state == synSent:
 		return -int(unix.EAGAIN)
-	default:
-		n := e.k.some(min(m.size()-skip, room))
-		e.out = append(e.out, m.part(skip, n)...)
-		e.move()
-		return n
 	}
+	n := e.k.some(min(m.size()-skip, room))
+	e.out = append(e.out, m.part(skip, n)...)
+	e.move()
+	return n
 }
 
-// move brings what was sent to the peer, a piece at a time.
+// move brings what was sent to the peer, a segment at a time.
 func (e *tcp) move() {
-	if e.moving || e.dead || e.state != connected || len(e.out) == 0 && (!e.writeShut || e.finOut) {
-		return
+	switch {
+	case e.inTransit || !e.state.connected() || e.state == reset:
+	case len(e.out) == 0 && !e.state.finUnderWay():
+	case len(e.out) != 0 && !e.peer.orphaned && len(e.peer.in) >= e.k.Odds.Buffer: // until the peer reads
+	default:
+		e.inTransit = true
+		e.k.soon(e.arrive)
 	}
-	if len(e.out) != 0 && !e.peer.closed && len(e.peer.in) >= e.k.Odds.Buffer {
-		return // it goes on when the peer reads
-	}
-	e.moving = true
-	e.k.soon(e.arrive)
 }
 
+// arrive is the arrival of a segment at the peer.
 func (e *tcp) arrive() {
-	e.moving = false
+	e.inTransit = false
 	p := e.peer
 	switch {
-	case e.dead || p.dead:
+	case e.state == reset || p.state == reset:
 		return
-	case len(e.out) != 0 && p.closed: // nobody will read it
+	case len(e.out) != 0 && p.orphaned:
 		e.k.log("bytes arrive at a closed socket, which resets")
 		p.abort()
 		return
@@ -154,8 +202,8 @@ func (e *tcp) arrive() {
 	p.received += uint64(n)
 	e.acked += uint64(n)
 	e.out = e.out[n:]
-	if len(e.out) == 0 && e.writeShut {
-		e.finOut, p.finIn = true, true
+	if len(e.out) == 0 && e.state.finUnderWay() {
+		e.state, p.state = e.state.after(finArrived), p.state.after(finReceived)
 		p.received++
 	}
 	p.poke()
@@ -167,41 +215,43 @@ func (e *tcp) shutdown(how int) unix.Errno {
 	switch {
 	case how < unix.SHUT_RD || how > unix.SHUT_RDWR:
 		return unix.EINVAL
-	case e.state == listening:
+	case e.state == listening || e.state == listenerShut:
 		if how != unix.SHUT_WR {
-			e.shutDown = true
-			e.turnAway()
+			e.state = listenerShut
+			e.resetBacklog()
 		}
 		e.poke()
 		return 0
-	case e.state != connected || e.dead:
+	case !e.state.connected() || e.state == reset:
 		return unix.ENOTCONN
 	}
 	e.readShut = e.readShut || how != unix.SHUT_WR
-	e.writeShut = e.writeShut || how != unix.SHUT_RD
+	if how != unix.SHUT_RD {
+		e.state = e.state.after(finQueued)
+	}
 	e.poke()
 	e.move()
 	return 0
 }
 
 func (e *tcp) release() {
-	e.closed, e.file = true, nil
+	e.orphaned, e.file = true, nil
 	e.k.unbind(e)
 	switch {
-	case e.state == listening:
-		e.turnAway()
-	case e.state != connected:
-		e.state = fresh
+	case e.state == listening || e.state == listenerShut:
+		e.resetBacklog()
+	case !e.state.connected():
+		e.state = closed
 	case e.linger || len(e.in) != 0:
 		e.abort()
 	default:
-		e.writeShut = true
+		e.state = e.state.after(finQueued)
 		e.move()
 	}
 }
 
-// turnAway resets the connections that wait in a listener's backlog.
-func (e *tcp) turnAway() {
+// resetBacklog resets the connections that wait in a listener's backlog.
+func (e *tcp) resetBacklog() {
 	for _, waiting := range e.backlog {
 		waiting.abort()
 	}
@@ -210,23 +260,24 @@ func (e *tcp) turnAway() {
 
 // abort drops what has not arrived and resets the peer.
 func (e *tcp) abort() {
-	if e.dead {
+	if e.state == reset {
 		return
 	}
 	e.k.log("%v resets %v, %d bytes unsent and %d unread", e.local, e.remote, len(e.out), len(e.in))
-	e.dead, e.closed, e.out = true, true, nil
+	e.state, e.orphaned, e.out = reset, true, nil
 	e.k.soon(e.peer.onReset)
 }
 
+// onReset is the arrival of a RST.
 func (e *tcp) onReset() {
-	if e.dead {
+	if e.state == reset {
 		return
 	}
-	e.dead, e.out = true, nil
 	e.err = unix.ECONNRESET
-	if e.finIn && !e.writeShut {
-		e.err = unix.EPIPE // tcp_reset() in CLOSE_WAIT
+	if e.state == closeWait {
+		e.err = unix.EPIPE // as tcp_reset() in the kernel has it
 	}
+	e.state, e.out = reset, nil
 	e.poke()
 }
 
@@ -238,7 +289,7 @@ func (e *tcp) bind(a address) unix.Errno {
 }
 
 func (e *tcp) listen(backlog int) unix.Errno {
-	if e.state != fresh && e.state != listening {
+	if e.state > listenerShut {
 		return unix.EINVAL
 	}
 	if e.local.isZero() {
@@ -246,20 +297,20 @@ func (e *tcp) listen(backlog int) unix.Errno {
 			return errno
 		}
 	}
-	e.state, e.room, e.shutDown = listening, backlog, false
+	e.state, e.room = listening, backlog
 	return 0
 }
 
 func (e *tcp) accept() (socket, unix.Errno) {
 	switch {
-	case e.state != listening || e.shutDown:
+	case e.state != listening:
 		return nil, unix.EINVAL
 	case len(e.backlog) == 0:
 		return nil, unix.EAGAIN
 	}
 	first := e.backlog[0]
 	e.backlog = e.backlog[1:]
-	if first.dead && e.k.chance(e.k.Odds.Gone) {
+	if first.state == reset && e.k.chance(e.k.Odds.AbortedAccept) {
 		return nil, unix.ECONNABORTED
 	}
 	return first, 0
@@ -272,16 +323,15 @@ func (e *tcp) connect(a address) unix.Errno {
 	switch {
 	case !a.IsValid():
 		return unix.EAFNOSUPPORT
-	case e.state == connecting:
+	case e.state == synSent:
 		return unix.EALREADY
-	case e.state != fresh:
+	case e.state != closed && e.state != refused:
 		return unix.EISCONN
 	}
-	if e.lent = e.local.isZero(); e.lent {
+	if e.autoBound = e.local.isZero(); e.autoBound {
 		e.local = ip(netip.AddrPortFrom(source(a), e.k.ephemeral()))
 	}
-	e.err, e.dead, e.readShut, e.writeShut = 0, false, false, false
-	e.state, e.remote = connecting, destination(a)
+	e.err, e.state, e.remote = 0, synSent, destination(a)
 	e.k.soon(func() { e.request(0) })
 	return unix.EINPROGRESS
 }
@@ -290,21 +340,21 @@ func (e *tcp) outcome() (unix.Errno, bool) {
 	if e.err != 0 {
 		return unix.Errno(-e.takeErr()), true
 	}
-	return 0, e.state == connected
+	return 0, e.state.connected()
 }
 
 // request is a connection request that arrives: try counts its repetitions.
 func (e *tcp) request(try int) {
 	k := e.k
-	if e.state != connecting {
+	if e.state != synSent {
 		return
 	}
 	if e.texts[ipOptions] != "" { // the receiver finds fault with them
 		e.refuse(unix.EPROTO)
 		return
 	}
-	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening && !s.(*tcp).shutDown })
-	if len(listeners) == 0 || k.chance(k.Odds.Refused) {
+	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening })
+	if len(listeners) == 0 || k.chance(k.Odds.RefusedConnect) {
 		e.refuse(unix.ECONNREFUSED)
 		return
 	}
@@ -319,17 +369,16 @@ func (e *tcp) request(try int) {
 		return
 	}
 	base := sock{node: node{k: k}, family: l.family, kind: l.kind, local: e.remote, remote: e.local}
-	e.peer = &tcp{sock: base, peer: e, state: connected}
-	e.state = connected
+	e.peer = &tcp{sock: base, peer: e, state: established}
+	e.state = established
 	l.backlog = append(l.backlog, e.peer)
 	l.poke()
 	e.poke()
 }
 
 func (e *tcp) refuse(errno unix.Errno) {
-	e.state, e.err, e.remote = fresh, errno, address{}
-	e.readShut, e.writeShut = true, true
-	if e.lent {
+	e.state, e.err, e.remote = refused, errno, address{}
+	if e.autoBound {
 		e.local = address{}
 	}
 	e.poke()
@@ -404,4 +453,4 @@ func (k *Kernel) bound(kind int, a address, will func(socket) bool) (found []soc
 	return found
 }
 
-func (e *tcp) linked() bool { return e.state == connected && !e.dead }
+func (e *tcp) linked() bool { return e.state.connected() && e.state != reset }

@@ -53,7 +53,7 @@ func (t *Thread) wait(ready func() bool, deadline int64) {
 // preempt lets other threads go on at a system call. Write is not one of those: a reactor.Event makes it
 // with a lock held, for which the others would wait in earnest.
 func (k *Kernel) preempt() {
-	if k.current != nil && k.chance(k.Odds.Preempted) {
+	if k.current != nil && k.chance(k.Odds.Preemption) {
 		k.current.wait(nil, never)
 	}
 }

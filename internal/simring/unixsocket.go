@@ -7,22 +7,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unixSocket is a unix socket: of a stream, of datagrams, or of datagrams in a connection. What is sent is with
-// the receiver at once. Descriptors can be sent with it.
+// unixSocket is a unix socket: a stream, datagrams, or datagrams in a connection. What is sent arrives inside the
+// call that sends it, and may carry descriptors.
 type unixSocket struct {
 	sock
-	state     tcpState
-	peer      *unixSocket // of a connection, or whom a socket of datagrams sends to
+	state     unixState
+	peer      *unixSocket // of a connection; of a socket for datagrams where it sends to
 	in        []parcel
 	held      int // bytes in it
 	readShut  bool
 	writeShut bool
-	closed    bool
-	waiting   []*unixSocket // sockets of datagrams that found no room here
+	closed    bool          // its descriptor is
+	waiting   []*unixSocket // senders and connects that found no room here
 
 	room    int // of a listener's backlog
 	backlog []*unixSocket
 }
+
+// unixState is the state of a unix socket. Shutting a direction down does not change it.
+//
+//	idle --listen--> listening
+//	idle --connect, accept, socketpair--> connected
+//	connected --connect to no address, of datagrams; their receiver is closed--> idle
+type unixState uint8
+
+const (
+	unixIdle unixState = iota
+	unixListening
+	unixConnected
+)
 
 // parcel is what one call has sent: bytes with the files that go with the first of them.
 type parcel struct {
@@ -38,11 +51,11 @@ func newUnixSocket(s sock) socket { return &unixSocket{sock: s} }
 
 // join makes two sockets the ends of a connection.
 func join(a, b *unixSocket) {
-	a.state, b.state, a.peer, b.peer = connected, connected, b, a
+	a.state, b.state, a.peer, b.peer = unixConnected, unixConnected, b, a
 }
 
 func (s *unixSocket) String() string {
-	if s.peer != nil && s.state == connected && s.local.isZero() {
+	if s.peer != nil && s.state == unixConnected && s.local.isZero() {
 		return fmt.Sprintf("unix socket to %v", s.peer.local)
 	}
 	return fmt.Sprintf("unix socket %v", s.local)
@@ -53,7 +66,7 @@ func (s *unixSocket) datagrams() bool { return s.kind == unix.SOCK_DGRAM }
 
 // ended: nothing more will come.
 func (s *unixSocket) ended() bool {
-	return s.readShut || s.state == connected && !s.datagrams() && (s.peer.closed || s.peer.writeShut)
+	return s.readShut || s.state == unixConnected && !s.datagrams() && (s.peer.closed || s.peer.writeShut)
 }
 
 // full: there is no room for n bytes more.
@@ -65,16 +78,17 @@ func (s *unixSocket) full(n int) bool {
 }
 
 func (s *unixSocket) events() (events uint32) {
-	if s.state == listening {
+	if s.state == unixListening {
 		if len(s.backlog) != 0 || s.readShut {
 			events |= unix.POLLIN
 		}
 		return events
 	}
-	if len(s.in) != 0 || s.err != 0 || s.ended() || s.state == fresh && !s.datagrams() {
+	unconnected := s.state == unixIdle && !s.datagrams()
+	if unconnected || len(s.in) != 0 || s.err != 0 || s.ended() {
 		events |= unix.POLLIN
 	}
-	if s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1) {
+	if s.writable() {
 		events |= unix.POLLOUT
 	}
 	if s.err != 0 {
@@ -83,11 +97,21 @@ func (s *unixSocket) events() (events uint32) {
 	if s.ended() {
 		events |= unix.POLLRDHUP
 	}
-	hangup := s.state == connected && (s.peer.closed || s.peer.writeShut && s.writeShut || s.readShut && s.writeShut)
-	if !s.datagrams() && (s.state == fresh || hangup) {
+	if unconnected || s.hungUp() {
 		events |= unix.POLLHUP
 	}
 	return events
+}
+
+// writable: a send does not wait.
+func (s *unixSocket) writable() bool {
+	return s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1)
+}
+
+// hungUp: both directions of the connection have ended.
+func (s *unixSocket) hungUp() bool {
+	return s.state == unixConnected && !s.datagrams() &&
+		(s.peer.closed || s.writeShut && (s.peer.writeShut || s.readShut))
 }
 
 func (s *unixSocket) bind(a address) unix.Errno {
@@ -146,19 +170,19 @@ func (s *unixSocket) listen(backlog int) unix.Errno {
 	switch {
 	case s.datagrams():
 		return unix.EOPNOTSUPP
-	case s.local.isZero() || s.state == connected:
+	case s.local.isZero() || s.state == unixConnected:
 		return unix.EINVAL
 	}
-	s.state, s.room = listening, backlog
+	s.state, s.room = unixListening, backlog
 	return 0
 }
 
 func (s *unixSocket) connect(a address) unix.Errno {
-	if s.state == connected && !s.datagrams() {
+	if s.state == unixConnected && !s.datagrams() {
 		return unix.EISCONN
 	}
 	if a.isZero() && s.datagrams() {
-		s.peer, s.remote, s.state = nil, address{}, fresh
+		s.disconnect()
 		return 0
 	}
 	to, errno := s.k.named(a)
@@ -168,9 +192,9 @@ func (s *unixSocket) connect(a address) unix.Errno {
 	case to.kind != s.kind:
 		return unix.EPROTOTYPE
 	case s.datagrams():
-		s.peer, s.remote, s.state = to, a, connected
+		s.peer, s.remote, s.state = to, a, unixConnected
 		return 0
-	case to.state != listening || to.readShut || s.k.chance(s.k.Odds.Refused):
+	case to.state != unixListening || to.readShut || s.k.chance(s.k.Odds.RefusedConnect):
 		return unix.ECONNREFUSED
 	case len(to.backlog) > to.room:
 		to.waiting = append(to.waiting, s)
@@ -184,11 +208,11 @@ func (s *unixSocket) connect(a address) unix.Errno {
 	return 0
 }
 
-func (s *unixSocket) outcome() (unix.Errno, bool) { return 0, s.state == connected }
+func (s *unixSocket) outcome() (unix.Errno, bool) { return 0, s.state == unixConnected }
 
 func (s *unixSocket) accept() (socket, unix.Errno) {
 	switch {
-	case s.state != listening || s.readShut:
+	case s.state != unixListening || s.readShut:
 		return nil, unix.EINVAL
 	case len(s.backlog) == 0:
 		return nil, unix.EAGAIN
@@ -209,32 +233,11 @@ func (s *unixSocket) wakeWaiting() {
 }
 
 func (s *unixSocket) send(m *message, skip int) int {
-	to := s.peer
-	if m.named && s.datagrams() {
-		var errno unix.Errno
-		if to, errno = s.k.named(m.name); errno != 0 {
-			return -int(errno)
-		}
-	}
+	to, errno := s.receiver(m)
 	n := m.size() - skip
 	switch {
-	case m.named && s.state == connected && !s.datagrams():
-		return -int(unix.EISCONN)
-	case s.stream() && to != nil && (to.closed || to.readShut): // before the error, in unix_stream_sendmsg()
-		return -int(unix.EPIPE)
-	case s.err != 0 && to == s.peer:
-		return s.takeErr()
-	case s.writeShut:
-		return -int(unix.EPIPE)
-	case to == nil:
-		return -int(unix.ENOTCONN)
-	case to.closed && s.datagrams():
-		s.peer, s.remote, s.state = nil, address{}, fresh
-		return -int(unix.ECONNREFUSED)
-	case to.closed || to.readShut:
-		return -int(unix.EPIPE)
-	case to.kind != s.kind:
-		return -int(unix.EPROTOTYPE)
+	case errno != 0:
+		return -int(errno)
 	case s.stream() && n == 0:
 		return 0 // and no files: they go with a byte
 	case !s.stream() && n > 4*s.k.Odds.Buffer+4096:
@@ -245,6 +248,39 @@ func (s *unixSocket) send(m *message, skip int) int {
 	}
 	return s.pass(to, m, skip, n)
 }
+
+// receiver is the socket that a message goes to, or why it goes to none.
+func (s *unixSocket) receiver(m *message) (to *unixSocket, errno unix.Errno) {
+	to = s.peer
+	if m.named && s.datagrams() {
+		if to, errno = s.k.named(m.name); errno != 0 {
+			return nil, errno
+		}
+	}
+	unable := to != nil && (to.closed || to.readShut)
+	switch {
+	case m.named && s.state == unixConnected && !s.datagrams():
+		return nil, unix.EISCONN
+	case s.stream() && unable: // before the error, as unix_stream_sendmsg() has it
+		return nil, unix.EPIPE
+	case s.err != 0 && to == s.peer:
+		return nil, unix.Errno(-s.takeErr())
+	case s.writeShut:
+		return nil, unix.EPIPE
+	case to == nil:
+		return nil, unix.ENOTCONN
+	case s.datagrams() && to.closed:
+		s.disconnect()
+		return nil, unix.ECONNREFUSED
+	case unable:
+		return nil, unix.EPIPE
+	case to.kind != s.kind:
+		return nil, unix.EPROTOTYPE
+	}
+	return to, 0
+}
+
+func (s *unixSocket) disconnect() { s.peer, s.remote, s.state = nil, address{}, unixIdle }
 
 // pass gives the receiver what there is room for.
 func (s *unixSocket) pass(to *unixSocket, m *message, skip, n int) int {
@@ -266,7 +302,7 @@ func (s *unixSocket) pass(to *unixSocket, m *message, skip, n int) int {
 
 func (s *unixSocket) recv(m *message, skip int) int {
 	switch {
-	case s.state == fresh && !s.datagrams(), s.state == listening:
+	case s.state == unixIdle && !s.datagrams(), s.state == unixListening:
 		if s.stream() {
 			return -int(unix.EINVAL)
 		}
@@ -344,8 +380,8 @@ func (s *unixSocket) shutdown(how int) unix.Errno {
 	switch {
 	case how < unix.SHUT_RD || how > unix.SHUT_RDWR:
 		return unix.EINVAL
-	case s.state == listening:
-	case s.state != connected:
+	case s.state == unixListening:
+	case s.state != unixConnected:
 		return unix.ENOTCONN
 	}
 	s.readShut = s.readShut || how != unix.SHUT_WR
@@ -380,4 +416,4 @@ func (s *unixSocket) release() {
 	s.wakeWaiting()
 }
 
-func (s *unixSocket) linked() bool { return s.state == connected }
+func (s *unixSocket) linked() bool { return s.state == unixConnected }

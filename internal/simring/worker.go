@@ -6,23 +6,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// job is what a worker thread of a ring does for an entry. Jobs are done in any order. One that waits in
-// the queue can be cancelled; one that was begun cannot: it ends by itself, with EINTR if it was blocked.
+// job is what a worker thread of a ring does for an entry. Jobs are done in any order.
 type job struct {
 	e           *entry
+	state       jobState
 	work        func() int  // the result, or a negative errno; -EAGAIN: nothing was done
-	blocks      func() bool // whether it waits, on -EAGAIN; nil: no
-	begun       bool
-	blocked     bool
-	interrupted bool
+	blocks      func() bool // whether it waits, on -EAGAIN; nil: it never does
+	interrupted bool        // a cancel came after it was begun: it ends with EINTR rather than block
 }
 
-// delegate gives the entry, which is enlisted, to a worker. What may block is blocks, and has a worker of
-// its own; there are only a few for the rest.
+// jobState is where a job stands. Only a queued one can be cancelled.
+//
+//	queued --a worker is free--> running --it would wait--> blocked --woken, or interrupted--> running
+//	running --it has a result--> gone, and its entry has completed
+type jobState uint8
+
+const (
+	queued jobState = iota
+	running
+	blocked
+)
+
+// delegate gives the entry, which is enlisted, to a worker. Work that may block has a worker of its own; a few
+// workers share the other work.
 func (e *entry) delegate(work func() int, blocks func() bool) {
 	e.job = &job{e: e, work: work, blocks: blocks}
 	if blocks != nil {
-		e.job.begin()
+		e.job.run()
 		return
 	}
 	e.ring.jobs = append(e.ring.jobs, e.job)
@@ -35,12 +45,12 @@ func (r *Ring) employ() {
 		i := k.rng.IntN(len(r.jobs))
 		j := r.jobs[i]
 		r.jobs = slices.Delete(r.jobs, i, i+1)
-		j.begin()
+		j.run()
 	}
 }
 
-func (j *job) begin() {
-	j.begun = true
+func (j *job) run() {
+	j.state = running
 	j.e.ring.k.soon(j.do)
 }
 
@@ -51,7 +61,8 @@ func (j *job) do() {
 		res = j.work()
 	}
 	if res == -int(unix.EAGAIN) && j.blocks != nil && j.blocks() {
-		if j.blocked = !j.interrupted; j.blocked {
+		if !j.interrupted {
+			j.state = blocked
 			return
 		}
 		res = -int(unix.EINTR)
@@ -63,17 +74,16 @@ func (j *job) do() {
 	}
 }
 
-// wake lets a worker that is blocked look again.
+// wake has a worker that is blocked try again.
 func (j *job) wake() {
-	if j.blocked {
-		j.blocked = false
-		j.e.ring.k.soon(j.do)
+	if j.state == blocked {
+		j.run()
 	}
 }
 
 // cancel takes the job out of the queue. False: it was begun.
 func (j *job) cancel() bool {
-	if j.begun {
+	if j.state != queued {
 		j.interrupted = true
 		j.wake()
 		return false

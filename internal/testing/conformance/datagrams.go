@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 var noConnection = never("there is no connection that could be at its end or reset")
@@ -20,7 +21,7 @@ var datagrams = []row{
 	{"recv many, of datagrams", true, recvManyDatagrams, acceptingMany.with(connectionless)},
 	{"send to", true, sendTo, sending.whole().with(cells{
 		resetBefore:    noConnection,
-		resetMeanwhile: fails(unix.ECONNREFUSED), // the other end is closed
+		resetMeanwhile: fails(unix.ECONNREFUSED), // the other completion is closed
 	})},
 }
 
@@ -112,7 +113,7 @@ func recvManyDatagrams(s *stage, _ bool) *subject {
 	return x
 }
 
-// sendTo sends by UDP to an address; if blocked, to the other end of a pair of unix sockets, which has no room.
+// sendTo sends by UDP to an address; if blocked, to the other completion of a pair of unix sockets, which has no room.
 func sendTo(s *stage, blocked bool) *subject {
 	x := &subject{trace: newTrace(s), waits: blocked}
 	var p *peer
@@ -132,9 +133,9 @@ func sendTo(s *stage, blocked bool) *subject {
 	x.intact = func() {
 		s.deliver()
 		sent := filled
-		for _, o := range x.outcomes {
-			if o.kind == gotValue {
-				sent += o.n
+		for _, o := range x.results {
+			if o.Channel == sendertest.OnValue {
+				sent += o.Value
 			}
 		}
 		if got := len(s.rest(p.fd)); got > sent || !blocked && got != sent {

@@ -4,56 +4,63 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // expectation is what a cell of the table says.
 type expectation struct {
-	why   string // there is no such case, because
-	takes string // so long that there is no such case but where time is simulated
-	items int    // of a sequence
-	more  bool   // there may be more items than that
-	ends  []end  // of each start
+	why         string       // there is no such case, because
+	takes       string       // how long the case takes: it is only played where time is simulated
+	items       int          // of a sequence
+	more        bool         // there may be more items than that
+	completions []completion // of each start
 }
 
-// end is how an operation is to complete.
-type end struct {
-	kind  kind
-	n     int     // the value; some: any but 0
-	moved bool    // the value is how many bytes were moved, of those that could be
-	fewer bool    // the value may be less than n
-	errs  []error // one of these
-	also  []end   // or so
+// completion is how an operation is to complete.
+type completion struct {
+	channel sendertest.Channel
+	n       int          // the value; some: any but 0
+	moved   bool         // the value is how many bytes were moved, of those that could be
+	fewer   bool         // the value may be less than n
+	errs    []error      // one of these
+	also    []completion // or so
 }
 
-// or is e or another.
-func (e end) or(other end) end {
-	e.also = append(slices.Clip(e.also), other)
-	return e
+// or is c or another.
+func (c completion) or(other completion) completion {
+	c.also = append(slices.Clip(c.also), other)
+	return c
 }
 
 const some = -1
 
-// never says why a situation is none that the operation can get into.
+// never says why the operation cannot get into a situation.
 func never(why string) expectation { return expectation{why: why} }
 
-func value(n int) expectation { return expectation{ends: []end{{kind: gotValue, n: n}}} }
+// completes is an operation that is started once and completes so.
+func completes(c completion) expectation { return expectation{completions: []completion{c}} }
 
-// moves is the value of an operation that moves n bytes, if a short transfer does not make it fewer.
+func value(n int) expectation { return completes(completion{channel: sendertest.OnValue, n: n}) }
+
+// moves is the value of an operation that moves n bytes, or fewer if a transfer is short.
 func moves(n int) expectation {
-	return expectation{ends: []end{{kind: gotValue, n: n, moved: true}}}
+	return completes(completion{channel: sendertest.OnValue, n: n, moved: true})
 }
 
-func fails(errs ...error) expectation { return expectation{ends: []end{{kind: gotError, errs: errs}}} }
+func fails(errs ...error) expectation {
+	return completes(completion{channel: sendertest.OnError, errs: errs})
+}
 
-var stopped = expectation{ends: []end{{kind: gotStopped}}}
+var stopped = completes(completion{channel: sendertest.OnStopped})
 
-// in is e if it takes so long that it is only played where time is simulated.
+// in is e of a case that takes so long that it is only played where time is simulated.
 func (e expectation) in(long string) expectation {
 	e.takes = long
 	return e
 }
 
-// after is e with items before its end.
+// after is e with items before its completion.
 func (e expectation) after(items int) expectation {
 	e.items = items
 	return e
@@ -65,18 +72,18 @@ func (e expectation) orMore() expectation {
 	return e
 }
 
-// each is e with its ends changed.
-func (e expectation) each(change func(end) end) expectation {
-	e.ends = slices.Clone(e.ends)
-	for i := range e.ends {
-		e.ends[i] = change(e.ends[i])
+// each is e with its completions changed.
+func (e expectation) each(change func(completion) completion) expectation {
+	e.completions = slices.Clone(e.completions)
+	for i := range e.completions {
+		e.completions[i] = change(e.completions[i])
 	}
 	return e
 }
 
 // then is e for the first start and f for the second.
 func (e expectation) then(f expectation) expectation {
-	e.ends = slices.Concat(e.ends, f.ends)
+	e.completions = slices.Concat(e.completions, f.completions)
 	e.items += f.items
 	return e
 }
@@ -86,28 +93,28 @@ func (e expectation) check(t *testing.T, x *subject) {
 	if n := len(x.items); n < e.items || n > e.items && !e.more {
 		t.Errorf("%d items arrived %v, want %d", len(x.items), x.items, e.items)
 	}
-	if len(x.outcomes) != len(e.ends) {
-		t.Fatalf("completed with %v, want %d completions", x.outcomes, len(e.ends))
+	if len(x.results) != len(e.completions) {
+		t.Fatalf("completed with %v, want %d completions", x.results, len(e.completions))
 	}
-	for i, want := range e.ends {
-		if got := x.outcomes[i]; !want.matches(got) {
+	for i, want := range e.completions {
+		if got := x.results[i]; !want.matches(got) {
 			t.Errorf("start %d completed with %v, want %+v", i+1, got, want)
 		}
 	}
 }
 
-func (e end) matches(o outcome) bool {
-	return e.is(o) || slices.ContainsFunc(e.also, func(e end) bool { return e.is(o) })
+func (c completion) matches(r result) bool {
+	return c.is(r) || slices.ContainsFunc(c.also, func(c completion) bool { return c.is(r) })
 }
 
-func (e end) is(o outcome) bool {
+func (c completion) is(r result) bool {
 	switch {
-	case o.kind != e.kind:
+	case r.Channel != c.channel:
 		return false
-	case e.kind == gotValue:
-		return o.n == e.n || o.n > 0 && (e.n == some || e.fewer && o.n < e.n)
-	case e.kind == gotError:
-		return slices.ContainsFunc(e.errs, func(err error) bool { return errors.Is(o.err, err) })
+	case c.channel == sendertest.OnValue:
+		return r.Value == c.n || r.Value > 0 && (c.n == some || c.fewer && r.Value < c.n)
+	case c.channel == sendertest.OnError:
+		return slices.ContainsFunc(c.errs, func(err error) bool { return errors.Is(r.Err, err) })
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // fault is something that a simulated kernel does now and then. may says what comes of a case, if want is
@@ -18,20 +19,20 @@ type fault struct {
 // faults are those that any case has to bear. Want of descriptors and refused connects are not among
 // them: they would be the peers' as well.
 var faults = []fault{
-	{func(o *simring.Odds, p float64) { o.Short = p }, inPieces},
+	{func(o *simring.Odds, p float64) { o.ShortTransfer = p }, inPieces},
 	{func(o *simring.Odds, p float64) { o.Latency = 1 + time.Duration(p*float64(time.Millisecond)) }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Late = p }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Slow = p / 10 }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Vain = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.LateCompletion = p }, tooLate},
+	{func(o *simring.Odds, p float64) { o.SlowEvent = p / 10 }, tooLate},
+	{func(o *simring.Odds, p float64) { o.FutileWait = p }, tooLate},
 	{func(o *simring.Odds, p float64) { o.NoBuffer = p }, tooLate},
-	{func(o *simring.Odds, p float64) { o.Early = p }, again},
+	{func(o *simring.Odds, p float64) { o.EndMultishot = p }, again},
 	{func(o *simring.Odds, _ float64) { o.CQ = 1 }, again},
-	{func(o *simring.Odds, p float64) { o.Gone = p }, gone},
-	{func(o *simring.Odds, p float64) { o.Unsaid = p }, nil},
+	{func(o *simring.Odds, p float64) { o.AbortedAccept = p }, gone},
+	{func(o *simring.Odds, p float64) { o.SilentConnectError = p }, nil},
 	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
-	{func(o *simring.Odds, p float64) { o.Cold = p }, nil},
+	{func(o *simring.Odds, p float64) { o.CacheMiss = p }, nil},
 	{func(o *simring.Odds, p float64) { o.Interrupted = p / 2 }, nil},
-	{func(o *simring.Odds, p float64) { o.Nothing = p }, nil},
+	{func(o *simring.Odds, p float64) { o.SpuriousReturn = p }, nil},
 }
 
 // draw takes about half of the faults, each as likely as may be.
@@ -48,9 +49,9 @@ func draw(k *simring.Kernel) (drawn []fault) {
 // inPieces: bytes come in more pieces than they were sent in, and a stop may come between two of them.
 func inPieces(how situation, want expectation) expectation {
 	want = again(how, want)
-	return want.each(func(e end) end {
+	return want.each(func(e completion) completion {
 		if e.moved { // fewer, and a second transfer more: what the first has left
-			e = e.or(end{kind: gotValue, n: some})
+			e = e.or(completion{channel: sendertest.OnValue, n: some})
 		}
 		e.fewer = e.fewer || how.name == stoppedAfterCompletion
 		return e
@@ -63,9 +64,9 @@ func tooLate(how situation, want expectation) expectation {
 		return want
 	}
 	want.items, want.more = 0, true
-	return want.each(func(e end) end {
+	return want.each(func(e completion) completion {
 		e.fewer = true
-		return e.or(end{kind: gotStopped})
+		return e.or(completion{channel: sendertest.OnStopped})
 	})
 }
 
@@ -80,5 +81,7 @@ func gone(how situation, want expectation) expectation {
 	if how.name != resetBefore && how.name != resetMeanwhile {
 		return want
 	}
-	return want.each(func(e end) end { return e.or(end{kind: gotError, errs: []error{unix.ECONNABORTED}}) })
+	return want.each(func(c completion) completion {
+		return c.or(completion{channel: sendertest.OnError, errs: []error{unix.ECONNABORTED}})
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 var (
@@ -36,12 +37,14 @@ func filed(v expectation) cells {
 
 // orStopped is e, or stopped, as threads would have it.
 func orStopped(e expectation) expectation {
-	return e.each(func(e end) end { return e.or(end{kind: gotStopped}) })
+	return e.each(func(c completion) completion { return c.or(completion{channel: sendertest.OnStopped}) })
 }
 
 // orClosed is e, or what is closed under an operation, as threads would have it.
 func orClosed(e expectation) expectation {
-	return e.each(func(e end) end { return e.or(end{kind: gotError, errs: []error{fs.ErrClosed}}) })
+	return e.each(func(c completion) completion {
+		return c.or(completion{channel: sendertest.OnError, errs: []error{fs.ErrClosed}})
+	})
 }
 
 // fileMoves is filed of n bytes.
@@ -69,7 +72,7 @@ var files = []row{
 	{"read at the position", false, readAt(2), fileMoves(len(hello)).with(cells{
 		endOfFile: value(0),
 		// The second has what a short first has left, if there was one.
-		reused: moves(len(hello)).then(moves(0).each(func(e end) end { return e.or(end{kind: gotValue}) })),
+		reused: moves(len(hello)).then(moves(0).each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue}) })),
 	})},
 	{"read fixed", false, readAt(3), fileMoves(len(hello)).with(cells{endOfFile: value(0)})},
 	{"readv", false, readAt(4), wholeFile(len(hello)).with(cells{endOfFile: value(0)})},
@@ -226,11 +229,11 @@ func writeAt(how int) func(*stage, bool) *subject {
 		x.socket = asSocket(f)
 		x.intact = func() {
 			var want []byte
-			for _, o := range x.outcomes {
-				if o.kind == gotValue && (how == 2 || how == 3) {
-					want = append(want, hello[:o.n]...)
-				} else if o.kind == gotValue && o.n > len(want) {
-					want = []byte(hello[:o.n])
+			for _, o := range x.results {
+				if o.Channel == sendertest.OnValue && (how == 2 || how == 3) {
+					want = append(want, hello[:o.Value]...)
+				} else if o.Channel == sendertest.OnValue && o.Value > len(want) {
+					want = []byte(hello[:o.Value])
 				}
 			}
 			if got := s.contents(path); !bytes.Equal(got, want) {
@@ -292,7 +295,7 @@ func truncate(s *stage, _ bool) *subject {
 	f.Truncate(2).Connect(op, &receiver[struct{}]{trace: x.trace})
 	x.start = op.Start
 	x.intact = func() {
-		if got := s.contents(path); x.out.kind == gotValue && string(got) != hello[:2] {
+		if got := s.contents(path); x.last.Channel == sendertest.OnValue && string(got) != hello[:2] {
 			s.t.Errorf("the file is %q", got)
 		}
 	}

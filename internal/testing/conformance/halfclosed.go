@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // halfClosed are the rows of what waits for room on a connection whose peer has sent its end, and so is ready for
@@ -26,7 +27,7 @@ var halfClosed = []row{
 		successLater:  value(unix.POLLOUT),
 		resetBefore:   value(unix.POLLOUT),
 		// tcp_reset() says that there is an error before it says that there is room.
-		resetMeanwhile:         value(unix.POLLOUT).each(func(e end) end { return e.or(end{kind: gotValue}) }),
+		resetMeanwhile:         value(unix.POLLOUT).each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue}) }),
 		stoppedAfterCompletion: value(unix.POLLOUT),
 		stoppedFromCallback:    value(unix.POLLOUT),
 		reused:                 value(unix.POLLOUT).then(value(unix.POLLOUT)),
@@ -53,7 +54,7 @@ func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool)
 		}
 		if act := x.act; act != nil {
 			x.act = func() {
-				if s.thread() != s.tid && x.started > len(x.outcomes) {
+				if s.thread() != s.tid && x.started > len(x.results) {
 					s.still()
 				}
 				act()

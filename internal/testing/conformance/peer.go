@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// peer is the other end of a connection. It does plain, blocking system calls.
+// peer is the other completion of a connection. It does plain, blocking system calls.
 type peer struct {
 	s     *stage
 	fd    int

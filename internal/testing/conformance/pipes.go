@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // readingPipe and writingPipe are the cells of sockets, but for what a pipe does not know.
@@ -152,9 +153,9 @@ func writePipe(all bool) func(*stage, bool) *subject {
 		x.reset = func() { s.disown(theirs); wasReset = true }
 		x.intact = func() {
 			sent := before
-			for _, o := range x.outcomes {
-				if o.kind == gotValue {
-					sent += o.n
+			for _, o := range x.results {
+				if o.Channel == sendertest.OnValue {
+					sent += o.Value
 				}
 			}
 			if got := p.read; !wasReset && got+len(s.remaining(theirs)) != sent {
@@ -200,9 +201,9 @@ func splice(second, tee bool) func(*stage, bool) *subject {
 		x.start = op.Start
 		x.intact = func() {
 			moved := 0
-			for _, o := range x.outcomes {
-				if o.kind == gotValue {
-					moved += o.n
+			for _, o := range x.results {
+				if o.Channel == sendertest.OnValue {
+					moved += o.Value
 				}
 			}
 			b = append(b, s.remaining(end)...)

@@ -12,22 +12,27 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Process plays each case once, on the kernel of the process, with loops that newLoop makes.
-func Process(newLoop func() (*reactor.Loop, error)) Machine { return processes(newLoop) }
+// Process plays each case once, on the kernel of the process. cfg is how loops are made.
+func Process(cfg reactor.LoopConfig) Machine { return processes{cfg} }
 
-type processes func() (*reactor.Loop, error)
+type processes struct{ cfg reactor.LoopConfig }
 
-func (p processes) each(t *testing.T, play func(*testing.T, host)) { play(t, process{make: p}) }
+func (p processes) each(t *testing.T, play func(*testing.T, host)) { play(t, process{cfg: p.cfg}) }
 
 // process is the process as a host. Its threads are goroutines.
 type process struct {
 	kernel
-	make func() (*reactor.Loop, error)
+	cfg reactor.LoopConfig
 }
 
 func (process) patience() time.Duration { return 10 * time.Second }
 
-func (p process) newLoop() (*reactor.Loop, error) { return p.make() }
+func (p process) newLoop() (*reactor.Loop, error) {
+	if *traced {
+		return newTracedLoop(p.cfg, os.Stdout)
+	}
+	return reactor.NewLoop(p.cfg)
+}
 
 func (process) spawn(_ string, f func()) { go f() }
 

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +12,6 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 )
-
-var traced = flag.Bool("conformance.trace", false, "tell what happens on simulated kernels, step by step")
 
 // Simulated plays each case on simulated kernels: the first, of seed 0, without faults, and the others
 // with those that the seed draws. cfg is how loops are made; their rings are the kernel's.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 )
 
@@ -264,7 +265,7 @@ type closing struct {
 func (x *subject) closing() *closing {
 	c := &closing{trace: newTrace(x.s)}
 	c.onEnd = func() {
-		if len(x.outcomes) == 0 && !x.closes {
+		if len(x.results) == 0 && !x.closes {
 			x.s.t.Error("the socket was closed while an operation on it was in flight")
 		}
 	}
@@ -277,8 +278,8 @@ func (c *closing) joined(x *subject) {
 	x.s.t.Helper()
 	x.await()
 	c.await()
-	if c.out.kind != gotValue {
-		x.s.t.Errorf("closing the socket completed with %v", c.out)
+	if c.last.Channel != sendertest.OnValue {
+		x.s.t.Errorf("closing the socket completed with %v", c.last)
 	}
 }
 

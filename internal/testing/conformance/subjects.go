@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/seq"
 )
 
@@ -42,8 +43,8 @@ func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
 	}
 	x.intact = func() {
 		accepted := len(x.items)
-		for _, o := range x.outcomes {
-			if o.kind == gotValue {
+		for _, o := range x.results {
+			if o.Channel == sendertest.OnValue {
 				accepted++
 			}
 		}
@@ -61,7 +62,7 @@ func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
 			_ = s.Close(fd)
 			accepted++
 		}
-		if accepted != dialled && x.out.kind != gotError {
+		if accepted != dialled && x.last.Channel != sendertest.OnError {
 			s.t.Errorf("%d connections were made, and %d are accepted or can be", dialled, accepted)
 		}
 	}
@@ -137,8 +138,8 @@ func connect(s *stage, blocked bool) *subject {
 	}
 	x.reset = func() { s.must(s.Shutdown(fd, unix.SHUT_RD)) }
 	x.intact = func() {
-		for _, o := range x.outcomes {
-			if o.kind != gotValue {
+		for _, o := range x.results {
+			if o.Channel != sendertest.OnValue {
 				continue
 			}
 			c, _, err := s.Accept4(fd, unix.SOCK_CLOEXEC)
@@ -271,9 +272,9 @@ func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 			return
 		}
 		sent := filled
-		for _, o := range x.outcomes {
-			if o.kind == gotValue {
-				sent += o.n
+		for _, o := range x.results {
+			if o.Channel == sendertest.OnValue {
+				sent += o.Value
 			}
 		}
 		if fd := socket.Fd(); fd >= 0 {
@@ -365,7 +366,7 @@ func shutdown(s *stage, _ bool) *subject {
 	socket.Shutdown(unix.SHUT_WR).Connect(op, &receiver[struct{}]{trace: x.trace})
 	x.start = op.Start
 	x.intact = func() {
-		if x.out.kind == gotValue && p.readUntil(-1) != 0 {
+		if x.last.Channel == sendertest.OnValue && p.readUntil(-1) != 0 {
 			s.t.Error("the peer has got bytes instead of an end")
 		}
 	}
@@ -388,7 +389,7 @@ func closeSocket(s *stage, blocked bool) *subject {
 	socket.Recv(make([]byte, 8)).Connect(recv, &receiver[int]{trace: tr})
 	s.do(func() { tr.begin(recv.Start) })
 	x.intact = func() {
-		if tr.out.kind == gotNothing {
+		if tr.last.Channel == sendertest.None {
 			s.t.Error("a receive on a closed socket is still in flight")
 		}
 	}
@@ -454,7 +455,7 @@ func sleep(until bool) func(*stage, bool) *subject {
 			op.Start()
 		}
 		x.intact = func() {
-			if took := time.Duration(s.now() - began); x.out.kind == gotValue && took < d {
+			if took := time.Duration(s.now() - began); x.last.Channel == sendertest.OnValue && took < d {
 				s.t.Errorf("slept for %v instead of %v", took, d)
 			}
 		}

@@ -31,7 +31,7 @@ func (c cells) with(other cells) cells {
 func (c cells) whole() cells {
 	c = maps.Clone(c)
 	for name, e := range c {
-		c[name] = e.each(func(e end) end {
+		c[name] = e.each(func(e completion) completion {
 			e.moved = false
 			return e
 		})

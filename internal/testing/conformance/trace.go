@@ -1,40 +1,13 @@
 package conformance
 
 import (
-	"fmt"
-
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/sendertest"
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// outcome is how an operation completed.
-type outcome struct {
-	kind kind
-	n    int // what the value was, as a number
-	err  error
-}
-
-type kind uint8
-
-const (
-	gotNothing kind = iota
-	gotValue
-	gotError
-	gotStopped
-)
-
-// String is such as "value 5".
-func (o outcome) String() string {
-	switch o.kind {
-	case gotValue:
-		return fmt.Sprintf("value %d", o.n)
-	case gotError:
-		return fmt.Sprintf("error %v", o.err)
-	case gotStopped:
-		return "stopped"
-	}
-	return "nothing"
-}
+// result is how an operation completed. Its value is a number that the subject makes of what the operation delivers.
+type result = sendertest.Result[int]
 
 // trace is what is seen of an operation, and it judges whether that may be: it is the part of a receiver
 // that does not depend on the type of the value.
@@ -42,8 +15,8 @@ type trace struct {
 	s         *stage
 	source    *stop.Source
 	started   int
-	outcomes  []outcome // of each start
-	out       outcome   // the last of them
+	results   []result // of each start
+	last      result
 	items     []int
 	inline    bool   // it may complete inside Start
 	elsewhere bool   // it may complete off the loop's thread
@@ -65,12 +38,12 @@ func (tr *trace) begin(start func()) {
 	tr.s.inside--
 }
 
-func (tr *trace) complete(o outcome) {
+func (tr *trace) complete(o result) {
 	tr.judge(o)
-	tr.outcomes = append(tr.outcomes, o)
-	tr.out = o
-	if len(tr.outcomes) > tr.started {
-		tr.s.t.Errorf("completion %d (%v) of %d starts", len(tr.outcomes), o, tr.started)
+	tr.results = append(tr.results, o)
+	tr.last = o
+	if len(tr.results) > tr.started {
+		tr.s.t.Errorf("completion %d (%v) of %d starts", len(tr.results), o, tr.started)
 	}
 	if f := tr.onEnd; f != nil {
 		tr.onEnd = nil
@@ -80,8 +53,8 @@ func (tr *trace) complete(o outcome) {
 }
 
 func (tr *trace) next(n int) {
-	tr.judge(outcome{gotValue, n, nil})
-	if len(tr.outcomes) >= tr.started {
+	tr.judge(sendertest.Value(n))
+	if len(tr.results) >= tr.started {
 		tr.s.t.Errorf("an item (%d) after the completion", n)
 	}
 	tr.items = append(tr.items, n)
@@ -92,7 +65,7 @@ func (tr *trace) next(n int) {
 }
 
 // judge says what is wrong with being called here and now.
-func (tr *trace) judge(o outcome) {
+func (tr *trace) judge(o result) {
 	t := tr.s.t
 	if tr.s.thread() != tr.s.tid {
 		if !tr.elsewhere {
@@ -101,7 +74,7 @@ func (tr *trace) judge(o outcome) {
 	} else if tr.s.inside != 0 && !tr.inline {
 		t.Errorf("%v arrived inside Start or inside a stop request", o)
 	}
-	if o.kind == gotError && o.err == nil {
+	if o.Channel == sendertest.OnError && o.Err == nil {
 		t.Error("SetError(nil)")
 	}
 }
@@ -145,11 +118,11 @@ func (r *receiver[T]) SetValue(v T) {
 	if r.take != nil {
 		n = r.take(v)
 	}
-	r.complete(outcome{gotValue, n, nil})
+	r.complete(sendertest.Value(n))
 }
 
-func (r *receiver[T]) SetError(err error) { r.complete(outcome{gotError, 0, err}) }
-func (r *receiver[T]) SetStopped()        { r.complete(outcome{gotStopped, 0, nil}) }
+func (r *receiver[T]) SetError(err error) { r.complete(sendertest.Error[int](err)) }
+func (r *receiver[T]) SetStopped()        { r.complete(sendertest.Stopped[int]()) }
 func (r *receiver[T]) Env() sender.Env    { return r.trace }
 
 // seqReceiver is a trace as a receiver of a sequence.

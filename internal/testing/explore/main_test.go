@@ -9,11 +9,11 @@ import (
 	"github.com/reactord/reactord/internal/testing/program"
 )
 
-// What is wrong is told of in the order of the seeds, however many are played at a time, with how to play
-// it again; and then that shows the same.
-func TestFailuresAreTold(t *testing.T) {
+// Failures are reported in the order of the seeds, however many are played at a time, with the command that plays them
+// again; and that command shows the same failure.
+func TestFailuresAreReported(t *testing.T) {
 	var one, many, again bytes.Buffer
-	s := search{seeds: 100, parallel: 1, flaw: simring.KeepBuffers, out: &one}
+	s := search{seeds: 100, parallel: 1, flaw: simring.ReuseBuffers, out: &one}
 	failed := s.play("echo", program.Echo)
 	if failed == 0 || failed == s.seeds {
 		t.Errorf("%d of %d seeds fail", failed, s.seeds)
@@ -23,7 +23,7 @@ func TestFailuresAreTold(t *testing.T) {
 		t.Errorf("%d fail one by one, and %d with four at a time", failed, n)
 	}
 	first, rest, _ := strings.Cut(one.String(), "\n")
-	if !strings.Contains(rest, `-program echo -from `) || !strings.Contains(rest, `-flaw "keep buffers" -trace`) {
+	if !strings.Contains(rest, `-program echo -from `) || !strings.Contains(rest, `-flaw "reuse buffers" -trace`) {
 		t.Errorf("how to play it again is not told: %s", rest)
 	}
 	for s.from, s.seeds = 0, 1; s.from < 100; s.from++ {
@@ -54,5 +54,31 @@ func TestNoFailures(t *testing.T) {
 	s := search{seeds: 20, parallel: 2, out: &out}
 	if failed := s.explore("timers"); failed != 0 || !strings.Contains(out.String(), "timers: 20 seeds from 0 on, none fails") {
 		t.Errorf("%d fail: %s", failed, out.String())
+	}
+}
+
+// A run that is shrunk needs fewer kinds of faults, and fails alike.
+func TestShrinking(t *testing.T) {
+	s := search{flaw: simring.UnderreportSend}
+	var first run
+	var err error
+	for err == nil {
+		first.seed++
+		_, err = s.fails(program.Echo, first.seed, nil)
+	}
+	first.faults = s.drawn(program.Echo, first.seed)
+	if first.steps, _ = s.fails(program.Echo, first.seed, first.faults); first.steps == 0 {
+		t.Fatal("a run with its own faults is another run")
+	}
+	r := s.shrunk(program.Echo, first, err)
+	t.Logf("from %+v to %+v: %s", first, r, kind(err))
+	if len(r.faults) >= len(first.faults) {
+		t.Errorf("%+v was shrunk to %+v", first, r)
+	}
+	if _, again := s.fails(program.Echo, r.seed, r.faults); again == nil || kind(again) != kind(err) {
+		t.Errorf("the shrunk run fails with %v instead of %v", again, err)
+	}
+	if command := s.command("echo", r.seed, []string{"ShortTransfer"}); !strings.HasSuffix(command, `-flaw "underreport send" -faults ShortTransfer`) {
+		t.Error(command)
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"strings"
 )
 
-// proxy is the program that lives with what it is about, where nobody else may import it: a test of its
-// package plays it.
+// proxy is the program about the daemon's proxy, which only packages of the daemon may import: a test of that package
+// plays it.
 const proxy = "proxy"
 
-// exploreProxy has the test play the seeds.
+// exploreProxy has the test play the seeds, with all faults.
 func (s *search) exploreProxy() (failed uint64) {
+	if s.faults != nil || s.shrink {
+		fmt.Fprintf(s.out, "%s: -faults and -shrink are for the other programs only\n", proxy)
+	}
 	cmd := exec.Command("go", "test", "github.com/reactord/reactord/cmd/reactord/internal/proxy", "-count=1", "-timeout=0", "-v",
 		"-run=^TestSimulation$", "-args", fmt.Sprintf("-sim.from=%d", s.from), fmt.Sprintf("-sim.seeds=%d", s.seeds),
 		"-sim.flaw="+string(s.flaw), fmt.Sprintf("-sim.trace=%v", s.trace))
@@ -34,7 +37,7 @@ func (s *search) exploreProxy() (failed uint64) {
 			number, what, _ := strings.Cut(failure, ": ")
 			var seed uint64
 			_, _ = fmt.Sscan(number, &seed)
-			s.tell(proxy, seed, fmt.Errorf("%s", what))
+			s.report(proxy, seed, fmt.Errorf("%s", what))
 		case s.trace:
 			fmt.Fprintln(s.out, line)
 		}

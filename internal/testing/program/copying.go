@@ -15,7 +15,6 @@ var copyWays = []func(w *fileWorker, t *task.T, from, to *reactor.File) error{
 	(*fileWorker).copyByPipe,
 	(*fileWorker).copyBySocket,
 	(*fileWorker).copyByTwoPipes,
-	(*fileWorker).copyByDirect,
 }
 
 func (w *fileWorker) copyByMemory(t *task.T, from, to *reactor.File) error {

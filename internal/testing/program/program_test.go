@@ -25,19 +25,19 @@ func TestPrograms(t *testing.T) {
 // What a ring does wrong is found, by each program that it concerns.
 func TestFlawsAreFound(t *testing.T) {
 	finders := map[simring.Flaw][]string{
-		simring.LoseNotices:   {"tasks", "loops"},
-		simring.LoseCancels:   {"tasks", "echo", "loops"},
-		simring.LoseWrites:    {"files"},
-		simring.MixSenders:    {"datagrams"},
-		simring.Oversleep:     {"timers"},
-		simring.LoseReadiness: {"files"},
-		simring.LoseAccepts:   {"echo", "loops", "tasks"},
-		simring.LoseSpliced:   {"files"},
-		simring.TeeTakes:      {"files"},
-		simring.SkipEntries:   {"files"},
-		simring.LoseCounts:    {"events"},
-		simring.LoseExits:     {"events"},
-		simring.LosePassed:    {"passing"},
+		simring.LoseNotifications:     {"tasks", "loops"},
+		simring.LoseCancels:           {"tasks", "echo", "loops"},
+		simring.LoseWrites:            {"files"},
+		simring.WrongSender:           {"datagrams"},
+		simring.Oversleep:             {"timers"},
+		simring.LoseReadiness:         {"files"},
+		simring.LoseAccepts:           {"echo", "loops", "tasks"},
+		simring.LoseSplicedBytes:      {"files"},
+		simring.TeeConsumes:           {"files"},
+		simring.SkipDirents:           {"files"},
+		simring.LoseEventCounts:       {"events"},
+		simring.LoseExits:             {"events"},
+		simring.LosePassedDescriptors: {"passing"},
 	}
 	for _, flaw := range simring.Flaws {
 		finders[flaw] = []string{"echo", "loops"}

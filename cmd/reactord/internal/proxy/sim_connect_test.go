@@ -17,7 +17,7 @@ import (
 // server is tried, and the failure counted.
 func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 	err := simring.Play(func(k *simring.Kernel) func() {
-		k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64, Unsaid: 1}
+		k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64, SilentConnectError: 1}
 		s := &simulation{k: k, talk: program.NewTalk(k)}
 		there, absent := netip.MustParseAddrPort("127.0.0.1:9000"), netip.MustParseAddrPort("127.0.0.1:9001")
 		b := Backend{Name: "b", Buffer: 1 << 14, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour,

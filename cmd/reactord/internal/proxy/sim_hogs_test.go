@@ -16,7 +16,7 @@ import (
 func TestSimulationOfClientsThatDoNotRead(t *testing.T) {
 	for seed := range uint64(20) {
 		err := simring.Play(func(k *simring.Kernel) func() {
-			k.Odds = simring.Odds{Latency: 1, Buffer: 128, Files: 1024, CQ: 64, Old: k.Odds.Old}
+			k.Odds = simring.Odds{Latency: 1, Buffer: 128, Files: 1024, CQ: 64, OldKernel: k.Odds.OldKernel}
 			s := &simulation{k: k, talk: program.NewTalk(k)}
 			s.hog(20)
 			return s.check

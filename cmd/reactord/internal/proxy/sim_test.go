@@ -127,11 +127,11 @@ func simulatedListener(i, maxConnections int) Listener {
 
 // start prepares the proxy and runs its loops.
 func (s *simulation) start(cfg Config, b Backend, loops []*reactor.Loop) {
-	odds := s.k.Odds.NoFile
-	s.k.Odds.NoFile = 0 // without a listener there is nothing to see
+	odds := s.k.Odds.NoDescriptor
+	s.k.Odds.NoDescriptor = 0 // without a listener there is nothing to see
 	cfg.Backends = []Backend{b}
 	p, err := prepare(cfg, loops)
-	s.k.Odds.NoFile = odds
+	s.k.Odds.NoDescriptor = odds
 	if err != nil {
 		s.k.Errorf("prepare: %v", err)
 		return
