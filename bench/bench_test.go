@@ -68,7 +68,8 @@ func TestTinySuite(t *testing.T) {
 		if r.ServerCPU <= 0 || r.LoadCPU <= 0 {
 			t.Errorf("round %d: no CPU time: %+v", i, r)
 		}
-		if want := r.ServerCPU.Seconds() * 1e6 / float64(r.Messages); math.Abs(found.Figure-want) > 1e-6 || found.Figure != p.Figures[i] {
+		if want := r.ServerCPU.Seconds() * 1e6 / float64(r.Messages); math.Abs(found.Figure-want) > 1e-6 ||
+			found.Figure != p.Figures[i] {
 			t.Errorf("round %d: figure %v and %v, want %v", i, found.Figure, p.Figures[i], want)
 		}
 	}
@@ -185,11 +186,13 @@ func TestInterruptedSuite(t *testing.T) {
 		cancel()
 		return len(p), nil
 	}))
-	if !errors.Is(err, context.Canceled) || len(rep.Cases[0].Peers[0].Samples) != 1 || !strings.Contains(rep.markdown(), "| Go net | ") {
+	if !errors.Is(err, context.Canceled) || len(rep.Cases[0].Peers[0].Samples) != 1 ||
+		!strings.Contains(rep.markdown(), "| Go net | ") {
 		t.Errorf("%v: %+v", err, rep)
 	}
 	// Nor are its peers said to be missing if they could not be looked for.
-	if rep, err = s.measureAll(ctx, testWorkshop(t), chosen, io.Discard); !errors.Is(err, context.Canceled) || len(rep.Peers) != 0 {
+	if rep, err = s.measureAll(ctx, testWorkshop(t), chosen, io.Discard); !errors.Is(err, context.Canceled) ||
+		len(rep.Peers) != 0 {
 		t.Errorf("%v: %+v", err, rep)
 	}
 }

@@ -61,7 +61,8 @@ func (c *calibrateCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n\nC by %s. %d connections, %d rounds of %v; server on CPU %d, clients on CPU %d. Medians, in brackets the extremes.\n",
+	fmt.Printf("%s\n\nC by %s. %d connections, %d rounds of %v; server on CPU %d, clients on CPU %d. "+
+		"Medians, in brackets the extremes.\n",
 		thisMachine(ctx, w), built, c.Connections, c.Rounds, c.Time, c.ServerCPU, c.LoadCPU)
 	if err := c.besideC(ctx, w); err != nil {
 		return err
@@ -92,7 +93,8 @@ func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\n### A closed loop of echoes, %d × %d B under way on each connection\n\n%s", depth, c.Size, closedTable(found, "C"))
+		fmt.Printf("\n### A closed loop of echoes, %d × %d B under way on each connection\n\n%s", depth, c.Size,
+			closedTable(found, "C"))
 		if depth == 1 {
 			fastest = stats.Of(found[0].values(func(m made) float64 { return m.rate })).Median
 		}
@@ -106,7 +108,8 @@ func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\n### An open loop of echoes, %.0f/s: 1/%.0f of what C reaches\n\n%s\n%s", rate, part, openTable(found), verdicts(found))
+		fmt.Printf("\n### An open loop of echoes, %.0f/s: 1/%.0f of what C reaches\n\n%s\n%s", rate, part, openTable(found),
+			verdicts(found))
 	}
 	return nil
 }
@@ -130,7 +133,8 @@ func (c *calibrateCommand) reference(w *workshop, name, how string) *generator {
 		argv: func(d demand) []string {
 			host, port, _ := strings.Cut(d.target, ":")
 			return []string{w.path("client_epoll"), host, port, strconv.Itoa(c.Connections), strconv.Itoa(c.Size),
-				strconv.FormatFloat(c.Time.Seconds(), 'f', 3, 64), strconv.Itoa(d.depth), how, strconv.FormatFloat(d.rate, 'f', 0, 64)}
+				strconv.FormatFloat(c.Time.Seconds(), 'f', 3, 64), strconv.Itoa(d.depth), how,
+				strconv.FormatFloat(d.rate, 'f', 0, 64)}
 		},
 		read: func(said string) (m made, err error) {
 			var seconds, messages, cpu float64
@@ -188,7 +192,8 @@ func (m made) scaled(messages, seconds, cpu float64) (made, error) {
 		return m, errors.New("no message came back")
 	}
 	return made{
-		rate: messages / seconds, cpu: cpu / messages / 1e3, p50: m.p50 / 1e3, p99: m.p99 / 1e3, mean: m.mean / 1e3, lag: m.lag / 1e3,
+		rate: messages / seconds, cpu: cpu / messages / 1e3,
+		p50: m.p50 / 1e3, p99: m.p99 / 1e3, mean: m.mean / 1e3, lag: m.lag / 1e3,
 		messages: messages, wait: m.wait / seconds / 1e9,
 	}, nil
 }
@@ -208,7 +213,8 @@ func (t *turns) values(of func(made) float64) []float64 {
 }
 
 // measure lets all generators take turns.
-func (c *calibrateCommand) measure(ctx context.Context, w *workshop, generators []*generator, d demand) (all []*turns, err error) {
+func (c *calibrateCommand) measure(ctx context.Context, w *workshop, generators []*generator,
+	d demand) (all []*turns, err error) {
 	for _, g := range generators {
 		all = append(all, &turns{generator: g})
 	}
@@ -287,12 +293,13 @@ func waited(m made) float64 { return 100 * m.wait }
 func perCPU(m made) float64 { return 1e3 / m.cpu }
 
 func closedTable(all []*turns, first string) string {
-	return table(all, []string{"client", "messages/s ÷ 1000", "× " + first, "CPU µs/message", "messages/CPU second ÷ 1000", "× " + first},
-		[]func(made) float64{rate, cpu, perCPU}, map[int]bool{0: true, 2: true})
+	return table(all, []string{"client", "messages/s ÷ 1000", "× " + first, "CPU µs/message", "messages/CPU second ÷ 1000",
+		"× " + first}, []func(made) float64{rate, cpu, perCPU}, map[int]bool{0: true, 2: true})
 }
 
 func openTable(all []*turns) string {
-	return table(all, []string{"client", "messages/s ÷ 1000", "CPU µs/message", "p50 µs", "× C", "mean µs", "× C", "p99 µs", "schedule error p99 µs", "waited for its CPU %"},
+	return table(all, []string{"client", "messages/s ÷ 1000", "CPU µs/message", "p50 µs", "× C", "mean µs", "× C",
+		"p99 µs", "schedule error p99 µs", "waited for its CPU %"},
 		[]func(made) float64{rate, cpu, p50, mean, p99, lag, waited}, map[int]bool{2: true, 3: true})
 }
 

@@ -29,7 +29,8 @@ func (c *calibrateCommand) contests() []contest {
 		name: "wrk", what: "HTTP", depth: 1, mark: "\r\n\r\n", reply: ok, mode: "http",
 		other: func(d demand) []string {
 			seconds := max(1, int(c.Time.Round(time.Second)/time.Second))
-			return []string{"wrk", "-t1", "-c", strconv.Itoa(c.Connections), "-d", strconv.Itoa(seconds), "http://" + d.target + "/"}
+			return []string{"wrk", "-t1", "-c", strconv.Itoa(c.Connections), "-d", strconv.Itoa(seconds),
+				"http://" + d.target + "/"}
 		},
 		read: readWrk,
 	}}
@@ -39,8 +40,8 @@ func (c *calibrateCommand) contests() []contest {
 			name: "redis-benchmark", what: "redis, PING", depth: depth, mark: "*", reply: "+PONG\r\n", mode: "redis",
 			other: func(d demand) []string {
 				host, port, _ := strings.Cut(d.target, ":")
-				return []string{"redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(c.Connections), "-P", strconv.Itoa(d.depth),
-					"-n", strconv.Itoa(requests), "-t", "ping_mbulk", "--csv"}
+				return []string{"redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(c.Connections), "-P",
+					strconv.Itoa(d.depth), "-n", strconv.Itoa(requests), "-t", "ping_mbulk", "--csv"}
 			},
 			read: func(said string) (made, error) { return readRedisBenchmark(said, requests) },
 		})
@@ -83,7 +84,8 @@ func (c *calibrateCommand) contest(ctx context.Context, w *workshop, o contest) 
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n### Beside %s: %s, %d under way on each connection\n\n%s", o.name, o.what, o.depth, closedTable(found, o.name))
+	fmt.Printf("\n### Beside %s: %s, %d under way on each connection\n\n%s", o.name, o.what, o.depth,
+		closedTable(found, o.name))
 	return nil
 }
 

@@ -7,11 +7,13 @@ import (
 )
 
 func TestWhatOtherGeneratorsPrint(t *testing.T) {
-	wrk := "Running 2s test @ http://127.0.0.1:7601/\n  1 threads and 64 connections\n  126043 requests in 2.02s, 6.13MB read\nRequests/sec:  62483.86\n"
+	wrk := "Running 2s test @ http://127.0.0.1:7601/\n  1 threads and 64 connections\n" +
+		"  126043 requests in 2.02s, 6.13MB read\nRequests/sec:  62483.86\n"
 	if m, err := readWrk(wrk); err != nil || m.messages != 126043 || math.Round(m.rate) != 62398 {
 		t.Errorf("wrk: %+v, %v", m, err)
 	}
-	for _, bad := range []string{"", "unable to connect", wrk + "  Non-2xx or 3xx responses: 1\n", wrk + "  Socket errors: connect 0, read 1\n"} {
+	for _, bad := range []string{"", "unable to connect", wrk + "  Non-2xx or 3xx responses: 1\n",
+		wrk + "  Socket errors: connect 0, read 1\n"} {
 		if m, err := readWrk(bad); err == nil {
 			t.Errorf("wrk: %+v of %q", m, bad)
 		}

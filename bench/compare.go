@@ -86,7 +86,8 @@ func broken(bounds []compare.Bound, found *compare.Comparison) error {
 			case !row.Enough:
 				errs = append(errs, fmt.Errorf("%v cannot be decided: %s", b, row.Verdict()))
 			case b.Broken(row):
-				errs = append(errs, fmt.Errorf("%w: %v: %s of %s changed by %s (%s)", errExceeded, b, row.Metric, row.Name, row.ChangeText(), row.IntervalText()))
+				errs = append(errs, fmt.Errorf("%w: %v: %s of %s changed by %s (%s)", errExceeded, b, row.Metric, row.Name,
+					row.ChangeText(), row.IntervalText()))
 			}
 		}
 	}

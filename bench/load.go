@@ -85,13 +85,15 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 		return err
 	}
 	if f.Upstream != "" {
-		upstream, err := server.Open(server.Config{Listen: f.Upstream, Behaviour: "echo", Style: "receiver", Loops: min(f.Loops, f.Connections)})
+		upstream, err := server.Open(server.Config{Listen: f.Upstream, Behaviour: "echo", Style: "receiver",
+			Loops: min(f.Loops, f.Connections)})
 		if err != nil {
 			return err
 		}
 		cfg.Beside = upstream.On
 	}
-	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid, Soak: f.soak}
+	r := &trial.Run{Load: cfg, Plan: plan, Name: f.Name, Mode: mode, Arguments: os.Args[1:], Processes: f.Pid,
+		Soak: f.soak}
 	if r.Name == "" {
 		r.Name = mode
 	}
@@ -111,8 +113,9 @@ func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) 
 }
 
 func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
-	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops, Ports: f.Ports,
-		Ring: reactor.RingKind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
+	cfg = engine.Config{Parts: parts, Connections: f.Connections, ConnectRate: float64(f.ConnectRate), Loops: f.Loops,
+		Ports: f.Ports,
+		Ring:  reactor.RingKind(f.Ring), Pin: f.Pin, Timeout: f.Timeout, GiveUp: f.GiveUp, Poisson: f.Arrivals == "poisson",
 		Verify: f.Verify, Seed: f.Seed, Congestion: f.Congestion, RecvBuffer: f.RecvBuffer}
 	if cfg.Target, err = engine.ParseTarget(f.Target); err != nil {
 		return cfg, err
@@ -149,7 +152,8 @@ func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
 }
 
 func (f *loadFlags) plan() (p trial.Plan, err error) {
-	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial, Tries: f.Tries, Compare: f.VerifyFirst}
+	p = trial.Plan{Time: f.Time, WarmUp: f.WarmUp, Ramp: f.Ramp, Repeats: f.Repeats, Trial: f.Trial, Tries: f.Tries,
+		Compare: f.VerifyFirst}
 	if f.Rate != 0 {
 		p.Rates = append(p.Rates, float64(f.Rate))
 	}

@@ -50,7 +50,8 @@ func TestHoldUsesAllDescriptors(t *testing.T) {
 	_, listen := startServer(t, w, "echo")
 	file := filepath.Join(t.TempDir(), "r.json")
 	command := append([]string{"sh", "-c", `ulimit -n 60 && exec "$0" "$@"`}, w.self...)
-	said, err := say(t, append(command, "hold", "--target", "tcp://"+listen, "-c", "100", "-t", "100ms", "--give-up", "500ms", "--json", file)...)
+	said, err := say(t, append(command, "hold", "--target", "tcp://"+listen, "-c", "100", "-t", "100ms", "--give-up",
+		"500ms", "--json", file)...)
 	if err == nil || !strings.Contains(said, "of 100 connections stand; raise the limit of open files") {
 		t.Errorf("%v:\n%s", err, said)
 	}
@@ -68,8 +69,10 @@ func TestHoldUsesAllDescriptors(t *testing.T) {
 func TestRunLeavesItsFiles(t *testing.T) {
 	server, listen := startServer(t, testWorkshop(t), "echo", "--style", "net")
 	dir := t.TempDir()
-	said, err := bench(t, "rate", "--target", "tcp://"+listen, "--rate", "0.5k", "--warmup", "100ms", "-t", "1100ms", "--repeats", "2", "-c", "5", "--verify",
-		"--json", dir+"/r.json", "--csv", dir+"/r.csv", "--hlog", dir+"/r.hlog", "--html", dir+"/r.html", "--fail-if", "errors>0")
+	said, err := bench(t, "rate", "--target", "tcp://"+listen, "--rate", "0.5k", "--warmup", "100ms", "-t", "1100ms",
+		"--repeats", "2", "-c", "5", "--verify",
+		"--json", dir+"/r.json", "--csv", dir+"/r.csv", "--hlog", dir+"/r.hlog", "--html", dir+"/r.html",
+		"--fail-if", "errors>0")
 	if err != nil || strings.Count(said, "/s asked for)") != 2 || !strings.Contains(said, "service time") {
 		t.Fatalf("%v:\n%s", err, said)
 	}
@@ -77,7 +80,8 @@ func TestRunLeavesItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Measured()) != 2 || len(r.Phases) != 4 || r.Processes[0] != server.Pid() || r.Machine.Kernel == "" || r.Failed != "" {
+	if len(r.Measured()) != 2 || len(r.Phases) != 4 || r.Processes[0] != server.Pid() || r.Machine.Kernel == "" ||
+		r.Failed != "" {
 		t.Errorf("%+v", r)
 	}
 	for _, p := range r.Measured() {
@@ -106,7 +110,8 @@ func TestRunLeavesItsFiles(t *testing.T) {
 			t.Errorf("%s lacks %q: %v", name, want, err)
 		}
 	}
-	if said, err := bench(t, "compare", "a="+dir+"/r.json", "b="+dir+"/r.json", "--html", dir+"/c.html"); err != nil || !strings.Contains(said, "too few samples (2 and 2, not 5)") {
+	if said, err := bench(t, "compare", "a="+dir+"/r.json", "b="+dir+"/r.json", "--html", dir+"/c.html"); err != nil ||
+		!strings.Contains(said, "too few samples (2 and 2, not 5)") {
 		t.Errorf("%v:\n%s", err, said)
 	}
 }
@@ -144,7 +149,8 @@ func TestRefusedRunLeavesAResult(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "does the target listen?") {
 		t.Errorf("%v", err)
 	}
-	if r, err := record.ReadFile(name); err != nil || !strings.Contains(r.Failed, "refused") || r.Phases[0].Total().Errors[record.Refused] == 0 {
+	if r, err := record.ReadFile(name); err != nil || !strings.Contains(r.Failed, "refused") ||
+		r.Phases[0].Total().Errors[record.Refused] == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -154,11 +160,13 @@ func TestRefusedRunLeavesAResult(t *testing.T) {
 func TestRunsInVain(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "discard")
 	common := []string{"echo", "--target", "tcp://" + listen, "--warmup", "0s", "-t", "200ms", "--timeout", "50ms"}
-	if said, err := bench(t, common...); err == nil || !strings.Contains(err.Error(), "nothing but failures") || !strings.Contains(said, "timeout") {
+	if said, err := bench(t, common...); err == nil || !strings.Contains(err.Error(), "nothing but failures") ||
+		!strings.Contains(said, "timeout") {
 		t.Errorf("%v:\n%s", err, said)
 	}
 	for _, flag := range []string{"--json", "--csv", "--html", "--hlog"} {
-		if said, err := bench(t, append(common, flag, "/nonexistent/file")...); err == nil || !strings.Contains(err.Error(), "/nonexistent/file") || said != "" {
+		if said, err := bench(t, append(common, flag, "/nonexistent/file")...); err == nil ||
+			!strings.Contains(err.Error(), "/nonexistent/file") || said != "" {
 			t.Errorf("%s: %v:\n%s", flag, err, said)
 		}
 	}
@@ -173,7 +181,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 			t.Errorf("%d columns: %q, want %q", test.columns, got, test.want)
 		}
 	}
-	p := record.Point{Seconds: 1234.5, Kind: record.Measure, Length: 1, Messages: 123456, Open: 10000, P50: 123456, P99: 1234567, Max: 12345678}
+	p := record.Point{Seconds: 1234.5, Kind: record.Measure, Length: 1, Messages: 123456, Open: 10000, P50: 123456,
+		P99: 1234567, Max: 12345678}
 	if line := report.ProgressLine(p); len([]rune(line)) >= 80 {
 		t.Errorf("%q is longer than a line", line)
 	}
@@ -192,7 +201,8 @@ func TestKilledTargetLeavesAResult(t *testing.T) {
 		}
 	}()
 	name := t.TempDir() + "/r.json"
-	_, err := bench(t, "echo", "--target", "tcp://"+listen, "--warmup", "0s", "-t", "1h", "--give-up", "1s", "--json", name)
+	_, err := bench(t, "echo", "--target", "tcp://"+listen, "--warmup", "0s", "-t", "1h", "--give-up", "1s", "--json",
+		name)
 	if err == nil || !strings.Contains(err.Error(), "no progress") {
 		t.Errorf("%v", err)
 	}

@@ -41,8 +41,8 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	return measureMessages(ctx, w, c, p, d)
 }
 
-// measureMessages has messages in a closed loop, one under way on each connection, or in an open one, or idle connections.
-// Clients and the upstream of a proxy are one process with one loop.
+// measureMessages has messages in a closed loop, one under way on each connection, or in an open one, or idle
+// connections. Clients and the upstream of a proxy are one process with one loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	upstream, args := "", []string{"--size", strconv.Itoa(c.Size)}
 	if c.Proxy {
@@ -60,7 +60,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	args = append(args, "--target", "tcp://"+listen)
 	// Once a message has come back, every process that serves is there and has set itself up; a
 	// connection alone may only have met the backlog.
-	if _, err := generate(ctx, w, nil, append([]string{"echo", "--connections", "1", "--verify", "--warmup", "0s", "--time", "10ms"}, args...)); err != nil {
+	if _, err := generate(ctx, w, nil, append([]string{"echo", "--connections", "1", "--verify", "--warmup", "0s",
+		"--time", "10ms"}, args...)); err != nil {
 		return nil, err
 	}
 	pids, err := proc.Tree(server.Pid())
@@ -75,7 +76,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	if c.Rate != 0 {
 		load = []string{"rate", "--rate", strconv.Itoa(c.Rate)}
 	}
-	found, err := generate(ctx, w, pids, append(append(load, "--verify-first", "--warmup", warmup.String(), "--time", d.String()), args...))
+	found, err := generate(ctx, w, pids, append(append(load, "--verify-first", "--warmup", warmup.String(), "--time",
+		d.String()), args...))
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +90,10 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 }
 
 // compareAndMeasure runs the load that args are twice: for a moment with every byte compared, and then to be measured.
-func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, args []string, d time.Duration) (*record.Result, error) {
-	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time", compared.String())); err != nil {
+func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, args []string,
+	d time.Duration) (*record.Result, error) {
+	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time",
+		compared.String())); err != nil {
 		return nil, err
 	}
 	pids, err := proc.Tree(server.Pid())
@@ -100,7 +104,8 @@ func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, arg
 }
 
 // startPeer starts a server and returns once await has, which waits until it listens.
-func startPeer(ctx context.Context, w *workshop, p *peer, upstream string, await awaiting) (server *proc.Child, listen string, err error) {
+func startPeer(ctx context.Context, w *workshop, p *peer, upstream string,
+	await awaiting) (server *proc.Child, listen string, err error) {
 	if listen, err = freeAddress(); err != nil {
 		return nil, "", err
 	}
@@ -133,7 +138,8 @@ func measureIdle(ctx context.Context, w *workshop, c *benchCase, pids []int, arg
 	if err != nil {
 		return nil, err
 	}
-	found, err := generate(ctx, w, pids, append([]string{"hold", "--hello", "--verify", "--warmup", "0s", "--time", settle.String()}, args...))
+	found, err := generate(ctx, w, pids, append([]string{"hold", "--hello", "--verify", "--warmup", "0s", "--time",
+		settle.String()}, args...))
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,8 @@ func measureBulk(ctx context.Context, w *workshop, c *benchCase, p *peer, d time
 	if err != nil {
 		return nil, err
 	}
-	upstream, err := w.start(ctx, w.loadCPU, append(w.self, "serve", "chargen", "--listen", "tcp://"+source, "--seed", bulkSeed))
+	upstream, err := w.start(ctx, w.loadCPU, append(w.self, "serve", "chargen", "--listen", "tcp://"+source, "--seed",
+		bulkSeed))
 	if err != nil {
 		return nil, err
 	}

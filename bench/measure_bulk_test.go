@@ -33,7 +33,8 @@ func TestBulkThatIsNotWhole(t *testing.T) {
 	} {
 		w := testWorkshop(t)
 		p := commandPeer(test.name + "=" + w.self[0] + " serve " + test.server + " --listen tcp://{host}:{port}")
-		if _, err := measure(t.Context(), w, bulkCase, p, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := measure(t.Context(), w, bulkCase, p, 100*time.Millisecond); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("a proxy that %s: %v", test.name, err)
 		}
 	}

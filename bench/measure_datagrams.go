@@ -21,7 +21,8 @@ func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d
 		return nil, err
 	}
 	defer server.Stop()
-	args := []string{"udp", "--target", "udp://" + listen, "--connections", strconv.Itoa(c.Conns), "--size", strconv.Itoa(c.Size)}
+	args := []string{"udp", "--target", "udp://" + listen, "--connections", strconv.Itoa(c.Conns), "--size",
+		strconv.Itoa(c.Size)}
 	found, err := compareAndMeasure(ctx, w, server, args, d)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,8 @@ func TestDatagramsThatDoNotComeBack(t *testing.T) {
 				answerDatagrams(t, listen, test.answer)
 				return []string{"sleep", "60"}, nil
 			}}
-			if _, err := measure(t.Context(), w, datagramCase, p, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := measure(t.Context(), w, datagramCase, p, 100*time.Millisecond); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("a server that %s: %v", test.name, err)
 			}
 		})

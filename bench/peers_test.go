@@ -23,7 +23,8 @@ func TestMissingLibrariesAreNamed(t *testing.T) {
 }
 
 func TestFirstErrorOfTheGoCommand(t *testing.T) {
-	said := "go: downloading example.org/a v1.0.0\ngo: downloading example.org/b v1.0.0\nexample.org/a: no such host\nmore\n"
+	said := "go: downloading example.org/a v1.0.0\n" +
+		"go: downloading example.org/b v1.0.0\nexample.org/a: no such host\nmore\n"
 	if got := firstError([]byte(said)); got != "example.org/a: no such host" {
 		t.Errorf("it is %q", got)
 	}

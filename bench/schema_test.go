@@ -97,7 +97,8 @@ func fits(kind string, v any) bool {
 func TestSchema(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "echo")
 	name := t.TempDir() + "/r.json"
-	_, err := bench(t, "rate", "--target", "tcp://"+listen, "--find-max", "p99<10s", "--rate", "100", "--trial", "50ms", "-t", "200ms", "-c", "2", "--json", name)
+	_, err := bench(t, "rate", "--target", "tcp://"+listen, "--find-max", "p99<10s", "--rate", "100",
+		"--trial", "50ms", "-t", "200ms", "-c", "2", "--json", name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func TestSchema(t *testing.T) {
 	c := checker{t: t, seen: map[string]bool{}}
 	c.fields, c.histogram = documented(t)
 	c.object("", doc)
-	c.object("", map[string]any{"samples": fields(t, []record.Sample{{LiveHeap: 1, Goroutines: 1}}), "trends": fields(t, []record.Trend{{Unit: "B"}})})
+	c.object("", map[string]any{"samples": fields(t, []record.Sample{{LiveHeap: 1, Goroutines: 1}}),
+		"trends": fields(t, []record.Trend{{Unit: "B"}})})
 	for path, kind := range c.fields {
 		if !c.seen[path] && !strings.HasSuffix(kind, "optional") {
 			t.Errorf("%s is documented, and not written", path)

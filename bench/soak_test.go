@@ -20,8 +20,8 @@ func TestSoak(t *testing.T) {
 	}))
 	defer metrics.Close()
 	name := t.TempDir() + "/r.json"
-	said, err := bench(t, "soak", "--target", "tcp://"+listen, "-c", "5", "--rate", "100", "-t", "12s", "--warmup", "0s", "--verify",
-		"--metrics", metrics.URL, "--fail-if", "errors>0", "--json", name)
+	said, err := bench(t, "soak", "--target", "tcp://"+listen, "-c", "5", "--rate", "100", "-t", "12s", "--warmup", "0s",
+		"--verify", "--metrics", metrics.URL, "--fail-if", "errors>0", "--json", name)
 	if err == nil || !strings.Contains(err.Error(), "exit status 1: bench: error: the target grows: live heap, by ") {
 		t.Errorf("%v:\n%s", err, said)
 	}
@@ -47,7 +47,8 @@ func TestSoak(t *testing.T) {
 			t.Errorf("%s: %d messages, %v", p.Name, p.Messages, p.Errors)
 		}
 	}
-	if last := r.Samples[len(r.Samples)-1]; last.Connections < 500 || last.Memory == 0 || last.Descriptors == 0 || last.Threads == 0 || last.Goroutines != 3 {
+	if last := r.Samples[len(r.Samples)-1]; last.Connections < 500 || last.Memory == 0 || last.Descriptors == 0 ||
+		last.Threads == 0 || last.Goroutines != 3 {
 		t.Errorf("%+v", last)
 	}
 }

@@ -91,7 +91,8 @@ func (s *suiteCommand) wanted(p *peer) bool {
 }
 
 // measureAll prepares the peers and runs the rounds. It fails only if ctx ends, with what was found until then.
-func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase, progress io.Writer) (*suiteReport, error) {
+func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase,
+	progress io.Writer) (*suiteReport, error) {
 	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
 	echoes, datagrams, proxies, patient := echoPeers(), datagramPeers(), proxyPeers(), patientPeers()
@@ -145,7 +146,8 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 }
 
 // measureRound measures each peer of one case once. A peer that fails is not measured again.
-func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseReport, round int, progress io.Writer) error {
+func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseReport, round int,
+	progress io.Writer) error {
 	for i := range cr.Peers {
 		pr := cr.Peers[(i+round)%len(cr.Peers)]
 		pr.Figures = append(pr.Figures, math.NaN())

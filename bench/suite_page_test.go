@@ -14,7 +14,8 @@ import (
 func shown(t *testing.T) string {
 	t.Helper()
 	rep := twoPeers(claim{"a", "b", 0.5}, claim{"b", "a", 1})
-	rep.Machine.Machine = machine.Machine{Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Kernel: "6.0-test", CPU: "A <CPU>", CPUs: 2, Go: "go1", Revision: "abc", Congestion: "reno"}
+	rep.Machine.Machine = machine.Machine{Date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Kernel: "6.0-test",
+		CPU: "A <CPU>", CPUs: 2, Go: "go1", Revision: "abc", Congestion: "reno"}
 	rep.addPeer("a", "v1.2.3", nil)
 	rep.addPeer("gone", "", errors.New("no <compiler>"))
 	page, err := rep.page()

@@ -43,7 +43,8 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, built: map[string]error{}}, nil
+	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU,
+		built: map[string]error{}}, nil
 }
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
@@ -111,7 +112,8 @@ func (w *workshop) buildPeers(ctx context.Context, library string) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("go list: %w", err)
 	}
-	if err := w.build(ctx, "peers", filepath.Join(firstLine(dir), "bench", "peers"), "-tags", "poll_opt,gc_opt", "."); err != nil {
+	if err := w.build(ctx, "peers", filepath.Join(firstLine(dir), "bench", "peers"), "-tags", "poll_opt,gc_opt",
+		"."); err != nil {
 		return "", err
 	}
 	version, err := exec.CommandContext(ctx, w.path("peers"), library, "version").Output()

@@ -156,9 +156,11 @@ func figure(metric string, v float64) string {
 // Markdown is the table.
 func (c *Comparison) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| metric | %s | against | median | change | 95 %% interval | verdict |\n|---|---:|---|---:|---:|---:|---|\n", c.Base)
+	fmt.Fprintf(&b, "| metric | %s | against | median | change | 95 %% interval | verdict |\n"+
+		"|---|---:|---|---:|---:|---:|---|\n", c.Base)
 	for _, r := range c.Rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Metric, r.BaseText(), r.Name, r.Text(), r.ChangeText(), r.IntervalText(), r.Verdict())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", r.Metric, r.BaseText(), r.Name, r.Text(), r.ChangeText(),
+			r.IntervalText(), r.Verdict())
 	}
 	return b.String()
 }

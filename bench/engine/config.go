@@ -147,14 +147,15 @@ func (c *Config) counts() []int {
 		n[i] = max(int(p.Weight/total*float64(c.Connections)), 1)
 		left -= n[i]
 	}
+	// lacks is how many connections the part has too few by its weight.
+	lacks := func(i int) float64 { return c.Parts[i].Weight/total*float64(c.Connections) - float64(n[i]) }
 	for ; left != 0; left -= sign(left) {
 		best := -1
-		for i, p := range c.Parts {
+		for i := range c.Parts {
 			if left < 0 && n[i] == 1 {
 				continue
 			}
-			want := p.Weight / total * float64(c.Connections)
-			if best < 0 || sign(left) > 0 == (want-float64(n[i]) > c.Parts[best].Weight/total*float64(c.Connections)-float64(n[best])) {
+			if best < 0 || sign(left) > 0 == (lacks(i) > lacks(best)) {
 				best = i
 			}
 		}

@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"errors"
-	"net"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -11,7 +8,6 @@ import (
 
 	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/reactor"
-	"github.com/reactord/reactord/sender"
 )
 
 // conn is a connection with its operation states, made in one piece. When it has closed it can be
@@ -29,55 +25,18 @@ type conn struct {
 	timer   reactor.Timer // the session's while the connection is open, of the next try while it is not
 	tls     *tlsConn      // nil: what is sent and received is plain
 
-	state    connState
-	life     uint32 // how often it has been closed
-	failed   bool   // its end is an error
-	unopened bool   // it could not even be begun, which the session is to be told
-	stood    bool   // it has been open once
-	dirty    bool   // it is in the worker's list of those that have something to send
-	sending  int    // bytes in flight
-	queue    [][]byte
-	pause    time.Duration // before the next try after a failure
+	state   connState
+	life    uint32 // how often it has been closed
+	failed  bool   // this life of it ended, or will end, by a failure
+	stood   bool   // it has been open once
+	dirty   bool   // it is in the worker's list of connections that have something to send
+	sending int    // bytes in flight
+	queue   [][]byte
+	backoff time.Duration // before the next try after a failure
 
 	begun int64 // when it began to connect
-	since int64 // since when something has been awaited that must not take longer than the limit; 0: nothing
+	since int64 // when the wait began that Config.Timeout limits; 0: it waits for nothing
 }
-
-type connState uint8
-
-const (
-	connIdle connState = iota
-	connConnecting
-	connOpen
-	connClosing
-)
-
-// session is what a connection does: one type a mode. Its methods are called on the loop's thread, and
-// none inside of one of the conn's methods but open, which may call opened.
-type session interface {
-	begin(intended, now int64) // a piece of work is due, and was so at intended
-	opened()                   // the connection stands
-	received(p []byte)         // in the order in which they came; p is lent for the call
-	drained()                  // the kernel has taken all that was written
-	ended()                    // the peer sends nothing more
-	expired()                  // the timer that the session has set
-	overdue()                  // what is awaited since conn.since has taken too long
-	closed()                   // the connection is gone
-}
-
-// puller is a session that receives in its own time, and wants the kernel to receive little ahead of that.
-type puller interface {
-	recvBuffer() int // in bytes, if the load asks for none
-	pull()           // the connection stands: receiving may begin
-}
-
-// base is what most sessions have in common.
-type base struct{ c *conn }
-
-func (b *base) drained() {}
-func (b *base) expired() {}
-func (b *base) overdue() { b.c.fail(record.Timeout) }
-func (b *base) ended()   { b.c.fail(record.Closed) }
 
 func (c *conn) init(g *group, index int) {
 	c.group, c.index = g, index
@@ -91,7 +50,7 @@ func (c *conn) clock() int64    { return c.group.w.loop.Clock() }
 // in between two turns only has had them all when the turn began, so that neither the time that those before
 // them took is counted nor a reading of the clock is needed; else it is now.
 func (c *conn) arrived() int64 {
-	if w := c.group.w; w.whole {
+	if w := c.group.w; w.batched {
 		return w.loop.Now()
 	}
 	return c.clock()
@@ -100,12 +59,12 @@ func (c *conn) arrived() int64 {
 // open begins to connect. Whatever goes wrong is told to the session later, by closed.
 func (c *conn) open() {
 	w := c.worker()
-	c.state, c.failed = connConnecting, false
+	c.become(connConnecting)
+	c.failed = false
 	c.begun = c.clock()
 	c.since = c.begun
 	target := &w.cfg.Target
 	if err := c.socket.Open(w.loop, target.family(), target.kind(), 0); err != nil {
-		c.state = connIdle // there is nothing to close
 		c.failLater(record.FailureOf(err))
 		return
 	}
@@ -187,7 +146,8 @@ func (c *conn) connected() {
 // stands is called when the session can begin.
 func (c *conn) stands() {
 	g := c.group
-	c.state, c.since, c.pause = connOpen, 0, 0
+	c.become(connOpen)
+	c.since, c.backoff = 0, 0
 	g.win.Opened++
 	g.win.Connect.Record(c.clock() - c.begun)
 	g.opened(c)
@@ -245,7 +205,7 @@ func (c *conn) flush() {
 
 // fail counts a failure and closes the connection by a reset.
 func (c *conn) fail(kind record.Failure) {
-	if c.state != connConnecting && c.state != connOpen {
+	if !c.live() {
 		return
 	}
 	c.group.win.Errors[kind]++
@@ -253,23 +213,24 @@ func (c *conn) fail(kind record.Failure) {
 	c.close(true)
 }
 
-// failLater is fail for a connection that has no socket.
+// failLater is fail for a connection that got no socket. The session is told later, by the timer.
 func (c *conn) failLater(kind record.Failure) {
+	c.become(connUnopened)
 	c.group.win.Errors[kind]++
 	c.failed, c.since = true, 0
-	c.unopened = true
 	c.worker().loop.SetTimer(&c.timer, c.clock())
 }
 
 // close ends the connection, by a reset if abort. The session is told by closed.
 func (c *conn) close(abort bool) {
-	if c.state != connConnecting && c.state != connOpen {
+	if !c.live() {
 		return
 	}
 	if c.state == connOpen {
 		c.group.wasClosed()
 	}
-	c.state, c.since = connClosing, 0
+	c.become(connClosing)
+	c.since = 0
 	c.worker().loop.StopTimer(&c.timer)
 	if abort {
 		_ = c.socket.SetAbort() // on a unix socket there is no such thing
@@ -278,13 +239,13 @@ func (c *conn) close(abort bool) {
 	c.closing.Start()
 }
 
-// The pauses before a connection that failed is tried again.
+// A connection that failed backs off between these, twice as long each time.
 const (
-	firstPause = 10 * time.Millisecond
-	lastPause  = 320 * time.Millisecond
+	minBackoff = 10 * time.Millisecond
+	maxBackoff = 320 * time.Millisecond
 )
 
-// reopen opens the connection again: at once if it was closed on purpose, else after a pause.
+// reopen opens the connection again: immediately if it was closed on purpose, after a backoff if it failed.
 func (c *conn) reopen() {
 	if !c.failed {
 		c.open()
@@ -293,132 +254,15 @@ func (c *conn) reopen() {
 	c.restart()
 }
 
-// restart tries again after a pause: to open the connection, or, if that is work of its own, to be given
-// some.
+// restart backs off. Then it opens a persistent connection again, and gives any other one work again.
 func (c *conn) restart() {
-	c.pause = min(max(2*c.pause, firstPause), lastPause)
-	c.worker().loop.SetTimer(&c.timer, c.clock()+int64(c.pause))
+	c.become(connBackingOff)
+	c.backoff = min(max(2*c.backoff, minBackoff), maxBackoff)
+	c.worker().loop.SetTimer(&c.timer, c.clock()+int64(c.backoff))
 }
 
 // setTimer has the session's expired called at a time.
 func (c *conn) setTimer(at int64) { c.worker().loop.SetTimer(&c.timer, at) }
-
-// connTimer is a conn as the handler of its timer.
-type connTimer conn
-
-func (t *connTimer) OnTimer(int64) {
-	c := (*conn)(t)
-	switch {
-	case c.unopened:
-		c.unopened = false
-		c.session.closed()
-	case c.state == connOpen:
-		c.session.expired()
-	case c.state == connIdle && c.group.persistent:
-		c.open()
-	case c.state == connIdle:
-		c.failed = false
-		c.group.ready(c, c.clock())
-	}
-	c.worker().flush()
-}
-
-// connConnected is a conn as the receiver of its connecting.
-type connConnected conn
-
-func (r *connConnected) SetValue(struct{}) {
-	c := (*conn)(r)
-	if c.state == connConnecting { // else it has been given up meanwhile
-		c.connected()
-	}
-	c.worker().flush()
-}
-
-func (r *connConnected) SetError(err error) {
-	if !errors.Is(err, net.ErrClosed) {
-		(*conn)(r).fail(record.FailureOf(err))
-	}
-}
-func (r *connConnected) SetStopped()     {}
-func (r *connConnected) Env() sender.Env { return sender.EmptyEnv{} }
-
-// connReceived is a conn as the receiver of what comes.
-type connReceived conn
-
-func (r *connReceived) SetNext(lease reactor.Lease) {
-	c := (*conn)(r)
-	if c.state == connOpen {
-		c.group.win.BytesIn += int64(lease.Len())
-		c.session.received(lease.Bytes())
-	}
-	lease.Release()
-	c.worker().flush()
-}
-
-func (r *connReceived) SetValue(struct{}) {
-	c := (*conn)(r)
-	if c.state == connOpen {
-		c.session.ended()
-	}
-	c.worker().flush()
-}
-func (r *connReceived) SetError(err error) { (*conn)(r).broke(err) }
-func (r *connReceived) SetStopped()        {}
-func (r *connReceived) Env() sender.Env    { return sender.EmptyEnv{} }
-
-// broke is called when a transfer ends with an error.
-func (c *conn) broke(err error) {
-	if !errors.Is(err, net.ErrClosed) {
-		c.fail(record.FailureOf(err))
-	}
-}
-
-// connSent is a conn as the receiver of its sends.
-type connSent conn
-
-func (r *connSent) SetValue(n int) {
-	c := (*conn)(r)
-	whole := n == c.sending
-	c.group.win.BytesOut += int64(n)
-	c.sending = 0
-	if !whole || c.state != connOpen && c.tls == nil {
-		return // it is being closed
-	}
-	if c.flush(); c.sending == 0 && c.state == connOpen {
-		c.session.drained()
-	}
-	c.worker().flush()
-}
-
-func (r *connSent) SetError(err error) {
-	c := (*conn)(r)
-	c.sending = 0
-	// A reset is told by receiving too, behind what came before it.
-	if c.worker().datagrams && errors.Is(err, syscall.ECONNREFUSED) {
-		c.fail(record.Refused)
-		return
-	}
-	c.broke(err)
-}
-func (r *connSent) SetStopped()     { (*conn)(r).sending = 0 }
-func (r *connSent) Env() sender.Env { return sender.EmptyEnv{} }
-
-// connClosed is a conn as the receiver of its closing: all its operations are idle.
-type connClosed conn
-
-func (r *connClosed) SetValue(struct{}) {
-	c := (*conn)(r)
-	c.state, c.tls = connIdle, nil
-	c.queue = c.queue[:0]
-	c.life++
-	if w := c.worker(); !w.ending {
-		c.session.closed()
-		w.flush()
-	}
-}
-func (r *connClosed) SetError(error)  { r.SetValue(struct{}{}) } // the descriptor is gone nevertheless
-func (r *connClosed) SetStopped()     {}
-func (r *connClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
 // closeWrite ends this direction behind what has been sent.
 func (c *conn) closeWrite() error {

@@ -63,7 +63,8 @@ func (e *exchange) begin(intended, now int64) {
 	e.c.write(e.codec.request())
 }
 
-// received gives out new work only behind all of p, so that none of it is taken for the reply to what has not been sent.
+// received gives out new work only behind all of p, so that none of it is taken for the reply to what has not been
+// sent.
 func (e *exchange) received(p []byte) {
 	c := e.c
 	now := c.arrived()

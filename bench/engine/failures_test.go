@@ -102,7 +102,8 @@ func TestRefused(t *testing.T) {
 	for _, url := range []string{url, "unix://" + t.TempDir() + "/nobody"} {
 		g := load(t, url, &Echo{}, func(c *Config) { c.GiveUp = short })
 		s, err := g.Open(t.Context(), nil)
-		if !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "refused") || !strings.Contains(err.Error(), "0 of 4 connections") {
+		if !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "refused") ||
+			!strings.Contains(err.Error(), "0 of 4 connections") {
 			t.Errorf("%s: %v", url, err)
 		}
 		only(t, s.Windows[0], record.Refused)
@@ -221,7 +222,8 @@ func TestPortsUsedUp(t *testing.T) {
 	if s.Windows[0].Opened == 6 {
 		t.Skip("this kernel has no IP_LOCAL_PORT_RANGE")
 	}
-	if !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "ports") || !strings.Contains(err.Error(), "--source") {
+	if !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "ports") ||
+		!strings.Contains(err.Error(), "--source") {
 		t.Errorf("%v", err)
 	}
 	only(t, s.Windows[0], record.Ports)

@@ -46,7 +46,8 @@ func New(cfg Config) (*Generator, error) {
 	if err := cfg.prepare(); err != nil {
 		return nil, err
 	}
-	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{Ring: cfg.Ring, TimerSlack: -1}})
+	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin,
+		Loop: reactor.LoopConfig{Ring: cfg.Ring, TimerSlack: -1}})
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,26 @@ type group struct {
 	opening    schedule // of opening, if that has a rate
 	openTimer  reactor.Timer
 
-	running  bool // work is given out
-	open     bool // the loop is open: as schedule says
-	schedule schedule
+	pace     pace
+	schedule schedule // of an open loop
 	timer    reactor.Timer
 	idle     idleQueue
-	busy     int   // pieces of work that have begun and are not over
-	last     int64 // when the last one was over
+	busy     int   // pieces of work that have begun and have not ended
+	last     int64 // when the last one ended
 }
+
+// pace is when a group gives out work.
+//
+//	none    -> closed, open    start
+//	closed  -> none            stop, quit
+//	open    -> none            stop, if nothing is due any more; else quit
+type pace uint8
+
+const (
+	paceNone   pace = iota // no work begins
+	paceClosed             // in a closed loop: as soon as a connection is ready
+	paceOpen               // in an open loop: when the schedule says
+)
 
 func newGroup(w *worker, part *Part) *group {
 	g := &group{w: w, part: part, win: record.NewWindow(), persistent: part.Mode.persistent()}
@@ -101,49 +113,56 @@ func (g *group) wasClosed() { g.standing-- }
 
 // start gives out work. The schedule is of an open loop; nil: the loop is closed.
 func (g *group) start(s *schedule, now int64) {
-	g.running, g.open, g.last = true, s != nil, now
-	if g.open {
-		g.schedule = *s
+	g.last = now
+	if s != nil {
+		g.pace, g.schedule = paceOpen, *s
 		g.dispatch(now)
 		return
 	}
+	g.pace = paceClosed
 	for c := g.idle.pop(); c != nil; c = g.idle.pop() {
 		g.begin(c, now, now)
 	}
 }
 
-// stop gives out no more work, but for what was due before and could not be given yet.
+// stop gives out no more work, except the work that was due before and could not be given yet.
 func (g *group) stop() {
-	g.running = g.open && g.schedule.next != never
+	if !g.hasDue() {
+		g.pace = paceNone
+	}
 }
 
-// quit gives out no more work at all. What was due is counted as never sent.
+// quit gives out no more work at all. Work that was due is counted as never sent.
 func (g *group) quit() {
-	if g.running && g.open {
-		g.win.Errors[record.Unsent] += g.schedule.rest()
+	if g.pace == paceOpen {
+		g.win.Errors[record.Unsent] += g.schedule.left()
 	}
-	g.running = false
+	g.pace = paceNone
 	g.w.loop.StopTimer(&g.timer)
 }
 
-// over: nothing is under way.
-func (g *group) over() bool {
-	return g.busy == 0 && !(g.running && g.open && g.schedule.next != never)
-}
+// hasDue: the schedule of an open loop has work left.
+func (g *group) hasDue() bool { return g.pace == paceOpen && g.schedule.next != never }
+
+// isBusy: work is under way, or due.
+func (g *group) isBusy() bool { return g.busy > 0 || g.hasDue() }
+
+// isOpening: a connection is still to be opened, or connects.
+func (g *group) isOpening() bool { return g.unopened < len(g.conns) || g.connecting > 0 }
 
 // ready is called when a connection can take a piece of work; one that can take several calls it
 // as many times.
 func (g *group) ready(c *conn, now int64) {
 	switch {
-	case g.running && !g.open:
+	case g.pace == paceClosed:
 		g.begin(c, now, now)
-	case g.running && g.idle.len() == 0 && g.schedule.next <= now:
+	case g.pace == paceOpen && g.idle.len() == 0 && g.schedule.next <= now:
 		intended := g.schedule.next // it has waited for a connection
 		g.schedule.take()
 		g.begin(c, intended, now)
 	default:
 		g.idle.push(c)
-		if g.running {
+		if g.pace == paceOpen {
 			g.dispatch(now)
 		}
 	}
@@ -155,7 +174,7 @@ func (g *group) dispatch(now int64) {
 	for g.schedule.next <= now {
 		c := g.idle.pop()
 		if c == nil {
-			return // ready goes on
+			return // ready continues
 		}
 		intended := g.schedule.next
 		g.schedule.take()
@@ -173,7 +192,7 @@ type groupTimer group
 
 func (t *groupTimer) OnTimer(int64) {
 	g := (*group)(t)
-	if g.running {
+	if g.pace == paceOpen {
 		g.dispatch(g.w.loop.Clock())
 	}
 	g.w.flush()

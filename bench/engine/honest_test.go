@@ -46,7 +46,8 @@ func TestDelaysAreMeasured(t *testing.T) {
 			slices.Sort(took)
 			want, got = took[(len(took)-1)/2], w.Latency.At(50)
 			if fastest := w.Latency.Min(); fastest < took[0]*99/100 || got < want*99/100 {
-				t.Fatalf("the median is %v, and was %v; the fastest took %v, and none took less than %v", got, want, fastest, took[0])
+				t.Fatalf("the median is %v, and was %v; the fastest took %v, and none took less than %v", got, want, fastest,
+					took[0])
 			}
 			took = nil
 			mu.Unlock()

@@ -48,7 +48,7 @@ func (s *holdSession) opened() {
 func (s *holdSession) expired() {
 	now := s.c.clock()
 	s.c.setTimer(now + int64(s.every))
-	if s.n == 0 && s.c.group.running {
+	if s.n == 0 && s.c.group.pace != paceNone {
 		s.c.group.begin(s.c, now, now)
 	}
 }

@@ -69,7 +69,7 @@ func (s *streamSession) drained() {
 	g, now := s.c.group, s.c.clock()
 	g.win.Messages++
 	g.last = now
-	if !g.running {
+	if g.pace == paceNone {
 		s.working, s.c.since = false, 0
 		g.ready(s.c, now)
 		return
@@ -90,7 +90,7 @@ func (s *streamSession) received(p []byte) {
 			s.chunk %= int64(s.mode.Chunk.Max())
 		}
 		g.last = s.c.clock()
-		if s.working && !g.running {
+		if s.working && g.pace == paceNone {
 			s.working = false
 			g.ready(s.c, g.last)
 		}

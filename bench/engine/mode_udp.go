@@ -89,7 +89,8 @@ func (s *udpSession) begin(intended, now int64) {
 	s.free = s.free[:len(s.free)-1]
 	s.round++
 	slot := &s.slots[i]
-	*slot = udpSlot{stamp{intended, now}, s.round*uint64(len(s.slots)) + uint64(i), max(s.mode.Size.next(&s.random.out), udpHeader)}
+	*slot = udpSlot{stamp{intended, now}, s.round*uint64(len(s.slots)) + uint64(i),
+		max(s.mode.Size.next(&s.random.out), udpHeader)}
 	p := s.memory[i*s.mode.Size.Max():][:slot.size]
 	binary.BigEndian.PutUint64(p, slot.number)
 	copy(p[udpHeader:], s.body(slot))

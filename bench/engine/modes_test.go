@@ -56,7 +56,8 @@ func TestConnectionsStay(t *testing.T) {
 		_, w := run(t, g, Phase{Time: short})
 		faultless(t, w)
 		if w.Messages != 4 || w.Opened != 4 || w.Latency.Max() > stay || time.Since(begin) < stay {
-			t.Errorf("%d messages over %d connections of at most %v, in %v", w.Messages, w.Opened, w.Latency.Max(), time.Since(begin))
+			t.Errorf("%d messages over %d connections of at most %v, in %v", w.Messages, w.Opened, w.Latency.Max(),
+				time.Since(begin))
 		}
 	})
 }
@@ -87,7 +88,9 @@ func TestStream(t *testing.T) {
 	})
 	t.Run("both", func(t *testing.T) {
 		g := load(t, serve(t, "tcp", echoing), &Stream{Direction: "both"}, nil)
-		_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool { return min(w.Verified, w.BytesOut) >= 64<<10 })
+		_, w := runUntil(t, g, Phase{Time: short}, func(w *record.Window) bool {
+			return min(w.Verified, w.BytesOut) >= 64<<10
+		})
 		faultless(t, w)
 		if w.Verified < 64<<10 || w.BytesOut < 64<<10 {
 			t.Errorf("%d bytes verified, %d out", w.Verified, w.BytesOut)
@@ -213,7 +216,9 @@ func TestSlowReader(t *testing.T) {
 		_ = c.SetWriteDeadline(time.Now().Add(short))
 		n, _ := c.Write(make([]byte, much)) // it is cut short by the deadline
 		took <- n
-	}), &Slow{Direction: "read", Size: FixedSize(100), Every: time.Second}, func(c *Config) { c.Connections, c.Verify = 1, false })
+	}), &Slow{Direction: "read", Size: FixedSize(100), Every: time.Second}, func(c *Config) {
+		c.Connections, c.Verify = 1, false
+	})
 	run(t, g, Phase{Time: 2 * short, Patience: time.Millisecond})
 	if n := <-took; n > 100<<10 {
 		t.Errorf("the target could send %d bytes to who reads none", n)

@@ -45,8 +45,10 @@ func TestHTTP(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	for _, m := range []HTTP{{Path: "/plain"}, {Path: "/plain", Pipeline: 8}, {Path: "/plain", Method: "HEAD"}, {Path: "/empty"},
-		{Path: "/chunks", Pipeline: 3}, {Path: "/close"}, {Path: "/body", Method: "POST", Body: 1000, Header: []string{"X-Test: 1"}}} {
+	for _, m := range []HTTP{{Path: "/plain"}, {Path: "/plain", Pipeline: 8}, {Path: "/plain", Method: "HEAD"},
+		{Path: "/empty"},
+		{Path: "/chunks", Pipeline: 3}, {Path: "/close"}, {Path: "/body", Method: "POST", Body: 1000,
+			Header: []string{"X-Test: 1"}}} {
 		asked.Store(0)
 		g := load(t, "tcp://"+s.Listener.Addr().String(), &m, nil)
 		_, w := run(t, g, Phase{Time: short / 2})
@@ -136,7 +138,8 @@ func respServer(c net.Conn) {
 }
 
 func TestRedis(t *testing.T) {
-	for _, m := range []Redis{{}, {Command: "set"}, {Command: "get", Keys: 10, Pipeline: 7}, {Command: "mixed", Keys: 5, Size: 5000}} {
+	for _, m := range []Redis{{}, {Command: "set"}, {Command: "get", Keys: 10, Pipeline: 7},
+		{Command: "mixed", Keys: 5, Size: 5000}} {
 		g := load(t, serve(t, "tcp", respServer), &m, nil)
 		_, w := run(t, g, Phase{Time: short / 2})
 		faultless(t, w)
@@ -187,7 +190,8 @@ func TestRealRedis(t *testing.T) {
 		t.Skip(err)
 	}
 	socket := t.TempDir() + "/redis"
-	server := exec.CommandContext(t.Context(), path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", t.TempDir())
+	server := exec.CommandContext(t.Context(), path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir",
+		t.TempDir())
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +245,8 @@ func TestTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, mode := range []Mode{&Echo{Depth: 5, Size: size}, &Connect{Close: "rst", Size: 100}, &HalfClose{}, &Stream{Direction: "both"}} {
+		for _, mode := range []Mode{&Echo{Depth: 5, Size: size}, &Connect{Close: "rst", Size: 100}, &HalfClose{},
+			&Stream{Direction: "both"}} {
 			g := load(t, url, mode, func(c *Config) {
 				c.Ring, c.TLS = ring, &tls.Config{RootCAs: trust, ServerName: "127.0.0.1"}
 			})
@@ -284,8 +289,10 @@ func TestDatagramsThatAreLostSwappedAndDoubled(t *testing.T) {
 	_, w := run(t, g, Phase{Time: 3 * short, From: 1000, To: 1000})
 	faultless(t, w)
 	tenth := w.Sent / 10
-	if tenth == 0 || w.Lost < tenth-1 || w.Lost > tenth+1 || w.Duplicates < tenth-1 || w.Duplicates > tenth+1 || w.Messages+w.Lost != w.Sent {
-		t.Errorf("%d sent, %d came back, %d lost, %d duplicates, %d reordered", w.Sent, w.Messages, w.Lost, w.Duplicates, w.Reordered)
+	if tenth == 0 || w.Lost < tenth-1 || w.Lost > tenth+1 || w.Duplicates < tenth-1 || w.Duplicates > tenth+1 ||
+		w.Messages+w.Lost != w.Sent {
+		t.Errorf("%d sent, %d came back, %d lost, %d duplicates, %d reordered", w.Sent, w.Messages, w.Lost, w.Duplicates,
+			w.Reordered)
 	}
 }
 
@@ -302,7 +309,8 @@ parts:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, ok := parts[0].Mode.(*Echo); !ok || e.Depth != 2 || e.Size.Max() != 256 || parts[0].Name != "small" || parts[1].Name != "connect" {
+	if e, ok := parts[0].Mode.(*Echo); !ok || e.Depth != 2 || e.Size.Max() != 256 || parts[0].Name != "small" ||
+		parts[1].Name != "connect" {
 		t.Fatalf("%+v", parts)
 	}
 	g := load(t, serve(t, "tcp", echoing), &Echo{}, func(c *Config) { c.Parts, c.Connections, c.Loops = parts, 8, 2 })
@@ -319,15 +327,17 @@ parts:
 	}
 	g = load(t, serve(t, "tcp", echoing), &Echo{}, func(c *Config) { c.Parts = parts })
 	s, _ = run(t, g, Phase{Time: short, From: 400, To: 400})
-	if a, b := s.Windows[0].Messages, s.Windows[1].Messages; g.Connections() != 6 || s.Open != 1 || a < 29 || a > 31 || b < 9 || b > 11 {
-		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1; %d stand of %d connections", a, b, s.Open, g.Connections())
+	if a, b := s.Windows[0].Messages, s.Windows[1].Messages; g.Connections() != 6 || s.Open != 1 || a < 29 || a > 31 ||
+		b < 9 || b > 11 {
+		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1; %d stand of %d connections", a, b, s.Open,
+			g.Connections())
 	}
 	parts[0].Connections = 0
 	if _, err := New(Config{Parts: parts}); err == nil || !strings.Contains(err.Error(), "either all parts say") {
 		t.Errorf("a part of two says how many connections it has: %v", err)
 	}
-	for _, bad := range []string{"", "parts: []", "parts: [{mode: x}]", "parts: [{mode: echo, options: {sise: 3}}]", "parts: [{mode: echo, weigth: 3}]",
-		"parts: [{mode: echo, options: {size: x}}]"} {
+	for _, bad := range []string{"", "parts: []", "parts: [{mode: x}]", "parts: [{mode: echo, options: {sise: 3}}]",
+		"parts: [{mode: echo, weigth: 3}]", "parts: [{mode: echo, options: {size: x}}]"} {
 		if p, err := ParseScenario([]byte(bad)); err == nil {
 			t.Errorf("%q was taken for %+v", bad, p)
 		}

@@ -65,8 +65,8 @@ func (s *schedule) place() {
 	}
 }
 
-// rest is how many messages were not taken. It uses them up.
-func (s *schedule) rest() (n int64) {
+// left returns how many messages were not taken. It uses them up.
+func (s *schedule) left() (n int64) {
 	for ; s.next != never; n++ {
 		s.take()
 	}

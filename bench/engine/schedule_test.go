@@ -86,10 +86,10 @@ func TestRestOfASchedule(t *testing.T) {
 	for range 30 {
 		s.take()
 	}
-	if n := s.rest(); n != 70 {
+	if n := s.left(); n != 70 {
 		t.Errorf("%d messages are left of 100 less 30", n)
 	}
-	if n := s.rest(); n != 0 {
+	if n := s.left(); n != 0 {
 		t.Errorf("%d are left of nothing", n)
 	}
 }

@@ -39,7 +39,8 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s: mean %.1f, want %.1f; max %d, want %d", test.text, got, test.mean, s.Max(), test.high)
 		}
 	}
-	for _, bad := range []string{"", "0", "-1", "x", "5-3", "1k-", "10*0", "10*-1", "10*x", "exp()", "exp(0)", "exp(99m)", "65m", "1,,2"} {
+	for _, bad := range []string{"", "0", "-1", "x", "5-3", "1k-", "10*0", "10*-1", "10*x", "exp()", "exp(0)", "exp(99m)",
+		"65m", "1,,2"} {
 		if s, err := ParseSizes(bad); err == nil {
 			t.Errorf("%q was taken for %v", bad, s)
 		}
@@ -57,7 +58,8 @@ func TestPattern(t *testing.T) {
 			}
 		}
 	}
-	if string(NewPattern(1, true, 1).At(0, 1)) == "" || string(NewPattern(1, true, 64).At(0, 64)) == string(NewPattern(2, true, 64).At(0, 64)) {
+	if string(NewPattern(1, true, 1).At(0, 1)) == "" ||
+		string(NewPattern(1, true, 64).At(0, 64)) == string(NewPattern(2, true, 64).At(0, 64)) {
 		t.Error("patterns of different seeds are the same")
 	}
 }

@@ -76,7 +76,7 @@ func (tc *tlsConn) run() {
 
 // current: the connection is still the one that the coroutine is for.
 func (tc *tlsConn) current() bool {
-	return tc.c.tls == tc && (tc.c.state == connOpen || tc.c.state == connConnecting)
+	return tc.c.tls == tc && tc.c.live()
 }
 
 func (tc *tlsConn) refused(err error) {
@@ -122,7 +122,7 @@ func (t *transport) Read(p []byte) (int, error) {
 // Write queues a copy of p, behind what is queued already.
 func (t *transport) Write(p []byte) (int, error) {
 	c := t.c
-	if c.state != connOpen && c.state != connConnecting {
+	if !c.live() {
 		return 0, net.ErrClosed
 	}
 	if c.sending == 0 && len(c.queue) == 0 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,20 +24,38 @@ type worker struct {
 	datagrams bool
 	source    int     // of the source addresses, the one used last
 	dirty     []*conn // they have something to send
-	whole     bool    // the completions of a turn have all come before it
+	batched   bool    // the ring takes completions between two turns only
 	verify    bool    // every byte that comes back is compared
-	clear     []byte  // what TLS has decrypted, for whichever connection it is
-	ending    bool
+	clear     []byte  // what TLS has decrypted, of any connection
 
-	span     span  // what is being run
-	draining bool  // its end is over, and what is under way is waited for
-	slice    int64 // when what is recorded now began
-	cpu      int64 // what the thread had used by then
-	starter  reactor.Timer
-	tick     reactor.Timer
-	end      reactor.Timer
-	sweep    reactor.Timer
+	phase   workerPhase
+	span    span  // of phases opening, running and draining
+	slice   int64 // when the slice began that is recorded now
+	cpu     int64 // the thread's CPU time at that moment, in ns
+	starter reactor.Timer
+	tick    reactor.Timer
+	end     reactor.Timer
+	sweep   reactor.Timer
 }
+
+// workerPhase is what a worker does.
+//
+//	idle      -> opening    begin, for a span that opens connections
+//	          -> running    begin, for a span with load
+//	opening   -> idle       finish: every connection is open, or halt
+//	running   -> draining   drain: the span's end has come
+//	          -> idle       finish, by halt
+//	draining  -> idle       finish: nothing is under way, patience has run out, or halt
+//	any       -> stopped    close
+type workerPhase uint8
+
+const (
+	phaseIdle workerPhase = iota
+	phaseOpening
+	phaseRunning
+	phaseDraining
+	phaseStopped
+)
 
 // span is a phase as a worker runs it, on the loops' common clock.
 type span struct {
@@ -67,7 +86,7 @@ func (w *worker) init() {
 	w.tick.Init((*workerTick)(w))
 	w.end.Init((*workerEnd)(w))
 	w.sweep.Init((*workerSweep)(w))
-	w.whole = w.loop.Caps().Setup&uring.SetupDeferTaskrun != 0
+	w.batched = w.loop.Caps().Setup&uring.SetupDeferTaskrun != 0
 	if w.cfg.TLS != nil {
 		w.clear = make([]byte, 16<<10) // a record, see RFC 8446, 5.1
 	}
@@ -78,7 +97,11 @@ func (w *worker) init() {
 
 // begin prepares for a span, which starts when it is time.
 func (w *worker) begin(s span) {
-	w.span, w.draining, w.slice, w.cpu = s, false, s.start, threadTime()
+	w.phase = phaseRunning
+	if s.opening {
+		w.phase = phaseOpening
+	}
+	w.span, w.slice, w.cpu = s, s.start, threadTime()
 	w.verify = w.cfg.Verify || s.verify
 	w.loop.SetTimer(&w.starter, s.start)
 }
@@ -94,7 +117,7 @@ func (t *workerStart) OnTimer(int64) {
 		w.loop.SetTimer(&w.end, s.end)
 	}
 	for _, g := range w.groups {
-		if s.opening {
+		if w.phase == phaseOpening {
 			g.openAll(now, w.cfg.ConnectRate*float64(len(g.conns))/float64(w.cfg.Connections))
 			continue
 		}
@@ -125,27 +148,18 @@ func (g *group) portion() float64 {
 
 // check ends the span if there is nothing left to wait for.
 func (w *worker) check() {
-	if w.span.id == 0 || w.ending {
+	var waits func(*group) bool
+	switch w.phase {
+	case phaseOpening:
+		waits = (*group).isOpening
+	case phaseDraining:
+		waits = (*group).isBusy
+	default:
 		return
 	}
-	if w.span.opening {
-		for _, g := range w.groups {
-			if g.unopened < len(g.conns) || g.connecting > 0 {
-				return
-			}
-		}
+	if !slices.ContainsFunc(w.groups, waits) {
 		w.finish()
-		return
 	}
-	if !w.draining {
-		return
-	}
-	for _, g := range w.groups {
-		if !g.over() {
-			return
-		}
-	}
-	w.finish()
 }
 
 // workerEnd is a worker as the handler of the timer of its span's end.
@@ -153,11 +167,11 @@ type workerEnd worker
 
 func (t *workerEnd) OnTimer(int64) {
 	w := (*worker)(t)
-	if !w.draining {
+	if w.phase == phaseRunning {
 		w.drain()
 		return
 	}
-	for _, g := range w.groups { // patience is at its end
+	for _, g := range w.groups { // patience has run out
 		for _, c := range g.conns {
 			if g.busy > 0 && c.state == connOpen && c.since != 0 {
 				c.session.overdue()
@@ -169,7 +183,7 @@ func (t *workerEnd) OnTimer(int64) {
 
 // drain lets nothing new begin, and waits for what is under way.
 func (w *worker) drain() {
-	w.draining = true
+	w.phase = phaseDraining
 	for _, g := range w.groups {
 		g.stop()
 	}
@@ -179,12 +193,13 @@ func (w *worker) drain() {
 
 // halt ends the span now. What is under way is not counted.
 func (w *worker) halt() {
-	if w.span.id != 0 {
-		for _, g := range w.groups {
-			g.running = false
-		}
-		w.finish()
+	if w.phase == phaseIdle || w.phase == phaseStopped {
+		return
 	}
+	for _, g := range w.groups {
+		g.pace = paceNone
+	}
+	w.finish()
 }
 
 // finish reports the end of the span.
@@ -196,7 +211,7 @@ func (w *worker) finish() {
 		g.quit()
 	}
 	w.report(true)
-	w.span = span{}
+	w.phase, w.span = phaseIdle, span{}
 }
 
 // report hands over what was recorded since the last time.
@@ -272,7 +287,7 @@ func (w *worker) flush() {
 
 // close ends the loop, and with it all that is in flight.
 func (w *worker) close() {
-	w.ending = true
+	w.phase = phaseStopped
 	for _, g := range w.groups {
 		g.quit()
 	}
@@ -284,7 +299,7 @@ func (w *worker) close() {
 func (w *worker) abandon() {
 	for _, g := range w.groups {
 		for _, c := range g.conns {
-			if c.state == connConnecting || c.state == connOpen {
+			if c.live() {
 				_ = c.socket.SetAbort()
 				unix.Close(c.socket.Fd())
 			}

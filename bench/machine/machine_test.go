@@ -13,7 +13,8 @@ import (
 
 func TestThisMachineIsKnown(t *testing.T) {
 	m := This(t.Context())
-	if m.Kernel == Unknown || m.CPUs < 1 || len(m.Allowed) < 1 || m.OpenFiles == 0 || m.Ports() < 1 || m.Backlog < 1 || m.Congestion == "" {
+	if m.Kernel == Unknown || m.CPUs < 1 || len(m.Allowed) < 1 || m.OpenFiles == 0 || m.Ports() < 1 || m.Backlog < 1 ||
+		m.Congestion == "" {
 		t.Errorf("%+v", m)
 	}
 }
@@ -29,7 +30,8 @@ func TestParseCPU(t *testing.T) {
 }
 
 func TestOnline(t *testing.T) {
-	for list, want := range map[string]int{"0": 1, "0-1": 2, "0-3,8,10-11": 7, "": runtime.NumCPU(), "x-y": runtime.NumCPU(), "3-1": runtime.NumCPU()} {
+	for list, want := range map[string]int{"0": 1, "0-1": 2, "0-3,8,10-11": 7, "": runtime.NumCPU(),
+		"x-y": runtime.NumCPU(), "3-1": runtime.NumCPU()} {
 		if got := online(list); got != want {
 			t.Errorf("%q is %d CPUs, want %d", list, got, want)
 		}

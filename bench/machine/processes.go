@@ -44,7 +44,8 @@ func Use(pids ...int) (u Usage, err error) {
 // Since is what has changed since the reading v: time that passed, memory and descriptors that were
 // added.
 func (u Usage) Since(v Usage) Usage {
-	return Usage{CPU: u.CPU - v.CPU, Wait: u.Wait - v.Wait, Memory: u.Memory - v.Memory, Descriptors: u.Descriptors - v.Descriptors}
+	return Usage{CPU: u.CPU - v.CPU, Wait: u.Wait - v.Wait, Memory: u.Memory - v.Memory,
+		Descriptors: u.Descriptors - v.Descriptors}
 }
 
 // Share reports whether two sets of CPUs have one in common.

@@ -21,7 +21,8 @@
 //
 // Before and after a change, on a machine that does nothing else:
 //
-//	go test ./bench/micro ./reactor ./sender/... ./timerqueue ./uring ./epoll -run '^$' -bench . -benchmem -count 10 >new.txt
+//	go test ./bench/micro ./reactor ./sender/... ./timerqueue ./uring ./epoll \
+//		-run '^$' -bench . -benchmem -count 10 >new.txt
 //	benchstat old.txt new.txt
 //
 // Allocations fail the test; times are for people to compare.

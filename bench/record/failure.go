@@ -44,7 +44,8 @@ func (f Failure) Advice() string {
 	case Refused:
 		return "does the target listen?"
 	case Ports:
-		return "the local ports to this target are used up; more source addresses (--source 127.0.0.2-127.0.0.9), closing by --close rst, or fewer connections help"
+		return "the local ports to this target are used up; more source addresses (--source 127.0.0.2-127.0.0.9), " +
+			"closing by --close rst, or fewer connections help"
 	case Descriptors:
 		return "raise the limit of open files (ulimit -n), or use fewer connections"
 	case Unsent:

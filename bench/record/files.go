@@ -13,14 +13,17 @@ import (
 // WriteCSV writes the series, a line a second, with a header. Durations are in microseconds.
 func (r *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"seconds", "phase", "messages_per_s", "bytes_out_per_s", "bytes_in_per_s", "opened_per_s", "open",
+	_ = out.Write([]string{"seconds", "phase", "messages_per_s", "bytes_out_per_s", "bytes_in_per_s", "opened_per_s",
+		"open",
 		"errors", "lost", "p50_us", "p90_us", "p99_us", "p99_9_us", "max_us", "service_p99_us", "lag_p99_us", "client_busy"})
 	for _, p := range r.Series {
 		us := func(ns int64) string { return strconv.FormatFloat(float64(ns)/1e3, 'f', 1, 64) }
 		rate := func(n int64) string { return strconv.FormatFloat(perSecond(n, p.Length), 'f', 1, 64) }
 		_ = out.Write([]string{strconv.FormatFloat(p.Seconds, 'f', 3, 64), string(p.Kind), rate(p.Messages), rate(p.BytesOut),
-			rate(p.BytesIn), rate(p.Opened), strconv.Itoa(p.Open), strconv.FormatInt(p.Errors.Total(), 10), strconv.FormatInt(p.Lost, 10),
-			us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.Service), us(p.Lag), strconv.FormatFloat(p.Busy, 'f', 3, 64)})
+			rate(p.BytesIn), rate(p.Opened), strconv.Itoa(p.Open), strconv.FormatInt(p.Errors.Total(),
+				10), strconv.FormatInt(p.Lost, 10),
+			us(p.P50), us(p.P90), us(p.P99), us(p.P999), us(p.Max), us(p.Service), us(p.Lag), strconv.FormatFloat(p.Busy, 'f', 3,
+				64)})
 	}
 	out.Flush()
 	return out.Error() // also that of Write

@@ -132,10 +132,12 @@ func TestResultGoesThroughAFile(t *testing.T) {
 		t.Errorf("%+v", back)
 	}
 	a, b := r.Measured()[0].Total(), back.Measured()[0].Total()
-	if a.Counts != b.Counts || a.Latency.At(99) != b.Latency.At(99) || a.Latency.Count() != b.Latency.Count() || b.Errors.String() != "3 reset, 1 timeout" {
+	if a.Counts != b.Counts || a.Latency.At(99) != b.Latency.At(99) || a.Latency.Count() != b.Latency.Count() ||
+		b.Errors.String() != "3 reset, 1 timeout" {
 		t.Errorf("%+v and %+v", a.Counts, b.Counts)
 	}
-	for _, bad := range []string{"", "{}", `{"schema": "reactord-bench/9"}`, `{"schema": "reactord-bench/1", "phases": [{"parts": [{"name": "x"}]}]}`} {
+	for _, bad := range []string{"", "{}", `{"schema": "reactord-bench/9"}`,
+		`{"schema": "reactord-bench/1", "phases": [{"parts": [{"name": "x"}]}]}`} {
 		if err := os.WriteFile(name, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +183,8 @@ func TestHistogramLog(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for errno, want := range map[syscall.Errno]Failure{
 		syscall.ECONNREFUSED: Refused, syscall.ECONNRESET: Reset, syscall.EPIPE: Reset, syscall.ETIMEDOUT: Timeout,
-		syscall.EADDRNOTAVAIL: Ports, syscall.EMFILE: Descriptors, syscall.ENOBUFS: Memory, syscall.EHOSTUNREACH: Unreachable, syscall.EIO: Other,
+		syscall.EADDRNOTAVAIL: Ports, syscall.EMFILE: Descriptors, syscall.ENOBUFS: Memory,
+		syscall.EHOSTUNREACH: Unreachable, syscall.EIO: Other,
 	} {
 		if got := FailureOf(os.NewSyscallError("connect", errno)); got != want {
 			t.Errorf("%v is %v, want %v", errno, got, want)
@@ -191,7 +194,8 @@ func TestFailures(t *testing.T) {
 		t.Error("an error of no kind has one")
 	}
 	var f Failures
-	if err := json.Unmarshal([]byte(`{"reset": 2, "of the future": 3}`), &f); err != nil || f[Reset] != 2 || f[Other] != 3 || f.Total() != 5 || f.Most() != Other {
+	if err := json.Unmarshal([]byte(`{"reset": 2, "of the future": 3}`), &f); err != nil || f[Reset] != 2 ||
+		f[Other] != 3 || f.Total() != 5 || f.Most() != Other {
 		t.Errorf("%v, %v", f, err)
 	}
 	for i := range failures {

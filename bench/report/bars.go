@@ -47,8 +47,10 @@ func Bars(title string, bars []Bar) template.HTML {
 		from, to := x(min(b.Value, 0)), x(max(b.Value, 0))
 		fmt.Fprintf(&out, `<span class="figure">%s</span><svg viewBox="0 0 %g %g" preserveAspectRatio="none" role="img" aria-label="%s: %s">`,
 			html.EscapeString(b.Text), barsWidth, barsHeight, html.EscapeString(b.Name), html.EscapeString(b.Text))
-		fmt.Fprintf(&out, `<rect class="bar" x="%.1f" y="4" width="%.1f" height="%g"/><path class="zero" d="M%.1f 0v%g"/>`, from, max(to-from, 1), barsHeight-8, x(0), barsHeight)
-		fmt.Fprintf(&out, `<path class="whisker" d="M%.1f %gH%.1fM%.1f 7v%gM%.1f 7v%g"/></svg></div>`, x(b.Low), barsHeight/2, x(b.High), x(b.Low), barsHeight-14, x(b.High), barsHeight-14)
+		fmt.Fprintf(&out, `<rect class="bar" x="%.1f" y="4" width="%.1f" height="%g"/><path class="zero" d="M%.1f 0v%g"/>`,
+			from, max(to-from, 1), barsHeight-8, x(0), barsHeight)
+		fmt.Fprintf(&out, `<path class="whisker" d="M%.1f %gH%.1fM%.1f 7v%gM%.1f 7v%g"/></svg></div>`, x(b.Low), barsHeight/2,
+			x(b.High), x(b.Low), barsHeight-14, x(b.High), barsHeight-14)
 	}
 	out.WriteString(`</div></figure>`)
 	return template.HTML(out.String()) //nolint:gosec // all text in it is escaped

@@ -82,7 +82,8 @@ func (c *chart) figure() template.HTML {
 	}
 	b.WriteString(`<div class="legend">`)
 	for _, s := range c.series {
-		fmt.Fprintf(&b, `<span><svg viewBox="0 0 28 8"><line class="%s" x1="0" x2="28" y1="4" y2="4"/></svg>%s</span>`, s.class(), html.EscapeString(s.name))
+		fmt.Fprintf(&b, `<span><svg viewBox="0 0 28 8"><line class="%s" x1="0" x2="28" y1="4" y2="4"/></svg>%s</span>`,
+			s.class(), html.EscapeString(s.name))
 	}
 	b.WriteString(`</div></figure>`)
 	return template.HTML(b.String()) //nolint:gosec // all text in it is escaped
@@ -90,25 +91,31 @@ func (c *chart) figure() template.HTML {
 
 // svg draws what is inside of the axes and at them.
 func (c *chart) svg(b *strings.Builder, class string) {
-	fmt.Fprintf(b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-label="%s">`, class, c.width(), chartHeight, html.EscapeString(c.title))
+	fmt.Fprintf(b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-label="%s">`, class, c.width(), chartHeight,
+		html.EscapeString(c.title))
 	for _, s := range c.shades {
 		from, to := c.placeX(max(s.from, c.x.low)), c.placeX(min(s.to, c.x.high))
-		fmt.Fprintf(b, `<rect class="phase" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(to-from, 0), chartHeight-top-bottom)
+		fmt.Fprintf(b, `<rect class="phase" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, max(to-from, 0),
+			chartHeight-top-bottom)
 		if to-from > 45 {
-			fmt.Fprintf(b, `<text class="phasename" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (from+to)/2, top+12, html.EscapeString(s.name))
+			fmt.Fprintf(b, `<text class="phasename" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (from+to)/2, top+12,
+				html.EscapeString(s.name))
 		}
 	}
 	for _, t := range c.y.ticks {
 		y := c.placeY(t.at)
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, left, c.width()-right, y, y)
-		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, y+4, html.EscapeString(t.text))
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, y+4,
+			html.EscapeString(t.text))
 	}
 	for _, t := range c.x.ticks {
 		x := c.placeX(t.at)
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, x, x, top, chartHeight-bottom)
-		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, chartHeight-bottom+16, html.EscapeString(t.text))
+		fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, x, chartHeight-bottom+16,
+			html.EscapeString(t.text))
 	}
-	fmt.Fprintf(b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+c.width()-right)/2, chartHeight-8, html.EscapeString(c.x.label))
+	fmt.Fprintf(b, `<text class="axis" x="%.1f" y="%.1f" text-anchor="middle">%s</text>`, (left+c.width()-right)/2,
+		chartHeight-8, html.EscapeString(c.x.label))
 	for _, s := range c.series {
 		c.line(b, s)
 	}
@@ -139,9 +146,11 @@ func (c *chart) line(b *strings.Builder, s series) {
 	}
 	if s.area && len(at) > 1 {
 		first, last := strings.SplitN(at[0], ",", 2)[0], strings.SplitN(at[len(at)-1], ",", 2)[0]
-		fmt.Fprintf(b, `<polygon class="area c%d" points="%s,%.1f %s %s,%.1f"/>`, s.color%palette, first, chartHeight-bottom, strings.Join(at, " "), last, chartHeight-bottom)
+		fmt.Fprintf(b, `<polygon class="area c%d" points="%s,%.1f %s %s,%.1f"/>`, s.color%palette, first, chartHeight-bottom,
+			strings.Join(at, " "), last, chartHeight-bottom)
 	}
-	fmt.Fprintf(b, `<polyline class="%s" points="%s"><title>%s</title></polyline>`, s.class(), strings.Join(at, " "), html.EscapeString(s.name))
+	fmt.Fprintf(b, `<polyline class="%s" points="%s"><title>%s</title></polyline>`, s.class(), strings.Join(at, " "),
+		html.EscapeString(s.name))
 	if len(s.points) > maxDots {
 		return
 	}

@@ -57,7 +57,8 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 		names = append(names, r.Name)
 	}
 	names = slices.Compact(names)
-	p := page{Title: strings.Join(names, ", "), Results: results, Comparison: comparison, Percentiles: Percentiles, Style: Style}
+	p := page{Title: strings.Join(names, ", "), Results: results, Comparison: comparison, Percentiles: Percentiles,
+		Style: Style}
 	p.Subtitle, p.Single = subtitle(results), len(results) == 1
 	if comparison != nil {
 		p.Title += ", compared"
@@ -190,7 +191,9 @@ func open(r *record.Result) bool {
 }
 
 func rateChart(results []*record.Result) *chart {
-	c := &chart{title: "Messages a second over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count, tight: true}, y: axis{name: units.Count}, shades: shades(results)}
+	c := &chart{title: "Messages a second over time", narrow: true,
+		x: axis{label: "seconds since the start", name: units.Count,
+			tight: true}, y: axis{name: units.Count}, shades: shades(results)}
 	for i, r := range results {
 		s := series{name: r.Name, color: i, area: len(results) == 1}
 		failed := series{name: r.Name + ", failures", color: i + 3, dashed: true}
@@ -225,8 +228,8 @@ func shades(results []*record.Result) (all []shade) {
 
 // timeChart shows several percentiles of one result, or the p99 of several.
 func timeChart(results []*record.Result) *chart {
-	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count, tight: true},
-		y: axis{log: true, name: nanoseconds}, shades: shades(results)}
+	c := &chart{title: "Latency over time", narrow: true, x: axis{label: "seconds since the start", name: units.Count,
+		tight: true}, y: axis{log: true, name: nanoseconds}, shades: shades(results)}
 	figures := []struct {
 		name  string
 		value func(*record.Point) int64

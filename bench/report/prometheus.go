@@ -24,12 +24,16 @@ type Exporter struct {
 // The metrics.
 var (
 	messagesDesc = prometheus.NewDesc("reactord_bench_messages_total", "Messages that came back whole.", nil, nil)
-	bytesDesc    = prometheus.NewDesc("reactord_bench_bytes_total", "Bytes, by direction as the generator sees it.", []string{"direction"}, nil)
-	openedDesc   = prometheus.NewDesc("reactord_bench_connections_opened_total", "Connections that came to stand.", nil, nil)
+	bytesDesc    = prometheus.NewDesc("reactord_bench_bytes_total", "Bytes, by direction as the generator sees it.",
+		[]string{"direction"}, nil)
+	openedDesc = prometheus.NewDesc("reactord_bench_connections_opened_total", "Connections that came to stand.", nil,
+		nil)
 	failuresDesc = prometheus.NewDesc("reactord_bench_failures_total", "Failures by kind.", []string{"kind"}, nil)
 	openDesc     = prometheus.NewDesc("reactord_bench_connections", "Connections that stand.", nil, nil)
-	latencyDesc  = prometheus.NewDesc("reactord_bench_latency_seconds", "Latency of the last second, by quantile.", []string{"quantile"}, nil)
-	busyDesc     = prometheus.NewDesc("reactord_bench_generator_busy_ratio", "Share of the last second that the generator's busiest loop was at work.", nil, nil)
+	latencyDesc  = prometheus.NewDesc("reactord_bench_latency_seconds", "Latency of the last second, by quantile.",
+		[]string{"quantile"}, nil)
+	busyDesc = prometheus.NewDesc("reactord_bench_generator_busy_ratio",
+		"Share of the last second that the generator's busiest loop was at work.", nil, nil)
 )
 
 // NewExporter serves /metrics on address until Close.
@@ -59,7 +63,8 @@ func (e *Exporter) Add(p record.Point) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.latest = p
-	e.sum.Add(&record.Counts{Messages: p.Messages, BytesIn: p.BytesIn, BytesOut: p.BytesOut, Opened: p.Opened, Errors: p.Errors})
+	e.sum.Add(&record.Counts{Messages: p.Messages, BytesIn: p.BytesIn, BytesOut: p.BytesOut, Opened: p.Opened,
+		Errors: p.Errors})
 }
 
 // Describe implements prometheus.Collector.
@@ -84,7 +89,8 @@ func (e *Exporter) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(openDesc, float64(e.latest.Open))
 	gauge(busyDesc, e.latest.Busy)
-	for q, ns := range map[string]int64{"0.5": e.latest.P50, "0.9": e.latest.P90, "0.99": e.latest.P99, "0.999": e.latest.P999, "1": e.latest.Max} {
+	for q, ns := range map[string]int64{"0.5": e.latest.P50, "0.9": e.latest.P90, "0.99": e.latest.P99,
+		"0.999": e.latest.P999, "1": e.latest.Max} {
 		gauge(latencyDesc, float64(ns)/1e9, q)
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 // result has a few seconds of a load, whose name is not to be taken for HTML.
 func result(name string, rate float64) *record.Result {
-	r := &record.Result{Schema: record.Schema, Name: name, Mode: "rate", Target: "tcp://127.0.0.1:1", Connections: 3, Loops: 1,
-		Ring: "io_uring", Warnings: []string{"it is <b>loud</b>"}}
+	r := &record.Result{Schema: record.Schema, Name: name, Mode: "rate", Target: "tcp://127.0.0.1:1", Connections: 3,
+		Loops: 1, Ring: "io_uring", Warnings: []string{"it is <b>loud</b>"}}
 	for range 5 {
 		w := record.NewWindow()
 		for i := range 10_000 {
@@ -29,7 +29,8 @@ func result(name string, rate float64) *record.Result {
 		p := record.NewPoint(w)
 		p.Seconds, p.Length, p.Kind = float64(len(r.Series)+1), 1, record.Measure
 		r.Series = append(r.Series, p)
-		r.Phases = append(r.Phases, record.Phase{Kind: record.Measure, Rate: rate, Elapsed: 1, Parts: []record.PhasePart{{Name: name, Window: w}}})
+		r.Phases = append(r.Phases, record.Phase{Kind: record.Measure, Rate: rate, Elapsed: 1,
+			Parts: []record.PhasePart{{Name: name, Window: w}}})
 	}
 	return r
 }
@@ -38,7 +39,8 @@ func result(name string, rate float64) *record.Result {
 // it is given as text.
 func TestPage(t *testing.T) {
 	a, b := result("a <script>", 10_000), result("b", 10_000)
-	found, err := compare.Of([]compare.Group{{Name: "a", Results: []*record.Result{a}}, {Name: "b", Results: []*record.Result{b}}}, compare.Metrics)
+	found, err := compare.Of([]compare.Group{{Name: "a", Results: []*record.Result{a}},
+		{Name: "b", Results: []*record.Result{b}}}, compare.Metrics)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +49,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, want := range []string{"a &lt;script&gt;", "it is &lt;b&gt;loud", "Latency by percentile", "Messages a second over time", "Latency over time",
-		">99.999<", "no difference", "service time"} {
+	for _, want := range []string{"a &lt;script&gt;", "it is &lt;b&gt;loud", "Latency by percentile",
+		"Messages a second over time", "Latency over time", ">99.999<", "no difference", "service time"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -84,7 +86,8 @@ func TestPageOfNothing(t *testing.T) {
 	if err := Page(&out, []*record.Result{{Name: "x", Failed: "refused"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); strings.Contains(text, "<figure>") || !strings.Contains(text, "Ended before its time: refused") {
+	if text := out.String(); strings.Contains(text, "<figure>") ||
+		!strings.Contains(text, "Ended before its time: refused") {
 		t.Errorf("%s", text)
 	}
 }
@@ -99,7 +102,8 @@ func TestChartPlaces(t *testing.T) {
 	}
 	for _, s := range c.series {
 		for _, p := range s.points {
-			if px, py := c.placeX(p.x), c.placeY(p.y); px < left-0.1 || px > chartWidth-right+0.1 || py < top-0.1 || py > chartHeight-bottom+0.1 {
+			if px, py := c.placeX(p.x), c.placeY(p.y); px < left-0.1 || px > chartWidth-right+0.1 || py < top-0.1 ||
+				py > chartHeight-bottom+0.1 {
 				t.Errorf("%v lies at %.1f, %.1f", p, px, py)
 			}
 		}
@@ -121,7 +125,8 @@ func TestTable(t *testing.T) {
 	if err := Table(&out, result("a", 10_000)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10.0 k messages/s for 1.0 s (10.0 k/s asked for)", "failures: 2 reset", "p99.99", "latency", "service time", "! it is <b>loud</b>"} {
+	for _, want := range []string{"10.0 k messages/s for 1.0 s (10.0 k/s asked for)", "failures: 2 reset", "p99.99",
+		"latency", "service time", "! it is <b>loud</b>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)
 		}
@@ -144,7 +149,8 @@ func TestExporter(t *testing.T) {
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
-	for _, want := range []string{"reactord_bench_messages_total 10", `reactord_bench_bytes_total{direction="out"} 140`, "reactord_bench_connections 3",
+	for _, want := range []string{"reactord_bench_messages_total 10", `reactord_bench_bytes_total{direction="out"} 140`,
+		"reactord_bench_connections 3",
 		`reactord_bench_failures_total{kind="reset"} 4`, `reactord_bench_latency_seconds{quantile="0.99"} 0.002`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the metrics lack %q:\n%s", want, text)
@@ -166,12 +172,14 @@ func TestBars(t *testing.T) {
 		factor  float64 // of the time that the other took
 		verdict string
 	}{"better": {0.5, "better"}, "worse": {100, "worse"}, "same": {1, "same"}, "much": {0.01, "better"}} {
-		found, err := compare.Of([]compare.Group{group("a", compare.Enough, 1), group("b", compare.Enough, c.factor)}, []string{"rate", "errors"})
+		found, err := compare.Of([]compare.Group{group("a", compare.Enough, 1), group("b", compare.Enough, c.factor)},
+			[]string{"rate", "errors"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		drawn := string(changes(found))
-		if strings.Count(drawn, `class="bar"`) != 2 || !strings.Contains(drawn, `<div class="`+c.verdict+`"><span class="name">rate<`) {
+		if strings.Count(drawn, `class="bar"`) != 2 || !strings.Contains(drawn,
+			`<div class="`+c.verdict+`"><span class="name">rate<`) {
 			t.Errorf("%s: %s", name, drawn)
 		}
 	}
@@ -186,7 +194,9 @@ func TestBars(t *testing.T) {
 
 // A browser reads the drawings as XML: each must be well formed, and its bar as long as its figure says, from 0 on.
 func TestBarsAreAsLongAsTheirFigures(t *testing.T) {
-	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4}, {Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Value: math.NaN(), Low: math.NaN(), High: math.NaN(), Missing: true}}))
+	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4},
+		{Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Value: math.NaN(), Low: math.NaN(),
+			High: math.NaN(), Missing: true}}))
 	places := []string{}
 	for d := xml.NewDecoder(strings.NewReader(drawn)); ; {
 		token, err := d.Token()

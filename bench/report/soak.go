@@ -31,7 +31,8 @@ func soak(out io.Writer, w *tabwriter.Writer, r *record.Result) {
 	last := len(r.Samples) - 1
 	for row := range min(curveRows, len(r.Samples)) {
 		s := r.Samples[row*last/max(min(curveRows, len(r.Samples))-1, 1)]
-		fmt.Fprintf(w, "%.0f s\t%s\t%s\t%s\t%d\t%d\t%s\t\n", s.Seconds, units.Count(float64(s.Connections)), units.Bytes(float64(s.Memory)),
+		fmt.Fprintf(w, "%.0f s\t%s\t%s\t%s\t%d\t%d\t%s\t\n", s.Seconds, units.Count(float64(s.Connections)),
+			units.Bytes(float64(s.Memory)),
 			known(heap, units.Bytes(float64(s.LiveHeap))), s.Descriptors, s.Threads, known(goroutines, fmt.Sprint(s.Goroutines)))
 	}
 	_ = w.Flush() // out's errors show at its end
@@ -48,7 +49,8 @@ func soak(out io.Writer, w *tabwriter.Writer, r *record.Result) {
 		if t.Grows {
 			verdict = "GROWS"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.Figure, format(t.Median), format(t.Slope), format(t.Allowed), format(t.After), verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t\n", t.Figure, format(t.Median), format(t.Slope), format(t.Allowed),
+			format(t.After), verdict)
 	}
 	_ = w.Flush()
 	fmt.Fprintln(out)

@@ -50,7 +50,8 @@ func setUp(out io.Writer, r *record.Result, p *record.Phase) {
 		return
 	}
 	fmt.Fprintf(out, "%d connections were opened in %s, %s/s, each in %s (p50), %s (p99)", w.Opened,
-		units.Duration(time.Duration(p.Elapsed*1e9)), units.Count(float64(w.Opened)/max(p.Elapsed, 1e-9)), units.Duration(w.Connect.At(50)), units.Duration(w.Connect.At(99)))
+		units.Duration(time.Duration(p.Elapsed*1e9)), units.Count(float64(w.Opened)/max(p.Elapsed,
+			1e-9)), units.Duration(w.Connect.At(50)), units.Duration(w.Connect.At(99)))
 	if p.Target != nil && r.Mode == "hold" {
 		fmt.Fprintf(out, "; the target needed %s and %.1f descriptors for each",
 			units.Bytes(float64(p.Target.Memory)/float64(w.Opened)), float64(p.Target.Descriptors)/float64(w.Opened))
@@ -80,7 +81,8 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	}
 	sum := p.Total()
 	elapsed := max(p.Elapsed, 1e-9)
-	fmt.Fprintf(out, ", %s/s out, %s/s in", units.Bytes(float64(sum.BytesOut)/elapsed), units.Bytes(float64(sum.BytesIn)/elapsed))
+	fmt.Fprintf(out, ", %s/s out, %s/s in", units.Bytes(float64(sum.BytesOut)/elapsed),
+		units.Bytes(float64(sum.BytesIn)/elapsed))
 	if cpu := p.CPUPerMessage(); cpu > 0 {
 		fmt.Fprintf(out, ", %s of the target's CPU each", units.Duration(cpu))
 	}
@@ -136,7 +138,8 @@ func row(w io.Writer, name string, h *record.Histogram) {
 
 // ProgressLine is one line about one second.
 func ProgressLine(p record.Point) string {
-	text := fmt.Sprintf("%6.1f s %-7s %8s/s %6d open p50 %8s p99 %8s max %8s", p.Seconds, p.Kind, units.Count(p.Rate()), p.Open,
+	text := fmt.Sprintf("%6.1f s %-7s %8s/s %6d open p50 %8s p99 %8s max %8s", p.Seconds, p.Kind, units.Count(p.Rate()),
+		p.Open,
 		units.Duration(time.Duration(p.P50)), units.Duration(time.Duration(p.P99)), units.Duration(time.Duration(p.Max)))
 	if n := p.Errors.Total(); n > 0 {
 		text += fmt.Sprintf(" %d failures", n)

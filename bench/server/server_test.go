@@ -230,7 +230,8 @@ func TestDatagramsDiscard(t *testing.T) {
 // An abstract address has no file.
 func TestAbstractAddresses(t *testing.T) {
 	for i, style := range []string{"receiver", "task", "net"} {
-		c := dial(t, start(t, Config{Listen: fmt.Sprintf("unix://@reactord-bench-%d-%d", os.Getpid(), i), Style: style, Behaviour: "echo"}))
+		c := dial(t, start(t, Config{Listen: fmt.Sprintf("unix://@reactord-bench-%d-%d", os.Getpid(), i), Style: style,
+			Behaviour: "echo"}))
 		got := make([]byte, 5)
 		_, _ = io.WriteString(c, "hello")
 		if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil {

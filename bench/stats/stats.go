@@ -1,5 +1,5 @@
-// Package stats is the little arithmetic that a comparison needs, and a soak (see [Trend]). A figure that was measured once a
-// round is a slice, one value a round; every round measured all the servers one after another, so
+// Package stats is the little arithmetic that a comparison needs, and a soak (see [Trend]). A figure that was
+// measured once a round is a slice, one value a round; every round measured all the servers one after another, so
 // figures of the same round may be compared, and others should not.
 package stats
 

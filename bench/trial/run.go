@@ -214,7 +214,8 @@ func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from
 	if kind == record.SetUp {
 		s, err = r.g.Open(ctx, observe)
 	} else {
-		s, err = r.g.Run(ctx, engine.Phase{Time: d, From: from, To: to, Verify: kind == record.WarmUp && r.Plan.Compare}, observe)
+		s, err = r.g.Run(ctx, engine.Phase{Time: d, From: from, To: to, Verify: kind == record.WarmUp && r.Plan.Compare},
+			observe)
 	}
 	for i, w := range s.Windows {
 		p.Parts = append(p.Parts, record.PhasePart{Name: r.Load.Parts[i].Name, Window: w})

@@ -60,7 +60,8 @@ func TestFindMax(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Run{Load: echo(oneAtATime(t, pause)), Plan: Plan{Time: 300 * time.Millisecond, Trial: 500 * time.Millisecond, Demands: demands}}
+	r := Run{Load: echo(oneAtATime(t, pause)), Plan: Plan{Time: 300 * time.Millisecond, Trial: 500 * time.Millisecond,
+		Demands: demands}}
 	res, err := r.Do(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +78,8 @@ func TestFindMax(t *testing.T) {
 	// How long the server really sleeps is the machine's business, but it never sleeps less.
 	most := float64(time.Second) / float64(pause)
 	if got := res.Measured()[0].Rate; got > 1.03*most || tries < 3 || met == 0 {
-		t.Errorf("%.1f/s were found by %d tries of which %d met the demands; the server can do at most %.0f/s", got, tries, met, most)
+		t.Errorf("%.1f/s were found by %d tries of which %d met the demands; the server can do at most %.0f/s", got, tries,
+			met, most)
 	}
 }
 
@@ -87,7 +89,8 @@ func TestFindMaxRepeatsWhatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: time.Second, Trial: 10 * time.Millisecond, Tries: 3, Demands: demands, Rates: []float64{800}}}
+	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: time.Second, Trial: 10 * time.Millisecond, Tries: 3,
+		Demands: demands, Rates: []float64{800}}}
 	res, err := r.Do(t.Context())
 	if !errors.Is(err, ErrUnmet) {
 		t.Fatal(err)
@@ -108,7 +111,8 @@ func TestFindMaxOfTheImpossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Run{Load: echo(oneAtATime(t, 10*time.Millisecond)), Plan: Plan{Time: time.Second, Trial: 20 * time.Millisecond, Demands: demands}}
+	r := Run{Load: echo(oneAtATime(t, 10*time.Millisecond)),
+		Plan: Plan{Time: time.Second, Trial: 20 * time.Millisecond, Demands: demands}}
 	res, err := r.Do(t.Context())
 	if !errors.Is(err, ErrUnmet) || res.Failed == "" || len(res.Measured()) != 0 {
 		t.Errorf("%v; %d phases were measured", err, len(res.Measured()))
@@ -117,8 +121,8 @@ func TestFindMaxOfTheImpossible(t *testing.T) {
 
 // The phases come in their order, as often as they should.
 func TestShape(t *testing.T) {
-	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: 50 * time.Millisecond, WarmUp: 50 * time.Millisecond, Ramp: 50 * time.Millisecond,
-		Rates: []float64{200, 400}, Repeats: 2}}
+	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: 50 * time.Millisecond, WarmUp: 50 * time.Millisecond,
+		Ramp: 50 * time.Millisecond, Rates: []float64{200, 400}, Repeats: 2}}
 	res, err := r.Do(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -127,8 +131,8 @@ func TestShape(t *testing.T) {
 		kind     record.Kind
 		rate     float64
 		messages int64
-	}{{record.SetUp, 0, 0}, {record.WarmUp, 200, 10}, {record.Ramp, 200, 5}, {record.Measure, 200, 10}, {record.Measure, 400, 20},
-		{record.Measure, 200, 10}, {record.Measure, 400, 20}}
+	}{{record.SetUp, 0, 0}, {record.WarmUp, 200, 10}, {record.Ramp, 200, 5}, {record.Measure, 200, 10}, {record.Measure,
+		400, 20}, {record.Measure, 200, 10}, {record.Measure, 400, 20}}
 	if len(res.Phases) != len(want) {
 		t.Fatalf("%d phases, want %d", len(res.Phases), len(want))
 	}
@@ -151,7 +155,8 @@ func TestWrongPlans(t *testing.T) {
 
 // A run says itself what is wrong with it.
 func TestARunWarns(t *testing.T) {
-	r := Run{Load: echo(oneAtATime(t, 4*time.Millisecond)), Plan: Plan{Time: 200 * time.Millisecond, Rates: []float64{1000}}}
+	r := Run{Load: echo(oneAtATime(t, 4*time.Millisecond)),
+		Plan: Plan{Time: 200 * time.Millisecond, Rates: []float64{1000}}}
 	res, err := r.Do(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +169,8 @@ func TestARunWarns(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	r := Run{Load: echo(engine.Target{Scheme: "tcp"}), result: &record.Result{Loops: 1, Connections: 50_000, SharedCPUs: true}}
+	r := Run{Load: echo(engine.Target{Scheme: "tcp"}), result: &record.Result{Loops: 1, Connections: 50_000,
+		SharedCPUs: true}}
 	r.result.Machine.OpenFiles, r.result.Machine.PortLow, r.result.Machine.PortHigh = 1024, 32768, 60999
 	r.result.Machine.Allowed = []int{0}
 	p := phase()

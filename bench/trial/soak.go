@@ -30,10 +30,10 @@ type Soak struct {
 // ErrGrows is what a soak ends with whose target grows.
 var ErrGrows = errors.New("the target grows")
 
-// figure is one of those that are judged. It grows if its slope, were it as small as the samples allow, is positive; if
-// by its slope it gains more than is allowed over the time that is judged, which is a number, or a part of its median if
-// that is more; and if half of that is still there when the load is over. What is allowed is for what comes and goes
-// meanwhile, not for each second, so a longer soak finds less.
+// figure is one of those that are judged. It grows if its slope, were it as small as the samples allow, is
+// positive; if by its slope it gains more than is allowed over the time that is judged, which is a number, or a
+// part of its median if that is more; and if half of that is still there when the load is over. What is allowed is
+// for what comes and goes meanwhile, not for each second, so a longer soak finds less.
 type figure struct {
 	name, unit string
 	of         func(*record.Sample) float64
@@ -228,9 +228,11 @@ func thin(values []float64) (thinned []float64) {
 // said names the figure and how it grows.
 func (f *figure) said(t record.Trend, judged []record.Sample) string {
 	first, last := &judged[0], &judged[len(judged)-1]
-	text := fmt.Sprintf("%s, by %s a second in the last %.0f s, where %s are allowed", f.name, f.format(t.Slope), last.Seconds-first.Seconds, f.format(t.Allowed))
+	text := fmt.Sprintf("%s, by %s a second in the last %.0f s, where %s are allowed", f.name, f.format(t.Slope),
+		last.Seconds-first.Seconds, f.format(t.Allowed))
 	if n := last.Connections - first.Connections; n > 0 {
-		text += fmt.Sprintf("; that is %s for each of %s connections", f.format(t.Slope*(last.Seconds-first.Seconds)/float64(n)), units.Count(float64(n)))
+		text += fmt.Sprintf("; that is %s for each of %s connections",
+			f.format(t.Slope*(last.Seconds-first.Seconds)/float64(n)), units.Count(float64(n)))
 	}
 	return text
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// soaked is a result with a sample a second, and one after the load, in which every figure is steady but for some noise.
+// soaked is a result with a sample a second, and one after the load, in which every figure is steady but for some
+// noise.
 func soaked(seconds int, change func(second int, s *record.Sample)) *record.Result {
 	r := rand.New(rand.NewPCG(1, 2))
 	res := &record.Result{}
 	for i := range seconds + 1 {
-		s := record.Sample{Seconds: float64(i), Kind: record.Measure, Connections: int64(1000 * i), Memory: 30*mib + r.Int64N(mib),
-			Descriptors: 200 + r.IntN(20), Threads: 11, LiveHeap: 2*mib + r.Int64N(mib/2), Goroutines: 14 + i%2}
+		s := record.Sample{Seconds: float64(i), Kind: record.Measure, Connections: int64(1000 * i), Memory: 30*mib +
+			r.Int64N(mib), Descriptors: 200 + r.IntN(20), Threads: 11, LiveHeap: 2*mib + r.Int64N(mib/2), Goroutines: 14 + i%2}
 		if i == seconds {
 			s.Kind = record.After
 		}
@@ -40,8 +41,10 @@ func TestJudge(t *testing.T) {
 		{"descriptors", 30, func(i int, s *record.Sample) { s.Descriptors += 2 * i }, "descriptors"},
 		{"threads", 30, func(i int, s *record.Sample) { s.Threads += i / 2 }, "threads"},
 		{"goroutines", 30, func(i int, s *record.Sample) { s.Goroutines += i }, "goroutines"},
-		{"all at once", 30, func(i int, s *record.Sample) { s.Memory += int64(i) * mib; s.Descriptors += 2 * i }, "resident memory, descriptors"},
-		{"little by little, for an hour", 3600, func(i int, s *record.Sample) { s.Memory += int64(i) * 4000 }, "resident memory"},
+		{"all at once", 30, func(i int, s *record.Sample) { s.Memory += int64(i) * mib; s.Descriptors += 2 * i },
+			"resident memory, descriptors"},
+		{"little by little, for an hour", 3600, func(i int, s *record.Sample) { s.Memory += int64(i) * 4000 },
+			"resident memory"},
 		{"in the first half only", 30, func(i int, s *record.Sample) { s.Memory += int64(min(i, 15)) * mib }, ""},
 		{"and shrinks", 30, func(i int, s *record.Sample) { s.Memory -= int64(i) * mib / 2 }, ""},
 		{"until the load is over", 30, func(i int, s *record.Sample) {
@@ -67,7 +70,8 @@ func TestJudge(t *testing.T) {
 					}
 				}
 			}
-			if got := strings.Join(grown, ", "); got != test.grows || len(res.Trends) != len(figures) || errors.Is(err, ErrGrows) != (got != "") {
+			if got := strings.Join(grown, ", "); got != test.grows || len(res.Trends) != len(figures) ||
+				errors.Is(err, ErrGrows) != (got != "") {
 				t.Errorf("%q grow, want %q: %v, %+v", got, test.grows, err, res.Trends)
 			}
 		})
@@ -84,14 +88,16 @@ func TestJudgeLeavesOut(t *testing.T) {
 	if err := judge(res); err != nil || len(res.Trends) != 3 {
 		t.Errorf("%v, %+v", err, res.Trends)
 	}
-	if err := judge(&record.Result{Samples: res.Samples[:22]}); err == nil || !strings.Contains(err.Error(), "4 samples are too few") {
+	if err := judge(&record.Result{Samples: res.Samples[:22]}); err == nil ||
+		!strings.Contains(err.Error(), "4 samples are too few") {
 		t.Errorf("too few samples: %v", err)
 	}
 }
 
 func TestReadMetrics(t *testing.T) {
 	var s record.Sample
-	text := "# HELP go_goroutines Number of goroutines.\ngo_goroutines 14\ngo_gc_heap_live_bytes 1.5e+06\ngo_gc_heap_live_bytes_total 3\n"
+	text := "# HELP go_goroutines Number of goroutines.\ngo_goroutines 14\n" +
+		"go_gc_heap_live_bytes 1.5e+06\ngo_gc_heap_live_bytes_total 3\n"
 	if err := readMetrics(strings.NewReader(text), &s); err != nil || s.Goroutines != 14 || s.LiveHeap != 1_500_000 {
 		t.Errorf("%v, %+v", err, s)
 	}

@@ -31,7 +31,8 @@ func (r *Run) warn() {
 		measured += p.Elapsed
 		r.warnPhase(p, say)
 		if ds := r.Plan.Demands; len(ds) > 0 && !ds.Met(p) {
-			say("the rate that was found, %.0f/s, did not meet the demands when it was measured: the machine or the target is not steady", p.Rate)
+			say("the rate that was found, %.0f/s, did not meet the demands when it was measured: "+
+				"the machine or the target is not steady", p.Rate)
 		}
 	}
 	if res.Failed == "" && measured < shortest.Seconds() {
@@ -54,7 +55,8 @@ func (r *Run) warn() {
 func (r *Run) warnPhase(p *record.Phase, say func(string, ...any)) {
 	w := p.Total()
 	if p.Busy > saturated {
-		say("the generator was at work for %.0f %% of the time: it may be what limits the rate; --loops adds threads", 100*p.Busy)
+		say("the generator was at work for %.0f %% of the time: it may be what limits the rate; --loops adds threads",
+			100*p.Busy)
 	}
 	lag := w.Lag.At(99)
 	if lag > lateAtAll && float64(lag) > late*float64(w.Latency.At(50)) {
