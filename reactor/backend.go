@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/uring"
 )
 
@@ -74,7 +75,7 @@ func usable() error {
 }
 
 // newRing makes a ring of the kind. Auto falls back on any failure.
-func newRing(kind RingKind, entries int) (Ring, RingChoice, error) {
+func newRing(kind RingKind, entries int) (host.Ring, RingChoice, error) {
 	c, err := ChooseRing(kind)
 	if err != nil {
 		return nil, c, err
@@ -97,9 +98,9 @@ func newRing(kind RingKind, entries int) (Ring, RingChoice, error) {
 }
 
 var (
-	_ Ring = (*uring.Ring)(nil)
-	_ Ring = (*epoll.Ring)(nil)
+	_ host.Ring = (*uring.Ring)(nil)
+	_ host.Ring = (*epoll.Ring)(nil)
 
-	_ minWaiter = (*uring.Ring)(nil)
-	_ minWaiter = (*epoll.Ring)(nil)
+	_ host.MinWaiter = (*uring.Ring)(nil)
+	_ host.MinWaiter = (*epoll.Ring)(nil)
 )

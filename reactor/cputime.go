@@ -3,6 +3,8 @@ package reactor
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/reactord/reactord/internal/host"
 )
 
 // cpuTime tells how long a loop's thread has been at work. Wall-clock time would not: a ring does much of its work
@@ -17,20 +19,20 @@ type cpuTime struct {
 }
 
 // start is called on the loop's thread.
-func (c *cpuTime) start(sys System, thread int) {
+func (c *cpuTime) start(sys host.System, thread int) {
 	c.before.Store(sys.ThreadTime(thread))
 	c.began.Store(sys.Clock())
 	c.thread.Store(int64(thread))
 }
 
 // stop is called on the loop's thread before that may end.
-func (c *cpuTime) stop(sys System) {
+func (c *cpuTime) stop(sys host.System) {
 	c.read(sys)
 	c.thread.Store(0)
 }
 
 // read is called on any thread.
-func (c *cpuTime) read(sys System) (busy, waited time.Duration) {
+func (c *cpuTime) read(sys host.System) (busy, waited time.Duration) {
 	var used, rest int64
 	if thread := c.thread.Load(); thread != 0 {
 		used = sys.ThreadTime(int(thread)) - c.before.Load()

@@ -63,8 +63,5 @@ func own(timers ...*Timer) (n int) {
 	return n
 }
 
-// Process is the kernel of the process as a System.
-var Process System = process{}
-
 // AssertOnThread is what every Start does first.
 func (l *Loop) AssertOnThread() { l.assertOnThread() }

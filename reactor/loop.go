@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
 	"github.com/reactord/reactord/timerqueue"
@@ -53,8 +54,8 @@ type LoopConfig struct {
 // Its methods are called on its thread, that is from inside completions and from Run's own work,
 // unless they say otherwise.
 type Loop struct {
-	ring       Ring
-	sys        System
+	ring       host.Ring
+	sys        host.System
 	slots      slotTable
 	timers     timerqueue.Queue
 	reaped     int          // completions that this turn has taken in
@@ -124,9 +125,9 @@ const maxMinWait = 100 * time.Millisecond
 
 // NewLoopOn makes a loop on a ring of the caller's, which the loop closes; if that fails, the ring is the
 // caller's to close. cfg.Ring and cfg.Entries are not looked at.
-func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
+func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	if sys == nil {
-		sys = process{}
+		sys = host.Process{}
 	}
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 10 * time.Second
@@ -141,7 +142,7 @@ func NewLoopOn(ring Ring, sys System, cfg LoopConfig) (*Loop, error) {
 		return nil, fmt.Errorf("reactor: LoopConfig.MinWait %v is out of range: 0 to %v", cfg.MinWait, maxMinWait)
 	}
 	if cfg.MinWait > 0 {
-		w, ok := ring.(minWaiter)
+		w, ok := ring.(host.MinWaiter)
 		if !ok {
 			return nil, fmt.Errorf("reactor: a %T has no minimum wait: leave LoopConfig.MinWait out: %w", ring, errors.ErrUnsupported)
 		}

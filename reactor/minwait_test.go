@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
@@ -44,7 +45,7 @@ func TestMinWait(t *testing.T) {
 }
 
 // plainRing is a ring that has what it needs and no more.
-type plainRing struct{ reactor.Ring }
+type plainRing struct{ host.Ring }
 
 func TestMinWaitNeedsTheRing(t *testing.T) {
 	ring, err := uring.New(uring.Config{})

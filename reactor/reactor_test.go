@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
@@ -191,7 +192,7 @@ func TestChoose(t *testing.T) {
 }
 
 var (
-	_ reactor.Ring     = (*uring.Ring)(nil)
-	_ reactor.Ring     = (*epoll.Ring)(nil)
+	_ host.Ring        = (*uring.Ring)(nil)
+	_ host.Ring        = (*epoll.Ring)(nil)
 	_ sender.Scheduler = (*reactor.Loop)(nil)
 )
