@@ -127,7 +127,7 @@ const maxMinWait = 100 * time.Millisecond
 // caller's to close. cfg.Ring and cfg.Entries are not looked at.
 func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	if sys == nil {
-		sys = host.Process{}
+		sys = host.Process()
 	}
 	if cfg.DrainTimeout <= 0 {
 		cfg.DrainTimeout = 10 * time.Second

@@ -40,7 +40,7 @@ func TestTryAcceptPassesOver(t *testing.T) {
 		{flaky{errs: []unix.Errno{unix.ECONNABORTED}}, -1, unix.ECONNABORTED, 100},
 	} {
 		sys := test.sys
-		sys.System = host.Process{}
+		sys.System = host.Process()
 		l, err := reactor.NewLoopOn(newRing(t, reactor.Epoll), &sys, reactor.LoopConfig{})
 		if err != nil {
 			t.Fatal(err)

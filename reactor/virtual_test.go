@@ -44,7 +44,7 @@ func runVirtual(t testing.TB, kind reactor.RingKind) (*running, *virtual) {
 	t.Helper()
 	v := &virtual{Ring: newRing(t, kind)}
 	v.time.Store(1)
-	l, err := reactor.NewLoopOn(v, virtualSystem{host.Process{}, &v.time}, reactor.LoopConfig{DrainTimeout: patience, TimerSlack: -1})
+	l, err := reactor.NewLoopOn(v, virtualSystem{host.Process(), &v.time}, reactor.LoopConfig{DrainTimeout: patience, TimerSlack: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,24 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is the System of a real process: the kernel that it runs on.
-type Process struct{}
+// Process is the system of a real process: the kernel that it runs on. It is a [Splicer], too.
+func Process() System { return process{} }
+type process struct{}
 
-func (Process) BindThread() int {
+func (process) BindThread() int {
 	runtime.LockOSThread()
 	return unix.Gettid()
 }
 
-func (Process) Thread() int { return unix.Gettid() }
+func (process) Thread() int { return unix.Gettid() }
 
 var epoch = time.Now()
 
 // Clock is the time since the process began, plus one so that zero can mean never.
-func (Process) Clock() int64 { return int64(time.Since(epoch)) + 1 }
+func (process) Clock() int64 { return int64(time.Since(epoch)) + 1 }
 
 // ThreadTime reads the thread's CPU clock, whose id is made as clock_getcpuclockid(3) and pthread_getcpuclockid(3)
 // make them.
-func (Process) ThreadTime(thread int) int64 {
+func (process) ThreadTime(thread int) int64 {
 	const perThread, scheduled = 4, 2 // CPUCLOCK_PERTHREAD_MASK, CPUCLOCK_SCHED
 	var ts unix.Timespec
 	if unix.ClockGettime(int32(^thread<<3|perThread|scheduled), &ts) != nil {
@@ -35,30 +36,30 @@ func (Process) ThreadTime(thread int) int64 {
 	return ts.Nano()
 }
 
-func (Process) Close(fd int) error { return unix.Close(fd) }
+func (process) Close(fd int) error { return unix.Close(fd) }
 
-func (Process) IoctlGetInt(fd int, req uint) (int, error) { return unix.IoctlGetInt(fd, req) }
+func (process) IoctlGetInt(fd int, req uint) (int, error) { return unix.IoctlGetInt(fd, req) }
 
-func (Process) Pipe2(fds []int, flags int) error { return unix.Pipe2(fds, flags) }
+func (process) Pipe2(fds []int, flags int) error { return unix.Pipe2(fds, flags) }
 
-func (Process) FcntlInt(fd uintptr, cmd, arg int) (int, error) { return unix.FcntlInt(fd, cmd, arg) }
+func (process) FcntlInt(fd uintptr, cmd, arg int) (int, error) { return unix.FcntlInt(fd, cmd, arg) }
 
-func (Process) Eventfd(initval uint, flags int) (int, error) { return unix.Eventfd(initval, flags) }
+func (process) Eventfd(initval uint, flags int) (int, error) { return unix.Eventfd(initval, flags) }
 
-func (Process) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
+func (process) Read(fd int, p []byte) (int, error) { return unix.Read(fd, p) }
 
-func (Process) Write(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
+func (process) Write(fd int, p []byte) (int, error) { return unix.Write(fd, p) }
 
-func (Process) PidfdOpen(pid, flags int) (int, error) { return unix.PidfdOpen(pid, flags) }
+func (process) PidfdOpen(pid, flags int) (int, error) { return unix.PidfdOpen(pid, flags) }
 
-func (Process) Waitid(idType, id int, info *unix.Siginfo, options int, rusage *unix.Rusage) error {
+func (process) Waitid(idType, id int, info *unix.Siginfo, options int, rusage *unix.Rusage) error {
 	return unix.Waitid(idType, id, info, options, rusage)
 }
 
-func (Process) Offload(f func()) { go f() }
+func (process) Offload(f func()) { go f() }
 
 // Notify has a channel for each signal, with room for one: a signal that finds it full is told by what is there.
-func (Process) Notify(sig os.Signal, f func()) (cancel func()) {
+func (process) Notify(sig os.Signal, f func()) (cancel func()) {
 	c, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(c, sig)
 	go func() {
@@ -74,12 +75,12 @@ func (Process) Notify(sig os.Signal, f func()) (cancel func()) {
 	}
 }
 
-func (Process) Getdents(fd int, buf []byte) (int, error) { return unix.Getdents(fd, buf) }
+func (process) Getdents(fd int, buf []byte) (int, error) { return unix.Getdents(fd, buf) }
 
-func (Process) Ftruncate(fd int, length int64) error { return unix.Ftruncate(fd, length) }
+func (process) Ftruncate(fd int, length int64) error { return unix.Ftruncate(fd, length) }
 
 // Splice is splice(2) of at most n bytes, which does not wait.
-func (Process) Splice(from, to, n int) (int, error) {
+func (process) Splice(from, to, n int) (int, error) {
 	moved, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 	return int(moved), err
 }
