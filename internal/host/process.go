@@ -11,7 +11,10 @@ import (
 
 // Process is the system of a real process: the kernel that it runs on. It is a [Splicer], too.
 func Process() System { return process{} }
+
 type process struct{}
+
+var _ Splicer = process{}
 
 func (process) BindThread() int {
 	runtime.LockOSThread()
