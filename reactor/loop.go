@@ -364,7 +364,7 @@ func (l *Loop) enter() error {
 		l.yielded = l.now
 	}
 	l.takeStops()
-	l.buffers.topUp()
+	l.buffers.refill()
 	timeout := time.Duration(-1)
 	if deadline, ok := l.timers.Min(); ok {
 		now := l.sys.Clock() // not l.now: this turn may have lasted a while
@@ -372,7 +372,7 @@ func (l *Loop) enter() error {
 			timeout = max(timeout, l.cfg.TimerSlack)
 		}
 	}
-	if len(l.ready) != 0 || l.buffers.owed() || timeout != 0 && !l.sleep() {
+	if len(l.ready) != 0 || l.buffers.mustRefill() || timeout != 0 && !l.sleep() {
 		timeout = 0
 	}
 	l.publish() // before it sleeps: what is held meanwhile is to be seen
