@@ -2,33 +2,33 @@ package reactor
 
 import "time"
 
-// A loop is late when it has not looked at its ring for much longer than it meant to sleep: the process was stopped
-// (SIGSTOP, a frozen cgroup), the machine was, the thread had no CPU, or a callback has blocked it. What arrived in the
-// meantime is waiting, and so are timers, which would be called first: a read would have met its deadline although its
-// bytes are there. So a late loop takes in what has arrived before it expires timers.
+// A loop is late when it has not checked its ring for much longer than it meant to sleep: the process was stopped
+// (SIGSTOP, a frozen cgroup), the machine was suspended, the thread had no CPU, or a callback blocked it. By then
+// completions wait, and so do timers. In its usual order a read would fail by its deadline although its bytes are there.
+// So a late loop takes what has arrived before it expires timers.
 
 const (
-	// lateAfter is by how much a loop is late.
+	// lateAfter is how much longer than planned a gap is if the loop is late.
 	lateAfter = 500 * time.Millisecond
-	// lateTurns is for how many turns timers are held back at most while more and more arrives.
+	// lateTurns is for how many turns timers are held back at most, while more and more completions arrive.
 	lateTurns = 64
 )
 
-// lateness is what a loop knows of its being late.
+// lateness is what a loop knows about being late.
 type lateness struct {
-	turns int   // for so many more turns timers are held back
-	lost  int64 // ns
+	turns   int   // for so many more turns timers are held back
+	stalled int64 // ns
 }
 
-// judge is called when the ring, in which the loop meant to sleep for planned, has been looked at again after gap.
-// It reports whether the loop is late.
+// judge is called when the loop has checked its ring again after gap. It had meant to sleep for planned; negative: for
+// as long as nothing happens. It reports whether the loop is late.
 //
-// The whole gap counts as lost: in which part of it the loop could not run cannot be told.
+// The whole gap counts as stalled: in which part of it the loop could not run cannot be known.
 func (t *lateness) judge(gap int64, planned time.Duration) bool {
 	if planned < 0 || gap-int64(planned) < int64(lateAfter) {
 		return false
 	}
-	t.lost += gap
+	t.stalled += gap
 	t.turns = lateTurns
 	return true
 }
@@ -44,11 +44,11 @@ func (t *lateness) holdBack(completions int) bool {
 	return t.turns != 0
 }
 
-// Stalled is how much of the time up to Now the loop was kept from looking at its ring, in nanoseconds: because the process
-// or the machine was stopped, because the thread had no CPU, or because a callback blocked it, for half a second or
-// longer than it meant to sleep. The sleep in which that happened counts as well.
+// Stalled is how much of the time up to [Loop.Now] the loop was kept from checking its ring, in nanoseconds: because
+// the process or the machine was stopped, the thread had no CPU, or a callback blocked it, for half a second or longer
+// than it meant to sleep. The sleep in which that happened counts as well.
 //
-// It is for who judges others by what they did in some time, such as an idle timeout: Now less Stalled is a clock
-// that stands still while nothing they did could be seen. Timers expire by Now. While no timer is pending the loop does
-// not know how long it meant to sleep, and loses nothing.
-func (l *Loop) Stalled() int64 { return l.late.lost }
+// It is for timeouts that judge a peer by what it did, such as an idle timeout: Now minus Stalled is a clock that stands
+// still while the loop could not see what peers did. Timers expire by Now. While no timer is pending the loop does not
+// know how long it meant to sleep, and Stalled does not grow.
+func (l *Loop) Stalled() int64 { return l.late.stalled }

@@ -59,7 +59,7 @@ func TestMinWaitNeedsTheRing(t *testing.T) {
 }
 
 func TestMinWaitIsBounded(t *testing.T) {
-	for _, d := range []time.Duration{-1, time.Hour} {
+	for _, d := range []time.Duration{-1, 100 * time.Nanosecond, time.Hour} {
 		if l, err := reactor.NewLoop(reactor.LoopConfig{MinWait: d}); err == nil || !strings.Contains(err.Error(), "out of range") {
 			t.Errorf("%v: %v", d, err)
 			_ = l.Discard()

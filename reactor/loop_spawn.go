@@ -9,30 +9,31 @@ import (
 	"github.com/reactord/reactord/timerqueue"
 )
 
-// Spawn starts a task on the loop that nobody waits for but the loop itself: see Loop.Stop. From any
-// thread. An error that it returns, other than sender.ErrStopped, goes to LoopConfig.OnTaskError; without
-// that the loop is stopped, and Run returns the error. If the task panics, so does the program, as for a
-// goroutine. On a loop that has been stopped the task's function is not called: what such a function would
-// close, an accepted connection say, takes a SpawnOr.
+// Spawn starts a task on the loop. Only the loop itself waits for it: see [Loop.Stop]. From any thread.
 //
-// It allocates once. What the task awaits on the loop ends, stopped, when the loop drains.
+// An error that the task returns, other than [sender.ErrStopped], goes to LoopConfig.OnTaskError; without that function
+// the loop is stopped, and Run returns the error. If the task panics, so does the program, as for a goroutine. When the
+// loop drains, what the task awaits on the loop completes stopped. On a loop that has been stopped the task's function
+// is not called: if the function would close something, such as an accepted connection, use [Loop.SpawnOr].
+//
+// It allocates once.
 func (l *Loop) Spawn(s task.Sender) { l.SpawnOr(s, nil) }
 
-// SpawnOr is Spawn for a task that owns something from the start: if its function is never called, because the
-// loop has been stopped, otherwise is called instead, once. That is on the loop's thread, where a Close still works;
-// but on the calling one if Run has returned.
-func (l *Loop) SpawnOr(s task.Sender, otherwise func()) {
-	sp := &spawned{loop: l, otherwise: otherwise}
+// SpawnOr is [Loop.Spawn] for a task that owns something before it begins. If the task's function is never called,
+// because the loop has been stopped, notRun is called instead, once: on the loop's thread, where a Close still works,
+// or on the calling thread if Run has returned.
+func (l *Loop) SpawnOr(s task.Sender, notRun func()) {
+	sp := &spawned{loop: l, notRun: notRun}
 	s.Connect(&sp.op, sp)
 	sp.op.Start()
 }
 
-// spawned is a task with its operation state, its receiver, and that one's environment.
+// spawned is the operation state of a spawned task, its receiver, and the receiver's environment.
 type spawned struct {
 	sender.EmptyEnv
-	op        task.Op
-	loop      *Loop
-	otherwise func() // nil: nothing
+	op     task.Op
+	loop   *Loop
+	notRun func() // may be nil
 }
 
 func (s *spawned) Env() sender.Env             { return s }
@@ -40,8 +41,8 @@ func (s *spawned) Scheduler() sender.Scheduler { return s.loop }
 func (s *spawned) SetValue(struct{})           {}
 
 func (s *spawned) SetStopped() {
-	if s.otherwise != nil && !s.op.Began() {
-		s.otherwise()
+	if s.notRun != nil && !s.op.Began() {
+		s.notRun()
 	}
 }
 
@@ -63,86 +64,97 @@ func (s *spawned) SetError(err error) {
 	}
 }
 
-// Coroutines is where the coroutines of the tasks on this loop live. It makes a Loop a task.Resident, and is
-// for package task.
-//
-// From the first task on, all of them together count as one operation in flight: it is how a loop that
-// drains waits for its tasks, and then ends their coroutines.
+// Coroutines is the pool of the coroutines of tasks on this loop. It makes a Loop a [task.CoroutineScheduler], and is
+// called by package task only.
 func (l *Loop) Coroutines() *task.CoroutinePool {
 	switch {
 	case l.tasks != nil:
 	case l.phase != phaseRunning:
 		l.home.Drain(nil)
 	default:
-		l.tasks = &residence{loop: l}
+		l.tasks = &taskOp{loop: l}
 		l.tasks.id = l.slots.take(l.tasks, nil)
-		l.home.Wake = l.tasks.signal
+		l.home.Wake = l.tasks.makeReady
 	}
 	return &l.home
 }
 
-// residence is the operation that is in flight while a loop has coroutines. It finishes each time that there
-// are tasks to be resumed, and once for all when the last has ended in a loop that drains.
-type residence struct {
-	loop     *Loop
-	id       uint64
-	signaled bool // it is in the loop's ready queue
-	leaving  bool
-	left     bool
-	timer    timerqueue.Timer // for the eviction
+var _ task.CoroutineScheduler = (*Loop)(nil)
+
+// taskOp is all tasks of a loop as one operation in flight, from the first task on. So a loop that drains waits for its
+// tasks. It finishes each time that there are tasks to resume, and for good when it is drained.
+type taskOp struct {
+	loop  *Loop
+	id    uint64
+	state taskState
+	ready bool             // it is in the loop's ready queue
+	abort timerqueue.Timer // bounds the drain of the tasks
 }
 
-// signal has finish called.
-func (r *residence) signal() {
-	if !r.signaled {
-		r.signaled = true
-		r.loop.ready = append(r.loop.ready, r.id)
+// taskState is the state of a taskOp.
+//
+//	running → draining   the loop begins to drain: no task begins any more, tasks are stopped, and a timer runs that
+//	                     aborts them
+//	draining → drained   the last coroutine has ended
+type taskState uint8
+
+const (
+	tasksRunning taskState = iota
+	tasksDraining
+	tasksDrained
+)
+
+// makeReady has finish called.
+func (t *taskOp) makeReady() {
+	if !t.ready {
+		t.ready = true
+		t.loop.ready = append(t.loop.ready, t.id)
 	}
 }
 
 // cancel is called when the loop begins to drain.
-func (r *residence) cancel() {
-	if r.leaving {
+func (t *taskOp) cancel() {
+	if t.state != tasksRunning {
 		return
 	}
-	r.leaving = true
-	r.timer.Init((*eviction)(r))
-	r.loop.timers.Push(&r.timer, after(r.loop.now, int64(r.loop.cfg.DrainTimeout-r.loop.aftermath())))
-	r.loop.home.Drain(func() {
-		r.left = true
-		r.signal()
+	t.state = tasksDraining
+	l := t.loop
+	t.abort.Init((*taskAbort)(t))
+	l.timers.Push(&t.abort, after(l.now, int64(l.cfg.DrainTimeout-l.drainReserve())))
+	l.home.Drain(func() {
+		t.state = tasksDrained
+		t.makeReady()
 	})
 }
 
-func (r *residence) item(int32, uint32) { panic("reactor: a completion of tasks") }
+func (t *taskOp) item(int32, uint32) { panic("reactor: a completion of tasks") }
 
-func (r *residence) finish() {
-	r.signaled = false
-	r.loop.home.Run()
-	if r.left && !r.signaled {
-		r.loop.timers.Remove(&r.timer)
-		r.loop.slots.release(r.id)
-		r.loop.tasks = nil
+func (t *taskOp) finish() {
+	t.ready = false
+	l := t.loop
+	l.home.Run()
+	if t.state == tasksDrained && !t.ready {
+		l.timers.Remove(&t.abort)
+		l.slots.release(t.id)
+		l.tasks = nil
 	}
 }
 
-// abandon cuts the tasks short, on a loop that goes no further.
-func (r *residence) abandon() {
-	if !r.leaving {
-		r.loop.home.Drain(nil)
+// abandon aborts the tasks of a loop that has failed.
+func (t *taskOp) abandon() {
+	if t.state == tasksRunning {
+		t.loop.home.Drain(nil)
 	}
-	r.loop.home.Abandon()
-	r.loop.slots.release(r.id)
+	t.loop.home.Abandon()
+	t.loop.slots.release(t.id)
 }
 
-// eviction is a residence as the handler of its timer: tasks that did not end in time are cut short, while
-// the loop still runs: what they leave behind, closing their sockets say, has time to complete.
-type eviction residence
+// taskAbort is a taskOp as the handler of its timer. It aborts tasks that did not end in time while the loop still
+// runs, so that the operations that they start then, such as closing their sockets, have time to complete.
+type taskAbort taskOp
 
-func (e *eviction) OnTimer(now int64) {
-	l := e.loop
+func (a *taskAbort) OnTimer(now int64) {
+	l := a.loop
 	l.home.Abandon()
-	l.timers.Update(&l.watchdog, after(now, int64(l.aftermath())))
+	l.timers.Update(&l.watchdog, after(now, int64(l.drainReserve())))
 }
-
-var _ task.CoroutineScheduler = (*Loop)(nil)

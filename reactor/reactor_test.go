@@ -189,6 +189,9 @@ func TestChoose(t *testing.T) {
 	if _, err := reactor.NewLoop(reactor.LoopConfig{Buffers: reactor.BufferConfig{Limit: 1 << 20}}); err == nil {
 		t.Error("a million buffers")
 	}
+	if _, err := reactor.NewLoop(reactor.LoopConfig{Entries: -1}); err == nil || !strings.Contains(err.Error(), "Entries") {
+		t.Errorf("a negative number of entries: %v", err)
+	}
 }
 
 var (
