@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/uring"
@@ -29,7 +30,7 @@ import (
 
 // ledger is what goes into a ring and comes out of it.
 type ledger struct {
-	reactor.Ring
+	host.Ring
 	pushed   func(sqe *uring.SQE)
 	popped   func(cqe *uring.CQE) (hold bool) // true: it comes later
 	held     []uring.CQE

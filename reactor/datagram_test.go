@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
@@ -15,7 +16,7 @@ import (
 )
 
 // plain is a ring that has neither multishot recvmsg nor sends with an address.
-type plain struct{ reactor.Ring }
+type plain struct{ host.Ring }
 
 func (p plain) Caps() uring.Caps {
 	caps := p.Ring.Caps()
@@ -29,9 +30,9 @@ func (p plain) Caps() uring.Caps {
 // eachRingAndPlain runs f on each ring, as it is and without what older kernels lack.
 func eachRingAndPlain(t *testing.T, cfg reactor.LoopConfig, f func(t *testing.T, r *running)) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		for name, wrap := range map[string]func(reactor.Ring) reactor.Ring{
-			"whole": func(r reactor.Ring) reactor.Ring { return r },
-			"plain": func(r reactor.Ring) reactor.Ring { return plain{r} },
+		for name, wrap := range map[string]func(host.Ring) host.Ring{
+			"whole": func(r host.Ring) host.Ring { return r },
+			"plain": func(r host.Ring) host.Ring { return plain{r} },
 		} {
 			t.Run(name, func(t *testing.T) {
 				l, err := reactor.NewLoopOn(wrap(newRing(t, kind)), nil, cfg)

@@ -9,10 +9,10 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d slots", l.slots.used)
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
-	case l.timers.Len() != own(&l.buffers.trim, &l.buffers.retry, &l.missed.rest):
+	case l.timers.Len() != own(&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest):
 		return fmt.Sprintf("%d timers", l.timers.Len())
-	case l.buffers.lent != 0:
-		return fmt.Sprintf("%d buffers lent", l.buffers.lent)
+	case l.buffers.leased != 0:
+		return fmt.Sprintf("%d buffers lent", l.buffers.leased)
 	case l.buffers.large.lent != 0:
 		return fmt.Sprintf("%d large buffers lent", l.buffers.large.lent)
 	case l.buffers.inRing+len(l.buffers.free) != cap(l.buffers.free):
@@ -38,7 +38,7 @@ func (l *Loop) WaitingForBuffers() (n int) {
 }
 
 // ResidentBuffers is how many receive buffers may have memory.
-func (l *Loop) ResidentBuffers() int { return l.buffers.resident }
+func (l *Loop) ResidentBuffers() int { return l.buffers.memory.n }
 
 // ResidentLarge is how many large buffers may have memory.
 func (l *Loop) ResidentLarge() (n int) {
@@ -51,7 +51,7 @@ func (l *Loop) ResidentLarge() (n int) {
 }
 
 // TrimBuffers does what the loop does a while after many buffers were in use.
-func (l *Loop) TrimBuffers() { l.buffers.trim.Handler.OnTimer(l.now) }
+func (l *Loop) TrimBuffers() { l.buffers.memory.trim.Handler.OnTimer(l.now) }
 
 // own is how many of the loop's own timers are pending.
 func own(timers ...*Timer) (n int) {
@@ -62,9 +62,6 @@ func own(timers ...*Timer) (n int) {
 	}
 	return n
 }
-
-// Process is the kernel of the process as a System.
-var Process System = process{}
 
 // AssertOnThread is what every Start does first.
 func (l *Loop) AssertOnThread() { l.assertOnThread() }

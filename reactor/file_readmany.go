@@ -108,7 +108,7 @@ func (o *ReadManyOp) finish() {
 
 // again arms the source, or lets it wait for credit.
 func (o *ReadManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.op, o.credit.held()); o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.mustWait(&o.op, o.credit.held()); o.credit.waits {
 		o.state = opDormant
 		return
 	}

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
 
 // lacking is a ring without an operation.
 type lacking struct {
-	reactor.Ring
+	host.Ring
 	op uring.Op
 }
 

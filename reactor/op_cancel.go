@@ -58,7 +58,7 @@ func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
-	if b := &l.buffers; assert.Enabled && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.resting.has(l.slots.at(slotOf(h.id)))) {
+	if b := &l.buffers; assert.Enabled && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.rationed.has(l.slots.at(slotOf(h.id)))) {
 		panic("reactor: an operation is over that waits for a buffer")
 	}
 	l.slots.release(h.id)
@@ -90,7 +90,7 @@ func (o *op) cancel() {
 	case opArmed:
 		o.disarm()
 	case opDormant:
-		o.loop.buffers.forsake(o)
+		o.loop.buffers.dropWaiter(o)
 		o.ready(-int32(syscall.ECANCELED))
 	}
 }

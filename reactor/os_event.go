@@ -6,6 +6,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
 	"golang.org/x/sys/unix"
@@ -19,9 +20,9 @@ type Event struct {
 	Descriptor
 	taken [8]byte // as it was read
 
-	mu     sync.Mutex // held while the descriptor is written to, so that it is not closed meanwhile
-	sys    System     // nil: it is not open
-	number int        // the descriptor
+	mu     sync.Mutex  // held while the descriptor is written to, so that it is not closed meanwhile
+	sys    host.System // nil: it is not open
+	number int         // the descriptor
 	added  [8]byte
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,22 +16,16 @@ import (
 // It is for streams of which no operation of the same direction is at work. All its methods are called on the loop's
 // thread. The zero SplicePipe is closed.
 type SplicePipe struct {
-	sys      splicing
+	sys      host.Splicer
 	from, to int // its ends
 	size     int
 	held     int
 }
 
-// splicing is a System whose descriptors splice(2) takes. A simulation has none.
-type splicing interface {
-	System
-	Splice(from, to, n int) (int, error)
-}
-
 // Open makes a pipe for size bytes, or for as many as the system allows. It fails with errors.ErrUnsupported where
 // there is no splice(2), and with the errors of pipe2(2).
 func (p *SplicePipe) Open(l *Loop, size int) error {
-	sys, ok := l.sys.(splicing)
+	sys, ok := l.sys.(host.Splicer)
 	if !ok {
 		return errors.ErrUnsupported
 	}
@@ -83,9 +78,4 @@ func (p *SplicePipe) splice(s *Socket, from, to, n int) (int, error) {
 			return max(n, 0), err
 		}
 	}
-}
-
-func (process) Splice(from, to, n int) (int, error) {
-	moved, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
-	return int(moved), err
 }

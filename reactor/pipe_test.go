@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -92,7 +93,7 @@ func TestReadMany(t *testing.T) {
 	})
 }
 
-func readMany(t *testing.T, ring reactor.Ring, credit int) {
+func readMany(t *testing.T, ring host.Ring, credit int) {
 	l, err := reactor.NewLoopOn(ring, nil, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
 	if err != nil {
 		t.Fatal(err)

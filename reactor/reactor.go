@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is how a Reactor is made. Its zero value works.
+// Config is how a [Reactor] is made. Its zero value works.
 type Config struct {
 	// Loops is how many loops there are. Default: one for each CPU that the process may run on.
 	Loops int
-	// Pin binds each loop to a CPU of its own, as far as there are enough.
+	// Pin binds each loop to one CPU: to a different one as long as there are enough.
 	Pin bool
 	// Loop is how each loop is made.
 	Loop LoopConfig
 }
 
-// Reactor is a set of loops that run and stop as one.
+// Reactor is a set of loops that run and stop together.
 type Reactor struct{ loops []*Loop }
 
-// New makes a reactor with all its loops. The caller must Run it.
+// New makes a reactor with all its loops. The caller must call [Reactor.Run].
 func New(cfg Config) (*Reactor, error) {
 	cpus := allowedCPUs()
 	if cfg.Loops <= 0 {
@@ -63,11 +63,11 @@ func allowedCPUs() (cpus []int) {
 // Loops are the reactor's loops.
 func (r *Reactor) Loops() []*Loop { return r.loops }
 
-// Run runs every loop on a goroutine of its own until Stop, and returns when all have ended. setup, if
-// not nil, is called on each loop's thread as its first work. A loop that fails stops the others.
+// Run runs every loop on a goroutine of its own, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
+// called on each loop's thread as the loop's first work. If a loop fails, the others are stopped.
 //
-// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the
-// program does not have to wait for a busy loop.
+// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have to
+// wait for a busy loop.
 func (r *Reactor) Run(setup func(*Loop)) error {
 	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
 		runtime.GOMAXPROCS(need)
@@ -92,7 +92,7 @@ func (r *Reactor) Run(setup func(*Loop)) error {
 	return errors.Join(errs...)
 }
 
-// Stop asks every loop to end. From any thread, more than once.
+// Stop asks every loop to drain: see [Loop.Stop]. From any thread, more than once.
 func (r *Reactor) Stop() {
 	for _, l := range r.loops {
 		l.Stop()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
@@ -188,10 +189,13 @@ func TestChoose(t *testing.T) {
 	if _, err := reactor.NewLoop(reactor.LoopConfig{Buffers: reactor.BufferConfig{Limit: 1 << 20}}); err == nil {
 		t.Error("a million buffers")
 	}
+	if _, err := reactor.NewLoop(reactor.LoopConfig{Entries: -1}); err == nil || !strings.Contains(err.Error(), "Entries") {
+		t.Errorf("a negative number of entries: %v", err)
+	}
 }
 
 var (
-	_ reactor.Ring     = (*uring.Ring)(nil)
-	_ reactor.Ring     = (*epoll.Ring)(nil)
+	_ host.Ring        = (*uring.Ring)(nil)
+	_ host.Ring        = (*epoll.Ring)(nil)
 	_ sender.Scheduler = (*reactor.Loop)(nil)
 )

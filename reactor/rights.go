@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/sender"
 	"golang.org/x/sys/unix"
 )
@@ -69,7 +70,7 @@ type Rights struct {
 	// Truncated: more descriptors were sent than there was room for, or the process may not have more. Those that
 	// are missing are gone.
 	Truncated bool
-	sys       System
+	sys       host.System
 }
 
 // Close closes all of the descriptors, for those who do not want them.

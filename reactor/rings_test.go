@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
 
 // hooked is a ring with hooks in front of it. Those that are nil are not asked.
 type hooked struct {
-	reactor.Ring
+	host.Ring
 	push    func(*uring.SQE)                  // may change the entry, which is a copy
 	pop     func(*uring.CQE) bool             // false: this completion is lost
 	enter   func(timeout time.Duration) error // called before the ring is entered; an error is Enter's
@@ -56,9 +57,9 @@ func (h *hooked) Enter(timeout time.Duration) error {
 }
 
 // newRing makes a ring, for a loop to close.
-func newRing(t testing.TB, kind reactor.RingKind) reactor.Ring {
+func newRing(t testing.TB, kind reactor.RingKind) host.Ring {
 	t.Helper()
-	var ring reactor.Ring
+	var ring host.Ring
 	var err error
 	if kind == reactor.Epoll {
 		ring, err = epoll.New(epoll.Config{})

@@ -114,7 +114,7 @@ func (o *op) lease() Lease {
 	if !ok {
 		return Lease{}
 	}
-	lease := o.loop.buffers.lend(id, max(int(o.res), 0))
+	lease := o.loop.buffers.lease(id, max(int(o.res), 0))
 	if o.res <= 0 {
 		lease.Release()
 		return Lease{}

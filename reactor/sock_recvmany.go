@@ -136,7 +136,7 @@ func (o *RecvManyOp) received() (lease Lease, ok bool) {
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvManyOp) again() {
 	if o.credit.waits = o.credit.left <= 0 || o.bulk.on && o.credit.left < o.credit.initial ||
-		o.loop.buffers.rests(&o.op, o.credit.held()); o.credit.waits {
+		o.loop.buffers.mustWait(&o.op, o.credit.held()); o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}

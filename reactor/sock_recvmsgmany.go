@@ -198,7 +198,7 @@ func (o *RecvMsgManyOp) finish() {
 
 // again arms the source, or lets it wait for credit or for a buffer.
 func (o *RecvMsgManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.rests(&o.op, o.credit.held()); o.credit.waits {
+	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.mustWait(&o.op, o.credit.held()); o.credit.waits {
 		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
 		return
 	}
@@ -273,7 +273,7 @@ func (m *lentMessage) take(d *Datagram, o *op) {
 	var buf []byte
 	if id, ok := cqe.BufferID(); ok {
 		b := &o.loop.buffers
-		d.lease = b.lend(id, max(int(o.res), 0))
+		d.lease = b.lease(id, max(int(o.res), 0))
 		buf = b.mem[int(id)*b.size:][:b.size:b.size]
 	}
 	switch {

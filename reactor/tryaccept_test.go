@@ -6,12 +6,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 )
 
 // flaky is a system whose accept4 fails in a row, in these ways or for ever in the last.
 type flaky struct {
-	reactor.System
+	host.System
 	errs  []unix.Errno
 	after int // calls after which it succeeds
 	calls int
@@ -39,7 +40,7 @@ func TestTryAcceptPassesOver(t *testing.T) {
 		{flaky{errs: []unix.Errno{unix.ECONNABORTED}}, -1, unix.ECONNABORTED, 100},
 	} {
 		sys := test.sys
-		sys.System = reactor.Process
+		sys.System = host.Process()
 		l, err := reactor.NewLoopOn(newRing(t, reactor.Epoll), &sys, reactor.LoopConfig{})
 		if err != nil {
 			t.Fatal(err)

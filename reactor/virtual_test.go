@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 )
 
 // virtual is a ring and a system whose time passes by itself while the loop would sleep until a timer, and
 // otherwise only when a test says so.
 type virtual struct {
-	reactor.Ring
+	host.Ring
 	time atomic.Int64
 	// pause, if not nil, is called once instead of sleeping. The process is stopped for the time that it returns,
 	// and the ring is not looked at.
@@ -32,7 +33,7 @@ func (v *virtual) Enter(timeout time.Duration) error {
 }
 
 type virtualSystem struct {
-	reactor.System
+	host.System
 	time *atomic.Int64
 }
 
@@ -43,7 +44,7 @@ func runVirtual(t testing.TB, kind reactor.RingKind) (*running, *virtual) {
 	t.Helper()
 	v := &virtual{Ring: newRing(t, kind)}
 	v.time.Store(1)
-	l, err := reactor.NewLoopOn(v, virtualSystem{reactor.Process, &v.time}, reactor.LoopConfig{DrainTimeout: patience, TimerSlack: -1})
+	l, err := reactor.NewLoopOn(v, virtualSystem{host.Process(), &v.time}, reactor.LoopConfig{DrainTimeout: patience, TimerSlack: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type system struct {
 	kernel string
 
 	choice  reactor.RingChoice // of what the environment asks for, or auto
-	ringErr error          // there is no ring at all
+	ringErr error              // there is no ring at all
 	caps    uring.Caps
 	capsErr error
 

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Ring is a ring of a simulated kernel. It is a reactor.Ring.
+// Ring is a ring of a simulated kernel. It is a host.Ring.
 type Ring struct {
 	k        *Kernel
 	caps     uring.Caps

@@ -2,7 +2,7 @@ package simring
 
 import "golang.org/x/sys/unix"
 
-// System is a kernel's system calls. None of them blocks. It is a reactor.System.
+// System is a kernel's system calls. None of them blocks. It is a host.System.
 type System struct{ k *Kernel }
 
 // System is the kernel's system calls.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/epoll"
+	loophost "github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
@@ -16,7 +17,7 @@ var traced = flag.Bool("conformance.trace", false, "print what rings do, step by
 
 // ring is what a loop uses of uring.Ring and epoll.Ring.
 type ring interface {
-	reactor.Ring
+	loophost.Ring
 	RegisterFixedBuffers(bufs [][]byte) error
 	SetMinWait(least time.Duration)
 }

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 )
 
 // older is a ring as an older kernel has it: multishot receives cannot be limited.
-type older struct{ reactor.Ring }
+type older struct{ host.Ring }
 
 func (r older) Caps() uring.Caps {
 	c := r.Ring.Caps()
@@ -21,9 +22,9 @@ func (r older) Caps() uring.Caps {
 	return c
 }
 
-func newRing(t *testing.T, kind reactor.RingKind) reactor.Ring {
+func newRing(t *testing.T, kind reactor.RingKind) host.Ring {
 	t.Helper()
-	var ring reactor.Ring
+	var ring host.Ring
 	var err error
 	if kind == reactor.IOUring {
 		ring, err = uring.New(uring.Config{})
@@ -37,7 +38,7 @@ func newRing(t *testing.T, kind reactor.RingKind) reactor.Ring {
 }
 
 // startOn runs a proxy of one loop on a ring.
-func startOn(t *testing.T, ring reactor.Ring, buffers reactor.BufferConfig, b Backend, servers ...net.Listener) *Proxy {
+func startOn(t *testing.T, ring host.Ring, buffers reactor.BufferConfig, b Backend, servers ...net.Listener) *Proxy {
 	t.Helper()
 	l, err := reactor.NewLoopOn(ring, nil, reactor.LoopConfig{Buffers: buffers})
 	if err != nil {

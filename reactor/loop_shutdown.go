@@ -10,12 +10,16 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// phase is where a loop stands in its shutdown protocol. It only ever moves forward.
+// ErrLeaked is what the error of [Loop.Run] matches when operations did not complete in time.
+var ErrLeaked = errors.New("operations never completed")
+
+// phase is where a loop is in its shutdown protocol. It only moves forward.
 //
-//	running → draining   Stop was seen: everything in flight is asked to stop, and what is started
-//	                     from now on completes stopped, but for closing sockets.
-//	draining → closed    nothing is in flight, no operation waits to be run, and the remote stack is
-//	                     empty and closed in one step. Timers hold nothing and are dropped.
+//	running → draining   Stop was called: everything in flight is cancelled, and an operation that is started
+//	                     from now on completes stopped, except for closing descriptors.
+//	draining → closed    nothing is in flight, no operation is ready to finish, and the remote stack is empty and was
+//	                     closed in the same step. Timers hold nothing and are dropped.
+//	any → closed         the ring failed, or the drain took too long: see abandon.
 type phase uint8
 
 const (
@@ -24,13 +28,14 @@ const (
 	phaseClosed
 )
 
-// Stop asks the loop to end. From any thread, more than once.
+// Stop asks the loop to drain: everything in flight is cancelled, and when all of it has completed Run returns. From
+// any thread, more than once.
 func (l *Loop) Stop() {
 	l.stop.Store(true)
 	l.nudge()
 }
 
-// drained drives the protocol by one step, and reports whether the loop is empty and closed.
+// drained drives the protocol by one step. It reports whether the loop is empty and closed, or has given up.
 func (l *Loop) drained() bool {
 	if l.phase == phaseRunning {
 		l.phase = phaseDraining
@@ -45,8 +50,9 @@ func (l *Loop) drained() bool {
 	return l.gaveUp
 }
 
-// aftermath is the end of a drain, for what is left behind by tasks that did not end before.
-func (l *Loop) aftermath() time.Duration { return l.cfg.DrainTimeout / 8 }
+// drainReserve is the last part of a drain. It is for the operations that aborted tasks start, such as closing their
+// sockets.
+func (l *Loop) drainReserve() time.Duration { return l.cfg.DrainTimeout / 8 }
 
 // watchdog is a Loop as the handler of the timer that bounds its drain.
 type watchdog Loop
@@ -80,18 +86,18 @@ func (l *Loop) assertEmpty() {
 	case len(l.ready) != 0:
 		panic("reactor: closing a loop with operations ready to run")
 	case l.buffers.leasedBytes() != 0:
-		panic(fmt.Sprintf("reactor: closing a loop with %d bytes of buffers lent", l.buffers.leasedBytes()))
+		panic(fmt.Sprintf("reactor: closing a loop with %d bytes of buffers leased", l.buffers.leasedBytes()))
 	}
 }
 
-// leaked keeps what the kernel may still write to: forever.
+// leaked keeps, forever, memory that the kernel may still write to.
 var leaked struct {
 	mu    sync.Mutex
 	loops []*Loop
 }
 
-// abandon gives up a loop that is not drained. The kernel may still write to the memory of operations
-// in flight, so if there are any nothing is freed.
+// abandon gives up a loop that has not drained. The kernel may still write to the memory of operations in flight, so
+// nothing is freed if there is one.
 func (l *Loop) abandon(cause error) error {
 	l.refuse()
 	if l.tasks != nil {
@@ -108,7 +114,7 @@ func (l *Loop) abandon(cause error) error {
 	return errors.Join(cause, l.ring.Close(), fmt.Errorf("reactor: %d %w", l.slots.used, ErrLeaked))
 }
 
-// refuse closes the remote stack, and abandons what is there.
+// refuse closes the remote stack, and abandons the work that is there.
 func (l *Loop) refuse() {
 	if l.phase == phaseClosed {
 		return
@@ -123,5 +129,3 @@ func (l *Loop) refuse() {
 		}
 	}
 }
-
-var _ sender.Scheduler = (*Loop)(nil)

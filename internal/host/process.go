@@ -1,63 +1,20 @@
-package reactor
+package host
 
 import (
 	"os"
 	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// System is what a Loop asks of the machine besides its ring: which thread it is on, what time it is,
-// and the calls on sockets that do not block and so need no entry. It is the kernel of the process; a
-// simulation has one of its own.
-//
-// The calls are those of package unix, with its errors. Descriptors are of the same numbering as the
-// ring's.
-type System interface {
-	BindThread() int // bind the calling goroutine to its thread for good; returns the thread's id
-	Thread() int     // the id of the calling thread
-	Clock() int64    // monotonic, in nanoseconds, never 0; from any thread
-	// ThreadTime is the CPU time that a thread has used, in nanoseconds; 0 if it is not known. From any thread.
-	ThreadTime(thread int) int64
+// Process is the system of a real process: the kernel that it runs on. It is a [Splicer], too.
+func Process() System { return process{} }
 
-	SocketSystem
-	IoctlGetInt(fd int, req uint) (int, error)
-	Close(fd int) error
-
-	Pipe2(fds []int, flags int) error
-	FcntlInt(fd uintptr, cmd, arg int) (int, error)
-	Eventfd(initval uint, flags int) (int, error)
-	Read(fd int, p []byte) (int, error)
-	Write(fd int, p []byte) (int, error) // from any thread
-	PidfdOpen(pid, flags int) (int, error)
-	Waitid(idType, id int, info *unix.Siginfo, options int, rusage *unix.Rusage) error
-
-	// Offload runs f on another thread, on which f may block. When f is done it posts to the loop.
-	Offload(f func())
-	// Notify has f called, on other threads, whenever sig has arrived: once at least for those that arrive before
-	// the call. When cancel returns f is not called any more.
-	Notify(sig os.Signal, f func()) (cancel func())
-
-	// The next are called on the threads of Offload.
-
-	Getdents(fd int, buf []byte) (int, error)
-	Ftruncate(fd int, length int64) error
-}
-
-// resultOf is the result of an entry that failed with err, an error of System; 0 if it is nil.
-func resultOf(err error) int32 {
-	errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare, and errors.As allocates
-	if err != nil && !ok {
-		errno = syscall.EIO // it is not one of package unix
-	}
-	return -int32(errno)
-}
-
-// process is the kernel as a System.
 type process struct{}
+
+var _ Splicer = process{}
 
 func (process) BindThread() int {
 	runtime.LockOSThread()
@@ -124,3 +81,9 @@ func (process) Notify(sig os.Signal, f func()) (cancel func()) {
 func (process) Getdents(fd int, buf []byte) (int, error) { return unix.Getdents(fd, buf) }
 
 func (process) Ftruncate(fd int, length int64) error { return unix.Ftruncate(fd, length) }
+
+// Splice is splice(2) of at most n bytes, which does not wait.
+func (process) Splice(from, to, n int) (int, error) {
+	moved, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+	return int(moved), err
+}

@@ -3,11 +3,13 @@ package reactor
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/reactord/reactord/internal/host"
 )
 
-// cpuTime tells how long a loop's thread has been at work. Wall-clock time would not: a ring does much of its work
-// in the very call in which it then waits. The kernel counts the CPU time of a thread anyway, and whoever wants to
-// know it reads it, from any thread, at no cost to the loop.
+// cpuTime measures how long a loop's thread has been busy. Wall-clock time cannot: a ring does much of its work in the
+// same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at no
+// cost to the loop.
 type cpuTime struct {
 	thread atomic.Int64 // the id of the loop's thread; 0: Run has not begun, or has returned
 	before atomic.Int64 // CPU time that the thread had used when Run began, ns
@@ -17,33 +19,33 @@ type cpuTime struct {
 }
 
 // start is called on the loop's thread.
-func (c *cpuTime) start(sys System, thread int) {
+func (c *cpuTime) start(sys host.System, thread int) {
 	c.before.Store(sys.ThreadTime(thread))
 	c.began.Store(sys.Clock())
 	c.thread.Store(int64(thread))
 }
 
-// stop is called on the loop's thread before that may end.
-func (c *cpuTime) stop(sys System) {
+// stop is called on the loop's thread before the thread may end.
+func (c *cpuTime) stop(sys host.System) {
 	c.read(sys)
 	c.thread.Store(0)
 }
 
 // read is called on any thread.
-func (c *cpuTime) read(sys System) (busy, waited time.Duration) {
+func (c *cpuTime) read(sys host.System) (busy, waited time.Duration) {
 	var used, rest int64
 	if thread := c.thread.Load(); thread != 0 {
 		used = sys.ThreadTime(int(thread)) - c.before.Load()
 		rest = sys.Clock() - c.began.Load() - used
-		if c.thread.Load() != thread { // it has ended, and the id may be another thread's by now
+		if c.thread.Load() != thread { // the thread has ended, and its id may be another thread's by now
 			used, rest = 0, 0
 		}
 	}
 	return c.busy.raise(used), c.waited.raise(rest)
 }
 
-// ratchet is a time that does not run backwards, although who reads it may be overtaken, and the two clocks are not
-// quite of one pace.
+// ratchet is a time that never decreases, although a reader may be overtaken by another one, and although the two clocks
+// do not run at quite the same rate.
 type ratchet struct{ ns atomic.Int64 }
 
 // raise returns the largest of the values that it was ever given.

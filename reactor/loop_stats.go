@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// counts are what a loop counts as it goes. Only its thread touches them.
+// counts are the counters of a loop, which only its thread accesses.
 type counts struct {
 	completions, enters, cancels, posts, timers, stale uint64
 	bufferWaits                                        uint64 // receives that found no buffer
 	leaked                                             int
 }
 
-// counters are a loop's counts for others to read. The loop stores them once a turn; reading takes no
-// lock and disturbs nobody.
-type counters struct {
-	_           [64]byte // nobody else's cache line
+// sharedCounts are the counters of a loop that any thread may read. The loop stores them once a turn. Reading takes no
+// lock and does not disturb the loop.
+type sharedCounts struct {
+	_           [64]byte // a cache line of their own
 	completions atomic.Uint64
 	enters      atomic.Uint64
 	cancels     atomic.Uint64
@@ -37,18 +37,18 @@ type Stats struct {
 	Cancels     uint64        // cancel entries submitted
 	Posts       uint64        // work taken from other threads
 	Timers      uint64        // timers expired
-	Stale       uint64        // completions of operations that were over: always 0, or there is a bug
+	Stale       uint64        // completions of operations that had completed: always 0, or there is a bug
 	BufferWaits uint64        // receives that found no buffer and had to wait for one
-	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too, but not of other threads
+	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too; no other thread's
 	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU
 	InFlight    int           // operations started and not completed
-	Leaked      int           // operations that never completed, after a drain that ran out of time
-	BufferBytes int64         // bytes of receive buffers kept in the ring
-	LeasedBytes int64         // bytes of receive buffers lent to receivers
+	Leaked      int           // operations that never completed, after a drain that took too long
+	BufferBytes int64         // bytes of receive buffers in the ring
+	LeasedBytes int64         // bytes of receive buffers leased to receivers
 }
 
-// publish stores the counts that have changed. A store that others can see costs as much as ten that they
-// cannot, so what mostly stays as it is is compared first.
+// publish stores the counts that have changed. An atomic store costs as much as ten plain ones, so a count that rarely
+// changes is compared first.
 func (l *Loop) publish() {
 	s, c := &l.shared, &l.count
 	s.completions.Store(c.completions)
@@ -56,8 +56,8 @@ func (l *Loop) publish() {
 	store(&s.inFlight, int64(l.slots.used))
 	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
 	store(&s.leasedBytes, l.buffers.leasedBytes())
-	if seldom := c.cancels + c.posts + c.timers + c.stale + c.bufferWaits + uint64(c.leaked); seldom != l.published {
-		l.published = seldom
+	if rare := c.cancels + c.posts + c.timers + c.stale + c.bufferWaits + uint64(c.leaked); rare != l.published {
+		l.published = rare
 		s.cancels.Store(c.cancels)
 		s.posts.Store(c.posts)
 		s.timers.Store(c.timers)
@@ -75,8 +75,8 @@ func store(a *atomic.Int64, v int64) {
 
 // Stats reads the loop's counters, and the clock of its thread, which is a system call. From any thread.
 //
-// How close a loop is to its limit is the growth of Busy by that of Busy and Waiting. The kernel's worker threads of
-// the ring and the goroutines of Offload are not in it.
+// How close a loop is to its limit is the growth of Busy divided by that of Busy plus Waiting. The kernel's worker
+// threads of the ring and the worker threads of [Offload] are not in it.
 func (l *Loop) Stats() Stats {
 	s := &l.shared
 	busy, waiting := l.cpu.read(l.sys)

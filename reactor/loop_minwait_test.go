@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
@@ -45,7 +46,7 @@ func TestMinWait(t *testing.T) {
 }
 
 // plainRing is a ring that has what it needs and no more.
-type plainRing struct{ reactor.Ring }
+type plainRing struct{ host.Ring }
 
 func TestMinWaitNeedsTheRing(t *testing.T) {
 	ring, err := uring.New(uring.Config{})
@@ -57,7 +58,7 @@ func TestMinWaitNeedsTheRing(t *testing.T) {
 }
 
 func TestMinWaitIsBounded(t *testing.T) {
-	for _, d := range []time.Duration{-1, time.Hour} {
+	for _, d := range []time.Duration{-1, 100 * time.Nanosecond, time.Hour} {
 		if l, err := reactor.NewLoop(reactor.LoopConfig{MinWait: d}); err == nil || !strings.Contains(err.Error(), "out of range") {
 			t.Errorf("%v: %v", d, err)
 			_ = l.Discard()

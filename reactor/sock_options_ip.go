@@ -7,40 +7,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetIPv6Only keeps IPv4 from an IPv6 socket, or lets it in. See ipv6(7), IPV6_V6ONLY.
+// SetIPv6Only excludes IPv4 from an IPv6 socket, or admits it. See ipv6(7), IPV6_V6ONLY.
 func (s *Socket) SetIPv6Only(on bool) error {
 	return s.switchOption(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, on)
 }
 
-// SetTrafficClass sets the byte in the IP header that was the type of service and is DSCP and ECN now. See ip(7),
-// IP_TOS, and ipv6(7), IPV6_TCLASS.
+// SetTrafficClass sets the byte of DSCP and ECN in the IP header, formerly the type of service. See ip(7), IP_TOS,
+// and ipv6(7), IPV6_TCLASS.
 func (s *Socket) SetTrafficClass(class int) error {
 	return s.setByFamily(unix.IP_TOS, unix.IPV6_TCLASS, class)
 }
 
-// SetTransparent lets the socket have an address that is not the machine's, for transparent proxies. It takes
-// CAP_NET_ADMIN. See ip(7), IP_TRANSPARENT.
+// SetTransparent lets the socket have an address that is not an address of the machine, for transparent proxies. It
+// needs CAP_NET_ADMIN. See ip(7), IP_TRANSPARENT.
 func (s *Socket) SetTransparent(on bool) error {
 	return s.setByFamily(unix.IP_TRANSPARENT, unix.IPV6_TRANSPARENT, number(on))
 }
 
-// SetFreeBind lets Bind take an address that the machine does not have yet. See ip(7), IP_FREEBIND.
+// SetFreeBind lets [Socket.Bind] use an address that the machine does not have yet. See ip(7), IP_FREEBIND.
 func (s *Socket) SetFreeBind(on bool) error {
 	return s.setByFamily(unix.IP_FREEBIND, unix.IPV6_FREEBIND, number(on))
 }
 
-// SetBroadcast lets datagrams be sent to broadcast addresses. See socket(7), SO_BROADCAST.
+// SetBroadcast allows sending datagrams to broadcast addresses. See socket(7), SO_BROADCAST.
 func (s *Socket) SetBroadcast(on bool) error {
 	return s.switchOption(unix.SOL_SOCKET, unix.SO_BROADCAST, on)
 }
 
-// JoinGroup has the datagrams that are sent to a multicast group come to the socket, from the network interface of
-// that number; 0: the kernel chooses one. See ip(7), IP_ADD_MEMBERSHIP, and ipv6(7), IPV6_ADD_MEMBERSHIP.
+// JoinGroup makes the socket receive the datagrams of a multicast group, through the network interface of that
+// number; 0: the kernel chooses the interface. See ip(7), IP_ADD_MEMBERSHIP, and ipv6(7), IPV6_ADD_MEMBERSHIP.
 func (s *Socket) JoinGroup(group netip.Addr, iface int) error {
 	return s.membership(unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP, group, iface)
 }
 
-// LeaveGroup ends that.
+// LeaveGroup is the opposite of [Socket.JoinGroup].
 func (s *Socket) LeaveGroup(group netip.Addr, iface int) error {
 	return s.membership(unix.IP_DROP_MEMBERSHIP, unix.IPV6_LEAVE_GROUP, group, iface)
 }
@@ -57,19 +57,19 @@ func (s *Socket) membership(ipv4, ipv6 int, group netip.Addr, iface int) error {
 	return syscall.EINVAL
 }
 
-// SetMulticastTTL bounds how many networks datagrams to a group pass through; 1 at first. See ip(7),
-// IP_MULTICAST_TTL, and ipv6(7), IPV6_MULTICAST_HOPS.
+// SetMulticastTTL bounds the number of hops of datagrams to a group; 1 by default. See ip(7), IP_MULTICAST_TTL, and
+// ipv6(7), IPV6_MULTICAST_HOPS.
 func (s *Socket) SetMulticastTTL(hops int) error {
 	return s.setByFamily(unix.IP_MULTICAST_TTL, unix.IPV6_MULTICAST_HOPS, hops)
 }
 
-// SetMulticastLoop has datagrams to a group come to the sockets of this machine as well. See ip(7),
+// SetMulticastLoop delivers datagrams to a group to the sockets of this machine as well. See ip(7),
 // IP_MULTICAST_LOOP, and ipv6(7), IPV6_MULTICAST_LOOP.
 func (s *Socket) SetMulticastLoop(on bool) error {
 	return s.setByFamily(unix.IP_MULTICAST_LOOP, unix.IPV6_MULTICAST_LOOP, number(on))
 }
 
-// SetMulticastInterface sends datagrams to groups by the network interface of that number. See ip(7),
+// SetMulticastInterface sends datagrams to groups through the network interface of that number. See ip(7),
 // IP_MULTICAST_IF, and ipv6(7), IPV6_MULTICAST_IF.
 func (s *Socket) SetMulticastInterface(iface int) error {
 	family, err := s.Family()
@@ -79,22 +79,23 @@ func (s *Socket) SetMulticastInterface(iface int) error {
 	case family == unix.AF_INET6:
 		return s.setOption(unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, iface)
 	}
-	return s.loop.sys.SetsockoptIPMreqn(int(s.fd), unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(iface)})
+	return s.loop.sys.SetsockoptIPMreqn(int(s.fd), unix.IPPROTO_IP, unix.IP_MULTICAST_IF,
+		&unix.IPMreqn{Ifindex: int32(iface)})
 }
 
-// SetPacketInfo has each datagram come with the address that it was sent to and the interface that it came by, as
-// control data (IP_PKTINFO, IPV6_PKTINFO). See ip(7), IP_PKTINFO, and ipv6(7), IPV6_RECVPKTINFO.
+// SetPacketInfo adds to each datagram that is received the address that it was sent to and the network interface that
+// it came through, as control data (IP_PKTINFO, IPV6_PKTINFO). See ip(7), IP_PKTINFO, and ipv6(7), IPV6_RECVPKTINFO.
 func (s *Socket) SetPacketInfo(on bool) error {
 	return s.setByFamily(unix.IP_PKTINFO, unix.IPV6_RECVPKTINFO, number(on))
 }
 
-// SetSegmentSize makes UDP cut what one send is given into datagrams of so many bytes, of which the last may be
-// shorter; 0 ends that. See udp(7), UDP_SEGMENT.
+// SetSegmentSize makes UDP divide each send into datagrams of so many bytes, of which the last may be shorter; 0
+// removes that. See udp(7), UDP_SEGMENT.
 func (s *Socket) SetSegmentSize(bytes int) error {
 	return s.setOption(unix.IPPROTO_UDP, unix.UDP_SEGMENT, bytes)
 }
 
-// SetCoalescing lets UDP give several datagrams of one sender to one receive, with the size of each as control
+// SetCoalescing lets UDP deliver several datagrams of one sender to one receive, with the size of each as control
 // data (UDP_GRO). See udp(7), UDP_GRO.
 func (s *Socket) SetCoalescing(on bool) error {
 	return s.switchOption(unix.IPPROTO_UDP, unix.UDP_GRO, on)

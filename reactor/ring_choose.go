@@ -5,32 +5,33 @@ import (
 	"os"
 
 	"github.com/reactord/reactord/epoll"
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/uring"
 )
 
-// RingKind names a kind of ring.
+// RingKind is a kind of ring.
 type RingKind string
 
-// The kinds of ring. IOUring and Epoll are strict: what cannot be had is an error. The zero Kind is
+// The kinds of ring. IOUring and Epoll are strict: if the ring is not available, that is an error. The empty RingKind is
 // Auto.
 const (
-	Auto    RingKind = "auto"     // io_uring, or epoll if that cannot be had for whatever reason
-	IOUring RingKind = "io_uring" // the kernel's
+	Auto    RingKind = "auto"     // io_uring, or epoll if io_uring is not available for any reason
+	IOUring RingKind = "io_uring" // the kernel's ring, see package uring
 	Epoll   RingKind = "epoll"    // the software ring of package epoll
 )
 
-// RingVariable is the environment variable that overrides the kind of every loop of the process.
+// RingVariable is the environment variable that overrides LoopConfig.Ring of every loop of the process.
 const RingVariable = "REACTORD_RING"
 
 // RingChoice is the ring that a loop got, and why.
 type RingChoice struct {
 	Kind   RingKind // IOUring or Epoll
-	Asked  RingKind // what was asked for
+	Asked  RingKind // what was asked for: Auto, IOUring or Epoll
 	Reason string   // why Auto chose epoll, in one line; "" if it did not
 	Err    error    // the error behind Reason
 }
 
-// ChooseRing tells which ring a loop that asks for kind would get, without making one.
+// ChooseRing tells which ring a loop of that LoopConfig.Ring would get, without making one.
 func ChooseRing(kind RingKind) (RingChoice, error) {
 	if env := os.Getenv(RingVariable); env != "" {
 		kind = RingKind(env)
@@ -51,7 +52,7 @@ func ChooseRing(kind RingKind) (RingChoice, error) {
 	return c, fmt.Errorf("reactor: there is no ring %q: want %s, %s or %s", kind, Auto, IOUring, Epoll)
 }
 
-// usable reports why the reactor cannot run on this process's io_uring; nil: it can.
+// usable is the reason why a loop cannot run on this process's io_uring; nil: it can.
 func usable() error {
 	caps, err := uring.Probe()
 	if err != nil {
@@ -59,22 +60,22 @@ func usable() error {
 	}
 	for _, need := range []struct {
 		name string
-		had  bool
+		has  bool
 	}{
 		{"multishot accept", caps.AcceptMultishot},
 		{"multishot receive", caps.RecvMultishot},
 		{"provided buffers", caps.Buffers},
 		{"multishot poll", caps.PollMultishot},
 	} {
-		if !need.had {
-			return fmt.Errorf("%w: this kernel's has no %s (Linux 6.0 or newer has)", uring.ErrUnavailable, need.name)
+		if !need.has {
+			return fmt.Errorf("%w: this kernel's io_uring has no %s (Linux 6.0 or newer has)", uring.ErrUnavailable, need.name)
 		}
 	}
 	return nil
 }
 
-// newRing makes a ring of the kind. Auto falls back on any failure.
-func newRing(kind RingKind, entries int) (Ring, RingChoice, error) {
+// newRing makes a ring of the kind. Auto falls back to epoll on any failure.
+func newRing(kind RingKind, entries int) (host.Ring, RingChoice, error) {
 	c, err := ChooseRing(kind)
 	if err != nil {
 		return nil, c, err
@@ -97,9 +98,9 @@ func newRing(kind RingKind, entries int) (Ring, RingChoice, error) {
 }
 
 var (
-	_ Ring = (*uring.Ring)(nil)
-	_ Ring = (*epoll.Ring)(nil)
+	_ host.Ring = (*uring.Ring)(nil)
+	_ host.Ring = (*epoll.Ring)(nil)
 
-	_ minWaiter = (*uring.Ring)(nil)
-	_ minWaiter = (*epoll.Ring)(nil)
+	_ host.MinWaiter = (*uring.Ring)(nil)
+	_ host.MinWaiter = (*epoll.Ring)(nil)
 )

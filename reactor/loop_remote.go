@@ -7,7 +7,7 @@ import (
 )
 
 // remoteStack is how other threads reach a loop: a stack of work whose head also says whether the loop sleeps. A
-// producer learns that from the exchange that it makes anyway, so one sleep costs one wake-up, however many threads
+// producer learns that from the exchange that it makes anyway. So one sleep costs one wake-up, however many threads
 // push meanwhile.
 type remoteStack struct{ stack[sender.Work] }
 
@@ -38,3 +38,40 @@ func (s *remoteStack) unsleep() bool {
 
 // close makes the stack refuse work from now on, and reports true; it reports false if there is work.
 func (s *remoteStack) close() bool { return s.head.CompareAndSwap(nil, closed) }
+
+// Enqueue runs w on the loop's thread, in one of its next turns. From any thread. When the loop has drained it refuses
+// w, on the calling thread, with [sender.ErrClosed]. A loop that fails, because its ring failed or its drain took too
+// long, abandons the work that is left with [sender.ErrStopped].
+//
+// It makes a Loop a [sender.Scheduler].
+func (l *Loop) Enqueue(w *sender.Work) {
+	wake, ok := l.remote.push(w)
+	switch {
+	case !ok:
+		w.Runner.Abandon(sender.ErrClosed)
+	case wake:
+		_ = l.ring.Wake()
+	}
+}
+
+var _ sender.Scheduler = (*Loop)(nil)
+
+// sleep marks the loop asleep and reports true, unless another thread has left it something to do. A thread that leaves
+// something later sees the mark and wakes the ring.
+func (l *Loop) sleep() bool {
+	if !l.remote.sleep() {
+		return false
+	}
+	if !l.stops.empty() || l.stop.Load() && l.phase == phaseRunning {
+		l.remote.unsleep()
+		return false
+	}
+	return true
+}
+
+// nudge wakes the loop if it sleeps, so that it checks what was left for it. From any thread.
+func (l *Loop) nudge() {
+	if l.remote.unsleep() {
+		_ = l.ring.Wake()
+	}
+}

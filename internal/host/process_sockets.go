@@ -1,30 +1,6 @@
-package reactor
+package host
 
 import "golang.org/x/sys/unix"
-
-// SocketSystem is what a Socket asks of the machine, besides its ring, that does not block.
-type SocketSystem interface {
-	Socket(family, kind, protocol int) (int, error)
-	Socketpair(family, kind, protocol int) ([2]int, error)
-	Bind(fd int, sa unix.Sockaddr) error
-	Listen(fd, backlog int) error
-	Accept4(fd, flags int) (int, unix.Sockaddr, error)
-	Shutdown(fd, how int) error
-	Getsockname(fd int) (unix.Sockaddr, error)
-	Getpeername(fd int) (unix.Sockaddr, error)
-
-	GetsockoptInt(fd, level, opt int) (int, error)
-	GetsockoptUint64(fd, level, opt int) (uint64, error)
-	GetsockoptString(fd, level, opt int) (string, error)
-	GetsockoptUcred(fd, level, opt int) (*unix.Ucred, error)
-	GetsockoptTCPInfo(fd, level, opt int) (*unix.TCPInfo, error)
-	SetsockoptInt(fd, level, opt, value int) error
-	SetsockoptUint64(fd, level, opt int, value uint64) error
-	SetsockoptString(fd, level, opt int, s string) error
-	SetsockoptLinger(fd, level, opt int, l *unix.Linger) error
-	SetsockoptIPMreqn(fd, level, opt int, mreq *unix.IPMreqn) error
-	SetsockoptIPv6Mreq(fd, level, opt int, mreq *unix.IPv6Mreq) error
-}
 
 func (process) Socket(family, kind, protocol int) (int, error) {
 	return unix.Socket(family, kind, protocol)

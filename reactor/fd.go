@@ -9,37 +9,41 @@ import (
 	"github.com/reactord/reactord/internal/intrusive"
 )
 
-// errClosed is what operations on a closing descriptor complete with.
+// errClosed is the error of operations on a closing descriptor.
 var errClosed error = closedError{}
 
-// closedError matches both of the errors that package os and package net have for it.
+// closedError matches the errors that packages os and net have for a closed file.
 type closedError struct{}
 
 func (closedError) Error() string { return "use of a closed descriptor" }
 
 func (closedError) Is(target error) bool { return target == net.ErrClosed || target == fs.ErrClosed }
 
-// Descriptor is an open file of any kind that belongs to a loop. It counts the operations in flight on it, so
-// that it is never closed under one. It is embedded in what it belongs to, is not copied, and all its methods
-// are called on the loop's thread. Socket, File and Pipe are Descriptors of which more is known.
+// Descriptor is an open file of any kind that belongs to a loop. It counts the operations in flight on it, so that it
+// is never closed under one of them. Embed it in the structure that owns it, and do not copy it. All its methods are
+// called on the loop's thread. [Socket], [File], [Pipe] and [Event] are Descriptors with further operations.
 type Descriptor struct {
 	loop     *Loop
 	closer   *CloseOp       // waits for pending to become 0
-	inFlight intrusive.List // the slots of the operations in flight, the last started first, but for those of others
+	inFlight intrusive.List // the slots of the operations in flight, the last started first, without others
 	source   *op            // the sequence in progress, if any
 	sending  *op            // the send in flight, if any
 	fd       int32
 	pending  int32 // operations in flight
-	others   int32 // those of them that are listed by another descriptor, see couple
+	others   int32 // those of them that another descriptor lists
 	state    descriptorState
 
-	drained   bool  // the last Recv left nothing, so that the next one waits first
-	peerEnded bool  // a receive or a poll has found the peer's end
+	drained   bool  // the last Recv left nothing, so that the next one polls first
+	peerEnded bool  // a receive or a poll has found EOF
 	readShut  bool  // a socket was shut down for receiving
-	family    uint8 // AF_INET, … of a socket; 0: nobody has asked yet
-	kind      uint8 // SOCK_STREAM, … of a socket; 0: nobody has asked yet
+	family    uint8 // AF_INET, … of a socket; 0: not asked for yet
+	kind      uint8 // SOCK_STREAM, … of a socket; 0: not asked for yet
 }
 
+// descriptorState is the state of a Descriptor. Init opens it again.
+//
+//	open → closing     Close was started: what is in flight is cancelled, and what is started fails with errClosed
+//	closing → closed   nothing is in flight any more, and close(2) has returned
 type descriptorState uint8
 
 const (
@@ -48,7 +52,7 @@ const (
 	descriptorClosed
 )
 
-// Init takes fd over, which from now on is closed by Close only. The Descriptor must be new, or closed.
+// Init takes over fd, which only [Descriptor.Close] closes from now on. The Descriptor must be new, or closed.
 func (d *Descriptor) Init(l *Loop, fd int) {
 	if d.pending != 0 {
 		panic("reactor: Init of a descriptor with operations in flight")
@@ -56,7 +60,7 @@ func (d *Descriptor) Init(l *Loop, fd int) {
 	*d = Descriptor{loop: l, fd: int32(fd)}
 }
 
-// Fd is the number of the descriptor, which stays the Descriptor's; negative once it is closed.
+// Fd is the number of the descriptor, which the Descriptor still owns; negative when it is closed.
 func (d *Descriptor) Fd() int { return int(d.fd) }
 
 // Loop is the loop that the descriptor belongs to; nil before Init.
@@ -65,25 +69,25 @@ func (d *Descriptor) Loop() *Loop { return d.loop }
 // Pending is the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }
 
-// enter puts an operation that was started among those in flight.
+// enter adds a started operation to those in flight.
 func (d *Descriptor) enter(s *slot) {
 	d.pending++
 	d.inFlight.PushFront(&s.sameFD)
 }
 
-// leave takes an operation that is over from among those in flight.
+// leave removes a completed operation from those in flight.
 func (d *Descriptor) leave(s *slot) {
 	d.inFlight.Remove(&s.sameFD)
 	d.released()
 }
 
-// slotSameFD is the slot whose sameFD are l.
+// slotSameFD is the slot whose links sameFD are l.
 func slotSameFD(l *intrusive.Links) *slot {
 	return intrusive.Owner[slot](l, unsafe.Offsetof(slot{}.sameFD))
 }
 
-// cancel cancels all that is in flight, by asking each operation: the kernel's cancel by descriptor would look
-// through all that the ring waits for, and would also hit operations on duplicates of the descriptor.
+// cancel cancels all operations in flight, one by one. The kernel's cancel by descriptor would search everything that
+// the ring waits for, and would also cancel operations on duplicates of the descriptor.
 func (d *Descriptor) cancel() {
 	for l := d.inFlight.First(); l != nil; {
 		next := l.Next()
@@ -95,7 +99,7 @@ func (d *Descriptor) cancel() {
 	}
 }
 
-// released is called when an operation on the descriptor is over.
+// released is called when an operation on the descriptor has completed.
 func (d *Descriptor) released() {
 	d.pending--
 	if assert.Enabled && d.pending < 0 {

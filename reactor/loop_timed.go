@@ -7,24 +7,25 @@ import (
 
 var _ sender.TimedScheduler = (*Loop)(nil)
 
-// Clock is the time, in nanoseconds on the clock that Now is a reading of. From any thread.
+// Clock is the time, in nanoseconds on the clock of [Loop.Now]. From any thread. It is part of
+// [sender.TimedScheduler].
 func (l *Loop) Clock() int64 { return l.sys.Clock() }
 
-// EnqueueAt runs w on the loop's thread when Clock reaches deadline, and abandons it there if token
-// stops before that or the loop is draining. From any thread; when the loop has been drained w is
-// refused at once, on the calling thread, with sender.ErrClosed. It allocates nothing.
+// EnqueueAt runs w on the loop's thread when Clock reaches deadline. It abandons w there if token stops before that, or
+// if the loop drains. From any thread. When the loop has drained it refuses w immediately, on the calling thread, with
+// [sender.ErrClosed]. It allocates nothing.
 //
-// It makes a Loop a sender.TimedScheduler. On the loop's thread SleepFor does the same in fewer steps.
+// It makes a Loop a [sender.TimedScheduler]. On the loop's thread [Loop.SleepFor] does the same in fewer steps.
 func (l *Loop) EnqueueAt(w *sender.TimedWork, deadline int64, token stop.Token) {
 	w.Submit((*driver)(l), deadline, token)
 }
 
-// driver is a Loop as what drives timed work.
+// driver is a Loop as the driver of timed work.
 type driver Loop
 
 func (d *driver) Enqueue(w *sender.Work) { (*Loop)(d).Enqueue(w) }
 
-// Arm gives w a slot, so that a drain finds it, and a place among the timers.
+// Arm gives w a slot, so that a drain finds it, and starts its timer.
 func (d *driver) Arm(w *sender.TimedWork) {
 	if due := w.Deadline() <= d.now; due || d.phase != phaseRunning {
 		w.Settle(due && d.phase == phaseRunning)
@@ -43,7 +44,7 @@ func (d *driver) Disarm(w *sender.TimedWork) bool {
 	return true
 }
 
-// timedWork is timed work as what has a slot, and as the handler of its timer.
+// timedWork is timed work as an operation that has a slot, and as the handler of its timer.
 type timedWork sender.TimedWork
 
 func (w *timedWork) work() *sender.TimedWork { return (*sender.TimedWork)(w) }

@@ -12,22 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address is the address of a socket of any family: IPv4, IPv6 with its zone, or the name of a unix socket. It
-// is kept as the kernel reads and writes it, so that what a datagram came from can be sent to as it is, and to
-// make, copy and compare Addresses allocates nothing. The zero Address is none: that of a unix socket without a
-// name, or of whoever is at the other end of a connection.
+// Address is the address of a socket of any family: IPv4, IPv6 with its zone, or the name of a unix socket. It has
+// the kernel's own layout, so that a reply can be sent to the address of a datagram as it is, and making, copying and
+// comparing Addresses allocates nothing. The zero Address is no address: it is that of a unix socket without a name,
+// and stands for the peer of a connected socket.
 //
 // See ip(7), ipv6(7), unix(7).
 type Address struct {
-	n   uint32 // bytes of raw that are the address; those behind are zero
+	n   uint32 // bytes of raw that are the address; the others are zero
 	raw unix.RawSockaddrAny
 }
 
-// sizeofAddress is the room for any address.
+// sizeofAddress is the size of the largest address.
 const sizeofAddress = uint32(unsafe.Sizeof(unix.RawSockaddrAny{}))
 
-// IPAddress is an IP address with a port. A zone is the number of an interface or its name, which is looked up;
-// without one the error matches syscall.ENODEV. Of the zero AddrPort the error matches syscall.EINVAL.
+// IPAddress is an IP address with a port. A zone is the number of a network interface, or its name, which is looked
+// up; if there is no such interface the error matches syscall.ENODEV. The error for the zero AddrPort matches
+// syscall.EINVAL.
 func IPAddress(a netip.AddrPort) (Address, error) {
 	ip := a.Addr()
 	port := binary.NativeEndian.Uint16([]byte{byte(a.Port() >> 8), byte(a.Port())})
@@ -44,7 +45,7 @@ func IPAddress(a netip.AddrPort) (Address, error) {
 		r.n = unix.SizeofSockaddrInet6
 		*r.inet6() = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port, Addr: ip.As16(), Scope_id: zone}
 	default:
-		return r, fmt.Errorf("reactor: there is no IP address: %w", syscall.EINVAL)
+		return r, fmt.Errorf("reactor: not an IP address: %w", syscall.EINVAL)
 	}
 	return r, nil
 }
@@ -58,19 +59,19 @@ func zoneIndex(zone string) (uint32, error) {
 	}
 	i, err := net.InterfaceByName(zone)
 	if err != nil {
-		return 0, fmt.Errorf("reactor: there is no interface for the zone %q: %w", zone, syscall.ENODEV)
+		return 0, fmt.Errorf("reactor: no network interface for the zone %q: %w", zone, syscall.ENODEV)
 	}
 	return uint32(i.Index), nil
 }
 
-// UnixAddress is the name of a unix socket, of at most 107 bytes: a path, or an abstract name, which begins with
-// '@' or a zero byte. Of a longer one the error matches syscall.ENAMETOOLONG. With the empty name Bind lets the
-// kernel choose an abstract one.
+// UnixAddress is the name of a unix socket, of at most 107 bytes: a path, or an abstract name, which begins with '@'
+// or a zero byte. The error for a longer name matches syscall.ENAMETOOLONG. With the empty name, Bind lets the kernel
+// choose an abstract name.
 func UnixAddress(name string) (Address, error) {
 	var r Address
 	sa := r.unix()
 	switch {
-	case len(name) >= len(sa.Path): // a path has a zero byte behind it
+	case len(name) >= len(sa.Path): // a zero byte follows a path
 		return r, fmt.Errorf("reactor: the name of a unix socket is too long (%d bytes): %w", len(name), syscall.ENAMETOOLONG)
 	case name == "":
 	case name[0] == '@' || name[0] == 0:
@@ -85,7 +86,7 @@ func UnixAddress(name string) (Address, error) {
 	return r, nil
 }
 
-// NetAddress is the address that a net.TCPAddr, net.UDPAddr, net.IPAddr or net.UnixAddr says. Of others the error
+// NetAddress is the address of a net.TCPAddr, net.UDPAddr, net.IPAddr or net.UnixAddr. The error for other types
 // matches syscall.EAFNOSUPPORT.
 func NetAddress(a net.Addr) (Address, error) {
 	switch a := a.(type) {
@@ -99,7 +100,7 @@ func NetAddress(a net.Addr) (Address, error) {
 	case *net.UnixAddr:
 		return UnixAddress(a.Name)
 	}
-	return Address{}, fmt.Errorf("reactor: a %T is no address of a socket: %w", a, syscall.EAFNOSUPPORT)
+	return Address{}, fmt.Errorf("reactor: a %T is not the address of a socket: %w", a, syscall.EAFNOSUPPORT)
 }
 
 func (a *Address) inet4() *unix.RawSockaddrInet4 {
@@ -118,7 +119,7 @@ func pathBytes(sa *unix.RawSockaddrUnix) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&sa.Path)), len(sa.Path))
 }
 
-// pointer is what the kernel is given; nil if there is no address.
+// pointer is what the kernel gets; nil if there is no address.
 func (a *Address) pointer() unsafe.Pointer {
 	if a.n == 0 {
 		return nil
@@ -126,19 +127,18 @@ func (a *Address) pointer() unsafe.Pointer {
 	return unsafe.Pointer(&a.raw)
 }
 
-// bytes are n bytes of memory for an address.
+// bytes is n bytes of the memory of an address.
 func (a *Address) bytes(n uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&a.raw)), min(n, sizeofAddress))
 }
 
-// read makes a the address that b is, as the kernel writes it. What is a family only is a unix socket without a
-// name.
+// read makes a the address b, as the kernel writes it. A family and nothing else is a unix socket without a name.
 func (a *Address) read(b []byte) {
 	*a = Address{}
 	a.fill(b)
 }
 
-// fill is read into an Address that is zero.
+// fill is read for an Address that is zero.
 func (a *Address) fill(b []byte) {
 	if len(b) > int(unsafe.Sizeof(a.raw.Addr.Family)) {
 		a.n = uint32(copy(a.bytes(sizeofAddress), b))
@@ -151,14 +151,14 @@ func (a *Address) written(n uint32) (r Address) {
 	return r
 }
 
-// IsZero reports whether there is no address.
+// IsZero reports whether a is no address.
 func (a Address) IsZero() bool { return a.n == 0 }
 
 // Family is unix.AF_INET, AF_INET6 or AF_UNIX; 0 if there is no address.
 func (a Address) Family() int { return int(a.raw.Addr.Family) }
 
-// AddrPort is the IP address and port; zero for what is no IP address. IPv4 in IPv6 is IPv4. The zone, if there
-// is one, is the number of the interface.
+// AddrPort is the IP address and port; zero for other addresses. IPv4 in IPv6 becomes IPv4. A zone is the number of
+// the network interface.
 func (a Address) AddrPort() netip.AddrPort {
 	switch a.Family() {
 	case unix.AF_INET:
@@ -179,8 +179,8 @@ func hostOrder(port uint16) uint16 {
 	return binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(make([]byte, 0, 2), port))
 }
 
-// Name is the name of a unix socket, with '@' in the place of the zero byte that an abstract one begins with; ""
-// for what is no unix socket or has no name. It allocates.
+// Name is the name of a unix socket, with '@' for the zero byte that an abstract name begins with; empty for other
+// addresses and for a unix socket without a name. It allocates.
 func (a Address) Name() string {
 	sa := a.unix()
 	from := uint32(unsafe.Offsetof(sa.Path))
@@ -194,7 +194,7 @@ func (a Address) Name() string {
 	return unix.ByteSliceToString(name)
 }
 
-// String is the IP address and port, or the name.
+// String is the IP address and port, or the name of the unix socket.
 func (a Address) String() string {
 	switch a.Family() {
 	case unix.AF_INET, unix.AF_INET6:
@@ -203,25 +203,25 @@ func (a Address) String() string {
 	return a.Name()
 }
 
-// NetAddr is the address as package net has it for sockets of the kind (unix.SOCK_STREAM, …): a *net.TCPAddr,
-// *net.UDPAddr or *net.UnixAddr; nil if there is no address.
-func (a Address) NetAddr(kind int) net.Addr {
+// NetAddr is the address in the form of package net, for a socket of that type (unix.SOCK_STREAM, SOCK_DGRAM or
+// SOCK_SEQPACKET): a *net.TCPAddr, *net.UDPAddr or *net.UnixAddr; nil if there is no address.
+func (a Address) NetAddr(socketType int) net.Addr {
 	switch family := a.Family(); {
 	case family == unix.AF_UNIX:
-		network := map[int]string{unix.SOCK_DGRAM: "unixgram", unix.SOCK_SEQPACKET: "unixpacket"}[kind]
+		network := map[int]string{unix.SOCK_DGRAM: "unixgram", unix.SOCK_SEQPACKET: "unixpacket"}[socketType]
 		if network == "" {
 			network = "unix"
 		}
 		return &net.UnixAddr{Name: a.Name(), Net: network}
 	case family == 0:
 		return nil
-	case kind == unix.SOCK_DGRAM:
+	case socketType == unix.SOCK_DGRAM:
 		return net.UDPAddrFromAddrPort(a.AddrPort())
 	}
 	return net.TCPAddrFromAddrPort(a.AddrPort())
 }
 
-// sockaddr is the address as package unix has it.
+// sockaddr is the address in the form of package unix.
 func (a Address) sockaddr() unix.Sockaddr {
 	switch a.Family() {
 	case unix.AF_INET:
@@ -236,7 +236,7 @@ func (a Address) sockaddr() unix.Sockaddr {
 	return nil
 }
 
-// addressOf is the address that package unix says.
+// addressOf is the inverse of sockaddr.
 func addressOf(sa unix.Sockaddr) (r Address) {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -245,7 +245,7 @@ func addressOf(sa unix.Sockaddr) (r Address) {
 		r, _ = IPAddress(netip.AddrPortFrom(netip.AddrFrom16(sa.Addr), uint16(sa.Port)))
 		r.inet6().Scope_id = sa.ZoneId
 	case *unix.SockaddrUnix:
-		if sa.Name != "" && sa.Name != "@" { // what package unix says of one without a name
+		if sa.Name != "" && sa.Name != "@" { // this is how package unix writes no name
 			r, _ = UnixAddress(sa.Name)
 		}
 	}

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ControlMessage is one of the messages that come beside the bytes of a message: where a datagram was sent to,
-// when it arrived, who sent it, descriptors. Data is part of the memory that was given for control data. See
-// cmsg(3).
+// ControlMessage is one of the control messages that come with a message: the address that a datagram was sent to,
+// its time of arrival, the credentials of its sender, descriptors. Data is a part of the memory that was given for
+// control data. See cmsg(3).
 type ControlMessage struct {
 	Level int // unix.SOL_SOCKET, IPPROTO_IP, …
 	Type  int // unix.SCM_RIGHTS, IP_PKTINFO, …
 	Data  []byte
 }
 
-// ControlMessages are those in control data. What is cut off is left out. It allocates nothing.
+// ControlMessages iterates over the messages in control data, without one that was truncated. It allocates nothing.
 func ControlMessages(control []byte) iter.Seq[ControlMessage] {
 	return func(yield func(ControlMessage) bool) {
 		for len(control) >= unix.SizeofCmsghdr {
@@ -36,7 +36,7 @@ func ControlMessages(control []byte) iter.Seq[ControlMessage] {
 	}
 }
 
-// AppendControl appends a message to control data to be sent.
+// AppendControl appends a message to the control data of a [Socket.SendMsg].
 func AppendControl(control []byte, m ControlMessage) []byte {
 	at := len(control)
 	control = append(control, make([]byte, unix.CmsgSpace(len(m.Data)))...)

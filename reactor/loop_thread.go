@@ -1,0 +1,32 @@
+package reactor
+
+// assertOnThread panics unless it is called on the loop's thread. It costs two nanoseconds.
+func (l *Loop) assertOnThread() {
+	if !l.home.Here() {
+		l.offThread()
+	}
+}
+
+// offThread panics, unless the caller is a coroutine on the loop's thread that package task did not make.
+func (l *Loop) offThread() {
+	switch {
+	case !l.begun.Load():
+		panic("reactor: an operation on a Loop that does not run yet: start it in the setup of Run, " +
+			"or with sender.StartsOn(loop, …)")
+	case l.ended():
+		panic("reactor: an operation on a Loop that has ended: start it before Run returns, or on another Loop")
+	case l.sys.Thread() != l.tid:
+		panic("reactor: an operation of a Loop off the Loop's thread: " +
+			"use sender.StartsOn(loop, …), or have the loop do it with sender.Execute(loop, …)")
+	}
+}
+
+// ended reports whether Run has returned. From any thread.
+func (l *Loop) ended() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,143 @@
+package reactor
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// BufferConfig sizes the receive buffers of a loop. Its zero value works.
+type BufferConfig struct {
+	// Size is the size of a buffer in bytes. Default 17 KiB: messages of 16 KiB are common, and so are TLS records of
+	// 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find nothing.
+	Size int
+	// Window is how many buffers the ring has at first, at most uring.MaxProvided. The window doubles when receives
+	// find no buffer, up to 256, and halves when half of it has been idle for a while. Default 64.
+	Window int
+	// Limit is how many buffers there can be, leased ones included: at most 32768. Only buffers that are used take
+	// memory. When a quarter of them is leased, sequences that hold many wait, so that others find one (see
+	// [Socket.RecvMany]). Default 4096.
+	Limit int
+	// LargeSize is the size in bytes of a large buffer: see RecvMany's Adaptive. Default 256 KiB.
+	LargeSize int
+	// LargeLimit is how many large buffers there can be. Default 64; negative: none.
+	LargeLimit int
+}
+
+func (c BufferConfig) withDefaults() BufferConfig {
+	if c.Size <= 0 {
+		c.Size = 17 << 10
+	}
+	if c.Limit <= 0 {
+		c.Limit = 4096
+	}
+	if c.Window <= 0 {
+		c.Window = 64
+	}
+	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
+	if c.LargeSize <= 0 {
+		c.LargeSize = 256 << 10
+	}
+	if c.LargeLimit == 0 {
+		c.LargeLimit = 64
+	}
+	c.LargeLimit = min(max(c.LargeLimit, 0), largeID)
+	return c
+}
+
+// maxBuffers is how many buffers a loop can have.
+const maxBuffers = 1 << 15
+
+// group is the id of the one buffer group of a loop.
+const group = 0
+
+// Buffers are a loop's receive buffers. They are mapped memory, not memory of Go's heap. A receive that asks for a
+// buffer holds none until there is data, and gets a [Lease] of one then. Only a small window of the buffers is in the
+// ring. The buffer that was released last is used first, so that it is still in the cache.
+type Buffers struct {
+	loop *Loop
+	mem  []byte
+	size int
+
+	free     []uint16 // neither leased nor in the ring; the last was released last
+	inRing   int
+	leased   int
+	isLeased [1 << 16 / 64]uint64 // by id, a bit each
+
+	window  window
+	waiting slotQueue // receives that found no buffer
+	starved starvation
+	ration
+	memory residentMemory
+	large  largeBuffers
+}
+
+func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
+	cfg = cfg.withDefaults()
+	if cfg.Limit > maxBuffers {
+		return fmt.Errorf("reactor: %d receive buffers are too many: at most %d", cfg.Limit, maxBuffers)
+	}
+	mem, err := unix.Mmap(-1, 0, cfg.Limit*cfg.Size, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size,
+			os.NewSyscallError("mmap", err))
+	}
+	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit)}
+	b.large.size, b.large.limit = cfg.LargeSize, cfg.LargeLimit
+	b.starved.retry.Init((*retryStarved)(b))
+	b.memory.has = make([]bool, cfg.Limit)
+	b.memory.trim.Init((*trimBuffers)(b))
+	if err := l.ring.RegisterBuffers(group, mem, cfg.Size); err != nil {
+		b.unmap()
+		return fmt.Errorf("reactor: cannot register receive buffers: %w", err)
+	}
+	b.free = make([]uint16, cfg.Limit)
+	for i := range b.free {
+		b.free[i] = uint16(cfg.Limit - 1 - i)
+	}
+	return nil
+}
+
+func (b *Buffers) unmap() {
+	if b.mem != nil {
+		_ = unix.Munmap(b.mem)
+		b.mem = nil
+	}
+	b.large.unmap()
+}
+
+// Size is the size of a buffer in bytes.
+func (b *Buffers) Size() int { return b.size }
+
+// Leased is how many buffers are leased.
+func (b *Buffers) Leased() int { return b.leased }
+
+func (b *Buffers) leasedBytes() int64 {
+	return int64(b.leased)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
+}
+
+// refill fills the ring's window, arms the receives that wait for a buffer, and now and then judges the window. It is
+// called once a turn, before the ring is entered.
+func (b *Buffers) refill() {
+	for b.inRing < b.window.target && len(b.free) != 0 {
+		last := len(b.free) - 1
+		id := b.free[last]
+		b.loop.ring.ProvideBuffer(group, id)
+		b.free = b.free[:last]
+		b.inRing++
+		b.starved.moved()
+		if !b.memory.has[id] {
+			b.noteMemory(id)
+		}
+	}
+	if !b.waiting.empty() && !b.starved.is {
+		b.armWaiting()
+	}
+	if b.canResumeRationed() {
+		b.resumeRationed()
+	}
+	b.window.countTurn()
+}

@@ -1,0 +1,74 @@
+package reactor
+
+import (
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/timerqueue"
+	"golang.org/x/sys/unix"
+)
+
+// residentMemory is which buffers may have memory, which is given back to the system when many of them are idle.
+type residentMemory struct {
+	has  []bool // by id: it has been in the ring
+	n    int    // how many may have memory
+	trim timerqueue.Timer
+}
+
+const (
+	// trimEvery is how long buffers stay as they are after many of them were in use.
+	trimEvery = 500 * time.Millisecond
+	// trimBatch is how many buffers give their memory back in one turn of the loop.
+	trimBatch = 256
+)
+
+// noteMemory notes that a buffer may have memory from now on. When many have, trimming begins.
+func (b *Buffers) noteMemory(id uint16) {
+	b.memory.has[id] = true
+	if b.memory.n++; b.manyResident() {
+		b.trimLater()
+	}
+}
+
+// manyResident reports whether more buffers may have memory than the loop keeps.
+func (b *Buffers) manyResident() bool { return b.memory.n > 2*b.window.least }
+
+func (b *Buffers) trimLater() {
+	if t := &b.memory.trim; !t.Pending() {
+		b.loop.timers.Push(t, b.loop.now+int64(trimEvery))
+	}
+}
+
+// trimBuffers is a Buffers as the handler of its timer.
+type trimBuffers Buffers
+
+// OnTimer gives the memory of the buffers that have been idle for longest back to the system, except for as many as
+// the window has. A loop that has leased none since the last time has its window shrunk as well.
+func (t *trimBuffers) OnTimer(now int64) {
+	b := (*Buffers)(t)
+	b.window.judgeIdle()
+	n := 0
+	for _, id := range b.free[:max(len(b.free)-b.window.target, 0)] {
+		if !b.memory.has[id] {
+			continue
+		}
+		if n++; n > trimBatch {
+			break
+		}
+		unpage(b.mem, int(id)*b.size, (int(id)+1)*b.size)
+		b.memory.has[id] = false
+		b.memory.n--
+	}
+	if !b.large.trim() || b.manyResident() {
+		b.loop.timers.Update(&b.memory.trim, now+int64(trimEvery))
+	}
+}
+
+// unpage gives the pages of mem[from:to] back to the system, except those that it shares with its neighbours.
+func unpage(mem []byte, from, to int) {
+	page := os.Getpagesize()
+	from, to = (from+page-1)/page*page, to/page*page
+	if from < to {
+		_ = unix.Madvise(mem[from:to], unix.MADV_DONTNEED)
+	}
+}

@@ -1,0 +1,113 @@
+package reactor
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is a socket that belongs to a loop. Embed it in the structure that owns it, and do not copy it. All its
+// methods are called on the loop's thread.
+type Socket struct{ Descriptor }
+
+// Open creates a socket as socket(2) does, with SOCK_CLOEXEC and SOCK_NONBLOCK. typ is unix.SOCK_STREAM, SOCK_DGRAM
+// or SOCK_SEQPACKET.
+func (s *Socket) Open(l *Loop, family, typ, protocol int) error {
+	fd, err := l.sys.Socket(family, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return err
+	}
+	s.Init(l, fd)
+	s.family, s.kind = uint8(family), uint8(typ&^(unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK))
+	return nil
+}
+
+// OpenPair makes a and b the two ends of a connection of unix sockets, both of the loop l. typ is unix.SOCK_STREAM,
+// SOCK_SEQPACKET or SOCK_DGRAM. See socketpair(2).
+func OpenPair(l *Loop, typ int, a, b *Socket) error {
+	fds, err := l.sys.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	a.Init(l, fds[0])
+	b.Init(l, fds[1])
+	return nil
+}
+
+// discard closes a socket that has had no operation yet.
+func (s *Socket) discard() {
+	_ = s.loop.sys.Close(int(s.fd))
+	s.state, s.fd = descriptorClosed, -1
+}
+
+// CloseWrite half-closes a connection: the peer reads EOF (FIN) behind what was sent. It is shutdown(2) with SHUT_WR,
+// called directly because it does not block. See [Socket.Shutdown].
+func (s *Socket) CloseWrite() error { return s.shutdown(unix.SHUT_WR) }
+
+func (s *Socket) shutdown(how int) error {
+	if s.state != descriptorOpen {
+		return errClosed
+	}
+	return s.Descriptor.shutdown(how)
+}
+
+// shutdown is shutdown(2).
+func (d *Descriptor) shutdown(how int) error {
+	if how != unix.SHUT_WR {
+		d.readShut = true
+	}
+	return d.loop.sys.Shutdown(int(d.fd), how)
+}
+
+// Unacked is the number of bytes sent that the peer has not acknowledged. See tcp(7), SIOCOUTQ.
+func (s *Socket) Unacked() (int, error) { return s.loop.sys.IoctlGetInt(int(s.fd), unix.SIOCOUTQ) }
+
+// PeerAddress is the address of the peer; zero if the peer is a unix socket without a name. See getpeername(2).
+func (s *Socket) PeerAddress() (Address, error) {
+	sa, err := s.loop.sys.Getpeername(int(s.fd))
+	return addressOf(sa), err
+}
+
+// LocalAddress is the address of this socket; zero if it is a unix socket without a name. See getsockname(2).
+func (s *Socket) LocalAddress() (Address, error) {
+	sa, err := s.loop.sys.Getsockname(int(s.fd))
+	return addressOf(sa), err
+}
+
+// PeerAddr is the IP address of the peer; zero if the peer has none. See getpeername(2).
+func (s *Socket) PeerAddr() (netip.AddrPort, error) {
+	a, err := s.PeerAddress()
+	return a.AddrPort(), err
+}
+
+// LocalAddr is the IP address of this socket; zero if it has none. See getsockname(2).
+func (s *Socket) LocalAddr() (netip.AddrPort, error) {
+	a, err := s.LocalAddress()
+	return a.AddrPort(), err
+}
+
+// Family is the family of the socket: unix.AF_INET, AF_INET6 or AF_UNIX. The kernel is asked once. See socket(7),
+// SO_DOMAIN.
+func (s *Socket) Family() (int, error) { return s.asked(&s.family, unix.SO_DOMAIN) }
+
+// Type is the type of the socket: unix.SOCK_STREAM, SOCK_DGRAM or SOCK_SEQPACKET. The kernel is asked once. See
+// socket(7), SO_TYPE.
+func (s *Socket) Type() (int, error) { return s.asked(&s.kind, unix.SO_TYPE) }
+
+// asked is an option of a socket that does not change, so that the kernel is asked once.
+func (d *Descriptor) asked(known *uint8, option int) (int, error) {
+	if *known == 0 {
+		v, err := d.loop.sys.GetsockoptInt(int(d.fd), unix.SOL_SOCKET, option)
+		if err != nil {
+			return 0, err
+		}
+		*known = uint8(v)
+	}
+	return int(*known), nil
+}
+
+// ended reports whether a receive of no bytes is EOF. Only for a datagram socket it is not: a datagram may be empty.
+func (d *Descriptor) ended() bool {
+	typ, err := d.asked(&d.kind, unix.SO_TYPE)
+	return d.readShut || err != nil || typ != unix.SOCK_DGRAM
+}
