@@ -14,6 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/metrics"
 	"go.uber.org/zap"
 )
@@ -80,7 +81,8 @@ func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.L
 		return nil, errors.Join(err, d.closeAdmin())
 	}
 	if d.admin != nil {
-		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()), metrics.NewProxy(d.proxy.Stats)))
+		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
+			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo()))
 	}
 	d.announce()
 	return d, nil
@@ -111,7 +113,7 @@ func (d *daemon) announce() {
 	if fallen > 0 {
 		d.log.Warn("running on epoll", zap.String("because", reason), zap.Int("loops", fallen))
 	}
-	b := metrics.ReadBuild()
+	b := proxymetrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].Choice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	for i, addr := range d.proxy.Addrs() {

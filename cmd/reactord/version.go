@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/reactord/reactord/metrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
 type versionCommand struct{}
@@ -17,6 +17,6 @@ func (versionCommand) Run() error {
 
 // version is which reactord this is, and what it was built with, for.
 func version() string {
-	b := metrics.ReadBuild()
+	b := proxymetrics.ReadBuild()
 	return fmt.Sprintf("%s, revision %s, %s, %s/%s", b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// As TestClientsThatDoNotReadLeaveBuffersForOthers, with every kind of ring: the clients that do not read, one after the
-// other, leave enough for one that is served all the time.
+// As TestClientsThatDoNotReadLeaveBuffersForOthers, with every kind of ring: the clients that do not read, one after
+// the other, leave enough for one that is served all the time.
 func TestSimulationOfClientsThatDoNotRead(t *testing.T) {
 	for seed := range uint64(20) {
 		err := simring.Play(func(k *simring.Kernel) func() {

@@ -82,7 +82,8 @@ type simulation struct {
 }
 
 // simulate puts a proxy on the kernel: one or two listeners on one to three loops before one to three servers, of which
-// some may not be there, with descriptors for some of the clients. The proxy is drained or closed when the clients are done, or before.
+// some may not be there, with descriptors for some of the clients. The proxy is drained or closed when the clients are
+// done, or before.
 func simulate(k *simring.Kernel) *simulation {
 	rng := k.Rand()
 	s := &simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(6), hurry: rng.IntN(4) == 0}
