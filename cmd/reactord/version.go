@@ -15,8 +15,9 @@ func (versionCommand) Run() error {
 	return err
 }
 
-// version is which reactord this is, and what it was built with, for.
+// version is the version of this program, the Go release that built it, and its platform.
 func version() string {
 	b := proxymetrics.ReadBuild()
-	return fmt.Sprintf("%s, revision %s, %s, %s/%s", b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s, revision %s, %s, %s/%s",
+		b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
