@@ -5,10 +5,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/series"
 	"github.com/reactord/reactord/reactor"
 )
 
-var balancedConnections = describe("reactor_connections",
+var balancedConnections = series.NewDesc("reactor_connections",
 	"Connections that a balancer has given to the loop and that have not ended.", ofLoop...)
 
 // NewBalancer is a collector of how many connections each loop of b has. The label is the number of the loop in

@@ -3,6 +3,8 @@ package metrics
 import (
 	"testing"
 
+	"github.com/reactord/reactord/internal/series/seriestest"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
@@ -24,15 +26,15 @@ func TestBalancerSeries(t *testing.T) {
 	}
 	defer unix.Close(fds[1])
 	c := NewBalancer(b)
-	lint(t, expose(t, c))
+	seriestest.Lint(t, seriestest.Expose(t, c))
 	if err := l.Run(func() { b.Assign(l, fds[0]); l.Stop() }); err != nil {
 		t.Fatal(err)
 	}
-	expectSamples(t, c, `
+	seriestest.Expect(t, c, `
 reactord_reactor_connections{reactor="0"} 1
 `)
 	b.Release(l)
-	expectSamples(t, c, `
+	seriestest.Expect(t, c, `
 reactord_reactor_connections{reactor="0"} 0
 `)
 }

@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	scrapesInFlight = 3               // more at once are answered 503
-	scrapeTimeout   = 5 * time.Second // half of what Prometheus waits, unless told otherwise
+	scrapesInFlight = 3               // a further scrape is answered 503
+	scrapeTimeout   = 5 * time.Second // half of the default timeout of Prometheus
 )
 
-// Handler answers scrapes with the series of the collectors and those of the process, in the text
-// format or in OpenMetrics, whichever the client prefers. It has a registry of its own, so that there
-// can be several. It panics if two collectors describe the same series.
+// Handler answers scrapes with the series of the collectors, such as that of [NewLoops], and with those of the process.
+// The client chooses between the text format and OpenMetrics. Each handler has a registry of its own. Handler panics if
+// two collectors describe the same series.
 //
-// Should a collector fail, the others' series are served nevertheless and
-// promhttp_metric_handler_errors_total counts it.
+// If a collector fails, the handler still serves the series of the others, and promhttp_metric_handler_errors_total
+// counts the failure.
 func Handler(cs ...prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newBuildInfo(),
 	)
 	registry.MustRegister(cs...)
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{

@@ -9,14 +9,29 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/series/seriestest"
 	"github.com/reactord/reactord/reactor"
 )
 
+// numbers is a collector of one series for each of its names, with the value 9.
+type numbers func() (names []string)
+
+var numbersDesc = prometheus.NewDesc("numbers", "Numbers.", []string{"name"}, nil)
+
+func (n numbers) Describe(ch chan<- *prometheus.Desc) { ch <- numbersDesc }
+
+func (n numbers) Collect(ch chan<- prometheus.Metric) {
+	for _, name := range n() {
+		ch <- prometheus.MustNewConstMetric(numbersDesc, prometheus.GaugeValue, 9, name)
+	}
+}
+
+func one() []string { return []string{"one"} }
+
 func TestPage(t *testing.T) {
-	page := get(t, Handler(NewProxy(seen)))
+	page := seriestest.Get(t, Handler(numbers(one)))
 	for _, series := range []string{
-		`reactord_listener_connections_total{listener="web"} 9`,
-		`reactord_build_info{goversion="go1`,
+		`numbers{name="one"} 9`,
 		"go_goroutines ",
 		"go_memstats_mallocs_total ",
 		"go_gc_heap_allocs_objects_total ",
@@ -34,12 +49,12 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// What Prometheus asks for first is OpenMetrics, which ends with a mark.
+// Prometheus prefers OpenMetrics, which ends with a mark.
 func TestOpenMetrics(t *testing.T) {
 	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5")
 	answer := httptest.NewRecorder()
-	Handler(NewProxy(seen)).ServeHTTP(answer, request)
+	Handler(numbers(one)).ServeHTTP(answer, request)
 	if kind := answer.Header().Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text") {
 		t.Errorf("the answer is of type %s", kind)
 	}
@@ -48,13 +63,13 @@ func TestOpenMetrics(t *testing.T) {
 	}
 }
 
-// Scrapes that pile up behind one that hangs are refused.
+// Scrapes that pile up behind a collector that hangs are refused.
 func TestTooManyScrapes(t *testing.T) {
 	reading, release := make(chan struct{}), make(chan struct{})
-	h := Handler(NewProxy(func() ProxyStats {
+	h := Handler(numbers(func() []string {
 		reading <- struct{}{}
 		<-release
-		return ProxyStats{}
+		return nil
 	}))
 	scrape := func() int {
 		answer := httptest.NewRecorder()
@@ -80,18 +95,14 @@ func TestTooManyScrapes(t *testing.T) {
 	wg.Wait()
 }
 
-// The series of the others are served when a collector fails, and it is counted.
+// When a collector fails, the series of the others are served, and the failure is counted.
 func TestCollectorThatFails(t *testing.T) {
-	twice := func() ProxyStats {
-		s := seen()
-		s.Servers = append(s.Servers, s.Servers[0])
-		return s
-	}
-	h := Handler(NewProxy(twice), NewLoops(nil))
-	get(t, h)
-	page := get(t, h)
+	twice := func() []string { return []string{"one", "two", "two"} }
+	h := Handler(numbers(twice), NewLoops(nil))
+	seriestest.Get(t, h)
+	page := seriestest.Get(t, h)
 	for _, series := range []string{
-		`reactord_listener_connections_total{listener="web"} 9`,
+		`numbers{name="one"} 9`,
 		`promhttp_metric_handler_errors_total{cause="gathering"} 1`,
 	} {
 		if !strings.Contains(page, series) {
@@ -103,20 +114,20 @@ func TestCollectorThatFails(t *testing.T) {
 func TestSameSeriesTwice(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Error("two collectors of the same series were taken")
+			t.Error("two collectors of the same series were accepted")
 		}
 	}()
 	Handler(NewLoops(nil), prometheus.NewGauge(prometheus.GaugeOpts{Name: "reactord_buffers_ring_bytes", Help: "Another."}))
 }
 
-// Handlers share nothing.
+// Handlers share no registry.
 func TestTwoHandlers(t *testing.T) {
 	for range 2 {
-		get(t, Handler(NewLoops(nil), NewProxy(seen)))
+		seriestest.Get(t, Handler(NewLoops(nil), numbers(one)))
 	}
 }
 
-// A whole page of two loops and a small proxy.
+// A whole page of two loops.
 func BenchmarkScrape(b *testing.B) {
 	r, err := reactor.New(reactor.Config{Loops: 2})
 	if err != nil {
@@ -127,7 +138,7 @@ func BenchmarkScrape(b *testing.B) {
 			_ = l.Discard()
 		}
 	}()
-	h := Handler(NewLoops(r.Loops()), NewProxy(seen))
+	h := Handler(NewLoops(r.Loops()))
 	b.ReportAllocs()
 	for b.Loop() {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -7,47 +7,48 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/series"
 	"github.com/reactord/reactord/reactor"
 )
 
 var (
-	backendInfo = describe("io_backend_info",
+	backendInfo = series.NewDesc("io_backend_info",
 		"A kind of ring that loops run on, and the reason if it is not io_uring.", "backend", "reason")
-	ringInfo = describe("io_ring_info",
+	ringInfo = series.NewDesc("io_ring_info",
 		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.", "backend", "setup", "features")
-	loopSeconds = describe("reactor_loop_seconds_total",
+	loopSeconds = series.NewDesc("reactor_loop_seconds_total",
 		"CPU time of a loop's thread (busy), and the rest of the time since it began to run (wait), in seconds.", "reactor", "phase")
 )
 
 var ofLoop = []string{"reactor"}
 
-var loopTable = table[reactor.Stats]{
-	counter("reactor_completions_total", "Completions taken from the ring.", ofLoop,
+var loopTable = series.Table[reactor.Stats]{
+	series.Counter("reactor_completions_total", "Completions taken from the ring.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Completions) }),
-	counter("reactor_enters_total", "Times that the ring was entered.", ofLoop,
+	series.Counter("reactor_enters_total", "Times that the ring was entered.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Enters) }),
-	counter("reactor_cancels_total", "Cancel entries submitted.", ofLoop,
+	series.Counter("reactor_cancels_total", "Cancel entries submitted.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Cancels) }),
-	counter("reactor_posts_total", "Work taken from other threads.", ofLoop,
+	series.Counter("reactor_posts_total", "Work taken from other threads.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Posts) }),
-	counter("reactor_timers_total", "Timers expired.", ofLoop,
+	series.Counter("reactor_timers_total", "Timers expired.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Timers) }),
-	counter("reactor_stale_total", "Completions of operations that were over; more than 0 is a bug.", ofLoop,
+	series.Counter("reactor_stale_total", "Completions of operations that had already completed; more than 0 is a bug.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Stale) }),
-	counter("reactor_leaked_total", "Operations that had not completed when the loop's drain ran out of time; more than 0 is a bug.", ofLoop,
+	series.Counter("reactor_leaked_total", "Operations that had not completed when the drain of the loop timed out; more than 0 is a bug.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
-	gauge("reactor_operations_in_flight", "Operations started and not completed.", ofLoop,
+	series.Gauge("reactor_operations_in_flight", "Operations that were started and have not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
-	counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.", ofLoop,
+	series.Counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
-	gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,
+	series.Gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferBytes) }),
-	gauge("buffers_in_use_bytes", "Size of the receive buffers lent to receivers, in bytes.", ofLoop,
+	series.Gauge("buffers_in_use_bytes", "Size of the receive buffers leased to receivers, in bytes.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.LeasedBytes) }),
 }
 
-// NewLoops is a collector of what the loops count. It keeps the slice, which does not change from then
-// on, and the loops, which may end before it.
+// NewLoops is a collector of the counters of the loops, for [Handler] or another registry. It keeps the slice, which
+// must not change afterwards, and the loops, which may end before the collector is dropped.
 func NewLoops(loops []*reactor.Loop) prometheus.Collector {
 	sysctl, _ := os.ReadFile(disabledFile) // older kernels have none
 	return loopCollector{rings: ringsOf(loops, string(sysctl)), read: func() []reactor.Stats {
@@ -59,13 +60,13 @@ func NewLoops(loops []*reactor.Loop) prometheus.Collector {
 	}}
 }
 
-// ring is what tells one kind of ring from another.
+// ring is what distinguishes kinds of rings.
 type ring struct {
 	backend, reason string
 	setup, features uint32
 }
 
-// ringsOf is the ring of each loop: fixed when the loop was made.
+// ringsOf is the ring of each loop, which never changes.
 func ringsOf(loops []*reactor.Loop, sysctl string) []ring {
 	rings := make([]ring, len(loops))
 	for i, l := range loops {
@@ -80,26 +81,31 @@ type loopCollector struct {
 	read  func() []reactor.Stats
 }
 
-// Describe is of prometheus.Collector.
+// Describe implements [prometheus.Collector].
 func (c loopCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- backendInfo
 	ch <- ringInfo
 	ch <- loopSeconds
-	loopTable.describe(ch)
+	loopTable.Describe(ch)
 }
 
-// Collect is of prometheus.Collector.
+// Collect implements [prometheus.Collector].
 func (c loopCollector) Collect(ch chan<- prometheus.Metric) {
 	c.collectRings(ch)
 	for i, s := range c.read() {
 		number := strconv.Itoa(i)
-		ch <- count(loopSeconds, s.Busy.Seconds(), number, "busy")
-		ch <- count(loopSeconds, s.Waiting.Seconds(), number, "wait")
-		loopTable.collect(ch, &s, number)
+		ch <- series.Count(loopSeconds, s.Busy.Seconds(), number, "busy")
+		ch <- series.Count(loopSeconds, s.Waiting.Seconds(), number, "wait")
+		loopTable.Collect(ch, &s, number)
 	}
 }
 
-// collectRings makes each series once, however many loops have such a ring.
+// info is a series whose labels contain the information.
+func info(desc *prometheus.Desc, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, labels...)
+}
+
+// collectRings collects each series once, however many loops have such a ring.
 func (c loopCollector) collectRings(ch chan<- prometheus.Metric) {
 	type backend struct{ name, reason string }
 	type bits struct {

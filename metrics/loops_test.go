@@ -9,11 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/series/seriestest"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
 
-// Two loops, every number different.
+// Two loops; every number is different.
 func TestLoopSeries(t *testing.T) {
 	c := loopCollector{
 		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}, {"epoll", "memlock", 0, 0}},
@@ -25,8 +26,8 @@ func TestLoopSeries(t *testing.T) {
 			}, {}}
 		},
 	}
-	lint(t, expose(t, c))
-	expectSamples(t, c, `
+	seriestest.Lint(t, seriestest.Expose(t, c))
+	seriestest.Expect(t, c, `
 reactord_buffer_ring_exhausted_total{reactor="0"} 7
 reactord_buffer_ring_exhausted_total{reactor="1"} 0
 reactord_buffers_in_use_bytes{reactor="0"} 13
@@ -60,14 +61,14 @@ reactord_reactor_timers_total{reactor="1"} 0
 `)
 }
 
-// Loops with the same ring share its series, whose value is 1 for any number of them. Two reasons, or
-// two sets of flags, are two series.
+// Loops with the same ring share its series, whose value is 1 for any number of loops. Two reasons, or two sets of
+// flags, are two series.
 func TestRingSeriesAreMadeOnce(t *testing.T) {
 	c := loopCollector{
 		rings: []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0}, {"io_uring", "", 1, 2}, {"io_uring", "", 3, 2}},
 		read:  func() []reactor.Stats { return nil },
 	}
-	expectSamples(t, c, `
+	seriestest.Expect(t, c, `
 reactord_io_backend_info{backend="epoll",reason="eperm"} 1
 reactord_io_backend_info{backend="epoll",reason="memlock"} 1
 reactord_io_backend_info{backend="io_uring",reason=""} 1
@@ -77,7 +78,7 @@ reactord_io_ring_info{backend="io_uring",features="0x2",setup="0x3"} 1
 `)
 }
 
-// rings are the kinds of ring that a loop can have here.
+// rings are the kinds of ring that this machine supports.
 func rings(t *testing.T) []reactor.RingKind {
 	t.Helper()
 	t.Setenv(reactor.RingVariable, "")
@@ -88,7 +89,7 @@ func rings(t *testing.T) []reactor.RingKind {
 	return []reactor.RingKind{reactor.IOUring, reactor.Epoll}
 }
 
-// worker goes through its loop's ring until it has done so often enough, sleeps, and tells.
+// worker makes a number of round trips through its loop's ring, sleeps, and calls done.
 type worker struct {
 	loop  *reactor.Loop
 	left  int
@@ -121,7 +122,7 @@ func (s *sleeper) SetError(err error) { panic(err) }
 func (s *sleeper) SetStopped()        { panic("stopped") }
 func (s *sleeper) Env() sender.Env    { return sender.EmptyEnv{} }
 
-// Loops that run are scraped all the while; what they have counted in the end is what they did.
+// Running loops are scraped continuously. In the end their counters are what the loops did.
 func TestRunningLoops(t *testing.T) {
 	const loops, trips = 2, 5000
 	for _, kind := range rings(t) {
@@ -131,7 +132,7 @@ func TestRunningLoops(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := NewLoops(r.Loops())
-			expose(t, c) // before they run
+			seriestest.Expose(t, c) // before they run
 
 			var working atomic.Int32
 			working.Store(loops)
@@ -148,7 +149,7 @@ func TestRunningLoops(t *testing.T) {
 			}()
 			scrapeUntil(t, c, ended)
 
-			page := expose(t, c)
+			page := seriestest.Expose(t, c)
 			for i, l := range r.Loops() {
 				s := l.Stats()
 				if s.Completions < trips || s.Timers < 1 || s.InFlight != 0 {
@@ -163,7 +164,7 @@ func TestRunningLoops(t *testing.T) {
 	}
 }
 
-// scrapeUntil scrapes, and checks that no counter goes down, until the loops have ended.
+// scrapeUntil scrapes until the loops have ended, and checks that no counter decreases.
 func scrapeUntil(t *testing.T, c prometheus.Collector, ended <-chan error) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -181,7 +182,7 @@ func scrapeUntil(t *testing.T, c prometheus.Collector, ended <-chan error) {
 				}
 				key, value := f.GetName()+fmt.Sprint(m.GetLabel()), m.GetCounter().GetValue()
 				if value < before[key] {
-					t.Errorf("%s went down from %v to %v", key, before[key], value)
+					t.Errorf("%s decreased from %v to %v", key, before[key], value)
 				}
 				before[key] = value
 			}
@@ -197,16 +198,16 @@ func scrapeUntil(t *testing.T, c prometheus.Collector, ended <-chan error) {
 	}
 }
 
-// expectLoop checks that the page says of a loop what the loop itself does.
+// expectLoop checks that the page has the counters of a loop.
 func expectLoop(t *testing.T, page string, number int, s reactor.Stats) {
 	t.Helper()
 	expectLoopBut(t, page, number, s, "nothing")
 }
 
-// expectLoopBut leaves one series out.
+// expectLoopBut does not compare one series.
 func expectLoopBut(t *testing.T, page string, number int, s reactor.Stats, but string) {
 	t.Helper()
-	want := samples(expose(t, loopCollector{read: func() []reactor.Stats {
+	want := seriestest.Samples(seriestest.Expose(t, loopCollector{read: func() []reactor.Stats {
 		all := make([]reactor.Stats, number+1)
 		all[number] = s
 		return all
@@ -219,7 +220,7 @@ func expectLoopBut(t *testing.T, page string, number int, s reactor.Stats, but s
 	}
 }
 
-// holder is work that keeps its loop from doing anything else.
+// holder is work that blocks its loop.
 type holder struct {
 	work     sender.Work
 	holding  chan struct{}
@@ -230,7 +231,7 @@ func (h *holder) Run()          { close(h.holding); <-h.released }
 func (h *holder) Abandon(error) { close(h.holding) }
 
 // A scrape neither waits for a loop nor needs one that runs.
-func TestScrapeOfAHeldLoop(t *testing.T) {
+func TestScrapeOfABlockedLoop(t *testing.T) {
 	for _, kind := range rings(t) {
 		t.Run(string(kind), func(t *testing.T) {
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
@@ -247,8 +248,8 @@ func TestScrapeOfAHeldLoop(t *testing.T) {
 			before := l.Stats()
 			c := NewLoops([]*reactor.Loop{l})
 			for range 3 {
-				// Nothing that it counts has changed; time goes on.
-				expectLoopBut(t, expose(t, c), 0, before, "reactor_loop_seconds_total")
+				// No counter has changed, except those of the time.
+				expectLoopBut(t, seriestest.Expose(t, c), 0, before, "reactor_loop_seconds_total")
 			}
 
 			close(h.released)
@@ -256,7 +257,7 @@ func TestScrapeOfAHeldLoop(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}
-			expectLoop(t, expose(t, c), 0, l.Stats())
+			expectLoop(t, seriestest.Expose(t, c), 0, l.Stats())
 		})
 	}
 }

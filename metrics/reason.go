@@ -7,12 +7,12 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// disabledFile is the sysctl that turns io_uring off: 1, for those without privilege; 2, for all.
-// Source: the kernel's Documentation/admin-guide/sysctl/kernel.rst.
+// disabledFile is the sysctl that disables io_uring: 1 disables it for processes without privilege, 2 for all
+// processes. Source: the kernel's Documentation/admin-guide/sysctl/kernel.rst.
 const disabledFile = "/proc/sys/kernel/io_uring_disabled"
 
-// reason tells in one fixed word why a loop has the ring that it has. sysctl is what disabledFile
-// holds. The word is "" if nothing else was wanted.
+// reason is one of a fixed set of words that says why a loop has its ring. sysctl is the content of disabledFile. The
+// word is "" if the loop has the ring that was asked for.
 func reason(c reactor.RingChoice, sysctl string) string {
 	switch {
 	case c.Kind != reactor.Epoll:
@@ -24,7 +24,7 @@ func reason(c reactor.RingChoice, sysctl string) string {
 	}
 	var errno syscall.Errno
 	if !errors.As(c.Err, &errno) {
-		return "old_kernel" // it made a ring, but one that lacks something: no call has failed
+		return "old_kernel" // no call has failed: the kernel made a ring that lacks a feature
 	}
 	switch errno {
 	case syscall.EPERM, syscall.EACCES:

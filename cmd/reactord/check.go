@@ -8,11 +8,11 @@ import (
 )
 
 type checkCommand struct {
-	Config string `required:"" short:"c" placeholder:"FILE" help:"The file to check; - is standard input."`
+	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
 }
 
-// Run says that the file is good, or returns everything that is wrong with it. The verdict is that of serve: names are
-// looked up as well.
+// Run prints that the file is ok, or returns everything that is wrong with it. It accepts what serve accepts: it looks
+// up names, too.
 func (c checkCommand) Run() error {
 	cfg, source, err := config.Load(c.Config)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/metrics"
 	"go.uber.org/zap"
 )
@@ -26,11 +27,11 @@ type daemon struct {
 	admin *admin.Server // nil: there is none
 }
 
-// errUnasked is what serve's error matches when no signal has ended the proxy.
-var errUnasked = errors.New("the proxy has ended without being asked to")
+// errUnexpected is the error if the proxy ends without a signal.
+var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
-// run is the daemon's life: it starts what cfg says, calls started, which may be nil, and serves until
-// a signal ends it. placed puts what is wrong with cfg in its place.
+// run starts a daemon as cfg says, calls started, which may be nil, and serves until a signal. placed makes errors of
+// the problems of cfg.
 func run(cfg *config.Config, placed placement, started func(*daemon)) error {
 	log, end, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
@@ -40,13 +41,13 @@ func run(cfg *config.Config, placed placement, started func(*daemon)) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGPIPE) // whoever read the log has gone: that is no reason to go as well
+	signal.Ignore(syscall.SIGPIPE) // the daemon continues when the reader of its log has exited
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	d, err := start(starting, cfg, placed, log)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
-		log.Info("stopped: a signal came before the proxy had started")
+		log.Info("stopped: a signal arrived before the proxy had started")
 		return nil
 	case err != nil:
 		return err
@@ -57,11 +58,11 @@ func run(cfg *config.Config, placed placement, started func(*daemon)) error {
 	return errors.Join(d.serve(signals), d.closeAdmin())
 }
 
-// collectEarly is the garbage collector's target for a daemon: it makes hardly any garbage, so what
-// memory an idle connection takes is worth more than the collector's time. GOGC overrides it.
+// collectEarly is the target of the garbage collector in per cent. The daemon makes hardly any garbage, so the memory
+// of an idle connection counts for more than the time of the collector. GOGC overrides it.
 const collectEarly = 50
 
-// start brings everything up, or nothing. When ctx ends it looks up no more names.
+// start starts everything, or nothing. When ctx is done it looks up no further names.
 func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.Logger) (_ *daemon, err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
@@ -80,14 +81,15 @@ func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.L
 		return nil, errors.Join(err, d.closeAdmin())
 	}
 	if d.admin != nil {
-		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()), metrics.NewProxy(d.proxy.Stats)))
+		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
+			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo()))
 	}
 	d.announce()
 	return d, nil
 }
 
 func startProxy(path proxy.Config) (*proxy.Proxy, error) {
-	// The loops share an address (SO_REUSEPORT), and would share it with another reactord as well.
+	// The loops share an address (SO_REUSEPORT). Without this probe they would share it with another reactord, too.
 	for _, l := range path.Listeners {
 		probe, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(l.Address))
 		if err != nil {
@@ -98,7 +100,7 @@ func startProxy(path proxy.Config) (*proxy.Proxy, error) {
 	return proxy.Start(path)
 }
 
-// announce logs what has been started, on what.
+// announce logs what was started.
 func (d *daemon) announce() {
 	loops, fallen := d.proxy.Loops(), 0
 	reason := ""
@@ -109,33 +111,40 @@ func (d *daemon) announce() {
 		}
 	}
 	if fallen > 0 {
-		d.log.Warn("running on epoll", zap.String("because", reason), zap.Int("loops", fallen))
+		d.log.Warn("running on epoll", zap.String("reason", reason), zap.Int("loops", fallen))
 	}
-	b := metrics.ReadBuild()
+	b := proxymetrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	for i, addr := range d.proxy.Addrs() {
 		l := d.cfg.Listeners[i]
-		d.log.Info("listening", zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+		d.log.Info("listening",
+			zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+	}
+	for i, stats := range d.proxy.Stats().Listeners {
+		if configured := d.cfg.Listeners[i].MaxConnections; configured > stats.Limit {
+			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
+				zap.String("listener", stats.Name), zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
+		}
 	}
 	if d.admin != nil {
 		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
 	}
 }
 
-// serve returns when the proxy has ended: after a signal, or because of an error.
+// serve returns when the proxy has ended, after a signal or an error.
 func (d *daemon) serve(signals <-chan os.Signal) error {
 	ended := make(chan error, 1)
 	go func() { ended <- d.proxy.Wait() }()
 	select {
 	case err := <-ended:
-		return errors.Join(errUnasked, err)
+		return errors.Join(errUnexpected, err)
 	case s := <-signals:
 		return d.drain(s, signals)
 	}
 }
 
-// drain lets connections end, until the drain timeout or the next signal.
+// drain waits for the connections to end, until the drain timeout or the next signal.
 func (d *daemon) drain(first os.Signal, signals <-chan os.Signal) error {
 	if d.admin != nil {
 		d.admin.Drain()
@@ -155,11 +164,11 @@ func (d *daemon) drain(first os.Signal, signals <-chan os.Signal) error {
 	case err != nil:
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.log.Warn("stopped: the drain timeout has passed, and the connections that were left were closed")
+		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case ctx.Err() != nil:
-		d.log.Warn("stopped: a second signal has closed the connections that were left")
+		d.log.Warn("stopped: a second signal has reset the remaining connections")
 	default:
-		d.log.Info("stopped: every connection has ended")
+		d.log.Info("stopped: all connections have ended")
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 )
 
 type demoCommand struct {
-	Ring  string `default:"${ring}" help:"How to speak to the kernel: ${rings} (${default})."`
-	Loops int    `default:"1" help:"I/O threads. 0: one for each CPU (${default})."`
+	Ring  string `default:"${ring}" help:"Kernel interface: ${rings} (${default})."`
+	Loops int    `default:"1" help:"Number of I/O threads. 0: one for each CPU (${default})."`
 }
 
-// Run is the daemon before a server of its own.
+// Run runs the daemon in front of an echo server.
 func (c demoCommand) Run() error {
 	echo, err := listenEcho()
 	if err != nil {
@@ -36,7 +36,7 @@ func (c demoCommand) config(server netip.AddrPort) *config.Config {
 	cfg := config.New()
 	cfg.Ring, cfg.Loops = c.Ring, c.Loops
 	cfg.Metrics = loopback
-	cfg.Log.Level = "debug" // each connection is logged
+	cfg.Log.Level = "debug" // to log each connection
 	cfg.Listeners = []config.Listener{{Name: "demo", Address: loopback, Backend: b.Name}}
 	cfg.Backends = []config.Backend{b}
 	return cfg
@@ -45,23 +45,23 @@ func (c demoCommand) config(server netip.AddrPort) *config.Config {
 func explainDemo(d *daemon, server netip.AddrPort) {
 	proxy, metrics := d.proxy.Addrs()[0], d.admin.Addr()
 	fmt.Printf(`
-A proxy on %s passes connections on to an echo server on %s. Try it:
+A proxy on %s proxies connections to an echo server on %s. Try it:
 
   echo hello | nc -N %s %d
   curl http://%s/metrics
 
-Ctrl-C ends it once the connections have ended; a second one ends it at once.
+Ctrl-C stops it after all connections have ended; a second Ctrl-C stops it immediately.
 
 `, proxy, server, proxy.Addr(), proxy.Port(), metrics)
 }
 
-// echoServer sends back what it gets, with nothing but package net.
+// echoServer sends back what it receives. It uses package net only.
 type echoServer struct {
 	listener net.Listener
 	conns    sync.WaitGroup
 }
 
-// listenEcho starts one on a free port of this machine.
+// listenEcho starts an echo server on a free local port.
 func listenEcho() (*echoServer, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,13 +82,12 @@ func (s *echoServer) accept() {
 		}
 		s.conns.Go(func() {
 			defer c.Close()
-			_, _ = io.Copy(c, c) // an error is the client's end
+			_, _ = io.Copy(c, c) // an error means that the client has gone
 		})
 	}
 }
 
-// Close stops accepting, and waits for the connections to end: their other ends are the proxy's,
-// which has ended them.
+// Close stops accepting, and waits for the connections to end. The proxy, their other side, has closed them.
 func (s *echoServer) Close() error {
 	err := s.listener.Close()
 	s.conns.Wait()

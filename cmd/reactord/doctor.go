@@ -8,20 +8,20 @@ import (
 
 type doctorCommand struct{}
 
-// Run prints what was found. It fails only when reactord could not run here at all.
+// Run prints the findings. It fails only if reactord cannot run on this machine.
 func (doctorCommand) Run() error {
 	s := readSystem(os.DirFS("/"))
 	report(os.Stdout, s.examine())
 	return s.ringErr
 }
 
-// finding is one line of what the doctor says.
+// finding is one line of the report.
 type finding struct {
 	name, value string
-	advice      string // what to do about it; "": all is well
+	advice      string // what to improve; "": nothing
 }
 
-// report prints the findings, and below each that is not well, what to do.
+// report prints the findings, and what to improve below each of them.
 func report(w io.Writer, findings []finding) {
 	advised := 0
 	for _, f := range findings {
@@ -37,10 +37,10 @@ func report(w io.Writer, findings []finding) {
 	}
 	switch advised {
 	case 0:
-		fmt.Fprintln(w, "\nNothing is missing.")
+		fmt.Fprintln(w, "\nThere is nothing to improve.")
 	case 1:
-		fmt.Fprintln(w, "\nOne thing could be better: see the mark.")
+		fmt.Fprintln(w, "\nOne thing can be improved: see the line marked with !.")
 	default:
-		fmt.Fprintf(w, "\n%d things could be better: see the marks.\n", advised)
+		fmt.Fprintf(w, "\n%d things can be improved: see the lines marked with !.\n", advised)
 	}
 }

@@ -75,7 +75,7 @@ func TestNothingToRead(t *testing.T) {
 	}
 }
 
-// healthy is a machine on which nothing is to be mended.
+// healthy is a machine on which there is nothing to improve.
 func healthy() system {
 	return system{
 		kernel: "Linux", choice: reactor.RingChoice{Kind: reactor.IOUring, Asked: reactor.Auto}, uringDisabled: "0", seccomp: "0",
@@ -84,7 +84,7 @@ func healthy() system {
 	}
 }
 
-// TestExamine takes one thing at a time away from a healthy machine.
+// TestExamine impairs one thing at a time of a healthy machine.
 func TestExamine(t *testing.T) {
 	fallen := func(err error) reactor.RingChoice {
 		return reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Auto, Reason: "it is not to be had", Err: err}
@@ -107,8 +107,8 @@ func TestExamine(t *testing.T) {
 		{"descriptors", func(s *system) { s.choice = fallen(syscall.EMFILE) }, "ring: raise the limit on open files"},
 		{"an old kernel", func(s *system) { s.choice = fallen(uring.ErrUnavailable) }, "ring: run Linux 6.0 or newer"},
 		{"files", func(s *system) { s.nofile.Cur = 1024 }, "open files: raise it"},
-		{"quota", func(s *system) { s.cpuQuota = 2.5 }, "CPUs: run no more loops than that, or they are stopped in the midst of their work: loops: 2"},
-		{"a small quota", func(s *system) { s.cpuQuota = 0.5 }, "CPUs: run no more loops than that, or they are stopped in the midst of their work: loops: 1"},
+		{"quota", func(s *system) { s.cpuQuota = 2.5 }, "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: 2"},
+		{"a small quota", func(s *system) { s.cpuQuota = 0.5 }, "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: 1"},
 		{"backlog", func(s *system) { s.somaxconn = 128 }, "somaxconn: raise it"},
 		{"ports", func(s *system) { s.portHigh = s.portLow + 999 }, "local ports: widen it"},
 	} {
@@ -146,12 +146,12 @@ func TestMissingOperationsAreNamed(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	var b strings.Builder
-	report(&b, []finding{{name: "a", value: "good"}, {name: "b", value: "bad", advice: "mend it"}})
+	report(&b, []finding{{name: "a", value: "good"}, {name: "b", value: "bad", advice: "improve it"}})
 	want := `  a                 good
 ! b                 bad
-                    mend it
+                    improve it
 
-One thing could be better: see the mark.
+One thing can be improved: see the line marked with !.
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)

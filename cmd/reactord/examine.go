@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a busy proxy should have at least.
+// The minimum that a busy proxy should have.
 const (
 	enoughFiles   = 65536
 	enoughBacklog = reactor.Backlog
 	enoughPorts   = 16384
 )
 
-// examine judges what was read.
+// examine reports what was read.
 func (s *system) examine() []finding {
 	findings := []finding{
 		{name: "reactord", value: version()},
@@ -34,9 +34,9 @@ func (s *system) examine() []finding {
 			s.opcodes())
 	}
 	return append(findings,
-		finding{name: "epoll", value: "always there; auto takes it where io_uring cannot be had"},
+		finding{name: "epoll", value: "always available; auto takes it if io_uring is not available"},
 		s.permission(),
-		finding{name: "seccomp", value: cmp.Or(map[string]string{"0": "no filter", "1": "strict", "2": "a filter is installed"}[s.seccomp], "unknown")},
+		finding{name: "seccomp", value: cmp.Or(seccompModes[s.seccomp], "unknown")},
 		s.processors(),
 		s.memory(),
 		s.files(),
@@ -46,6 +46,9 @@ func (s *system) examine() []finding {
 	)
 }
 
+// seccompModes is what the modes of proc_pid_status(5) mean.
+var seccompModes = map[string]string{"0": "no filter", "1": "strict", "2": "a filter is installed"}
+
 func (s *system) ring() finding {
 	f := finding{name: "ring", value: string(s.choice.Kind)}
 	switch {
@@ -54,19 +57,21 @@ func (s *system) ring() finding {
 	case s.choice.Reason != "":
 		f.value, f.advice = "epoll, because "+s.choice.Reason, s.remedy(s.choice.Err)
 	case s.choice.Asked != reactor.Auto:
-		f.value += ", because " + reactor.RingVariable + " says so"
+		f.value += ", set by " + reactor.RingVariable
 	}
 	return f
 }
 
-// remedy says how io_uring could be had.
+// remedy is what makes io_uring available.
 func (s *system) remedy(err error) string {
 	switch {
 	case s.uringDisabled == "2":
 		return "allow it: sysctl -w kernel.io_uring_disabled=0"
 	case s.uringDisabled == "1":
-		return fmt.Sprintf("allow it: run reactord in group %s (kernel.io_uring_group), or sysctl -w kernel.io_uring_disabled=0", s.uringGroup)
-	case s.seccomp == "2" && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS)):
+		return fmt.Sprintf("allow it: run reactord in group %s (kernel.io_uring_group), "+
+			"or sysctl -w kernel.io_uring_disabled=0", s.uringGroup)
+	case s.seccomp == "2" &&
+		(errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS)):
 		return "allow it: run with a seccomp profile that has io_uring_setup, io_uring_enter and io_uring_register"
 	case errors.Is(err, syscall.ENOMEM):
 		return "raise the limit of locked memory: ulimit -l 65536, or LimitMEMLOCK=64M in the systemd unit"
@@ -78,7 +83,8 @@ func (s *system) remedy(err error) string {
 
 var setupNames = []bit{
 	{uring.SetupSingleIssuer, "SINGLE_ISSUER"}, {uring.SetupDeferTaskrun, "DEFER_TASKRUN"},
-	{uring.SetupTaskrunFlag, "TASKRUN_FLAG"}, {uring.SetupSubmitAll, "SUBMIT_ALL"}, {uring.SetupNoSQArray, "NO_SQARRAY"},
+	{uring.SetupTaskrunFlag, "TASKRUN_FLAG"}, {uring.SetupSubmitAll, "SUBMIT_ALL"},
+	{uring.SetupNoSQArray, "NO_SQARRAY"},
 }
 
 var featureNames = []bit{
@@ -91,7 +97,7 @@ type bit struct {
 	name string
 }
 
-// names lists the bits that are set and, as missing, those that are not.
+// names lists the bits that are set, and as missing those that are not set.
 func names(set uint32, bits []bit) string {
 	var had, missing []string
 	for _, b := range bits {
@@ -117,7 +123,8 @@ var usedOps = []struct {
 	name string
 }{
 	{uring.OpAccept, "accept"}, {uring.OpConnect, "connect"}, {uring.OpRecv, "recv"}, {uring.OpSend, "send"},
-	{uring.OpSendmsg, "sendmsg"}, {uring.OpPollAdd, "poll"}, {uring.OpAsyncCancel, "cancel"}, {uring.OpClose, "close"}, {uring.OpNop, "nop"},
+	{uring.OpSendmsg, "sendmsg"}, {uring.OpPollAdd, "poll"}, {uring.OpAsyncCancel, "cancel"}, {uring.OpClose, "close"},
+	{uring.OpNop, "nop"},
 }
 
 func (s *system) opcodes() finding {
@@ -133,8 +140,9 @@ func (s *system) opcodes() finding {
 		has  bool
 		name string
 	}{
-		{s.caps.AcceptMultishot, "multishot accept"}, {s.caps.RecvMultishot, "multishot recv"}, {s.caps.PollMultishot, "multishot poll"},
-		{s.caps.RecvLimit, "limited multishot recv"}, {s.caps.Buffers, "provided buffers"},
+		{s.caps.AcceptMultishot, "multishot accept"}, {s.caps.RecvMultishot, "multishot recv"},
+		{s.caps.PollMultishot, "multishot poll"}, {s.caps.RecvLimit, "limited multishot recv"},
+		{s.caps.Buffers, "provided buffers"},
 	} {
 		if c.has {
 			had = append(had, c.name)
@@ -145,18 +153,18 @@ func (s *system) opcodes() finding {
 	return finding{name: "  operations", value: without(strings.Join(had, ", "), missing)}
 }
 
-// permission says what the sysctls have to say about io_uring.
+// permission is what the sysctls allow of io_uring.
 func (s *system) permission() finding {
 	f := finding{name: "io_uring_disabled"}
 	switch s.uringDisabled {
 	case "":
 		f.value = "this kernel has no such sysctl"
 	case "0":
-		f.value = "0: everybody may use io_uring"
+		f.value = "0: every process may use io_uring"
 	case "1":
 		f.value = "1: only root and the group of io_uring_group, " + s.uringGroup + ", may use io_uring"
 	default:
-		f.value = s.uringDisabled + ": nobody may use io_uring"
+		f.value = s.uringDisabled + ": no process may use io_uring"
 	}
 	return f
 }
@@ -165,7 +173,8 @@ func (s *system) processors() finding {
 	f := finding{name: "CPUs", value: fmt.Sprintf("%d of %d", s.cpus, s.online)}
 	if s.cpuQuota > 0 && s.cpuQuota < float64(s.cpus) {
 		f.value += fmt.Sprintf("; the cgroup grants the time of %.4g", s.cpuQuota)
-		f.advice = fmt.Sprintf("run no more loops than that, or they are stopped in the midst of their work: loops: %d", max(int(s.cpuQuota), 1))
+		f.advice = fmt.Sprintf("run no more I/O threads than that, because the kernel stops them when the quota is used up: "+
+			"loops: %d", max(int(s.cpuQuota), 1))
 	}
 	return f
 }
@@ -182,7 +191,7 @@ func (s *system) files() finding {
 	if s.nofile.Cur == unix.RLIM_INFINITY {
 		return f
 	}
-	f.value += fmt.Sprintf(": some %d connections at a time, of two descriptors each", s.nofile.Cur/2)
+	f.value += fmt.Sprintf(": about %d open connections, of two descriptors each", s.nofile.Cur/2)
 	if s.nofile.Cur < enoughFiles {
 		f.advice = "raise it: ulimit -n 1048576, or LimitNOFILE=1048576 in the systemd unit"
 	}
@@ -192,9 +201,10 @@ func (s *system) files() finding {
 func (s *system) backlog() finding {
 	f := finding{name: "somaxconn", value: "unknown"}
 	if s.somaxconn > 0 {
-		f.value = fmt.Sprintf("%d connections may wait to be accepted at a listener", s.somaxconn)
+		f.value = fmt.Sprintf("%d connections may wait in the queue of a listener", s.somaxconn)
 		if s.somaxconn < enoughBacklog {
-			f.advice = fmt.Sprintf("raise it, or bursts of connections are dropped: sysctl -w net.core.somaxconn=%d", enoughBacklog)
+			f.advice = fmt.Sprintf("raise it, or the kernel drops connections that arrive in bursts: "+
+				"sysctl -w net.core.somaxconn=%d", enoughBacklog)
 		}
 	}
 	return f
@@ -204,7 +214,7 @@ func (s *system) ports() finding {
 	f := finding{name: "local ports", value: "unknown"}
 	if s.portLow > 0 {
 		n := s.portHigh - s.portLow + 1
-		f.value = fmt.Sprintf("%d to %d: %d connections to each server at a time", s.portLow, s.portHigh, n)
+		f.value = fmt.Sprintf("%d to %d: %d open connections to each server", s.portLow, s.portHigh, n)
 		if n < enoughPorts {
 			f.advice = "widen it: sysctl -w net.ipv4.ip_local_port_range='10240 65535'"
 		}

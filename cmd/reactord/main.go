@@ -1,16 +1,16 @@
-// Reactord is an L4 proxy: it takes TCP connections and passes them on to a group of servers.
+// Reactord is a layer 4 proxy. It accepts TCP connections and proxies them to a group of servers.
 //
-//	reactord demo                                            try it out
-//	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT
-//	reactord serve --config FILE                             the same from a file
-//	reactord check --config FILE                             say what is wrong with a file
-//	reactord doctor                                          say what this machine has, and lacks
-//	reactord version
+//	reactord demo                                                 try it out
+//	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT  run a proxy
+//	reactord serve --config FILE                                  run the proxy of a configuration file
+//	reactord check --config FILE                                  report what is wrong with a file
+//	reactord doctor                                               report what this machine offers, and lacks
+//	reactord version                                              print the version
 //
-// On SIGTERM or SIGINT it stops accepting, and ends when the connections have, or when the drain
-// timeout has passed. A second signal ends it at once.
+// On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
+// out, or on a second signal, it resets the remaining connections and exits.
 //
-// Exit status: 0 if it ended as it was told to, 1 for an error, 2 for a wrong command line.
+// Exit status: 0 after a drain, 1 for an error, 2 for a wrong command line.
 package main
 
 import (
@@ -25,11 +25,11 @@ import (
 )
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Try it out: an echo server, a proxy before it and its metrics, on free ports of this machine."`
-	Proxy   proxyCommand   `cmd:"" help:"Pass connections at one address on to servers."`
-	Serve   serveCommand   `cmd:"" help:"Run what a configuration file says."`
-	Check   checkCommand   `cmd:"" help:"Say what is wrong with a configuration file."`
-	Doctor  doctorCommand  `cmd:"" help:"Say what this machine has that reactord can use, and what it lacks."`
+	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server, a proxy in front of it and its metrics, on free local ports."`
+	Proxy   proxyCommand   `cmd:"" help:"Run a proxy: accept TCP connections at one address, and proxy them to servers."`
+	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
+	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
+	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -40,7 +40,7 @@ func main() {
 	}
 	parser := kong.Must(&commands{},
 		kong.Name("reactord"),
-		kong.Description("An L4 proxy on io_uring, or on epoll where that cannot be had."),
+		kong.Description("A layer 4 proxy on io_uring, or on epoll if io_uring is not available."),
 		defaults(),
 	)
 	command, err := parser.Parse(args)
@@ -48,7 +48,7 @@ func main() {
 		err = repeated(command)
 	}
 	if err != nil {
-		parser.Errorf("%s (reactord --help says what there is)", err)
+		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
 	}
 	if err := command.Run(); err != nil {
@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// repeated finds a flag that is given twice and has one value: the first would be ignored.
+// repeated finds a flag that has one value and is given twice: its first value would be ignored.
 func repeated(c *kong.Context) error {
 	given := map[string]bool{}
 	for _, p := range c.Path {
@@ -75,7 +75,7 @@ func repeated(c *kong.Context) error {
 	return nil
 }
 
-// explain is what is printed of an error. Those of a configuration file have their place in front.
+// explain is the text of an error. An error of a configuration file begins with its place in the file.
 func explain(err error) string {
 	if _, ok := errors.AsType[*config.Error](err); ok {
 		return err.Error()
@@ -83,7 +83,7 @@ func explain(err error) string {
 	return "reactord: " + strings.ReplaceAll(err.Error(), "\n", "\nreactord: ") + advice(err)
 }
 
-// advice is what to do about an error that many meet.
+// advice is what to do about a common error.
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
 	switch {
@@ -94,12 +94,12 @@ func advice(err error) string {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ": this machine has no such address (ip address lists those it has)"
 	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
-		return ": a port below 1024 takes CAP_NET_BIND_SERVICE"
+		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
 	}
 	return ""
 }
 
-// defaults are those of the configuration, for the flags that set the same things.
+// defaults is the defaults of the configuration, for the flags.
 func defaults() kong.Vars {
 	c, b := config.New(), config.NewBackend()
 	return kong.Vars{

@@ -68,9 +68,9 @@ func TestCommandLine(t *testing.T) {
 		{"proxy --listen 192.0.2.1:1 --to 127.0.0.1:1", 1, "",
 			"reactord: listener proxy: listen tcp 192.0.2.1:1: bind: cannot assign requested address: this machine has no such address"},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
-		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: ring "kqueue" is unknown: there is "auto", "io_uring" and "epoll"
+		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"
 reactord: --to: port 0 cannot be connected to: write the port that the server listens on
-reactord: --to: server "tcp://b:1" is used twice
+reactord: --to: "tcp://b:1" is used twice
 `},
 	} {
 		t.Run(test.args, func(t *testing.T) {

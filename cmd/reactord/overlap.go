@@ -9,26 +9,26 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// overlaps finds what is listened on twice, in whatever words: the kernel would spread connections over both. An
-// address for every host of its family overlaps each of them, although the kernel prefers the one that is more
-// specific: which backend serves a client would depend on the address that it happened to use. [::] is every address,
-// of IPv4 as well.
+// overlaps finds addresses that would be listened on twice: the kernel would spread connections over both listeners.
+// The unspecified address of a family overlaps each address of the family. The kernel would prefer the more specific
+// one, but then the backend of a client would depend on the address that the client happens to use. [::] is every
+// address, IPv4 included.
 func overlaps(cfg *config.Config, found addresses) (problems []config.Problem) {
 	type bound struct {
 		setting
 		ip netip.Addr
 	}
-	ports := map[uint16][]bound{} // port 0 is a free one
+	ports := map[uint16][]bound{} // except port 0, which is any free port
 	for _, s := range listening(cfg) {
 		b := bound{s, inNumbers(found[s.Host])}
 		if s.path == "metrics" && b.ip.IsUnspecified() {
-			b.ip = netip.IPv6Unspecified() // net.Listen takes both families for 0.0.0.0 as well
+			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
 		}
 		for _, other := range ports[s.Port] {
 			if overlap(b.ip, other.ip) {
 				problems = append(problems, config.Problem{
-					Path: s.path, Other: other.path,
-					Text: fmt.Sprintf("%s %q overlaps %q: a connection could be for either", s.key, s.String(), other.String()),
+					Path: s.path, Setting: s.key, Other: other.path,
+					Text: fmt.Sprintf("%q overlaps %q: a connection could be for either", s.String(), other.String()),
 				})
 				break
 			}
@@ -40,13 +40,13 @@ func overlaps(cfg *config.Config, found addresses) (problems []config.Problem) {
 	return problems
 }
 
-// overlap reports whether there is an address that both are for.
+// overlap reports whether a connection could arrive at both addresses.
 func overlap(a, b netip.Addr) bool {
 	covers := func(a, b netip.Addr) bool { return a.IsUnspecified() && (a.Is6() || b.Is4()) }
 	return a == b || covers(a, b) || covers(b, a)
 }
 
-// inNumbers is an address with its zone, if it has one, as the number of the interface.
+// inNumbers is an address whose zone, if it has one, is the number of the interface.
 func inNumbers(ip netip.Addr) netip.Addr {
 	if i, err := net.InterfaceByName(ip.Zone()); err == nil {
 		return ip.WithZone(strconv.Itoa(i.Index))

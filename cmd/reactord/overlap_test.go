@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// What is one address in two words, or covers another, is refused.
+// Two listeners on one address, however it is written, are refused, and so are addresses of which one covers the other.
 func TestOverlaps(t *testing.T) {
 	loopback, err := net.InterfaceByName("lo")
 	if err != nil {
@@ -49,16 +49,16 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 				t.Errorf("%v: %v", order, err)
 			}
 			if err != nil && (!strings.HasPrefix(err.Error(), "f:3:38: address ") || !strings.HasSuffix(err.Error(), "; see f:2:38")) {
-				t.Errorf("%v: the places are not told: %v", order, err)
+				t.Errorf("%v: the places are missing: %v", order, err)
 			}
 		}
 	}
 }
 
-// The metrics have an address like any listener; 0.0.0.0 is every address for them.
+// The address of the metrics must not overlap either; 0.0.0.0 is every address for them.
 func TestMetricsOverlap(t *testing.T) {
 	for listen, want := range map[string]string{
-		"localhost:80": `--metrics: metrics "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see --listen`,
+		"localhost:80": `--metrics: "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see --listen`,
 		"127.0.0.1:81": "",
 	} {
 		c, _ := parse(t, "--listen", listen, "--to", "192.0.2.1:1", "--metrics", "127.0.0.1:80")

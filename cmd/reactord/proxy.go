@@ -10,26 +10,26 @@ import (
 
 // proxyCommand is a configuration with one listener and one backend, as flags.
 type proxyCommand struct {
-	Listen config.Address   `required:"" placeholder:"tcp://HOST:PORT" help:"Where to take connections. Port 0: any free one."`
-	To     []config.Address `required:"" placeholder:"tcp://HOST:PORT" help:"A server to pass them on to. Repeat it for more servers."`
+	Listen config.Address   `required:"" placeholder:"tcp://HOST:PORT" help:"Address to accept connections on. Port 0: any free port."`
+	To     []config.Address `required:"" placeholder:"tcp://HOST:PORT" help:"Server to proxy to. Repeat it for more servers: round-robin with failover."`
 
-	MaxConnections   int           `placeholder:"N" help:"Connections open at a time, at most; further ones wait to be accepted. 0: as many as the limit on open files allows."`
-	ConnectTimeout   time.Duration `default:"${connect_timeout}" help:"How long connecting to a server may take (${default})."`
-	IdleTimeout      time.Duration `default:"${idle_timeout}" help:"How long a connection may be open with no byte passing; 0s: for ever (${default})."`
-	HalfCloseTimeout time.Duration `default:"${half_close_timeout}" help:"How long, after one side has sent its end, a connection may be open with no byte passing; 0s: for ever (${default})."`
-	Buffer           config.Size   `default:"${buffer}" help:"Bytes held for a direction, at most (${default})."`
+	MaxConnections   int           `placeholder:"N" help:"Maximum number of open connections; further ones wait in the kernel's queue. 0: as many as the limit on open files allows."`
+	ConnectTimeout   time.Duration `default:"${connect_timeout}" help:"How long connecting to a server may take before the next one is tried (${default})."`
+	IdleTimeout      time.Duration `default:"${idle_timeout}" help:"How long a connection may be open while no byte moves; 0s: without limit (${default})."`
+	HalfCloseTimeout time.Duration `default:"${half_close_timeout}" help:"The same after one side has sent EOF; 0s: without limit (${default})."`
+	Buffer           config.Size   `default:"${buffer}" help:"Maximum number of bytes in flight in each direction (${default})."`
 
-	Ring         string         `default:"${ring}" help:"How to speak to the kernel: ${rings} (${default})."`
-	Loops        int            `placeholder:"N" help:"I/O threads. 0: one for each CPU."`
-	Pin          bool           `help:"Give each loop a CPU of its own."`
-	MinWait      time.Duration  `placeholder:"TIME" help:"How long a loop that goes to sleep stays asleep at least: latency for CPU time. Such as 350us."`
-	Metrics      config.Address `placeholder:"HOST:PORT" help:"Where to serve /metrics, /livez and /readyz over HTTP."`
-	DrainTimeout time.Duration  `default:"${drain_timeout}" help:"How long connections may take to end after SIGTERM (${default})."`
-	LogLevel     string         `default:"${log_level}" help:"Least severe level logged: ${log_levels} (${default})."`
-	LogFormat    string         `default:"${log_format}" help:"Form of the log: ${log_formats} (${default})."`
+	Ring         string         `default:"${ring}" help:"Kernel interface: ${rings} (${default})."`
+	Loops        int            `placeholder:"N" help:"Number of I/O threads. 0: one for each CPU."`
+	Pin          bool           `help:"Bind each I/O thread to a CPU of its own."`
+	MinWait      time.Duration  `placeholder:"TIME" help:"How long an idle I/O thread sleeps at least, such as 350us: less CPU time, more latency. 0s: until there is something to do."`
+	Metrics      config.Address `placeholder:"HOST:PORT" help:"Address of the HTTP server for /metrics, /livez and /readyz."`
+	DrainTimeout time.Duration  `default:"${drain_timeout}" help:"How long open connections may take to end after SIGTERM before they are reset (${default})."`
+	LogLevel     string         `default:"${log_level}" help:"Least severe level to log: ${log_levels} (${default})."`
+	LogFormat    string         `default:"${log_format}" help:"Format of the log: ${log_formats} (${default})."`
 }
 
-// Run is the daemon as the flags have it.
+// Run runs the daemon as the flags say.
 func (c proxyCommand) Run() error {
 	cfg := c.config()
 	if err := flagErrors(cfg.Validate()); err != nil {
@@ -64,10 +64,10 @@ func (c proxyCommand) config() *config.Config {
 	}
 }
 
-// errFlags is what an error of the command line matches.
+// errFlags is the error that every error of the command line matches.
 var errFlags = errors.New("wrong command line")
 
-// flagError is a problem of a configuration made of flags, with the flag behind it.
+// flagError is a problem of a configuration that was made from flags. It names the flag instead of the setting.
 type flagError config.Problem
 
 func (e flagError) Error() string {
@@ -89,7 +89,7 @@ func flagErrors(problems []config.Problem) error {
 	return errors.Join(errs...)
 }
 
-// flagOf is the flag that sets what is at a path of the configuration.
+// flagOf is the flag for the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
 	case strings.HasSuffix(path, ".address"):

@@ -15,46 +15,46 @@ import (
 )
 
 const (
-	// lookupTimeout bounds how long one name may take. The resolver asks again after 5 s.
+	// lookupTimeout bounds how long one name may take. The resolver retries after 5 s.
 	lookupTimeout = 10 * time.Second
-	// lookupsAtOnce bounds how many names are looked up at a time. Each takes two queries, for IPv4 and IPv6, and a
+	// parallelLookups bounds how many names are looked up at a time. Each takes two queries, for IPv4 and IPv6, and a
 	// forwarder such as dnsmasq refuses more than 150 at a time (--dns-forward-max).
-	lookupsAtOnce = 64
+	parallelLookups = 64
 )
 
-// forever stands for no timeout, which the data path has no word for.
+// forever stands for no timeout, which the data path cannot express.
 const forever = 100 * 365 * 24 * time.Hour
 
-// placement makes an error of what is wrong with a configuration, that says in which place of the file, or in which
-// flag.
+// placement makes an error of problems of a configuration. The error says in which place of the file, or in which flag,
+// each problem is.
 type placement func([]config.Problem) error
 
-// settle finds the addresses for the names of a configuration, and finds out whether they go together.
+// settle looks up the names of a configuration, and checks that the addresses are compatible.
 func settle(ctx context.Context, cfg *config.Config, placed placement) (addresses, error) {
 	found, problems := resolve(ctx, cfg, lookup)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(problems) == 0 {
-		problems = overlaps(cfg, found)
+		problems = append(overlaps(cfg, found), selfProxying(cfg, found)...)
 	}
 	return found, placed(problems)
 }
 
-// addresses are those of the hosts of a configuration, which may be names.
+// addresses is the address of each host of a configuration. A host may be a name.
 type addresses map[string]netip.Addr
 
 func (a addresses) of(at config.Address) netip.AddrPort {
 	return netip.AddrPortFrom(a[at.Host], at.Port)
 }
 
-// setting is an address as it is set.
+// setting is an address with the path and the name of its setting.
 type setting struct {
 	path, key string
 	config.Address
 }
 
-// listening are the settings of what is listened on.
+// listening is the settings of all addresses to listen on.
 func listening(cfg *config.Config) (all []setting) {
 	for i, l := range cfg.Listeners {
 		all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
@@ -65,6 +65,7 @@ func listening(cfg *config.Config) (all []setting) {
 	return all
 }
 
+// servers is the settings of all addresses to connect to.
 func servers(cfg *config.Config) (all []setting) {
 	for i, b := range cfg.Backends {
 		for j, s := range b.Servers {
@@ -74,7 +75,7 @@ func servers(cfg *config.Config) (all []setting) {
 	return all
 }
 
-// resolve looks every host up, each once. There is a problem for each setting whose host has no address.
+// resolve looks up every host, each once. There is a problem for each setting whose host has no address.
 func resolve(ctx context.Context, cfg *config.Config, lookup lookupFunc) (addresses, []config.Problem) {
 	settings := append(listening(cfg), servers(cfg)...)
 	found := addresses{}
@@ -93,7 +94,9 @@ func resolve(ctx context.Context, cfg *config.Config, lookup lookupFunc) (addres
 	var problems []config.Problem
 	for _, s := range settings {
 		if err := failed[s.Host]; err != nil {
-			problems = append(problems, config.Problem{Path: s.path, Text: fmt.Sprintf("%s %q: %v", s.key, s.String(), err), Err: err})
+			problems = append(problems, config.Problem{
+				Path: s.path, Setting: s.key, Text: fmt.Sprintf("%q: %v", s.String(), err), Err: err,
+			})
 		}
 	}
 	return found, problems
@@ -102,13 +105,13 @@ func resolve(ctx context.Context, cfg *config.Config, lookup lookupFunc) (addres
 // lookupFunc finds the address of a host.
 type lookupFunc func(ctx context.Context, host string) (netip.Addr, error)
 
-// lookupAll adds what it finds to found, and returns the errors of the others, by name. When ctx ends it leaves those
-// that are left.
+// lookupAll adds the addresses of the names to found, and returns the errors by name. When ctx is done it looks up no
+// further names.
 func lookupAll(ctx context.Context, names []string, found addresses, lookup lookupFunc) map[string]error {
 	failed := map[string]error{}
 	var mu sync.Mutex
 	var lookups sync.WaitGroup
-	room := make(chan struct{}, lookupsAtOnce)
+	room := make(chan struct{}, parallelLookups)
 	for _, name := range names {
 		room <- struct{}{}
 		if ctx.Err() != nil {
@@ -132,8 +135,8 @@ func lookupAll(ctx context.Context, names []string, found addresses, lookup look
 	return failed
 }
 
-// lookup finds the address of a host: of several, the first one of IPv4 if there is any, as
-// net.ResolveTCPAddr does, because a server that listens on one address only mostly listens on that.
+// lookup finds the address of a host. Of several addresses it is the first IPv4 address, if there is one, as in
+// [net.ResolveTCPAddr]: a server that listens on one address only usually listens on that one.
 func lookup(ctx context.Context, host string) (netip.Addr, error) {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -149,9 +152,11 @@ func lookup(ctx context.Context, host string) (netip.Addr, error) {
 	return best.Unmap(), nil
 }
 
-// dataPath is the data path's configuration.
+// dataPath is the configuration of the data path.
 func (a addresses) dataPath(cfg *config.Config, log *zap.Logger) proxy.Config {
-	out := proxy.Config{Ring: reactor.RingKind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log}
+	out := proxy.Config{
+		Ring: reactor.RingKind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log,
+	}
 	for _, l := range cfg.Listeners {
 		out.Listeners = append(out.Listeners, proxy.Listener{
 			Name: l.Name, Address: a.of(l.Address), Backend: l.Backend, MaxConnections: l.MaxConnections,

@@ -80,7 +80,7 @@ func named(t *testing.T, n int) (*config.Config, *config.Source) {
 
 // As many names are looked up at a time as may be, each once and with a deadline of its own.
 func TestNamesAreLookedUpAtOnce(t *testing.T) {
-	const names = 3 * lookupsAtOnce
+	const names = 3 * parallelLookups
 	cfg, _ := named(t, names-1)
 	var mu sync.Mutex
 	var running, most, lookups int
@@ -89,7 +89,7 @@ func TestNamesAreLookedUpAtOnce(t *testing.T) {
 		mu.Lock()
 		lookups++
 		running++
-		if most = max(most, running); lookups == lookupsAtOnce {
+		if most = max(most, running); lookups == parallelLookups {
 			close(full)
 		}
 		mu.Unlock()
@@ -108,8 +108,8 @@ func TestNamesAreLookedUpAtOnce(t *testing.T) {
 	if len(problems) != 0 || found.of(cfg.Metrics) != netip.MustParseAddrPort("192.0.2.1:81") {
 		t.Errorf("%v, metrics on %v", problems, found.of(cfg.Metrics))
 	}
-	if most != lookupsAtOnce || lookups != names {
-		t.Errorf("%d lookups, %d at a time, want %d and %d", lookups, most, names, lookupsAtOnce)
+	if most != parallelLookups || lookups != names {
+		t.Errorf("%d lookups, %d at a time, want %d and %d", lookups, most, names, parallelLookups)
 	}
 }
 
@@ -131,24 +131,24 @@ f:9:5: server "tcp://s1.test:9001": nobody knows it`
 	if fmt.Sprint(err) != want || !errors.Is(err, nobody) {
 		t.Errorf("got\n%v", err)
 	}
-	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: address "tcp://front.test:80": nobody knows it`) {
+	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: "tcp://front.test:80": nobody knows it`) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Whoever is told to end looks nothing more up.
 func TestLookupsEnd(t *testing.T) {
-	cfg, _ := named(t, 3*lookupsAtOnce)
+	cfg, _ := named(t, 3*parallelLookups)
 	ctx, cancel := context.WithCancel(t.Context())
 	var lookups atomic.Int64
 	resolve(ctx, cfg, func(ctx context.Context, host string) (netip.Addr, error) {
-		if lookups.Add(1) == lookupsAtOnce {
+		if lookups.Add(1) == parallelLookups {
 			cancel()
 		}
 		<-ctx.Done()
 		return netip.Addr{}, ctx.Err()
 	})
-	if n := lookups.Load(); n != lookupsAtOnce {
-		t.Errorf("%d lookups, want %d", n, lookupsAtOnce)
+	if n := lookups.Load(); n != parallelLookups {
+		t.Errorf("%d lookups, want %d", n, parallelLookups)
 	}
 }

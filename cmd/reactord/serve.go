@@ -3,10 +3,10 @@ package main
 import "github.com/reactord/reactord/cmd/reactord/internal/config"
 
 type serveCommand struct {
-	Config string `required:"" short:"c" placeholder:"FILE" help:"The configuration; - is standard input."`
+	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
 }
 
-// Run is the daemon as the file has it.
+// Run runs the daemon as the file says.
 func (c serveCommand) Run() error {
 	cfg, source, err := config.Load(c.Config)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is what the doctor reads of a machine and of this process's place on it.
+// system is what the doctor reads of the machine and of this process.
 type system struct {
 	kernel string
 
-	choice  reactor.RingChoice // of what the environment asks for, or auto
-	ringErr error              // there is no ring at all
+	choice  reactor.RingChoice // of the ring that the environment asks for, or of auto
+	ringErr error              // no ring is available
 	caps    uring.Caps
 	capsErr error
 
@@ -41,7 +41,8 @@ func readSystem(root fs.FS) *system {
 	s.kernel = "unknown"
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
-		s.kernel = unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+		s.kernel = unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]) + " " +
+			unix.ByteSliceToString(u.Machine[:])
 	}
 	s.choice, s.ringErr = reactor.ChooseRing(reactor.Auto)
 	s.caps, s.capsErr = uring.Probe()
@@ -55,7 +56,7 @@ func readSystem(root fs.FS) *system {
 	return s
 }
 
-// readFiles reads what /proc and /sys tell. What is not there stays unknown.
+// readFiles reads /proc and /sys. What cannot be read stays unknown.
 func (s *system) readFiles(root fs.FS) {
 	s.uringDisabled = text(root, "proc/sys/kernel/io_uring_disabled")
 	s.uringGroup = text(root, "proc/sys/kernel/io_uring_group")
@@ -89,8 +90,8 @@ func countCPUs(list string) (n int) {
 	return n
 }
 
-// readCgroup finds the tightest limits on the way from this process's control group to the root. See
-// cgroups(7) for the lines of /proc/self/cgroup: version 2 has the number 0 and no controllers.
+// readCgroup finds the tightest limits between this process's control group and the root. See cgroups(7) for the lines
+// of /proc/self/cgroup: version 2 has the number 0 and no controllers.
 func (s *system) readCgroup(root fs.FS) {
 	for line := range strings.Lines(text(root, "proc/self/cgroup")) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -122,7 +123,7 @@ func parentDir(dir string) string {
 	return dir
 }
 
-// limitCPU takes "QUOTA PERIOD", in microseconds; "max" and -1 are no quota.
+// limitCPU notes "QUOTA PERIOD", in microseconds; "max" and -1 are no quota.
 func (s *system) limitCPU(grant string) {
 	var quota, period float64
 	if n, _ := fmt.Sscanf(grant, "%g %g", &quota, &period); n == 2 && quota > 0 && period > 0 {
@@ -132,16 +133,16 @@ func (s *system) limitCPU(grant string) {
 	}
 }
 
-// limitMemory takes bytes; "max", and what version 1 has for it, a number beyond any machine, are no
-// limit.
+// limitMemory notes a number of bytes. "max" is no limit; in version 1 no limit is a number larger than any memory.
 func (s *system) limitMemory(bytes string) {
 	const beyond = 1 << 60
-	if n, err := strconv.ParseUint(bytes, 10, 64); err == nil && n < beyond && (s.memoryLimit == 0 || n < s.memoryLimit) {
+	n, err := strconv.ParseUint(bytes, 10, 64)
+	if err == nil && n < beyond && (s.memoryLimit == 0 || n < s.memoryLimit) {
 		s.memoryLimit = n
 	}
 }
 
-// text is what a file holds, without the spaces around it; "" if it cannot be read.
+// text is the content of a file without the spaces around it; "" if it cannot be read.
 func text(root fs.FS, name string) string {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

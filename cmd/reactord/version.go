@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/reactord/reactord/metrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
 type versionCommand struct{}
@@ -15,8 +15,9 @@ func (versionCommand) Run() error {
 	return err
 }
 
-// version is which reactord this is, and what it was built with, for.
+// version is the version of this program, the Go release that built it, and its platform.
 func version() string {
-	b := metrics.ReadBuild()
-	return fmt.Sprintf("%s, revision %s, %s, %s/%s", b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	b := proxymetrics.ReadBuild()
+	return fmt.Sprintf("%s, revision %s, %s, %s/%s",
+		b.Version, b.Revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -14,27 +14,27 @@ import (
 	"go.uber.org/zap"
 )
 
-// Server answers on one address. Its methods may be called from any goroutine, one at a time.
+// Server answers on one address. Its methods may be called from any goroutine, but only one at a time.
 type Server struct {
 	http     http.Server
 	listener net.Listener
 	log      *zap.Logger
 	draining atomic.Bool
-	ended    chan struct{} // closed when nothing answers any more; nil before Serve
+	ended    chan struct{} // closed when the server has ended; nil before Serve
 }
 
-// A slow or idle client holds a connection no longer than this.
+// The bounds on slow and idle clients.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
-	closeTimeout  = time.Second // for answers that are on their way when the server is closed
+	closeTimeout  = time.Second // for answers in flight when the server is closed
 	maxHeader     = 16 << 10    // bytes
 )
 
-// Listen takes the address, in the form of net.Listen, so that an error of it is known before anything
-// depends on it. Whoever asks has to wait until Serve.
+// Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
+// [Server.Serve] is called.
 func Listen(address string, log *zap.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -43,7 +43,7 @@ func Listen(address string, log *zap.Logger) (*Server, error) {
 	return &Server{listener: l, log: log}, nil
 }
 
-// Serve answers from now on. metrics is the handler of /metrics.
+// Serve begins to answer, and returns. metrics is the handler of /metrics.
 func (s *Server) Serve(metrics http.Handler) {
 	s.http = http.Server{
 		Handler:           s.routes(metrics),
@@ -63,13 +63,13 @@ func (s *Server) Serve(metrics http.Handler) {
 	}()
 }
 
-// Addr is the address it listens on.
+// Addr is the address that s listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// Drain says that new connections are not welcome any more.
+// Drain makes /readyz answer that no new connections are accepted.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Close ends the server: answers that are on their way have a second to be finished.
+// Close ends the server. Answers in flight have a second to be finished.
 func (s *Server) Close() error {
 	if s.ended == nil {
 		return s.listener.Close()
@@ -97,7 +97,7 @@ func (s *Server) routes(metrics http.Handler) http.Handler {
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = io.WriteString(w, page) // an error is the client's end
+		_, _ = io.WriteString(w, page) // an error means that the client has gone
 	})
 	return mux
 }
@@ -108,7 +108,7 @@ func answer(w http.ResponseWriter, code int, text string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = io.WriteString(w, text+"\n") // an error is the client's end
+	_, _ = io.WriteString(w, text+"\n") // an error means that the client has gone
 }
 
 const page = `<!doctype html>
@@ -121,8 +121,8 @@ const page = `<!doctype html>
 <h1>reactord</h1>
 <dl>
 <dt><a href="/metrics">/metrics</a><dd>counters and gauges for Prometheus
-<dt><a href="/readyz">/readyz</a><dd>whether new connections are welcome
-<dt><a href="/livez">/livez</a><dd>whether the process answers at all
+<dt><a href="/readyz">/readyz</a><dd>whether new connections are accepted
+<dt><a href="/livez">/livez</a><dd>whether the process answers
 </dl>
 </html>
 `

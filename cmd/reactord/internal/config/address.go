@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Address is a TCP address: a host, which is an IP address or a name, and a port. The zero Address
-// is no address.
+// Address is a TCP address: a host, which is an IP address or a name, and a port. The zero Address is no address.
 type Address struct {
 	Host string // an IP address in its canonical form (without brackets), or a name in lower case
 	Port uint16
@@ -18,13 +17,13 @@ type Address struct {
 
 const scheme = "tcp://"
 
-// ParseAddress reads "tcp://HOST:PORT". An IPv6 host is in brackets; the scheme may be left out.
+// ParseAddress reads "tcp://HOST:PORT". An IPv6 host is in brackets. The scheme is optional.
 func ParseAddress(text string) (Address, error) {
 	rest, found := strings.CutPrefix(text, scheme)
 	if before, after, other := strings.Cut(text, "://"); other && !found {
 		return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(before), scheme, clip(after))
 	}
-	if _, err := parsePort(rest); err == nil { // it is nothing else: 8080
+	if _, err := parsePort(rest); err == nil { // a port only
 		rest = ":" + rest
 	}
 	host, port, err := net.SplitHostPort(rest)
@@ -32,7 +31,8 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, splitHint(rest, err)
 	}
 	if host == "" {
-		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, or %s[::]:%[2]s for every address", scheme, clip(port), scheme)
+		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, or %[1]s[::]:%[2]s for every address",
+			scheme, clip(port))
 	}
 	a := Address{}
 	if a.Port, err = parsePort(port); err != nil {
@@ -44,7 +44,7 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
-// splitHint says what SplitHostPort stumbled over, and what to write.
+// splitHint is the error of SplitHostPort with advice what to write.
 func splitHint(rest string, err error) error {
 	if ip, e := netip.ParseAddr(rest); e == nil && ip.Is6() {
 		return fmt.Errorf("no port: an IPv6 address is written in brackets, as in %s[%s]:8080", scheme, ip)
@@ -105,18 +105,18 @@ func isHostName(host string) bool {
 	return true
 }
 
-// isNameRune holds for what host names, and the names of listeners and backends, are made of.
+// isNameRune reports whether host names, and the names of listeners and backends, may contain r.
 func isNameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_' || r == '.'
 }
 
-// IsZero reports whether it is no address.
+// IsZero reports whether a is the zero Address.
 func (a Address) IsZero() bool { return a.Host == "" }
 
-// HostPort is the address as package net takes it.
+// HostPort is the address in the form of package net.
 func (a Address) HostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
 
-// String is the address as ParseAddress takes it; that of the zero Address is empty.
+// String is the address in the form of [ParseAddress]. For the zero Address it is empty.
 func (a Address) String() string {
 	if a.IsZero() {
 		return ""
@@ -124,7 +124,7 @@ func (a Address) String() string {
 	return scheme + a.HostPort()
 }
 
-// UnmarshalText is ParseAddress.
+// UnmarshalText does the same as [ParseAddress].
 func (a *Address) UnmarshalText(text []byte) (err error) {
 	*a, err = ParseAddress(string(text))
 	return err

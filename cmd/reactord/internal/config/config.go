@@ -2,34 +2,33 @@ package config
 
 import "time"
 
-// Config is the whole configuration. New gives the defaults; a Config is valid when Validate finds
-// nothing.
+// Config is the whole configuration. [New] gives the defaults. A Config is valid if [Config.Validate] finds nothing.
 type Config struct {
-	// Ring is how the kernel is spoken to: "io_uring", "epoll", or "auto" (default), which takes
-	// io_uring where it can be had and epoll elsewhere.
+	// Ring is the kernel interface: "io_uring", "epoll", or "auto" (default), which is io_uring if it is available and
+	// epoll if not.
 	Ring string
-	// Loops is the number of I/O threads; 0 (default): one for each CPU that the process may use.
+	// Loops is the number of I/O threads. 0 (default) is one for each CPU that the process may use.
 	Loops int
-	// Pin ties each loop to a CPU of its own. Default: false.
+	// Pin binds each loop to a CPU of its own. Default: false.
 	Pin bool
-	// MinWait is how long a loop that goes to sleep stays asleep at least, which costs so much latency and saves CPU
-	// time with some 10 000 to 100 000 messages/s a loop; 0 (default): no longer than until there is something to do.
+	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
+	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do.
 	MinWait time.Duration
-	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz; the zero Address
-	// (default): none.
+	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. The zero Address (default): there is
+	// none.
 	Metrics Address
-	// DrainTimeout is how long connections may take to end by themselves after SIGTERM before they
-	// are closed; 0: they are closed at once. Default: 30 s.
+	// DrainTimeout is how long open connections may take to end after SIGTERM. Then they are reset. 0: they are reset
+	// immediately. Default: 30 s.
 	DrainTimeout time.Duration
-	// Log says what is logged and how.
+	// Log configures the log.
 	Log Log
-	// Listeners are the addresses that take connections, at least one.
+	// Listeners are the addresses on which connections are accepted, at least one.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are passed on to.
+	// Backends are the groups of servers that connections are proxied to.
 	Backends []Backend
 }
 
-// Log says what is logged, and how.
+// Log configures the log.
 type Log struct {
 	// Level is the least severe level logged: "debug", "info" (default), "warn" or "error".
 	Level string
@@ -37,48 +36,48 @@ type Log struct {
 	Format string
 }
 
-// Listener is an address that takes connections for a backend.
+// Listener is an address on which connections for a backend are accepted.
 type Listener struct {
-	// Name tells it apart in logs and metrics.
+	// Name identifies the listener in logs and metrics.
 	Name string
-	// Address is where it listens. Port 0 takes any free port. It must not overlap another listener's or the metrics'
-	// once names are looked up: "0.0.0.0" overlaps every address of IPv4, "::" every address.
+	// Address is the address to listen on. Port 0 is any free port. Once names are looked up, it must not overlap the
+	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address.
 	Address Address
-	// Backend is the name of the backend that its connections go to.
+	// Backend is the name of the backend that connections are proxied to.
 	Backend string
-	// MaxConnections is how many connections it has open at a time, at most, on all loops together; further ones
-	// wait in the kernel's queue. 0 (default): as many as the limit on open files allows, of which a part is
-	// guaranteed to each listener.
+	// MaxConnections is the maximum number of open connections, for all loops together. Further connections wait in the
+	// kernel's queue. 0 (default): as many as the limit on open files allows. A part of that is guaranteed to each
+	// listener.
 	MaxConnections int
 }
 
-// Backend is a group of servers that can stand in for each other.
+// Backend is a group of servers that can stand in for each other: round-robin with failover.
 type Backend struct {
-	// Name is what listeners refer to.
+	// Name is the name by which listeners refer to the backend.
 	Name string
-	// Servers are the addresses connections are spread over, at least one.
+	// Servers are the addresses that connections are spread over, at least one.
 	Servers []Address
-	// ConnectTimeout is how long connecting to a server may take. Default: 5 s.
+	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
 	ConnectTimeout time.Duration
-	// IdleTimeout is how long a connection may be open with no byte passing in either direction, be it
-	// one that a peer acknowledges; 0: for ever. Default: 10 min.
+	// IdleTimeout is how long a connection may be open while no byte is received, sent or acknowledged in either
+	// direction. 0: without limit. Default: 10 min.
 	IdleTimeout time.Duration
-	// HalfCloseTimeout is the same after one side has sent its end or was reset; 0: for ever. Default: 30 s.
+	// HalfCloseTimeout is the same after one side has sent EOF or was reset. 0: without limit. Default: 30 s.
 	HalfCloseTimeout time.Duration
-	// Buffer is how many bytes are held for a direction, at most, before reading from its source
-	// pauses. Default: 64 KiB. If it is no less than that, bulk may be held in a piece of 256 KiB a
-	// direction, or of up to 1 MiB in the kernel, in 16 directions of a loop.
+	// Buffer is the maximum number of bytes in flight in each direction. At this number, reading from the source
+	// pauses. Default: 64 KiB. If it is that much or more, bulk may take a piece of 256 KiB in a direction, or up to 1
+	// MiB in the kernel in 16 directions of a loop.
 	Buffer Size
 }
 
-// The values of the settings that have a closed set of them.
+// The values of the settings that have a fixed set of values.
 var (
 	Rings      = []string{"auto", "io_uring", "epoll"}
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"auto", "json", "console"}
 )
 
-// New is the configuration with every default, and no listener and backend.
+// New is the configuration with every default, without listeners and backends.
 func New() *Config {
 	return &Config{
 		Ring:         "auto",
@@ -87,7 +86,7 @@ func New() *Config {
 	}
 }
 
-// NewBackend is a backend with every default, and neither name nor server.
+// NewBackend is a backend with every default, without a name and servers.
 func NewBackend() Backend {
 	return Backend{
 		ConnectTimeout:   5 * time.Second,

@@ -10,15 +10,15 @@ import (
 
 type position struct{ line, column int }
 
-// decoder fills a Config from YAML nodes. It goes on after an error, to find them all.
+// decoder fills a Config from YAML nodes. It continues after an error, to find all of them.
 type decoder struct {
 	file      string
-	positions map[string]position // of the value at each path that the file has
+	positions map[string]position // of the value at each path in the file
 	failed    map[string]bool     // paths of values that could not be read
 	errs      []*Error
 }
 
-// reader reads the node at a path into what it was made for.
+// reader reads the node at a path into a variable.
 type reader func(path string, n ast.Node)
 
 func (d *decoder) config(c *Config, n ast.Node) {
@@ -67,7 +67,7 @@ func (d *decoder) backend(b *Backend) reader {
 	})
 }
 
-// mapping reads a mapping by the reader of each key.
+// mapping reads a mapping with a reader for each key.
 func (d *decoder) mapping(fields map[string]reader) reader {
 	return func(path string, n ast.Node) {
 		m, ok := n.(*ast.MappingNode)
@@ -91,7 +91,7 @@ func (d *decoder) mapping(fields map[string]reader) reader {
 			case !known:
 				d.unknownKey(path, name.Value, at, fields)
 			case repeated:
-				d.add(at, "%s is set in line %d already", name.Value, first.line)
+				d.add(at, "%s is already set in line %d", name.Value, first.line)
 			default:
 				written[name.Value] = at
 				d.positions[child] = positionOf(entry.Value)
@@ -101,7 +101,7 @@ func (d *decoder) mapping(fields map[string]reader) reader {
 	}
 }
 
-// unknownKey also keeps quiet about the absence of the key that was meant.
+// unknownKey adds the error of an unknown key. If a known key was probably meant, its absence is no error.
 func (d *decoder) unknownKey(path, name string, at position, fields map[string]reader) {
 	keys := sortedKeys(fields)
 	d.add(at, "key %s is unknown: %s", quote(name), didYouMean(name, keys))
@@ -110,7 +110,7 @@ func (d *decoder) unknownKey(path, name string, at position, fields map[string]r
 	}
 }
 
-// list reads the entries of a list one by one.
+// list reads each entry of a list.
 func (d *decoder) list(read reader) reader {
 	return func(path string, n ast.Node) {
 		s, ok := n.(*ast.SequenceNode)
@@ -135,13 +135,13 @@ func (d *decoder) errorAt(at position, text string) *Error {
 	return &Error{File: d.file, Line: at.line, Column: at.column, Text: text}
 }
 
-// fail adds an error of the node at a path, about which Validate then has nothing more to say.
+// fail adds an error of the node at a path. What Validate then finds at this path is ignored.
 func (d *decoder) fail(path string, n ast.Node, format string, args ...any) {
 	d.failed[path] = true
 	d.add(positionOf(n), format, args...)
 }
 
-// problem adds what Validate found, unless it is about what could not be read.
+// problem adds a problem that Validate found, unless its setting could not be read.
 func (d *decoder) problem(p Problem) {
 	for path := p.Path; ; path = parent(path) {
 		if d.failed[path] {
@@ -151,7 +151,7 @@ func (d *decoder) problem(p Problem) {
 			break
 		}
 	}
-	text := p.Text
+	text := p.String()
 	if p.Other != "" {
 		at := d.place(p.Other)
 		text += fmt.Sprintf("; see %s:%d:%d", d.file, at.line, at.column)
@@ -161,7 +161,7 @@ func (d *decoder) problem(p Problem) {
 	d.errs = append(d.errs, e)
 }
 
-// place is the position of a setting, or of the nearest part of the file around a setting that is not there.
+// place is the position of a setting. If the file does not have it, it is the position of what would contain it.
 func (d *decoder) place(path string) position {
 	for ; ; path = parent(path) {
 		if at, ok := d.positions[path]; ok {

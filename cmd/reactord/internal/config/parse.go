@@ -14,13 +14,13 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// maxFile bounds what is read of a file, in bytes: enough for thousands of backends, and little enough
-// for a device or a log given by mistake to be found out at once.
+// maxFile is the maximum size of a file in bytes. It is enough for thousands of backends. A device or a log that is
+// given by mistake is refused quickly.
 const maxFile = 1 << 20
 
 // Error is something that is wrong with a configuration file.
 type Error struct {
-	File   string // as it was named to Load or Parse
+	File   string // the name that was given to Load or Parse
 	Line   int    // counted from 1
 	Column int    // in characters, counted from 1
 	Text   string // what is wrong, and what to write instead
@@ -33,17 +33,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
 }
 
-// Unwrap is the error of the system behind it, if there is one.
+// Unwrap is the error of the system behind e, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// Source knows where in its file each setting of a Config is.
+// Source is the places of the settings of a [Config] in its file.
 type Source struct {
 	file      string
 	positions map[string]position
 }
 
-// Errors puts what was found wrong with a Config that Load has returned in its place in the file: the error joins one
-// *Error for each of the problems, as Load's does. It is nil if there are none.
+// Errors is an error that joins one [*Error] for each of the problems of a [Config] that [Load] has returned. It is nil
+// if there are no problems.
 func (s *Source) Errors(problems []Problem) error {
 	d := &decoder{file: s.file, positions: s.positions}
 	for _, p := range problems {
@@ -52,8 +52,8 @@ func (s *Source) Errors(problems []Problem) error {
 	return d.joined()
 }
 
-// Load reads the file at path, or standard input if path is "-". What is wrong with its contents is
-// reported as by Parse; an error of the file itself is that of package os.
+// Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]
+// does. An error of the file itself is an error of package os.
 func Load(path string) (*Config, *Source, error) {
 	if path == "-" {
 		return read("<stdin>", os.Stdin)
@@ -74,9 +74,9 @@ func read(name string, r io.Reader) (*Config, *Source, error) {
 	return Parse(name, data)
 }
 
-// Parse reads a configuration. name stands for it in errors. The error, if any, joins one *Error for
-// each thing that is wrong, so that its text has one line for each; the Config then is nil. Of what
-// is not YAML at all only the first error is known.
+// Parse reads a configuration. name is the name of the file in errors. The error joins one [*Error] for each thing that
+// is wrong, so that its text has one line for each; then the Config is nil. If data is not YAML, only the first error
+// is reported.
 func Parse(name string, data []byte) (*Config, *Source, error) {
 	d := &decoder{file: name, positions: map[string]position{}, failed: map[string]bool{}}
 	c := New()
@@ -92,7 +92,7 @@ func Parse(name string, data []byte) (*Config, *Source, error) {
 	return c, &Source{d.file, d.positions}, nil
 }
 
-// joined is what is wrong, in the order of the file; nil: nothing.
+// joined joins the errors in the order of the file; it is nil if there are none.
 func (d *decoder) joined() error {
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -104,7 +104,7 @@ func (d *decoder) joined() error {
 	return errors.Join(errs...)
 }
 
-// document is the one document of a file, or nil after an error.
+// document is the only document of a file, or nil after an error.
 func (d *decoder) document(data []byte) ast.Node {
 	top := position{1, 1}
 	if len(data) > maxFile {
@@ -119,7 +119,7 @@ func (d *decoder) document(data []byte) ast.Node {
 	var body ast.Node
 	for _, doc := range file.Docs {
 		if _, ok := doc.Body.(*ast.DirectiveNode); ok || doc.Body == nil {
-			continue // "%YAML 1.2", or nothing but comments
+			continue // "%YAML 1.2", or only comments
 		}
 		if body != nil {
 			d.add(positionOf(doc.Body), "a second document: one file holds one configuration")
@@ -133,7 +133,7 @@ func (d *decoder) document(data []byte) ast.Node {
 	return body
 }
 
-// syntax adds the error of the YAML parser, in one line.
+// syntax adds an error of the YAML parser, in one line.
 func (d *decoder) syntax(err error) {
 	at, text := position{1, 1}, err.Error()
 	if e, ok := errors.AsType[yaml.Error](err); ok {

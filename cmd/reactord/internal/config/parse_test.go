@@ -109,7 +109,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "unknown key, near none",
 		new:  "log: {colour: blue}\n",
-		want: `a.yaml:1:7: key "colour" is unknown: there is "format" and "level"`,
+		want: `a.yaml:1:7: key "colour" is unknown: write one of "format" and "level"`,
 	}, {
 		name: "a misspelt key is not missed as well",
 		old:  "    address:", new: "    adress:",
@@ -117,7 +117,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a key twice",
 		new:  "pin: true\npin: false\n",
-		want: `a.yaml:2:1: pin is set in line 1 already`,
+		want: `a.yaml:2:1: pin is already set in line 1`,
 	}, {
 		name: "no port",
 		old:  "127.0.0.1:8080", new: "127.0.0.1",
@@ -157,7 +157,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a server of no machine",
 		old:  "127.0.0.1:9000", new: "0.0.0.0:9000",
-		want: `a.yaml:7:15: 0.0.0.0 is not one machine's address: write the address of the server`,
+		want: `a.yaml:7:15: 0.0.0.0 is not the address of one machine: write the address of the server`,
 	}, {
 		name: "a server without a port",
 		old:  ":9000", new: ":0",
@@ -221,7 +221,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "no time to connect",
 		old:  "  - name: app\n", new: "  - name: app\n    connect_timeout: 0s\n",
-		want: `a.yaml:7:22: connect_timeout 0s would be over before it began: write at least 1ms`,
+		want: `a.yaml:7:22: connect_timeout 0s is too short: write at least 1ms`,
 	}, {
 		name: "hardly time to connect",
 		old:  "  - name: app\n", new: "  - name: app\n    connect_timeout: 5us\n",
@@ -237,11 +237,15 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "an uncountable buffer",
 		old:  "  - name: app\n", new: "  - name: app\n    buffer: 99999999999GiB\n",
-		want: `a.yaml:7:13: buffer "99999999999GiB" is more than can be counted`,
+		want: `a.yaml:7:13: buffer "99999999999GiB" is too large`,
 	}, {
 		name: "a minimum wait out of range",
 		new:  "min_wait: 1s\n",
-		want: `a.yaml:1:11: min_wait 1s is out of range: write 0s to 100ms`,
+		want: `a.yaml:1:11: min_wait 1s is out of range: write 0s, or 10µs to 100ms`,
+	}, {
+		name: "a minimum wait too short",
+		new:  "min_wait: 100ns\n",
+		want: `a.yaml:1:11: min_wait 100ns is out of range: write 0s, or 10µs to 100ms`,
 	}, {
 		name: "a count out of range",
 		new:  "loops: -1\n",
@@ -265,7 +269,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "an unknown level",
 		new:  "log:\n  level: verbose\n",
-		want: `a.yaml:2:10: level "verbose" is unknown: there is "debug", "info", "warn" and "error"`,
+		want: `a.yaml:2:10: level "verbose" is unknown: write one of "debug", "info", "warn" and "error"`,
 	}, {
 		name: "an anchor",
 		new:  "drain_timeout: &t 5s\n",

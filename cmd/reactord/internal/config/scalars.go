@@ -35,7 +35,7 @@ func (d *decoder) integer(into *int) reader {
 		case int64:
 			*into = int(v)
 		case uint64:
-			*into = int(min(v, math.MaxInt)) // out of every range
+			*into = int(min(v, math.MaxInt)) // larger than every maximum
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (d *decoder) size(into *Size) reader {
 	}
 }
 
-// describe names what a node is, for a message that says what it should have been.
+// describe says what a node is, for a message that says what it should be.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.NullNode:

@@ -18,7 +18,7 @@ const (
 	GiB
 )
 
-// units are the suffixes of a size. The longer come first, for each to be tried before its ending.
+// units is the suffixes of a size. Longer suffixes come before those that they end with.
 var units = []struct {
 	suffix string
 	bytes  Size
@@ -27,8 +27,8 @@ var units = []struct {
 	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1},
 }
 
-// ParseSize reads a whole number and a unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers
-// of 1024). Without a unit it is bytes.
+// ParseSize reads a whole number and a unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers of 1024). The
+// default unit is B.
 func ParseSize(text string) (Size, error) {
 	number, unit := text, Size(1)
 	for _, u := range units {
@@ -39,15 +39,16 @@ func ParseSize(text string) (Size, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	switch {
-	case errors.Is(err, strconv.ErrRange), err == nil && (n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit)):
-		return 0, fmt.Errorf("%s is more than can be counted", quote(text))
+	case errors.Is(err, strconv.ErrRange),
+		err == nil && (n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit)):
+		return 0, fmt.Errorf("%s is too large", quote(text))
 	case err != nil:
 		return 0, fmt.Errorf("%s is not a size: write a whole number with B, KiB, MiB or GiB, as in 64KiB", quote(text))
 	}
 	return Size(n) * unit, nil
 }
 
-// String is the size as ParseSize takes it, in the largest binary unit that divides it.
+// String is the size in the form of [ParseSize], in the largest binary unit that divides it.
 func (s Size) String() string {
 	for _, unit := range []struct {
 		bytes  Size
@@ -60,7 +61,7 @@ func (s Size) String() string {
 	return strconv.FormatInt(int64(s), 10) + "B"
 }
 
-// UnmarshalText is ParseSize.
+// UnmarshalText does the same as [ParseSize].
 func (s *Size) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseSize(string(text))
 	return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// nearest is the candidate that word was probably meant to be, or "" if none comes near: at most
-// one wrong, missing, extra or swapped letter for every three, where case, "-" and "_" do not count.
+// nearest is the candidate that the word is most similar to, or "" if there is none with at most one wrong, missing,
+// extra or swapped letter for every three. Case, "-" and "_" are ignored.
 func nearest(word string, candidates []string) string {
 	best, bestDistance := "", (len(word)+2)/3+1
 	for _, c := range candidates {
@@ -18,12 +18,12 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// didYouMean is nearest as the end of a sentence; with no candidate near, it lists all of them.
+// didYouMean proposes the nearest candidate as the end of a sentence. If there is none, it lists all candidates.
 func didYouMean(word string, candidates []string) string {
 	if c := nearest(word, candidates); c != "" {
 		return "did you mean " + strconv.Quote(c) + "?"
 	}
-	return "there is " + list(candidates)
+	return "write one of " + list(candidates)
 }
 
 func list(words []string) string {
@@ -41,8 +41,8 @@ func fold(s string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s))
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour to make
-// one word of the other (optimal string alignment).
+// distance is the number of letters to insert, delete, replace or swap with their neighbour, to turn one word into the
+// other (optimal string alignment).
 func distance(a, b string) int {
 	var before, row []int
 	next := make([]int, len(b)+1)
@@ -66,7 +66,7 @@ func distance(a, b string) int {
 	return next[len(b)]
 }
 
-// quote puts what somebody wrote into a message: in one line, and no longer than it can bear.
+// quote is s in quotes for a message, in one line and shortened.
 func quote(s string) string {
 	const most = 60
 	if r := []rune(s); len(r) > most {

@@ -11,9 +11,10 @@ import (
 // The bounds of the settings.
 const (
 	minTimeout = time.Millisecond
-	maxTimeout = 10 * 365 * 24 * time.Hour // beyond it, a timeout is a slip of the pen
+	maxTimeout = 10 * 365 * 24 * time.Hour // a longer timeout is a mistake
 
-	maxMinWait = 100 * time.Millisecond // every byte may be that late twice
+	minMinWait = 10 * time.Microsecond  // a shorter sleep costs more than it saves
+	maxMinWait = 100 * time.Millisecond // each byte may be late by twice as much
 
 	minBuffer = 4 * KiB
 	maxBuffer = 16 * MiB
@@ -23,25 +24,30 @@ const (
 	maxName        = 63
 )
 
-// Problem is something that is wrong with a Config.
+// Problem is something that is wrong with a [Config].
 type Problem struct {
-	// Path leads to the setting, as in "backends[0].servers[1]".
+	// Path is the path of the setting, as in "backends[0].servers[1]".
 	Path string
-	// Text says what is wrong with it and what to do, in one line that names the setting.
+	// Setting is the name of the setting, if Text begins with its value; else it is empty.
+	Setting string
+	// Text says what is wrong and what to write instead, in one line.
 	Text string
-	// Other, if not empty, leads to another setting that has part in it.
+	// Other is the path of another setting that takes part in the problem; it may be empty.
 	Other string
-	// Err, if not nil, is the error of the system behind it: the setting may be right, and another day without a problem.
+	// Err is the error of the system behind the problem, or nil. With an error of the system, the setting may be right.
 	Err error
 }
 
-// Validate finds everything that is wrong.
+// String says what is wrong, in one line that names the setting.
+func (p Problem) String() string { return strings.TrimPrefix(p.Setting+" "+p.Text, " ") }
+
+// Validate returns everything that is wrong.
 func (c *Config) Validate() []Problem {
 	var v validator
 	v.oneOf("ring", c.Ring, Rings)
 	v.count("loops", c.Loops, maxLoops)
-	if c.MinWait < 0 || c.MinWait > maxMinWait {
-		v.add("min_wait", "min_wait %v is out of range: write 0s to %v", c.MinWait, maxMinWait)
+	if c.MinWait != 0 && (c.MinWait < minMinWait || c.MinWait > maxMinWait) {
+		v.value("min_wait", "%v is out of range: write 0s, or %v to %v", c.MinWait, minMinWait, maxMinWait)
 	}
 	v.duration("drain_timeout", c.DrainTimeout, true)
 	v.oneOf("log.level", c.Log.Level, LogLevels)
@@ -59,8 +65,14 @@ func (c *Config) Validate() []Problem {
 
 type validator struct{ problems []Problem }
 
+// add adds a problem whose text is a sentence.
 func (v *validator) add(path, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// value adds a problem whose text begins with the value of the setting.
+func (v *validator) value(path, format string, args ...any) {
+	v.problems = append(v.problems, Problem{Path: path, Setting: key(path), Text: fmt.Sprintf(format, args...)})
 }
 
 func (v *validator) listeners(c *Config) {
@@ -82,7 +94,7 @@ func (v *validator) listeners(c *Config) {
 		case l.Backend == "":
 			v.add(path+".backend", "no backend: name the one that connections go to")
 		case !slices.Contains(names, l.Backend) && len(names) == len(c.Backends) && len(names) > 0:
-			v.add(path+".backend", "backend %s does not exist: %s", quote(l.Backend), didYouMean(l.Backend, names))
+			v.value(path+".backend", "%s does not exist: %s", quote(l.Backend), didYouMean(l.Backend, names))
 		}
 	}
 }
@@ -103,7 +115,7 @@ func (v *validator) backends(c *Config) {
 		v.duration(path+".idle_timeout", b.IdleTimeout, true)
 		v.duration(path+".half_close_timeout", b.HalfCloseTimeout, true)
 		if b.Buffer < minBuffer || b.Buffer > maxBuffer {
-			v.add(path+".buffer", "buffer %s is out of range: write %s to %s", b.Buffer, minBuffer, maxBuffer)
+			v.value(path+".buffer", "%s is out of range: write %s to %s", b.Buffer, minBuffer, maxBuffer)
 		}
 	}
 }
@@ -116,12 +128,12 @@ func (v *validator) server(path string, a Address, seen seen) {
 		v.add(path, "port 0 cannot be connected to: write the port that the server listens on")
 	}
 	if ip, err := netip.ParseAddr(a.Host); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
-		v.add(path, "%s is not one machine's address: write the address of the server", a.Host)
+		v.add(path, "%s is not the address of one machine: write the address of the server", a.Host)
 	}
 	v.unique(path, a.String(), seen)
 }
 
-// seen are values that must be unique, with the path of each.
+// seen is values that must be unique, with the path of each.
 type seen map[string]string
 
 func (v *validator) unique(path, value string, s seen) {
@@ -130,7 +142,7 @@ func (v *validator) unique(path, value string, s seen) {
 		s[value] = path
 		return
 	}
-	v.add(path, "%s %s is used twice", key(path), quote(value))
+	v.value(path, "%s is used twice", quote(value))
 	v.problems[len(v.problems)-1].Other = first
 }
 
@@ -140,9 +152,9 @@ func (v *validator) name(path, name string, s seen) {
 	case name == "":
 		v.add(path, "no name: logs and metrics need one")
 	case len(name) > maxName:
-		v.add(path, "name %s is longer than %d characters", quote(name), maxName)
+		v.value(path, "%s is longer than %d characters", quote(name), maxName)
 	case strings.IndexFunc(name, func(r rune) bool { return !isNameRune(r) }) >= 0:
-		v.add(path, "name %s: use letters, digits, '-', '_' and '.' only", quote(name))
+		v.value(path, "%s: use letters, digits, '-', '_' and '.' only", quote(name))
 	default:
 		v.unique(path, name, s)
 	}
@@ -157,31 +169,31 @@ func (v *validator) present(path string, a Address) bool {
 
 func (v *validator) oneOf(path, value string, values []string) {
 	if !slices.Contains(values, value) {
-		v.add(path, "%s %s is unknown: %s", key(path), quote(value), didYouMean(value, values))
+		v.value(path, "%s is unknown: %s", quote(value), didYouMean(value, values))
 	}
 }
 
 func (v *validator) count(path string, n, most int) {
 	if n < 0 || n > most {
-		v.add(path, "%s %d is out of range: write 0 to %d", key(path), n, most)
+		v.value(path, "%d is out of range: write 0 to %d", n, most)
 	}
 }
 
 func (v *validator) duration(path string, d time.Duration, zero bool) {
 	switch {
 	case d == 0 && !zero:
-		v.add(path, "%s 0s would be over before it began: write at least %s", key(path), minTimeout)
+		v.value(path, "0s is too short: write at least %s", minTimeout)
 	case d < 0:
-		v.add(path, "%s %s is negative", key(path), d)
+		v.value(path, "%s is negative", d)
 	case d > 0 && d < minTimeout:
-		v.add(path, "%s %s is too short: write at least %s", key(path), d, minTimeout)
+		v.value(path, "%s is too short: write at least %s", d, minTimeout)
 	case d > maxTimeout:
-		v.add(path, "%s %s is more than 10 years", key(path), d)
+		v.value(path, "%s is more than 10 years", d)
 	}
 }
 
-// key is what the last part of a path is called: the key as it stands in the file, or the singular
-// of the list that it is an entry of.
+// key is the name of the last part of a path: the key as it is written in the file, or for an entry of a list the name
+// of the list in the singular.
 func key(path string) string {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	if listName, _, ok := strings.Cut(last, "["); ok {

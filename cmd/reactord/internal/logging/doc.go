@@ -1,11 +1,14 @@
-// Package logging makes the daemon's logger: zap, as JSON for machines or as lines for people, behind
-// a queue that never makes a loop wait.
+// Package logging makes the daemon's logger: zap, as JSON for machines or as lines for people, behind a queue that
+// never makes a loop wait.
 //
-// # Contract
+// # How to use it
 //
-// New gives a logger whose methods may be called from any thread, the loops' included: a line is
-// formed and put into a queue in memory, and one goroutine writes the queue out. When the log's reader
-// is so slow that the queue is full, lines are dropped rather than waited for, and as soon as there is
-// room again a line says how many. Sync returns when everything queued before it has been written;
-// Close does so too, and ends the goroutine.
+// [New] returns the logger, and the function that ends it.
+//
+// # What it guarantees
+//
+// The methods of the logger may be called on any thread, those of the loops included. A line is formatted and put into
+// a queue in memory; one goroutine writes the queue. If the reader of the log is so slow that the queue is full, lines
+// are dropped, and no caller waits. As soon as there is room again, a line of the log says how many were dropped. Sync
+// returns when everything that was queued before is written.
 package logging

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// New makes a logger that writes to out. level is the least severe level written: "debug", "info",
-// "warn" or "error". format is "json", "console", or "auto" for console if out is a terminal and json
-// if not. end writes what is queued and ends the logger; out stays open.
+// New makes a logger that writes to out. level is the least severe level to write: "debug", "info", "warn" or "error".
+// format is "json", "console", or "auto": console if out is a terminal, and json if not. end writes what is queued and
+// ends the logger. It does not close out.
 func New(out *os.File, level, format string) (log *zap.Logger, end func() error, err error) {
 	var least zapcore.Level
 	if err := least.Set(level); err != nil {
@@ -41,8 +41,8 @@ func New(out *os.File, level, format string) (log *zap.Logger, end func() error,
 	return zap.New(zapcore.NewCore(encoder, q, least)), q.Close, nil
 }
 
-// forMachines names the fields as log collectors expect them. Times are RFC 3339 in UTC with
-// microseconds, durations are seconds.
+// forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;
+// durations are in seconds.
 func forMachines() zapcore.EncoderConfig {
 	return zapcore.EncoderConfig{
 		TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "msg", StacktraceKey: "stack",
@@ -54,7 +54,7 @@ func forMachines() zapcore.EncoderConfig {
 	}
 }
 
-// forPeople is short: the time of the day, the level, in colour on a terminal, and the message.
+// forPeople has short lines: the time of the day, the level (coloured on a terminal), and the message.
 func forPeople(colour bool) zapcore.EncoderConfig {
 	c := forMachines()
 	c.EncodeDuration = zapcore.StringDurationEncoder

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// queueBytes bounds what waits to be written: some thousand lines.
+// queueBytes is the maximum size of the queue: some thousand lines.
 const queueBytes = 1 << 20
 
-// queue is a zapcore.WriteSyncer that leaves the writing to a goroutine. Lines wait in one buffer
-// while the other is being written, so that nobody waits for the write itself.
+// queue is a [zapcore.WriteSyncer] that leaves the writing to a goroutine. Lines are appended to one buffer while the
+// other is being written, so that the caller does not wait for the write.
 type queue struct {
 	out     io.Writer
 	limit   int                // bytes
-	dropped func(lines uint64) // says so in the log; called by the goroutine
+	dropped func(lines uint64) // logs that lines were dropped; called by the goroutine
 
 	mu      sync.Mutex
-	changed sync.Cond // there is something to write, it has been written, or the end has come
+	changed sync.Cond // lines were queued or written, or the queue was closed
 	waiting []byte
 	lost    uint64 // lines dropped since dropped was called
 	writing bool
@@ -31,7 +31,7 @@ func newQueue(out io.Writer, limit int, dropped func(lines uint64)) *queue {
 	return q
 }
 
-// Write queues a line, or drops it when there is no room. A closed queue drops everything.
+// Write queues a line, or drops it if there is no room. A closed queue drops every line.
 func (q *queue) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -44,7 +44,7 @@ func (q *queue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Sync waits until what is queued has been written.
+// Sync waits until everything queued is written.
 func (q *queue) Sync() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *queue) Sync() error {
 	return nil
 }
 
-// Close writes what is queued, and ends the goroutine.
+// Close writes everything queued, and ends the goroutine.
 func (q *queue) Close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -80,7 +80,7 @@ func (q *queue) run() {
 		lost := q.lost
 		q.lost, q.writing = 0, true
 		q.mu.Unlock()
-		_, _ = q.out.Write(lines) // there is nowhere to report that the log cannot be written
+		_, _ = q.out.Write(lines) // an error cannot be reported anywhere
 		if lost > 0 {
 			q.dropped(lost)
 		}

@@ -13,8 +13,8 @@ import (
 type cacheLine [64]byte
 
 // budget is the descriptors that the process has for connections, in pairs: a proxied connection takes one pair, and so
-// does the kernel pipe of a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is
-// common: a listener that has used its part takes common pairs as it needs them. The loops share the budget.
+// does the kernel pipe of a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half
+// is common: a listener that has used its part takes common pairs as it needs them. The loops share the budget.
 type budget struct {
 	_       cacheLine
 	common  atomic.Int64 // free common pairs; negative while a drain takes more than there are
@@ -42,7 +42,8 @@ const (
 	exhausted      // the budget has no descriptors left
 )
 
-// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, profiles.
+// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page,
+// profiles.
 const spare = 16
 
 // freePairs is how many connections the process has descriptors for, after it has opened so many more files.
@@ -147,8 +148,8 @@ func (b *budget) give() {
 }
 
 // waiters wait for room of one kind; each loop has one waiter. A listener that finds no room joins, and then asks for
-// room once more. The loop that gives room back wakes one waiter. So either the first finds the room, or the second finds
-// the waiter.
+// room once more. The loop that gives room back wakes one waiter. So either the first finds the room, or the second
+// finds the waiter.
 type waiters struct {
 	count atomic.Int32  // waiters in state waiting
 	turn  atomic.Uint32 // the waiter that is woken next

@@ -14,8 +14,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// However many loops take and give at once, nobody has more than his limit, all of them together no more than there
-// is, and everything comes back.
+// However many loops take and give concurrently, no listener has more connections than its limit, all listeners
+// together have no more than the budget, and everything is given back.
 func TestAdmissionIsExact(t *testing.T) {
 	const pairs = 20
 	b, all := divide(pairs, []Listener{{MaxConnections: 3}, {MaxConnections: 12}, {}, {}})
@@ -91,7 +91,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// startMany runs a proxy with so many listeners before one server, and with descriptors for so many connections.
+// startMany runs a proxy with several listeners in front of one server, and with so many pairs of descriptors.
 func startMany(t *testing.T, ring reactor.RingKind, loops, listeners, pairs int, ln net.Listener) *Proxy {
 	t.Helper()
 	cfg := config(Backend{}, ln)
@@ -127,7 +127,7 @@ func echo(ln net.Listener) {
 	}
 }
 
-// caller is a client that has sent a byte, and waits for its echo.
+// caller is a client that has sent a byte, and waits for the echo.
 func caller(t *testing.T, p *Proxy, listener int) net.Conn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(context.Background(), "tcp", p.Addrs()[listener].String())
@@ -149,8 +149,8 @@ func expectServed(t *testing.T, c net.Conn) {
 	}
 }
 
-// As many connections as a listener may have are served at once, wherever the kernel queues them.
-func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
+// A listener serves as many connections as it may have, on whichever loop the kernel queues them.
+func TestMaxConnectionsOfAllLoops(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const limit, rounds = 4, 10
 		ln := listen(t)
@@ -162,7 +162,7 @@ func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		for range rounds { // there is room again as soon as there are connections that wait
+		for range rounds { // there is room again while further connections wait
 			var clients []net.Conn
 			for range limit {
 				clients = append(clients, caller(t, p, 0))
@@ -177,7 +177,7 @@ func TestMaxConnectionsIsOfTheWhole(t *testing.T) {
 	})
 }
 
-// A busy listener has what the others do not need, and they have what is guaranteed to them.
+// A busy listener gets what the others do not need, and they get what is guaranteed to them.
 func TestOneBudget(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const listeners, pairs = 8, 32 // 2 for each, 16 for all
@@ -201,7 +201,7 @@ func TestOneBudget(t *testing.T) {
 			t.Errorf("%d connections are served, want %d", n, len(busy))
 		}
 		other := caller(t, p, 1)
-		for _, c := range []net.Conn{waits, other} { // each of them gets what one of the busy gives back
+		for _, c := range []net.Conn{waits, other} { // each of them gets what a busy one gives back
 			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 			if _, err := c.Read(make([]byte, 1)); err == nil {
 				t.Fatal("served beyond the budget")
@@ -215,7 +215,7 @@ func TestOneBudget(t *testing.T) {
 	})
 }
 
-// Nobody who waits is forgotten, whoever gives room back on whatever loop.
+// Every connection that waits is served, on whichever loop room is given back.
 func TestRoomIsNeverLost(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const listeners, pairs, clients, rounds = 3, 6, 12, 25
@@ -250,7 +250,7 @@ func TestRoomIsNeverLost(t *testing.T) {
 	})
 }
 
-// While there is no room, what arrives costs next to nothing.
+// While there is no room, connections that arrive cost next to nothing. See TestSimulationOfNoSpinWithoutRoom.
 func TestNoSpinWithoutRoom(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)

@@ -143,7 +143,9 @@ func (c *conn) OnTimer(int64) {
 }
 
 // halfClosed reports whether one direction has ended.
-func (c *conn) halfClosed() bool { return c.pipes[client].state.ended() || c.pipes[server].state.ended() }
+func (c *conn) halfClosed() bool {
+	return c.pipes[client].state.ended() || c.pipes[server].state.ended()
+}
 
 // undelivered is the sides that would miss bytes if the connection ended now. They are told by a reset.
 func (c *conn) undelivered() (sides sideSet) {

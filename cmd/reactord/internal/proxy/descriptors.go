@@ -31,8 +31,8 @@ func (w *worker) resume() {
 	}
 }
 
-// waitForFD puts a connection among those that wait for a descriptor, behind the others. It waits for the idle timeout at
-// most.
+// waitForFD puts a connection among those that wait for a descriptor, behind the others. It waits for the idle timeout
+// at most.
 func (w *worker) waitForFD(c *conn) {
 	w.waitingForFD = append(w.waitingForFD, c)
 	w.proxy.waitingForFD.Add(1)

@@ -8,25 +8,25 @@
 //
 // # What it guarantees
 //
-// Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST) becomes
-// a reset, behind the bytes that came before it. If a server cannot be reached, the connection fails over to the next
-// one; see [Backend].
+// Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
+// becomes a reset, behind the bytes that came before it. If a server cannot be reached, the connection fails over to
+// the next one; see [Backend].
 //
 // At most Backend.Buffer bytes are in flight in each direction: then the sender is not read from until the receiver has
-// taken some. There are two exceptions if Backend.Buffer is 64 KiB or more. Bulk is received in pieces of up to 256 KiB;
-// and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by splice(2).
+// taken some. There are two exceptions if Backend.Buffer is 64 KiB or more. Bulk is received in pieces of up to 256
+// KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by splice(2).
 //
-// Listener.MaxConnections is exact, for all loops together. The descriptors of the process are one budget. Half of it is
-// guaranteed to the listeners, in equal parts. The other half is for the connections and splices that need it first. If a
-// listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
+// Listener.MaxConnections is exact, for all loops together. The descriptors of the process are one budget. Half of it
+// is guaranteed to the listeners, in equal parts. The other half is for the connections and splices that need it first.
+// If a listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
 // whichever loop they are queued on. If descriptors run out nevertheless, accepting backs off for
-// [reactor.AcceptBackoff], and open connections still flow. When a drain begins, the connections that are already queued
-// are accepted beyond the limits: otherwise they would be reset.
+// [reactor.AcceptBackoff], and open connections still flow. When a drain begins, the connections that are already
+// queued are accepted beyond the limits: otherwise they would be reset.
 //
 // # Threads
 //
-// A connection lives on the loop that accepted it, with both of its sockets. Only that loop's thread touches its conn. A
-// worker is everything that one loop has.
+// A connection lives on the loop that accepted it, with both of its sockets. Only that loop's thread touches its conn.
+// A worker is everything that one loop has.
 //
 // # Files
 //

@@ -11,10 +11,10 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// tooMuch is far more than the buffers on the way can take.
+// tooMuch is far more than all buffers between client and server can hold.
 var tooMuch = make([]byte, 64<<20)
 
-// upload writes too much. It returns a channel of the error that this ends with.
+// upload writes tooMuch. It returns a channel of the error with which that ends.
 func upload(c *net.TCPConn) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
@@ -24,9 +24,9 @@ func upload(c *net.TCPConn) <-chan error {
 	return ended
 }
 
-// A side that resets while bytes for it are stuck on their way must not look to the other like one that
-// has ended: whoever sends to it may be the first to hear of the reset, and the only one.
-func TestResetUnderASendIsNoEnd(t *testing.T) {
+// A side that resets while bytes for it are in flight must not look to the other side as if it had sent EOF: the send
+// may be the first to be told of the reset, and the only one.
+func TestResetUnderASendIsNotEOF(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
@@ -38,7 +38,7 @@ func TestResetUnderASendIsNoEnd(t *testing.T) {
 			}
 			_ = s.SetLinger(0)
 			_ = s.Close()
-			// The same holds for the client's socket. After an end it would be EPIPE.
+			// The same holds for the client's socket. After EOF the error would be EPIPE.
 			_, read := c.Read(make([]byte, 1))
 			if wrote := <-uploaded; !errors.Is(read, syscall.ECONNRESET) && !errors.Is(wrote, syscall.ECONNRESET) {
 				t.Errorf("the client's read ended with %v, its write with %v; want a reset", read, wrote)
@@ -48,8 +48,8 @@ func TestResetUnderASendIsNoEnd(t *testing.T) {
 	})
 }
 
-// A side that ends, and resets because it is sent more, has said what it had to say.
-func TestEndBeforeAReset(t *testing.T) {
+// When a side sends EOF, and then resets because it receives more, EOF counts.
+func TestEOFBeforeAReset(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counted listens, and counts the connections that it ends.
+// counted listens, closes every connection, and counts them.
 func counted(t *testing.T) (net.Listener, *atomic.Int64) {
 	ln, n := listen(t), new(atomic.Int64)
 	go func() {
@@ -31,7 +31,7 @@ func counted(t *testing.T) (net.Listener, *atomic.Int64) {
 	return ln, n
 }
 
-// refusing is an address that refuses connections. It is bound, so that nobody else listens on it meanwhile.
+// refusing is an address that refuses connections. It is bound, so that no other test listens on it meanwhile.
 func refusing(t *testing.T) net.Listener {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
@@ -56,8 +56,9 @@ type refuser struct {
 
 func (r refuser) Addr() net.Addr { return r.addr }
 
-// before runs a proxy of one loop before servers, those of dead being none, and returns what the others count.
-func before(t *testing.T, ring reactor.RingKind, servers int, dead ...int) (*Proxy, []*atomic.Int64) {
+// startBefore runs a proxy of one loop in front of servers. Those in dead refuse connections. It returns the counts of
+// the others.
+func startBefore(t *testing.T, ring reactor.RingKind, servers int, dead ...int) (*Proxy, []*atomic.Int64) {
 	t.Helper()
 	var all []net.Listener
 	var counts []*atomic.Int64
@@ -72,7 +73,7 @@ func before(t *testing.T, ring reactor.RingKind, servers int, dead ...int) (*Pro
 	return startOn(t, newRing(t, ring), reactor.BufferConfig{}, Backend{}, all...), counts
 }
 
-// connect has so many connections served, or refused for want of a server.
+// connect makes connections one after the other, until each is closed or reset.
 func connect(t *testing.T, p *Proxy, n int) {
 	for range n {
 		c, err := net.Dial("tcp", p.Addrs()[0].String())
@@ -89,7 +90,7 @@ func connect(t *testing.T, p *Proxy, n int) {
 	}
 }
 
-// What dead servers would have had goes to all others alike, wherever the dead ones are in the list.
+// The connections of dead servers are spread evenly over the others, wherever the dead ones are in the list.
 func TestFailoverIsFair(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, test := range []struct {
@@ -97,9 +98,9 @@ func TestFailoverIsFair(t *testing.T) {
 			dead    []int
 		}{{4, []int{1}}, {5, []int{1, 2}}, {7, []int{1, 3, 5}}, {3, []int{0, 2}}} {
 			for _, clients := range []int{1, 4} {
-				t.Run(fmt.Sprint(test.dead, " of ", test.servers, ", ", clients, " at once"), func(t *testing.T) {
+				t.Run(fmt.Sprint(test.dead, " of ", test.servers, ", ", clients, " clients"), func(t *testing.T) {
 					const each = 24
-					p, counts := before(t, ring, test.servers, test.dead...)
+					p, counts := startBefore(t, ring, test.servers, test.dead...)
 					var wg sync.WaitGroup
 					for range clients {
 						wg.Go(func() { connect(t, p, each*len(counts)/clients) })
@@ -107,7 +108,7 @@ func TestFailoverIsFair(t *testing.T) {
 					wg.Wait()
 					for i, n := range counts {
 						if n := n.Load(); n != each {
-							t.Errorf("server %d of those that live has served %d, want %d", i, n, each)
+							t.Errorf("live server %d has served %d, want %d", i, n, each)
 						}
 					}
 				})
@@ -124,7 +125,7 @@ func TestEveryServerIsTriedOnce(t *testing.T) {
 		for i := range dead {
 			dead[i] = i
 		}
-		p, _ := before(t, ring, servers, dead...)
+		p, _ := startBefore(t, ring, servers, dead...)
 		var wg sync.WaitGroup
 		for range connections {
 			wg.Go(func() {

@@ -9,16 +9,16 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Clients that ask for much and read nothing hold what they are sent in the loop's buffers, but never the last of them:
-// connections that were there before go on, and new ones are served.
+// Clients that ask for much and read nothing hold buffers of the loop, but never the last ones: older connections still
+// flow, and new ones are served.
 func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 	for name, buffer := range map[string]int{"the default": 4, "large": 256} { // buffers' worth
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 				const hogs, size, limit = 40, 8 << 10, 128
 				ln := listen(t)
-				p := startOn(t, newRing(t, kind), reactor.BufferConfig{Size: size, Window: 16, Limit: limit, LargeLimit: -1},
-					Backend{Buffer: buffer * size, IdleTimeout: time.Minute}, ln)
+				buffers := reactor.BufferConfig{Size: size, Window: 16, Limit: limit, LargeLimit: -1}
+				p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: buffer * size, IdleTimeout: time.Minute}, ln)
 				l := p.workers[0].loop
 				oldClient, oldServer := pair(t, p, ln)
 				for range hogs {
@@ -27,14 +27,15 @@ func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 					_ = s.SetDeadline(time.Now().Add(time.Minute))
 					go func() { _, _ = s.Write(tooMuch) }()
 				}
-				awaitLent(t, l, hogs*size)
+				awaitLeased(t, p, hogs*size)
 				awaitQuiet(t, l)
-				lent := l.Stats().LeasedBytes
-				if lent >= limit*size {
-					t.Errorf("all %d bytes are lent", lent)
+				if n := leased(p); n >= limit*size {
+					t.Errorf("all %d bytes are leased", n)
 				}
 				newClient, newServer := pair(t, p, ln)
-				for _, ends := range [][2]net.Conn{{oldClient, oldServer}, {oldServer, oldClient}, {newClient, newServer}, {newServer, newClient}} {
+				for _, ends := range [][2]net.Conn{
+					{oldClient, oldServer}, {oldServer, oldClient}, {newClient, newServer}, {newServer, newClient},
+				} {
 					for _, c := range ends {
 						_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 					}
@@ -49,11 +50,13 @@ func TestClientsThatDoNotReadLeaveBuffersForOthers(t *testing.T) {
 	}
 }
 
-// Clients that ask for bulk and read nothing hold all large buffers and all splices: others do without.
-func TestBulkThatIsNotReadStallsNobody(t *testing.T) {
+// Clients that ask for bulk and read nothing hold all large buffers and all splices. Other connections flow without
+// them.
+func TestBulkThatIsNotReadStallsNoOther(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
-		p := startOn(t, newRing(t, kind), reactor.BufferConfig{LargeLimit: maxSplices + 2}, Backend{IdleTimeout: time.Minute}, ln)
+		buffers := reactor.BufferConfig{LargeLimit: maxSplices + 2}
+		p := startOn(t, newRing(t, kind), buffers, Backend{IdleTimeout: time.Minute}, ln)
 		for range maxSplices + 8 {
 			c, s := pair(t, p, ln)
 			_ = s.SetDeadline(time.Now().Add(time.Minute))
@@ -79,7 +82,7 @@ func TestBulkThatIsNotReadStallsNobody(t *testing.T) {
 	})
 }
 
-// awaitQuiet waits until a loop has taken in nothing for a while.
+// awaitQuiet waits until a loop has had no completions for a while.
 func awaitQuiet(t *testing.T, l *reactor.Loop) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -88,7 +91,7 @@ func awaitQuiet(t *testing.T, l *reactor.Loop) {
 			last, still = n, -1
 		}
 		if still++; time.Now().After(deadline) {
-			t.Fatal("the loop does not come to rest")
+			t.Fatal("the loop does not become idle")
 		}
 	}
 }

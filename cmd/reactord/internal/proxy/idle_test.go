@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A client that reads all the time, but slowly, is not idle however long a send takes, nor when it has ended its
-// direction. When it stops to read, it is.
+// A client that reads all the time, but slowly, is not idle, however long a send takes, and even if it has sent EOF.
+// When it stops reading, it is idle.
 func TestSlowReader(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		t.Run(fmt.Sprintf("half closed %v", half), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// A reset of the server waits while the client takes what came before it, and no longer.
+// A reset of the server waits while the client reads the bytes before it, and no longer.
 func TestResetBehindASlowReader(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		const limit, all = 500 * time.Millisecond, 1 << 20

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// As many connections stand as are allowed in all, on whatever loops, and the others are served in their turn.
+// As many connections are open as all loops together may have. The others are served one after another.
 func TestMaxConnections(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		for _, limit := range []int{1, 3, 5} {
@@ -41,11 +41,12 @@ func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 	}
 	var current int64
 	read := func() int64 { return p.Stats().Listeners[0].Current }
-	for deadline := time.Now().Add(10 * time.Second); current < int64(limit) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for ; current < int64(limit) && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		current = read()
 	}
 	if current != int64(limit) {
-		t.Errorf("%d connections stand, want %d", current, limit)
+		t.Errorf("%d connections are open, want %d", current, limit)
 	}
 	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(10 * time.Second))
 	for n := range clients {
@@ -54,9 +55,9 @@ func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 			t.Fatalf("%d of %d were served: %v", n, clients, err)
 		}
 		if current := read(); current > int64(limit) {
-			t.Errorf("%d connections stand, want at most %d", current, limit)
+			t.Errorf("%d connections are open, want at most %d", current, limit)
 		}
-		_ = s.(*net.TCPConn).SetLinger(0) // a reset ends both sides at once
+		_ = s.(*net.TCPConn).SetLinger(0) // a reset ends both sides immediately
 		_ = s.Close()
 	}
 }

@@ -79,8 +79,8 @@ type acceptTimer listener
 
 func (a *acceptTimer) OnTimer(int64) { (*listener)(a).SetNext(0) }
 
-// run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop without
-// queued connections must not keep room that another loop needs.
+// run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
+// without queued connections must not keep room that another loop needs.
 func (l *listener) run() {
 	for range acceptTurn {
 		if l.worker.proxy.waitingForFD.Load() != 0 {
@@ -108,8 +108,8 @@ func (l *listener) acceptAfter(d time.Duration) {
 	l.worker.loop.SetTimer(&l.again, l.worker.loop.Now()+int64(d))
 }
 
-// enter takes room for a connection, or pauses the listener until there is some. It joins the waiters before it asks for
-// the last time, so that it cannot miss room that is given back meanwhile.
+// enter takes room for a connection, or pauses the listener until there is some. It joins the waiters before it asks
+// for the last time, so that it cannot miss room that is given back meanwhile.
 func (l *listener) enter() bool {
 	for waits := granted; ; {
 		r := l.admission.take()
@@ -154,8 +154,8 @@ func (l *listener) backOff(err error) {
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
-// stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the listener
-// would reset them.
+// stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
+// listener would reset them.
 func (l *listener) stop() {
 	l.worker.loop.StopTimer(&l.again)
 	for {

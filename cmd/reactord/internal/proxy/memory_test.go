@@ -16,12 +16,12 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Connections that are gone are not kept alive by those that stand, nor by what is lent to connections. They come and
-// go beside others, so that each has neighbours, and end in all ways.
-func TestTheDeadAreForgotten(t *testing.T) {
+// Closed connections are kept alive neither by open ones nor by what connections take from pools. Here they open and
+// close beside others, so that each has neighbours in the list, and end in all ways.
+func TestClosedConnectionsAreFreed(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
-		p := start(t, ring, Backend{}, refusing(t), ln) // each other connection is refused first
+		p := start(t, ring, Backend{}, refusing(t), ln) // every second connection is refused first
 		const standing, rounds, atATime = 4, 100, 8
 		for range standing {
 			c, s := pair(t, p, ln)
@@ -63,13 +63,13 @@ func TestTheDeadAreForgotten(t *testing.T) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%d of %d connections are alive, want those %d that stand", alive, len(seen), standing)
+				t.Fatalf("%d of %d connections are alive, want the %d open ones", alive, len(seen), standing)
 			}
 		}
 	})
 }
 
-// note adds the connections that stand.
+// note adds the open connections.
 func (p *Proxy) note(seen map[weak.Pointer[conn]]bool) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -85,7 +85,7 @@ func (p *Proxy) note(seen map[weak.Pointer[conn]]bool) {
 	wg.Wait()
 }
 
-// swap sends n bytes both ways.
+// swap sends n bytes in both directions.
 func swap(t *testing.T, c, s *net.TCPConn, n int) {
 	t.Helper()
 	want := bytes.Repeat([]byte{1}, n)
@@ -97,7 +97,7 @@ func swap(t *testing.T, c, s *net.TCPConn, n int) {
 	}
 }
 
-// leave ends a connection in one of several ways, and waits for it.
+// leave ends a connection in one of several ways, and waits for its end.
 func leave(t *testing.T, how int, c, s *net.TCPConn) {
 	t.Helper()
 	first, second := c, s
@@ -107,20 +107,20 @@ func leave(t *testing.T, how int, c, s *net.TCPConn) {
 	switch how >> 1 & 3 {
 	case 0: // one direction after the other
 		_ = first.CloseWrite()
-		expectEnd(t, second)
+		expectEOF(t, second)
 		pass(t, second, first)
 		_ = second.CloseWrite()
-		expectEnd(t, first)
+		expectEOF(t, first)
 	case 1:
 		_ = first.SetLinger(0)
 		first.Close()
 		expectReset(t, second)
-	case 2: // a reset behind an end
+	case 2: // a reset after EOF
 		_ = first.CloseWrite()
-		expectEnd(t, second)
+		expectEOF(t, second)
 		_ = first.SetLinger(0)
 		first.Close()
-		for { // a write is told of it, a read is not
+		for { // a write is told of the reset, a read is not
 			if _, err := second.Write([]byte{1}); err != nil {
 				break
 			}
@@ -128,7 +128,7 @@ func leave(t *testing.T, how int, c, s *net.TCPConn) {
 		}
 	case 3:
 		first.Close()
-		expectEnd(t, second)
+		expectEOF(t, second)
 	}
 	first.Close()
 	second.Close()
@@ -144,14 +144,14 @@ func pass(t *testing.T, from, to *net.TCPConn) {
 	}
 }
 
-func expectEnd(t *testing.T, c *net.TCPConn) {
+func expectEOF(t *testing.T, c *net.TCPConn) {
 	t.Helper()
 	if n, err := c.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("%d bytes and %v, want the end", n, err)
+		t.Errorf("%d bytes and %v, want EOF", n, err)
 	}
 }
 
-// heldConn is a way from a worker to a connection; "": there is none.
+// heldConn is a path of references from a worker to a connection; "": there is none.
 func heldConn(w *worker) string {
 	seen := map[any]bool{}
 	var walk func(v reflect.Value, way string) string
@@ -181,12 +181,13 @@ func heldConn(w *worker) string {
 				return walk(v.Elem(), way)
 			}
 		case reflect.Struct:
-			return fields(v.NumField(), func(i int) (reflect.Value, string) { return v.Field(i), "." + v.Type().Field(i).Name }, way)
+			field := func(i int) (reflect.Value, string) { return v.Field(i), "." + v.Type().Field(i).Name }
+			return fields(v.NumField(), field, way)
 		case reflect.Slice:
 			if v.Type().Elem().Kind() <= reflect.Complex128 {
-				return "" // numbers, of which there are many
+				return "" // numbers: a walk over all of them would take long
 			}
-			v = v.Slice3(0, v.Cap(), v.Cap()) // what was cut off is alive as well
+			v = v.Slice3(0, v.Cap(), v.Cap()) // elements beyond the length are alive, too
 			fallthrough
 		case reflect.Array:
 			return fields(v.Len(), func(i int) (reflect.Value, string) { return v.Index(i), fmt.Sprintf("[%d]", i) }, way)

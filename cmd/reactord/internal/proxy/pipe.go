@@ -36,16 +36,16 @@ const (
 )
 
 const (
-	// minAdaptive is the least Backend.Buffer with which bulk is received into large buffers. It then may be exceeded by
-	// one large buffer.
+	// minAdaptive is the least Backend.Buffer with which bulk is received into large buffers. It then may be exceeded
+	// by one large buffer.
 	minAdaptive = 64 << 10
-	// bulkItems is how many items of bulk in a row begin a splice, and how many fillings of its kernel pipe in a row that
-	// are not bulk end it.
+	// bulkItems is how many items of bulk in a row begin a splice, and how many fillings of its kernel pipe in a row
+	// that are not bulk end it.
 	bulkItems = 4
 )
 
-// isBulk reports whether an item of so many credits needs a large buffer. After such an item the receive waits until all
-// credits of the item are granted again. See [reactor.RecvManySender.Adaptive].
+// isBulk reports whether an item of so many credits needs a large buffer. After such an item the receive waits until
+// all credits of the item are granted again. See [reactor.RecvManySender.Adaptive].
 func isBulk(credits int) bool { return credits > 2 }
 
 // regime decides how the bytes of p are moved from now on.

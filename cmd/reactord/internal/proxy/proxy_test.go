@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// onEachRing runs a test on every ring that can be had.
+// onEachRing runs a test on every ring that is available.
 func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -39,7 +39,8 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 func config(b Backend, servers ...net.Listener) Config {
 	b.Name = "b"
 	for _, s := range servers {
-		b.Servers = append(b.Servers, Server{Name: s.Addr().String(), Address: netip.MustParseAddrPort(s.Addr().String())})
+		addr := s.Addr().String()
+		b.Servers = append(b.Servers, Server{Name: addr, Address: netip.MustParseAddrPort(addr)})
 	}
 	return Config{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
@@ -47,7 +48,7 @@ func config(b Backend, servers ...net.Listener) Config {
 	}
 }
 
-// start runs a proxy before the given servers.
+// start runs a proxy in front of the given servers.
 func start(t *testing.T, ring reactor.RingKind, b Backend, servers ...net.Listener) *Proxy {
 	t.Helper()
 	cfg := config(b, servers...)
@@ -74,7 +75,7 @@ func listen(t *testing.T) net.Listener {
 	return ln
 }
 
-// pair is a client's connection and the server's end of it.
+// pair is a client's connection to the proxy, and the server's connection from it.
 func pair(t *testing.T, p *Proxy, ln net.Listener) (client, server *net.TCPConn) {
 	t.Helper()
 	c, err := net.Dial("tcp", p.Addrs()[0].String())
@@ -128,7 +129,6 @@ func TestHalfClose(t *testing.T) {
 			t.Fatalf("%q, %v", got, err)
 		}
 		for range 3 {
-			time.Sleep(10 * time.Millisecond)
 			_, _ = s.Write([]byte("answer"))
 		}
 		_ = s.Close()
@@ -152,20 +152,20 @@ func TestResetIsPassedOnBehindTheBytes(t *testing.T) {
 			_ = c.SetLinger(0)
 			_ = c.Close()
 			if _, err := s.Read(buf); !errors.Is(err, syscall.ECONNRESET) {
-				t.Fatalf("server's end: %v", err)
+				t.Fatalf("the server's side: %v", err)
 			}
 			c, s = pair(t, p, ln)
 			_ = s.SetLinger(0)
 			_ = s.Close()
 			if _, err := c.Read(buf); !errors.Is(err, syscall.ECONNRESET) {
-				t.Fatalf("client's end: %v", err)
+				t.Fatalf("the client's side: %v", err)
 			}
 			_ = p.Close()
 		}
 	})
 }
 
-func TestResetAfterAnEnd(t *testing.T) {
+func TestResetAfterEOF(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
@@ -176,7 +176,7 @@ func TestResetAfterAnEnd(t *testing.T) {
 		}
 		_ = c.SetLinger(0)
 		_ = c.Close()
-		// The server's end is told although nobody sends anything.
+		// The server's side is told although neither side sends anything.
 		raw, _ := s.SyscallConn()
 		_ = raw.Control(func(fd uintptr) {
 			fds := []unix.PollFd{{Fd: int32(fd)}}
@@ -187,8 +187,8 @@ func TestResetAfterAnEnd(t *testing.T) {
 	})
 }
 
-// A server that answers and closes while the client is still sending: the answer arrives, whatever
-// becomes of the rest.
+// A server answers and closes while the client is still sending: the answer arrives, whatever happens to the bytes of
+// the client.
 func TestAnswerSurvivesAReset(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
@@ -204,7 +204,7 @@ func TestAnswerSurvivesAReset(t *testing.T) {
 			}
 			_, _ = s.Write(want)
 			_ = s.CloseWrite()
-			time.Sleep(5 * time.Millisecond)
+			awaitAcknowledged(t, s)
 			_ = s.Close() // with bytes unread: a reset
 			got := make([]byte, len(want))
 			if n, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
@@ -236,7 +236,7 @@ func TestNextServerAndNoServer(t *testing.T) {
 	})
 }
 
-func TestSlowReaderBoundsWhatWaits(t *testing.T) {
+func TestSlowReaderBoundsWhatIsLeased(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{Buffer: 32 << 10}, ln)
@@ -247,17 +247,19 @@ func TestSlowReaderBoundsWhatWaits(t *testing.T) {
 			_, _ = c.Write(make([]byte, total))
 			_ = c.CloseWrite()
 		}()
-		time.Sleep(200 * time.Millisecond)
-		lent := int64(0)
-		for _, l := range p.Loops() {
-			lent = max(lent, l.Stats().LeasedBytes)
+		awaitLeased(t, p, 1)
+		most, n := int64(0), 0
+		for buf := make([]byte, 16<<10); ; {
+			most = max(most, leased(p))
+			got, err := s.Read(buf)
+			if n += got; err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
 		}
-		if lent > 1<<20 {
-			t.Errorf("%d bytes wait", lent)
-		}
-		n, err := io.Copy(io.Discard, s)
-		if err != nil || n != total {
-			t.Errorf("%d bytes, %v", n, err)
+		if n != total || most > 32<<10 {
+			t.Errorf("%d bytes of %d arrived; %d were leased at most, want no more than %d", n, total, most, 32<<10)
 		}
 	})
 }
@@ -267,14 +269,11 @@ func TestIdleTimeout(t *testing.T) {
 		ln := listen(t)
 		p := start(t, ring, Backend{IdleTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)
-		begun := time.Now()
-		for range 5 { // bytes keep it
-			_, _ = c.Write([]byte("x"))
-			_, _ = io.ReadFull(s, make([]byte, 1))
-			time.Sleep(50 * time.Millisecond)
-		}
-		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(begun) < 300*time.Millisecond {
-			t.Errorf("%v after %v", err, time.Since(begun))
+		_, _ = c.Write([]byte("x"))
+		last := time.Now()
+		_, _ = io.ReadFull(s, make([]byte, 1))
+		if _, err := c.Read(make([]byte, 1)); err == nil || time.Since(last) < 90*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(last))
 		}
 	})
 }

@@ -80,8 +80,8 @@ func (c *conn) sideReset(side int) {
 // maxResetWait bounds how often the time between two attempts to reset doubles: to a second.
 const maxResetWait = 10
 
-// tryReset resets the connection if all bytes before the reset have arrived: closing with a reset drops the others. Else
-// it tries again later.
+// tryReset resets the connection if all bytes before the reset have arrived: closing with a reset drops the others.
+// Else it tries again later.
 func (c *conn) tryReset() {
 	for side := range c.sockets {
 		if c.sides[side] != sideGone && c.pipes[1-side].inFlight() {

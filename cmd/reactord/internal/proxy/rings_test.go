@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// older is a ring as an older kernel has it: multishot receives cannot be limited.
+// older is a ring of an older kernel, which cannot limit multishot receives.
 type older struct{ host.Ring }
 
 func (r older) Caps() uring.Caps {
@@ -57,13 +57,13 @@ func startOn(t *testing.T, ring host.Ring, buffers reactor.BufferConfig, b Backe
 			t.Error(err)
 		}
 		if n := l.Stats().LeasedBytes; n != 0 {
-			t.Errorf("%d bytes of buffers were not given back", n)
+			t.Errorf("%d bytes of buffers were not released", n)
 		}
 	})
 	return p
 }
 
-// What waits is bounded without limited receives as well, and nothing of it is lost.
+// The bytes in flight are bounded without limited receives, too, and none of them is lost.
 func TestWithoutLimitedReceives(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
@@ -79,10 +79,10 @@ func TestWithoutLimitedReceives(t *testing.T) {
 		}()
 		for i := range pieces {
 			if i == 0 {
-				awaitLent(t, p.workers[0].loop, buffer)
+				awaitLeased(t, p, buffer)
 			}
-			if lent := p.workers[0].loop.Stats().LeasedBytes; lent > buffer {
-				t.Fatalf("%d bytes wait, want %d at most", lent, buffer)
+			if n := leased(p); n > buffer {
+				t.Fatalf("%d bytes are leased, want %d at most", n, buffer)
 			}
 			want := bytes.Repeat([]byte{byte(i)}, 1+i*7%9000)
 			got := make([]byte, len(want))
@@ -96,18 +96,26 @@ func TestWithoutLimitedReceives(t *testing.T) {
 	})
 }
 
-// awaitLent waits until so many bytes of a loop's buffers are lent.
-func awaitLent(t *testing.T, l *reactor.Loop, n int64) {
+// leased is how many bytes of buffers the connections of a proxy have leased.
+func leased(p *Proxy) (n int64) {
+	for _, w := range p.workers {
+		n += w.loop.Stats().LeasedBytes
+	}
+	return n
+}
+
+// awaitLeased waits until so many bytes of buffers are leased.
+func awaitLeased(t *testing.T, p *Proxy, n int64) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); l.Stats().LeasedBytes < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); leased(p) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes wait, want %d", l.Stats().LeasedBytes, n)
+			t.Fatalf("%d bytes are leased, want %d", leased(p), n)
 		}
 	}
 }
 
-// However many pieces wait, they are sent: more than sendmsg(2) takes at once as well.
-func TestManyPiecesWait(t *testing.T) {
+// However many pieces are queued, they are sent, even if they are more than one sendmsg(2) takes.
+func TestManyPiecesAreQueued(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
 		const size = 16
@@ -123,7 +131,7 @@ func TestManyPiecesWait(t *testing.T) {
 			_, _ = c.Write(want)
 			_ = c.CloseWrite()
 		}()
-		awaitLent(t, p.workers[0].loop, 2*maxPieces*size)
+		awaitLeased(t, p, 2*maxPieces*size)
 		if got, err := io.ReadAll(s); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("got %d bytes, %v", len(got), err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// A server cannot be reached, which the ring does not say but the socket does, as io_uring and ICMP have it: the next
-// server is tried, and the failure counted.
+// A server cannot be reached. The completion does not report it but the socket does, as with io_uring and ICMP. The
+// next server is tried, and the failure is counted.
 func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 	err := simring.Play(func(k *simring.Kernel) func() {
 		k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64, SilentConnectError: 1}
@@ -45,7 +45,7 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 				n, err = t.Recv(fd, make([]byte, 1))
 			}
 			if n != 0 || err != nil {
-				k.Errorf("the client has got %d, %v instead of the end that the server sends", n, err)
+				k.Errorf("the client has received %d bytes and %v, want the EOF of the server", n, err)
 			}
 			_ = k.System().Close(fd)
 			s.proxy.each((*worker).drain)

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// As TestClientsThatDoNotReadLeaveBuffersForOthers, with every kind of ring: the clients that do not read, one after the
-// other, leave enough for one that is served all the time.
+// As TestClientsThatDoNotReadLeaveBuffersForOthers, with every kind of ring: the clients that do not read, one after
+// the other, leave enough for one that is served all the time.
 func TestSimulationOfClientsThatDoNotRead(t *testing.T) {
 	for seed := range uint64(20) {
 		err := simring.Play(func(k *simring.Kernel) func() {
@@ -27,8 +27,8 @@ func TestSimulationOfClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// hog has so many clients ask for much and read nothing. Who sends a 0 is echoed by the server, others are sent bytes
-// without end.
+// hog has so many clients ask for much and read nothing. The server echoes a single byte, and answers two bytes with
+// bytes without end.
 func (s *simulation) hog(hogs int) {
 	k := s.k
 	address := netip.MustParseAddrPort("127.0.0.1:9000")
@@ -45,7 +45,10 @@ func (s *simulation) hog(hogs int) {
 		}
 		_ = k.System().Close(ln)
 	})
-	b := Backend{Name: "b", Buffer: 4 * 64, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour, Servers: []Server{{Name: "0", Address: address}}}
+	b := Backend{
+		Name: "b", Buffer: 4 * 64, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour,
+		Servers: []Server{{Name: "0", Address: address}},
+	}
 	loop, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour, Buffers: reactor.BufferConfig{Size: 64, Window: 4, Limit: 64, LargeLimit: -1},
 	})
@@ -79,7 +82,7 @@ func (s *simulation) hog(hogs int) {
 			began := k.Now()
 			sendAll(t, fd, 1)
 			if got, err := readSlowly(t, fd, 1, 1, 100*time.Microsecond); got != 1 || k.Now()-began > int64(time.Second) {
-				k.Errorf("%d bytes after %v, %v: %d are lent", got, time.Duration(k.Now()-began), err, loop.Stats().LeasedBytes)
+				k.Errorf("%d bytes after %v, %v: %d are leased", got, time.Duration(k.Now()-began), err, loop.Stats().LeasedBytes)
 				break
 			}
 		}
@@ -89,7 +92,7 @@ func (s *simulation) hog(hogs int) {
 	})
 }
 
-// serveHog echoes single bytes, and answers two with as many as are taken.
+// serveHog echoes single bytes, and answers two bytes with as many as the client takes.
 func serveHog(t *simring.Thread, k *simring.Kernel, fd int) {
 	for buf := make([]byte, 2); ; {
 		t.Await(fd, false)

@@ -13,11 +13,11 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// idling is a proxy between one client and one server that has a listener of its own, on a kernel without faults.
+// idling is a proxy between one client and one server, on a kernel without faults.
 type idling struct {
 	*simulation
 	loop *reactor.Loop
-	// What the two sides do. When the client returns the proxy is drained.
+	// What the two sides do. When the client returns, the proxy is drained.
 	server, client func(t *simring.Thread, fd int)
 }
 
@@ -46,7 +46,9 @@ func (s *idling) run(b Backend) {
 		_ = k.System().Close(ln)
 	})
 	b.Name, b.Servers = "b", []Server{{Name: "0", Address: address}}
-	s.loop = program.NewLoop(k)
+	if s.loop == nil {
+		s.loop = program.NewLoop(k)
+	}
 	k.Go("start", func(*simring.Thread) { s.start(roomy(), b, []*reactor.Loop{s.loop}) })
 	k.Go("client", func(t *simring.Thread) {
 		t.Until(func() bool { return listens && s.isUp() })
@@ -80,7 +82,7 @@ func sendAll(t *simring.Thread, fd, n int) {
 	}
 }
 
-// readSlowly reads a piece every so often until there are n bytes or the connection is over.
+// readSlowly reads one piece in each period, until there are n bytes or the connection has ended.
 func readSlowly(t *simring.Thread, fd, n, piece int, every time.Duration) (got int, err error) {
 	for buf := make([]byte, piece); got < n; t.Sleep(every) {
 		read, err := t.Recv(fd, buf)
@@ -92,6 +94,31 @@ func readSlowly(t *simring.Thread, fd, n, piece int, every time.Duration) (got i
 		got += max(read, 0)
 	}
 	return got, nil
+}
+
+// A half-closed connection stays open while bytes come before the timeout, for however long.
+func TestSimulationOfAHalfClose(t *testing.T) {
+	const limit, pieces = 10 * time.Second, 100
+	b := Backend{Buffer: 20000, IdleTimeout: limit, HalfCloseTimeout: limit}
+	playIdling(t, b, calm(1<<10), func(s *idling) {
+		s.server = func(t *simring.Thread, fd int) {
+			if got, err := readSlowly(t, fd, 1000, 100, time.Millisecond); got != 8 || err != nil {
+				s.k.Errorf("the server got %d bytes and %v, want 8 and EOF", got, err)
+			}
+			for range pieces {
+				t.Sleep(limit * 9 / 10)
+				sendAll(t, fd, 6)
+			}
+			_ = s.k.System().Close(fd)
+		}
+		s.client = func(t *simring.Thread, fd int) {
+			sendAll(t, fd, 8)
+			_ = s.k.System().Shutdown(fd, unix.SHUT_WR)
+			if got, err := readSlowly(t, fd, 1000, 100, time.Second/2); got != 6*pieces || err != nil {
+				s.k.Errorf("the client got %d bytes and %v, want %d and EOF", got, err, 6*pieces)
+			}
+		}
+	})
 }
 
 // A client that reads all the time, but so slowly that one send takes many times the idle timeout, is not idle.
@@ -118,7 +145,8 @@ func TestSimulationOfASlowReader(t *testing.T) {
 	}
 }
 
-// A client that reads nothing more is idle from then on: a quarter of the timeout later at most it is found out.
+// A client that stops reading is idle from then on. The connection is ended too late by a quarter of the timeout at
+// most.
 func TestSimulationOfAReaderThatStops(t *testing.T) {
 	const limit = 10 * time.Second
 	b := Backend{Buffer: 20000, IdleTimeout: limit, HalfCloseTimeout: time.Hour}
@@ -138,14 +166,16 @@ func TestSimulationOfAReaderThatStops(t *testing.T) {
 	})
 }
 
-// A connection on which nothing is under way ends when its time has come, to the moment.
+// A connection stays open while bytes come before the timeout. Then it ends exactly when the timeout has passed.
 func TestSimulationOfAnIdleConnection(t *testing.T) {
 	const limit = 10 * time.Second
 	b := Backend{Buffer: 20000, IdleTimeout: limit, HalfCloseTimeout: time.Hour}
 	playIdling(t, b, calm(1<<16), func(s *idling) {
 		s.server = func(t *simring.Thread, fd int) {
-			t.Sleep(3 * time.Second)
-			sendAll(t, fd, 1000)
+			for range 5 { // bytes keep it open
+				t.Sleep(limit * 9 / 10)
+				sendAll(t, fd, 200)
+			}
 			t.Until(func() bool { return s.running == 0 })
 			_ = s.k.System().Close(fd)
 		}
@@ -160,7 +190,7 @@ func TestSimulationOfAnIdleConnection(t *testing.T) {
 	})
 }
 
-// A reset waits for as long as the other side takes, bit by bit, what came before it.
+// A reset waits as long as the other side still reads, slowly, the bytes before it.
 func TestSimulationOfAResetBehindASlowReader(t *testing.T) {
 	const n = 5000
 	b := Backend{Buffer: 20000, IdleTimeout: time.Hour, HalfCloseTimeout: time.Second}
@@ -183,8 +213,8 @@ func TestSimulationOfAResetBehindASlowReader(t *testing.T) {
 	})
 }
 
-// A proxy that was stopped for longer than the idle timeout ends nobody for it: neither those that have sent something
-// meanwhile, nor those that have not. Whoever is idle from then on is ended as ever.
+// A process that was stopped for longer than the idle timeout does not end connections because of that: neither those
+// that have sent something meanwhile, nor the others. Connections that are idle from then on are ended as usual.
 func TestSimulationOfAStoppedProcess(t *testing.T) {
 	const limit = 5 * time.Second
 	for _, sends := range []bool{false, true} {
@@ -215,7 +245,7 @@ func TestSimulationOfAStoppedProcess(t *testing.T) {
 				}
 				t.Sleep(limit * 3 / 4)
 				if n := s.proxy.Stats().Listeners[0].Current; n != 0 {
-					s.k.Errorf("%d connections are left that are idle", n)
+					s.k.Errorf("%d idle connections are left", n)
 				}
 			}
 		})

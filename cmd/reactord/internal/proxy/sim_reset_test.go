@@ -14,9 +14,9 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// A server resets while a part of what it is sent is on its way. The kernel tells that once: when the send
-// is told, which has moved a part and so says how much, nobody else is, and to the receive it looks like
-// an end. The client must be reset nevertheless. Which of the two is told is for the seed to say.
+// A server resets while bytes for it are in flight. The kernel reports that once. If it tells the send, which has moved
+// a part of the bytes and therefore reports their number, then no other operation is told, and the receive completes
+// with EOF. The client must be reset nevertheless. The seed decides which of the two is told.
 func TestSimulationOfAResetBehindAPart(t *testing.T) {
 	told := map[string]int{}
 	for seed := range uint64(50) {
@@ -35,7 +35,36 @@ func TestSimulationOfAResetBehindAPart(t *testing.T) {
 	}
 }
 
-// resetMidway has a client send more than there is room for to a server that reads nothing and resets.
+// A server answers, sends EOF and resets later, while the client still sends: the answer arrives, whatever happens to
+// the bytes of the client.
+func TestSimulationOfAnAnswerBeforeAReset(t *testing.T) {
+	const answer = 5000
+	for _, after := range []time.Duration{0, time.Microsecond, time.Millisecond, time.Second, time.Minute} {
+		b := Backend{Buffer: 1 << 14, IdleTimeout: time.Hour, HalfCloseTimeout: time.Hour}
+		playIdling(t, b, calm(1<<13), func(s *idling) {
+			s.server = func(t *simring.Thread, fd int) {
+				if got, err := readSlowly(t, fd, 100, 100, time.Microsecond); got != 100 {
+					s.k.Errorf("the server got %d bytes and %v", got, err)
+				}
+				sendAll(t, fd, answer)
+				_ = s.k.System().Shutdown(fd, unix.SHUT_WR)
+				t.Sleep(after)
+				t.Reset(fd)
+			}
+			s.client = func(t *simring.Thread, fd int) {
+				for full := false; !full; {
+					_, err := t.Send(fd, make([]byte, 1000))
+					full = err != nil
+				}
+				if got, err := readSlowly(t, fd, answer, 100, time.Millisecond); got != answer {
+					s.k.Errorf("a reset after %v: the client got %d bytes of %d and %v", after, got, answer, err)
+				}
+			}
+		})
+	}
+}
+
+// resetMidway has a client send more bytes than there is room for, to a server that reads nothing and resets.
 func (s *simulation) resetMidway(saw func(string)) {
 	k := s.k
 	address := netip.MustParseAddrPort("127.0.0.1:9000")
@@ -59,14 +88,14 @@ func (s *simulation) resetMidway(saw func(string)) {
 			k.Errorf("dial: %v", err)
 			return
 		}
-		saw(sendUntilOver(t, fd))
+		saw(sendUntilEnd(t, fd))
 		_ = k.System().Close(fd)
 		s.proxy.each((*worker).drain)
 	})
 }
 
-// sendUntilOver sends on and on, and says how the other side ended that.
-func sendUntilOver(t *simring.Thread, fd int) string {
+// sendUntilEnd sends until the connection has ended, and returns how the other side ended it.
+func sendUntilEnd(t *simring.Thread, fd int) string {
 	for piece := make([]byte, 100); ; t.Sleep(time.Microsecond) {
 		_, err := t.Send(fd, piece)
 		if errors.Is(err, unix.ECONNRESET) {

@@ -15,14 +15,14 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 300, "how many seeds the simulation is played with")
-	simFrom  = flag.Uint64("sim.from", 0, "the first of them")
-	simFlaw  = flag.String("sim.flaw", "", "what the simulated rings do wrong on purpose")
-	simTrace = flag.Bool("sim.trace", false, "tell what happens, step by step")
+	simSeeds = flag.Uint64("sim.seeds", 300, "number of seeds to run the simulation with")
+	simFrom  = flag.Uint64("sim.from", 0, "first seed")
+	simFlaw  = flag.String("sim.flaw", "", "flaw of the simulated rings")
+	simTrace = flag.Bool("sim.trace", false, "print each step")
 )
 
-// The data path on a simulated kernel. A failing seed is played again, with a trace, by
-// go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace.
+// The data path on a simulated kernel. This runs a failing seed again, with a trace:
+// go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace
 func TestSimulation(t *testing.T) {
 	var trace io.Writer
 	if *simTrace {
@@ -51,7 +51,7 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("%+v", saw)
 	if *simSeeds >= 100 && (saw.ends < 100 || saw.resets < 100 || saw.refused == 0) {
-		t.Errorf("hardly anything was tried: %+v", saw)
+		t.Errorf("the simulation did not try enough: %+v", saw)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestSimulationFindsFlaws(t *testing.T) {
 					return
 				}
 			}
-			t.Error("it was not found")
+			t.Error("the flaw was not found")
 		})
 	}
 }
@@ -78,11 +78,12 @@ type simulation struct {
 	threads []*simring.Thread // the loops'
 	clients int
 	common  int64 // pairs of descriptors that are common at first
-	hurry   bool  // the proxy is ended while there are connections
+	hurry   bool  // the proxy is closed while there are connections
 }
 
 // simulate puts a proxy on the kernel: one or two listeners on one to three loops before one to three servers, of which
-// some may not be there, with descriptors for some of the clients. The proxy is drained or closed when the clients are done, or before.
+// some may not be there, with descriptors for some of the clients. The proxy is drained or closed when the clients are
+// done, or before.
 func simulate(k *simring.Kernel) *simulation {
 	rng := k.Rand()
 	s := &simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(6), hurry: rng.IntN(4) == 0}
@@ -107,7 +108,7 @@ func simulate(k *simring.Kernel) *simulation {
 	return s
 }
 
-// tight is one or two listeners with descriptors for some connections.
+// tight is one or two listeners with descriptors for few connections.
 func tight(k *simring.Kernel) Config {
 	rng := k.Rand()
 	cfg := Config{pairs: 1 + rng.IntN(6)}
@@ -128,7 +129,7 @@ func simulatedListener(i, maxConnections int) Listener {
 // start prepares the proxy and runs its loops.
 func (s *simulation) start(cfg Config, b Backend, loops []*reactor.Loop) {
 	odds := s.k.Odds.NoDescriptor
-	s.k.Odds.NoDescriptor = 0 // without a listener there is nothing to see
+	s.k.Odds.NoDescriptor = 0 // the listeners are needed
 	cfg.Backends = []Backend{b}
 	p, err := prepare(cfg, loops)
 	s.k.Odds.NoDescriptor = odds
@@ -192,7 +193,7 @@ func (s *simulation) stop(t *simring.Thread, after time.Duration) {
 	}
 }
 
-// check asserts that nothing is left of the proxy, and that all parties have got what they should.
+// check asserts that nothing of the proxy is left, and that all parties have received what they should.
 func (s *simulation) check() {
 	for _, p := range s.talk.Parties() {
 		p.Judge(s.hurry)
@@ -202,11 +203,11 @@ func (s *simulation) check() {
 			s.k.Errorf("connections are left")
 		}
 		if way := heldConn(w); way != "" {
-			s.k.Errorf("a connection that is gone is held by %s", way)
+			s.k.Errorf("a closed connection is referred to by %s", way)
 		}
 	}
 	if n := s.proxy.waitingForFD.Load(); n != 0 {
-		s.k.Errorf("%d connections want a descriptor", n)
+		s.k.Errorf("%d connections wait for a descriptor", n)
 	}
 	if n := s.proxy.budget.common.Load(); n != s.common {
 		s.k.Errorf("%d common pairs are free, want %d", n, s.common)

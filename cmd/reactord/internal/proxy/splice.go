@@ -24,8 +24,8 @@ const (
 )
 
 // splice moves the bulk of a pipe by splice(2), through a kernel pipe instead of through buffers. Meanwhile the receive
-// of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive reports
-// how the source ends; but an error is reported once, and a splice handles those that it is told.
+// of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive
+// reports how the source ends; but an error is reported once, and a splice handles those that it is told.
 type splice struct {
 	pipe    *pipe
 	tube    reactor.SplicePipe

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spliced is how many directions of a proxy's connections are spliced now.
+// spliced is how many directions of a proxy's connections are being spliced.
 func spliced(p *Proxy) (n int) {
 	counts := make(chan int)
 	p.each(func(w *worker) { counts <- w.splicing })
@@ -34,15 +34,15 @@ func awaitSpliced(t *testing.T, p *Proxy, want int) {
 	}
 }
 
-// noise is n bytes that are not alike anywhere.
+// noise is n random bytes.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{byte(n)}).Read(b)
 	return b
 }
 
-// stuck is a connection of which bulk from the client is stuck in a splice: of bytes, the server has read the first
-// bytes, and reads no more.
+// stuck is a connection of which bulk from the client is stuck in a splice: the server has read some of the bytes, and
+// reads no more.
 func stuck(t *testing.T, p *Proxy, ln net.Listener, send []byte) (c, s *net.TCPConn, read int, wrote <-chan error) {
 	t.Helper()
 	c, s = pair(t, p, ln)
@@ -64,7 +64,10 @@ func stuck(t *testing.T, p *Proxy, ln net.Listener, send []byte) (c, s *net.TCPC
 	return c, s, read, ended
 }
 
-func onEachRingStuck(t *testing.T, test func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error)) {
+// stuckTest is a test of a stuck connection. rest is what the server has not read yet.
+type stuckTest func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error)
+
+func onEachRingStuck(t *testing.T, test stuckTest) {
 	send := noise(32 << 20)
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
@@ -92,14 +95,14 @@ func TestSpliceEnds(t *testing.T) {
 	})
 }
 
-// Where the target has sent its end, and does not read, nothing goes on until it does.
+// If the target has sent EOF and does not read, the loops are idle until it reads.
 func TestSpliceToAHalfClosedTarget(t *testing.T) {
 	onEachRingStuck(t, func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error) {
 		_ = s.CloseWrite()
 		if n, err := c.Read(make([]byte, 1)); err != io.EOF {
-			t.Fatalf("the client got %d bytes and %v, want the end", n, err)
+			t.Fatalf("the client got %d bytes and %v, want EOF", n, err)
 		}
-		awaitStill(t, p)
+		awaitIdle(t, p)
 		go func() {
 			<-wrote
 			_ = c.CloseWrite()
@@ -110,8 +113,8 @@ func TestSpliceToAHalfClosedTarget(t *testing.T) {
 	})
 }
 
-// awaitStill waits until turns of the proxy's loops find nothing to do.
-func awaitStill(t *testing.T, p *Proxy) {
+// awaitIdle waits until turns of the proxy's loops find nothing to do.
+func awaitIdle(t *testing.T, p *Proxy) {
 	t.Helper()
 	completions := func() (n uint64) {
 		for _, w := range p.workers {
@@ -181,7 +184,7 @@ func TestSpliceUnderClose(t *testing.T) {
 	})
 }
 
-// Urgent data cannot be spliced. It is dropped, as ever.
+// Urgent data cannot be spliced. It is dropped, as without a splice.
 func TestSpliceUrgentData(t *testing.T) {
 	onEachRingStuck(t, func(t *testing.T, _ *Proxy, c, s *net.TCPConn, rest []byte, wrote <-chan error) {
 		raw, err := c.SyscallConn()
@@ -204,7 +207,7 @@ func TestSpliceUrgentData(t *testing.T) {
 	})
 }
 
-// When there are messages again the splice ends.
+// The splice ends when there are small messages again.
 func TestSpliceMessages(t *testing.T) {
 	onEachRingStuck(t, func(t *testing.T, p *Proxy, c, s *net.TCPConn, rest []byte, _ <-chan error) {
 		if _, err := io.ReadFull(s, make([]byte, len(rest))); err != nil {
@@ -220,7 +223,7 @@ func TestSpliceMessages(t *testing.T) {
 	})
 }
 
-// A connection that is idle in a splice has lost nothing, so that it ends without a reset.
+// A connection that becomes idle in a splice has delivered everything, so it ends without a reset.
 func TestSpliceIdle(t *testing.T) {
 	send := noise(32 << 20)
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
@@ -234,7 +237,7 @@ func TestSpliceIdle(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := s.Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("%d bytes, %v, want the end", n, err)
+			t.Errorf("%d bytes, %v, want EOF", n, err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (p *Proxy) on(f func(*worker)) {
 	<-done
 }
 
-// tcpPair is a connection of which the test has both ends; the second is a descriptor to give away.
+// tcpPair is both sides of a connection. The second is a descriptor that the caller gives to the proxy.
 func tcpPair(t *testing.T) (net.Conn, int) {
 	t.Helper()
 	ln := listen(t)
@@ -50,7 +50,7 @@ func expectReset(t *testing.T, c net.Conn) {
 	}
 }
 
-// A connection whose acceptance is quicker than the cancel of accepting is closed with the others.
+// A connection that is accepted after the proxy was closed is closed, too.
 func TestAcceptedWhileClosing(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{}, listen(t))
@@ -69,7 +69,7 @@ func TestAcceptedWhileClosing(t *testing.T) {
 	})
 }
 
-// exhaust leaves the process n descriptors, until the test ends or free is called.
+// exhaust leaves n free descriptors to the process, until the test ends or free is called.
 func exhaust(t *testing.T, n int) (free func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -108,7 +108,7 @@ func exhaust(t *testing.T, n int) (free func()) {
 	return free
 }
 
-// A connection for whose server's side there is no descriptor waits for one.
+// A connection waits if there is no descriptor for its server's side.
 func TestServedOnceThereIsADescriptor(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
@@ -127,11 +127,11 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 			before := failures(p)
 			w.retryWaiting()
 			if n := failures(p) - before; n != 1 {
-				t.Errorf("feeding has failed %d times, want once", n)
+				t.Errorf("retrying has failed %d times, want once", n)
 			}
 			for i, c := range w.waitingForFD {
 				if c.sockets[client].Fd() != fds[i] {
-					t.Errorf("those that wait are out of order")
+					t.Errorf("the waiting connections are out of order")
 				}
 			}
 			if n := p.waitingForFD.Load(); n != 3 {
@@ -154,8 +154,8 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 
 func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].N }
 
-// It does not wait for ever, because what it has may be what others wait for.
-func TestStarvedForTooLong(t *testing.T) {
+// It does not wait for longer than the idle timeout, because other connections may need its descriptor.
+func TestWaitForADescriptorEnds(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{IdleTimeout: 150 * time.Millisecond}, listen(t))
 		c, fd := tcpPair(t)

@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/reactord/reactord/metrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
-// end is why a connection ended, as it is counted: who brought it about, and in which phase.
+// end is why a connection ended, as it is counted: what ended it, and in which phase.
 type end uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	endCount
 )
 
-var ends = [endCount]metrics.End{
+var ends = [endCount]proxymetrics.End{
 	endNormal:      {By: "normal", Phase: "data"},
 	endClientReset: {By: "client", Phase: "data"},
 	endServerReset: {By: "server", Phase: "data"},
@@ -34,10 +34,10 @@ var ends = [endCount]metrics.End{
 	endInternal:    {By: "internal", Phase: "connect"},
 }
 
-// String names the end in logs.
+// String is the end in logs.
 func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
 
-// The kinds of errors of accepting, and of connecting, that are told apart.
+// The reasons for which errors of accepting, and of connecting, are counted.
 var (
 	acceptReasons  = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
 	connectReasons = [...]string{"refused", "timeout", "unreachable", "addrnotavail", "other"}
@@ -60,8 +60,7 @@ func acceptErrorIndex(err error) int {
 	return len(acceptReasons) - 1
 }
 
-// stats is what a proxy counts, over all its loops. Nothing of it is touched more than a few times a
-// message.
+// stats is the counters of a proxy. Its loops share them: each counter is touched a few times a message at most.
 type stats struct {
 	config      *Config
 	listeners   []listenerStats
@@ -79,7 +78,7 @@ type listenerStats struct {
 	closed       [endCount]atomic.Uint64
 	duration     histogram
 	limit        int
-	logged       logEvery // what is short of room
+	logged       logEvery // warnings about limits
 }
 
 type serverStats struct {
@@ -107,8 +106,8 @@ func (h *histogram) observe(ns int64) {
 	h.sum.Add(ns)
 }
 
-func (h *histogram) read() metrics.Histogram {
-	out := metrics.Histogram{Sum: float64(h.sum.Load()) / 1e9}
+func (h *histogram) read() proxymetrics.Histogram {
+	out := proxymetrics.Histogram{Sum: float64(h.sum.Load()) / 1e9}
 	for i := range h.counts {
 		out.Counts = append(out.Counts, h.counts[i].Load())
 	}
@@ -119,7 +118,11 @@ func (h *histogram) read() metrics.Histogram {
 }
 
 func newStats(cfg *Config) *stats {
-	s := &stats{config: cfg, listeners: make([]listenerStats, len(cfg.Listeners)), connectTime: make([]histogram, len(cfg.Backends))}
+	s := &stats{
+		config:      cfg,
+		listeners:   make([]listenerStats, len(cfg.Listeners)),
+		connectTime: make([]histogram, len(cfg.Backends)),
+	}
 	for _, b := range cfg.Backends {
 		s.servers = append(s.servers, make([]serverStats, len(b.Servers)))
 	}
@@ -127,13 +130,14 @@ func newStats(cfg *Config) *stats {
 }
 
 // Stats reads the proxy's counters.
-func (p *Proxy) Stats() metrics.ProxyStats {
-	var out metrics.ProxyStats
+func (p *Proxy) Stats() proxymetrics.Stats {
+	var out proxymetrics.Stats
 	for i, c := range p.stats.config.Listeners {
 		out.Listeners = append(out.Listeners, p.stats.listeners[i].read(c.Name))
 	}
 	for i, b := range p.stats.config.Backends {
-		out.Backends = append(out.Backends, metrics.BackendStats{Name: b.Name, ConnectTime: p.stats.connectTime[i].read()})
+		out.Backends = append(out.Backends,
+			proxymetrics.BackendStats{Name: b.Name, ConnectTime: p.stats.connectTime[i].read()})
 		for j, s := range b.Servers {
 			out.Servers = append(out.Servers, p.stats.servers[i][j].read(b.Name, s.Name))
 		}
@@ -141,8 +145,8 @@ func (p *Proxy) Stats() metrics.ProxyStats {
 	return out
 }
 
-func (l *listenerStats) read(name string) metrics.ListenerStats {
-	out := metrics.ListenerStats{
+func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
+	out := proxymetrics.ListenerStats{
 		Name:          name,
 		Accepted:      l.accepted.Load(),
 		Current:       l.current.Load(),
@@ -153,16 +157,16 @@ func (l *listenerStats) read(name string) metrics.ListenerStats {
 		Duration:      l.duration.read(),
 	}
 	for i, reason := range acceptReasons {
-		out.AcceptErrors = append(out.AcceptErrors, metrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
+		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
 	}
 	for i, e := range ends {
-		out.Closed = append(out.Closed, metrics.EndCount{End: e, N: l.closed[i].Load()})
+		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})
 	}
 	return out
 }
 
-func (s *serverStats) read(backend, name string) metrics.ServerStats {
-	out := metrics.ServerStats{
+func (s *serverStats) read(backend, name string) proxymetrics.ServerStats {
+	out := proxymetrics.ServerStats{
 		Backend:     backend,
 		Name:        name,
 		Connections: s.connections.Load(),
@@ -170,7 +174,7 @@ func (s *serverStats) read(backend, name string) metrics.ServerStats {
 		Retries:     s.retries.Load(),
 	}
 	for i, reason := range connectReasons {
-		out.Failures = append(out.Failures, metrics.Count{Reason: reason, N: s.failures[i].Load()})
+		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.failures[i].Load()})
 	}
 	return out
 }

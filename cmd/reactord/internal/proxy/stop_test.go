@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Loops that are stopped, as when one of them fails, leave nothing open.
+// When the loops are stopped, as after one of them has failed, no descriptor stays open.
 func TestLoopsStop(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)

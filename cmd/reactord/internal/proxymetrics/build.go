@@ -1,4 +1,4 @@
-package metrics
+package proxymetrics
 
 import (
 	"runtime"
@@ -7,20 +7,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// module is the path of this module.
-const module = "github.com/reactord/reactord"
-
 // unknown is what a build does not tell.
 const unknown = "unknown"
 
-// Build is which reactord is in a program. What is not known is "unknown".
+// Build is the version of this program. What the program does not know about itself is "unknown".
 type Build struct {
 	Version  string // of the module; "(devel)" if it has none
-	Revision string // of the source, with "-dirty" behind it if there were changes
+	Revision string // of the source, followed by "-dirty" if there were changes
 }
 
-// ReadBuild looks the module up in what the toolchain wrote into the program. The revision is known only
-// of a program that was built inside the repository; else the version names it.
+// ReadBuild reads what the toolchain wrote into the program. The revision is known only of a program that was built
+// inside the repository; of others the version tells as much.
 func ReadBuild() Build {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return buildOf(info)
@@ -30,15 +27,9 @@ func ReadBuild() Build {
 
 func buildOf(info *debug.BuildInfo) Build {
 	b := Build{unknown, unknown}
-	if info.Main.Path != module {
-		for _, d := range info.Deps {
-			if d.Path == module {
-				b.Version = versionOf(d)
-			}
-		}
-		return b
+	if info.Main.Version != "" {
+		b.Version = info.Main.Version
 	}
-	b.Version = versionOf(&info.Main)
 	modified := ""
 	for _, s := range info.Settings {
 		switch {
@@ -54,18 +45,8 @@ func buildOf(info *debug.BuildInfo) Build {
 	return b
 }
 
-func versionOf(m *debug.Module) string {
-	if m.Replace != nil {
-		m = m.Replace
-	}
-	if m.Version == "" {
-		return unknown
-	}
-	return m.Version
-}
-
-// newBuildInfo is a collector of reactord_build_info.
-func newBuildInfo() prometheus.Collector {
+// NewBuildInfo is a collector of reactord_build_info.
+func NewBuildInfo() prometheus.Collector {
 	b := ReadBuild()
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "reactord_build_info",

@@ -1,13 +1,21 @@
-package metrics
+package proxymetrics
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/reactord/reactord/internal/series/seriestest"
+	"github.com/reactord/reactord/metrics"
 )
 
-// seen is a proxy with a server that has worked and one that has not been needed.
-func seen() ProxyStats {
-	return ProxyStats{
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// seen is the counters of a proxy with a server that was used and one that was not.
+func seen() Stats {
+	return Stats{
 		Listeners: []ListenerStats{{
 			Name: "web", Accepted: 9, Pauses: 6, Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
@@ -23,9 +31,9 @@ func seen() ProxyStats {
 }
 
 func TestProxySeries(t *testing.T) {
-	c := NewProxy(seen)
-	lint(t, expose(t, c))
-	expectSamples(t, c, `
+	c := NewCollector(seen)
+	seriestest.Lint(t, seriestest.Expose(t, c))
+	seriestest.Expect(t, c, `
 reactord_connection_duration_seconds_bucket{listener="web",le="0.5"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="10"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="+Inf"} 7
@@ -58,25 +66,72 @@ reactord_server_retries_total{backend="app",server="b\"\\"} 0
 `)
 }
 
-// The series of what is no longer there are gone with the next scrape.
-func TestServerThatLeaves(t *testing.T) {
+// The next scrape has no series of a server that was removed.
+func TestRemovedServer(t *testing.T) {
 	stats := seen()
-	c := NewProxy(func() ProxyStats { return stats })
-	if n := strings.Count(expose(t, c), `server="a:1"`); n != 5 {
+	c := NewCollector(func() Stats { return stats })
+	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 5 {
 		t.Errorf("%d series of the server, want 5", n)
 	}
 	stats.Servers = stats.Servers[1:]
-	if page := expose(t, c); strings.Contains(page, `server="a:1"`) || !strings.Contains(page, `server="b\"\\"`) {
+	if page := seriestest.Expose(t, c); strings.Contains(page, `server="a:1"`) || !strings.Contains(page, `server="b\"\\"`) {
 		t.Errorf("of the servers, the wrong one is left:\n%s", page)
 	}
 }
 
-// A reading of nothing has no series, and fails no scrape.
+// An empty reading has no series, and does not make a scrape fail.
 func TestEmptyProxy(t *testing.T) {
-	expectSamples(t, NewProxy(func() ProxyStats { return ProxyStats{} }), "")
-	expectSamples(t, NewProxy(func() ProxyStats { return ProxyStats{Backends: []BackendStats{{Name: "app"}}} }), `
+	seriestest.Expect(t, NewCollector(func() Stats { return Stats{} }), "")
+	seriestest.Expect(t, NewCollector(func() Stats { return Stats{Backends: []BackendStats{{Name: "app"}}} }), `
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_server_connect_duration_seconds_sum{backend="app"} 0
 reactord_server_connect_duration_seconds_count{backend="app"} 0
 `)
+}
+
+// The daemon's page has the proxy's series and those of the build.
+func TestPage(t *testing.T) {
+	page := seriestest.Get(t, metrics.Handler(metrics.NewLoops(nil), NewCollector(seen), NewBuildInfo()))
+	for _, series := range []string{
+		`reactord_listener_connections_total{listener="web"} 9`,
+		`reactord_build_info{goversion="go1`,
+	} {
+		if !strings.Contains(page, "\n"+series) {
+			t.Errorf("the page lacks %s", series)
+		}
+	}
+}
+
+// The formula of the package's documentation.
+func TestCardinality(t *testing.T) {
+	const L, B, S, E, T, F, bounds = 4, 5, 7, 6, 8, 9, 13
+	const H = bounds + 3
+	timings := Histogram{Bounds: make([]float64, bounds), Counts: make([]uint64, bounds+1)}
+	for i := range timings.Bounds {
+		timings.Bounds[i] = float64(i)
+	}
+	reasons := func(n int) (out []Count) {
+		for i := range n {
+			out = append(out, Count{Reason: fmt.Sprint(i)})
+		}
+		return out
+	}
+	var stats Stats
+	for i := range L {
+		l := ListenerStats{Name: fmt.Sprint(i), AcceptErrors: reasons(E), Duration: timings}
+		for j := range T {
+			l.Closed = append(l.Closed, EndCount{End: End{By: fmt.Sprint(j)}})
+		}
+		stats.Listeners = append(stats.Listeners, l)
+	}
+	for i := range B {
+		stats.Backends = append(stats.Backends, BackendStats{fmt.Sprint(i), timings})
+	}
+	for i := range S {
+		stats.Servers = append(stats.Servers, ServerStats{Backend: "0", Name: fmt.Sprint(i), Failures: reasons(F)})
+	}
+	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
+	if want := (6+E+T+H)*L + H*B + (3+F)*S + 1; got != want {
+		t.Errorf("%d series, want %d", got, want)
+	}
 }

@@ -1,0 +1,111 @@
+package proxymetrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/internal/series"
+)
+
+var (
+	ofListener = []string{"listener"}
+	ofServer   = []string{"backend", "server"}
+)
+
+var listenerTable = series.Table[ListenerStats]{
+	series.Counter("listener_connections_total", "Connections accepted.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Accepted) }),
+	series.Gauge("listener_connections", "Connections that are open.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Current) }),
+	series.Gauge("listener_connections_limit", "Connections that can be open at the same time.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Limit) }),
+	series.Counter("listener_pauses_total", "Times that accepting stopped because the limit of connections was reached.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Pauses) }),
+	series.Counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.ReceivedBytes) }),
+	series.Counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.SentBytes) }),
+}
+
+var serverTable = series.Table[ServerStats]{
+	series.Counter("server_connections_total", "Connects to the server that succeeded.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Connections) }),
+	series.Gauge("server_connections", "Connections that are open to the server.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Current) }),
+	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Retries) }),
+}
+
+var (
+	acceptErrors = series.NewDesc("listener_accept_errors_total",
+		"Errors of accepting connections.", "listener", "reason")
+	closed = series.NewDesc("connections_closed_total",
+		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
+	duration = series.NewDesc("connection_duration_seconds",
+		"How long connections were open that have ended, in seconds.", "listener")
+	connectFailures = series.NewDesc("server_connect_failures_total",
+		"Connects to the server that failed.", "backend", "server", "reason")
+	connectDuration = series.NewDesc("server_connect_duration_seconds",
+		"How long connecting to a server of the backend took, in seconds.", "backend")
+)
+
+// NewCollector is a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
+// several goroutines at the same time. What read returns does not change any more. Names are valid UTF-8. Names are
+// unique, and so are the reasons of a [Count] and the ends.
+func NewCollector(read func() Stats) prometheus.Collector { return collector{read} }
+
+type collector struct{ read func() Stats }
+
+// Describe implements [prometheus.Collector].
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	listenerTable.Describe(ch)
+	serverTable.Describe(ch)
+	for _, d := range []*prometheus.Desc{acceptErrors, closed, duration, connectFailures, connectDuration} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	stats := c.read()
+	for i := range stats.Listeners {
+		collectListener(ch, &stats.Listeners[i])
+	}
+	for i := range stats.Backends {
+		b := &stats.Backends[i]
+		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
+	}
+	for i := range stats.Servers {
+		collectServer(ch, &stats.Servers[i])
+	}
+}
+
+func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
+	listenerTable.Collect(ch, l, l.Name)
+	for _, e := range l.AcceptErrors {
+		ch <- series.Count(acceptErrors, float64(e.N), l.Name, e.Reason)
+	}
+	for _, e := range l.Closed {
+		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
+	}
+	ch <- histogram(duration, &l.Duration, l.Name)
+}
+
+func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {
+	serverTable.Collect(ch, s, s.Backend, s.Name)
+	for _, f := range s.Failures {
+		ch <- series.Count(connectFailures, float64(f.N), s.Backend, s.Name, f.Reason)
+	}
+}
+
+// histogram is h in the form of Prometheus, in which a bucket also counts what the smaller buckets count.
+func histogram(desc *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
+	buckets := make(map[float64]uint64, len(h.Bounds))
+	var n uint64
+	for i, c := range h.Counts {
+		n += c
+		if i < len(h.Bounds) {
+			buckets[h.Bounds[i]] = n
+		}
+	}
+	return prometheus.MustNewConstHistogram(desc, n, h.Sum, buckets, labels...)
+}

@@ -1,0 +1,35 @@
+// Package proxymetrics is the daemon's own series for Prometheus: the proxy's counters, and the build.
+//
+// [NewCollector] collects a reading of a proxy's counters, a [Stats]. [NewBuildInfo] is a collector of the build that
+// [ReadBuild] reads. The daemon passes both to the handler of package metrics, with the collector of the loops. The
+// contract of that package holds here as well: a scrape takes no lock on a loop, every series exists from the first
+// scrape on, and no value of a label comes from a client.
+//
+// # The series of the proxy
+//
+//	reactord_listener_connections_total{listener}                      counter
+//	reactord_listener_connections{listener}                            gauge
+//	reactord_listener_connections_limit{listener}                      gauge
+//	reactord_listener_pauses_total{listener}                           counter times that the limit was reached
+//	reactord_listener_receive_bytes_total{listener}                    counter from clients
+//	reactord_listener_transmit_bytes_total{listener}                   counter to clients
+//	reactord_listener_accept_errors_total{listener,reason}             counter
+//	reactord_connections_closed_total{listener,term_by,phase}          counter
+//	reactord_connection_duration_seconds{listener}                     histogram
+//	reactord_server_connections_total{backend,server}                  counter
+//	reactord_server_connections{backend,server}                        gauge
+//	reactord_server_connect_failures_total{backend,server,reason}      counter
+//	reactord_server_retries_total{backend,server}                      counter
+//	reactord_server_connect_duration_seconds{backend}                  histogram of connects that succeeded
+//
+// # The series of the build
+//
+//	reactord_build_info{version,revision,goversion}                    gauge   1
+//
+// # How many series there are
+//
+// With L listeners, B backends and S servers; E reasons of accept errors, T ways to end and F reasons of connect
+// failures; and with H, the number of bounds of a histogram and three more (+Inf, sum, count):
+//
+//	(6+E+T+H)·L + H·B + (3+F)·S + 1
+package proxymetrics

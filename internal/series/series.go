@@ -1,0 +1,47 @@
+package series
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Series is a number that is read from a T.
+type Series[T any] struct {
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(*T) float64
+}
+
+// Counter is a series that only grows.
+func Counter[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
+	return Series[T]{NewDesc(name, help, labels...), prometheus.CounterValue, value}
+}
+
+// Gauge is a series that grows and shrinks.
+func Gauge[T any](name, help string, labels []string, value func(*T) float64) Series[T] {
+	return Series[T]{NewDesc(name, help, labels...), prometheus.GaugeValue, value}
+}
+
+// Table is the numbers that are read from a T, all with the same labels.
+type Table[T any] []Series[T]
+
+// Describe sends the descriptions of all series.
+func (t Table[T]) Describe(ch chan<- *prometheus.Desc) {
+	for i := range t {
+		ch <- t[i].desc
+	}
+}
+
+// Collect sends the numbers of one T.
+func (t Table[T]) Collect(ch chan<- prometheus.Metric, from *T, labels ...string) {
+	for i := range t {
+		ch <- prometheus.MustNewConstMetric(t[i].desc, t[i].kind, t[i].value(from), labels...)
+	}
+}
+
+// NewDesc describes a family of series. It adds the prefix reactord_ to the name.
+func NewDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("reactord_"+name, help, labels, nil)
+}
+
+// Count is the current value of a counter that is no part of a table.
+func Count(desc *prometheus.Desc, n float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, n, labels...)
+}
