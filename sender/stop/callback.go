@@ -1,29 +1,35 @@
 package stop
 
 import (
+	"unsafe"
+
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
 // Handler is what a stop request calls.
 type Handler interface {
-	// OnStop is called at most once per registration, on the thread that requests stop or, if stop
-	// was requested before, inside Register. See the package's duties.
+	// OnStop is called at most once for each registration: on the thread that requests stop or, if stop was requested
+	// before, inside Register. See "What it requires" in the documentation of the package.
 	OnStop()
 }
 
-// Callback registers a Handler with a Token. It is intrusive: its memory is the caller's, stays where
-// it is while registered, and is not copied. The zero value is ready.
+// Callback registers a [Handler] with a [Token]. It is intrusive: the caller owns its memory, which must stay where it
+// is while the callback is registered, and must not be copied. The zero Callback is ready.
 type Callback struct {
-	src     *Source    // where Deregister must ask; nil: nowhere
-	next    *Callback  // guarded by src.mu, as prev is
-	prev    **Callback // what points to this one while it is in the list, else nil
+	src     *Source // of the registration; nil: not registered
+	links   intrusive.Links
 	handler Handler
 }
 
-// Register arranges for h.OnStop to be called when stop is requested. If that has happened already it
-// is called before Register returns, and the callback does not count as registered. With a token that
-// never stops Register does nothing.
+// callbackOf is the callback with these links; nil if l is nil.
+func callbackOf(l *intrusive.Links) *Callback {
+	return intrusive.Owner[Callback](l, unsafe.Offsetof(Callback{}.links))
+}
+
+// Register arranges for h.OnStop to be called when stop is requested. If stop has been requested already, Register
+// calls it before it returns, and the callback is not registered. With a token that never stops Register does nothing.
 //
 // The callback must not be registered already.
 func (c *Callback) Register(t Token, h Handler) {
@@ -34,7 +40,7 @@ func (c *Callback) Register(t Token, h Handler) {
 
 func (c *Callback) register(s *Source, h Handler) {
 	if assert.Enabled && c.src != nil {
-		panic("stop: Register of a registered callback")
+		panic("stop: Register of a registered callback: call Deregister first")
 	}
 	if s.StopRequested() {
 		h.OnStop()
@@ -47,15 +53,15 @@ func (c *Callback) register(s *Source, h Handler) {
 		return
 	}
 	c.src, c.handler = s, h
-	c.link(&s.head)
+	s.registered.PushFront(&c.links)
 	s.mu.Unlock()
 }
 
-// Deregister makes sure that the handler will not be called any more. If it is running on another
-// goroutine, Deregister waits for it to return; from inside the handler it returns at once. Afterwards
-// the callback can be registered again or be overwritten.
+// Deregister makes sure that the handler will not be called any more. If the handler is running on another goroutine,
+// Deregister waits until it has returned. Called from inside the handler it returns immediately. Afterwards the
+// callback may be registered again, and its memory may be reused.
 //
-// A callback that is not registered is left alone.
+// It does nothing if the callback is not registered.
 func (c *Callback) Deregister() {
 	if c.src != nil {
 		c.deregister()
@@ -65,12 +71,12 @@ func (c *Callback) Deregister() {
 func (c *Callback) deregister() {
 	s := c.src
 	c.src = nil
-	if s.stage.Load() == served {
+	if s.state.Load() == handlersReturned {
 		return
 	}
 	s.mu.Lock()
-	if c.prev != nil {
-		c.unlink()
+	if s.registered.Has(&c.links) {
+		s.registered.Remove(&c.links)
 		s.mu.Unlock()
 		return
 	}
@@ -78,27 +84,9 @@ func (c *Callback) deregister() {
 		s.mu.Unlock()
 		return
 	}
-	// There is one waiter at most: the owner of the callback that is running.
-	finished := make(chan struct{})
-	s.finished = finished
+	// At most one goroutine waits: the owner of the callback that is running.
+	returned := make(chan struct{})
+	s.returned = returned
 	s.mu.Unlock()
-	<-finished
-}
-
-// link puts c in front of the list.
-func (c *Callback) link(head **Callback) {
-	c.next, c.prev = *head, head
-	if c.next != nil {
-		c.next.prev = &c.next
-	}
-	*head = c
-}
-
-// unlink takes c out of whichever list it is in.
-func (c *Callback) unlink() {
-	*c.prev = c.next
-	if c.next != nil {
-		c.next.prev = c.prev
-	}
-	c.next, c.prev = nil, nil
+	<-returned
 }

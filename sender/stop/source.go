@@ -5,39 +5,40 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
 
-// Source is where stop is requested. The zero value is ready. It must not be copied, and it must stay
-// where it is while a Token of it is in use.
+// Source is where stop is requested. The zero Source is ready. It must not be copied, and it must stay where it is
+// while a [Token] of it is in use.
 //
-// All methods but Reset may be called from any thread.
+// All methods except Reset may be called from any thread.
 type Source struct {
-	stage    atomic.Uint32
-	mu       sync.Mutex    // guards what follows, the changes of stage, and the links of the callbacks
-	runner   uintptr       // goroutine that runs handlers
-	head     *Callback     // registered, not yet called
-	running  *Callback     // its handler is running
-	finished chan struct{} // closed when that handler returns; nil unless somebody waits
+	state      atomic.Uint32
+	mu         sync.Mutex     // guards the fields below, changes of state, and the links of the callbacks
+	runner     uintptr        // the goroutine that runs handlers
+	registered intrusive.List // callbacks whose handler has not been called
+	running    *Callback      // its handler is running
+	returned   chan struct{}  // closed when that handler returns; nil: no goroutine waits for it
 }
 
-// The stages of a source. It goes from one to the next.
+// The states of a source. Each leads to the next; Reset leads back to the first.
 const (
-	fresh     = iota
-	requested // handlers are being run
-	served    // every handler has returned, and none will be registered any more
+	notRequested     uint32 = iota
+	handlersRunning         // RequestStop is running handlers
+	handlersReturned        // every handler has returned, and no callback can be registered any more
 )
 
-// StopRequested tells whether RequestStop has been called.
-func (s *Source) StopRequested() bool { return s.stage.Load() != fresh }
+// StopRequested reports whether RequestStop has been called.
+func (s *Source) StopRequested() bool { return s.state.Load() != notRequested }
 
 // Token is the token of this source.
 func (s *Source) Token() Token { return Token{s} }
 
-// RequestStop asks everybody who holds a token to stop, and runs the registered handlers, on this
-// thread and one at a time, before it returns. It reports whether this call was the first; later ones
-// do nothing, and do not wait for the first.
+// RequestStop requests all holders of a token to stop. It runs the registered handlers before it returns, on this
+// thread, one at a time. It reports whether this call was the first. Later calls do nothing, and do not wait for the
+// first.
 func (s *Source) RequestStop() bool {
 	if s.StopRequested() {
 		return false
@@ -47,68 +48,69 @@ func (s *Source) RequestStop() bool {
 		s.mu.Unlock()
 		return false
 	}
-	if s.head != nil {
-		s.stage.Store(requested)
+	if !s.registered.Empty() {
+		s.state.Store(handlersRunning)
 		s.runHandlers()
 	}
-	s.stage.Store(served)
+	s.state.Store(handlersReturned)
 	s.mu.Unlock()
 	return true
 }
 
-// runHandlers is called and returns with mu held, and lets go of it around each handler.
+// runHandlers is called and returns with mu held. It releases mu while a handler runs.
 func (s *Source) runHandlers() {
 	s.runner = goroutine.Current()
 	returned := false
-	defer aftergoexit.Run(&returned, s.goOn) // if a handler ends this frame
-	for s.head != nil {
-		c := s.head
-		c.unlink()
+	defer aftergoexit.Run(&returned, s.continueAfterGoexit)
+	for c := s.next(); c != nil; c = s.next() {
 		s.running = c
 		h := c.handler
 		s.mu.Unlock()
 
-		h.OnStop() // c may have become something else when this returns
+		h.OnStop() // when it returns, the memory of c may have been reused
 
 		s.mu.Lock()
-		s.handled()
+		s.handlerReturned()
 	}
 	returned = true
 }
 
-// handled is called with mu held when a handler has returned.
-func (s *Source) handled() {
+// next takes the callback that was registered last; nil: there is none.
+func (s *Source) next() *Callback { return callbackOf(s.registered.PopFront()) }
+
+// handlerReturned is called with mu held when a handler has returned.
+func (s *Source) handlerReturned() {
 	s.running = nil
-	if s.finished != nil {
-		close(s.finished)
-		s.finished = nil
+	if s.returned != nil {
+		close(s.returned)
+		s.returned = nil
 	}
 }
 
-// goOn is the rest of a RequestStop whose frame a handler has ended by runtime.Goexit.
-func (s *Source) goOn() {
+// continueAfterGoexit is the rest of a RequestStop whose frame a handler has ended by runtime.Goexit.
+func (s *Source) continueAfterGoexit() {
 	s.mu.Lock()
-	s.handled()
+	s.handlerReturned()
 	s.runHandlers()
-	s.stage.Store(served)
+	s.state.Store(handlersReturned)
 	s.mu.Unlock()
 }
 
-// Registered tells whether a callback is registered that has not been called. It is for assertions.
+// Registered reports whether a callback is registered whose handler has not been called. It is for assertions.
 func (s *Source) Registered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.head != nil
+	return !s.registered.Empty()
 }
 
-// Reset makes the source new, so that an operation state that holds it can be started again. No
-// callback is registered with it, no RequestStop is running, and no other thread uses it.
+// Reset makes the source new, so that an operation state that contains it can be started again. No callback may be
+// registered, no RequestStop may be running, and no other thread may use the source.
 func (s *Source) Reset() {
 	if assert.Enabled && s.Registered() {
-		panic("stop: Reset of a source with a registered callback")
+		panic("stop: Reset of a source with a registered callback: deregister it first")
 	}
-	if assert.Enabled && s.stage.Load() == requested {
-		panic("stop: Reset of a source inside RequestStop")
+	if assert.Enabled && s.state.Load() == handlersRunning {
+		panic("stop: Reset of a source inside RequestStop: wait until it has returned")
 	}
-	s.stage.Store(fresh)
+	s.state.Store(notRequested)
 }

@@ -7,31 +7,34 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Await starts s and returns what it completes with, or sender.ErrStopped. Meanwhile the task is
-// suspended, unless s completes before its Start has returned.
+// Await starts s, suspends the task until s has completed, and returns the value, the error, or [sender.ErrStopped]. If
+// s completes inside its Start, the task is not suspended.
 //
-// It is called by the task's function, on the function's goroutine. It allocates the operation state
-// of s if the task has awaited no such sender before.
+// It is called by the task's function, on the function's goroutine.
+//
+// Cancellation: s gets the stop requests of the task's receiver, except inside [Unstoppable].
+//
+// Allocation: the operation state of s, if the task has not awaited such a sender before.
 //
 // Source: P3552R3 §4.4 (the result of co_await), §4.5 (affinity).
 func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 	t.check()
 	if t.fate != alive {
-		t.ending()
-		var none V
-		return none, sender.ErrStopped
+		t.unwind()
+		var zero V
+		return zero, sender.ErrStopped
 	}
 	t.awaiting = true
 	defer func() { t.awaiting = false }() // also if Connect panics
 	w := awaitedBy[V, O, S](t.co)
-	w.state = pending
+	w.state = awaitPending
 	t.co.env.token = t.tokenFor(&w.await)
 	s.Connect(&w.op, w).Start()
-	if atomic.LoadUint32(&w.state) != settled {
+	if atomic.LoadUint32(&w.state) != awaitCompleted {
 		t.suspend(&w.await)
-		if atomic.LoadUint32(&w.state) != settled { // dropped: whoever completes it may be writing to it
-			var none V
-			return none, sender.ErrStopped
+		if atomic.LoadUint32(&w.state) != awaitCompleted { // abandoned: the completion may be writing to w
+			var zero V
+			return zero, sender.ErrStopped
 		}
 	}
 	return w.take()
@@ -47,34 +50,23 @@ func (t *T) check() {
 func (t *T) misuse() {
 	switch {
 	case !t.running:
-		panic("task: Await while the task does not run: it is suspended in an Await of its own, or has returned; " +
-			"await in the task's function, and elsewhere use sender.SyncWait or a task of its own")
+		panic("task: Await while the task does not run: it is suspended in an Await, or its function has returned: " +
+			"call Await in the task's function, and elsewhere use sender.SyncWait or another task")
 	case !t.co.own():
-		panic("task: Await on a goroutine that is not the task's: await in the task's function, " +
-			"and wait on other goroutines with sender.SyncWait or in a task of their own")
+		panic("task: Await on a goroutine that is not the task's: call Await in the task's function, " +
+			"and on other goroutines use sender.SyncWait or another task")
 	default:
-		panic("task: Await inside of an Await of the same task")
+		panic("task: Await inside of an Await of the same task: compose the senders, or await one after the other")
 	}
 }
 
-// awaited is an awaited operation, and its receiver. S tells apart senders that have their operation's type
-// in common.
+// awaited is an awaited operation, and its receiver. S distinguishes senders whose operation states have the same
+// type.
 type awaited[V, O any, S sender.Sender[V, O]] struct {
 	await
-	channel channel
-	op      O
-	value   V
-	err     error
+	op     O
+	result sender.Completion[V]
 }
-
-// channel is which of the three completions was called.
-type channel uint8
-
-const (
-	onStopped channel = iota
-	onValue
-	onError
-)
 
 // awaitedBy is the coroutine's operation state for senders of this type.
 func awaitedBy[V, O any, S sender.Sender[V, O]](co *coroutine) *awaited[V, O, S] {
@@ -88,44 +80,38 @@ func awaitedBy[V, O any, S sender.Sender[V, O]](co *coroutine) *awaited[V, O, S]
 	return w
 }
 
-// take is the result. It keeps nothing of it.
+// take returns the result. It keeps nothing reachable.
 func (w *awaited[V, O, S]) take() (V, error) {
-	switch w.channel {
-	case onValue:
-		v := w.value
-		var none V
-		w.channel, w.value = onStopped, none
-		return v, nil
-	case onError:
-		err := w.err
-		w.channel, w.err = onStopped, nil
-		return w.value, err
-	}
-	return w.value, sender.ErrStopped
+	x := w.result
+	w.result = sender.Completion[V]{}
+	return x.Get()
 }
 
-// clear forgets what the operation was about, so that an idle coroutine keeps nothing alive.
+// clear overwrites the operation state, so that an idle coroutine keeps nothing reachable.
 func (w *awaited[V, O, S]) clear() {
-	var none O
-	w.op = none
+	var zero O
+	w.op = zero
 }
 
 func (w *awaited[V, O, S]) SetValue(v V) {
-	w.value, w.channel = v, onValue
-	w.settle()
+	w.result.Channel, w.result.Value = sender.OnValue, v
+	w.complete()
 }
 
 func (w *awaited[V, O, S]) SetError(err error) {
 	if err == nil {
 		err = errNil
 	}
-	w.err, w.channel = err, onError
-	w.settle()
+	w.result.Channel, w.result.Err = sender.OnError, err
+	w.complete()
 }
 
-// errNil is the error of an operation that has none, which would look like success.
-var errNil = errors.New("task: an awaited operation called SetError(nil): an error says why, and success is SetValue")
+// errNil is the error of an operation that fails with a nil error, which would look like success.
+var errNil = errors.New("task: an awaited operation called SetError(nil): an error must say what failed; use SetValue for success")
 
-func (w *awaited[V, O, S]) SetStopped() { w.settle() }
+func (w *awaited[V, O, S]) SetStopped() {
+	w.result.Channel = sender.OnStopped
+	w.complete()
+}
 
 func (w *awaited[V, O, S]) Env() sender.Env { return &w.co.env }

@@ -8,51 +8,51 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// lane is the cheapest scheduler there can be for coroutines: a queue on the benchmark's own thread.
-type lane struct {
-	home  task.CoroutinePool
+// benchLoop is the simplest scheduler that hosts coroutines: a queue on the benchmark's own thread.
+type benchLoop struct {
+	pool  task.CoroutinePool
 	queue sender.WorkQueue
 	awake bool
 }
 
-// newLane is a lane with tasks, of the calling goroutine.
-func newLane() *lane {
-	l := new(lane)
-	l.home.Wake = func() { l.awake = true }
-	l.home.Enter()
+// newBenchLoop is a benchLoop with tasks, of the calling goroutine.
+func newBenchLoop() *benchLoop {
+	l := new(benchLoop)
+	l.pool.Wake = func() { l.awake = true }
+	l.pool.Enter()
 	return l
 }
 
 // end ends it.
-func (l *lane) end() {
-	l.home.Drain(nil)
-	l.home.Leave()
+func (l *benchLoop) end() {
+	l.pool.Drain(nil)
+	l.pool.Leave()
 }
 
-func (l *lane) Coroutines() *task.CoroutinePool { return &l.home }
+func (l *benchLoop) Coroutines() *task.CoroutinePool { return &l.pool }
 
-func (l *lane) Enqueue(w *sender.Work) { l.queue.Push(w) }
+func (l *benchLoop) Enqueue(w *sender.Work) { l.queue.Push(w) }
 
 // run runs what is enqueued, until nothing is.
-func (l *lane) run() {
+func (l *benchLoop) run() {
 	for !l.queue.Empty() || l.awake {
 		for w := l.queue.Pop(); w != nil; w = l.queue.Pop() {
 			w.Runner.Run()
 		}
 		if l.awake {
 			l.awake = false
-			l.home.Run()
+			l.pool.Run()
 		}
 	}
 }
 
-// onLane runs f as a task on a new lane.
-func onLane(b *testing.B, f func(l *lane, t *task.T)) {
+// onBenchLoop runs f as a task on a new benchLoop.
+func onBenchLoop(b *testing.B, f func(l *benchLoop, t *task.T)) {
 	done := make(chan unit)
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		l := newLane()
+		l := newBenchLoop()
 		var op task.Op
 		task.New(func(t *task.T) error { f(l, t); return nil }).Connect(&op, &dropped{sch: l}).Start()
 		l.run()
@@ -61,7 +61,7 @@ func onLane(b *testing.B, f func(l *lane, t *task.T)) {
 	<-done
 }
 
-// dropped is a receiver that lets everything pass.
+// dropped is a receiver that ignores every completion.
 type dropped struct {
 	sender.EmptyEnv
 	sch sender.Scheduler
@@ -75,16 +75,16 @@ func (d *dropped) Env() sender.Env             { return d }
 func (d *dropped) Scheduler() sender.Scheduler { return d.sch }
 
 func BenchmarkAwaitInline(b *testing.B) {
-	onLane(b, func(_ *lane, t *task.T) {
+	onBenchLoop(b, func(_ *benchLoop, t *task.T) {
 		for b.Loop() {
 			_, _ = task.Await(t, sender.Just(1))
 		}
 	})
 }
 
-// An operation that completes on a lane, and no task: what an await is to be compared with.
+// An operation that completes on a benchLoop, without a task, for comparison with an await.
 func BenchmarkScheduleAlone(b *testing.B) {
-	l := new(lane)
+	l := new(benchLoop)
 	d := &dropped{sch: l}
 	var op sender.ScheduleOp
 	for b.Loop() {
@@ -94,34 +94,34 @@ func BenchmarkScheduleAlone(b *testing.B) {
 }
 
 func BenchmarkAwaitSuspended(b *testing.B) {
-	onLane(b, func(l *lane, t *task.T) {
+	onBenchLoop(b, func(l *benchLoop, t *task.T) {
 		for b.Loop() {
 			_, _ = task.Await(t, sender.Schedule(l))
 		}
 	})
 }
 
-// An operation that has declared to complete on the lane.
+// An operation that has declared to complete on the benchLoop.
 func BenchmarkAwaitSuspendedAffine(b *testing.B) {
-	onLane(b, func(l *lane, t *task.T) {
+	onBenchLoop(b, func(l *benchLoop, t *task.T) {
 		for b.Loop() {
-			_, _ = task.Await(t, home{sender.Schedule(l)})
+			_, _ = task.Await(t, affineSchedule{sender.Schedule(l)})
 		}
 	})
 }
 
-// home is a Schedule on the lane where it is started.
-type home struct{ sender.ScheduleSender }
+// affineSchedule is a Schedule on the benchLoop where it is started.
+type affineSchedule struct{ sender.ScheduleSender }
 
-func (home) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+func (affineSchedule) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
-func spawn(b *testing.B, sch func(l *lane) sender.Scheduler) {
+func spawn(b *testing.B, sch func(l *benchLoop) sender.Scheduler) {
 	done := make(chan unit)
 	b.ReportAllocs()
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		l := newLane()
+		l := newBenchLoop()
 		d := &dropped{sch: sch(l)}
 		f := func(t *task.T) error { return nil }
 		for b.Loop() {
@@ -134,9 +134,9 @@ func spawn(b *testing.B, sch func(l *lane) sender.Scheduler) {
 	<-done
 }
 
-func BenchmarkSpawn(b *testing.B) { spawn(b, func(l *lane) sender.Scheduler { return l }) }
+func BenchmarkSpawn(b *testing.B) { spawn(b, func(l *benchLoop) sender.Scheduler { return l }) }
 
-// Coroutines that are all new: as many tasks are in progress at once.
+// Coroutines that are all new: no idle coroutine is left.
 func BenchmarkSpawnNewCoroutine(b *testing.B) {
 	done := make(chan unit)
 	b.ReportAllocs()
@@ -145,7 +145,7 @@ func BenchmarkSpawnNewCoroutine(b *testing.B) {
 		runtime.LockOSThread()
 		d, f := new(dropped), func(t *task.T) error { return nil }
 		for b.Loop() {
-			l := newLane()
+			l := newBenchLoop()
 			d.sch = l
 			op := new(task.Op)
 			task.New(f).Connect(op, d).Start()

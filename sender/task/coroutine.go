@@ -5,44 +5,47 @@ import (
 	"sync"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// coroutine runs the functions of tasks, one after another: on the thread of its home, or on a
-// goroutine of its own that lives for one function.
+// coroutine runs the functions of tasks, one after another. It is either a coroutine of iter.Pull on the thread of a
+// CoroutinePool, or a goroutine that lives for one function.
 type coroutine struct {
-	t         *T          // whose function runs; nil: nobody's
-	goroutine uintptr     // its own
-	env       env         // of what the task awaits
-	work      sender.Work // the task's turn, but for the first
-	cache     []cached    // operation states of what was awaited, one of a type
+	t          *T          // the task whose function runs; nil: idle
+	goroutine  uintptr     // its own
+	env        awaitEnv    // of what the task awaits
+	resumption sender.Work // resumes the task
+	cache      []cached    // operation states of awaited senders, one for each type
 
-	home       *CoroutinePool // nil: a goroutine of its own
-	next       func() (struct{}, bool)
+	// Of a coroutine in a pool.
+	pool       *CoroutinePool // nil: it is a goroutine
+	resumePull func() (struct{}, bool)
 	stop       func()
 	yield      func(struct{}) bool
-	prev, succ *coroutine
-	link       *link
-	exited     bool // by Goexit: it runs nothing any more
+	links      intrusive.Links // in pool.idle or pool.busy
+	linkedStop *linkedStop
+	exited     bool // its function called runtime.Goexit: it can run no other function
 
-	hand chan struct{} // the turn of a goroutine, there and back
+	// Of a goroutine: resume and suspend send here in turn.
+	handoff chan struct{}
 }
 
 // cached is an operation state that may be used again.
 type cached interface{ clear() }
 
-// maxCached bounds what an idle coroutine keeps: more types than that is not a loop.
+// maxCached limits how many operation states an idle coroutine keeps.
 const maxCached = 16
 
-// coroutineOn is a coroutine for a task on sch, or nil if sch takes no more. It is called on sch.
+// coroutineOn returns a coroutine for a task on sch; nil: no task may begin there. It is called on sch.
 func coroutineOn(sch sender.Scheduler) *coroutine {
 	for {
-		if r, ok := sch.(CoroutineScheduler); ok {
-			return r.Coroutines().take()
+		if s, ok := sch.(CoroutineScheduler); ok {
+			return s.Coroutines().take()
 		}
-		w, ok := sch.(wrapper)
+		w, ok := sch.(schedulerWrapper)
 		if !ok {
 			break
 		}
@@ -53,13 +56,13 @@ func coroutineOn(sch sender.Scheduler) *coroutine {
 	return co
 }
 
-// wrapper is a scheduler that is another one, such as sched.Any.
-type wrapper interface{ Unwrap() sender.Scheduler }
+// schedulerWrapper is a scheduler that stands for another one, such as sched.Any.
+type schedulerWrapper interface{ Unwrap() sender.Scheduler }
 
-// goroutines are coroutines whose goroutine has ended; what is reused is the rest.
+// goroutines is the pool of coroutines whose goroutine has ended. Everything else of them is reused.
 var goroutines = sync.Pool{New: func() any {
-	co := &coroutine{hand: make(chan struct{})}
-	co.work.Runner = (*turn)(co)
+	co := &coroutine{handoff: make(chan struct{})}
+	co.resumption.Runner = (*resumption)(co)
 	return co
 }}
 
@@ -67,27 +70,27 @@ var goroutines = sync.Pool{New: func() any {
 func (co *coroutine) begin(t *T) {
 	co.t = t
 	co.env.parent, co.env.sch = t.env, t.sch
-	if co.home != nil && t.token.StopPossible() {
+	if co.pool != nil && t.token.StopPossible() {
 		t.token = co.linkTo(t.token)
 	}
 }
 
-// live is the goroutine of a coroutine that has one. It runs in strict turn with whoever calls resume.
+// live is the goroutine of a coroutine that is not in a pool. It runs only between resume and suspend.
 func (co *coroutine) live() {
-	<-co.hand
-	defer func() { co.hand <- struct{}{} }()
+	<-co.handoff
+	defer func() { co.handoff <- struct{}{} }()
 	co.goroutine = goroutine.Current()
 	co.run()
 }
 
-// pull makes a coroutine on the thread of its home. The runtime demands that it is resumed there, under
-// the thread locks of this moment.
+// pull makes the coroutine on the thread of its pool. The runtime requires that it is resumed there, with the number
+// of thread locks of this moment.
 func (co *coroutine) pull() {
-	co.work.Runner = (*turn)(co)
-	co.next, co.stop = iter.Pull(func(yield func(struct{}) bool) {
+	co.resumption.Runner = (*resumption)(co)
+	co.resumePull, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
 		co.goroutine = goroutine.Current()
-		co.home.on = co.goroutine
+		co.pool.current = co.goroutine
 		for {
 			co.run()
 			if !yield(struct{}{}) {
@@ -97,16 +100,16 @@ func (co *coroutine) pull() {
 	})
 }
 
-// goexit is what a Goexit is turned into on its way out of a pulled coroutine, for iter.Pull would pass
-// it on to the thread's own goroutine.
-type goexit struct{}
+// goexitPanic replaces a runtime.Goexit that leaves a pulled coroutine: iter.Pull would forward the Goexit to the
+// thread's own goroutine.
+type goexitPanic struct{}
 
-// run runs the function of a task.
+// run runs the function of the task.
 func (co *coroutine) run() {
 	t := co.t
 	returned := false
 	defer func() {
-		t.ended = true
+		t.returned = true
 		if returned {
 			return
 		}
@@ -114,58 +117,58 @@ func (co *coroutine) run() {
 			t.err = sender.NewPanicError(v)
 			return
 		}
-		if t.fate == leaving {
-			t.err = why(t.err)
+		if t.fate == unwinding {
+			t.err = abandonReason(t.err)
 		} else {
 			t.err = sender.ErrGoexit
 		}
-		if co.exited = true; co.home != nil {
-			co.yield(struct{}{}) // the function has ended; what comes then is for unwind
-			panic(goexit{})
+		if co.exited = true; co.pool != nil {
+			co.yield(struct{}{}) // the function has ended; unwind resumes from here
+			panic(goexitPanic{})
 		}
 	}()
 	t.err = t.task.call()
 	returned = true
 }
 
-// resume lets the function run until it is suspended or has returned.
+// resume runs the function until it is suspended or has returned.
 func (co *coroutine) resume() {
-	if co.home == nil {
-		co.hand <- struct{}{}
-		<-co.hand
+	if co.pool == nil {
+		co.handoff <- struct{}{}
+		<-co.handoff
 		return
 	}
-	h := co.home
+	p := co.pool
 	if assert.Enabled {
-		h.assertIdle()
+		p.assertIdle()
 	}
-	h.on = co.goroutine
-	co.next()
-	h.on = h.goroutine
+	p.current = co.goroutine
+	co.resumePull()
+	p.current = p.goroutine
 }
 
-// unwind ends a pulled coroutine whose function has called Goexit.
+// unwind ends a pulled coroutine whose function has called runtime.Goexit.
 func (co *coroutine) unwind() {
-	defer func() { _ = recover() }() // the goexit
+	defer func() { _ = recover() }() // the goexitPanic
 	co.stop()
 }
 
-// suspend is called by the function to have resume return.
+// suspend is called by the function. It makes resume return, and returns when the task is resumed.
 func (co *coroutine) suspend() {
-	if co.home == nil {
-		co.hand <- struct{}{}
-		<-co.hand
+	if co.pool == nil {
+		co.handoff <- struct{}{}
+		<-co.handoff
 		return
 	}
 	co.yield(struct{}{})
 }
 
-// release gives the coroutine back once the function has returned. clean: what was awaited is complete, and no
-// turn is under way. It is called on the scheduler.
+// release gives the coroutine back when the function has returned. clean: all that was awaited has completed, and the
+// resumption is not enqueued. It is called on the scheduler.
 func (co *coroutine) release(clean bool) {
 	co.t = nil
 	co.unlink()
-	co.env.sever()
+	co.env.detach()
 	if clean {
 		co.env.token, co.env.sch = stop.Token{}, nil
 		if len(co.cache) > maxCached {
@@ -176,16 +179,16 @@ func (co *coroutine) release(clean bool) {
 		}
 	}
 	switch {
-	case co.home != nil:
-		co.home.put(co)
+	case co.pool != nil:
+		co.pool.put(co)
 	case clean:
 		co.exited = false
 		goroutines.Put(co)
 	}
 }
 
-// own tells whether the caller is the function that runs on the coroutine, or a coroutine of that one's on the same
-// thread.
+// own reports whether the caller is the function that runs on the coroutine, or a coroutine of that function on the
+// same thread.
 func (co *coroutine) own() bool {
-	return co != nil && (goroutine.Current() == co.goroutine || co.home != nil && co.home.onThread())
+	return co != nil && (goroutine.Current() == co.goroutine || co.pool != nil && co.pool.onThread())
 }

@@ -1,5 +1,4 @@
-// Package task writes asynchronous work in direct style: a function that awaits senders, and is a
-// sender itself.
+// Package task writes asynchronous work in direct style: a function that awaits senders, and is a sender itself.
 //
 //	echo := task.New(func(t *task.T) error {
 //		for {
@@ -13,53 +12,59 @@
 //		}
 //	})
 //
-// # The contract of a task
+// # How to use it
 //
-//   - A task runs on the scheduler of its receiver's environment, from its first instruction to its
-//     last, and completes there. Wherever an awaited operation completes, its result is taken up on
-//     that scheduler (affinity). Without a scheduler a task runs wherever it is started and resumed.
-//   - If stop was requested before its first turn, or the scheduler is shutting down, the function is
-//     not called and the task completes stopped; if the scheduler refuses it, with the reason. A limit of
-//     the scheduler is for tasks that have not begun.
-//   - Await starts a sender and returns what it completed with; sender.ErrStopped if it was stopped.
-//     If it completes before its Start has returned the task goes on at once, without a switch and
-//     without a deeper stack. Otherwise the task is suspended, and its scheduler does something else.
-//   - The operation state of an awaited sender is kept by type for the next await, so that awaiting in
-//     a loop allocates nothing.
-//   - Awaited operations have the task's environment: its scheduler, its receiver's stop token unless
-//     Unstoppable shields it, and its receiver's answers to open queries.
-//   - A function that returns nil completes the task with a value; one that returns an error that is
-//     sender.ErrStopped, or wraps it, completes it stopped; any other error is the task's error. All
-//     deferred functions have run by then.
-//   - A panic of the function completes the task with a *sender.PanicError, runtime.Goexit with
-//     sender.ErrGoexit. defer and recover work as ever.
+//   - [New] and [NewValue] make a task. Start it as any sender: with sender.Spawn, sender.SyncWait or a Loop's Spawn.
+//   - [Await] awaits a sender. [On] runs a part of the task on another scheduler. [Yield] lets other work run.
+//   - [Unstoppable] shields clean-up from stop requests.
+//
+// # What it guarantees
+//
+//   - A task runs on the scheduler of its receiver's environment, from its first instruction to its last, and
+//     completes there. Wherever an awaited operation completes, the task continues on that scheduler (affinity).
+//     Without a scheduler a task runs where it is started and where the awaited operations complete.
+//   - If stop was requested before the task begins, or the scheduler is shutting down, the function is not called and
+//     the task completes stopped. If the scheduler refuses the task, it completes with the reason. A limit of the
+//     scheduler applies only to tasks that have not begun.
+//   - Await starts a sender and returns what it completed with: [sender.ErrStopped] if it was stopped. If the sender
+//     completes inside its Start, the task continues immediately, without a switch and without a deeper stack.
+//     Otherwise the task is suspended, and its scheduler runs other work.
+//   - The operation state of an awaited sender is kept for the next await of the same type, so awaiting in a loop
+//     allocates nothing.
+//   - Awaited operations have the task's environment: its scheduler, its receiver's stop token (except inside
+//     Unstoppable), and its receiver's answers to queries.
+//   - A function that returns nil completes the task with a value. One that returns sender.ErrStopped, or an error that
+//     wraps it, completes the task stopped. Any other error is the task's error. All deferred functions have run
+//     before the task completes.
+//   - A panic of the function completes the task with a [*sender.PanicError], runtime.Goexit with [sender.ErrGoexit].
+//     defer and recover work as usual.
 //
 // # Where the function runs
 //
-// On a Resident scheduler, such as a reactor's loop, the function is a coroutine on the very thread of
-// the scheduler: switching to it and back takes no lock and no other goroutine. On any other scheduler
-// it has a goroutine of its own, which runs only while the scheduler's thread waits for it: the
-// function has its scheduler's turn, though not its thread.
+// On a [CoroutineScheduler], such as a reactor's loop, the function is a coroutine on the thread of the scheduler. A
+// switch to it and back takes no lock and no other goroutine. On any other scheduler the function has its own
+// goroutine, which runs only while the scheduler's thread waits for it: so it never runs concurrently with the
+// scheduler's other work, but it is not on the scheduler's thread.
 //
 // # What a function must not do
 //
-// It is on a scheduler's time: it does not block for what that scheduler has yet to do. It awaits only
-// with its own T, on its own goroutine, one sender at a time, and not once it has returned; whatever
-// breaks that panics. (On a Resident scheduler, where threads can be told apart, iterators that the
-// function pulls may await as well.) And it does not await between runtime.LockOSThread and UnlockOSThread, for which on
-// a Resident scheduler the Go runtime ends the program, nor in a stop handler, for which others may wait.
+//   - It must not block on something that its scheduler has yet to do.
+//   - It awaits only with its own T, on its own goroutine, one sender at a time, and not after it has returned.
+//     Everything else panics. (On a CoroutineScheduler, on systems where threads have ids, iterators that the function
+//     pulls may await too.)
+//   - It must not await between runtime.LockOSThread and UnlockOSThread: on a CoroutineScheduler the Go runtime ends the
+//     program. It must not await in a stop handler, because the stop request waits for the handler.
 //
 // # The end of a scheduler
 //
-// A Resident scheduler that ends asks for the end of what its tasks await, but in Unstoppable, and waits
-// for them, as it waits for all that is in flight on it. When it can wait no longer, and when another
-// scheduler abandons a task, the task is cut short: the await it is suspended in returns what it has, or
-// sender.ErrStopped, and further ones end the function as runtime.Goexit does, running its deferred
-// functions, in which Await returns sender.ErrStopped at once. The task completes stopped, or with the
-// reason for which it was refused (see sender.Runner), unless its function returned something else. What
-// it awaited may still be in flight then: its result is dropped, and its environment has no answers to open
-// queries any more.
+// A CoroutineScheduler that ends requests what its tasks await to stop, except inside Unstoppable, and waits for the
+// tasks. When it cannot wait any longer, it abandons them. Another scheduler abandons a task by refusing to resume it.
 //
-// Source: P3552R3 (a coroutine task type). What it says of allocators is here the reuse of operation
-// states and of coroutines.
+// In an abandoned task, the Await for which it is suspended returns its result or, if there is none,
+// sender.ErrStopped. The next Await ends the function as runtime.Goexit does: it runs the deferred functions, in which
+// Await returns sender.ErrStopped immediately. The task completes stopped, or with the reason for which it was refused
+// (see [sender.Runner]), unless its function has returned something else. The operation that it awaited may still be in
+// flight then: its result is dropped, and its environment answers no queries any more.
+//
+// Source: P3552R3 (a coroutine task type). The reuse of operation states and of coroutines replaces its allocators.
 package task

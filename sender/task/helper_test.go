@@ -26,24 +26,24 @@ func TestMain(m *testing.M) {
 
 type unit = struct{}
 
-// residence is a scheduler that coroutines live on: a run loop on a locked thread.
-type residence struct {
+// coroutineLoop is a scheduler that hosts coroutines: a run loop on a locked thread.
+type coroutineLoop struct {
 	sender.RunLoop
-	home  task.CoroutinePool
+	pool  task.CoroutinePool
 	ended chan unit
 }
 
-func (r *residence) Coroutines() *task.CoroutinePool { return &r.home }
+func (r *coroutineLoop) Coroutines() *task.CoroutinePool { return &r.pool }
 
-// newResidence is one that runs until the test ends or end is called.
-func newResidence(t testing.TB) *residence {
-	r := &residence{ended: make(chan unit)}
-	r.home.Wake = func() { r.post(r.home.Run) }
+// newCoroutineLoop is one that runs until the test ends or end is called.
+func newCoroutineLoop(t testing.TB) *coroutineLoop {
+	r := &coroutineLoop{ended: make(chan unit)}
+	r.pool.Wake = func() { r.post(r.pool.Run) }
 	go func() {
 		defer close(r.ended)
 		runtime.LockOSThread()
-		r.home.Enter()
-		defer r.home.Leave()
+		r.pool.Enter()
+		defer r.pool.Leave()
 		r.Run()
 	}()
 	t.Cleanup(r.end)
@@ -51,13 +51,13 @@ func newResidence(t testing.TB) *residence {
 }
 
 // end lets the tasks end, and then the thread.
-func (r *residence) end() {
+func (r *coroutineLoop) end() {
 	select {
 	case <-r.ended:
 		return
 	default:
 	}
-	r.post(func() { r.home.Drain(r.Finish) })
+	r.post(func() { r.pool.Drain(r.Finish) })
 	<-r.ended
 }
 
@@ -71,14 +71,14 @@ func (p *posted) Run()          { p.f() }
 func (p *posted) Abandon(error) { panic("abandoned") }
 
 // post has the thread call f.
-func (r *residence) post(f func()) {
+func (r *coroutineLoop) post(f func()) {
 	p := &posted{f: f}
 	p.Runner = p
 	r.Enqueue(&p.Work)
 }
 
 // do has the thread call f, and waits.
-func (r *residence) do(f func()) {
+func (r *coroutineLoop) do(f func()) {
 	done := make(chan unit)
 	r.post(func() { f(); close(done) })
 	<-done
@@ -86,7 +86,7 @@ func (r *residence) do(f func()) {
 
 // eachScheduler runs f on every kind of scheduler there is for a task.
 func eachScheduler(t *testing.T, f func(t *testing.T, sch sender.Scheduler)) {
-	t.Run("resident", func(t *testing.T) { f(t, newResidence(t)) })
+	t.Run("coroutines", func(t *testing.T) { f(t, newCoroutineLoop(t)) })
 	t.Run("run loop", func(t *testing.T) { f(t, newRunLoop(t, false)) })
 	t.Run("locked run loop", func(t *testing.T) { f(t, newRunLoop(t, true)) })
 	t.Run("thread pool", func(t *testing.T) {

@@ -127,7 +127,7 @@ func TestAwaitOnAnotherGoroutineInTheEnd(t *testing.T) {
 	})
 }
 
-// While the task is suspended, nobody else awaits with its T.
+// While the task is suspended, other goroutines may not await with its T.
 func TestAwaitWhileSuspended(t *testing.T) {
 	if sendertest.RaceDetector {
 		t.Skip("it is a race")
@@ -164,7 +164,7 @@ func TestAwaitInIterators(t *testing.T) {
 			for i := range items {
 				sum += i
 			}
-			if _, resident := sch.(task.CoroutineScheduler); !resident {
+			if _, hosted := sch.(task.CoroutineScheduler); !hosted {
 				return 2 * sum, err
 			}
 			next, stop := iter.Pull(items)

@@ -5,10 +5,11 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// On runs f as a task on sch, a child of t, and returns what it returned; t is suspended meanwhile and
-// goes on where it belongs. f awaits with its own T. Whoever asks t to stop asks the child.
+// On runs f as a child task on sch, suspends t until it has completed, and returns what f returned. t continues on its
+// own scheduler. f awaits with its own T. With On a task runs a part of itself on another scheduler: for example a part
+// that blocks, or that computes for a long time.
 //
-// It is how a task changes its scheduler for a part: for what blocks, or computes for long.
+// Cancellation: the child gets the stop requests of t.
 //
 // Source: P3552R3 §4.5 (change_coroutine_scheduler, which changes it until further notice; unifex found
 // that too subtle), P2300R10 [exec.on].
@@ -16,7 +17,7 @@ func On[V any](t *T, sch sender.Scheduler, f func(*T) (V, error)) (V, error) {
 	return Await(t, on[V]{f, sch})
 }
 
-// Unstoppable calls f, and shields from stop requests what the task awaits in it: for cleaning up, as in
+// Unstoppable calls f. What the task awaits inside f gets no stop requests. It is for clean-up:
 //
 //	defer task.Unstoppable(t, func() { task.Await(t, conn.Close()) })
 //
@@ -28,10 +29,10 @@ func Unstoppable(t *T, f func()) {
 	f()
 }
 
-// Yield lets the task's scheduler do what else is to be done, and returns at the task's next turn. The
-// error is sender.ErrStopped if stop was requested.
+// Yield lets the task's scheduler run other work, and returns when the task is resumed. The error is
+// [sender.ErrStopped] if stop was requested.
 func Yield(t *T) error {
-	// Not Schedule, which is new work, to which a limit of the scheduler would apply.
+	// Not Schedule: that is new work, and the scheduler may have a limit for new work.
 	_, err := Await(t, sender.ContinuesOn(sender.Just(struct{}{}), t.sch))
 	if err == nil && t.token.StopRequested() {
 		err = sender.ErrStopped
@@ -45,7 +46,7 @@ type on[V any] struct {
 	sch sender.Scheduler
 }
 
-// onOp is its operation state, the child's receiver, and that one's environment.
+// onOp is its operation state, and the receiver of the child.
 type onOp[V any] struct {
 	child ValueOp[V]
 	r     sender.Receiver[V]

@@ -7,71 +7,72 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// T is a task in progress. It is given to the task's function, and is of use to nobody else, nor when
-// that has returned.
+// T is a task that runs. It is the argument of the task's function. Only that function may use it, until it returns.
 type T struct {
-	task  task             // nil: it is not in flight
+	task  task             // nil: idle
 	env   sender.Env       // the receiver's
 	sch   sender.Scheduler // where the task runs
-	work  sender.Work      // its first turn there; the others are its coroutine's
-	co    *coroutine       // what it runs on, from its first turn to its last
-	wait  *await           // what it is suspended in
+	work  sender.Work      // begins the task there; the coroutine's resumption resumes it
+	co    *coroutine       // what it runs on, from its begin to its completion
+	wait  *await           // the operation that it is suspended for
 	token stop.Token       // for what it awaits
-	err   error            // what the function returned; before that, why the task was cut short
+	err   error            // what the function returned; before that, why the task was abandoned
 
-	running  bool // the function has its turn
+	running  bool // the function runs
 	awaiting bool // it is inside Await
 	shielded bool // it is inside Unstoppable
-	ended    bool // it has returned
+	returned bool // the function has returned
 	fate     fate
 }
 
 // task is what a T is part of.
 type task interface {
-	// call runs the function.
+	// call calls the function.
 	call() error
-	// complete calls the receiver.
+	// complete completes the receiver.
 	complete(err error)
 }
 
-// fate is whether the task still has a scheduler to run on.
+// fate says whether the task still has a scheduler to run on:
+//
+//	alive --the scheduler abandons the task--> abandoned --the next Await--> unwinding
 type fate uint8
 
 const (
-	alive   fate = iota
-	cut          // it has none: what is awaited from now on ends the function
-	leaving      // it is doing so
+	alive     fate = iota
+	abandoned      // it has no scheduler: the next Await ends the function
+	unwinding      // an Await has ended the function, and its deferred functions run
 )
 
-// StopToken tells whether the task's result is still wanted. It stops when the receiver's token does and, if that can
-// stop at all, when a Resident scheduler drains; inside of Unstoppable it never stops.
+// StopToken says whether the task is requested to stop. It stops when the receiver's token does and, if that token can
+// stop, when the pool of a [CoroutineScheduler] drains. Inside [Unstoppable] it never stops.
 func (t *T) StopToken() stop.Token { return t.token }
 
-// Scheduler is where the task runs.
+// Scheduler is the scheduler that the task runs on.
 func (t *T) Scheduler() sender.Scheduler { return t.sch }
 
 // Env is the environment of what the task awaits.
 func (t *T) Env() sender.Env { return &t.co.env }
 
-// start has the scheduler give the task its first turn.
+// start makes the scheduler begin the task.
 func (t *T) start(task task, env sender.Env) {
 	if t.task != nil {
-		panic("task: Start of a task that has not completed")
+		panic("task: Start of a task that has not completed: use one operation state for each task in flight")
 	}
 	t.task, t.env, t.token = task, env, env.StopToken()
-	t.err, t.shielded, t.ended, t.fate = nil, false, false, alive
+	t.err, t.shielded, t.returned, t.fate = nil, false, false, alive
 	if t.sch = env.Scheduler(); t.sch == nil {
 		t.sch = inline{}
 	}
-	t.work.Runner = (*firstTurn)(t)
+	t.work.Runner = (*beginning)(t)
 	t.sch.Enqueue(&t.work)
 }
 
-// firstTurn is a T as the work that begins it.
-type firstTurn T
+// beginning is the work that begins a task.
+type beginning T
 
-func (f *firstTurn) Run() {
-	t := (*T)(f)
+func (b *beginning) Run() {
+	t := (*T)(b)
 	if !t.token.StopRequested() {
 		t.co = coroutineOn(t.sch)
 	}
@@ -80,67 +81,67 @@ func (f *firstTurn) Run() {
 		return
 	}
 	t.co.begin(t)
-	t.drive()
+	t.resume()
 }
 
-func (f *firstTurn) Abandon(reason error) { (*T)(f).complete(why(reason)) }
+func (b *beginning) Abandon(reason error) { (*T)(b).complete(abandonReason(reason)) }
 
-// turn is a coroutine as the work that resumes its task.
-type turn coroutine
+// resumption is the work that resumes the task of a coroutine.
+type resumption coroutine
 
-// Run does nothing if the task was cut short while its turn was under way.
-func (w *turn) Run() {
+// Run does nothing if the task was abandoned while its resumption was enqueued.
+func (w *resumption) Run() {
 	if w.t != nil {
-		w.t.drive()
+		w.t.resume()
 	}
 }
 
-// Abandon cuts the task short: its scheduler is gone, or does not want it any more. One at home is cut short by
-// Home.Abandon, which this precedes or follows, for this may be another thread.
-func (w *turn) Abandon(reason error) {
-	if w.home == nil {
-		w.t.cut(reason)
+// Abandon abandons the task. A task in a CoroutinePool is abandoned by CoroutinePool.Abandon, before or after this,
+// because this call may be on another thread.
+func (w *resumption) Abandon(reason error) {
+	if w.pool == nil {
+		w.t.abandon(reason)
 	}
 }
 
-// Continues implements sender.LimitExempter: a task that has begun is not refused for a limit.
-func (w *turn) ExemptFromLimit() bool { return true }
+// ExemptFromLimit implements [sender.LimitExempter]: a task that has begun is not refused because of a limit.
+func (w *resumption) ExemptFromLimit() bool { return true }
 
-// cut has the function, which is suspended, run to its end. It is called where the coroutine can be resumed.
-func (t *T) cut(reason error) {
-	t.fate, t.err = cut, reason
-	t.wait.drop()
-	t.drive()
+// abandon resumes the function, which is suspended, so that it ends. It is called where the coroutine can be resumed.
+func (t *T) abandon(reason error) {
+	t.fate, t.err = abandoned, reason
+	t.wait.abandon()
+	t.resume()
 }
 
-// why is the reason for which a task was abandoned.
-func why(reason error) error {
+// abandonReason is the reason for which a task was abandoned.
+func abandonReason(reason error) error {
 	if reason == nil {
 		return sender.ErrStopped
 	}
 	return reason
 }
 
-// drive gives the function its turn, until it is suspended or has returned. It is called on the
-// scheduler, never from inside a completion.
-func (t *T) drive() {
+// resume runs the function until it is suspended or has returned. It is called on the scheduler, never from inside a
+// completion.
+func (t *T) resume() {
 	for {
 		t.running = true
 		t.co.resume()
 		t.running = false
-		if t.ended {
+		if t.returned {
 			t.finish()
 			return
 		}
-		// What it waits for may be there already. If not, whoever completes it has the next turn
-		// enqueued, perhaps at once and on another thread.
-		if t.wait.park() {
+		// The operation may have completed already. If not, its completion enqueues the resumption, possibly
+		// immediately and on another thread.
+		if t.wait.setSuspended() {
 			return
 		}
 	}
 }
 
-// finish lets go of the coroutine and completes.
+// finish releases the coroutine and completes.
 func (t *T) finish() {
 	co, err := t.co, t.err
 	t.co, t.wait, t.token, t.err = nil, nil, stop.Token{}, nil
@@ -148,24 +149,24 @@ func (t *T) finish() {
 	t.complete(err)
 }
 
-// complete calls the receiver. Nothing touches t after it.
+// complete completes the receiver. Nothing touches t after it.
 func (t *T) complete(err error) {
 	task := t.task
 	t.task = nil
 	task.complete(err)
 }
 
-// suspend ends the function's turn until w has its result, or the task is cut short.
+// suspend suspends the function until w has completed, or the task is abandoned.
 func (t *T) suspend(w *await) {
 	t.wait = w
 	t.co.suspend()
 }
 
-// ending is what Await does in a task that has been cut short: it ends the function, or returns if the
-// function is ending already.
-func (t *T) ending() {
-	if t.fate == cut {
-		t.fate = leaving
+// unwind is called by Await in a task that has been abandoned. It ends the function, or returns if the function is
+// ending already.
+func (t *T) unwind() {
+	if t.fate == abandoned {
+		t.fate = unwinding
 		runtime.Goexit()
 	}
 }

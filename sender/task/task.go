@@ -2,18 +2,23 @@ package task
 
 import "github.com/reactord/reactord/sender"
 
-// New is a sender that runs f as a task. See the package for where, and how it completes.
+// New returns a sender that runs f as a task. See the package for where it runs.
 //
-// Connecting and starting it allocates nothing; a coroutine is taken from those that are idle, or made.
-// Its operation may be started again without connecting it anew.
+// Completion: with an empty value if f returns nil; stopped if f returns [sender.ErrStopped] or an error that wraps it;
+// otherwise with the error.
+//
+// Cancellation: stop requests are forwarded to what the task awaits. If stop was requested before the task begins, f is
+// not called and it completes stopped.
+//
+// Allocation: a coroutine, if no idle one is left.
 //
 // Source: P3552R3, task<void>.
 func New(f func(*T) error) Sender { return Sender{f} }
 
-// Sender is what New returns.
+// Sender is the sender that [New] returns.
 type Sender struct{ f func(*T) error }
 
-// Op is the operation state of a task without a value. It must be on the heap.
+// Op is the operation state of [Sender]. It must be on the heap.
 type Op struct {
 	t     T
 	f     func(*T) error
@@ -21,20 +26,20 @@ type Op struct {
 	began bool
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s Sender) Connect(op *Op, r sender.Receiver[struct{}]) sender.Operation {
 	op.f, op.r = s.f, r
 	return op
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *Op) Start() {
 	op.began = false
 	op.t.start(op, op.r.Env())
 }
 
-// Began reports whether the task's function was called since Start. It is asked once the task has completed: what
-// was left to the function is its receiver's to deal with if not.
+// Began reports whether the task's function has been called since Start. It is called when the task has completed: if
+// the function was not called, the receiver has to release the resources that the function would have released.
 func (op *Op) Began() bool { return op.began }
 
 func (op *Op) call() error {
@@ -44,15 +49,15 @@ func (op *Op) call() error {
 
 func (op *Op) complete(err error) { sender.Complete(op.r, struct{}{}, err) }
 
-// NewValue is New for a function with a value, which the task completes with if the error is nil.
+// NewValue is [New] for a function with a value. The task completes with the value if the error is nil.
 //
 // Source: P3552R3, task<T>.
 func NewValue[V any](f func(*T) (V, error)) ValueSender[V] { return ValueSender[V]{f} }
 
-// ValueSender is what NewValue returns.
+// ValueSender is the sender that [NewValue] returns.
 type ValueSender[V any] struct{ f func(*T) (V, error) }
 
-// ValueOp is the operation state of a task with a value. It must be on the heap.
+// ValueOp is the operation state of [ValueSender]. It must be on the heap.
 type ValueOp[V any] struct {
 	t     T
 	f     func(*T) (V, error)
@@ -60,13 +65,13 @@ type ValueOp[V any] struct {
 	value V
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s ValueSender[V]) Connect(op *ValueOp[V], r sender.Receiver[V]) sender.Operation {
 	op.f, op.r = s.f, r
 	return op
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *ValueOp[V]) Start() { op.t.start(op, op.r.Env()) }
 
 func (op *ValueOp[V]) call() (err error) {
@@ -76,7 +81,7 @@ func (op *ValueOp[V]) call() (err error) {
 
 func (op *ValueOp[V]) complete(err error) {
 	v := op.value
-	var none V
-	op.value = none
+	var zero V
+	op.value = zero
 	sender.Complete(op.r, v, err)
 }

@@ -71,7 +71,7 @@ func TestPanicHasItsStack(t *testing.T) {
 func burst() error { panic("burst") }
 
 func TestContract(t *testing.T) {
-	for _, resident := range []bool{true, false} {
+	for _, hosted := range []bool{true, false} {
 		th := sendertest.NewThread(t)
 		for _, onStart := range []sendertest.Action{sendertest.Nothing, sendertest.Inline, sendertest.Later} {
 			for _, onStop := range []sendertest.Action{sendertest.Nothing, sendertest.Inline, sendertest.Later} {
@@ -80,13 +80,13 @@ func TestContract(t *testing.T) {
 				}
 				var sch sender.Scheduler
 				o := sendertest.Options[int]{Endless: onStart == sendertest.Nothing, Restartable: true, Rounds: 10}
-				if resident {
-					r := newResidence(t)
+				if hosted {
+					r := newCoroutineLoop(t)
 					sch, o.Do = r, r.post
 					tid := make(chan int, 1)
 					r.do(func() { tid <- goroutine.Thread() })
-					home := <-tid
-					o.Where = func() bool { return goroutine.Thread() == home }
+					thread := <-tid
+					o.Where = func() bool { return goroutine.Thread() == thread }
 				}
 				o.Scheduler = sch
 				l := &sendertest.Leaf[int]{OnStart: onStart, OnStop: onStop, Thread: th, Result: sendertest.Value(7)}
@@ -117,17 +117,17 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// Wherever an operation completes, the function goes on where it was.
+// Wherever an operation completes, the function continues on its own scheduler.
 func TestAffinity(t *testing.T) {
-	r, th := newResidence(t), sendertest.NewThread(t)
+	r, th := newCoroutineLoop(t), sendertest.NewThread(t)
 	l := &sendertest.Leaf[int]{OnStart: sendertest.Later, Thread: th, Result: sendertest.Value(1)}
 	x := run(t, r, task.NewValue(func(t *task.T) (moves int, err error) {
-		home := goroutine.Thread()
+		thread := goroutine.Thread()
 		for range 1000 {
 			if _, err := task.Await(t, l); err != nil {
 				return 0, err
 			}
-			if goroutine.Thread() != home {
+			if goroutine.Thread() != thread {
 				moves++
 			}
 		}
@@ -251,7 +251,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestOn(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
-		elsewhere := newResidence(t)
+		elsewhere := newCoroutineLoop(t)
 		var there int
 		elsewhere.do(func() { there = goroutine.Thread() })
 		x := run(t, sch, task.NewValue(func(t *task.T) (int, error) {
@@ -262,7 +262,7 @@ func TestOn(t *testing.T) {
 				}
 				return goroutine.Thread(), nil
 			})
-			if _, resident := sch.(task.CoroutineScheduler); resident && goroutine.Thread() != here {
+			if _, hosted := sch.(task.CoroutineScheduler); hosted && goroutine.Thread() != here {
 				return 0, errors.New("the task did not come back")
 			}
 			return tid, err
@@ -274,13 +274,13 @@ func TestOn(t *testing.T) {
 }
 
 // A wrapped scheduler is that scheduler.
-func TestWrappedResident(t *testing.T) {
-	r := newResidence(t)
-	var home int
-	r.do(func() { home = goroutine.Thread() })
+func TestWrappedCoroutineScheduler(t *testing.T) {
+	r := newCoroutineLoop(t)
+	var thread int
+	r.do(func() { thread = goroutine.Thread() })
 	x := run(t, sched.AnyOf(r), task.NewValue(func(*task.T) (int, error) { return goroutine.Thread(), nil }))
-	if x.Value != home {
-		t.Errorf("ran on thread %v, want %d", x, home)
+	if x.Value != thread {
+		t.Errorf("ran on thread %v, want %d", x, thread)
 	}
 }
 
@@ -359,7 +359,7 @@ func TestTaskAwaitsTask(t *testing.T) {
 	})
 }
 
-// Awaiting what completes at once neither switches nor deepens the stack.
+// Awaiting what completes inside Start neither switches nor deepens the stack.
 func TestMillionInlineAwaits(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		const million = 1_000_000
@@ -405,19 +405,19 @@ func TestSuspensionRace(t *testing.T) {
 	})
 }
 
-// What has declared to complete on the scheduler's thread goes on there by a shorter way.
+// What has declared to complete on the scheduler's thread resumes the task without Enqueue.
 func TestAffineSender(t *testing.T) {
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
 	var source stop.Source
 	step := make(chan int, 1)
 	o := begin(t, r, task.NewValue(func(t *task.T) (n int, err error) {
-		home := goroutine.Thread()
+		thread := goroutine.Thread()
 		for n = range 1000 {
 			if _, err := task.Await(t, affine[unit, sender.ScheduleOp, sender.ScheduleSender]{sender.Schedule(r)}); err != nil {
 				return n, err
 			}
-			if goroutine.Thread() != home {
+			if goroutine.Thread() != thread {
 				return n, errors.New("it did not come back")
 			}
 		}
@@ -447,7 +447,7 @@ func TestAwaitingInALoopAllocatesNothing(t *testing.T) {
 	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	x := run(t, r, task.NewValue(func(t *task.T) (int, error) {
 		return int(testing.AllocsPerRun(100, func() {
 			_, _ = task.Await(t, sender.Just(1))
@@ -465,7 +465,7 @@ func TestStartingAgainAllocatesNothing(t *testing.T) {
 	if sendertest.RaceDetector {
 		t.Skip("the race detector allocates")
 	}
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	f := func(t *task.T) error { return task.Yield(t) }
 	done := make(chan unit)
 	var op task.Op

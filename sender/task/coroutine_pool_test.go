@@ -14,7 +14,7 @@ import (
 
 // A scheduler that drains waits for its tasks.
 func TestDrainWaitsForTasks(t *testing.T) {
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	l := &sendertest.Leaf[int]{Result: sendertest.Value(3)}
 	o := begin(t, r, task.NewValue(func(t *task.T) (int, error) {
 		_ = task.Yield(t)
@@ -23,7 +23,7 @@ func TestDrainWaitsForTasks(t *testing.T) {
 	for waiting := false; !waiting; r.do(func() { waiting = l.InFlight() == 1 }) {
 	}
 	drained := make(chan unit)
-	r.do(func() { r.home.Drain(func() { close(drained) }) })
+	r.do(func() { r.pool.Drain(func() { close(drained) }) })
 	select {
 	case <-drained:
 		t.Fatal("drained with a task in progress")
@@ -39,7 +39,7 @@ func TestDrainWaitsForTasks(t *testing.T) {
 	}
 	<-drained
 	r.do(func() {
-		if n := r.home.Tasks(); n != 0 {
+		if n := r.pool.Tasks(); n != 0 {
 			t.Errorf("%d tasks are left", n)
 		}
 		r.Finish()
@@ -49,7 +49,7 @@ func TestDrainWaitsForTasks(t *testing.T) {
 
 // What a task does elsewhere is asked to stop when its own scheduler drains.
 func TestDrainStopsWhatIsElsewhere(t *testing.T) {
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}
 	elsewhere := newRunLoop(t, false)
 	waiting := make(chan unit)
@@ -58,7 +58,7 @@ func TestDrainStopsWhatIsElsewhere(t *testing.T) {
 			close(waiting)
 			return task.Await(t, never)
 		})
-		if err == sender.ErrStopped { // and again: it is stopped at once
+		if err == sender.ErrStopped { // the second is stopped immediately
 			_, again := task.On(t, elsewhere, func(*task.T) (int, error) { panic("called") })
 			if again != sender.ErrStopped {
 				err = fmt.Errorf("the second: %v", again)
@@ -111,21 +111,21 @@ func TestAbandonedTasksEnd(t *testing.T) {
 			return nil
 		}, "error " + sender.ErrGoexit.Error()},
 	} {
-		r := newResidence(t)
+		r := newCoroutineLoop(t)
 		var logged []string
 		log := func(s string) { logged = append(logged, s) }
 		before := never.InFlight()
 		o := begin(t, r, task.New(func(t *task.T) error { return c.f(t, log) }), nil)
 		for waiting := false; !waiting; r.do(func() { waiting = never.InFlight() > before }) {
 		}
-		r.do(func() { r.home.Drain(r.Finish); r.home.Abandon() })
+		r.do(func() { r.pool.Drain(r.Finish); r.pool.Abandon() })
 		<-r.ended
 		logged = append(logged, o.result().String())
 		if got := strings.Join(logged, "; "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	never.Finish() // nobody is there to take it
+	never.Finish() // no operation is in flight
 }
 
 // A run loop that has ended refuses what comes later: an await has its result, but is the last.
@@ -162,7 +162,7 @@ func TestOrdinarySchedulerIsGone(t *testing.T) {
 
 // Coroutines are used again, and idle ones bounded.
 func TestManyTasksAtOnce(t *testing.T) {
-	r := newResidence(t)
+	r := newCoroutineLoop(t)
 	const n = 1000
 	before := runtime.NumGoroutine()
 	for range 3 {
