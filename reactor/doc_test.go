@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +17,8 @@ import (
 
 // operationRow is a row of the table in the package's documentation.
 type operationRow struct {
-	names                              []string // Socket.Recv, … or that of a func
-	entry, linux, epoll, sim, fallback string
+	names                         []string // Socket.Recv, … or that of a func
+	entry, linux, epoll, fallback string
 }
 
 // operationTable reads the table out of doc.go.
@@ -43,10 +42,10 @@ func operationTable(t *testing.T) (rows []operationRow) {
 			t.Errorf("%d columns: %s", len(line)+4, line)
 		}
 		cells := columns.Split(line, -1)
-		if len(cells) != 6 {
+		if len(cells) != 5 {
 			t.Fatalf("%d cells: %s", len(cells), line)
 		}
-		row := operationRow{nil, cells[1], cells[2], cells[3], cells[4], cells[5]}
+		row := operationRow{nil, cells[1], cells[2], cells[3], cells[4]}
 		receiver := ""
 		for i, name := range strings.Split(cells[0], ", ") {
 			if r, _, ok := strings.Cut(name, "."); i == 0 && ok {
@@ -111,7 +110,7 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// The table of operations has each that there is, once, and none that there is not.
+// The table of operations has each operation of the package once, and nothing else.
 func TestTableOfOperations(t *testing.T) {
 	there, told := exported(t), map[string]bool{}
 	for _, row := range operationTable(t) {
@@ -120,12 +119,12 @@ func TestTableOfOperations(t *testing.T) {
 				t.Errorf("%s is in the table twice", name)
 			}
 			if told[name] = true; !has(there, name) {
-				t.Errorf("%s is in the table, and not in the package", name)
+				t.Errorf("%s is in the table but not in the package", name)
 			}
 		}
 		version := regexp.MustCompile(`^(any|[56]\.\d+)$`)
-		if !version.MatchString(row.linux) || !slices.Contains([]string{"yes", "both"}, row.sim) {
-			t.Errorf("%v: Linux %q, simulation %q", row.names, row.linux, row.sim)
+		if !version.MatchString(row.linux) {
+			t.Errorf("%v: Linux %q", row.names, row.linux)
 		}
 	}
 	for name, sends := range there {
@@ -143,8 +142,8 @@ func has(names map[string]bool, name string) bool {
 	return ok
 }
 
-// What the table says of the rings is so: epoll has all opcodes; simulated rings have them all, and now and then lack
-// what there is another way without, and nothing else.
+// The table is true of the rings: epoll has all opcodes. Simulated rings have them all, and some of them lack an opcode
+// that has a fallback, so that both ways are run.
 func TestTableIsTrueOfTheRings(t *testing.T) {
 	ring, err := epoll.New(epoll.Config{})
 	if err != nil {
@@ -182,12 +181,9 @@ func TestTableIsTrueOfTheRings(t *testing.T) {
 			if !ops.Has(op) || !ever.Has(op) {
 				t.Errorf("%v: %s: on epoll %v, in the simulation %v", row.names, word, ops.Has(op), ever.Has(op))
 			}
-			if !always.Has(op) && row.sim != "both" {
+			if !always.Has(op) && row.fallback == "-" {
 				t.Errorf("%v: some simulated rings lack %s", row.names, word)
 			}
-		}
-		if (row.sim == "both") != (row.fallback != "-") {
-			t.Errorf("%v: %s without it, which the simulation runs: %s", row.names, row.fallback, row.sim)
 		}
 	}
 	if seen < 40 {

@@ -1,5 +1,5 @@
-// Command cp copies a file on the reactor, and tells how far it is. Several tasks on one loop each read a piece and
-// write it, so that the storage always has something to do.
+// Command cp copies a file on the reactor, and prints its progress. Several tasks on one loop each read a block and write
+// it, so that the storage is always busy.
 package main
 
 import (
@@ -49,14 +49,14 @@ func main() {
 	fmt.Printf("%d bytes copied\n", c.done)
 }
 
-// copying is a copy under way. Only its loop's thread touches it.
+// copying is a copy in progress. Only its loop's thread accesses it.
 type copying struct {
 	loop     *reactor.Loop
 	from, to string
 	in, out  reactor.File
 	size     int64
-	next     int64 // what is to be copied next
-	done     int64 // bytes that have been
+	next     int64 // offset of the next block
+	done     int64 // bytes copied
 }
 
 const (

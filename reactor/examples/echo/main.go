@@ -1,4 +1,5 @@
-// Command echo is an echo server on the reactor: one allocation a connection, none a message.
+// Command echo is an echo server on the reactor, in the style of receivers: it allocates once for each connection and
+// never for a message.
 package main
 
 import (
@@ -33,12 +34,16 @@ func main() {
 		r.Stop()
 	}()
 	log.Printf("echoing on %v over %s", addr, r.Loops()[0].RingChoice().Kind)
-	if err := r.Run(func(l *reactor.Loop) { serve(l, addr) }); err != nil {
+	if err := r.Run(func(l *reactor.Loop) {
+		if _, err := serve(l, addr); err != nil {
+			log.Fatal(err)
+		}
+	}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// server accepts on one loop.
+// server accepts connections on one loop.
 type server struct {
 	loop     *reactor.Loop
 	listener reactor.Socket
@@ -46,15 +51,18 @@ type server struct {
 	closing  reactor.CloseOp
 }
 
-func serve(l *reactor.Loop, addr netip.AddrPort) {
+// serve listens on the address. Every loop has a listener of its own there, see [reactor.ListenConfig].
+func serve(l *reactor.Loop, addr netip.AddrPort) (*server, error) {
 	s := &server{loop: l}
 	if err := s.listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
-		log.Fatal(err)
+		return nil, err
 	}
 	s.listener.AcceptMany(reactor.Unlimited).Connect(&s.accept, s)
 	s.accept.Start()
+	return s, nil
 }
 
+// SetNext gets an accepted connection.
 func (s *server) SetNext(fd int) {
 	c := &conn{}
 	c.socket.Init(s.loop, fd)
@@ -73,8 +81,8 @@ func (s *server) close() {
 	s.closing.Start()
 }
 
-// conn is a connection with its operation states: it receives into a lent buffer, sends that back, and
-// receives again.
+// conn is a connection with its operation states: it receives into a leased buffer, sends the bytes back, and receives
+// again.
 type conn struct {
 	socket  reactor.Socket
 	recv    reactor.RecvLeaseOp
@@ -88,9 +96,10 @@ func (c *conn) close() {
 	c.closing.Start()
 }
 
-// received is a conn as the receiver of what the client sent.
+// received is a conn as the receiver of c.recv.
 type received conn
 
+// SetValue gets what the client has sent; no bytes mean EOF.
 func (r *received) SetValue(lease reactor.Lease) {
 	c := (*conn)(r)
 	if lease.Len() == 0 {
@@ -106,9 +115,10 @@ func (r *received) SetError(error)  { (*conn)(r).close() }
 func (r *received) SetStopped()     { (*conn)(r).close() }
 func (r *received) Env() sender.Env { return sender.EmptyEnv{} }
 
-// sent is a conn as the receiver of how sending went.
+// sent is a conn as the receiver of c.send.
 type sent conn
 
+// SetValue is called when all bytes of the lease have been sent.
 func (s *sent) SetValue(int) {
 	c := (*conn)(s)
 	c.lease.Release()

@@ -1,5 +1,5 @@
-// Command task-echo is an echo server on the reactor, written as tasks: one a connection, in direct
-// style, on the loop's own thread. With -ping it is the client of one.
+// Command task-echo is an echo server on the reactor, in the style of tasks: one for each connection, on the loop's own
+// thread. With -ping it is a client of such a server.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 
 	l, err := reactor.NewLoop(reactor.LoopConfig{
 		Ring:        reactor.RingKind(*ring),
-		OnTaskError: func(err error) { log.Print(err) }, // a connection that fails does not end the server
+		OnTaskError: func(err error) { log.Print(err) }, // a connection that fails does not stop the server
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// report is the main task: when it ends, so does the loop.
+// report is the main task. When it ends, the loop is stopped.
 func report(l *reactor.Loop, work task.Sender) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer l.Stop()
@@ -56,7 +56,7 @@ func report(l *reactor.Loop, work task.Sender) task.Sender {
 	})
 }
 
-// server accepts, and spawns a task for each connection.
+// server listens, and serves until it is stopped.
 func server(l *reactor.Loop, address string) task.Sender {
 	return task.New(func(t *task.T) error {
 		addr, err := netip.ParseAddrPort(address)
@@ -71,7 +71,7 @@ func server(l *reactor.Loop, address string) task.Sender {
 	})
 }
 
-// serve accepts on s, which it closes in the end.
+// serve accepts connections on s and spawns a task for each. It closes s before it returns.
 func serve(t *task.T, s *reactor.Socket) error {
 	defer task.Unstoppable(t, func() { _, _ = task.Await(t, s.Close()) })
 	for {
@@ -81,12 +81,12 @@ func serve(t *task.T, s *reactor.Socket) error {
 		}
 		c := new(reactor.Socket)
 		c.Init(s.Loop(), fd)
-		// A loop that is stopped accepts what had come before, and begins no more tasks.
+		// While a loop drains it still delivers a connection that was accepted, but it begins no task any more.
 		s.Loop().SpawnOr(echo(c), func() { sender.Submit(c.Close(), sender.Discard[struct{}]{}) })
 	}
 }
 
-// echo sends back what comes until the peer's end. The connection is its own.
+// echo sends back what it receives until EOF. It owns the connection.
 func echo(c *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
@@ -104,7 +104,7 @@ func echo(c *reactor.Socket) task.Sender {
 	})
 }
 
-// client sends the message that many times and expects it back each time.
+// client sends the message so many times, and expects it back each time.
 func client(l *reactor.Loop, address string, message []byte, times int) task.Sender {
 	return task.New(func(t *task.T) error {
 		addr, err := netip.ParseAddrPort(address)
@@ -147,7 +147,7 @@ func recvFull(t *task.T, c *reactor.Socket, buf []byte) error {
 			return err
 		}
 		if n == 0 {
-			return errors.New("the peer hung up")
+			return errors.New("the peer closed the connection")
 		}
 		buf = buf[n:]
 	}

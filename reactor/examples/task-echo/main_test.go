@@ -18,7 +18,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Clients and the server live on one loop, on either ring; the loop ends with all of it in full swing.
+// Clients and the server run on one loop, on either ring. The loop is stopped while a client is connected.
 func TestEcho(t *testing.T) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// scenario serves, lets clients of several sizes have their say one after another, and stops the loop
-// while one more is connected.
+// scenario serves, runs clients with messages of several sizes one after the other, and stops the loop while one more is
+// connected.
 func scenario(l *reactor.Loop, served, pinged chan<- error) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer l.Stop()
@@ -71,7 +71,7 @@ func scenario(l *reactor.Loop, served, pinged chan<- error) task.Sender {
 	})
 }
 
-// idle connects and waits for what never comes.
+// idle connects and waits for bytes that never arrive.
 func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
 	return task.New(func(t *task.T) error {
 		c := new(reactor.Socket)
@@ -86,8 +86,8 @@ func idle(l *reactor.Loop, addr netip.AddrPort) task.Sender {
 	})
 }
 
-// A connection that is accepted while the loop is being stopped is closed, although no task begins for it.
-func TestAcceptedInTheEnd(t *testing.T) {
+// A connection that is accepted while the loop drains is closed, although no task begins for it.
+func TestAcceptedDuringDrain(t *testing.T) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(kind), func(t *testing.T) {
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
@@ -111,7 +111,7 @@ func TestAcceptedInTheEnd(t *testing.T) {
 					served = serve(t, &s)
 					return nil
 				}))
-				l.Stop() // once the task waits in accept, for what is there already
+				l.Stop() // after the task waits in accept for the connection that is there
 			})
 			if err != nil || served != sender.ErrStopped {
 				t.Fatalf("%v; the server ended with %v", err, served)
@@ -120,9 +120,9 @@ func TestAcceptedInTheEnd(t *testing.T) {
 			if err := client.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 				t.Fatal(err)
 			}
-			// An end; or a reset, if the connection was still in the backlog that went with the listener.
+			// EOF, or a reset if the connection was still in the backlog when the listener was closed.
 			if n, err := client.Read(make([]byte, 1)); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
-				t.Errorf("the client reads %d bytes, %v, of a connection that nobody serves", n, err)
+				t.Errorf("the client reads %d bytes, %v, of a connection without a task", n, err)
 			}
 		})
 	}
