@@ -2,7 +2,7 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-// call is a system call on a descriptor: the arguments behind that. 64 bits take two of them.
+// call is a system call on a descriptor, with the arguments that follow the descriptor. A number of 64 bits takes two.
 type call struct{ trap, b, c, d, e, f uintptr }
 
 func (e *entry) callFallocate() call {

@@ -79,7 +79,7 @@ func TestSparseDoesNotWait(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
 	g.quiet()
-	r.sparse, r.unseen = true, haste
+	r.sparse, r.sinceLook = true, haste
 	g.push((*uring.SQE).PrepNop)
 	if took := g.enterFor(5 * time.Second); took > 4*time.Second {
 		t.Errorf("it waited for %v with a completion in the queue", took)
