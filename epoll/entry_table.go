@@ -19,7 +19,8 @@ func (t *userDataTable) init(n int) {
 	t.shift = uint(64 - bits.TrailingZeros(uint(n)))
 }
 
-// bucket hashes by multiplication with the golden ratio: user_data often is a small counter in the high or the low bits.
+// bucket hashes by multiplication with the golden ratio: user_data often is a small counter in the high or the low
+// bits.
 func (t *userDataTable) bucket(userData uint64) *uint32 {
 	return &t.buckets[userData*0x9E3779B97F4A7C15>>t.shift]
 }

@@ -146,7 +146,8 @@ func (f *file) reset(p phase) {
 		panic("epoll: a descriptor was closed and its number used again while entries were in flight on it")
 	}
 	*f = file{
-		generation: f.generation + 1, inFlight: f.inFlight, nextReady: f.nextReady, phase: p, flags: f.flags & onReadyList,
+		generation: f.generation + 1, inFlight: f.inFlight, nextReady: f.nextReady,
+		phase: p, flags: f.flags & onReadyList,
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 // arm makes sure that fd is in the epoll set. EPERM says that it cannot be: it is a regular file.
 //
 // With verify, arm does not trust the record of a descriptor on which nothing is in flight, and asks the kernel: the
-// number may have been closed without the ring's knowledge. That costs a system call, so it is for entries that are rare
-// or stay long.
+// number may have been closed without the ring's knowledge. That costs a system call, so it is for entries that are
+// rare or stay long.
 func (r *Ring) arm(fd int32, verify bool) unix.Errno {
 	var generation uint32
 	f := r.files.find(fd)
@@ -146,8 +146,8 @@ func opened(fd int32, forWriting bool) bool {
 }
 
 // Forget tells the ring that fd is about to be closed, or given away, other than by a close entry. It must be called
-// before that, on the ring's thread, with nothing in flight on fd. Entries that are in flight nevertheless complete with
-// -ECANCELED.
+// before that, on the ring's thread, with nothing in flight on fd. Entries that are in flight nevertheless complete
+// with -ECANCELED.
 //
 // Without it the ring takes the next file with the same number for the old one, and may wait for events that never
 // come. After [Ring.Close] it does nothing.

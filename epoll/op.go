@@ -14,7 +14,8 @@ var supported = [...]uring.Op{
 	uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed,
 	uring.OpReadMultishot, uring.OpSplice, uring.OpTee,
 	uring.OpFsync, uring.OpFallocate, uring.OpFtruncate,
-	uring.OpOpenat, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat,
+	uring.OpOpenat, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
+	uring.OpLinkat,
 }
 
 // issue starts an entry: it completes, or it is parked.

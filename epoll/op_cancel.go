@@ -2,8 +2,9 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-// issueCancel cancels the latest entry in flight with a user_data. As with the kernel, the cancel's own completion comes
-// first. A system call that a worker or io_submit(2) has begun cannot be stopped: its entry completes by itself.
+// issueCancel cancels the latest entry in flight with a user_data. As with the kernel, the cancel's own completion
+// comes first. A system call that a worker or io_submit(2) has begun cannot be stopped: its entry completes by
+// itself.
 func (r *Ring) issueCancel(e *entry) {
 	target := r.byUserData.find(&r.entries, e.Addr)
 	switch {

@@ -6,7 +6,10 @@ import "golang.org/x/sys/unix"
 type call struct{ trap, b, c, d, e, f uintptr }
 
 func (e *entry) callFallocate() call {
-	return call{unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32)}
+	return call{
+		unix.SYS_FALLOCATE,
+		uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32),
+	}
 }
 
 func (e *entry) callFtruncate() call {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// issueReadWrite starts a read or a write. A file that can be waited for is waited for on the loop. The others are plain
-// files: these are first tried in the way that fails rather than waits, which finds what is in the page cache, and go to
-// the pool if that fails.
+// issueReadWrite starts a read or a write. A file that can be waited for is waited for on the loop. The others are
+// plain files: these are first tried in the way that fails rather than waits, which finds what is in the page cache,
+// and go to the pool if that fails.
 func (r *Ring) issueReadWrite(e *entry) {
 	if errno := r.checkReadWrite(e); errno != 0 {
 		r.fail(e, errno)
@@ -174,8 +174,8 @@ func (r *Ring) readOnce(e *entry, f *file, vec []vector, size int) int {
 	return n
 }
 
-// neverWritten reports whether fd is a FIFO that was never opened for writing, so that what was read from it is not EOF.
-// Only poll(2) tells.
+// neverWritten reports whether fd is a FIFO that was never opened for writing, so that what was read from it is not
+// EOF. Only poll(2) tells.
 func (r *Ring) neverWritten(fd int32) bool {
 	return raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETPIPE_SZ, 0, 0, 0, 0) >= 0 && r.tmp.pollNow(fd, unix.POLLIN) == 0
 }

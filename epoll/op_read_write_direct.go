@@ -97,7 +97,8 @@ func (r *Ring) queueDirect(e *entry) {
 	}
 }
 
-// submitDirect submits what is queued. A transfer that the kernel does not take is left to the pool, which finds out why.
+// submitDirect submits what is queued. A transfer that the kernel does not take is left to the pool, which finds out
+// why.
 func (r *Ring) submitDirect() {
 	d := &r.direct
 	for at := 0; at < d.queued; {

@@ -89,7 +89,8 @@ func (r *Ring) recv(e *entry) verdict {
 		}
 	}
 	want := int(size - e.done)
-	n := raw(unix.SYS_RECVFROM, uintptr(e.Fd), base+uintptr(e.done), uintptr(want), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0)
+	n := raw(unix.SYS_RECVFROM, uintptr(e.Fd), base+uintptr(e.done), uintptr(want),
+		uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0)
 	return r.received(e, n, want, e.OpFlags&unix.MSG_WAITALL != 0)
 }
 

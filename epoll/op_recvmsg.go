@@ -44,7 +44,8 @@ func (r *Ring) recvmsgCopy(e *entry) verdict {
 		m = r.messages.of(e)
 	}
 	want, whole := messageLen(&m.header), e.wholeMessage(&m.header)
-	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(&m.header)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
+	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(&m.header)),
+		uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
 	if n >= 0 {
 		header.Namelen, header.Flags = m.header.Namelen, m.header.Flags
 		header.SetControllen(int(m.header.Controllen))
@@ -55,15 +56,15 @@ func (r *Ring) recvmsgCopy(e *entry) verdict {
 	return r.received(e, n, want, whole)
 }
 
-// wholeMessage reports whether a receive by the header continues until it has all that it asked for. A receive that takes
-// control messages does not: they belong to the part that has come.
+// wholeMessage reports whether a receive by the header continues until it has all that it asked for. A receive that
+// takes control messages does not: they belong to the part that has come.
 func (e *entry) wholeMessage(header *unix.Msghdr) bool {
 	return e.OpFlags&unix.MSG_WAITALL != 0 && header.Controllen == 0
 }
 
-// checkHeader says what is wrong with the caller's header of a recvmsg into provided buffers. The header of a multishot
-// receive need not stay, so the entry keeps what must be known later: in Off how much room the name and the control data
-// have in a buffer, and in Len how long the first message may be.
+// checkHeader says what is wrong with the caller's header of a recvmsg into provided buffers. The header of a
+// multishot receive need not stay, so the entry keeps what must be known later: in Off how much room the name and the
+// control data have in a buffer, and in Len how long the first message may be.
 func (e *entry) checkHeader(multishot bool) unix.Errno {
 	header := (*unix.Msghdr)(pointer(&e.Addr))
 	switch {
@@ -103,8 +104,8 @@ func (r *Ring) tooSmall(e *entry) bool {
 // outSize is the size of what comes before the name in a buffer of a multishot recvmsg.
 const outSize = uint64(unsafe.Sizeof(uring.RecvmsgOut{}))
 
-// recvmsgMultishot is one recvmsg(2) into a provided buffer, which takes in this order a uring.RecvmsgOut, the name, the
-// control data and the payload.
+// recvmsgMultishot is one recvmsg(2) into a provided buffer, which takes in this order a uring.RecvmsgOut, the name,
+// the control data and the payload.
 func (r *Ring) recvmsgMultishot(e *entry) verdict {
 	base, size, ok := r.groups.pick(e)
 	if !ok {
@@ -142,8 +143,8 @@ func (r *Ring) recvmsgMultishot(e *entry) verdict {
 	return r.receivedMessage(e, n, int(before), int(uint64(size)-before))
 }
 
-// receivedMessage posts a message of n bytes for which there was room for want, behind before other bytes of the buffer.
-// A message of no bytes is the last, be it EOF or not.
+// receivedMessage posts a message of n bytes for which there was room for want, behind before other bytes of the
+// buffer. A message of no bytes is the last, be it EOF or not.
 func (r *Ring) receivedMessage(e *entry, n, before, want int) verdict {
 	r.spent += before + n
 	res, flags := int32(before+min(n, want)), r.drained(e, n < want)|r.groups.use(e)

@@ -47,8 +47,8 @@ func (r *Ring) tryOut(e *entry) {
 	}
 }
 
-// awaitRoom parks an entry that found no room. If the descriptor was registered before, its next event tells of room. If
-// not, and there is room by now, registering it makes such an event.
+// awaitRoom parks an entry that found no room. If the descriptor was registered before, its next event tells of room.
+// If not, and there is room by now, registering it makes such an event.
 func (r *Ring) awaitRoom(e *entry) {
 	if errno := r.arm(e.Fd, true); errno != 0 {
 		r.fail(e, errno)

@@ -9,9 +9,9 @@ import (
 // zcCopied is the result of a notification which says that the data was copied: IORING_NOTIF_USAGE_ZC_COPIED.
 const zcCopied = -1 << 31
 
-// issueSendZC starts a zero-copy send, which is an ordinary one here: the kernel's notifications for MSG_ZEROCOPY come
-// through the socket's error queue, which is the caller's. It has the completions of a zero-copy send, and says if asked
-// that it has copied.
+// issueSendZC starts a zero-copy send, which is an ordinary one here: the kernel's notifications for MSG_ZEROCOPY
+// come through the socket's error queue, which is the caller's. It has the completions of a zero-copy send, and says
+// if asked that it has copied.
 func (r *Ring) issueSendZC(e *entry) {
 	switch {
 	case e.selectsBuffer():

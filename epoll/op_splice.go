@@ -56,7 +56,8 @@ func (r *Ring) canWait(fd int32) bool { return r.files.at(fd).phase == polled }
 // spliceCall returns the system call and its arguments. It may write to the offsets, which are put into the entry's
 // message.
 func (r *Ring) spliceCall(e *entry) (trap uintptr, args [6]uintptr) {
-	from, to, size, flags := uintptr(e.FileIndex), uintptr(e.Fd), uintptr(e.Len), uintptr(e.OpFlags|unix.SPLICE_F_NONBLOCK)
+	from, to := uintptr(e.FileIndex), uintptr(e.Fd)
+	size, flags := uintptr(e.Len), uintptr(e.OpFlags|unix.SPLICE_F_NONBLOCK)
 	if e.Opcode == uring.OpTee {
 		return unix.SYS_TEE, [6]uintptr{from, to, size, flags}
 	}
@@ -103,8 +104,8 @@ func (r *Ring) awaitSource(e *entry) {
 	r.await(e, waitsForInput, onSource)
 }
 
-// awaitSink makes a splice wait for room. With SPLICE_F_NONBLOCK it completes with EAGAIN instead, except that the kernel
-// ignores the flag for a socket.
+// awaitSink makes a splice wait for room. With SPLICE_F_NONBLOCK it completes with EAGAIN instead, except that the
+// kernel ignores the flag for a socket.
 func (r *Ring) awaitSink(e *entry) {
 	f := r.files.at(e.Fd)
 	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && f.kind == other {

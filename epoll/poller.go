@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// interest is what every descriptor is registered for, once. The registration is edge-triggered, so it needs no changes,
-// and an event that no entry waits for is reported only once.
+// interest is what every descriptor is registered for, once. The registration is edge-triggered, so it needs no
+// changes, and an event that no entry waits for is reported only once.
 const interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET
 
 // eventBatch is how many events one call takes from the epoll set.

@@ -23,11 +23,12 @@ type group struct {
 type groups []*group
 
 // RegisterBuffers makes a group of len(mem)/size receive buffers, numbered from 0, none of which is provided yet. mem
-// belongs to the caller, and must stay mapped until the ring is closed. The error matches unix.EINVAL for a bad size and
-// unix.EEXIST if the group exists already.
+// belongs to the caller, and must stay mapped until the ring is closed. The error matches unix.EINVAL for a bad size
+// and unix.EEXIST if the group exists already.
 func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 	if size <= 0 || len(mem) < size || len(mem)/size > uring.MaxBuffers {
-		return fmt.Errorf("epoll: a buffer group of %d bytes cannot have buffers of %d bytes: %w", len(mem), size, unix.EINVAL)
+		return fmt.Errorf("epoll: a buffer group of %d bytes cannot have buffers of %d bytes: %w",
+			len(mem), size, unix.EINVAL)
 	}
 	for int(id) >= len(r.groups) {
 		r.groups = append(r.groups, nil)
@@ -92,8 +93,8 @@ func (gs groups) available(id uint16) *group {
 	return nil
 }
 
-// pick gives an entry a buffer, unless it holds one from an earlier attempt. It returns where the buffer is and how much
-// of it may be used, and reports false if there is no buffer.
+// pick gives an entry a buffer, unless it holds one from an earlier attempt. It returns where the buffer is and how
+// much of it may be used, and reports false if there is no buffer.
 func (gs groups) pick(e *entry) (base uintptr, size uint32, ok bool) {
 	var g *group
 	if e.is(holdsBuffer) {

@@ -12,9 +12,9 @@ import (
 func (r *Ring) Enter(timeout time.Duration) error {
 	// The epoll set is first asked without telling the Go scheduler, and waited for only if it has nothing. There are
 	// two exceptions. If the last wait was for a single event, the set most likely has nothing, and Enter waits
-	// immediately. If submitting alone has made completions, the set is not asked at all, so that the answers to one batch
-	// of receives are dealt with before the next batch, and a few cheap entries do not pay for a system call; but only
-	// for as long as these entries have cost less than haste allows.
+	// immediately. If submitting alone has made completions, the set is not asked at all, so that the answers to one
+	// batch of receives are dealt with before the next batch, and a few cheap entries do not pay for a system call;
+	// but only for as long as these entries have cost less than haste allows.
 	r.check()
 	r.submit()
 	if !r.cq.empty() && r.sinceLook < haste {
@@ -43,8 +43,8 @@ func (r *Ring) Enter(timeout time.Duration) error {
 // for each completion.
 const haste = 16 * turnCost
 
-// SetMinWait makes an [Ring.Enter] that waits take at least this long, unless its timeout is shorter: it sleeps, and only
-// then waits for events. See [uring.Ring.SetMinWait].
+// SetMinWait makes an [Ring.Enter] that waits take at least this long, unless its timeout is shorter: it sleeps, and
+// only then waits for events. See [uring.Ring.SetMinWait].
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
 // sleepMinWait sleeps for the minimum wait, and looks. It returns what is left of the timeout, which is 0 if the caller

@@ -86,7 +86,8 @@ func TestSparseDoesNotWait(t *testing.T) {
 	}
 }
 
-// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for again.
+// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for
+// again.
 func TestSparseHearsOfTheWake(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -100,8 +101,8 @@ func TestSparseHearsOfTheWake(t *testing.T) {
 	}
 }
 
-// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a wait
-// for several says the opposite.
+// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a
+// wait for several says the opposite.
 func TestSparse(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
