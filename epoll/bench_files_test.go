@@ -10,7 +10,8 @@ import (
 )
 
 // BenchmarkFileRead reads 4 KiB at random offsets of a file, 64 at a time: an operation is one read. From the page
-// cache they are made on the loop. "direct" has O_DIRECT, and "pool" in addition leaves the reads to the workers. "pread" is the system call alone.
+// cache they are made on the loop. "direct" has O_DIRECT, and "pool" in addition leaves the reads to the workers.
+// "pread" is the system call alone.
 func BenchmarkFileRead(b *testing.B) {
 	const size = 64 << 20
 	name := filepath.Join(b.TempDir(), "file")

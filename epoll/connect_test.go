@@ -101,7 +101,7 @@ func TestConnectBacklogCancelled(t *testing.T) {
 	write := func(s *uring.SQE) { s.PrepWrite(file, ptr(data), 8, 0) }
 	one, two := g.push(write), g.push(write)
 	g.waitFor(begun, 1)
-	for len(r.crowded) != 0 {
+	for r.retries.pending() {
 		g.check(g.Enter(0))
 	}
 	if r.pool.head != 0 {

@@ -448,7 +448,7 @@ func (w *fileWorld) encode(s fileStep, ud uint64, e *fileEntry) {
 			w.fds[s.fd] = -1
 		}
 	case fCancel:
-		sqe.PrepCancel(ud-min(uint64(s.a%areas), ud))
+		sqe.PrepCancel(ud - min(uint64(s.a%areas), ud))
 	case fProvide:
 		sqe.PrepNop()
 		for _, id := range w.spare {
@@ -511,7 +511,7 @@ func (w *fileWorld) encodeSplice(s fileStep) {
 
 func (w *fileWorld) encodeWaitid(s fileStep, area []byte, e *fileEntry) {
 	ids := []int{w.child.Process.Pid, w.child.Process.Pid, 1, -1, 0}
-	e.into = area[:unsafe.Sizeof(info{})]
+	e.into = area[:unsafe.Sizeof(childInfo{})]
 	p := ptr(area)
 	if s.c%4 == 0 {
 		p, e.into = nil, nil

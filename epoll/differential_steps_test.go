@@ -38,8 +38,8 @@ func isIn(op int) bool {
 	return false
 }
 
-// messages reports whether an end has message boundaries and no connection to end.
-func messages(end int) bool { return end == datagram || end == udp || end == udpFree }
+// hasBoundaries reports whether an end has message boundaries and no connection to end.
+func hasBoundaries(end int) bool { return end == datagram || end == udp || end == udpFree }
 
 // allowed reports whether the outcome of a step is determined.
 func (w *world) allowed(what, end, arg int) bool {
@@ -54,7 +54,7 @@ func (w *world) allowed(what, end, arg int) bool {
 		if what == recvSelect && arg >= 128 && w.shut[end] {
 			return false // any wake-up, be there something or not, makes the kernel look for a buffer
 		}
-		if (what == recvSelect || what == recvMsgMulti) && messages(end) && w.shut[end] {
+		if (what == recvSelect || what == recvMsgMulti) && hasBoundaries(end) && w.shut[end] {
 			return false // done by a worker thread of the kernel's, which lets the end carry a buffer
 		}
 		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
@@ -71,13 +71,13 @@ func (w *world) allowed(what, end, arg int) bool {
 		switch {
 		case w.near[end] < 0 || w.busy(end, false):
 			return false
-		case w.busy(end, true) && (messages(end) || len(w.spare) == bufCount):
+		case w.busy(end, true) && (hasBoundaries(end) || len(w.spare) == bufCount):
 			return false // spurious wake-ups make a difference to the kernel here
 		case (end == listener || end == dialer) && w.watched(end):
 			return false // the kernel reports no event at all
 		}
 	case recvOOB:
-		return w.near[end] >= 0 && !w.busy(end, true) && !w.watched(end) && !(messages(end) && w.shut[end])
+		return w.near[end] >= 0 && !w.busy(end, true) && !w.watched(end) && !(hasBoundaries(end) && w.shut[end])
 	case poll, pollMulti:
 		for _, p := range w.all {
 			if !p.done && p.end == end && p.op == recvOOB {
@@ -267,7 +267,7 @@ func (w *world) peer(what, end, arg int) {
 			before = w.arrived(end)
 		}
 		size := arg
-		if (messages(end) || end == seqpacket) && arg%5 == 0 {
+		if (hasBoundaries(end) || end == seqpacket) && arg%5 == 0 {
 			size = 0
 		}
 		n, err := unix.Write(fd, pattern(w.rig, size))
@@ -287,7 +287,7 @@ func (w *world) peer(what, end, arg int) {
 	case peerShut:
 		w.shut[end] = true
 		_ = unix.Shutdown(fd, unix.SHUT_WR)
-		w.until(func() bool { return messages(end) || w.polls(end, unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) })
+		w.until(func() bool { return hasBoundaries(end) || w.polls(end, unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) })
 	case peerClose:
 		if arg&1 != 0 && (end == tcpA || end == tcpB) {
 			w.check(unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}))
@@ -295,7 +295,7 @@ func (w *world) peer(what, end, arg int) {
 		w.far[end] = -1
 		w.check(unix.Close(fd))
 		w.fds = slices.DeleteFunc(w.fds, func(x int) bool { return x == fd })
-		w.until(func() bool { return messages(end) || w.polls(end, unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) })
+		w.until(func() bool { return hasBoundaries(end) || w.polls(end, unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) })
 	}
 }
 
@@ -346,7 +346,7 @@ func (w *world) pump() (moved bool) {
 		moved = true
 		w.note(w.cqe)
 	}
-	if r, ok := w.ring.(*Ring); ok && r.readyHead != 0 {
+	if r, ok := w.ring.(*Ring); ok && r.files.anyReady() {
 		return true // a batch has ended without a completion
 	}
 	return moved

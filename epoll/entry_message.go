@@ -6,56 +6,67 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// message is a private copy of what an entry points to: a struct msghdr of which parts are moved, for what
-// the caller gave is not written to; or iovecs or strings, for they need not stay. They are pooled, so that
-// this allocates nothing in the long run.
+// message is a private copy of what an entry points to. A struct msghdr is copied because the ring changes it, and the
+// caller's is not written to; iovecs and strings are copied because the caller's need not stay.
 type message struct {
 	header unix.Msghdr
 	iov    []unix.Iovec
 	vec    []vector
 	text   []byte
 	off    [2]uint64 // of a splice
-	next   uint32    // the next free one
+	next   uint32    // the next free message
 }
 
-// messageLen is how many bytes a header describes.
-func messageLen(h *unix.Msghdr) (n int) {
-	for _, v := range unsafe.Slice(h.Iov, h.Iovlen) {
-		n += int(v.Len)
+// messages are the messages of a ring. They are reused, so that they allocate nothing in the long run. Index 0 is no
+// message.
+type messages struct {
+	all  []*message
+	free uint32
+}
+
+func (ms *messages) init() { ms.all = make([]*message, 1) }
+
+// of returns the message of an entry. It gives the entry one if it has none yet.
+func (ms *messages) of(e *entry) *message {
+	if e.msg == 0 {
+		if e.msg = ms.free; e.msg == 0 {
+			e.msg = uint32(len(ms.all))
+			ms.all = append(ms.all, new(message))
+		} else {
+			ms.free = ms.all[e.msg].next
+		}
 	}
-	return n
+	return ms.all[e.msg]
 }
 
-// copyMessage gives the entry a copy of the header.
-func (r *Ring) copyMessage(i uint32, h *unix.Msghdr) *message {
-	m := r.messageOf(i)
+// release frees the message of an entry, if it has one, and what the message keeps alive.
+func (ms *messages) release(e *entry) {
+	if e.msg == 0 {
+		return
+	}
+	m := ms.all[e.msg]
+	m.header = unix.Msghdr{}
+	clear(m.iov)
+	m.vec, m.text = m.vec[:0], m.text[:0]
+	m.next, ms.free = ms.free, e.msg
+	e.msg = 0
+}
+
+// copyHeader gives an entry a copy of a header.
+func (ms *messages) copyHeader(e *entry, h *unix.Msghdr) *message {
+	m := ms.of(e)
 	m.header = *h
 	m.iov = append(m.iov[:0], unsafe.Slice(h.Iov, h.Iovlen)...)
 	m.point(m.iov)
 	return m
 }
 
-// messageOf gives the entry a message, if it has none yet.
-func (r *Ring) messageOf(i uint32) *message {
-	e := r.slab.at(i)
-	if e.msg == 0 {
-		if e.msg = r.freeMessage; e.msg == 0 {
-			e.msg = uint32(len(r.messages))
-			r.messages = append(r.messages, new(message))
-		} else {
-			r.freeMessage = r.messages[e.msg].next
-		}
+// messageLen returns how many bytes a header describes.
+func messageLen(h *unix.Msghdr) (n int) {
+	for _, v := range unsafe.Slice(h.Iov, h.Iovlen) {
+		n += int(v.Len)
 	}
-	return r.messages[e.msg]
-}
-
-// dropMessage frees a copy, and with it what it kept alive.
-func (r *Ring) dropMessage(msg uint32) {
-	m := r.messages[msg]
-	m.header = unix.Msghdr{}
-	clear(m.iov)
-	m.vec, m.text = m.vec[:0], m.text[:0]
-	m.next, r.freeMessage = r.freeMessage, msg
+	return n
 }
 
 func (m *message) point(iov []unix.Iovec) {
@@ -77,7 +88,7 @@ func (m *message) advance(n int) {
 	m.point(iov)
 }
 
-// aim makes the size bytes at base all that the message is about.
+// aim makes the message describe the size bytes at base, and nothing else.
 func (m *message) aim(base uintptr, size uint32) {
 	m.iov = append(m.iov[:0], unix.Iovec{})
 	*(*uintptr)(unsafe.Pointer(&m.iov[0].Base)) = base

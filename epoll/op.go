@@ -6,166 +6,133 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict says what one attempt at an entry came to.
-type verdict uint8
-
-const (
-	finished   verdict = iota // its final completion is in the queue
-	progress                  // it wants another turn
-	wouldBlock                // the descriptor is not ready
-)
-
-// supported are the opcodes that issue knows.
+// supported are the opcodes that issue interprets. File op_x.go has the interpretation of a family of them.
 var supported = [...]uring.Op{
-	uring.OpNop, uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpSend, uring.OpSendmsg, uring.OpRecvmsg,
-	uring.OpClose, uring.OpPollAdd, uring.OpAsyncCancel, uring.OpSendZC, uring.OpSendmsgZC,
-	uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot,
+	uring.OpNop, uring.OpClose, uring.OpAsyncCancel, uring.OpPollAdd, uring.OpWaitid,
+	uring.OpAccept, uring.OpConnect, uring.OpRecv, uring.OpRecvmsg,
+	uring.OpSend, uring.OpSendmsg, uring.OpSendZC, uring.OpSendmsgZC,
+	uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed,
+	uring.OpReadMultishot, uring.OpSplice, uring.OpTee,
 	uring.OpFsync, uring.OpFallocate, uring.OpFtruncate,
-	uring.OpOpenat, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat,
-	uring.OpSplice, uring.OpTee, uring.OpWaitid,
+	uring.OpOpenat, uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat,
+	uring.OpLinkat,
 }
 
 // issue starts an entry: it completes, or it is parked.
-func (r *Ring) issue(i uint32) {
-	e := r.slab.at(i)
-	e.at = issued
+func (r *Ring) issue(e *entry) {
+	e.to(issued)
 	if e.Flags&^uring.SQEBufferSelect != 0 || e.Personality != 0 {
-		r.fail(i, unix.EINVAL)
+		r.fail(e, unix.EINVAL)
 		return
 	}
 	switch e.Opcode {
 	case uring.OpRecv, uring.OpRecvmsg:
-		r.issueRecv(i)
+		r.issueRecv(e)
 	case uring.OpSend, uring.OpSendmsg:
-		r.issueSend(i)
+		r.issueSend(e)
 	case uring.OpAsyncCancel:
-		r.issueCancel(i)
-	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed, uring.OpReadMultishot:
-		r.issueRW(i)
+		r.issueCancel(e)
+	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed,
+		uring.OpReadMultishot:
+		r.issueReadWrite(e)
 	case uring.OpAccept:
-		r.issueAccept(i)
+		r.issueAccept(e)
 	case uring.OpConnect:
-		r.issueConnect(i)
+		r.issueConnect(e)
 	case uring.OpPollAdd:
-		r.issuePoll(i)
+		r.issuePoll(e)
 	case uring.OpClose:
-		r.issueClose(i)
+		r.issueClose(e)
 	case uring.OpFsync, uring.OpFallocate, uring.OpFtruncate:
-		r.issueFile(i)
+		r.issueFile(e)
 	case uring.OpOpenat:
-		r.issueOpen(i)
+		r.issueOpen(e)
 	case uring.OpStatx, uring.OpRenameat, uring.OpUnlinkat, uring.OpMkdirat, uring.OpSymlinkat, uring.OpLinkat:
-		r.issuePath(i)
+		r.issuePath(e)
 	case uring.OpSplice, uring.OpTee:
-		r.issueSplice(i)
+		r.issueSplice(e)
 	case uring.OpWaitid:
-		r.issueWaitid(i)
+		r.issueWaitid(e)
 	case uring.OpNop:
-		r.issueNop(i)
+		r.issueNop(e)
 	case uring.OpSendZC, uring.OpSendmsgZC:
-		r.issueSendZC(i)
+		r.issueSendZC(e)
 	default:
-		r.fail(i, unix.EINVAL)
+		r.fail(e, unix.EINVAL)
 	}
 }
 
+// verdict says what one attempt at an entry came to.
+type verdict uint8
+
+const (
+	completed  verdict = iota // its final completion is in the queue, or it has been handed to the pool
+	tryAgain                  // it can be attempted again immediately
+	wouldBlock                // the descriptor is not ready
+)
+
 // attempt makes the system call of an entry once.
-func (r *Ring) attempt(i uint32) verdict {
-	switch op := r.slab.at(i).Opcode; op {
+func (r *Ring) attempt(e *entry) verdict {
+	switch op := e.Opcode; op {
 	case uring.OpRecv:
-		return r.recv(i)
+		return r.recv(e)
 	case uring.OpSend, uring.OpSendZC:
-		return r.send(i)
+		return r.send(e)
 	case uring.OpSendmsg, uring.OpSendmsgZC:
-		return r.sendmsg(i)
+		return r.sendmsg(e)
 	case uring.OpRecvmsg:
-		return r.recvmsg(i)
+		return r.recvmsg(e)
 	case uring.OpAccept:
-		return r.accept(i)
+		return r.accept(e)
 	case uring.OpConnect:
-		return r.connect(i)
+		return r.connect(e)
 	case uring.OpRead, uring.OpReadv, uring.OpReadFixed, uring.OpReadMultishot:
-		return r.read(i)
+		return r.read(e)
 	case uring.OpSplice, uring.OpTee:
-		r.spliceAgain(i)
-		return finished
+		r.retrySplice(e)
+		return completed
 	default:
 		if assert.Enabled && op != uring.OpWrite && op != uring.OpWritev && op != uring.OpWriteFixed {
 			panic("epoll: an entry is parked that cannot be attempted")
 		}
-		return r.write(i)
+		return r.write(e)
 	}
 }
 
-// finish posts the final completion of an entry and frees it.
-func (r *Ring) finish(i uint32, res int32, flags uint32) {
-	e := r.slab.at(i)
-	cqe := uring.CQE{UserData: e.UserData, Res: res, Flags: flags}
-	if e.at.inFlight() {
-		r.unpark(i)
-	}
-	if e.mark&notifies != 0 {
-		r.notify(e, res)
-	} else {
-		r.cq.push(cqe)
-	}
-	r.give(i)
-}
-
-// post posts a completion of a multishot entry, which stays. It goes behind the others in its list.
-func (r *Ring) post(i uint32, res int32, flags uint32) {
-	e := r.slab.at(i)
-	e.mark |= posted
-	r.cq.push(uring.CQE{UserData: e.UserData, Res: res, Flags: flags | uring.CQEMore})
-	if e.next != 0 && e.at.inFlight() {
-		l := r.files.at(e.Fd).listOf(e.at)
-		r.unlink(l, i)
-		r.append(l, i)
+// attemptAll makes attempts until the entry has completed or the descriptor is not ready.
+func (r *Ring) attemptAll(e *entry) verdict {
+	for {
+		if v := r.attempt(e); v != tryAgain {
+			return v
+		}
 	}
 }
 
-// fail finishes an entry with an error; or, as the kernel does, with what it has moved already.
-func (r *Ring) fail(i uint32, errno unix.Errno) {
-	e := r.slab.at(i)
-	res, flags := -int32(errno), uint32(0)
-	if e.done != 0 {
-		res, flags = int32(e.done), r.useBuffer(e)
+// attemptNow finishes an entry that must not wait. One that wants the whole of a receive and has a part of it does not
+// ask for more.
+func (r *Ring) attemptNow(e *entry) {
+	v := tryAgain
+	for v == tryAgain && e.done == 0 {
+		v = r.attempt(e)
 	}
-	r.dropBuffer(e)
-	r.finish(i, res, flags)
+	if v != completed {
+		r.fail(e, unix.EAGAIN)
+	}
 }
 
-// finishRaw finishes an entry with the result of a system call.
-func (r *Ring) finishRaw(i uint32, n int) { r.finish(i, int32(n), 0) }
-
-func (r *Ring) issueNop(i uint32) {
-	e := r.slab.at(i)
-	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-	case e.Ioprio != 0 || e.OpFlags != 0:
-		r.fail(i, unix.EINVAL)
+// resume deals with the result of a system call that the pool has made for an entry.
+func (r *Ring) resume(e *entry, n int) {
+	if assert.Enabled && e.state != pooled {
+		panic("epoll: the pool finished an entry that it does not have")
+	}
+	switch e.Opcode {
+	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed:
+		r.transferred(e, n)
+	case uring.OpOpenat:
+		r.opened(e, n)
+	case uring.OpSplice, uring.OpTee:
+		r.spliced(e, n)
 	default:
-		r.finish(i, 0, 0)
-	}
-}
-
-// issueClose closes a descriptor. As with the kernel, what is in flight on the file goes on: then the
-// number stays taken until that has completed, although entries find it closed.
-func (r *Ring) issueClose(i uint32) {
-	e := r.slab.at(i)
-	f := r.file(e.Fd)
-	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-	case e.Ioprio != 0 || e.Off != 0 || e.Addr != 0 || e.Len != 0 || e.OpFlags != 0 || e.BufIndex != 0 || e.FileIndex != 0:
-		r.fail(i, unix.EINVAL)
-	case int(e.Fd) == r.epfd || int(e.Fd) == r.waker.Fd() || f != nil && f.state&closing != 0:
-		r.fail(i, unix.EBADF)
-	case f != nil && f.live != 0:
-		f.state |= closing
-		r.finish(i, 0, 0)
-	default:
-		r.finishRaw(i, r.close(e.Fd))
+		r.finishCall(e, n)
 	}
 }

@@ -1,31 +1,23 @@
 package epoll
 
-import (
-	"golang.org/x/sys/unix"
+import "golang.org/x/sys/unix"
 
-	"github.com/reactord/reactord/uring"
-)
-
-// issueCancel cancels the latest entry in flight with a user_data. As with the kernel, the cancel's own completion comes
-// first. What a worker has begun cannot be stopped and completes by itself.
-func (r *Ring) issueCancel(i uint32) {
-	e := r.slab.at(i)
+// issueCancel cancels the latest entry in flight with a user_data. As with the kernel, the cancel's own completion
+// comes first. A system call that a worker or io_submit(2) has begun cannot be stopped: its entry completes by
+// itself.
+func (r *Ring) issueCancel(e *entry) {
+	target := r.byUserData.find(&r.entries, e.Addr)
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
-		return
+	case e.selectsBuffer():
+		r.fail(e, unix.EOPNOTSUPP)
 	case e.Ioprio != 0 || e.Off != 0 || e.FileIndex != 0 || e.OpFlags != 0:
-		r.fail(i, unix.EINVAL)
-		return
-	}
-	target := r.users.find(&r.slab, e.Addr)
-	switch {
-	case target == 0:
-		r.fail(i, unix.ENOENT)
-	case (r.slab.at(target).at == pooled || r.slab.at(target).at == unfiled) && !r.pool.cancel(target):
-		r.fail(i, unix.EALREADY)
+		r.fail(e, unix.EINVAL)
+	case target == nil:
+		r.fail(e, unix.ENOENT)
+	case target.state == pooled && !r.pool.cancel(target.index):
+		r.fail(e, unix.EALREADY)
 	default:
-		r.finish(i, 0, 0)
+		r.finish(e, 0, 0)
 		r.fail(target, unix.ECANCELED)
 	}
 }

@@ -8,89 +8,89 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-func (r *Ring) issueConnect(i uint32) {
-	e := r.slab.at(i)
+func (r *Ring) issueConnect(e *entry) {
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
+	case e.selectsBuffer():
+		r.fail(e, unix.EOPNOTSUPP)
 		return
 	case e.Ioprio != 0 || e.Len != 0 || e.BufIndex != 0 || e.OpFlags != 0 || e.FileIndex != 0:
-		r.fail(i, unix.EINVAL)
+		r.fail(e, unix.EINVAL)
 		return
 	}
 	// A socket to connect is mostly a new one, so its record, if there is one, is of an earlier use. It
 	// is registered before connecting, which also finds out what it is.
 	if errno := r.armSocket(e.Fd, true); errno != 0 {
-		r.fail(i, errno)
+		r.fail(e, errno)
 		return
 	}
-	r.notePatience(e.Fd)
 	r.setNonblock(e.Fd)
-	if r.until(i) == wouldBlock {
-		r.files.at(e.Fd).state |= blocked
-		r.park(i, waitingOut)
+	if r.attemptAll(e) == wouldBlock {
+		r.files.at(e.Fd).fillOutput()
+		r.park(e, waitsForOutput)
 	}
 }
 
-// connect is one connect(2): the first starts it, another one finds out what has become of it. If it
-// has failed, the socket's error is taken instead, which leaves the socket as the kernel's ring does.
-func (r *Ring) connect(i uint32) verdict {
-	e := r.slab.at(i)
-	if e.mark&connecting != 0 {
-		if errno := r.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
-			r.fail(i, unix.Errno(errno))
-			return finished
+// connect is one connect(2): the first starts it, another one finds out what has become of it. If it has failed, the
+// socket's error is taken instead, which leaves the socket in the state in which the kernel's ring leaves it.
+func (r *Ring) connect(e *entry) verdict {
+	f := r.files.at(e.Fd)
+	if e.is(connectStarted) {
+		if errno := r.tmp.sockopt(e.Fd, unix.SO_ERROR); errno > 0 {
+			r.fail(e, unix.Errno(errno))
+			return completed
 		}
 	}
 	n := raw(unix.SYS_CONNECT, uintptr(e.Fd), uintptr(e.Addr), uintptr(e.Off), 0, 0, 0)
 	switch {
-	case n == again && r.files.at(e.Fd).patient:
-		r.crowded = append(r.crowded, e.Fd)
+	case n == again && f.is(callerBlocks):
+		r.retries.add(e.Fd)
 		return wouldBlock
 	case n == -int(unix.EINPROGRESS):
-		e.mark |= connecting
-		r.files.at(e.Fd).state &^= readable
+		e.flags |= connectStarted
+		f.clearInput()
 		return wouldBlock
-	case n == -int(unix.EALREADY) && e.mark&connecting != 0:
+	case n == -int(unix.EALREADY) && e.is(connectStarted):
 		return wouldBlock
-	case n == -int(unix.ECONNABORTED) && e.mark&aborted == 0:
-		e.mark |= aborted // what was left of an earlier connection; it is clean now
-		return progress
+	case n == -int(unix.ECONNABORTED) && !e.is(connectAborted):
+		e.flags |= connectAborted // a remainder of an earlier connection, which is gone now
+		return tryAgain
 	case n == interrupted:
-		return progress
-	case n == -int(unix.EISCONN) && e.mark&connecting != 0:
+		return tryAgain
+	case n == -int(unix.EISCONN) && e.is(connectStarted):
 		n = 0
 	}
-	r.finishRaw(i, n)
-	return finished
+	r.finishCall(e, n)
+	return completed
 }
 
-// notePatience notes whether the caller's socket has O_NONBLOCK, which the ring is about to set for itself: the
-// kernel's ring goes by that where a connect finds the backlog of a Unix socket full, as connect(2) does.
-func (r *Ring) notePatience(fd int32) {
-	if f := r.files.at(fd); f.state&nonblock == 0 {
-		flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
-		f.patient = flags >= 0 && flags&unix.O_NONBLOCK == 0
-	}
+// connectRetries are the connects that found the backlog of a Unix socket full. connect(2) would wait for room there
+// if the caller's socket has no O_NONBLOCK. No event tells of room, and a worker in connect(2) could not be
+// interrupted, so these connects are tried again after a while.
+type connectRetries struct {
+	fds []int32
+	at  time.Time // when they are tried
 }
 
-// retryAfter is how often a connect is tried again that found the backlog of a Unix socket full. connect(2) would
-// wait for room there; but no event tells of it, and a worker in connect(2) could not be called back.
+// retryAfter is how often a connect is tried again.
 const retryAfter = 2 * time.Millisecond
 
-// retryConnects tries them again, when it is time.
+func (c *connectRetries) add(fd int32) { c.fds = append(c.fds, fd) }
+
+func (c *connectRetries) pending() bool { return len(c.fds) != 0 }
+
+// retryConnects tries them again, if it is time.
 func (r *Ring) retryConnects() {
 	now := time.Now()
-	if now.Before(r.retryAt) {
+	if now.Before(r.retries.at) {
 		return
 	}
-	r.retryAt = now.Add(retryAfter)
-	for _, fd := range r.crowded {
+	r.retries.at = now.Add(retryAfter)
+	for _, fd := range r.retries.fds {
 		f := r.files.at(fd)
-		if i := f.out.head; i != 0 && r.slab.at(i).Opcode == uring.OpConnect { // still
-			f.state &^= blocked
-			r.enqueue(fd)
+		if e := r.entries.first(&f.out); e != nil && e.Opcode == uring.OpConnect { // it may be another file by now
+			f.openOutput()
+			r.files.enqueue(fd)
 		}
 	}
-	r.crowded = r.crowded[:0]
+	r.retries.fds = r.retries.fds[:0]
 }

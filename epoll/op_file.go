@@ -6,30 +6,36 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// issueFile starts an operation on an open file that is one system call of the pool's.
-func (r *Ring) issueFile(i uint32) {
-	e := r.slab.at(i)
-	if errno := e.badFile(); errno != 0 {
-		r.fail(i, errno)
+// issueFile starts an operation on an open file that is one system call of the pool.
+func (r *Ring) issueFile(e *entry) {
+	errno := e.checkFile()
+	if errno == 0 {
+		// The pool must not meet another file that gets the number later.
+		errno = r.open(e.Fd)
+	}
+	if errno != 0 {
+		r.fail(e, errno)
 		return
 	}
+	var c call
 	switch e.Opcode {
 	case uring.OpFsync:
-		trap := uintptr(unix.SYS_FSYNC)
+		c.trap = unix.SYS_FSYNC
 		if e.OpFlags&uring.FsyncDatasync != 0 {
-			trap = unix.SYS_FDATASYNC
+			c.trap = unix.SYS_FDATASYNC
 		}
-		r.delegateFile(i, call{trap: trap})
 	case uring.OpFallocate:
-		r.delegateFile(i, e.callFallocate())
+		c = e.callFallocate()
 	case uring.OpFtruncate:
-		r.delegateFile(i, e.callFtruncate())
+		c = e.callFtruncate()
 	}
+	r.files.make(e.Fd)
+	r.delegate(e, c.trap, uintptr(e.Fd), c.b, c.c, c.d, c.e, c.f)
 }
 
-// badFile says what is wrong with an entry: what its operation has no use for must be 0.
-func (e *entry) badFile() unix.Errno {
-	if e.Flags&uring.SQEBufferSelect != 0 {
+// checkFile says what is wrong with an entry: the fields that its operation does not use must be 0.
+func (e *entry) checkFile() unix.Errno {
+	if e.selectsBuffer() {
 		return unix.EOPNOTSUPP
 	}
 	bad := e.Ioprio != 0 || e.BufIndex != 0 || e.FileIndex != 0
@@ -39,7 +45,7 @@ func (e *entry) badFile() unix.Errno {
 	case uring.OpFallocate:
 		bad = bad || e.OpFlags != 0
 	case uring.OpFtruncate:
-		bad = bad || e.OpFlags != 0 || e.Addr != 0 || e.Len != 0 || e.Addr3 != 0
+		bad = bad || e.OpFlags != 0 || e.Addr != 0 || e.Len != 0 || e.is(hasAddr3)
 	}
 	if bad {
 		return unix.EINVAL

@@ -2,11 +2,14 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-// call is a system call on a descriptor: the arguments behind that. 64 bits take two of them.
+// call is a system call on a descriptor, with the arguments that follow the descriptor. A number of 64 bits takes two.
 type call struct{ trap, b, c, d, e, f uintptr }
 
 func (e *entry) callFallocate() call {
-	return call{unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32)}
+	return call{
+		unix.SYS_FALLOCATE,
+		uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32),
+	}
 }
 
 func (e *entry) callFtruncate() call {

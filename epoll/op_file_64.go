@@ -4,7 +4,7 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-// call is a system call on a descriptor: the arguments behind that.
+// call is a system call on a descriptor, with the arguments that follow the descriptor.
 type call struct{ trap, b, c, d, e, f uintptr }
 
 func (e *entry) callFallocate() call {

@@ -2,12 +2,15 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-// call is a system call on a descriptor: the arguments behind that. 64 bits take a pair of them, that begins with
-// an odd one of these.
+// call is a system call on a descriptor, with the arguments that follow the descriptor. A number of 64 bits takes a
+// pair that begins with an odd one of these.
 type call struct{ trap, b, c, d, e, f uintptr }
 
 func (e *entry) callFallocate() call {
-	return call{unix.SYS_FALLOCATE, uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32)}
+	return call{
+		unix.SYS_FALLOCATE,
+		uintptr(e.Len), uintptr(e.Off), uintptr(e.Off >> 32), uintptr(e.Addr), uintptr(e.Addr >> 32),
+	}
 }
 
 func (e *entry) callFtruncate() call {

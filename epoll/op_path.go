@@ -1,7 +1,6 @@
 package epoll
 
 import (
-	runtimedebug "runtime/debug"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -9,54 +8,52 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// statxFlags are the flags of statx(2) that there are.
-const statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
+// statxFlags are the flags that statx(2) has.
+const statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_EMPTY_PATH |
+	unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
 
-// issuePath starts an operation on paths. They are copied, for they need not stay, and the system call is the
-// pool's: to look a path up may mean to read directories.
-func (r *Ring) issuePath(i uint32) {
-	e := r.slab.at(i)
-	if errno := e.badPath(); errno != 0 {
-		r.fail(i, errno)
-		return
+// issuePath starts an operation on paths. They are copied, because they need not stay. The pool makes the system call:
+// to look a path up can mean to read directories.
+func (r *Ring) issuePath(e *entry) {
+	errno := e.checkPath()
+	var path, other uintptr
+	if errno == 0 {
+		path, other, errno = r.takePaths(e)
 	}
-	path, other, errno := r.takePaths(i, e.Addr, e.Off)
 	if errno == 0 && e.Opcode == uring.OpStatx && e.OpFlags&^statxFlags != 0 {
-		errno = unix.EINVAL // which statx(2) does not look at if the path is empty
+		errno = unix.EINVAL // which statx(2) does not say if the path is empty
 	}
 	if errno != 0 {
-		r.fail(i, errno)
+		r.fail(e, errno)
 		return
 	}
 	dir, flags := uintptr(e.Fd), uintptr(e.OpFlags)
-	var trap, b, c, d, f uintptr
 	switch e.Opcode {
 	case uring.OpStatx:
-		trap, b, c, d, f = unix.SYS_STATX, path, flags, uintptr(e.Len), uintptr(e.Off)
+		r.delegate(e, unix.SYS_STATX, dir, path, flags, uintptr(e.Len), uintptr(e.Off), 0)
 	case uring.OpUnlinkat:
-		trap, b, c = unix.SYS_UNLINKAT, path, flags
+		r.delegate(e, unix.SYS_UNLINKAT, dir, path, flags, 0, 0, 0)
 	case uring.OpMkdirat:
-		trap, b, c = unix.SYS_MKDIRAT, path, uintptr(e.Len)
+		r.delegate(e, unix.SYS_MKDIRAT, dir, path, uintptr(e.Len), 0, 0, 0)
 	case uring.OpSymlinkat:
-		trap, dir, b, c = unix.SYS_SYMLINKAT, path, uintptr(e.Fd), other
+		r.delegate(e, unix.SYS_SYMLINKAT, path, dir, other, 0, 0, 0)
 	case uring.OpRenameat:
-		trap, b, c, d, f = unix.SYS_RENAMEAT2, path, uintptr(int32(e.Len)), other, flags
+		r.delegate(e, unix.SYS_RENAMEAT2, dir, path, uintptr(int32(e.Len)), other, flags, 0)
 	case uring.OpLinkat:
-		trap, b, c, d, f = unix.SYS_LINKAT, path, uintptr(int32(e.Len)), other, flags
+		r.delegate(e, unix.SYS_LINKAT, dir, path, uintptr(int32(e.Len)), other, flags, 0)
 	}
-	r.delegate(i, unfiled, trap, dir, b, c, d, f, 0)
 }
 
-// badPath says what is wrong with an entry on paths: what its operation has no use for must be 0.
-func (e *entry) badPath() unix.Errno {
-	if e.Flags&uring.SQEBufferSelect != 0 {
+// checkPath says what is wrong with an entry on paths: the fields that its operation does not use must be 0.
+func (e *entry) checkPath() unix.Errno {
+	if e.selectsBuffer() {
 		return unix.EOPNOTSUPP
 	}
 	bad := e.Ioprio != 0 || e.BufIndex != 0
 	switch e.Opcode {
 	case uring.OpOpenat:
 	case uring.OpUnlinkat:
-		bad = bad || e.FileIndex != 0 || e.Off != 0 || e.Len != 0
+		bad = bad || e.FileIndex != 0 || e.Off != 0 || e.Len != 0 || e.OpFlags&^unix.AT_REMOVEDIR != 0
 	case uring.OpMkdirat:
 		bad = bad || e.FileIndex != 0 || e.Off != 0 || e.OpFlags != 0
 	case uring.OpSymlinkat:
@@ -64,54 +61,40 @@ func (e *entry) badPath() unix.Errno {
 	default:
 		bad = bad || e.FileIndex != 0
 	}
-	switch {
-	case bad:
-		return unix.EINVAL
-	case e.Opcode == uring.OpUnlinkat && e.OpFlags&^unix.AT_REMOVEDIR != 0:
+	if bad {
 		return unix.EINVAL
 	}
 	return 0
 }
 
-// takePaths copies one or two paths and returns where. What is wrong with them comes before what is wrong with
-// anything that the system call looks at.
-func (r *Ring) takePaths(i uint32, first, second uint64) (a, b uintptr, errno unix.Errno) {
-	e := r.slab.at(i)
-	mayBeEmpty := (e.Opcode == uring.OpStatx || e.Opcode == uring.OpLinkat) && e.OpFlags&unix.AT_EMPTY_PATH != 0
-	m := r.messageOf(i)
-	m.text = m.text[:0]
-	errno = m.takePath(first, mayBeEmpty)
-	length := len(m.text)
-	if errno == 0 && (e.Opcode == uring.OpRenameat || e.Opcode == uring.OpLinkat || e.Opcode == uring.OpSymlinkat) {
-		errno = m.takePath(second, false)
+// takePaths copies the path of an entry, or its two paths, and returns the addresses of the copies. An error in them
+// comes before any error that the system call finds.
+func (r *Ring) takePaths(e *entry) (first, second uintptr, errno unix.Errno) {
+	mayBeEmpty, two := false, false
+	switch e.Opcode {
+	case uring.OpStatx:
+		mayBeEmpty = e.OpFlags&unix.AT_EMPTY_PATH != 0
+	case uring.OpLinkat:
+		mayBeEmpty, two = e.OpFlags&unix.AT_EMPTY_PATH != 0, true
+	case uring.OpRenameat, uring.OpSymlinkat:
+		two = true
 	}
-	a = uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
-	return a, a + uintptr(length), errno
+	m := r.messages.of(e)
+	m.text = m.text[:0]
+	errno = m.takePath(e.Addr, mayBeEmpty)
+	length := len(m.text)
+	if errno == 0 && two {
+		errno = m.takePath(e.Off, false)
+	}
+	first = uintptr(unsafe.Pointer(unsafe.SliceData(m.text)))
+	return first, first + uintptr(length), errno
 }
 
-// takePath appends the string at an address, with its zero.
-func (m *message) takePath(from uint64, mayBeEmpty bool) unix.Errno {
+// takePath appends the path at an address, with its zero.
+func (m *message) takePath(from uint64, mayBeEmpty bool) (errno unix.Errno) {
 	start := len(m.text)
-	errno := m.takeString(from)
-	if errno == 0 && len(m.text)-start == 1 && !mayBeEmpty {
+	if m.text, errno = appendString(m.text, from); errno == 0 && len(m.text)-start == 1 && !mayBeEmpty {
 		errno = unix.ENOENT
 	}
 	return errno
-}
-
-func (m *message) takeString(from uint64) (errno unix.Errno) {
-	defer runtimedebug.SetPanicOnFault(runtimedebug.SetPanicOnFault(true))
-	defer func() {
-		if recover() != nil {
-			errno = unix.EFAULT
-		}
-	}()
-	for range unix.PathMax {
-		c := *(*byte)(pointer(&from))
-		if m.text = append(m.text, c); c == 0 {
-			return 0
-		}
-		from++
-	}
-	return unix.ENAMETOOLONG
 }

@@ -6,27 +6,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// directDepth is how many transfers are asked of the kernel at a time, and directSlots how many it has room for.
+// directDepth is how many transfers are given to the kernel at a time, and directSlots how many it has room for.
 const (
 	directDepth = 8
 	directSlots = 256
 )
 
-// direct has the kernel read and write files of O_DIRECT by io_submit(2), which tells the ring's eventfd when one is
-// done. RWF_NOWAIT keeps the loop from being held up: what cannot even be begun without waiting is left to the pool,
-// as is everything if there is no io_submit(2) to be had.
+// direct makes the kernel read and write files of O_DIRECT by io_submit(2), which signals the ring's eventfd when a
+// transfer is done. RWF_NOWAIT keeps io_submit(2) from blocking the loop: a transfer that cannot even be begun without
+// waiting is left to the pool, as is every transfer if io_submit(2) is not available.
 type direct struct {
 	context  uintptr // aio_context_t
-	refused  bool    // there is none
+	refused  bool    // io_submit(2) is not available
 	inFlight int
 
-	n     int // queued
-	queue [directDepth]iocb
-	refs  [directDepth]*iocb
-	done  [directDepth]ioEvent
+	queued int
+	queue  [directDepth]iocb
+	refs   [directDepth]*iocb
+	events [directDepth]ioEvent
 }
 
-// iocb is struct iocb. Which of the key and the flags is first depends on the machine; the key is not looked at.
+// iocb is struct iocb. Whether the key or the flags come first depends on the machine; the kernel ignores the key.
 type iocb struct {
 	data   uint64
 	flags  [2]uint32
@@ -70,65 +70,66 @@ func (d *direct) close() {
 }
 
 // queueDirect queues a transfer of a file of O_DIRECT, for the end of the submission.
-func (r *Ring) queueDirect(i uint32) {
-	e := r.slab.at(i)
+func (r *Ring) queueDirect(e *entry) {
 	d := &r.direct
 	if int64(e.Off) < 0 || !d.open() {
-		r.delegateRW(i) // at the file's position
+		r.delegateTransfer(e) // at the file's position
 		return
 	}
-	vec, ok := r.ownVector(i)
+	vec, ok := r.ownVector(e)
 	if !ok {
-		r.fail(i, unix.ENOBUFS)
+		r.fail(e, unix.ENOBUFS)
 		return
 	}
-	r.park(i, pooled)
-	b := &d.queue[d.n]
+	r.park(e, pooled)
+	b := &d.queue[d.queued]
 	*b = iocb{
-		data: uint64(i), opcode: aioPreadv, fd: uint32(e.Fd), off: int64(e.Off), how: aioNotify, notify: uint32(r.waker.Fd()),
+		data: uint64(e.index), flags: [2]uint32{unix.RWF_NOWAIT, unix.RWF_NOWAIT},
+		opcode: aioPreadv, fd: uint32(e.Fd), off: int64(e.Off), how: aioNotify, notify: uint32(r.waker.Fd()),
 		addr: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(vec)))), size: uint64(len(vec)),
 	}
-	b.flags = [2]uint32{unix.RWF_NOWAIT, unix.RWF_NOWAIT}
 	if e.writes() {
 		b.opcode = aioPwritev
 	}
-	d.refs[d.n] = b
-	if d.n++; d.n == directDepth {
+	d.refs[d.queued] = b
+	if d.queued++; d.queued == directDepth {
 		r.submitDirect()
 	}
 }
 
-// submitDirect asks for what is queued. One that the kernel does not take is left to the pool, which finds out why.
+// submitDirect submits what is queued. A transfer that the kernel does not take is left to the pool, which finds out
+// why.
 func (r *Ring) submitDirect() {
 	d := &r.direct
-	for at := 0; at < d.n; {
-		n := raw(unix.SYS_IO_SUBMIT, d.context, uintptr(d.n-at), uintptr(unsafe.Pointer(&d.refs[at])), 0, 0, 0)
+	for at := 0; at < d.queued; {
+		n := raw(unix.SYS_IO_SUBMIT, d.context, uintptr(d.queued-at), uintptr(unsafe.Pointer(&d.refs[at])), 0, 0, 0)
 		if n > 0 {
 			d.inFlight += n
 			at += n
 			continue
 		}
-		r.delegateRW(uint32(d.queue[at].data))
+		r.delegateTransfer(r.entries.at(uint32(d.queue[at].data)))
 		at++
 	}
-	d.n = 0
+	d.queued = 0
 }
 
-// reapDirect deals with what is done.
+// reapDirect deals with the transfers that are done.
 func (r *Ring) reapDirect() {
 	d := &r.direct
 	for d.inFlight != 0 {
-		n := raw(unix.SYS_IO_GETEVENTS, d.context, 0, directDepth, uintptr(unsafe.Pointer(&d.done)), uintptr(unsafe.Pointer(&r.tmp.zero)), 0)
+		n := raw(unix.SYS_IO_GETEVENTS, d.context, 0, directDepth, uintptr(unsafe.Pointer(&d.events)),
+			uintptr(unsafe.Pointer(&r.tmp.zero)), 0)
 		if n <= 0 {
 			return
 		}
 		d.inFlight -= n
-		for _, ev := range d.done[:n] {
-			i, res := uint32(ev.data), int(ev.res)
+		for _, ev := range d.events[:n] {
+			e, res := r.entries.at(uint32(ev.data)), int(ev.res)
 			if res == again || res == unsupported {
-				r.delegateRW(i)
+				r.delegateTransfer(e)
 			} else {
-				r.transferred(i, res)
+				r.transferred(e, res)
 			}
 		}
 	}

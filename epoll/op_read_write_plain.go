@@ -8,148 +8,116 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// issuePlain starts a read or a write of a plain file. Writes that wait are made one at a time for each
-// descriptor, in order, as the kernel does: they would wait for each other anyway, with a worker each.
-func (r *Ring) issuePlain(i uint32) {
-	e := r.slab.at(i)
+// issuePlain starts a read or a write of a plain file. Writes that wait are made one at a time for each descriptor, in
+// order, as the kernel does: they would wait for each other anyway, each with a worker.
+func (r *Ring) issuePlain(e *entry) {
 	f := r.files.at(e.Fd)
 	switch {
 	case e.Opcode == uring.OpReadMultishot:
-		r.fail(i, unix.EBADFD)
-	case !r.within(e):
-		r.fail(i, unix.EFAULT)
-	case e.writes() && f.state&blocked != 0:
-		r.park(i, waitingOut)
-	case f.state&uncached != 0:
-		r.queueDirect(i)
+		r.fail(e, unix.EBADFD)
+	case !r.fixed.holds(e):
+		r.fail(e, unix.EFAULT)
+	case e.writes() && f.output == outputWriting:
+		r.park(e, waitsForOutput)
+	case f.is(unbuffered):
+		r.queueDirect(e)
 	default:
-		r.transfer(i)
+		r.transfer(e)
 	}
 }
 
-// trap is the system call that reads or writes.
-func (e *entry) trap() uintptr {
-	if e.writes() {
-		return unix.SYS_PWRITEV2
-	}
-	return unix.SYS_PREADV2
-}
-
-// transfer reads or writes what can be without waiting.
-func (r *Ring) transfer(i uint32) {
-	e := r.slab.at(i)
-	vec, _, ok := r.left(e)
+// transfer reads or writes what can be moved without waiting.
+func (r *Ring) transfer(e *entry) {
+	vec, _, ok := r.remaining(e)
 	if !ok {
-		r.fail(i, unix.ENOBUFS)
+		r.fail(e, unix.ENOBUFS)
 		return
 	}
-	n := raw(e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+	n := raw(e.transferTrap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
 		uintptr(e.Off), uintptr(e.Off>>32), unix.RWF_NOWAIT)
 	if n == again || n == unsupported {
-		r.delegateRW(i)
+		r.delegateTransfer(e)
 		return
 	}
-	r.transferred(i, n)
+	r.transferred(e, n)
 }
 
-// delegateRW hands what is left of a read or a write to the pool. It makes sure that this is a plain file
-// still: another one could keep a worker waiting for ever.
-func (r *Ring) delegateRW(i uint32) {
-	e := r.slab.at(i)
+// delegateTransfer hands the rest of a read or a write to the pool.
+func (r *Ring) delegateTransfer(e *entry) {
 	f := r.files.at(e.Fd)
-	if e.at == issued {
-		switch errno := r.epollCtl(unix.EPOLL_CTL_ADD, e.Fd, f.gen); errno {
+	if e.state == issued {
+		// Make sure that this still is a plain file: another one could make a worker wait without a limit.
+		switch errno := r.poller.ctl(unix.EPOLL_CTL_ADD, e.Fd, f.generation); errno {
 		case unix.EPERM:
 		case 0, unix.EEXIST:
-			r.epollCtl(unix.EPOLL_CTL_DEL, e.Fd, 0)
-			f.state &^= plain
-			r.issueRW(i)
+			r.poller.ctl(unix.EPOLL_CTL_DEL, e.Fd, 0)
+			f.phase = unknown
+			r.issueReadWrite(e)
 			return
 		default:
-			r.fail(i, errno)
+			r.fail(e, errno)
 			return
 		}
 	}
-	vec, ok := r.ownVector(i)
+	vec, ok := r.ownVector(e)
 	if !ok {
-		r.fail(i, unix.ENOBUFS)
+		r.fail(e, unix.ENOBUFS)
 		return
 	}
-	if e.writes() && f.state&uncached == 0 {
-		e.mark |= writing
-		f.state |= blocked
+	if e.writes() && !f.is(unbuffered) {
+		e.flags |= writesPlain
+		f.beginWrite()
 	}
-	r.delegate(i, pooled, e.trap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
+	r.delegate(e, e.transferTrap(), uintptr(e.Fd), uintptr(unsafe.Pointer(unsafe.SliceData(vec))), uintptr(len(vec)),
 		uintptr(e.Off), uintptr(e.Off>>32), 0)
 }
 
-// ownVector is what is left to be moved, in memory of the entry's own. It reports false if there is no provided
-// buffer.
-func (r *Ring) ownVector(i uint32) (vec []vector, ok bool) {
-	e := r.slab.at(i)
-	if e.msg == 0 {
-		if vec, _, ok = r.left(e); !ok {
-			return nil, false
-		}
-		m := r.messageOf(i)
-		m.vec = append(m.vec[:0], vec...)
-	}
-	return r.messages[e.msg].vec, true
-}
-
-// transferred judges what the system call returned: on the loop, or in the pool.
-func (r *Ring) transferred(i uint32, n int) {
-	e := r.slab.at(i)
-	f := r.files.at(e.Fd)
-	here := e.at != pooled
-	if n < 0 {
-		switch {
-		case n == interrupted:
-		case n == illegalSeek && e.Off != uring.FilePosition:
-			e.Off = uring.FilePosition // it has none
-		case n == -int(unix.EINVAL) && !opened(e.Fd, e.writes()):
-			r.failPlain(i, unix.EBADF) // which preadv2(2) looks at after the offset
-			return
-		default:
-			r.failPlain(i, unix.Errno(-n))
-			return
-		}
-		r.goOn(i, here)
-		return
-	}
-	_, size, _ := r.left(e)
-	if n > 0 && n < size && f.state&whole != 0 && (here || e.writes()) {
+// transferred deals with the result of the system call, which was made on the loop or in the pool.
+func (r *Ring) transferred(e *entry, n int) {
+	inPool := e.state == pooled
+	_, size, _ := r.remaining(e)
+	switch {
+	case n == interrupted:
+		r.continueTransfer(e)
+	case n == illegalSeek && e.Off != uring.FilePosition:
+		e.Off = uring.FilePosition // the file has no offsets
+		r.continueTransfer(e)
+	case n == -int(unix.EINVAL) && !opened(e.Fd, e.writes()):
+		r.failPlain(e, unix.EBADF) // which preadv2(2) checks after the offset
+	case n < 0:
+		r.failPlain(e, unix.Errno(-n))
+	case n > 0 && n < size && r.files.at(e.Fd).is(wholeTransfers) && (!inPool || e.writes()):
 		r.moved(e, n)
-		r.goOn(i, here)
-		return
+		r.continueTransfer(e)
+	default:
+		r.finish(e, int32(e.done)+int32(n), r.groups.use(e))
 	}
-	r.finish(i, int32(e.done)+int32(n), r.useBuffer(e))
 }
 
-func (r *Ring) goOn(i uint32, here bool) {
-	if here {
-		r.transfer(i)
+// continueTransfer moves the rest, in the same place as before.
+func (r *Ring) continueTransfer(e *entry) {
+	if e.state == pooled {
+		r.delegateTransfer(e)
 	} else {
-		r.delegateRW(i)
+		r.transfer(e)
 	}
 }
 
-// failPlain is fail for an entry that was tried. As with the kernel's ring, a plain file uses a provided buffer
-// up even so.
-func (r *Ring) failPlain(i uint32, errno unix.Errno) {
-	e := r.slab.at(i)
-	if e.done != 0 || e.Flags&uring.SQEBufferSelect == 0 {
-		r.fail(i, errno)
-	} else if _, _, ok := r.left(e); !ok {
-		r.fail(i, unix.ENOBUFS)
+// failPlain is fail for an entry that was attempted. As with the kernel's ring, a plain file uses a provided buffer up
+// even then.
+func (r *Ring) failPlain(e *entry, errno unix.Errno) {
+	if e.done != 0 || !e.selectsBuffer() {
+		r.fail(e, errno)
+	} else if _, _, ok := r.remaining(e); !ok {
+		r.fail(e, unix.ENOBUFS)
 	} else {
-		r.finish(i, -int32(errno), r.useBuffer(e))
+		r.finish(e, -int32(errno), r.groups.use(e))
 	}
 }
 
-// written lets the next write of a plain file begin.
-func (r *Ring) written(e *entry) {
-	e.mark &^= writing
-	r.files.at(e.Fd).state &^= blocked
-	r.enqueue(e.Fd)
+// endWrite lets the next write of a plain file begin.
+func (r *Ring) endWrite(e *entry) {
+	e.flags &^= writesPlain
+	r.files.at(e.Fd).endWrite()
+	r.files.enqueue(e.Fd)
 }

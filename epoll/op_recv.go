@@ -6,169 +6,145 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// outOfBand are the receives that ordinary readiness says nothing about.
+// outOfBand are the flags of receives that ordinary readiness says nothing about.
 const outOfBand = unix.MSG_ERRQUEUE | unix.MSG_OOB
 
-// undrained are the receives that leave data behind even when they are short.
+// undrained are the flags of receives that leave data behind even when they are short.
 const undrained = outOfBand | unix.MSG_PEEK
 
-// issueRecv starts a receive. It waits first: a fresh receive mostly finds nothing.
-func (r *Ring) issueRecv(i uint32) {
-	e := r.slab.at(i)
-	if badRecv(e) {
-		r.fail(i, unix.EINVAL)
-		return
-	}
-	multishot := e.Ioprio&uring.RecvMultishot != 0
-	if e.Opcode == uring.OpRecvmsg && e.Flags&uring.SQEBufferSelect != 0 {
-		if errno := e.checkHeader(multishot); errno != 0 {
-			r.fail(i, errno)
-			return
-		}
-	}
-	verify := multishot && e.FileIndex == 0 // with a limit it is one of many
-	if errno := r.armSocket(e.Fd, verify); errno != 0 {
-		r.fail(i, errno)
+// issueRecv starts a receive. It waits first, because a new receive mostly finds nothing.
+func (r *Ring) issueRecv(e *entry) {
+	if errno := r.checkRecv(e); errno != 0 {
+		r.fail(e, errno)
 		return
 	}
 	f := r.files.at(e.Fd)
-	if e.OpFlags&unix.MSG_OOB != 0 {
-		f.state |= readable // events would never tell that there is no urgent data
+	urgent := e.OpFlags&unix.MSG_OOB != 0
+	if urgent {
+		f.tryInput() // events would never tell that there is no urgent data
 	}
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0 && e.Ioprio&uring.RecvsendPollFirst == 0 && r.provided(e.BufIndex) == nil:
-		r.fail(i, unix.ENOBUFS)
-	case multishot && e.Opcode == uring.OpRecvmsg && e.Ioprio&uring.RecvsendPollFirst == 0 && r.tooSmall(e):
-		r.fail(i, unix.EFAULT)
+	case e.OpFlags&unix.MSG_DONTWAIT != 0 && e.Ioprio&uring.RecvsendPollFirst != 0:
+		r.fail(e, unix.EAGAIN)
 	case e.OpFlags&unix.MSG_DONTWAIT != 0:
-		r.now(i, e.Ioprio&uring.RecvsendPollFirst != 0)
-	case e.OpFlags&unix.MSG_ERRQUEUE != 0, e.OpFlags&unix.MSG_OOB != 0 && f.kind >= packets:
-		if r.tryOutOfBand(i) == wouldBlock {
-			r.park(i, watching)
+		r.attemptNow(e)
+	case e.OpFlags&unix.MSG_ERRQUEUE != 0 || urgent && f.kind >= packets:
+		if r.tryOutOfBand(e) == wouldBlock {
+			r.park(e, watches)
 		}
 	default:
-		r.park(i, waitingIn)
-		r.enqueue(r.slab.at(i).Fd)
+		r.park(e, waitsForInput)
+		r.files.enqueue(e.Fd)
 	}
 }
 
-func badRecv(e *entry) bool {
+// checkRecv says what is wrong with a receive, and makes sure that its socket is in the epoll set.
+func (r *Ring) checkRecv(e *entry) unix.Errno {
 	const known = uring.RecvsendPollFirst | uring.RecvMultishot
-	if e.Ioprio&^known != 0 || e.Off != 0 || e.FileIndex != 0 && e.Ioprio&uring.RecvMultishot == 0 {
-		return true
+	multishot, message := e.multishot(), e.Opcode == uring.OpRecvmsg
+	switch {
+	case e.Ioprio&^known != 0 || e.Off != 0,
+		e.FileIndex != 0 && (!multishot || message),
+		multishot && (!e.selectsBuffer() || e.OpFlags&unix.MSG_WAITALL != 0):
+		return unix.EINVAL
 	}
-	return e.Ioprio&uring.RecvMultishot != 0 &&
-		(e.Flags&uring.SQEBufferSelect == 0 || e.OpFlags&unix.MSG_WAITALL != 0 || e.Opcode == uring.OpRecvmsg && e.FileIndex != 0)
-}
-
-// until makes attempts until the entry has finished or cannot go on.
-func (r *Ring) until(i uint32) verdict {
-	for {
-		if v := r.attempt(i); v != progress {
-			return v
+	if message && e.selectsBuffer() {
+		if errno := e.checkHeader(multishot); errno != 0 {
+			return errno
 		}
 	}
+	verify := multishot && e.FileIndex == 0 // a receive with a limit is one of many
+	if errno := r.armSocket(e.Fd, verify); errno != 0 {
+		return errno
+	}
+	switch waitFirst := e.Ioprio&uring.RecvsendPollFirst != 0; {
+	case waitFirst || !e.selectsBuffer():
+		return 0
+	case r.groups.available(e.BufIndex) == nil:
+		return unix.ENOBUFS
+	case multishot && message && r.tooSmall(e):
+		return unix.EFAULT
+	}
+	return 0
 }
 
-// tryOutOfBand makes attempts at a receive that readiness says nothing about. As with the kernel it fails when
-// there is something else to be had, or nothing any more.
-func (r *Ring) tryOutOfBand(i uint32) verdict {
-	v := r.until(i)
-	if v != wouldBlock {
+// tryOutOfBand makes attempts at a receive that readiness says nothing about. As with the kernel it fails if there is
+// something else to receive, or if there never will be anything.
+func (r *Ring) tryOutOfBand(e *entry) verdict {
+	v := r.attemptAll(e)
+	if v != wouldBlock || r.tmp.pollNow(e.Fd, unix.EPOLLRDNORM|unix.POLLRDHUP|unix.POLLPRI) == 0 {
 		return v
 	}
-	e := r.slab.at(i)
-	if r.events(e.Fd, unix.EPOLLRDNORM|unix.POLLRDHUP|unix.POLLPRI) == 0 {
-		return wouldBlock
-	}
-	r.fail(i, unix.EAGAIN)
-	return finished
-}
-
-// now finishes an entry that must not wait. One that asks to poll first cannot be done without; one that wants the
-// whole has a part and does not look for more.
-func (r *Ring) now(i uint32, pollFirst bool) {
-	v := progress
-	for !pollFirst && v == progress && r.slab.at(i).done == 0 {
-		v = r.attempt(i)
-	}
-	if v != finished {
-		r.fail(i, unix.EAGAIN)
-	}
+	r.fail(e, unix.EAGAIN)
+	return completed
 }
 
 // recv is one recv(2).
-func (r *Ring) recv(i uint32) verdict {
-	e := r.slab.at(i)
+func (r *Ring) recv(e *entry) verdict {
 	base, size := uintptr(e.Addr), e.Len
-	if e.Flags&uring.SQEBufferSelect != 0 {
+	if e.selectsBuffer() {
 		var ok bool
-		if base, size, ok = r.pick(e); !ok {
-			return r.noBuffer(i)
+		if base, size, ok = r.groups.pick(e); !ok {
+			return r.noBuffer(e)
 		}
 	}
 	want := int(size - e.done)
-	n := raw(unix.SYS_RECVFROM, uintptr(e.Fd), base+uintptr(e.done), uintptr(want), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0)
-	return r.received(i, n, want, e.OpFlags&unix.MSG_WAITALL != 0)
+	n := raw(unix.SYS_RECVFROM, uintptr(e.Fd), base+uintptr(e.done), uintptr(want),
+		uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0)
+	return r.received(e, n, want, e.OpFlags&unix.MSG_WAITALL != 0)
 }
 
-// noBuffer ends a receive for which there is no buffer, if there is something to receive. After a message, a
-// multishot receive ends in any case, as the kernel's does, which cannot tell whether there is another one.
-func (r *Ring) noBuffer(i uint32) verdict {
-	e := r.slab.at(i)
+// noBuffer completes a receive for which there is no buffer, if there is something to receive. After a message, a
+// multishot receive completes in any case, as the kernel's does, which cannot tell whether there is another message.
+func (r *Ring) noBuffer(e *entry) verdict {
 	kind := r.files.at(e.Fd).kind
-	blind := e.mark&posted != 0 && (kind == datagrams || kind == packets)
-	if !blind && !r.something(e.Fd, kind) {
+	messages := kind == datagrams || kind == packets
+	if !(messages && e.is(postedItem)) && !r.somethingToReceive(e.Fd, kind) {
 		return wouldBlock
 	}
-	r.fail(i, unix.ENOBUFS)
-	return finished
+	r.fail(e, unix.ENOBUFS)
+	return completed
 }
 
-// something reports whether there is something to receive, be it an end or an error. Without taking anything: not
-// even an error, which peeking would. A socket for datagrams that was shut down is for ever ready, and has nothing.
-func (r *Ring) something(fd int32, kind kind) bool {
-	const in = unix.POLLIN | unix.POLLPRI | unix.POLLRDHUP
-	events := r.events(fd, in)
+// somethingToReceive reports whether a receive would find data, EOF or an error. It takes nothing: not even an error,
+// which peeking would take. A datagram socket that was shut down is always ready, and has nothing.
+func (r *Ring) somethingToReceive(fd int32, kind kind) bool {
+	events := r.tmp.pollNow(fd, unix.POLLIN|unix.POLLPRI|unix.POLLRDHUP)
 	if kind != datagrams || events&(unix.POLLRDHUP|unix.POLLERR) != unix.POLLRDHUP {
 		return events != 0
 	}
 	return raw(unix.SYS_RECVFROM, uintptr(fd), 0, 0, unix.MSG_PEEK|unix.MSG_DONTWAIT, 0, 0) != again
 }
 
-// received judges the result of a receive that asked for want bytes; whole says that it is to go on
-// until it has them.
-func (r *Ring) received(i uint32, n, want int, whole bool) verdict {
+// received deals with the result of a receive that asked for want bytes. whole says that the receive continues until it
+// has them.
+func (r *Ring) received(e *entry, n, want int, whole bool) verdict {
 	if n <= 0 {
-		return r.receivedNone(i, n)
+		return r.receivedNothing(e, n)
 	}
 	r.spent += n
-	e := r.slab.at(i)
 	flags := r.drained(e, n < want)
-	if whole && n < want {
-		if r.files.at(e.Fd).kind >= packets {
-			e.done += uint32(n)
-			return progress
-		}
+	switch {
+	case whole && n < want && r.files.at(e.Fd).kind >= packets:
+		e.done += uint32(n)
+		return tryAgain
+	case e.multishot() && !e.limitReached(n):
+		r.post(e, int32(n), flags|r.groups.use(e))
+		return tryAgain
 	}
-	flags |= r.useBuffer(e)
-	if e.Ioprio&uring.RecvMultishot != 0 && !e.limitReached(n) {
-		r.post(i, int32(n), flags)
-		return progress
-	}
-	r.finish(i, int32(e.done)+int32(n), flags)
-	return finished
+	r.finish(e, int32(e.done)+int32(n), flags|r.groups.use(e))
+	return completed
 }
 
-// drained notes that a receive was short, if that says that there is nothing left; or says, by a flag of the
-// completion, that there may be.
+// drained records that a receive was short, if that says that nothing is left. Otherwise it returns the flag that tells
+// that there may be more.
 func (r *Ring) drained(e *entry, short bool) uint32 {
 	f := r.files.at(e.Fd)
 	switch {
-	case !short || f.state&eager != 0:
+	case !short || f.input == inputSignalled:
 		return uring.CQESockNonempty
 	case f.kind == tcp && e.OpFlags&undrained == 0:
-		f.state &^= readable
+		f.drainInput()
 	}
 	return 0
 }
@@ -185,49 +161,48 @@ func (e *entry) limitReached(n int) bool {
 	return false
 }
 
-// receivedNone judges the result of a receive that got no data: an error, the end, or nothing yet.
-func (r *Ring) receivedNone(i uint32, n int) verdict {
-	e := r.slab.at(i)
+// receivedNothing deals with the result of a receive that got no data: an error, EOF, or nothing yet.
+func (r *Ring) receivedNothing(e *entry, n int) verdict {
 	f := r.files.at(e.Fd)
-	if n == again && r.silentEnd(e, f) {
+	if n == again && r.silentEOF(e, f) {
 		n = 0
 		if e.Opcode == uring.OpRecvmsg {
-			e.noMessage()
+			e.clearHeader()
 		}
 	}
 	switch {
 	case n == again:
 		if e.done == 0 {
-			r.dropBuffer(e)
+			r.groups.drop(e)
 		}
-		e.mark &^= posted
+		e.flags &^= postedItem
 		return wouldBlock
 	case n == interrupted:
-		return progress
+		return tryAgain
 	case n < 0:
-		r.fail(i, unix.Errno(-n))
-		return finished
+		r.fail(e, unix.Errno(-n))
+		return completed
 	}
 	var flags uint32
 	if f.kind == tcp {
-		flags = uring.CQESockNonempty // as the kernel says of a TCP stream at its end
+		flags = uring.CQESockNonempty // as the kernel says of a TCP stream at EOF
 	}
 	if e.done != 0 {
-		flags |= r.useBuffer(e)
+		flags |= r.groups.use(e)
 	}
-	r.dropBuffer(e)
-	r.finish(i, int32(e.done), flags)
-	return finished
+	r.groups.drop(e)
+	r.finish(e, int32(e.done), flags)
+	return completed
 }
 
-// silentEnd reports whether a socket for datagrams was shut down: recv(2) says so only when it may wait,
-// which the kernel does for a receive that waits and is not multishot.
-func (r *Ring) silentEnd(e *entry, f *file) bool {
-	if f.kind != datagrams || f.state&(eager|shut) == 0 {
+// silentEOF reports whether a datagram socket was shut down. recv(2) says so only if it may wait, which the kernel does
+// for a receive that waits and is not multishot.
+func (r *Ring) silentEOF(e *entry, f *file) bool {
+	if f.kind != datagrams || f.input != inputSignalled && !f.is(receiveShut) {
 		return false
 	}
-	if f.state&shut == 0 && r.events(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0 {
-		f.state |= shut
+	if !f.is(receiveShut) && r.tmp.pollNow(e.Fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0 {
+		f.flags |= receiveShut
 	}
-	return f.state&shut != 0 && e.at.inFlight() && e.Ioprio&uring.RecvMultishot == 0 && e.OpFlags&unix.MSG_ERRQUEUE == 0
+	return f.is(receiveShut) && e.state.inFlight() && !e.multishot() && e.OpFlags&unix.MSG_ERRQUEUE == 0
 }

@@ -6,42 +6,40 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// zcCopied is the result of a notification: the data was copied after all. IORING_NOTIF_USAGE_ZC_COPIED.
+// zcCopied is the result of a notification which says that the data was copied: IORING_NOTIF_USAGE_ZC_COPIED.
 const zcCopied = -1 << 31
 
-// issueSendZC starts a zero-copy send, which is an ordinary one here: the kernel's notifications for
-// MSG_ZEROCOPY come through the socket's error queue, which is the caller's. It has the completions of a
-// zero-copy send, and says when asked that it has copied.
-func (r *Ring) issueSendZC(i uint32) {
-	e := r.slab.at(i)
+// issueSendZC starts a zero-copy send, which is an ordinary one here: the kernel's notifications for MSG_ZEROCOPY
+// come through the socket's error queue, which is the caller's. It has the completions of a zero-copy send, and says
+// if asked that it has copied.
+func (r *Ring) issueSendZC(e *entry) {
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
+	case e.selectsBuffer():
+		r.fail(e, unix.EOPNOTSUPP)
 		return
-	case e.Addr3 != 0:
-		r.fail(i, unix.EINVAL)
+	case e.is(hasAddr3):
+		r.fail(e, unix.EINVAL)
 		return
 	}
-	e.mark |= notifies
-	switch errno := r.checkSendZC(e); errno {
-	case 0:
-		r.tryOut(i, e.OpFlags&unix.MSG_DONTWAIT != 0)
-	default:
-		r.fail(i, errno)
+	e.flags |= notifies
+	if errno := r.checkSendZC(e); errno != 0 {
+		r.fail(e, errno)
+		return
 	}
+	r.tryOut(e)
 }
 
 // checkSendZC says what is wrong with a zero-copy send.
 func (r *Ring) checkSendZC(e *entry) unix.Errno {
 	switch {
 	case e.Ioprio&^uring.SendZCReportUsage != 0:
-		e.Ioprio = 0 // nothing of it counts
+		e.Ioprio = 0 // so that the notification does not report the usage
 		return unix.EINVAL
 	case e.badAddress():
 		return unix.EINVAL
 	}
 	errno := r.armSocket(e.Fd, false)
-	if errno == 0 && r.files.at(e.Fd).state&zerocopy == 0 {
+	if errno == 0 && !r.files.at(e.Fd).is(canZeroCopy) {
 		return unix.EOPNOTSUPP
 	}
 	return errno

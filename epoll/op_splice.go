@@ -10,152 +10,128 @@ import (
 
 const spliceFlags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MORE
 
-// issueSplice starts a splice or a tee: from the descriptor FileIndex, the source, to Fd. It never waits in
-// the system call: when that finds nothing to do, the entry waits for the readiness of one end, in the lists
-// of that, and is tried again.
-func (r *Ring) issueSplice(i uint32) {
-	e := r.slab.at(i)
+// issueSplice starts a splice or a tee: from the descriptor FileIndex, the source, to Fd. It never waits in the system
+// call. If that finds nothing to do, the entry waits for the readiness of one of the two descriptors, in a list of that
+// one, and is tried again.
+func (r *Ring) issueSplice(e *entry) {
 	switch {
-	case e.Flags&uring.SQEBufferSelect != 0:
-		r.fail(i, unix.EOPNOTSUPP)
+	case e.selectsBuffer():
+		r.fail(e, unix.EOPNOTSUPP)
 		return
 	case e.Ioprio != 0, e.OpFlags&^spliceFlags != 0, e.Opcode == uring.OpTee && (e.Off != 0 || e.Addr != 0):
-		r.fail(i, unix.EINVAL)
+		r.fail(e, unix.EINVAL)
 		return
 	}
-	slow := false
 	for _, fd := range [...]int32{e.Fd, e.FileIndex} {
 		switch errno := r.arm(fd, false); errno {
 		case 0:
 			r.setNonblock(fd)
 		case unix.EPERM:
-			r.known(fd)
-			slow = true
+			r.files.make(fd)
 		default:
-			r.fail(i, errno)
+			r.fail(e, errno)
 			return
 		}
 	}
-	switch {
-	case e.Len == 0:
-		r.finish(i, 0, 0)
-	case slow:
-		r.delegateSplice(i)
-	default:
-		r.splice(i)
-	}
-}
-
-// splice is one splice(2) or tee(2) between descriptors that can be waited for.
-func (r *Ring) splice(i uint32) {
-	e := r.slab.at(i)
-	e.BufIndex = 0
-	trap, a, b, c, d, size, flags := r.spliceArgs(i)
-	r.spliced(i, raw(trap, a, b, c, d, size, flags))
-}
-
-// spliceArgs are the arguments of the system call. The offsets, which it may write to, are put into the
-// entry's message.
-func (r *Ring) spliceArgs(i uint32) (trap, a, b, c, d, size, flags uintptr) {
-	e := r.slab.at(i)
-	size, flags = uintptr(e.Len), uintptr(e.OpFlags|unix.SPLICE_F_NONBLOCK)
-	if e.Opcode == uring.OpTee {
-		return unix.SYS_TEE, uintptr(e.FileIndex), uintptr(e.Fd), size, flags, 0, 0
-	}
-	m := r.messageOf(i)
-	m.off = [2]uint64{e.Addr, e.Off}
-	var from, to uintptr
-	if e.Addr != uring.FilePosition {
-		from = uintptr(unsafe.Pointer(&m.off[0]))
-	}
-	if e.Off != uring.FilePosition {
-		to = uintptr(unsafe.Pointer(&m.off[1]))
-	}
-	return unix.SYS_SPLICE, uintptr(e.FileIndex), from, uintptr(e.Fd), to, size, flags
-}
-
-// delegateSplice makes the system call in the pool, for one end is a plain file.
-func (r *Ring) delegateSplice(i uint32) {
-	e := r.slab.at(i)
-	trap, a, b, c, d, size, flags := r.spliceArgs(i)
-	r.rehost(i, pooled, e.mark&^onSource)
-	r.pool.submit(i, trap, [6]uintptr{a, b, c, d, size, flags})
-}
-
-// spliced judges the result of the system call.
-func (r *Ring) spliced(i uint32, n int) {
-	e := r.slab.at(i)
-	switch {
-	case n == interrupted:
-		r.spliceAgain(i)
-		return
-	case n == illegalSeek && (!opened(e.FileIndex, false) || !opened(e.Fd, true)):
-		r.fail(i, unix.EBADF) // which splice(2) looks at later
-		return
-	case n != again:
-		r.finishRaw(i, n)
+	if e.Len == 0 {
+		r.finish(e, 0, 0)
 		return
 	}
-	const in, out = unix.POLLIN | unix.POLLRDHUP, unix.POLLOUT
-	switch {
-	case r.canWait(e.FileIndex) && r.events(e.FileIndex, in) == 0:
-		r.awaitEnd(i, e.FileIndex, waitingIn, e.mark|onSource)
-	case r.canWait(e.Fd) && r.events(e.Fd, out) == 0:
-		r.awaitEnd(i, e.Fd, waitingOut, e.mark&^onSource)
-	default:
-		r.spliceAgain(i) // it has become ready meanwhile
-	}
+	r.retrySplice(e)
 }
 
-// awaitEnd makes a splice wait for one end. With SPLICE_F_NONBLOCK the end that is not ready ends it instead,
-// unless it is one for which the kernel has no regard to the flag: a socket, or as the source a TCP socket.
-func (r *Ring) awaitEnd(i uint32, fd int32, at place, m mark) {
-	e := r.slab.at(i)
-	f := r.files.at(fd)
-	heeds := f.kind == other || at == waitingIn && f.kind != tcp
-	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && heeds {
-		r.fail(i, unix.EAGAIN)
+// retrySplice makes an attempt at a splice: on the loop if both descriptors can be waited for, or else in the pool.
+func (r *Ring) retrySplice(e *entry) {
+	trap, a := r.spliceCall(e)
+	if r.canWait(e.Fd) && r.canWait(e.FileIndex) {
+		r.spliced(e, raw(trap, a[0], a[1], a[2], a[3], a[4], a[5]))
 		return
 	}
-	if at == waitingIn {
-		f.state &^= readable | eager
-	} else {
-		f.state |= blocked
-	}
-	r.rehost(i, at, m)
+	r.delegate(e, trap, a[0], a[1], a[2], a[3], a[4], a[5])
 }
 
 // canWait reports whether fd is in the epoll set.
-func (r *Ring) canWait(fd int32) bool { return r.files.at(fd).state&registered != 0 }
+func (r *Ring) canWait(fd int32) bool { return r.files.at(fd).phase == polled }
 
-// rehost puts a splice into a list of one of its ends.
-func (r *Ring) rehost(i uint32, at place, m mark) {
-	e := r.slab.at(i)
-	if e.at == issued {
-		e.mark = m
-		r.park(i, at)
-	} else {
-		r.unlink(r.listOf(e), i)
-		e.at, e.mark = at, m
-		r.append(r.listOf(e), i)
+// spliceCall returns the system call and its arguments. It may write to the offsets, which are put into the entry's
+// message.
+func (r *Ring) spliceCall(e *entry) (trap uintptr, args [6]uintptr) {
+	from, to := uintptr(e.FileIndex), uintptr(e.Fd)
+	size, flags := uintptr(e.Len), uintptr(e.OpFlags|unix.SPLICE_F_NONBLOCK)
+	if e.Opcode == uring.OpTee {
+		return unix.SYS_TEE, [6]uintptr{from, to, size, flags}
+	}
+	m := r.messages.of(e)
+	m.off = [2]uint64{e.Addr, e.Off}
+	var fromOff, toOff uintptr
+	if e.Addr != uring.FilePosition {
+		fromOff = uintptr(unsafe.Pointer(&m.off[0]))
+	}
+	if e.Off != uring.FilePosition {
+		toOff = uintptr(unsafe.Pointer(&m.off[1]))
+	}
+	return unix.SYS_SPLICE, [6]uintptr{from, fromOff, to, toOff, size, flags}
+}
+
+// spliced deals with the result of the system call.
+func (r *Ring) spliced(e *entry, n int) {
+	const in, out = unix.POLLIN | unix.POLLRDHUP, unix.POLLOUT
+	switch {
+	case n == interrupted:
+		r.retrySplice(e)
+	case n == illegalSeek && (!opened(e.FileIndex, false) || !opened(e.Fd, true)):
+		r.fail(e, unix.EBADF) // which splice(2) checks later
+	case n != again:
+		r.finishCall(e, n)
+	case r.canWait(e.FileIndex) && r.tmp.pollNow(e.FileIndex, in) == 0:
+		r.awaitSource(e)
+	case r.canWait(e.Fd) && r.tmp.pollNow(e.Fd, out) == 0:
+		r.awaitSink(e)
+	default:
+		r.retrySplice(e) // it has become ready meanwhile
 	}
 }
 
-// spliceAgain makes another attempt at a splice.
-func (r *Ring) spliceAgain(i uint32) {
-	e := r.slab.at(i)
-	if r.canWait(e.Fd) && r.canWait(e.FileIndex) {
-		r.splice(i)
+// awaitSource makes a splice wait for data. With SPLICE_F_NONBLOCK it completes with EAGAIN instead, except that the
+// kernel ignores the flag for a TCP socket.
+func (r *Ring) awaitSource(e *entry) {
+	f := r.files.at(e.FileIndex)
+	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && f.kind != tcp {
+		r.fail(e, unix.EAGAIN)
+		return
+	}
+	f.clearInput()
+	r.await(e, waitsForInput, onSource)
+}
+
+// awaitSink makes a splice wait for room. With SPLICE_F_NONBLOCK it completes with EAGAIN instead, except that the
+// kernel ignores the flag for a socket.
+func (r *Ring) awaitSink(e *entry) {
+	f := r.files.at(e.Fd)
+	if e.OpFlags&unix.SPLICE_F_NONBLOCK != 0 && f.kind == other {
+		r.fail(e, unix.EAGAIN)
+		return
+	}
+	f.fillOutput()
+	r.await(e, waitsForOutput, 0)
+}
+
+// await puts a splice into a list of one of its descriptors, whether it is in flight already or not.
+func (r *Ring) await(e *entry, s entryState, where entryFlags) {
+	if e.state == issued {
+		e.flags |= where
+		r.park(e, s)
 	} else {
-		r.delegateSplice(i)
+		r.move(e, s, where)
 	}
 }
 
-// abandonGuests is abandon for them.
-func (r *Ring) abandonGuests(fd int32) {
-	for i := uint32(1); i <= r.used; i++ {
-		if e := r.slab.at(i); e.at.inFlight() && e.mark&onSource != 0 && e.Fd == fd {
-			r.fail(i, unix.ECANCELED)
+// abandonSplices completes the splices to a descriptor that wait in a list of their source. Only misuse of Forget makes
+// it necessary, so it may look at all entries.
+func (r *Ring) abandonSplices(fd int32) {
+	for i := uint32(1); i <= r.entries.used; i++ {
+		if e := r.entries.at(i); e.state.inFlight() && e.is(onSource) && e.Fd == fd {
+			r.fail(e, unix.ECANCELED)
 		}
 	}
 }

@@ -760,7 +760,7 @@ func TestForget(t *testing.T) {
 	g.fails(recv, unix.ECANCELED)
 	g.fails(poll, unix.ECANCELED)
 	g.write(b, "abcd")
-	if n, err := unix.EpollWait(r.epfd, make([]unix.EpollEvent, 1), 0); n != 0 || err != nil {
+	if n, err := unix.EpollWait(r.poller.fd, make([]unix.EpollEvent, 1), 0); n != 0 || err != nil {
 		t.Error("it is still in the epoll set:", n, err)
 	}
 	r.Forget(a)
@@ -1024,7 +1024,7 @@ func TestAcceptedIsIdle(t *testing.T) {
 	g.open(fd)
 	ud = g.push(recvTo(fd, g.bytes(8), 0))
 	r.submit()
-	if r.readyHead != 0 {
+	if r.files.anyReady() {
 		t.Error("it is tried at once")
 	}
 	g.write(c, "x")
@@ -1050,14 +1050,14 @@ func TestStaleEvent(t *testing.T) {
 	g.push(recvTo(a, g.bytes(8), 0))
 	g.quiet()
 	g.write(b, "old")
-	events := r.seen[:r.epollWait(0)]
+	events := r.poller.events[:r.poller.wait(0)]
 	if len(events) == 0 {
 		t.Fatal("the old file is not in the epoll set any more")
 	}
 	for _, ev := range events {
-		r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+		r.files.signal(ev.Fd, uint32(ev.Pad), ev.Events)
 	}
-	if r.readyHead != 0 {
+	if r.files.anyReady() {
 		t.Error("an event of another file was taken for its own")
 	}
 	g.write(q, "new")

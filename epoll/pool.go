@@ -5,26 +5,24 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/internal/assert"
-	"github.com/reactord/reactord/uring"
-	"golang.org/x/sys/unix"
 )
 
-// pool makes the system calls that can block, on at most limit goroutines. These are started when there is
-// more to do than they can, and stay until the pool is closed. It is shared between the ring's thread and
-// them.
+// pool makes the system calls that can block, on at most limit goroutines, the workers. They are started when there are
+// more calls than workers, and stay until the pool is closed. The pool is shared between the ring's thread and the
+// workers.
 //
-// No call in it waits for what another entry does: what would is made so that it returns EAGAIN, and waits
-// for readiness on the loop. So whatever is queued comes to its turn.
+// No call in the pool waits for another entry: a call that would is made so that it returns EAGAIN, and the entry waits
+// for readiness on the loop. So every call that is queued is made in the end.
 type pool struct {
 	limit int
 	run   func(task) int // makes the system call
-	wake  func() error   // makes the ring look at the results
-	ready atomic.Bool    // there is something for the ring's thread to look at
+	wake  func() error   // makes the ring collect the results
+	ready atomic.Bool    // the ring's thread has something to collect
 	group sync.WaitGroup
 
 	mu         sync.Mutex
 	more       sync.Cond
-	tasks      []task // by entry; those queued are linked, index 0 is nobody
+	tasks      []task // by entry; the queued ones are linked, and index 0 is none
 	head, tail uint32
 	workers    int
 	idle       int
@@ -32,7 +30,7 @@ type pool struct {
 	results    []result
 }
 
-// task is a system call: a worker must not touch the slab.
+// task is a system call. It is not part of the entry, which only the ring's thread may touch.
 type task struct {
 	trap uintptr
 	args [6]uintptr
@@ -101,7 +99,7 @@ func (p *pool) work() {
 	for {
 		for p.head == 0 && !p.closed {
 			p.idle++
-			p.more.Wait() // who signals has counted it as not idle
+			p.more.Wait() // submit has counted it as not idle
 		}
 		if p.closed {
 			return
@@ -117,15 +115,15 @@ func (p *pool) work() {
 	}
 }
 
-// notify makes the ring's thread look.
+// notify makes the ring's thread collect.
 func (p *pool) notify() {
 	if !p.ready.Swap(true) {
-		// It can only fail when nobody listens any more.
+		// It can only fail after the ring was closed.
 		_ = p.wake()
 	}
 }
 
-// cancel takes a task back that no worker has begun.
+// cancel takes a task back. It reports false if a worker has begun it.
 func (p *pool) cancel(entry uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +144,7 @@ func (p *pool) collect(into []result) []result {
 	return into
 }
 
-// close drops what no worker has begun, and waits for the others: they write to the caller's memory.
+// close drops the calls that no worker has begun, and waits for the others: they write to the caller's memory.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.head, p.tail, p.closed = 0, 0, true
@@ -169,59 +167,21 @@ func (t task) run() int {
 func (r *Ring) reap() {
 	r.results = r.pool.collect(r.results[:0])
 	for _, res := range r.results {
-		r.returned(res.entry, res.n)
+		r.resume(r.entries.at(res.entry), res.n)
 	}
-	if r.children.due.Swap(false) {
+	if r.children.changed.Swap(false) {
 		r.askChildren()
 	}
 }
 
-// returned goes on with an entry whose system call the pool has made.
-func (r *Ring) returned(i uint32, n int) {
-	e := r.slab.at(i)
-	if assert.Enabled && e.at != pooled && e.at != unfiled {
-		panic("epoll: the pool finished an entry that it does not have")
-	}
-	switch e.Opcode {
-	case uring.OpRead, uring.OpWrite, uring.OpReadv, uring.OpWritev, uring.OpReadFixed, uring.OpWriteFixed:
-		r.transferred(i, n)
-	case uring.OpOpenat:
-		r.opened(i, n)
-	case uring.OpSplice, uring.OpTee:
-		r.spliced(i, n)
+// delegate hands a system call for an entry to the pool, whether the entry is in flight already or not.
+func (r *Ring) delegate(e *entry, trap, a, b, c, d, f, g uintptr) {
+	switch e.state {
+	case issued:
+		r.park(e, pooled)
+	case pooled:
 	default:
-		r.finishRaw(i, n)
+		r.move(e, pooled, 0)
 	}
-}
-
-// delegate hands a system call for an entry to the pool, wherever the entry is.
-func (r *Ring) delegate(i uint32, at place, trap uintptr, a, b, c, d, e, f uintptr) {
-	switch was := r.slab.at(i).at; {
-	case was == issued:
-		r.park(i, at)
-	case was != at:
-		r.move(i, at)
-	}
-	r.pool.submit(i, trap, [6]uintptr{a, b, c, d, e, f})
-}
-
-// delegateFile is delegate for an entry that works on a descriptor. One that is not open is found out here:
-// the pool must not meet another file that gets its number later.
-func (r *Ring) delegateFile(i uint32, c call) {
-	fd := r.slab.at(i).Fd
-	if errno := r.open(fd); errno != 0 {
-		r.fail(i, errno)
-		return
-	}
-	r.known(fd)
-	r.delegate(i, pooled, c.trap, uintptr(fd), c.b, c.c, c.d, c.e, c.f)
-}
-
-// open says what is wrong with a descriptor that is not open, or only for use in paths.
-func (r *Ring) open(fd int32) unix.Errno {
-	flags := raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0)
-	if flags < 0 || flags&unix.O_PATH != 0 || r.closed(fd) {
-		return unix.EBADF
-	}
-	return 0
+	r.pool.submit(e.index, trap, [6]uintptr{a, b, c, d, f, g})
 }

@@ -22,7 +22,7 @@ func TestWaitid(t *testing.T) {
 		g.check(err)
 		g.check(child.Start())
 		pid := child.Process.Pid
-		got := new(info)
+		got := new(childInfo)
 		wait := func(options int) func(*uring.SQE) {
 			return func(s *uring.SQE) { s.PrepWaitid(unix.P_PID, pid, options, unsafe.Pointer(got)) }
 		}

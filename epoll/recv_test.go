@@ -19,13 +19,13 @@ func TestLimitedReceivesTrustTheRing(t *testing.T) {
 		limit uint32
 		asks  bool
 	}{{0, true}, {1, assert.Enabled}, {1, assert.Enabled}} { // with assertions all are asked for
-		r.tmp.event = unix.EpollEvent{}
+		r.poller.event = unix.EpollEvent{}
 		ud := g.push(func(s *uring.SQE) {
 			s.PrepRecvMultishot(a, 0, 0)
 			s.LimitRecv(c.limit)
 		})
 		g.quiet()
-		if asked := r.tmp.event != (unix.EpollEvent{}); asked != c.asks {
+		if asked := r.poller.event != (unix.EpollEvent{}); asked != c.asks {
 			t.Errorf("with a limit of %d: epoll_ctl is called: %v", c.limit, asked)
 		}
 		if c.limit == 0 {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config sizes a Ring. The zero value works.
+// Config sizes a [Ring]. The zero value works.
 type Config struct {
-	// Entries is how many submissions are queued before Push submits them itself; it is rounded up to
-	// a power of two. Default 1024.
+	// Entries is how many submissions are queued before [Ring.Push] submits them itself. It is rounded up to a power of
+	// two. Default 1024.
 	Entries int
-	// BatchBytes bounds what one Enter receives before it returns, so that what was received is still
-	// in the cache when it is used. A quarter of a core's L2 cache is about right. Default 256 KiB.
+	// BatchBytes bounds the bytes that one [Ring.Enter] receives before it returns, so that they are still in the cache
+	// when they are used. A quarter of a core's L2 cache is about right. Default 256 KiB.
 	BatchBytes int
-	// Workers bounds the goroutines, and so the threads, that do what can block: see the package comment.
-	// Default 4 a processor, as the kernel has it for io_uring.
+	// Workers bounds the goroutines, and so the threads, that make system calls which can block: see the section on
+	// files in the package documentation. Default 4 for each processor, as the kernel has it for io_uring.
 	Workers int
 }
 
@@ -39,82 +39,67 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// eventBatch is how many events one look at the epoll set takes.
-const eventBatch = 256
-
-// wakeFd marks the events of the ring's own eventfd.
-const wakeFd = -1
-
-// Ring is an io_uring in software. See the package comment for its contract.
+// Ring is an io_uring in software. See the package documentation for its contract.
 type Ring struct {
-	epfd   int
+	owner  int // the thread that called Enable; only compared if assertions are enabled
+	poller poller
 	waker  uring.Waker
-	batch  int  // bytes
-	unseen int  // what was done since the last look at the epoll set: see haste
-	woken  bool // by Wake, and Enter has not said so yet
-	coarse bool // there is no epoll_pwait2(2)
-	owner  int  // the thread that called Enable; only kept when debugging
 
-	sq      []uint32 // pushed entries, in order
-	entries int
-	cq      completions
-	slab    entries
-	used    uint32 // how much of the slab was ever used
-	free    uint32
-	users   users
+	queued     []uint32 // pushed entries, in order
+	queueLimit int
+	cq         completions
+	entries    entries
+	byUserData userDataTable
+	messages   messages
+	tmp        scratch
 
-	files                pages[int32, file] // by descriptor
-	readyHead, readyTail int32              // the ready list: descriptors plus one
-	spent                int                // bytes of the batch used up
-	seen                 [eventBatch]unix.EpollEvent
+	files    files
+	groups   groups
+	fixed    fixedBuffers
+	retries  connectRetries
+	children children
+	pool     pool
+	results  []result // of the pool, while they are dealt with
+	direct   direct
 
-	groups      []*group
-	messages    []*message
-	freeMessage uint32
-	pool        pool
-	results     []result
-	direct      direct
-	unfiled     list // entries in the pool for no descriptor
-	expecting   list // entries that wait for a child process
-	children    children
-	fixed       [][]byte
-	tmp         scratch
-	crowded     []int32   // descriptors with a connect that is to be tried again
-	retryAt     time.Time // when
-	minWait     time.Duration
-	found       int  // events of the last look
-	sparse      bool // the last wait was for one event, or none
+	batch     int  // bytes that one Enter may receive
+	spent     int  // bytes of the batch that were received
+	sinceLook int  // what was done since the epoll set was last asked: see haste
+	woken     bool // by Wake, and Enter has not reported it yet
+	found     int  // events that the epoll set last had
+	sparse    bool // the last wait was for at most one event
+	minWait   time.Duration
 }
 
 // New makes a ring.
 func New(cfg Config) (*Ring, error) {
 	cfg = cfg.withDefaults()
 	r := &Ring{
-		batch:    cfg.BatchBytes,
-		entries:  cfg.Entries,
-		sq:       make([]uint32, 0, cfg.Entries),
-		messages: make([]*message, 1),
-		pool:     pool{limit: cfg.Workers, run: task.run},
+		batch:      cfg.BatchBytes,
+		queueLimit: cfg.Entries,
+		queued:     make([]uint32, 0, cfg.Entries),
+		pool:       pool{limit: cfg.Workers, run: task.run},
 	}
-	r.users.init(1 << bits.Len(uint(cfg.Entries)))
+	r.messages.init()
+	r.byUserData.init(1 << bits.Len(uint(cfg.Entries)))
 	r.pool.init(r.waker.Wake)
 	var err error
-	if r.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+	if r.poller.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	if err := r.waker.Open(); err != nil {
-		return nil, errors.Join(os.NewSyscallError("eventfd", err), unix.Close(r.epfd))
+		return nil, errors.Join(os.NewSyscallError("eventfd", err), closeError(r.poller.fd))
 	}
 	// The eventfd is never read: each write to it is an edge.
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeFd}
-	if err := unix.EpollCtl(r.epfd, unix.EPOLL_CTL_ADD, r.waker.Fd(), &ev); err != nil {
+	if err := unix.EpollCtl(r.poller.fd, unix.EPOLL_CTL_ADD, r.waker.Fd(), &ev); err != nil {
 		return nil, errors.Join(os.NewSyscallError("epoll_ctl", err), r.Close())
 	}
 	return r, nil
 }
 
-// Enable binds the ring to the calling thread, which the caller keeps locked (runtime.LockOSThread).
-// Before it only Push, RegisterBuffers, Wake and Close may be called.
+// Enable binds the ring to the calling thread, which the caller keeps locked (runtime.LockOSThread). Before Enable only
+// [Ring.Push], [Ring.RegisterBuffers], [Ring.SetMinWait], [Ring.Wake] and [Ring.Close] may be called.
 func (r *Ring) Enable() error {
 	r.owner = unix.Gettid()
 	return nil
@@ -123,43 +108,43 @@ func (r *Ring) Enable() error {
 // check asserts that the ring's own thread is calling.
 func (r *Ring) check() {
 	if assert.Enabled && r.owner != 0 && r.owner != unix.Gettid() {
-		panic("epoll: a ring is used by a thread that is not its own")
+		panic("epoll: a ring is used by a thread that is not its own; only Wake may be called from another thread")
 	}
 }
 
-// Push queues a copy of one entry. A full queue is submitted first.
+// Push queues a copy of one entry. If the queue is full, it is submitted first.
 func (r *Ring) Push(sqe *uring.SQE) {
 	r.check()
-	if len(r.sq) == r.entries {
+	if len(r.queued) == r.queueLimit {
 		r.submit()
 	}
-	r.sq = append(r.sq, r.take(sqe))
+	r.queued = append(r.queued, r.entries.take(sqe).index)
 }
 
 func (r *Ring) submit() {
-	for _, i := range r.sq {
-		r.issue(i)
+	for _, i := range r.queued {
+		r.issue(r.entries.at(i))
 	}
-	r.sq = r.sq[:0]
-	if r.direct.n != 0 {
+	r.queued = r.queued[:0]
+	if r.direct.queued != 0 {
 		r.submitDirect()
 	}
 }
 
-// Pop takes one completion.
+// Pop takes one completion. It reports false if there is none.
 func (r *Ring) Pop(cqe *uring.CQE) bool {
 	r.check()
 	return r.cq.pop(cqe)
 }
 
-// Wake makes a waiting Enter return, or else the next one that would wait. From any thread, at any
-// time.
+// Wake makes a waiting [Ring.Enter] return, or else the next one that would wait. From any thread, at any time.
 func (r *Ring) Wake() error { return r.waker.Wake() }
 
-// Caps says what the ring can do.
+// Caps returns what the ring can do.
 func (r *Ring) Caps() uring.Caps {
 	c := uring.Caps{
-		Ring: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true, RecvmsgMultishot: true, SendTo: true, PollMultishot: true,
+		Ring: "epoll", Buffers: true, AcceptMultishot: true, RecvMultishot: true, RecvLimit: true,
+		RecvmsgMultishot: true, SendTo: true, PollMultishot: true,
 	}
 	for _, op := range supported {
 		c.Ops.Add(op)
@@ -167,24 +152,17 @@ func (r *Ring) Caps() uring.Caps {
 	return c
 }
 
-// Close frees the ring. What is in flight is dropped without a completion; what the pool or io_submit(2) has begun
-// is waited for, because it uses the caller's memory: that can take as long as the disk does.
+// Close frees the ring. Entries in flight are dropped without a completion. Close waits for the system calls that the
+// pool or io_submit(2) has begun, because they use the caller's memory: that can take as long as the disk does.
 func (r *Ring) Close() error {
-	if r.epfd < 0 {
+	if r.poller.fd < 0 {
 		return nil
 	}
 	r.children.close()
 	r.pool.close()
 	r.direct.close()
-	errs := r.closeOpened()
-	for n, page := range r.files.page {
-		for i := range page {
-			if page != nil && page[i].state&closing != 0 {
-				errs = append(errs, os.NewSyscallError("close", unix.Close(n<<pageBits|i)))
-			}
-		}
-	}
-	errs = append(errs, r.waker.Close(), os.NewSyscallError("close", unix.Close(r.epfd)))
-	r.epfd = -1
+	errs := append(r.closeOpened(), r.closeRequestedFiles()...)
+	errs = append(errs, r.waker.Close(), closeError(r.poller.fd))
+	r.poller.fd = -1
 	return errors.Join(errs...)
 }

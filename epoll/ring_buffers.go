@@ -11,20 +11,24 @@ import (
 
 // group is a group of provided buffers. The one provided last is used first: it is the most likely to be in the cache.
 type group struct {
-	mem  []byte
-	base uintptr
-	size uint32 // bytes a buffer
-	n    int
-	free []uint16 // provided and not used; its capacity is n
-	in   []bool   // which ones are in free; only kept when debugging
+	mem   []byte
+	base  uintptr
+	size  uint32 // bytes of a buffer
+	n     int
+	free  []uint16 // provided and not used
+	given []bool   // which buffers are in free; only kept if assertions are enabled
 }
 
-// RegisterBuffers makes a group of len(mem)/size receive buffers, numbered from 0, none of which is
-// provided yet. mem belongs to the caller, and must stay mapped until the ring is closed. The error
-// matches unix.EINVAL for a bad size and unix.EEXIST for a group that there is already.
+// groups are the buffer groups of a ring, by their ids.
+type groups []*group
+
+// RegisterBuffers makes a group of len(mem)/size receive buffers, numbered from 0, none of which is provided yet. mem
+// belongs to the caller, and must stay mapped until the ring is closed. The error matches unix.EINVAL for a bad size
+// and unix.EEXIST if the group exists already.
 func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 	if size <= 0 || len(mem) < size || len(mem)/size > uring.MaxBuffers {
-		return fmt.Errorf("epoll: a buffer group of %d bytes cannot have buffers of %d bytes: %w", len(mem), size, unix.EINVAL)
+		return fmt.Errorf("epoll: a buffer group of %d bytes cannot have buffers of %d bytes: %w",
+			len(mem), size, unix.EINVAL)
 	}
 	for int(id) >= len(r.groups) {
 		r.groups = append(r.groups, nil)
@@ -35,15 +39,15 @@ func (r *Ring) RegisterBuffers(id uint16, mem []byte, size int) error {
 	n := len(mem) / size
 	g := &group{mem: mem, base: uintptr(unsafe.Pointer(&mem[0])), size: uint32(size), n: n, free: make([]uint16, 0, n)}
 	if assert.Enabled {
-		g.in = make([]bool, n)
+		g.given = make([]bool, n)
 	}
 	r.groups[id] = g
 	return nil
 }
 
-// ProvideBuffer gives one buffer of a registered group to the ring, until a completion names it.
-// Giving one that the ring has already is an error of the caller's that is only found by the build tag
-// reactordebug, unless it makes more of them than there are: then it panics.
+// ProvideBuffer gives one buffer of a registered group to the ring, until a completion names it. It panics if the group
+// does not have the buffer, or if more buffers are provided than the group has. With the build tag reactordebug it
+// panics for each buffer that the ring has already.
 func (r *Ring) ProvideBuffer(id, buf uint16) {
 	r.check()
 	r.groups[id].give(buf)
@@ -51,13 +55,13 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 
 func (g *group) give(buf uint16) {
 	if int(buf) >= g.n || len(g.free) == g.n {
-		panic("epoll: a buffer is provided that the group does not have or has already")
+		panic("epoll: ProvideBuffer of a buffer that the group does not have or that the ring has already")
 	}
 	if assert.Enabled {
-		if g.in[buf] {
-			panic("epoll: a buffer is provided twice")
+		if g.given[buf] {
+			panic("epoll: ProvideBuffer of a buffer that the ring has already; wait until a completion names it")
 		}
-		g.in[buf] = true
+		g.given[buf] = true
 	}
 	g.free = append(g.free, buf)
 }
@@ -68,39 +72,39 @@ func (g *group) take() uint16 {
 	buf := g.free[last]
 	g.free = g.free[:last]
 	if assert.Enabled {
-		g.in[buf] = false
+		g.given[buf] = false
 	}
 	return buf
 }
 
-// group returns a group, or nil.
-func (r *Ring) group(id uint16) *group {
-	if int(id) < len(r.groups) {
-		return r.groups[id]
+// find returns a group, or nil.
+func (gs groups) find(id uint16) *group {
+	if int(id) < len(gs) {
+		return gs[id]
 	}
 	return nil
 }
 
-// provided returns the group if it has a buffer to give.
-func (r *Ring) provided(id uint16) *group {
-	if g := r.group(id); g != nil && len(g.free) != 0 {
+// available returns a group that has a buffer to give, or nil.
+func (gs groups) available(id uint16) *group {
+	if g := gs.find(id); g != nil && len(g.free) != 0 {
 		return g
 	}
 	return nil
 }
 
-// pick gives an entry a buffer, unless it holds one from an earlier attempt, and says where it is and
-// how much of it may be used. It reports false if there is none.
-func (r *Ring) pick(e *entry) (base uintptr, size uint32, ok bool) {
+// pick gives an entry a buffer, unless it holds one from an earlier attempt. It returns where the buffer is and how
+// much of it may be used, and reports false if there is no buffer.
+func (gs groups) pick(e *entry) (base uintptr, size uint32, ok bool) {
 	var g *group
-	if e.mark&holds != 0 {
-		g = r.groups[e.BufIndex]
+	if e.is(holdsBuffer) {
+		g = gs[e.BufIndex]
 	} else {
-		if g = r.provided(e.BufIndex); g == nil {
+		if g = gs.available(e.BufIndex); g == nil {
 			return 0, 0, false
 		}
 		e.buf = g.take()
-		e.mark |= holds
+		e.flags |= holdsBuffer
 	}
 	size = g.size
 	if e.Len != 0 && e.Len < size {
@@ -109,19 +113,19 @@ func (r *Ring) pick(e *entry) (base uintptr, size uint32, ok bool) {
 	return g.base + uintptr(e.buf)*uintptr(g.size), size, true
 }
 
-// useBuffer hands the buffer that an entry holds to its completion: it returns the flags to post.
-func (r *Ring) useBuffer(e *entry) uint32 {
-	if e.mark&holds == 0 {
+// use hands the buffer that an entry holds, if any, to its completion. It returns the flags to post.
+func (gs groups) use(e *entry) uint32 {
+	if !e.is(holdsBuffer) {
 		return 0
 	}
-	e.mark &^= holds
+	e.flags &^= holdsBuffer
 	return uring.CQEBuffer | uint32(e.buf)<<uring.CQEBufferShift
 }
 
-// dropBuffer puts the buffer that an entry holds back into its group.
-func (r *Ring) dropBuffer(e *entry) {
-	if e.mark&holds != 0 {
-		e.mark &^= holds
-		r.groups[e.BufIndex].give(e.buf)
+// drop returns the buffer that an entry holds, if any, to its group.
+func (gs groups) drop(e *entry) {
+	if e.is(holdsBuffer) {
+		e.flags &^= holdsBuffer
+		gs[e.BufIndex].give(e.buf)
 	}
 }

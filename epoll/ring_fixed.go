@@ -10,10 +10,13 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
+// fixedBuffers are the registered buffers, by their indexes.
+type fixedBuffers [][]byte
+
 var errFixed = errors.New("epoll: fixed buffers cannot be registered")
 
 // RegisterFixedBuffers names memory that READ_FIXED and WRITE_FIXED entries use by index; see
-// uring.Ring.RegisterFixedBuffers. Here it is a matter of checking alone, and nothing becomes faster by it.
+// [uring.Ring.RegisterFixedBuffers]. This ring only checks that entries stay within it; nothing becomes faster.
 func (r *Ring) RegisterFixedBuffers(buffers [][]byte) error {
 	switch {
 	case len(buffers) == 0 || len(buffers) > uring.MaxFixedBuffers:
@@ -30,16 +33,15 @@ func (r *Ring) RegisterFixedBuffers(buffers [][]byte) error {
 	return nil
 }
 
-// within reports whether the memory of an entry lies in the registered buffer that it names, if it names
-// one.
-func (r *Ring) within(e *entry) bool {
+// holds reports whether the memory of an entry lies in the registered buffer that it names, if it names one.
+func (bs fixedBuffers) holds(e *entry) bool {
 	if e.Opcode != uring.OpReadFixed && e.Opcode != uring.OpWriteFixed {
 		return true
 	}
-	if int(e.BufIndex) >= len(r.fixed) || e.Len > maxTransfer {
+	if int(e.BufIndex) >= len(bs) || e.Len > maxTransfer {
 		return false
 	}
-	b := r.fixed[e.BufIndex]
+	b := bs[e.BufIndex]
 	start := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 	return e.Addr >= start && e.Addr-start <= uint64(len(b)) && uint64(e.Len) <= uint64(len(b))-(e.Addr-start)
 }

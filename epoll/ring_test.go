@@ -20,8 +20,8 @@ func TestNops(t *testing.T) {
 		for range n {
 			g.push((*uring.SQE).PrepNop)
 		}
-		if entries != 0 && len(g.ring.(*Ring).sq) > 2*entries {
-			t.Errorf("%d entries are queued of %d", len(g.ring.(*Ring).sq), entries)
+		if entries != 0 && len(g.ring.(*Ring).queued) > 2*entries {
+			t.Errorf("%d entries are queued of %d", len(g.ring.(*Ring).queued), entries)
 		}
 		for i := range uint64(n) {
 			g.want(i+1, 0, 0)
@@ -48,7 +48,7 @@ func TestPushBeforeEnable(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	for _, coarse := range []bool{false, true} {
 		r := newEpoll(t, Config{})
-		r.coarse = coarse
+		r.poller.coarse = coarse
 		g := newRig(t, r)
 		a, b := g.pair(unix.SOCK_STREAM)
 		g.push(func(s *uring.SQE) { s.PrepRecv(a, ptr(g.bytes(8)), 8, 0) })
@@ -248,25 +248,26 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestUsers holds the user_data table against a plain list.
-func TestUsers(t *testing.T) {
-	var u users
-	u.init(2)
-	slab := new(entries)
+// TestUserDataTable holds the user_data table against a plain list.
+func TestUserDataTable(t *testing.T) {
+	var table userDataTable
+	table.init(2)
+	all := new(entries)
 	for i := range uint32(2000) {
-		slab.make(i)
+		all.make(i)
+		all.at(i).index = i
 	}
-	var in []uint32
+	var in []*entry
 	check := func(userData uint64) {
-		var got, want []uint32
-		for i := u.find(slab, userData); i != 0; i = slab.at(i).chain {
-			if slab.at(i).UserData == userData {
-				got = append(got, i)
+		var got, want []*entry
+		for e := table.find(all, userData); e != nil; e = all.find(e.chain) {
+			if e.UserData == userData {
+				got = append(got, e)
 			}
 		}
-		for _, i := range slices.Backward(in) {
-			if slab.at(i).UserData == userData {
-				want = append(want, i)
+		for _, e := range slices.Backward(in) {
+			if e.UserData == userData {
+				want = append(want, e)
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -274,17 +275,18 @@ func TestUsers(t *testing.T) {
 		}
 	}
 	for i := uint32(1); i < 2000; i++ {
-		slab.at(i).UserData = uint64(i * i % 97)
-		u.insert(slab, i)
-		in = append(in, i)
+		e := all.at(i)
+		e.UserData = uint64(i * i % 97)
+		table.insert(all, e)
+		in = append(in, e)
 		if i%3 == 0 {
 			at := int(i*7) % len(in)
-			u.remove(slab, in[at])
+			table.remove(all, in[at])
 			in = slices.Delete(in, at, at+1)
 		}
 		check(uint64(i % 97))
 	}
-	if u.count != len(in) {
-		t.Errorf("count %d, want %d", u.count, len(in))
+	if table.count != len(in) {
+		t.Errorf("count %d, want %d", table.count, len(in))
 	}
 }

@@ -3,36 +3,34 @@ package epoll
 import (
 	"os"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Enter submits what is queued and waits for a completion, a Wake, or the timeout (0: only look;
-// negative: no limit). It may return early.
-//
-// It looks at the epoll set without telling the scheduler first, and waits only when that has found
-// nothing. But if the last wait was for a single event, there is little to do, and the look would most likely find
-// nothing: then it waits at once. When submitting alone has made completions it does not look at all, so that the answers to
-// one batch of receives are dealt with before the next batch, and a look is not paid for by a few cheap
-// entries; but it does so only for as long as these have cost less than haste allows.
+// Enter submits what is queued and waits for a completion, a [Ring.Wake], or the timeout; 0 does not wait, a negative
+// timeout has no limit. It may return early.
 func (r *Ring) Enter(timeout time.Duration) error {
+	// The epoll set is first asked without telling the Go scheduler, and waited for only if it has nothing. There are
+	// two exceptions. If the last wait was for a single event, the set most likely has nothing, and Enter waits
+	// immediately. If submitting alone has made completions, the set is not asked at all, so that the answers to one
+	// batch of receives are dealt with before the next batch, and a few cheap entries do not pay for a system call;
+	// but only for as long as these entries have cost less than haste allows.
 	r.check()
 	r.submit()
-	if !r.cq.empty() && r.unseen < haste {
-		r.unseen += turnCost * r.cq.len()
+	if !r.cq.empty() && r.sinceLook < haste {
+		r.sinceLook += turnCost * r.cq.len()
 		return nil
 	}
-	r.unseen = 0
-	if timeout == 0 || !r.sparse || r.woken || r.readyHead != 0 || !r.cq.empty() || r.minWait != 0 {
+	r.sinceLook = 0
+	if timeout == 0 || !r.sparse || r.woken || r.files.anyReady() || !r.cq.empty() || r.minWait != 0 {
 		woken, err := r.look(0)
 		if err != nil || woken || timeout == 0 || !r.cq.empty() {
 			return err
 		}
 	}
-	if r.minWait != 0 && r.readyHead == 0 {
+	if r.minWait != 0 && !r.files.anyReady() {
 		var err error
-		if timeout, err = r.doze(timeout); err != nil || timeout == 0 || !r.cq.empty() {
+		if timeout, err = r.sleepMinWait(timeout); err != nil || timeout == 0 || !r.cq.empty() {
 			return err
 		}
 	}
@@ -41,12 +39,17 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	return err
 }
 
-// SetMinWait has Enter, when it waits, go on until least has passed since it began to, unless the timeout ends it
-// before: it sleeps, and only then waits for events. See uring.Ring.SetMinWait.
+// haste bounds what is done without asking the epoll set, in the units of a batch: bytes that were sent, and turnCost
+// for each completion.
+const haste = 16 * turnCost
+
+// SetMinWait makes an [Ring.Enter] that waits take at least this long, unless its timeout is shorter: it sleeps, and
+// only then waits for events. See [uring.Ring.SetMinWait].
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
-// doze sleeps for the minimum wait, and looks. It returns what is left of the timeout, 0 if that is not to be waited for.
-func (r *Ring) doze(timeout time.Duration) (time.Duration, error) {
+// sleepMinWait sleeps for the minimum wait, and looks. It returns what is left of the timeout, which is 0 if the caller
+// should not wait.
+func (r *Ring) sleepMinWait(timeout time.Duration) (time.Duration, error) {
 	d := r.minWait
 	if timeout > 0 {
 		d = min(d, timeout)
@@ -61,15 +64,11 @@ func (r *Ring) doze(timeout time.Duration) (time.Duration, error) {
 	return timeout, err
 }
 
-// haste bounds what is done without a look at the epoll set, in the units of a batch: bytes that were sent, and
-// turnCost for each completion.
-const haste = 16 * turnCost
-
 // wait looks until there is a reason to return.
 func (r *Ring) wait(timeout time.Duration) error {
 	var start time.Time
 	for limit := timeout; ; {
-		if r.readyHead != 0 {
+		if r.files.anyReady() {
 			limit = 0
 		} else if timeout > 0 {
 			if start.IsZero() {
@@ -78,7 +77,7 @@ func (r *Ring) wait(timeout time.Duration) error {
 				return nil
 			}
 		}
-		if len(r.crowded) != 0 && (limit < 0 || limit > retryAfter) {
+		if r.retries.pending() && (limit < 0 || limit > retryAfter) {
 			limit = retryAfter
 		}
 		woken, err := r.look(limit)
@@ -89,7 +88,7 @@ func (r *Ring) wait(timeout time.Duration) error {
 	}
 }
 
-// look takes events, waiting for them up to the limit, and then works on what is ready.
+// look takes events, for which it waits up to the limit, and then works on what is ready.
 func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 	n := r.collect(limit)
 	if n < 0 && n != interrupted {
@@ -101,7 +100,7 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 	if r.woken && r.direct.inFlight != 0 {
 		r.reapDirect()
 	}
-	if len(r.crowded) != 0 {
+	if r.retries.pending() {
 		r.retryConnects()
 	}
 	r.work()
@@ -109,46 +108,16 @@ func (r *Ring) look(limit time.Duration) (woken bool, err error) {
 	return woken, nil
 }
 
-// collect takes events and notes what they say. It returns their number, or a negated errno.
+// collect takes events and records what they say. It returns their number, or a negated errno.
 func (r *Ring) collect(limit time.Duration) int {
-	n := r.epollWait(limit)
+	n := r.poller.wait(limit)
 	r.found = max(n, 0)
-	for i := range r.seen[:max(n, 0)] {
-		ev := &r.seen[i]
-		if ev.Fd == wakeFd {
+	for i := range r.poller.events[:r.found] {
+		if ev := &r.poller.events[i]; ev.Fd == wakeFd {
 			r.woken = true
 		} else {
-			r.signal(ev.Fd, uint32(ev.Pad), ev.Events)
+			r.files.signal(ev.Fd, uint32(ev.Pad), ev.Events)
 		}
 	}
 	return n
-}
-
-// epollWait fills r.seen.
-func (r *Ring) epollWait(limit time.Duration) int {
-	epfd, seen := uintptr(r.epfd), uintptr(unsafe.Pointer(&r.seen))
-	if limit == 0 {
-		return raw(unix.SYS_EPOLL_PWAIT, epfd, seen, eventBatch, 0, 0, 0)
-	}
-	if !r.coarse {
-		var ts uintptr
-		if limit > 0 {
-			r.tmp.limit = [2]int64{int64(limit / time.Second), int64(limit % time.Second)}
-			ts = uintptr(unsafe.Pointer(&r.tmp.limit))
-		}
-		n := blocking(unix.SYS_EPOLL_PWAIT2, epfd, seen, eventBatch, ts, 0, 0)
-		if n != -int(unix.ENOSYS) && n != -int(unix.EPERM) {
-			return n
-		}
-		r.coarse = true // an old kernel, or a filter that does not know the call
-	}
-	return blocking(unix.SYS_EPOLL_PWAIT, epfd, seen, eventBatch, uintptr(milliseconds(limit)), 0, 0)
-}
-
-// milliseconds rounds up, so that no deadline is met too early and waited for again in a spin.
-func milliseconds(limit time.Duration) int {
-	if limit < 0 {
-		return -1
-	}
-	return int(min((limit+time.Millisecond-1)/time.Millisecond, 1<<30))
 }

@@ -131,7 +131,7 @@ func TestSpliceCancel(t *testing.T) {
 	}
 	g.write(wr, "read")
 	g.want(other, 4, 0)
-	if r.files.at(int32(rd)).live != 0 || r.files.at(int32(wr2)).live != 0 {
+	if r.files.at(int32(rd)).inFlight != 0 || r.files.at(int32(wr2)).inFlight != 0 {
 		t.Error("something is left in flight")
 	}
 }

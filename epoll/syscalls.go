@@ -1,13 +1,14 @@
 package epoll
 
 import (
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// raw makes a system call that does not block. It returns the result, or the negated errno. The
-// scheduler is not told: that is cheaper, and wrong for anything that can wait.
+// raw makes a system call that does not block. It returns the result, or the negated errno. The Go scheduler is not
+// told, which is cheaper, and wrong for a call that can wait.
 func raw(trap, a, b, c, d, e, f uintptr) int {
 	n, _, errno := unix.RawSyscall6(trap, a, b, c, d, e, f)
 	if errno != 0 {
@@ -33,16 +34,10 @@ const (
 	interrupted = -int(unix.EINTR)
 )
 
-// pointer reads an address out of a submission entry.
-func pointer(addr *uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(addr)) }
-
-// scratch is what small system calls point to. It is part of the ring, so that nothing escapes or
-// moves.
+// scratch is what small system calls point to. It is part of the ring, so that nothing escapes or moves.
 type scratch struct {
-	event  unix.EpollEvent
 	poll   unix.PollFd
 	zero   unix.Timespec
-	limit  [2]int64 // a struct __kernel_timespec, the same on every machine
 	value  int32
 	length uint32
 	header unix.Msghdr
@@ -53,29 +48,35 @@ type scratch struct {
 	info   [128]byte // a siginfo_t
 }
 
-func (r *Ring) epollCtl(op int, fd int32, gen uint32) unix.Errno {
-	r.tmp.event = unix.EpollEvent{Events: interest, Fd: fd, Pad: int32(gen)}
-	n := raw(unix.SYS_EPOLL_CTL, uintptr(r.epfd), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(&r.tmp.event)), 0, 0)
-	return unix.Errno(-n)
-}
-
-// sockopt reads an integer option of level SOL_SOCKET; a negative result is a negated errno.
-func (r *Ring) sockopt(fd int32, option int) int {
-	r.tmp.length = uint32(unsafe.Sizeof(r.tmp.value))
+// sockopt reads an integer option of level SOL_SOCKET. A negative result is a negated errno.
+func (t *scratch) sockopt(fd int32, option int) int {
+	t.length = uint32(unsafe.Sizeof(t.value))
 	n := raw(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, uintptr(option),
-		uintptr(unsafe.Pointer(&r.tmp.value)), uintptr(unsafe.Pointer(&r.tmp.length)), 0)
+		uintptr(unsafe.Pointer(&t.value)), uintptr(unsafe.Pointer(&t.length)), 0)
 	if n < 0 {
 		return n
 	}
-	return int(r.tmp.value)
+	return int(t.value)
 }
 
-// events asks poll(2) which of the events hold on fd now.
-func (r *Ring) events(fd int32, want uint32) uint32 {
-	r.tmp.poll = unix.PollFd{Fd: fd, Events: int16(want)}
-	n := raw(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&r.tmp.poll)), 1, uintptr(unsafe.Pointer(&r.tmp.zero)), 0, 0, 0)
+// pollNow asks poll(2) which of the events hold on fd now.
+func (t *scratch) pollNow(fd int32, want uint32) uint32 {
+	t.poll = unix.PollFd{Fd: fd, Events: int16(want)}
+	n := raw(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&t.poll)), 1, uintptr(unsafe.Pointer(&t.zero)), 0, 0, 0)
 	if n <= 0 {
 		return 0
 	}
-	return uint32(uint16(r.tmp.poll.Revents))
+	return uint32(uint16(t.poll.Revents))
 }
+
+// headerOf makes a struct msghdr of a vector.
+func (t *scratch) headerOf(vec []vector) uintptr {
+	t.header = unix.Msghdr{Iov: (*unix.Iovec)(unsafe.Pointer(unsafe.SliceData(vec)))}
+	t.header.SetIovlen(len(vec))
+	return uintptr(unsafe.Pointer(&t.header))
+}
+
+// statusFlags returns the flags of an open file (O_RDWR, O_NONBLOCK, …), or a negated errno.
+func statusFlags(fd int32) int { return raw(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFL, 0, 0, 0, 0) }
+
+func closeError(fd int) error { return os.NewSyscallError("close", unix.Close(fd)) }

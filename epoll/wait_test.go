@@ -79,14 +79,15 @@ func TestSparseDoesNotWait(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
 	g.quiet()
-	r.sparse, r.unseen = true, haste
+	r.sparse, r.sinceLook = true, haste
 	g.push((*uring.SQE).PrepNop)
 	if took := g.enterFor(5 * time.Second); took > 4*time.Second {
 		t.Errorf("it waited for %v with a completion in the queue", took)
 	}
 }
 
-// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for again.
+// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for
+// again.
 func TestSparseHearsOfTheWake(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -100,8 +101,8 @@ func TestSparseHearsOfTheWake(t *testing.T) {
 	}
 }
 
-// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a wait
-// for several says the opposite.
+// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a
+// wait for several says the opposite.
 func TestSparse(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)

@@ -6,22 +6,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// manyCompletions are enough for a minimum wait to end early: larger batches save next to nothing more.
+// manyCompletions end a minimum wait early: larger batches save next to nothing more.
 const manyCompletions = 32
 
-// longTimeout stands for none where the kernel takes the end of a minimum wait for the timeout if there is none.
+// longTimeout replaces no timeout: without a timeout the kernel takes the end of the minimum wait for one.
 const longTimeout = time.Hour
 
-// SetMinWait has Enter, when it waits, go on until least has passed since it began to, unless the timeout ends it before
-// or many completions are there. Later than that the first completion ends the wait. A Wake is heard of as late as a
-// completion. So there are fewer and larger batches, which cost less CPU, for up to least of latency. In steps of 1 µs;
-// 0: no minimum. On the ring's thread, or before Enable.
+// SetMinWait sets how long an [Ring.Enter] that waits takes at least, in steps of 1 µs; 0: no minimum. The timeout, or
+// many completions, end it earlier. After the minimum the first completion ends the wait. A [Ring.Wake] also takes
+// effect only after it. So there are fewer and larger batches, which cost less CPU, at the price of up to least of
+// latency. SetMinWait is called on the ring's thread, or before [Ring.Enable].
 //
-// For a kernel that has no such wait (Caps.MinWait) a sleep ahead of the wait stands for it, which nothing ends early.
+// If the kernel has no minimum wait ([Caps].MinWait), a sleep before the wait replaces it, which nothing ends early.
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least.Truncate(time.Microsecond) }
 
-// doze sleeps for the minimum wait where the kernel has none, and returns what is left of the timeout.
-func (r *Ring) doze(timeout time.Duration) time.Duration {
+// sleepMinWait sleeps for the minimum wait where the kernel has none, and returns what is left of the timeout.
+func (r *Ring) sleepMinWait(timeout time.Duration) time.Duration {
 	d := r.minWait
 	if timeout > 0 {
 		d = min(d, timeout)

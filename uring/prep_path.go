@@ -18,7 +18,8 @@ func (s *SQE) PrepStatx(dir int, path unsafe.Pointer, flags, mask uint32, out un
 // PrepRenameat gives a file another name. See renameat2(2).
 func (s *SQE) PrepRenameat(oldDir int, oldPath unsafe.Pointer, newDir int, newPath unsafe.Pointer, flags uint32) {
 	*s = SQE{
-		Opcode: OpRenameat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags,
+		Opcode: OpRenameat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath),
+		OpFlags: flags,
 	}
 }
 
@@ -40,6 +41,7 @@ func (s *SQE) PrepSymlinkat(target unsafe.Pointer, dir int, path unsafe.Pointer)
 // PrepLinkat gives a file one more name. See linkat(2).
 func (s *SQE) PrepLinkat(oldDir int, oldPath unsafe.Pointer, newDir int, newPath unsafe.Pointer, flags uint32) {
 	*s = SQE{
-		Opcode: OpLinkat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath), OpFlags: flags,
+		Opcode: OpLinkat, Fd: int32(oldDir), Addr: addr(oldPath), Len: uint32(newDir), Off: addr(newPath),
+		OpFlags: flags,
 	}
 }

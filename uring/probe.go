@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Probe tells what an io_uring of this process can do. It asks the kernel for its features and
-// opcodes and tries out what neither tells; it never looks at a version. The answer is found once: but if it
-// could not be found because descriptors or memory had run out, the next Probe tries again. An error matches
-// ErrUnavailable. From any thread.
+// Probe returns what an io_uring of this process can do. It asks the kernel for its features and opcodes, and tries
+// what these do not tell; it never decides by a version. The answer is found once, and kept. If it could not be found
+// because descriptors or memory had run out, the next Probe tries again. An error matches [ErrUnavailable]. From any
+// thread.
 func Probe() (Caps, error) { return known.get() }
 
-// answer is what a probe has found.
+// answer keeps what a probe has found.
 type answer struct {
 	mu    sync.Mutex
 	probe func() (Caps, error)
@@ -42,7 +42,7 @@ func (a *answer) get() (Caps, error) {
 	return caps, err
 }
 
-// transient reports whether err says no more than that something has run out for now.
+// transient reports whether err only says that something has run out for now.
 func transient(err error) bool {
 	for _, errno := range []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.EAGAIN} {
 		if errors.Is(err, errno) {
@@ -69,14 +69,14 @@ func probe() (Caps, error) {
 	if c.Ops, err = r.probeOps(); err != nil {
 		return Caps{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	// Everything that follows is tried out; what fails is not had, unless it could not be tried.
+	// Everything that follows is tried. The ring does not have what fails, unless it could not be tried.
 	c.PollMultishot = p.pollMultishot()
 	c.AcceptMultishot = p.acceptMultishot()
 	p.buffers(c)
 	c.SendTo = p.sendTo()
 	c.MinWait = p.minWait()
 	if p.short != nil {
-		return Caps{}, fmt.Errorf("%w: it could not be tried out: %w", ErrUnavailable, p.short)
+		return Caps{}, fmt.Errorf("%w: it could not be tried: %w", ErrUnavailable, p.short)
 	}
 	return *c, nil
 }
@@ -109,13 +109,13 @@ func (r *Ring) probeOps() (ops OpSet, err error) {
 	return ops, nil
 }
 
-// prober tries operations out on a ring of its own.
+// prober tries operations on a ring of its own.
 type prober struct {
 	r     *Ring
-	short error // what a try ran out of
+	short error // the first error that says nothing about the kernel
 }
 
-// failed reports whether err is not nil, and remembers it if it says nothing of the kernel.
+// failed reports whether err is not nil, and keeps it if it says nothing about the kernel.
 func (p *prober) failed(err error) bool {
 	if p.short == nil && transient(err) {
 		p.short = err
@@ -140,7 +140,7 @@ func (p *prober) run(sqe *SQE, userData uint64) (cqe CQE, ok bool) {
 	return cqe, false
 }
 
-// probeTime is how long a probe waits for what a kernel that has the feature does at once.
+// probeTime is how long a probe waits for what a kernel that has the feature does immediately.
 const probeTime = 100 * time.Millisecond
 
 func (p *prober) pollMultishot() bool {
@@ -211,9 +211,11 @@ const (
 	probeBuffers = 4 // one for each try, and one
 )
 
-// recvMultishot receives a few bytes from a socket of its own, by the entry that prep makes, so that nothing is
-// left over from one that the kernel refused. It reports whether good is what came, and whether more could have.
-func (p *prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int)) (more, ok bool) {
+// recvMultishot receives a few bytes from a socket of its own, by the entry that prep makes, so that nothing is left
+// from an entry that the kernel refused. It reports whether good accepts what came, and whether more would have come.
+func (p *prober) recvMultishot(
+	mem []byte, userData uint64, good func([]byte) bool, prep func(sqe *SQE, fd int),
+) (more, ok bool) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if p.failed(err) {
 		return false, false
@@ -226,8 +228,8 @@ func (p *prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bo
 	var sqe SQE
 	prep(&sqe, fds[0])
 	cqe, ok := p.run(&sqe, userData)
-	id, lent := cqe.BufferID()
-	if !ok || !lent || cqe.Res < 0 || cqe.Res > probeSize || !good(mem[int(id)*probeSize:][:cqe.Res]) {
+	id, named := cqe.BufferID()
+	if !ok || !named || cqe.Res < 0 || cqe.Res > probeSize || !good(mem[int(id)*probeSize:][:cqe.Res]) {
 		return false, false
 	}
 	if cqe.More() {
@@ -237,7 +239,7 @@ func (p *prober) recvMultishot(mem []byte, userData uint64, good func([]byte) bo
 	return cqe.More(), true
 }
 
-// sendTo sends a datagram to a socket by its name. A kernel that knows no address in a send refuses.
+// sendTo sends a datagram to a socket by its name. A kernel that does not know addresses in a send refuses it.
 func (p *prober) sendTo() bool {
 	var fds [2]int
 	for i := range fds {
@@ -253,7 +255,8 @@ func (p *prober) sendTo() bool {
 	}
 	name, text := new(unix.RawSockaddrUnix), []byte(probeText)
 	n := uint32(unsafe.Sizeof(*name))
-	if _, _, errno := unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(fds[0]), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&n))); errno != 0 {
+	if _, _, errno := unix.Syscall(unix.SYS_GETSOCKNAME, uintptr(fds[0]),
+		uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(&n))); errno != 0 {
 		return false
 	}
 	var sqe SQE
@@ -265,8 +268,8 @@ func (p *prober) sendTo() bool {
 	return ok && int(cqe.Res) == len(text)
 }
 
-// minWait waits for more completions than there are. A kernel that knows no minimum refuses what it takes for padding;
-// one that does returns with what is there when the minimum has passed, and not the timeout.
+// minWait waits for more completions than there are. A kernel without a minimum wait refuses the field, which it takes
+// for padding. A kernel that has it returns when the minimum has passed, before the timeout.
 func (p *prober) minWait() bool {
 	var sqe SQE
 	sqe.PrepNop()

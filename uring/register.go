@@ -33,8 +33,8 @@ type rsrcUpdate struct {
 	data   uint64
 }
 
-// registerRingFd puts the ring into the thread's table of rings, which spares a reference count on
-// its file at every enter.
+// registerRingFd puts the ring into the thread's table of rings, which saves a reference count on its file at every
+// io_uring_enter(2).
 func (r *Ring) registerRingFd() (index uint32, err error) {
 	up := rsrcUpdate{offset: ^uint32(0), data: uint64(r.fd)}
 	if _, err := r.register(registerRingFds, unsafe.Pointer(&up), 1); err != nil {
@@ -43,7 +43,7 @@ func (r *Ring) registerRingFd() (index uint32, err error) {
 	return up.offset, nil
 }
 
-// unregisterRingFd frees the thread's slot; a thread has sixteen.
+// unregisterRingFd frees the slot of the thread's table, which has sixteen.
 func (r *Ring) unregisterRingFd() {
 	if r.enterFlags&enterRegisteredRing == 0 {
 		return

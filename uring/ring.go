@@ -31,23 +31,23 @@ const (
 // wakeUserData marks completions of the ring's own poll on its eventfd. They never reach the user.
 const wakeUserData = ^uint64(0)
 
-// Ring is an io_uring. See the package comment for its contract.
+// Ring is an io_uring. See the package documentation for its contract.
 type Ring struct {
 	// The submission side: sqTail is ours, the kernel consumes at *kSQHead.
 	sqes             []SQE
 	sqMask           uint32
-	sqHead, sqTail   uint32 // sqHead is what was last seen of *kSQHead
+	sqHead, sqTail   uint32 // sqHead is a copy of *kSQHead, perhaps an old one
 	kSQHead, kSQTail *uint32
 	kSQFlags         *uint32
-	backlog          []SQE // entries for which the kernel had no room; empty but in dire need
-	transfers        int   // reads and writes that were queued since something was last submitted
-	patience         int   // how many of them Push submits
+	backlog          []SQE // entries for which the kernel had no room; mostly empty
+	transfers        int   // reads and writes that were queued since the last submission
+	transferBatch    int   // how many of them Push submits at a time
 	// The completion side: cqHead is ours, the kernel produces at *kCQTail.
 	cqes             unsafe.Pointer
 	cqMask           uint32
-	cqHead, cqTail   uint32 // cqTail is what was last seen of *kCQTail
+	cqHead, cqTail   uint32 // cqTail is a copy of *kCQTail, perhaps an old one
 	kCQHead, kCQTail *uint32
-	lone             lone
+	direct           directSend
 
 	fd         int // the ring's descriptor
 	enterFd    uintptr
@@ -77,7 +77,7 @@ type timespec struct{ sec, nsec int64 }
 
 const waitArgSize = unsafe.Offsetof(waitArg{}.timespec)
 
-// New makes a ring, not yet bound to a thread. An error matches ErrUnavailable.
+// New makes a ring that is not yet bound to a thread. An error matches [ErrUnavailable].
 func New(cfg Config) (*Ring, error) {
 	cfg = cfg.withDefaults()
 	support, err := Probe()
@@ -120,7 +120,7 @@ func (r *Ring) init(p *params) error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("eventfd", err))
 	}
 	r.caps.Setup, r.caps.Features = p.flags, p.features
-	r.enterFd, r.enterFlags, r.patience = uintptr(r.fd), enterGetevents, fewTransfers
+	r.enterFd, r.enterFlags, r.transferBatch = uintptr(r.fd), enterGetevents, fewTransfers
 	if p.features&FeatNoIOWait != 0 {
 		r.enterFlags |= enterNoIOWait
 	}
@@ -156,8 +156,8 @@ func (r *Ring) mmap(p *params) (err error) {
 	return nil
 }
 
-// Enable binds the ring to the calling thread, which from then on is the only one to use it. The
-// goroutine must be locked to its thread (runtime.LockOSThread) until Close.
+// Enable binds the ring to the calling thread, which from then on is the only one to use it. The goroutine must be
+// locked to its thread (runtime.LockOSThread) until [Ring.Close].
 func (r *Ring) Enable() error {
 	if _, err := r.register(registerEnableRings, nil, 0); err != nil {
 		return os.NewSyscallError("io_uring_register(ENABLE_RINGS)", err)
@@ -181,11 +181,11 @@ func (r *Ring) armWake() {
 	r.Push(&sqe)
 }
 
-// Push queues a copy of one entry. It always finds room: a full queue is submitted first, and should
-// the kernel refuse to take it, the entry waits in a backlog that Enter submits in order. Several reads or writes
-// are submitted immediately. The user_data ^uint64(0) is the ring's own.
+// Push queues a copy of one entry. It always finds room: a full queue is submitted first, and if the kernel does not
+// take it, the entry waits in a backlog that [Ring.Enter] submits in order. Push itself submits reads and writes, a few
+// at a time, and a send that is the only entry. The user_data ^uint64(0) is reserved for the ring.
 func (r *Ring) Push(sqe *SQE) {
-	if r.lone.allowed && r.sendNow(sqe) {
+	if r.direct.entered && r.sendNow(sqe) {
 		return
 	}
 	if r.sqTail-r.sqHead > r.sqMask || len(r.backlog) != 0 {
@@ -196,7 +196,7 @@ func (r *Ring) Push(sqe *SQE) {
 	}
 	r.put(sqe)
 	if uint64(transfers)>>sqe.Opcode&1 != 0 {
-		r.transfer()
+		r.countTransfer()
 	}
 }
 
@@ -225,7 +225,7 @@ func (r *Ring) makeRoom() bool {
 	}
 }
 
-// publish shows the kernel what was queued, provided and consumed.
+// publish makes what was queued, provided and consumed visible to the kernel.
 func (r *Ring) publish() {
 	atomic.StoreUint32(r.kSQTail, r.sqTail)
 	atomic.StoreUint32(r.kCQHead, r.cqHead)
@@ -236,26 +236,26 @@ func (r *Ring) publish() {
 	}
 }
 
-// Enter submits what is queued and, if no completion is there, waits for one, for a Wake, or until
-// the timeout has passed: 0 does not wait, a negative one has no limit. It may return early. An error
-// means that the ring is unusable.
+// Enter submits what is queued and, if there is no completion, waits for one, for a [Ring.Wake], or until the timeout
+// has passed; 0 does not wait, a negative timeout has no limit. It may return early. An error means that the ring is
+// unusable.
 func (r *Ring) Enter(timeout time.Duration) error {
-	r.lone.allowed = true
+	r.direct.entered = true
 	if len(r.backlog) != 0 {
 		r.makeRoom()
 	}
 	r.publish()
 	if r.sqTail != r.sqHead || atomic.LoadUint32(r.kSQFlags)&(sqTaskrun|sqCQOverflow) != 0 {
-		// Submitting without waiting cannot block, so the Go scheduler need not hear of it.
+		// Submitting without waiting cannot block, so the Go scheduler is not told.
 		if err := r.submit(); err != nil {
 			return err
 		}
 	}
 	room := r.sqTail-r.sqHead <= r.sqMask
-	if timeout == 0 || r.lone.done || r.ready() || len(r.backlog) != 0 && room {
+	if timeout == 0 || r.direct.state == directDone || r.ready() || len(r.backlog) != 0 && room {
 		return nil
 	}
-	r.patience = fewTransfers
+	r.transferBatch = fewTransfers
 	return r.block(timeout)
 }
 
@@ -278,14 +278,14 @@ func (r *Ring) submit() error {
 // take everything.
 func (r *Ring) block(timeout time.Duration) error {
 	if r.sqTail != r.sqHead {
-		// The kernel has no memory for what is queued: look again soon.
+		// The kernel has no memory for what is queued: submit it again soon.
 		if short := 10 * time.Millisecond; timeout < 0 || timeout > short {
 			timeout = short
 		}
 	}
 	if r.minWait != 0 && !r.caps.MinWait {
-		if timeout = r.doze(timeout); timeout == 0 {
-			return r.submit() // which also looks
+		if timeout = r.sleepMinWait(timeout); timeout == 0 {
+			return r.submit() // which also makes completions visible
 		}
 	}
 	flags, enough := r.enterFlags, uintptr(1)
@@ -322,18 +322,18 @@ func (r *Ring) ready() bool {
 	return r.cqHead != r.cqTail
 }
 
-// Pop takes one completion; false: there is none now.
+// Pop takes one completion. It reports false if there is none now.
 func (r *Ring) Pop(cqe *CQE) bool {
-	if r.lone.done {
-		*cqe, r.lone.done = r.lone.cqe, false
+	if r.direct.state == directDone {
+		*cqe, r.direct.state = r.direct.cqe, directNone
 		return true
 	}
 	for r.ready() {
 		*cqe = *(*CQE)(unsafe.Add(r.cqes, uintptr(r.cqHead&r.cqMask)*unsafe.Sizeof(CQE{})))
 		r.cqHead++
 		if cqe.UserData != wakeUserData {
-			if r.lone.parted {
-				r.lone.whole(cqe)
+			if r.direct.state == directPartial {
+				r.direct.addSent(cqe)
 			}
 			return true
 		}
@@ -344,17 +344,17 @@ func (r *Ring) Pop(cqe *CQE) bool {
 	return false
 }
 
-// Wake makes Enter return, now or the next time it would wait. From any thread.
+// Wake makes [Ring.Enter] return, now or the next time it would wait. From any thread.
 func (r *Ring) Wake() error { return r.waker.Wake() }
 
-// Caps is what the ring can do.
+// Caps returns what the ring can do.
 func (r *Ring) Caps() Caps { return r.caps }
 
-// Fd is the ring's descriptor, for /proc/self/fdinfo and the like.
+// Fd returns the ring's descriptor, for /proc/self/fdinfo and the like.
 func (r *Ring) Fd() int { return r.fd }
 
-// Close gives the ring back to the kernel, which cancels what is still in flight but does not wait
-// for it: memory that entries point to must be kept if there are any. On the ring's thread.
+// Close gives the ring back to the kernel. The kernel cancels the entries in flight but does not wait for them: if
+// there are any, the memory that they point to must be kept. On the ring's thread.
 func (r *Ring) Close() error {
 	if r.fd < 0 {
 		return nil

@@ -32,11 +32,11 @@ const (
 	FeatNoIOWait   uint32 = 1 << 17
 )
 
-// required are the features without which a Ring does not work as its contract says (Linux 5.11).
+// required are the features without which a Ring cannot keep its contract (Linux 5.11).
 const required = FeatSingleMmap | FeatNoDrop | FeatFastPoll | FeatExtArg
 
-// wanted are the flag sets that are tried in order; a kernel refuses those it does not know with
-// EINVAL. The last one is plain io_uring.
+// wanted are the sets of flags that are tried in order. A kernel refuses flags that it does not know with EINVAL. The
+// last set is plain io_uring.
 var wanted = [...]uint32{
 	SetupSingleIssuer | SetupDeferTaskrun | SetupTaskrunFlag | SetupSubmitAll | SetupNoSQArray,
 	SetupSingleIssuer | SetupDeferTaskrun | SetupTaskrunFlag | SetupSubmitAll,
@@ -46,19 +46,19 @@ var wanted = [...]uint32{
 	0,
 }
 
-// ErrUnavailable is what New's error matches (errors.Is) when this process cannot have an io_uring,
-// for whatever reason; the error itself says which, and what to do about it.
+// ErrUnavailable is matched (errors.Is) by the errors of [New] and [Probe] if this process cannot have an io_uring. The
+// error says why, and what to do about it.
 var ErrUnavailable = errors.New("io_uring is not available")
 
-// Config is how a Ring is made. Its zero value works.
+// Config sizes a [Ring]. The zero value works.
 type Config struct {
 	// Entries is the size of the submission queue, rounded up to a power of two. Default 1024.
 	Entries int
-	// CQEntries is the size of the completion queue. Default: eight times Entries, because a
-	// multishot entry yields many completions. What does not fit is kept by the kernel.
+	// CQEntries is the size of the completion queue. Default: eight times Entries, because a multishot entry has many
+	// completions. The kernel keeps those that do not fit.
 	CQEntries int
-	// Workers caps the kernel's worker threads of this ring (io-wq), for bounded (regular files) and
-	// unbounded work each. Default 4.
+	// Workers bounds the kernel's worker threads of this ring (io-wq): this many for regular files, and as many for
+	// everything else. Default 4.
 	Workers int
 }
 
@@ -99,7 +99,7 @@ func setupCall(entries int, p *params) (fd int, errno unix.Errno) {
 	return int(r), errno
 }
 
-// setup makes a ring with the best flags that the kernel, which call asks, takes.
+// setup makes a ring with the first set of flags that the kernel takes. call is io_uring_setup(2).
 func setup(cfg Config, call func(entries int, p *params) (int, unix.Errno)) (fd int, p params, err error) {
 	for _, flags := range wanted {
 		p = params{
@@ -112,7 +112,8 @@ func setup(cfg Config, call func(entries int, p *params) (int, unix.Errno)) (fd 
 			return fd, p, nil
 		case errno == 0:
 			unix.Close(fd)
-			return -1, p, fmt.Errorf("%w: the kernel's is too old (features %#x, needed %#x): Linux 5.11 or newer has what is needed",
+			return -1, p, fmt.Errorf(
+				"%w: the kernel is too old (features %#x, needed %#x): Linux 5.11 or newer has what is needed",
 				ErrUnavailable, p.features, required)
 		case errno != unix.EINVAL:
 			return -1, p, unavailable(errno)
@@ -126,7 +127,8 @@ func unavailable(errno unix.Errno) error {
 	why := ""
 	switch errno {
 	case unix.EPERM, unix.EACCES:
-		why = "a seccomp profile (the default of Docker and Kubernetes) or the sysctl kernel.io_uring_disabled forbids it"
+		why = "a seccomp profile (the default of Docker and Kubernetes) or the sysctl kernel.io_uring_disabled " +
+			"forbids it"
 		if b, err := os.ReadFile("/proc/sys/kernel/io_uring_disabled"); err == nil && len(b) > 0 && b[0] != '0' {
 			why = "the sysctl kernel.io_uring_disabled is " + string(b[:1])
 		}

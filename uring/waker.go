@@ -9,8 +9,8 @@ import (
 
 // Waker wakes a waiting ring from any thread through an eventfd(2).
 //
-// Wake is rare (at most once per sleep of a loop), so it takes a lock: that is what lets Close
-// promise that no late Wake writes to a descriptor number which has since become another file.
+// Wake is rare (at most once for each sleep of a loop), so it takes a lock. The lock lets Close guarantee that no late
+// Wake writes to a descriptor number that belongs to another file by then.
 //
 // The zero Waker has no eventfd: Wake and Close do nothing.
 type Waker struct {
@@ -25,8 +25,8 @@ func (w *Waker) Open() error {
 	return err
 }
 
-// Fd is the eventfd, for a ring to wait on. It is readable for ever after the first Wake; wait for
-// its edges. -1 if there is none.
+// Fd returns the eventfd, for a ring to wait on; -1 if there is none. After the first Wake it stays readable, so the
+// ring waits for its edges.
 func (w *Waker) Fd() int { return w.number - 1 }
 
 var one = binary.NativeEndian.AppendUint64(nil, 1)

@@ -59,7 +59,7 @@ func fill(t *testing.T, fd int) {
 	}
 }
 
-func TestALoneSendIsMadeAtOnce(t *testing.T) {
+func TestSendAloneIsMadeImmediately(t *testing.T) {
 	r, fds := stream(t)
 	send(t, r, fds[0], []byte("one"), 1, unix.MSG_WAITALL)
 	if got := arrived(fds[1]); string(got) != "one" {
@@ -71,6 +71,25 @@ func TestALoneSendIsMadeAtOnce(t *testing.T) {
 	var cqe CQE
 	if !r.Pop(&cqe) || cqe != (CQE{UserData: 1, Res: 3}) {
 		t.Errorf("%+v", cqe)
+	}
+}
+
+// A direct send whose completion has not been popped is not followed by another one.
+func TestCompletionOfADirectSendIsNotOverwritten(t *testing.T) {
+	r, fds := stream(t)
+	for userData := range uint64(3) {
+		send(t, r, fds[0], []byte("x"), userData, 0)
+		if err := r.Enter(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[uint64]bool{}
+	for range 3 {
+		cqe := next(t, r)
+		seen[cqe.UserData] = cqe.Res == 1
+	}
+	if len(seen) != 3 {
+		t.Errorf("%v", seen)
 	}
 }
 
@@ -105,7 +124,7 @@ func TestOtherSendsAreSubmitted(t *testing.T) {
 	expect("with completions to be popped", 7, 2)
 }
 
-func TestALoneSendWithoutRoomWaits(t *testing.T) {
+func TestSendAloneWithoutRoomWaits(t *testing.T) {
 	r, fds := stream(t)
 	fill(t, fds[0])
 	send(t, r, fds[0], []byte("late"), 1, 0)
@@ -123,8 +142,8 @@ func TestALoneSendWithoutRoomWaits(t *testing.T) {
 	}
 }
 
-// partedSend has a lone send find room for a part of its data.
-func partedSend(t *testing.T, r *Ring, fds [2]int) (data []byte) {
+// partialSend makes a send find room for a part of its data.
+func partialSend(t *testing.T, r *Ring, fds [2]int) (data []byte) {
 	t.Helper()
 	data = make([]byte, 1<<20)
 	for i := range data {
@@ -134,15 +153,15 @@ func partedSend(t *testing.T, r *Ring, fds [2]int) (data []byte) {
 	if err := r.Enter(0); err != nil {
 		t.Fatal(err)
 	}
-	if !r.lone.parted {
-		t.Fatal("the send was not parted")
+	if r.direct.state != directPartial {
+		t.Fatal("the send was not partial")
 	}
 	return data
 }
 
-func TestAPartedSendIsWhole(t *testing.T) {
+func TestPartialSendIsWhole(t *testing.T) {
 	r, fds := stream(t)
-	data := partedSend(t, r, fds)
+	data := partialSend(t, r, fds)
 	var got []byte
 	for len(got) < len(data) {
 		got = append(got, arrived(fds[1])...)
@@ -158,9 +177,9 @@ func TestAPartedSendIsWhole(t *testing.T) {
 	}
 }
 
-func TestAPartedSendThatIsCancelledTellsItsPart(t *testing.T) {
+func TestPartialSendCancelledTellsItsPart(t *testing.T) {
 	r, fds := stream(t)
-	partedSend(t, r, fds)
+	partialSend(t, r, fds)
 	var sqe SQE
 	sqe.PrepCancel(1)
 	sqe.UserData = 2
@@ -171,7 +190,7 @@ func TestAPartedSendThatIsCancelledTellsItsPart(t *testing.T) {
 	}
 }
 
-func TestALoneSendFails(t *testing.T) {
+func TestSendAloneFails(t *testing.T) {
 	r, fds := stream(t)
 	_ = unix.Shutdown(fds[0], unix.SHUT_WR)
 	send(t, r, fds[0], []byte("x"), 1, 0)

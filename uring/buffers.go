@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bufRing is a ring of provided buffers: memory shared with the kernel, into which we put buffers at
-// the tail and from whose head the kernel takes them. See io_uring_register_buf_ring(3).
+// bufRing is a ring of provided buffers: memory shared with the kernel. The Ring puts buffers at its tail, and the
+// kernel takes them from its head. See io_uring_register_buf_ring(3).
 type bufRing struct {
 	mem   []byte // the ring's entries, 16 bytes each
 	base  unsafe.Pointer
-	size  uint32 // bytes a buffer
+	size  uint32 // bytes of a buffer
 	mask  uint16
 	tail  uint16
-	shown uint16 // the tail that the kernel was last shown
+	shown uint16 // the tail that the kernel sees
 }
 
 // bufReg is struct io_uring_buf_reg.
@@ -39,19 +39,22 @@ type bufEntry struct {
 // MaxBuffers is how many buffers a group can have.
 const MaxBuffers = 1 << 15
 
-// MaxProvided is how many buffers of a group can be provided at a time. The kernel walks the ring from
-// end to end, so that one as long as there are buffers would displace from the cache what they are for.
+// MaxProvided is how many buffers of a group can be provided at a time. The kernel goes through the whole ring, so a
+// ring with room for all buffers would displace the buffers themselves from the cache.
 const MaxProvided = 512
 
-// RegisterBuffers makes a group of len(mem)/size buffers, numbered from 0, none of which is provided
-// yet. At most MaxProvided of them may be provided at a time. mem belongs to the caller and must stay mapped until the ring is closed.
+// RegisterBuffers makes a group of len(mem)/size buffers, numbered from 0, none of which is provided yet. At most
+// [MaxProvided] of them may be provided at a time. mem belongs to the caller and must stay mapped until the ring is
+// closed.
 func (r *Ring) RegisterBuffers(group uint16, mem []byte, size int) error {
 	n := len(mem) / max(size, 1)
 	if size <= 0 || n == 0 || n > MaxBuffers {
-		return fmt.Errorf("uring: a buffer group has 1 to %d buffers, not %d of %d bytes: %w", MaxBuffers, n, size, unix.EINVAL)
+		return fmt.Errorf("uring: a buffer group has 1 to %d buffers, not %d of %d bytes: %w",
+			MaxBuffers, n, size, unix.EINVAL)
 	}
 	entries := ceilPow2(min(n, MaxProvided))
-	ring, err := unix.Mmap(-1, 0, entries*int(unsafe.Sizeof(bufEntry{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	ring, err := unix.Mmap(-1, 0, entries*int(unsafe.Sizeof(bufEntry{})),
+		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return os.NewSyscallError("mmap", err)
 	}
@@ -68,9 +71,9 @@ func (r *Ring) RegisterBuffers(group uint16, mem []byte, size int) error {
 	return nil
 }
 
-// ProvideBuffer gives one buffer of the group to the kernel, which sees it from the next Enter on and
-// takes buffers in the order in which they were given. A buffer is given once until a completion
-// names it.
+// ProvideBuffer gives one buffer of the group to the kernel, which sees it from the next [Ring.Enter] on and takes
+// buffers in the order in which they were provided. A buffer that was provided must not be provided again until a
+// completion names it.
 func (r *Ring) ProvideBuffer(group, id uint16) { r.groups[group].put(id) }
 
 func (g *bufRing) entry(i uint16) *bufEntry {

@@ -15,16 +15,17 @@ const (
 	MaxFixedBuffer  = 1 << 30 // bytes of one
 )
 
-// RegisterFixedBuffers names memory that READ_FIXED and WRITE_FIXED entries use by index: the kernel maps it
-// once instead of at every operation, and it counts towards RLIMIT_MEMLOCK. It can be done once. The memory
-// belongs to the caller and must stay in use until the ring is closed.
+// RegisterFixedBuffers names memory that [SQE.PrepReadFixed] and [SQE.PrepWriteFixed] use by index: the kernel maps it
+// once instead of at every operation, and it counts towards RLIMIT_MEMLOCK. It can be called once. The memory belongs
+// to the caller and must stay valid until the ring is closed.
 //
 // The error matches unix.EINVAL for no or too many buffers, unix.EFAULT for one that is empty, too large or
 // not mapped, unix.ENOMEM for too much memory and unix.EBUSY if there are some already. See
 // io_uring_register_buffers(3).
 func (r *Ring) RegisterFixedBuffers(buffers [][]byte) error {
 	if len(buffers) == 0 || len(buffers) > MaxFixedBuffers {
-		return fmt.Errorf("uring: 1 to %d fixed buffers can be registered, not %d: %w", MaxFixedBuffers, len(buffers), unix.EINVAL)
+		return fmt.Errorf("uring: 1 to %d fixed buffers can be registered, not %d: %w",
+			MaxFixedBuffers, len(buffers), unix.EINVAL)
 	}
 	iov := make([]unix.Iovec, len(buffers))
 	for i, b := range buffers {
