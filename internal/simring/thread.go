@@ -74,7 +74,7 @@ func recoverExited() {
 	}
 }
 
-// wait lets others go on until ready says so (nil: at once) or the deadline is reached.
+// wait lets other threads run until ready reports true (nil: immediately) or the deadline is reached.
 func (t *Thread) wait(ready func() bool, deadline int64) {
 	t.ready, t.deadline = ready, deadline
 	if !t.yield(struct{}{}) {
@@ -82,8 +82,8 @@ func (t *Thread) wait(ready func() bool, deadline int64) {
 	}
 }
 
-// preempt lets other threads go on at a system call. Write is not one of those: a reactor.Event makes it
-// with a lock held, for which the others would wait in earnest.
+// preempt lets other threads run at a system call. Write does not call it: a reactor.Event writes with a lock held,
+// and another thread that waits for a real lock would block the whole simulation.
 func (k *Kernel) preempt() {
 	if k.current != nil && k.chance(k.Odds.Preemption) {
 		k.current.wait(nil, never)
@@ -91,17 +91,17 @@ func (k *Kernel) preempt() {
 }
 
 // Sleep waits.
-func (t *Thread) Sleep(d time.Duration) { t.wait(nobody, t.k.now+int64(d)) }
+func (t *Thread) Sleep(d time.Duration) { t.wait(notReady, t.k.now+int64(d)) }
 
-func nobody() bool { return false }
+func notReady() bool { return false }
 
 // Until waits until something holds.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
-// Stop stops the thread, as SIGSTOP does, while time goes on. It is called by another one.
+// Stop stops the thread, as SIGSTOP does, while time passes. It is called by another thread.
 func (t *Thread) Stop() { t.stopped = true }
 
-// Continue lets a stopped thread go on.
+// Continue lets a stopped thread run again.
 func (t *Thread) Continue() { t.stopped = false }
 
 func (t *Thread) canRun() bool {
@@ -137,7 +137,7 @@ func (k *Kernel) Run() error {
 		}
 		k.now += 1 + k.rng.Int64N(2000)
 	}
-	k.Errorf("simring: it does not come to an end")
+	k.Errorf("simring: the run does not end: it has taken %d turns", maxSteps)
 	return k.end()
 }
 
