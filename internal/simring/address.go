@@ -9,7 +9,7 @@ import (
 )
 
 // address is the address of a socket: an IP address with its port, or the name of a unix socket, which
-// begins with a zero byte if it is abstract. The zero address is that of nobody.
+// begins with a zero byte if it is abstract. The zero address is that of no socket.
 type address struct {
 	netip.AddrPort
 	name string
@@ -21,7 +21,7 @@ func (a address) isZero() bool { return a == address{} }
 func (a address) String() string {
 	switch {
 	case a.isZero():
-		return "nobody"
+		return "no address"
 	case a.name == "":
 		return a.AddrPort.String()
 	case a.name[0] == 0:

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is another process, which the threads here have started. It is there until somebody has waited
-// for it.
+// child is another process, which the threads here have started. It exists until it has been waited for.
 type child struct {
 	k       *Kernel
 	pid     int
@@ -34,7 +33,7 @@ func (k *Kernel) Child(life time.Duration, status int) int {
 	return c.pid
 }
 
-// Children is how many processes there are that nobody has waited for.
+// Children is how many processes have not been waited for.
 func (k *Kernel) Children() int { return len(k.children) }
 
 // Kill sends a process a signal that ends it.

@@ -17,7 +17,7 @@ type udp struct {
 	arrives   int64    // when the latest that was sent does
 	readShut  bool
 	writeShut bool
-	last      address // who sent what was received last
+	last      address // the source of the last that was received
 }
 
 // packet is a datagram.
@@ -158,7 +158,7 @@ func (s *udp) arrive(p packet) {
 		found = k.bound(unix.SOCK_DGRAM, p.to, func(t socket) bool { return t.base().remote.isZero() })
 	}
 	if len(found) == 0 {
-		k.log("a datagram from %v finds nobody at %v", p.from, p.to)
+		k.log("a datagram from %v finds no socket at %v", p.from, p.to)
 		if !k.chance(k.Odds.LostDatagram) {
 			k.soon(func() { s.refused(p.to) })
 		}
@@ -174,7 +174,7 @@ func (s *udp) arrive(p packet) {
 	to.poke()
 }
 
-// refused is the ICMP message that nobody is there.
+// refused is the ICMP message that there is no socket.
 func (s *udp) refused(to address) {
 	if s.remote == to {
 		s.err = unix.ECONNREFUSED

@@ -13,7 +13,7 @@ func TestDatagrams(t *testing.T) {
 	onBoth(t, func(m *machine) {
 		a, b := m.socket(unix.AF_INET, unix.SOCK_DGRAM), m.socket(unix.AF_INET, unix.SOCK_DGRAM)
 		to, from := m.port(a, inet), m.port(b, inet)
-		m.fails(unix.EDESTADDRREQ, m.send(b, "nobody", 0))
+		m.fails(unix.EDESTADDRREQ, m.send(b, "unsent", 0))
 		addr, _ := m.mem(inet(to))
 		p, n := m.mem([]byte("sent to"))
 		m.value(7, m.do(func(s *uring.SQE) { s.PrepSend(b, p, n, 0); s.To(addr, 16) }))

@@ -85,7 +85,7 @@ func (e *entry) writeDisk(r *regular) {
 	})
 }
 
-// transfer reads or writes at once what is in the cache, and has a worker do it otherwise.
+// transfer reads or writes immediately what is in the cache, and has a worker do it otherwise.
 func (e *entry) transfer(work func() int) {
 	switch k := e.ring.k; {
 	case !k.chance(k.Odds.CacheMiss):
@@ -166,7 +166,7 @@ func (e *entry) open(name string) int {
 	return f.fd
 }
 
-// stat tells of a path, or with AT_EMPTY_PATH of the open file.
+// stat is statx(2) of a path, or with AT_EMPTY_PATH of the open file.
 func (e *entry) stat() {
 	k, p := e.ring.k, pathAt(e.Addr)
 	st := *(**unix.Statx_t)(unsafe.Pointer(&e.Off))

@@ -16,7 +16,7 @@ const firstFd = 1 << 20
 type object interface {
 	attach(f *file) // f is the open file of it
 	events() uint32 // what poll(2) says of it
-	release()       // nobody has it any more
+	release()       // its last descriptor is closed
 	String() string // for the trace
 }
 
@@ -29,7 +29,7 @@ type node struct {
 
 func (n *node) attach(f *file) { n.file = f }
 
-// poke lets those who wait on the object look at it again.
+// poke has the entries that wait on the object attempted again.
 func (n *node) poke() { n.file.poke() }
 
 // file is an open file, which descriptors, and messages on their way, refer to.
@@ -126,7 +126,7 @@ func (k *Kernel) close(fd int) unix.Errno {
 	return 0
 }
 
-// unref drops a reference to each of the files, and releases those that nobody has any more.
+// unref drops a reference to each of the files, and releases those without any.
 func (k *Kernel) unref(files ...*file) {
 	for _, f := range files {
 		if f.refs--; f.refs == 0 {
@@ -136,7 +136,7 @@ func (k *Kernel) unref(files ...*file) {
 	}
 }
 
-// poke lets those who wait on the file look at it again.
+// poke has the entries that wait on the file attempted again.
 func (f *file) poke() {
 	if f == nil {
 		return

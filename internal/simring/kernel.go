@@ -69,11 +69,11 @@ func (k *Kernel) log(format string, args ...any) {
 	if k.trace == nil {
 		return
 	}
-	who := "kernel"
+	thread := "kernel"
 	if k.current != nil {
-		who = k.current.name
+		thread = k.current.name
 	}
-	fmt.Fprintf(k.trace, "%12.6fms %-10s %s\n", float64(k.now)/1e6, who, fmt.Sprintf(format, args...))
+	fmt.Fprintf(k.trace, "%12.6fms %-10s %s\n", float64(k.now)/1e6, thread, fmt.Sprintf(format, args...))
 }
 
 // finish asserts that nothing is left, and returns all that was wrong.

@@ -178,8 +178,7 @@ func (k *Kernel) tell(h *unix.Msghdr, m *message, family int) {
 	h.Flags = int32(m.outcome)
 }
 
-// copyName copies a sender's address, as far as there is room, and returns its length; that of nobody is
-// 0.
+// copyName copies a sender's address, as far as there is room, and returns its length; 0: there is none.
 func copyName(room []byte, a address, family int) int {
 	if a.isZero() {
 		return 0

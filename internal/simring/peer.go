@@ -85,7 +85,7 @@ func (t *Thread) Await(fd int, write bool) {
 	}
 	f := t.k.file(fd)
 	if f == nil {
-		t.k.Errorf("simring: %v waits for descriptor %d, which somebody else has closed", t, fd)
+		t.k.Errorf("simring: %v waits for descriptor %d, which another thread has closed", t, fd)
 		return
 	}
 	t.Until(func() bool { return f.events()&events != 0 })

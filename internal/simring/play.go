@@ -9,8 +9,8 @@ import (
 // that the run was right (see Kernel.Errorf).
 type Program func(k *Kernel) (check func())
 
-// Play plays a program with a seed and a flaw, and returns what was wrong. trace, if it is not nil, is
-// told of each step.
+// Play plays a program with a seed and a flaw, and returns what was wrong. Each step is
+// written to trace, if it is not nil.
 //
 // The run keeps to one thread of the process: package task knows by it that it is where it should be.
 func Play(program Program, seed uint64, flaw Flaw, trace io.Writer) error {

@@ -8,10 +8,10 @@ import (
 // Offload runs f on a thread of its own.
 func (s System) Offload(f func()) { s.k.Go("worker", func(*Thread) { f() }) }
 
-// notice is what somebody has asked to be told of.
+// notice is a call of System.Notify.
 type notice struct {
 	sig os.Signal
-	f   func() // nil: not any more
+	f   func() // nil: it was cancelled
 }
 
 // Notify has f called, on a thread of its own, for each signal that Kernel.Signal sends.

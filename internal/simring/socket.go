@@ -131,7 +131,7 @@ func (f *file) accept(flags int) (fd int, from address) {
 	}
 	if s.events()&unix.POLLIN != 0 {
 		if errno := f.k.room(); errno != 0 {
-			return -int(errno), from // what waits goes on waiting
+			return -int(errno), from // the connection stays in the backlog
 		}
 	}
 	n, errno := s.accept()

@@ -202,7 +202,7 @@ func (r *receive) result(n int) (res int, flags uint32) {
 	case e.Opcode == uring.OpRecvmsg:
 		k.tell(header(e.Addr), r.msg, family)
 	}
-	k.unref(r.msg.files...) // nobody asked for them
+	k.unref(r.msg.files...) // there was no room for them
 	if n != 0 && r.group != nil {
 		flags = r.group.take(k, r.index)
 	}
@@ -264,7 +264,7 @@ func (e *entry) send() {
 			e.finish(n, 0)
 		case n == -int(unix.EAGAIN) && (e.moved == 0 || all):
 			e.awaitRoom()
-		case n < 0: // when a part was sent before, nobody is ever told the error
+		case n < 0: // if a part was sent before, the error is never reported
 			e.finish(n, 0)
 		case e.moved < total && all && !k.chance(k.Odds.ShortTransfer):
 			continue
@@ -282,8 +282,8 @@ func (e *entry) zeroCopy() bool { return e.Opcode == uring.OpSendZC || e.Opcode 
 // usageCopied says in a notification that the bytes were copied after all: IORING_NOTIF_USAGE_ZC_COPIED.
 const usageCopied = 1 << 31
 
-// notify makes the second completion of a zero-copy send, when nobody looks at its memory any more. Until
-// then it must not have changed.
+// notify makes the second completion of a zero-copy send, when its memory is not read any more. Until then the
+// memory must not have changed.
 func (e *entry) notify() {
 	r := e.ring
 	k := r.k

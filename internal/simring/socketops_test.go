@@ -77,7 +77,7 @@ func TestReset(t *testing.T) {
 func TestConnectErrors(t *testing.T) {
 	onBoth(t, func(m *machine) {
 		a := m.socket(unix.AF_INET, unix.SOCK_STREAM)
-		port := m.port(a, inet) // nobody listens there
+		port := m.port(a, inet) // there is no listener
 		b := m.socket(unix.AF_INET, unix.SOCK_STREAM)
 		m.fails(unix.ECONNREFUSED, m.connect(b, inet(port)))
 		m.fails(unix.EPIPE, m.send(b, "x", 0))

@@ -27,22 +27,54 @@ const never = 1<<63 - 1
 // killed unwinds the threads of a run that has failed.
 type killed struct{}
 
-// Go makes a thread, which runs f when its turn comes.
-func (k *Kernel) Go(name string, f func(t *Thread)) {
+// Go makes a thread that runs f. If f calls runtime.Goexit, as a test that fails does, so does Run.
+func (k *Kernel) Go(name string, f func(t *Thread)) { k.start(name, false, f) }
+
+// GoExitable makes a thread that runs f. If f calls runtime.Goexit, the thread ends.
+func (k *Kernel) GoExitable(name string, f func(t *Thread)) { k.start(name, true, f) }
+
+func (k *Kernel) start(name string, exitable bool, f func(t *Thread)) {
 	t := &Thread{k: k, id: len(k.threads) + 1, name: name, deadline: never}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
+		returned := false
 		defer func() {
 			if p := recover(); p != nil && p != any(killed{}) {
 				k.Errorf("%s panicked: %v\n%s", name, p, debug.Stack())
 			}
+			if exitable && !returned {
+				panic(exited{}) // or iter.Pull would pass the Goexit on
+			}
 		}()
 		t.yield = yield
 		f(t)
+		returned = true
 	})
 	k.threads = append(k.threads, t)
 }
 
-// wait lets others go on until ready says so (nil: at once) or the deadline is reached.
+// exited is what a Goexit of a thread is turned into.
+type exited struct{}
+
+// resume lets the thread run until it waits. False: it has ended.
+func (t *Thread) resume() (more bool) {
+	defer recoverExited()
+	_, more = t.next()
+	return more
+}
+
+// end unwinds the thread.
+func (t *Thread) end() {
+	defer recoverExited()
+	t.stop()
+}
+
+func recoverExited() {
+	if p := recover(); p != nil && p != any(exited{}) {
+		panic(p)
+	}
+}
+
+// wait lets other threads run until ready reports true (nil: immediately) or the deadline is reached.
 func (t *Thread) wait(ready func() bool, deadline int64) {
 	t.ready, t.deadline = ready, deadline
 	if !t.yield(struct{}{}) {
@@ -50,8 +82,8 @@ func (t *Thread) wait(ready func() bool, deadline int64) {
 	}
 }
 
-// preempt lets other threads go on at a system call. Write is not one of those: a reactor.Event makes it
-// with a lock held, for which the others would wait in earnest.
+// preempt lets other threads run at a system call. Write does not call it: a reactor.Event writes with a lock held,
+// and another thread that waits for a real lock would block the whole simulation.
 func (k *Kernel) preempt() {
 	if k.current != nil && k.chance(k.Odds.Preemption) {
 		k.current.wait(nil, never)
@@ -59,17 +91,17 @@ func (k *Kernel) preempt() {
 }
 
 // Sleep waits.
-func (t *Thread) Sleep(d time.Duration) { t.wait(nobody, t.k.now+int64(d)) }
+func (t *Thread) Sleep(d time.Duration) { t.wait(notReady, t.k.now+int64(d)) }
 
-func nobody() bool { return false }
+func notReady() bool { return false }
 
 // Until waits until something holds.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
-// Stop stops the thread, as SIGSTOP does, while time goes on. It is called by another one.
+// Stop stops the thread, as SIGSTOP does, while time passes. It is called by another thread.
 func (t *Thread) Stop() { t.stopped = true }
 
-// Continue lets a stopped thread go on.
+// Continue lets a stopped thread run again.
 func (t *Thread) Continue() { t.stopped = false }
 
 func (t *Thread) canRun() bool {
@@ -79,8 +111,7 @@ func (t *Thread) canRun() bool {
 // maxSteps is how many turns a run may take.
 const maxSteps = 1 << 20
 
-// Run runs the threads until all have ended, and returns all that was wrong. If one of them calls
-// runtime.Goexit, so does Run.
+// Run runs the threads until all have ended, and returns all that was wrong.
 func (k *Kernel) Run() error {
 	defer k.unwind()
 	var able []*Thread
@@ -101,12 +132,12 @@ func (k *Kernel) Run() error {
 		}
 		t := able[k.rng.IntN(len(able))]
 		k.current, t.deadline = t, never
-		if _, more := t.next(); !more {
+		if !t.resume() {
 			t.over = true
 		}
 		k.now += 1 + k.rng.Int64N(2000)
 	}
-	k.Errorf("simring: it does not come to an end")
+	k.Errorf("simring: the run does not end: it has taken %d turns", maxSteps)
 	return k.end()
 }
 
@@ -142,7 +173,7 @@ func (k *Kernel) end() error {
 func (k *Kernel) unwind() {
 	for _, t := range k.threads {
 		k.current = t
-		t.stop()
+		t.end()
 	}
 	k.current = nil
 }

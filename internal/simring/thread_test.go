@@ -28,12 +28,12 @@ func wrong(t *testing.T, err error, text string) {
 	}
 }
 
-// takeTurns has threads that say who they are, a few times each.
-func takeTurns(k *simring.Kernel, say func(who int)) {
-	for who := range 3 {
-		k.Go(fmt.Sprintf("thread%d", who), func(th *simring.Thread) {
+// takeTurns has threads that say their numbers, a few times each.
+func takeTurns(k *simring.Kernel, say func(thread int)) {
+	for i := range 3 {
+		k.Go(fmt.Sprintf("thread%d", i), func(th *simring.Thread) {
 			for range 4 {
-				say(who)
+				say(i)
 				th.Sleep(time.Duration(k.Rand().Int64N(10)))
 			}
 		})
@@ -48,7 +48,7 @@ func TestARunIsAFunctionOfItsSeed(t *testing.T) {
 			var trace bytes.Buffer
 			var order []int
 			err := simring.Play(func(k *simring.Kernel) func() {
-				takeTurns(k, func(who int) { order = append(order, who) })
+				takeTurns(k, func(thread int) { order = append(order, thread) })
 				return func() {}
 			}, seed, simring.Flawless, &trace)
 			if err != nil {
@@ -66,7 +66,7 @@ func TestARunIsAFunctionOfItsSeed(t *testing.T) {
 	}
 }
 
-func TestTimePassesWhenNobodyCanGoOn(t *testing.T) {
+func TestTimePassesWhenNoThreadCanRun(t *testing.T) {
 	began := time.Now()
 	var order []string
 	err := threads(func(k *simring.Kernel) {
@@ -89,7 +89,7 @@ func TestTimePassesWhenNobodyCanGoOn(t *testing.T) {
 	}
 }
 
-func TestWhoWaitsForEverIsFound(t *testing.T) {
+func TestAThreadThatWaitsForEverIsFound(t *testing.T) {
 	unwound := false
 	wrong(t, threads(func(k *simring.Kernel) {
 		k.Go("sleeper", func(th *simring.Thread) { th.Sleep(time.Hour) })
@@ -110,7 +110,7 @@ func TestARunThatDoesNotEndIsFound(t *testing.T) {
 				th.Sleep(1)
 			}
 		})
-	}), "does not come to an end")
+	}), "the run does not end")
 }
 
 func TestAPanicIsFound(t *testing.T) {

@@ -223,7 +223,7 @@ func (s *unixSocket) accept() (socket, unix.Errno) {
 	return first, 0
 }
 
-// wakeWaiting lets those who found no room try again.
+// wakeWaiting has the sockets that found no room here try again.
 func (s *unixSocket) wakeWaiting() {
 	waiting := s.waiting
 	s.waiting = nil
@@ -361,7 +361,7 @@ func (s *unixSocket) recvStream(m *message, skip int) (n int) {
 	return n
 }
 
-// hand gives a message the sender's address and files of a parcel; who only peeks gets copies.
+// hand gives a message the sender's address and the files of a parcel; with MSG_PEEK it gets references of its own.
 func (s *unixSocket) hand(m *message, p *parcel) {
 	if !s.stream() {
 		m.name = p.from

@@ -62,7 +62,7 @@ func TestUnixDatagrams(t *testing.T) {
 		at := named("\x00reactord " + m.Name())
 		m.value(0, m.bind(a, at))
 		m.fails(unix.EADDRINUSE, m.bind(b, at))
-		m.fails(unix.ENOTCONN, m.send(b, "nobody", 0))
+		m.fails(unix.ENOTCONN, m.send(b, "unsent", 0))
 		m.value(0, m.connect(b, at))
 		m.value(3, m.send(b, "one", 0))
 		m.value(3, m.send(b, "two", 0))
@@ -78,7 +78,7 @@ func TestUnixDatagrams(t *testing.T) {
 	})
 }
 
-// Descriptors are passed with the bytes they were sent with; those that nobody takes are closed.
+// Descriptors are passed with the bytes they were sent with; those that are not received are closed.
 func TestPassingDescriptors(t *testing.T) {
 	onBoth(t, func(m *machine) {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
@@ -100,15 +100,15 @@ func TestPassingDescriptors(t *testing.T) {
 			m.value(4, m.write(w, "pipe", 0))
 			m.reads("pipe", r, 9, 0)
 
-			pass() // to one who has no room for it
+			pass() // to a receive without room for it
 			h.Control, h.Controllen = nil, 0
 			m.value(2, m.do(recvmsg))
 			if h.Flags&unix.MSG_CTRUNC == 0 {
 				m.Errorf("flags %#x of a message without room for its descriptor", h.Flags)
 			}
-			pass() // to one who does not take it
+			pass() // to a receive without control data
 			m.gets("fd", b, 9, 0)
-			pass() // to one who does not even look
+			pass() // and it is never received
 			m.close(a, b, r)
 			m.fails(unix.EPIPE, m.write(w, "x", 0))
 			m.close(w)

@@ -15,7 +15,7 @@ var connectionless = cells{endOfFile: noConnection, resetBefore: noConnection, r
 // datagrams are the rows of sockets for datagrams.
 var datagrams = []row{
 	{"recv from", true, recvFrom, receiving.whole().with(connectionless)},
-	{"recv from lent", true, recvFromLent, receiving.whole().with(connectionless)},
+	{"recv from lease", true, recvFromLease, receiving.whole().with(connectionless)},
 	{"recv from many", true, recvFromMany(2), acceptingMany.with(connectionless)},
 	{"recv from many, unlimited", true, recvFromMany(reactor.Unlimited), acceptingMany.with(connectionless)},
 	{"recv many, of datagrams", true, recvManyDatagrams, acceptingMany.with(connectionless)},
@@ -25,7 +25,7 @@ var datagrams = []row{
 	})},
 }
 
-// datagramReader puts a UDP socket on the stage that somebody sends to.
+// datagramReader puts a UDP socket on the stage that a peer sends to.
 func datagramReader(s *stage, x *subject) (p *peer, got *[]byte) {
 	socket := new(reactor.Socket)
 	s.must(socket.Open(s.loop, unix.AF_INET, unix.SOCK_DGRAM, 0))
@@ -76,7 +76,7 @@ func takeDatagram(got *[]byte) func(reactor.Datagram) int {
 	}
 }
 
-func recvFromLent(s *stage, _ bool) *subject {
+func recvFromLease(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	p, got := datagramReader(s, x)
 	op, take := new(reactor.RecvFromLeaseOp), takeDatagram(got)

@@ -6,7 +6,7 @@
 //
 // Whatever the cell says, each case also holds the loop to its contract: exactly one completion a start,
 // on the loop's thread, never inside Start nor inside a stop request; no byte and no connection lost;
-// and in the end nothing in flight, no buffer lent, no timer pending, no descriptor left behind, and a
+// and in the end nothing in flight, no buffer leased, no timer pending, no descriptor left behind, and a
 // Run that returns nil.
 //
 // # Machines

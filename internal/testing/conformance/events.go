@@ -17,7 +17,7 @@ var sigkill = int(unix.SIGKILL)
 
 var events = []row{
 	{"event wait", true, eventWait, receiving.with(cells{
-		successAtOnce:          value(1),
+		successImmediately:     value(1),
 		successLater:           value(1),
 		endOfFile:              noStream,
 		resetBefore:            noReset,
@@ -32,7 +32,7 @@ var events = []row{
 		stoppedAfterCompletion: stopped.orMore(), // a signal takes its time
 	})},
 	{"wait for a process", true, waitProcess, waiting.with(socketless).with(cells{
-		successAtOnce:          value(sigkill),
+		successImmediately:     value(sigkill),
 		successLater:           value(sigkill),
 		stoppedAfterCompletion: orStopped(value(sigkill)), // to die takes its time
 		stoppedFromCallback:    value(sigkill),
@@ -83,7 +83,7 @@ func signals(s *stage, _ bool) *subject {
 	}})
 	early := false
 	x.act = func() {
-		if early = x.started == 0; !early { // else nobody listens yet
+		if early = x.started == 0; !early { // before the start there is no listener
 			s.must(s.interrupt(unix.SIGUSR1))
 		}
 	}

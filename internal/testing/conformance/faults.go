@@ -70,7 +70,7 @@ func tooLate(how situation, want expectation) expectation {
 	})
 }
 
-// again: a sequence that the ring ends and the loop goes on with is told once more what holds.
+// again: when the ring ends a multishot entry, the loop re-arms it, and a level that still holds is reported once more.
 func again(_ situation, want expectation) expectation {
 	want.more = want.more || want.items != 0
 	return want

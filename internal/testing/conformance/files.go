@@ -21,7 +21,7 @@ var (
 // and whether a stop or a close comes before that has begun is a matter of threads.
 func filed(v expectation) cells {
 	return instant.with(cells{
-		successAtOnce:          v,
+		successImmediately:     v,
 		endOfFile:              noStream,
 		resetBefore:            noReset,
 		stoppedWhileQueued:     orStopped(v),
@@ -50,7 +50,7 @@ func orClosed(e expectation) expectation {
 // fileMoves is filed of n bytes.
 func fileMoves(n int) cells { return filed(moves(n)) }
 
-// wholeFile is fileMoves of an operation that goes on until all is moved, or until it is stopped.
+// wholeFile is fileMoves of an operation that completes when all is moved, or when it is stopped.
 func wholeFile(n int) cells {
 	c := fileMoves(n).whole()
 	for _, name := range []string{stoppedWhileQueued, stoppedElsewhereQueued, stoppedAfterCompletion} {

@@ -23,9 +23,9 @@ var halfClosed = []row{
 		stoppedAfterCompletion: orStopped(moves(len(hello))), // it has several steps
 	})},
 	{"poll of a half-closed peer for room", true, toHalfClosed(pollRoom, false), toEnded(sending).with(cells{
-		successAtOnce: value(unix.POLLOUT),
-		successLater:  value(unix.POLLOUT),
-		resetBefore:   value(unix.POLLOUT),
+		successImmediately: value(unix.POLLOUT),
+		successLater:       value(unix.POLLOUT),
+		resetBefore:        value(unix.POLLOUT),
 		// tcp_reset() says that there is an error before it says that there is room.
 		resetMeanwhile:         value(unix.POLLOUT).each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue}) }),
 		stoppedAfterCompletion: value(unix.POLLOUT),
@@ -64,7 +64,7 @@ func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool)
 	}
 }
 
-// still asserts that nothing goes on in the loop while nothing can move.
+// still asserts that the loop does nothing while nothing can move.
 func (s *stage) still() {
 	s.t.Helper()
 	s.settle()

@@ -32,7 +32,7 @@ type host interface {
 	deliver()
 	// descriptors is how many are open.
 	descriptors() int
-	// temp is a directory for files that are gone when the case is over.
+	// temp is a directory for files that are removed after the case.
 	temp(t *testing.T) string
 	// child starts a process that waits for a signal to end it.
 	child(t *testing.T) (pid int)
@@ -52,7 +52,7 @@ type host interface {
 type signal interface {
 	// raise may be called a thousand times ahead of wait.
 	raise()
-	// wait waits, on the calling thread, for a raise that nobody has waited for. False: not within patience.
+	// wait waits, on the calling thread, for a raise that has not been waited for. False: not within patience.
 	wait() bool
 }
 

@@ -10,9 +10,9 @@ import (
 // loops is what is between loops, and time.
 var loops = []row{
 	{"every", true, every, acceptingMany.with(socketless).with(cells{
-		successAtOnce:          stopped.after(2).orMore(), // time goes on until the stop is there
+		successImmediately:     stopped.after(2).orMore(), // time passes until the stop request arrives
 		reused:                 stopped.after(1).then(stopped.after(1)).orMore(),
-		successLater:           never("it waits for time alone: success at once"),
+		successLater:           never("it waits for time alone: see success immediately"),
 		stoppedAfterCompletion: never("until a timer is popped nothing has come"),
 	})},
 	{"recv with a deadline", true, recvWithin, receiving.with(outliving)},
@@ -20,7 +20,7 @@ var loops = []row{
 	{"recv past its deadline", true, recvTooLate, only(successLater, fails(os.ErrDeadlineExceeded), "only time is waited for")},
 	{"sleep that is moved", true, sleepMoved, sleeping.with(cells{successLater: value(0)})},
 	{"move", false, move, instant.with(cells{
-		successAtOnce:      value(0),
+		successImmediately: value(0),
 		endOfFile:          value(0),
 		resetBefore:        value(0),
 		reused:             value(0).then(value(0)),
@@ -118,7 +118,7 @@ func recvTooLate(s *stage, _ bool) *subject {
 	return x
 }
 
-// sleepMoved sleeps for long until it is told that this is over.
+// sleepMoved sleeps for long until it is reset to end now.
 func sleepMoved(s *stage, blocked bool) *subject {
 	x := &subject{trace: newTrace(s), waits: blocked}
 	op := new(reactor.SleepOp)

@@ -133,7 +133,7 @@ func (s *stage) fillWith(fd int, buf []byte) (total int) {
 	}
 }
 
-// rest is what can still be read from fd at once.
+// rest is what can still be read from fd without waiting.
 func (s *stage) rest(fd int) (b []byte) {
 	buf := make([]byte, 1<<16)
 	for {

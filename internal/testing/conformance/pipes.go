@@ -14,7 +14,7 @@ var (
 	noResets    = cells{resetBefore: noReset, resetMeanwhile: noReset}
 	readingPipe = receiving.with(noResets)
 	writingPipe = sending.with(cells{
-		resetBefore:    fails(unix.EPIPE), // nobody reads any more
+		resetBefore:    fails(unix.EPIPE), // the read end is closed
 		resetMeanwhile: fails(unix.EPIPE),
 	})
 	// What has several steps has not completed when the first is done.
@@ -23,7 +23,7 @@ var (
 
 // sendingFile is sendingAll of what has several steps.
 var sendingFile = sendingAll.with(cells{
-	successAtOnce:          value(len(hello)),
+	successImmediately:     value(len(hello)),
 	stoppedAfterCompletion: orStopped(value(some)),
 	resetBefore:            fails(unix.EPIPE, unix.ECONNRESET),
 	resetMeanwhile:         fails(unix.EPIPE, unix.ECONNRESET),
@@ -90,7 +90,7 @@ func pipeReader(s *stage, x *subject) (f *reactor.File, got *[]byte) {
 	return f, got
 }
 
-// remaining is what can be read of a pipe at once.
+// remaining is what can be read from a pipe without waiting.
 func (s *stage) remaining(fd int) (b []byte) {
 	for buf := make([]byte, 1<<16); ; {
 		n, err := s.Read(fd, buf)

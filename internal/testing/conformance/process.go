@@ -81,7 +81,7 @@ func (process) child(t *testing.T) (pid int) {
 	pid = cmd.Process.Pid
 	_ = cmd.Process.Release()
 	t.Cleanup(func() {
-		if unix.Kill(pid, 0) == nil { // nobody has reaped it
+		if unix.Kill(pid, 0) == nil { // it has not been waited for
 			_ = unix.Kill(pid, unix.SIGKILL)
 			_, _ = unix.Wait4(pid, nil, 0, nil)
 		}
@@ -91,8 +91,8 @@ func (process) child(t *testing.T) (pid int) {
 
 func (process) kill(pid int, sig unix.Signal) error { return unix.Kill(pid, sig) }
 
-// interrupt listens itself, so that the signal does no harm if nobody else does, and until it has come, so that it
-// is none of the next case.
+// interrupt listens itself, so that the signal does no harm without another listener, and waits until it has arrived,
+// so that it does not reach the next case.
 func (process) interrupt(sig unix.Signal) error {
 	heard := make(chan os.Signal, 1)
 	ossignal.Notify(heard, sig)

@@ -74,7 +74,7 @@ func (h simulation) thread() int { return h.Thread() }
 
 func (h simulation) newSignal() signal { return &count{h: h} }
 
-// count is a signal: how many raises nobody has waited for.
+// count is a signal: how many raises have not been waited for.
 type count struct {
 	h simulation
 	n int

@@ -29,15 +29,15 @@ type subject struct {
 // situation is a column of the table.
 type situation struct {
 	name    string
-	blocked bool // the operation, if it is one that waits, is to find nothing at once
+	blocked bool // the operation, if it is one that waits, is to find nothing when it starts
 	play    func(*stage, *subject)
 }
 
 // The situations by name.
 const (
-	successAtOnce          = "success at once"
+	successImmediately     = "success immediately"
 	successLater           = "success later"
-	endOfFile              = "end"
+	endOfFile              = "EOF"
 	resetBefore            = "reset before"
 	resetMeanwhile         = "reset meanwhile"
 	alreadyStopped         = "already stopped"
@@ -58,7 +58,7 @@ const (
 )
 
 var situations = []situation{
-	{successAtOnce, false, playSuccessAtOnce},
+	{successImmediately, false, playSuccessImmediately},
 	{successLater, true, playSuccessLater},
 	{endOfFile, true, func(_ *stage, x *subject) { x.meanwhile(x.end) }},
 	{resetBefore, false, func(_ *stage, x *subject) { x.reset(); x.run(); x.await() }},
@@ -120,7 +120,7 @@ func (x *subject) succeed() {
 	x.await()
 }
 
-func playSuccessAtOnce(_ *stage, x *subject) {
+func playSuccessImmediately(_ *stage, x *subject) {
 	x.happen()
 	x.run()
 	x.succeed()

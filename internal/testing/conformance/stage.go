@@ -168,7 +168,7 @@ func (s *stage) own(fd int) int {
 	return fd
 }
 
-// disown closes fd at once.
+// disown closes fd immediately.
 func (s *stage) disown(fd int) {
 	s.mu.Lock()
 	if i := slices.Index(s.fds, fd); i >= 0 {

@@ -207,7 +207,7 @@ func takeLease(got *[]byte) func(reactor.Lease) int {
 	}
 }
 
-func recvLent(s *stage, _ bool) *subject {
+func recvLease(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	got := reader(s, x)
 	op := new(reactor.RecvLeaseOp)

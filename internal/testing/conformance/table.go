@@ -27,7 +27,7 @@ func (c cells) with(other cells) cells {
 	return c
 }
 
-// whole is c of an operation that goes on until all is moved.
+// whole is c of an operation that completes when all is moved.
 func (c cells) whole() cells {
 	c = maps.Clone(c)
 	for name, e := range c {
@@ -89,7 +89,7 @@ var socketless = cells{
 
 // receiving is what comes of all receives of one piece.
 var receiving = waiting.with(cells{
-	successAtOnce:          moves(len(hello)),
+	successImmediately:     moves(len(hello)),
 	successLater:           moves(len(hello)),
 	endOfFile:              value(0),
 	resetBefore:            fails(unix.ECONNRESET),
@@ -101,7 +101,7 @@ var receiving = waiting.with(cells{
 })
 
 var accepting = waiting.with(cells{
-	successAtOnce:          value(1),
+	successImmediately:     value(1),
 	successLater:           value(1),
 	endOfFile:              fails(unix.EINVAL), // what accept(2) says of a listener that was shut down
 	resetBefore:            value(1),           // the connection is there, and its end is to be read from it
@@ -114,7 +114,7 @@ var accepting = waiting.with(cells{
 
 // acceptingMany is the same for sequences, which have no end of their own.
 var acceptingMany = waiting.with(cells{
-	successAtOnce:          stopped.after(2),
+	successImmediately:     stopped.after(2),
 	successLater:           stopped.after(2),
 	endOfFile:              fails(unix.EINVAL),
 	resetBefore:            never("the connection is there: success"),
@@ -133,7 +133,7 @@ var receivingMany = acceptingMany.with(cells{
 
 // receivingBulk is the same if one thing that happens may be several items.
 var receivingBulk = receivingMany.with(cells{
-	successAtOnce:          stopped.after(2).orMore(),
+	successImmediately:     stopped.after(2).orMore(),
 	successLater:           stopped.after(2).orMore(),
 	stoppedAfterCompletion: stopped.after(1).orMore(),
 	stoppedFromCallback:    stopped.after(1).orMore(),
@@ -142,7 +142,7 @@ var receivingBulk = receivingMany.with(cells{
 })
 
 var sending = waiting.with(cells{
-	successAtOnce:          moves(len(hello)),
+	successImmediately:     moves(len(hello)),
 	successLater:           moves(len(hello)),
 	endOfFile:              never("the peer's end is no matter of sending"),
 	resetBefore:            fails(unix.ECONNRESET),
@@ -168,7 +168,7 @@ var sendingAll = sending.whole().with(cells{
 })
 
 var sleeping = waiting.with(socketless).with(cells{
-	successAtOnce:          value(0),
+	successImmediately:     value(0),
 	successLater:           value(0).in("an hour"),
 	stoppedAfterCompletion: never("until a timer is popped it has not completed"),
 	stoppedFromCallback:    value(0),
@@ -183,7 +183,7 @@ var streams = []row{
 	{"accept many", true, acceptMany(listener, 4), acceptingMany},
 	{"accept many, unlimited", true, acceptMany(listener, reactor.Unlimited), acceptingMany},
 	{"connect", true, connect, waiting.with(cells{
-		successAtOnce:          value(0),
+		successImmediately:     value(0),
 		successLater:           value(0).in("a second"),
 		endOfFile:              never("there is nothing yet to be at its end"),
 		resetBefore:            fails(unix.ECONNREFUSED),
@@ -193,9 +193,9 @@ var streams = []row{
 		reused:                 value(0).then(value(0)),
 		closedFromCallback:     value(0),
 	})},
-	{"connect to where ICMP says one cannot", false, connectInVain, only(successAtOnce, fails(unix.EPROTO), "a connect like others")},
+	{"connect to where ICMP says one cannot", false, connectInVain, only(successImmediately, fails(unix.EPROTO), "a connect like others")},
 	{"recv", true, recv, receiving},
-	{"recv lent", true, recvLent, receiving},
+	{"recv lease", true, recvLease, receiving},
 	{"recv many", true, recvMany(2), receivingMany},
 	{"recv many, by a chain", true, recvManyChain, receivingMany},
 	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
@@ -206,7 +206,7 @@ var streams = []row{
 	{"send all", true, sendAll, sendingAll},
 	{"sendv", true, sendv, sendingAll},
 	{"poll", true, poll, receiving.with(cells{
-		successAtOnce:          value(unix.POLLIN),
+		successImmediately:     value(unix.POLLIN),
 		successLater:           value(unix.POLLIN),
 		endOfFile:              value(unix.POLLIN),
 		resetBefore:            value(unix.POLLIN),
@@ -217,14 +217,14 @@ var streams = []row{
 		closedFromCallback:     value(unix.POLLIN),
 	})},
 	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is told as well
-		successAtOnce:  stopped.after(2).orMore(),
-		reused:         stopped.after(1).then(stopped.after(1)).orMore(),
-		endOfFile:      never("it is an event like others"),
-		resetBefore:    never("it is an event like others"),
-		resetMeanwhile: never("it is an event like others"),
+		successImmediately: stopped.after(2).orMore(),
+		reused:             stopped.after(1).then(stopped.after(1)).orMore(),
+		endOfFile:          never("it is an event like others"),
+		resetBefore:        never("it is an event like others"),
+		resetMeanwhile:     never("it is an event like others"),
 	})},
 	{"shutdown", false, shutdown, instant.with(cells{
-		successAtOnce:      value(0),
+		successImmediately: value(0),
 		endOfFile:          value(0),
 		resetBefore:        fails(unix.ENOTCONN),
 		reused:             value(0).then(value(0)),
@@ -234,7 +234,7 @@ var streams = []row{
 	})},
 	{"close", true, closeSocket, instant.with(cells{
 		alreadyStopped:     value(0), // it cannot be stopped
-		successAtOnce:      value(0),
+		successImmediately: value(0),
 		successLater:       value(0),
 		endOfFile:          value(0),
 		resetBefore:        value(0),
@@ -246,13 +246,13 @@ var streams = []row{
 		loopStopping:       value(0), // nor by the loop
 	})},
 	{"nop", false, nop, instant.with(socketless).with(cells{
-		successAtOnce: value(0),
-		reused:        value(0).then(value(0)),
+		successImmediately: value(0),
+		reused:             value(0).then(value(0)),
 	})},
 	{"sleep for", true, sleep(false), sleeping},
 	{"sleep until", true, sleep(true), sleeping},
 	{"schedule", false, schedule, instant.with(socketless).with(cells{
-		successAtOnce:          value(0),
+		successImmediately:     value(0),
 		stoppedWhileQueued:     stopped,
 		stoppedElsewhereQueued: stopped,
 		stoppedAfterCompletion: never("it completes when it is run"),

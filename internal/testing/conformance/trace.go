@@ -94,7 +94,7 @@ func (tr *trace) await() {
 func (tr *trace) wait(c signal) {
 	tr.s.t.Helper()
 	if !c.wait() {
-		tr.s.t.Fatalf("it does not go on; the loop's counters are %+v", tr.s.loop.Stats())
+		tr.s.t.Fatalf("it does not complete; the loop's counters are %+v", tr.s.loop.Stats())
 	}
 }
 

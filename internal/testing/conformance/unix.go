@@ -22,9 +22,9 @@ var locals = []row{
 	{"send fds", true, sendFDs, sending.with(cells{resetBefore: fails(unix.EPIPE), resetMeanwhile: fails(unix.EPIPE)})},
 }
 
-// connectingUnix: a unix connection is there at once, or not at all.
+// connectingUnix: a unix connection is there immediately, or not at all.
 var connectingUnix = instant.with(cells{
-	successAtOnce:      value(0),
+	successImmediately: value(0),
 	endOfFile:          never("there is nothing yet to be at its end"),
 	resetBefore:        fails(unix.ECONNREFUSED),
 	reused:             value(0).then(value(0)),

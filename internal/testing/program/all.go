@@ -8,6 +8,7 @@ var All = map[string]simring.Program{
 	"echo":      Echo,
 	"events":    Events,
 	"files":     Files,
+	"goexits":   Goexits,
 	"leaving":   Leaving,
 	"loops":     Loops,
 	"passing":   Passing,

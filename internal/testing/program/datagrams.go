@@ -125,7 +125,7 @@ func (s *datagramServer) SetNext(d reactor.Datagram) {
 	r.op.Start()
 }
 
-func (s *datagramServer) SetValue(struct{}) { s.k.Errorf("a sequence of datagrams came to an end") }
+func (s *datagramServer) SetValue(struct{}) { s.k.Errorf("a sequence of datagrams completed") }
 func (s *datagramServer) SetError(err error) {
 	s.k.Errorf("receiving datagrams: %v", err)
 	s.SetStopped()

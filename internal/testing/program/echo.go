@@ -109,7 +109,7 @@ func (s *echoServer) SetNext(fd int) {
 	c.recv.Start()
 }
 
-func (s *echoServer) SetValue(struct{})  { s.k.Errorf("accepting came to an end") }
+func (s *echoServer) SetValue(struct{})  { s.k.Errorf("accepting completed with a value") }
 func (s *echoServer) SetError(err error) { s.k.Errorf("accepting: %v", err); s.SetStopped() }
 func (s *echoServer) Env() sender.Env    { return s }
 func (s *echoServer) SetStopped()        { s.end(&s.socket, &s.close) }

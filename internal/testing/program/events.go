@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Events is a loop that is told of things: counts that other threads add to an event, signals, and the
+// Events is a loop that waits for events: counts that other threads add to an event, signals, and the
 // ends of children. Nothing that happens must be lost, and each child is waited for once, also when that
 // was stopped before.
 func Events(k *simring.Kernel) (check func()) {
@@ -128,7 +128,7 @@ func (e *events) wait(t *task.T, l *reactor.Loop) error {
 	return nil
 }
 
-// eventCounts is told of the counts.
+// eventCounts receives the counts.
 type eventCounts struct {
 	sender.EmptyEnv
 	*events
@@ -144,7 +144,7 @@ func (c *eventCounts) SetNext(n uint64) {
 	c.op.Grant(1)
 }
 
-func (c *eventCounts) SetValue(struct{})  { c.k.Errorf("a sequence of events came to an end") }
+func (c *eventCounts) SetValue(struct{})  { c.k.Errorf("a sequence of events completed with a value") }
 func (c *eventCounts) SetError(err error) { c.k.Errorf("events: %v", err); c.SetStopped() }
 func (c *eventCounts) Env() sender.Env    { return c }
 func (c *eventCounts) SetStopped() {
@@ -152,7 +152,7 @@ func (c *eventCounts) SetStopped() {
 	c.close.Start()
 }
 
-// eventSignals is told of the signals.
+// eventSignals receives the signals.
 type eventSignals struct {
 	sender.EmptyEnv
 	*events
@@ -167,7 +167,7 @@ func (s *eventSignals) SetNext(sig os.Signal) {
 	s.op.Grant(1)
 }
 
-func (s *eventSignals) SetValue(struct{})  { s.k.Errorf("a sequence of signals came to an end") }
+func (s *eventSignals) SetValue(struct{})  { s.k.Errorf("a sequence of signals completed with a value") }
 func (s *eventSignals) SetError(err error) { s.k.Errorf("signals: %v", err) }
 func (s *eventSignals) SetStopped()        {}
 func (s *eventSignals) Env() sender.Env    { return s }

@@ -154,7 +154,7 @@ func (a *acceptor) SetNext(fd int) {
 	a.accept.Grant(1)
 }
 
-func (a *acceptor) SetValue(struct{})  { a.k.Errorf("accepting came to an end") }
+func (a *acceptor) SetValue(struct{})  { a.k.Errorf("accepting completed with a value") }
 func (a *acceptor) SetError(err error) { a.k.Errorf("accepting: %v", err); a.SetStopped() }
 func (a *acceptor) Env() sender.Env    { return a }
 func (a *acceptor) SetStopped() {
@@ -187,7 +187,7 @@ func (t *ticker) SetNext(reactor.Tick) {
 	}
 }
 
-func (t *ticker) SetValue(struct{})  { t.k.Errorf("ticks came to an end") }
+func (t *ticker) SetValue(struct{})  { t.k.Errorf("ticks completed with a value") }
 func (t *ticker) SetError(err error) { t.k.Errorf("ticks: %v", err) }
 func (t *ticker) SetStopped()        {}
 func (t *ticker) Env() sender.Env    { return t }

@@ -23,11 +23,11 @@ func NewTalk(k *simring.Kernel) *Talk {
 	return &Talk{k: k, most: headerLen + k.Rand().IntN(1<<(1+k.Rand().IntN(12)))}
 }
 
-// Parties are all who took part.
+// Parties are all that took part.
 func (w *Talk) Parties() []*Party { return w.parties }
 
-// Party is one who sends bytes that say who sent them and where they belong, ends or resets, and reads
-// what another has sent.
+// Party is one side of a connection. It sends bytes that tell their sender and their place, then half-closes or
+// resets, and reads what another party has sent.
 type Party struct {
 	talk *Talk
 	id   uint32
@@ -156,7 +156,7 @@ func (p *Party) got(b []byte) {
 			if p.Got++; p.Got == headerLen {
 				id := binary.BigEndian.Uint32(p.header[:])
 				if int(id) >= len(p.talk.parties) {
-					p.talk.k.Errorf("party %d gets bytes from nobody: % x", p.id, p.header)
+					p.talk.k.Errorf("party %d gets bytes of no party: % x", p.id, p.header)
 					return
 				}
 				p.From = p.talk.parties[id]
@@ -171,16 +171,16 @@ func (p *Party) got(b []byte) {
 	}
 }
 
-// Judge asserts what must hold of every party in the end: an end came only from one who ended, behind
-// all bytes. resetsAllowed says that resets may come from elsewhere.
+// Judge asserts what must hold of every party in the end: EOF came only if the sender has half-closed, behind all
+// bytes. resetsAllowed says that resets may come from elsewhere.
 func (p *Party) Judge(resetsAllowed bool) {
 	k := p.talk.k
 	switch from := p.From; {
 	case p.SawEnd && (from == nil || !from.Ended):
-		k.Errorf("party %d got an end after %d bytes, and nobody had ended: %+v", p.id, p.Got, from)
+		k.Errorf("party %d got EOF after %d bytes, and no party had half-closed: %+v", p.id, p.Got, from)
 	case p.SawEnd && p.Got != from.Sent:
-		k.Errorf("party %d got an end after %d of %d bytes", p.id, p.Got, from.Sent)
+		k.Errorf("party %d got EOF after %d of %d bytes", p.id, p.Got, from.Sent)
 	case p.SawReset && !resetsAllowed && from != nil && !from.Reset && !from.SawReset:
-		k.Errorf("party %d was reset, and nobody had reset", p.id)
+		k.Errorf("party %d was reset, and no party had reset", p.id)
 	}
 }

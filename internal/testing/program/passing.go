@@ -60,7 +60,7 @@ type passing struct {
 	from, to reactor.Socket
 	pipes    int
 	read     int // that have come through
-	lost     int // that the receiver was told of
+	lost     int // as the receiver has learnt from MSG_CTRUNC
 	hurry    bool
 }
 
@@ -135,7 +135,7 @@ func (p *passing) take(t *task.T) error {
 	}
 }
 
-// drain reads a pipe to its end.
+// drain reads a pipe until EOF.
 func (p *passing) drain(t *task.T, fd, i int) error {
 	f := new(reactor.File)
 	f.Init(p.loop, fd)

@@ -47,7 +47,7 @@ func (p *places) place(from *reactor.Loop, fd int) {
 	p.onTheirWay[fd] = from
 	p.placement.Assign(from, fd)
 	after := p.counts()
-	if p.placing--; !alone || p.changes != changes { // other loops have gone on meanwhile
+	if p.placing--; !alone || p.changes != changes { // other loops have assigned or released connections meanwhile
 		p.last = -1
 		return
 	}
@@ -73,11 +73,11 @@ func (p *places) counts() (n []int64) {
 	return n
 }
 
-// runs reports whether nobody has asked the seat's loop to stop.
+// runs reports whether a target's loop has not been asked to stop.
 func (p *places) runs(seat int) bool { return !p.stopping[p.index(p.seats[seat])] }
 
-// judge asserts that the seat that was chosen is what the policy says. Of loops that are stopped nobody
-// knows whether they can still be chosen.
+// judge asserts that the target that was chosen is what the policy says. A loop that has been asked to stop may be
+// chosen or not.
 func (p *places) judge(from *reactor.Loop, before []int64, chosen int) {
 	steady := true
 	for i, n := range before {

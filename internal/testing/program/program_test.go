@@ -58,7 +58,7 @@ func TestFlawsAreFound(t *testing.T) {
 			})
 		}
 		if len(finders[flaw]) == 0 {
-			t.Errorf("nobody looks for %q", flaw)
+			t.Errorf("no program looks for %q", flaw)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
 	})
 }
 
-// closeDetached closes what nobody waits for.
+// closeDetached closes descriptors without a task that waits for it.
 func closeDetached(k *simring.Kernel, open ...closer) {
 	for _, c := range open {
 		op := new(reactor.CloseOp)

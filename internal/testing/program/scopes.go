@@ -127,7 +127,7 @@ func (w *piece) end(s *scopes) {
 	}
 }
 
-// end joins the scope, when nobody spawns any more or before, and then stops the loops.
+// end joins the scope, when all spawners have ended or before, and then stops the loops.
 func (s *scopes) end(t *simring.Thread) {
 	t.Until(s.loops.Up)
 	if s.k.Rand().IntN(2) == 0 {

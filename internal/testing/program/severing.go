@@ -45,7 +45,7 @@ func (w *fileWorker) severPipes(t *task.T) error {
 	}, then, &p.Writer, &q.Reader)
 }
 
-// severSocket closes a socket that nobody reads from, or the file that is sent to it, which may go through.
+// severSocket closes a socket whose peer does not read, or the file that is sent to it, which may go through.
 func (w *fileWorker) severSocket(t *task.T, f *reactor.File) error {
 	var a, b reactor.Socket
 	if err := w.insist(t, func() error { return reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b) }); err != nil {

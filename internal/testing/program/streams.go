@@ -52,9 +52,9 @@ func (s *stream) begin() {
 
 // talk is a leg in direct style. Only while it receives can it be stopped.
 func (s *stream) talk(t *task.T) error {
-	lent := s.k.Rand().IntN(2) == 0
+	leased := s.k.Rand().IntN(2) == 0
 	for range 1 + s.k.Rand().IntN(10) {
-		if err := s.turn(t, lent); stopped(err) {
+		if err := s.turn(t, leased); stopped(err) {
 			return err
 		} else if err != nil {
 			s.broken = true
@@ -67,9 +67,9 @@ func (s *stream) talk(t *task.T) error {
 }
 
 // turn receives once, and sends that back.
-func (s *stream) turn(t *task.T, lent bool) error {
+func (s *stream) turn(t *task.T, leased bool) error {
 	buf := make([]byte, 1+s.k.Rand().IntN(1024))
-	if lent {
+	if leased {
 		lease, err := task.Await(t, s.socket.RecvLease())
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (s *stream) turn(t *task.T, lent bool) error {
 	return nil
 }
 
-// end is called when a leg is over: the connection moves on, unless it has come to its end.
+// end is called when a leg has ended: the connection moves to another loop, unless the peer has half-closed or it failed.
 func (s *stream) end() {
 	s.on(s.loop, "the end of a leg")
 	if s.flow = nil; s.over || s.broken {

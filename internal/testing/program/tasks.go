@@ -88,7 +88,7 @@ func (c *taskConn) ended(j *job) {
 	}
 }
 
-// echo sends back what comes. A connection that does not come to its end is reset.
+// echo sends back what it receives until EOF. A connection that ends otherwise is reset.
 func (c *taskConn) echo(t *task.T) (err error) {
 	over := false
 	defer func() {
@@ -97,9 +97,9 @@ func (c *taskConn) echo(t *task.T) (err error) {
 		}
 		closeAll(c.k, t, &c.socket)
 	}()
-	lent := c.k.Rand().IntN(2) == 0
+	leased := c.k.Rand().IntN(2) == 0
 	for {
-		over, err = c.turn(t, lent)
+		over, err = c.turn(t, leased)
 		switch {
 		case stopped(err):
 			return err
@@ -111,9 +111,9 @@ func (c *taskConn) echo(t *task.T) (err error) {
 
 // turn receives once, into a buffer of the loop's or of its own, and sends that back, with or without a
 // copy.
-func (c *taskConn) turn(t *task.T, lent bool) (over bool, err error) {
+func (c *taskConn) turn(t *task.T, leased bool) (over bool, err error) {
 	buf := make([]byte, 1+c.k.Rand().IntN(1024))
-	if lent {
+	if leased {
 		lease, err := task.Await(t, c.socket.RecvLease())
 		if err != nil || lease.Len() == 0 {
 			return err == nil, err

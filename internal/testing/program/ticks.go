@@ -109,11 +109,11 @@ func (t *ticks) reset() {
 	t.op.Reset(t.next, time.Duration(t.period))
 }
 
-func (t *ticks) SetValue(struct{})  { t.k.Errorf("ticks came to an end") }
+func (t *ticks) SetValue(struct{})  { t.k.Errorf("ticks completed with a value") }
 func (t *ticks) SetError(err error) { t.k.Errorf("ticks: %v", err) }
 func (t *ticks) SetStopped() {
 	if t.left--; t.ended || !t.stopped {
-		t.k.Errorf("ticks were stopped, and nobody asked for it, or twice")
+		t.k.Errorf("ticks were stopped without a stop request, or twice")
 	}
 	t.ended = true
 }

@@ -155,7 +155,7 @@ func (s *sleep) SetError(err error) { s.k.Errorf("sleep: %v", err); s.end() }
 
 func (s *sleep) SetStopped() {
 	if !s.stopped {
-		s.k.Errorf("a sleep was stopped, and nobody asked for it")
+		s.k.Errorf("a sleep was stopped without a stop request")
 	}
 	s.end()
 }
