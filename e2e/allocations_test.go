@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestNoAllocationPerMessage sends a quarter of a million messages through the daemon, and has its own allocation
-// counter say that none of them has cost an allocation.
+// TestNoAllocationPerMessage sends a quarter of a million messages through the daemon, and checks by the daemon's own
+// counter that they cost no allocation.
 func TestNoAllocationPerMessage(t *testing.T) {
 	const (
 		clients  = 32
@@ -21,7 +21,7 @@ func TestNoAllocationPerMessage(t *testing.T) {
 		conns := make([]net.Conn, clients)
 		for i := range conns {
 			conns[i] = dial(t, d.addr).TCPConn
-			// Long enough for whatever is only made once to be there before it counts.
+			// Long enough to allocate what is allocated once.
 			if err := pingPong(conns[i], byte(i), 100); err != nil {
 				t.Fatal(err)
 			}
@@ -41,8 +41,9 @@ func TestNoAllocationPerMessage(t *testing.T) {
 		}
 		took := time.Since(start)
 		allocated := d.scrape().sum("go_memstats_mallocs_total") - before
-		t.Logf("%.0f allocations for %d messages in %v, of them %.0f/s", allocated, messages, took, messages/took.Seconds())
-		// A scrape costs a thousand or two, and the runtime has something to do every second.
+		t.Logf("%.0f allocations for %d messages in %v, %.0f messages/s",
+			allocated, messages, took, messages/took.Seconds())
+		// A scrape costs a thousand or two, and the runtime allocates every second.
 		if allowed := 5_000 + 200*took.Seconds(); allocated > allowed {
 			t.Errorf("%.0f allocations for %d messages, want %.0f at most", allocated, messages, allowed)
 		}
@@ -69,7 +70,7 @@ func pingPong(c net.Conn, fill byte, n int) error {
 			return fmt.Errorf("answer %d: %w", i, err)
 		}
 		if !bytes.Equal(answer, message) {
-			return fmt.Errorf("answer %d is not its message", i)
+			return fmt.Errorf("answer %d is not the message", i)
 		}
 	}
 	return nil

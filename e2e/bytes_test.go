@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSlowReaders sends 64 MiB each way at once to readers that do not read. The proxy must stop
-// receiving instead of piling up what it cannot send, and once they read must deliver every byte.
+// TestSlowReaders sends 64 MiB in both directions to peers that do not read. The proxy must stop receiving, so that its
+// memory stays bounded. When the peers read, it must deliver every byte.
 func TestSlowReaders(t *testing.T) {
 	const (
 		total = 64 << 20
@@ -21,7 +21,7 @@ func TestSlowReaders(t *testing.T) {
 		d := startProxy(t, ring, []string{upstream.addr()})
 		client := dial(t, d.addr)
 		server := upstream.accept()
-		// A first byte each way, so that whatever a connection costs is there before it is measured.
+		// A first byte in each direction, so that the cost of the connection itself is not measured.
 		client.send([]byte("?"))
 		server.expect([]byte("?"))
 		server.send([]byte("!"))
@@ -36,10 +36,10 @@ func TestSlowReaders(t *testing.T) {
 
 		atServer, atClient := receiveAll(server, total), receiveAll(client, total)
 		if got := <-atServer; !bytes.Equal(got, fromClient) {
-			t.Errorf("the server received %d bytes of %d, other ones from %d on", len(got), total, mismatch(got, fromClient))
+			t.Errorf("the server received %d bytes of %d, which differ from %d on", len(got), total, mismatch(got, fromClient))
 		}
 		if got := <-atClient; !bytes.Equal(got, fromServer) {
-			t.Errorf("the client received %d bytes of %d, other ones from %d on", len(got), total, mismatch(got, fromServer))
+			t.Errorf("the client received %d bytes of %d, which differ from %d on", len(got), total, mismatch(got, fromServer))
 		}
 		if grown := d.peak() - before; grown > bound {
 			t.Errorf("the proxy has grown by %d KiB, want at most %d", grown>>10, bound>>10)
@@ -50,13 +50,13 @@ func TestSlowReaders(t *testing.T) {
 	})
 }
 
-// A sending is a write that goes on in the background.
+// A sending is a write in the background.
 type sending struct {
 	sent atomic.Int64
 	done chan struct{}
 }
 
-// sendAll sends b in chunks, then the end.
+// sendAll sends b in chunks, then EOF.
 func sendAll(p peer, b []byte) *sending {
 	s := &sending{done: make(chan struct{})}
 	go func() {
@@ -66,7 +66,7 @@ func sendAll(p peer, b []byte) *sending {
 			s.sent.Add(int64(n))
 			b = b[n:]
 			if err != nil {
-				return // the receiver tells what is missing
+				return // the receiver finds what is missing
 			}
 		}
 		_ = p.CloseWrite()
@@ -84,24 +84,24 @@ func (s *sending) awaitStall(t *testing.T, total int64) {
 		last  int64
 		since = time.Now()
 	)
-	eventually(t, "the sender is held back", func() bool {
+	eventually(t, "the sender has to wait", func() bool {
 		if now := s.sent.Load(); now != last {
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > still
 	})
 	if last == total {
-		t.Errorf("all of %d bytes were taken though nobody reads them", total)
+		t.Errorf("all of %d bytes were taken although no peer reads them", total)
 	}
-	t.Logf("held back after %d KiB", last>>10)
+	t.Logf("the sender has to wait after %d KiB", last>>10)
 }
 
-// receiveAll receives until the end, in the background.
+// receiveAll receives until EOF, in the background.
 func receiveAll(p peer, total int) <-chan []byte {
 	received := make(chan []byte, 1)
 	go func() {
 		buf := bytes.NewBuffer(make([]byte, 0, total+bytes.MinRead))
-		_, _ = buf.ReadFrom(io.Reader(p)) // what is missing is seen in what arrived
+		_, _ = buf.ReadFrom(io.Reader(p)) // the caller checks what arrived
 		received <- buf.Bytes()
 	}()
 	return received

@@ -17,7 +17,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// doctor says which ring auto would take, and why.
+// doctor reports which ring auto takes, and why.
 func TestDoctor(t *testing.T) {
 	r := run(t, "doctor")
 	if r.code != 0 {
@@ -30,7 +30,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// A command line that is none is told apart from one that does not work.
+// The exit code distinguishes a wrong command line from a failure.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -41,6 +41,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0"}, 2},
 		{[]string{"proxy", "--listen", "127.0.0.1", "--to", "tcp://127.0.0.1:1"}, 2},
 		{[]string{"proxy", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:1", "--ring", "kqueue"}, 2},
+		{[]string{"proxy", "--listen", "tcp://127.0.0.1:9", "--to", "tcp://127.0.0.1:9"}, 2},
 		{[]string{"proxy", "--listen", "tcp://192.0.2.1:1", "--to", "tcp://127.0.0.1:1"}, 1},
 		{[]string{"serve", "--config", "/no/such/file.yaml"}, 1},
 	} {
@@ -122,12 +123,12 @@ func TestServe(t *testing.T) {
 		c.send(bulk[:64<<10])
 		c.finish()
 		c.expect(bulk[:64<<10])
-		c.expectEnd()
+		c.expectEOF()
 		d.stop()
 	})
 }
 
-// Two daemons cannot have the same address, and the second one says so.
+// Two daemons cannot have the same address; the error of the second one says why.
 func TestAddressInUse(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		taken := startProxy(t, ring, []string{"127.0.0.1:1"}).addr

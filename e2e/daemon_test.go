@@ -55,7 +55,7 @@ func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon 
 	}
 	d.cmd.Env = append(cleanEnv(), env...)
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// A file of our own, so that waiting for the process waits for nobody who inherited its stderr.
+	// A file of its own: Wait does not wait for other processes that have inherited its stderr.
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon 
 	read := make(chan struct{})
 	go func() { defer close(read); d.read(r) }()
 	go func() {
-		_ = d.cmd.Wait() // its outcome is in ProcessState
+		_ = d.cmd.Wait() // ProcessState has the result
 		<-read
 		close(d.exited)
 	}()
@@ -83,7 +83,7 @@ func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon 
 	return d
 }
 
-// cleanEnv is this process's environment without what would steer the daemon.
+// cleanEnv is this process's environment without the variables that the daemon reads.
 func cleanEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "REACTORD_") })
 }
@@ -175,7 +175,7 @@ func (d *daemon) signal(s os.Signal) {
 	}
 }
 
-// wait returns the exit code once the daemon has ended, which it must do within the time.
+// wait returns the exit code of the daemon, which must end within the time.
 func (d *daemon) wait(limit time.Duration) int {
 	d.t.Helper()
 	select {
@@ -187,7 +187,7 @@ func (d *daemon) wait(limit time.Duration) int {
 	}
 }
 
-// stop has the daemon drain and checks that it ends well.
+// stop drains the daemon, and checks that it exits with 0.
 func (d *daemon) stop() {
 	d.t.Helper()
 	d.signal(syscall.SIGTERM)
@@ -211,19 +211,19 @@ func (d *daemon) get(path string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
-// result is what a command that ends by itself has left.
+// result is the result of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// run runs reactord to its end.
+// run runs reactord until it exits.
 func run(t *testing.T, args ...string) result {
 	t.Helper()
 	return runCommand(t, append([]string{reactord}, args...)...)
 }
 
-// runCommand runs a command to its end, which must come within a minute.
+// runCommand runs a command until it exits, which must be within a minute.
 func runCommand(t *testing.T, argv ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denyEnv tells a child of this process to deny itself io_uring_setup(2), with the errno it names,
-// and to execute its arguments then. Containers deny it in this way: Docker with EPERM, Podman with
-// ENOSYS.
+// denyEnv names an errno. It tells a child of this process to deny itself io_uring_setup(2) with that errno, and then
+// to execute its arguments. Containers deny it in this way: Docker with EPERM, Podman with ENOSYS.
 const denyEnv = "E2E_DENY_IO_URING"
 
 func TestRingDenied(t *testing.T) {
@@ -31,7 +30,7 @@ func TestRingDenied(t *testing.T) {
 	}
 }
 
-// testFallback checks that the daemon runs on epoll and says why, once in its log and on its page.
+// testFallback checks that the daemon runs on epoll, and reports why, once in its log and on its metrics page.
 func testFallback(t *testing.T, behind []string, errno string) {
 	d := startProxyBehind(t, behind, "auto", []string{serve(t, echo)})
 	client := dial(t, d.addr)
@@ -55,7 +54,7 @@ func testFallback(t *testing.T, behind []string, errno string) {
 	d.stop()
 }
 
-// testStrict checks that a daemon told to run on io_uring does not run on anything else.
+// testStrict checks that --ring io_uring is strict.
 func testStrict(t *testing.T, behind []string) {
 	argv := append(behind, reactord, "proxy", "--ring", "io_uring", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:9")
 	r := runCommand(t, argv...)
@@ -67,8 +66,8 @@ func testStrict(t *testing.T, behind []string) {
 	}
 }
 
-// denyAndExec installs a seccomp filter that fails io_uring_setup with the errno of this name, and
-// becomes the command in its arguments. It does not return.
+// denyAndExec installs a seccomp filter that fails io_uring_setup with the errno of this name, and executes the command
+// in the arguments. It does not return.
 func denyAndExec(name string) {
 	runtime.LockOSThread()
 	errno := map[string]syscall.Errno{"EPERM": syscall.EPERM, "ENOSYS": syscall.ENOSYS}[name]
@@ -82,7 +81,7 @@ func denyAndExec(name string) {
 	os.Exit(99)
 }
 
-// deny has every thread of this process, and what it executes, fail the system call. See seccomp(2).
+// deny makes the system call fail in every thread of this process, and in what it executes. See seccomp(2).
 func deny(nr uint32, errno syscall.Errno) error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // seccomp_data.nr

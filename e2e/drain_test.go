@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Without connections a drain is over at once.
+// Without connections a drain ends immediately.
 func TestDrainIdle(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestDrainIdle(t *testing.T) {
 	}
 }
 
-// A drain takes no new connection, is not ready any more, and waits for those there are.
+// A draining daemon accepts no new connections, is not ready, and waits for the open connections.
 func TestDrainWaits(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
@@ -42,14 +42,14 @@ func TestDrainWaits(t *testing.T) {
 		c.send(bulk[:1000])
 		c.expect(bulk[:1000])
 		c.finish()
-		c.expectEnd()
+		c.expectEOF()
 		if code := d.wait(patience); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
 	})
 }
 
-// refused reports whether a connection to addr is refused, or at an end before it is of any use.
+// refused reports whether connecting to addr fails.
 func refused(addr string) bool {
 	c, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -59,7 +59,7 @@ func refused(addr string) bool {
 	return false
 }
 
-// A drain ends when it says, whatever is still connected.
+// A drain ends at its timeout, whatever is still connected.
 func TestDrainTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = 500 * time.Millisecond
@@ -71,13 +71,13 @@ func TestDrainTimeout(t *testing.T) {
 		d.signal(syscall.SIGTERM)
 		c.expectGone()
 		if took := time.Since(start); took < limit {
-			t.Errorf("cut off after %v, before its time", took)
+			t.Errorf("ended after %v, before the timeout", took)
 		}
 		d.wait(patience)
 	})
 }
 
-// A second signal ends a drain at once.
+// A second signal ends a drain immediately.
 func TestDrainTwice(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")
@@ -92,7 +92,7 @@ func TestDrainTwice(t *testing.T) {
 	})
 }
 
-// Draining under load loses nothing: every exchange begun is completed or was never accepted.
+// Draining under load loses no bytes: every exchange that has begun completes.
 func TestDrainUnderLoad(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--drain-timeout", "1m")

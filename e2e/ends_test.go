@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// An end is a way in which a connection comes to its end. The two peers are connected, and neither
-// has sent anything.
+// An end is a way in which a connection ends. The two peers are connected, and neither has sent anything.
 type end struct {
 	name string
 	run  func(t *testing.T, client, server peer)
 }
 
-// ends are the cases in every order. mirrored ones run twice, the second time with the roles swapped.
+// mirrored are the cases that run twice, the second time with the roles swapped.
 var (
 	mirrored = []end{
-		{"FIN while the other still sends", finWhileSending},
+		{"FIN while the other side still sends", finWhileSending},
 		{"FIN together with data", finWithData},
-		{"FIN before the other has sent", finBeforeData},
-		{"FIN on both sides at once", finOnBothSides},
-		{"FIN at once after connecting", finAtOnce},
+		{"FIN before the other side has sent", finBeforeData},
+		{"FIN on both sides", finOnBothSides},
+		{"FIN immediately after connecting", finImmediately},
 		{"FIN after a byte at a time", finAfterDribble},
 		{"RST while idle", resetWhileIdle},
 		{"RST while sending", resetWhileSending},
@@ -76,29 +75,29 @@ func finWhileSending(_ *testing.T, a, b peer) {
 	a.send([]byte("request"))
 	a.finish()
 	b.expect([]byte("request"))
-	b.expectEnd()
+	b.expectEOF()
 	b.send(bulk)
 	b.finish()
 	a.expect(bulk)
-	a.expectEnd()
+	a.expectEOF()
 }
 
 func finWithData(_ *testing.T, a, b peer) {
 	a.sendLast([]byte("all there is"))
 	b.expect([]byte("all there is"))
-	b.expectEnd()
+	b.expectEOF()
 	b.sendLast([]byte("the answer"))
 	a.expect([]byte("the answer"))
-	a.expectEnd()
+	a.expectEOF()
 }
 
 func finBeforeData(_ *testing.T, a, b peer) {
 	a.finish()
-	b.expectEnd()
+	b.expectEOF()
 	b.send([]byte("late"))
 	a.expect([]byte("late"))
 	b.finish()
-	a.expectEnd()
+	a.expectEOF()
 }
 
 func finOnBothSides(_ *testing.T, a, b peer) {
@@ -106,13 +105,13 @@ func finOnBothSides(_ *testing.T, a, b peer) {
 	b.sendLast([]byte("from b"))
 	a.expect([]byte("from b"))
 	b.expect([]byte("from a"))
-	a.expectEnd()
-	b.expectEnd()
+	a.expectEOF()
+	b.expectEOF()
 }
 
-func finAtOnce(_ *testing.T, a, b peer) {
+func finImmediately(_ *testing.T, a, b peer) {
 	a.Close()
-	b.expectEnd()
+	b.expectEOF()
 }
 
 func finAfterDribble(_ *testing.T, a, b peer) {
@@ -124,9 +123,9 @@ func finAfterDribble(_ *testing.T, a, b peer) {
 		a.expect([]byte{^c})
 	}
 	a.finish()
-	b.expectEnd()
+	b.expectEOF()
 	b.finish()
-	a.expectEnd()
+	a.expectEOF()
 }
 
 func resetWhileIdle(_ *testing.T, a, b peer) {
@@ -160,7 +159,7 @@ func resetWhileReceiving(t *testing.T, a, b peer) {
 	}()
 	a.expect(bulk[:1000])
 	a.reset()
-	// A socket that was reset once its own end was queued says EPIPE; see tcp_reset in the kernel.
+	// A socket that is reset after it has received EOF reports EPIPE; see tcp_reset in the kernel.
 	if err := <-sent; !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 		t.Fatalf("want a reset, got %v", err)
 	}
@@ -177,12 +176,12 @@ func resetAfterFIN(_ *testing.T, a, b peer) {
 	a.send([]byte("request"))
 	a.finish()
 	b.expect([]byte("request"))
-	b.expectEnd()
+	b.expectEOF()
 	b.reset()
 	a.expectReset()
 }
 
-// A server that speaks first is heard before the client has said anything.
+// What the server sends arrives before the client has sent anything.
 func TestServerSpeaksFirst(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		upstream := listen(t)
@@ -195,7 +194,7 @@ func TestServerSpeaksFirst(t *testing.T) {
 		client.send([]byte("QUIT\r\n"))
 		server.expect([]byte("QUIT\r\n"))
 		server.Close()
-		client.expectEnd()
+		client.expectEOF()
 		client.Close()
 		d.stop()
 	})

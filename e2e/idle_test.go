@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestIdleConnections holds two thousand connections that have each passed a message. What they
-// cost the daemon is a few KiB apiece: no buffer is held for a connection that has nothing to say.
+// TestIdleConnections holds two thousand connections, each of which has carried a message. Each costs the daemon a few
+// KiB: an idle connection holds no buffer.
 func TestIdleConnections(t *testing.T) {
 	const (
 		connections = 2000
@@ -24,7 +24,7 @@ func TestIdleConnections(t *testing.T) {
 			}
 			return held
 		}
-		// The first ones bring what is made once.
+		// The first ones allocate what is allocated once.
 		held := hold(connections / 10)
 		before := d.rss()
 		held = append(held, hold(connections)...)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// startServe starts `reactord serve` with listeners l0, l1, … in front of an echo server, each with the settings given
-// besides, and returns their addresses.
+// startServe starts `reactord serve` with listeners l0, l1, … in front of an echo server, each with the given
+// additional settings, and returns their addresses.
 func startServe(t *testing.T, behind []string, ring string, listeners int, settings string) (*daemon, []string) {
 	t.Helper()
 	var text strings.Builder
@@ -28,7 +28,7 @@ func startServe(t *testing.T, behind []string, ring string, listeners int, setti
 	return d, addrs
 }
 
-// A busy listener among many has half of the descriptors, and the others have what is guaranteed to them.
+// A busy listener among many can have half of the descriptors, and the others have what is guaranteed to them.
 func TestBusyListenerAmongMany(t *testing.T) {
 	const (
 		listeners = 50
@@ -40,19 +40,19 @@ func TestBusyListenerAmongMany(t *testing.T) {
 		for range busy {
 			visitors = append(visitors, visit(t, addrs[0]))
 		}
-		eventually(t, "the busy listener serves everybody", func() bool { return count(visitors) == busy })
-		for range busy { // and then there is no more for it
+		eventually(t, "the busy listener serves all clients", func() bool { return count(visitors) == busy })
+		for range busy { // beyond what it can have
 			visitors = append(visitors, visit(t, addrs[0]))
 		}
 		for _, addr := range addrs[1:] {
 			v := visit(t, addr)
-			eventually(t, "another listener serves as well", v.isServed)
+			eventually(t, "another listener serves, too", v.isServed)
 			v.leave()
 		}
 		if served := count(visitors); served == len(visitors) {
 			t.Errorf("%d are served with 800 descriptors", served)
 		}
-		eventually(t, "everybody is served once those before have left", func() bool {
+		eventually(t, "all are served after the first ones have left", func() bool {
 			makeRoom(visitors, len(visitors))
 			return count(visitors) == len(visitors)
 		})
@@ -60,7 +60,22 @@ func TestBusyListenerAmongMany(t *testing.T) {
 	})
 }
 
-// max_connections is of all loops together: as many are served at once, wherever the kernel queues them.
+// The log warns of a max_connections that the limit on open files does not allow, with the limit in force.
+func TestMaxConnectionsBeyondTheLimitOnOpenFiles(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		behind := []string{need(t, "prlimit", "util-linux"), "--nofile=200:200"}
+		d, _ := startServe(t, behind, ring, 1, ", max_connections: 5000")
+		eventually(t, "the daemon warns", func() bool {
+			return len(d.logged(func(l line) bool {
+				limit, _ := l.field["limit"].(float64)
+				return l.Level == "warn" && strings.HasPrefix(l.Msg, "max_connections") && 0 < limit && limit < 100
+			})) == 1
+		})
+		d.stop()
+	})
+}
+
+// max_connections is for all loops together: as many connections are served, on whichever loop the kernel queues them.
 func TestMaxConnections(t *testing.T) {
 	const limit = 6
 	onEachRing(t, func(t *testing.T, ring string) {
@@ -70,7 +85,7 @@ func TestMaxConnections(t *testing.T) {
 			for range limit {
 				visitors = append(visitors, visit(t, addrs[0]))
 			}
-			eventually(t, "as many as may be are served", func() bool { return count(visitors) == limit })
+			eventually(t, "as many as max_connections are served", func() bool { return count(visitors) == limit })
 			late := visit(t, addrs[0])
 			makeRoom(visitors, 1)
 			eventually(t, "one more is served when one has left", late.isServed)

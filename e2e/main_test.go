@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait for something that should happen at once. It is far longer than any of
-// them takes, so that only what never happens runs into it.
+// patience bounds every wait for something that should happen immediately. It is far longer than any such wait takes.
 const patience = 15 * time.Second
 
 // reactord is the binary under test.
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(suite{m})
 }
 
-// suite is a testing.M that has the binary built around it.
+// suite is a testing.M that builds the binary first.
 type suite struct{ *testing.M }
 
 func (s suite) Run() int {
@@ -55,7 +54,7 @@ func fail(err error) int {
 	return 1
 }
 
-// onEachRing runs f as a sub-test on either ring of the daemon.
+// onEachRing runs f as a sub-test on each ring of the daemon.
 func onEachRing(t *testing.T, f func(t *testing.T, ring string)) {
 	t.Helper()
 	for _, ring := range []string{"io_uring", "epoll"} {
@@ -71,17 +70,17 @@ func onEachRing(t *testing.T, f func(t *testing.T, ring string)) {
 	}
 }
 
-// needIOURing skips a test where the kernel, or the container around it, denies io_uring.
+// needIOURing skips a test if the kernel, or the container, denies io_uring.
 func needIOURing(t *testing.T) {
 	t.Helper()
-	// A null pointer for the parameters: EFAULT where there is io_uring, EPERM or ENOSYS where not.
+	// A null pointer for the parameters: EFAULT if io_uring is available, EPERM or ENOSYS if not.
 	_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
 	if errno != unix.EFAULT {
-		missing(t, fmt.Sprintf("io_uring is denied here: %v", errno))
+		missing(t, fmt.Sprintf("io_uring is denied: %v", errno))
 	}
 }
 
-// need skips a test that wants a program which is not installed, and returns its path.
+// need returns the path of a program, or skips the test if the program is not installed.
 func need(t *testing.T, program, pkg string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -89,12 +88,12 @@ func need(t *testing.T, program, pkg string) string {
 		path, err = exec.LookPath("/usr/sbin/" + program)
 	}
 	if err != nil {
-		missing(t, fmt.Sprintf("no %s here; it is in Debian's %s", program, pkg))
+		missing(t, fmt.Sprintf("%s is not installed; it is in Debian's package %s", program, pkg))
 	}
 	return path
 }
 
-// missing skips the test, or fails it where everything was promised to be there.
+// missing skips the test, or fails it in CI, where everything should be installed.
 func missing(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

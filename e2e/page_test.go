@@ -31,7 +31,7 @@ func (d *daemon) scrape() page {
 	return page{d.t, families}
 }
 
-// series returns the series of a family that carry all the labels, each given as "name=value".
+// series returns the series of a family that have all the labels, each given as "name=value".
 func (p page) series(family string, labels ...string) []*dto.Metric {
 	p.t.Helper()
 	f, ok := p.families[family]
@@ -60,7 +60,7 @@ func carries(m *dto.Metric, labels []string) bool {
 	return true
 }
 
-// sum adds up the counters and gauges of a family that carry all the labels.
+// sum adds up the counters and gauges of a family that have all the labels.
 func (p page) sum(family string, labels ...string) float64 {
 	p.t.Helper()
 	var sum float64

@@ -20,7 +20,7 @@ func TestHealthPages(t *testing.T) {
 	})
 }
 
-// What the page says is what has happened.
+// The numbers on the page are what has happened.
 func TestMetricsPage(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo)}, "--loops", "2")
@@ -30,10 +30,10 @@ func TestMetricsPage(t *testing.T) {
 			c.send(bulk[:each])
 			c.expect(bulk[:each])
 			c.finish()
-			c.expectEnd()
+			c.expectEOF()
 			c.Close()
 		}
-		eventually(t, "the connections are gone", func() bool { return d.scrape().sum("reactord_listener_connections") == 0 })
+		eventually(t, "the connections have ended", func() bool { return d.scrape().sum("reactord_listener_connections") == 0 })
 		page := d.scrape()
 		for family, want := range map[string]float64{
 			"reactord_listener_connections_total":    connections,

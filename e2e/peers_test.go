@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A peer is one end of a connection under test: every method fails the test if it does not go as
-// its name says within patience.
+// A peer is one side of a connection under test. A method fails the test if it does not succeed within patience.
 type peer struct {
 	*net.TCPConn
 	t *testing.T
@@ -29,7 +28,7 @@ func newPeer(t *testing.T, c net.Conn) peer {
 	return p
 }
 
-// within bounds what is done with the connection from now on.
+// within sets the deadline of all later operations on the connection.
 func (p peer) within(d time.Duration) {
 	p.t.Helper()
 	if err := p.SetDeadline(time.Now().Add(d)); err != nil {
@@ -47,7 +46,7 @@ func dial(t *testing.T, addr string) peer {
 	return newPeer(t, c)
 }
 
-// A server is a listening socket whose connections the test takes by hand.
+// A server is a listening socket whose connections the test accepts itself.
 type server struct {
 	*net.TCPListener
 	t *testing.T
@@ -78,8 +77,8 @@ func (s server) accept() peer {
 	return newPeer(s.t, c)
 }
 
-// serve answers every connection with f, in a goroutine each, until the test ends. f owns the
-// connection, which is closed once f has returned.
+// serve calls f for every connection, in its own goroutine, until the test ends. The connection is closed after f has
+// returned.
 func serve(t *testing.T, f func(c *net.TCPConn)) (addr string) {
 	t.Helper()
 	s := listen(t)
@@ -118,7 +117,7 @@ func serve(t *testing.T, f func(c *net.TCPConn)) (addr string) {
 	return s.addr()
 }
 
-// echo sends back what it receives, until the peer's end.
+// echo sends back what it receives, until EOF.
 func echo(c *net.TCPConn) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -149,7 +148,7 @@ func (p peer) expect(want []byte) {
 		p.t.Fatalf("received %d bytes of %d: %v", n, len(want), err)
 	}
 	if !bytes.Equal(got, want) {
-		p.t.Fatalf("received other bytes than were sent, from %d on", mismatch(got, want))
+		p.t.Fatalf("the received bytes differ from those sent, from %d on", mismatch(got, want))
 	}
 }
 
@@ -164,15 +163,15 @@ func mismatch(a, b []byte) int {
 	return n
 }
 
-// expectEnd receives the peer's orderly end, and nothing before it.
-func (p peer) expectEnd() {
+// expectEOF receives EOF, and nothing before it.
+func (p peer) expectEOF() {
 	p.t.Helper()
 	if n, err := p.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		p.t.Fatalf("want the peer's end, got %d bytes and %v", n, err)
+		p.t.Fatalf("want EOF, got %d bytes and %v", n, err)
 	}
 }
 
-// expectReset receives until the connection breaks, which it must do by a reset.
+// expectReset receives until the connection ends, which must be by a reset.
 func (p peer) expectReset() {
 	p.t.Helper()
 	if n, err := io.Copy(io.Discard, p); !errors.Is(err, syscall.ECONNRESET) {
@@ -180,15 +179,15 @@ func (p peer) expectReset() {
 	}
 }
 
-// expectGone receives until the connection is at an end of either kind.
+// expectGone receives until EOF or a reset.
 func (p peer) expectGone() {
 	p.t.Helper()
 	if _, err := io.Copy(io.Discard, p); err != nil && !errors.Is(err, syscall.ECONNRESET) {
-		p.t.Fatalf("want the connection's end: %v", err)
+		p.t.Fatalf("want EOF or a reset: %v", err)
 	}
 }
 
-// expectSilence checks that for a moment neither bytes nor an end arrive.
+// expectSilence checks that for a short time neither bytes nor EOF arrive.
 func (p peer) expectSilence(d time.Duration) {
 	p.t.Helper()
 	p.within(d)
@@ -198,7 +197,7 @@ func (p peer) expectSilence(d time.Duration) {
 	p.within(patience)
 }
 
-// finish sends the end, and goes on receiving.
+// finish sends EOF. The peer can still receive.
 func (p peer) finish() {
 	p.t.Helper()
 	if err := p.CloseWrite(); err != nil {
@@ -206,7 +205,7 @@ func (p peer) finish() {
 	}
 }
 
-// sendLast sends b and the end in one segment.
+// sendLast sends b and EOF in one segment.
 func (p peer) sendLast(b []byte) {
 	p.t.Helper()
 	p.control(func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_CORK, 1) })
@@ -214,7 +213,7 @@ func (p peer) sendLast(b []byte) {
 	p.finish()
 }
 
-// reset breaks the connection off.
+// reset resets the connection.
 func (p peer) reset() {
 	p.t.Helper()
 	if err := p.SetLinger(0); err != nil {

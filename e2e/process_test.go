@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// rss is the memory of the daemon that is resident, in bytes; peak is the most that it ever was. See
-// proc_pid_status(5).
+// rss is the resident memory of the daemon in bytes; peak is its maximum so far. See proc_pid_status(5).
 func (d *daemon) rss() int  { return d.status("VmRSS") << 10 }
 func (d *daemon) peak() int { return d.status("VmHWM") << 10 }
 
@@ -25,7 +24,7 @@ func (d *daemon) status(key string) int {
 	return 0
 }
 
-// cpu is the processor time that the daemon has used. See proc_pid_stat(5).
+// cpu is the CPU time that the daemon has used. See proc_pid_stat(5).
 func (d *daemon) cpu() time.Duration {
 	d.t.Helper()
 	const ticksPerSecond = 100 // USER_HZ, on every architecture that Go runs on
@@ -40,7 +39,7 @@ func (d *daemon) cpu() time.Duration {
 	return time.Duration(ticks) * time.Second / ticksPerSecond
 }
 
-// state is that of the process: T if it is stopped.
+// state is the state of the process: T if it is stopped.
 func (d *daemon) state() string { return string(d.stat()[0]) }
 
 // stat is the fields of proc_pid_stat(5) from the third on: the second is the program's name in parentheses.
@@ -50,7 +49,7 @@ func (d *daemon) stat() [][]byte {
 	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 }
 
-// descriptors counts what the daemon has open.
+// descriptors is how many descriptors the daemon has open.
 func (d *daemon) descriptors() int {
 	d.t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", d.pid()))

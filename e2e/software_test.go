@@ -16,14 +16,13 @@ import (
 	"testing"
 )
 
-// launch starts a server and waits until it takes connections at addr. It is killed when the test
-// ends.
+// launch starts a server and waits until it accepts connections at addr. The server is killed when the test ends.
 func launch(t *testing.T, addr string, argv ...string) {
 	t.Helper()
 	var output bytes.Buffer
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = &output, &output
-	// A group of its own, so that its workers end with it.
+	// Its own process group, so that its workers are killed with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -132,7 +131,7 @@ http {
 	return addr
 }
 
-// seeded writes a file of the size whose every MiB is its own, and returns the SHA-256 of it all.
+// seeded writes a file of the size in which all MiB differ, and returns its SHA-256.
 func seeded(t *testing.T, path string, size int) (sum [sha256.Size]byte) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A half-closed connection whose other half says nothing more ends after its time, on both sides.
+// A half-closed connection on which no byte moves ends after its timeout, on both sides.
 func TestHalfCloseTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = 200 * time.Millisecond
@@ -17,12 +17,12 @@ func TestHalfCloseTimeout(t *testing.T) {
 		server := upstream.accept()
 		start := time.Now()
 		client.finish()
-		server.expectEnd()
+		server.expectEOF()
 		client.expectGone()
 		if took := time.Since(start); took < limit {
-			t.Errorf("ended after %v, before its time", took)
+			t.Errorf("ended after %v, before the timeout", took)
 		}
-		eventually(t, "the server is cut off as well", func() bool {
+		eventually(t, "the server's side is ended, too", func() bool {
 			_, err := server.Write([]byte{0})
 			return err != nil
 		})
@@ -30,7 +30,7 @@ func TestHalfCloseTimeout(t *testing.T) {
 	})
 }
 
-// An idle connection ends after its time; one that carries a byte now and then does not.
+// An idle connection ends after its timeout. A connection that carries a byte from time to time does not.
 func TestIdleTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = time.Second
@@ -50,8 +50,8 @@ func TestIdleTimeout(t *testing.T) {
 	})
 }
 
-// A daemon that was stopped for longer than the idle timeout ends nobody for it: neither those whose bytes wait for it,
-// nor those who had nothing to say.
+// A daemon that was stopped for longer than the idle timeout does not end connections because of that: neither those
+// whose bytes wait for it, nor the others.
 func TestStoppedForLongerThanTheIdleTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		const limit = 2 * time.Second
@@ -74,13 +74,13 @@ func TestStoppedForLongerThanTheIdleTimeout(t *testing.T) {
 		for _, p := range sending {
 			p.expect([]byte("meanwhile"))
 		}
-		time.Sleep(limit / 4) // as somebody has who goes on as well
+		time.Sleep(limit / 4) // the clients were stopped for as long
 		for _, p := range silent {
 			p.send([]byte("after"))
 			p.expect([]byte("after"))
 		}
 		for _, p := range slices.Concat(sending, silent) {
-			p.expectGone() // when it is idle, as ever
+			p.expectGone() // when it is idle, as usual
 		}
 		d.stop()
 	})

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// names answers every connection with a name, and ends it.
+// names answers every connection with a name, and closes it.
 func names(t *testing.T, name string) (addr string) {
 	t.Helper()
 	return serve(t, func(c *net.TCPConn) { _, _ = c.Write([]byte(name)) })
 }
 
-// vacant returns an address on which nobody listens.
+// vacant returns an address on which no process listens.
 //
-// Its loopback address is this process's own, so that the port stays free until somebody of ours
-// takes it: what others open by chance is on 127.0.0.1.
+// Only this process uses its loopback address, so that the port stays free until a test takes it: other processes use
+// 127.0.0.1.
 func vacant(t *testing.T) string {
 	t.Helper()
 	pid := os.Getpid()
@@ -33,8 +33,8 @@ func vacant(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// blackHole returns an address that takes no connection and refuses none: a listening socket whose
-// queue is full, for which the kernel drops every further SYN.
+// blackHole returns an address that neither accepts nor refuses connections: the queue of a listening socket is full,
+// and the kernel drops every further SYN.
 func blackHole(t *testing.T) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -75,7 +75,7 @@ func TestRoundRobin(t *testing.T) {
 			if _, err := c.Read(name); err != nil {
 				t.Fatal(err)
 			}
-			c.expectEnd()
+			c.expectEOF()
 			c.Close()
 			served[name[0]]++
 		}
@@ -86,8 +86,8 @@ func TestRoundRobin(t *testing.T) {
 	})
 }
 
-// An upstream that cannot be reached costs its clients nothing while there is another one.
-func TestNextUpstream(t *testing.T) {
+// A server that cannot be reached costs the clients nothing while there is another server.
+func TestFailover(t *testing.T) {
 	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
@@ -95,7 +95,7 @@ func TestNextUpstream(t *testing.T) {
 				for range 4 {
 					c := dial(t, d.addr)
 					c.expect([]byte("b"))
-					c.expectEnd()
+					c.expectEOF()
 					c.Close()
 				}
 				d.stop()
@@ -104,8 +104,7 @@ func TestNextUpstream(t *testing.T) {
 	}
 }
 
-// turnedAway checks that a client of addr learns soon that it will not be served, be it while it
-// connects, while it sends, or while it waits.
+// turnedAway checks that a client of addr is soon told that it will not be served, while it connects, sends, or waits.
 func turnedAway(t *testing.T, addr string) {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", addr, patience)
@@ -122,8 +121,8 @@ func turnedAway(t *testing.T, addr string) {
 	}
 }
 
-// With no upstream left a client is not kept waiting.
-func TestNoUpstream(t *testing.T) {
+// Without any server a client does not wait.
+func TestNoServer(t *testing.T) {
 	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
@@ -139,8 +138,8 @@ func TestNoUpstream(t *testing.T) {
 	}
 }
 
-// A server that accepts and closes at once ends the client's connection, whatever the client sends.
-func TestServerClosesAtOnce(t *testing.T) {
+// A server that accepts and closes immediately ends the client's connection, whatever the client sends.
+func TestServerClosesImmediately(t *testing.T) {
 	const connections = 200
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, func(*net.TCPConn) {})})
@@ -156,8 +155,8 @@ func TestServerClosesAtOnce(t *testing.T) {
 	})
 }
 
-// A server that was not there is used once it is.
-func TestUpstreamComesBack(t *testing.T) {
+// A server that could not be reached is used when it can be reached again.
+func TestServerComesBack(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		addr := vacant(t)
 		d := startProxy(t, ring, []string{addr})
@@ -172,7 +171,7 @@ func TestUpstreamComesBack(t *testing.T) {
 		s := server{l.(*net.TCPListener), t}.accept()
 		s.expect([]byte("now?"))
 		s.Close()
-		late.expectEnd()
+		late.expectEOF()
 		late.Close()
 		d.stop()
 	})
