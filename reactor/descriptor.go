@@ -28,7 +28,7 @@ type Descriptor struct {
 	sending *op      // the send in flight, if any
 	fd      int32
 	pending int32 // operations in flight
-	others  int32 // those of them that are listed by another descriptor, see couple
+	others  int32 // those of them that are listed by another descriptor, see op.second
 	state   descriptorState
 
 	drained   bool  // the last Recv left nothing, so that the next one waits first

@@ -93,9 +93,9 @@ func (s *Socket) BeginListening(backlog int) error { return s.loop.sys.Listen(in
 // SOCK_CLOEXEC and SOCK_NONBLOCK; the error matches unix.EAGAIN if there is none. A connection that was gone before it
 // could be accepted is passed over, as by AcceptMany; of very many in a row the last one's error is returned.
 func (s *Socket) TryAccept() (fd int, err error) {
-	for range maxMisses {
+	for range maxSkipped {
 		fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
-		if errno, ok := err.(syscall.Errno); !ok || errno != syscall.EINTR && !asGoodAsNone(errno) { //nolint:errorlint // it is bare
+		if errno, ok := err.(syscall.Errno); !ok || errno != syscall.EINTR && !connectionGone(errno) { //nolint:errorlint // it is bare
 			break
 		}
 	}

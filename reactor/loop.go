@@ -62,7 +62,7 @@ type Loop struct {
 	ready      []uint64     // operations that finish without the ring
 	spare      []uint64     // the other half of ready: those of this turn
 	finished   int          // of spare
-	delivering *op          // the operation that is delivering an item of its final completion, or nil: see beginLast
+	delivering *op          // the operation that is delivering an item of its final completion, or nil: see beginDelivery
 	buffers    Buffers
 	now        int64 // ns on the loop's clock, as of this turn
 	yielded    int64 // when the loop last yielded
@@ -88,7 +88,7 @@ type Loop struct {
 	home      task.CoroutinePool
 	tasks     *residence // nil: none has been spawned
 	taskError error      // the first that nobody handles
-	errands   errands
+	jobs      jobQueue
 	fixed     []byte // memory that the ring has registered; it stays until the ring is closed
 
 	cfg       LoopConfig
@@ -296,13 +296,11 @@ func (l *Loop) reap() int {
 				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", *cqe))
 			}
 		case cqe.UserData&0xff == tagCancel:
-			if s.op.settleCancel(cqe.Res) {
-				s.run.finish()
-			}
+			s.op.settleCancel(s.run, cqe.Res)
 		case cqe.More():
-			s.run.item(cqe.Res, cqe.Flags)
-		case s.op.settle(cqe.Res, cqe.Flags):
-			s.run.finish()
+			s.op.item(s.run, cqe.Res, cqe.Flags)
+		default:
+			s.op.settle(s.run, cqe.Res, cqe.Flags)
 		}
 	}
 	return l.reaped
@@ -343,7 +341,7 @@ func (l *Loop) runReady() {
 	for l.finished < len(l.spare) {
 		id := l.spare[l.finished]
 		l.finished++
-		l.slots.at(slotOf(id)).run.finish()
+		l.slots.at(slotOf(id)).resolve()
 	}
 }
 

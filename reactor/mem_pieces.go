@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pieces are several pieces of memory that are moved as one, and how far that has come.
+// pieces are several pieces of memory that are moved as one, and how much of them was moved.
 type pieces struct {
 	first [1]unix.Iovec // most often there is one
 	iov   []unix.Iovec
-	head  int // the first of iov that has not been moved whole
-	into  int // how many bytes of that one have been; it says what is left
+	head  int // the first of iov that was not moved completely
+	into  int // how many bytes of that one were moved: it says what is left
 	total int // bytes
 	moved int // bytes
 }
@@ -22,7 +22,7 @@ func (p *pieces) Reset() {
 		p.iov = p.first[:0]
 	}
 	if len(p.iov) > 1 {
-		clear(p.iov[1:]) // what comes next may be fewer, and is not to keep the others alive
+		clear(p.iov[1:]) // the next pieces may be fewer, and must not keep the others alive
 	}
 	p.iov, p.head, p.into, p.total, p.moved = p.iov[:0], 0, 0, 0, 0
 }
@@ -45,7 +45,7 @@ func (p *pieces) set(bufs [][]byte) {
 	}
 }
 
-// rewind makes all of it be moved once more.
+// rewind has all of it moved once more.
 func (p *pieces) rewind() {
 	if p.into != 0 {
 		p.shift(-p.into)
@@ -60,7 +60,7 @@ func (p *pieces) shift(n int) {
 	v.SetLen(int(v.Len) - n)
 }
 
-// advance passes over n bytes that were moved.
+// advance skips n bytes that were moved.
 func (p *pieces) advance(n int) {
 	p.moved += n
 	for n > 0 {

@@ -17,29 +17,18 @@ const (
 	genMask = 1<<24 - 1
 )
 
-// operation is what the loop drives: an operation state that has been started.
-type operation interface {
-	// item takes in a completion that will be followed by others.
-	item(res int32, flags uint32)
-	// finish is called when nothing of the operation is with the ring any more.
-	finish()
-	// cancel asks the operation to end soon. It may be called more than once, and does not call
-	// finish itself.
-	cancel()
-}
-
 // slot holds an operation in flight.
 type slot struct {
 	run        operation
-	op         *op       // what of run is with the ring; nil for a timer
+	op         *op       // the part of run that the ring sees; nil: run has none, it waits for a timer or the like
 	index      uint32    // in the table
-	gen        uint32    // of the operation that is, or will be, here
+	gen        uint32    // of the operation that is here, or will be
 	prev, next *slot     // of the same descriptor, see Descriptor.slots; while free: the next free slot
 	line       lineLinks // while it waits for a buffer
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
-// the ring knows of them, resolves user_data, and is the list of what must end before a loop can. Its
+// the ring knows of them, resolves user_data, and is the list of what must complete before a loop can end. Its
 // pages never move.
 type slotTable struct {
 	pages []*[slotsPerPage]slot
@@ -87,7 +76,7 @@ func (t *slotTable) release(id uint64) {
 
 func slotOf(userData uint64) uint32 { return uint32(userData >> 32) }
 
-// find resolves user_data; nil means that its operation is over.
+// find resolves user_data; nil means that its operation has completed.
 func (t *slotTable) find(userData uint64) *slot {
 	i := slotOf(userData)
 	if int(i/slotsPerPage) >= len(t.pages) {
@@ -106,6 +95,18 @@ func (t *slotTable) each(f func(operation)) {
 		for i := range page {
 			if run := page[i].run; run != nil {
 				f(run)
+			}
+		}
+	}
+}
+
+// cancelOthers cancels the operations on d that another descriptor lists, see op.second. They are few and rare, so
+// that they are searched for among all.
+func (d *Descriptor) cancelOthers() {
+	for _, page := range d.loop.slots.pages {
+		for i := range page {
+			if s := &page[i]; s.op != nil && s.op.second == d {
+				s.run.cancel()
 			}
 		}
 	}

@@ -56,6 +56,6 @@ func (b *Buffers) resume() {
 	for n := 0; n < batch && b.relieved(); n++ {
 		s := b.resting.first
 		b.forsake(s.op)
-		s.run.(interface{ again() }).again()
+		s.op.rearm(s.run)
 	}
 }

@@ -51,7 +51,7 @@ func (w *timedWork) loop() *Loop { return (*Loop)(w.Owner.(*driver)) }
 
 func (w *timedWork) OnTimer(int64) {
 	w.Due = true
-	w.finish()
+	w.onCompletion(outcome{})
 }
 
 // cancel is called when the loop drains.
@@ -61,9 +61,7 @@ func (w *timedWork) cancel() {
 	}
 }
 
-func (w *timedWork) item(int32, uint32) {}
-
-func (w *timedWork) finish() {
+func (w *timedWork) onCompletion(outcome) {
 	w.loop().slots.release(w.Tag)
 	(*sched.Handshake)(w).Settle(w.Due)
 }

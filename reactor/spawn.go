@@ -92,7 +92,7 @@ type residence struct {
 	timer    timerqueue.Timer // for the eviction
 }
 
-// signal has finish called.
+// signal has onCompletion called.
 func (r *residence) signal() {
 	if !r.signaled {
 		r.signaled = true
@@ -114,9 +114,7 @@ func (r *residence) cancel() {
 	})
 }
 
-func (r *residence) item(int32, uint32) { panic("reactor: a completion of tasks") }
-
-func (r *residence) finish() {
+func (r *residence) onCompletion(outcome) {
 	r.signaled = false
 	r.loop.home.Run()
 	if r.left && !r.signaled {
