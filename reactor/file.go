@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// File is an open file, directory, pipe end or terminal that belongs to a loop. It is embedded in what it belongs to, is
-// not copied, and all its methods are called on the loop's thread. See [Dir.OpenFile], [Pipe.Open] and
+// File is an open file, directory, pipe end or terminal that belongs to a loop. It is embedded in what it belongs to,
+// is not copied, and all its methods are called on the loop's thread. See [Dir.OpenFile], [Pipe.Open] and
 // [Descriptor.Init].
 //
 // Operations with an offset do not change the file's position and are for regular files; those without one use the

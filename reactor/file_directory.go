@@ -63,8 +63,8 @@ func (o *ReadDirOp) onCompletion(out outcome) {
 	o.complete(entries, out)
 }
 
-// Dirents are some of the entries of a directory, in the order in which the file system has them. They are in the buffer
-// that they were read into.
+// Dirents are some of the entries of a directory, in the order in which the file system has them. They are in the
+// buffer that they were read into.
 type Dirents struct{ raw []byte }
 
 // Dirent is an entry of a directory.

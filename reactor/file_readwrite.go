@@ -47,8 +47,8 @@ func (f *File) ReadFullAt(buf []byte, off int64) readSender {
 	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
 
-// Read is a sender of the number of bytes read into buf from the file's position, which is advanced, or from a stream; 0
-// is EOF. For the rest it is as [File.ReadAt].
+// Read is a sender of the number of bytes read into buf from the file's position, which is advanced, or from a stream;
+// 0 is EOF. For the rest it is as [File.ReadAt].
 //
 // Kernel operation: IORING_OP_READ, read(2).
 func (f *File) Read(buf []byte) readSender {
@@ -69,16 +69,16 @@ type writeSender struct {
 }
 
 // WriteAt is a sender of the number of bytes of buf written at offset off. It may be fewer than all, which
-// [File.WriteAllAt] does not accept. buf must be on the heap or mapped, and belongs to the operation from Start until it
-// completes.
+// [File.WriteAllAt] does not accept. buf must be on the heap or mapped, and belongs to the operation from Start until
+// it completes.
 //
 // Kernel operation: IORING_OP_WRITE, pwrite(2).
 func (f *File) WriteAt(buf []byte, off int64) writeSender {
 	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex}}
 }
 
-// WriteAllAt is as [File.WriteAt], but completes when all of buf has been written, or with an error. If it is stopped, or
-// the file closed, when a part has been written, it completes with the length of that part.
+// WriteAllAt is as [File.WriteAt], but completes when all of buf has been written, or with an error. If it is stopped,
+// or the file closed, when a part has been written, it completes with the length of that part.
 func (f *File) WriteAllAt(buf []byte, off int64) writeSender {
 	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }

@@ -16,8 +16,8 @@ type pieces struct {
 	moved int // bytes
 }
 
-// Reset empties the list of pieces. The operation must be idle.
-func (p *pieces) Reset() {
+// reset empties the list of pieces.
+func (p *pieces) reset() {
 	if p.iov == nil {
 		p.iov = p.first[:0]
 	}
@@ -27,8 +27,8 @@ func (p *pieces) Reset() {
 	p.iov, p.head, p.into, p.total, p.moved = p.iov[:0], 0, 0, 0, 0
 }
 
-// Add appends a piece. The operation must be idle.
-func (p *pieces) Add(b []byte) {
+// add appends a piece.
+func (p *pieces) add(b []byte) {
 	if len(b) == 0 {
 		return
 	}
@@ -39,9 +39,9 @@ func (p *pieces) Add(b []byte) {
 }
 
 func (p *pieces) set(bufs [][]byte) {
-	p.Reset()
+	p.reset()
 	for _, b := range bufs {
-		p.Add(b)
+		p.add(b)
 	}
 }
 

@@ -161,6 +161,13 @@ func panicStarted(run operation) {
 		"or use another operation state", run))
 }
 
+// assertIdle panics unless the operation is idle, so that its owner may call method.
+func (o *op) assertIdle(method string) {
+	if o.state != opIdle {
+		panic("reactor: " + method + " of an operation that has not completed: call it from its completion, or later")
+	}
+}
+
 // watch registers the stop callback.
 func (o *op) watch(token stop.Token) {
 	if token.StopPossible() {

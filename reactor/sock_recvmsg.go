@@ -90,7 +90,7 @@ func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) recvMsgSender
 
 func (c recvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
 	op.mem.set(c.bufs)
-	op.mem.Add(c.one)
+	op.mem.add(c.one)
 	op.control, op.recvFlags = c.control, c.flags
 	op.policy, op.loop, op.on, op.r = recvPolicy(c.flags), c.s.loop, &c.s.Descriptor, r
 	return op
@@ -152,8 +152,8 @@ func (s *Socket) RecvFDs(buf []byte, most int) recvFDsSender {
 
 func (c recvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
 	most := min(max(c.most, 0), MaxFDs)
-	op.mem.Reset()
-	op.mem.Add(c.buf)
+	op.mem.reset()
+	op.mem.add(c.buf)
 	if cap(op.fds) < most {
 		op.fds = make([]int, 0, most)
 		op.control = make([]byte, unix.CmsgSpace(4*most))

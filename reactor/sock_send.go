@@ -47,6 +47,40 @@ func (o *sendOp) prepSend(p *byte, n, flags int) {
 	o.sqe.PrepSend(int(o.on.fd), unsafe.Pointer(p), uint32(min(n, maxTransfer)), flags)
 }
 
+// gatherOp is a sendOp of several pieces of memory.
+type gatherOp struct {
+	sendOp
+	mem pieces
+	msg unix.Msghdr
+}
+
+// rewind has all of it sent once more.
+func (o *gatherOp) rewind() {
+	o.sent = 0
+	o.mem.rewind()
+}
+
+// took counts what was sent, and reports whether that was all.
+func (o *gatherOp) took(n int32) (all bool) {
+	o.sent += int(n)
+	o.mem.advance(int(n))
+	return o.mem.left() == 0
+}
+
+// prepGather fills the entry for what is left: a plain send for one piece, which is cheaper.
+func (o *gatherOp) prepGather(flags int) {
+	switch rest := o.mem.rest(); len(rest) {
+	case 0:
+		o.prepSend(nil, 0, flags)
+	case 1:
+		o.prepSend(rest[0].Base, int(rest[0].Len), flags)
+	default:
+		o.msg = unix.Msghdr{}
+		o.mem.describe(&o.msg)
+		o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), flags)
+	}
+}
+
 // SendSender sends the caller's bytes. See [Socket.Send] and [Socket.SendAll]. It is exported because a function that
 // is given to [sender.Let], and sends what was received, has to spell its result.
 type SendSender struct {
@@ -118,49 +152,42 @@ type sendvSender struct {
 func (s *Socket) Sendv(bufs [][]byte) sendvSender { return sendvSender{s: s, bufs: bufs} }
 
 func (c sendvSender) Connect(op *SendvOp, r sender.Receiver[int]) sender.Operation {
-	op.set(c.bufs)
+	op.mem.set(c.bufs)
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
 // SendvOp is the operation state of [Socket.Sendv]. Once connected, Reset and Add change what its next Start sends.
-type SendvOp struct {
-	sendOp
-	pieces
-	msg unix.Msghdr
+type SendvOp struct{ gatherOp }
+
+// Reset empties the list of pieces. The operation must be idle.
+func (o *SendvOp) Reset() {
+	o.assertIdle("Reset")
+	o.mem.reset()
+}
+
+// Add appends a piece. The operation must be idle.
+func (o *SendvOp) Add(b []byte) {
+	o.assertIdle("Add")
+	o.mem.add(b)
 }
 
 // Start begins to send. It may be called again after each completion, and sends all of it once more.
 func (o *SendvOp) Start() {
-	o.sent = 0
 	o.rewind()
 	o.prep()
 	o.start(o, o.r.Env())
 }
 
-// prep fills the entry for what is left: a plain send for one piece, which is cheaper.
 func (o *SendvOp) prep() bool {
-	flags := o.sendFlags(true)
-	switch rest := o.rest(); len(rest) {
-	case 0:
-		o.prepSend(nil, 0, flags)
-	case 1:
-		o.prepSend(rest[0].Base, int(rest[0].Len), flags)
-	default:
-		o.describe(&o.msg)
-		o.sqe.PrepSendmsg(int(o.on.fd), unsafe.Pointer(&o.msg), flags)
-	}
+	o.prepGather(o.sendFlags(true))
 	return true
 }
 
 func (o *SendvOp) onCompletion(out outcome) {
-	if out.done() {
-		o.sent += int(out.res)
-		o.advance(int(out.res))
-		if o.left() != 0 {
-			o.sendRest(o)
-			return
-		}
+	if out.done() && !o.took(out.res) {
+		o.sendRest(o)
+		return
 	}
 	o.completeSent(out)
 }

@@ -10,17 +10,14 @@ import (
 
 // outgoing is an operation that sends a message: what sendMsgSender and sendFDsSender have in common.
 type outgoing struct {
-	sendOp
-	mem     pieces
+	gatherOp
 	control []byte
 	to      Address
-	msg     unix.Msghdr
 }
 
 // startMessage begins to send all of it, as run.
 func (o *outgoing) startMessage(run operation) {
-	o.sent = 0
-	o.mem.rewind()
+	o.rewind()
 	o.prep()
 	o.start(run, o.r.Env())
 }
@@ -37,13 +34,9 @@ func (o *outgoing) prep() bool {
 }
 
 func (o *outgoing) onCompletion(out outcome) {
-	if out.done() {
-		o.sent += int(out.res)
-		o.mem.advance(int(out.res))
-		if o.mem.left() != 0 {
-			o.sendRest(o)
-			return
-		}
+	if out.done() && !o.took(out.res) {
+		o.sendRest(o)
+		return
 	}
 	o.completeSent(out)
 }
@@ -84,16 +77,28 @@ type SendMsgOp struct{ outgoing }
 func (o *SendMsgOp) Start() { o.startMessage(o) }
 
 // Reset empties the list of pieces. The operation must be idle.
-func (o *SendMsgOp) Reset() { o.mem.Reset() }
+func (o *SendMsgOp) Reset() {
+	o.assertIdle("Reset")
+	o.mem.reset()
+}
 
 // Add appends a piece. The operation must be idle.
-func (o *SendMsgOp) Add(b []byte) { o.mem.Add(b) }
+func (o *SendMsgOp) Add(b []byte) {
+	o.assertIdle("Add")
+	o.mem.add(b)
+}
 
 // SetControl changes the control data. The operation must be idle.
-func (o *SendMsgOp) SetControl(control []byte) { o.control = control }
+func (o *SendMsgOp) SetControl(control []byte) {
+	o.assertIdle("SetControl")
+	o.control = control
+}
 
 // SetAddress changes where the message is sent. The operation must be idle.
-func (o *SendMsgOp) SetAddress(to Address) { o.to = to }
+func (o *SendMsgOp) SetAddress(to Address) {
+	o.assertIdle("SetAddress")
+	o.to = to
+}
 
 // Descriptors are passed over unix sockets, beside at least one byte: the receiver has copies of its own. See
 // unix(7), SCM_RIGHTS.
@@ -120,8 +125,8 @@ func (s *Socket) SendFDs(buf []byte, fds []int) sendFDsSender {
 }
 
 func (c sendFDsSender) Connect(op *SendFDsOp, r sender.Receiver[int]) sender.Operation {
-	op.mem.Reset()
-	op.mem.Add(c.buf)
+	op.mem.reset()
+	op.mem.add(c.buf)
 	op.setRights(c.fds)
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, &c.s.Descriptor, r
 	return op

@@ -6,7 +6,6 @@ import (
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
-	"golang.org/x/sys/unix"
 )
 
 // sendZCSender sends without copying. See [Socket.SendZC] and [Socket.SendvZC].
@@ -37,8 +36,8 @@ func (s *Socket) SendZC(buf []byte) sendZCSender { return sendZCSender{s: s, one
 func (s *Socket) SendvZC(bufs [][]byte) sendZCSender { return sendZCSender{s: s, bufs: bufs} }
 
 func (c sendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Operation {
-	op.set(c.bufs)
-	op.Add(c.one)
+	op.mem.set(c.bufs)
+	op.mem.add(c.one)
 	op.socket, op.mustCopy = &c.s.Descriptor, false
 	op.policy, op.loop, op.on, op.r = policySend, c.s.loop, op.socket, r
 	return op
@@ -47,9 +46,7 @@ func (c sendZCSender) Connect(op *SendZCOp, r sender.Receiver[int]) sender.Opera
 // SendZCOp is the operation state of [Socket.SendZC] and [Socket.SendvZC]. Once connected, Reset and Add change what
 // its next Start sends.
 type SendZCOp struct {
-	sendOp
-	pieces
-	msg      unix.Msghdr
+	gatherOp
 	socket   *Descriptor // what it sends on; op.on is nil once it is detached
 	result   int32       // of the send, from notified on
 	phase    zcPhase
@@ -62,7 +59,7 @@ type SendZCOp struct {
 //
 //	sending   → sending    the entry has one completion only, because it copies or failed
 //	sending   → notifying  its result is in
-//	notifying → sending    the notification is in, and the result is taken in: the operation completes or sends the rest
+//	notifying → sending    the notification is in, and the result is taken in: it completes, or sends the rest
 //	notifying → detached   its result is that all was sent, or that a part was and the operation is to stop: the socket
 //	                       is not needed any more, and can be closed
 //	detached  → idle       the notification is in: the operation completes
@@ -77,13 +74,25 @@ const (
 // zcCopied is the notification's result if the bytes were copied: IORING_NOTIF_USAGE_ZC_COPIED.
 const zcCopied = -1 << 31
 
+// Reset empties the list of pieces. The operation must be idle.
+func (o *SendZCOp) Reset() {
+	o.assertIdle("Reset")
+	o.mem.reset()
+}
+
+// Add appends a piece. The operation must be idle.
+func (o *SendZCOp) Add(b []byte) {
+	o.assertIdle("Add")
+	o.mem.add(b)
+}
+
 // Copied reports whether the bytes of the send that has completed were copied after all.
 func (o *SendZCOp) Copied() bool { return o.copied }
 
 // Start begins to send. It may be called again after each completion, and sends all of it once more.
 func (o *SendZCOp) Start() {
 	o.on = o.socket
-	o.sent, o.phase, o.copied = 0, zcSending, false
+	o.phase, o.copied = zcSending, false
 	o.rewind()
 	o.prep()
 	o.start(o, o.r.Env())
@@ -92,26 +101,25 @@ func (o *SendZCOp) Start() {
 // prep fills the entry for what is left. A send that must not wait may take a part only: it copies, because it may
 // have to be tried again.
 func (o *SendZCOp) prep() bool {
-	flags, rest := o.sendFlags(true), o.rest()
-	if len(rest) > 1 {
-		o.msg = unix.Msghdr{}
-		o.describe(&o.msg)
+	o.prepGather(o.sendFlags(true))
+	if o.mustCopy || o.on.peerEnded || !o.zeroCopy() {
+		o.copied = true
 	}
-	fd, zero := int(o.on.fd), !o.mustCopy && !o.on.peerEnded && len(rest) != 0
-	zero = zero && o.loop.ops.Has(uring.OpSendZC) && o.loop.ops.Has(uring.OpSendmsgZC)
-	o.copied = o.copied || !zero
-	switch {
-	case len(rest) > 1 && zero:
+	return true
+}
+
+// zeroCopy makes the entry, which copies, one that does not. False: there is none.
+func (o *SendZCOp) zeroCopy() bool {
+	ops, rest := &o.loop.ops, o.mem.rest()
+	if len(rest) == 0 || !ops.Has(uring.OpSendZC) || !ops.Has(uring.OpSendmsgZC) {
+		return false
+	}
+	fd, flags := int(o.on.fd), o.sendFlags(true)
+	if len(rest) > 1 {
 		o.sqe.PrepSendmsgZC(fd, unsafe.Pointer(&o.msg), flags, uring.SendZCReportUsage)
-	case len(rest) > 1:
-		o.sqe.PrepSendmsg(fd, unsafe.Pointer(&o.msg), flags)
-	case zero:
+	} else {
 		n := uint32(min(rest[0].Len, maxTransfer))
 		o.sqe.PrepSendZC(fd, unsafe.Pointer(rest[0].Base), n, flags, uring.SendZCReportUsage)
-	case len(rest) == 1:
-		o.prepSend(rest[0].Base, int(rest[0].Len), flags)
-	default:
-		o.prepSend(nil, 0, flags)
 	}
 	return true
 }
@@ -123,7 +131,7 @@ func (o *SendZCOp) cancel() {
 
 // detach lets the socket go if nothing but the notification is to come.
 func (o *SendZCOp) detach() {
-	if o.phase == zcNotifying && o.result > 0 && (int(o.result) == o.left() || o.over()) {
+	if o.phase == zcNotifying && o.result > 0 && (int(o.result) == o.mem.left() || o.over()) {
 		o.phase = zcDetached
 		o.leave()
 		o.on = nil
@@ -146,8 +154,8 @@ func (o *SendZCOp) onCompletion(out outcome) {
 // notified takes in the result, now that the kernel does not use the memory any more.
 func (o *SendZCOp) notified() {
 	if o.phase == zcDetached {
-		o.advance(int(o.result))
-		o.complete(o.sent+int(o.result), outcomeOf(o.result))
+		o.took(o.result)
+		o.complete(o.sent, outcomeOf(o.result))
 		return
 	}
 	o.phase = zcSending
@@ -158,9 +166,7 @@ func (o *SendZCOp) notified() {
 func (o *SendZCOp) sendCompleted(out outcome) {
 	switch {
 	case out.done():
-		o.sent += int(out.res)
-		o.advance(int(out.res))
-		if o.left() != 0 {
+		if !o.took(out.res) {
 			o.sendRest(o)
 			return
 		}
