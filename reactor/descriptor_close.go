@@ -36,10 +36,10 @@ type CloseOp struct {
 // Start begins to close. It may be called again after each completion.
 func (o *CloseOp) Start() {
 	d := o.target
+	o.takeSlot(o)
 	if o.event != nil {
 		o.event.silence()
 	}
-	o.takeSlot(o)
 	if d.state != descriptorOpen {
 		o.ready(outcome{kind: outcomeClosed})
 		return
