@@ -1,45 +1,47 @@
 package reactor
 
-import (
-	"syscall"
+import "github.com/reactord/reactord/sender"
 
-	"github.com/reactord/reactord/sender"
-)
-
-// CloseSender closes a descriptor. See Descriptor.Close.
+// CloseSender closes a descriptor. See [Descriptor.Close]. It is exported because interfaces that have a Close method
+// spell it.
 type CloseSender struct {
 	affine
 	d *Descriptor
+	e *Event // that the descriptor is of; nil: none
 }
 
-// Close is a sender that ends the descriptor: what is in flight on it is cancelled and joined, and only
-// then is the descriptor closed. Operations that end because of it complete with their result if they
-// had one, else with net.ErrClosed.
+// Close is a sender that closes the descriptor: what is in flight on it is cancelled and joined, and only then is the
+// descriptor closed. Operations that end because of it complete with their result if they had one, else with
+// net.ErrClosed.
 //
-// It completes with a value; with net.ErrClosed if the socket was closing already; or with close(2)'s
-// error, after which the descriptor is gone nevertheless. It cannot be stopped, and it works while the
-// loop drains.
+// It completes with a value; with net.ErrClosed if the descriptor was being closed already; or with close(2)'s error,
+// after which the descriptor is closed nevertheless. It cannot be stopped, and it works while the loop drains.
 func (d *Descriptor) Close() CloseSender { return CloseSender{d: d} }
 
-// Connect prepares op.
+// Connect implements [sender.Sender].
 func (c CloseSender) Connect(op *CloseOp, r sender.Receiver[struct{}]) sender.Operation {
-	op.loop, op.target, op.r = c.d.loop, c.d, r
+	op.loop, op.target, op.event, op.r = c.d.loop, c.d, c.e, r
 	return op
 }
 
-// CloseOp is the operation state of Close.
+// CloseOp is the operation state of [Descriptor.Close]. The descriptor does not count it.
+//
+// If operations are in flight on the descriptor it is dormant until they have completed (see joined), and then armed.
 type CloseOp struct {
 	single[struct{}]
-	target  *Descriptor
-	refused bool // it was closing already
+	target *Descriptor
+	event  *Event
 }
 
-// Start begins to close.
+// Start begins to close. It may be called again after each completion.
 func (o *CloseOp) Start() {
 	d := o.target
 	o.takeSlot(o)
-	if o.refused = d.state != descriptorOpen; o.refused {
-		o.ready(0)
+	if o.event != nil {
+		o.event.silence()
+	}
+	if d.state != descriptorOpen {
+		o.ready(outcome{kind: outcomeClosed})
 		return
 	}
 	d.state = descriptorClosing
@@ -58,25 +60,17 @@ func (o *CloseOp) joined() {
 	o.arm()
 }
 
-// cancel does nothing: a close goes through.
+// cancel does nothing: a close is carried out.
 func (o *CloseOp) cancel() {}
 
-func (o *CloseOp) finish() {
-	d := o.target
-	if o.refused {
-		o.release()
-		o.r.SetError(errClosed)
+func (o *CloseOp) onCompletion(out outcome) {
+	switch d := o.target; {
+	case out.kind == outcomeClosed: // it was closing already
+	case d.pending != 0: // started meanwhile: they are ready to fail, ahead of this
+		o.ready(outcome{res: out.res, kind: out.kind})
 		return
+	default:
+		d.state, d.fd = descriptorClosed, -1
 	}
-	if d.pending != 0 { // started meanwhile: ready to fail, ahead of us
-		o.ready(o.res)
-		return
-	}
-	d.state, d.fd = descriptorClosed, -1
-	o.release()
-	if o.res < 0 {
-		o.r.SetError(syscall.Errno(-o.res))
-	} else {
-		o.r.SetValue(struct{}{})
-	}
+	o.complete(struct{}{}, out)
 }

@@ -41,7 +41,7 @@ func TestEvent(t *testing.T) {
 		source.RequestStop()
 		wait.expect(t, "stopped")
 		wait = begin[uint64](r, e.Wait(), op, nil)
-		must[struct{}](r, e.Close(), new(reactor.EventCloseOp))
+		must[struct{}](r, e.Close(), new(reactor.CloseOp))
 		wait.expect(t, "error: use of a closed descriptor")
 		if err := e.Signal(1); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("a signal after the close: %v", err)
@@ -85,7 +85,7 @@ func TestEventMany(t *testing.T) {
 			if sum != senders*each {
 				t.Errorf("%d signals have come", sum)
 			}
-			must[struct{}](r, e.Close(), new(reactor.EventCloseOp))
+			must[struct{}](r, e.Close(), new(reactor.CloseOp))
 		}
 	})
 }

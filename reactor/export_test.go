@@ -21,9 +21,9 @@ func (l *Loop) Leftover() string {
 	return ""
 }
 
-// ErrandsQueued is how many blocking funcs wait for their turn.
-func (l *Loop) ErrandsQueued() (n int) {
-	for e := l.errands.first; e != nil; e = e.next {
+// JobsQueued is how many blocking funcs wait for a worker thread.
+func (l *Loop) JobsQueued() (n int) {
+	for j := l.jobs.waiting.First(); j != nil; j = j.Next() {
 		n++
 	}
 	return n

@@ -30,7 +30,7 @@ type Descriptor struct {
 	sending  *op            // the send in flight, if any
 	fd       int32
 	pending  int32 // operations in flight
-	others   int32 // those of them that another descriptor lists
+	others   int32 // those of them that another descriptor lists, see op.second
 	state    descriptorState
 
 	drained   bool  // the last Recv left nothing, so that the next one polls first

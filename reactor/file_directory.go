@@ -9,74 +9,72 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// readDirSender reads a directory. See File.ReadDir.
+// readDirSender reads a directory. See [File.ReadDir].
 type readDirSender struct {
 	affine
 	f   *File
 	buf []byte
 }
 
-// ReadDir is a sender of the next entries of the directory that the file is: as many as have room in buf, which
-// belongs to the operation from Start until it completes, and to the entries thereafter. Entries of Len 0 are the
-// end. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is well read at a time.
+// ReadDir is a sender of the next entries of the directory that the file is: as many as have room in buf, which belongs
+// to the operation from Start until it completes, and to the entries thereafter. Entries of Len 0 are the end of the
+// directory. EINVAL: buf has no room for the next one; 4 KiB is enough for any, 64 KiB is a good size.
 //
-// There is no opcode for it: getdents64(2) as Offload does it.
+// There is no opcode for it: getdents64(2) as [Offload] does it.
 func (f *File) ReadDir(buf []byte) readDirSender { return readDirSender{f: f, buf: buf} }
 
-// Connect prepares op.
 func (c readDirSender) Connect(op *ReadDirOp, r sender.Receiver[Dirents]) sender.Operation {
 	op.buf = c.buf
 	op.loop, op.on, op.r = c.f.loop, &c.f.Descriptor, r
-	if op.errand.do == nil {
-		op.errand.do = op.call
+	if op.job.do == nil {
+		op.job.do = op.call
 	}
-	op.errand.connect(&op.op)
+	op.job.connect(&op.op)
 	return op
 }
 
-// ReadDirOp is the operation state of ReadDir.
+// ReadDirOp is the operation state of [File.ReadDir].
 type ReadDirOp struct {
 	single[Dirents]
-	errand errand
-	buf    []byte
-	fd     int
-	n      int
-	err    error
+	job job
+	buf []byte
+	fd  int
+	n   int
+	err error
 }
 
 // Start begins to read. It may be called again after each completion.
 func (o *ReadDirOp) Start() {
 	o.fd = int(o.on.fd)
-	o.errand.start(o, o.r.Env())
+	o.job.start(o, o.r.Env())
 }
 
-// call runs on another thread. The file stays open meanwhile, because the operation is in flight on it.
+// call runs on a worker thread. The file stays open meanwhile, because the operation is in flight on it.
 func (o *ReadDirOp) call() { o.n, o.err = o.loop.sys.Getdents(o.fd, o.buf) }
 
-func (o *ReadDirOp) finish() {
-	if o.res == 0 {
-		o.res = resultOf(o.err)
+func (o *ReadDirOp) onCompletion(out outcome) {
+	var entries Dirents
+	if out.done() {
+		if out = outcomeOf(resultOf(o.err)); out.done() {
+			entries.raw = o.buf[:o.n]
+		}
 	}
-	o.errand.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(Dirents{o.buf[:o.n]})
+	o.job.end()
+	o.complete(entries, out)
 }
 
-// Dirents are some of the entries of a directory, in the order in which the file system has them. They lie in the
+// Dirents are some of the entries of a directory, in the order in which the file system has them. They are in the
 // buffer that they were read into.
 type Dirents struct{ raw []byte }
 
 // Dirent is an entry of a directory.
 type Dirent struct {
 	Name  []byte      // in the buffer
-	Type  fs.FileMode // the type bits; fs.ModeIrregular if the file system does not tell
+	Type  fs.FileMode // the type bits; fs.ModeIrregular if the file system does not report it
 	Inode uint64
 }
 
-// Len is how many bytes of the buffer they take up; 0: the directory is at its end.
+// Len is how many bytes of the buffer they take up; 0: the end of the directory.
 func (d Dirents) Len() int { return len(d.raw) }
 
 // Offsets within struct linux_dirent64: see getdents64(2).
@@ -86,7 +84,7 @@ const (
 	direntName   = 19
 )
 
-// All are the entries, but for "." and "..".
+// All are the entries, except "." and "..".
 func (d Dirents) All() iter.Seq[Dirent] {
 	return func(yield func(Dirent) bool) {
 		for rest := d.raw; len(rest) > direntName; {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openSender opens a file. See Dir.OpenFile.
+// openSender opens a file. See [Dir.OpenFile].
 type openSender struct {
 	affine
 	dir  Dir
@@ -17,30 +17,29 @@ type openSender struct {
 	perm fs.FileMode
 }
 
-// OpenFile is a sender that opens path and gives it to f, which is new, or closed. It completes with f. flag is as
-// for os.OpenFile (os.O_RDONLY, os.O_CREATE, unix.O_DIRECT, …), with O_CLOEXEC added; perm are the permissions of a
-// file that it makes, less the process's umask.
+// OpenFile is a sender that opens path and gives it to f, which is new, or closed. It completes with f. flag is as for
+// [os.OpenFile] (os.O_RDONLY, os.O_CREATE, unix.O_DIRECT, …), with O_CLOEXEC added; perm are the permissions of a file
+// that it makes, less the process's umask.
 //
-// A file that was opened while the operation was being stopped is delivered, and is in f even if nobody looks at
-// the value: f is to be closed if it has a loop. To open a FIFO waits for its other end, on a thread that is then
-// missing elsewhere, unless flag has unix.O_NONBLOCK.
+// A file that was opened while the operation was being stopped is delivered, and is in f even if nothing uses the
+// value: f is to be closed if it has a loop. To open a FIFO waits for its other end, on a worker thread that others
+// cannot use meanwhile, unless flag has unix.O_NONBLOCK.
 //
 // Kernel operation: IORING_OP_OPENAT, openat(2).
 func (d Dir) OpenFile(f *File, path string, flag int, perm fs.FileMode) openSender {
 	return openSender{dir: d, f: f, path: path, flag: flag, perm: perm}
 }
 
-// Connect prepares op.
 func (c openSender) Connect(op *OpenOp, r sender.Receiver[*File]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
-	op.r = r
+	op.policy, op.r = policyFile, r
 	return op
 }
 
-// OpenOp is the operation state of OpenFile.
+// OpenOp is the operation state of [Dir.OpenFile].
 type OpenOp struct {
-	couple[*File]
+	single[*File]
 	what openSender
 	path cString
 }
@@ -50,24 +49,12 @@ func (o *OpenOp) Start() {
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepOpenat(w.dir.fd(), o.path.pointer(), uint32(w.flag)|unix.O_CLOEXEC|unix.O_LARGEFILE, modeBits(w.perm))
-	o.startPaths(o, valid)
+	o.startPaths(o, o.r.Env(), valid)
 }
 
-func (o *OpenOp) finish() {
-	if o.interrupted() {
-		return
+func (o *OpenOp) onCompletion(out outcome) {
+	if out.done() {
+		o.what.f.Init(o.loop, int(out.res))
 	}
-	if o.res >= 0 {
-		o.what.f.Init(o.loop, int(o.res))
-	}
-	o.release()
-	if o.res < 0 {
-		o.fail(o.what.wrap)
-		return
-	}
-	o.r.SetValue(o.what.f)
-}
-
-func (c *openSender) wrap(err error) error {
-	return &fs.PathError{Op: "open", Path: c.path, Err: err}
+	o.completePath(o.what.f, out, "open", o.what.path)
 }

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where relative paths start. Absolute ones do not care. It is a value; its methods are called on the
+// Dir is where relative paths start; it has no meaning for absolute ones. It is a value; its methods are called on the
 // loop's thread.
 //
-// Their senders fail with *fs.PathError or *os.LinkError, as the functions of package os do, so that
+// Their senders fail with *[fs.PathError] or *[os.LinkError], as the functions of package os do, so that
 // errors.Is(err, fs.ErrNotExist) and the like hold. They allocate: paths are not for the hot path.
 type Dir struct {
 	loop *Loop
@@ -25,7 +25,7 @@ type Dir struct {
 // Cwd is the process's current directory.
 func (l *Loop) Cwd() Dir { return Dir{loop: l} }
 
-// Dir is the directory that f is, by whatever name. Its operations count as operations on f.
+// Dir is the directory that f is. Its operations count as operations on f.
 func (f *File) Dir() Dir { return Dir{loop: f.loop, on: &f.Descriptor} }
 
 func (d Dir) fd() int {
@@ -46,7 +46,26 @@ func (c *cString) set(s string) bool {
 
 func (c cString) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(c)) }
 
-// pathSender changes names. See Dir.Rename and what follows it.
+// startPaths is start of an operation on paths; it fails with EINVAL if the kernel cannot be given them.
+func (o *op) startPaths(run operation, env sender.Env, valid bool) {
+	if valid {
+		o.start(run, env)
+	} else {
+		o.startFailed(run, env, failure(syscall.EINVAL))
+	}
+}
+
+// completePath is complete; an error says what was done to which path.
+func (o *single[T]) completePath(v T, out outcome, verb, path string) {
+	o.release()
+	if err := o.errorOf(out); err != nil {
+		o.r.SetError(&fs.PathError{Op: verb, Path: path, Err: err})
+		return
+	}
+	o.report(v, out)
+}
+
+// pathSender changes names. See [Dir.Rename] and what follows it.
 type pathSender struct {
 	affine
 	verb     string // as package os has it
@@ -56,7 +75,8 @@ type pathSender struct {
 	flags    uint32
 }
 
-// Rename is a sender that gives the file of name oldPath in d the name newPath in to, in place of what has it.
+// Rename is a sender that gives the file of name oldPath in d the name newPath in to. A file that has that name already
+// is replaced.
 //
 // Kernel operation: IORING_OP_RENAMEAT, rename(2).
 func (d Dir) Rename(oldPath string, to Dir, newPath string) pathSender {
@@ -70,7 +90,7 @@ func (d Dir) Link(oldPath string, to Dir, newPath string) pathSender {
 	return pathSender{verb: "link", op: uring.OpLinkat, dir: d, to: to, old: oldPath, new: newPath}
 }
 
-// Symlink is a sender that makes newPath a symbolic link to target, which is not looked at.
+// Symlink is a sender that makes newPath a symbolic link to target, which need not exist.
 //
 // Kernel operation: IORING_OP_SYMLINKAT, symlink(2).
 func (d Dir) Symlink(target, newPath string) pathSender {
@@ -113,17 +133,17 @@ func modeBits(m fs.FileMode) uint32 {
 	return bits
 }
 
-// Connect prepares op.
 func (c pathSender) Connect(op *PathOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, c.to.on)
-	op.r = r
+	op.policy, op.r = policyFile, r
 	return op
 }
 
-// PathOp is the operation state of Rename, Link, Symlink, Unlink, RemoveDir and Mkdir.
+// PathOp is the operation state of [Dir.Rename], [Dir.Link], [Dir.Symlink], [Dir.Unlink], [Dir.RemoveDir] and
+// [Dir.Mkdir].
 type PathOp struct {
-	couple[struct{}]
+	single[struct{}]
 	what     pathSender
 	old, new cString
 }
@@ -133,11 +153,12 @@ func (o *PathOp) Start() {
 	w := &o.what
 	valid := o.old.set(w.old)
 	valid = o.new.set(w.new) && valid
-	o.prep()
-	o.startPaths(o, valid)
+	o.fill()
+	o.startPaths(o, o.r.Env(), valid)
 }
 
-func (o *PathOp) prep() {
+// fill fills the entry.
+func (o *PathOp) fill() {
 	w, old, path := &o.what, o.old.pointer(), o.new.pointer()
 	switch w.op {
 	case uring.OpRenameat:
@@ -153,31 +174,16 @@ func (o *PathOp) prep() {
 	}
 }
 
-func (o *PathOp) finish() {
-	if o.interrupted() {
+func (o *PathOp) onCompletion(out outcome) {
+	w := &o.what
+	if w.new == "" {
+		o.completePath(struct{}{}, out, w.verb, w.old)
 		return
 	}
 	o.release()
-	if o.res < 0 {
-		o.fail(o.what.wrap)
+	if err := o.errorOf(out); err != nil {
+		o.r.SetError(&os.LinkError{Op: w.verb, Old: w.old, New: w.new, Err: err})
 		return
 	}
-	o.r.SetValue(struct{}{})
-}
-
-// wrap says of a failure what it is about, as package os does.
-func (c *pathSender) wrap(err error) error {
-	if c.new != "" {
-		return &os.LinkError{Op: c.verb, Old: c.old, New: c.new, Err: err}
-	}
-	return &fs.PathError{Op: c.verb, Path: c.old, Err: err}
-}
-
-// interrupted lets an operation that a signal has interrupted, and that has done nothing, begin anew.
-func (o *op) interrupted() bool {
-	if o.res != -int32(syscall.EINTR) || o.over() {
-		return false
-	}
-	o.arm()
-	return true
+	o.report(struct{}{}, out)
 }

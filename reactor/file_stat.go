@@ -18,23 +18,23 @@ type FileStat struct {
 	UID     uint32
 	GID     uint32
 	Inode   uint64
-	Device  uint64 // where it lives, as unix.Mkdev makes it
-	Special uint64 // what it is, if it is a device
+	Device  uint64 // that it is stored on, as unix.Mkdev makes it
+	Special uint64 // that it stands for, if it is a device file
 
 	Accessed time.Time
 	Modified time.Time
 	Changed  time.Time // when any of this was changed last
-	Born     time.Time // zero: the file system does not tell
+	Born     time.Time // zero: the file system does not report it
 
-	BlockSize    uint32 // bytes that are well read and written at a time
-	DirectMemory uint32 // what the address of memory is to be a multiple of with O_DIRECT; 0: not known
+	BlockSize    uint32 // bytes: a good size for a read or a write
+	DirectMemory uint32 // what the address of memory must be a multiple of with O_DIRECT; 0: not known
 	DirectOffset uint32 // the same of offsets and lengths
 }
 
-// statSender asks what is known of a file. See Dir.Stat.
+// statSender asks what is known of a file. See [Dir.Stat].
 type statSender struct {
 	affine
-	verb  string
+	verb  string // as package os has it; "": it has no path
 	dir   Dir
 	path  string
 	flags uint32
@@ -45,7 +45,7 @@ type statSender struct {
 // Kernel operation: IORING_OP_STATX, statx(2).
 func (d Dir) Stat(path string) statSender { return statSender{verb: "stat", dir: d, path: path} }
 
-// Lstat is as Stat, but of a symbolic link itself if path is one.
+// Lstat is as [Dir.Stat], but of a symbolic link itself if path is one.
 func (d Dir) Lstat(path string) statSender {
 	return statSender{verb: "lstat", dir: d, path: path, flags: unix.AT_SYMLINK_NOFOLLOW}
 }
@@ -56,17 +56,16 @@ func (f *File) Stat() statSender { return statSender{dir: f.Dir(), flags: unix.A
 // statMask is what is asked for.
 const statMask = unix.STATX_BASIC_STATS | unix.STATX_BTIME | unix.STATX_DIOALIGN
 
-// Connect prepares op.
 func (c statSender) Connect(op *StatOp, r sender.Receiver[FileStat]) sender.Operation {
 	op.what = c
 	op.about(c.dir.loop, c.dir.on, nil)
-	op.r = r
+	op.policy, op.r = policyFile, r
 	return op
 }
 
-// StatOp is the operation state of Stat and Lstat.
+// StatOp is the operation state of [Dir.Stat], [Dir.Lstat] and [File.Stat].
 type StatOp struct {
-	couple[FileStat]
+	single[FileStat]
 	what statSender
 	path cString
 	out  unix.Statx_t
@@ -77,26 +76,19 @@ func (o *StatOp) Start() {
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepStatx(w.dir.fd(), o.path.pointer(), w.flags, statMask, unsafe.Pointer(&o.out))
-	o.startPaths(o, valid)
+	o.startPaths(o, o.r.Env(), valid)
 }
 
-func (o *StatOp) finish() {
-	if o.interrupted() {
-		return
+func (o *StatOp) onCompletion(out outcome) {
+	var st FileStat
+	if out.done() {
+		st = fileStat(&o.out)
 	}
-	o.release()
-	switch {
-	case o.res >= 0:
-		o.r.SetValue(fileStat(&o.out))
-	case o.what.verb == "":
-		o.fail(nil)
-	default:
-		o.fail(o.what.wrap)
+	if w := &o.what; w.verb != "" {
+		o.completePath(st, out, w.verb, w.path)
+	} else {
+		o.complete(st, out)
 	}
-}
-
-func (c *statSender) wrap(err error) error {
-	return &fs.PathError{Op: c.verb, Path: c.path, Err: err}
 }
 
 func fileStat(x *unix.Statx_t) FileStat {

@@ -6,14 +6,14 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// vectored is what senders of the bytes of several pieces of memory say.
+// vectored describes a read into several pieces of memory, or a write of them.
 type vectored struct {
 	f    *File
 	bufs [][]byte
 	off  int64
 }
 
-// readvSender reads into several pieces of memory as one. See File.ReadvAt.
+// readvSender reads into several pieces of memory as one. See [File.ReadvAt].
 type readvSender struct {
 	affine
 	vectored
@@ -29,43 +29,41 @@ func (f *File) ReadvAt(bufs [][]byte, off int64) readvSender {
 	return readvSender{vectored: vectored{f, bufs, off}}
 }
 
-// writevSender writes several pieces of memory as one. See File.WritevAt.
+// writevSender writes several pieces of memory as one. See [File.WritevAt].
 type writevSender struct {
 	affine
 	vectored
 }
 
 // WritevAt is a sender of the number of bytes of bufs written at offset off, which is that of all of them, in order;
-// else it is as ReadvAt.
+// else it is as [File.ReadvAt].
 //
 // Kernel operation: IORING_OP_WRITEV, pwritev(2).
 func (f *File) WritevAt(bufs [][]byte, off int64) writevSender {
 	return writevSender{vectored: vectored{f, bufs, off}}
 }
 
-// Connect prepares op.
 func (c readvSender) Connect(op *ReadvOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, false, r)
 	return op
 }
 
-// Connect prepares op.
 func (c writevSender) Connect(op *WritevOp, r sender.Receiver[int]) sender.Operation {
 	op.connect(c.vectored, true, r)
 	return op
 }
 
-// ReadvOp is the operation state of ReadvAt.
+// ReadvOp is the operation state of [File.ReadvAt].
 type ReadvOp struct{ vectorTransfer }
 
-// WritevOp is the operation state of WritevAt.
+// WritevOp is the operation state of [File.WritevAt].
 type WritevOp struct{ vectorTransfer }
 
 // Start begins to read. It may be called again after each completion.
-func (o *ReadvOp) Start() { o.vectorTransfer.start() }
+func (o *ReadvOp) Start() { o.startTransfer(o) }
 
 // Start begins to write. It may be called again after each completion.
-func (o *WritevOp) Start() { o.vectorTransfer.start() }
+func (o *WritevOp) Start() { o.startTransfer(o) }
 
 // vectorTransfer is what they have in common.
 type vectorTransfer struct {
@@ -78,17 +76,18 @@ type vectorTransfer struct {
 func (o *vectorTransfer) connect(v vectored, write bool, r sender.Receiver[int]) {
 	o.mem.set(v.bufs)
 	o.off, o.write = v.off, write
-	o.loop, o.on, o.r = v.f.loop, &v.f.Descriptor, r
+	o.policy, o.loop, o.on, o.r = policyFile, v.f.loop, &v.f.Descriptor, r
 }
 
-func (o *vectorTransfer) start() {
+// startTransfer publishes it, as run.
+func (o *vectorTransfer) startTransfer(run operation) {
 	o.mem.rewind()
 	o.prep()
-	o.single.start(o, o.r.Env())
+	o.start(run, o.r.Env())
 }
 
 // prep fills the entry for what is left.
-func (o *vectorTransfer) prep() {
+func (o *vectorTransfer) prep() bool {
 	rest := o.mem.rest()
 	p, n := unsafe.Pointer(unsafe.SliceData(rest)), uint32(len(rest))
 	off := offset(o.off + int64(o.mem.moved))
@@ -97,19 +96,16 @@ func (o *vectorTransfer) prep() {
 	} else {
 		o.sqe.PrepReadv(int(o.on.fd), p, n, off)
 	}
+	return true
 }
 
-func (o *vectorTransfer) finish() {
-	if o.interrupted() {
-		return
-	}
-	if o.res > 0 {
-		o.mem.advance(int(o.res))
-		if o.mem.left() > 0 && !o.over() {
-			o.prep()
-			o.arm()
+func (o *vectorTransfer) onCompletion(out outcome) {
+	if out.done() && out.res > 0 {
+		o.mem.advance(int(out.res))
+		if o.mem.left() > 0 {
+			o.proceed(o)
 			return
 		}
 	}
-	o.completePart(o.mem.moved, o.mem.moved != 0)
+	o.completePart(o.mem.moved, out, o.mem.moved != 0)
 }

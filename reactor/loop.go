@@ -56,7 +56,7 @@ type Loop struct {
 	home      task.CoroutinePool
 	tasks     *taskOp // nil: the loop has no coroutines
 	taskError error   // the first error of a task that nothing handles
-	errands   errands
+	jobs      jobQueue
 	fixed     []byte // memory that the ring has registered; it stays until the ring is closed
 
 	cfg       LoopConfig
@@ -194,13 +194,11 @@ func (l *Loop) reap() int {
 				panic(fmt.Sprintf("reactor: a completion of nothing: %+v", *cqe))
 			}
 		case cqe.UserData&0xff == tagCancel:
-			if s.op.settleCancel(cqe.Res) {
-				s.run.finish()
-			}
+			s.op.settleCancel(s.run, cqe.Res)
 		case cqe.More():
-			s.run.item(cqe.Res, cqe.Flags)
-		case s.op.settle(cqe.Res, cqe.Flags):
-			s.run.finish()
+			s.op.item(s.run, cqe.Res, cqe.Flags)
+		default:
+			s.op.settle(s.run, cqe.Res, cqe.Flags)
 		}
 	}
 	return l.reaped
@@ -241,7 +239,7 @@ func (l *Loop) runReady() {
 	for l.finished < len(l.finishing) {
 		id := l.finishing[l.finished]
 		l.finished++
-		l.slots.at(slotOf(id)).run.finish()
+		l.slots.at(slotOf(id)).resolve()
 	}
 }
 

@@ -127,9 +127,7 @@ func (t *taskOp) cancel() {
 	})
 }
 
-func (t *taskOp) item(int32, uint32) { panic("reactor: a completion of tasks") }
-
-func (t *taskOp) finish() {
+func (t *taskOp) onCompletion(outcome) {
 	t.ready = false
 	l := t.loop
 	l.home.Run()

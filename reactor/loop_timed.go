@@ -60,9 +60,7 @@ func (w *timedWork) cancel() {
 	}
 }
 
-func (w *timedWork) item(int32, uint32) {}
-
-func (w *timedWork) finish() { w.settle(false) }
+func (w *timedWork) onCompletion(outcome) { w.settle(false) }
 
 func (w *timedWork) settle(due bool) {
 	w.loop().slots.release(w.Tag)

@@ -8,19 +8,19 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// fixedBufferRing is a ring that can be told of memory once for all, which spares it looking that up for every
-// operation.
+// fixedBufferRing is a ring that memory can be registered with, so that it need not look it up for every operation.
 type fixedBufferRing interface {
 	// RegisterFixedBuffers numbers bufs from 0. It is called once, on the ring's thread; bufs stay as they are
 	// until the ring is closed.
 	RegisterFixedBuffers(bufs [][]byte) error
 }
 
-// FixedBuffers are buffers of one size that the loop's ring knows beforehand. They are aligned as AlignedBuffer is.
+// FixedBuffers are buffers of one size that are registered with the loop's ring. They are aligned as [AlignedBuffer]
+// is.
 type FixedBuffers struct {
 	mem   []byte
 	size  int
-	index int // what the ring knows them by; noIndex: it does not
+	index int // what they are registered as; noIndex: they are not
 }
 
 // FixedBuffer is one of them, or a part of one.
@@ -30,9 +30,9 @@ type FixedBuffer struct {
 }
 
 // NewFixedBuffers registers n buffers of size bytes each with the ring, which a loop can do once. They are used by
-// ReadFixedAt and WriteFixedAt, and by whatever else takes memory. The memory is locked into RAM until the loop
-// ends: see RLIMIT_MEMLOCK in getrlimit(2), for want of which it fails with ENOMEM. On a ring without registered
-// buffers (see Caps) the operations on them are plain ones.
+// [File.ReadFixedAt] and [File.WriteFixedAt], and by any other operation that takes memory. The memory is locked into
+// RAM until the loop ends; if RLIMIT_MEMLOCK does not allow that (see getrlimit(2)), it fails with ENOMEM. On a ring
+// without registered buffers (see [Loop.Caps]) the operations on them are plain ones.
 //
 // A second call fails with EBUSY.
 func (l *Loop) NewFixedBuffers(n, size int) (*FixedBuffers, error) {
@@ -55,7 +55,7 @@ func (l *Loop) NewFixedBuffers(n, size int) (*FixedBuffers, error) {
 	return b, nil
 }
 
-// Len is how many there are.
+// Len is the number of buffers.
 func (b *FixedBuffers) Len() int { return len(b.mem) / b.size }
 
 // Buffer is the buffer i, from 0.

@@ -15,8 +15,8 @@ type largeBuffers struct {
 	mem      []byte
 	size     int
 	limit    int
-	made     int      // how many there have been
-	free     []uint16 // of those; the last came back last
+	made     int      // how many were made
+	free     []uint16 // of those; the last was released last
 	lent     int
 	resident []bool // by id: it may have memory
 	idle     int    // least len(free) since the last trim
@@ -45,7 +45,8 @@ func (g *largeBuffers) make() (id uint16, ok bool) {
 }
 
 func (g *largeBuffers) mmap() (err error) {
-	g.mem, err = unix.Mmap(-1, 0, g.limit*g.size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+	const protection, flags = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
+	g.mem, err = unix.Mmap(-1, 0, g.limit*g.size, protection, flags)
 	if err != nil {
 		g.limit = 0 // do without
 		return os.NewSyscallError("mmap", err)

@@ -6,29 +6,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pieces are several pieces of memory that are moved as one, and how far that has come.
+// pieces are several pieces of memory that are moved as one, and how much of them was moved.
 type pieces struct {
 	first [1]unix.Iovec // most often there is one
 	iov   []unix.Iovec
-	head  int // the first of iov that has not been moved whole
-	into  int // how many bytes of that one have been; it says what is left
+	head  int // the first of iov that was not moved completely
+	into  int // how many bytes of that one were moved: it says what is left
 	total int // bytes
 	moved int // bytes
 }
 
-// Reset empties the list of pieces. The operation must be idle.
-func (p *pieces) Reset() {
+// reset empties the list of pieces.
+func (p *pieces) reset() {
 	if p.iov == nil {
 		p.iov = p.first[:0]
 	}
 	if len(p.iov) > 1 {
-		clear(p.iov[1:]) // what comes next may be fewer, and is not to keep the others alive
+		clear(p.iov[1:]) // the next pieces may be fewer, and must not keep the others alive
 	}
 	p.iov, p.head, p.into, p.total, p.moved = p.iov[:0], 0, 0, 0, 0
 }
 
-// Add appends a piece. The operation must be idle.
-func (p *pieces) Add(b []byte) {
+// add appends a piece.
+func (p *pieces) add(b []byte) {
 	if len(b) == 0 {
 		return
 	}
@@ -39,13 +39,13 @@ func (p *pieces) Add(b []byte) {
 }
 
 func (p *pieces) set(bufs [][]byte) {
-	p.Reset()
+	p.reset()
 	for _, b := range bufs {
-		p.Add(b)
+		p.add(b)
 	}
 }
 
-// rewind makes all of it be moved once more.
+// rewind has all of it moved once more.
 func (p *pieces) rewind() {
 	if p.into != 0 {
 		p.shift(-p.into)
@@ -60,7 +60,7 @@ func (p *pieces) shift(n int) {
 	v.SetLen(int(v.Len) - n)
 }
 
-// advance passes over n bytes that were moved.
+// advance skips n bytes that were moved.
 func (p *pieces) advance(n int) {
 	p.moved += n
 	for n > 0 {

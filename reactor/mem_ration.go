@@ -56,6 +56,6 @@ func (b *Buffers) resumeRationed() {
 	for n := 0; n < batch && b.canResumeRationed(); n++ {
 		s := b.rationed.first()
 		b.dropWaiter(s.op)
-		s.run.(interface{ again() }).again()
+		s.op.rearm(s.run)
 	}
 }

@@ -32,13 +32,15 @@ func TestMisusePanics(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer, lease := r.borrow()
-		ended := newResult()
+		ended, sent := newResult(), newResult()
 		var recv reactor.RecvOp
+		var send reactor.SendvOp
 		var many reactor.RecvManyOp
 		var sleep reactor.SleepOp
 		var every reactor.EveryOp
 		var closing reactor.CloseOp
 		s.Recv(make([]byte, 1)).Connect(&recv, sinkOf[int](t, ended, nil))
+		s.Sendv([][]byte{{1}}).Connect(&send, sinkOf[int](t, sent, nil))
 		s.RecvMany(1).Connect(&many, seqSinkOf(t, ended, nil, func(reactor.Lease) {}))
 		r.SleepFor(time.Hour).Connect(&sleep, sinkOf[struct{}](t, ended, nil))
 		r.Every(time.Hour, 1).Connect(&every, seqSinkOf(t, ended, nil, func(reactor.Tick) {}))
@@ -55,6 +57,8 @@ func TestMisusePanics(t *testing.T) {
 			many.Start()
 			sleep.Start()
 			every.Start()
+			send.Start()
+			mustPanic(t, "pieces of a send in flight", "Add of an operation that has not completed", func() { send.Add(nil) })
 			mustPanic(t, "two starts", "RecvOp that has not completed", recv.Start)
 			mustPanic(t, "two starts of a sequence", "RecvManyOp that has not completed", many.Start)
 			mustPanic(t, "two starts of a sleep", "SleepOp that has not completed", sleep.Start)
@@ -65,6 +69,7 @@ func TestMisusePanics(t *testing.T) {
 			closing.Start()
 			mustPanic(t, "two closes with one operation state", "CloseOp that has not completed", closing.Start)
 		})
+		<-sent
 		got := map[string]int{}
 		for range 3 {
 			got[<-ended]++

@@ -122,7 +122,7 @@ func TestOffloadLeavesTheQueue(t *testing.T) {
 			r.do(func() { sources[i].RequestStop() })
 			done.expect(t, "stopped")
 			r.do(func() {
-				if n := r.ErrandsQueued(); n != 4-left {
+				if n := r.JobsQueued(); n != 4-left {
 					t.Errorf("%d are queued, want %d", n, 4-left)
 				}
 			})

@@ -4,179 +4,224 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
-// op is the part of every operation state that the ring sees: the submission entry itself, and what
-// is needed to cancel it and to take its completion in.
+// The life of an operation is in the files op_*.go:
 //
-// It belongs to its owner while idle and to the loop from Start until the receiver is called. It must
-// be on the heap and stay where it is. After a completion it can be started again, also from inside
-// that completion.
+//	op.go           its state, its start, its release
+//	op_outcome.go   what a completion means: the one place that decides what follows it
+//	op_poll.go      waiting until a descriptor is ready, and waiting before a retry
+//	op_cancel.go    stop requests, and taking an entry back
+//	op_slots.go     the table of what is in flight
+//	op_sequence.go  operations of many items, and their credit
+
+// op is the part of every operation state that the ring sees: the submission entry itself, and what is needed to
+// cancel it and to take its completions in.
+//
+// It belongs to its owner while it is idle, and to the loop from Start until the receiver is called. It must be on
+// the heap and must not be moved. After a completion it can be started again, also from inside that completion.
 type op struct {
-	sqe  uring.SQE
-	loop *Loop
-	on   *Descriptor // nil if it is about none
+	sqe uring.SQE
 	handle
+	on     *Descriptor // the descriptor that the operation is about; nil: none
+	second *Descriptor // a second one, see about; nil: none, or the same
 	onStop stop.Callback
-	res    int32 // of the final completion
-	flags  uint32
-	state  opState
-	// cancelOut: an ASYNC_CANCEL entry for this one is out, and the operation is not over before its
-	// completion is in: neither the storage nor the user_data may be used again under a live cancel.
-	cancelOut bool
-	finalIn   bool // the final completion came while a cancel was out
-	missed    bool // a cancel has not found the entry, and is to be tried again
-	stopping  bool // somebody asked for the end: what is cancelled now is over
-	rationed  bool // it rests because it holds its share of the buffers
+
+	res   int32 // of the last completion, as the ring reported it
+	flags uint32
+	kind  outcomeKind // what resolve has to report; outcomeOfRing: res is to be classified
+
+	state    opState
+	cancelOp cancelState
+	policy   policy
+	polling  pollState
+	futile   uint8 // polls in a row that reported a readiness which was none
+	stopping bool  // the operation was asked to stop, or was refused: it is not armed again
+	rationed bool  // it is dormant because it holds its share of the buffers, see ration
 }
 
+// opState says who acts next on an operation.
+//
+//	idle       → armed       Start queued the entry
+//	idle       → ready       Start refused the operation, or completed it without the ring
+//	idle       → dormant     Start left it to wait for something else than the ring: a worker thread, say
+//	armed      → settled     its final completion is in
+//	settled    → armed       it is retried, or has more to do
+//	settled    → dormant     it has more to do, but not now
+//	settled    → delivering  the item of a final completion is with the receiver
+//	delivering → armed, dormant, settled
+//	dormant    → armed       what it waited for is there
+//	dormant    → settled     a worker thread has its job, so it cannot be stopped any more
+//	dormant    → ready       it was asked to stop
+//	ready      → settled     the loop has taken it out of its ready queue
+//	settled    → idle        it was released; then the receiver is called
+//
+// An armed operation is cancelled by an entry (see cancelState), a dormant one by making it ready. The others are
+// about to complete, or find out that they were asked to stop when they would be armed again.
 type opState uint8
 
 const (
-	opIdle    opState = iota
-	opReady           // in the loop's ready queue: it will finish without the ring
-	opArmed           // with the ring
-	opSettled         // its result is in, so that there is nothing to cancel
-	opDormant         // waiting for credit, a buffer, a timer or others to be armed
+	opIdle       opState = iota
+	opReady              // in the loop's ready queue: it is resolved without the ring
+	opArmed              // with the ring
+	opSettled            // its result is in, so that there is nothing to cancel
+	opDelivering         // as opSettled; the receiver has the item, see beginDelivery
+	opDormant            // waits for credit, a buffer, a timer, a worker thread, or other operations
 )
 
-// start publishes the operation. It cannot fail: whatever is wrong becomes a completion, and none is
-// delivered before start has returned.
+// about names the descriptors that the operation is about; nil: none. All of them count it, and closing any of them
+// cancels and joins it.
+func (o *op) about(l *Loop, on, second *Descriptor) {
+	if second == on {
+		second = nil
+	}
+	if on == nil {
+		on, second = second, nil
+	}
+	o.loop, o.on, o.second = l, on, second
+}
+
+// start publishes the operation, whose entry is prepared. It cannot fail: whatever is wrong becomes a completion, and
+// none is delivered before start has returned.
 //
-// The order matters: the token is checked, the entry is queued, and only then is the stop callback
-// registered, so that a cancel is always queued behind its target.
+// The order matters: the token is checked, the entry is queued, and only then is the stop callback registered, so
+// that a cancel is always queued behind its target.
 func (o *op) start(run operation, env sender.Env) {
 	token := env.StopToken()
-	if !o.begin(run, token) {
-		return
-	}
-	o.arm()
-	o.heed(token)
-}
-
-// heed registers the stop callback.
-func (o *op) heed(token stop.Token) {
-	if token.StopPossible() {
-		o.onStop.Register(token, (*opStop)(o))
+	if o.begin(run, token) {
+		o.arm()
+		o.watch(token)
 	}
 }
 
-// begin takes a slot. False: the operation is not to be armed, and completes stopped, with net.ErrClosed or
-// with a uring.NotSupportedError.
+// startFailed is start of an operation that completes with out, unless it is stopped before that. It does not reach
+// the ring.
+func (o *op) startFailed(run operation, env sender.Env, out outcome) {
+	if o.begin(run, env.StopToken()) {
+		o.ready(out)
+	}
+}
+
+// begin is the first part of start: it takes a slot. False: the operation must not be armed; it is in the ready
+// queue, and completes stopped, with net.ErrClosed, with EBUSY or with a uring.NotSupportedError.
 func (o *op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	o.takeSlot(run)
-	if o.on != nil {
-		o.sqe.Fd = o.on.fd // the descriptor may have got another one since Connect
-	}
-	if l.phase != phaseRunning || token.StopRequested() || o.on != nil && o.on.state != descriptorOpen {
+	switch {
+	case !o.claim():
+		o.ready(failure(syscall.EBUSY))
+	case l.phase != phaseRunning || token.StopRequested() || o.closing():
 		o.stopping = true
-		o.ready(-int32(syscall.ECANCELED))
-		return false
+		o.ready(outcome{kind: outcomeStopped})
+	case !l.ops.Has(o.sqe.Opcode):
+		o.ready(outcome{kind: outcomeUnsupported})
+	default:
+		return true
 	}
-	if !l.ops.Has(o.sqe.Opcode) {
-		o.ready(-errnoNotSupported)
-		return false
-	}
-	return true
+	return false
 }
 
 // takeSlot puts the operation among those in flight.
 func (o *op) takeSlot(run operation) {
 	o.assertStartable(run)
-	o.stopping = false
+	o.stopping, o.futile = false, 0
 	slots := &o.loop.slots
 	o.id = slots.take(run, o)
-	if o.on != nil {
-		o.on.enter(slots.at(slotOf(o.id)))
+	if o.on == nil {
+		return
+	}
+	o.on.enter(slots.at(slotOf(o.id)))
+	if o.second != nil {
+		o.second.pending++
+		o.second.others++
+	} else if o.sqe.Fd != unix.AT_FDCWD {
+		o.sqe.Fd = o.on.fd // the descriptor may have got another number since Connect
 	}
 }
-
-// refuse publishes an operation that fails with errno, unless it is stopped before that. The ring does not hear of it.
-func (o *op) refuse(run operation, env sender.Env, errno syscall.Errno) {
-	if o.begin(run, env.StopToken()) {
-		o.ready(-int32(errno))
-	}
-}
-
-// errnoNotSupported stands for a uring.NotSupportedError. No system call returns it.
-const errnoNotSupported = 4095
 
 func (o *op) assertStartable(run operation) {
 	o.loop.assertOnThread()
 	if o.state != opIdle {
-		panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, or use another operation state", run))
+		panicStarted(run)
 	}
 	if o.on != nil && o.on.loop != o.loop {
-		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor has gone to another loop since Connect", run))
+		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor was moved to another loop since Connect: "+
+			"connect it again, on that loop", run))
+	}
+}
+
+// panicStarted is what a second Start comes to.
+func panicStarted(run operation) {
+	panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, "+
+		"or use another operation state", run))
+}
+
+// assertIdle panics unless the operation is idle, so that its owner may call method.
+func (o *op) assertIdle(method string) {
+	if o.state != opIdle {
+		panic("reactor: " + method + " of an operation that has not completed: call it from its completion, or later")
+	}
+}
+
+// watch registers the stop callback.
+func (o *op) watch(token stop.Token) {
+	if token.StopPossible() {
+		o.onStop.Register(token, (*stopHandler)(&o.handle))
 	}
 }
 
 // arm queues the entry.
 func (o *op) arm() {
-	o.state, o.missed = opArmed, false
+	o.state, o.cancelOp = opArmed, cancelNone
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
 }
 
-// ready lets the operation finish with res in this or the next turn of the loop, without the ring.
-func (o *op) ready(res int32) {
-	o.res, o.flags, o.state = res, 0, opReady
+// ready lets the operation complete with out in this or the next turn of the loop, without the ring.
+func (o *op) ready(out outcome) {
+	o.res, o.flags, o.kind, o.state, o.polling = out.res, 0, out.kind, opReady, pollNone
 	o.loop.ready = append(o.loop.ready, o.id)
 }
 
-// settle takes in the final completion. True: nothing of the operation is with the ring any more.
-func (o *op) settle(res int32, flags uint32) bool {
-	o.res, o.flags, o.state = res, flags, opSettled
-	o.finalIn = o.cancelOut
-	return !o.cancelOut
-}
+// run is the operation of which o, which is in flight, is a part.
+func (o *op) run() operation { return o.loop.slots.at(slotOf(o.id)).run }
 
-// againWhenReady deals with an operation that the kernel gave up with EAGAIN: after many waits in vain
-// it lets a worker thread try, which does not wait on a non-blocking socket. pollFirst is the flag that
-// makes the entry wait first.
-func (o *op) againWhenReady(pollFirst uint16) bool {
-	if o.res != -int32(syscall.EAGAIN) {
-		return false
-	}
-	if o.over() {
-		o.res = -int32(syscall.ECANCELED)
-		return false
-	}
-	o.sqe.Ioprio |= pollFirst
-	o.arm()
-	return true
+// over reports whether the operation must not be armed again, because it was asked to stop or its descriptor is
+// being closed: the cancel that would have reached it may have come already.
+func (o *op) over() bool { return o.stopping || o.closing() }
+
+// closing reports whether a descriptor of the operation is being closed.
+func (o *op) closing() bool {
+	return o.on != nil && o.on.state != descriptorOpen || o.second != nil && o.second.state != descriptorOpen
 }
 
 // release makes the operation idle: its storage is the owner's again.
 func (o *op) release() {
+	if assert.Enabled && (o.state == opArmed || o.cancelOp == cancelOut) {
+		panic("reactor: release of an operation that is with the ring")
+	}
 	o.onStop.Deregister()
 	o.leave()
 	o.loop.retire(&o.handle)
 	o.state = opIdle
 }
 
-// leave: the operation has nothing to do with its descriptor any more.
+// leave: the operation has nothing to do with its descriptors any more.
 func (o *op) leave() {
-	if o.on != nil {
-		o.on.leave(o.loop.slots.at(slotOf(o.id)))
+	if o.on == nil {
+		return
 	}
-}
-
-// err is what a negative result means; nil: the operation was stopped.
-func (o *op) err() error {
-	switch {
-	case o.res == -errnoNotSupported:
-		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Ring}
-	case !o.cancelled():
-		return syscall.Errno(-o.res)
-	case o.on != nil && o.on.state != descriptorOpen:
-		return errClosed
+	o.unclaim()
+	o.on.leave(o.loop.slots.at(slotOf(o.id)))
+	if d := o.second; d != nil {
+		d.others--
+		d.released()
 	}
-	return nil
 }
 
 // single is an operation that completes once, with a T.
@@ -185,28 +230,41 @@ type single[T any] struct {
 	r sender.Receiver[T]
 }
 
-func (o *single[T]) item(int32, uint32) {
-	panic("reactor: more than one completion of a single operation")
-}
-
-// complete makes the operation idle, and completes with v, or with what a negative result means.
-func (o *single[T]) complete(v T) { o.completePart(v, false) }
-
-// completePart is complete; if v is a part of what was to be done, a stop that came meanwhile does not take it away.
-func (o *single[T]) completePart(v T, part bool) {
+// complete makes the operation idle, and completes with v, or as out says if that is no success.
+func (o *single[T]) complete(v T, out outcome) {
 	o.release()
-	if o.res < 0 && (!part || !o.cancelled()) {
-		o.fail()
-		return
-	}
-	o.r.SetValue(v)
+	o.report(v, out)
 }
 
-// fail completes with what a negative result means.
-func (o *single[T]) fail() {
-	if err := o.err(); err != nil {
+// completePart is complete with v, which is the part that was done if partial is set: a stop does not take it away.
+func (o *single[T]) completePart(v T, out outcome, partial bool) {
+	if partial && out.cancelled() {
+		out.kind = outcomeDone
+	}
+	o.complete(v, out)
+}
+
+// report calls the receiver of an operation that was released.
+func (o *single[T]) report(v T, out outcome) {
+	if out.kind == outcomeDone {
+		o.r.SetValue(v)
+	} else {
+		o.fail(o.errorOf(out))
+	}
+}
+
+// fail completes an operation that was released with err, or stopped if that is nil.
+func (o *single[T]) fail(err error) {
+	if err != nil {
 		o.r.SetError(err)
 	} else {
 		o.r.SetStopped()
 	}
 }
+
+// affine is embedded in every sender of this package: its operation is started on its loop's thread and completes
+// there, after Start. By this a task knows that it needs no atomics to await it.
+type affine struct{}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (affine) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }

@@ -9,19 +9,28 @@ import (
 	"github.com/reactord/reactord/timerqueue"
 )
 
-// A stop request, on whichever thread, completes nothing and touches nothing of the loop's: it leaves the
-// operation's handle on a stack of the loop's and is done. The loop looks there each time before it enters
-// the ring, and asks the operations to end. So a stop request takes the same way from everywhere and need
-// not find out where it is, and a cancel is always queued behind its target.
+// A stop request, on any thread, completes nothing and touches nothing of the loop's: it pushes the operation's
+// handle on a stack of the loop's. The loop looks there each time before it enters the ring, and cancels those
+// operations. So a stop request takes the same way from every thread, and a cancel is always queued behind its target.
 
 // handle is what a loop knows an operation by, and its place among the stop requests.
 type handle struct {
 	next *handle // nil: no stop request waits for this one. See stack
-	id   uint64  // in the slot table, from Start until the completion
+	loop *Loop
+	id   uint64 // in the slot table, from Start until the completion
 }
 
-// stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is here,
-// see retire.
+// stopHandler is a handle as the handler of the stop callback of its operation.
+type stopHandler handle
+
+// OnStop implements [stop.Handler].
+func (h *stopHandler) OnStop() {
+	h.loop.stops.push((*handle)(h))
+	h.loop.nudge()
+}
+
+// stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is on it, see
+// retire.
 type stopStack struct{ stack[handle] }
 
 // lastStop is at the bottom of every stopStack, so that next says whether a handle is on one.
@@ -34,13 +43,7 @@ func (s *stopStack) init() { s.bottom = &lastStop }
 
 func (s *stopStack) empty() bool { return s.head.Load() == nil }
 
-// requestStop is what a stop callback of an operation does. From any thread.
-func (l *Loop) requestStop(h *handle) {
-	l.stops.push(h)
-	l.nudge()
-}
-
-// takeStops asks those operations to end for which that was requested.
+// takeStops cancels the operations for which that was requested.
 func (l *Loop) takeStops() {
 	if l.stops.empty() {
 		return
@@ -53,37 +56,37 @@ func (l *Loop) takeStops() {
 	}
 }
 
-// retire frees the slot of an operation that is over and whose stop callback is not registered any more.
+// retire frees the slot of an operation that is about to complete, and whose stop callback is not registered any more.
 func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
-	if b := &l.buffers; assert.Enabled && (b.waiting.has(l.slots.at(slotOf(h.id))) || b.rationed.has(l.slots.at(slotOf(h.id)))) {
-		panic("reactor: an operation is over that waits for a buffer")
+	if s, b := l.slots.at(slotOf(h.id)), &l.buffers; assert.Enabled && (b.waiting.has(s) || b.rationed.has(s)) {
+		panic("reactor: an operation completes that waits for a buffer")
 	}
 	l.slots.release(h.id)
 }
 
-// opStop is an op as the handler of its stop callback.
-type opStop op
+// cancelState says whether an ASYNC_CANCEL entry for the operation's entry is with the ring. While it is, the
+// operation does not complete: neither its storage nor its user_data may be used again under a live cancel. The
+// cancel's own result never decides the outcome: what the operation itself completed with does.
+//
+//	none       → out         disarm
+//	out        → none        the cancel has completed first; the final completion will follow
+//	out        → outSettled  the final completion is in first
+//	outSettled → none        the cancel has completed: the operation is resolved
+//	out        → missed      the cancel found nothing, although the entry is with the ring
+//	missed     → out         it is tried again, see missedCancels
+type cancelState uint8
 
-// OnStop implements stop.Handler.
-func (s *opStop) OnStop() { s.loop.requestStop(&s.handle) }
+const (
+	cancelNone cancelState = iota
+	cancelOut
+	cancelOutSettled
+	cancelMissed
+)
 
-// disarm takes the entry back: one more entry, behind it.
-func (o *op) disarm() {
-	if o.state != opArmed || o.cancelOut {
-		return
-	}
-	o.cancelOut = true
-	l := o.loop
-	l.scratch.PrepCancel(o.id)
-	l.scratch.UserData = o.id | tagCancel
-	l.ring.Push(&l.scratch)
-	l.count.cancels++
-}
-
-// cancel asks for the end.
+// cancel asks the operation to end.
 func (o *op) cancel() {
 	o.stopping = true
 	switch o.state {
@@ -91,25 +94,53 @@ func (o *op) cancel() {
 		o.disarm()
 	case opDormant:
 		o.loop.buffers.dropWaiter(o)
-		o.ready(-int32(syscall.ECANCELED))
+		o.ready(outcome{kind: outcomeStopped})
 	}
 }
 
-// missedCancels are operations that were with the ring when a cancel of theirs found nothing: io_uring finds an entry
-// that is polled for or at work, but not one on its way from the one to the other. They are cancelled again after a rest.
+// disarm takes the entry back, if it is with the ring: by one more entry, behind it. An operation may do so without
+// being asked to stop; its policy then says that ECANCELED is retried.
+func (o *op) disarm() {
+	if o.state != opArmed || o.cancelOp == cancelOut {
+		return
+	}
+	o.cancelOp = cancelOut
+	l := o.loop
+	l.scratch.PrepCancel(o.id)
+	l.scratch.UserData = o.id | tagCancel
+	l.ring.Push(&l.scratch)
+	l.count.cancels++
+}
+
+// settleCancel takes in the completion of the cancel.
+func (o *op) settleCancel(run operation, res int32) {
+	if o.cancelOp == cancelOutSettled {
+		o.cancelOp = cancelNone
+		o.resolve(run)
+		return
+	}
+	o.cancelOp = cancelNone
+	if res == -int32(syscall.ENOENT) && o.state == opArmed {
+		o.cancelOp = cancelMissed
+		o.loop.cancelMissed(o.id)
+	}
+}
+
+// missedCancels are operations that were with the ring when a cancel found nothing: io_uring finds an entry that is
+// polled for or carried out, but not one on its way from the one to the other. They are cancelled again a little later.
 type missedCancels struct {
 	ids  []uint64
 	rest timerqueue.Timer
 }
 
-// missRest is how long a cancel that found nothing waits to be tried again.
-const missRest = time.Millisecond
+// missedBackoff is how long a cancel that found nothing waits to be tried again.
+const missedBackoff = time.Millisecond
 
 func (l *Loop) cancelMissed(id uint64) {
 	m := &l.missed
 	if m.ids = append(m.ids, id); !m.rest.Pending() {
 		m.rest.Init((*cancelAgain)(l))
-		l.timers.Push(&m.rest, l.now+int64(missRest))
+		l.timers.Push(&m.rest, l.now+int64(missedBackoff))
 	}
 }
 
@@ -119,36 +150,9 @@ type cancelAgain Loop
 func (c *cancelAgain) OnTimer(int64) {
 	l := (*Loop)(c)
 	for _, id := range l.missed.ids {
-		if s := l.slots.find(id); s != nil && s.op.missed { // else it has gone on to another entry
+		if s := l.slots.find(id); s != nil && s.op.cancelOp == cancelMissed { // else it was armed anew
 			s.op.disarm()
 		}
 	}
 	l.missed.ids = l.missed.ids[:0]
-}
-
-// settleCancel takes in the completion of the cancel. How the cancel fared does not matter: what the
-// operation itself completed with does.
-func (o *op) settleCancel(res int32) bool {
-	o.cancelOut = false
-	if o.finalIn {
-		o.finalIn = false
-		return true
-	}
-	if res == -int32(syscall.ENOENT) && o.state == opArmed {
-		o.missed = true
-		o.loop.cancelMissed(o.id)
-	}
-	return false
-}
-
-// over: somebody asked for the end of the operation or of its descriptor, so it must not be armed again: the
-// cancel that would have reached it may have been and gone.
-func (o *op) over() bool {
-	return o.stopping || o.on != nil && o.on.state != descriptorOpen
-}
-
-// cancelled: the operation ended without a result because its end was asked for.
-func (o *op) cancelled() bool {
-	errno := syscall.Errno(-o.res)
-	return o.over() && (errno == syscall.ECANCELED || errno == syscall.EINTR)
 }

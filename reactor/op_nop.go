@@ -2,7 +2,7 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// nopSender goes through the ring and back. See Loop.Nop.
+// nopSender goes through the ring and back. See [Loop.Nop].
 type nopSender struct {
 	affine
 	l *Loop
@@ -13,19 +13,16 @@ type nopSender struct {
 // Kernel operation: IORING_OP_NOP.
 func (l *Loop) Nop() nopSender { return nopSender{l: l} }
 
-// Connect prepares op.
 func (c nopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.sqe.PrepNop()
 	op.loop, op.r = c.l, r
 	return op
 }
 
-// NopOp is the operation state of Nop.
+// NopOp is the operation state of [Loop.Nop].
 type NopOp struct{ single[struct{}] }
 
 // Start begins the round trip. It may be called again after each completion.
 func (o *NopOp) Start() { o.start(o, o.r.Env()) }
 
-func (o *NopOp) finish() {
-	o.complete(struct{}{})
-}
+func (o *NopOp) onCompletion(out outcome) { o.complete(struct{}{}, out) }

@@ -1,60 +1,140 @@
 package reactor
 
 import (
-	"syscall"
+	"time"
 
+	"github.com/reactord/reactord/timerqueue"
 	"golang.org/x/sys/unix"
 )
 
-// waiting is how an operation waits for its descriptor by polls.
+// pollState says what an entry that waits for a descriptor to become ready is.
 //
-// A poll of the ring always tells of POLLRDHUP too, which holds for ever once the peer has sent its end. To who waits
-// for room that is no answer: it would find none, and poll again, for as long as the peer does not read. So when
-// there is nothing else to tell, a multishot poll follows, which tells what has changed only.
-type waiting struct {
-	events uint32 // what is an answer; 0: the entry is not a poll
-	told   int32  // what the multishot poll has answered; 0: nothing yet
-}
+// A poll of the ring always reports POLLRDHUP too, which holds for ever once the peer has closed its write side. To
+// an operation that waits for room this is no answer: it would find no room, and poll again, as long as the peer does
+// not read. So when there is nothing else to report, a multishot poll follows, which reports changes only.
+//
+//	none → once        the operation has to wait
+//	once → changes     the poll reported nothing that was waited for
+//	none → changes     the same is known beforehand
+//	changes → answered the multishot poll has reported what was waited for, and is being taken back
+//	once, changes, answered → none
+type pollState uint8
+
+const (
+	pollNone     pollState = iota // the entry is no poll
+	pollOnce                      // it completes at once if something holds
+	pollChanges                   // it reports changes, one item each
+	pollAnswered                  // it has: op.res is what
+)
 
 // poll makes the entry, which is to be armed, one that waits for events of d, or for an error.
-func (w *waiting) poll(o *op, d *Descriptor, events uint32) {
-	*w = waiting{events: events | unix.POLLERR | unix.POLLHUP}
+func (o *op) poll(d *Descriptor, events uint32) {
 	if d.peerEnded && events&unix.POLLIN == 0 {
-		o.sqe.PrepPollMultishot(int(d.fd), events)
-	} else {
-		o.sqe.PrepPollAdd(int(d.fd), events)
+		o.pollForChanges(int(d.fd), events)
+		return
 	}
+	o.polling = pollOnce
+	o.sqe.PrepPollAdd(int(d.fd), events)
 }
 
-// item takes in what the multishot poll tells.
-func (w *waiting) item(o *op, res int32) {
-	if uint32(res)&w.events != 0 {
-		w.told = res
+func (o *op) pollForChanges(fd int, events uint32) {
+	o.polling = pollChanges
+	o.sqe.PrepPollMultishot(fd, events)
+}
+
+// pollAnswers reports whether the events are what the poll is for.
+func (o *op) pollAnswers(events int32) bool {
+	return uint32(events)&(o.sqe.OpFlags|unix.POLLERR|unix.POLLHUP) != 0
+}
+
+// pollItem takes in a change.
+func (o *op) pollItem(events int32) {
+	if events > 0 && o.polling == pollChanges && o.pollAnswers(events) {
+		o.res, o.flags, o.polling = events, 0, pollAnswered
 		o.disarm()
 	}
 }
 
-// answered takes in the final completion of a poll, and leaves in res what it has answered, or why it has not. False:
-// the wait goes on.
-func (w *waiting) answered(o *op, d *Descriptor) bool {
-	switch events := uint32(max(o.res, 0)); {
-	case events&w.events != 0:
-	case w.told != 0:
-		o.res = w.told
-	case o.res < 0:
-	case o.over():
-		o.res = -int32(syscall.ECANCELED)
-	default: // the peer's end, or the ring has ended the multishot poll for reasons of its own
-		if events&unix.POLLRDHUP != 0 {
-			d.noteEnd()
+// classifyPoll says what the final completion of a poll means, which is no failure. outcomeOfRing: nothing yet; the
+// poll is armed again.
+func (o *op) classifyPoll() (out outcome, next reaction) {
+	events, p := o.res, &policies[o.policy]
+	hangup := uint32(events)&(unix.POLLRDHUP|unix.POLLHUP) != 0
+	if !o.pollAnswers(events) {
+		if o.over() {
+			o.polling = pollNone
+			return o.cancelled(), report
 		}
-		o.sqe.PrepPollMultishot(int(d.fd), w.events)
+		if uint32(events)&unix.POLLRDHUP != 0 {
+			o.polled().notePeerEnd()
+		}
+		o.pollForChanges(int(o.sqe.Fd), o.sqe.OpFlags)
 		o.arm()
-		return false
+		return outcome{}, report
 	}
-	w.events = 0
-	return true
+	o.polling = pollNone
+	switch {
+	case p.answers:
+		return outcomeOf(events), report
+	case hangup && p.hangup != 0:
+		return failure(p.hangup), report
+	case o.over():
+		return o.cancelled(), report
+	}
+	return outcomeOf(events), retry
 }
 
-// polls: the entry is a poll.
-func (w *waiting) polls() bool { return w.events != 0 }
+// polled is the descriptor that the entry polls.
+func (o *op) polled() *Descriptor {
+	if o.second != nil && o.second.fd == o.sqe.Fd {
+		return o.second
+	}
+	return o.on
+}
+
+// noteEOF is called when a receive of no bytes may have found that the peer closed its write side: on a socket for
+// datagrams it was a datagram of no bytes.
+func (d *Descriptor) noteEOF() {
+	if !d.peerEnded && d.ended() {
+		d.notePeerEnd()
+	}
+}
+
+// notePeerEnd notes that the peer has closed its write side.
+func (d *Descriptor) notePeerEnd() {
+	if d.peerEnded {
+		return
+	}
+	d.peerEnded = true
+	if d.sending != nil {
+		d.sending.disarm() // it is retried in the other way, see sendOp
+	}
+}
+
+// backoff is the timer on which a dormant operation waits before it is retried.
+type backoff struct {
+	timer timerqueue.Timer
+	o     *op
+}
+
+func (b *backoff) init(o *op) {
+	b.o = o
+	b.timer.Init(b)
+}
+
+// begin makes the operation dormant for d.
+func (b *backoff) begin(d time.Duration) {
+	o := b.o
+	o.state = opDormant
+	o.loop.timers.Push(&b.timer, o.loop.now+int64(d))
+}
+
+// end is called before the operation completes.
+func (b *backoff) end() { b.o.loop.timers.Remove(&b.timer) }
+
+// OnTimer implements [timerqueue.Handler].
+func (b *backoff) OnTimer(int64) {
+	if o := b.o; o.state == opDormant {
+		o.rearm(o.run())
+	}
+}

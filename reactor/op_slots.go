@@ -18,17 +18,6 @@ const (
 	genMask = 1<<24 - 1
 )
 
-// operation is what the loop drives: an operation state that has been started.
-type operation interface {
-	// item takes in a completion that will be followed by others.
-	item(res int32, flags uint32)
-	// finish is called when nothing of the operation is with the ring any more.
-	finish()
-	// cancel asks the operation to end soon. It may be called more than once, and does not call
-	// finish itself.
-	cancel()
-}
-
 // slot holds an operation in flight.
 type slot struct {
 	run      operation
@@ -40,7 +29,7 @@ type slot struct {
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
-// the ring knows of them, resolves user_data, and is the list of what must end before a loop can. Its
+// the ring knows of them, resolves user_data, and is the list of what must complete before a loop can end. Its
 // pages never move.
 type slotTable struct {
 	pages []*[slotsPerPage]slot
@@ -95,7 +84,7 @@ func (t *slotTable) release(id uint64) {
 
 func slotOf(userData uint64) uint32 { return uint32(userData >> 32) }
 
-// find resolves user_data; nil means that its operation is over.
+// find resolves user_data; nil means that its operation has completed.
 func (t *slotTable) find(userData uint64) *slot {
 	i := slotOf(userData)
 	if int(i/slotsPerPage) >= len(t.pages) {
@@ -114,6 +103,18 @@ func (t *slotTable) each(f func(operation)) {
 		for i := range page {
 			if run := page[i].run; run != nil {
 				f(run)
+			}
+		}
+	}
+}
+
+// cancelOthers cancels the operations on d that another descriptor lists, see op.second. They are few and rare, so
+// that they are searched for among all.
+func (d *Descriptor) cancelOthers() {
+	for _, page := range d.loop.slots.pages {
+		for i := range page {
+			if s := &page[i]; s.op != nil && s.op.second == d {
+				s.run.cancel()
 			}
 		}
 	}

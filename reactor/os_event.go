@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Event is a count that any thread, any process that has the descriptor, and the kernel itself can add to, and that
-// a loop waits for: an eventfd(2). Within a process sender.Schedule is the cheaper way to a loop.
+// Event is a count that any thread, any process that has the descriptor, and the kernel itself can add to, and that a
+// loop waits for: an eventfd(2). Within a process [sender.Schedule] is the cheaper way to a loop.
 //
-// Its methods are called on the loop's thread, but for Signal.
+// Its methods are called on the loop's thread, except [Event.Signal].
 type Event struct {
 	Descriptor
 	taken [8]byte // as it was read
@@ -56,51 +56,30 @@ func (e *Event) Signal(n uint64) error {
 	}
 }
 
-// eventCloseSender closes an Event. See Event.Close.
-type eventCloseSender struct {
-	affine
-	e *Event
-}
+// Close is as [Descriptor.Close]. When it has been started Signal fails.
+func (e *Event) Close() CloseSender { return CloseSender{d: &e.Descriptor, e: e} }
 
-// Close is as Descriptor.Close. When it has been started Signal fails.
-func (e *Event) Close() eventCloseSender { return eventCloseSender{e: e} }
-
-// Connect prepares op.
-func (c eventCloseSender) Connect(op *EventCloseOp, r sender.Receiver[struct{}]) sender.Operation {
-	op.e = c.e
-	c.e.Descriptor.Close().Connect(&op.CloseOp, r)
-	return op
-}
-
-// EventCloseOp is the operation state of Event.Close.
-type EventCloseOp struct {
-	CloseOp
-	e *Event
-}
-
-// Start begins to close.
-func (o *EventCloseOp) Start() {
-	o.e.mu.Lock()
-	o.e.sys = nil
-	o.e.mu.Unlock()
-	o.CloseOp.Start()
+// silence makes Signal fail from now on.
+func (e *Event) silence() {
+	e.mu.Lock()
+	e.sys = nil
+	e.mu.Unlock()
 }
 
 // take reads the count, which becomes 0. EAGAIN: it is 0.
-func (e *Event) take() (uint64, int32) {
+func (e *Event) take() (uint64, outcome) {
 	for {
 		_, err := e.loop.sys.Read(int(e.fd), e.taken[:])
-		switch res := resultOf(err); res {
-		case -int32(syscall.EINTR):
-		case 0:
-			return binary.NativeEndian.Uint64(e.taken[:]), 0
-		default:
-			return 0, res
+		switch out := outcomeOf(resultOf(err)); {
+		case out.done():
+			return binary.NativeEndian.Uint64(e.taken[:]), out
+		case !out.is(syscall.EINTR):
+			return 0, out
 		}
 	}
 }
 
-// eventWaitSender waits for an Event. See Event.Wait.
+// eventWaitSender waits for an Event. See [Event.Wait].
 type eventWaitSender struct {
 	affine
 	e *Event
@@ -112,14 +91,13 @@ type eventWaitSender struct {
 // has been broken in some kernels.
 func (e *Event) Wait() eventWaitSender { return eventWaitSender{e: e} }
 
-// Connect prepares op.
 func (c eventWaitSender) Connect(op *EventWaitOp, r sender.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
-	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
+	op.policy, op.e, op.loop, op.on, op.r = policyEvent, c.e, c.e.loop, &c.e.Descriptor, r
 	return op
 }
 
-// EventWaitOp is the operation state of Wait.
+// EventWaitOp is the operation state of [Event.Wait].
 type EventWaitOp struct {
 	single[uint64]
 	e *Event
@@ -128,91 +106,76 @@ type EventWaitOp struct {
 // Start begins to wait. It may be called again after each completion.
 func (o *EventWaitOp) Start() { o.start(o, o.r.Env()) }
 
-func (o *EventWaitOp) finish() {
+// prep has nothing to change.
+func (o *EventWaitOp) prep() bool { return true }
+
+func (o *EventWaitOp) onCompletion(out outcome) {
 	var n uint64
-	if o.res >= 0 {
-		n, o.res = o.e.take()
+	if out.done() {
+		if n, out = o.e.take(); out.is(syscall.EAGAIN) { // another reader has taken it
+			o.proceed(o)
+			return
+		}
 	}
-	switch {
-	case o.res != -int32(syscall.EAGAIN): // else somebody else has read it
-	case o.over():
-		o.res = -int32(syscall.ECANCELED)
-	default:
-		o.arm()
-		return
-	}
-	o.complete(n)
+	o.complete(n, out)
 }
 
-// eventManySender waits for an Event again and again. See Event.Many.
+// eventManySender waits for an Event again and again. See [Event.Many].
 type eventManySender struct {
 	affine
 	e      *Event
 	credit int
 }
 
-// Many is a sequence of the count, each time that it is not 0, as of Wait. No signal is lost: what comes between two
-// items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
+// Many is a sequence of the count, each time that it is not 0, as of [Event.Wait]. No signal is lost: what comes
+// between two items, or while there is no credit, is counted in the next. It ends by a stop, a close or an error.
 //
-// credit is how many items it may deliver; Grant adds to it (see "Credit"). A second sequence of an Event completes with EBUSY.
+// credit is how many items it may deliver; [EventManyOp.Grant] adds to it (see "Credit"). A second sequence of an Event
+// completes with EBUSY.
 func (e *Event) Many(credit int) eventManySender { return eventManySender{e: e, credit: credit} }
 
-// Connect prepares op.
 func (c eventManySender) Connect(op *EventManyOp, r seq.Receiver[uint64]) sender.Operation {
 	op.sqe.PrepPollAdd(int(c.e.fd), unix.POLLIN)
-	op.e, op.loop, op.on, op.r = c.e, c.e.loop, &c.e.Descriptor, r
+	op.policy, op.e, op.loop, op.on, op.r = policyEventMany, c.e, c.e.loop, &c.e.Descriptor, r
 	op.credit.init(c.credit)
 	return op
 }
 
-// EventManyOp is the operation state of Many.
+// EventManyOp is the operation state of [Event.Many].
 type EventManyOp struct {
 	sequence[uint64]
 	e *Event
 	credit
 }
 
-// Start begins to wait.
+// Start begins to wait. It may be called again after each completion.
 func (o *EventManyOp) Start() {
 	o.credit.reset()
-	o.start(o)
+	o.start(o, o.r.Env())
 }
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.
-func (o *EventManyOp) Grant(n int) {
-	o.loop.assertOnThread()
-	if o.credit.add(n) && o.state == opDormant {
-		o.credit.waits = false
-		o.arm()
-	}
-}
+func (o *EventManyOp) Grant(n int) { o.grant(&o.credit, n) }
 
-func (o *EventManyOp) item(int32, uint32) {
-	panic("reactor: more than one completion of a poll")
-}
+// prep lets the sequence wait for credit.
+func (o *EventManyOp) prep() bool { return !o.awaitCredit(&o.credit, o.credit.left <= 0) }
 
-func (o *EventManyOp) finish() {
-	var n uint64
-	if o.res >= 0 {
-		n, o.res = o.e.take()
+func (o *EventManyOp) onCompletion(out outcome) {
+	if !out.done() {
+		o.complete(out)
+		return
 	}
-	if o.res == 0 {
+	n, out := o.e.take()
+	switch {
+	case out.done():
 		o.credit.spend(1)
-		o.beginLast(syscall.EAGAIN)
+		o.beginDelivery()
 		o.r.SetNext(n)
-		o.endLast()
+		o.endDelivery()
+		o.proceed(o)
+	case out.is(syscall.EAGAIN): // another reader has taken it
+		o.proceed(o)
+	default:
+		o.complete(out)
 	}
-	if o.res == -int32(syscall.EAGAIN) {
-		switch {
-		case o.over():
-			o.res = -int32(syscall.ECANCELED)
-		case o.credit.left <= 0:
-			o.state, o.credit.waits = opDormant, true
-			return
-		default:
-			o.arm()
-			return
-		}
-	}
-	o.end()
 }

@@ -1,168 +1,156 @@
 package reactor
 
-import "github.com/reactord/reactord/sender"
+import (
+	"unsafe"
 
-// offloadSender runs a func on another thread. See Offload.
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/sender"
+)
+
+// offloadSender runs a func on a worker thread. See [Offload].
 type offloadSender[T any] struct {
 	affine
 	l *Loop
 	f func() (T, error)
 }
 
-// Offload is a sender of what f returns, which runs on another thread and may block there; it completes on the
-// loop's. At most LoopConfig.MaxOffloads of them run at a time, in the order in which they were started.
+// Offload is a sender of what f returns, which runs on a worker thread and may block there; it completes on the loop's
+// thread. At most [LoopConfig.MaxOffloads] of them run at a time, in the order in which they were started.
 //
-// When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of
-// the stop only if it looks at the token itself. A loop that drains waits for those that have begun.
+// When it is stopped before f has begun, f is not called. Once f has begun its result is delivered: f learns of the
+// stop only if it looks at the token itself. A loop that drains waits for those that have begun.
 //
-// If f calls runtime.Goexit the error is sender.ErrGoexit; if it panics, so does the program.
+// If f calls runtime.Goexit the error is [sender.ErrGoexit]; if it panics, so does the program.
 //
 // It is for what there is no opcode for.
 func Offload[T any](l *Loop, f func() (T, error)) offloadSender[T] {
 	return offloadSender[T]{l: l, f: f}
 }
 
-// Connect prepares op.
 func (c offloadSender[T]) Connect(op *OffloadOp[T], r sender.Receiver[T]) sender.Operation {
 	op.f = c.f
 	op.loop, op.r = c.l, r
-	if op.errand.do == nil {
-		op.errand.do = op.call
+	if op.job.do == nil {
+		op.job.do = op.call
 	}
-	op.errand.connect(&op.op)
+	op.job.connect(&op.op)
 	return op
 }
 
-// OffloadOp is the operation state of Offload.
+// OffloadOp is the operation state of [Offload].
 type OffloadOp[T any] struct {
 	single[T]
-	errand errand
-	f      func() (T, error)
-	v      T
-	err    error
+	job job
+	f   func() (T, error)
+	v   T
+	err error
 }
 
-// Start begins, or waits for its turn.
-func (o *OffloadOp[T]) Start() { o.errand.start(o, o.r.Env()) }
+// Start begins, or waits until a worker thread is free. It may be called again after each completion.
+func (o *OffloadOp[T]) Start() { o.job.start(o, o.r.Env()) }
 
-// call runs on the other thread.
+// call runs on a worker thread.
 func (o *OffloadOp[T]) call() {
 	o.err = sender.ErrGoexit // unless f returns
 	o.v, o.err = o.f()
 }
 
-func (o *OffloadOp[T]) finish() {
+func (o *OffloadOp[T]) onCompletion(out outcome) {
 	v, err := o.v, o.err
 	var none T
 	o.v, o.err = none, nil
-	o.errand.release()
-	switch {
-	case o.res < 0:
-		o.fail()
-	case err != nil:
+	o.job.end()
+	o.release()
+	if out.done() && err != nil {
 		o.r.SetError(err)
-	default:
-		o.r.SetValue(v)
+		return
 	}
+	o.report(v, out)
 }
 
-// errand is what an operation needs to have something done on another thread. While it waits for its turn the
-// operation is dormant, so that a cancel ends it; from then on it is settled, so that none does.
-type errand struct {
-	op         *op
-	do         func() // on the other thread
-	run        func() // do, and then home
-	home       sender.Work
-	prev, next *errand // in the queue
-	queued     bool
+// job is what an operation needs to have a func called on a worker thread. While it waits in the queue the operation is
+// dormant, so that a cancel ends it; from then on it is settled, so that none does.
+type job struct {
+	op     *op
+	do     func()      // called on the worker thread
+	run    func()      // do, and then a post to the loop
+	done   sender.Work // that post
+	links  intrusive.Links
+	queued bool
 }
 
-// errands are those of a loop.
-type errands struct {
-	first, last *errand // those that have not begun, in order
-	running     int
+// jobQueue holds the jobs of a loop that have not begun, in order.
+type jobQueue struct {
+	waiting intrusive.List
+	running int
 }
 
-// connect prepares the errand of op, whose do is set.
-func (e *errand) connect(op *op) {
-	op.sqe.PrepNop() // what is asked of every ring
-	if e.run == nil {
-		e.run = func() {
-			defer e.op.loop.Enqueue(&e.home) // also if do ends its goroutine
-			e.do()
+// connect prepares the job of op, whose do is set.
+func (j *job) connect(op *op) {
+	op.sqe.PrepNop() // an opcode that every ring has; the entry is not pushed
+	if j.run == nil {
+		j.run = func() {
+			defer j.op.loop.Enqueue(&j.done) // also if do ends its goroutine
+			j.do()
 		}
 	}
-	e.op, e.home.Runner = op, (*errandHome)(e)
+	j.op, j.done.Runner = op, (*jobDone)(j)
 }
 
 // start publishes the operation.
-func (e *errand) start(run operation, env sender.Env) {
-	o, token := e.op, env.StopToken()
+func (j *job) start(run operation, env sender.Env) {
+	o, token := j.op, env.StopToken()
 	if !o.begin(run, token) {
 		return
 	}
 	o.state = opDormant
-	q := &o.loop.errands
-	q.add(e)
-	o.heed(token)
+	q := &o.loop.jobs
+	q.add(j)
+	o.watch(token)
 	q.dispatch(o.loop)
 }
 
-// release makes the operation idle.
-func (e *errand) release() {
-	if e.queued {
-		e.op.loop.errands.remove(e)
+// end is called before the operation completes.
+func (j *job) end() {
+	if j.queued {
+		j.op.loop.jobs.remove(j)
 	}
-	e.op.release()
 }
 
-func (q *errands) add(e *errand) {
-	if e.queued, e.prev = true, q.last; e.prev == nil {
-		q.first = e
-	} else {
-		e.prev.next = e
-	}
-	q.last = e
+func (q *jobQueue) add(j *job) {
+	j.queued = true
+	q.waiting.PushBack(&j.links)
 }
 
-func (q *errands) remove(e *errand) {
-	if e.prev == nil {
-		q.first = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		q.last = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.prev, e.next, e.queued = nil, nil, false
+func (q *jobQueue) remove(j *job) {
+	j.queued = false
+	q.waiting.Remove(&j.links)
 }
 
-// dispatch begins as many as may run. Those that are being cancelled are passed over.
-func (q *errands) dispatch(l *Loop) {
-	for q.first != nil && q.running < l.cfg.MaxOffloads {
-		e := q.first
-		q.remove(e)
-		if e.op.state == opDormant {
-			e.op.state = opSettled
+// dispatch begins as many as may run. Those that are being cancelled are skipped.
+func (q *jobQueue) dispatch(l *Loop) {
+	for !q.waiting.Empty() && q.running < l.cfg.MaxOffloads {
+		j := intrusive.Owner[job](q.waiting.First(), unsafe.Offsetof(job{}.links))
+		q.remove(j)
+		if j.op.state == opDormant {
+			j.op.state = opSettled
 			q.running++
-			l.sys.Offload(e.run)
+			l.sys.Offload(j.run)
 		}
 	}
 }
 
-// errandHome is an errand as what comes home to its loop.
-type errandHome errand
+// jobDone is a job as what is posted to its loop when it was done.
+type jobDone job
 
-// Run finishes the operation.
-func (h *errandHome) Run() {
-	o := h.op
-	o.loop.errands.running--
-	o.loop.errands.dispatch(o.loop)
-	o.res = 0
-	o.loop.slots.at(slotOf(o.id)).run.finish()
+// Run completes the operation.
+func (d *jobDone) Run() {
+	o := d.op
+	q := &o.loop.jobs
+	q.running--
+	q.dispatch(o.loop)
+	o.run().onCompletion(outcome{kind: outcomeDone})
 }
 
-// Abandon does nothing: the loop is gone, and has counted the operation as leaked.
-func (h *errandHome) Abandon(error) {}
+// Abandon does nothing: the loop has ended, and has counted the operation as leaked.
+func (d *jobDone) Abandon(error) {}

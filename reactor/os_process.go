@@ -7,48 +7,44 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/timerqueue"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
-// waitProcessSender waits for a child to exit. See Loop.WaitProcess.
+// waitProcessSender waits for a child to exit. See [Loop.WaitProcess].
 type waitProcessSender struct {
 	affine
 	l   *Loop
 	pid int
 }
 
-// WaitProcess is a sender of how the child of process id pid has ended, once it has: its status as wait(2) has it.
-// The child is reaped by that, and by nothing else: an operation that is stopped leaves it as it is, and no other
-// child is touched. A process that is not a child, or was reaped by somebody else (exec.Cmd.Wait, os.Process.Wait),
-// is ECHILD. One that is traced by another process has ended when its tracer has seen it: see ptrace(2).
+// WaitProcess is a sender of the wait(2) status of the child of process id pid, once it has ended. The child is reaped
+// by that, and by nothing else: an operation that is stopped leaves it as it is, and no other child is touched. A
+// process that is not a child, or was reaped otherwise (exec.Cmd.Wait, os.Process.Wait), is ECHILD. One that is traced
+// by another process has ended when its tracer has seen it: see ptrace(2).
 //
 // Kernel operation: IORING_OP_WAITID (Linux 6.7), else IORING_OP_POLL_ADD of a pidfd_open(2) (Linux 5.4), and then
 // a waitid(2) that does not block.
 func (l *Loop) WaitProcess(pid int) waitProcessSender { return waitProcessSender{l: l, pid: pid} }
 
-// Connect prepares op.
 func (c waitProcessSender) Connect(op *WaitProcessOp, r sender.Receiver[syscall.WaitStatus]) sender.Operation {
 	op.pid = c.pid
-	op.rest.Init((*waitRest)(op))
-	op.loop, op.on, op.r = c.l, nil, r
+	op.policy, op.loop, op.on, op.r = policyFile, c.l, nil, r
+	op.backoff.init(&op.op)
 	return op
 }
 
-// WaitProcessOp is the operation state of WaitProcess.
+// WaitProcessOp is the operation state of [Loop.WaitProcess].
 type WaitProcessOp struct {
 	single[syscall.WaitStatus]
-	pid   int
-	polls bool // the ring has no WAITID
-	done  bool // info tells
-	pidfd int  // -1: none
-	info  siginfo
-	rest  timerqueue.Timer
+	pid     int
+	pidfd   int // of the child, which the entry polls; -1: none, the entry is a WAITID or there is none
+	info    siginfo
+	backoff backoff
 }
 
-// processRest is how long passes between two looks at a child that has ended but is its tracer's still.
-const processRest = 10 * time.Millisecond
+// tracerBackoff is how long passes between two tries to reap a child that has ended but is its tracer's still.
+const tracerBackoff = 10 * time.Millisecond
 
 // siginfo is siginfo_t as waitid(2) fills it in.
 type siginfo struct {
@@ -83,10 +79,13 @@ func (i *siginfo) status() syscall.WaitStatus {
 	}
 }
 
+// ended reports whether a waitid(2) that did not fail has reaped the child.
+func (i *siginfo) ended() bool { return i.child.pid != 0 }
+
 // Start begins to wait. It may be called again after each completion.
 func (o *WaitProcessOp) Start() {
-	o.info, o.done, o.pidfd = siginfo{}, false, -1
-	if o.polls = !o.loop.ops.Has(uring.OpWaitid); !o.polls {
+	o.info, o.pidfd = siginfo{}, -1
+	if o.loop.ops.Has(uring.OpWaitid) {
 		o.sqe.PrepWaitid(unix.P_PID, o.pid, unix.WEXITED, unsafe.Pointer(&o.info))
 		o.start(o, o.r.Env())
 		return
@@ -96,66 +95,51 @@ func (o *WaitProcessOp) Start() {
 	if !o.begin(o, token) {
 		return
 	}
-	// The handle first: whatever becomes of the number, no other child is waited for.
+	// The handle first: whatever happens to the number, no other child is waited for.
 	fd, err := o.loop.sys.PidfdOpen(o.pid, 0)
 	if err != nil {
 		if err == error(unix.ESRCH) { //nolint:errorlint // it is bare
 			err = unix.ECHILD
 		}
-		o.ready(resultOf(err))
+		o.ready(outcomeOf(resultOf(err)))
 		return
 	}
 	o.pidfd = fd
-	if res := o.look(); res != 0 || o.done {
-		o.ready(res)
+	if out := o.reap(); !out.done() || o.info.ended() {
+		o.ready(out)
 		return
 	}
 	o.sqe.Fd = int32(fd)
 	o.arm()
-	o.heed(token)
+	o.watch(token)
 }
 
-// look reaps the child if it has ended.
-func (o *WaitProcessOp) look() int32 {
+// reap reaps the child if it has ended.
+func (o *WaitProcessOp) reap() outcome {
+	info := (*unix.Siginfo)(unsafe.Pointer(&o.info))
 	for {
-		err := o.loop.sys.Waitid(unix.P_PIDFD, o.pidfd, (*unix.Siginfo)(unsafe.Pointer(&o.info)), unix.WEXITED|unix.WNOHANG, nil)
-		if res := resultOf(err); res != -int32(syscall.EINTR) {
-			o.done = res == 0 && o.info.child.pid != 0
-			return res
+		err := o.loop.sys.Waitid(unix.P_PIDFD, o.pidfd, info, unix.WEXITED|unix.WNOHANG, nil)
+		if out := outcomeOf(resultOf(err)); !out.is(syscall.EINTR) {
+			return out
 		}
 	}
 }
 
-func (o *WaitProcessOp) finish() {
-	switch {
-	case !o.polls:
-		if o.interrupted() {
-			return
-		}
-	case o.res > 0 && !o.done: // the poll says that it has ended
-		switch o.res = o.look(); {
-		case o.res != 0 || o.done:
+func (o *WaitProcessOp) onCompletion(out outcome) {
+	if out.done() && o.pidfd >= 0 && !o.info.ended() { // the poll reports that it has ended
+		switch out = o.reap(); {
+		case !out.done() || o.info.ended():
 		case o.over():
-			o.res = -int32(syscall.ECANCELED)
+			out = o.cancelled()
 		default:
-			o.state = opDormant
-			o.loop.timers.Push(&o.rest, o.loop.now+int64(processRest))
+			o.backoff.begin(tracerBackoff)
 			return
 		}
 	}
-	o.loop.timers.Remove(&o.rest)
+	o.backoff.end()
 	if o.pidfd >= 0 {
 		o.loop.forget(o.pidfd)
 		_ = o.loop.sys.Close(o.pidfd)
 	}
-	o.complete(o.info.status())
-}
-
-// waitRest is a WaitProcessOp as the handler of its timer.
-type waitRest WaitProcessOp
-
-func (t *waitRest) OnTimer(int64) {
-	if t.state == opDormant {
-		t.arm()
-	}
+	o.complete(o.info.status(), out)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// signalsSender tells of signals. See Loop.Signals.
+// signalsSender delivers signals. See [Loop.Signals].
 type signalsSender struct {
 	affine
 	l       *Loop
@@ -17,21 +17,21 @@ type signalsSender struct {
 	signals []os.Signal
 }
 
-// Signals is a sequence of those of the signals that the process is sent, in place of what they would do else: see
-// signal.Notify, which it uses because signalfd(2) wants signals blocked on all threads, which the Go runtime
-// does not allow. It ends by a stop, before which it delivers what has come.
+// Signals is a sequence of those of the signals that the process is sent, in place of what they would do otherwise: see
+// signal.Notify, which it uses because signalfd(2) needs signals blocked on all threads, which the Go runtime does not
+// allow. It ends by a stop, before which it delivers what has come.
 //
 // As with any signals, those of one number that come before the first of them was delivered are one item; no number
 // that was sent is lost. Of several numbers the lowest comes first.
 //
-// credit is how many items it may deliver; Grant adds to it (see "Credit"). What comes while there is none is remembered.
+// credit is how many items it may deliver; [SignalsOp.Grant] adds to it (see "Credit"). What comes while there is none
+// is remembered.
 func (l *Loop) Signals(credit int, signals ...os.Signal) signalsSender {
 	return signalsSender{l: l, credit: credit, signals: signals}
 }
 
-// Connect prepares op.
 func (c signalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.Operation {
-	op.sqe.PrepNop() // what is asked of every ring; there is no entry
+	op.sqe.PrepNop() // an opcode that every ring has; the entry is not pushed
 	op.signals = c.signals
 	op.loop, op.on, op.r = c.l, nil, r
 	op.credit.init(c.credit)
@@ -39,20 +39,22 @@ func (c signalsSender) Connect(op *SignalsOp, r seq.Receiver[os.Signal]) sender.
 	return op
 }
 
-// SignalsOp is the operation state of Signals. It is dormant until there is something to deliver, and then ready.
+// SignalsOp is the operation state of [Loop.Signals]. It is dormant until there is something to deliver, and then
+// ready.
 type SignalsOp struct {
 	sequence[os.Signal]
 	credit
 	signals []os.Signal
 	cancels []func()
+	out     outcome // how it ended, from silenced on
 
 	pending  atomic.Uint64 // those that have come, by bit number - 1
 	posted   atomic.Bool   // post is on its way to the loop
 	post     sender.Work
-	silenced bool // nobody posts any more
+	silenced bool // no thread posts any more
 }
 
-// Start begins to listen.
+// Start begins to listen. It may be called again after each completion.
 func (o *SignalsOp) Start() {
 	o.credit.reset()
 	o.silenced = false
@@ -64,14 +66,14 @@ func (o *SignalsOp) Start() {
 	for _, s := range o.signals {
 		n, ok := s.(syscall.Signal)
 		if !ok || n < 1 || n > 64 {
-			o.ready(-int32(syscall.EINVAL))
+			o.ready(failure(syscall.EINVAL))
 			return
 		}
 		bit := uint64(1) << (n - 1)
 		o.cancels = append(o.cancels, o.loop.sys.Notify(s, func() { o.raise(bit) }))
 	}
 	o.state = opDormant
-	o.heed(token)
+	o.watch(token)
 }
 
 // raise notes a signal. From any thread.
@@ -89,10 +91,10 @@ func (o *SignalsOp) Grant(n int) {
 	o.wake()
 }
 
-// wake lets finish look if there is something to deliver.
+// wake makes the operation ready if there is something to deliver.
 func (o *SignalsOp) wake() {
 	if o.state == opDormant && o.credit.left > 0 && o.pending.Load() != 0 {
-		o.ready(0)
+		o.ready(outcome{kind: outcomeDone})
 	}
 }
 
@@ -104,43 +106,40 @@ func (p *signalPost) Run() {
 	o := (*SignalsOp)(p)
 	o.posted.Store(false)
 	if o.silenced && o.state == opSettled {
-		o.ready(o.res) // it has waited for this
+		o.ready(o.out) // it has waited for this
 		return
 	}
 	o.wake()
 }
 
-// Abandon does nothing: the loop is gone.
+// Abandon does nothing: the loop has ended.
 func (p *signalPost) Abandon(error) {}
 
-func (o *SignalsOp) item(int32, uint32) { panic("reactor: a completion of signals") }
-
-func (o *SignalsOp) finish() {
-	if o.res == 0 {
-		o.state = opSettled
-		o.loop.delivering = &o.op // see beginLast; what is left is still pending
-		o.deliver()
-		o.endLast()
-		if !o.over() {
-			o.state = opDormant
-			o.wake()
-			return
-		}
-		o.res = -int32(syscall.ECANCELED)
-	}
-	o.silence()
-	if o.posted.Load() {
-		o.state = opSettled
-		return
-	}
-	o.loop.delivering = &o.op
-	o.deliver() // what came before the stop
-	o.endLast()
-	o.end()
+// prep lets the sequence wait for signals: there is no entry.
+func (o *SignalsOp) prep() bool {
+	o.state = opDormant
+	o.wake()
+	return false
 }
 
-// deliver hands on what has come, as far as there is credit.
+func (o *SignalsOp) onCompletion(out outcome) {
+	if out.done() {
+		o.deliver()
+		o.proceed(o)
+		return
+	}
+	o.silence()
+	if o.out = out; o.posted.Load() {
+		return // the operation may not complete before its post has run
+	}
+	o.deliver() // what came before the stop
+	o.complete(out)
+}
+
+// deliver delivers what has come, as far as there is credit. If the receiver ends its goroutine, what is left is
+// delivered when the loop has the operation proceed.
 func (o *SignalsOp) deliver() {
+	o.beginDelivery()
 	for n := syscall.Signal(1); n <= 64 && o.credit.left > 0; n++ {
 		bit := uint64(1) << (n - 1)
 		if o.pending.And(^bit)&bit != 0 {
@@ -148,9 +147,10 @@ func (o *SignalsOp) deliver() {
 			o.r.SetNext(n)
 		}
 	}
+	o.endDelivery()
 }
 
-// silence lets signals do what they did before. When it returns nobody posts any more.
+// silence lets signals do what they did before. When it returns no thread posts any more.
 func (o *SignalsOp) silence() {
 	if o.silenced {
 		return

@@ -2,8 +2,8 @@ package reactor
 
 import "golang.org/x/sys/unix"
 
-// Pipe is a pipe whose ends belong to a loop: what is written to Writer is read from Reader. The ends are closed
-// one by one; a closed Writer is the end of what Reader reads, and a closed Reader is EPIPE to Writer.
+// Pipe is a pipe whose ends belong to a loop: what is written to Writer is read from Reader. The ends are closed one by
+// one; a closed Writer is EOF to Reader, and a closed Reader is EPIPE to Writer.
 type Pipe struct{ Reader, Writer File }
 
 // Open makes the pipe as pipe2(2) does, with O_CLOEXEC and O_NONBLOCK. It does not block, so there is no sender of

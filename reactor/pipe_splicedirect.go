@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SplicePipe is a pipe through which bytes go from one socket to another without being copied: by splice(2), which
-// is called directly, because io_uring leaves it to worker threads, and without blocking. Fill and Drain take turns:
-// what one has filled in, the other takes out first.
+// SplicePipe is a pipe through which bytes are moved from one socket to another without being copied: by splice(2),
+// which is called directly and without blocking, because io_uring leaves it to worker threads. [SplicePipe.Fill] and
+// [SplicePipe.Drain] are called by turns: what one has filled in, the other takes out first.
 //
-// It is for streams of which no operation of the same direction is at work. All its methods are called on the loop's
+// It is for streams of which no operation of the same direction is in flight. All its methods are called on the loop's
 // thread. The zero SplicePipe is closed.
 type SplicePipe struct {
 	sys      host.Splicer
@@ -22,7 +22,13 @@ type SplicePipe struct {
 	held     int
 }
 
-// Open makes a pipe for size bytes, or for as many as the system allows. It fails with errors.ErrUnsupported where
+// splicing is a System whose descriptors splice(2) takes. A simulation has none.
+type splicing interface {
+	host.System
+	Splice(from, to, n int) (int, error)
+}
+
+// Open makes a pipe for size bytes, or for as many as the system allows. It fails with [errors.ErrUnsupported] where
 // there is no splice(2), and with the errors of pipe2(2).
 func (p *SplicePipe) Open(l *Loop, size int) error {
 	sys, ok := l.sys.(host.Splicer)
@@ -40,7 +46,7 @@ func (p *SplicePipe) Open(l *Loop, size int) error {
 	return nil
 }
 
-// Close closes the pipe. What it holds is lost.
+// Close closes the pipe. What it holds is dropped.
 func (p *SplicePipe) Close() {
 	_ = p.sys.Close(p.from)
 	_ = p.sys.Close(p.to)
@@ -50,8 +56,8 @@ func (p *SplicePipe) Close() {
 // Held is how many bytes are in the pipe.
 func (p *SplicePipe) Held() int { return p.held }
 
-// Fill takes what has come to a socket, as far as there is room. No bytes: the peer's end. EAGAIN: there is nothing
-// now. The pipe must be empty.
+// Fill takes what a socket has received, as far as there is room. No bytes: EOF. EAGAIN: there is nothing now. The pipe
+// must be empty.
 func (p *SplicePipe) Fill(s *Socket) (int, error) {
 	if assert.Enabled && p.held != 0 {
 		panic("reactor: Fill of a SplicePipe that holds bytes")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dialSender connects a socket. See Socket.Connect.
+// dialSender connects a socket. See [Socket.Dial].
 type dialSender struct {
 	affine
 	s    *Socket
@@ -17,22 +17,21 @@ type dialSender struct {
 	err  error
 }
 
-// Dial is a sender that completes when the socket is connected to addr, an address of the family
-// that the socket was opened with. After an error the socket can only be closed. If addr has a zone that there
-// is no interface for, it fails with ENODEV.
+// Dial is a sender that completes when the socket is connected to addr, an address of the family that the socket was
+// opened with. After an error the socket can only be closed. If addr has a zone that there is no interface for, it
+// fails with ENODEV.
 //
-// Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is looked at, see socket(7).
+// Kernel operation: IORING_OP_CONNECT, connect(2). Then SO_ERROR is read, see socket(7).
 func (s *Socket) Dial(addr netip.AddrPort) dialSender {
 	a, err := IPAddress(addr)
 	return dialSender{s: s, addr: a, err: err}
 }
 
-// DialTo is Connect for an address of any family. A socket for datagrams is connected at once, and may be
-// connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a
-// socket with O_NONBLOCK; on one without, it waits for room.
+// DialTo is [Socket.Dial] for an address of any family. A socket for datagrams is connected immediately, and may be
+// connected again. If a unix listener has no room in its backlog, it fails with EAGAIN, as connect(2) does on a socket
+// with O_NONBLOCK; on one without, it waits for room.
 func (s *Socket) DialTo(addr Address) dialSender { return dialSender{s: s, addr: addr} }
 
-// Connect prepares op.
 func (c dialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.addr, op.fault = c.addr, 0
 	if c.err != nil && !errors.As(c.err, &op.fault) {
@@ -43,34 +42,35 @@ func (c dialSender) Connect(op *DialOp, r sender.Receiver[struct{}]) sender.Oper
 	return op
 }
 
-// DialOp is the operation state of Connect.
+// DialOp is the operation state of [Socket.Dial] and [Socket.DialTo].
 type DialOp struct {
 	single[struct{}]
 	addr  Address
 	fault syscall.Errno // what is wrong with the address
 }
 
-// Start begins to connect.
+// Start begins to connect. It may be called again after each completion.
 func (o *DialOp) Start() {
 	if o.fault != 0 {
-		o.refuse(o, o.r.Env(), o.fault)
+		o.startFailed(o, o.r.Env(), failure(o.fault))
 		return
 	}
 	o.start(o, o.r.Env())
 }
 
-func (o *DialOp) finish() {
-	if o.res == 0 {
-		o.res = o.refused()
+func (o *DialOp) onCompletion(out outcome) {
+	if out.done() {
+		out = outcomeOf(o.pendingError())
 	}
-	o.complete(struct{}{})
+	o.complete(struct{}{}, out)
 }
 
-// refused is the error of a connection that the ring takes for made; 0: it is. An ICMP error that comes while
-// connect(2) holds the socket does not end the attempt at once: it wakes the ring, which finds no error where it
-// looks, and is told by SO_ERROR only. What a socket for datagrams has there is of an earlier send.
-func (o *DialOp) refused() int32 {
-	if kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE); err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
+// pendingError is the error of a connection that the ring reports as made; 0: none. An ICMP error that comes while
+// connect(2) holds the socket does not end the attempt immediately: it wakes the ring, which finds no error where it
+// looks, and is reported by SO_ERROR only. What a socket for datagrams has there is of an earlier send.
+func (o *DialOp) pendingError() int32 {
+	kind, err := o.on.asked(&o.on.kind, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_STREAM && kind != unix.SOCK_SEQPACKET {
 		return 0
 	}
 	errno, err := o.loop.sys.GetsockoptInt(int(o.on.fd), unix.SOL_SOCKET, unix.SO_ERROR)

@@ -93,10 +93,10 @@ func (s *Socket) Listen(backlog int) error { return s.loop.sys.Listen(int(s.fd),
 // SOCK_NONBLOCK. The error matches unix.EAGAIN if none waits. A connection that has failed before it could be
 // accepted is skipped, as by [Socket.AcceptMany]; after very many in a row the last error is returned.
 func (s *Socket) TryAccept() (fd int, err error) {
-	for range maxMisses {
+	for range maxSkipped {
 		fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
 		errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare
-		if !ok || errno != syscall.EINTR && !asGoodAsNone(errno) {
+		if !ok || errno != syscall.EINTR && !connectionGone(errno) {
 			break
 		}
 	}

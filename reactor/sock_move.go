@@ -6,37 +6,36 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// moveSender gives a socket to another loop. See Socket.MoveTo.
+// moveSender gives a socket to another loop. See [Socket.MoveTo].
 type moveSender struct {
 	s, to *Socket
 	l     *Loop
 }
 
-// MoveTo is a sender that gives the socket's descriptor to the loop l, as the socket to, which is new, closed,
-// or s itself. It is started on the loop of s and completes with a value on l, where to may be used; what was
-// not read stays in the kernel's socket and is read there.
+// MoveTo is a sender that gives the socket's descriptor to the loop l, as the socket to, which is new, closed, or s
+// itself. It is started on the loop of s and completes with a value on l, where to may be used; what was not read
+// stays in the kernel's socket and is read there.
 //
-// A task that awaits it goes on on its own loop, where to must not be touched: what is to be done with the socket next
-// is spawned on l.
+// A task that awaits it is resumed on its own loop, where to must not be touched: what is to be done with the socket
+// next is spawned on l.
 //
-// No operation may be in flight on s: if there is one it completes with EBUSY, and if s is closed with
-// net.ErrClosed. If it was stopped before Start, or the loop of s drains, it completes stopped. In these cases
-// it completes on the loop of s, which keeps the descriptor.
+// No operation may be in flight on s: if there is one it completes with EBUSY, and if s is closed with net.ErrClosed.
+// If it was stopped before Start, or the loop of s drains, it completes stopped. In these cases it completes on the
+// loop of s, which keeps the descriptor.
 //
-// If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that
-// finds it out: that of the loop of s, or that of l if it fails meanwhile.
+// If l has ended, the descriptor is closed, and the operation completes with net.ErrClosed, on the thread that finds
+// it out: that of the loop of s, or that of l if it fails meanwhile.
 func (s *Socket) MoveTo(l *Loop, to *Socket) moveSender { return moveSender{s, to, l} }
 
-// Connect prepares op.
 func (c moveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Operation {
-	op.sqe.PrepNop() // what is asked of every ring; it is not pushed
+	op.sqe.PrepNop() // an opcode that every ring has; the entry is not pushed
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	op.to, op.dest = c.to, c.l
 	op.work.Runner = (*arrival)(op)
 	return op
 }
 
-// MoveOp is the operation state of MoveTo.
+// MoveOp is the operation state of [Socket.MoveTo].
 type MoveOp struct {
 	single[struct{}]
 	to   *Socket
@@ -49,38 +48,37 @@ type MoveOp struct {
 // loop it is to be connected first.
 func (o *MoveOp) Start() {
 	if o.begin(o, o.r.Env().StopToken()) {
-		o.ready(0)
+		o.ready(outcome{kind: outcomeDone})
 	}
 }
 
-func (o *MoveOp) finish() {
+func (o *MoveOp) onCompletion(out outcome) {
 	d := o.on
-	alone := d.pending == 1
-	if o.res == 0 && o.over() { // closed since it was started
-		o.res = -int32(syscall.ECANCELED)
-	}
-	if o.res == 0 && alone {
-		o.away = Descriptor{loop: o.dest, fd: d.fd, peerEnded: d.peerEnded, readShut: d.readShut, family: d.family, kind: d.kind}
-		o.loop.forget(int(d.fd))
-		d.state, d.fd = descriptorClosed, -1
-	}
-	o.release()
 	switch {
-	case o.res < 0:
-		o.fail()
-	case !alone:
-		o.r.SetError(syscall.EBUSY)
-	default:
-		o.dest.Enqueue(&o.work) // the operation is not ours any more
+	case out.done() && o.over(): // closed since it was started
+		out = o.cancelled()
+	case out.done() && d.pending != 1:
+		out = failure(syscall.EBUSY)
 	}
+	if !out.done() {
+		o.complete(struct{}{}, out)
+		return
+	}
+	o.away = Descriptor{
+		loop: o.dest, fd: d.fd, peerEnded: d.peerEnded, readShut: d.readShut, family: d.family, kind: d.kind,
+	}
+	o.loop.forget(int(d.fd))
+	d.state, d.fd = descriptorClosed, -1
+	o.release()
+	o.dest.Enqueue(&o.work) // from here on the operation may be in use on the other thread
 }
 
-// arrival is a MoveOp as work for the other loop, which has the descriptor from now on.
+// arrival is a MoveOp as work for the other loop, which owns the descriptor from now on.
 type arrival MoveOp
 
 func (a *arrival) Run() {
 	if a.to.pending != 0 {
-		panic("reactor: a socket arrives in place of one with operations in flight")
+		panic("reactor: MoveTo a Socket with operations in flight: give it a new one, or a closed one")
 	}
 	a.to.Descriptor = a.away
 	a.r.SetValue(struct{}{})

@@ -2,14 +2,15 @@ package reactor
 
 import (
 	"math"
-	"syscall"
+	"unsafe"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
 	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
 )
 
-// RecvManySender receives on and on into buffers of the loop. See Socket.RecvMany.
+// RecvManySender receives again and again into buffers of the loop. See [Socket.RecvMany].
 type RecvManySender struct {
 	affine
 	s        *Socket
@@ -20,27 +21,27 @@ type RecvManySender struct {
 // Unlimited is a credit that never runs out.
 const Unlimited = math.MaxInt32
 
-// RecvMany is a sequence of received bytes, each item in a buffer that is lent to the receiver, who
-// releases it. It completes with a value at the peer's end. On a socket for datagrams, which knows no end, an
-// empty Lease is a datagram of no bytes.
+// RecvMany is a sequence of received bytes, each item in a buffer that is leased to the receiver, who releases it. It
+// completes with a value at EOF. On a socket for datagrams, which has no EOF, an empty [Lease] is a datagram of no
+// bytes.
 //
-// credit is how many buffers' worth it may deliver; Grant adds to it (see "Credit"). When that has arrived, the source
-// rests until there is credit again. Items smaller than a buffer use up a credit each as well, but those
-// that had arrived by the time it ran out are delivered nevertheless, so that credit can go below zero.
-// Re-arming is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+// credit is how many buffers it may deliver; [RecvManyOp.Grant] adds to it (see "Credit"). When that many have arrived,
+// the source waits until there is credit again. Items smaller than a buffer use up a credit each as well, but those
+// that had arrived by the time it ran out are delivered nevertheless, so that credit can become negative. Re-arming is
+// invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
-// The loop's buffers are shared by all. When a quarter of them is lent, a source also rests while what it has delivered
-// and was not granted again is more than its share of them (it may always have one); it goes on when credit is granted,
-// or when fewer are lent. An unlimited credit is exempt.
+// The loop's buffers are shared by all of its sequences. When a quarter of them is leased, a source also waits while
+// what it has delivered and was not granted again is more than its share of them (it may always have one); it is armed
+// again when credit is granted, or when fewer are leased. An unlimited credit is exempt.
 //
 // Kernel operation: IORING_OP_RECV, multishot with a limit where the ring has that, else single.
 func (s *Socket) RecvMany(credit int) RecvManySender { return RecvManySender{s: s, credit: credit} }
 
 // Adaptive lets the sequence, which is of a stream, receive bulk into large buffers, many times as much with one
-// operation. An item in one is worth several buffers of the usual size (Lease.Credits), which is what it uses up of
-// the credit and what is to be granted for it. While there is bulk there is one item at a time: the source rests
-// until all that was used up has been granted again. Of large buffers a loop has few (BufferConfig.LargeLimit):
-// who gets none goes on with usual ones.
+// operation. An item in one uses up the credit of several buffers of the usual size ([Lease.Credits]), and as much is
+// to be granted for it. While there is bulk there is one item at a time: the source waits until all that was used up
+// has been granted again. A loop has few large buffers ([BufferConfig.LargeLimit]): a source for which there is none
+// receives into usual ones.
 //
 // Kernel operations: IORING_OP_RECV, single and with MSG_DONTWAIT, and IORING_OP_POLL_ADD while there is nothing, so
 // that a connection holds no large buffer then.
@@ -49,45 +50,71 @@ func (c RecvManySender) Adaptive() RecvManySender {
 	return c
 }
 
-// Connect prepares op.
+// Connect implements [seq.Sequence].
 func (c RecvManySender) Connect(op *RecvManyOp, r seq.Receiver[Lease]) sender.Operation {
 	op.sqe.PrepRecvMultishot(int(c.s.fd), group, 0)
-	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.policy, op.loop, op.on, op.r = policyRecvMany, c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	op.bulk = bulk{adaptive: c.adaptive}
 	return op
 }
 
-// RecvManyOp is the operation state of RecvMany.
+// RecvManyOp is the operation state of [Socket.RecvMany].
 type RecvManyOp struct {
 	sequence[Lease]
 	credit
 	bulk bulk
 }
 
-// Start begins to receive.
+// Start begins to receive. It may be called again after each completion.
 func (o *RecvManyOp) Start() {
 	o.credit.reset()
 	o.bulk.reset()
 	o.flags = 0
 	o.choose()
-	o.start(o)
+	o.start(o, o.r.Env())
 }
 
-// Grant gives credit for n more items, or for those worth as much. On the loop's thread, while the sequence is in
-// progress.
-func (o *RecvManyOp) Grant(n int) {
-	o.loop.assertOnThread()
-	if o.credit.add(n) && o.state == opDormant {
-		o.again()
-	}
-}
+// Grant gives credit for n more items, or for those that use up as much. On the loop's thread, while the sequence is
+// in progress.
+func (o *RecvManyOp) Grant(n int) { o.grant(&o.credit, n) }
 
-func (o *RecvManyOp) item(res int32, flags uint32) {
-	o.res, o.flags = res, flags
-	if lease := o.lease(); lease.n != 0 {
+func (o *RecvManyOp) onCompletion(out outcome) {
+	polled := o.bulk.state == bulkPolls && out.done()
+	lease, ok := o.received(out)
+	switch {
+	case out.more():
+		if ok {
+			o.deliver(lease)
+		}
+	case ok:
+		o.beginDelivery()
 		o.deliver(lease)
+		o.endDelivery()
+		o.proceed(o)
+	case polled:
+		o.proceed(o)
+	default:
+		if out.done() {
+			o.on.noteEOF()
+		}
+		o.complete(out)
 	}
+}
+
+// received takes what a completion brought.
+func (o *RecvManyOp) received(out outcome) (lease Lease, ok bool) {
+	switch b := &o.bulk; b.state {
+	case bulkPolls:
+		if out.done() {
+			b.state = bulkNext
+		}
+		return Lease{}, false
+	case bulkReceives:
+		return b.received(&o.loop.buffers, out)
+	}
+	lease = o.lease(out)
+	return lease, lease.n != 0 || out.done() && out.res == 0 && !out.more() && !o.on.ended()
 }
 
 func (o *RecvManyOp) deliver(lease Lease) {
@@ -97,71 +124,34 @@ func (o *RecvManyOp) deliver(lease Lease) {
 	o.afterItem()
 }
 
-// afterItem takes the entry back if there is no credit for more, and not granted meanwhile, or for bulk.
+// afterItem takes the entry back if there is no credit for more, and none was granted meanwhile, or for bulk.
 func (o *RecvManyOp) afterItem() {
-	if o.credit.left <= 0 || o.bulk.entering() || o.loop.buffers.exceeds(o.credit.held()) {
+	if o.credit.left <= 0 || o.bulk.state == bulkEnters || o.loop.buffers.exceeds(o.credit.held()) {
 		o.disarm()
 	}
 }
 
-func (o *RecvManyOp) finish() {
-	if lease, ok := o.received(); ok {
-		o.beginLast(syscall.ECANCELED)
-		o.deliver(lease)
-		o.endLast()
+// prep fills the entry, or lets the source wait for credit.
+func (o *RecvManyOp) prep() bool {
+	c := &o.credit
+	if o.bulk.state == bulkReceives { // in vain
+		o.bulk.received(&o.loop.buffers, outcome{flags: o.flags})
 	}
-	switch syscall.Errno(-o.res) {
-	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
-		if !o.over() {
-			o.again()
-			return
-		}
-		o.res = -int32(syscall.ECANCELED)
-	}
-	if o.res == 0 {
-		o.on.sawEnd()
-	}
-	o.end()
-}
-
-// received takes what the final completion brought.
-func (o *RecvManyOp) received() (lease Lease, ok bool) {
-	if o.bulk.entry != entryUsual {
-		return o.receivedBulk()
-	}
-	lease = o.lease()
-	return lease, lease.n != 0 || o.res == 0 && !o.on.ended()
-}
-
-// again arms the source, or lets it wait for credit or for a buffer.
-func (o *RecvManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.bulk.on && o.credit.left < o.credit.initial ||
-		o.loop.buffers.mustWait(&o.op, o.credit.held()); o.credit.waits {
-		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
-		return
+	if o.awaitCredit(c, c.left <= 0 || o.bulk.on() && c.left < c.initial || o.loop.buffers.mustWait(&o.op, c.held())) {
+		return false
 	}
 	o.choose()
-	switch errno := syscall.Errno(-o.res); {
-	case o.bulk.entry != entryUsual:
-		o.arm()
-	case errno == syscall.ENOBUFS:
-		o.loop.buffers.wait(&o.op)
-	case errno == syscall.EAGAIN: // see againWhenReady
-		o.sqe.Ioprio |= uring.RecvsendPollFirst
-		o.arm()
-	default:
-		o.arm()
-	}
+	return true
 }
 
-// choose picks the entry that receives no more than there is credit for.
+// choose fills the entry so that it receives no more than there is credit for.
 func (o *RecvManyOp) choose() {
-	l := o.loop
-	if o.bulk.on && o.chooseBulk() {
+	l, b := o.loop, &o.bulk
+	if b.on() && b.prep(l, &o.sqe, int(o.on.fd)) {
 		return
 	}
-	if o.bulk.entry != entryUsual {
-		o.bulk.entry = entryUsual
+	if b.state == bulkLeaves {
+		b.state = bulkOff
 		o.sqe.PrepRecvMultishot(int(o.on.fd), group, 0)
 	}
 	switch {
@@ -173,6 +163,121 @@ func (o *RecvManyOp) choose() {
 		o.sqe.LimitRecv(uint32(min(int64(n)*int64(l.buffers.size), math.MaxInt32)))
 	default:
 		o.sqe.Ioprio = 0
-		o.pollFirst()
+		o.sleepFirst(o.flags)
 	}
+}
+
+// bulk is how a RecvMany of a stream adapts to what it receives. Several full buffers in a row are bulk: it then
+// receives into large buffers, one at a time, until what comes would not fill usual ones either.
+type bulk struct {
+	adaptive bool
+	state    bulkState
+	signs    uint8  // items in a row that speak for the other way to receive
+	need     uint8  // how many it takes for bulk
+	large    uint16 // the buffer of bulkReceives
+}
+
+// bulkState says what the entry of a RecvMany is.
+//
+//	off      → enters    there is bulk
+//	enters   → receives  the entry came back, and the credit was granted again
+//	receives → next      it brought bytes, and there are more
+//	receives → idle      there are none, or no more
+//	next     → receives
+//	idle     → polls → next
+//	enters, next → leaves   there is no large buffer, or it is not worth it any more
+//	leaves   → off
+type bulkState uint8
+
+const (
+	bulkOff      bulkState = iota // it receives into usual buffers
+	bulkEnters                    // so it does, and it is being taken back
+	bulkNext                      // there is none; the next one receives into a large buffer
+	bulkReceives                  // it receives into a large buffer
+	bulkIdle                      // there is none; the next one polls
+	bulkPolls                     // it waits for bytes, without a buffer
+	bulkLeaves                    // there is none; the next one receives into usual buffers
+)
+
+// It takes bulkSigns in a row to change the way. Each time that bulk turns out to be none, or that there is no buffer
+// for it, it takes twice as many the next time, up to maxSigns: messages of just the size of a buffer look like bulk.
+const (
+	bulkSigns = 4
+	maxSigns  = 64
+)
+
+// reset is called before the first entry.
+func (b *bulk) reset() {
+	b.signs, b.need = 0, bulkSigns
+	if b.state == bulkEnters {
+		b.state = bulkOff
+	} else if b.state != bulkOff {
+		b.state = bulkLeaves
+	}
+}
+
+// on reports whether it receives into large buffers, or is about to.
+func (b *bulk) on() bool { return b.state != bulkOff && b.state != bulkLeaves }
+
+// leave returns to usual buffers, for longer than the last time.
+func (b *bulk) leave() { b.state, b.signs, b.need = bulkLeaves, 0, min(2*b.need, maxSigns) }
+
+// judge looks at what was received.
+func (b *bulk) judge(l Lease) {
+	switch {
+	case !b.adaptive || l.n == 0:
+	case b.on():
+		if l.id&largeID != 0 { // not what had arrived before
+			b.judgeLarge(int(l.n) >= 2*l.b.size)
+		}
+	case int(l.n) < l.b.size:
+		b.signs = 0
+	default:
+		if b.signs++; b.signs >= b.need {
+			b.state, b.signs = bulkEnters, 0
+		}
+	}
+}
+
+// judgeLarge looks at what a large buffer got: is it more than a usual buffer or two would have held?
+func (b *bulk) judgeLarge(is bool) {
+	if is {
+		b.signs, b.need = 0, bulkSigns
+		return
+	}
+	if b.signs++; b.signs == bulkSigns {
+		b.leave()
+	}
+}
+
+// prep fills the entry that receives bulk, or waits for it. False: there is no buffer for it.
+func (b *bulk) prep(l *Loop, sqe *uring.SQE, fd int) bool {
+	if b.state == bulkIdle || b.state == bulkPolls {
+		b.state = bulkPolls
+		sqe.PrepPollAdd(fd, unix.POLLIN)
+		return true
+	}
+	lease, ok := l.buffers.takeLarge()
+	if !ok {
+		b.leave()
+		return false
+	}
+	b.state, b.large = bulkReceives, lease.id
+	space := lease.space()
+	sqe.PrepRecv(fd, unsafe.Pointer(unsafe.SliceData(space)), uint32(len(space)), unix.MSG_DONTWAIT)
+	return true
+}
+
+// received takes what the receive into a large buffer brought; false: nothing.
+func (b *bulk) received(buffers *Buffers, out outcome) (lease Lease, ok bool) {
+	if b.state = bulkNext; out.flags&uring.CQESockNonempty == 0 {
+		b.state = bulkIdle
+	}
+	lease = Lease{b: buffers, id: b.large}
+	if !out.done() || out.res == 0 {
+		lease.Release()
+		return Lease{}, false
+	}
+	lease.n = out.res
+	return lease, true
 }

@@ -1,11 +1,11 @@
 package reactor
 
 import (
-	"syscall"
+	"encoding/binary"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/sender"
-	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +14,7 @@ type Message struct {
 	N       int     // bytes received
 	Flags   int     // unix.MSG_TRUNC, MSG_CTRUNC, MSG_EOR, …: see recvmsg(2)
 	Control []byte  // control data, in the memory that was given for it: see ControlMessages
-	From    Address // who sent it; zero on a connection, and if that is a unix socket without a name
+	From    Address // the sender; zero on a connection, and if that is a unix socket without a name
 }
 
 // Truncated reports whether it was a datagram that did not fit: the rest of it is lost.
@@ -23,7 +23,45 @@ func (m *Message) Truncated() bool { return m.Flags&unix.MSG_TRUNC != 0 }
 // ControlTruncated reports whether there was more control data than room for it.
 func (m *Message) ControlTruncated() bool { return m.Flags&unix.MSG_CTRUNC != 0 }
 
-// recvMsgSender receives a message. See Socket.RecvFrom and Socket.RecvMsg.
+// incoming is an operation that receives a message into the caller's memory: what recvMsgSender and recvFDsSender have
+// in common.
+type incoming[T any] struct {
+	single[T]
+	mem       pieces
+	msg       unix.Msghdr
+	control   []byte
+	from      Address
+	recvFlags int
+}
+
+// startMessage begins to receive, as run.
+func (o *incoming[T]) startMessage(run operation) {
+	o.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&o.from.raw)), Namelen: sizeofAddress}
+	o.mem.describe(&o.msg)
+	if len(o.control) != 0 {
+		o.msg.Control = unsafe.SliceData(o.control)
+		o.msg.SetControllen(len(o.control))
+	}
+	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&o.msg), o.recvFlags|unix.MSG_CMSG_CLOEXEC)
+	o.start(run, o.r.Env())
+}
+
+// message is what was received, if out is that something was.
+func (o *incoming[T]) message(out outcome) (m Message) {
+	if !out.done() {
+		return m
+	}
+	if out.res == 0 && o.mem.total != 0 {
+		o.on.noteEOF()
+	}
+	m = Message{N: int(out.res), Flags: int(o.msg.Flags) &^ unix.MSG_CMSG_CLOEXEC, From: o.from.written(o.msg.Namelen)}
+	if len(o.control) != 0 {
+		m.Control = o.control[:min(int(o.msg.Controllen), len(o.control))]
+	}
+	return m
+}
+
+// recvMsgSender receives a message. See [Socket.RecvFrom] and [Socket.RecvMsg].
 type recvMsgSender struct {
 	affine
 	s       *Socket
@@ -33,93 +71,126 @@ type recvMsgSender struct {
 	flags   int
 }
 
-// RecvFrom is a sender of one datagram, received into buf, and of where it came from. What does not fit is lost,
-// and the Message says so. buf must be on the heap or mapped, and belongs to the operation from Start until it
-// completes. On a connection of the stream kind it is as Recv: 0 bytes are the peer's end.
+// RecvFrom is a sender of one datagram, received into buf, and of its sender's address. What does not fit is lost, and
+// the [Message] says so. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+// On a connection of the stream kind it is as [Socket.Recv]: 0 bytes are EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG, recvmsg(2).
 func (s *Socket) RecvFrom(buf []byte) recvMsgSender { return recvMsgSender{s: s, one: buf} }
 
-// RecvMsg is RecvFrom into several pieces of memory, in order, at most 1024, and of control data into memory of
-// its own, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation from
-// Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with MSG_DONTWAIT
-// it fails with EAGAIN if there is nothing.
+// RecvMsg is [Socket.RecvFrom] into several pieces of memory, in order, at most 1024, and of control data into memory
+// of its own, which may be nil. The slice bufs is read by Connect and not kept; the rest belongs to the operation from
+// Start until it completes. flags are those of recvmsg(2), such as unix.MSG_PEEK or MSG_WAITALL; with MSG_DONTWAIT it
+// fails with EAGAIN if there is nothing.
 //
-// Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags; RecvFDs is
-// the easy way.
+// Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, whatever the flags;
+// [Socket.RecvFDs] is the easy way.
 func (s *Socket) RecvMsg(bufs [][]byte, control []byte, flags int) recvMsgSender {
 	return recvMsgSender{s: s, bufs: bufs, control: control, flags: flags}
 }
 
-// Connect prepares op.
 func (c recvMsgSender) Connect(op *RecvMsgOp, r sender.Receiver[Message]) sender.Operation {
-	op.in.set(c.bufs)
-	op.in.Add(c.one)
-	op.in.control, op.in.flags = c.control, c.flags
-	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.mem.set(c.bufs)
+	op.mem.add(c.one)
+	op.control, op.recvFlags = c.control, c.flags
+	op.policy, op.loop, op.on, op.r = recvPolicy(c.flags), c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
-// RecvMsgOp is the operation state of RecvFrom and RecvMsg.
-type RecvMsgOp struct {
-	single[Message]
-	in incoming
+// RecvMsgOp is the operation state of [Socket.RecvFrom] and [Socket.RecvMsg].
+type RecvMsgOp struct{ incoming[Message] }
+
+// Start begins to receive. It may be called again after each completion.
+func (o *RecvMsgOp) Start() { o.startMessage(o) }
+
+func (o *RecvMsgOp) onCompletion(out outcome) {
+	m := o.message(out)
+	o.release()
+	if !out.done() {
+		o.fail(o.errorOf(out))
+		return
+	}
+	o.r.SetValue(m) // not by complete, which would copy it more often
+}
+
+// Rights are what [Socket.RecvFDs] receives.
+type Rights struct {
+	N int // bytes received; 0 is EOF: the peer closed its write side
+	// FDs are the descriptors that came with them, with O_CLOEXEC. They are the receiver's, who gives each to a
+	// Socket or a File or closes it. The slice is the operation's, until that is started again.
+	FDs []int
+	// Truncated: more descriptors were sent than there was room for, or the process may not have more. Those that
+	// are missing are lost.
+	Truncated bool
+	sys       host.System
+}
+
+// Close closes all of the descriptors, for those who do not want them.
+func (r Rights) Close() {
+	for _, fd := range r.FDs {
+		_ = r.sys.Close(fd)
+	}
+}
+
+// recvFDsSender receives descriptors. See [Socket.RecvFDs].
+type recvFDsSender struct {
+	affine
+	s    *Socket
+	buf  []byte
+	most int
+}
+
+// RecvFDs is a sender of bytes received into buf, which is not empty, and of the descriptors that came with them, at
+// most so many. What was received when the operation is stopped is delivered, so that no descriptor leaks; an adaptor
+// that may drop a value, such as [sender.WhenAny], leaks those of that value. buf must be on the heap or mapped, and
+// belongs to the operation from Start until it completes. Other control data, such as that of SetPassCredentials, takes
+// room from descriptors: receive it by [Socket.RecvMsg].
+//
+// Kernel operation: IORING_OP_RECVMSG with MSG_CMSG_CLOEXEC, recvmsg(2).
+func (s *Socket) RecvFDs(buf []byte, most int) recvFDsSender {
+	return recvFDsSender{s: s, buf: buf, most: most}
+}
+
+func (c recvFDsSender) Connect(op *RecvFDsOp, r sender.Receiver[Rights]) sender.Operation {
+	most := min(max(c.most, 0), MaxFDs)
+	op.mem.reset()
+	op.mem.add(c.buf)
+	if cap(op.fds) < most {
+		op.fds = make([]int, 0, most)
+		op.control = make([]byte, unix.CmsgSpace(4*most))
+	}
+	op.control = op.control[:0]
+	if most != 0 {
+		op.control = op.control[:unix.CmsgLen(4*most)] // what CmsgSpace adds would be taken for room
+	}
+	op.policy, op.loop, op.on, op.r = policyRecv, c.s.loop, &c.s.Descriptor, r
+	return op
+}
+
+// RecvFDsOp is the operation state of [Socket.RecvFDs].
+type RecvFDsOp struct {
+	incoming[Rights]
+	fds []int
 }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvMsgOp) Start() {
-	o.in.prep(&o.op)
-	o.start(o, o.r.Env())
+func (o *RecvFDsOp) Start() { o.startMessage(o) }
+
+func (o *RecvFDsOp) onCompletion(out outcome) {
+	m := o.message(out)
+	o.fds = appendRights(o.fds[:0], m.Control)
+	o.complete(Rights{m.N, o.fds, m.ControlTruncated(), o.loop.sys}, out)
 }
 
-func (o *RecvMsgOp) finish() {
-	if o.waitsAgain() {
-		return
+// appendRights appends the descriptors that control data carries.
+func appendRights(fds []int, control []byte) []int {
+	for c := range ControlMessages(control) {
+		if c.Level != unix.SOL_SOCKET || c.Type != unix.SCM_RIGHTS {
+			continue
+		}
+		for ; len(c.Data) >= 4; c.Data = c.Data[4:] {
+			fds = append(fds, int(int32(binary.NativeEndian.Uint32(c.Data))))
+		}
 	}
-	if o.res == 0 && o.in.total != 0 {
-		o.on.sawEnd()
-	}
-	o.release()
-	if o.res < 0 {
-		o.fail()
-		return
-	}
-	o.r.SetValue(o.in.message(int(o.res)))
-}
-
-// incoming is the description of a message that is to be received.
-type incoming struct {
-	pieces
-	msg     unix.Msghdr
-	control []byte
-	from    Address
-	flags   int
-}
-
-// prep fills the entry.
-func (m *incoming) prep(o *op) {
-	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress}
-	m.describe(&m.msg)
-	if len(m.control) != 0 {
-		m.msg.Control = unsafe.SliceData(m.control)
-		m.msg.SetControllen(len(m.control))
-	}
-	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&m.msg), m.flags|unix.MSG_CMSG_CLOEXEC)
-}
-
-// message is what n received bytes came with.
-func (m *incoming) message(n int) Message {
-	r := Message{N: n, Flags: int(m.msg.Flags) &^ unix.MSG_CMSG_CLOEXEC, From: m.from.written(m.msg.Namelen)}
-	if len(m.control) != 0 {
-		r.Control = m.control[:min(int(m.msg.Controllen), len(m.control))]
-	}
-	return r
-}
-
-// waitsAgain is againWhenReady for an entry that receives, unless that was told not to wait.
-func (o *op) waitsAgain() bool {
-	if o.sqe.OpFlags&unix.MSG_DONTWAIT != 0 && o.res == -int32(syscall.EAGAIN) {
-		return false
-	}
-	return o.againWhenReady(uring.RecvsendPollFirst)
+	return fds
 }

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagram is a received message in a buffer of the loop, which is lent to whoever has it until Release, as a
-// Lease is.
+// Datagram is a received message in a buffer of the loop, which is leased to its owner until Release, as a [Lease] is.
 type Datagram struct {
-	From    Address // who sent it; zero on a connection, and if that is a unix socket without a name
+	From    Address // the sender; zero on a connection, and if that is a unix socket without a name
 	Control []byte  // control data: see ControlMessages
 	Flags   int     // unix.MSG_TRUNC, MSG_CTRUNC, MSG_EOR, …: see recvmsg(2)
 	bytes   []byte
@@ -32,29 +31,28 @@ func (d *Datagram) ControlTruncated() bool { return d.Flags&unix.MSG_CTRUNC != 0
 // Release gives the buffer back, with the control data. It is called exactly once, on the loop's thread.
 func (d *Datagram) Release() { d.lease.Release() }
 
-// recvFromLeaseSender receives a message into a buffer of the loop. See Socket.RecvFromLease.
+// recvFromLeaseSender receives a message into a buffer of the loop. See [Socket.RecvFromLease].
 type recvFromLeaseSender struct {
 	affine
 	s *Socket
 }
 
-// RecvFromLease is a sender of one datagram in a buffer that is lent to the receiver, who releases it. No buffer is
-// held while nothing arrives. On a connection a Datagram of no bytes is the peer's end.
+// RecvFromLease is a sender of one datagram in a buffer that is leased to the receiver, who releases it. No buffer is
+// held while nothing arrives. On a connection a [Datagram] of no bytes is EOF.
 //
 // Kernel operation: IORING_OP_RECVMSG with IOSQE_BUFFER_SELECT.
 func (s *Socket) RecvFromLease() recvFromLeaseSender { return recvFromLeaseSender{s: s} }
 
-// Connect prepares op.
 func (c recvFromLeaseSender) Connect(op *RecvFromLeaseOp, r sender.Receiver[Datagram]) sender.Operation {
 	op.in.control = op.in.control[:0]
-	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.policy, op.loop, op.on, op.r = policyRecvLease, c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
-// RecvFromLeaseOp is the operation state of RecvFromLease.
+// RecvFromLeaseOp is the operation state of [Socket.RecvFromLease].
 type RecvFromLeaseOp struct {
 	single[Datagram]
-	in lentMessage
+	in leasedMessage
 }
 
 // Start begins to receive. It may be called again after each completion.
@@ -63,40 +61,36 @@ func (o *RecvFromLeaseOp) Start() {
 	o.start(o, o.r.Env())
 }
 
-func (o *RecvFromLeaseOp) finish() {
-	if o.shortOfBuffers() || o.waitsAgain() {
-		return
-	}
+func (o *RecvFromLeaseOp) onCompletion(out outcome) {
 	var d Datagram
-	o.in.take(&d, &o.op)
-	if o.res == 0 {
-		o.on.sawEnd()
+	o.in.take(&d, &o.op, out)
+	if out.done() && out.res == 0 {
+		o.on.noteEOF()
 	}
 	o.release()
-	if o.res < 0 {
-		o.fail()
+	if !out.done() {
+		o.fail(o.errorOf(out))
 		return
 	}
-	o.r.SetValue(d)
+	o.r.SetValue(d) // not by complete, which would copy it more often
 }
 
-// recvMsgManySender receives messages on and on. See Socket.RecvFromMany and Socket.RecvMsgMany.
+// recvMsgManySender receives messages again and again. See [Socket.RecvFromMany] and [Socket.RecvMsgMany].
 type recvMsgManySender struct {
 	affine
 	s               *Socket
 	credit, control int
 }
 
-// RecvFromMany is a sequence of datagrams, each in a buffer that is lent to the receiver, who releases it. On a
-// socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at the
-// peer's end.
+// RecvFromMany is a sequence of datagrams, each in a buffer that is leased to the receiver, who releases it. On a
+// socket for datagrams it ends by a stop, a close or an error; on a connection it completes with a value at EOF.
 //
-// credit is how many it may deliver; Grant adds to it (see "Credit"). When so many have been delivered, the source rests until
-// there is credit again; those that had arrived by then, for which the ring had buffers, are delivered
-// nevertheless, so that credit can go below zero. It rests for want of buffers as RecvMany does. Re-arming is
-// invisible. A socket has one sequence at a time; a second one completes with EBUSY.
+// credit is how many it may deliver; [RecvMsgManyOp.Grant] adds to it (see "Credit"). When so many have been delivered,
+// the source waits until there is credit again; those that had arrived by then, for which the ring had buffers, are
+// delivered nevertheless, so that credit can become negative. It waits for buffers as [Socket.RecvMany] does. Re-arming
+// is invisible. A socket has one sequence at a time; a second one completes with EBUSY.
 //
-// A buffer begins with what is told of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
+// A buffer begins with what is reported of the message: 16 bytes, and room for the address, which is 16 for IPv4, 28
 // for IPv6 and 112 for a unix socket. If that leaves nothing of a buffer it fails with EMSGSIZE.
 //
 // Kernel operation: IORING_OP_RECVMSG, multishot where the ring has that, else single.
@@ -104,56 +98,65 @@ func (s *Socket) RecvFromMany(credit int) recvMsgManySender {
 	return recvMsgManySender{s: s, credit: credit}
 }
 
-// RecvMsgMany is RecvFromMany with room for so many bytes of control data in each buffer.
+// RecvMsgMany is [Socket.RecvFromMany] with room for so many bytes of control data in each buffer.
 //
 // Descriptors in the control data (SCM_RIGHTS) are the receiver's, with O_CLOEXEC, who has to look for them.
 func (s *Socket) RecvMsgMany(credit, control int) recvMsgManySender {
 	return recvMsgManySender{s: s, credit: credit, control: control}
 }
 
-// Connect prepares op.
 func (c recvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
 	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
 		op.in.control = make([]byte, 0, c.control)
 	}
 	op.in.control = op.in.control[:c.control]
-	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
+	op.policy, op.loop, op.on, op.r = policyRecvMany, c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	return op
 }
 
-// RecvMsgManyOp is the operation state of RecvFromMany and RecvMsgMany.
+// RecvMsgManyOp is the operation state of [Socket.RecvFromMany] and [Socket.RecvMsgMany].
 type RecvMsgManyOp struct {
 	sequence[Datagram]
 	credit
-	in lentMessage
+	in leasedMessage
 }
 
-// Start begins to receive.
+// Start begins to receive. It may be called again after each completion.
 func (o *RecvMsgManyOp) Start() {
 	o.credit.reset()
 	o.flags = 0
 	o.in.prepMany(&o.op)
 	if o.in.before >= o.loop.buffers.size {
-		o.refuse(o, o.r.Env(), syscall.EMSGSIZE)
+		o.startFailed(o, o.r.Env(), failure(syscall.EMSGSIZE))
 		return
 	}
-	o.start(o)
+	o.start(o, o.r.Env())
 }
 
 // Grant lets the sequence deliver n more messages. On the loop's thread, while the sequence is in progress.
-func (o *RecvMsgManyOp) Grant(n int) {
-	o.loop.assertOnThread()
-	if o.credit.add(n) && o.state == opDormant {
-		o.again()
-	}
-}
+func (o *RecvMsgManyOp) Grant(n int) { o.grant(&o.credit, n) }
 
-func (o *RecvMsgManyOp) item(res int32, flags uint32) {
-	o.res, o.flags = res, flags
+func (o *RecvMsgManyOp) onCompletion(out outcome) {
 	var d Datagram
-	o.in.take(&d, &o.op)
-	o.deliver(&d)
+	o.in.take(&d, &o.op, out)
+	switch {
+	case out.more():
+		if out.done() {
+			o.deliver(&d)
+		}
+	case out.done() && (len(d.bytes) != 0 || len(d.Control) != 0 || !o.on.ended()):
+		o.beginDelivery()
+		o.deliver(&d)
+		o.endDelivery()
+		o.proceed(o)
+	default:
+		d.Release()
+		if out.done() {
+			o.on.noteEOF()
+		}
+		o.complete(out)
+	}
 }
 
 func (o *RecvMsgManyOp) deliver(d *Datagram) {
@@ -162,65 +165,29 @@ func (o *RecvMsgManyOp) deliver(d *Datagram) {
 	o.afterItem()
 }
 
-// afterItem takes the entry back if there is no credit for more, and not granted meanwhile.
+// afterItem takes the entry back if there is no credit for more, and none was granted meanwhile.
 func (o *RecvMsgManyOp) afterItem() {
 	if o.credit.left <= 0 || o.loop.buffers.exceeds(o.credit.held()) {
 		o.disarm()
 	}
 }
 
-func (o *RecvMsgManyOp) finish() {
-	if o.res >= 0 {
-		var d Datagram
-		o.in.take(&d, &o.op)
-		if len(d.bytes) != 0 || len(d.Control) != 0 || !o.on.ended() {
-			o.beginLast(syscall.ECANCELED)
-			o.deliver(&d)
-			o.endLast()
-		} else {
-			d.Release()
-			o.res = 0
-		}
+// prep fills the entry, or lets the source wait for credit.
+func (o *RecvMsgManyOp) prep() bool {
+	c := &o.credit
+	if o.awaitCredit(c, c.left <= 0 || o.loop.buffers.mustWait(&o.op, c.held())) {
+		return false
 	}
-	switch syscall.Errno(-o.res) {
-	case syscall.ECANCELED, syscall.EINTR, syscall.ENOBUFS, syscall.EAGAIN: // EINTR: a cancel came when it was at work
-		if !o.over() {
-			o.again()
-			return
-		}
-		o.res = -int32(syscall.ECANCELED)
-	}
-	if o.res == 0 {
-		o.on.sawEnd()
-	}
-	o.end()
-}
-
-// again arms the source, or lets it wait for credit or for a buffer.
-func (o *RecvMsgManyOp) again() {
-	if o.credit.waits = o.credit.left <= 0 || o.loop.buffers.mustWait(&o.op, o.credit.held()); o.credit.waits {
-		o.state, o.res = opDormant, -int32(syscall.ECANCELED)
-		return
-	}
-	errno := syscall.Errno(-o.res)
 	o.in.prepMany(&o.op)
-	switch errno {
-	case syscall.ENOBUFS:
-		o.loop.buffers.wait(&o.op)
-	case syscall.EAGAIN: // see againWhenReady
-		o.sqe.Ioprio |= uring.RecvsendPollFirst
-		o.arm()
-	default:
-		o.arm()
-	}
+	return true
 }
 
-// lentMessage is the description of a message that is to be received into a buffer of the loop.
+// leasedMessage is the description of a message that is to be received into a buffer of the loop.
 //
-// A multishot entry has name and control data put into the buffer, before the payload, where the memory of
-// this is not written to. A single one has the buffer for the payload alone: its control data is moved behind
-// that afterwards.
-type lentMessage struct {
+// The kernel puts name and control data of a multishot entry into the buffer, before the payload, and does not write to
+// the memory of this. A single one has the buffer for the payload alone: its control data is moved behind that
+// afterwards.
+type leasedMessage struct {
 	msg       unix.Msghdr
 	iov       unix.Iovec
 	from      Address
@@ -231,7 +198,7 @@ type lentMessage struct {
 }
 
 // prep fills a single entry.
-func (m *lentMessage) prep(o *op) {
+func (m *leasedMessage) prep(o *op) {
 	m.multishot, m.before = false, len(m.control)
 	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress, Iov: &m.iov}
 	m.msg.SetIovlen(1)
@@ -242,11 +209,11 @@ func (m *lentMessage) prep(o *op) {
 	}
 	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
 	o.sqe.Flags, o.sqe.BufIndex = uring.SQEBufferSelect, group
-	o.pollFirst()
+	o.sleepFirst(o.flags)
 }
 
 // prepMany fills a multishot entry, or a single one where the ring does not have that.
-func (m *lentMessage) prepMany(o *op) {
+func (m *leasedMessage) prepMany(o *op) {
 	if !o.loop.recvMany {
 		m.prep(o)
 		return
@@ -268,27 +235,27 @@ func (m *lentMessage) prepMany(o *op) {
 
 // take fills d, which is zero, with what a completion carries. A Datagram is large: it is copied once, for the
 // receiver.
-func (m *lentMessage) take(d *Datagram, o *op) {
-	cqe := uring.CQE{Res: o.res, Flags: o.flags}
+func (m *leasedMessage) take(d *Datagram, o *op, out outcome) {
+	cqe := uring.CQE{Res: out.res, Flags: out.flags}
 	var buf []byte
 	if id, ok := cqe.BufferID(); ok {
 		b := &o.loop.buffers
-		d.lease = b.lease(id, max(int(o.res), 0))
+		d.lease = b.lease(id, max(int(out.res), 0))
 		buf = b.mem[int(id)*b.size:][:b.size:b.size]
 	}
 	switch {
-	case o.res < 0:
+	case !out.done():
 		d.lease.Release()
 		d.lease = Lease{}
 	case !m.multishot:
-		m.single(d, buf, int(o.res))
+		m.single(d, buf, int(out.res))
 	case buf != nil:
-		m.parse(d, buf, int(o.res))
+		m.parse(d, buf, int(out.res))
 	}
 }
 
 // parse takes apart what a multishot entry put into buf: n bytes in all.
-func (m *lentMessage) parse(d *Datagram, buf []byte, n int) {
+func (m *leasedMessage) parse(d *Datagram, buf []byte, n int) {
 	out := (*uring.RecvmsgOut)(unsafe.Pointer(&buf[0]))
 	name := buf[unsafe.Sizeof(*out):][:m.name]
 	d.From.fill(name[:min(int(out.Namelen), len(name))])
@@ -300,7 +267,7 @@ func (m *lentMessage) parse(d *Datagram, buf []byte, n int) {
 
 // single takes what a single entry put into buf, n bytes, and beside it. A message of no bytes comes without a
 // buffer: what control data it has moves to memory of its own.
-func (m *lentMessage) single(d *Datagram, buf []byte, n int) {
+func (m *leasedMessage) single(d *Datagram, buf []byte, n int) {
 	d.From = m.from.written(m.msg.Namelen)
 	d.Flags = int(m.msg.Flags) &^ unix.MSG_CMSG_CLOEXEC
 	if got := m.control[:min(int(m.msg.Controllen), len(m.control))]; buf != nil {

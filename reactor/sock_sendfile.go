@@ -1,14 +1,12 @@
 package reactor
 
 import (
-	"syscall"
-
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
-// sendFileSender sends a part of a file. See Socket.SendFile.
+// sendFileSender sends a part of a file. See [Socket.SendFile].
 type sendFileSender struct {
 	affine
 	s   *Socket
@@ -33,7 +31,6 @@ func (s *Socket) SendFile(f *File, off, n int64) sendFileSender {
 	return sendFileSender{s: s, f: f, off: off, n: n}
 }
 
-// Connect prepares op.
 func (c sendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender.Operation {
 	op.what = c
 	op.about(c.s.loop, &c.s.Descriptor, &c.f.Descriptor)
@@ -41,26 +38,23 @@ func (c sendFileSender) Connect(op *SendFileOp, r sender.Receiver[int64]) sender
 	return op
 }
 
-// SendFileOp is the operation state of SendFile.
+// SendFileOp is the operation state of [Socket.SendFile].
 type SendFileOp struct {
-	couple[int64]
+	single[int64]
 	what   sendFileSender
 	phase  sendFilePhase
 	pipe   [2]int
 	inPipe int
 	sent   int64
-	waits  waiting
-	wrong  uint8
-	atEnd  bool // of the file
+	eof    bool // all of the file was read
 }
 
-// sendFilePhase is what the entry is about.
+// sendFilePhase is what the entry does: fill the pipe, drain it, fill it again.
 type sendFilePhase uint8
 
 const (
-	sendFileFills sendFilePhase = iota // the pipe, from the file
-	sendFileDrains
-	sendFileWaits // for room
+	sendFileFills  sendFilePhase = iota // from the file into the pipe
+	sendFileDrains                      // from the pipe into the socket
 )
 
 // sendFilePipe is how much is moved at a time, if the system lets a pipe have that size: see pipe(7).
@@ -68,7 +62,7 @@ const sendFilePipe = 1 << 18
 
 // Start begins to send. It may be called again after each completion.
 func (o *SendFileOp) Start() {
-	o.phase, o.inPipe, o.sent, o.wrong, o.atEnd = sendFileFills, 0, 0, 0, false
+	o.phase, o.inPipe, o.sent, o.eof = sendFileFills, 0, 0, false
 	o.pipe = [2]int{-1, -1}
 	o.sqe.PrepNop()
 	token := o.r.Env().StopToken()
@@ -78,13 +72,13 @@ func (o *SendFileOp) Start() {
 	sys := o.loop.sys
 	if err := sys.Pipe2(o.pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		o.pipe = [2]int{-1, -1}
-		o.ready(resultOf(err))
+		o.ready(outcomeOf(resultOf(err)))
 		return
 	}
 	_, _ = sys.FcntlInt(uintptr(o.pipe[1]), unix.F_SETPIPE_SZ, sendFilePipe) // else it is smaller
 	o.prep()
 	o.arm()
-	o.heed(token)
+	o.watch(token)
 }
 
 // left is how much is still to be taken from the file.
@@ -95,77 +89,52 @@ func (o *SendFileOp) left() int64 {
 	return o.what.n - o.sent - int64(o.inPipe)
 }
 
-func (o *SendFileOp) prep() {
-	socket := int(o.on.fd)
-	switch o.phase {
-	case sendFileFills:
-		off := offset(o.what.off + o.sent)
-		o.sqe.PrepSplice(int(o.what.f.fd), off, o.pipe[1], uring.FilePosition, uint32(min(o.left(), sendFilePipe)), unix.SPLICE_F_MOVE)
-	case sendFileDrains:
-		flags := uint32(unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE)
-		if o.left() > 0 && !o.atEnd {
-			flags |= unix.SPLICE_F_MORE
-		}
-		o.sqe.PrepSplice(o.pipe[0], uring.FilePosition, socket, uring.FilePosition, uint32(o.inPipe), flags)
-	case sendFileWaits:
-		o.waits.poll(&o.op, o.on, unix.POLLOUT)
+func (o *SendFileOp) prep() bool {
+	if o.phase == sendFileFills {
+		o.policy = policyFile
+		off, n := offset(o.what.off+o.sent), uint32(min(o.left(), sendFilePipe))
+		o.sqe.PrepSplice(int(o.what.f.fd), off, o.pipe[1], uring.FilePosition, n, unix.SPLICE_F_MOVE)
+		return true
 	}
+	o.policy = policyDrain
+	flags := uint32(unix.SPLICE_F_NONBLOCK | unix.SPLICE_F_MOVE)
+	if o.left() > 0 && !o.eof {
+		flags |= unix.SPLICE_F_MORE
+	}
+	socket := int(o.what.s.fd)
+	o.sqe.PrepSplice(o.pipe[0], uring.FilePosition, socket, uring.FilePosition, uint32(o.inPipe), flags)
+	return true
 }
 
-func (o *SendFileOp) item(res int32, _ uint32) { o.waits.item(&o.op, res) }
-
-func (o *SendFileOp) finish() {
-	if o.phase == sendFileWaits && !o.waits.answered(&o.op, o.on) {
+func (o *SendFileOp) onCompletion(out outcome) {
+	if !out.done() {
+		o.end(out)
 		return
 	}
-	errno := syscall.Errno(max(-o.res, 0))
-	switch {
-	case errno == syscall.EAGAIN && o.phase == sendFileDrains && o.wrong < maxPolls:
-		o.wrong++
-		o.phase = sendFileWaits
-	case errno == syscall.EINTR: // nothing was done
-	case errno != 0:
-		o.end()
-		return
-	case o.phase == sendFileWaits:
-		o.phase = sendFileDrains
-	case o.phase == sendFileFills:
-		o.inPipe, o.atEnd = int(o.res), o.res == 0
-		o.phase = sendFileDrains
-	default:
-		o.wrong = 0
-		o.inPipe -= int(o.res)
-		o.sent += int64(o.res)
+	if o.phase == sendFileFills {
+		o.inPipe, o.eof, o.phase = int(out.res), out.res == 0, sendFileDrains
+	} else {
+		o.inPipe -= int(out.res)
+		o.sent += int64(out.res)
 	}
-	if o.phase == sendFileDrains && o.inPipe == 0 {
-		if o.atEnd || o.left() <= 0 {
-			o.end()
+	if o.inPipe == 0 {
+		if o.eof || o.left() <= 0 {
+			o.end(out)
 			return
 		}
 		o.phase = sendFileFills
 	}
-	if o.over() {
-		o.res = -int32(syscall.ECANCELED)
-		o.end()
-		return
-	}
-	o.prep()
-	o.arm()
+	o.proceed(o)
 }
 
-// end completes with what was sent, or why nothing more could be. What is left in the pipe goes with it: it is
-// still in the file.
-func (o *SendFileOp) end() {
+// end completes with what was sent, or why nothing more could be. What is left in the pipe is dropped: it is still in
+// the file.
+func (o *SendFileOp) end(out outcome) {
 	for _, fd := range o.pipe {
 		if fd >= 0 {
 			o.loop.forget(fd)
 			_ = o.loop.sys.Close(fd)
 		}
 	}
-	o.release()
-	if o.res < 0 && (o.sent == 0 || !o.cancelled()) {
-		o.fail(nil)
-		return
-	}
-	o.r.SetValue(o.sent)
+	o.completePart(o.sent, out, o.sent != 0)
 }

@@ -2,39 +2,35 @@ package reactor
 
 import "github.com/reactord/reactord/sender"
 
-// shutdownSender shuts a direction of a connection down. See Socket.Shutdown.
+// shutdownSender shuts a direction of a connection down. See [Socket.Shutdown].
 type shutdownSender struct {
 	affine
 	s   *Socket
 	how int
 }
 
-// Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls
-// shutdown(2) when started, which does not block, because the kernel would hand the entry to a worker
-// thread.
+// Shutdown is a sender that shuts the connection down for unix.SHUT_RD, SHUT_WR or SHUT_RDWR. It calls shutdown(2)
+// when started, which does not block, because the kernel would carry out the entry on a worker thread.
 func (s *Socket) Shutdown(how int) shutdownSender { return shutdownSender{s: s, how: how} }
 
-// Connect prepares op.
 func (c shutdownSender) Connect(op *ShutdownOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.how = c.how
 	op.loop, op.on, op.r = c.s.loop, &c.s.Descriptor, r
 	return op
 }
 
-// ShutdownOp is the operation state of Shutdown.
+// ShutdownOp is the operation state of [Socket.Shutdown].
 type ShutdownOp struct {
 	single[struct{}]
 	how int
 }
 
-// Start shuts down; the completion follows in this or the next turn of the loop.
+// Start shuts down; the completion follows in this or the next turn of the loop. It may be called again after each
+// completion.
 func (o *ShutdownOp) Start() {
-	if !o.begin(o, o.r.Env().StopToken()) {
-		return
+	if o.begin(o, o.r.Env().StopToken()) {
+		o.ready(outcomeOf(resultOf(o.on.shutdown(o.how))))
 	}
-	o.ready(resultOf(o.on.shutdown(o.how)))
 }
 
-func (o *ShutdownOp) finish() {
-	o.complete(struct{}{})
-}
+func (o *ShutdownOp) onCompletion(out outcome) { o.complete(struct{}{}, out) }

@@ -5,21 +5,19 @@ import (
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/seq"
-	"github.com/reactord/reactord/sender/stop"
-	"github.com/reactord/reactord/timerqueue"
 )
 
-// Tick is an item of Every.
+// Tick is an item of [Loop.Every].
 type Tick struct {
-	// At is the time that the tick was intended for, in nanoseconds as of Loop.Now. It is on the
-	// schedule exactly, however late the tick is.
+	// At is the time that the tick was intended for, in nanoseconds as of Loop.Now. It is exactly on the schedule,
+	// however late the tick is.
 	At int64
-	// Missed is how many intended times between the last tick and this one went by without a tick,
-	// because the loop was busy or there was no credit.
+	// Missed is how many intended times passed between the last tick and this one without a tick, because the loop
+	// was busy or there was no credit.
 	Missed uint64
 }
 
-// EverySender ticks. See Loop.Every.
+// EverySender ticks. See [Loop.Every].
 type EverySender struct {
 	affine
 	l      *Loop
@@ -29,92 +27,76 @@ type EverySender struct {
 	abs    bool
 }
 
-// Every is a sequence of ticks at a fixed rate: the first a period after Start, and then each on a multiple
-// of the period after the first, however late the ones before it were. A tick that is so late that others
-// are due as well stands for them: it is intended for the last of them, and counts the others. A period of
-// less than a nanosecond is one.
+// Every is a sequence of ticks at a fixed rate: the first a period after Start, and then each on a multiple of the
+// period after the first, however late the ones before it were. A tick that is so late that others are due as well
+// stands for them: it is intended for the last of them, and counts the others. A period of less than a nanosecond is
+// one.
 //
-// credit is how many ticks it may deliver; Grant adds to it (see "Credit"). Without credit no timer is set; the tick that
-// comes when there is credit again stands for those that were due meanwhile.
+// credit is how many ticks it may deliver; [EveryOp.Grant] adds to it (see "Credit"). Without credit no timer is set;
+// the tick that comes when there is credit again stands for those that were due meanwhile.
 //
 // The sequence ends when it is stopped.
 func (l *Loop) Every(period time.Duration, credit int) EverySender {
 	return EverySender{l: l, period: max(int64(period), 1), credit: credit}
 }
 
-// From makes the first tick due at the time at, in nanoseconds as of Loop.Now. If that is past, the first
-// tick stands for those that are.
+// From makes the first tick due at the time at, in nanoseconds as of [Loop.Now]. If that is past, the first tick stands
+// for those that are.
 func (c EverySender) From(at int64) EverySender {
 	c.first, c.abs = at, true
 	return c
 }
 
-// Connect prepares op.
+// Connect implements [seq.Sequence].
 func (c EverySender) Connect(op *EveryOp, r seq.Receiver[Tick]) sender.Operation {
-	op.l, op.first, op.period, op.abs, op.r = c.l, c.first, c.period, c.abs, r
+	op.loop, op.first, op.period, op.abs, op.r = c.l, c.first, c.period, c.abs, r
 	op.credit.init(c.credit)
 	op.timer.Init((*everyTimer)(op))
 	return op
 }
 
-// EveryOp is the operation state of Every.
+// EveryOp is the operation state of [Loop.Every].
 type EveryOp struct {
-	handle
-	timer  timerqueue.Timer
-	l      *Loop
+	timed
 	r      seq.Receiver[Tick]
-	onStop stop.Callback
 	first  int64 // if abs
 	period int64
 	due    int64 // the next intended time
 	credit
-	abs    bool
-	begun  bool // and not completed
-	ending bool
+	abs bool
 }
 
 // Start sets the first timer. It may be called again after each completion.
 func (o *EveryOp) Start() {
-	l := o.l
-	l.assertOnThread()
-	if o.begun {
-		panic("reactor: Start of a *reactor.EveryOp that has not completed: start it again from its completion, or use another operation state")
-	}
-	o.begun = true
-	o.id = l.slots.take(o, nil)
-	o.ending = false
-	o.credit.reset()
-	if o.due = o.first; !o.abs {
-		o.due = after(l.sys.Clock(), o.period)
-	}
 	token := o.r.Env().StopToken()
-	if l.phase != phaseRunning || token.StopRequested() {
-		o.cancel()
+	if !o.begin(o, token) {
 		return
 	}
-	l.timers.Push(&o.timer, o.due)
-	if token.StopPossible() {
-		o.onStop.Register(token, (*everyStop)(o))
+	o.credit.reset()
+	if o.due = o.first; !o.abs {
+		o.due = after(o.loop.sys.Clock(), o.period)
 	}
+	o.loop.timers.Push(&o.timer, o.due)
+	o.watch(token)
 }
 
 // Grant lets the sequence deliver n more ticks. On the loop's thread, while the sequence is in progress.
 func (o *EveryOp) Grant(n int) {
-	o.l.assertOnThread()
-	if o.credit.add(n) && !o.ending {
+	o.loop.assertOnThread()
+	if o.credit.add(n) && o.state == timedWaiting {
 		o.wait()
 	}
 }
 
-// Scheduler implements seq.Granter: it is the loop.
-func (o *EveryOp) Scheduler() sender.Scheduler { return o.l }
+// Scheduler implements [seq.Granter]: it is the loop.
+func (o *EveryOp) Scheduler() sender.Scheduler { return o.loop }
 
-// Reset sets a new schedule in place: the next tick is due at the time at, and those after it each on a
-// multiple of the period. Ticks of the old schedule that were due and not delivered are forgotten. On the
-// loop's thread, while the sequence is in progress.
+// Reset sets a new schedule in place: the next tick is due at the time at, and those after it each on a multiple of the
+// period. Ticks of the old schedule that were due and not delivered are dropped. On the loop's thread, while the
+// sequence is in progress.
 func (o *EveryOp) Reset(at int64, period time.Duration) {
 	o.due, o.period = at, max(int64(period), 1)
-	if !o.ending && !o.credit.waits {
+	if o.state == timedWaiting && !o.credit.waits {
 		o.wait()
 	}
 }
@@ -122,24 +104,12 @@ func (o *EveryOp) Reset(at int64, period time.Duration) {
 // wait sets the timer, unless there is no credit.
 func (o *EveryOp) wait() {
 	if o.credit.waits = o.credit.left <= 0; !o.credit.waits {
-		o.l.timers.Update(&o.timer, o.due)
+		o.loop.timers.Update(&o.timer, o.due)
 	}
 }
 
-func (o *EveryOp) cancel() {
-	if !o.ending {
-		o.ending = true
-		o.l.timers.Remove(&o.timer)
-		o.l.ready = append(o.l.ready, o.id)
-	}
-}
-
-func (o *EveryOp) item(int32, uint32) {}
-
-func (o *EveryOp) finish() {
-	o.onStop.Deregister()
-	o.l.retire(&o.handle)
-	o.begun = false
+func (o *EveryOp) onCompletion(outcome) {
+	o.release()
 	o.r.SetStopped()
 }
 
@@ -155,9 +125,3 @@ func (t *everyTimer) OnTimer(now int64) {
 	o.wait()
 	o.r.SetNext(tick)
 }
-
-// everyStop is an EveryOp as the handler of its stop callback.
-type everyStop EveryOp
-
-// OnStop implements stop.Handler.
-func (s *everyStop) OnStop() { s.l.requestStop(&s.handle) }

@@ -9,8 +9,7 @@ import (
 	"github.com/reactord/reactord/timerqueue"
 )
 
-// Timers live in the loop's heap and never enter the ring; the nearest deadline is how long the loop
-// sleeps.
+// Timers are in the loop's heap and never enter the ring; the nearest deadline is how long the loop sleeps.
 
 // Timer is the light form of a timer: a node that its owner embeds, whose Handler is called on the
 // loop's thread. It holds nothing: a loop that ends drops those pending.
@@ -30,7 +29,7 @@ func after(t, d int64) int64 {
 	return t + d
 }
 
-// sleepSender waits. See Loop.SleepFor and Loop.SleepUntil.
+// sleepSender waits. See [Loop.SleepFor] and [Loop.SleepUntil].
 type sleepSender struct {
 	affine
 	l   *Loop
@@ -38,103 +37,123 @@ type sleepSender struct {
 	abs bool
 }
 
-// SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request
-// ends it at once, stopped.
+// SleepFor is a sender that completes d after it was started, on the loop's thread. A stop request ends it immediately,
+// stopped.
 func (l *Loop) SleepFor(d time.Duration) sleepSender { return sleepSender{l: l, d: d} }
 
-// SleepUntil is a sender that completes at the time at, in nanoseconds as of Now.
+// SleepUntil is a sender that completes at the time at, in nanoseconds as of [Loop.Now].
 func (l *Loop) SleepUntil(at int64) sleepSender {
 	return sleepSender{l: l, d: time.Duration(at), abs: true}
 }
 
-// Connect prepares op.
 func (c sleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Operation {
-	op.l, op.d, op.abs, op.r = c.l, c.d, c.abs, r
+	op.loop, op.d, op.abs, op.r = c.l, c.d, c.abs, r
 	op.timer.Init((*sleepTimer)(op))
 	return op
 }
 
-// SleepOp is the operation state of SleepFor and SleepUntil.
+// SleepOp is the operation state of [Loop.SleepFor] and [Loop.SleepUntil].
 type SleepOp struct {
-	handle
-	timer   timerqueue.Timer
-	l       *Loop
-	d       time.Duration
-	r       sender.Receiver[struct{}]
-	onStop  stop.Callback
-	abs     bool
-	begun   bool // and not completed
-	stopped bool
+	timed
+	d   time.Duration
+	r   sender.Receiver[struct{}]
+	abs bool
 }
 
 // Start begins to wait. It may be called again after each completion.
 func (o *SleepOp) Start() {
-	l := o.l
-	l.assertOnThread()
-	if o.begun {
-		panic("reactor: Start of a *reactor.SleepOp that has not completed: start it again from its completion, or use another operation state")
-	}
-	o.begun = true
-	o.id = l.slots.take(o, nil)
-	o.stopped = false
 	token := o.r.Env().StopToken()
-	if l.phase != phaseRunning || token.StopRequested() {
-		o.end()
+	if !o.begin(o, token) {
 		return
 	}
 	at := int64(o.d)
 	if !o.abs {
-		at = after(l.sys.Clock(), at) // not Now: this turn may have lasted a while
+		at = after(o.loop.sys.Clock(), at) // not Now: this turn may have lasted a while
 	}
-	l.timers.Push(&o.timer, at)
-	if token.StopPossible() {
-		o.onStop.Register(token, (*sleepStop)(o))
-	}
+	o.loop.timers.Push(&o.timer, at)
+	o.watch(token)
 }
 
-// Reset moves the time at which an operation in flight completes to at, in nanoseconds as of Loop.Now, in
-// place: later or sooner, in O(log n). It reports whether it could; false: the operation is complete, or about
-// to be. On the loop's thread.
+// Reset moves the time at which an operation in flight completes to at, in nanoseconds as of [Loop.Now], in place:
+// later or sooner, in O(log n). It reports whether it could; false: the operation has completed, or is about to. On the
+// loop's thread.
 func (o *SleepOp) Reset(at int64) bool {
 	if !o.timer.Pending() {
 		return false
 	}
-	o.l.timers.Update(&o.timer, at)
+	o.loop.timers.Update(&o.timer, at)
 	return true
 }
 
-// end makes the operation finish stopped.
-func (o *SleepOp) end() {
-	o.stopped = true
-	o.l.ready = append(o.l.ready, o.id)
-}
-
-func (o *SleepOp) cancel() {
-	if o.l.timers.Remove(&o.timer) {
-		o.end()
-	}
-}
-
-func (o *SleepOp) item(int32, uint32) {}
-
-func (o *SleepOp) finish() {
-	o.onStop.Deregister()
-	o.l.retire(&o.handle)
-	o.begun = false
-	if o.stopped {
-		o.r.SetStopped()
-	} else {
+func (o *SleepOp) onCompletion(out outcome) {
+	o.release()
+	if out.done() {
 		o.r.SetValue(struct{}{})
+	} else {
+		o.r.SetStopped()
 	}
 }
 
 // sleepTimer is a SleepOp as the handler of its timer.
 type sleepTimer SleepOp
 
-func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).finish() }
+func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).onCompletion(outcome{kind: outcomeDone}) }
 
-// sleepStop is a SleepOp as the handler of its stop callback.
-type sleepStop SleepOp
+// timed is the part of an operation state that waits for timers only: what op is to those that the ring sees.
+type timed struct {
+	handle
+	timer  timerqueue.Timer
+	onStop stop.Callback
+	state  timedState
+}
 
-// OnStop implements stop.Handler.
-func (s *sleepStop) OnStop() { s.l.requestStop(&s.handle) }
+// timedState says who acts next on a timed operation.
+//
+//	idle    → waiting  Start
+//	waiting → settled  its timer has expired; or it was asked to stop, and is in the loop's ready queue
+//	settled → idle     it was released; then the receiver is called
+type timedState uint8
+
+const (
+	timedIdle timedState = iota
+	timedWaiting
+	timedSettled // there is nothing to cancel
+)
+
+// begin takes a slot. False: the operation completes stopped.
+func (o *timed) begin(run operation, token stop.Token) bool {
+	l := o.loop
+	l.assertOnThread()
+	if o.state != timedIdle {
+		panicStarted(run)
+	}
+	o.id, o.state = l.slots.take(run, nil), timedWaiting
+	if l.phase != phaseRunning || token.StopRequested() {
+		o.cancel()
+		return false
+	}
+	return true
+}
+
+// watch registers the stop callback.
+func (o *timed) watch(token stop.Token) {
+	if token.StopPossible() {
+		o.onStop.Register(token, (*stopHandler)(&o.handle))
+	}
+}
+
+func (o *timed) cancel() {
+	if o.state == timedWaiting {
+		o.state = timedSettled
+		o.loop.timers.Remove(&o.timer)
+		o.loop.ready = append(o.loop.ready, o.id)
+	}
+}
+
+// release makes the operation idle: its storage is the owner's again.
+func (o *timed) release() {
+	o.state = timedSettled
+	o.onStop.Deregister()
+	o.loop.retire(&o.handle)
+	o.state = timedIdle
+}

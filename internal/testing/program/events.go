@@ -133,7 +133,7 @@ type eventCounts struct {
 	sender.EmptyEnv
 	*events
 	op    reactor.EventManyOp
-	close reactor.EventCloseOp
+	close reactor.CloseOp
 }
 
 func (c *eventCounts) SetNext(n uint64) {

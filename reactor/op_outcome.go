@@ -1,0 +1,369 @@
+package reactor
+
+import (
+	"syscall"
+
+	"github.com/reactord/reactord/uring"
+	"golang.org/x/sys/unix"
+)
+
+// outcome is what a completion, or what stands for one, means to the operation.
+type outcome struct {
+	res   int32  // what the entry returned: at least 0 if it is done, a negative errno if it failed
+	flags uint32 // of the completion
+	kind  outcomeKind
+}
+
+type outcomeKind uint8
+
+const (
+	outcomeOfRing      outcomeKind = iota // not classified yet: see resolve
+	outcomeDone                           // there is a result
+	outcomeFailed                         // with an errno
+	outcomeStopped                        // it was asked to stop, or the loop drains
+	outcomeClosed                         // its descriptor was closed
+	outcomeUnsupported                    // the ring does not have the opcode
+)
+
+// failure is the outcome of an operation that failed with errno.
+func failure(errno syscall.Errno) outcome { return outcome{res: -int32(errno), kind: outcomeFailed} }
+
+// outcomeOf is the outcome of a system call that returned res: at least 0, or a negative errno.
+func outcomeOf(res int32) outcome {
+	if res < 0 {
+		return outcome{res: res, kind: outcomeFailed}
+	}
+	return outcome{res: res, kind: outcomeDone}
+}
+
+// done reports whether there is a result.
+func (u outcome) done() bool { return u.kind == outcomeDone }
+
+// cancelled reports whether the operation ended because it was asked to, without a result.
+func (u outcome) cancelled() bool { return u.kind == outcomeStopped || u.kind == outcomeClosed }
+
+// is reports whether the operation failed with errno.
+func (u outcome) is(errno syscall.Errno) bool {
+	return u.kind == outcomeFailed && u.res == -int32(errno)
+}
+
+// more reports whether the entry will have further completions.
+func (u outcome) more() bool { return u.flags&uring.CQEMore != 0 }
+
+// errorOf is the error that an outcome stands for; nil: it is done, or stopped.
+func (o *op) errorOf(out outcome) error {
+	switch out.kind {
+	case outcomeFailed:
+		return syscall.Errno(-out.res)
+	case outcomeClosed:
+		return errClosed
+	case outcomeUnsupported:
+		return &uring.NotSupportedError{Op: o.sqe.Opcode, Ring: o.loop.ring.Caps().Ring}
+	}
+	return nil
+}
+
+// cancelled is the outcome of an operation that ended because it was asked to.
+func (o *op) cancelled() outcome {
+	if o.closing() {
+		return outcome{kind: outcomeClosed}
+	}
+	return outcome{kind: outcomeStopped}
+}
+
+// operation is what the loop drives: an operation state that was started.
+type operation interface {
+	// onCompletion takes in what a completion means. It is called for each item of a multishot entry (see
+	// outcome.more), and at last when nothing of the operation is with the ring any more. Then the operation
+	// completes, or has itself armed again. It is not called for failures after which its policy retries.
+	onCompletion(out outcome)
+	// cancel asks the operation to end soon. It may be called more than once, and does not complete it itself.
+	cancel()
+}
+
+// retryable is an operation whose entry has to be prepared anew before it is armed again.
+type retryable interface {
+	operation
+	// prep fills the entry for what is left to be done, and reports true. False: the operation has nothing to do
+	// now, and is dormant.
+	prep() bool
+}
+
+// reaction is what follows a failure.
+type reaction uint8
+
+const (
+	report       reaction = iota // the operation gets to know, and completes
+	retry                        // armed again
+	retryAsleep                  // armed again, but the ring is to wait before it tries
+	pollAndRetry                 // polled for, and then armed again
+	awaitBuffer                  // armed again when the loop has a receive buffer
+)
+
+// policy is an index into policies: how an operation deals with what is not a result.
+type policy uint8
+
+const (
+	policyPlain      policy = iota
+	policyFile              // what only a signal interrupts
+	policyRecv              // a receive into the caller's memory
+	policyRecvLease         // a receive into a buffer of the loop
+	policyRecvMany          // a sequence of those
+	policyRead              // reads of files and streams
+	policyReadMany          // a sequence of those
+	policyWrite             // writes to files and streams
+	policySend              // all sends on sockets
+	policyDrain             // SendFile, from its pipe to the socket
+	policySplice            // splices that do not wait; prep polls first
+	policyAccept            // one connection
+	policyAcceptMany        // a sequence of those
+	policyPoll              // the poll is the operation
+	policyPollMany          // a sequence of those
+	policyEvent             // the poll of an Event
+	policyEventMany         // a sequence of those
+)
+
+// role is what an operation is to its descriptor.
+type role uint8
+
+const (
+	roleNone   role = iota
+	roleSource      // takes what comes, item by item; there is one at a time, see Descriptor.source
+	roleSender      // sends, and has to know when the peer closes its write side, see Descriptor.sending
+)
+
+// policies say which failures do not end an operation. A failure that is not in the table does. No failure is
+// retried once the operation was asked to stop.
+var policies = [...]struct {
+	again       reaction // EAGAIN: the descriptor was not ready
+	interrupted reaction // EINTR: nothing was done
+	withdrawn   reaction // ECANCELED: the operation took its entry back itself, by disarm
+	noBuffer    reaction // ENOBUFS: there was no receive buffer
+
+	events  uint32        // what pollAndRetry polls for
+	futile  uint8         // after so many EAGAINs in a row, EAGAIN is an error; 0: never
+	hangup  syscall.Errno // what a poll that reports POLLRDHUP or POLLHUP means; 0: that the descriptor is ready
+	answers bool          // what a poll reports is the operation's result
+	items   bool          // its entry may complete more than once
+	role    role
+}{
+	policyPlain:     {},
+	policyFile:      {interrupted: retry},
+	policyRecv:      {again: retryAsleep},
+	policyRecvLease: {again: retryAsleep, noBuffer: awaitBuffer},
+	policyRecvMany: {
+		again: retryAsleep, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
+		items: true, role: roleSource,
+	},
+	policyRead: {again: pollAndRetry, interrupted: retry, events: unix.POLLIN, futile: maxFutile},
+	policyReadMany: {
+		again: pollAndRetry, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
+		events: unix.POLLIN, futile: maxFutile, items: true, role: roleSource,
+	},
+	policyWrite: {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
+	policySend: {
+		again: pollAndRetry, interrupted: retry, withdrawn: retry,
+		events: unix.POLLOUT, items: true, role: roleSender,
+	},
+	policyDrain:  {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
+	policySplice: {again: retry, interrupted: retry, futile: maxFutile},
+	policyAccept: {again: pollAndRetry, interrupted: retry, events: acceptEvents, hangup: syscall.EINVAL},
+	policyAcceptMany: {
+		again: pollAndRetry, interrupted: retry, withdrawn: retry,
+		events: acceptEvents, hangup: syscall.EINVAL, items: true, role: roleSource,
+	},
+	policyPoll:      {answers: true},
+	policyPollMany:  {again: retry, items: true},
+	policyEvent:     {again: retry},
+	policyEventMany: {again: retry, role: roleSource},
+}
+
+// maxFutile is how many polls in a row may report a readiness that is none before EAGAIN is an error.
+const maxFutile = 32
+
+// errnoRestart is the kernel's ERESTARTSYS, which it keeps to itself elsewhere: a splice that is cancelled while a
+// worker thread of the kernel carries it out ends with it.
+const errnoRestart = 512
+
+// claim makes the operation what its policy says to its descriptor. False: there is another one.
+func (o *op) claim() bool {
+	d := o.on
+	switch policies[o.policy].role {
+	case roleSource:
+		if d.source != nil {
+			return d.state != descriptorOpen
+		}
+		d.source = o
+	case roleSender:
+		if d.sending == nil {
+			d.sending = o
+		}
+	}
+	return true
+}
+
+// unclaim is the reverse of claim.
+func (o *op) unclaim() {
+	d := o.on
+	if d.source == o {
+		d.source = nil
+	}
+	if d.sending == o {
+		d.sending = nil
+	}
+}
+
+// settle takes in the final completion of the entry.
+func (o *op) settle(run operation, res int32, flags uint32) {
+	o.state, o.kind = opSettled, outcomeOfRing
+	if o.polling != pollAnswered {
+		o.res, o.flags = res, flags
+	}
+	if o.cancelOp == cancelOut {
+		o.cancelOp = cancelOutSettled
+		return
+	}
+	o.resolve(run)
+}
+
+// item takes in a completion that will be followed by others.
+func (o *op) item(run operation, res int32, flags uint32) {
+	if o.polling != pollNone {
+		o.pollItem(res)
+		return
+	}
+	if !policies[o.policy].items {
+		panic("reactor: more than one completion of a single operation")
+	}
+	o.futile = 0
+	out := outcomeOf(res)
+	out.flags = flags
+	run.onCompletion(out)
+}
+
+// resolve decides what follows, now that nothing of the operation is with the ring.
+func (o *op) resolve(run operation) {
+	if o.res >= 0 && o.kind == outcomeOfRing && o.polling == pollNone {
+		o.futile = 0
+		run.onCompletion(outcome{o.res, o.flags, outcomeDone})
+		return
+	}
+	out, next := o.classify()
+	if out.kind == outcomeOfRing { // the poll goes on
+		return
+	}
+	o.react(run, out, next)
+}
+
+// classify says what the last completion of the entry means, if it is not simply a result.
+func (o *op) classify() (out outcome, next reaction) {
+	out = outcome{o.res, o.flags, o.kind}
+	switch {
+	case out.kind == outcomeStopped:
+		return o.cancelled(), report
+	case out.kind != outcomeOfRing:
+		return out, report
+	case o.res >= 0:
+		return o.classifyPoll()
+	}
+	o.polling = pollNone
+	if out.kind = outcomeFailed; out.res == -errnoRestart {
+		out.res = -int32(syscall.EINTR)
+	}
+	errno, p := syscall.Errno(-out.res), &policies[o.policy]
+	switch errno {
+	case syscall.EAGAIN:
+		next = p.again
+	case syscall.EINTR:
+		next = p.interrupted
+	case syscall.ECANCELED:
+		next = p.withdrawn
+	case syscall.ENOBUFS:
+		next = p.noBuffer
+	}
+	switch {
+	case o.over() && (next != report || errno == syscall.ECANCELED || errno == syscall.EINTR):
+		return o.cancelled(), report
+	case errno == syscall.EAGAIN && p.futile != 0:
+		if o.futile == p.futile {
+			return out, report
+		}
+		o.futile++
+	}
+	return out, next
+}
+
+// react does what follows out.
+func (o *op) react(run operation, out outcome, next reaction) {
+	if o.flags&uring.CQEBuffer != 0 && !out.done() { // it failed although it had a buffer
+		o.lease(outcome{o.res, o.flags, outcomeFailed})
+		o.flags &^= uring.CQEBuffer
+	}
+	switch next {
+	case report:
+		run.onCompletion(out)
+	case retry:
+		o.rearm(run)
+	case retryAsleep:
+		if o.prepare(run) {
+			o.tryAsleep()
+			o.arm()
+		}
+	case pollAndRetry:
+		o.poll(o.on, policies[o.policy].events)
+		o.arm()
+	case awaitBuffer:
+		if !o.prepare(run) {
+			return
+		}
+		if o.sqe.Flags&uring.SQEBufferSelect == 0 { // it may have prepared another kind of entry
+			o.arm()
+			return
+		}
+		o.loop.buffers.wait(o)
+	}
+}
+
+// proceed arms the operation for what is left of it; if it was asked to stop, it completes instead.
+func (o *op) proceed(run retryable) {
+	switch {
+	case o.over():
+		run.onCompletion(o.cancelled())
+	case run.prep():
+		o.arm()
+	}
+}
+
+// rearm arms the operation again, unless it has nothing to do now.
+func (o *op) rearm(run operation) {
+	if o.prepare(run) {
+		o.arm()
+	}
+}
+
+// prepare fills the entry anew, if the operation has anything to change in it.
+func (o *op) prepare(run operation) bool {
+	p, ok := run.(retryable)
+	return !ok || p.prep()
+}
+
+// tryAsleep makes a receive wait for readiness before it tries, unless it is one that must not wait.
+func (o *op) tryAsleep() {
+	if op := o.sqe.Opcode; (op == uring.OpRecv || op == uring.OpRecvmsg) && o.sqe.OpFlags&unix.MSG_DONTWAIT == 0 {
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+	}
+}
+
+// resolve completes an operation that was in the loop's ready queue.
+func (s *slot) resolve() {
+	switch o := s.op; {
+	case o == nil:
+		s.run.onCompletion(outcome{kind: outcomeStopped})
+	case o.state == opDelivering: // the receiver ended its goroutine, see beginDelivery
+		o.state = opSettled
+		o.proceed(s.run.(retryable))
+	default:
+		o.state = opSettled
+		o.resolve(s.run)
+	}
+}
