@@ -73,7 +73,7 @@ func ExampleFromContext() {
 	// Output: sender: stopped
 }
 
-// A function that heeds its context is stopped by a deadline as any sender is.
+// A function that returns when its context is cancelled is stopped by a deadline, as any sender.
 func ExampleToContext() {
 	wait := func(ctx context.Context) (string, error) { // any Go code
 		<-ctx.Done()
