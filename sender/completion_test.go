@@ -16,25 +16,25 @@ func (affine) CompletionBehavior() sender.CompletionBehavior { return sender.Aff
 
 // An algorithm completes as the worst of its children does.
 func TestCompletionIsComputed(t *testing.T) {
-	inline, home, away := sender.Just(1), affine{}, waiter{}
+	inline, here, away := sender.Just(1), affine{}, waiter{}
 	check(t, "Just", inline, sender.Inline)
 	check(t, "JustError", sender.JustError[int](errLeaf), sender.Inline)
 	check(t, "JustStopped", sender.JustStopped[int](), sender.Inline)
 	check(t, "ReadEnv", sender.ReadEnv(sender.Env.Scheduler), sender.Inline)
 	check(t, "FromFunc", sender.FromFunc(func() (int, error) { return 1, nil }), sender.Inline)
-	check(t, "affine", home, sender.Affine)
+	check(t, "affine", here, sender.Affine)
 	check(t, "silent", away, sender.Anywhere)
 	for _, test := range []struct {
 		of   sender.Any[int]
 		want sender.CompletionBehavior
-	}{{sender.Erase(inline), sender.Inline}, {sender.Erase(home), sender.Affine}, {sender.Erase(away), sender.Anywhere}} {
+	}{{sender.Erase(inline), sender.Inline}, {sender.Erase(here), sender.Affine}, {sender.Erase(away), sender.Anywhere}} {
 		s, want := test.of, test.want
 		check(t, "Any", s, want)
 		check(t, "Then", sender.Then(s, inc), want)
 		check(t, "UponError", sender.UponError(s, func(error) int { return 1 }), want)
 		check(t, "UponStopped", sender.UponStopped(s, func() int { return 1 }), want)
 		check(t, "Let", sender.Let(s, sender.Just[int]), want)
-		check(t, "LetError", sender.LetError(s, func(error) affine { return home }), min(want, sender.Affine))
+		check(t, "LetError", sender.LetError(s, func(error) affine { return here }), min(want, sender.Affine))
 		check(t, "LetStopped", sender.LetStopped(s, func() waiter { return away }), sender.Anywhere)
 		check(t, "Sequence", sender.Sequence(inline, s), want)
 		check(t, "Sequence, first", sender.Sequence(s, inline), want)
@@ -43,9 +43,9 @@ func TestCompletionIsComputed(t *testing.T) {
 		check(t, "Repeat", sender.Repeat(s), want)
 		check(t, "Retry", sender.Retry(s, func(int, error) bool { return true }), want)
 		check(t, "WhenAll", sender.WhenAll(inline, s), want)
-		check(t, "WhenAll, first", sender.WhenAll(s, home), min(want, sender.Affine))
+		check(t, "WhenAll, first", sender.WhenAll(s, here), min(want, sender.Affine))
 		check(t, "WhenAny", sender.WhenAny(inline, s), want)
-		check(t, "WhenAny, first", sender.WhenAny(s, home), min(want, sender.Affine))
+		check(t, "WhenAny, first", sender.WhenAny(s, here), min(want, sender.Affine))
 		check(t, "StopWhen", sender.StopWhen(s, inline), want)
 		check(t, "Timeout", sender.Timeout(s, sender.Just(unit{})), want)
 		check(t, "WriteEnv", sender.WriteEnv(s, sender.EmptyEnv{}), want)

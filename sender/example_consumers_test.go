@@ -135,7 +135,7 @@ func ExampleFuture_RequestStop() {
 
 func ExampleCountingScope() {
 	scope := sender.CountingScope{OnError: func(err error) { fmt.Println("error", err) }}
-	session := &sendertest.Leaf[int]{OnStop: sendertest.Inline} // until it is asked to stop
+	session := &sendertest.Leaf[int]{OnStop: sendertest.Inline} // until stop is requested
 	sender.Spawn(&scope, session)
 	sender.Spawn(&scope, sender.JustError[int](io.ErrUnexpectedEOF))
 	fmt.Println(session.InFlight())

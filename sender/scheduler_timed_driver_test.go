@@ -58,7 +58,7 @@ type stage struct {
 	source stop.Source
 
 	mu       sync.Mutex
-	waiting  []*point // threads that could go on
+	waiting  []*point // threads that can run
 	queue    []*Work
 	closed   bool
 	ending   bool // or about to be

@@ -262,7 +262,7 @@ func TestMemoryAfterABurst(t *testing.T) {
 		q.Pop(burst)
 	}
 	if cap(q.heap) < burst {
-		t.Error("memory was given back at once, to be asked for by the next wave")
+		t.Error("memory was released immediately, and the next wave has to allocate it")
 	}
 	q.Pop(burst + shrinkAfter - 1) // it was seen to be unused at the time burst
 	if cap(q.heap) < burst {
