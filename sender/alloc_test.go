@@ -19,7 +19,7 @@ type stoppable struct {
 func (s *stoppable) StopToken() stop.Token { return s.source.Token() }
 func (s *stoppable) Env() sender.Env       { return s }
 
-// waiter is a sender without allocations that completes when it is asked to stop.
+// waiter is a sender without allocations that completes when stop is requested.
 type waiter struct{}
 
 type waiterOp struct {

@@ -42,7 +42,7 @@ func BenchmarkTimeoutInTime(b *testing.B) {
 	benchmark(b, sender.Timeout(sender.Just(1), never))
 }
 
-// A round of Repeat that completes at once.
+// An iteration of Repeat that completes inside Start.
 func BenchmarkRepeatRound(b *testing.B) {
 	n := 0
 	s := sender.RepeatUntil(sender.Just(1), func(int) bool { n++; return n >= b.N })

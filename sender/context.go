@@ -77,7 +77,7 @@ func (op *FromContextOp[T, O]) Start() {
 // contextReceiver is the child's receiver, and its environment.
 type contextReceiver[T, O any] FromContextOp[T, O]
 
-// detach stops the forwarding of stop requests.
+// detachAll stops the forwarding of stop requests.
 func (op *contextReceiver[T, O]) detachAll() {
 	if op.stop == nil {
 		return

@@ -180,7 +180,7 @@ func TestHeedingAContextIsBeingStopped(t *testing.T) {
 	}
 }
 
-// The error of SyncWait's own context is its, whoever returns it.
+// The error of SyncWait's own context counts as a stop, whichever child returns it.
 func TestSyncWaitOfItsOwnContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

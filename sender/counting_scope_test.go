@@ -13,7 +13,7 @@ import (
 )
 
 // A script over a scope and what is to be seen: s spawns work, f finishes the oldest, c closes, j starts
-// to join, r requests stop. Upper case: it must be refused (S), or must complete at once (J).
+// to join, r requests stop. Upper case: it must be refused (S), or must complete inside Start (J).
 func TestCountingScopeStates(t *testing.T) {
 	for _, script := range []string{
 		"J", "cJ", "cSJ", "sfJ", "sfJS", "JJ", "JSc",
@@ -113,7 +113,7 @@ func TestSpawnErrors(t *testing.T) {
 	sender.Spawn(new(sender.CountingScope), sender.JustError[int](errLeaf))
 }
 
-// A sender that cannot be connected is the spawner's affair, and leaves nothing behind in the scope.
+// A panic of Connect goes to the caller of Spawn, and leaves no association in the scope.
 func TestSpawnConnectPanics(t *testing.T) {
 	var scope sender.CountingScope
 	for _, spawn := range []func(){
@@ -136,7 +136,7 @@ func TestSpawnConnectPanics(t *testing.T) {
 	}
 }
 
-// What is spawned is asked to stop by the scope, and has no environment else.
+// Spawned work has the stop token of the scope, and otherwise an empty environment.
 func TestSpawnEnv(t *testing.T) {
 	var scope sender.CountingScope
 	var a answers
@@ -165,14 +165,14 @@ func TestJoin(t *testing.T) {
 			Rounds: 10, Restartable: true,
 		})
 	})
-	// The scheduler of the environment is where it completes, unless it does so at once.
-	home := sendertest.NewThread(t)
+	// The scheduler of the environment is where it completes, unless it completes inside Start.
+	thread := sendertest.NewThread(t)
 	s := sender.Let(sender.Just(1), func(int) sender.JoinSender {
 		scope := new(sender.CountingScope)
 		sender.Spawn(scope, &leaf{OnStart: sendertest.Later, Thread: th, Result: theValue})
 		return scope.Join()
 	})
-	sendertest.Check(t, s, sendertest.Options[unit]{Where: home.Here, Do: home.Do, Scheduler: threadScheduler{home}})
+	sendertest.Check(t, s, sendertest.Options[unit]{Where: thread.Here, Do: thread.Do, Scheduler: threadScheduler{thread}})
 }
 
 func TestJoinAbandoned(t *testing.T) {
@@ -235,7 +235,7 @@ func TestSpawnFutureOfTwoThreads(t *testing.T) {
 				op := sender.StateOf(s)
 				start := s.Connect(op, &recs[i])
 				recs[i].Starting()
-				for waiting.Add(1); waiting.Load() < 2; { // both at once
+				for waiting.Add(1); waiting.Load() < 2; { // both concurrently
 					runtime.Gosched()
 				}
 				start.Start()
@@ -292,7 +292,7 @@ func TestSpawnFutureLater(t *testing.T) {
 	a, b, c := &leaf{OnStop: sendertest.Inline}, &leaf{OnStop: sendertest.Inline}, &leaf{Result: theValue}
 	sender.SpawnFuture(&scope, a).Abandon()
 	if a.InFlight() != 0 {
-		t.Error("what is abandoned is not asked to stop")
+		t.Error("abandoned work is not requested to stop")
 	}
 	byScope, waits := sender.SpawnFuture(&scope, b), sender.SpawnFuture(&scope, c)
 	rec, recC := new(sendertest.Recorder[int]), new(sendertest.Recorder[int])

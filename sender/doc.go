@@ -1,8 +1,9 @@
 // Package sender is the sender/receiver model of asynchronous work, in Go and without allocation.
 //
-// A sender is work that has not begun: a value that deadlines, retries, bounds and cancellation are put
-// around, as functions are composed. Fetch all of urls, eight at a time, each with three attempts and all of it
-// with a deadline; the first that fails for good ends the others, and all have ended when SyncWait returns:
+// A sender describes work that has not begun. It is a value: algorithms add deadlines, retries, limits and cancellation
+// to it, as functions are composed. The following function fetches all urls, eight at a time, each with three attempts,
+// all of them within a deadline. The first that fails for good stops the others. When SyncWait returns, all of them
+// have completed:
 //
 //	func fetchAll(ctx context.Context, urls []string) ([]Page, error) {
 //		var g sched.Goroutines
@@ -44,96 +45,99 @@
 //		return pages, group.Wait()
 //	}
 //
-// The errors differ in one thing: Timeout's is os.ErrDeadlineExceeded, where a context's is
-// context.DeadlineExceeded. When SyncWait's own ctx ends, its error is both ErrStopped and the ctx's cause.
+// The errors differ in one point: the error of Timeout is os.ErrDeadlineExceeded, that of a context is
+// context.DeadlineExceeded. When the ctx of SyncWait is done, the error is both [ErrStopped] and the cause of ctx.
 //
-// Three rules for programs of some size:
+// # How to use it
 //
-//   - Compose with tasks. What has branches, loops and several steps is written in direct style, in a
-//     function that awaits senders: package task. It is a sender itself, of a short type.
-//   - Erase at borders. A function that returns a sender returns Any (Erase), and a struct that runs one
-//     has an AnyOp; both name the value's type only, and cost an allocation.
-//   - What may block is a Call, on a goroutine; what is on a loop or a pool gets there by StartsOn.
+//   - Factories make senders: [Just], [JustError], [JustStopped], [FromFunc], [Call], [ReadEnv], [Schedule],
+//     [ScheduleAt], [ScheduleAfter]. Package reactor has senders for I/O.
+//   - Algorithms run senders one after another: [Then], [UponError], [UponStopped], [Let], [LetError], [LetStopped],
+//     [Sequence], [Finally], [Fallback], [Repeat], [RepeatUntil], [Retry], [RetryAfter], [Bulk].
+//   - Algorithms run senders concurrently: [WhenAll], [WhenAllSlice], [WhenAny], [FirstSuccess], [StopWhen], [Timeout],
+//     [Split].
+//   - Algorithms say where senders run: [StartsOn], [ContinuesOn], [AffineOn]. [CompletionBehaviorOf] says where a
+//     sender completes.
+//   - Algorithms change the environment: [WriteEnv], [Unstoppable], [FromContext], [ToContext].
+//   - Algorithms change channels and types: [IntoOptional], [IntoResult], [Erase].
+//   - Consumers start senders: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],
+//     [StartDetached], [Execute].
+//   - Building blocks are for your own algorithms and resources: [Completion], [Complete], [Group], [Limiter],
+//     [WorkQueue], [TimerDriver].
 //
-// # Connect and start
+// Package stop has stop tokens, sched schedulers and run loops, seq sequences of items, task coroutines, and sendertest
+// tests whether a sender keeps the contract.
 //
-// Connect ties a sender to a Receiver, which is the continuation, by initialising an operation state in
-// storage that the caller owns; Start on what it returns begins the work. Algorithms take senders and make
-// senders, and the state of the one holds the states of the others by value, so that a whole tree of work
-// is one flat struct: it is laid out at compile time and can be embedded in a connection, say, and be used
-// again and again.
+// Three rules for larger programs:
 //
-// # The contract of an operation
+//   - Compose with tasks. Write code that has branches, loops and several steps in direct style, as a function that
+//     awaits senders: see package task. Such a task is itself a sender, of a short type.
+//   - Erase at boundaries. A function that returns a sender returns [Any] (by [Erase]), and a struct that runs one has
+//     an [AnyOp]. Both name only the type of the value, and cost an allocation.
+//   - Use [Call] for functions that block: it calls them on a goroutine. Use [StartsOn] for work that belongs on a loop
+//     or a pool.
 //
-//   - Connect has no effect that can be seen from outside. Nothing completes before Start.
-//   - Start cannot fail. Exactly one completion per Start is called on the receiver: SetValue, SetError
-//     or SetStopped. It may be called inside Start, and on any thread; each sender says which.
-//   - When the completion is called the operation is idle: nothing of it touches the operation state
-//     or the receiver any more, but for the frames that are already returning. The receiver may overwrite
-//     the state, or connect and start it again, from inside the call.
+// # Connect and Start
+//
+// Connect ties a sender to a [Receiver], which is the continuation. It initialises an operation state, in storage that
+// the caller owns. Start on the returned [Operation] begins the work. Algorithms take senders and make senders. The
+// operation state of an algorithm contains the operation states of its children, so a whole tree of work is one flat
+// struct. It can be a field of a connection, for example, and can be used again and again.
+//
+// # What an operation guarantees
+//
+//   - Connect has no effect that is visible from outside. Nothing completes before Start.
+//   - Start cannot fail. Exactly one completion per Start is called on the receiver: SetValue, SetError or SetStopped.
+//     It may be called inside Start, and on any thread. Each sender documents which.
+//   - When the completion is called the operation is idle: nothing of it touches the operation state or the receiver
+//     any more. The receiver may overwrite the state, or connect and start it again, from inside the call.
 //   - From Connect until the completion the operation state stays where it is and is not copied.
-//   - The operations of this package may also be started again without connecting them anew, if their
-//     children may.
-//   - A stop request is a wish. An operation that succeeds in spite of it delivers its value: a result
-//     is never thrown away because of a stop. To be stopped is not an error and has its own channel: what a
-//     function returns that heeds its context, once that is cancelled by a stop request, counts as it.
-//   - An algorithm that starts several children joins them all before it completes. It completes on
-//     the thread of the child that completed last, unless it says otherwise.
-//   - What a scheduler abandons completes stopped if stop was requested or the resource is shutting down,
-//     and with the reason as its error if the resource refused it: [ErrClosed], [ErrFull] and others, see
+//   - The operations of this package may be started again without another Connect, if those of their children may.
+//   - Cancellation is cooperative; a late result is still delivered. Stopped is not an error, and has its own channel.
+//     An error that a Go function returns because a stop request cancelled its context counts as stopped: see
+//     [Complete].
+//   - An algorithm that starts several children waits for all of them before it completes. It completes on the thread
+//     of the child that completed last, unless it documents something else.
+//   - Work that a scheduler abandons completes stopped if stop was requested or the resource is shutting down. If the
+//     resource refuses the work, it completes with the reason as its error: [ErrClosed], [ErrFull] and others, see
 //     [Runner].
-//   - A user's function that panics inside an algorithm completes it with a *PanicError, and so does the
-//     Connect of a sender that an algorithm connects while it runs. One that calls runtime.Goexit, as
-//     testing's FailNow does, completes it with [ErrGoexit]; the resources of this module outlive that: a
-//     pool replaces its worker, and a run loop goes on in the deferred functions of its goroutine, which
-//     ends when the loop has ended. A receiver does not panic.
+//   - A user's function that panics completes the algorithm with a [*PanicError]. So does the Connect of a sender that
+//     an algorithm connects while it runs. A function that calls runtime.Goexit, as testing's FailNow does, completes
+//     the algorithm with [ErrGoexit]. The resources of this module survive that: a pool replaces its worker, and a run
+//     loop continues in the deferred functions of its goroutine, which ends when the loop has ended. Receivers must not
+//     panic.
 //
 // # Environments
 //
-// A receiver's Env tells those below it whether the result is still wanted (a stop.Token), where work
-// should be done (a Scheduler), and whatever else is asked by key. Every algorithm forwards it; those
-// that stop their children put their own stop token in place of the receiver's, and forward its request.
+// The [Env] of a receiver answers the operations below it: whether they are requested to stop (a [stop.Token]), where
+// work should run (a [Scheduler]), and open queries by key. Every algorithm forwards it. Algorithms that stop their
+// children replace the stop token by their own, and forward the stop request.
 //
-// # What there is
+// # What it costs
 //
-//   - Factories: [Just], [JustError], [JustStopped], [FromFunc], [Call], [ReadEnv], [Schedule],
-//     [ScheduleAt], [ScheduleAfter].
-//   - One after another: [Then], [UponError], [UponStopped], [Let], [LetError], [LetStopped], [Sequence],
-//     [Finally], [Fallback], [Repeat], [RepeatUntil], [Retry], [RetryAfter], [Bulk].
-//   - At once: [WhenAll], [WhenAllSlice], [WhenAny], [FirstSuccess], [StopWhen], [Timeout], [Split].
-//   - Where: [StartsOn], [ContinuesOn], [AffineOn]; [CompletionBehaviorOf] tells where a sender completes.
-//   - The environment: [WriteEnv], [Unstoppable], [FromContext], [ToContext].
-//   - Changing channels and types: [IntoOptional], [IntoResult], [Erase].
-//   - Consumers: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],
-//     [StartDetached], [Execute].
-//   - For algorithms and resources of one's own: [Group], [Limiter], [Complete], [WorkQueue].
-//
-// Below this package, stop has stop tokens, sched schedulers and run loops, seq sequences of items, task
-// coroutines, and sendertest the suite that holds any sender to the contract.
-//
-// Connect and Start allocate nothing, but for what says so: the slice forms, Erase, FromContext, Call,
-// the consumers, and those adaptors that connect a sender while they run (Sequence, Fallback, Repeat, Retry):
-// their Connect allocates a copy of that sender, once for each operation state.
+// Connect and Start allocate nothing, except where an algorithm documents it under "Allocation": the slice forms,
+// Erase, FromContext, Call, the consumers, and the algorithms that connect a sender while they run (Sequence, Fallback,
+// Repeat, Retry), whose Connect allocates a copy of that sender once for each operation state.
 //
 // # How it is written in Go
 //
-// The type of the operation state is a type parameter O of its sender. Callers write none of that: all
-// type parameters are inferred.
+// The type of the operation state is a type parameter O of its sender. Callers do not write it, because all type
+// parameters are inferred:
 //
 //	s := sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })
 //	text, err := sender.SyncWait(ctx, s)
 //
-// What an operation state's type names is the states of its children and nothing else, so that its name
-// grows by what each level adds. Where a type must be written down, in a struct's field or as the result
-// of a function, there are three ways: write it (TimeoutOp[int, RecvOp, SleepOp] is short enough); make the
-// struct generic in O; or use [AnyOp], which [Connect] connects any sender of T in, and [Any], at an
-// allocation. [StateOf] makes a state of a type that need not be written.
+// The type of an operation state names only the states of its children, so its name grows by what each level adds. If a
+// type must be written down, in a struct field or as the result of a function, there are three ways: write it
+// (TimeoutOp[int, RecvOp, SleepOp] is short enough); make the struct generic in O; or use [AnyOp], which [Connect]
+// connects any sender of T in, and [Any], at the cost of an allocation. [StateOf] makes an operation state without
+// writing its type.
 //
-// An operation plays several receivers by named pointer types over its struct, which costs nothing,
-// where closures would allocate.
+// One struct plays several receivers, by named pointer types over it. That costs nothing, while closures would
+// allocate.
 //
-// Source: D2006R1 (connect and start as basis operations), P2300R10 (std::execution), P1525R1
-// (schedulers), P3552R3 (tasks), P3149R9 (scopes), P1677R2 (cancellation is serendipitous success).
+// Source: D2006R1 (connect and start as basis operations), P2300R10 (std::execution), P1525R1 (schedulers), P3552R3
+// (tasks), P3149R9 (scopes), P1677R2 (cancellation is serendipitous success).
 //
-// Where each concept of the papers is, and what is different or missing and why: PAPERS.md.
+// PAPERS.md says where each concept of the papers is, what is different or missing, and why.
 package sender

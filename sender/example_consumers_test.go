@@ -73,7 +73,7 @@ func ExampleFromContext() {
 	// Output: sender: stopped
 }
 
-// A function that heeds its context is stopped by a deadline as any sender is.
+// A function that returns when its context is cancelled is stopped by a deadline, as any sender.
 func ExampleToContext() {
 	wait := func(ctx context.Context) (string, error) { // any Go code
 		<-ctx.Done()
@@ -135,7 +135,7 @@ func ExampleFuture_RequestStop() {
 
 func ExampleCountingScope() {
 	scope := sender.CountingScope{OnError: func(err error) { fmt.Println("error", err) }}
-	session := &sendertest.Leaf[int]{OnStop: sendertest.Inline} // until it is asked to stop
+	session := &sendertest.Leaf[int]{OnStop: sendertest.Inline} // until stop is requested
 	sender.Spawn(&scope, session)
 	sender.Spawn(&scope, sender.JustError[int](io.ErrUnexpectedEOF))
 	fmt.Println(session.InFlight())

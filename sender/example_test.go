@@ -75,7 +75,7 @@ func ExampleLet() {
 }
 
 func ExampleWhenAny() {
-	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline} // until it is asked to stop
+	slow := &sendertest.Leaf[string]{OnStop: sendertest.Inline} // until stop is requested
 	fmt.Println(sender.SyncWait(context.Background(), sender.WhenAny(slow, sender.Just("quick"))))
 	// Output: quick <nil>
 }

@@ -14,7 +14,7 @@ var errCleanup = errors.New("cleanup")
 func TestFinally(t *testing.T) {
 	eachPair(t, func(t *testing.T, s, cleanup *leaf) {
 		if endless(cleanup) {
-			return // nobody would stop it
+			return // no stop request would reach it
 		}
 		if cleanup.Result.Channel == sendertest.OnError {
 			cleanup.Result.Err = errCleanup

@@ -63,7 +63,7 @@ func TestFirstSuccessPassesOverErrors(t *testing.T) {
 	}
 }
 
-// When nobody succeeds every error is there to be found.
+// If no child succeeds, the error contains every error.
 func TestFirstSuccessOfNoneJoinsTheErrors(t *testing.T) {
 	other := errors.New("other")
 	s := sender.FirstSuccess(sender.JustError[int](errLeaf), sender.JustError[int](other))

@@ -122,7 +122,7 @@ func TestSyncWaitGoexitWaits(t *testing.T) {
 	}
 }
 
-// A stop request serves all its handlers, whatever one of them does, and whoever waits for it goes on.
+// A stop request runs all its handlers, whatever one of them does, and goroutines that wait for it continue.
 func TestStopRequestOutlivesGoexit(t *testing.T) {
 	shared := sender.Split(&leaf{Result: theValue})
 	var source stop.Source
@@ -147,7 +147,7 @@ func TestStopRequestOutlivesGoexit(t *testing.T) {
 	}
 }
 
-// All who wait for a scope or for a shared result hear of the end, whatever one of them does.
+// All that wait for a scope or for a shared result complete, whatever one of them does.
 func TestWaitersOutliveGoexit(t *testing.T) {
 	for name, waiters := range map[string]func(*leaf) func() sender.Any[int]{
 		"Join": func(l *leaf) func() sender.Any[int] {

@@ -43,7 +43,7 @@ func everyOrder(t *testing.T, world func(t *testing.T) (threads []func(), check 
 	})
 }
 
-// choice is which of the threads that could go on did so.
+// choice says which of the threads that were ready ran.
 type choice struct{ took, of int }
 
 // play runs threads in the order given by path, and beyond it in the first that there is.
@@ -103,9 +103,9 @@ func goroutineName() string {
 	return name
 }
 
-// stepLeaf is a sender that completes when it is told to, or when it is asked to stop.
+// stepLeaf is a sender that completes when the test calls end, or when stop is requested.
 type stepLeaf struct {
-	obeys   bool
+	stops   bool
 	end     func(Completion[int]) // of the operation in flight
 	started chan bool             // nil, or told of each start
 	ended   bool                  // the operation in flight has
@@ -125,7 +125,7 @@ func (l *stepLeaf) Connect(op *stepLeafOp, r Receiver[int]) Operation {
 
 func (op *stepLeafOp) Start() {
 	op.leaf.ended = false
-	once := new(sync.Once) // shared with those who come too late
+	once := new(sync.Once) // shared with calls of end that come too late
 	op.once = once
 	op.leaf.end = func(x Completion[int]) {
 		step()
@@ -138,7 +138,7 @@ func (op *stepLeafOp) Start() {
 			x.Deliver(op.r)
 		}
 	}
-	if op.leaf.obeys {
+	if op.leaf.stops {
 		op.onStop.Register(op.r.Env().StopToken(), op)
 	}
 	if op.leaf.started != nil {
@@ -216,9 +216,9 @@ func again[T, O any, S Sender[T, O]](t *testing.T, s S, op *O, first *ending[T],
 // Children that complete by themselves while stop is requested.
 func TestGroupInEveryOrder(t *testing.T) {
 	for bits := range 8 {
-		obeyA, obeyB, reused := bits&1 != 0, bits&2 != 0, bits&4 != 0
+		stopsA, stopsB, reused := bits&1 != 0, bits&2 != 0, bits&4 != 0
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
-			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+			a, b := &stepLeaf{stops: stopsA}, &stepLeaf{stops: stopsB}
 			s := WhenAny(a, b)
 			op, start, e, check := begun[int](t, s)
 			if reused {
@@ -232,7 +232,7 @@ func TestGroupInEveryOrder(t *testing.T) {
 			}, check
 		})
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
-			a, b := &stepLeaf{obeys: obeyA}, &stepLeaf{obeys: obeyB}
+			a, b := &stepLeaf{stops: stopsA}, &stepLeaf{stops: stopsB}
 			s := WhenAll(a, b)
 			op, start, e, check := begun[All2[int, int]](t, s)
 			if reused {
@@ -251,12 +251,12 @@ func TestGroupInEveryOrder(t *testing.T) {
 // The stop request comes while the operation is being started.
 func TestGroupStartsInEveryOrder(t *testing.T) {
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
-		a := &stepLeaf{obeys: true}
+		a := &stepLeaf{stops: true}
 		_, start, e, check := begun[int](t, StopWhen(a, Just(1)))
 		return []func(){start.Start, func() { e.source.RequestStop() }}, check
 	})
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
-		a, b := &stepLeaf{obeys: true}, &stepLeaf{obeys: true}
+		a, b := &stepLeaf{stops: true}, &stepLeaf{stops: true}
 		_, start, e, check := begun[int](t, WhenAny(a, b))
 		return []func(){start.Start, func() { e.source.RequestStop() }}, check
 	})
@@ -282,12 +282,12 @@ func TestTurnInEveryOrder(t *testing.T) {
 	}
 }
 
-// The work completes, its consumer comes, and one of them is asked to stop.
+// The work completes, its consumer starts, and stop is requested from one of them.
 func TestSpawnedInEveryOrder(t *testing.T) {
 	for _, byScope := range []bool{false, true} {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			var scope CountingScope
-			l := &stepLeaf{obeys: true}
+			l := &stepLeaf{stops: true}
 			s := SpawnFuture(&scope, l)
 			_, start, e, check := begun[int](t, s)
 			request := e.source.RequestStop
@@ -304,12 +304,12 @@ func TestSpawnedInEveryOrder(t *testing.T) {
 	}
 }
 
-// Two consumers, one of which is asked to stop while the work completes, or both.
+// Two consumers. Stop is requested from one of them, or from both, while the work completes.
 func TestSplitInEveryOrder(t *testing.T) {
 	for _, both := range []bool{false, true} {
-		for _, obeys := range []bool{false, true} {
+		for _, stops := range []bool{false, true} {
 			everyOrder(t, func(t *testing.T) ([]func(), func()) {
-				l := &stepLeaf{obeys: obeys}
+				l := &stepLeaf{stops: stops}
 				s := Split(l)
 				_, a, eA, checkA := begun[int](t, s)
 				_, b, eB, checkB := begun[int](t, s)
@@ -336,7 +336,7 @@ func TestSplitInEveryOrder(t *testing.T) {
 					checkA()
 					checkB()
 					if !both && eB.last != CompletionValue(1) {
-						t.Errorf("the consumer that was not asked to stop has %v", eB.last)
+						t.Errorf("the consumer without a stop request has %v", eB.last)
 					}
 				}
 			})
@@ -344,10 +344,10 @@ func TestSplitInEveryOrder(t *testing.T) {
 	}
 }
 
-// A consumer starts while the work completes, and while it is asked to stop.
+// A consumer starts while the work completes, and while stop is requested.
 func TestSplitStartsInEveryOrder(t *testing.T) {
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
-		l := &stepLeaf{obeys: true}
+		l := &stepLeaf{stops: true}
 		s := Split(l)
 		_, a, _, checkA := begun[int](t, s)
 		_, b, eB, checkB := begun[int](t, s)
@@ -358,7 +358,7 @@ func TestSplitStartsInEveryOrder(t *testing.T) {
 		}
 	})
 	everyOrder(t, func(t *testing.T) ([]func(), func()) {
-		l := &stepLeaf{obeys: true}
+		l := &stepLeaf{stops: true}
 		s := Split(l)
 		_, a, _, checkA := begun[int](t, s)
 		_, b, eB, checkB := begun[int](t, s)
@@ -376,7 +376,7 @@ func TestScopeInEveryOrder(t *testing.T) {
 	for _, last := range []func(s *CountingScope){(*CountingScope).Close, (*CountingScope).RequestStop} {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			scope := new(CountingScope)
-			l := &stepLeaf{obeys: true}
+			l := &stepLeaf{stops: true}
 			Spawn(scope, l)
 			op, start, e, check := begun[struct{}](t, scope.Join())
 			e.scratch = func() {

@@ -19,7 +19,7 @@ func outcomes(l *leaf, p sendertest.Point) (xs []result) {
 	return xs
 }
 
-// following is how an operation may end that goes on with b when a completes on that channel.
+// following is how an operation may complete that starts b when a completes on that channel.
 func following(a, b *leaf, on sendertest.Channel) sendertest.Options[int] {
 	return sendertest.Options[int]{
 		Accept: func(p sendertest.Point, x result) bool {

@@ -56,7 +56,7 @@ func TestRepeatUntil(t *testing.T) {
 	})
 }
 
-// Rounds that complete at once do not grow the stack.
+// Iterations that complete inside Start do not grow the stack.
 func TestRepeatDoesNotRecurse(t *testing.T) {
 	const rounds = 100_000
 	n, deepest := 0, 0
@@ -92,7 +92,7 @@ func TestRepeatStopsBetweenRounds(t *testing.T) {
 }
 
 // An operation that ends on another thread before the Start that began it has returned belongs to the
-// receiver at once: the frame of that Start does not look at it any more.
+// receiver immediately: the frame of that Start does not read it any more.
 func TestRepeatEndsUnderStart(t *testing.T) {
 	th := sendertest.NewThread(t)
 	for _, x := range []result{theValue, theError, itStopped} {

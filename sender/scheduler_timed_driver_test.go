@@ -10,15 +10,14 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// The handshake itself, not a model of it, is run through all interleavings of the thread that starts a
-// timer, the thread that requests stop, and the thread that drives the resource, at the points where one
-// can see what another has done. A schedule is a list of choices: which of the threads that could go on
-// does. After each choice all threads run until they are at such a point, or wait for each other.
-// All schedules are played, one after the other.
+// TimedWork itself, not a model of it, is run through all interleavings of three threads: the one that starts a timer,
+// the one that requests stop, and the one that drives the resource. They are interleaved at the points where one thread
+// can observe what another has done. A schedule is a list of choices: which of the threads that can run does. After
+// each choice all threads run until they reach such a point, or wait for each other. All schedules are run.
 //
-// Three wrong protocols show that the search finds what it is for.
+// Four wrong protocols show that the search finds the errors.
 
-func TestHandshakeInAllInterleavings(t *testing.T) {
+func TestTimedWorkInAllInterleavings(t *testing.T) {
 	n, found, seen := explore(t, func(d *stage, token stop.Token) {
 		d.work.Submit(d, 1, token)
 	})
@@ -33,7 +32,7 @@ func TestHandshakeInAllInterleavings(t *testing.T) {
 	t.Logf("%d schedules", n)
 }
 
-func TestWrongHandshakesAreFound(t *testing.T) {
+func TestWrongTimedWorkIsFound(t *testing.T) {
 	for _, w := range []wrong{
 		{name: "registers when it has enqueued", late: true},
 		{name: "does not deregister", deaf: true},
@@ -46,20 +45,20 @@ func TestWrongHandshakesAreFound(t *testing.T) {
 			h.submit()
 		})
 		if found == "" {
-			t.Errorf("a handshake that %s was not found out", w.name)
+			t.Errorf("the search did not find timed work that %s", w.name)
 		} else {
 			t.Logf("%s: %s", w.name, found)
 		}
 	}
 }
 
-// stage is a resource whose threads move when they are told to.
+// stage is a resource whose threads are controlled by the test.
 type stage struct {
 	work   TimedWork
 	source stop.Source
 
 	mu       sync.Mutex
-	waiting  []*point // threads that could go on
+	waiting  []*point // threads that can run
 	queue    []*Work
 	closed   bool
 	ending   bool // or about to be
@@ -73,7 +72,7 @@ type stage struct {
 	violated string
 }
 
-// point is where a thread waits to be told to go on.
+// point is where a thread waits for the test.
 type point struct {
 	name string
 	pass chan bool
@@ -155,7 +154,7 @@ func (d *stage) complete() {
 	case slices.Contains(d.queue, &d.work.submission), slices.Contains(d.queue, &d.work.cancellation):
 		d.violate("completed while it was in the queue")
 	case d.inside > 0:
-		d.violate("completed while a stop request was at work")
+		d.violate("completed while a stop request was running")
 	case d.source.Registered():
 		d.violate("completed with its callback registered")
 	}
@@ -283,7 +282,7 @@ func explore(t *testing.T, submit func(*stage, stop.Token)) (n int, found string
 	}
 }
 
-// wrong is a handshake with a fault.
+// wrong is timed work with a fault.
 type wrong struct {
 	name                         string
 	late, deaf, alone, forgetful bool

@@ -62,7 +62,7 @@ func TestSplitShares(t *testing.T) {
 	}
 }
 
-// Who is asked to stop leaves, but the last one stops the work and waits for it.
+// Who x the last one stops the work and waits for it.
 func TestSplitLeave(t *testing.T) {
 	l := &leaf{OnStop: sendertest.Nothing, Result: theValue}
 	s := sender.Split(sender.Then(sender.WhenAny(l, &leaf{OnStop: sendertest.Inline}), inc))

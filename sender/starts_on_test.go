@@ -59,7 +59,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Those algorithms that handle errors hear of a refusal.
+// Algorithms that handle errors handle a refusal.
 func TestRefusalIsAnError(t *testing.T) {
 	s := sender.StartsOn(shut{sender.ErrFull}, sender.Just(1))
 	tries := 0
@@ -113,7 +113,7 @@ func TestStartsOnStopped(t *testing.T) {
 	loop.Finish()
 	loop.Run()
 	late := &sendertest.Recorder[int]{Stop: &source}
-	run(t, sender.StartsOn(new(sender.RunLoop), l), late) // which nobody runs
+	run(t, sender.StartsOn(new(sender.RunLoop), l), late) // no goroutine runs it
 	abandoned := new(sendertest.Recorder[int])
 	run(t, sender.StartsOn(&loop, l), abandoned)
 	if !in(rec.Result(), itStopped) || !in(late.Result(), itStopped) ||
@@ -157,11 +157,11 @@ func TestContinuesOnAbandoned(t *testing.T) {
 }
 
 func TestAffineOn(t *testing.T) {
-	home := sendertest.NewThread(t)
+	thread := sendertest.NewThread(t)
 	eachLeaf(t, func(t *testing.T, l *leaf) {
 		o := mapped(l, func(x result) result { return x })
-		o.Do, o.Where = home.Do, home.Here
-		sendertest.Check(t, sender.AffineOn(l, threadScheduler{home}), o)
+		o.Do, o.Where = thread.Do, thread.Here
+		sendertest.Check(t, sender.AffineOn(l, threadScheduler{thread}), o)
 	})
 }
 

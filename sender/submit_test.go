@@ -62,7 +62,7 @@ func TestAsFuture(t *testing.T) {
 	}
 }
 
-// It is started at once; waiting for it can be given up, and taken up again; it can be stopped.
+// It starts immediately. Get may give up waiting, and wait again. The work can be stopped.
 func TestFutureGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leaf{OnStop: sendertest.Inline}

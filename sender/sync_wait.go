@@ -32,7 +32,7 @@ var ErrStopped = errors.New("sender: stopped")
 func SyncWait[T, O any, S Sender[T, O]](ctx context.Context, s S) (T, error) {
 	if goroutine.Drives() {
 		panic("sender: SyncWait on the thread of a loop, which would wait for itself: " +
-			"use Await in a task, or start the work, with Submit or Spawn, and go on when it completes")
+			"use Await in a task, or start the work, with Submit or Spawn, and continue in its completion")
 	}
 	op := &syncWaitOp[T, O]{ctx: ctx}
 	start := s.Connect(&op.child, op)

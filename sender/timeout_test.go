@@ -45,8 +45,8 @@ func TestTimeout(t *testing.T) {
 func TestTimeoutOrders(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		child  result // ignored if the child obeys
-		obeys  bool   // the child completes when asked to stop
+		child  result // ignored if the child stops
+		stops  bool   // the child completes when stop is requested
 		timer  result
 		script string
 		want   result
@@ -68,7 +68,7 @@ func TestTimeoutOrders(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var source stop.Source
 			child, clock := &leaf{Result: test.child}, &leaf{Result: test.timer}
-			if test.obeys {
+			if test.stops {
 				child.OnStop = sendertest.Inline
 			}
 			rec := &sendertest.Recorder[int]{Stop: &source}

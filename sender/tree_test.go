@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Random trees of algorithms over leaves that do as they are told are run twice: as senders, and by an
+// Random trees of algorithms over leaves that the test controls are run twice: as senders, and by an
 // interpreter that says in a few lines each what the algorithms mean. Both are given the same events
 // and must agree after each of them on every leaf and on the result.
 
@@ -315,7 +315,7 @@ func (w *world) run(n *node, asked *asking, k then) {
 	}
 }
 
-// each runs the children of n at once. arrive is told of each one's result, and may ask them to stop;
+// each runs the children of n concurrently. arrive is called with each result, and may request them to stop;
 // over is called when all are there.
 func (w *world) each(n *node, asked *asking, arrive func(i int, x result, all *asking), over func()) (started bool) {
 	if asked.requested {
@@ -342,7 +342,7 @@ func mapping(f func(result) result) func(*world, *node, *asking, then) {
 	}
 }
 
-// following2 is the meaning of what goes on with the second child if the first ends so.
+// following2 is the meaning of an algorithm that starts the second child if the first completes on this channel.
 func following2(on sendertest.Channel) func(*world, *node, *asking, then) {
 	return func(w *world, n *node, asked *asking, k then) {
 		w.run(n.kids[0], asked, func(x result) {

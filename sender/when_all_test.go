@@ -111,7 +111,7 @@ func TestWhenAllSliceBoundHolds(t *testing.T) {
 	})
 	values := <-done
 	if most != bound || next != n {
-		t.Errorf("%d of %d were started, at most %d at once", next, n, most)
+		t.Errorf("%d of %d were started, at most %d in flight", next, n, most)
 	}
 	for i, v := range values {
 		if v != i {
@@ -139,7 +139,7 @@ func TestWhenAllSliceBoundSkips(t *testing.T) {
 	}
 }
 
-// A million that complete at once do not grow the stack.
+// A million that complete inside Start do not grow the stack.
 func TestWhenAllSliceBoundDoesNotRecurse(t *testing.T) {
 	const n = 100_000
 	deepest := 0
@@ -195,7 +195,7 @@ func TestWhenAllDecides(t *testing.T) {
 		run(t, sender.WhenAllSlice([]*leaf{a, b, c}, 0), rec)
 		a.Finish()
 		if c.InFlight() != 0 || rec.Completed() {
-			t.Errorf("%v: the third child was not asked to stop, or the second not waited for", test.x)
+			t.Errorf("%v: the third child was not requested to stop, or the second not waited for", test.x)
 		}
 		b.Finish()
 		if x := rec.Result(); x.Channel != test.want.Channel || x.Err != test.want.Err {

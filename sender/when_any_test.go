@@ -76,7 +76,7 @@ func TestWhenAnyJoins(t *testing.T) {
 		run(t, sender.WhenAnySlice([]*leaf{a, b, c}), rec)
 		first.Finish()
 		if c.InFlight() != 0 {
-			t.Error("the loser was not asked to stop")
+			t.Error("the loser was not requested to stop")
 		}
 		if rec.Completed() {
 			t.Error("completed with a child in flight")
@@ -205,26 +205,26 @@ func wait(gate *atomic.Int32, n int32) {
 // Children that live on one thread complete their parent there, whichever thread asks them to stop.
 func TestGroupsKeepTheThread(t *testing.T) {
 	th := sendertest.NewThread(t)
-	home := func() *leaf {
+	onThread := func() *leaf {
 		return &leaf{OnStart: sendertest.Later, OnStop: sendertest.Later, Thread: th, Result: theValue}
 	}
 	idle := func() *leaf { return &leaf{OnStop: sendertest.Later, Thread: th} }
 	o := sendertest.Options[int]{Where: th.Here, Do: th.Do, Restartable: true, Rounds: 200}
 	toUnit := func(int) struct{} { return struct{}{} }
 
-	sendertest.Check(t, sender.WhenAny(home(), home()), o)
-	sendertest.Check(t, sender.WhenAnySlice([]*leaf{home(), idle(), home()}), o)
-	sendertest.Check(t, sender.WhenAll(home(), home()), sendertest.Options[sender.All2[int, int]]{
+	sendertest.Check(t, sender.WhenAny(onThread(), onThread()), o)
+	sendertest.Check(t, sender.WhenAnySlice([]*leaf{onThread(), idle(), onThread()}), o)
+	sendertest.Check(t, sender.WhenAll(onThread(), onThread()), sendertest.Options[sender.All2[int, int]]{
 		Where: th.Here, Do: th.Do, Restartable: true, Rounds: 200,
 	})
-	sendertest.Check(t, sender.StopWhen(home(), idle()), o)
-	sendertest.Check(t, sender.StopWhen(idle(), home()), o)
-	sendertest.Check(t, sender.Timeout(home(), sender.Then(idle(), toUnit)), o)
-	sendertest.Check(t, sender.Timeout(idle(), sender.Then(home(), toUnit)), o)
+	sendertest.Check(t, sender.StopWhen(onThread(), idle()), o)
+	sendertest.Check(t, sender.StopWhen(idle(), onThread()), o)
+	sendertest.Check(t, sender.Timeout(onThread(), sender.Then(idle(), toUnit)), o)
+	sendertest.Check(t, sender.Timeout(idle(), sender.Then(onThread(), toUnit)), o)
 	o.Endless = true
 	sendertest.Check(t, sender.WhenAny(idle(), idle()), o)
 	sendertest.Check(t, sender.WhenAny(sender.WhenAny(idle(), idle()), sender.StopWhen(idle(), idle())), o)
-	sendertest.Check(t, sender.Repeat(home()), o)
+	sendertest.Check(t, sender.Repeat(onThread()), o)
 }
 
 func TestWhenAnyOfMany(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 // oracle is the obvious timer queue: a slice kept sorted.
 type oracle struct {
-	pending []entry
-	age     uint64
+	pending  []entry
+	sequence uint64
 }
 
 func (o *oracle) find(t *Timer) int {
@@ -22,14 +22,14 @@ func (o *oracle) find(t *Timer) int {
 }
 
 func (o *oracle) push(t *Timer, deadline int64) {
-	o.age++
+	o.sequence++
 	i, _ := slices.BinarySearchFunc(o.pending, deadline, func(e entry, d int64) int {
 		if e.deadline <= d {
 			return -1
 		}
 		return 1
 	})
-	o.pending = slices.Insert(o.pending, i, entry{deadline, o.age, t})
+	o.pending = slices.Insert(o.pending, i, entry{deadline, o.sequence, t})
 }
 
 func (o *oracle) remove(t *Timer) bool {
@@ -100,7 +100,7 @@ func (p *pair) verify() {
 	}
 	for i := range p.q.heap {
 		e := &p.q.heap[i]
-		if e.timer.place != i+1 || i > 0 && e.before(&p.q.heap[(i-1)/arity]) {
+		if e.timer.index != i+1 || i > 0 && e.before(&p.q.heap[(i-1)/arity]) {
 			p.Fatalf("the heap is broken at %d of %d", i, len(p.q.heap))
 		}
 	}
@@ -262,18 +262,18 @@ func TestMemoryAfterABurst(t *testing.T) {
 		q.Pop(burst)
 	}
 	if cap(q.heap) < burst {
-		t.Error("memory was given back at once, to be asked for by the next wave")
+		t.Error("memory was released immediately, and the next wave has to allocate it")
 	}
-	q.Pop(burst + patience - 1) // it was seen to be unused at the time burst
+	q.Pop(burst + shrinkAfter - 1) // it was seen to be unused at the time burst
 	if cap(q.heap) < burst {
 		t.Error("memory was given back too soon")
 	}
 	for n := rest - 1; n > 0; n-- {
-		if q.Pop(burst+patience) == nil {
+		if q.Pop(burst+shrinkAfter) == nil {
 			t.Fatal("giving memory back lost a timer")
 		}
 	}
-	if n := cap(q.heap); n > minRoom {
+	if n := cap(q.heap); n > minCapacity {
 		t.Errorf("room for %d timers is kept by an empty queue", n)
 	}
 }
@@ -292,7 +292,7 @@ func TestWavesDoNotAllocate(t *testing.T) {
 				now++
 				q.Pop(now)
 			}
-			now += patience / 2
+			now += shrinkAfter / 2
 			q.Pop(now)
 		}
 		wave()
@@ -336,7 +336,7 @@ func TestOrderIsTotal(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	entries := make([]entry, 500)
 	for i := range entries {
-		entries[i] = entry{deadline: r.Int64N(8), age: uint64(i)}
+		entries[i] = entry{deadline: r.Int64N(8), sequence: uint64(i)}
 	}
 	for i := range entries {
 		for j := range entries {

@@ -2,35 +2,33 @@ package timerqueue
 
 import "github.com/reactord/reactord/internal/assert"
 
-// Handler is what a timer is for. The queue never calls it: whoever pops a timer does.
+// Handler is called when a timer is due. The queue does not call it: the caller of [Queue.Pop] does.
 type Handler interface {
-	// OnTimer says that the deadline has passed. now is the time, in nanoseconds on the queue's
-	// clock, at which that was noticed; it is at or after the deadline.
+	// OnTimer says that the deadline has passed. now is the time that Pop was called with, in nanoseconds; it is at or
+	// after the deadline.
 	OnTimer(now int64)
 }
 
-// Timer is a place in a Queue, embedded in what it belongs to. The zero Timer is not pending and
-// ready for Push.
+// Timer is an element of a [Queue]. It is usually a field of the struct that it belongs to. The zero Timer is not
+// pending, and ready for Push.
 type Timer struct {
-	// Handler is what the owner of the queue calls when the timer is due. The queue itself never
-	// looks at it.
+	// Handler is what the owner of the queue calls when the timer is due. The queue does not use it.
 	Handler Handler
 
 	deadline int64
-	place    int // index in the queue's heap plus one; 0: not pending
+	index    int // in the queue's heap, plus one; 0: not pending
 }
 
 // Init sets the handler. The timer must not be pending.
 func (t *Timer) Init(h Handler) {
-	if assert.Enabled && t.place != 0 {
-		panic("timerqueue: Init of a pending timer")
+	if assert.Enabled && t.index != 0 {
+		panic("timerqueue: Init of a pending timer: call Remove first")
 	}
 	t.Handler = h
 }
 
 // Pending reports whether the timer is in a queue.
-func (t *Timer) Pending() bool { return t.place != 0 }
+func (t *Timer) Pending() bool { return t.index != 0 }
 
-// Deadline is what the last Push or Update set, in nanoseconds. It stays readable after Pop and
-// Remove.
+// Deadline is what the last Push or Update set, in nanoseconds. It is kept after Pop and Remove.
 func (t *Timer) Deadline() int64 { return t.deadline }

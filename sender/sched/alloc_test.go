@@ -75,7 +75,7 @@ func TestNothingAllocates(t *testing.T) {
 	check("Any", allocs(sender.Schedule(sched.AnyOf(p)), false))
 	check("Fallback", allocs(sender.Schedule(sched.Fallback{First: closed, Second: p}), false))
 	check("TimedFallback", allocs(sender.ScheduleAfter(sched.TimedFallback{First: ended.loop, Second: d.loop}, 1), false))
-	// A seat is free when both have let go of it, so each is given the time for it.
+	// An entry is free when both resources have released it, so each gets the time for that.
 	var op sender.ScheduleOp
 	looked := newSignal()
 	settle := func(s sender.Scheduler) func() {

@@ -16,7 +16,7 @@ import (
 
 // The examples of the article on sender factories.
 
-// just42 completes at once with 42: a sender written by hand.
+// just42 completes inside Start with 42: a sender written by hand.
 type just42 struct{}
 
 type just42Op struct{ receiver sender.Receiver[int] }

@@ -20,7 +20,7 @@ func checkSchedule(t *testing.T, s sender.Scheduler, here func() bool) {
 	})
 }
 
-// checkTimed holds ScheduleAfter on s to the contract: when it is due at once, soon, and late.
+// checkTimed holds ScheduleAfter on s to the contract: when it is due immediately, soon, and late.
 func checkTimed(t *testing.T, s sender.TimedScheduler, here func() bool) {
 	t.Helper()
 	for _, d := range []time.Duration{-time.Second, 0, 20 * time.Microsecond} {

@@ -18,7 +18,7 @@ func greet(where string) func(struct{}) string {
 	return func(struct{}) string { return "hello from " + where }
 }
 
-// A loop is driven by whoever calls Run, until its token is stopped.
+// A loop is driven by the goroutine that calls Run, until its token is stopped.
 func ExampleTimedRunLoop() {
 	var loop sched.TimedRunLoop
 	var source stop.Source
@@ -86,7 +86,7 @@ func ExampleTimedFallback() {
 }
 
 func ExampleDeadline() {
-	var stuck sched.RunLoop // which nobody runs
+	var stuck sched.RunLoop // no goroutine runs it
 	s := sched.Deadline{On: &stuck, Timer: sched.NewThread{}, Within: time.Millisecond}
 	_, err := sender.SyncWait(context.Background(), s.Schedule())
 	fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))

@@ -204,7 +204,7 @@ func TestDeadlineRefused(t *testing.T) {
 	})
 }
 
-// Stop is requested and both resources hear of it late, the one with the work first; and a guest that
+// Stop is requested while neither resource runs. The one with the work runs first. And a client that
 // has left takes its timer with it.
 func TestDeadlineOfResourcesThatSleep(t *testing.T) {
 	var on sched.RunLoop
@@ -233,7 +233,7 @@ func TestDeadlineOfResourcesThatSleep(t *testing.T) {
 	timer.Run(over.Token())
 }
 
-// Deadlines that are missed, met and stopped all at once, on several threads, in the same few seats.
+// Deadlines are missed, met and stopped concurrently, on several threads, with few pooled entries.
 func TestDeadlineUnderLoad(t *testing.T) {
 	const threads, each = 3, 500
 	p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 2})

@@ -2,8 +2,8 @@ package sched
 
 import "github.com/reactord/reactord/sender"
 
-// Inline is the Scheduler that is wherever its caller is: Enqueue runs the work before it returns. All
-// of them are equal. Work that enqueues work grows the stack.
+// Inline is the [sender.Scheduler] of the caller's own thread: Enqueue runs the work before it returns. All values
+// are equal. Work that enqueues work grows the stack.
 //
 // Source: P3552R3 [exec.inline.scheduler], P1525R1 §4.2.
 type Inline struct{}
@@ -11,5 +11,5 @@ type Inline struct{}
 // Enqueue runs w.
 func (Inline) Enqueue(w *sender.Work) { w.Runner.Run() }
 
-// CompletionBehavior implements sender.CompletionDescriber.
+// CompletionBehavior implements [sender.CompletionDescriber].
 func (Inline) CompletionBehavior() sender.CompletionBehavior { return sender.Inline }

@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// fullPool is a pool of one worker that is busy until release is called, and of which nobody else may wait.
+// fullPool is a pool of one worker that is busy until release is called, and that refuses all other work.
 func fullPool() (p *sched.ThreadPool, release func()) {
 	p = sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1, Limit: 1})
 	release = occupy(p, 1)
@@ -28,7 +28,7 @@ func fullPool() (p *sched.ThreadPool, release func()) {
 func TestMissedDeadlineIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timer := drive(new(sched.TimedRunLoop))
-		d := sched.Deadline{On: new(sched.RunLoop), Timer: timer.loop, Within: time.Millisecond} // which nobody runs
+		d := sched.Deadline{On: new(sched.RunLoop), Timer: timer.loop, Within: time.Millisecond} // no goroutine runs it
 		for name, s := range map[string]sender.Any[unit]{
 			"Deadline.Schedule": sender.Erase(d.Schedule()),
 			"Schedule":          sender.Erase(sender.Schedule(d)),
@@ -45,7 +45,7 @@ func TestMissedDeadlineIsAnError(t *testing.T) {
 	})
 }
 
-// A limit is for new work: tasks that have begun go on, and results arrive. All of it through whatever
+// A limit is for new work: tasks that have begun continue, and results arrive. All of it through whatever
 // schedulers there are in between.
 func TestLimitIsForNewWork(t *testing.T) {
 	for name, on := range map[string]func(*sched.ThreadPool) sender.Scheduler{

@@ -8,14 +8,15 @@ import (
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
-// ThreadDispatcher is a Scheduler of a fixed number of OS threads that take work from one intrusive
-// list, the latest first, so that scheduling allocates nothing: the operation states are the list. Its
-// own senders complete with the number of the thread that they are on.
+// ThreadDispatcher is a [sender.Scheduler] with a fixed number of OS threads that take work from one intrusive list,
+// the latest first. Its own senders complete with the number of the thread that they run on.
 //
-// It is not fair: what was enqueued first may wait for as long as more comes. See ThreadPool.
+// It is not fair: work may wait for as long as newer work comes. [ThreadPool] is fair.
 //
-// Source: the thread_dispatcher of P1525R1 Appendix C. That one forgets what is enqueued when it has
-// been stopped, which here is abandoned.
+// Allocation: Enqueue allocates nothing, because the list links the operation states.
+//
+// Source: the thread_dispatcher of P1525R1 Appendix C. That one forgets work that is enqueued after it has been
+// stopped; here this work is abandoned.
 type ThreadDispatcher struct {
 	mu      sync.Mutex
 	more    sync.Cond
@@ -24,7 +25,7 @@ type ThreadDispatcher struct {
 	threads sync.WaitGroup
 }
 
-// NewThreadDispatcher starts a dispatcher of n threads (the paper has two). The caller must Close it.
+// NewThreadDispatcher starts a dispatcher with n threads. (The paper has two.) The caller must Close it.
 func NewThreadDispatcher(n int) *ThreadDispatcher {
 	d := new(ThreadDispatcher)
 	d.more.L = &d.mu
@@ -34,8 +35,8 @@ func NewThreadDispatcher(n int) *ThreadDispatcher {
 	return d
 }
 
-// Enqueue implements sender.Scheduler. When the dispatcher is being closed or is closed, w is abandoned at
-// once: with sender.ErrStopped and sender.ErrClosed.
+// Enqueue implements [sender.Scheduler]. The dispatcher abandons w immediately: with [sender.ErrStopped] while it is
+// being closed, with [sender.ErrClosed] after that.
 func (d *ThreadDispatcher) Enqueue(w *sender.Work) {
 	d.mu.Lock()
 	if d.phase != open {
@@ -49,8 +50,8 @@ func (d *ThreadDispatcher) Enqueue(w *sender.Work) {
 	d.mu.Unlock()
 }
 
-// Close abandons work that comes from now on, and returns when all that was enqueued has been run. It may
-// be called from any thread but the dispatcher's own, and repeatedly.
+// Close abandons work that comes from now on, and returns when all enqueued work has run. It may be called from any
+// thread except the dispatcher's own, and repeatedly.
 func (d *ThreadDispatcher) Close() {
 	d.mu.Lock()
 	d.phase = max(d.phase, closing)
@@ -62,13 +63,13 @@ func (d *ThreadDispatcher) Close() {
 	d.mu.Unlock()
 }
 
-// numbered is work that wants to know which thread it is run by.
+// numbered is work that gets the number of the thread that runs it.
 type numbered interface{ runOn(id int) }
 
-// start starts the thread with that number.
+// start starts the thread with this number.
 func (d *ThreadDispatcher) start(id int) { d.threads.Go(func() { d.run(id) }) }
 
-// run is a thread. One whose goroutine is ended by runtime.Goexit is replaced.
+// run is a thread. If runtime.Goexit ends its goroutine, another thread replaces it.
 func (d *ThreadDispatcher) run(id int) {
 	returned := false
 	defer aftergoexit.Run(&returned, func() { d.start(id) })
@@ -83,7 +84,7 @@ func (d *ThreadDispatcher) run(id int) {
 	returned = true
 }
 
-// next waits for work and takes it, or returns nil when the dispatcher is closed and empty.
+// next waits for work and takes it. It returns nil when the dispatcher is closed and empty.
 func (d *ThreadDispatcher) next() *sender.Work {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -97,29 +98,32 @@ func (d *ThreadDispatcher) next() *sender.Work {
 	return w
 }
 
-// Schedule completes on one of the dispatcher's threads with that thread's number, from 1. It
-// completes stopped, or with the reason of a refusal, as sender.Schedule does.
+// Schedule returns a sender that completes on one of the dispatcher's threads, with the number of that thread, from
+// 1.
+//
+// Completion: otherwise as [sender.Schedule].
+//
+// Cancellation: as [sender.Schedule].
 func (d *ThreadDispatcher) Schedule() DispatchSender { return DispatchSender{d} }
 
-// DispatchSender is what ThreadDispatcher.Schedule returns.
+// DispatchSender is the sender that [ThreadDispatcher.Schedule] returns.
 type DispatchSender struct{ d *ThreadDispatcher }
 
-// DispatchOp is the operation state of ThreadDispatcher.Schedule. It may be started again without
-// connecting it anew.
+// DispatchOp is the operation state of [DispatchSender].
 type DispatchOp struct {
 	work sender.Work
 	d    *ThreadDispatcher
 	r    sender.Receiver[int]
 }
 
-// Connect implements sender.Sender.
+// Connect implements [sender.Sender].
 func (s DispatchSender) Connect(op *DispatchOp, r sender.Receiver[int]) sender.Operation {
 	op.d, op.r = s.d, r
 	op.work.Runner = (*dispatched)(op)
 	return op
 }
 
-// Start implements sender.Operation.
+// Start implements [sender.Operation].
 func (op *DispatchOp) Start() {
 	if op.r.Env().StopToken().StopRequested() {
 		op.r.SetStopped()

@@ -8,32 +8,34 @@ import (
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 )
 
-// ThreadPoolConfig is how a ThreadPool is made. Its zero value works.
+// ThreadPoolConfig configures a [ThreadPool]. The zero ThreadPoolConfig works.
 type ThreadPoolConfig struct {
 	// Workers is how many goroutines run work. Default: GOMAXPROCS.
 	Workers int
-	// Limit is how much work may be waiting for a worker. New work that exceeds it is refused inside
-	// Enqueue, with sender.ErrFull. The turns of tasks that have begun, and results on their way here
-	// (ContinuesOn), are never refused, though they count as waiting. Default: no limit.
+	// Limit is how much work may wait for a worker. New work that exceeds it is refused inside Enqueue, with
+	// sender.ErrFull. Work that is not new is never refused, although it counts as waiting: the resumption of tasks,
+	// and results that ContinuesOn transfers. Default: no limit.
 	Limit int
 }
 
-// ThreadPool is a Scheduler of a fixed number of goroutines and one queue. It is fair: work is begun
-// in the order it was enqueued in, whoever enqueued it, and work that enqueues itself again goes
-// behind all that is waiting. That is what the one lock is for. Enqueue does not allocate.
+// ThreadPool is a [sender.Scheduler] with a fixed number of goroutines and one queue. It is fair: work begins in the
+// order in which it was enqueued, and work that enqueues itself again goes behind all that waits. The one lock is the
+// price of this order.
+//
+// Allocation: Enqueue allocates nothing.
 //
 // Source: P2300R10 [exec.sched]; static_thread_pool of P0443R14.
 type ThreadPool struct {
 	mu      sync.Mutex
 	more    sync.Cond
 	waiting sender.WorkQueue
-	room    int // how much more new work may wait; negative: that many continuations too many
+	room    int // how much more work may wait; negative: by how much exempt work exceeds the limit
 	idle    int // workers that wait for work
 	phase   phase
 	workers sync.WaitGroup
 }
 
-// phase is how far a resource is that Close ends.
+// phase is the state of a resource that is ended by Close. It only grows.
 type phase uint8
 
 const (
@@ -42,7 +44,7 @@ const (
 	closed        // it has ended
 )
 
-// reason is why it abandons work.
+// reason is why the resource abandons work in this phase.
 func (p phase) reason() error {
 	if p == closed {
 		return sender.ErrClosed
@@ -66,8 +68,8 @@ func NewThreadPool(cfg ThreadPoolConfig) *ThreadPool {
 	return p
 }
 
-// Enqueue implements sender.Scheduler. When the pool is being closed, is closed, or as much is waiting as
-// may, w is abandoned at once: with sender.ErrStopped, sender.ErrClosed and sender.ErrFull.
+// Enqueue implements [sender.Scheduler]. The pool abandons w immediately: with [sender.ErrStopped] while it is being
+// closed, with [sender.ErrClosed] after that, and with [sender.ErrFull] when its limit is reached.
 func (p *ThreadPool) Enqueue(w *sender.Work) {
 	p.mu.Lock()
 	if p.phase != open {
@@ -89,8 +91,8 @@ func (p *ThreadPool) Enqueue(w *sender.Work) {
 	p.mu.Unlock()
 }
 
-// Close abandons work that comes from now on, and returns when all that was waiting has been run. It may be
-// called from any thread but a worker, and repeatedly.
+// Close abandons work that comes from now on, and returns when all waiting work has run. It may be called from any
+// thread except a worker, and repeatedly.
 func (p *ThreadPool) Close() {
 	p.mu.Lock()
 	p.phase = max(p.phase, closing)
@@ -102,7 +104,7 @@ func (p *ThreadPool) Close() {
 	p.mu.Unlock()
 }
 
-// work is a worker. One whose goroutine is ended by runtime.Goexit is replaced.
+// work is a worker. If runtime.Goexit ends its goroutine, another worker replaces it.
 func (p *ThreadPool) work() {
 	returned := false
 	defer aftergoexit.Run(&returned, func() { p.workers.Go(p.work) })
@@ -112,7 +114,7 @@ func (p *ThreadPool) work() {
 	returned = true
 }
 
-// next waits for work and takes it, or returns nil when the pool is closed and nothing is waiting.
+// next waits for work and takes it. It returns nil when the pool is closed and no work waits.
 func (p *ThreadPool) next() *sender.Work {
 	p.mu.Lock()
 	defer p.mu.Unlock()

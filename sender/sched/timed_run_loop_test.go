@@ -155,7 +155,7 @@ func TestLoopThatEndsAbandonsItsTimers(t *testing.T) {
 	})
 }
 
-// Stop was requested between the moment at which somebody looked and EnqueueAt, so that the stop callback
+// Stop was requested after the check of the token and before EnqueueAt, so that the stop callback
 // is called inside of it.
 func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
 	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
@@ -173,7 +173,7 @@ func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
 }
 
 // A timer that is stopped in the very turn in which it is due, and is then started again: nothing of the
-// first time is left for the second. Another that is stopped with it, and is not due, hears of it.
+// first time is left for the second. Another that is stopped with it, and is not due, is abandoned.
 func TestNothingIsLeftOfAStopThatCameLate(t *testing.T) {
 	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		var source stop.Source

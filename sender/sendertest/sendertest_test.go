@@ -202,11 +202,11 @@ func TestFaultsAreFound(t *testing.T) {
 		"leaves its callback behind",
 	} {
 		if found := blame(t, f); found == "" {
-			t.Errorf("a sender that %s was not found out", f)
+			t.Errorf("Check did not find a sender that %s", f)
 		}
 	}
 	if found := blame(t, ""); found != "" {
-		t.Errorf("a good sender was blamed: %s", found)
+		t.Errorf("Check reported a correct sender: %s", found)
 	}
 }
 

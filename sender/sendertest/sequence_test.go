@@ -61,11 +61,11 @@ func TestFlawsAreFound(t *testing.T) {
 		"delivers afterwards",
 	} {
 		if found := expose(t, f); found == "" {
-			t.Errorf("a sequence that %s was not found out", f)
+			t.Errorf("CheckSequence did not find a sequence that %s", f)
 		}
 	}
 	if found := expose(t, ""); found != "" {
-		t.Errorf("a good sequence was blamed: %s", found)
+		t.Errorf("CheckSequence reported a correct sequence: %s", found)
 	}
 }
 

@@ -164,12 +164,12 @@ func TestCreditNeverStalls(t *testing.T) {
 	}
 }
 
-// window is a receiver that keeps items until it has so many, and is at most granted what it let go of.
+// window is a receiver that keeps a number of items, and grants for those that it has released.
 type window struct {
 	sender.EmptyEnv
 	t      *testing.T
 	source seq.Granter
-	give   func(grant func()) // has it granted: at once, or later
+	give   func(grant func()) // calls grant: immediately, or later
 	limit  int
 
 	mu   sync.Mutex
@@ -204,19 +204,19 @@ func (w *window) SetStopped()     { w.t.Error("stopped") }
 func (w *window) Env() sender.Env { return w }
 
 // A receiver that keeps items gets no more at a time than it has granted, through any adaptor, and grants when it
-// has let go of them: where the source is, or if there are several, anywhere.
+// has released them: where the source is or, if there are several, anywhere.
 func TestCreditOfAReceiverThatKeepsItems(t *testing.T) {
 	thA, thB := on{sendertest.NewThread(t)}, on{sendertest.NewThread(t)}
 	a, b := metered{t, thA, 60, 3, 1}, metered{t, thB, 60, 3, 1}
 	yes := func(n int) bool { return n%2 == 0 }
 	adapted := seq.Filter(seq.Take(seq.Transform(a, func(n int) int { return n }, nil), 60, nil), yes, nil)
 	keeps(t, "a chain, on its thread", adapted, 3, 30, func(grant func()) { thA.Do(grant) })
-	keeps(t, "a chain, at once", adapted, 3, 30, func(grant func()) { grant() })
+	keeps(t, "a chain, immediately", adapted, 3, 30, func(grant func()) { grant() })
 	keeps(t, "merged on a thread", seq.Merge(a, a), 6, 120, func(grant func()) { thA.Do(grant) })
 	elsewhere := on{sendertest.NewThread(t)}
 	for range 20 {
 		keeps(t, "merged on two, elsewhere", seq.Merge(a, b), 6, 120, func(grant func()) { elsewhere.Do(grant) })
-		keeps(t, "merged on two, at once", seq.Merge(a, b), 6, 120, func(grant func()) { grant() })
+		keeps(t, "merged on two, immediately", seq.Merge(a, b), 6, 120, func(grant func()) { grant() })
 		keeps(t, "merged twice", seq.Merge(seq.Merge(a, b), b), 9, 180, func(grant func()) { elsewhere.Do(grant) })
 	}
 }

@@ -46,7 +46,7 @@ func ExampleFilter() {
 }
 
 // A listener that accepts three connections and closes what it is given after that: the items are
-// descriptors, so what nobody wants is not forgotten but dropped.
+// descriptors, so unused items are dropped.
 func ExampleTake() {
 	closeFd := func(fd int) { fmt.Println("close", fd) }
 	// On a loop: three := seq.Take(listener.AcceptMany(reactor.Unlimited), 3, closeFd)

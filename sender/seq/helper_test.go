@@ -28,7 +28,7 @@ type unit = struct{}
 
 var errLeaf = errors.New("leaf")
 
-// item is a resource: it must be let go of, once.
+// item is a resource: it must be released, once.
 type item struct {
 	n    int
 	gone atomic.Int32
@@ -57,7 +57,7 @@ func (l *ledger) drop(i *item) {
 	i.gone.Add(1)
 }
 
-// take lets go of items that were received.
+// take releases items that were received.
 func take(items ...*item) {
 	for _, i := range items {
 		i.gone.Add(1)
@@ -74,7 +74,7 @@ func (l *ledger) audit(t *testing.T) {
 	}
 	for _, i := range l.emitted {
 		if n := i.gone.Load(); n != 1 {
-			t.Errorf("item %d was let go of %d times", i.n, n)
+			t.Errorf("item %d was released %d times", i.n, n)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func of(from, to int) func() []*item {
 	}
 }
 
-// newLeaf is a source of the items 1 to 5, and 8 and 9 if it is asked to stop.
+// newLeaf is a source of the items 1 to 5, and 8 and 9 after a stop request.
 func (l *ledger) newLeaf(th *sendertest.Thread) *leaf {
 	return &leaf{
 		Items: of(1, 5), Late: of(8, 9), Emit: l.emit, Thread: th,
@@ -134,7 +134,7 @@ func isStopped(p sendertest.Point) bool {
 	return p == sendertest.BeforeConnect || p == sendertest.BeforeStart
 }
 
-// options have items judged by accept, and let go of.
+// options check items with accept, and release them.
 func options(s *leaf, accept func(p sendertest.Point, items []*item, x sendertest.Result[unit]) bool) sendertest.SequenceOptions[*item] {
 	return sendertest.SequenceOptions[*item]{
 		Accept: func(p sendertest.Point, items []*item, x sendertest.Result[unit]) bool {

@@ -221,7 +221,7 @@ func TestFromAnIteratorThatPanics(t *testing.T) {
 	})
 }
 
-// A chain of adaptors passes on stop requests, and loses no item.
+// A chain of adaptors forwards stop requests, and loses no item.
 func TestChain(t *testing.T) {
 	eachLeaf(t, func(t *testing.T, s *leaf, l *ledger) {
 		odd := seq.Filter(s, func(i *item) bool { return i.n%2 == 1 }, l.drop)
@@ -384,7 +384,7 @@ func TestMergeOfMore(t *testing.T) {
 	}
 }
 
-// No more sources are in progress than may be, and they are started in order.
+// No more sources are in flight than the limit allows, and they are started in order.
 func TestMergeBound(t *testing.T) {
 	for _, bound := range []int{1, 3, 7, 0} {
 		th := sendertest.NewThread(t)
@@ -422,7 +422,7 @@ func TestMergeBound(t *testing.T) {
 			want = n
 		}
 		if most > want || len(rec.Items()) != 2*n || !slices.IsSorted(order) {
-			t.Errorf("bound %d: %d sources at once, %d items, started in the order %v", bound, most, len(rec.Items()), order)
+			t.Errorf("limit %d: %d sources in flight, %d items, started in the order %v", bound, most, len(rec.Items()), order)
 		}
 	}
 }
@@ -439,7 +439,7 @@ func TestMergeOfNone(t *testing.T) {
 	})
 }
 
-// However many sources complete at once, the stack does not grow.
+// However many sources complete inside Start, the stack does not grow.
 func TestMergeDoesNotRecurse(t *testing.T) {
 	deepest := 0
 	sources := make([]count, 10_000)
@@ -488,7 +488,7 @@ func TestMergeDeliversOneAtATime(t *testing.T) {
 	}
 }
 
-// Many items of two threads at once all arrive, each thread's in its order.
+// Many items of two concurrent threads all arrive, each thread's in its order.
 func TestMergeOfTwoThreads(t *testing.T) {
 	const n = 20_000
 	a, b := &valve{}, &valve{}

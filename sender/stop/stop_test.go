@@ -222,7 +222,7 @@ func interleave(t *testing.T, at int, target string) {
 	var a, b stop.Callback
 	ran := map[string]int{}
 	stepped := make(chan int)  // the walk has come to this point
-	proceed := make(chan bool) // it may go on
+	proceed := make(chan bool) // it may continue
 	handlerOf := func(name string, point int) handler {
 		return func() {
 			ran[name]++
@@ -306,7 +306,7 @@ func TestOthersDuringHandler(t *testing.T) {
 }
 
 // The memory of a callback is written over as soon as Deregister has returned, by plain stores, while
-// another thread requests stop: the race detector sees to it that nobody looks at it any more.
+// another thread requests stop: the race detector finds a goroutine that still reads it.
 func TestStorm(t *testing.T) {
 	rounds := 20000
 	if testing.Short() {
@@ -459,7 +459,7 @@ func BenchmarkRequestStop(b *testing.B) {
 	}
 }
 
-// Once every handler has returned nobody waits for anybody, on whichever thread.
+// When every handler has returned, Deregister does not wait, on any thread.
 func TestDeregisterOnceServed(t *testing.T) {
 	var s stop.Source
 	var c stop.Callback

@@ -47,7 +47,7 @@ func TestDrainWaitsForTasks(t *testing.T) {
 	<-r.ended
 }
 
-// What a task does elsewhere is asked to stop when its own scheduler drains.
+// What a task awaits elsewhere is requested to stop when its own scheduler drains.
 func TestDrainStopsWhatIsElsewhere(t *testing.T) {
 	r := newCoroutineLoop(t)
 	never := &sendertest.Leaf[int]{OnStop: sendertest.Inline}

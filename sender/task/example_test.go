@@ -37,7 +37,7 @@ func ExampleNewValue() {
 	// Output: 42 <nil>
 }
 
-// Errors and stopped are Go errors, and a panic is caught as ever.
+// Errors and stopped are Go errors, and a panic is an error too.
 func ExampleAwait() {
 	f := func(t *task.T) error {
 		_, err := task.Await(t, sender.JustError[int](io.ErrUnexpectedEOF))

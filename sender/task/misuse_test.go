@@ -64,7 +64,7 @@ func TestNestedAwait(t *testing.T) {
 	})
 }
 
-// A panic in Connect is the function's, which may go on.
+// A panic in Connect goes to the function, which may recover and continue.
 func TestPanicInConnect(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		x := run(t, sch, task.NewValue(func(t *task.T) (int, error) {

@@ -1,11 +1,19 @@
-// Package aftergoexit is about functions that are ended by runtime.Goexit while they have more to do.
+// Package aftergoexit lets a function complete its work when something that it calls ends the goroutine by
+// runtime.Goexit.
 package aftergoexit
 
-// Run is deferred by a function that has more to do when something that it calls ends the goroutine by
-// runtime.Goexit. Nothing can hold that up, but it runs deferred functions: so rest is called, on the same goroutine
-// and thread, and may take as long as it likes. It does nothing if *returned, and lets a panic go on.
+// Run is deferred by a function that has more to do after a call of a user's function:
 //
-// It must be deferred itself, or it does not see the panic.
+//	returned := false
+//	defer aftergoexit.Run(&returned, rest)
+//	userFunction()
+//	returned = true
+//	rest()
+//
+// If userFunction calls runtime.Goexit, Run calls rest, on the same goroutine and thread. rest may take any time. Run
+// does nothing if *returned is true. It does not stop a panic.
+//
+// Run must be deferred directly, otherwise it does not see the panic.
 func Run(returned *bool, rest func()) {
 	if *returned {
 		return

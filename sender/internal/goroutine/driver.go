@@ -5,22 +5,22 @@ import (
 	"sync/atomic"
 )
 
-// Driver is a goroutine that drives a loop, so that it must not block until the loop has done something. The zero
-// value is none.
+// Driver is a goroutine that drives a loop: if it waited for the loop, it would wait for itself. The zero Driver is
+// none.
 type Driver struct {
 	goroutine uintptr
-	thread    int // 0: that goroutine alone; otherwise all on its thread, to which it is locked
+	thread    int // 0: only that goroutine; otherwise all goroutines on this thread
 }
 
-// drivers are those at work, each as often as it drives a loop.
+// drivers counts for each driver how many loops it drives.
 var drivers struct {
 	any atomic.Int32
 	mu  sync.Mutex
 	by  map[Driver]int
 }
 
-// Drive makes the calling goroutine a driver until Release. locked: it is locked to its thread meanwhile, on which no
-// goroutines run but its coroutines.
+// Drive makes the calling goroutine a driver until Release. locked: the goroutine is locked to its thread until then,
+// so only it and its coroutines run there.
 func Drive(locked bool) Driver {
 	d := Driver{goroutine: current()}
 	if locked {
@@ -38,7 +38,7 @@ func Drive(locked bool) Driver {
 	return d
 }
 
-// Release ends what Drive began.
+// Release undoes Drive.
 func (d Driver) Release() {
 	drivers.mu.Lock()
 	defer drivers.mu.Unlock()
@@ -48,7 +48,7 @@ func (d Driver) Release() {
 	drivers.any.Add(-1)
 }
 
-// Drives tells whether the calling goroutine is a driver, or a coroutine of a locked one.
+// Drives reports whether the calling goroutine is a driver, or a coroutine of a locked driver.
 func Drives() bool {
 	if drivers.any.Load() == 0 {
 		return false

@@ -1,10 +1,9 @@
-// Package goroutine tells goroutines apart.
+// Package goroutine identifies goroutines and threads.
 package goroutine
 
-// Current is a number that the calling goroutine has for as long as it lives, and no other has meanwhile;
-// it is not 0. A goroutine that begins when another has ended may have that one's number. A coroutine of
-// iter.Pull is a goroutine of its own.
+// Current is a number that identifies the calling goroutine as long as it lives. It is not 0. A goroutine that begins
+// after another has ended may have that one's number. A coroutine of iter.Pull is a goroutine of its own.
 //
-// It is the address of the runtime's descriptor, which assembly may read: see "Architecture-specific details"
-// of https://go.dev/doc/asm. Elsewhere it is read from a stack trace, which is slow.
+// It is the address of the runtime's goroutine descriptor, which assembly may read: see "Architecture-specific details"
+// of https://go.dev/doc/asm. On other architectures it is read from a stack trace, which is slow.
 func Current() uintptr { return current() }

@@ -57,7 +57,7 @@ func BenchmarkCurrent(b *testing.B) {
 
 func TestDriver(t *testing.T) {
 	if goroutine.Drives() {
-		t.Fatal("who has not said so drives")
+		t.Fatal("a goroutine drives without Drive")
 	}
 	outer := goroutine.Drive(false)
 	goroutine.Drive(false).Release()
@@ -76,7 +76,7 @@ func TestDriver(t *testing.T) {
 
 func TestLockedDriver(t *testing.T) {
 	if goroutine.Thread() == 0 {
-		t.Skip("nobody tells threads apart here")
+		t.Skip("this system has no thread ids")
 	}
 	ended := make(chan bool)
 	go func() {
