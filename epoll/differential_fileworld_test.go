@@ -67,7 +67,7 @@ const (
 	fdMem
 	fdNull
 	fdZero
-	fdProc    // plain, without a way to read it at once
+	fdProc    // plain, without a way to read it immediately
 	fdSysctl  // of procfs, can be waited for
 	fdPipeAIn // where pipe A is read
 	fdPipeAOut
@@ -633,7 +633,7 @@ func (p *pool) busy() bool {
 func (w *fileWorld) note(c uring.CQE) {
 	e := w.pending[c.UserData]
 	if e == nil || e.done {
-		w.Fatalf("%+v: nobody asked for it", c)
+		w.Fatalf("%+v: there is no such entry", c)
 	}
 	if w.missed(e, c) {
 		return

@@ -355,11 +355,11 @@ func (w *world) pump() (moved bool) {
 func (w *world) note(c uring.CQE) {
 	p := w.all[c.UserData]
 	if p == nil || p.done {
-		w.Fatalf("%+v: nobody asked for it", c)
+		w.Fatalf("%+v: there is no such entry", c)
 	}
 	o := outcome{res: c.Res, flags: c.Flags & (more | picked | uring.CQENotif)}
 	if p.op == connect && c.Res == 0 && w.near[p.end] >= 0 {
-		errno, err := unix.GetsockoptInt(w.near[p.end], unix.SOL_SOCKET, unix.SO_ERROR) // as whoever connects has to
+		errno, err := unix.GetsockoptInt(w.near[p.end], unix.SOL_SOCKET, unix.SO_ERROR) // as the program that connects has to
 		w.check(err)
 		o.res = -int32(errno)
 	}
@@ -387,7 +387,7 @@ func (w *world) note(c uring.CQE) {
 		o.res &^= unix.POLLERR // a receive that is woken along with the poll may take the error first
 	}
 	if p.op == closeNear && c.Res == 0 {
-		fd := w.closed[p.end] // the number is somebody else's from now on
+		fd := w.closed[p.end] // the number belongs to another file from now on
 		w.fds = slices.DeleteFunc(w.fds, func(x int) bool { return x == fd })
 	}
 	p.done = !c.More()

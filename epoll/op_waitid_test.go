@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestWaitid waits for what a child does: stop, go on, and end.
+// TestWaitid waits for what a child does: stop, continue and exit.
 func TestWaitid(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		if caps := g.Caps(); !caps.Ops.Has(uring.OpWaitid) {
