@@ -98,7 +98,8 @@ func refusals(g *rig) map[string][]string {
 				if !alike(kind, op, 1<<bit) {
 					continue
 				}
-				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, open, func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
+				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, open,
+					func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
 			}
 		}
 	}
@@ -115,7 +116,8 @@ func alike(kind, op string, ioprio uint16) bool {
 	case op == "accept":
 		return ioprio == uring.AcceptMultishot
 	case strings.HasPrefix(op, "recv"):
-		return ioprio == uring.RecvMultishot || ioprio == uring.RecvsendPollFirst && kind != "a file" && kind != "a pipe"
+		return ioprio == uring.RecvMultishot || ioprio == uring.RecvsendPollFirst && kind != "a file" &&
+			kind != "a pipe"
 	case strings.HasSuffix(op, "zc"):
 		return ioprio == uring.SendZCReportUsage
 	}

@@ -17,7 +17,9 @@ func TestFifo(t *testing.T) {
 		name := filepath.Join(g.TempDir(), "fifo")
 		g.check(unix.Mkfifo(name, 0o600))
 		open := func(flags uint32) int32 {
-			return g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(unix.AT_FDCWD, g.path(name), flags|unix.O_CLOEXEC, 0) })).Res
+			return g.wait2(g.push(func(s *uring.SQE) {
+				s.PrepOpenat(unix.AT_FDCWD, g.path(name), flags|unix.O_CLOEXEC, 0)
+			})).Res
 		}
 		if got := open(unix.O_WRONLY); got != -int32(unix.ENXIO) {
 			g.Error("without a reader:", got)

@@ -37,7 +37,9 @@ func TestPathOperations(t *testing.T) {
 		dir := g.TempDir()
 		at := unix.AT_FDCWD
 		a, b, l, d := g.path(dir, "a"), g.path(dir, "b"), g.path(dir, "l"), g.path(dir, "d")
-		fd := g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(at, a, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640) })).Res
+		fd := g.wait2(g.push(func(s *uring.SQE) {
+			s.PrepOpenat(at, a, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640)
+		})).Res
 		if fd < 0 {
 			g.Fatal(unix.Errno(-fd))
 		}

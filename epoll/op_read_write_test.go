@@ -192,7 +192,9 @@ func TestFixedBuffers(t *testing.T) {
 			at, n int
 			index uint16
 		}{{100, 1, 1}, {4000, 97, 0}, {0, 1, 2}} {
-			g.fails(g.push(func(s *uring.SQE) { s.PrepReadFixed(fd, ptr(mem[bad.at:]), uint32(bad.n), 0, bad.index) }), unix.EFAULT)
+			g.fails(g.push(func(s *uring.SQE) {
+				s.PrepReadFixed(fd, ptr(mem[bad.at:]), uint32(bad.n), 0, bad.index)
+			}), unix.EFAULT)
 		}
 	})
 }

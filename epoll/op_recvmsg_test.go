@@ -31,7 +31,8 @@ func TestMessages(t *testing.T) {
 		if results[ud] != n || results[got] != n || !bytes.Equal(back, data) {
 			g.Error(results, bytes.Equal(back, data))
 		}
-		if after := *(*unix.Msghdr)(in); after.Iov != before.Iov || after.Iovlen != before.Iovlen || messageLen(&after) != n {
+		if after := *(*unix.Msghdr)(in); after.Iov != before.Iov || after.Iovlen != before.Iovlen ||
+			messageLen(&after) != n {
 			g.Errorf("the caller's header became %+v", after)
 		}
 		if messageLen((*unix.Msghdr)(out)) != n {

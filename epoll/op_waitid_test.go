@@ -52,7 +52,8 @@ func TestWaitid(t *testing.T) {
 			still()
 			g.check(unix.Kill(pid, step.signal))
 			g.want(ud, 0, 0)
-			if got.pid != int32(pid) || got.code != int32(step.code) || got.status != step.status || got.signo != int32(unix.SIGCHLD) {
+			if got.pid != int32(pid) || got.code != int32(step.code) || got.status != step.status ||
+				got.signo != int32(unix.SIGCHLD) {
 				g.Errorf("%v: %+v", step.signal, got)
 			}
 		}

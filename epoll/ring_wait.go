@@ -47,8 +47,8 @@ const haste = 16 * turnCost
 // only then waits for events. See [uring.Ring.SetMinWait].
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
-// sleepMinWait sleeps for the minimum wait, and takes a turn. It returns what is left of the timeout, which is 0 if the caller
-// should not wait.
+// sleepMinWait sleeps for the minimum wait, and takes a turn. It returns what is left of the timeout, which is 0 if the
+// caller should not wait.
 func (r *Ring) sleepMinWait(timeout time.Duration) (time.Duration, error) {
 	d := r.minWait
 	if timeout > 0 {
