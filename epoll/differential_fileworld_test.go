@@ -636,7 +636,7 @@ func (w *fileWorld) pumpUntilIdle() {
 func (p *pool) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.head != 0 || p.idle != p.workers || len(p.results) != 0
+	return !p.queue.Empty() || p.idle != p.workers || len(p.results) != 0
 }
 
 func (w *fileWorld) note(c uring.CQE) {

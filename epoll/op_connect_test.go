@@ -104,7 +104,7 @@ func TestConnectBacklogCancelled(t *testing.T) {
 	for r.retries.pending() {
 		g.check(g.Enter(0))
 	}
-	if r.pool.head != 0 {
+	if !r.pool.queue.Empty() {
 		t.Error("both writes are in the pool")
 	}
 	close(let)
