@@ -35,9 +35,6 @@ func FuzzFiles(f *testing.F) {
 			f.Add([]byte{op, fd, 3, 0, 1, 15, op, fd, 5, 1, 2, 15, op, fd, 3, 0, 0, 1})
 		}
 	}
-	for _, steps := range fileRegressions {
-		f.Add(encodeSteps(steps))
-	}
 	f.Fuzz(func(t *testing.T, program []byte) {
 		if len(program) > 64*stepLen {
 			return
@@ -46,30 +43,6 @@ func FuzzFiles(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
-}
-
-// fileRegressions are what programs have found, in short.
-var fileRegressions = [][]fileStep{
-	{{fRead, fdEvent, 3, 0, 0, faults}, {fRead, fdEvent, 2, 0, 0, faults}},                  // too short, with nothing there
-	{{fRead, fdPipeAOut, 3, 12, 0, faults}, {fRead, fdWriteOnly, 3, 12, 0, faults}},         // not for reading comes before a bad offset
-	{{fOpenat, fdDir, 0, 14, 0, faults}, {fReadv, 0, 1, 0, 0, faults}},                      // opened for neither
-	{{fWrite, fdEvent, 0, 0, 0, faults}, {fRead, fdEvent, 0, 0, 0, faults}},                 // of nothing
-	{{fProvide, 0, 0, 0, 0, faults}, {fRead, fdWriteOnly, 3, 0, 0, withSelect}},             // the buffer is used up all the same
-	{{fProvide, 0, 0, 0, 0, faults}, {fRead, fdSocketA, 3, 13, 0, withSelect}},              // an offset and a buffer past the end
-	{{fWritev, fdProc, 3, 6, 0, faults}, {fReadMulti, fdProc, 0, 0, 0, faults}},             // no offsets
-	{{fFtruncate, fdPath, 7, 0, 0, faults}, {fCancel, fdPath, 0, 0, 0, faults}},             // O_PATH is not open
-	{{fFsync, fdReadOnly, 0, 13<<1 | 1, 0, faults}, {fFsync, fdReadOnly, 0, 25, 0, faults}}, // ranges past the end
-	{{fStatx, fdDir, 8, 1, 1, badOpFlags}, {fStatx, fdDir, 9, 1, 1, badOpFlags}},            // flags and an empty path
-	{{fStatx, fdBad, 4, 1, 3, addrNull}, {fLinkat, fdDir, 9, 9, 3, addrNull}},               // no path comes first
-	{{fSplice, fdReadOnly, fdPipeAIn, 3, 64, faults}, {fSplice, fdPipeAOut, fdSocketB, 1, 2, faults}},
-	{{fWaitid, 0, 1, 0, 5, faults}, {fWaitid, 0, 0, 4, 1, faults}},
-}
-
-func encodeSteps(steps []fileStep) (program []byte) {
-	for _, s := range steps {
-		program = append(program, byte(s.op), byte(s.fd), byte(s.a), byte(s.b), byte(s.c), byte(s.fault))
-	}
-	return program
 }
 
 // TestFilesAtRandom is FuzzFiles on programs drawn from a seed.
@@ -223,7 +196,7 @@ func (d *fileDuel) play(worlds *[2]*fileWorld, program []byte) {
 }
 
 // settle runs both worlds until nothing comes any more and they agree. That this package's ring has made its
-// completion says that the kernel must; that it has not can be known at once, for what its pool does is seen.
+// completion says that the kernel must; that it has not can be known immediately, for what its pool does is seen.
 func (d *fileDuel) settle(a, b *fileWorld) {
 	a.pumpUntilIdle()
 	b.pump(0)

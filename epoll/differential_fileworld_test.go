@@ -67,7 +67,7 @@ const (
 	fdMem
 	fdNull
 	fdZero
-	fdProc    // plain, without a way to read it at once
+	fdProc    // plain, without a way to read it immediately
 	fdSysctl  // of procfs, can be waited for
 	fdPipeAIn // where pipe A is read
 	fdPipeAOut
@@ -81,7 +81,8 @@ const (
 )
 
 var fileFdNames = [fileFds]string{
-	"slot0", "slot1", "slot2", "slot3", "slot4", "slot5", "dir", "readOnly", "writeOnly", "append", "direct", "path", "memfd", "null", "zero",
+	"slot0", "slot1", "slot2", "slot3", "slot4", "slot5", "dir", "readOnly", "writeOnly", "append", "direct",
+	"path", "memfd", "null", "zero",
 	"proc", "sysctl", "pipeAIn", "pipeAOut", "pipeBIn", "pipeBOut", "event", "socketA", "socketB", "bad",
 }
 
@@ -318,7 +319,8 @@ func (w *fileWorld) allowed(s fileStep) bool {
 			continue
 		}
 		for _, fd := range p.busy {
-			if s.op != fCancel && s.op != fProvide && (slices.Contains(s.keepsOff(), fd) || s.op == fClose && s.fd == fd) {
+			if s.op != fCancel && s.op != fProvide &&
+				(slices.Contains(s.keepsOff(), fd) || s.op == fClose && s.fd == fd) {
 				return false
 			}
 		}
@@ -347,28 +349,35 @@ func (s fileStep) opensFifo() bool {
 }
 
 var (
-	fileOffsets = []uint64{0, 1, 10, 4095, 4096, 8192, 1 << 18, ^uint64(0), ^uint64(0), 0, 0, 1 << 62, ^uint64(1), 1<<63 - 1, 6400, 6390}
-	fileSizes   = []uint32{0, 1, 7, 8, 64, 512, 4096, 5000, 8192, 16, 3}
+	fileOffsets = []uint64{0, 1, 10, 4095, 4096, 8192, 1 << 18, ^uint64(0), ^uint64(0), 0, 0, 1 << 62, ^uint64(1),
+		1<<63 - 1, 6400, 6390}
+	fileSizes = []uint32{0, 1, 7, 8, 64, 512, 4096, 5000, 8192, 16, 3}
 	// None leads out of the directory, which the other world has one like.
 	filePaths = []string{
 		"a", "b", "c", "d", "d/x", "d/y", "l", "fifo", ".", "", "missing/x", "a/x", "d//y", "./b", "e",
 		strings.Repeat("n", 300), strings.Repeat("p/", 3000),
 	}
 	fileOpens = []uint32{
-		0, unix.O_WRONLY, unix.O_RDWR, unix.O_RDWR | unix.O_CREAT, unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY, unix.O_RDWR | unix.O_TRUNC,
-		unix.O_DIRECTORY, unix.O_NOFOLLOW, unix.O_PATH, unix.O_RDWR | unix.O_APPEND | unix.O_CREAT, unix.O_TMPFILE | unix.O_RDWR,
-		unix.O_NONBLOCK, unix.O_RDWR | unix.O_DIRECT, unix.O_CLOEXEC, 3, 1 << 30, unix.O_PATH | unix.O_NOFOLLOW, unix.O_NOATIME,
+		0, unix.O_WRONLY, unix.O_RDWR, unix.O_RDWR | unix.O_CREAT, unix.O_CREAT | unix.O_EXCL | unix.O_WRONLY,
+		unix.O_RDWR | unix.O_TRUNC,
+		unix.O_DIRECTORY, unix.O_NOFOLLOW, unix.O_PATH, unix.O_RDWR | unix.O_APPEND | unix.O_CREAT,
+		unix.O_TMPFILE | unix.O_RDWR,
+		unix.O_NONBLOCK, unix.O_RDWR | unix.O_DIRECT, unix.O_CLOEXEC, 3, 1 << 30, unix.O_PATH | unix.O_NOFOLLOW,
+		unix.O_NOATIME,
 	}
-	fileModes    = []uint32{0o644, 0, 0o777, 0o1755, 1 << 20}
-	renameFlags  = []uint32{0, 0, unix.RENAME_NOREPLACE, unix.RENAME_EXCHANGE, unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE, 8}
-	linkFlags    = []uint32{0, 0, unix.AT_SYMLINK_FOLLOW, unix.AT_EMPTY_PATH, 1}
-	statxChoice  = []uint32{0, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_STATX_DONT_SYNC, 1, 0x6000}
-	statxMasks   = []uint32{unix.STATX_BASIC_STATS, 0, unix.STATX_ALL, 1 << 31}
-	fallocModes  = []uint32{0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE, 1 << 20}
+	fileModes   = []uint32{0o644, 0, 0o777, 0o1755, 1 << 20}
+	renameFlags = []uint32{0, 0, unix.RENAME_NOREPLACE, unix.RENAME_EXCHANGE,
+		unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE, 8}
+	linkFlags   = []uint32{0, 0, unix.AT_SYMLINK_FOLLOW, unix.AT_EMPTY_PATH, 1}
+	statxChoice = []uint32{0, unix.AT_EMPTY_PATH, unix.AT_SYMLINK_NOFOLLOW, unix.AT_STATX_DONT_SYNC, 1, 0x6000}
+	statxMasks  = []uint32{unix.STATX_BASIC_STATS, 0, unix.STATX_ALL, 1 << 31}
+	fallocModes = []uint32{0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE,
+		unix.FALLOC_FL_PUNCH_HOLE, 1 << 20}
 	fileLengths  = []uint64{0, 1, 100, 4096, 10000, 1 << 18, 1 << 62, 1 << 63}
 	spliceChoice = []uint32{0, 0, unix.SPLICE_F_NONBLOCK, unix.SPLICE_F_MOVE, unix.SPLICE_F_MORE, 32}
 	waitTypes    = []int{unix.P_ALL, unix.P_PID, unix.P_PGID, unix.P_PIDFD, 9}
-	waitOptions  = []int{unix.WEXITED, unix.WEXITED | unix.WNOHANG, unix.WSTOPPED, 0, unix.WEXITED | unix.WNOWAIT, 1 << 20}
+	waitOptions  = []int{unix.WEXITED, unix.WEXITED | unix.WNOHANG, unix.WSTOPPED, 0, unix.WEXITED | unix.WNOWAIT,
+		1 << 20}
 )
 
 func pick[T any](from []T, n int) T { return from[n%len(from)] }
@@ -627,13 +636,13 @@ func (w *fileWorld) pumpUntilIdle() {
 func (p *pool) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.head != 0 || p.idle != p.workers || len(p.results) != 0
+	return !p.queue.Empty() || p.idle != p.workers || len(p.results) != 0
 }
 
 func (w *fileWorld) note(c uring.CQE) {
 	e := w.pending[c.UserData]
 	if e == nil || e.done {
-		w.Fatalf("%+v: nobody asked for it", c)
+		w.Fatalf("%+v: there is no such entry", c)
 	}
 	if w.missed(e, c) {
 		return

@@ -64,9 +64,11 @@ func (w *world) allowed(what, end, arg int) bool {
 		// thread.
 		return w.near[end] >= 0 && !w.busy(end, false) && (!w.shut[end] || w.sent[end] == w.got[end])
 	case sendBig:
-		return w.near[end] >= 0 && !w.busy(end, false) && !w.shut[end] && (end == unixA || end == unixB || end == pipeWrite)
+		return w.near[end] >= 0 && !w.busy(end, false) && !w.shut[end] &&
+			(end == unixA || end == unixB || end == pipeWrite)
 	case connect:
-		return end == dialer && w.near[end] >= 0 && !w.busy(end, false) && w.near[listener] >= 0 && !(w.vain(arg) && w.watched(end))
+		return end == dialer && w.near[end] >= 0 && !w.busy(end, false) && w.near[listener] >= 0 &&
+			!(w.vain(arg) && w.watched(end))
 	case shutdown:
 		switch {
 		case w.near[end] < 0 || w.busy(end, false):
@@ -90,16 +92,19 @@ func (w *world) allowed(what, end, arg int) bool {
 	case listen:
 		return end != listener && w.near[end] >= 0 && !w.busy(end, true) && !w.busy(end, false)
 	case peerUrgent:
-		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == tcpA || end == tcpB) && !w.watched(end) && !w.busy(end, true)
+		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == tcpA || end == tcpB) &&
+			!w.watched(end) && !w.busy(end, true)
 	case peerPass:
-		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end == unixA || end == unixB || end == datagram || end == seqpacket)
+		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] &&
+			(end == unixA || end == unixB || end == datagram || end == seqpacket)
 	case peerWrite:
 		if end == listener {
 			return w.peers < 20 && w.near[end] >= 0
 		}
 		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && end != pipeWrite
 	case peerShut:
-		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end < datagram || end == seqpacket) && !w.busy(end, false)
+		return w.near[end] >= 0 && w.far[end] >= 0 && !w.shut[end] && (end < datagram || end == seqpacket) &&
+			!w.busy(end, false)
 	case peerRead, peerClose:
 		return w.near[end] >= 0 && w.far[end] >= 0
 	}
@@ -122,7 +127,8 @@ func (w *world) add(op, end int, into []byte, prep func(*uring.SQE)) {
 var (
 	recvFlags = []int{0, 0, 0, unix.MSG_WAITALL, unix.MSG_DONTWAIT, unix.MSG_PEEK, unix.MSG_TRUNC}
 	// rareFlags are those of large arguments.
-	rareFlags = []int{unix.MSG_PEEK | unix.MSG_TRUNC, unix.MSG_PEEK | unix.MSG_DONTWAIT, unix.MSG_WAITALL | unix.MSG_DONTWAIT}
+	rareFlags = []int{unix.MSG_PEEK | unix.MSG_TRUNC, unix.MSG_PEEK | unix.MSG_DONTWAIT,
+		unix.MSG_WAITALL | unix.MSG_DONTWAIT}
 )
 
 // step takes one step.
@@ -155,11 +161,15 @@ func (w *world) step(what, end, arg int) {
 	case recvMsgMulti:
 		name, control := arg%3*14, arg%2*24
 		h := w.multiHeader(name, control)
-		w.add(what, end, nil, func(s *uring.SQE) { s.PrepRecvmsgMultishot(fd, 0, h, flags&(unix.MSG_TRUNC|unix.MSG_PEEK)) })
+		w.add(what, end, nil, func(s *uring.SQE) {
+			s.PrepRecvmsgMultishot(fd, 0, h, flags&(unix.MSG_TRUNC|unix.MSG_PEEK))
+		})
 		w.all[w.next-1].name = name
 	case recvNamed:
 		m := w.named(into)
-		w.add(what, end, into, func(s *uring.SQE) { s.PrepRecvmsg(fd, unsafe.Pointer(&m.header), flags|unix.MSG_CMSG_CLOEXEC) })
+		w.add(what, end, into, func(s *uring.SQE) {
+			s.PrepRecvmsg(fd, unsafe.Pointer(&m.header), flags|unix.MSG_CMSG_CLOEXEC)
+		})
 		w.all[w.next-1].msg = m
 	case recvOOB:
 		w.add(what, end, into, recvTo(fd, into, []int{unix.MSG_OOB, unix.MSG_ERRQUEUE}[arg&1]))
@@ -219,7 +229,10 @@ func (w *world) stepOut(what, end, arg int) {
 		w.add(what, end, nil, func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), uint32(arg), 0) })
 	case sendTo:
 		sa, n := sockaddr(w.rig, w.freeAddr)
-		w.add(what, end, nil, func(s *uring.SQE) { sendFrom(fd, data, unix.MSG_WAITALL*(arg&1))(s); s.To(sa, uint16(n)) })
+		w.add(what, end, nil, func(s *uring.SQE) {
+			sendFrom(fd, data, unix.MSG_WAITALL*(arg&1))(s)
+			s.To(sa, uint16(n))
+		})
 	case sendZC:
 		w.add(what, end, nil, func(s *uring.SQE) {
 			s.PrepSendZC(fd, ptr(data), uint32(arg), 0, uring.SendZCReportUsage*uint16(arg&1))
@@ -355,11 +368,12 @@ func (w *world) pump() (moved bool) {
 func (w *world) note(c uring.CQE) {
 	p := w.all[c.UserData]
 	if p == nil || p.done {
-		w.Fatalf("%+v: nobody asked for it", c)
+		w.Fatalf("%+v: there is no such entry", c)
 	}
 	o := outcome{res: c.Res, flags: c.Flags & (more | picked | uring.CQENotif)}
 	if p.op == connect && c.Res == 0 && w.near[p.end] >= 0 {
-		errno, err := unix.GetsockoptInt(w.near[p.end], unix.SOL_SOCKET, unix.SO_ERROR) // as whoever connects has to
+		// as the program that connects has to
+		errno, err := unix.GetsockoptInt(w.near[p.end], unix.SOL_SOCKET, unix.SO_ERROR)
 		w.check(err)
 		o.res = -int32(errno)
 	}
@@ -387,7 +401,7 @@ func (w *world) note(c uring.CQE) {
 		o.res &^= unix.POLLERR // a receive that is woken along with the poll may take the error first
 	}
 	if p.op == closeNear && c.Res == 0 {
-		fd := w.closed[p.end] // the number is somebody else's from now on
+		fd := w.closed[p.end] // the number belongs to another file from now on
 		w.fds = slices.DeleteFunc(w.fds, func(x int) bool { return x == fd })
 	}
 	p.done = !c.More()

@@ -26,7 +26,8 @@ func FuzzDifferential(f *testing.F) {
 	for what := range byte(steps) {
 		for end := range byte(endpoints) {
 			f.Add([]byte{provideAll, 0, 0, what, end, 5, peerWrite, end, 70, what, end, 200, cancelEnd, end, 0})
-			f.Add([]byte{what, end, 9, peerShut, end, 0, what, end, 9, provideAll, 0, 0, what, end, 0, peerClose, end, 1, what, end, 0})
+			f.Add([]byte{what, end, 9, peerShut, end, 0, what, end, 9, provideAll, 0, 0, what, end, 0, peerClose,
+				end, 1, what, end, 0})
 		}
 	}
 	f.Fuzz(func(t *testing.T, program []byte) {

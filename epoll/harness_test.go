@@ -1,7 +1,9 @@
 package epoll
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -291,3 +293,28 @@ func (g *rig) read(fd, n int) string {
 	}
 	return string(b)
 }
+
+// path makes a string for the kernel, of a file in a directory.
+func (g *rig) path(elem ...string) unsafe.Pointer {
+	s := filepath.Join(elem...)
+	b := g.bytes(len(s) + 1)
+	copy(b, s)
+	return ptr(b)
+}
+
+// iovecs makes an array of them, of pieces of memory.
+func (g *rig) iovecs(pieces ...[]byte) (p unsafe.Pointer, n uint32) {
+	iov := make([]unix.Iovec, len(pieces))
+	for i, b := range pieces {
+		iov[i].Base = unsafe.SliceData(b)
+		iov[i].SetLen(len(b))
+	}
+	g.keep = append(g.keep, iov)
+	return unsafe.Pointer(unsafe.SliceData(iov)), uint32(len(pieces))
+}
+
+func (g *rig) fixed(buffers ...[]byte) error {
+	return g.ring.(interface{ RegisterFixedBuffers([][]byte) error }).RegisterFixedBuffers(buffers)
+}
+
+func isErrno(err error, want unix.Errno) bool { return errors.Is(err, want) }

@@ -61,8 +61,8 @@ func (r *Ring) accept(e *entry) verdict {
 }
 
 // acceptsNoMore reports whether a listener was shut down for reading. Then accept(2) fails with EINVAL; but of a Unix
-// socket only if it may wait, and with EAGAIN otherwise. The kernel's ring completes with whichever it gets in the end.
-// (It does not complete a multishot accept.)
+// socket only if it may wait, and with EAGAIN otherwise. The kernel's ring completes with the error that it finally
+// gets. (It does not complete a multishot accept.)
 func (r *Ring) acceptsNoMore(fd int32) bool {
 	return r.files.at(fd).kind != tcp && r.tmp.pollNow(fd, unix.POLLRDHUP)&unix.POLLRDHUP != 0
 }

@@ -64,7 +64,7 @@ func (r *Ring) connect(e *entry) verdict {
 }
 
 // connectRetries are the connects that found the backlog of a Unix socket full. connect(2) would wait for room there
-// if the caller's socket has no O_NONBLOCK. No event tells of room, and a worker in connect(2) could not be
+// if the caller's socket has no O_NONBLOCK. No event reports room, and a worker in connect(2) could not be
 // interrupted, so these connects are tried again after a while.
 type connectRetries struct {
 	fds []int32

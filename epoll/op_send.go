@@ -47,7 +47,7 @@ func (r *Ring) tryOut(e *entry) {
 	}
 }
 
-// awaitRoom parks an entry that found no room. If the descriptor was registered before, its next event tells of room.
+// awaitRoom parks an entry that found no room. If the descriptor was registered before, its next event reports room.
 // If not, and there is room by now, registering it makes such an event.
 func (r *Ring) awaitRoom(e *entry) {
 	if errno := r.arm(e.Fd, true); errno != 0 {
@@ -93,7 +93,7 @@ func (r *Ring) sendmsg(e *entry) verdict {
 
 // sent deals with the result of a send of want bytes. whole says that the send continues until all are sent.
 func (r *Ring) sent(e *entry, n, want int, whole bool) verdict {
-	r.sinceLook += max(n, 0)
+	r.sinceTurn += max(n, 0)
 	switch {
 	case n == again:
 		return wouldBlock

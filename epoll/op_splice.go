@@ -127,7 +127,7 @@ func (r *Ring) await(e *entry, s entryState, where entryFlags) {
 }
 
 // abandonSplices completes the splices to a descriptor that wait in a list of their source. Only misuse of Forget makes
-// it necessary, so it may look at all entries.
+// it necessary, so it may go through all entries.
 func (r *Ring) abandonSplices(fd int32) {
 	for i := uint32(1); i <= r.entries.used; i++ {
 		if e := r.entries.at(i); e.state.inFlight() && e.is(onSource) && e.Fd == fd {

@@ -3,7 +3,7 @@ package epoll
 // pages is an array that grows by pages: nothing in it is ever copied or moves, and less than a page of
 // it is not used. The zero value is empty.
 type pages[I int32 | uint32, T any] struct {
-	page []*[pageLen]T // nil: nobody has asked for anything of it
+	page []*[pageLen]T // nil: nothing of it was ever made
 }
 
 const (

@@ -3,8 +3,10 @@ package epoll
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/internal/intrusive"
 )
 
 // pool makes the system calls that can block, on at most limit goroutines, the workers. They are started when there are
@@ -20,23 +22,22 @@ type pool struct {
 	ready atomic.Bool    // the ring's thread has something to collect
 	group sync.WaitGroup
 
-	mu         sync.Mutex
-	more       sync.Cond
-	tasks      []task // by entry; the queued ones are linked, and index 0 is none
-	head, tail uint32
-	workers    int
-	idle       int
-	closed     bool
-	results    []result
+	mu      sync.Mutex
+	more    sync.Cond
+	tasks   pages[uint32, task] // by entry
+	queue   intrusive.List      // the tasks that no worker has begun
+	workers int
+	idle    int
+	closed  bool
+	results []result
 }
 
 // task is a system call. It is not part of the entry, which only the ring's thread may touch.
 type task struct {
-	trap uintptr
-	args [6]uintptr
-
-	prev, next uint32
-	queued     bool // no worker has begun it
+	entry uint32
+	trap  uintptr
+	args  [6]uintptr
+	links intrusive.Links
 }
 
 type result struct {
@@ -53,20 +54,15 @@ func (p *pool) init(wake func() error) {
 func (p *pool) submit(entry uint32, trap uintptr, args [6]uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for int(entry) >= len(p.tasks) {
-		p.tasks = append(p.tasks, task{})
+	if !p.tasks.has(entry) {
+		p.tasks.make(entry)
 	}
-	t := &p.tasks[entry]
-	if assert.Enabled && t.queued {
+	t := p.tasks.at(entry)
+	if assert.Enabled && p.queue.Has(&t.links) {
 		panic("epoll: an entry is in the pool twice")
 	}
-	*t = task{trap: trap, args: args, prev: p.tail, queued: true}
-	if p.tail == 0 {
-		p.head = entry
-	} else {
-		p.tasks[p.tail].next = entry
-	}
-	p.tail = entry
+	*t = task{entry: entry, trap: trap, args: args}
+	p.queue.PushBack(&t.links)
 	switch {
 	case p.idle != 0:
 		p.idle--
@@ -77,40 +73,22 @@ func (p *pool) submit(entry uint32, trap uintptr, args [6]uintptr) {
 	}
 }
 
-// remove takes a task out of the queue.
-func (p *pool) remove(entry uint32) {
-	t := &p.tasks[entry]
-	t.queued = false
-	if t.prev == 0 {
-		p.head = t.next
-	} else {
-		p.tasks[t.prev].next = t.next
-	}
-	if t.next == 0 {
-		p.tail = t.prev
-	} else {
-		p.tasks[t.next].prev = t.prev
-	}
-}
-
 func (p *pool) work() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
-		for p.head == 0 && !p.closed {
+		for p.queue.Empty() && !p.closed {
 			p.idle++
 			p.more.Wait() // submit has counted it as not idle
 		}
 		if p.closed {
 			return
 		}
-		entry := p.head
-		p.remove(entry)
-		t := p.tasks[entry]
+		t := *intrusive.Owner[task](p.queue.PopFront(), unsafe.Offsetof(task{}.links))
 		p.mu.Unlock()
 		n := p.run(t)
 		p.mu.Lock()
-		p.results = append(p.results, result{entry, n})
+		p.results = append(p.results, result{t.entry, n})
 		p.notify()
 	}
 }
@@ -127,10 +105,10 @@ func (p *pool) notify() {
 func (p *pool) cancel(entry uint32) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if int(entry) >= len(p.tasks) || !p.tasks[entry].queued {
+	if !p.tasks.has(entry) || !p.queue.Has(&p.tasks.at(entry).links) {
 		return false
 	}
-	p.remove(entry)
+	p.queue.Remove(&p.tasks.at(entry).links)
 	return true
 }
 
@@ -147,7 +125,7 @@ func (p *pool) collect(into []result) []result {
 // close drops the calls that no worker has begun, and waits for the others: they write to the caller's memory.
 func (p *pool) close() {
 	p.mu.Lock()
-	p.head, p.tail, p.closed = 0, 0, true
+	p.queue, p.closed = intrusive.List{}, true
 	p.more.Broadcast()
 	p.mu.Unlock()
 	p.group.Wait()

@@ -64,7 +64,7 @@ type Ring struct {
 
 	batch     int  // bytes that one Enter may receive
 	spent     int  // bytes of the batch that were received
-	sinceLook int  // what was done since the epoll set was last asked: see haste
+	sinceTurn int  // what was done since the epoll set was last asked: see haste
 	woken     bool // by Wake, and Enter has not reported it yet
 	found     int  // events that the epoll set last had
 	sparse    bool // the last wait was for at most one event

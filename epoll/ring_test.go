@@ -144,8 +144,11 @@ func TestRefusals(t *testing.T) {
 			{"recv, DONTWAIT", unix.EAGAIN, recv(sock, unix.MSG_DONTWAIT)},
 			{"recv, unknown ioprio", unix.EINVAL, with(recv(sock, 0), func(s *uring.SQE) { s.Ioprio = 1 << 12 })},
 			{"recv, addr2", unix.EINVAL, with(recv(sock, 0), func(s *uring.SQE) { s.Off = 1 })},
-			{"recv, multishot without buffers", unix.EINVAL, with(recv(sock, 0), func(s *uring.SQE) { s.Ioprio = uring.RecvMultishot })},
-			{"recv, multishot WAITALL", unix.EINVAL, func(s *uring.SQE) { s.PrepRecvMultishot(sock, 0, unix.MSG_WAITALL) }},
+			{"recv, multishot without buffers", unix.EINVAL, with(recv(sock, 0),
+				func(s *uring.SQE) { s.Ioprio = uring.RecvMultishot })},
+			{"recv, multishot WAITALL", unix.EINVAL, func(s *uring.SQE) {
+				s.PrepRecvMultishot(sock, 0, unix.MSG_WAITALL)
+			}},
 			{"recv, no buffer", unix.ENOBUFS, func(s *uring.SQE) { s.PrepRecvSelect(sock, 0, 0, 0) }},
 			{"recv, no group", unix.ENOBUFS, func(s *uring.SQE) { s.PrepRecvSelect(sock, 7, 0, 0) }},
 			{"recv multishot, no buffer", unix.ENOBUFS, func(s *uring.SQE) { s.PrepRecvMultishot(sock, 0, 0) }},
@@ -153,7 +156,10 @@ func TestRefusals(t *testing.T) {
 			{"send, bad descriptor", unix.EBADF, func(s *uring.SQE) { s.PrepSend(999, ptr(b), 16, 0) }},
 			{"send, pipe", unix.ENOTSOCK, func(s *uring.SQE) { s.PrepSend(rd, ptr(b), 16, 0) }},
 			{"send, file", unix.ENOTSOCK, func(s *uring.SQE) { s.PrepSend(file, ptr(b), 16, 0) }},
-			{"sendmsg, buffer", unix.EOPNOTSUPP, func(s *uring.SQE) { s.PrepSendmsg(sock, ptr(g.bytes(64)), 0); s.Flags = uring.SQEBufferSelect }},
+			{"sendmsg, buffer", unix.EOPNOTSUPP, func(s *uring.SQE) {
+				s.PrepSendmsg(sock, ptr(g.bytes(64)), 0)
+				s.Flags = uring.SQEBufferSelect
+			}},
 
 			{"accept, bad descriptor", unix.EBADF, func(s *uring.SQE) { s.PrepAccept(999, 0) }},
 			{"accept, pipe", unix.ENOTSOCK, func(s *uring.SQE) { s.PrepAccept(rd, 0) }},
@@ -169,7 +175,10 @@ func TestRefusals(t *testing.T) {
 			{"close, bad descriptor", unix.EBADF, func(s *uring.SQE) { s.PrepClose(999) }},
 			{"close, address", unix.EINVAL, func(s *uring.SQE) { s.PrepClose(999); s.Addr = 1 }},
 			{"poll, bad descriptor", unix.EBADF, func(s *uring.SQE) { s.PrepPollAdd(999, unix.POLLIN) }},
-			{"poll, level", unix.EINVAL, func(s *uring.SQE) { s.PrepPollMultishot(sock, unix.POLLIN); s.Len |= 1 << 3 }},
+			{"poll, level", unix.EINVAL, func(s *uring.SQE) {
+				s.PrepPollMultishot(sock, unix.POLLIN)
+				s.Len |= 1 << 3
+			}},
 			{"fsync, bad descriptor", unix.EBADF, func(s *uring.SQE) { s.PrepFsync(999, 0) }},
 			{"fsync, pipe", unix.EINVAL, func(s *uring.SQE) { s.PrepFsync(rd, 0) }},
 			{"fsync, unknown flag", unix.EINVAL, func(s *uring.SQE) { s.PrepFsync(file, 0); s.OpFlags = 2 }},

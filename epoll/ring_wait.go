@@ -17,13 +17,13 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	// but only for as long as these entries have cost less than haste allows.
 	r.check()
 	r.submit()
-	if !r.cq.empty() && r.sinceLook < haste {
-		r.sinceLook += turnCost * r.cq.len()
+	if !r.cq.empty() && r.sinceTurn < haste {
+		r.sinceTurn += turnCost * r.cq.len()
 		return nil
 	}
-	r.sinceLook = 0
+	r.sinceTurn = 0
 	if timeout == 0 || !r.sparse || r.woken || r.files.anyReady() || !r.cq.empty() || r.minWait != 0 {
-		woken, err := r.look(0)
+		woken, err := r.turn(0)
 		if err != nil || woken || timeout == 0 || !r.cq.empty() {
 			return err
 		}
@@ -47,8 +47,8 @@ const haste = 16 * turnCost
 // only then waits for events. See [uring.Ring.SetMinWait].
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
-// sleepMinWait sleeps for the minimum wait, and looks. It returns what is left of the timeout, which is 0 if the caller
-// should not wait.
+// sleepMinWait sleeps for the minimum wait, and takes a turn. It returns what is left of the timeout, which is 0 if the
+// caller should not wait.
 func (r *Ring) sleepMinWait(timeout time.Duration) (time.Duration, error) {
 	d := r.minWait
 	if timeout > 0 {
@@ -57,14 +57,14 @@ func (r *Ring) sleepMinWait(timeout time.Duration) (time.Duration, error) {
 	}
 	ts := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&ts, nil) // an interruption makes it shorter
-	woken, err := r.look(0)
+	woken, err := r.turn(0)
 	if woken {
 		timeout = 0
 	}
 	return timeout, err
 }
 
-// wait looks until there is a reason to return.
+// wait takes turns until there is a reason to return.
 func (r *Ring) wait(timeout time.Duration) error {
 	var start time.Time
 	for limit := timeout; ; {
@@ -80,7 +80,7 @@ func (r *Ring) wait(timeout time.Duration) error {
 		if r.retries.pending() && (limit < 0 || limit > retryAfter) {
 			limit = retryAfter
 		}
-		woken, err := r.look(limit)
+		woken, err := r.turn(limit)
 		if err != nil || woken || !r.cq.empty() {
 			return err
 		}
@@ -88,8 +88,8 @@ func (r *Ring) wait(timeout time.Duration) error {
 	}
 }
 
-// look takes events, for which it waits up to the limit, and then works on what is ready.
-func (r *Ring) look(limit time.Duration) (woken bool, err error) {
+// turn takes events, for which it waits up to the limit, and then works on what is ready.
+func (r *Ring) turn(limit time.Duration) (woken bool, err error) {
 	n := r.collect(limit)
 	if n < 0 && n != interrupted {
 		return false, os.NewSyscallError("epoll_wait", unix.Errno(-n))

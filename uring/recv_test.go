@@ -50,7 +50,8 @@ func TestNoBuffers(t *testing.T) {
 			t.Fatal(err)
 		}
 		cqe := next(t, r)
-		if s == "one" && (cqe.Res != 3 || !cqe.More()) || s == "two" && (cqe.Res != -int32(unix.ENOBUFS) || cqe.More()) {
+		if s == "one" && (cqe.Res != 3 || !cqe.More()) || s == "two" && (cqe.Res != -int32(unix.ENOBUFS) ||
+			cqe.More()) {
 			t.Fatalf("%s: %+v", s, cqe)
 		}
 	}

@@ -144,7 +144,8 @@ func TestEveryFlagIsSubmitted(t *testing.T) {
 
 // entryFlag reports whether a constant of package uring is a flag of a submission entry.
 func entryFlag(name string) bool {
-	for _, prefix := range []string{"SQE", "Accept", "Recvsend", "RecvMultishot", "SendZC", "PollAdd", "PollUpdate", "Cancel", "Fsync"} {
+	for _, prefix := range []string{"SQE", "Accept", "Recvsend", "RecvMultishot", "SendZC", "PollAdd", "PollUpdate",
+		"Cancel", "Fsync"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

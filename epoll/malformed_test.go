@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// socketOps are the opcodes of descriptors that can wait, with how to ask for each in earnest.
+// socketOps are the opcodes of descriptors that can wait, with how each is encoded properly.
 func socketOps(g *rig, fd int) map[string]func(*uring.SQE) {
 	b := g.bytes(32)
 	h, out := header(g, b[:16], b[16:]), header(g, b)
@@ -34,10 +34,10 @@ func socketOps(g *rig, fd int) map[string]func(*uring.SQE) {
 	}
 }
 
-// bends are the ways in which an entry is spoilt.
-var bends = []struct {
-	name string
-	bend func(*uring.SQE)
+// defects are the ways in which an entry is spoilt.
+var defects = []struct {
+	name  string
+	apply func(*uring.SQE)
 }{
 	{"as it should be", func(*uring.SQE) {}},
 	{"addr2", func(s *uring.SQE) { s.Off ^= 1 << (8*unsafe.Sizeof(uintptr(0)) - 24) }}, // in what an address has
@@ -55,9 +55,9 @@ var bends = []struct {
 	{"unknown flag", func(s *uring.SQE) { s.Flags |= 0x80 }},
 }
 
-// TestBentEntries holds what is made of entries with something wrong, or on the wrong descriptor, against what
+// TestMalformedEntries holds what is made of entries with something wrong, or on the wrong descriptor, against what
 // the kernel makes of them.
-func TestBentEntries(t *testing.T) {
+func TestMalformedEntries(t *testing.T) {
 	var on [2]map[string][]string
 	for at, r := range []ring{newEpoll(t, Config{}), newKernel(t)} {
 		g := newRig(t, r)
@@ -73,9 +73,9 @@ func TestBentEntries(t *testing.T) {
 
 func refusals(g *rig) map[string][]string {
 	all := map[string][]string{}
-	try := func(name, op string, open func() int, bend func(*uring.SQE)) {
+	try := func(name, op string, open func() int, apply func(*uring.SQE)) {
 		fd := open()
-		ud := g.push(func(s *uring.SQE) { socketOps(g, fd)[op](s); bend(s) })
+		ud := g.push(func(s *uring.SQE) { socketOps(g, fd)[op](s); apply(s) })
 		for range 3 {
 			g.check(g.Enter(0))
 		}
@@ -88,17 +88,18 @@ func refusals(g *rig) map[string][]string {
 	}
 	for kind, open := range kinds(g) {
 		for op := range socketOps(g, 0) {
-			for _, b := range bends {
-				if b.name == "buffer select" && op == "send" {
+			for _, d := range defects {
+				if d.name == "buffer select" && op == "send" {
 					continue // which only the kernel knows
 				}
-				try(fmt.Sprintf("%s of %s, %s", op, kind, b.name), op, open, b.bend)
+				try(fmt.Sprintf("%s of %s, %s", op, kind, d.name), op, open, d.apply)
 			}
 			for bit := range 7 {
 				if !alike(kind, op, 1<<bit) {
 					continue
 				}
-				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, open, func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
+				try(fmt.Sprintf("%s of %s, ioprio %#x", op, kind, 1<<bit), op, open,
+					func(s *uring.SQE) { s.Ioprio ^= 1 << bit })
 			}
 		}
 	}
@@ -115,7 +116,8 @@ func alike(kind, op string, ioprio uint16) bool {
 	case op == "accept":
 		return ioprio == uring.AcceptMultishot
 	case strings.HasPrefix(op, "recv"):
-		return ioprio == uring.RecvMultishot || ioprio == uring.RecvsendPollFirst && kind != "a file" && kind != "a pipe"
+		return ioprio == uring.RecvMultishot || ioprio == uring.RecvsendPollFirst && kind != "a file" &&
+			kind != "a pipe"
 	case strings.HasSuffix(op, "zc"):
 		return ioprio == uring.SendZCReportUsage
 	}
@@ -147,7 +149,7 @@ func kinds(g *rig) map[string]func() int {
 }
 
 // outcome waits for the final completions of an entry and of its cancellation, and lets go of what they
-// brought. It tells of the entry's.
+// brought. It describes those of the entry.
 func (g *rig) outcome(ud, cancel uint64) (all []string) {
 	g.check(g.Enter(0))
 	cancelled, over := false, 0
@@ -161,7 +163,7 @@ func (g *rig) outcome(ud, cancel uint64) (all []string) {
 			continue
 		}
 		if c.UserData != ud {
-			g.Fatalf("%+v: nobody asked for it", c)
+			g.Fatalf("%+v: there is no such entry", c)
 		}
 		all = append(all, g.tell(c))
 		if !c.More() {

@@ -30,7 +30,8 @@ func BenchmarkFileRead(b *testing.B) {
 		buf, at := make([]byte, blockLen), uint64(1)
 		for b.Loop() {
 			at = at*6364136223846793005 + 1442695040888963407
-			if n := raw(unix.SYS_PREAD64, uintptr(fd), uintptr(ptr(buf)), blockLen, uintptr(at>>32%(size/blockLen)*blockLen), 0, 0); n != blockLen {
+			if n := raw(unix.SYS_PREAD64, uintptr(fd), uintptr(ptr(buf)), blockLen,
+				uintptr(at>>32%(size/blockLen)*blockLen), 0, 0); n != blockLen {
 				b.Fatal(n)
 			}
 		}

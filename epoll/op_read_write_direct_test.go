@@ -67,7 +67,8 @@ func testDirect(g *rig) {
 		want = int32(n) // a file system without rules
 	}
 	g.do(want, read(into[1:513], 0))
-	g.fails(g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, directBlock, 0); s.Flags = uring.SQEBufferSelect }), unix.ENOBUFS)
+	g.fails(g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, directBlock, 0); s.Flags = uring.SQEBufferSelect }),
+		unix.ENOBUFS)
 	g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
 	g.fails(g.push(read(into[:directBlock], 0)), unix.EBADF)
 }
@@ -105,7 +106,8 @@ func TestDirectWithoutPool(t *testing.T) {
 		return t.run()
 	}
 	vec := []vector{{uintptr(ptr(mem)), directBlock}}
-	if n := raw(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&vec[0])), 1, 0, 0, unix.RWF_NOWAIT); n != directBlock || !r.direct.open() {
+	if n := raw(unix.SYS_PREADV2, uintptr(fd), uintptr(unsafe.Pointer(&vec[0])), 1, 0, 0,
+		unix.RWF_NOWAIT); n != directBlock || !r.direct.open() {
 		t.Skip("this file system, or this kernel, waits in any case:", n)
 	}
 	start := func() {

@@ -2,12 +2,7 @@ package epoll
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,27 +10,81 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// path makes a string for the kernel, of a file in a directory.
-func (g *rig) path(elem ...string) unsafe.Pointer {
-	s := filepath.Join(elem...)
-	b := g.bytes(len(s) + 1)
-	copy(b, s)
-	return ptr(b)
+func TestReadWrite(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		g.provide()
+		rd, wr := g.pipe()
+		into := g.bytes(16)
+		read := func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 16, 0) }
+		for range 3 {
+			ud := g.push(read)
+			g.quiet()
+			g.write(wr, "abc")
+			g.want(ud, 3, 0)
+		}
+		ud := g.push(func(s *uring.SQE) { s.PrepRead(rd, nil, 0, 0); s.Flags = uring.SQEBufferSelect })
+		g.quiet()
+		g.write(wr, "sel")
+		if got := g.buffer(g.want(ud, 3, picked)); got != "sel" {
+			g.Errorf("%q", got)
+		}
+		big := g.bytes(1 << 20)
+		g.do(64<<10, func(s *uring.SQE) { s.PrepWrite(wr, ptr(big), 1<<20, 0) })
+		ud = g.push(func(s *uring.SQE) { s.PrepWrite(wr, ptr(big), 1<<20, 0) })
+		g.quiet()
+		g.read(rd, 4096)
+		g.want(ud, 4096, 0)
+		g.read(rd, 64<<10)
+		g.close(wr)
+		g.do(0, read)
+		rd, wr = g.pipe()
+		g.close(rd)
+		g.fails(g.push(func(s *uring.SQE) { s.PrepWrite(wr, ptr(big), 1, 0) }), unix.EPIPE)
+	})
+	streams(t, func(g *rig, a, b int) {
+		into := g.bytes(16)
+		ud := g.push(func(s *uring.SQE) { s.PrepRead(a, ptr(into), 16, 0) })
+		g.quiet()
+		g.do(3, func(s *uring.SQE) { s.PrepWrite(b, ptr([]byte("abc")), 3, 0) })
+		g.want(ud, 3, 0)
+		g.do(0, func(s *uring.SQE) { s.PrepRead(a, ptr(into), 0, 0) })
+		g.close(b)
+		g.do(0, func(s *uring.SQE) { s.PrepRead(a, ptr(into), 16, 0) })
+	})
 }
 
-// iovecs makes an array of them, of pieces of memory.
-func (g *rig) iovecs(pieces ...[]byte) (p unsafe.Pointer, n uint32) {
-	iov := make([]unix.Iovec, len(pieces))
-	for i, b := range pieces {
-		iov[i].Base = unsafe.SliceData(b)
-		iov[i].SetLen(len(b))
-	}
-	g.keep = append(g.keep, iov)
-	return unsafe.Pointer(unsafe.SliceData(iov)), uint32(len(pieces))
-}
-
-func (g *rig) fixed(buffers ...[]byte) error {
-	return g.ring.(interface{ RegisterFixedBuffers([][]byte) error }).RegisterFixedBuffers(buffers)
+func TestFiles(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		g.provide()
+		fd := g.file()
+		data, into := pattern(g, 1<<20), g.bytes(1<<20)
+		g.do(1<<20, func(s *uring.SQE) { s.PrepWrite(fd, ptr(data), 1<<20, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, 0) })
+		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, 0); s.OpFlags = 1 })
+		const parts, size = 64, 1 << 14
+		for i := range uint64(parts) {
+			g.push(func(s *uring.SQE) { s.PrepRead(fd, ptr(into[i*size:]), size, i*size) })
+		}
+		for range parts {
+			if c := g.wait(); c.Res != size {
+				g.Fatalf("%+v", c)
+			}
+		}
+		if !bytes.Equal(into, data) {
+			g.Error("read something else than was written")
+		}
+		g.do(10, func(s *uring.SQE) { s.PrepRead(fd, ptr(into), 10, ^uint64(0)) })
+		g.do(10, func(s *uring.SQE) { s.PrepRead(fd, ptr(into), 10, ^uint64(0)) })
+		if !bytes.Equal(into[:10], data[10:20]) {
+			g.Error("the file's position did not move")
+		}
+		ud := g.push(func(s *uring.SQE) { s.PrepRead(fd, nil, 20, 100); s.Flags = uring.SQEBufferSelect })
+		if got := g.buffer(g.want(ud, 20, picked)); got != string(data[100:120]) {
+			g.Errorf("%q", got)
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepClose(fd) })
+		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(fd, 0) }), unix.EBADF)
+	})
 }
 
 // TestVectors moves vectors to and from everything that can be read.
@@ -78,26 +127,6 @@ func TestVectorNeedNotStay(t *testing.T) {
 		g.want(ud, 4, 0)
 		if string(into) != "wxyz" {
 			g.Errorf("%q", into)
-		}
-	})
-}
-
-// TestPathNeedNotStay: neither need a path.
-func TestPathNeedNotStay(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		dir := g.TempDir()
-		name := []byte(dir + "/made\x00")
-		ud := g.push(func(s *uring.SQE) { s.PrepMkdirat(unix.AT_FDCWD, ptr(name), 0o755) })
-		g.check(g.Enter(0))
-		clear(name)
-		if ud != 1 {
-			g.Fatal(ud)
-		}
-		for g.Pop(&g.cqe); g.cqe.UserData != ud; g.Pop(&g.cqe) {
-			g.check(g.Enter(time.Second))
-		}
-		if _, err := os.Stat(dir + "/made"); err != nil || g.cqe.Res != 0 {
-			g.Error(g.cqe, err)
 		}
 	})
 }
@@ -163,7 +192,9 @@ func TestFixedBuffers(t *testing.T) {
 			at, n int
 			index uint16
 		}{{100, 1, 1}, {4000, 97, 0}, {0, 1, 2}} {
-			g.fails(g.push(func(s *uring.SQE) { s.PrepReadFixed(fd, ptr(mem[bad.at:]), uint32(bad.n), 0, bad.index) }), unix.EFAULT)
+			g.fails(g.push(func(s *uring.SQE) {
+				s.PrepReadFixed(fd, ptr(mem[bad.at:]), uint32(bad.n), 0, bad.index)
+			}), unix.EFAULT)
 		}
 	})
 }
@@ -259,135 +290,6 @@ func TestKindsOfFile(t *testing.T) {
 	})
 }
 
-// TestFileOperations does what can be done to an open file.
-func TestFileOperations(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		fd := g.file()
-		size := func() int64 {
-			var st unix.Stat_t
-			g.check(unix.Fstat(fd, &st))
-			return st.Size
-		}
-		g.do(0, func(s *uring.SQE) { s.PrepFallocate(fd, 0, 100, 900) })
-		if size() != 1000 {
-			g.Error(size())
-		}
-		g.do(0, func(s *uring.SQE) { s.PrepFtruncate(fd, 10) })
-		if size() != 10 {
-			g.Error(size())
-		}
-		g.do(0, func(s *uring.SQE) { s.PrepFsync(fd, uring.FsyncDatasync) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFtruncate(fd, 1<<63) }), unix.EINVAL)
-		rd, _ := g.pipe()
-		g.fails(g.push(func(s *uring.SQE) { s.PrepFsync(rd, 0) }), unix.EINVAL)
-	})
-}
-
-// TestPathOperations does what can be done by name.
-func TestPathOperations(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		dir := g.TempDir()
-		at := unix.AT_FDCWD
-		a, b, l, d := g.path(dir, "a"), g.path(dir, "b"), g.path(dir, "l"), g.path(dir, "d")
-		fd := g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(at, a, unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640) })).Res
-		if fd < 0 {
-			g.Fatal(unix.Errno(-fd))
-		}
-		g.do(3, func(s *uring.SQE) { s.PrepWrite(int(fd), ptr([]byte("abc")), 3, 0) })
-		g.do(0, func(s *uring.SQE) { s.PrepClose(int(fd)) })
-		st := new(unix.Statx_t)
-		g.do(0, func(s *uring.SQE) { s.PrepStatx(at, a, 0, unix.STATX_BASIC_STATS, unsafe.Pointer(st)) })
-		if st.Size != 3 || st.Mode != unix.S_IFREG|0o640 {
-			g.Errorf("%+v", st)
-		}
-		g.do(0, func(s *uring.SQE) { s.PrepLinkat(at, a, at, b, 0) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepRenameat(at, a, at, b, unix.RENAME_NOREPLACE) }), unix.EEXIST)
-		g.do(0, func(s *uring.SQE) { s.PrepUnlinkat(at, a, 0) })
-		g.do(0, func(s *uring.SQE) { s.PrepRenameat(at, b, at, a, 0) })
-		g.do(0, func(s *uring.SQE) { s.PrepSymlinkat(a, at, l) })
-		g.do(0, func(s *uring.SQE) { s.PrepMkdirat(at, d, 0o755) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepUnlinkat(at, d, 0) }), unix.EISDIR)
-		g.do(0, func(s *uring.SQE) { s.PrepUnlinkat(at, d, unix.AT_REMOVEDIR) })
-		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, l, unix.O_NOFOLLOW|unix.O_CLOEXEC, 0) }), unix.ELOOP)
-		if fd = g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(at, l, unix.O_CLOEXEC, 0) })).Res; fd < 0 {
-			g.Fatal(unix.Errno(-fd))
-		}
-		g.open(int(fd))
-		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, nil, 0, 0) }), unix.EFAULT)
-		g.fails(g.push(func(s *uring.SQE) { s.PrepOpenat(at, g.path(dir, "none"), 0, 0) }), unix.ENOENT)
-	})
-}
-
-// TestFifo: to open one end of a FIFO does not wait for the other, O_NONBLOCK does not stay, and what is read
-// before anybody has opened it for writing waits.
-func TestFifo(t *testing.T) {
-	onBoth(t, func(g *rig) {
-		name := filepath.Join(g.TempDir(), "fifo")
-		g.check(unix.Mkfifo(name, 0o600))
-		open := func(flags uint32) int32 {
-			return g.wait2(g.push(func(s *uring.SQE) { s.PrepOpenat(unix.AT_FDCWD, g.path(name), flags|unix.O_CLOEXEC, 0) })).Res
-		}
-		if got := open(unix.O_WRONLY); got != -int32(unix.ENXIO) {
-			g.Error("without a reader:", got)
-		}
-		rd := int(open(unix.O_RDONLY))
-		g.open(rd)
-		if flags, err := unix.FcntlInt(uintptr(rd), unix.F_GETFL, 0); flags&unix.O_NONBLOCK != 0 || err != nil {
-			g.Errorf("flags %#x, %v", flags, err)
-		}
-		into := g.bytes(8)
-		read := func(s *uring.SQE) { s.PrepRead(rd, ptr(into), 8, 0) }
-		ud := g.push(read)
-		g.quiet()
-		wr := int(open(unix.O_WRONLY))
-		g.open(wr)
-		g.quiet()
-		g.do(3, func(s *uring.SQE) { s.PrepWrite(wr, ptr([]byte("abc")), 3, 0) })
-		g.want(ud, 3, 0)
-		g.close(wr)
-		g.do(0, read)
-	})
-}
-
-// TestFifoOneWorker opens both ends of FIFOs, in the pool, with one worker: none is waited for.
-func TestFifoOneWorker(t *testing.T) {
-	g := newRig(t, newEpoll(t, Config{Workers: 1}))
-	name := filepath.Join(g.TempDir(), "fifo")
-	for i := range 4 {
-		fifo := fmt.Sprint(name, i)
-		g.check(unix.Mkfifo(fifo, 0o600))
-		for _, flags := range []uint32{unix.O_RDONLY, unix.O_WRONLY} {
-			g.push(func(s *uring.SQE) {
-				s.PrepOpenat(unix.AT_FDCWD, g.path(fifo), flags|unix.O_CREAT|unix.O_CLOEXEC, 0o600)
-			})
-		}
-	}
-	for range 8 {
-		c := g.wait()
-		if c.Res < 0 {
-			t.Fatalf("%+v", c)
-		}
-		g.open(int(c.Res))
-	}
-}
-
-// TestCloseOpened closes a ring with an open that has succeeded: nobody will hear of the descriptor.
-func TestCloseOpened(t *testing.T) {
-	g, let, begun := slowPool(t)
-	r := g.ring.(*Ring)
-	name := filepath.Join(g.TempDir(), "new")
-	g.push(func(s *uring.SQE) { s.PrepOpenat(unix.AT_FDCWD, g.path(name), unix.O_CREAT|unix.O_CLOEXEC, 0o600) })
-	g.check(g.Enter(0))
-	g.waitFor(begun, 1)
-	close(let)
-	r.pool.close() // as Close does, to see what it has to close
-	fd := r.pool.results[0].n
-	g.check(r.Close())
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != unix.EBADF {
-		t.Error("it is open:", err)
-	}
-}
-
 // TestFilesAllocateNothing reads and writes files on the loop and in the pool.
 func TestFilesAllocateNothing(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
@@ -423,5 +325,3 @@ func TestFilesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 }
-
-func isErrno(err error, want unix.Errno) bool { return errors.Is(err, want) }

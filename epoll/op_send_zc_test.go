@@ -19,7 +19,8 @@ func TestSendZC(t *testing.T) {
 			usage int32
 		}{
 			{func(s *uring.SQE) { s.PrepSendZC(a, ptr(data), 3000, 0, 0) }, 0},
-			{func(s *uring.SQE) { s.PrepSendZC(a, ptr(data), 3000, unix.MSG_WAITALL, uring.SendZCReportUsage) }, zcCopied},
+			{func(s *uring.SQE) { s.PrepSendZC(a, ptr(data), 3000, unix.MSG_WAITALL, uring.SendZCReportUsage) },
+				zcCopied},
 			{func(s *uring.SQE) { s.PrepSendmsgZC(a, h, 0, uring.SendZCReportUsage) }, zcCopied},
 		} {
 			ud := g.push(c.prep)

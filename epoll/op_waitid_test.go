@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestWaitid waits for what a child does: stop, go on, and end.
+// TestWaitid waits for what a child does: stop, continue and exit.
 func TestWaitid(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		if caps := g.Caps(); !caps.Ops.Has(uring.OpWaitid) {
@@ -52,7 +52,8 @@ func TestWaitid(t *testing.T) {
 			still()
 			g.check(unix.Kill(pid, step.signal))
 			g.want(ud, 0, 0)
-			if got.pid != int32(pid) || got.code != int32(step.code) || got.status != step.status || got.signo != int32(unix.SIGCHLD) {
+			if got.pid != int32(pid) || got.code != int32(step.code) || got.status != step.status ||
+				got.signo != int32(unix.SIGCHLD) {
 				g.Errorf("%v: %+v", step.signal, got)
 			}
 		}

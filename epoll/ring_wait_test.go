@@ -79,7 +79,7 @@ func TestSparseDoesNotWait(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
 	g.quiet()
-	r.sparse, r.sinceLook = true, haste
+	r.sparse, r.sinceTurn = true, haste
 	g.push((*uring.SQE).PrepNop)
 	if took := g.enterFor(5 * time.Second); took > 4*time.Second {
 		t.Errorf("it waited for %v with a completion in the queue", took)
@@ -126,6 +126,42 @@ func TestSparse(t *testing.T) {
 		g.want(second, 1, 0)
 		if both {
 			g.read(p, 1)
+		}
+	}
+}
+
+// TestHaste: answers that submitting alone has made are given out without looking for events, but only a few
+// of them, and fewer when they cost more.
+func TestHaste(t *testing.T) {
+	g := newRig(t, newEpoll(t, Config{}))
+	a, b := g.tcp()
+	out, _ := g.tcp()
+	for _, c := range []struct {
+		prep  func(*uring.SQE)
+		looks int // the entry that makes it look
+	}{
+		{(*uring.SQE).PrepNop, haste/turnCost + 1},
+		{sendFrom(out, pattern(g, haste/2), 0), 2},
+		{sendFrom(out, pattern(g, haste), 0), 1},
+	} {
+		ud := g.push(recvTo(a, g.bytes(8), 0))
+		g.quiet()
+		g.write(b, "x")
+		for n := 1; ; n++ {
+			other := g.push(c.prep)
+			g.check(g.Enter(-1))
+			if !g.Pop(&g.cqe) || g.cqe.UserData != other || g.cqe.Res < 0 {
+				t.Fatalf("%+v", g.cqe)
+			}
+			if g.Pop(&g.cqe) {
+				if g.cqe.UserData != ud || n != c.looks {
+					t.Errorf("%+v after %d entries, not %d", g.cqe, n, c.looks)
+				}
+				break
+			}
+			if n > c.looks {
+				t.Fatalf("the receive is starved by %d entries", n)
+			}
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestAcceptShut(t *testing.T) {
 }
 
 // TestConnectBacklogCancelled: and it can be cancelled while it waits. That it was to be tried again is nothing to
-// who has its number next, here a file with a write at work.
+// which has its number next, here a file with a write at work.
 func TestConnectBacklogCancelled(t *testing.T) {
 	g, let, begun := slowPool(t)
 	r := g.ring.(*Ring)
@@ -104,10 +104,67 @@ func TestConnectBacklogCancelled(t *testing.T) {
 	for r.retries.pending() {
 		g.check(g.Enter(0))
 	}
-	if r.pool.head != 0 {
+	if !r.pool.queue.Empty() {
 		t.Error("both writes are in the pool")
 	}
 	close(let)
 	g.want(one, 8, 0)
 	g.want(two, 8, 0)
+}
+
+func TestConnect(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		l, addr := g.listen()
+		sa, n := sockaddr(g, addr)
+		fd := g.socket()
+		dial := func(s *uring.SQE) { s.PrepConnect(fd, sa, n) }
+		g.do(0, dial)
+		conn, _, err := unix.Accept4(l, unix.SOCK_CLOEXEC)
+		g.check(err)
+		g.open(conn)
+		g.fails(g.push(dial), unix.EISCONN)
+		ud := g.push(recvTo(fd, g.bytes(4), 0))
+		g.quiet()
+		g.write(conn, "ping")
+		g.want(ud, 4, 0)
+
+		g.close(l)
+		refused := g.socket()
+		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(refused, sa, n) }), unix.ECONNREFUSED)
+		g.do(0, recvTo(refused, g.bytes(4), 0))
+		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(refused, sa, n) }), unix.ECONNREFUSED)
+		bad := g.socket()
+		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(bad, sa, 3) }), unix.EINVAL)
+		far, n := sockaddr(g, &unix.SockaddrInet4{Addr: [4]byte{255, 255, 255, 255}, Port: 1})
+		g.fails(g.push(func(s *uring.SQE) { s.PrepConnect(g.socket(), far, n) }), unix.ENETUNREACH)
+	})
+}
+
+// TestConnectPending cancels a connect that gets no answer: the backlog of its listener is full.
+func TestConnectPending(t *testing.T) {
+	onBoth(t, func(g *rig) {
+		l, addr := g.listen()
+		g.check(unix.Listen(l, 0))
+		sa, n := sockaddr(g, addr)
+		var waiting uint64
+		for range 4 {
+			fd := g.socket()
+			ud := g.push(func(s *uring.SQE) { s.PrepConnect(fd, sa, n) })
+			g.check(g.Enter(0))
+			g.check(g.Enter(0))
+			if g.Pop(&g.cqe) {
+				if g.cqe.Res != 0 {
+					g.Fatalf("%+v", g.cqe)
+				}
+				continue
+			}
+			waiting = ud
+			break
+		}
+		if waiting == 0 {
+			g.Skip("the kernel takes any number of connections")
+		}
+		g.do(0, func(s *uring.SQE) { s.PrepCancel(waiting) })
+		g.fails(waiting, unix.ECANCELED)
+	})
 }
