@@ -112,7 +112,7 @@ func TestCreditOutlastsAShortage(t *testing.T) {
 		var others []*reactor.Socket
 		var leases []reactor.Lease
 		for range 3 {
-			s, peer, lease := r.borrow()
+			s, peer, lease := r.lease()
 			defer unix.Close(peer)
 			others, leases = append(others, s), append(leases, lease)
 		}

@@ -52,12 +52,12 @@ type Loop struct {
 	stop   atomic.Bool
 	done   chan struct{}
 
-	begun     atomic.Bool // Run or Discard was called
-	home      task.CoroutinePool
-	tasks     *taskOp // nil: the loop has no coroutines
-	taskError error   // the first error of a task that nothing handles
-	jobs      jobQueue
-	fixed     []byte // memory that the ring has registered; it stays until the ring is closed
+	begun      atomic.Bool // Run or Discard was called
+	coroutines task.CoroutinePool
+	tasks      *taskOp // nil: the loop has no coroutines
+	taskError  error   // the first error of a task that nothing handles
+	jobs       jobQueue
+	fixed      []byte // memory that the ring has registered; it stays until the ring is closed
 
 	cfg       LoopConfig
 	choice    RingChoice
@@ -84,9 +84,9 @@ func (l *Loop) Run(setup func()) (err error) {
 		panic("reactor: Run of a Loop that has run, is running, or was discarded: make a new one")
 	}
 	l.tid = l.sys.BindThread()
-	l.home.Enter()
+	l.coroutines.Enter()
 	defer func() {
-		l.home.Leave()
+		l.coroutines.Leave()
 		close(l.done)
 	}()
 	if err := l.pin(); err != nil {

@@ -70,13 +70,13 @@ func (l *Loop) Coroutines() *task.CoroutinePool {
 	switch {
 	case l.tasks != nil:
 	case l.phase != phaseRunning:
-		l.home.Drain(nil)
+		l.coroutines.Drain(nil)
 	default:
 		l.tasks = &taskOp{loop: l}
 		l.tasks.id = l.slots.take(l.tasks, nil)
-		l.home.Wake = l.tasks.makeReady
+		l.coroutines.Wake = l.tasks.makeReady
 	}
-	return &l.home
+	return &l.coroutines
 }
 
 var _ task.CoroutineScheduler = (*Loop)(nil)
@@ -121,7 +121,7 @@ func (t *taskOp) cancel() {
 	l := t.loop
 	t.abort.Init((*taskAbort)(t))
 	l.timers.Push(&t.abort, after(l.now, int64(l.cfg.DrainTimeout-l.drainReserve())))
-	l.home.Drain(func() {
+	l.coroutines.Drain(func() {
 		t.state = tasksDrained
 		t.makeReady()
 	})
@@ -130,7 +130,7 @@ func (t *taskOp) cancel() {
 func (t *taskOp) onCompletion(outcome) {
 	t.ready = false
 	l := t.loop
-	l.home.Run()
+	l.coroutines.Run()
 	if t.state == tasksDrained && !t.ready {
 		l.timers.Remove(&t.abort)
 		l.slots.release(t.id)
@@ -141,9 +141,9 @@ func (t *taskOp) onCompletion(outcome) {
 // abandon aborts the tasks of a loop that has failed.
 func (t *taskOp) abandon() {
 	if t.state == tasksRunning {
-		t.loop.home.Drain(nil)
+		t.loop.coroutines.Drain(nil)
 	}
-	t.loop.home.Abandon()
+	t.loop.coroutines.Abandon()
 	t.loop.slots.release(t.id)
 }
 
@@ -153,6 +153,6 @@ type taskAbort taskOp
 
 func (a *taskAbort) OnTimer(now int64) {
 	l := a.loop
-	l.home.Abandon()
+	l.coroutines.Abandon()
 	l.timers.Update(&l.watchdog, after(now, int64(l.drainReserve())))
 }

@@ -2,7 +2,7 @@ package reactor
 
 // assertOnThread panics unless it is called on the loop's thread. It costs two nanoseconds.
 func (l *Loop) assertOnThread() {
-	if !l.home.Here() {
+	if !l.coroutines.Here() {
 		l.offThread()
 	}
 }

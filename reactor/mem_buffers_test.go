@@ -18,11 +18,11 @@ func few(kind reactor.RingKind, n int) reactor.LoopConfig {
 	return reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64, Window: 1, Limit: n}}
 }
 
-// borrow takes a buffer and keeps it.
-func (r *running) borrow() (s *reactor.Socket, peer int, lease reactor.Lease) {
+// lease receives into a buffer and keeps it.
+func (r *running) lease() (s *reactor.Socket, peer int, lease reactor.Lease) {
 	r.t.Helper()
 	s, peer = r.pair()
-	write(r.t, peer, []byte("borrowed"))
+	write(r.t, peer, []byte("leased"))
 	done := newResult()
 	op := new(reactor.RecvLeaseOp)
 	r.do(func() {
@@ -33,8 +33,8 @@ func (r *running) borrow() (s *reactor.Socket, peer int, lease reactor.Lease) {
 	return s, peer, lease
 }
 
-// lent receives once into a lent buffer and gives it back.
-type lent struct {
+// leaser receives once into a buffer of the loop and releases it.
+type leaser struct {
 	op     reactor.RecvLeaseOp
 	s      *reactor.Socket
 	peer   int
@@ -44,8 +44,8 @@ type lent struct {
 	ends   func() // called when it is stopped
 }
 
-func (r *running) lent() *lent {
-	l := &lent{done: newResult()}
+func (r *running) leaser() *leaser {
+	l := &leaser{done: newResult()}
 	l.s, l.peer = r.pair()
 	in := sinkOf[reactor.Lease](r.t, l.done, &l.source)
 	in.value = func(lease reactor.Lease) {
@@ -68,14 +68,14 @@ func (r *running) lent() *lent {
 	return l
 }
 
-// A receive that waits for a buffer is stopped, and its slot taken by another operation that waits for
-// something else; then a buffer comes back.
+// A receive that waits for a buffer is stopped, and its slot is taken by an operation that waits for something else.
+// Then a buffer is released.
 func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
-		held, heldPeer, lease := r.borrow()
-		a, b := r.lent(), r.lent()
-		for _, l := range []*lent{a, b} {
+		held, heldPeer, lease := r.lease()
+		a, b := r.leaser(), r.leaser()
+		for _, l := range []*leaser{a, b} {
 			write(t, l.peer, []byte("x"))
 			r.settle()
 		}
@@ -100,7 +100,7 @@ func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 		items.none(t)
 
 		r.do(lease.Release)
-		b.done.expect(t, "x") // a's place in the line must not keep b from its turn
+		b.done.expect(t, "x") // a's place in the queue must not keep b from its buffer
 		items.expect(t, "1")
 		write(t, manyPeer, []byte("2"))
 		r.settle()
@@ -117,16 +117,16 @@ func TestBufferIsNotGivenToAnotherOperation(t *testing.T) {
 	})
 }
 
-// A receive that is stopped while it waits for a buffer leaves the line at once, wherever it stands, and the others
-// keep their places.
-func TestStoppedReceivesLeaveTheLine(t *testing.T) {
+// A receive that is stopped while it waits for a buffer leaves the queue immediately, from any place in it. The others
+// keep their order.
+func TestStoppedReceivesLeaveTheQueue(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
-		held, heldPeer, lease := r.borrow()
+		held, heldPeer, lease := r.lease()
 		order := newResult()
-		var all [6]*lent
+		var all [6]*leaser
 		for i := range all {
-			l := r.lent()
+			l := r.leaser()
 			l.took = func() { order <- fmt.Sprint(i) }
 			all[i] = l
 			write(t, l.peer, []byte("x"))
@@ -155,14 +155,14 @@ func TestStoppedReceivesLeaveTheLine(t *testing.T) {
 	})
 }
 
-// Whoever waits for a buffer learns of the end of its socket and of its loop.
+// A receive that waits for a buffer completes when it is stopped, its socket is closed, or its loop is stopped.
 func TestWaitingForABufferEnds(t *testing.T) {
 	for _, how := range []string{"stopped", "closed", "loop stopped"} {
 		t.Run(how, func(t *testing.T) {
 			eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 				r := run(t, few(kind, 1))
-				held, heldPeer, lease := r.borrow()
-				a := r.lent()
+				held, heldPeer, lease := r.lease()
+				a := r.leaser()
 				write(t, a.peer, []byte("x"))
 				r.settle()
 				a.done.none(t)
@@ -199,12 +199,11 @@ func TestWaitingForABufferEnds(t *testing.T) {
 	}
 }
 
-// Receives that find nothing to receive take their place in the line, too. They must not keep a buffer
-// from those who have something.
-func TestTheIdleDoNotStarveTheBusy(t *testing.T) {
+// Receives that have nothing to receive wait in the queue, too. They must not keep a buffer from receives that have data.
+func TestIdleReceivesDoNotStarveBusyOnes(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))
-		held, heldPeer, lease := r.borrow()
+		held, heldPeer, lease := r.lease()
 		var all []*many
 		for range 8 {
 			all = append(all, r.many(reactor.Unlimited))
@@ -231,7 +230,7 @@ func TestTheIdleDoNotStarveTheBusy(t *testing.T) {
 	})
 }
 
-// many is a sequence of receives that gives each buffer back at once.
+// many is a sequence of receives that releases each buffer immediately.
 type many struct {
 	op    reactor.RecvManyOp
 	s     *reactor.Socket
@@ -253,8 +252,7 @@ func (r *running) many(credit int) *many {
 	return m
 }
 
-// stream is a connection on which the loop echoes what it receives in lent buffers, which it holds until
-// they are sent.
+// stream is a connection on which the loop echoes what it receives. It holds the leases until their bytes are sent.
 type stream struct {
 	r            *running
 	s            *reactor.Socket
@@ -291,8 +289,8 @@ func (c *stream) pump() {
 	c.send.Start()
 }
 
-// Many connections share two buffers, half of them by sequences and half by single receives: each gets
-// all its bytes through, in order.
+// Many connections share two buffers, half of them by sequences and half by single receives. Each gets all its bytes
+// back, in order.
 func TestFewBuffersManyConnections(t *testing.T) {
 	const connections, messages = 32, 40
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
@@ -325,7 +323,7 @@ func TestFewBuffersManyConnections(t *testing.T) {
 			}
 		}
 		if n := r.Stats().BufferWaits; n == 0 {
-			t.Error("the test is none: buffers were never short")
+			t.Error("the test shows nothing: no receive had to wait for a buffer")
 		}
 		r.close(sockets...)
 		for _, c := range conns {
@@ -336,14 +334,14 @@ func TestFewBuffersManyConnections(t *testing.T) {
 	})
 }
 
-// chat sends messages and wants to get each of them back.
-func chat(t testing.TB, fd, who, messages int) error {
+// chat sends messages and expects each of them back.
+func chat(t testing.TB, fd, id, messages int) error {
 	tv := unix.NsecToTimeval(int64(patience))
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
 		return err
 	}
 	for i := range messages {
-		msg := bytes.Repeat([]byte(fmt.Sprintf("%d.%d ", who, i)), 1+i%40)
+		msg := bytes.Repeat([]byte(fmt.Sprintf("%d.%d ", id, i)), 1+i%40)
 		go write(t, fd, msg)
 		got := make([]byte, 0, len(msg))
 		for len(got) < len(msg) {
@@ -352,19 +350,19 @@ func chat(t testing.TB, fd, who, messages int) error {
 				continue
 			}
 			if err != nil || n == 0 {
-				return fmt.Errorf("connection %d, message %d: got %d of %d bytes: %w", who, i, len(got), len(msg), err)
+				return fmt.Errorf("connection %d, message %d: got %d of %d bytes: %w", id, i, len(got), len(msg), err)
 			}
 			got = got[:len(got)+n]
 		}
 		if !bytes.Equal(got, msg) {
-			return fmt.Errorf("connection %d, message %d: got %q, want %q", who, i, got, msg)
+			return fmt.Errorf("connection %d, message %d: got %q, want %q", id, i, got, msg)
 		}
 	}
 	return nil
 }
 
-// Some kernels take a buffer even for the end: it goes back.
-func TestEndWithABuffer(t *testing.T) {
+// Some kernels take a buffer even for EOF. It is released.
+func TestEOFWithABuffer(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
 		recvs, given := map[uint64]bool{}, false
@@ -381,7 +379,7 @@ func TestEndWithABuffer(t *testing.T) {
 			return true
 		}
 		r := runLoop(t, l)
-		a, m := r.lent(), r.many(reactor.Unlimited)
+		a, m := r.leaser(), r.many(reactor.Unlimited)
 		r.settle()
 		unix.Close(a.peer)
 		a.done.expect(t, "")
@@ -393,19 +391,21 @@ func TestEndWithABuffer(t *testing.T) {
 	})
 }
 
-// A ring that does not have the buffers that it should is asked again now and then, not all the time.
-func TestLostBuffer(t *testing.T) {
+// A ring that does not have the buffers that it should have is tried again after a backoff, not all the time.
+func TestStarvedRingBacksOff(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		l, h := hook(t, kind, few(kind, 1))
+		h := &hooked{Ring: newRing(t, kind)}
 		found := false // the loop's
 		h.provide = func(uint16) bool { return found }
-		r := runLoop(t, l)
-		a := r.lent()
+		r, v := runVirtualOn(t, h, few(kind, 1))
+		a := r.leaser()
 		write(t, a.peer, []byte("x"))
-		before := r.Stats().Enters
-		time.Sleep(100 * time.Millisecond)
-		if n := r.Stats().Enters - before; n > 60 {
-			t.Errorf("entered the ring %d times", n)
+		v.passes(t, time.Second) // by then the receive has found no buffer
+		entered, began := r.Stats().Enters, v.time.Load()
+		v.passes(t, time.Second)
+		entered, took := r.Stats().Enters-entered, time.Duration(v.time.Load()-began)
+		if tries := uint64(took/(10*time.Millisecond)) + 1; entered > 3*tries {
+			t.Errorf("entered the ring %d times in %v", entered, took)
 		}
 		a.done.none(t)
 		r.do(func() {
@@ -415,13 +415,12 @@ func TestLostBuffer(t *testing.T) {
 		a.done.expect(t, "x")
 		r.close(a.s)
 		unix.Close(a.peer)
-		time.Sleep(20 * time.Millisecond) // the last try
 		r.end()
 	})
 }
 
-// A receive finds no buffer just before it is stopped, or its socket closed.
-func TestStoppedAtTheShortage(t *testing.T) {
+// A receive finds no buffer just before it is stopped, or its socket is closed.
+func TestStoppedWithoutABuffer(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{})
 		h.pop = func(cqe *uring.CQE) bool {
@@ -431,7 +430,7 @@ func TestStoppedAtTheShortage(t *testing.T) {
 			return true
 		}
 		r := runLoop(t, l)
-		a, b, m := r.lent(), r.lent(), r.many(reactor.Unlimited)
+		a, b, m := r.leaser(), r.leaser(), r.many(reactor.Unlimited)
 		r.settle()
 		r.do(func() { a.source.RequestStop() })
 		a.done.expect(t, "stopped")
@@ -445,8 +444,7 @@ func TestStoppedAtTheShortage(t *testing.T) {
 	})
 }
 
-// Buffers that a burst has used give their memory back when they are not needed any more, and can be used
-// again.
+// Buffers that a burst has used give their memory back to the system when they are idle, and can be used again.
 func TestMemoryAfterABurst(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const burst = 40
@@ -456,7 +454,7 @@ func TestMemoryAfterABurst(t *testing.T) {
 			var peers []int
 			var leases []reactor.Lease
 			for range burst {
-				s, peer, lease := r.borrow()
+				s, peer, lease := r.lease()
 				sockets, peers, leases = append(sockets, s), append(peers, peer), append(leases, lease)
 			}
 			r.do(func() {
@@ -465,8 +463,8 @@ func TestMemoryAfterABurst(t *testing.T) {
 				}
 				r.TrimBuffers()
 				for _, lease := range leases {
-					if string(lease.Bytes()) != "borrowed" {
-						t.Errorf("a lent buffer has lost its bytes: %q", lease.Bytes())
+					if string(lease.Bytes()) != "leased" {
+						t.Errorf("the bytes of a leased buffer have changed: %q", lease.Bytes())
 					}
 					lease.Release()
 				}
@@ -486,7 +484,7 @@ func TestMemoryAfterABurst(t *testing.T) {
 	})
 }
 
-// A buffer that gives its memory back leaves that of its neighbours alone, with which it shares a page.
+// A buffer that gives its memory back keeps the memory that it shares with its neighbours, a part of a page.
 func TestNeighboursKeepTheirMemory(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 1024, Window: 1, Limit: 64}})
@@ -494,7 +492,7 @@ func TestNeighboursKeepTheirMemory(t *testing.T) {
 		var peers []int
 		var leases []reactor.Lease
 		for range 40 {
-			s, peer, lease := r.borrow()
+			s, peer, lease := r.lease()
 			sockets, peers, leases = append(sockets, s), append(peers, peer), append(leases, lease)
 		}
 		r.do(func() {
@@ -508,8 +506,8 @@ func TestNeighboursKeepTheirMemory(t *testing.T) {
 				if i%2 == 0 {
 					continue
 				}
-				if string(lease.Bytes()) != "borrowed" {
-					t.Errorf("a lent buffer has lost its bytes: %q", lease.Bytes())
+				if string(lease.Bytes()) != "leased" {
+					t.Errorf("the bytes of a leased buffer have changed: %q", lease.Bytes())
 				}
 				lease.Release()
 			}

@@ -76,7 +76,7 @@ func (l Lease) Release() {
 	if b == nil {
 		return
 	}
-	if !b.loop.home.Here() {
+	if !b.loop.coroutines.Here() {
 		if b.loop.ended() {
 			return // the memory stays mapped
 		}

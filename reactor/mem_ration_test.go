@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// However much those want who keep what they receive, everybody else finds a buffer, those who come later too; and
-// those who give back what they have go on.
+// However much is sent to connections that keep what they receive, other connections find a buffer, new ones as well.
+// When the former release their buffers, they receive the rest.
 func TestBuffersAreLeftForOthers(t *testing.T) {
 	const limit, hogs, credit, size = 256, 100, 8, 64
 	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: size, Window: 16, Limit: limit}}
@@ -33,12 +33,12 @@ func TestBuffersAreLeftForOthers(t *testing.T) {
 			for _, c := range []*consumer{old, young} {
 				write(t, c.peer, []byte("x"))
 				if n := c.items(); n != 1 {
-					t.Fatalf("%d items although there should be a buffer; %d bytes are lent", n, r.Stats().LeasedBytes)
+					t.Fatalf("%d items although there should be a buffer; %d bytes are leased", n, r.Stats().LeasedBytes)
 				}
 				r.do(c.consume)
 			}
 		}
-		for _, c := range all[:hogs/4] { // at rest, most of them
+		for _, c := range all[:hogs/4] { // most of them are rationed
 			r.close(c.s)
 			c.ended.expect(t, "error: use of a closed descriptor")
 			unix.Close(c.peer)
@@ -62,15 +62,15 @@ func TestBuffersAreLeftForOthers(t *testing.T) {
 	})
 }
 
-// One who rests because he holds his share, and gives nothing back before he has more, goes on when others have given
-// back theirs.
-func TestRestsUntilBuffersAreAmple(t *testing.T) {
+// A sequence that is rationed, and releases nothing before it has received more, is resumed when others have released
+// their buffers.
+func TestRationedUntilBuffersAreAmple(t *testing.T) {
 	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 4, Limit: 16}}
 	eachRingAndPlain(t, cfg, func(t *testing.T, r *running) {
 		var others []*reactor.Socket
 		var leases []reactor.Lease
 		for range 9 {
-			s, peer, lease := r.borrow()
+			s, peer, lease := r.lease()
 			defer unix.Close(peer)
 			others, leases = append(others, s), append(leases, lease)
 		}
@@ -92,8 +92,8 @@ func TestRestsUntilBuffersAreAmple(t *testing.T) {
 	})
 }
 
-// A single one may have all that it has credit for while nobody else wants any.
-func TestBuffersAreNotSharedWithNobody(t *testing.T) {
+// A single sequence may have all buffers that it has credit for while no other one needs any.
+func TestSingleSequenceIsNotRationed(t *testing.T) {
 	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Limit: 256}}
 	eachRingAndPlain(t, cfg, func(t *testing.T, r *running) {
 		c := r.consumer(64)

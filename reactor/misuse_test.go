@@ -31,7 +31,7 @@ func mustPanic(t *testing.T, what, words string, f func()) {
 func TestMisusePanics(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
-		s, peer, lease := r.borrow()
+		s, peer, lease := r.lease()
 		ended, sent := newResult(), newResult()
 		var recv reactor.RecvOp
 		var send reactor.SendvOp
