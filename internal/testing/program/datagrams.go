@@ -36,13 +36,13 @@ func Datagrams(k *simring.Kernel) (check func()) {
 		}
 		for _, c := range d.waits {
 			c.loop = l
-			c.job = launch(k, l, c.run, func(*job) { d.clients-- })
+			c.taskRun = launch(k, l, c.run, func(*taskRun) { d.clients-- })
 		}
 	})
-	hurry := rng.IntN(4) == 0
+	early := rng.IntN(4) == 0
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(d.loops.Up)
-		if hurry {
+		if early {
 			t.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
 		} else {
 			t.Until(func() bool { return d.clients == 0 })
@@ -51,7 +51,7 @@ func Datagrams(k *simring.Kernel) (check func()) {
 	})
 	return func() {
 		for _, c := range d.waits {
-			if c.job == nil || c.job.ended != 1 || !hurry && c.answered != c.requests {
+			if c.taskRun == nil || c.taskRun.ended != 1 || !early && c.answered != c.requests {
 				k.Errorf("client %d got %d of %d answers", c.number, c.answered, c.requests)
 			}
 		}
@@ -167,7 +167,7 @@ type datagramClient struct {
 	number    byte
 	connected bool
 	socket    reactor.Socket
-	job       *job
+	taskRun   *taskRun
 	requests  int
 	answered  int
 }

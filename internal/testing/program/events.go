@@ -32,7 +32,7 @@ func Events(k *simring.Kernel) (check func()) {
 		l.Signals(1, syscall.SIGHUP, syscall.SIGUSR1).Connect(&signals.op, signals)
 		signals.op.Start()
 		for range e.children {
-			launch(k, l, func(t *task.T) error { return e.wait(t, l) }, func(*job) { e.left-- })
+			launch(k, l, func(t *task.T) error { return e.wait(t, l) }, func(*taskRun) { e.left-- })
 		}
 		e.counts, e.signals = counts, signals
 	})

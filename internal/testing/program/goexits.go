@@ -17,7 +17,7 @@ import (
 // operation must complete once all the same, each item of a sequence arrive once, and the loop end with nothing left.
 func Goexits(k *simring.Kernel) (check func()) {
 	g := &goexits{k: k, loop: NewLoop(k), most: k.Rand().IntN(20)}
-	hurry := k.Rand().IntN(3) == 0
+	early := k.Rand().IntN(3) == 0
 	up, ended := false, false
 	k.GoExitable("loop", func(*simring.Thread) {
 		var err error
@@ -32,7 +32,7 @@ func Goexits(k *simring.Kernel) (check func()) {
 	})
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(func() bool { return up })
-		if t.Sleep(time.Duration(k.Rand().Int64N(1 << 20))); !hurry {
+		if t.Sleep(time.Duration(k.Rand().Int64N(1 << 20))); !early {
 			t.Until(func() bool { return g.completed == g.started })
 		}
 		g.loop.Stop()
@@ -43,7 +43,7 @@ func Goexits(k *simring.Kernel) (check func()) {
 			k.Errorf("the loop has not ended")
 		case g.completed != g.started:
 			k.Errorf("%d of %d operations completed", g.completed, g.started)
-		case !hurry && g.received != g.sent:
+		case !early && g.received != g.sent:
 			k.Errorf("%d of %d bytes arrived", g.received, g.sent)
 		}
 	}

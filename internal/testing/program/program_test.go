@@ -37,7 +37,7 @@ func TestFlawsAreFound(t *testing.T) {
 		simring.SkipDirents:           {"files"},
 		simring.LoseEventCounts:       {"events"},
 		simring.LoseExits:             {"events"},
-		simring.LosePassedDescriptors: {"passing"},
+		simring.LosePassedDescriptors: {"descriptors"},
 	}
 	for _, flaw := range simring.Flaws {
 		finders[flaw] = []string{"echo", "loops"}

@@ -32,7 +32,7 @@ func Timers(k *simring.Kernel) (check func()) {
 		}
 		for range rng.IntN(3) {
 			s.left++
-			launch(k, l, s.read, func(*job) { s.left-- })
+			launch(k, l, s.read, func(*taskRun) { s.left-- })
 		}
 	})
 	for i := range rng.IntN(4) {

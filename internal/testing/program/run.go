@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
@@ -11,6 +12,38 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/sender/task"
 )
+
+// address is where servers listen.
+var address = netip.MustParseAddrPort("127.0.0.1:7")
+
+// NewLoop makes a loop on a ring of the kernel, with few and small buffers as the seed says.
+func NewLoop(k *simring.Kernel) *reactor.Loop { return newLoop(k, 1<<(3+k.Rand().IntN(9))) }
+
+// newLoop makes a loop with few buffers of a size.
+func newLoop(k *simring.Kernel, size int) *reactor.Loop {
+	limit := 1 << k.Rand().IntN(7)
+	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
+		DrainTimeout: time.Hour,
+		Buffers: reactor.BufferConfig{
+			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
+			Large: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// Ended asserts that nothing is left of a loop whose Run has returned err.
+func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
+	if err != nil {
+		k.Errorf("Run: %v", err)
+	}
+	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LentBytes != 0 {
+		k.Errorf("the counters of a loop that has ended: %+v", s)
+	}
+}
 
 // running are loops that run, on a thread each.
 type running struct {
@@ -48,25 +81,25 @@ func (s *running) Stop() {
 	}
 }
 
-// endSoon has another thread stop the loops, when no clients are left. Now and then it is in a hurry: it stops some of
+// endSoon has another thread stop the loops, when no clients are left. Now and then that is early: it stops some of
 // what they do, and perhaps does not wait for the clients.
-func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (hurry bool) {
-	hurry = k.Rand().IntN(3) == 0
+func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (early bool) {
+	early = k.Rand().IntN(3) == 0
 	after := time.Duration(k.Rand().Int64N(int64(50 * time.Millisecond)))
 	k.Go("stopper", func(t *simring.Thread) {
-		if t.Sleep(after); hurry {
+		if t.Sleep(after); early {
 			stopSome()
 		}
-		if !hurry || k.Rand().IntN(2) == 0 {
+		if !early || k.Rand().IntN(2) == 0 {
 			t.Until(func() bool { return *clients == 0 })
 		}
 		s.Stop()
 	})
-	return hurry
+	return early
 }
 
-// job is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.
-type job struct {
+// taskRun is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.
+type taskRun struct {
 	sender.EmptyEnv
 	k      *simring.Kernel
 	op     task.Op
@@ -74,12 +107,12 @@ type job struct {
 	source *stop.Source
 	began  bool
 	ended  int
-	end    func(j *job) // nil: nothing is to be done
+	end    func(j *taskRun) // nil: nothing is to be done
 }
 
 // launch starts a task, on its loop's thread. An error of it is one of the program's.
-func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(*job)) *job {
-	j := &job{k: k, loop: l, source: new(stop.Source), end: end}
+func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(*taskRun)) *taskRun {
+	j := &taskRun{k: k, loop: l, source: new(stop.Source), end: end}
 	task.New(func(t *task.T) error {
 		j.began = true
 		return f(t)
@@ -89,19 +122,19 @@ func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(
 }
 
 // Env has the loop and the stop token.
-func (j *job) Env() sender.Env             { return j }
-func (j *job) Scheduler() sender.Scheduler { return j.loop }
-func (j *job) StopToken() stop.Token       { return j.source.Token() }
+func (j *taskRun) Env() sender.Env             { return j }
+func (j *taskRun) Scheduler() sender.Scheduler { return j.loop }
+func (j *taskRun) StopToken() stop.Token       { return j.source.Token() }
 
-func (j *job) SetValue(struct{}) { j.over() }
-func (j *job) SetStopped()       { j.over() }
+func (j *taskRun) SetValue(struct{}) { j.complete() }
+func (j *taskRun) SetStopped()       { j.complete() }
 
-func (j *job) SetError(err error) {
+func (j *taskRun) SetError(err error) {
 	j.k.Errorf("a task failed: %v", err)
-	j.over()
+	j.complete()
 }
 
-func (j *job) over() {
+func (j *taskRun) complete() {
 	if j.ended++; j.ended != 1 {
 		j.k.Errorf("a task completed %d times", j.ended)
 	}

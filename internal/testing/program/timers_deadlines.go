@@ -24,7 +24,7 @@ func (s *timers) read(t *task.T) error {
 	defer closeAll(s.k, t, &p.Reader)
 	total := rng.IntN(50)
 	s.left++
-	launch(s.k, s.loop, func(t *task.T) error { return s.write(t, &p.Writer, total) }, func(*job) { s.left-- })
+	launch(s.k, s.loop, func(t *task.T) error { return s.write(t, &p.Writer, total) }, func(*taskRun) { s.left-- })
 	buf := make([]byte, 1+rng.IntN(8))
 	for got := 0; ; {
 		began, d := s.k.Now(), time.Duration(rng.Int64N(1<<rng.IntN(24)))

@@ -12,15 +12,15 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Leaving has tasks on several loops that await what completes on other threads and on other loops, perhaps long after
+// Drain has tasks on several loops that await what completes on other threads and on other loops, perhaps long after
 // it was asked to stop. Loops are stopped meanwhile, with little patience, or their rings fail. The function of each
 // task that has begun must end, once, and the task complete, once, on its loop's thread. Its receiver then overwrites
 // what was its own; what is still in flight goes on to ask for its environment, and completes.
-func Leaving(k *simring.Kernel) (check func()) {
+func Drain(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	p := &leaving{k: k}
+	p := &drain{k: k}
 	for range 1 + rng.IntN(3) {
-		p.loops = append(p.loops, newPassingLoop(k))
+		p.loops = append(p.loops, newShortLivedLoop(k))
 	}
 	for i, l := range p.loops {
 		k.Go(fmt.Sprintf("loop%d", i), func(*simring.Thread) {
@@ -30,7 +30,7 @@ func Leaving(k *simring.Kernel) (check func()) {
 					p.launch(l)
 				}
 			})
-			p.over++
+			p.ended++
 			l.judge(k, err)
 		})
 	}
@@ -40,7 +40,7 @@ func Leaving(k *simring.Kernel) (check func()) {
 	k.Go("stopper", func(t *simring.Thread) {
 		for _, l := range p.loops {
 			t.Sleep(p.while())
-			for _, j := range p.leavers {
+			for _, j := range p.tasks {
 				if rng.IntN(4) == 0 && j.completed == 0 {
 					j.source.RequestStop()
 				}
@@ -49,7 +49,7 @@ func Leaving(k *simring.Kernel) (check func()) {
 		}
 	})
 	return func() {
-		for i, j := range p.leavers {
+		for i, j := range p.tasks {
 			if j.completed != 1 || j.began != j.ended {
 				k.Errorf("task %d completed %d times; its function began %d times and ended %d times", i, j.completed, j.began, j.ended)
 			}
@@ -57,16 +57,16 @@ func Leaving(k *simring.Kernel) (check func()) {
 	}
 }
 
-// passingLoop is a loop that does not last. Whoever gives it work may be preempted before.
-type passingLoop struct {
+// shortLivedLoop is a loop that does not last. Whoever gives it work may be preempted before.
+type shortLivedLoop struct {
 	*reactor.Loop
 	k      *simring.Kernel
-	ring   *passingRing
+	ring   *failingRing
 	thread int
 }
 
-func newPassingLoop(k *simring.Kernel) *passingLoop {
-	r := &passingRing{Ring: k.NewRing(), left: -1}
+func newShortLivedLoop(k *simring.Kernel) *shortLivedLoop {
+	r := &failingRing{Ring: k.NewRing(), left: -1}
 	if k.Rand().IntN(3) == 0 {
 		r.left = k.Rand().IntN(50)
 	}
@@ -74,14 +74,14 @@ func newPassingLoop(k *simring.Kernel) *passingLoop {
 	if err != nil {
 		panic(err)
 	}
-	return &passingLoop{Loop: l, k: k, ring: r}
+	return &shortLivedLoop{Loop: l, k: k, ring: r}
 }
 
 // Unwrap makes it a scheduler that is another one: the loop.
-func (l *passingLoop) Unwrap() sender.Scheduler { return l.Loop }
+func (l *shortLivedLoop) Unwrap() sender.Scheduler { return l.Loop }
 
 // Enqueue implements sender.Scheduler.
-func (l *passingLoop) Enqueue(w *sender.Work) {
+func (l *shortLivedLoop) Enqueue(w *sender.Work) {
 	for range l.k.Rand().IntN(3) {
 		l.k.System().Clock() // a system call
 	}
@@ -89,14 +89,14 @@ func (l *passingLoop) Enqueue(w *sender.Work) {
 }
 
 // judge asserts that Run's error is the ring's, if that has failed, and none otherwise.
-func (l *passingLoop) judge(k *simring.Kernel, err error) {
+func (l *shortLivedLoop) judge(k *simring.Kernel, err error) {
 	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed {
 		k.Errorf("Run: %v; the ring has failed: %v", err, failed)
 	}
 }
 
-// passingRing is a ring that fails when it has been entered as often as is left; negative: it does not.
-type passingRing struct {
+// failingRing is a ring that fails when it has been entered as often as is left; negative: it does not.
+type failingRing struct {
 	*simring.Ring
 	left   int
 	failed bool
@@ -104,7 +104,7 @@ type passingRing struct {
 
 var errBroken = errors.New("the ring is broken")
 
-func (r *passingRing) Enter(timeout time.Duration) error {
+func (r *failingRing) Enter(timeout time.Duration) error {
 	if r.left == 0 {
 		r.failed = true
 		return errBroken
@@ -114,50 +114,50 @@ func (r *passingRing) Enter(timeout time.Duration) error {
 }
 
 // leaving is what the parts of the program share.
-type leaving struct {
-	k       *simring.Kernel
-	loops   []*passingLoop
-	over    int // of them
-	leavers []*leaver
-	handed  []*handedOp // in flight
+type drain struct {
+	k        *simring.Kernel
+	loops    []*shortLivedLoop
+	ended    int // loops
+	tasks    []*drainedTask
+	inFlight []*remoteOp // in flight
 }
 
-func (p *leaving) while() time.Duration {
+func (p *drain) while() time.Duration {
 	return time.Duration(p.k.Rand().Int64N(1 << (10 + p.k.Rand().IntN(14))))
 }
 
-func (p *leaving) any() *passingLoop { return p.loops[p.k.Rand().IntN(len(p.loops))] }
+func (p *drain) any() *shortLivedLoop { return p.loops[p.k.Rand().IntN(len(p.loops))] }
 
 // complete completes, one after another, what waits for another thread, until nobody will bring more.
-func (p *leaving) complete(t *simring.Thread) {
-	for len(p.handed) != 0 || p.over < len(p.loops) {
-		if t.Sleep(p.while()); len(p.handed) == 0 {
+func (p *drain) complete(t *simring.Thread) {
+	for len(p.inFlight) != 0 || p.ended < len(p.loops) {
+		if t.Sleep(p.while()); len(p.inFlight) == 0 {
 			continue
 		}
-		i := p.k.Rand().IntN(len(p.handed))
-		op := p.handed[i]
-		p.handed = append(p.handed[:i], p.handed[i+1:]...)
+		i := p.k.Rand().IntN(len(p.inFlight))
+		op := p.inFlight[i]
+		p.inFlight = append(p.inFlight[:i], p.inFlight[i+1:]...)
 		op.complete()
 	}
 }
 
-// leaver is a task, its receiver, and that one's environment.
-type leaver struct {
-	*leaving
+// drainedTask is a task, its receiver, and that one's environment.
+type drainedTask struct {
+	*drain
 	op                      task.Op
-	loop                    *passingLoop
+	loop                    *shortLivedLoop
 	source                  *stop.Source
 	began, ended, completed int
 }
 
-func (p *leaving) launch(l *passingLoop) {
-	j := &leaver{leaving: p, loop: l, source: new(stop.Source)}
-	p.leavers = append(p.leavers, j)
+func (p *drain) launch(l *shortLivedLoop) {
+	j := &drainedTask{drain: p, loop: l, source: new(stop.Source)}
+	p.tasks = append(p.tasks, j)
 	task.New(j.run).Connect(&j.op, j)
 	j.op.Start()
 }
 
-func (j *leaver) run(t *task.T) (err error) {
+func (j *drainedTask) run(t *task.T) (err error) {
 	j.began++
 	defer func() { j.ended++ }()
 	for range j.k.Rand().IntN(10) {
@@ -174,19 +174,19 @@ func (j *leaver) run(t *task.T) (err error) {
 }
 
 // step awaits something.
-func (j *leaver) step(t *task.T) (err error) {
+func (j *drainedTask) step(t *task.T) (err error) {
 	other := j.any()
 	switch j.k.Rand().IntN(6) {
 	case 0:
-		_, err = task.Await(t, handed{j.leaving})
+		_, err = task.Await(t, remote{j.drain})
 	case 1:
-		task.Unstoppable(t, func() { _, err = task.Await(t, handed{j.leaving}) })
+		task.Unstoppable(t, func() { _, err = task.Await(t, remote{j.drain}) })
 	case 2:
 		_, err = task.Await(t, sender.StartsOn(other, other.SleepFor(j.while())))
 	case 3:
 		_, err = task.On(t, other, func(t *task.T) (struct{}, error) { return task.Await(t, other.SleepFor(j.while())) })
 	case 4:
-		_, err = task.On(t, other, func(t *task.T) (struct{}, error) { return task.Await(t, handed{j.leaving}) })
+		_, err = task.On(t, other, func(t *task.T) (struct{}, error) { return task.Await(t, remote{j.drain}) })
 	default:
 		_, err = task.Await(t, j.loop.SleepFor(j.while()))
 	}
@@ -194,15 +194,15 @@ func (j *leaver) step(t *task.T) (err error) {
 }
 
 // Env has the loop, the stop token, and a value.
-func (j *leaver) Env() sender.Env             { return j }
-func (j *leaver) Scheduler() sender.Scheduler { return j.loop }
-func (j *leaver) StopToken() stop.Token       { return j.source.Token() }
-func (j *leaver) Value(any) any               { return j.source.StopRequested() }
+func (j *drainedTask) Env() sender.Env             { return j }
+func (j *drainedTask) Scheduler() sender.Scheduler { return j.loop }
+func (j *drainedTask) StopToken() stop.Token       { return j.source.Token() }
+func (j *drainedTask) Value(any) any               { return j.source.StopRequested() }
 
-func (j *leaver) SetValue(struct{}) { j.complete() }
+func (j *drainedTask) SetValue(struct{}) { j.complete() }
 
 // SetError is right for a task whose loop has ended.
-func (j *leaver) SetError(err error) {
+func (j *drainedTask) SetError(err error) {
 	if !left(err) {
 		j.k.Errorf("a task failed: %v", err)
 	}
@@ -212,9 +212,9 @@ func (j *leaver) SetError(err error) {
 // left tells whether err says that a loop has gone.
 func left(err error) bool { return stopped(err) || errors.Is(err, sender.ErrClosed) }
 
-func (j *leaver) SetStopped() { j.complete() }
+func (j *drainedTask) SetStopped() { j.complete() }
 
-func (j *leaver) complete() {
+func (j *drainedTask) complete() {
 	if j.completed++; j.completed != 1 {
 		j.k.Errorf("a task completed %d times", j.completed)
 	}
@@ -227,33 +227,33 @@ func (j *leaver) complete() {
 	j.op, j.loop, j.source = task.Op{}, nil, nil
 }
 
-// handed is a sender that completes on another thread. It takes notice of stop requests, and of its environment, at its
+// remote is a sender that completes on another thread. It takes notice of stop requests, and of its environment, at its
 // leisure.
-type handed struct{ p *leaving }
+type remote struct{ p *drain }
 
-type handedOp struct {
-	p      *leaving
+type remoteOp struct {
+	p      *drain
 	r      sender.Receiver[struct{}]
 	onStop stop.Callback
 	asked  bool
 }
 
 // Connect implements sender.Sender.
-func (s handed) Connect(op *handedOp, r sender.Receiver[struct{}]) sender.Operation {
+func (s remote) Connect(op *remoteOp, r sender.Receiver[struct{}]) sender.Operation {
 	op.p, op.r, op.asked = s.p, r, false
 	return op
 }
 
 // Start implements sender.Operation.
-func (op *handedOp) Start() {
-	op.p.handed = append(op.p.handed, op)
+func (op *remoteOp) Start() {
+	op.p.inFlight = append(op.p.inFlight, op)
 	op.onStop.Register(op.r.Env().StopToken(), op)
 }
 
 // OnStop implements stop.Handler.
-func (op *handedOp) OnStop() { op.asked = true }
+func (op *remoteOp) OnStop() { op.asked = true }
 
-func (op *handedOp) complete() {
+func (op *remoteOp) complete() {
 	env := op.r.Env()
 	op.p.k.System().Clock() // a system call
 	if asked := env.StopToken().StopRequested(); asked != op.asked {

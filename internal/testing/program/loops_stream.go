@@ -16,9 +16,9 @@ import (
 // stream is a connection that echoes on one loop after the other. Wherever it is it stays for a leg: until
 // it has had enough, or is asked to stop. A leg ends with nothing received that was not sent back.
 type stream struct {
-	*crossing
+	*cluster
 	loop    *reactor.Loop // where it is
-	counted *reactor.Loop // where the placement counts it; nil: nowhere any more
+	counted *reactor.Loop // where the balancer counts it; nil: nowhere any more
 	socket  *reactor.Socket
 	source  *stop.Source // of the leg
 	flow    *flow        // the leg, if it is one of these
@@ -26,15 +26,15 @@ type stream struct {
 	close   reactor.CloseOp
 	to      *reactor.Socket // where it moves
 	dest    *reactor.Loop
-	over    bool // the peer has ended
+	eof     bool // the peer has ended
 	broken  bool // not all could be sent back
 	moving  bool
 	closing bool
 	gone    bool
 }
 
-func newStream(c *crossing, l *reactor.Loop, fd int) {
-	s := &stream{crossing: c, loop: l, counted: l, socket: new(reactor.Socket)}
+func newStream(c *cluster, l *reactor.Loop, fd int) {
+	s := &stream{cluster: c, loop: l, counted: l, socket: new(reactor.Socket)}
 	c.streams = append(c.streams, s)
 	s.socket.Init(l, fd)
 	s.begin()
@@ -46,7 +46,7 @@ func (s *stream) begin() {
 		newFlow(s)
 		return
 	}
-	j := launch(s.k, s.loop, s.talk, func(*job) { s.end() })
+	j := launch(s.k, s.loop, s.talk, func(*taskRun) { s.end() })
 	s.source = j.source
 }
 
@@ -59,7 +59,7 @@ func (s *stream) talk(t *task.T) error {
 		} else if err != nil {
 			s.broken = true
 		}
-		if s.over || s.broken {
+		if s.eof || s.broken {
 			return nil
 		}
 	}
@@ -83,7 +83,7 @@ func (s *stream) turn(t *task.T, leased bool) error {
 		}
 		buf = buf[:n]
 	}
-	if s.over = len(buf) == 0; s.over {
+	if s.eof = len(buf) == 0; s.eof {
 		return nil
 	}
 	task.Unstoppable(t, func() {
@@ -101,7 +101,7 @@ func (s *stream) turn(t *task.T, leased bool) error {
 // end is called when a leg has ended: the connection moves to another loop, unless the peer has half-closed or it failed.
 func (s *stream) end() {
 	s.on(s.loop, "the end of a leg")
-	if s.flow = nil; s.over || s.broken {
+	if s.flow = nil; s.eof || s.broken {
 		s.finish()
 		return
 	}
@@ -136,11 +136,11 @@ func (s *stream) finish() {
 	s.close.Start()
 }
 
-// leave has the placement count the connection no more.
+// leave has the balancer count the connection no more.
 func (s *stream) leave() {
 	if s.counted != nil {
-		s.places.changes++
-		s.places.placement.Release(s.counted)
+		s.balancing.changes++
+		s.balancing.balancer.Release(s.counted)
 		s.counted = nil
 	}
 }
@@ -163,7 +163,7 @@ func (m *mover) SetValue(struct{}) {
 		s.k.Errorf("a connection that has moved: %v", err)
 	}
 	switch s.hops++; {
-	case s.flow != nil: // which was over by then
+	case s.flow != nil: // which had ended by then
 		s.flow.step()
 	default:
 		s.begin()
@@ -238,7 +238,7 @@ func newFlow(s *stream) {
 		many, f.room = many.Adaptive(), math.MaxInt/2 // an item of bulk may be worth more than there is credit for
 	}
 	many.Connect(&f.recv, f)
-	s.socket.Sendv(nil).Connect(&f.send, (*flown)(f))
+	s.socket.Sendv(nil).Connect(&f.send, (*flowSend)(f))
 	f.recv.Start()
 }
 
@@ -268,7 +268,7 @@ func (f *flow) SetNext(l reactor.Lease) {
 	}
 }
 
-func (f *flow) SetValue(struct{}) { f.over, f.done = true, true; f.step() }
+func (f *flow) SetValue(struct{}) { f.eof, f.done = true, true; f.step() }
 func (f *flow) SetError(error)    { f.broken, f.done = true, true; f.step() }
 func (f *flow) SetStopped()       { f.done = true; f.step() }
 
@@ -288,10 +288,10 @@ func (f *flow) flush() {
 	f.send.Start()
 }
 
-// flown is a flow as the receiver of its sends, which are not stopped with it.
-type flown flow
+// flowSend is a flow as the receiver of its sends, which are not stopped with it.
+type flowSend flow
 
-func (e *flown) SetValue(n int) {
+func (e *flowSend) SetValue(n int) {
 	f := (*flow)(e)
 	for _, l := range f.queue[:f.flying] {
 		n -= l.Len()
@@ -312,11 +312,11 @@ func (e *flown) SetValue(n int) {
 	f.step()
 }
 
-func (e *flown) SetError(error) { e.fail() }
-func (e *flown) SetStopped()    { e.fail() }
+func (e *flowSend) SetError(error) { e.fail() }
+func (e *flowSend) SetStopped()    { e.fail() }
 
 // drop releases the first n of the queue, and returns what they are worth.
-func (e *flown) drop(n int) (worth int) {
+func (e *flowSend) drop(n int) (worth int) {
 	for _, l := range e.queue[:n] {
 		worth += l.Credits()
 		l.Release()
@@ -326,7 +326,7 @@ func (e *flown) drop(n int) (worth int) {
 }
 
 // fail ends the connection.
-func (e *flown) fail() {
+func (e *flowSend) fail() {
 	f := (*flow)(e)
 	e.drop(len(f.queue))
 	f.broken = true
@@ -334,4 +334,4 @@ func (e *flown) fail() {
 	f.step()
 }
 
-func (e *flown) Env() sender.Env { return sender.EmptyEnv{} }
+func (e *flowSend) Env() sender.Env { return sender.EmptyEnv{} }

@@ -21,11 +21,11 @@ func (w *fileWorker) copyByMemory(t *task.T, from, to *reactor.File) error {
 	buf := make([]byte, 1+w.k.Rand().IntN(1024))
 	for off := int64(0); ; {
 		n := 0
-		err := w.insist(t, func() (err error) { n, err = task.Await(t, from.ReadAt(buf, off)); return err })
+		err := w.retryFaults(t, func() (err error) { n, err = task.Await(t, from.ReadAt(buf, off)); return err })
 		if err != nil || n == 0 {
 			return err
 		}
-		err = w.insist(t, func() error {
+		err = w.retryFaults(t, func() error {
 			done, err := task.Await(t, to.WriteAllAt(buf[:n], off))
 			return w.all(done, n, err)
 		})
@@ -41,7 +41,7 @@ func (w *fileWorker) copyByVectors(t *task.T, from, to *reactor.File) error {
 	a, b := make([]byte, 1+w.k.Rand().IntN(512)), make([]byte, 1+w.k.Rand().IntN(512))
 	for off := int64(0); ; {
 		n := 0
-		err := w.insist(t, func() (err error) {
+		err := w.retryFaults(t, func() (err error) {
 			n, err = task.Await(t, from.ReadvAt([][]byte{a, b}, off))
 			return err
 		})
@@ -49,7 +49,7 @@ func (w *fileWorker) copyByVectors(t *task.T, from, to *reactor.File) error {
 			return err
 		}
 		first := min(n, len(a))
-		err = w.insist(t, func() error {
+		err = w.retryFaults(t, func() error {
 			done, err := task.Await(t, to.WritevAt([][]byte{a[:first], b[:n-first]}, off))
 			return w.all(done, n, err)
 		})
@@ -64,13 +64,13 @@ func (w *fileWorker) copyByVectors(t *task.T, from, to *reactor.File) error {
 func (w *fileWorker) copyByFixedBuffer(t *task.T, from, to *reactor.File) error {
 	for off := int64(0); ; {
 		n := 0
-		err := w.insist(t, func() (err error) { n, err = task.Await(t, from.ReadFixedAt(w.fixed, off)); return err })
+		err := w.retryFaults(t, func() (err error) { n, err = task.Await(t, from.ReadFixedAt(w.fixed, off)); return err })
 		if err != nil || n == 0 {
 			return err
 		}
 		for done := 0; done < n; {
 			moved := 0
-			err := w.insist(t, func() (err error) {
+			err := w.retryFaults(t, func() (err error) {
 				moved, err = task.Await(t, to.WriteFixedAt(w.fixed.Slice(done, n), off+int64(done)))
 				return err
 			})
@@ -86,13 +86,13 @@ func (w *fileWorker) copyByFixedBuffer(t *task.T, from, to *reactor.File) error 
 // copyByPipe copies inside the kernel.
 func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 	var p reactor.Pipe
-	if err := w.insist(t, func() error { return p.Open(w.loop) }); err != nil {
+	if err := w.retryFaults(t, func() error { return p.Open(w.loop) }); err != nil {
 		return err
 	}
 	defer closeAll(w.k, t, &p.Reader, &p.Writer)
 	for off, out := int64(0), int64(0); ; {
 		n := 0
-		err := w.insist(t, func() (err error) {
+		err := w.retryFaults(t, func() (err error) {
 			n, err = task.Await(t, reactor.Splice(from.At(off), p.Writer.Stream(), 1+w.k.Rand().IntN(4096)))
 			return err
 		})
@@ -100,7 +100,7 @@ func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 			return err
 		}
 		for off += int64(n); out < off; {
-			err := w.insist(t, func() (err error) {
+			err := w.retryFaults(t, func() (err error) {
 				n, err = task.Await(t, reactor.Splice(p.Reader.Stream(), to.At(out), int(off-out)))
 				return err
 			})
@@ -116,10 +116,10 @@ func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 // where it has got to, on another connection.
 func (w *fileWorker) copyBySocket(t *task.T, from, to *reactor.File) error {
 	var got []byte
-	err := w.insist(t, func() error { return w.receive(t, from, &got) })
+	err := w.retryFaults(t, func() error { return w.receive(t, from, &got) })
 	for len(got) != 0 && err == nil {
 		n := 0
-		err = w.insist(t, func() (err error) { n, err = task.Await(t, to.Write(got)); return err })
+		err = w.retryFaults(t, func() (err error) { n, err = task.Await(t, to.Write(got)); return err })
 		got = got[n:]
 	}
 	return err
@@ -137,7 +137,7 @@ func (w *fileWorker) receive(t *task.T, from *reactor.File, got *[]byte) error {
 		defer closeAll(w.k, t, &a)
 		_, failed = task.Await(t, a.SendFile(from, int64(len(*got)), -1))
 		return nil
-	}, func(j *job) {
+	}, func(j *taskRun) {
 		if !j.began {
 			closeDetached(w.k, &a)
 		}

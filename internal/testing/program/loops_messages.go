@@ -7,15 +7,15 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// post is the messages between the loops of a crossing, and from other threads to them. A writer is known
+// post is the messages between the loops of a cluster, and from other threads to them. A writer is known
 // by a number: that of its loop, or a higher one.
 type post struct {
-	*crossing
-	boxes   [][]*mailbox // by loop
-	writers int          // that are no loops
-	sent    [][]int      // messages, by writer and loop
-	over    [][]int      // those of them that were delivered or returned
-	ended   [][]bool     // one was returned
+	*cluster
+	boxes        [][]*mailbox // by loop
+	writers      int          // that are no loops
+	sent         [][]int      // messages, by writer and loop
+	settledCount [][]int      // those of them that were delivered or returned
+	ended        [][]bool     // one was returned
 }
 
 // note is what is in a message.
@@ -32,8 +32,8 @@ type mailbox struct {
 	mailbox reactor.Mailbox[note]
 }
 
-func newPost(c *crossing, each int) *post {
-	p := &post{crossing: c, writers: c.k.Rand().IntN(3)}
+func newPost(c *cluster, each int) *post {
+	p := &post{cluster: c, writers: c.k.Rand().IntN(3)}
 	for i, l := range c.loops {
 		p.boxes = append(p.boxes, nil)
 		for range each {
@@ -43,7 +43,7 @@ func newPost(c *crossing, each int) *post {
 		}
 	}
 	for range len(c.loops) + p.writers {
-		p.sent, p.over = append(p.sent, make([]int, len(c.loops))), append(p.over, make([]int, len(c.loops)))
+		p.sent, p.settledCount = append(p.sent, make([]int, len(c.loops))), append(p.settledCount, make([]int, len(c.loops)))
 		p.ended = append(p.ended, make([]bool, len(c.loops)))
 	}
 	return p
@@ -101,17 +101,17 @@ func (p *post) OnUndeliverable(m *reactor.Envelope[note]) {
 // settle asserts that a message is the next between the two.
 func (p *post) settle(m *reactor.Envelope[note]) {
 	n := m.Value
-	if want := p.over[n.from][n.to]; n.seq != want {
+	if want := p.settledCount[n.from][n.to]; n.seq != want {
 		p.k.Errorf("message %+v comes instead of message %d", n, want)
 	}
-	p.over[n.from][n.to]++
+	p.settledCount[n.from][n.to]++
 }
 
 // settled reports whether all that were sent have been delivered or returned.
 func (p *post) settled() bool {
 	for i := range p.sent {
 		for j := range p.sent[i] {
-			if p.sent[i][j] != p.over[i][j] {
+			if p.sent[i][j] != p.settledCount[i][j] {
 				return false
 			}
 		}
