@@ -13,9 +13,9 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Descriptors is a program that makes pipes, writes to them, and passes the ends to read from over a unix
-// socket to a task that reads them. Bytes must come through each that arrives, and of those that do not
-// the receiver must be told; in the end no pipe must be left, wherever its ends have come to.
+// Descriptors makes pipes, writes to them, and sends their read ends over a unix socket to a task that reads them. The
+// bytes must be in each pipe that arrives. The receiver must learn of each descriptor that does not arrive
+// (MSG_CTRUNC). In the end no end of a pipe must be open.
 func Descriptors(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	p := &descriptors{k: k, pipes: 1 + rng.IntN(10), early: rng.IntN(4) == 0}
@@ -24,7 +24,7 @@ func Descriptors(k *simring.Kernel) (check func()) {
 	left := 2
 	all := runLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
 		p.loop = l
-		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // for want of descriptors
+		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // until there are descriptors
 		}
 		begin := func(f func(*task.T) error, end *reactor.Socket) {
 			jobs = append(jobs, launch(k, l, f, func(j *taskRun) {
@@ -64,7 +64,7 @@ type descriptors struct {
 	early    bool
 }
 
-// contents are what is written to a pipe.
+// contents are the bytes that are written to pipe i.
 func contents(i int) []byte {
 	b := make([]byte, 1+i*i%13)
 	for j := range b {
@@ -73,7 +73,7 @@ func contents(i int) []byte {
 	return b
 }
 
-// give passes the pipes on.
+// give sends the pipes.
 func (p *descriptors) give(t *task.T) error {
 	defer closeAll(p.k, t, &p.from)
 	for i := range p.pipes {
@@ -84,7 +84,7 @@ func (p *descriptors) give(t *task.T) error {
 	return nil
 }
 
-// expected is nil for what is bound to happen when the other side has been stopped.
+// expected is nil for errors that follow when the other side has been stopped.
 func (p *descriptors) expected(err error) error {
 	if p.early && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
 		return nil
@@ -94,7 +94,7 @@ func (p *descriptors) expected(err error) error {
 
 func (p *descriptors) pass(t *task.T, i int) error {
 	var pipe reactor.Pipe
-	for pipe.Open(p.loop) != nil { // for want of descriptors
+	for pipe.Open(p.loop) != nil { // until there are descriptors
 		if err := task.Yield(t); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (p *descriptors) pass(t *task.T, i int) error {
 	return err
 }
 
-// take reads what it is passed.
+// take reads the pipes that it receives.
 func (p *descriptors) take(t *task.T) error {
 	defer closeAll(p.k, t, &p.to)
 	buf := make([]byte, 1)

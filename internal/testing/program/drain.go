@@ -12,10 +12,10 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Drain has tasks on several loops that await what completes on other threads and on other loops, perhaps long after
-// it was asked to stop. Loops are stopped meanwhile, with little patience, or their rings fail. The function of each
-// task that has begun must end, once, and the task complete, once, on its loop's thread. Its receiver then overwrites
-// what was its own; what is still in flight goes on to ask for its environment, and completes.
+// Drain has tasks on several loops that await operations which complete on other threads and on other loops, and which
+// may complete long after a stop request. Meanwhile loops are stopped with a short DrainTimeout, or their rings fail.
+// The function of each task that has begun must end once, and the task complete once, on its loop's thread. Its
+// receiver then overwrites its own memory. Operations that are still in flight later use the environment, and complete.
 func Drain(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	p := &drain{k: k}
@@ -51,13 +51,14 @@ func Drain(k *simring.Kernel) (check func()) {
 	return func() {
 		for i, j := range p.tasks {
 			if j.completed != 1 || j.began != j.ended {
-				k.Errorf("task %d completed %d times; its function began %d times and ended %d times", i, j.completed, j.began, j.ended)
+				k.Errorf("task %d completed %d times; its function began %d times and ended %d times",
+					i, j.completed, j.began, j.ended)
 			}
 		}
 	}
 }
 
-// shortLivedLoop is a loop that does not last. Whoever gives it work may be preempted before.
+// shortLivedLoop is a loop that is stopped early or fails. A thread that enqueues work on it may be preempted before.
 type shortLivedLoop struct {
 	*reactor.Loop
 	k      *simring.Kernel
@@ -70,14 +71,15 @@ func newShortLivedLoop(k *simring.Kernel) *shortLivedLoop {
 	if k.Rand().IntN(3) == 0 {
 		r.left = k.Rand().IntN(50)
 	}
-	l, err := reactor.NewLoopOn(r, k.System(), reactor.LoopConfig{DrainTimeout: 1 + time.Duration(k.Rand().Int64N(1<<(10+k.Rand().IntN(20))))})
+	timeout := 1 + time.Duration(k.Rand().Int64N(1<<(10+k.Rand().IntN(20))))
+	l, err := reactor.NewLoopOn(r, k.System(), reactor.LoopConfig{DrainTimeout: timeout})
 	if err != nil {
 		panic(err)
 	}
 	return &shortLivedLoop{Loop: l, k: k, ring: r}
 }
 
-// Unwrap makes it a scheduler that is another one: the loop.
+// Unwrap returns the scheduler that it wraps, the loop.
 func (l *shortLivedLoop) Unwrap() sender.Scheduler { return l.Loop }
 
 // Enqueue implements sender.Scheduler.
@@ -88,14 +90,14 @@ func (l *shortLivedLoop) Enqueue(w *sender.Work) {
 	l.Loop.Enqueue(w)
 }
 
-// judge asserts that Run's error is the ring's, if that has failed, and none otherwise.
+// judge asserts that Run returns the ring's error if the ring has failed, and nil otherwise.
 func (l *shortLivedLoop) judge(k *simring.Kernel, err error) {
 	if failed := l.ring.failed; failed != errors.Is(err, errBroken) || err != nil && !failed {
 		k.Errorf("Run: %v; the ring has failed: %v", err, failed)
 	}
 }
 
-// failingRing is a ring that fails when it has been entered as often as is left; negative: it does not.
+// failingRing is a ring whose Enter fails after it was called left times; negative: it does not fail.
 type failingRing struct {
 	*simring.Ring
 	left   int
@@ -113,7 +115,7 @@ func (r *failingRing) Enter(timeout time.Duration) error {
 	return r.Ring.Enter(timeout)
 }
 
-// leaving is what the parts of the program share.
+// drain is the state that the parts of the program share.
 type drain struct {
 	k        *simring.Kernel
 	loops    []*shortLivedLoop
@@ -128,7 +130,7 @@ func (p *drain) while() time.Duration {
 
 func (p *drain) any() *shortLivedLoop { return p.loops[p.k.Rand().IntN(len(p.loops))] }
 
-// complete completes, one after another, what waits for another thread, until nobody will bring more.
+// complete completes the remote operations, one after another, until the loops have ended and none is left.
 func (p *drain) complete(t *simring.Thread) {
 	for len(p.inFlight) != 0 || p.ended < len(p.loops) {
 		if t.Sleep(p.while()); len(p.inFlight) == 0 {
@@ -141,7 +143,7 @@ func (p *drain) complete(t *simring.Thread) {
 	}
 }
 
-// drainedTask is a task, its receiver, and that one's environment.
+// drainedTask is a task, its receiver, and the environment of the receiver.
 type drainedTask struct {
 	*drain
 	op                      task.Op
@@ -165,7 +167,7 @@ func (j *drainedTask) run(t *task.T) (err error) {
 			if !left(err) {
 				j.k.Errorf("a task failed: %v", err)
 			}
-			if j.k.Rand().IntN(4) != 0 { // it ought to
+			if j.k.Rand().IntN(4) != 0 { // it should
 				return err
 			}
 		}
@@ -173,7 +175,7 @@ func (j *drainedTask) run(t *task.T) (err error) {
 	return nil
 }
 
-// step awaits something.
+// step awaits one operation.
 func (j *drainedTask) step(t *task.T) (err error) {
 	other := j.any()
 	switch j.k.Rand().IntN(6) {
@@ -209,7 +211,7 @@ func (j *drainedTask) SetError(err error) {
 	j.complete()
 }
 
-// left tells whether err says that a loop has gone.
+// left reports whether err says that a loop has ended.
 func left(err error) bool { return stopped(err) || errors.Is(err, sender.ErrClosed) }
 
 func (j *drainedTask) SetStopped() { j.complete() }
@@ -227,8 +229,8 @@ func (j *drainedTask) complete() {
 	j.op, j.loop, j.source = task.Op{}, nil, nil
 }
 
-// remote is a sender that completes on another thread. It takes notice of stop requests, and of its environment, at its
-// leisure.
+// remote is a sender that completes on another thread, some time after a stop request. It uses its environment until
+// it completes.
 type remote struct{ p *drain }
 
 type remoteOp struct {
@@ -261,7 +263,7 @@ func (op *remoteOp) complete() {
 	}
 	env.Value("key")
 	if env.Scheduler() == nil {
-		op.p.k.Errorf("an environment has lost its scheduler")
+		op.p.k.Errorf("an environment has no scheduler any more")
 	}
 	if op.onStop.Deregister(); op.asked && op.p.k.Rand().IntN(2) == 0 {
 		op.r.SetStopped()

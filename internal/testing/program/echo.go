@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Echo is a server that echoes, on one to three loops, and its clients. Some of its connections, and now
-// and then a loop, are stopped by another thread.
+// Echo is an echo server on one to three loops, and its clients. Another thread stops some of the connections, and
+// sometimes a loop.
 func Echo(k *simring.Kernel) (check func()) {
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(3))
 	for i := range loops {
@@ -45,7 +45,7 @@ type echoServer struct {
 }
 
 func (s *echoServer) start() {
-	for s.socket.Listen(s.loop, address) != nil { // for want of descriptors
+	for s.socket.Listen(s.loop, address) != nil { // until there are descriptors
 	}
 	s.socket.AcceptMany(1+s.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&s.accept, s)
 	s.accept.Start()
@@ -83,7 +83,7 @@ func (s *echoServer) end(socket *reactor.Socket, op *reactor.CloseOp) {
 	op.Start()
 }
 
-// closed is told that a socket was closed.
+// closed is the receiver of a close.
 type closed struct {
 	sender.EmptyEnv
 	k *simring.Kernel
@@ -94,7 +94,7 @@ func (c *closed) SetError(err error) { c.k.Errorf("close: %v", err) }
 func (c *closed) SetStopped()        { c.k.Errorf("a close was stopped") }
 func (c *closed) Env() sender.Env    { return c }
 
-// echoConn receives, and keeps what it has received until it is sent.
+// echoConn receives, and keeps the leases until their bytes are sent.
 type echoConn struct {
 	sender.EmptyEnv
 	server *echoServer
@@ -185,7 +185,7 @@ func (e *echoed) dropFlying() {
 	c.fail()
 }
 
-// fail ends receiving, and with it the connection.
+// fail stops receiving, which ends the connection.
 func (c *echoConn) fail() {
 	for _, l := range c.queue {
 		l.Release()

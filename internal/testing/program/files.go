@@ -17,9 +17,9 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Files is a program that writes files, copies them in several ways, gives them other names, and removes
-// them, each worker in a directory of its own. What is on the disk must be what a model says. Whatever
-// fails by a fault is tried again; now and then all is stopped before the end.
+// Files writes files, copies them in several ways, renames and removes them. Each worker has a directory of its own.
+// The disk must have what a model has. An operation that fails by a fault is retried. Sometimes the workers are
+// stopped before the end.
 func Files(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	s := &files{k: k, early: rng.IntN(4) == 0}
@@ -76,7 +76,7 @@ type files struct {
 	early   bool // all may be stopped before the end
 }
 
-// all is err, or that not all was moved, which is how what was stopped half way ends.
+// all is err, or ErrStopped if not all was moved because the operation was stopped.
 func (s *files) all(moved, wanted int, err error) error {
 	switch {
 	case err != nil || moved == wanted:
@@ -99,13 +99,13 @@ type fileWorker struct {
 	done    bool
 }
 
-// isFault: it is an error that there is no reason for.
+// isFault reports whether an error is that of a fault, which has no other cause.
 func isFault(err error) bool {
 	faults := []error{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENFILE}
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// retryFaults tries again what failed by a fault, which is one that does nothing.
+// retryFaults repeats f as long as it fails by a fault. A fault changes nothing.
 func (w *fileWorker) retryFaults(t *task.T, f func() error) error {
 	for {
 		err := f()
@@ -155,7 +155,7 @@ func (w *fileWorker) explain(err error, name string) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// open opens a file for f, which closes it.
+// open opens a file, calls f with it, and closes it.
 func (w *fileWorker) open(t *task.T, name string, flag int, f func(*reactor.File) error) error {
 	file := new(reactor.File)
 	err := w.retryFaults(t, func() error {
@@ -190,7 +190,7 @@ func (w *fileWorker) write(t *task.T, name string) error {
 	})
 }
 
-// copy copies a file to one that is called alike, in one of many ways.
+// copy copies a file to name.copy, in one of many ways.
 func (w *fileWorker) copy(t *task.T, name string) error {
 	to := name + ".copy"
 	w.copied = name
@@ -206,7 +206,7 @@ func (w *fileWorker) copy(t *task.T, name string) error {
 	return err
 }
 
-// look looks whether all files that a name has led to hold what they should.
+// look asserts that a file and its copy have the bytes that they should have.
 func (w *fileWorker) look(t *task.T, name string) error {
 	for _, name := range []string{name, name + ".copy"} {
 		err := w.open(t, name, os.O_RDONLY, func(f *reactor.File) error {
@@ -226,7 +226,7 @@ func (w *fileWorker) look(t *task.T, name string) error {
 	return nil
 }
 
-// rename gives files other names, and more of them.
+// rename renames the copy, and makes links.
 func (w *fileWorker) rename(t *task.T, name string) error {
 	cwd := w.loop.Cwd()
 	moved, linked := name+".moved", name+".linked"
@@ -287,7 +287,7 @@ func (w *fileWorker) list(t *task.T) error {
 	})
 }
 
-// remove removes all.
+// remove removes all files and the directory.
 func (w *fileWorker) remove(t *task.T) error {
 	cwd := w.loop.Cwd()
 	for _, name := range sorted(w.model) {

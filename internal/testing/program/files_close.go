@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// closeUnderWay closes what another task moves bytes from or to, which waits for bytes that do not come, or for room
-// that there is not: it must be told.
+// closeUnderWay closes a file under an operation of another task, which waits for bytes or for room. The operation must
+// fail with ErrClosed.
 func (w *fileWorker) closeUnderWay(t *task.T, name string) error {
 	if w.k.Rand().IntN(2) == 0 {
 		return w.closePipesUnderWay(t)
@@ -45,7 +45,7 @@ func (w *fileWorker) closePipesUnderWay(t *task.T) error {
 	}, then, &p.Writer, &q.Reader)
 }
 
-// closeSocketUnderWay closes a socket whose peer does not read, or the file that is sent to it, which may go through.
+// closeSocketUnderWay closes a socket whose peer does not read, under a SendFile, which may also succeed.
 func (w *fileWorker) closeSocketUnderWay(t *task.T, f *reactor.File) error {
 	var a, b reactor.Socket
 	if err := w.retryFaults(t, func() error { return reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b) }); err != nil {
@@ -60,7 +60,7 @@ func (w *fileWorker) closeSocketUnderWay(t *task.T, f *reactor.File) error {
 	}, &b)
 }
 
-// closeUnder closes c while another task moves, which is to end by that, or before; and then the rest.
+// closeUnder closes c while another task calls move, which must return by that or before. Then it closes the rest.
 func (w *fileWorker) closeUnder(t *task.T, c closer, move func(*task.T) error, rest ...closer) error {
 	over := false
 	launch(w.k, w.loop, func(t *task.T) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// copyWays are the ways to copy a file. Each begins anew if it is called again.
+// copyWays are the ways to copy a file. Each starts from the beginning if it is called again.
 var copyWays = []func(w *fileWorker, t *task.T, from, to *reactor.File) error{
 	(*fileWorker).copyByMemory,
 	(*fileWorker).copyByVectors,
@@ -36,7 +36,7 @@ func (w *fileWorker) copyByMemory(t *task.T, from, to *reactor.File) error {
 	}
 }
 
-// copyByVectors copies by way of two pieces of memory.
+// copyByVectors copies with readv and writev of two buffers.
 func (w *fileWorker) copyByVectors(t *task.T, from, to *reactor.File) error {
 	a, b := make([]byte, 1+w.k.Rand().IntN(512)), make([]byte, 1+w.k.Rand().IntN(512))
 	for off := int64(0); ; {
@@ -60,7 +60,7 @@ func (w *fileWorker) copyByVectors(t *task.T, from, to *reactor.File) error {
 	}
 }
 
-// copyByFixedBuffer copies by way of a registered buffer.
+// copyByFixedBuffer copies through a registered buffer.
 func (w *fileWorker) copyByFixedBuffer(t *task.T, from, to *reactor.File) error {
 	for off := int64(0); ; {
 		n := 0
@@ -83,7 +83,7 @@ func (w *fileWorker) copyByFixedBuffer(t *task.T, from, to *reactor.File) error 
 	}
 }
 
-// copyByPipe copies inside the kernel.
+// copyByPipe copies with splice, through a pipe.
 func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 	var p reactor.Pipe
 	if err := w.retryFaults(t, func() error { return p.Open(w.loop) }); err != nil {
@@ -112,8 +112,8 @@ func (w *fileWorker) copyByPipe(t *task.T, from, to *reactor.File) error {
 	}
 }
 
-// copyBySocket has another task send the file, and writes what arrives. A sending that fails is taken up
-// where it has got to, on another connection.
+// copyBySocket has another task send the file, and writes what it receives. If the send fails, it continues at the same
+// offset on another connection.
 func (w *fileWorker) copyBySocket(t *task.T, from, to *reactor.File) error {
 	var got []byte
 	err := w.retryFaults(t, func() error { return w.receive(t, from, &got) })
@@ -125,14 +125,14 @@ func (w *fileWorker) copyBySocket(t *task.T, from, to *reactor.File) error {
 	return err
 }
 
-// receive receives what another task sends of the file, from what there is of it on.
+// receive appends to got what another task sends of the file from that offset.
 func (w *fileWorker) receive(t *task.T, from *reactor.File, got *[]byte) error {
 	var a, b reactor.Socket
 	if err := reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b); err != nil {
 		return err
 	}
 	defer closeAll(w.k, t, &b)
-	failed := error(unix.EIO) // so that what was not begun is tried again
+	failed := error(unix.EIO) // so that it is retried if the task does not begin
 	launch(w.k, w.loop, func(t *task.T) error {
 		defer closeAll(w.k, t, &a)
 		_, failed = task.Await(t, a.SendFile(from, int64(len(*got)), -1))

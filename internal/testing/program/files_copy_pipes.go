@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// copyByTwoPipes has another task copy by one pipe and fill a second one with the same, and reads that
-// until its end.
+// copyByTwoPipes has another task copy through one pipe and tee the same bytes to a second one, which it reads until
+// EOF.
 func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	var p, q reactor.Pipe
 	if err := w.retryFaults(t, func() error { return p.Open(w.loop) }); err != nil {
@@ -23,7 +23,7 @@ func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 		return err
 	}
 	defer closeAll(w.k, t, &q.Reader)
-	failed := error(unix.EIO) // so that what was not begun is tried again
+	failed := error(unix.EIO) // so that it is retried if the task does not begin
 	launch(w.k, w.loop, func(t *task.T) error {
 		defer closeAll(w.k, t, &p.Reader, &p.Writer, &q.Writer)
 		failed = w.pump(t, from, to, &p, &q)
@@ -50,7 +50,7 @@ func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	return failed
 }
 
-// pump copies by way of the pipe p, and fills q with the same.
+// pump copies through the pipe p, and tees the same bytes to q.
 func (w *fileWorker) pump(t *task.T, from, to *reactor.File, p, q *reactor.Pipe) error {
 	for off := int64(0); ; {
 		n := 0

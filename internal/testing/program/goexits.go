@@ -58,7 +58,7 @@ type goexits struct {
 	from, to           reactor.Socket
 }
 
-// exit calls Goexit, or not.
+// exit calls Goexit sometimes.
 func (g *goexits) exit() {
 	if g.most > 0 && g.k.Rand().IntN(4) == 0 {
 		g.most--
@@ -89,7 +89,7 @@ func (g *goexits) run(op sender.Operation) {
 	op.Start()
 }
 
-// nop runs so many operations more, one after the other.
+// nop runs an operation, and so many more after it.
 func (g *goexits) nop(more int) {
 	op := new(reactor.NopOp)
 	g.loop.Nop().Connect(op, &exiting[struct{}]{goexits: g, then: func() {
@@ -125,7 +125,7 @@ func (g *goexits) exitInTask() {
 	g.run(op)
 }
 
-// send sends a few times, and then closes the connection.
+// send sends, so many times more after that, and then closes the connection.
 func (g *goexits) send(more int) {
 	op := new(reactor.SendOp)
 	r := &exiting[int]{goexits: g, then: func() {
@@ -146,7 +146,7 @@ func closeExiting(g *goexits, s *reactor.Socket) {
 	g.run(op)
 }
 
-// exiting is a receiver that calls Goexit now and then, when it has done all else. Its environment has the loop.
+// exiting is a receiver that sometimes calls Goexit, as its last act. Its environment has the loop.
 type exiting[T any] struct {
 	sender.EmptyEnv
 	*goexits
@@ -186,7 +186,7 @@ func (r *exiting[T]) complete() {
 	r.exit()
 }
 
-// exitingItems is the same for a sequence of what is received.
+// exitingItems is the same for a sequence of receives.
 type exitingItems struct {
 	exiting[struct{}]
 	op reactor.RecvManyOp

@@ -9,10 +9,10 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Loops is several loops and what goes between them: accepted connections that are placed, connections
-// that move on while their clients talk, and messages, which other threads write as well. Each loop ticks.
-// Now and then loops are stopped, one by one, before the others are done. Every byte must come to where it
-// belongs, every message be delivered or returned, once and in order, and no descriptor be lost.
+// Loops is several loops and what they exchange: accepted connections that a Balancer assigns, connections that move
+// while their clients talk, and messages, which other threads send as well. Each loop has a ticker. Sometimes loops are
+// stopped before the others have finished. Every byte must arrive at its place, every message be delivered or returned,
+// once and in order, and no descriptor be left.
 func Loops(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	loops := make([]*reactor.Loop, 2+rng.IntN(3))
@@ -61,7 +61,7 @@ func Loops(k *simring.Kernel) (check func()) {
 	}
 }
 
-// cluster is what the parts of the program share.
+// cluster is the state that the parts of the program share.
 type cluster struct {
 	k         *simring.Kernel
 	loops     []*reactor.Loop
@@ -98,7 +98,7 @@ func (c *cluster) stop(l *reactor.Loop) {
 	l.Stop()
 }
 
-// disturb stops loops, and has connections move on in the middle of whatever they do.
+// disturb stops loops, and asks connections to move at any time.
 func (c *cluster) disturb(t *simring.Thread) {
 	rng := c.k.Rand()
 	for range rng.IntN(20) {
@@ -132,7 +132,7 @@ func (c *cluster) check() {
 	}
 }
 
-// acceptor accepts on one loop, and has each connection placed.
+// acceptor accepts on one loop, and has the Balancer assign each connection.
 type acceptor struct {
 	sender.EmptyEnv
 	*cluster
@@ -143,7 +143,7 @@ type acceptor struct {
 }
 
 func (a *acceptor) start() {
-	for a.socket.Listen(a.loop, address) != nil { // for want of descriptors
+	for a.socket.Listen(a.loop, address) != nil { // until there are descriptors
 	}
 	a.socket.AcceptMany(1+a.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&a.accept, a)
 	a.accept.Start()
@@ -162,7 +162,7 @@ func (a *acceptor) SetStopped() {
 	a.close.Start()
 }
 
-// ticker is a loop's ticks, at each of which it writes.
+// ticker sends a message at each tick of its loop.
 type ticker struct {
 	sender.EmptyEnv
 	*cluster

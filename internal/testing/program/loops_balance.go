@@ -6,23 +6,26 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// balancing puts the connections of a cluster on loops, and judges whether those are what the policy says.
+// balancing assigns the connections of a cluster to loops, and asserts that the policy is kept.
 type balancing struct {
 	*cluster
 	policy    reactor.BalancePolicy
 	targets   []*reactor.Loop
 	balancer  *reactor.Balancer
-	assigning int                      // how many loops are assigning one
+	assigning int                      // how many loops are in Assign
 	changes   int                      // of the counts
-	last      int                      // the target of the last connection
+	last      int                      // the target of the last assignment
 	key       uint64                   // its hash
-	byKey     map[uint64]*reactor.Loop // where what has a hash went
+	byKey     map[uint64]*reactor.Loop // where connections with a hash were assigned
 	assigned  map[int]*reactor.Loop    // by descriptor
 }
 
 func newBalancing(c *cluster) *balancing {
 	rng := c.k.Rand()
-	p := &balancing{cluster: c, policy: reactor.BalancePolicy(rng.IntN(4)), last: -1, byKey: map[uint64]*reactor.Loop{}, assigned: map[int]*reactor.Loop{}}
+	p := &balancing{
+		cluster: c, policy: reactor.BalancePolicy(rng.IntN(4)), last: -1,
+		byKey: map[uint64]*reactor.Loop{}, assigned: map[int]*reactor.Loop{},
+	}
 	p.targets = c.loops[rng.IntN(len(c.loops)):]
 	cfg := reactor.BalancerConfig{Loops: p.targets, Policy: p.policy, Take: p.take}
 	cfg.Hash = func(peer netip.AddrPort) uint64 {
@@ -37,7 +40,7 @@ func newBalancing(c *cluster) *balancing {
 	return p
 }
 
-// assign has a connection placed that a loop has accepted.
+// assign has the Balancer assign a connection that a loop has accepted.
 func (p *balancing) assign(from *reactor.Loop, fd int) {
 	p.changes++
 	p.assigning++
@@ -56,7 +59,7 @@ func (p *balancing) assign(from *reactor.Loop, fd int) {
 		switch {
 		case n == before[i]:
 		case n != before[i]+1 || chosen >= 0:
-			p.k.Errorf("one connection was placed, and there are %v instead of %v", after, before)
+			p.k.Errorf("one connection was assigned, and there are %v instead of %v", after, before)
 		default:
 			chosen = i
 		}
@@ -85,10 +88,10 @@ func (p *balancing) judge(from *reactor.Loop, before []int64, chosen int) {
 		switch {
 		case !p.runs(i):
 		case chosen < 0:
-			p.k.Errorf("a connection was not placed although loop %d runs", i)
+			p.k.Errorf("a connection was not assigned although loop %d runs", i)
 			return
 		case p.policy == reactor.LeastConnections && n < before[chosen]:
-			p.k.Errorf("a connection was placed where there were %d, and not where there were %d", before[chosen], n)
+			p.k.Errorf("a connection was assigned where there were %d, and not where there were %d", before[chosen], n)
 		}
 	}
 	if chosen < 0 {
@@ -99,20 +102,20 @@ func (p *balancing) judge(from *reactor.Loop, before []int64, chosen int) {
 	case p.policy == reactor.KeepLocal && isTarget && at != from:
 		p.k.Errorf("a connection did not stay where it was accepted")
 	case p.policy == reactor.RoundRobin && steady && p.last >= 0 && chosen != (p.last+1)%len(p.targets):
-		p.k.Errorf("a connection was placed on target %d, behind one on target %d", chosen, p.last)
+		p.k.Errorf("a connection was assigned to target %d, behind one on target %d", chosen, p.last)
 	case p.policy == reactor.ByHash:
 		if was := p.byKey[p.key]; was != nil && was != at && !p.stopping[p.index(was)] {
-			p.k.Errorf("what has hash %d does not go to one loop", p.key)
+			p.k.Errorf("connections with hash %d are assigned to several loops", p.key)
 		}
 		p.byKey[p.key] = at
 	}
 }
 
-// take makes the connection one that echoes.
+// take makes an echo connection of a descriptor.
 func (p *balancing) take(l *reactor.Loop, fd int) {
-	p.on(l, "a connection that was placed")
+	p.on(l, "a connection that was assigned")
 	if p.assigned[fd] == nil {
-		p.k.Errorf("descriptor %d is taken, and was not placed", fd)
+		p.k.Errorf("descriptor %d is taken, and was not assigned", fd)
 	}
 	delete(p.assigned, fd)
 	newStream(p.cluster, l, fd)

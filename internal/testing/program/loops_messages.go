@@ -7,8 +7,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// post is the messages between the loops of a cluster, and from other threads to them. A writer is known
-// by a number: that of its loop, or a higher one.
+// post is the messages between the loops of a cluster, and from other threads to them. A writer has a number: that of
+// its loop, or a higher one if it is another thread.
 type post struct {
 	*cluster
 	boxes        [][]*mailbox // by loop
@@ -18,14 +18,14 @@ type post struct {
 	ended        [][]bool     // one was returned
 }
 
-// note is what is in a message.
+// note is the value of a message.
 type note struct {
 	from, to int // numbers of a writer and of a loop
 	seq      int // of the messages between the two
 	hops     int // how often it is to be sent on
 }
 
-// mailbox is a loop's mailbox, of which it may have several.
+// mailbox is a mailbox of a loop. A loop may have several.
 type mailbox struct {
 	*post
 	loop    int
@@ -49,7 +49,7 @@ func newPost(c *cluster, each int) *post {
 	return p
 }
 
-// write writes messages to the loops, on a thread that is none.
+// write sends messages to the loops, on another thread.
 func (p *post) write(t *simring.Thread, writer int) {
 	rng := p.k.Rand()
 	for range rng.IntN(20) {
@@ -60,7 +60,7 @@ func (p *post) write(t *simring.Thread, writer int) {
 	}
 }
 
-// send sends a message to any loop.
+// send sends a message to one of the loops.
 func (p *post) send(writer int, m *reactor.Envelope[note]) {
 	rng := p.k.Rand()
 	to := rng.IntN(len(p.loops))
@@ -98,7 +98,7 @@ func (p *post) OnUndeliverable(m *reactor.Envelope[note]) {
 	p.settle(m)
 }
 
-// settle asserts that a message is the next between the two.
+// settle asserts that a message is the next one between its writer and its loop.
 func (p *post) settle(m *reactor.Envelope[note]) {
 	n := m.Value
 	if want := p.settledCount[n.from][n.to]; n.seq != want {
@@ -107,7 +107,7 @@ func (p *post) settle(m *reactor.Envelope[note]) {
 	p.settledCount[n.from][n.to]++
 }
 
-// settled reports whether all that were sent have been delivered or returned.
+// settled reports whether all messages have been delivered or returned.
 func (p *post) settled() bool {
 	for i := range p.sent {
 		for j := range p.sent[i] {

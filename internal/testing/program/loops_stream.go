@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// stream is a connection that echoes on one loop after the other. Wherever it is it stays for a leg: until
-// it has had enough, or is asked to stop. A leg ends with nothing received that was not sent back.
+// stream is a connection that echoes on one loop after the other. On each loop it stays for a leg: for a number of
+// receives, or until it is asked to stop. When a leg ends, all that was received has been sent back.
 type stream struct {
 	*cluster
 	loop    *reactor.Loop // where it is
@@ -40,7 +40,7 @@ func newStream(c *cluster, l *reactor.Loop, fd int) {
 	s.begin()
 }
 
-// begin begins a leg.
+// begin starts a leg.
 func (s *stream) begin() {
 	if s.k.Rand().IntN(2) == 0 {
 		newFlow(s)
@@ -50,7 +50,7 @@ func (s *stream) begin() {
 	s.source = j.source
 }
 
-// talk is a leg in direct style. Only while it receives can it be stopped.
+// talk is a leg as a task. It can be stopped while it receives.
 func (s *stream) talk(t *task.T) error {
 	leased := s.k.Rand().IntN(2) == 0
 	for range 1 + s.k.Rand().IntN(10) {
@@ -66,7 +66,7 @@ func (s *stream) talk(t *task.T) error {
 	return nil
 }
 
-// turn receives once, and sends that back.
+// turn receives once, and sends the bytes back.
 func (s *stream) turn(t *task.T, leased bool) error {
 	buf := make([]byte, 1+s.k.Rand().IntN(1024))
 	if leased {
@@ -98,7 +98,7 @@ func (s *stream) turn(t *task.T, leased bool) error {
 	return nil
 }
 
-// end is called when a leg has ended: the connection moves to another loop, unless the peer has half-closed or it failed.
+// end is called when a leg has ended: the connection moves to another loop, or is closed after EOF or an error.
 func (s *stream) end() {
 	s.on(s.loop, "the end of a leg")
 	if s.flow = nil; s.eof || s.broken {
@@ -108,8 +108,8 @@ func (s *stream) end() {
 	s.depart()
 }
 
-// depart moves the connection to any loop. One that gets lost on the way is reset. Now and then it is closed
-// before it goes.
+// depart moves the connection to one of the loops. If the move fails, the connection is reset. Sometimes it is closed
+// during the move.
 func (s *stream) depart() {
 	if err := s.socket.SetAbort(); err != nil {
 		s.k.Errorf("a connection that is to move: %v", err)
@@ -136,7 +136,7 @@ func (s *stream) finish() {
 	s.close.Start()
 }
 
-// leave has the balancer count the connection no more.
+// leave releases the connection from the balancer.
 func (s *stream) leave() {
 	if s.counted != nil {
 		s.balancing.changes++
@@ -215,7 +215,7 @@ func (f *finisher) SetError(err error) { f.k.Errorf("close: %v", err) }
 func (f *finisher) SetStopped()        { f.k.Errorf("a close was stopped") }
 func (f *finisher) Env() sender.Env    { return sender.EmptyEnv{} }
 
-// flow is a leg of a stream that receives on and on.
+// flow is a leg of a stream that receives with RecvMany.
 type flow struct {
 	sender.EmptyEnv
 	*stream
@@ -262,7 +262,7 @@ func (f *flow) SetNext(l reactor.Lease) {
 		return
 	}
 	if f.k.Rand().IntN(4) == 0 {
-		f.depart() // too early, as it will be told
+		f.depart() // too early: it fails with EBUSY
 	} else {
 		f.source.RequestStop()
 	}
@@ -272,7 +272,7 @@ func (f *flow) SetValue(struct{}) { f.eof, f.done = true, true; f.step() }
 func (f *flow) SetError(error)    { f.broken, f.done = true, true; f.step() }
 func (f *flow) SetStopped()       { f.done = true; f.step() }
 
-// step ends the leg when nothing is left to be done.
+// step ends the leg when all is received and sent.
 func (f *flow) step() {
 	if f.done && f.flying == 0 && !f.moving {
 		f.end()
@@ -315,14 +315,14 @@ func (e *flowSend) SetValue(n int) {
 func (e *flowSend) SetError(error) { e.fail() }
 func (e *flowSend) SetStopped()    { e.fail() }
 
-// drop releases the first n of the queue, and returns what they are worth.
-func (e *flowSend) drop(n int) (worth int) {
+// drop releases the first n leases of the queue, and returns their credits.
+func (e *flowSend) drop(n int) (credits int) {
 	for _, l := range e.queue[:n] {
-		worth += l.Credits()
+		credits += l.Credits()
 		l.Release()
 	}
 	e.queue, e.flying = append(e.queue[:0], e.queue[n:]...), 0
-	return worth
+	return credits
 }
 
 // fail ends the connection.

@@ -9,7 +9,8 @@ import (
 )
 
 // A failing seed is played again, with a trace, by
-// go run ./internal/testing/explore -program NAME -from SEED -seeds 1 -trace.
+//
+//	go run ./internal/testing/explore -program NAME -from SEED -seeds 1 -trace
 func TestPrograms(t *testing.T) {
 	for name, p := range program.All {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +23,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What a ring does wrong is found, by each program that it concerns.
+// Each flaw is found by each of the programs that it concerns.
 func TestFlawsAreFound(t *testing.T) {
 	finders := map[simring.Flaw][]string{
 		simring.LoseNotifications:     {"tasks", "loops"},

@@ -35,7 +35,7 @@ func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 	return l
 }
 
-// Ended asserts that nothing is left of a loop whose Run has returned err.
+// Ended asserts that a loop whose Run has returned err has nothing left.
 func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 	if err != nil {
 		k.Errorf("Run: %v", err)
@@ -45,7 +45,7 @@ func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 	}
 }
 
-// running are loops that run, on a thread each.
+// running are loops that run, each on a thread of its own.
 type running struct {
 	All  []*reactor.Loop
 	up   int
@@ -68,11 +68,11 @@ func runLoops(k *simring.Kernel, loops []*reactor.Loop, setup func(l *reactor.Lo
 	return s
 }
 
-// Up reports whether all are running, or one has ended already.
+// Up reports whether all loops are running, or one has already ended.
 func (s *running) Up() bool { return s.up == len(s.All) || s.left < len(s.All) }
 
-// Over reports whether all have ended.
-func (s *running) Over() bool { return s.left == 0 }
+// Ended reports whether all loops have ended.
+func (s *running) Ended() bool { return s.left == 0 }
 
 // Stop stops all of them.
 func (s *running) Stop() {
@@ -81,8 +81,8 @@ func (s *running) Stop() {
 	}
 }
 
-// endSoon has another thread stop the loops, when no clients are left. Now and then that is early: it stops some of
-// what they do, and perhaps does not wait for the clients.
+// endSoon has another thread stop the loops when no clients are left. Sometimes it is early: it calls stopSome first,
+// and may not wait for the clients.
 func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (early bool) {
 	early = k.Rand().IntN(3) == 0
 	after := time.Duration(k.Rand().Int64N(int64(50 * time.Millisecond)))
@@ -98,7 +98,7 @@ func (s *running) endSoon(k *simring.Kernel, clients *int, stopSome func()) (ear
 	return early
 }
 
-// taskRun is a task on a loop, which can be stopped from any thread. It completes once, whatever becomes of it.
+// taskRun is a task on a loop. It can be stopped from any thread, and must complete once.
 type taskRun struct {
 	sender.EmptyEnv
 	k      *simring.Kernel
@@ -110,7 +110,8 @@ type taskRun struct {
 	end    func(j *taskRun) // nil: nothing is to be done
 }
 
-// launch starts a task, on its loop's thread. An error of it is one of the program's.
+// launch starts a task, on its loop's thread. If the task fails, so does the program. end is called when the task has
+// completed.
 func launch(k *simring.Kernel, l *reactor.Loop, f func(*task.T) error, end func(*taskRun)) *taskRun {
 	j := &taskRun{k: k, loop: l, source: new(stop.Source), end: end}
 	task.New(func(t *task.T) error {
@@ -143,10 +144,10 @@ func (j *taskRun) complete() {
 	}
 }
 
-// closer is what can be closed.
+// closer is a descriptor.
 type closer interface{ Close() reactor.CloseSender }
 
-// closeAll closes what a task has open, whatever has become of the task.
+// closeAll closes descriptors of a task, also if the task has been stopped.
 func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
 	task.Unstoppable(t, func() {
 		for _, c := range open {
@@ -157,7 +158,7 @@ func closeAll(k *simring.Kernel, t *task.T, open ...closer) {
 	})
 }
 
-// closeDetached closes descriptors without a task that waits for it.
+// closeDetached starts to close descriptors.
 func closeDetached(k *simring.Kernel, open ...closer) {
 	for _, c := range open {
 		op := new(reactor.CloseOp)

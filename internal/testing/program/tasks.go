@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Tasks is a server that echoes by tasks, one a connection, in direct style, and its clients. Some tasks,
-// and now and then a loop, are stopped by another thread.
+// Tasks is an echo server with a task for each connection, and its clients. Another thread stops some of the tasks, and
+// sometimes a loop.
 func Tasks(k *simring.Kernel) (check func()) {
 	s := &taskServer{k: k}
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(2))
@@ -35,7 +35,7 @@ func Tasks(k *simring.Kernel) (check func()) {
 	}
 }
 
-// taskServer accepts, and has a task for each connection.
+// taskServer accepts connections and starts a task for each.
 type taskServer struct {
 	k     *simring.Kernel
 	conns []*taskConn
@@ -59,7 +59,7 @@ func (s *taskServer) stopSome() {
 
 func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 	var socket reactor.Socket
-	for socket.Listen(l, address) != nil { // for want of descriptors
+	for socket.Listen(l, address) != nil { // until there are descriptors
 	}
 	defer closeAll(s.k, t, &socket)
 	for {
@@ -67,7 +67,7 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 		switch {
 		case stopped(err):
 			return err
-		case err != nil: // for want of descriptors, or because the connection is gone
+		case err != nil: // until there are descriptors, or because the connection is gone
 			if _, err := task.Await(t, l.SleepFor(time.Millisecond)); err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 	}
 }
 
-// ended resets the connection of a task that was never begun.
+// ended resets the connection of a task that has not begun.
 func (c *taskConn) ended(j *taskRun) {
 	if !j.began {
 		_ = c.socket.SetAbort()
@@ -109,8 +109,8 @@ func (c *taskConn) echo(t *task.T) (err error) {
 	}
 }
 
-// turn receives once, into a buffer of the loop's or of its own, and sends that back, with or without a
-// copy.
+// turn receives once, into a leased buffer or its own, and sends the bytes back, zero-copy or not. eof: the peer has
+// half-closed.
 func (c *taskConn) turn(t *task.T, leased bool) (eof bool, err error) {
 	buf := make([]byte, 1+c.k.Rand().IntN(1024))
 	if leased {
