@@ -56,7 +56,7 @@ func Describe(s *uring.SQE) string {
 		}
 		b.WriteString(messageFlags(s.OpFlags))
 	}
-	b.WriteString(flagNames(uint64(s.Flags), "fixed file", "drain", "link", "hard link", "async", "a provided buffer", "skip success"))
+	b.WriteString(flagNames(uint64(s.Flags), "", "", "", "", "", "a provided buffer"))
 	return b.String()
 }
 
@@ -73,10 +73,7 @@ func flagNames(bits uint64, names ...string) string {
 
 func messageFlags(flags uint32) string {
 	b := new(strings.Builder)
-	for _, f := range []struct {
-		bit  uint32
-		name string
-	}{{unix.MSG_DONTWAIT, "MSG_DONTWAIT"}, {unix.MSG_WAITALL, "MSG_WAITALL"}, {unix.MSG_PEEK, "MSG_PEEK"}, {unix.MSG_TRUNC, "MSG_TRUNC"}, {unix.MSG_MORE, "MSG_MORE"}} {
+	for _, f := range messageFlagNames {
 		if flags&f.bit != 0 {
 			b.WriteString(", " + f.name)
 		}
@@ -84,12 +81,25 @@ func messageFlags(flags uint32) string {
 	return b.String()
 }
 
+type namedBit struct {
+	bit  uint32
+	name string
+}
+
+var (
+	messageFlagNames = []namedBit{
+		{unix.MSG_DONTWAIT, "MSG_DONTWAIT"}, {unix.MSG_WAITALL, "MSG_WAITALL"}, {unix.MSG_PEEK, "MSG_PEEK"},
+		{unix.MSG_TRUNC, "MSG_TRUNC"}, {unix.MSG_MORE, "MSG_MORE"},
+	}
+	pollEventNames = []namedBit{
+		{unix.POLLIN, "POLLIN"}, {unix.POLLOUT, "POLLOUT"}, {unix.POLLERR, "POLLERR"}, {unix.POLLHUP, "POLLHUP"},
+		{unix.POLLRDHUP, "POLLRDHUP"},
+	}
+)
+
 func pollNames(events uint32) string {
 	var names []string
-	for _, e := range []struct {
-		bit  uint32
-		name string
-	}{{unix.POLLIN, "POLLIN"}, {unix.POLLOUT, "POLLOUT"}, {unix.POLLERR, "POLLERR"}, {unix.POLLHUP, "POLLHUP"}, {unix.POLLRDHUP, "POLLRDHUP"}} {
+	for _, e := range pollEventNames {
 		if events&e.bit != 0 {
 			names = append(names, e.name)
 		}

@@ -111,7 +111,8 @@ func TestNames(t *testing.T) {
 		m.value(0, symlink("b/f", "a/l"))
 		m.fails(unix.EEXIST, symlink("b/f", "a/l"))
 		m.fails(unix.ELOOP, m.open("a/l", unix.O_RDONLY|unix.O_NOFOLLOW))
-		if st, res := m.stat("a/l", unix.AT_SYMLINK_NOFOLLOW); res != 0 || st.Size != 3 || st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		st, res := m.stat("a/l", unix.AT_SYMLINK_NOFOLLOW)
+		if res != 0 || st.Size != 3 || st.Mode&unix.S_IFMT != unix.S_IFLNK {
 			m.Errorf("status of a link: %s, %+v", result(res), st)
 		}
 		m.close(m.fd(m.open("a/h", unix.O_CREAT|unix.O_WRONLY)))

@@ -13,12 +13,12 @@ import (
 // writes of what is in the cache.
 var diskOperations = map[uring.Op]operation{
 	uring.OpFsync:     {try: onDisk(func(e *entry, r *regular) int { return r.sync() })},
-	uring.OpFallocate: {try: onDisk(func(e *entry, r *regular) int { return r.allocate(e.Len, int64(e.Off), int64(e.Addr)) })},
+	uring.OpFallocate: {try: onDisk((*entry).allocate)},
 	uring.OpFtruncate: {try: onDisk(func(e *entry, r *regular) int { return r.truncate(int64(e.Off)) })},
 	uring.OpOpenat:    {at: onPath((*entry).open)},
 	uring.OpStatx:     {at: (*entry).stat},
-	uring.OpMkdirat:   {at: onPath(func(e *entry, name string) int { return -int(e.ring.k.disk.mkdir(name, e.Len)) })},
-	uring.OpUnlinkat:  {at: onPath(func(e *entry, name string) int { return -int(e.ring.k.disk.unlink(name, e.OpFlags)) })},
+	uring.OpMkdirat:   {at: onPath((*entry).mkdir)},
+	uring.OpUnlinkat:  {at: onPath((*entry).unlink)},
 	uring.OpSymlinkat: {at: (*entry).symlink},
 	uring.OpRenameat:  {at: onPaths((*disk).rename)},
 	uring.OpLinkat:    {at: onPaths((*disk).link)},
@@ -144,6 +144,12 @@ func onPaths(work func(d *disk, old, name string, flags uint32) unix.Errno) func
 		e.named(pathAt(e.Addr), func(old string) int { return -int(work(e.ring.k.disk, old, name, e.OpFlags)) })
 	}
 }
+
+func (e *entry) allocate(r *regular) int { return r.allocate(e.Len, int64(e.Off), int64(e.Addr)) }
+
+func (e *entry) mkdir(name string) int { return -int(e.ring.k.disk.mkdir(name, e.Len)) }
+
+func (e *entry) unlink(name string) int { return -int(e.ring.k.disk.unlink(name, e.OpFlags)) }
 
 func (e *entry) symlink() {
 	target := pathAt(e.Addr)

@@ -82,7 +82,9 @@ func onBoth(t *testing.T, test func(m *machine)) {
 }
 
 // faultless are the odds of a machine on which nothing goes wrong.
-var faultless = simring.Odds{Latency: 50 * time.Microsecond, Buffer: 1 << 16, Files: 1 << 10, CQ: 1 << 10, Workers: 2, Disk: 1 << 24}
+var faultless = simring.Odds{
+	Latency: 50 * time.Microsecond, Buffer: 1 << 16, Files: 1 << 10, CQ: 1 << 10, Workers: 2, Disk: 1 << 24,
+}
 
 func simulated(t *testing.T, odds simring.Odds, test func(m *machine)) {
 	err := simring.Play(func(k *simring.Kernel) func() {

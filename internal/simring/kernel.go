@@ -38,7 +38,10 @@ type Kernel struct {
 
 // New makes a kernel that does what the seed says, and tells trace about it, if that is not nil.
 func New(seed uint64, trace io.Writer) *Kernel {
-	k := &Kernel{rng: rand.New(rand.NewPCG(seed, 0)), now: 1, ports: map[place][]socket{}, names: map[string]*unixSocket{}, port: 30000, trace: trace}
+	k := &Kernel{
+		rng: rand.New(rand.NewPCG(seed, 0)), now: 1, port: 30000, trace: trace,
+		ports: map[place][]socket{}, names: map[string]*unixSocket{},
+	}
 	k.Odds = drawOdds(k.rng)
 	k.disk = newDisk(k)
 	k.log("odds %+v", k.Odds)

@@ -105,7 +105,8 @@ func TestPollTakesItsTime(t *testing.T) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 		before := p.Clock()
 		n, err := p.Poll(fds, 1500)
-		if took := time.Duration(p.Clock() - before); n != 0 || err != nil || took < 1500*time.Millisecond || took > 2*time.Second {
+		took := time.Duration(p.Clock() - before)
+		if n != 0 || err != nil || took < 1500*time.Millisecond || took > 2*time.Second {
 			t.Errorf("%d descriptors were ready after %v, %v", n, took, err)
 		}
 		if n, _ = p.Poll(fds, 1e6); n != 1 || fds[0].Revents != unix.POLLIN {

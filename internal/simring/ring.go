@@ -239,7 +239,8 @@ func (r *Ring) Caps() uring.Caps { return r.caps }
 // Close ends the ring, on which nothing may be in flight.
 func (r *Ring) Close() error {
 	if n := len(r.entries) + r.held + len(r.cq) + len(r.overflow) + len(r.sq); n != 0 {
-		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions on their way", len(r.entries), n-len(r.entries))
+		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions that were not taken",
+			len(r.entries), n-len(r.entries))
 	}
 	r.closed = true
 	return nil

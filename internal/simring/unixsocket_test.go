@@ -93,8 +93,9 @@ func TestPassingDescriptors(t *testing.T) {
 			h := newMsghdr(m, nil, make([]byte, unix.CmsgSpace(4)), make([]byte, 8))
 			recvmsg := func(s *uring.SQE) { s.PrepRecvmsg(b, h.pointer(), unix.MSG_CMSG_CLOEXEC) }
 			m.value(2, m.do(recvmsg))
-			if int(h.Controllen) != unix.CmsgSpace(4) && int(h.Controllen) != unix.CmsgLen(4) || h.Flags&^unix.MSG_CMSG_CLOEXEC&^unix.MSG_EOR != 0 {
-				m.Fatalf("control data of %d bytes, flags %#x", h.Controllen, h.Flags)
+			size, flags := int(h.Controllen), h.Flags&^unix.MSG_CMSG_CLOEXEC&^unix.MSG_EOR
+			if size != unix.CmsgSpace(4) && size != unix.CmsgLen(4) || flags != 0 {
+				m.Fatalf("control data of %d bytes, flags %#x", size, flags)
 			}
 			r = int(binary.NativeEndian.Uint32(h.control[unix.CmsgLen(0):]))
 			m.value(4, m.write(w, "pipe", 0))

@@ -94,11 +94,11 @@ func recvFromMany(credit int) func(*stage, bool) *subject {
 		x := &subject{trace: newTrace(s), sequence: true}
 		p, got := datagramReader(s, x)
 		op, take := new(reactor.RecvMsgManyOp), takeDatagram(got)
-		x.socket.RecvFromMany(credit).Connect(op, &seqReceiver[reactor.Datagram]{receiver[struct{}]{trace: x.trace}, func(d reactor.Datagram) int {
+		x.socket.RecvFromMany(credit).Connect(op, receiveItems(x.trace, func(d reactor.Datagram) int {
 			p.sent(d.From)
 			op.Grant(1)
 			return take(d)
-		}})
+		}))
 		x.start = op.Start
 		return x
 	}
@@ -108,7 +108,7 @@ func recvManyDatagrams(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	_, got := datagramReader(s, x)
 	op := new(reactor.RecvManyOp)
-	x.socket.RecvMany(reactor.Unlimited).Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, takeLease(got)})
+	x.socket.RecvMany(reactor.Unlimited).Connect(op, receiveItems(x.trace, takeLease(got)))
 	x.start = op.Start
 	return x
 }
@@ -128,7 +128,7 @@ func sendTo(s *stage, blocked bool) *subject {
 	}
 	x.reset = func() { s.disown(p.fd) }
 	op := new(reactor.SendToOp)
-	x.socket.SendTo([]byte(hello), to).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.SendTo([]byte(hello), to).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	x.intact = func() {
 		s.deliver()

@@ -65,10 +65,10 @@ func eventMany(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	e := event(s, x)
 	op := new(reactor.EventManyOp)
-	e.Many(1).Connect(op, &seqReceiver[uint64]{receiver[struct{}]{trace: x.trace}, func(n uint64) int {
+	e.Many(1).Connect(op, receiveItems(x.trace, func(n uint64) int {
 		op.Grant(1)
 		return int(n)
-	}})
+	}))
 	x.start = op.Start
 	return x
 }
@@ -77,10 +77,10 @@ func eventMany(s *stage, _ bool) *subject {
 func signals(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true, waits: true}
 	op := new(reactor.SignalsOp)
-	s.loop.Signals(1, syscall.SIGUSR1).Connect(op, &seqReceiver[os.Signal]{receiver[struct{}]{trace: x.trace}, func(sig os.Signal) int {
+	s.loop.Signals(1, syscall.SIGUSR1).Connect(op, receiveItems(x.trace, func(sig os.Signal) int {
 		op.Grant(1)
 		return int(sig.(syscall.Signal))
-	}})
+	}))
 	early := false
 	x.act = func() {
 		if early = x.started == 0; !early { // before the start there is no listener

@@ -35,12 +35,17 @@ func filed(v expectation) cells {
 	})
 }
 
-// orStopped is e, or stopped, as threads would have it.
+// orValue is e, or the value n.
+func orValue(e expectation, n int) expectation {
+	return e.each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue, n: n}) })
+}
+
+// orStopped is e, or stopped: the order of threads decides.
 func orStopped(e expectation) expectation {
 	return e.each(func(c completion) completion { return c.or(completion{channel: sendertest.OnStopped}) })
 }
 
-// orClosed is e, or what is closed under an operation, as threads would have it.
+// orClosed is e, or fs.ErrClosed: the order of threads decides.
 func orClosed(e expectation) expectation {
 	return e.each(func(c completion) completion {
 		return c.or(completion{channel: sendertest.OnError, errs: []error{fs.ErrClosed}})
@@ -72,7 +77,7 @@ var files = []row{
 	{"read at the position", false, readAt(2), fileMoves(len(hello)).with(cells{
 		endOfFile: value(0),
 		// The second has what a short first has left, if there was one.
-		reused: moves(len(hello)).then(moves(0).each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue}) })),
+		reused: moves(len(hello)).then(orValue(moves(0), 0)),
 	})},
 	{"read fixed", false, readAt(3), fileMoves(len(hello)).with(cells{endOfFile: value(0)})},
 	{"readv", false, readAt(4), wholeFile(len(hello)).with(cells{endOfFile: value(0)})},
@@ -82,18 +87,18 @@ var files = []row{
 	{"write all at the position", false, writeAt(3), wholeFile(len(hello))},
 	{"write fixed", false, writeAt(4), fileMoves(len(hello))},
 	{"writev", false, writeAt(5), wholeFile(len(hello))},
-	{"sync", false, fileOp((*reactor.File).Sync), filed(value(0))},
-	{"data sync", false, fileOp((*reactor.File).DataSync), filed(value(0))},
-	{"allocate", false, fileOp(func(f *reactor.File) fileSender { return f.Allocate(0, 0, 100) }), filed(value(0))},
+	{"sync", false, fileOp(syncFile), filed(value(0))},
+	{"data sync", false, fileOp(dataSync), filed(value(0))},
+	{"allocate", false, fileOp(allocate), filed(value(0))},
 	{"truncate", false, truncate, filed(value(0))},
 	{"stat of a file", false, statFile, filed(value(len(hello)))},
 	{"stat", false, statPath, filed(value(len(hello)))},
-	{"rename", false, path("one", func(d reactor.Dir) pathSender { return d.Rename("one", d, "two") }), pathed(unix.ENOENT)},
-	{"link", false, path("one", func(d reactor.Dir) pathSender { return d.Link("one", d, "two") }), pathed(unix.EEXIST)},
-	{"symlink", false, path("one", func(d reactor.Dir) pathSender { return d.Symlink("one", "two") }), pathed(unix.EEXIST)},
-	{"unlink", false, path("one", func(d reactor.Dir) pathSender { return d.Unlink("one") }), pathed(unix.ENOENT)},
-	{"mkdir", false, path("one", func(d reactor.Dir) pathSender { return d.Mkdir("two", 0o700) }), pathed(unix.EEXIST)},
-	{"remove dir", false, path("", func(d reactor.Dir) pathSender { return d.RemoveDir("sub") }), pathed(unix.ENOENT)},
+	{"rename", false, pathOp("one", rename), pathed(unix.ENOENT)},
+	{"link", false, pathOp("one", link), pathed(unix.EEXIST)},
+	{"symlink", false, pathOp("one", symlink), pathed(unix.EEXIST)},
+	{"unlink", false, pathOp("one", unlink), pathed(unix.ENOENT)},
+	{"mkdir", false, pathOp("one", mkdir), pathed(unix.EEXIST)},
+	{"remove dir", false, pathOp("", removeDir), pathed(unix.ENOENT)},
 	{"read dir", false, readDir, filed(value(1)).with(cells{
 		endOfFile: value(0),
 		reused:    value(1).then(value(0)),
@@ -162,13 +167,14 @@ func openFile(s *stage, _ bool) *subject {
 	op := new(reactor.OpenOp)
 	x.start = func() {
 		f := new(reactor.File)
-		dir.Dir().OpenFile(f, "one", os.O_RDONLY, 0).Connect(op, &receiver[*reactor.File]{x.trace, func(got *reactor.File) int {
+		take := func(got *reactor.File) int {
 			if got != f || f.Fd() < 0 {
 				s.t.Error("the value is another file")
 			}
 			s.sockets = append(s.sockets, asSocket(f))
 			return 1
-		}})
+		}
+		dir.Dir().OpenFile(f, "one", os.O_RDONLY, 0).Connect(op, &receiver[*reactor.File]{x.trace, take})
 		op.Start()
 	}
 	return x
@@ -240,7 +246,7 @@ func writeAt(how int) func(*stage, bool) *subject {
 				s.t.Errorf("the file is %q, want %q", got, want)
 			}
 		}
-		r := &receiver[int]{x.trace, func(n int) int { return n }}
+		r := receiveCount(x.trace)
 		op, data := new(reactor.WriteOp), []byte(hello)
 		x.start = op.Start
 		switch how {
@@ -265,21 +271,20 @@ func writeAt(how int) func(*stage, bool) *subject {
 	}
 }
 
-type (
-	fileSender = sender.Sender[struct{}, reactor.FileOp]
-	pathSender = sender.Sender[struct{}, reactor.PathOp]
-)
+type noValue = sender.Receiver[struct{}]
+
+func syncFile(f *reactor.File, op *reactor.FileOp, r noValue) { f.Sync().Connect(op, r) }
+func dataSync(f *reactor.File, op *reactor.FileOp, r noValue) { f.DataSync().Connect(op, r) }
+func allocate(f *reactor.File, op *reactor.FileOp, r noValue) { f.Allocate(0, 0, 100).Connect(op, r) }
 
 // fileOp is an operation on a file that has no value.
-func fileOp[S interface {
-	Connect(op *reactor.FileOp, r sender.Receiver[struct{}]) sender.Operation
-}](of func(*reactor.File) S) func(*stage, bool) *subject {
+func fileOp(connect func(*reactor.File, *reactor.FileOp, noValue)) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
 		f := s.open(s.temp(s.t)+"/file", unix.O_RDWR|unix.O_CREAT)
 		x.socket = asSocket(f)
 		op := new(reactor.FileOp)
-		of(f).Connect(op, &receiver[struct{}]{trace: x.trace})
+		connect(f, op, &receiver[struct{}]{trace: x.trace})
 		x.start = op.Start
 		return x
 	}
@@ -328,9 +333,16 @@ func statPath(s *stage, _ bool) *subject {
 	return x
 }
 
-// path is an operation on names in a directory, in which there is a file called one if it is to be, and a directory
+func rename(d reactor.Dir, op *reactor.PathOp, r noValue)    { d.Rename("one", d, "two").Connect(op, r) }
+func link(d reactor.Dir, op *reactor.PathOp, r noValue)      { d.Link("one", d, "two").Connect(op, r) }
+func symlink(d reactor.Dir, op *reactor.PathOp, r noValue)   { d.Symlink("one", "two").Connect(op, r) }
+func unlink(d reactor.Dir, op *reactor.PathOp, r noValue)    { d.Unlink("one").Connect(op, r) }
+func mkdir(d reactor.Dir, op *reactor.PathOp, r noValue)     { d.Mkdir("two", 0o700).Connect(op, r) }
+func removeDir(d reactor.Dir, op *reactor.PathOp, r noValue) { d.RemoveDir("sub").Connect(op, r) }
+
+// pathOp is an operation on names in a directory, which has a file called one, unless that is empty, and a directory
 // called sub. The subject is the directory.
-func path(one string, of func(reactor.Dir) pathSender) func(*stage, bool) *subject {
+func pathOp(one string, connect func(reactor.Dir, *reactor.PathOp, noValue)) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
 		base := s.temp(s.t) + "/"
@@ -341,7 +353,7 @@ func path(one string, of func(reactor.Dir) pathSender) func(*stage, bool) *subje
 		dir := s.open(base, unix.O_RDONLY)
 		x.socket = asSocket(dir)
 		op := new(reactor.PathOp)
-		of(dir.Dir()).Connect(op, &receiver[struct{}]{trace: x.trace})
+		connect(dir.Dir(), op, &receiver[struct{}]{trace: x.trace})
 		x.start = op.Start
 		return x
 	}
@@ -387,7 +399,7 @@ func offload(s *stage, _ bool) *subject {
 			s.t.Error("the func runs on the loop's thread")
 		}
 		return 7, nil
-	}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	}).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }

@@ -4,7 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/reactor"
-	"github.com/reactord/reactord/sender/sendertest"
 )
 
 // halfClosed are the rows of what waits for room on a connection whose peer has sent its end, and so is ready for
@@ -27,7 +26,7 @@ var halfClosed = []row{
 		successLater:       value(unix.POLLOUT),
 		resetBefore:        value(unix.POLLOUT),
 		// tcp_reset() says that there is an error before it says that there is room.
-		resetMeanwhile:         value(unix.POLLOUT).each(func(c completion) completion { return c.or(completion{channel: sendertest.OnValue}) }),
+		resetMeanwhile:         orValue(value(unix.POLLOUT), 0),
 		stoppedAfterCompletion: value(unix.POLLOUT),
 		stoppedFromCallback:    value(unix.POLLOUT),
 		reused:                 value(unix.POLLOUT).then(value(unix.POLLOUT)),
@@ -48,7 +47,7 @@ func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool)
 		x.end()
 		if known {
 			tr, op := newTrace(s), new(reactor.RecvOp)
-			x.socket.Recv(make([]byte, 1)).Connect(op, &receiver[int]{tr, func(n int) int { return n }})
+			x.socket.Recv(make([]byte, 1)).Connect(op, receiveCount(tr))
 			s.do(func() { tr.begin(op.Start) })
 			tr.await()
 		}
@@ -87,7 +86,7 @@ func socketWriter(s *stage, blocked bool) *subject {
 func writeSocket(s *stage, blocked bool) *subject {
 	x := socketWriter(s, blocked)
 	op := new(reactor.WriteOp)
-	(*reactor.File)(x.socket).Write([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	(*reactor.File)(x.socket).Write([]byte(hello)).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }
@@ -95,7 +94,7 @@ func writeSocket(s *stage, blocked bool) *subject {
 func writeAllSocket(s *stage, blocked bool) *subject {
 	x, data := bulkWriter(s, blocked)
 	op := new(reactor.WriteOp)
-	(*reactor.File)(x.socket).WriteAll(data).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	(*reactor.File)(x.socket).WriteAll(data).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }
@@ -112,7 +111,7 @@ func spliceSocket(s *stage, blocked bool) *subject {
 	}
 	fill()
 	op := new(reactor.SpliceOp)
-	reactor.Splice(pipe.Stream(), x.socket.Stream(), len(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	reactor.Splice(pipe.Stream(), x.socket.Stream(), len(hello)).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	x.again = func() {
 		fill()

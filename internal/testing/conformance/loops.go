@@ -17,7 +17,8 @@ var loops = []row{
 	})},
 	{"recv with a deadline", true, recvWithin, receiving.with(outliving)},
 	{"accept with a deadline", true, acceptWithin, accepting.with(outliving)},
-	{"recv past its deadline", true, recvTooLate, only(successLater, fails(os.ErrDeadlineExceeded), "only time is waited for")},
+	{"recv past its deadline", true, recvTooLate,
+		only(successLater, fails(os.ErrDeadlineExceeded), "it waits for time alone")},
 	{"sleep that is moved", true, sleepMoved, sleeping.with(cells{successLater: value(0)})},
 	{"move", false, move, instant.with(cells{
 		successImmediately: value(0),
@@ -58,7 +59,7 @@ func every(s *stage, blocked bool) *subject {
 	}
 	op := new(reactor.EveryOp)
 	last := int64(0)
-	s.loop.Every(period, 1).Connect(op, &seqReceiver[reactor.Tick]{receiver[struct{}]{trace: x.trace}, func(tick reactor.Tick) int {
+	s.loop.Every(period, 1).Connect(op, receiveItems(x.trace, func(tick reactor.Tick) int {
 		if now := s.loop.Clock(); now < tick.At {
 			s.t.Errorf("a tick %d ns early", tick.At-now)
 		}
@@ -68,7 +69,7 @@ func every(s *stage, blocked bool) *subject {
 		last = tick.At
 		op.Grant(1)
 		return 1
-	}})
+	}))
 	x.act = func() {}
 	x.start = func() {
 		last = 0

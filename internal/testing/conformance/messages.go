@@ -22,13 +22,14 @@ func recvMsg(s *stage, _ bool) *subject {
 	got := reader(s, x)
 	one, two := make([]byte, 2), make([]byte, 64)
 	op := new(reactor.RecvMsgOp)
-	x.socket.RecvMsg([][]byte{one, two}, make([]byte, 64), 0).Connect(op, &receiver[reactor.Message]{x.trace, func(m reactor.Message) int {
+	take := func(m reactor.Message) int {
 		*got = append(append(*got, one[:min(m.N, 2)]...), two[:max(m.N-2, 0)]...)
 		if !m.From.IsZero() || len(m.Control) != 0 {
 			s.t.Errorf("beside the bytes of a connection came %+v", m)
 		}
 		return m.N
-	}})
+	}
+	x.socket.RecvMsg([][]byte{one, two}, make([]byte, 64), 0).Connect(op, &receiver[reactor.Message]{x.trace, take})
 	x.start = op.Start
 	return x
 }
@@ -39,10 +40,10 @@ func recvMsgMany(credit int) func(*stage, bool) *subject {
 		x := &subject{trace: newTrace(s), sequence: true}
 		got := reader(s, x)
 		op, take := new(reactor.RecvMsgManyOp), takeDatagram(got)
-		x.socket.RecvMsgMany(credit, 16).Connect(op, &seqReceiver[reactor.Datagram]{receiver[struct{}]{trace: x.trace}, func(d reactor.Datagram) int {
+		x.socket.RecvMsgMany(credit, 16).Connect(op, receiveItems(x.trace, func(d reactor.Datagram) int {
 			op.Grant(1)
 			return take(d)
-		}})
+		}))
 		x.start = op.Start
 		return x
 	}
@@ -51,7 +52,7 @@ func recvMsgMany(credit int) func(*stage, bool) *subject {
 func sendMsg(s *stage, blocked bool) *subject {
 	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendMsgOp)
-	x.socket.SendMsg(pieces(data), nil, reactor.Address{}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.SendMsg(pieces(data), nil, reactor.Address{}).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	x.again = func() {
 		op.Reset()
@@ -65,7 +66,7 @@ func sendZC(s *stage, blocked bool) *subject {
 	socket, p := s.fillable(blocked)
 	x := fullWriter(s, blocked, socket, p)
 	op := new(reactor.SendZCOp)
-	socket.SendZC([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	socket.SendZC([]byte(hello)).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }

@@ -121,10 +121,10 @@ func readPipeMany(credit int) func(*stage, bool) *subject {
 		f, got := pipeReader(s, x)
 		op := new(reactor.ReadManyOp)
 		take := takeLease(got)
-		f.ReadMany(credit).Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
+		f.ReadMany(credit).Connect(op, receiveItems(x.trace, func(l reactor.Lease) int {
 			op.Grant(1)
 			return take(l)
-		}})
+		}))
 		x.start = op.Start
 		return x
 	}
@@ -163,7 +163,7 @@ func writePipe(all bool) func(*stage, bool) *subject {
 			}
 		}
 		op := new(reactor.WriteOp)
-		r := &receiver[int]{x.trace, func(n int) int { return n }}
+		r := receiveCount(x.trace)
 		if all {
 			f.WriteAll(data).Connect(op, r)
 		} else {
@@ -197,7 +197,7 @@ func splice(second, tee bool) func(*stage, bool) *subject {
 		if tee {
 			how = reactor.Tee(f, to, 64)
 		}
-		how.Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+		how.Connect(op, receiveCount(x.trace))
 		x.start = op.Start
 		x.intact = func() {
 			moved := 0

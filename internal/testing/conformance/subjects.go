@@ -96,7 +96,7 @@ func acceptMany(on func(*stage, *subject), credit int) func(*stage, bool) *subje
 		x := &subject{trace: newTrace(s), sequence: true}
 		on(s, x)
 		op := new(reactor.AcceptManyOp)
-		x.socket.AcceptMany(credit).Connect(op, &seqReceiver[int]{receiver[struct{}]{trace: x.trace}, s.takeFd})
+		x.socket.AcceptMany(credit).Connect(op, receiveItems(x.trace, s.takeFd))
 		x.start = op.Start
 		return x
 	}
@@ -154,8 +154,8 @@ func connect(s *stage, blocked bool) *subject {
 // does not: it answers what carries them with an ICMP message, on the loopback interface inside of connect(2).
 const faultyTimestamps = "\x44\x0a\x05\x00\x00\x00\x00\x00\x00\x00"
 
-// connectInVain connects to where there is a listener, to be told by ICMP that it cannot.
-func connectInVain(s *stage, _ bool) *subject {
+// connectRefusedByICMP connects to where there is a listener, to be told by ICMP that it cannot.
+func connectRefusedByICMP(s *stage, _ bool) *subject {
 	x := connect(s, false)
 	s.must(s.SetsockoptString(x.socket.Fd(), unix.IPPROTO_IP, unix.IP_OPTIONS, faultyTimestamps))
 	return x
@@ -223,10 +223,10 @@ func recvMany(credit int) func(*stage, bool) *subject {
 		got := reader(s, x)
 		op := new(reactor.RecvManyOp)
 		take := takeLease(got)
-		x.socket.RecvMany(credit).Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
+		x.socket.RecvMany(credit).Connect(op, receiveItems(x.trace, func(l reactor.Lease) int {
 			op.Grant(1)
 			return take(l)
-		}})
+		}))
 		x.start = op.Start
 		return x
 	}
@@ -254,10 +254,10 @@ func recvBulk(s *stage, _ bool) *subject {
 	x.act = func() { p.write(bulk) }
 	op := new(reactor.RecvManyOp)
 	take := takeLease(got)
-	x.socket.RecvMany(4).Adaptive().Connect(op, &seqReceiver[reactor.Lease]{receiver[struct{}]{trace: x.trace}, func(l reactor.Lease) int {
+	x.socket.RecvMany(4).Adaptive().Connect(op, receiveItems(x.trace, func(l reactor.Lease) int {
 		op.Grant(l.Credits())
 		return take(l)
-	}})
+	}))
 	x.start = op.Start
 	return x
 }
@@ -332,7 +332,7 @@ func send(s *stage, blocked bool) *subject {
 	socket, p := s.fillable(blocked)
 	x := fullWriter(s, blocked, socket, p)
 	op := new(reactor.SendOp)
-	socket.Send([]byte(hello)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	socket.Send([]byte(hello)).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }
@@ -340,7 +340,7 @@ func send(s *stage, blocked bool) *subject {
 func sendAll(s *stage, blocked bool) *subject {
 	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendOp)
-	x.socket.SendAll(data).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.SendAll(data).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }
@@ -348,7 +348,7 @@ func sendAll(s *stage, blocked bool) *subject {
 func sendv(s *stage, blocked bool) *subject {
 	x, data := bulkWriter(s, blocked)
 	op := new(reactor.SendvOp)
-	x.socket.Sendv(pieces(data)).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.Sendv(pieces(data)).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	x.again = func() {
 		op.Reset()
@@ -413,9 +413,9 @@ func pollMany(s *stage, _ bool) *subject {
 	reader(s, x)
 	x.intact = nil
 	op := new(reactor.PollManyOp)
-	x.socket.PollMany(unix.POLLIN).Connect(op, &seqReceiver[uint32]{receiver[struct{}]{trace: x.trace}, func(events uint32) int {
+	x.socket.PollMany(unix.POLLIN).Connect(op, receiveItems(x.trace, func(events uint32) int {
 		return int(events & unix.POLLIN)
-	}})
+	}))
 	x.start = op.Start
 	return x
 }

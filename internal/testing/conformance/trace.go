@@ -132,3 +132,13 @@ type seqReceiver[T any] struct {
 }
 
 func (r *seqReceiver[T]) SetNext(v T) { r.next(r.takeItem(v)) }
+
+// receiveCount is a receiver of a count.
+func receiveCount(tr *trace) *receiver[int] {
+	return &receiver[int]{tr, func(n int) int { return n }}
+}
+
+// receiveItems is a receiver of a sequence whose items take takes over and makes numbers of.
+func receiveItems[T any](tr *trace, take func(T) int) *seqReceiver[T] {
+	return &seqReceiver[T]{receiver[struct{}]{trace: tr}, take}
+}

@@ -17,7 +17,10 @@ var locals = []row{
 	{"accept, seqpacket", true, accept(localListener(unix.SOCK_SEQPACKET)), accepting},
 	{"accept many, unix", true, acceptMany(localListener(unix.SOCK_STREAM), reactor.Unlimited), acceptingMany},
 	{"accept many, seqpacket", true, acceptMany(localListener(unix.SOCK_SEQPACKET), reactor.Unlimited), acceptingMany},
-	{"recv, seqpacket", true, recvSeqpacket, receiving.whole().with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
+	{"recv, seqpacket", true, recvSeqpacket, receiving.whole().with(cells{
+		resetBefore:    value(0),
+		resetMeanwhile: value(0),
+	})},
 	{"recv fds", true, recvFDs, receiving.with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
 	{"send fds", true, sendFDs, sending.with(cells{resetBefore: fails(unix.EPIPE), resetMeanwhile: fails(unix.EPIPE)})},
 }
@@ -140,7 +143,7 @@ func sendFDs(s *stage, blocked bool) *subject {
 		}
 	}
 	op := new(reactor.SendFDsOp)
-	x.socket.SendFDs([]byte(hello), []int{passed, passed}).Connect(op, &receiver[int]{x.trace, func(n int) int { return n }})
+	x.socket.SendFDs([]byte(hello), []int{passed, passed}).Connect(op, receiveCount(x.trace))
 	x.start = op.Start
 	return x
 }

@@ -52,7 +52,8 @@ func replays(out *bytes.Buffer) string {
 func TestNoFailures(t *testing.T) {
 	var out bytes.Buffer
 	s := search{seeds: 20, parallel: 2, out: &out}
-	if failed := s.explore("timers"); failed != 0 || !strings.Contains(out.String(), "timers: 20 seeds from 0 on, none fails") {
+	failed := s.explore("timers")
+	if failed != 0 || !strings.Contains(out.String(), "timers: 20 seeds from 0 on, none fails") {
 		t.Errorf("%d fail: %s", failed, out.String())
 	}
 }
@@ -78,7 +79,8 @@ func TestShrinking(t *testing.T) {
 	if _, again := s.fails(program.Echo, r.seed, r.faults); again == nil || kind(again) != kind(err) {
 		t.Errorf("the shrunk run fails with %v instead of %v", again, err)
 	}
-	if command := s.command("echo", r.seed, []string{"ShortTransfer"}); !strings.HasSuffix(command, `-flaw "underreport send" -faults ShortTransfer`) {
+	command := s.command("echo", r.seed, []string{"ShortTransfer"})
+	if !strings.HasSuffix(command, `-flaw "underreport send" -faults ShortTransfer`) {
 		t.Error(command)
 	}
 }

@@ -16,7 +16,8 @@ func (s *search) exploreProxy() (failed uint64) {
 	if s.faults != nil || s.shrink {
 		fmt.Fprintf(s.out, "%s: -faults and -shrink are for the other programs only\n", proxy)
 	}
-	cmd := exec.Command("go", "test", "github.com/reactord/reactord/cmd/reactord/internal/proxy", "-count=1", "-timeout=0", "-v",
+	const pkg = "github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	cmd := exec.Command("go", "test", pkg, "-count=1", "-timeout=0", "-v",
 		"-run=^TestSimulation$", "-args", fmt.Sprintf("-sim.from=%d", s.from), fmt.Sprintf("-sim.seeds=%d", s.seeds),
 		"-sim.flaw="+string(s.flaw), fmt.Sprintf("-sim.trace=%v", s.trace))
 	cmd.Stderr = s.out

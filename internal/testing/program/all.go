@@ -4,15 +4,15 @@ import "github.com/reactord/reactord/internal/simring"
 
 // All are the programs by name.
 var All = map[string]simring.Program{
-	"datagrams": Datagrams,
-	"echo":      Echo,
-	"events":    Events,
-	"files":     Files,
-	"goexits":   Goexits,
-	"leaving":   Leaving,
-	"loops":     Loops,
-	"passing":   Passing,
-	"scopes":    Scopes,
-	"tasks":     Tasks,
-	"timers":    Timers,
+	"datagrams":   Datagrams,
+	"descriptors": Descriptors,
+	"drain":       Drain,
+	"echo":        Echo,
+	"events":      Events,
+	"files":       Files,
+	"goexits":     Goexits,
+	"loops":       Loops,
+	"scopes":      Scopes,
+	"tasks":       Tasks,
+	"timers":      Timers,
 }

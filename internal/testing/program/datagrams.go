@@ -17,16 +17,18 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Datagrams is a server that answers requests over UDP, and clients on another loop that ask again when
-// no answer comes in time. Each request must be answered in the end, with what was asked for; datagrams
-// are lost, doubled, overtaken, and refused while the server is not there.
+// Datagrams is a server that answers requests over UDP, and clients on another loop that retry when no answer comes in
+// time. Datagrams are lost, duplicated, reordered, and refused before the server is up. Each request must be answered
+// in the end, with the answer to this request.
 func Datagrams(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	d := &datagrams{k: k, clients: 1 + rng.IntN(4), patience: 10*k.Odds.Latency + serverRest}
+	d := &datagrams{k: k, clients: 1 + rng.IntN(4), patience: 10*k.Odds.Latency + serverBackoff}
 	d.at = netip.MustParseAddrPort([2]string{"127.0.0.1:53", "[::1]:53"}[rng.IntN(2)])
 	loops := []*reactor.Loop{newLoop(k, 256+rng.IntN(512)), newLoop(k, 256)}
 	for i := range d.clients {
-		d.waits = append(d.waits, &datagramClient{datagrams: d, number: byte(i), requests: 1 + rng.IntN(8), connected: rng.IntN(2) == 0})
+		d.waits = append(d.waits, &datagramClient{
+			datagrams: d, number: byte(i), requests: 1 + rng.IntN(8), connected: rng.IntN(2) == 0,
+		})
 	}
 	d.loops = runLoops(k, loops, func(l *reactor.Loop) {
 		if l == loops[0] {
@@ -36,13 +38,13 @@ func Datagrams(k *simring.Kernel) (check func()) {
 		}
 		for _, c := range d.waits {
 			c.loop = l
-			c.job = launch(k, l, c.run, func(*job) { d.clients-- })
+			c.taskRun = launch(k, l, c.run, func(*taskRun) { d.clients-- })
 		}
 	})
-	hurry := rng.IntN(4) == 0
+	early := rng.IntN(4) == 0
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(d.loops.Up)
-		if hurry {
+		if early {
 			t.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond))))
 		} else {
 			t.Until(func() bool { return d.clients == 0 })
@@ -51,7 +53,7 @@ func Datagrams(k *simring.Kernel) (check func()) {
 	})
 	return func() {
 		for _, c := range d.waits {
-			if c.job == nil || c.job.ended != 1 || !hurry && c.answered != c.requests {
+			if c.taskRun == nil || c.taskRun.ended != 1 || !early && c.answered != c.requests {
 				k.Errorf("client %d got %d of %d answers", c.number, c.answered, c.requests)
 			}
 		}
@@ -68,21 +70,21 @@ type datagrams struct {
 	patience time.Duration
 }
 
-// serverRest is longer than a loop lets receives rest that find no buffer in a ring that should have some.
-// Clients without as much patience ask more often than the server answers then, and none may get through.
-const serverRest = 25 * time.Millisecond
+// serverBackoff is longer than a loop backs off when a receive finds no buffer. Clients that retry faster than that
+// may ask more often than the server answers, and none of them may succeed.
+const serverBackoff = 25 * time.Millisecond
 
-// open makes a UDP socket, sooner or later.
+// open makes a UDP socket. It retries until there is a descriptor.
 func (d *datagrams) open(s *reactor.Socket, l *reactor.Loop) {
 	family := unix.AF_INET
 	if d.at.Addr().Is6() {
 		family = unix.AF_INET6
 	}
-	for s.Open(l, family, unix.SOCK_DGRAM, 0) != nil { // for want of descriptors
+	for s.Open(l, family, unix.SOCK_DGRAM, 0) != nil { // until there are descriptors
 	}
 }
 
-// answer is what a request is to be answered with.
+// answer is the answer to a request.
 func answer(request []byte) []byte {
 	b := bytes.Clone(request)
 	for i := 2; i < len(b); i++ {
@@ -91,7 +93,7 @@ func answer(request []byte) []byte {
 	return b
 }
 
-// datagramServer answers.
+// datagramServer answers requests.
 type datagramServer struct {
 	sender.EmptyEnv
 	*datagrams
@@ -136,7 +138,7 @@ func (s *datagramServer) SetStopped() {
 	s.close.Start()
 }
 
-// reply is an answer under way. When it is sent there is credit for one more request.
+// reply is an answer that is being sent. When it is sent, it grants credit for one more request.
 type reply struct {
 	sender.EmptyEnv
 	server *datagramServer
@@ -160,14 +162,14 @@ func (r *reply) SetError(err error) {
 func (r *reply) SetStopped()     {}
 func (r *reply) Env() sender.Env { return r }
 
-// datagramClient asks one question after the other.
+// datagramClient sends one request after the other.
 type datagramClient struct {
 	*datagrams
 	loop      *reactor.Loop
 	number    byte
 	connected bool
 	socket    reactor.Socket
-	job       *job
+	taskRun   *taskRun
 	requests  int
 	answered  int
 }
@@ -194,7 +196,7 @@ func (c *datagramClient) run(t *task.T) error {
 	return nil
 }
 
-// ask asks until the answer comes. Answers to earlier questions, which come late or twice, are passed over.
+// ask repeats a request until the answer arrives. It ignores answers to earlier requests, which come late or twice.
 func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 	request := []byte{c.number, byte(c.answered)}
 	for range c.k.Rand().IntN(150) {
@@ -202,7 +204,7 @@ func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 	}
 	buf := make([]byte, 256)
 	for {
-		exchange := sender.Let(c.socket.SendTo(request, to), func(int) sender.Sender[reactor.Message, reactor.RecvMsgOp] { return c.socket.RecvFrom(buf) })
+		exchange := sender.Let(c.socket.SendTo(request, to), after[int](c.socket.RecvFrom(buf)))
 		m, err := task.Await(t, sender.Retry(sender.Timeout(exchange, c.loop.SleepFor(c.patience)), c.again))
 		if err != nil {
 			return err
@@ -210,7 +212,7 @@ func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 		got := buf[:m.N]
 		switch {
 		case m.N < 2 || got[0] != c.number || got[1] > byte(c.answered):
-			return fmt.Errorf("client %d was answered % x to question %d", c.number, got, c.answered)
+			return fmt.Errorf("client %d was answered % x to request %d", c.number, got, c.answered)
 		case got[1] < byte(c.answered):
 			continue
 		case !bytes.Equal(got, answer(request)):
@@ -220,7 +222,10 @@ func (c *datagramClient) ask(t *task.T, to reactor.Address) error {
 	}
 }
 
-// again says whether it is worth another try.
+// after is a function that returns s, whatever value came before.
+func after[T, S any](s S) func(T) S { return func(T) S { return s } }
+
+// again reports whether a request is to be repeated.
 func (c *datagramClient) again(failed int, err error) bool {
 	expected := errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EAGAIN)
 	return expected && failed < 1000

@@ -1,49 +1,14 @@
 package program
 
 import (
-	"net/netip"
-	"time"
-
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// address is where servers listen.
-var address = netip.MustParseAddrPort("127.0.0.1:7")
-
-// NewLoop makes a loop on a ring of the kernel, with few and small buffers as the seed says.
-func NewLoop(k *simring.Kernel) *reactor.Loop { return newLoop(k, 1<<(3+k.Rand().IntN(9))) }
-
-// newLoop makes a loop with few buffers of a size.
-func newLoop(k *simring.Kernel, size int) *reactor.Loop {
-	limit := 1 << k.Rand().IntN(7)
-	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
-		DrainTimeout: time.Hour,
-		Buffers: reactor.BufferConfig{
-			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
-			LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return l
-}
-
-// Ended asserts that nothing is left of a loop whose Run has returned err.
-func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
-	if err != nil {
-		k.Errorf("Run: %v", err)
-	}
-	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LeasedBytes != 0 {
-		k.Errorf("the counters of a loop that has ended: %+v", s)
-	}
-}
-
-// Echo is a server that echoes, on one to three loops, and its clients. Some of its connections, and now
-// and then a loop, are stopped by another thread.
+// Echo is an echo server on one to three loops, and its clients. Another thread stops some of the connections, and
+// sometimes a loop.
 func Echo(k *simring.Kernel) (check func()) {
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(3))
 	for i := range loops {
@@ -56,14 +21,14 @@ func Echo(k *simring.Kernel) (check func()) {
 		s.start()
 	})
 	talk := NewTalk(k)
-	hurry := all.endSoon(k, talk.Clients(all.Up), func() {
+	early := all.endSoon(k, talk.Clients(all.Up), func() {
 		for _, s := range servers {
 			s.stopSome()
 		}
 	})
 	return func() {
 		for _, p := range talk.Parties() {
-			p.Judge(hurry)
+			p.Judge(early)
 		}
 	}
 }
@@ -80,7 +45,7 @@ type echoServer struct {
 }
 
 func (s *echoServer) start() {
-	for s.socket.OpenListener(s.loop, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
+	for s.socket.OpenListener(s.loop, reactor.ListenConfig{Addr: address}) != nil { // until there are descriptors
 	}
 	s.socket.AcceptMany(1+s.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&s.accept, s)
 	s.accept.Start()
@@ -118,7 +83,7 @@ func (s *echoServer) end(socket *reactor.Socket, op *reactor.CloseOp) {
 	op.Start()
 }
 
-// closed is told that a socket was closed.
+// closed is the receiver of a close.
 type closed struct {
 	sender.EmptyEnv
 	k *simring.Kernel
@@ -129,7 +94,7 @@ func (c *closed) SetError(err error) { c.k.Errorf("close: %v", err) }
 func (c *closed) SetStopped()        { c.k.Errorf("a close was stopped") }
 func (c *closed) Env() sender.Env    { return c }
 
-// echoConn receives, and keeps what it has received until it is sent.
+// echoConn receives, and keeps the leases until their bytes are sent.
 type echoConn struct {
 	sender.EmptyEnv
 	server *echoServer
@@ -140,7 +105,7 @@ type echoConn struct {
 	source *stop.Source
 	queue  []reactor.Lease
 	flying int
-	over   bool // nothing more is received
+	done   bool // nothing more is received
 	broken bool
 }
 
@@ -168,12 +133,12 @@ func (c *echoConn) flush() {
 	c.send.Start()
 }
 
-func (c *echoConn) SetValue(struct{}) { c.over = true; c.endIfDone() }
-func (c *echoConn) SetError(error)    { c.over, c.broken = true, true; c.endIfDone() }
-func (c *echoConn) SetStopped()       { c.over, c.broken = true, true; c.endIfDone() }
+func (c *echoConn) SetValue(struct{}) { c.done = true; c.endIfDone() }
+func (c *echoConn) SetError(error)    { c.done, c.broken = true, true; c.endIfDone() }
+func (c *echoConn) SetStopped()       { c.done, c.broken = true, true; c.endIfDone() }
 
 func (c *echoConn) endIfDone() {
-	if !c.over || c.flying != 0 {
+	if !c.done || c.flying != 0 {
 		return
 	}
 	if c.broken {
@@ -198,7 +163,7 @@ func (e *echoed) SetValue(n int) {
 		c.fail()
 		return
 	}
-	if !c.over {
+	if !c.done {
 		c.recv.Grant(granted)
 	}
 	if len(c.queue) != 0 {
@@ -220,7 +185,7 @@ func (e *echoed) dropFlying() {
 	c.fail()
 }
 
-// fail ends receiving, and with it the connection.
+// fail stops receiving, which ends the connection.
 func (c *echoConn) fail() {
 	for _, l := range c.queue {
 		l.Release()

@@ -15,15 +15,14 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Events is a loop that waits for events: counts that other threads add to an event, signals, and the
-// ends of children. Nothing that happens must be lost, and each child is waited for once, also when that
-// was stopped before.
+// Events is a loop that waits for events: counts that other threads add to an event, signals, and
+// exits of children. No event must be lost. Each child must be waited for once, also if a wait was stopped before.
 func Events(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	e := &events{k: k, told: map[os.Signal]bool{}, children: 1 + rng.IntN(5), threads: 1 + rng.IntN(3)}
 	e.left = e.children
 	all := runLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
-		for e.event.Open(l) != nil { // for want of descriptors
+		for e.event.Open(l) != nil { // until there are descriptors
 		}
 		counts := &eventCounts{events: e}
 		e.event.Many(1).Connect(&counts.op, counts)
@@ -32,7 +31,7 @@ func Events(k *simring.Kernel) (check func()) {
 		l.Signals(1, syscall.SIGHUP, syscall.SIGUSR1).Connect(&signals.op, signals)
 		signals.op.Start()
 		for range e.children {
-			launch(k, l, func(t *task.T) error { return e.wait(t, l) }, func(*job) { e.left-- })
+			launch(k, l, func(t *task.T) error { return e.wait(t, l) }, func(*taskRun) { e.left-- })
 		}
 		e.counts, e.signals = counts, signals
 	})
@@ -66,7 +65,7 @@ type events struct {
 	told     map[os.Signal]bool // of those that were sent: whether one has come since
 }
 
-// quiet: all that was told has come.
+// quiet reports whether all events have arrived.
 func (e *events) quiet() bool {
 	return e.got == e.added && !e.untold(syscall.SIGHUP) && !e.untold(syscall.SIGUSR1)
 }
@@ -76,7 +75,7 @@ func (e *events) untold(sig os.Signal) bool {
 	return sent && !told
 }
 
-// tell lets things happen, on another thread.
+// tell makes events, on another thread.
 func (e *events) tell(t *simring.Thread) {
 	rng := e.k.Rand()
 	for range rng.IntN(10) {
@@ -96,7 +95,7 @@ func (e *events) tell(t *simring.Thread) {
 	e.threads--
 }
 
-// wait starts a child and waits for it, now and then with too little patience at first.
+// wait starts a child and waits for it, sometimes with timeouts at first.
 func (e *events) wait(t *task.T, l *reactor.Loop) error {
 	rng := e.k.Rand()
 	status := rng.IntN(128)
@@ -118,7 +117,8 @@ func (e *events) wait(t *task.T, l *reactor.Loop) error {
 		}
 	}
 	for err != nil {
-		if got, err = task.Await(t, l.WaitProcess(pid)); err != nil && !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENFILE) {
+		got, err = task.Await(t, l.WaitProcess(pid))
+		if err != nil && !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENFILE) {
 			return err
 		}
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Files is a program that writes files, copies them in several ways, gives them other names, and removes
-// them, each worker in a directory of its own. What is on the disk must be what a model says. Whatever
-// fails by a fault is tried again; now and then all is stopped before the end.
+// Files writes files, copies them in several ways, renames and removes them. Each worker has a directory of its own.
+// The disk must have what a model has. An operation that fails by a fault is retried. Sometimes the workers are
+// stopped before the end.
 func Files(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	s := &files{k: k, hurry: rng.IntN(4) == 0}
+	s := &files{k: k, early: rng.IntN(4) == 0}
 	loops := make([]*reactor.Loop, 1+rng.IntN(2))
 	for i := range loops {
 		loops[i] = newLoop(k, 64)
@@ -39,32 +39,32 @@ func Files(k *simring.Kernel) (check func()) {
 			if loops[i%len(loops)] == l {
 				w := &fileWorker{files: s, loop: l, dir: fmt.Sprintf("/worker%d", i), fixed: fixed.Buffer(i)}
 				s.workers = append(s.workers, w)
-				w.job = launch(k, l, w.run, func(*job) { left-- })
+				w.taskRun = launch(k, l, w.run, func(*taskRun) { left-- })
 			}
 		}
 	})
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(all.Up)
-		if s.hurry {
+		if s.early {
 			t.Sleep(time.Duration(rng.Int64N(int64(5 * time.Millisecond))))
 			for _, w := range s.workers {
 				if rng.IntN(2) == 0 {
-					w.job.source.RequestStop()
+					w.taskRun.source.RequestStop()
 				}
 			}
 		}
-		if !s.hurry || rng.IntN(2) == 0 {
+		if !s.early || rng.IntN(2) == 0 {
 			t.Until(func() bool { return left == 0 })
 		}
 		all.Stop()
 	})
 	return func() {
 		for _, w := range s.workers {
-			if w.job.ended != 1 || !s.hurry && !w.done {
+			if w.taskRun.ended != 1 || !s.early && !w.done {
 				k.Errorf("the work in %s is not done", w.dir)
 			}
 		}
-		if n := k.DiskUsed(); !s.hurry && n != 0 {
+		if n := k.DiskUsed(); !s.early && n != 0 {
 			k.Errorf("%d bytes are left on the disk", n)
 		}
 	}
@@ -73,15 +73,15 @@ func Files(k *simring.Kernel) (check func()) {
 type files struct {
 	k       *simring.Kernel
 	workers []*fileWorker
-	hurry   bool // all may be stopped before the end
+	early   bool // all may be stopped before the end
 }
 
-// all is err, or that not all was moved, which is how what was stopped half way ends.
+// all is err, or ErrStopped if not all was moved because the operation was stopped.
 func (s *files) all(moved, wanted int, err error) error {
 	switch {
 	case err != nil || moved == wanted:
 		return err
-	case s.hurry:
+	case s.early:
 		return sender.ErrStopped
 	}
 	return fmt.Errorf("%d bytes were moved instead of %d", moved, wanted)
@@ -90,23 +90,23 @@ func (s *files) all(moved, wanted int, err error) error {
 // fileWorker works in a directory of its own.
 type fileWorker struct {
 	*files
-	loop   *reactor.Loop
-	dir    string
-	job    *job
-	fixed  reactor.FixedBuffer
-	model  map[string][]byte // what the files hold, by name
-	copied string            // what is being copied
-	done   bool
+	loop    *reactor.Loop
+	dir     string
+	taskRun *taskRun
+	fixed   reactor.FixedBuffer
+	model   map[string][]byte // what the files hold, by name
+	copied  string            // what is being copied
+	done    bool
 }
 
-// isFault: it is an error that there is no reason for.
+// isFault reports whether an error is that of a fault, which has no other cause.
 func isFault(err error) bool {
 	faults := []error{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENFILE}
 	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
-// insist tries again what failed by a fault, which is one that does nothing.
-func (w *fileWorker) insist(t *task.T, f func() error) error {
+// retryFaults repeats f as long as it fails by a fault. A fault changes nothing.
+func (w *fileWorker) retryFaults(t *task.T, f func() error) error {
 	for {
 		err := f()
 		if !isFault(err) {
@@ -121,7 +121,7 @@ func (w *fileWorker) insist(t *task.T, f func() error) error {
 func (w *fileWorker) run(t *task.T) error {
 	cwd := w.loop.Cwd()
 	w.model = map[string][]byte{}
-	if err := w.insist(t, func() error { _, err := task.Await(t, cwd.Mkdir(w.dir, 0o755)); return err }); err != nil {
+	if err := w.retryFaults(t, func() error { _, err := task.Await(t, cwd.Mkdir(w.dir, 0o755)); return err }); err != nil {
 		return err
 	}
 	for i := range 1 + w.k.Rand().IntN(3) {
@@ -131,7 +131,7 @@ func (w *fileWorker) run(t *task.T) error {
 			data[i] = byte(w.k.Rand().Uint32())
 		}
 		w.model[name] = data
-		steps := []func(*task.T, string) error{w.write, w.copy, w.sever, w.look, w.rename}
+		steps := []func(*task.T, string) error{w.write, w.copy, w.closeUnderWay, w.look, w.rename}
 		for _, step := range steps {
 			if err := step(t, name); err != nil {
 				return w.explain(err, name)
@@ -155,10 +155,10 @@ func (w *fileWorker) explain(err error, name string) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// open opens a file for f, which closes it.
+// open opens a file, calls f with it, and closes it.
 func (w *fileWorker) open(t *task.T, name string, flag int, f func(*reactor.File) error) error {
 	file := new(reactor.File)
-	err := w.insist(t, func() error {
+	err := w.retryFaults(t, func() error {
 		_, err := task.Await(t, w.loop.Cwd().OpenFile(file, name, flag, 0o644))
 		return err
 	})
@@ -178,7 +178,7 @@ func (w *fileWorker) write(t *task.T, name string) error {
 		piece := 1 + w.k.Rand().IntN(len(data)+1)
 		for _, i := range w.k.Rand().Perm((len(data) + piece - 1) / piece) {
 			off := i * piece
-			err := w.insist(t, func() error {
+			err := w.retryFaults(t, func() error {
 				n, err := task.Await(t, f.WriteAllAt(data[off:min(off+piece, len(data))], int64(off)))
 				return w.all(n, min(piece, len(data)-off), err)
 			})
@@ -186,17 +186,17 @@ func (w *fileWorker) write(t *task.T, name string) error {
 				return err
 			}
 		}
-		return w.insist(t, func() error { _, err := task.Await(t, f.Sync()); return err })
+		return w.retryFaults(t, func() error { _, err := task.Await(t, f.Sync()); return err })
 	})
 }
 
-// copy copies a file to one that is called alike, in one of many ways.
+// copy copies a file to name.copy, in one of many ways.
 func (w *fileWorker) copy(t *task.T, name string) error {
 	to := name + ".copy"
 	w.copied = name
 	way := copyWays[w.k.Rand().IntN(len(copyWays))]
 	err := w.open(t, name, os.O_RDONLY, func(from *reactor.File) error {
-		return w.insist(t, func() error {
+		return w.retryFaults(t, func() error {
 			return w.open(t, to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, func(f *reactor.File) error { return way(w, t, from, f) })
 		})
 	})
@@ -206,15 +206,15 @@ func (w *fileWorker) copy(t *task.T, name string) error {
 	return err
 }
 
-// look looks whether all files that a name has led to hold what they should.
+// look asserts that a file and its copy have the bytes that they should have.
 func (w *fileWorker) look(t *task.T, name string) error {
 	for _, name := range []string{name, name + ".copy"} {
 		err := w.open(t, name, os.O_RDONLY, func(f *reactor.File) error {
 			want := w.model[name]
 			got := make([]byte, len(want)+1)
 			n := 0
-			err := w.insist(t, func() (err error) { n, err = task.Await(t, f.ReadFullAt(got, 0)); return err })
-			if err == nil && !bytes.Equal(got[:n], want) && !(w.hurry && bytes.HasPrefix(want, got[:n])) {
+			err := w.retryFaults(t, func() (err error) { n, err = task.Await(t, f.ReadFullAt(got, 0)); return err })
+			if err == nil && !bytes.Equal(got[:n], want) && !(w.early && bytes.HasPrefix(want, got[:n])) {
 				err = fmt.Errorf("%s has %d bytes, or others, instead of %d", name, n, len(want))
 			}
 			return err
@@ -226,7 +226,7 @@ func (w *fileWorker) look(t *task.T, name string) error {
 	return nil
 }
 
-// rename gives files other names, and more of them.
+// rename renames the copy, and makes links.
 func (w *fileWorker) rename(t *task.T, name string) error {
 	cwd := w.loop.Cwd()
 	moved, linked := name+".moved", name+".linked"
@@ -236,13 +236,13 @@ func (w *fileWorker) rename(t *task.T, name string) error {
 		cwd.Unlink(moved),
 		cwd.Symlink(linked, moved), // which is listed and removed, and not followed
 	} {
-		if err := w.insist(t, func() error { _, err := task.Await(t, step); return err }); err != nil {
+		if err := w.retryFaults(t, func() error { _, err := task.Await(t, step); return err }); err != nil {
 			return err
 		}
 	}
 	w.model[linked], w.model[moved] = w.model[name], []byte(linked)
 	delete(w.model, name+".copy")
-	err := w.insist(t, func() error {
+	err := w.retryFaults(t, func() error {
 		st, err := task.Await(t, cwd.Stat(linked))
 		if err == nil && st.Size != int64(len(w.model[name])) {
 			err = fmt.Errorf("%s is %d bytes long", linked, st.Size)
@@ -256,7 +256,7 @@ func (w *fileWorker) rename(t *task.T, name string) error {
 		if err == nil {
 			err = errors.New("it is still there")
 		}
-		return w.insist(t, func() error { return err })
+		return w.retryFaults(t, func() error { return err })
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (w *fileWorker) list(t *task.T) error {
 		buf := make([]byte, 64+w.k.Rand().IntN(512))
 		for {
 			var entries reactor.Dirents
-			err := w.insist(t, func() (err error) { entries, err = task.Await(t, f.ReadDir(buf)); return err })
+			err := w.retryFaults(t, func() (err error) { entries, err = task.Await(t, f.ReadDir(buf)); return err })
 			if err != nil {
 				return err
 			}
@@ -287,15 +287,15 @@ func (w *fileWorker) list(t *task.T) error {
 	})
 }
 
-// remove removes all.
+// remove removes all files and the directory.
 func (w *fileWorker) remove(t *task.T) error {
 	cwd := w.loop.Cwd()
 	for _, name := range sorted(w.model) {
-		if err := w.insist(t, func() error { _, err := task.Await(t, cwd.Unlink(name)); return err }); err != nil {
+		if err := w.retryFaults(t, func() error { _, err := task.Await(t, cwd.Unlink(name)); return err }); err != nil {
 			return err
 		}
 	}
-	return w.insist(t, func() error { _, err := task.Await(t, cwd.RemoveDir(w.dir)); return err })
+	return w.retryFaults(t, func() error { _, err := task.Await(t, cwd.RemoveDir(w.dir)); return err })
 }
 
 // sorted are the names of a model.

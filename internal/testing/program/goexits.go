@@ -17,7 +17,7 @@ import (
 // operation must complete once all the same, each item of a sequence arrive once, and the loop end with nothing left.
 func Goexits(k *simring.Kernel) (check func()) {
 	g := &goexits{k: k, loop: NewLoop(k), most: k.Rand().IntN(20)}
-	hurry := k.Rand().IntN(3) == 0
+	early := k.Rand().IntN(3) == 0
 	up, ended := false, false
 	k.GoExitable("loop", func(*simring.Thread) {
 		var err error
@@ -32,7 +32,7 @@ func Goexits(k *simring.Kernel) (check func()) {
 	})
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(func() bool { return up })
-		if t.Sleep(time.Duration(k.Rand().Int64N(1 << 20))); !hurry {
+		if t.Sleep(time.Duration(k.Rand().Int64N(1 << 20))); !early {
 			t.Until(func() bool { return g.completed == g.started })
 		}
 		g.loop.Stop()
@@ -43,7 +43,7 @@ func Goexits(k *simring.Kernel) (check func()) {
 			k.Errorf("the loop has not ended")
 		case g.completed != g.started:
 			k.Errorf("%d of %d operations completed", g.completed, g.started)
-		case !hurry && g.received != g.sent:
+		case !early && g.received != g.sent:
 			k.Errorf("%d of %d bytes arrived", g.received, g.sent)
 		}
 	}
@@ -58,7 +58,7 @@ type goexits struct {
 	from, to           reactor.Socket
 }
 
-// exit calls Goexit, or not.
+// exit calls Goexit sometimes.
 func (g *goexits) exit() {
 	if g.most > 0 && g.k.Rand().IntN(4) == 0 {
 		g.most--
@@ -89,7 +89,7 @@ func (g *goexits) run(op sender.Operation) {
 	op.Start()
 }
 
-// nop runs so many operations more, one after the other.
+// nop runs an operation, and so many more after it.
 func (g *goexits) nop(more int) {
 	op := new(reactor.NopOp)
 	g.loop.Nop().Connect(op, &exiting[struct{}]{goexits: g, then: func() {
@@ -125,7 +125,7 @@ func (g *goexits) exitInTask() {
 	g.run(op)
 }
 
-// send sends a few times, and then closes the connection.
+// send sends, so many times more after that, and then closes the connection.
 func (g *goexits) send(more int) {
 	op := new(reactor.SendOp)
 	r := &exiting[int]{goexits: g, then: func() {
@@ -146,7 +146,7 @@ func closeExiting(g *goexits, s *reactor.Socket) {
 	g.run(op)
 }
 
-// exiting is a receiver that calls Goexit now and then, when it has done all else. Its environment has the loop.
+// exiting is a receiver that sometimes calls Goexit, as its last act. Its environment has the loop.
 type exiting[T any] struct {
 	sender.EmptyEnv
 	*goexits
@@ -186,7 +186,7 @@ func (r *exiting[T]) complete() {
 	r.exit()
 }
 
-// exitingItems is the same for a sequence of what is received.
+// exitingItems is the same for a sequence of receives.
 type exitingItems struct {
 	exiting[struct{}]
 	op reactor.RecvManyOp

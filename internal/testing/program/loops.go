@@ -9,25 +9,25 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Loops is several loops and what goes between them: accepted connections that are placed, connections
-// that move on while their clients talk, and messages, which other threads write as well. Each loop ticks.
-// Now and then loops are stopped, one by one, before the others are done. Every byte must come to where it
-// belongs, every message be delivered or returned, once and in order, and no descriptor be lost.
+// Loops is several loops and what they exchange: accepted connections that a Balancer assigns, connections that move
+// while their clients talk, and messages, which other threads send as well. Each loop has a ticker. Sometimes loops are
+// stopped before the others have finished. Every byte must arrive at its place, every message be delivered or returned,
+// once and in order, and no descriptor be left.
 func Loops(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	loops := make([]*reactor.Loop, 2+rng.IntN(3))
 	for i := range loops {
 		loops[i] = NewLoop(k)
 	}
-	c := &crossing{k: k, loops: loops, stopping: make([]bool, len(loops)), threads: make([]int, len(loops))}
+	c := &cluster{k: k, loops: loops, stopping: make([]bool, len(loops)), threads: make([]int, len(loops))}
 	c.post = newPost(c, 1+rng.IntN(2))
-	c.places = newPlaces(c)
+	c.balancing = newBalancing(c)
 	listeners := 1 + rng.IntN(len(loops))
 	all := runLoops(k, loops, func(l *reactor.Loop) {
 		i := c.index(l)
 		c.threads[i] = k.System().Thread()
 		if i < listeners {
-			(&acceptor{crossing: c, loop: l}).start()
+			(&acceptor{cluster: c, loop: l}).start()
 		}
 		newTicker(c, l).op.Start()
 	})
@@ -41,9 +41,9 @@ func Loops(k *simring.Kernel) (check func()) {
 			c.post.write(t, len(loops)+i)
 		})
 	}
-	hurry := rng.IntN(2) == 0
+	early := rng.IntN(2) == 0
 	k.Go("stopper", func(t *simring.Thread) {
-		if t.Until(all.Up); hurry {
+		if t.Until(all.Up); early {
 			c.disturb(t)
 		}
 		t.Until(func() bool { return *clients == 0 && writers == 0 && c.post.settled() })
@@ -53,28 +53,28 @@ func Loops(k *simring.Kernel) (check func()) {
 	})
 	return func() {
 		for _, p := range talk.Parties() {
-			if !hurry || p.From != nil { // else it may not have come to a loop at all
-				p.Judge(hurry)
+			if !early || p.From != nil { // else it may not have come to a loop at all
+				p.Judge(early)
 			}
 		}
 		c.check()
 	}
 }
 
-// crossing is what the parts of the program share.
-type crossing struct {
-	k        *simring.Kernel
-	loops    []*reactor.Loop
-	threads  []int  // theirs
-	stopping []bool // which of them have been asked to stop
-	post     *post
-	places   *places
-	streams  []*stream
-	hops     int // that connections have made
+// cluster is the state that the parts of the program share.
+type cluster struct {
+	k         *simring.Kernel
+	loops     []*reactor.Loop
+	threads   []int  // theirs
+	stopping  []bool // which of them have been asked to stop
+	post      *post
+	balancing *balancing
+	streams   []*stream
+	hops      int // that connections have made
 }
 
 // index is the number of a loop.
-func (c *crossing) index(l *reactor.Loop) int {
+func (c *cluster) index(l *reactor.Loop) int {
 	for i := range c.loops {
 		if c.loops[i] == l {
 			return i
@@ -84,22 +84,22 @@ func (c *crossing) index(l *reactor.Loop) int {
 }
 
 // any is one of the loops.
-func (c *crossing) any() *reactor.Loop { return c.loops[c.k.Rand().IntN(len(c.loops))] }
+func (c *cluster) any() *reactor.Loop { return c.loops[c.k.Rand().IntN(len(c.loops))] }
 
 // on asserts that the calling thread is that of a loop.
-func (c *crossing) on(l *reactor.Loop, what string) {
+func (c *cluster) on(l *reactor.Loop, what string) {
 	if at := c.k.System().Thread(); at != c.threads[c.index(l)] {
 		c.k.Errorf("%s is on thread %d, not on that of its loop", what, at)
 	}
 }
 
-func (c *crossing) stop(l *reactor.Loop) {
+func (c *cluster) stop(l *reactor.Loop) {
 	c.stopping[c.index(l)] = true
 	l.Stop()
 }
 
-// disturb stops loops, and has connections move on in the middle of whatever they do.
-func (c *crossing) disturb(t *simring.Thread) {
+// disturb stops loops, and asks connections to move at any time.
+func (c *cluster) disturb(t *simring.Thread) {
 	rng := c.k.Rand()
 	for range rng.IntN(20) {
 		t.Sleep(time.Duration(1 + rng.Int64N(1<<(10+rng.IntN(14)))))
@@ -116,13 +116,13 @@ func (c *crossing) disturb(t *simring.Thread) {
 }
 
 // check asserts that nothing is left.
-func (c *crossing) check() {
+func (c *cluster) check() {
 	for i, l := range c.loops {
-		if n := c.places.placement.Connections(l); n != 0 {
+		if n := c.balancing.balancer.Connections(l); n != 0 {
 			c.k.Errorf("%d connections are counted on loop %d", n, i)
 		}
 	}
-	if skew := c.places.placement.Imbalance(); skew != 0 {
+	if skew := c.balancing.balancer.Imbalance(); skew != 0 {
 		c.k.Errorf("no connections have a skew of %v", skew)
 	}
 	for _, s := range c.streams {
@@ -132,10 +132,10 @@ func (c *crossing) check() {
 	}
 }
 
-// acceptor accepts on one loop, and has each connection placed.
+// acceptor accepts on one loop, and has the Balancer assign each connection.
 type acceptor struct {
 	sender.EmptyEnv
-	*crossing
+	*cluster
 	loop   *reactor.Loop
 	socket reactor.Socket
 	accept reactor.AcceptManyOp
@@ -143,14 +143,14 @@ type acceptor struct {
 }
 
 func (a *acceptor) start() {
-	for a.socket.OpenListener(a.loop, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
+	for a.socket.OpenListener(a.loop, reactor.ListenConfig{Addr: address}) != nil { // until there are descriptors
 	}
 	a.socket.AcceptMany(1+a.k.Rand().IntN(2)*reactor.Unlimited/2).Connect(&a.accept, a)
 	a.accept.Start()
 }
 
 func (a *acceptor) SetNext(fd int) {
-	a.places.place(a.loop, fd)
+	a.balancing.assign(a.loop, fd)
 	a.accept.Grant(1)
 }
 
@@ -162,17 +162,17 @@ func (a *acceptor) SetStopped() {
 	a.close.Start()
 }
 
-// ticker is a loop's ticks, at each of which it writes.
+// ticker sends a message at each tick of its loop.
 type ticker struct {
 	sender.EmptyEnv
-	*crossing
+	*cluster
 	loop *reactor.Loop
 	op   reactor.EveryOp
 	left int
 }
 
-func newTicker(c *crossing, l *reactor.Loop) *ticker {
-	t := &ticker{crossing: c, loop: l, left: c.k.Rand().IntN(20)}
+func newTicker(c *cluster, l *reactor.Loop) *ticker {
+	t := &ticker{cluster: c, loop: l, left: c.k.Rand().IntN(20)}
 	l.Every(time.Duration(1+c.k.Rand().Int64N(1<<(10+c.k.Rand().IntN(14)))), 1).Connect(&t.op, t)
 	return t
 }

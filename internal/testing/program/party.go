@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 )
 
-// Talk is all the parties of a run.
+// Talk is the parties of a run.
 type Talk struct {
 	k       *simring.Kernel
 	parties []*Party
@@ -58,8 +58,8 @@ func (w *Talk) Join() *Party {
 	return p
 }
 
-// Clients makes up to six threads that wait for up, connect to address and take part. clients is how many there
-// still are.
+// Clients makes up to six threads that wait until up reports true, connect to address, and run a party each. clients
+// is how many of them are still running.
 func (w *Talk) Clients(up func() bool) (clients *int) {
 	n := 1 + w.k.Rand().IntN(6)
 	for i := range n {
@@ -78,7 +78,7 @@ func (w *Talk) Clients(up func() bool) (clients *int) {
 	return &n
 }
 
-// at is the byte at a place of what the party sends.
+// at is the i-th byte that the party sends.
 func (p *Party) at(i int) byte {
 	if i < headerLen {
 		return binary.BigEndian.AppendUint32(nil, p.id)[i]
@@ -86,7 +86,7 @@ func (p *Party) at(i int) byte {
 	return byte((uint32(i)*2654435761 + p.id*40503) >> 13)
 }
 
-// Run talks until both directions have ended, or one side has reset.
+// Run sends and receives until both directions have ended, or one side has reset.
 func (p *Party) Run(t *simring.Thread, fd int) {
 	sys := p.talk.k.System()
 	rng := p.talk.k.Rand()
@@ -113,7 +113,7 @@ func (p *Party) Run(t *simring.Thread, fd int) {
 	_ = sys.Close(fd)
 }
 
-// turn reads or writes what it can.
+// turn sends and receives what it can.
 func (p *Party) turn(t *simring.Thread, fd int) {
 	rng := p.talk.k.Rand()
 	if !p.SawEnd {
@@ -148,7 +148,7 @@ func (p *Party) turn(t *simring.Thread, fd int) {
 	}
 }
 
-// got judges bytes that have arrived.
+// got checks bytes that have arrived.
 func (p *Party) got(b []byte) {
 	for _, c := range b {
 		if p.Got < headerLen {

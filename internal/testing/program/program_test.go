@@ -9,7 +9,8 @@ import (
 )
 
 // A failing seed is played again, with a trace, by
-// go run ./internal/testing/explore -program NAME -from SEED -seeds 1 -trace.
+//
+//	go run ./internal/testing/explore -program NAME -from SEED -seeds 1 -trace
 func TestPrograms(t *testing.T) {
 	for name, p := range program.All {
 		t.Run(name, func(t *testing.T) {
@@ -22,7 +23,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// What a ring does wrong is found, by each program that it concerns.
+// Each flaw is found by each of the programs that it concerns.
 func TestFlawsAreFound(t *testing.T) {
 	finders := map[simring.Flaw][]string{
 		simring.LoseNotifications:     {"tasks", "loops"},
@@ -37,7 +38,7 @@ func TestFlawsAreFound(t *testing.T) {
 		simring.SkipDirents:           {"files"},
 		simring.LoseEventCounts:       {"events"},
 		simring.LoseExits:             {"events"},
-		simring.LosePassedDescriptors: {"passing"},
+		simring.LosePassedDescriptors: {"descriptors"},
 	}
 	for _, flaw := range simring.Flaws {
 		finders[flaw] = []string{"echo", "loops"}

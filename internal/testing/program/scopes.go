@@ -10,9 +10,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Scopes has threads that spawn work into a scope, on one of several loops, and others that stop it, close
-// it, and join it. Each piece of work must be over, once, before the scope is joined; none must begin
-// afterwards.
+// Scopes has threads that spawn work into a counting scope, on one of several loops, and others that stop, close and
+// join the scope. Each piece of work must complete once before the scope is joined, and none must begin afterwards.
 func Scopes(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	s := &scopes{k: k}
@@ -88,7 +87,8 @@ func (s *scopes) spawn(t *simring.Thread) {
 		case 1:
 			did = spawnPiece(s, w, sender.StartsOn(l, sender.WhenAny(long, short)))
 		case 2:
-			did = spawnPiece(s, w, sender.StartsOn(l, sender.UponError(sender.Timeout(long, short), func(error) struct{} { return struct{}{} })))
+			late := func(error) struct{} { return struct{}{} }
+			did = spawnPiece(s, w, sender.StartsOn(l, sender.UponError(sender.Timeout(long, short), late)))
 		default:
 			did = spawnPiece(s, w, sender.StartsOn(l, sender.StopWhen(sender.Sequence(short, long), short)))
 		}
@@ -98,7 +98,7 @@ func (s *scopes) spawn(t *simring.Thread) {
 	}
 }
 
-// spawnPiece spawns a sender of which it notes how it ends.
+// spawnPiece spawns a sender, and records its completion.
 func spawnPiece[O any, S sender.Sender[struct{}, O]](s *scopes, w *piece, work S) bool {
 	ended := func(struct{}) struct{} {
 		w.end(s)
@@ -142,7 +142,7 @@ func (s *scopes) end(t *simring.Thread) {
 	s.loops.Stop()
 }
 
-// joined is told that the scope is joined.
+// joined is the receiver of the join.
 type joined struct {
 	sender.EmptyEnv
 	s *scopes

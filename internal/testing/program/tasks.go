@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Tasks is a server that echoes by tasks, one a connection, in direct style, and its clients. Some tasks,
-// and now and then a loop, are stopped by another thread.
+// Tasks is an echo server with a task for each connection, and its clients. Another thread stops some of the tasks, and
+// sometimes a loop.
 func Tasks(k *simring.Kernel) (check func()) {
 	s := &taskServer{k: k}
 	loops := make([]*reactor.Loop, 1+k.Rand().IntN(2))
@@ -22,20 +22,20 @@ func Tasks(k *simring.Kernel) (check func()) {
 		launch(k, l, func(t *task.T) error { return s.accept(t, l) }, nil)
 	})
 	talk := NewTalk(k)
-	hurry := all.endSoon(k, talk.Clients(all.Up), s.stopSome)
+	early := all.endSoon(k, talk.Clients(all.Up), s.stopSome)
 	return func() {
 		for _, p := range talk.Parties() {
-			p.Judge(hurry)
+			p.Judge(early)
 		}
 		for _, c := range s.conns {
-			if c.job.ended != 1 {
-				k.Errorf("the task of a connection completed %d times", c.job.ended)
+			if c.taskRun.ended != 1 {
+				k.Errorf("the task of a connection completed %d times", c.taskRun.ended)
 			}
 		}
 	}
 }
 
-// taskServer accepts, and has a task for each connection.
+// taskServer accepts connections and starts a task for each.
 type taskServer struct {
 	k     *simring.Kernel
 	conns []*taskConn
@@ -43,23 +43,23 @@ type taskServer struct {
 
 // taskConn is a connection with its task.
 type taskConn struct {
-	k      *simring.Kernel
-	socket reactor.Socket
-	job    *job
+	k       *simring.Kernel
+	socket  reactor.Socket
+	taskRun *taskRun
 }
 
 // stopSome stops some tasks. It is called on another thread.
 func (s *taskServer) stopSome() {
 	for _, c := range s.conns {
-		if c.job != nil && s.k.Rand().IntN(2) == 0 {
-			c.job.source.RequestStop()
+		if c.taskRun != nil && s.k.Rand().IntN(2) == 0 {
+			c.taskRun.source.RequestStop()
 		}
 	}
 }
 
 func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 	var socket reactor.Socket
-	for socket.OpenListener(l, reactor.ListenConfig{Addr: address}) != nil { // for want of descriptors
+	for socket.OpenListener(l, reactor.ListenConfig{Addr: address}) != nil { // until there are descriptors
 	}
 	defer closeAll(s.k, t, &socket)
 	for {
@@ -67,7 +67,7 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 		switch {
 		case stopped(err):
 			return err
-		case err != nil: // for want of descriptors, or because the connection is gone
+		case err != nil: // until there are descriptors, or because the connection is gone
 			if _, err := task.Await(t, l.SleepFor(time.Millisecond)); err != nil {
 				return err
 			}
@@ -76,12 +76,12 @@ func (s *taskServer) accept(t *task.T, l *reactor.Loop) error {
 		c := &taskConn{k: s.k}
 		c.socket.Init(l, fd)
 		s.conns = append(s.conns, c)
-		c.job = launch(s.k, l, c.echo, c.ended)
+		c.taskRun = launch(s.k, l, c.echo, c.ended)
 	}
 }
 
-// ended resets the connection of a task that was never begun.
-func (c *taskConn) ended(j *job) {
+// ended resets the connection of a task that has not begun.
+func (c *taskConn) ended(j *taskRun) {
 	if !j.began {
 		_ = c.socket.SetAbort()
 		closeDetached(c.k, &c.socket)
@@ -90,28 +90,28 @@ func (c *taskConn) ended(j *job) {
 
 // echo sends back what it receives until EOF. A connection that ends otherwise is reset.
 func (c *taskConn) echo(t *task.T) (err error) {
-	over := false
+	eof := false
 	defer func() {
-		if !over {
+		if !eof {
 			_ = c.socket.SetAbort()
 		}
 		closeAll(c.k, t, &c.socket)
 	}()
 	leased := c.k.Rand().IntN(2) == 0
 	for {
-		over, err = c.turn(t, leased)
+		eof, err = c.turn(t, leased)
 		switch {
 		case stopped(err):
 			return err
-		case err != nil || over:
+		case err != nil || eof:
 			return nil
 		}
 	}
 }
 
-// turn receives once, into a buffer of the loop's or of its own, and sends that back, with or without a
-// copy.
-func (c *taskConn) turn(t *task.T, leased bool) (over bool, err error) {
+// turn receives once, into a leased buffer or its own, and sends the bytes back, zero-copy or not. eof: the peer has
+// half-closed.
+func (c *taskConn) turn(t *task.T, leased bool) (eof bool, err error) {
 	buf := make([]byte, 1+c.k.Rand().IntN(1024))
 	if leased {
 		lease, err := task.Await(t, c.socket.RecvLease())

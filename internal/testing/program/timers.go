@@ -10,9 +10,9 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// Timers has a loop with many sleeps, ticks and deadlines. Other threads stop some of them; sleeps and
-// ticks are moved. Each sleep must complete once: in time, or stopped. Each tick must be what its schedule
-// says. What a deadline was about must not be lost.
+// Timers has a loop with many sleeps, tickers and deadlines. Other threads stop some of them. Sleeps and tickers are
+// reset. Each sleep must complete once: in time, or stopped. Each tick must be on its schedule. A read with a deadline
+// must not lose bytes.
 func Timers(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
 	s := &timers{k: k, loop: NewLoop(k)}
@@ -32,7 +32,7 @@ func Timers(k *simring.Kernel) (check func()) {
 		}
 		for range rng.IntN(3) {
 			s.left++
-			launch(k, l, s.read, func(*job) { s.left-- })
+			launch(k, l, s.read, func(*taskRun) { s.left-- })
 		}
 	})
 	for i := range rng.IntN(4) {
@@ -68,10 +68,10 @@ type timers struct {
 	left   int // that have not completed
 }
 
-// late is how late what was due can be: far more than the loop's TimerSlack and what it has to do before.
+// late is how much later than due a timer may fire: far more than the loop's TimerSlack and its other work.
 const late = int64(time.Millisecond)
 
-// stopOne stops a sleep or, now and then, ticks. It is called on another thread.
+// stopOne stops a sleep or, sometimes, a ticker. It is called on another thread.
 func (s *timers) stopOne() {
 	if n := len(s.ticks); n != 0 && s.k.Rand().IntN(4) == 0 {
 		s.ticks[s.k.Rand().IntN(n)].stop()
@@ -84,7 +84,7 @@ func (s *timers) stopOne() {
 	p.source.RequestStop()
 }
 
-// sometime is a time, which may be past.
+// sometime is a random time, which may be in the past.
 func (s *timers) sometime() int64 {
 	d := s.k.Rand().Int64N(1 << s.k.Rand().IntN(34))
 	return max(s.k.Now()+d-d/8, 1)
@@ -123,16 +123,16 @@ func (s *sleep) start() {
 	s.op.Start()
 }
 
-// reset moves the sleep.
+// reset changes when the sleep ends.
 func (s *sleep) reset() {
 	at := s.sometime()
 	switch did := s.op.Reset(at); {
 	case did && s.completed != 0:
-		s.k.Errorf("a sleep that was over was moved")
+		s.k.Errorf("a sleep that had completed was reset")
 	case did:
 		s.since, s.due = s.k.Now(), at
 	case s.completed == 0 && !s.stopped:
-		s.k.Errorf("a sleep could not be moved")
+		s.k.Errorf("a sleep could not be reset")
 	}
 }
 

@@ -11,22 +11,22 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// sever closes what another task moves bytes from or to, which waits for bytes that do not come, or for room
-// that there is not: it must be told.
-func (w *fileWorker) sever(t *task.T, name string) error {
+// closeUnderWay closes a file under an operation of another task, which waits for bytes or for room. The operation must
+// fail with ErrClosed.
+func (w *fileWorker) closeUnderWay(t *task.T, name string) error {
 	if w.k.Rand().IntN(2) == 0 {
-		return w.severPipes(t)
+		return w.closePipesUnderWay(t)
 	}
-	return w.open(t, name, unix.O_RDONLY, func(f *reactor.File) error { return w.severSocket(t, f) })
+	return w.open(t, name, unix.O_RDONLY, func(f *reactor.File) error { return w.closeSocketUnderWay(t, f) })
 }
 
-// severPipes closes an end of one of two empty pipes.
-func (w *fileWorker) severPipes(t *task.T) error {
+// closePipesUnderWay closes an end of one of two empty pipes.
+func (w *fileWorker) closePipesUnderWay(t *task.T) error {
 	var p, q reactor.Pipe
-	if err := w.insist(t, func() error { return p.Open(w.loop) }); err != nil {
+	if err := w.retryFaults(t, func() error { return p.Open(w.loop) }); err != nil {
 		return err
 	}
-	if err := w.insist(t, func() error { return q.Open(w.loop) }); err != nil {
+	if err := w.retryFaults(t, func() error { return q.Open(w.loop) }); err != nil {
 		closeAll(w.k, t, &p.Reader, &p.Writer)
 		return err
 	}
@@ -45,10 +45,10 @@ func (w *fileWorker) severPipes(t *task.T) error {
 	}, then, &p.Writer, &q.Reader)
 }
 
-// severSocket closes a socket whose peer does not read, or the file that is sent to it, which may go through.
-func (w *fileWorker) severSocket(t *task.T, f *reactor.File) error {
+// closeSocketUnderWay closes a socket whose peer does not read, under a SendFile, which may also succeed.
+func (w *fileWorker) closeSocketUnderWay(t *task.T, f *reactor.File) error {
 	var a, b reactor.Socket
-	if err := w.insist(t, func() error { return reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b) }); err != nil {
+	if err := w.retryFaults(t, func() error { return reactor.OpenPair(w.loop, unix.SOCK_STREAM, &a, &b) }); err != nil {
 		return err
 	}
 	return w.closeUnder(t, &a, func(t *task.T) error {
@@ -60,7 +60,7 @@ func (w *fileWorker) severSocket(t *task.T, f *reactor.File) error {
 	}, &b)
 }
 
-// closeUnder closes c while another task moves, which is to end by that, or before; and then the rest.
+// closeUnder closes c while another task calls move, which must return by that or before. Then it closes the rest.
 func (w *fileWorker) closeUnder(t *task.T, c closer, move func(*task.T) error, rest ...closer) error {
 	over := false
 	launch(w.k, w.loop, func(t *task.T) error {
@@ -68,7 +68,7 @@ func (w *fileWorker) closeUnder(t *task.T, c closer, move func(*task.T) error, r
 			return err
 		}
 		return nil
-	}, func(*job) { over = true })
+	}, func(*taskRun) { over = true })
 	var stop error
 	if w.k.Rand().IntN(4) != 0 {
 		_, stop = task.Await(t, w.loop.SleepFor(time.Duration(1+w.k.Rand().Int64N(int64(time.Millisecond)))))

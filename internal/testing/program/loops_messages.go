@@ -7,33 +7,33 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// post is the messages between the loops of a crossing, and from other threads to them. A writer is known
-// by a number: that of its loop, or a higher one.
+// post is the messages between the loops of a cluster, and from other threads to them. A writer has a number: that of
+// its loop, or a higher one if it is another thread.
 type post struct {
-	*crossing
-	boxes   [][]*mailbox // by loop
-	writers int          // that are no loops
-	sent    [][]int      // messages, by writer and loop
-	over    [][]int      // those of them that were delivered or returned
-	ended   [][]bool     // one was returned
+	*cluster
+	boxes        [][]*mailbox // by loop
+	writers      int          // that are no loops
+	sent         [][]int      // messages, by writer and loop
+	settledCount [][]int      // those of them that were delivered or returned
+	ended        [][]bool     // one was returned
 }
 
-// note is what is in a message.
+// note is the value of a message.
 type note struct {
 	from, to int // numbers of a writer and of a loop
 	seq      int // of the messages between the two
 	hops     int // how often it is to be sent on
 }
 
-// mailbox is a loop's mailbox, of which it may have several.
+// mailbox is a mailbox of a loop. A loop may have several.
 type mailbox struct {
 	*post
 	loop    int
 	mailbox reactor.Mailbox[note]
 }
 
-func newPost(c *crossing, each int) *post {
-	p := &post{crossing: c, writers: c.k.Rand().IntN(3)}
+func newPost(c *cluster, each int) *post {
+	p := &post{cluster: c, writers: c.k.Rand().IntN(3)}
 	for i, l := range c.loops {
 		p.boxes = append(p.boxes, nil)
 		for range each {
@@ -43,13 +43,13 @@ func newPost(c *crossing, each int) *post {
 		}
 	}
 	for range len(c.loops) + p.writers {
-		p.sent, p.over = append(p.sent, make([]int, len(c.loops))), append(p.over, make([]int, len(c.loops)))
+		p.sent, p.settledCount = append(p.sent, make([]int, len(c.loops))), append(p.settledCount, make([]int, len(c.loops)))
 		p.ended = append(p.ended, make([]bool, len(c.loops)))
 	}
 	return p
 }
 
-// write writes messages to the loops, on a thread that is none.
+// write sends messages to the loops, on another thread.
 func (p *post) write(t *simring.Thread, writer int) {
 	rng := p.k.Rand()
 	for range rng.IntN(20) {
@@ -60,7 +60,7 @@ func (p *post) write(t *simring.Thread, writer int) {
 	}
 }
 
-// send sends a message to any loop.
+// send sends a message to one of the loops.
 func (p *post) send(writer int, m *reactor.Envelope[note]) {
 	rng := p.k.Rand()
 	to := rng.IntN(len(p.loops))
@@ -98,20 +98,20 @@ func (p *post) OnUndeliverable(m *reactor.Envelope[note]) {
 	p.settle(m)
 }
 
-// settle asserts that a message is the next between the two.
+// settle asserts that a message is the next one between its writer and its loop.
 func (p *post) settle(m *reactor.Envelope[note]) {
 	n := m.Value
-	if want := p.over[n.from][n.to]; n.seq != want {
+	if want := p.settledCount[n.from][n.to]; n.seq != want {
 		p.k.Errorf("message %+v comes instead of message %d", n, want)
 	}
-	p.over[n.from][n.to]++
+	p.settledCount[n.from][n.to]++
 }
 
-// settled reports whether all that were sent have been delivered or returned.
+// settled reports whether all messages have been delivered or returned.
 func (p *post) settled() bool {
 	for i := range p.sent {
 		for j := range p.sent[i] {
-			if p.sent[i][j] != p.over[i][j] {
+			if p.sent[i][j] != p.settledCount[i][j] {
 				return false
 			}
 		}

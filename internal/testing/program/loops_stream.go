@@ -13,12 +13,12 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// stream is a connection that echoes on one loop after the other. Wherever it is it stays for a leg: until
-// it has had enough, or is asked to stop. A leg ends with nothing received that was not sent back.
+// stream is a connection that echoes on one loop after the other. On each loop it stays for a leg: for a number of
+// receives, or until it is asked to stop. When a leg ends, all that was received has been sent back.
 type stream struct {
-	*crossing
+	*cluster
 	loop    *reactor.Loop // where it is
-	counted *reactor.Loop // where the placement counts it; nil: nowhere any more
+	counted *reactor.Loop // where the balancer counts it; nil: nowhere any more
 	socket  *reactor.Socket
 	source  *stop.Source // of the leg
 	flow    *flow        // the leg, if it is one of these
@@ -26,31 +26,31 @@ type stream struct {
 	close   reactor.CloseOp
 	to      *reactor.Socket // where it moves
 	dest    *reactor.Loop
-	over    bool // the peer has ended
+	eof     bool // the peer has ended
 	broken  bool // not all could be sent back
 	moving  bool
 	closing bool
 	gone    bool
 }
 
-func newStream(c *crossing, l *reactor.Loop, fd int) {
-	s := &stream{crossing: c, loop: l, counted: l, socket: new(reactor.Socket)}
+func newStream(c *cluster, l *reactor.Loop, fd int) {
+	s := &stream{cluster: c, loop: l, counted: l, socket: new(reactor.Socket)}
 	c.streams = append(c.streams, s)
 	s.socket.Init(l, fd)
 	s.begin()
 }
 
-// begin begins a leg.
+// begin starts a leg.
 func (s *stream) begin() {
 	if s.k.Rand().IntN(2) == 0 {
 		newFlow(s)
 		return
 	}
-	j := launch(s.k, s.loop, s.talk, func(*job) { s.end() })
+	j := launch(s.k, s.loop, s.talk, func(*taskRun) { s.end() })
 	s.source = j.source
 }
 
-// talk is a leg in direct style. Only while it receives can it be stopped.
+// talk is a leg as a task. It can be stopped while it receives.
 func (s *stream) talk(t *task.T) error {
 	leased := s.k.Rand().IntN(2) == 0
 	for range 1 + s.k.Rand().IntN(10) {
@@ -59,14 +59,14 @@ func (s *stream) talk(t *task.T) error {
 		} else if err != nil {
 			s.broken = true
 		}
-		if s.over || s.broken {
+		if s.eof || s.broken {
 			return nil
 		}
 	}
 	return nil
 }
 
-// turn receives once, and sends that back.
+// turn receives once, and sends the bytes back.
 func (s *stream) turn(t *task.T, leased bool) error {
 	buf := make([]byte, 1+s.k.Rand().IntN(1024))
 	if leased {
@@ -83,7 +83,7 @@ func (s *stream) turn(t *task.T, leased bool) error {
 		}
 		buf = buf[:n]
 	}
-	if s.over = len(buf) == 0; s.over {
+	if s.eof = len(buf) == 0; s.eof {
 		return nil
 	}
 	task.Unstoppable(t, func() {
@@ -98,18 +98,18 @@ func (s *stream) turn(t *task.T, leased bool) error {
 	return nil
 }
 
-// end is called when a leg has ended: the connection moves to another loop, unless the peer has half-closed or it failed.
+// end is called when a leg has ended: the connection moves to another loop, or is closed after EOF or an error.
 func (s *stream) end() {
 	s.on(s.loop, "the end of a leg")
-	if s.flow = nil; s.over || s.broken {
+	if s.flow = nil; s.eof || s.broken {
 		s.finish()
 		return
 	}
 	s.depart()
 }
 
-// depart moves the connection to any loop. One that gets lost on the way is reset. Now and then it is closed
-// before it goes.
+// depart moves the connection to one of the loops. If the move fails, the connection is reset. Sometimes it is closed
+// during the move.
 func (s *stream) depart() {
 	if err := s.socket.SetAbort(); err != nil {
 		s.k.Errorf("a connection that is to move: %v", err)
@@ -136,11 +136,11 @@ func (s *stream) finish() {
 	s.close.Start()
 }
 
-// leave has the placement count the connection no more.
+// leave releases the connection from the balancer.
 func (s *stream) leave() {
 	if s.counted != nil {
-		s.places.changes++
-		s.places.placement.Release(s.counted)
+		s.balancing.changes++
+		s.balancing.balancer.Release(s.counted)
 		s.counted = nil
 	}
 }
@@ -163,7 +163,7 @@ func (m *mover) SetValue(struct{}) {
 		s.k.Errorf("a connection that has moved: %v", err)
 	}
 	switch s.hops++; {
-	case s.flow != nil: // which was over by then
+	case s.flow != nil: // which had ended by then
 		s.flow.step()
 	default:
 		s.begin()
@@ -215,7 +215,7 @@ func (f *finisher) SetError(err error) { f.k.Errorf("close: %v", err) }
 func (f *finisher) SetStopped()        { f.k.Errorf("a close was stopped") }
 func (f *finisher) Env() sender.Env    { return sender.EmptyEnv{} }
 
-// flow is a leg of a stream that receives on and on.
+// flow is a leg of a stream that receives with RecvMany.
 type flow struct {
 	sender.EmptyEnv
 	*stream
@@ -238,7 +238,7 @@ func newFlow(s *stream) {
 		many, f.room = many.Adaptive(), math.MaxInt/2 // an item of bulk may be worth more than there is credit for
 	}
 	many.Connect(&f.recv, f)
-	s.socket.Sendv(nil).Connect(&f.send, (*flown)(f))
+	s.socket.Sendv(nil).Connect(&f.send, (*flowSend)(f))
 	f.recv.Start()
 }
 
@@ -262,17 +262,17 @@ func (f *flow) SetNext(l reactor.Lease) {
 		return
 	}
 	if f.k.Rand().IntN(4) == 0 {
-		f.depart() // too early, as it will be told
+		f.depart() // too early: it fails with EBUSY
 	} else {
 		f.source.RequestStop()
 	}
 }
 
-func (f *flow) SetValue(struct{}) { f.over, f.done = true, true; f.step() }
+func (f *flow) SetValue(struct{}) { f.eof, f.done = true, true; f.step() }
 func (f *flow) SetError(error)    { f.broken, f.done = true, true; f.step() }
 func (f *flow) SetStopped()       { f.done = true; f.step() }
 
-// step ends the leg when nothing is left to be done.
+// step ends the leg when all is received and sent.
 func (f *flow) step() {
 	if f.done && f.flying == 0 && !f.moving {
 		f.end()
@@ -288,10 +288,10 @@ func (f *flow) flush() {
 	f.send.Start()
 }
 
-// flown is a flow as the receiver of its sends, which are not stopped with it.
-type flown flow
+// flowSend is a flow as the receiver of its sends, which are not stopped with it.
+type flowSend flow
 
-func (e *flown) SetValue(n int) {
+func (e *flowSend) SetValue(n int) {
 	f := (*flow)(e)
 	for _, l := range f.queue[:f.flying] {
 		n -= l.Len()
@@ -312,21 +312,21 @@ func (e *flown) SetValue(n int) {
 	f.step()
 }
 
-func (e *flown) SetError(error) { e.fail() }
-func (e *flown) SetStopped()    { e.fail() }
+func (e *flowSend) SetError(error) { e.fail() }
+func (e *flowSend) SetStopped()    { e.fail() }
 
-// drop releases the first n of the queue, and returns what they are worth.
-func (e *flown) drop(n int) (worth int) {
+// drop releases the first n leases of the queue, and returns their credits.
+func (e *flowSend) drop(n int) (credits int) {
 	for _, l := range e.queue[:n] {
-		worth += l.Credits()
+		credits += l.Credits()
 		l.Release()
 	}
 	e.queue, e.flying = append(e.queue[:0], e.queue[n:]...), 0
-	return worth
+	return credits
 }
 
 // fail ends the connection.
-func (e *flown) fail() {
+func (e *flowSend) fail() {
 	f := (*flow)(e)
 	e.drop(len(f.queue))
 	f.broken = true
@@ -334,4 +334,4 @@ func (e *flown) fail() {
 	f.step()
 }
 
-func (e *flown) Env() sender.Env { return sender.EmptyEnv{} }
+func (e *flowSend) Env() sender.Env { return sender.EmptyEnv{} }

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// ticks is a sequence of ticks with its receiver, which has it stopped after a while.
+// ticks is a ticker with its receiver, which stops it after a number of ticks.
 type ticks struct {
 	sender.EmptyEnv
 	*timers

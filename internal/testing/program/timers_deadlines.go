@@ -11,12 +11,12 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// read reads what another task writes to a pipe now and then, with deadlines: a read that has met its
-// deadline has taken nothing.
+// read reads from a pipe to which another task writes, with deadlines: a read that fails by its deadline must not take
+// bytes.
 func (s *timers) read(t *task.T) error {
 	rng := s.k.Rand()
 	var p reactor.Pipe
-	for p.Open(s.loop) != nil { // for want of descriptors
+	for p.Open(s.loop) != nil { // until there are descriptors
 		if err := task.Yield(t); err != nil {
 			return err
 		}
@@ -24,7 +24,7 @@ func (s *timers) read(t *task.T) error {
 	defer closeAll(s.k, t, &p.Reader)
 	total := rng.IntN(50)
 	s.left++
-	launch(s.k, s.loop, func(t *task.T) error { return s.write(t, &p.Writer, total) }, func(*job) { s.left-- })
+	launch(s.k, s.loop, func(t *task.T) error { return s.write(t, &p.Writer, total) }, func(*taskRun) { s.left-- })
 	buf := make([]byte, 1+rng.IntN(8))
 	for got := 0; ; {
 		began, d := s.k.Now(), time.Duration(rng.Int64N(1<<rng.IntN(24)))
@@ -51,7 +51,7 @@ func (s *timers) read(t *task.T) error {
 	}
 }
 
-// write writes so many bytes, and closes the pipe.
+// write writes n bytes at random times, and closes the pipe.
 func (s *timers) write(t *task.T, to *reactor.File, total int) error {
 	defer closeAll(s.k, t, to)
 	for i := range total {

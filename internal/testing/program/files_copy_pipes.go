@@ -11,24 +11,24 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// copyByTwoPipes has another task copy by one pipe and fill a second one with the same, and reads that
-// until its end.
+// copyByTwoPipes has another task copy through one pipe and tee the same bytes to a second one, which it reads until
+// EOF.
 func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	var p, q reactor.Pipe
-	if err := w.insist(t, func() error { return p.Open(w.loop) }); err != nil {
+	if err := w.retryFaults(t, func() error { return p.Open(w.loop) }); err != nil {
 		return err
 	}
-	if err := w.insist(t, func() error { return q.Open(w.loop) }); err != nil {
+	if err := w.retryFaults(t, func() error { return q.Open(w.loop) }); err != nil {
 		closeAll(w.k, t, &p.Reader, &p.Writer)
 		return err
 	}
 	defer closeAll(w.k, t, &q.Reader)
-	failed := error(unix.EIO) // so that what was not begun is tried again
+	failed := error(unix.EIO) // so that it is retried if the task does not begin
 	launch(w.k, w.loop, func(t *task.T) error {
 		defer closeAll(w.k, t, &p.Reader, &p.Writer, &q.Writer)
 		failed = w.pump(t, from, to, &p, &q)
 		return nil
-	}, func(j *job) {
+	}, func(j *taskRun) {
 		if !j.began {
 			closeDetached(w.k, &p.Reader, &p.Writer, &q.Writer)
 		}
@@ -50,11 +50,11 @@ func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	return failed
 }
 
-// pump copies by way of the pipe p, and fills q with the same.
+// pump copies through the pipe p, and tees the same bytes to q.
 func (w *fileWorker) pump(t *task.T, from, to *reactor.File, p, q *reactor.Pipe) error {
 	for off := int64(0); ; {
 		n := 0
-		err := w.insist(t, func() (err error) {
+		err := w.retryFaults(t, func() (err error) {
 			n, err = task.Await(t, reactor.Splice(from.At(off), p.Writer.Stream(), 1+w.k.Rand().IntN(4096)))
 			return err
 		})
@@ -63,7 +63,7 @@ func (w *fileWorker) pump(t *task.T, from, to *reactor.File, p, q *reactor.Pipe)
 		}
 		for n > 0 {
 			both := 0
-			err := w.insist(t, func() (err error) {
+			err := w.retryFaults(t, func() (err error) {
 				both, err = task.Await(t, reactor.Tee(&p.Reader, &q.Writer, n))
 				return err
 			})
@@ -82,7 +82,7 @@ func (w *fileWorker) pump(t *task.T, from, to *reactor.File, p, q *reactor.Pipe)
 func (w *fileWorker) drain(t *task.T, p *reactor.Pipe, to *reactor.File, off int64, n int) error {
 	for n > 0 {
 		moved := 0
-		err := w.insist(t, func() (err error) {
+		err := w.retryFaults(t, func() (err error) {
 			moved, err = task.Await(t, reactor.Splice(p.Reader.Stream(), to.At(off), n))
 			return err
 		})

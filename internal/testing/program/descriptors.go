@@ -13,21 +13,21 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Passing is a program that makes pipes, writes to them, and passes the ends to read from over a unix
-// socket to a task that reads them. Bytes must come through each that arrives, and of those that do not
-// the receiver must be told; in the end no pipe must be left, wherever its ends have come to.
-func Passing(k *simring.Kernel) (check func()) {
+// Descriptors makes pipes, writes to them, and sends their read ends over a unix socket to a task that reads them. The
+// bytes must be in each pipe that arrives. The receiver must learn of each descriptor that does not arrive
+// (MSG_CTRUNC). In the end no end of a pipe must be open.
+func Descriptors(k *simring.Kernel) (check func()) {
 	rng := k.Rand()
-	p := &passing{k: k, pipes: 1 + rng.IntN(10), hurry: rng.IntN(4) == 0}
+	p := &descriptors{k: k, pipes: 1 + rng.IntN(10), early: rng.IntN(4) == 0}
 	kind := [2]int{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}[rng.IntN(2)]
-	var jobs []*job
+	var jobs []*taskRun
 	left := 2
 	all := runLoops(k, []*reactor.Loop{NewLoop(k)}, func(l *reactor.Loop) {
 		p.loop = l
-		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // for want of descriptors
+		for reactor.OpenPair(l, kind, &p.from, &p.to) != nil { // until there are descriptors
 		}
 		begin := func(f func(*task.T) error, end *reactor.Socket) {
-			jobs = append(jobs, launch(k, l, f, func(j *job) {
+			jobs = append(jobs, launch(k, l, f, func(j *taskRun) {
 				if left--; !j.began {
 					closeDetached(k, end)
 				}
@@ -38,33 +38,33 @@ func Passing(k *simring.Kernel) (check func()) {
 	})
 	k.Go("stopper", func(t *simring.Thread) {
 		t.Until(all.Up)
-		if p.hurry {
+		if p.early {
 			t.Sleep(time.Duration(rng.Int64N(int64(time.Millisecond))))
 			jobs[rng.IntN(2)].source.RequestStop()
 		}
-		if !p.hurry || rng.IntN(2) == 0 {
+		if !p.early || rng.IntN(2) == 0 {
 			t.Until(func() bool { return left == 0 })
 		}
 		all.Stop()
 	})
 	return func() {
-		if !p.hurry && p.read+p.lost != p.pipes {
+		if !p.early && p.read+p.lost != p.pipes {
 			k.Errorf("of %d pipes %d were read and %d lost", p.pipes, p.read, p.lost)
 		}
 	}
 }
 
-type passing struct {
+type descriptors struct {
 	k        *simring.Kernel
 	loop     *reactor.Loop
 	from, to reactor.Socket
 	pipes    int
 	read     int // that have come through
 	lost     int // as the receiver has learnt from MSG_CTRUNC
-	hurry    bool
+	early    bool
 }
 
-// contents are what is written to a pipe.
+// contents are the bytes that are written to pipe i.
 func contents(i int) []byte {
 	b := make([]byte, 1+i*i%13)
 	for j := range b {
@@ -73,8 +73,8 @@ func contents(i int) []byte {
 	return b
 }
 
-// give passes the pipes on.
-func (p *passing) give(t *task.T) error {
+// give sends the pipes.
+func (p *descriptors) give(t *task.T) error {
 	defer closeAll(p.k, t, &p.from)
 	for i := range p.pipes {
 		if err := p.pass(t, i); err != nil {
@@ -84,17 +84,17 @@ func (p *passing) give(t *task.T) error {
 	return nil
 }
 
-// expected is nil for what is bound to happen when the other side has been stopped.
-func (p *passing) expected(err error) error {
-	if p.hurry && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
+// expected is nil for errors that follow when the other side has been stopped.
+func (p *descriptors) expected(err error) error {
+	if p.early && (errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)) {
 		return nil
 	}
 	return err
 }
 
-func (p *passing) pass(t *task.T, i int) error {
+func (p *descriptors) pass(t *task.T, i int) error {
 	var pipe reactor.Pipe
-	for pipe.Open(p.loop) != nil { // for want of descriptors
+	for pipe.Open(p.loop) != nil { // until there are descriptors
 		if err := task.Yield(t); err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (p *passing) pass(t *task.T, i int) error {
 	return err
 }
 
-// take reads what it is passed.
-func (p *passing) take(t *task.T) error {
+// take reads the pipes that it receives.
+func (p *descriptors) take(t *task.T) error {
 	defer closeAll(p.k, t, &p.to)
 	buf := make([]byte, 1)
 	for i := 0; ; i++ {
@@ -136,7 +136,7 @@ func (p *passing) take(t *task.T) error {
 }
 
 // drain reads a pipe until EOF.
-func (p *passing) drain(t *task.T, fd, i int) error {
+func (p *descriptors) drain(t *task.T, fd, i int) error {
 	f := new(reactor.File)
 	f.Init(p.loop, fd)
 	defer closeAll(p.k, t, f)
