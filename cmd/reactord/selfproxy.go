@@ -33,10 +33,12 @@ func selfProxying(cfg *config.Config, found addresses) (problems []config.Proble
 			for j, s := range cfg.Backends[b].Servers {
 				for _, next := range leadsTo(s) {
 					if next == start {
+						const text = "%q leads back to the listener: its connections would never arrive"
 						problems = append(problems, config.Problem{
-							Path: fmt.Sprintf("backends[%d].servers[%d]", b, j), Setting: "server",
-							Other: fmt.Sprintf("listeners[%d].address", start),
-							Text:  fmt.Sprintf("%q leads back to the listener: its connections would never arrive", s.String()),
+							Path:    fmt.Sprintf("backends[%d].servers[%d]", b, j),
+							Setting: "server",
+							Text:    fmt.Sprintf(text, s.String()),
+							Other:   fmt.Sprintf("listeners[%d].address", start),
 						})
 						return true
 					}

@@ -150,7 +150,7 @@ func (l *listener) pause(r room) {
 // backOff retries later, after an error of accepting.
 func (l *listener) backOff(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-	l.warn("cannot accept: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=); accepting backs off", err)
+	l.warn("accepting backs off: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=)", err)
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
