@@ -33,7 +33,7 @@ func selfProxying(cfg *config.Config, found addresses) (problems []config.Proble
 			for j, s := range cfg.Backends[b].Servers {
 				for _, next := range leadsTo(s) {
 					if next == start {
-						const text = "%q leads back to the listener: its connections would never arrive"
+						const text = "%q leads back to the listener: its connections would be proxied in an endless loop"
 						problems = append(problems, config.Problem{
 							Path:    fmt.Sprintf("backends[%d].servers[%d]", b, j),
 							Setting: "server",

@@ -29,7 +29,7 @@ func TestSelfProxying(t *testing.T) {
 		if (err != nil) != test.want {
 			t.Errorf("%s: %v", test.name, err)
 		}
-		const why = " leads back to the listener: its connections would never arrive; see --listen"
+		const why = " leads back to the listener: its connections would be proxied in an endless loop; see --listen"
 		if err != nil && (!strings.HasPrefix(err.Error(), "--to: \"tcp://") || !strings.HasSuffix(err.Error(), why)) {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -49,7 +49,7 @@ backends:
 `
 	refused := func(at string, port int, listener string) string {
 		return fmt.Sprintf("%s: server \"tcp://127.0.0.1:%d\" leads back to the listener: "+
-			"its connections would never arrive; see %s", at, port, listener)
+			"its connections would be proxied in an endless loop; see %s", at, port, listener)
 	}
 	for last, want := range map[string]string{
 		"84": "",
