@@ -95,7 +95,7 @@ func newConn(l *listener, fd int) {
 	w.conns.PushFront(&c.links)
 	c.dial = w.dials.get()
 	*c.dial = dial{conn: c}
-	if w.closed {
+	if w.state == workerClosed {
 		c.close(endKilled, bothSides)
 		return
 	}
