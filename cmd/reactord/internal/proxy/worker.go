@@ -26,7 +26,7 @@ type worker struct {
 	conns     intrusive.List
 	state     workerState
 
-	// Who waits for descriptors: see descriptors.go.
+	// Waiting for descriptors; see descriptors.go.
 	waitingForFD     []*conn       // connections without one for the server's side, in order
 	retry            reactor.Timer // of waitingForFD
 	waitingListeners []*listener   // in order
