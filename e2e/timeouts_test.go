@@ -74,7 +74,7 @@ func TestStoppedForLongerThanTheIdleTimeout(t *testing.T) {
 		for _, p := range sending {
 			p.expect([]byte("meanwhile"))
 		}
-		time.Sleep(limit / 4) // the clients were stopped for as long
+		time.Sleep(limit / 4) // a client that continues later than the daemon
 		for _, p := range silent {
 			p.send([]byte("after"))
 			p.expect([]byte("after"))

@@ -25,7 +25,7 @@
 // The label reactor is the loop's number.
 //
 //	reactord_io_backend_info{backend,reason}            gauge   1 for each kind of ring in use
-//	reactord_io_ring_info{backend,setup,features}       gauge   1 for each; the kernel's IORING_SETUP_* and IORING_FEAT_* bits
+//	reactord_io_ring_info{backend,setup,features}       gauge   1 for each set of IORING_SETUP_* and IORING_FEAT_* bits
 //	reactord_reactor_loop_seconds_total{reactor,phase}  counter phase: busy (CPU time of its thread), wait (the rest)
 //	reactord_reactor_completions_total{reactor}         counter
 //	reactord_reactor_enters_total{reactor}              counter
@@ -53,6 +53,6 @@
 //
 // # How many series there are
 //
-// R loops have 13·R series, and two for each kind of ring in use, which usually is one kind. The process has about 165,
-// nearly all of them the Go runtime's: their number depends on its version.
+// R loops have 13·R series, and two for each kind of ring in use, usually one kind. The process has about 165, nearly
+// all of them the Go runtime's: their number depends on its version.
 package metrics

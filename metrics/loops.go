@@ -15,9 +15,11 @@ var (
 	backendInfo = series.NewDesc("io_backend_info",
 		"A kind of ring that loops run on, and the reason if it is not io_uring.", "backend", "reason")
 	ringInfo = series.NewDesc("io_ring_info",
-		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.", "backend", "setup", "features")
+		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.",
+		"backend", "setup", "features")
 	loopSeconds = series.NewDesc("reactor_loop_seconds_total",
-		"CPU time of a loop's thread (busy), and the rest of the time since it began to run (wait), in seconds.", "reactor", "phase")
+		"CPU time of a loop's thread (busy), and the rest of the time since it began to run (wait), in seconds.",
+		"reactor", "phase")
 )
 
 var ofLoop = []string{"reactor"}
@@ -33,14 +35,15 @@ var loopTable = series.Table[reactor.Stats]{
 		func(s *reactor.Stats) float64 { return float64(s.Posts) }),
 	series.Counter("reactor_timers_total", "Timers expired.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Timers) }),
-	series.Counter("reactor_stale_total", "Completions of operations that had already completed; more than 0 is a bug.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Stale) }),
-	series.Counter("reactor_leaked_total", "Operations that had not completed when the drain of the loop timed out; more than 0 is a bug.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
+	series.Counter("reactor_stale_total", "Completions of operations that had already completed; more than 0 is a bug.",
+		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Stale) }),
+	series.Counter("reactor_leaked_total",
+		"Operations that had not completed when the drain of the loop timed out; more than 0 is a bug.",
+		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
 	series.Gauge("reactor_operations_in_flight", "Operations that were started and have not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
-	series.Counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
+	series.Counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.",
+		ofLoop, func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
 	series.Gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.BufferBytes) }),
 	series.Gauge("buffers_in_use_bytes", "Size of the receive buffers leased to receivers, in bytes.", ofLoop,

@@ -124,7 +124,8 @@ func (d *daemon) announce() {
 	for i, stats := range d.proxy.Stats().Listeners {
 		if configured := d.cfg.Listeners[i].MaxConnections; configured > stats.Limit {
 			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
-				zap.String("listener", stats.Name), zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
+				zap.String("listener", stats.Name),
+				zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
 		}
 	}
 	if d.admin != nil {

@@ -173,8 +173,8 @@ func (s *system) processors() finding {
 	f := finding{name: "CPUs", value: fmt.Sprintf("%d of %d", s.cpus, s.online)}
 	if s.cpuQuota > 0 && s.cpuQuota < float64(s.cpus) {
 		f.value += fmt.Sprintf("; the cgroup grants the time of %.4g", s.cpuQuota)
-		f.advice = fmt.Sprintf("run no more I/O threads than that, because the kernel stops them when the quota is used up: "+
-			"loops: %d", max(int(s.cpuQuota), 1))
+		f.advice = fmt.Sprintf("run no more I/O threads than that, because the kernel stops them when the quota is "+
+			"used up: loops: %d", max(int(s.cpuQuota), 1))
 	}
 	return f
 }

@@ -25,8 +25,8 @@ import (
 )
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server, a proxy in front of it and its metrics, on free local ports."`
-	Proxy   proxyCommand   `cmd:"" help:"Run a proxy: accept TCP connections at one address, and proxy them to servers."`
+	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
+	Proxy   proxyCommand   `cmd:"" help:"Run a proxy from one address to one or more servers."`
 	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
 	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
 	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`

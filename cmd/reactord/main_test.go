@@ -81,7 +81,9 @@ reactord: --to: "tcp://b:1" is used twice
 			if got := c.ProcessState.ExitCode(); got != test.code {
 				t.Errorf("exit code %d (%v), want %d", got, err, test.code)
 			}
-			for _, said := range []struct{ got, want string }{{stdout.String(), test.stdout}, {stderr.String(), test.stderr}} {
+			for _, said := range []struct{ got, want string }{
+				{stdout.String(), test.stdout}, {stderr.String(), test.stderr},
+			} {
 				if !strings.HasPrefix(said.got, said.want) || said.want == "" && said.got != "" {
 					t.Errorf("said %q, want %q", said.got, said.want)
 				}
@@ -96,7 +98,7 @@ func TestVersionNamesTheToolchain(t *testing.T) {
 	}
 }
 
-// TestDemo does what the demo says one can do, and ends it as it says.
+// TestDemo does what the demo proposes, and stops it as it says.
 func TestDemo(t *testing.T) {
 	c := command(t, "demo")
 	c.Stderr = os.Stderr

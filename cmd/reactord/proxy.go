@@ -16,7 +16,7 @@ type proxyCommand struct {
 	MaxConnections   int           `placeholder:"N" help:"Maximum number of open connections; further ones wait in the kernel's queue. 0: as many as the limit on open files allows."`
 	ConnectTimeout   time.Duration `default:"${connect_timeout}" help:"How long connecting to a server may take before the next one is tried (${default})."`
 	IdleTimeout      time.Duration `default:"${idle_timeout}" help:"How long a connection may be open while no byte moves; 0s: without limit (${default})."`
-	HalfCloseTimeout time.Duration `default:"${half_close_timeout}" help:"The same after one side has sent EOF; 0s: without limit (${default})."`
+	HalfCloseTimeout time.Duration `default:"${half_close_timeout}" help:"How long a half-closed connection may be open while no byte moves; 0s: without limit (${default})."`
 	Buffer           config.Size   `default:"${buffer}" help:"Maximum number of bytes in flight in each direction (${default})."`
 
 	Ring         string         `default:"${ring}" help:"Kernel interface: ${rings} (${default})."`

@@ -59,7 +59,7 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 	}
 }
 
-// TestProblemsNameFlagsThatExist makes everything wrong that can be.
+// TestProblemsNameFlagsThatExist gives every flag a wrong value.
 func TestProblemsNameFlagsThatExist(t *testing.T) {
 	c, context := parse(t, "--listen=a:1", "--to=b:0", "--max-connections=-1", "--connect-timeout=-1s", "--idle-timeout=-1s",
 		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s", "--min-wait=-1s", "--log-level=x", "--log-format=x")

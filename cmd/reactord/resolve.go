@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,10 +68,17 @@ func listening(cfg *config.Config) (all []setting) {
 
 // servers is the settings of all addresses to connect to.
 func servers(cfg *config.Config) (all []setting) {
-	for i, b := range cfg.Backends {
-		for j, s := range b.Servers {
-			all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s})
-		}
+	for _, b := range cfg.Backends {
+		all = append(all, serversOf(cfg, b.Name)...)
+	}
+	return all
+}
+
+// serversOf is the settings of the servers of a backend.
+func serversOf(cfg *config.Config, backend string) (all []setting) {
+	i := slices.IndexFunc(cfg.Backends, func(b config.Backend) bool { return b.Name == backend })
+	for j, s := range cfg.Backends[i].Servers {
+		all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s})
 	}
 	return all
 }

@@ -78,8 +78,8 @@ func named(t *testing.T, n int) (*config.Config, *config.Source) {
 	return cfg, source
 }
 
-// As many names are looked up at a time as may be, each once and with a deadline of its own.
-func TestNamesAreLookedUpAtOnce(t *testing.T) {
+// Names are looked up in parallel up to a limit, each once and with a deadline of its own.
+func TestNamesAreLookedUpInParallel(t *testing.T) {
 	const names = 3 * parallelLookups
 	cfg, _ := named(t, names-1)
 	var mu sync.Mutex
@@ -113,30 +113,30 @@ func TestNamesAreLookedUpAtOnce(t *testing.T) {
 	}
 }
 
-// Every name that has no address is told, where it stands.
-func TestEveryNameThatFailsIsTold(t *testing.T) {
+// There is an error for every setting whose name has no address, with its place.
+func TestEveryNameThatFailsIsReported(t *testing.T) {
 	cfg, source := named(t, 2)
-	nobody := errors.New("nobody knows it")
+	noName := errors.New("no such name")
 	_, problems := resolve(t.Context(), cfg, func(_ context.Context, host string) (netip.Addr, error) {
 		if host == "s0.test" {
 			return netip.MustParseAddr("192.0.2.1"), nil
 		}
-		return netip.Addr{}, nobody
+		return netip.Addr{}, noName
 	})
 	err := source.Errors(problems)
-	const want = `f:1:32: address "tcp://front.test:80": nobody knows it
-f:2:10: metrics "tcp://front.test:81": nobody knows it
-f:8:5: server "tcp://s1.test:9000": nobody knows it
-f:9:5: server "tcp://s1.test:9001": nobody knows it`
-	if fmt.Sprint(err) != want || !errors.Is(err, nobody) {
+	const want = `f:1:32: address "tcp://front.test:80": no such name
+f:2:10: metrics "tcp://front.test:81": no such name
+f:8:5: server "tcp://s1.test:9000": no such name
+f:9:5: server "tcp://s1.test:9001": no such name`
+	if fmt.Sprint(err) != want || !errors.Is(err, noName) {
 		t.Errorf("got\n%v", err)
 	}
-	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: "tcp://front.test:80": nobody knows it`) {
+	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: "tcp://front.test:80": no such name`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Whoever is told to end looks nothing more up.
+// When the context is done, no further names are looked up.
 func TestLookupsEnd(t *testing.T) {
 	cfg, _ := named(t, 3*parallelLookups)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -8,51 +8,59 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself,
-// or another listener from which a server leads back. Each connection would open the next one until descriptors run
-// out.
+// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself, or
+// another listener from which a server leads back. Each connection would open the next one until descriptors run out.
 func selfProxying(cfg *config.Config, found addresses) (problems []config.Problem) {
-	backends := map[string]int{}
-	for i, b := range cfg.Backends {
-		backends[b.Name] = i
-	}
-	local := localAddresses()
-	leadsTo := func(s config.Address) (listeners []int) {
-		for i, l := range cfg.Listeners {
-			if l.Address.Port == s.Port && reaches(found[s.Host], found[l.Address.Host], local) {
-				listeners = append(listeners, i)
-			}
+	hops := hopsOf(cfg, found)
+	for i := range cfg.Listeners {
+		if h := hopBack(hops, i); h != nil {
+			problems = append(problems, config.Problem{
+				Path: h.server.path, Setting: h.server.key, Other: fmt.Sprintf("listeners[%d].address", i),
+				Text: fmt.Sprintf("%q leads back to the listener: its connections would be proxied in an endless loop",
+					h.server.String()),
+			})
 		}
-		return listeners
-	}
-	for start := range cfg.Listeners {
-		seen := map[int]bool{}
-		var leadsBack func(listener int) bool
-		leadsBack = func(listener int) bool {
-			b := backends[cfg.Listeners[listener].Backend]
-			for j, s := range cfg.Backends[b].Servers {
-				for _, next := range leadsTo(s) {
-					if next == start {
-						problems = append(problems, config.Problem{
-							Path: fmt.Sprintf("backends[%d].servers[%d]", b, j), Setting: "server",
-							Other: fmt.Sprintf("listeners[%d].address", start),
-							Text:  fmt.Sprintf("%q leads back to the listener: its connections would never arrive", s.String()),
-						})
-						return true
-					}
-					if !seen[next] {
-						seen[next] = true
-						if leadsBack(next) {
-							return true
-						}
-					}
-				}
-			}
-			return false
-		}
-		leadsBack(start)
 	}
 	return problems
+}
+
+// hop is a server that is a listener of this configuration.
+type hop struct {
+	server   setting
+	listener int
+}
+
+// hopsOf is the hops of the backend of each listener.
+func hopsOf(cfg *config.Config, found addresses) [][]hop {
+	hops, local := make([][]hop, len(cfg.Listeners)), localAddresses()
+	for i, from := range cfg.Listeners {
+		for _, s := range serversOf(cfg, from.Backend) {
+			for j, to := range cfg.Listeners {
+				if to.Address.Port == s.Port && reaches(found[s.Host], found[to.Address.Host], local) {
+					hops[i] = append(hops[i], hop{s, j})
+				}
+			}
+		}
+	}
+	return hops
+}
+
+// hopBack is the hop by which connections come back to a listener; nil: they do not.
+func hopBack(hops [][]hop, listener int) *hop {
+	seen := make([]bool, len(hops))
+	for queue := []int{listener}; len(queue) != 0; queue = queue[1:] {
+		for i := range hops[queue[0]] {
+			h := &hops[queue[0]][i]
+			if h.listener == listener {
+				return h
+			}
+			if !seen[h.listener] {
+				seen[h.listener] = true
+				queue = append(queue, h.listener)
+			}
+		}
+	}
+	return nil
 }
 
 // reaches reports whether connections to an address arrive at a listener on this machine.

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// nameServer answers every query of DNS as f does, which may return nothing; queries are told to asked, if that has
-// room.
+// nameServer is a DNS server that answers every query with the result of f, or not at all if that is nil. It notes
+// queries in asked.
 func nameServer(t *testing.T, f func(query []byte) []byte) (addr string, asked <-chan struct{}) {
 	t.Helper()
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -48,8 +48,8 @@ func nameServer(t *testing.T, f func(query []byte) []byte) (addr string, asked <
 
 func silent([]byte) []byte { return nil }
 
-// nobody answers that there is no such name.
-func nobody(query []byte) []byte {
+// noSuchName answers that the name does not exist.
+func noSuchName(query []byte) []byte {
 	question := 12 + bytes.IndexByte(query[12:], 0) + 5
 	answer := bytes.Clone(query[:question])
 	answer[2], answer[3] = 0x81, 0x83          // an answer; NXDOMAIN
@@ -57,7 +57,7 @@ func nobody(query []byte) []byte {
 	return answer
 }
 
-// inFile is reactord with a file that says so.
+// inFile is reactord with a configuration file of this text.
 func inFile(t *testing.T, verb, dns, text string) *exec.Cmd {
 	t.Helper()
 	c := command(t, verb, "-c", "f.yaml")
@@ -69,7 +69,7 @@ func inFile(t *testing.T, verb, dns, text string) *exec.Cmd {
 	return c
 }
 
-// A signal ends the start at once, however many names are still looked up.
+// A signal ends the start immediately, however many names are still being looked up.
 func TestSignalEndsTheStart(t *testing.T) {
 	addr, asked := nameServer(t, silent)
 	text := "listeners: [{name: l, address: '127.0.0.1:0', backend: b}]\nbackends:\n- name: b\n  servers:\n"
@@ -95,13 +95,13 @@ func TestSignalEndsTheStart(t *testing.T) {
 		t.Errorf("%v: %s", err, stderr.String())
 	}
 	if took := time.Since(began); took > lookupTimeout/2 {
-		t.Errorf("it has ended after %v", took)
+		t.Errorf("the process has exited after %v", took)
 	}
 }
 
-// What serve refuses, check refuses in the same words.
-func TestCheckHasTheVerdictOfServe(t *testing.T) {
-	addr, _ := nameServer(t, nobody)
+// check refuses what serve refuses, with the same errors.
+func TestCheckRefusesWhatServeRefuses(t *testing.T) {
+	addr, _ := nameServer(t, noSuchName)
 	const backend = "backends:\n- name: b\n  servers:\n  - 192.0.2.1:1\n"
 	listener := func(name, at string) string {
 		return fmt.Sprintf("- {name: %s, backend: b, address: '%s'}\n", name, at)
@@ -109,7 +109,7 @@ func TestCheckHasTheVerdictOfServe(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"names without an address", "listeners:\n" + listener("one", "a.test:80") + backend + "  - b.test:1\n  - c.test:1\n",
 			"f.yaml:2:36: address \"tcp://a.test:80\": lookup a.test|f.yaml:7:5: server \"tcp://b.test:1\": lookup b.test|f.yaml:8:5: server \"tcp://c.test:1\": lookup c.test"},
-		{"one address in two words", "listeners:\n" + listener("one", "localhost:80") + listener("two", "127.0.0.1:80") + backend,
+		{"one address in two notations", "listeners:\n" + listener("one", "localhost:80") + listener("two", "127.0.0.1:80") + backend,
 			`f.yaml:3:36: address "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see f.yaml:2:36`},
 		{"the metrics", "metrics: 0.0.0.0:80\nlisteners:\n" + listener("one", "127.0.0.1:80") + backend,
 			`f.yaml:1:10: metrics "tcp://0.0.0.0:80" overlaps "tcp://127.0.0.1:80": a connection could be for either; see f.yaml:3:36`},

@@ -80,7 +80,7 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("in a drain: %d %q", code, body)
 	}
 	if code, _, _ := request(t, "GET", url+"/livez"); code != 200 {
-		t.Errorf("in a drain it lives no more: %d", code)
+		t.Errorf("not alive in a drain: %d", code)
 	}
 }
 
@@ -138,6 +138,6 @@ func TestCloseDoesNotWaitForAClient(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-done; err == nil {
-		t.Error("an answer that never ended was cut, and the client saw no error")
+		t.Error("an answer without end was aborted, and the client saw no error")
 	}
 }

@@ -31,8 +31,8 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, splitHint(rest, err)
 	}
 	if host == "" {
-		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, or %[1]s[::]:%[2]s for every address",
-			scheme, clip(port))
+		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, "+
+			"or %[1]s[::]:%[2]s for every address", scheme, clip(port))
 	}
 	a := Address{}
 	if a.Port, err = parsePort(port); err != nil {

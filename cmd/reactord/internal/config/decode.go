@@ -72,7 +72,8 @@ func (d *decoder) mapping(fields map[string]reader) reader {
 	return func(path string, n ast.Node) {
 		m, ok := n.(*ast.MappingNode)
 		if !ok {
-			d.fail(path, n, "%s is a mapping of %s, not %s", cmp.Or(key(path), "the configuration"), list(sortedKeys(fields)), describe(n))
+			name := cmp.Or(key(path), "the configuration")
+			d.fail(path, n, "%s is a mapping of %s, not %s", name, list(sortedKeys(fields)), describe(n))
 			return
 		}
 		d.positions[path] = positionOf(n)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// valid is the shortest valid file; the tests of errors put something else in.
+// valid is the shortest valid file. The tests of errors replace a part of it.
 const valid = `listeners:
   - name: web
     address: tcp://127.0.0.1:8080
@@ -96,7 +96,7 @@ backends:
 	}
 }
 
-// TestErrors puts something wrong into the valid file and expects exactly these lines.
+// TestErrors puts a mistake into the valid file, and expects exactly these lines.
 func TestErrors(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -111,7 +111,7 @@ func TestErrors(t *testing.T) {
 		new:  "log: {colour: blue}\n",
 		want: `a.yaml:1:7: key "colour" is unknown: write one of "format" and "level"`,
 	}, {
-		name: "a misspelt key is not missed as well",
+		name: "a misspelt key is not also missing",
 		old:  "    address:", new: "    adress:",
 		want: `a.yaml:3:5: key "adress" is unknown: did you mean "address"?`,
 	}, {
@@ -155,7 +155,7 @@ func TestErrors(t *testing.T) {
 		old:  "tcp://127.0.0.1:8080", new: "8080",
 		want: `a.yaml:3:14: address is an address such as tcp://127.0.0.1:8080, not the number 8080`,
 	}, {
-		name: "a server of no machine",
+		name: "a server at every address",
 		old:  "127.0.0.1:9000", new: "0.0.0.0:9000",
 		want: `a.yaml:7:15: 0.0.0.0 is not the address of one machine: write the address of the server`,
 	}, {
@@ -235,7 +235,7 @@ func TestErrors(t *testing.T) {
 		old:  "  - name: app\n", new: "  - name: app\n    buffer: 64\n",
 		want: `a.yaml:7:13: buffer 64B is out of range: write 4KiB to 16MiB`,
 	}, {
-		name: "an uncountable buffer",
+		name: "a buffer beyond 64 bits",
 		old:  "  - name: app\n", new: "  - name: app\n    buffer: 99999999999GiB\n",
 		want: `a.yaml:7:13: buffer "99999999999GiB" is too large`,
 	}, {
@@ -279,7 +279,7 @@ func TestErrors(t *testing.T) {
 		old:  "  - name: app\n", new: "  - <<: {a: b}\n    name: app\n",
 		want: `a.yaml:6:5: a key is plain text, not an anchor or alias: write the value itself`,
 	}, {
-		name: "a mapping that is none",
+		name: "a value that should be a mapping",
 		new:  "log: debug\n",
 		want: `a.yaml:1:6: log is a mapping of "format" and "level", not "debug"`,
 	}} {
@@ -287,7 +287,7 @@ func TestErrors(t *testing.T) {
 			text := test.new + valid
 			if test.old != "" {
 				if strings.Count(valid, test.old) != 1 {
-					t.Fatalf("%q is not once in the valid file", test.old)
+					t.Fatalf("%q does not occur once in the valid file", test.old)
 				}
 				text = strings.Replace(valid, test.old, test.new, 1)
 			}
@@ -312,7 +312,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 	}
 }
 
-// TestAllErrorsInTheOrderOfTheFile is what a user sees who got a lot wrong.
+// A user sees all mistakes of a file at the same time.
 func TestAllErrorsInTheOrderOfTheFile(t *testing.T) {
 	expect(t, `rnig: auto
 metrics: localhost
@@ -372,7 +372,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestExample holds the example file to what it says: that what it writes are the defaults.
+// The values in the example file are the defaults, as the file says.
 func TestExample(t *testing.T) {
 	c, _, err := Load("../../example.yaml")
 	if err != nil {

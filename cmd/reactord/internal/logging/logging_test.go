@@ -127,7 +127,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// gate is a writer that lets a write through when it is told to.
+// gate is a writer whose writes wait until the test lets them continue.
 type gate struct {
 	entered, leave chan struct{}
 	mu             sync.Mutex
@@ -142,7 +142,7 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.text.Write(p)
 }
 
-// TestSlowReader writes while the reader reads nothing: nobody waits, and what is lost is counted.
+// TestSlowReader writes while the reader reads nothing: no write waits, and dropped lines are counted.
 func TestSlowReader(t *testing.T) {
 	g := &gate{entered: make(chan struct{}), leave: make(chan struct{})}
 	var lost []uint64

@@ -215,7 +215,7 @@ func (ws *waiters) wake() {
 // Run resumes, on the loop.
 func (p *waiter) Run() {
 	p.state.Store(notWaiting)
-	if p.worker.draining {
+	if p.worker.state != workerServing {
 		p.among.wake() // the room is for a loop that still accepts
 		return
 	}

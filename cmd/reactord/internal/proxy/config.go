@@ -48,24 +48,24 @@ type Server struct {
 
 // The defaults of the fields of a [Backend] that are zero.
 const (
-	DefaultConnectTimeout   = 5 * time.Second
-	DefaultIdleTimeout      = 10 * time.Minute
-	DefaultHalfCloseTimeout = 30 * time.Second
-	DefaultBuffer           = 64 << 10
+	defaultConnectTimeout   = 5 * time.Second
+	defaultIdleTimeout      = 10 * time.Minute
+	defaultHalfCloseTimeout = 30 * time.Second
+	defaultBuffer           = 64 << 10
 )
 
 func (b Backend) withDefaults() Backend {
 	if b.ConnectTimeout <= 0 {
-		b.ConnectTimeout = DefaultConnectTimeout
+		b.ConnectTimeout = defaultConnectTimeout
 	}
 	if b.IdleTimeout <= 0 {
-		b.IdleTimeout = DefaultIdleTimeout
+		b.IdleTimeout = defaultIdleTimeout
 	}
 	if b.HalfCloseTimeout <= 0 {
-		b.HalfCloseTimeout = DefaultHalfCloseTimeout
+		b.HalfCloseTimeout = defaultHalfCloseTimeout
 	}
 	if b.Buffer <= 0 {
-		b.Buffer = DefaultBuffer
+		b.Buffer = defaultBuffer
 	}
 	return b
 }

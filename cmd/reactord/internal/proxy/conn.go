@@ -48,7 +48,7 @@ const (
 // advance enters a later phase.
 func (c *conn) advance(to phase) {
 	if to <= c.phase {
-		panic(fmt.Sprintf("proxy: a connection in phase %d cannot enter phase %d: a phase is entered once", c.phase, to))
+		panic(fmt.Sprintf("proxy: a connection in phase %d cannot enter phase %d: phases only advance", c.phase, to))
 	}
 	c.phase = to
 }
@@ -95,7 +95,7 @@ func newConn(l *listener, fd int) {
 	w.conns.PushFront(&c.links)
 	c.dial = w.dials.get()
 	*c.dial = dial{conn: c}
-	if w.closed {
+	if w.state == workerClosed {
 		c.close(endKilled, bothSides)
 		return
 	}
@@ -118,6 +118,16 @@ func (c *conn) flow() {
 	}
 	c.restartIdleTimer()
 }
+
+// time is the loop's time, less the time that the loop has lost because the process did not run: a connection is not
+// idle in that time.
+func (c *conn) time() int64 {
+	l := c.loop()
+	return l.Now() - l.Stalled()
+}
+
+// touch notes that a byte has moved.
+func (c *conn) touch() { c.active = c.time() }
 
 // OnTimer is called when the connection may have waited for too long. While bytes flow the timer is not moved with
 // each of them: the time of the last one is checked here.

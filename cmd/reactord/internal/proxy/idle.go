@@ -5,16 +5,6 @@ import "time"
 // idleChecks is how often a connection is checked for idleness in the time for which it may be idle.
 const idleChecks = 4
 
-// time is the loop's time, less the time that the loop has lost because the process did not run: a connection is not
-// idle in that time.
-func (c *conn) time() int64 {
-	l := c.loop()
-	return l.Now() - l.Stalled()
-}
-
-// touch notes that a byte has moved.
-func (c *conn) touch() { c.active = c.time() }
-
 // patience is how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
 func (c *conn) patience() time.Duration {
 	if c.phase == phaseDraining || c.halfClosed() {

@@ -63,7 +63,7 @@ func (l *listener) start() {
 
 // SetNext is called when connections are queued.
 func (l *listener) SetNext(uint32) {
-	if !l.paused && !l.again.Pending() && !l.worker.draining {
+	if !l.paused && !l.again.Pending() && l.worker.state == workerServing {
 		l.run()
 	}
 }
@@ -150,7 +150,7 @@ func (l *listener) pause(r room) {
 // backOff retries later, after an error of accepting.
 func (l *listener) backOff(err error) {
 	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
-	l.warn("cannot accept: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=); accepting backs off", err)
+	l.warn("accepting backs off: the limit on open files or memory is reached (ulimit -n, LimitNOFILE=)", err)
 	l.acceptAfter(reactor.AcceptBackoff)
 }
 
@@ -204,7 +204,7 @@ func (l *listener) SetValue(struct{}) {}
 
 // SetError is called when the socket cannot be polled any more.
 func (l *listener) SetError(err error) {
-	if l.worker.draining {
+	if l.worker.state != workerServing {
 		return
 	}
 	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.Name), zap.Error(err))

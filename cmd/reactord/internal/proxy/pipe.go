@@ -25,7 +25,8 @@ const (
 // ended reports whether nothing more is sent to the target.
 func (s pipeState) ended() bool { return s == pipeHalfClosed || s == pipeBroken }
 
-// regime is how the bytes of a direction are moved. pipe.regime decides.
+// regime is how the bytes of a direction are moved. pipe.regime decides; between small and large items the receive
+// decides by itself, and the pipe learns it from the credits of an item.
 type regime uint8
 
 const (

@@ -11,7 +11,7 @@ import (
 // A reset (RST) of one side becomes a reset of the other. This file contains all that tells a reset from EOF.
 //
 // The kernel reports a reset once: to the receive, to a send, or to a poll, whichever is first. After a send was told,
-// the receive of that socket completes with EOF. And nothing receives any more after EOF.
+// the receive of that socket completes with EOF. After EOF no receive is in flight that could be told.
 
 // sideState says whether a side was reset:
 //
@@ -85,7 +85,7 @@ const maxResetWait = 10
 func (c *conn) tryReset() {
 	for side := range c.sockets {
 		if c.sides[side] != sideGone && c.pipes[1-side].inFlight() {
-			return // the pipe tries again when it has sent everything, or cannot
+			return // the pipe calls tryReset again when it has sent everything or has failed
 		}
 	}
 	if _, holds := c.acknowledged(); !holds {

@@ -25,7 +25,7 @@ const (
 
 // splice moves the bulk of a pipe by splice(2), through a kernel pipe instead of through buffers. Meanwhile the receive
 // of the pipe waits for the credits of its last item. It is granted them when there is no more bulk. The receive
-// reports how the source ends; but an error is reported once, and a splice handles those that it is told.
+// reports how the source ends. But the kernel reports an error once, so the splice handles the errors that it gets.
 type splice struct {
 	pipe    *pipe
 	tube    reactor.SplicePipe

@@ -5,6 +5,18 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
+// workerState is what a worker does with connections. It only advances:
+//
+//	serving             → draining  drain
+//	serving or draining → closed    close
+type workerState uint8
+
+const (
+	workerServing  workerState = iota
+	workerDraining             // no connections are accepted; the worker ends with its last one
+	workerClosed               // connections are reset, and so are those that are still accepted
+)
+
 // worker is what the proxy has on one loop.
 type worker struct {
 	proxy     *Proxy
@@ -12,10 +24,9 @@ type worker struct {
 	index     int
 	listeners []*listener
 	conns     intrusive.List
-	draining  bool
-	closed    bool // connections are reset, and so are those that are accepted from now on
+	state     workerState
 
-	// Who waits for descriptors: see descriptors.go.
+	// Waiting for descriptors; see descriptors.go.
 	waitingForFD     []*conn       // connections without one for the server's side, in order
 	retry            reactor.Timer // of waitingForFD
 	waitingListeners []*listener   // in order
@@ -46,21 +57,11 @@ func (w *worker) start() {
 }
 
 // drain stops accepting. The worker ends with its last connection.
-func (w *worker) drain() {
-	if w.draining {
-		return
-	}
-	w.draining = true
-	for _, l := range w.listeners {
-		l.stop()
-	}
-	w.stopIfEmpty()
-}
+func (w *worker) drain() { w.advance(workerDraining) }
 
 // close stops accepting and resets the connections.
 func (w *worker) close() {
-	w.closed = true
-	w.drain()
+	w.advance(workerClosed)
 	for l := w.conns.First(); l != nil; {
 		next := l.Next()
 		connOf(l).close(endKilled, bothSides)
@@ -68,9 +69,22 @@ func (w *worker) close() {
 	}
 }
 
+// advance enters a state, unless the worker is already in that state or a later one. It stops accepting.
+func (w *worker) advance(to workerState) {
+	before := w.state
+	w.state = max(before, to)
+	if before != workerServing {
+		return
+	}
+	for _, l := range w.listeners {
+		l.stop()
+	}
+	w.stopIfEmpty()
+}
+
 // stopIfEmpty stops the loop if the worker drains and has neither connections nor open listeners.
 func (w *worker) stopIfEmpty() {
-	if !w.draining || !w.conns.Empty() {
+	if w.state == workerServing || !w.conns.Empty() {
 		return
 	}
 	for _, l := range w.listeners {

@@ -18,8 +18,8 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.Current) }),
 	series.Gauge("listener_connections_limit", "Connections that can be open at the same time.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.Limit) }),
-	series.Counter("listener_pauses_total", "Times that accepting stopped because the limit of connections was reached.", ofListener,
-		func(l *ListenerStats) float64 { return float64(l.Pauses) }),
+	series.Counter("listener_pauses_total", "Times that accepting paused because the limit of connections was reached.",
+		ofListener, func(l *ListenerStats) float64 { return float64(l.Pauses) }),
 	series.Counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.ReceivedBytes) }),
 	series.Counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,
@@ -31,8 +31,8 @@ var serverTable = series.Table[ServerStats]{
 		func(s *ServerStats) float64 { return float64(s.Connections) }),
 	series.Gauge("server_connections", "Connections that are open to the server.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Current) }),
-	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.", ofServer,
-		func(s *ServerStats) float64 { return float64(s.Retries) }),
+	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.",
+		ofServer, func(s *ServerStats) float64 { return float64(s.Retries) }),
 }
 
 var (
