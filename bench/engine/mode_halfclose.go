@@ -4,10 +4,9 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// HalfClose sends a message, ends its own direction at once, and expects every byte back and then the
-// end: what is between must not take the end of one direction for that of both. Each connection of the
-// load is a slot that does so over and over. The latency is from the moment at which the connection was
-// meant to be opened to the end that came back, the service time from the end that was sent.
+// HalfClose sends a message, immediately half-closes the connection, and expects every byte back and then EOF. A proxy
+// in between must not close both directions when one has ended. Each connection of the load is a slot that repeats
+// this. The latency is from the time at which opening was due to EOF, the service time from the half-close to EOF.
 type HalfClose struct {
 	Size Sizes `yaml:"size" default:"16k" help:"Bytes of the message."`
 }
@@ -27,10 +26,10 @@ func (m *HalfClose) session(c *conn) session {
 type halfCloseSession struct {
 	base
 	codec    *echoCodec
-	intended int64 // when the connection was meant to be opened
-	left     int64 // bytes that have not come back
-	cut      int64 // when the end was sent; 0: it has not been
-	whole    int64 // when the end came back; 0: it has not
+	intended int64 // when opening was due
+	left     int64 // bytes that are missing
+	cut      int64 // when it was half-closed; 0: not yet
+	whole    int64 // when EOF was received; 0: not yet
 }
 
 func (s *halfCloseSession) begin(intended, _ int64) {
