@@ -37,7 +37,7 @@ func (m *Connect) persistent() bool { return false }
 func (m *Connect) maxPiece() int    { return max(m.Size, 1) }
 
 func (m *Connect) session(c *conn) session {
-	s := &connectSession{base: base{c}, mode: m}
+	s := &connectSession{slot: slot{base: base{c}}, mode: m}
 	if m.Size > 0 {
 		sizes := FixedSize(m.Size)
 		s.codec = newEchoCodec(c, &sizes)
@@ -47,19 +47,15 @@ func (m *Connect) session(c *conn) session {
 
 // connectSession is one slot.
 type connectSession struct {
-	base
-	mode     *Connect
-	codec    *echoCodec // nil: no message
-	intended int64
-	begun    int64
-	part     bool
-	whole    int64 // when the connection had done its work; 0: not yet
+	slot
+	mode  *Connect
+	codec *echoCodec // nil: no message
+	part  bool       // a part of the message was received
 }
 
 func (s *connectSession) begin(intended, now int64) {
-	s.intended, s.begun = intended, now
-	s.part, s.whole = false, 0
-	s.c.open()
+	s.part = false
+	s.take(intended, now)
 }
 
 func (s *connectSession) opened() {
@@ -68,7 +64,7 @@ func (s *connectSession) opened() {
 		return
 	}
 	s.codec.reset()
-	s.c.since = s.begun
+	s.c.since = s.sent
 	s.c.write(s.codec.request())
 }
 
@@ -101,8 +97,7 @@ func (s *connectSession) ended() {
 
 // finish closes a connection that has done its work, after Stay.
 func (s *connectSession) finish() {
-	s.whole = s.c.clock()
-	s.c.since = 0
+	s.done()
 	if s.mode.Stay > 0 {
 		s.c.setTimer(s.whole + int64(s.mode.Stay))
 		return
@@ -111,14 +106,3 @@ func (s *connectSession) finish() {
 }
 
 func (s *connectSession) expired() { s.c.close(s.mode.Close == "rst") }
-
-func (s *connectSession) closed() {
-	g, now := s.c.group, s.c.clock()
-	if s.whole != 0 && !s.c.failed {
-		g.messageDone(s.intended, s.begun, s.whole)
-		g.ready(s.c, now)
-		return
-	}
-	g.done(1, now)
-	s.c.restart()
-}

@@ -20,21 +20,17 @@ func (m *HalfClose) persistent() bool { return false }
 func (m *HalfClose) maxPiece() int    { return m.Size.Max() }
 
 func (m *HalfClose) session(c *conn) session {
-	return &halfCloseSession{base: base{c}, codec: newEchoCodec(c, &m.Size)}
+	return &halfCloseSession{slot: slot{base: base{c}}, codec: newEchoCodec(c, &m.Size)}
 }
 
 type halfCloseSession struct {
-	base
-	codec    *echoCodec
-	intended int64 // when opening was due
-	left     int64 // bytes that are missing
-	cut      int64 // when it was half-closed; 0: not yet
-	whole    int64 // when EOF was received; 0: not yet
+	slot  // sent: when the connection was half-closed
+	codec *echoCodec
+	left  int64 // bytes that are missing
 }
 
 func (s *halfCloseSession) begin(intended, _ int64) {
-	s.intended, s.cut, s.whole = intended, 0, 0
-	s.c.open()
+	s.take(intended, 0)
 }
 
 func (s *halfCloseSession) opened() {
@@ -46,10 +42,10 @@ func (s *halfCloseSession) opened() {
 }
 
 func (s *halfCloseSession) drained() {
-	if s.cut != 0 {
+	if s.sent != 0 {
 		return
 	}
-	s.cut = s.c.clock()
+	s.sent = s.c.clock()
 	if err := s.c.closeWrite(); err != nil {
 		s.c.fail(record.FailureOf(err))
 	}
@@ -68,22 +64,10 @@ func (s *halfCloseSession) received(p []byte) {
 }
 
 func (s *halfCloseSession) ended() {
-	if s.left > 0 || s.cut == 0 {
+	if s.left > 0 || s.sent == 0 {
 		s.c.fail(record.Short)
 		return
 	}
-	s.whole = s.c.clock()
-	s.c.since = 0
+	s.done()
 	s.c.close(false)
-}
-
-func (s *halfCloseSession) closed() {
-	g, now := s.c.group, s.c.clock()
-	if s.whole != 0 && !s.c.failed {
-		g.messageDone(s.intended, s.cut, s.whole)
-		g.ready(s.c, now)
-		return
-	}
-	g.done(1, now)
-	s.c.restart()
 }

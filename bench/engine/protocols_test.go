@@ -228,18 +228,7 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					echoing(c)
-				}()
-			}
-		}()
+		go accept(l, echoing)
 		url := "tls://" + l.Addr().String()
 		size, err := ParseSizes("1-40000")
 		if err != nil {
