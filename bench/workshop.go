@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-//go:embed reference/*.c
+//go:embed reference/*.c reference/*.h
 var sources embed.FS
 
 // A workshop is the directory in which a suite builds its peers and writes their configurations, and the settings to
@@ -43,8 +43,12 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU,
-		built: map[string]error{}}, nil
+	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, built: map[string]error{}}
+	if err := os.CopyFS(dir, sources); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
 }
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
@@ -59,15 +63,7 @@ func (w *workshop) start(ctx context.Context, cpu int, argv []string) (*proc.Chi
 
 // compile builds a server of reference/ and returns the version of the compiler.
 func (w *workshop) compile(ctx context.Context, name string, libs ...string) (string, error) {
-	source, err := sources.ReadFile("reference/" + name + ".c")
-	if err != nil {
-		return "", err
-	}
-	file := w.path(name + ".c")
-	if err := os.WriteFile(file, source, 0o644); err != nil {
-		return "", err
-	}
-	args := append([]string{"-O2", "-o", w.path(name), file}, libs...)
+	args := append([]string{"-O2", "-o", w.path(name), w.path("reference/" + name + ".c")}, libs...)
 	if said, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("gcc: %w %s", err, firstError(said))
 	}
