@@ -220,7 +220,7 @@ func TestCancelEndsAMeasurement(t *testing.T) {
 			t.Error("a cancelled measurement succeeded")
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("a cancelled measurement goes on")
+		t.Error("a cancelled measurement still runs")
 	}
 }
 

@@ -17,38 +17,38 @@ import (
 	"github.com/reactord/reactord/bench/stats"
 )
 
-// calibrateCommand measures the load generator itself, one thread on a CPU of its own, beside a client in C on
-// epoll and beside other load generators; the server, in C as well, has another CPU. In every round each has its
-// turn.
+// calibrateCommand measures the load generator itself, on one thread with its own CPU, and compares it with a client in
+// C on epoll and with other load generators. The server is also in C, and has another CPU. In every round each
+// generator is measured once.
 type calibrateCommand struct {
-	Rounds      int           `default:"9" help:"How often each is measured."`
-	Time        time.Duration `default:"2s" help:"How long each measurement takes."`
-	Connections int           `short:"c" default:"64" help:"Connections."`
+	Rounds      int           `default:"9" help:"Number of measurements of each generator."`
+	Time        time.Duration `default:"2s" help:"Duration of each measurement."`
+	Connections int           `short:"c" default:"64" help:"Number of connections."`
 	Size        int           `default:"128" help:"Bytes of a message."`
 	ServerCPU   int           `default:"0" help:"The CPU of the server."`
 	LoadCPU     int           `default:"1" help:"The CPU of the clients."`
-	Only        []string      `enum:"closed,open,others" default:"closed,open,others" help:"Closed loops, open loops, or those beside other load generators."`
+	Only        []string      `enum:"closed,open,others" default:"closed,open,others" help:"What to measure: closed loops, open loops, or other load generators."`
 }
 
-// generator is a program that makes load.
+// generator is a program that generates load.
 type generator struct {
 	name string
 	argv func(d demand) []string
-	read func(said string) (made, error) // what it says at its end
+	read func(said string) (made, error) // parses its output
 }
 
-// demand is what is asked of a generator.
+// demand is the load that a generator is asked for.
 type demand struct {
 	target string
 	depth  int
 	rate   float64 // 0: a closed loop
 }
 
-// made is what a generator did. Durations are in µs; those of a median or percentile, of the latency.
+// made is what a generator did. Durations are in µs. The percentiles and the mean are of the latency.
 type made struct {
 	rate, cpu, p50, p99, mean, lag float64
 	messages                       float64
-	wait                           float64 // the share of the time in which something else had its CPU
+	wait                           float64 // the share of the time that it waited for its CPU
 }
 
 func (c *calibrateCommand) Run(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (c *calibrateCommand) Run(ctx context.Context) error {
 	return c.besideOthers(ctx, w)
 }
 
-// besideC measures echoes.
+// besideC compares echoes with those of the client in C.
 func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 	server := referencePeer(cEpoll, "echo_epoll")
 	if _, err := server.prepare(ctx, w); err != nil {
@@ -93,7 +93,7 @@ func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("\n### A closed loop of echoes, %d × %d B under way on each connection\n\n%s", depth, c.Size,
+		fmt.Printf("\n### A closed loop of echoes, %d × %d B outstanding on each connection\n\n%s", depth, c.Size,
 			closedTable(found, "C"))
 		if depth == 1 {
 			fastest = stats.Of(found[0].values(func(m made) float64 { return m.rate })).Median
@@ -114,8 +114,8 @@ func (c *calibrateCommand) besideC(ctx context.Context, w *workshop) error {
 	return nil
 }
 
-// echoGenerators are the reference, which sends each message by itself or all that are due in one piece, and this
-// program on each ring.
+// echoGenerators are the reference in C, which sends messages one by one or all that are due together, and this program
+// on each ring.
 func (c *calibrateCommand) echoGenerators(w *workshop, depth int) []*generator {
 	all := []*generator{c.reference(w, "C epoll, a send a message", "each")}
 	if depth > 1 {
@@ -146,7 +146,7 @@ func (c *calibrateCommand) reference(w *workshop, name, how string) *generator {
 	}
 }
 
-// self is this program. A rate makes its mode that of open loops.
+// self is this program. With a rate its mode is rate, else echo.
 func (c *calibrateCommand) self(w *workshop, name, mode string, args ...string) *generator {
 	result := w.path("result.json")
 	return &generator{
@@ -186,7 +186,7 @@ func madeByBench(file string) (m made, err error) {
 	return m.scaled(float64(sum.Messages), p.Elapsed, float64(p.Client.CPU))
 }
 
-// scaled brings what is in nanoseconds into the units of made.
+// scaled converts nanoseconds to the units of made.
 func (m made) scaled(messages, seconds, cpu float64) (made, error) {
 	if messages == 0 {
 		return m, errors.New("no message came back")
@@ -198,7 +198,7 @@ func (m made) scaled(messages, seconds, cpu float64) (made, error) {
 	}, nil
 }
 
-// turns are what one generator made, one a round.
+// turns are the measurements of one generator, one for each round.
 type turns struct {
 	*generator
 	made []made
@@ -212,7 +212,7 @@ func (t *turns) values(of func(made) float64) []float64 {
 	return v
 }
 
-// measure lets all generators take turns.
+// measure measures every generator once in every round.
 func (c *calibrateCommand) measure(ctx context.Context, w *workshop, generators []*generator,
 	d demand) (all []*turns, err error) {
 	for _, g := range generators {
@@ -248,20 +248,20 @@ func (c *calibrateCommand) turn(ctx context.Context, w *workshop, g *generator, 
 	if m, err = g.read(string(said)); err != nil {
 		return m, fmt.Errorf("%w: %w", err, child.Err())
 	}
-	if m.cpu == 0 { // it does not tell: all of the process
+	if m.cpu == 0 { // it does not report its CPU time: take that of the process
 		m.cpu = float64((childrenTime() - before).Microseconds()) / m.messages
 	}
 	return m, nil
 }
 
-// childrenTime is the CPU time of all children that have ended. See getrusage(2).
+// childrenTime returns the CPU time of all children that have ended. See getrusage(2).
 func childrenTime() time.Duration {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &u) // it cannot fail
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// table prints a row for each generator: figures, and how many times the first row's the given one is.
+// table has a row for each generator: its figures, and for some of them the ratio to the first row.
 func table(all []*turns, head []string, columns []func(made) float64, times map[int]bool) string {
 	var b strings.Builder
 	writeRow(&b, head)
@@ -289,7 +289,7 @@ func lag(m made) float64  { return m.lag }
 
 func waited(m made) float64 { return 100 * m.wait }
 
-// perCPU is what a CPU of its own would give, were it the only thing that limits the rate.
+// perCPU is the rate for each second of CPU time.
 func perCPU(m made) float64 { return 1e3 / m.cpu }
 
 func closedTable(all []*turns, first string) string {
@@ -303,10 +303,10 @@ func openTable(all []*turns) string {
 		[]func(made) float64{rate, cpu, p50, mean, p99, lag, waited}, map[int]bool{2: true, 3: true})
 }
 
-// same is how far a latency may be from the reference's to count as the same.
+// same is the largest relative difference of two latencies that count as equal.
 const same = 0.02
 
-// verdicts say of each generator's latency whether it is the first one's.
+// verdicts says for each generator whether its latency equals that of the first one.
 func verdicts(all []*turns) string {
 	var b strings.Builder
 	for _, t := range all[1:] {
@@ -325,12 +325,12 @@ func verdicts(all []*turns) string {
 	return b.String()
 }
 
-// interval is one that has the median of what values were drawn from in it, with a confidence of 95 % or, when
-// there are fewer than 6 values, as near as can be: how many of them are below the median is binomial.
+// interval returns an interval that contains the median of the distribution of the values, with a confidence of 95 %,
+// or less if there are fewer than 6 values. The number of values below the median is binomially distributed.
 func interval(values []float64) (low, high float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	outside, chance := 0.0, math.Pow(0.5, float64(n)) // chance: that exactly k values are below
+	outside, chance := 0.0, math.Pow(0.5, float64(n)) // chance: the probability that exactly k values are below
 	k := 0
 	for ; 2*k < n-1; k++ {
 		if outside += 2 * chance; outside+2*chance*float64(n-k)/float64(k+1) > 0.05 {

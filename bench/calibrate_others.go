@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// contest is another load generator and this program with the same load, at a server that answers it as cheaply as
-// can be.
+// contest compares another load generator with this program, under the same load. The server does as little as
+// possible for a reply.
 type contest struct {
 	name        string // of the program
 	what        string
 	depth       int
-	mark, reply string // each request has one of the first, which the server answers by the second
+	mark, reply string // the server sends reply for each mark that it receives
 	other       func(d demand) []string
 	read        func(said string) (made, error)
 	mode        string // of this program
@@ -35,7 +35,7 @@ func (c *calibrateCommand) contests() []contest {
 		read: readWrk,
 	}}
 	for _, depth := range []int{1, 16} {
-		requests := int(60_000*c.Time.Seconds()) * depth // it takes no time, and makes about so many
+		requests := int(60_000*c.Time.Seconds()) * depth // it takes a number of requests instead of a duration
 		all = append(all, contest{
 			name: "redis-benchmark", what: "redis, PING", depth: depth, mark: "*", reply: "+PONG\r\n", mode: "redis",
 			other: func(d demand) []string {
@@ -49,7 +49,7 @@ func (c *calibrateCommand) contests() []contest {
 	return all
 }
 
-// besideOthers measures the load generators that are installed.
+// besideOthers measures the other load generators that are installed.
 func (c *calibrateCommand) besideOthers(ctx context.Context, w *workshop) error {
 	if _, err := w.compile(ctx, "reply_epoll"); err != nil {
 		return err
@@ -84,12 +84,12 @@ func (c *calibrateCommand) contest(ctx context.Context, w *workshop, o contest) 
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n### Beside %s: %s, %d under way on each connection\n\n%s", o.name, o.what, o.depth,
+	fmt.Printf("\n### Compared with %s: %s, %d outstanding on each connection\n\n%s", o.name, o.what, o.depth,
 		closedTable(found, o.name))
 	return nil
 }
 
-// readWrk reads what wrk prints: 126043 requests in 2.02s, 6.13MB read.
+// readWrk parses the output of wrk: 126043 requests in 2.02s, 6.13MB read.
 func readWrk(said string) (m made, err error) {
 	if strings.Contains(said, "Socket errors") || strings.Contains(said, "Non-2xx") {
 		return m, errors.New("requests failed")
@@ -105,10 +105,10 @@ func readWrk(said string) (m made, err error) {
 			return m.scaled(requests, d.Seconds(), 0)
 		}
 	}
-	return m, fmt.Errorf("it printed no requests: %q", said)
+	return m, fmt.Errorf("the output has no requests: %q", said)
 }
 
-// readRedisBenchmark reads the CSV that redis-benchmark prints: "PING_MBULK","61728.40", and so on.
+// readRedisBenchmark parses the CSV of redis-benchmark: "PING_MBULK","61728.40", and so on.
 func readRedisBenchmark(said string, requests int) (m made, err error) {
 	r := csv.NewReader(strings.NewReader(said))
 	r.FieldsPerRecord = -1
@@ -125,5 +125,5 @@ func readRedisBenchmark(said string, requests int) (m made, err error) {
 			return m.scaled(float64(requests), float64(requests)/rate, 0)
 		}
 	}
-	return m, fmt.Errorf("it printed no rate: %q", said)
+	return m, fmt.Errorf("the output has no rate: %q", said)
 }

@@ -7,25 +7,25 @@ type benchCase struct {
 	Name   string
 	Title  string
 	Conns  int
-	Size   int      // bytes a message
+	Size   int      // bytes of a message
 	Rate   int      // messages/s of all connections in an open loop; 0: a closed loop
-	Idle   bool     // memory of idle connections instead of CPU time
-	Bulk   bool     // a stream that never pauses on each connection, in the direction from the upstream
-	UDP    bool     // the messages are datagrams, and the peers those of datagrams
+	Idle   bool     // the figure is memory of idle connections instead of CPU time
+	Bulk   bool     // each connection has a stream from the upstream, without pauses
+	UDP    bool     // the messages are datagrams, and the peers echo datagrams
 	Proxy  bool     // the peers are proxies
-	Refs   []string // the peers that the others are set against
+	Refs   []string // the peers that ratios are computed to
 	Claims []claim
 }
 
-// A claim is what a peer is expected to reach: at most Limit times the figure of Ref in the same
-// round, or, without Ref, at most the figure Limit itself.
+// A claim is a bound on the figure of a peer: at most Limit times the figure of Ref in the same round, or, without Ref,
+// at most Limit.
 type claim struct {
 	Peer  string
 	Ref   string
 	Limit float64
 }
 
-// better is the limit of a claim to be times as good.
+// better returns the limit of the claim that a peer is so many times better.
 func better(times float64) float64 { return 1 / times }
 
 func cases() []*benchCase {
@@ -108,10 +108,10 @@ func cases() []*benchCase {
 	}
 }
 
-// bulkChunk is how much the upstream of bulk sends at once, in bytes.
+// bulkChunk is the number of bytes of each send of a bulk upstream.
 const bulkChunk = 64 << 10
 
-// unit names the figure that the case compares.
+// unit returns the unit of the figure that the case compares.
 func (c *benchCase) unit() string {
 	switch {
 	case c.Idle:
@@ -122,7 +122,7 @@ func (c *benchCase) unit() string {
 	return "CPU µs/message"
 }
 
-// speed names what a second is measured in beside the figure.
+// speed returns the unit of the rate that is shown beside the figure.
 func (c *benchCase) speed() string {
 	if c.Bulk {
 		return "MiB/s"
@@ -130,7 +130,7 @@ func (c *benchCase) speed() string {
 	return "messages/s"
 }
 
-// text is the claim in words.
+// text describes the claim.
 func (c claim) text(unit string) string {
 	if c.Ref == "" {
 		return fmt.Sprintf("%s: at most %.2f %s", c.Peer, c.Limit, unit)

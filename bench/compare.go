@@ -11,12 +11,12 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// compareCommand compares results that --json has written.
+// compareCommand compares results that were written by --json.
 type compareCommand struct {
-	Results []string `arg:"" sep:"none" placeholder:"[NAME=]FILE[,FILE…]" help:"Results; several files of one name are samples of the same thing. The others are compared with the first."`
-	Metrics []string `placeholder:"NAME" help:"Those to be compared: rate, p99, service-p99, errors, cpu and so on."`
+	Results []string `arg:"" sep:"none" placeholder:"[NAME=]FILE[,FILE…]" help:"Results. Several files of one name are samples of the same thing. Each name is compared with the first."`
+	Metrics []string `placeholder:"NAME" help:"Metrics to compare, such as rate, p99, service-p99, errors or cpu."`
 	HTML    string   `name:"html" placeholder:"FILE" help:"Write a page with charts to this file."`
-	FailIf  []string `sep:"none" placeholder:"BOUND" help:"Exit with 2 if a change is larger than this and no chance, such as 'p99>+10%' or 'rate<-5%'; with fewer than 5 samples a side that is an error."`
+	FailIf  []string `sep:"none" placeholder:"BOUND" help:"Exit with code 2 if a change exceeds this and is significant, such as 'p99>+10%' or 'rate<-5%'. Fewer than 5 samples a side are an error."`
 }
 
 func (c *compareCommand) Run() error {
@@ -52,7 +52,7 @@ func (c *compareCommand) Run() error {
 	return broken(bounds, found)
 }
 
-// read groups the files by name.
+// read reads the files, grouped by name.
 func (c *compareCommand) read() (groups []compare.Group, all []*record.Result, err error) {
 	for _, arg := range c.Results {
 		name, files, named := strings.Cut(arg, "=")

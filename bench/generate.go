@@ -12,11 +12,11 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// compared is how long what comes back is compared byte by byte, before anything is measured.
+// compared is the duration of the load that is compared byte by byte, before the measurement.
 const compared = 200 * time.Millisecond
 
-// generate runs the load generator, on the CPU of the load, and returns what it found. A failure of any kind is an
-// error, and so is it that nothing came.
+// generate runs the load generator on the CPU of the load, and returns its result. Any failure is an error, and so is a
+// run without messages.
 func generate(ctx context.Context, w *workshop, pids []int, args []string) (*record.Result, error) {
 	file := w.path("result.json")
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -43,7 +43,7 @@ func generate(ctx context.Context, w *workshop, pids []int, args []string) (*rec
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	if n := len(found.Measured()); found.Failed != "" || n != 1 {
-		return nil, fmt.Errorf("load: it measured %d times: %s", n, found.Failed)
+		return nil, fmt.Errorf("load: %d measurements instead of 1: %s", n, found.Failed)
 	}
 	sum := record.NewWindow()
 	for i := range found.Phases {
@@ -58,18 +58,18 @@ func generate(ctx context.Context, w *workshop, pids []int, args []string) (*rec
 	return found, nil
 }
 
-// A result is what a measured phase of the generator found.
+// A result is a measured phase of the generator.
 type result struct {
-	Verified  int64         // bytes that came back and were compared, in all phases
-	Messages  int64         // that came back whole
+	Verified  int64         // received bytes that were compared, in all phases
+	Messages  int64         // messages whose reply was complete
 	Elapsed   time.Duration // wall clock
 	ServerCPU time.Duration // CPU time of the server's processes
 	LoadCPU   time.Duration // CPU time of the generator
 	Median    time.Duration // latency
 	P99       time.Duration
 
-	// The time that threads of either side were ready to run, but something else had their CPU. That of the
-	// generator is left out where an upstream shares its CPU.
+	// The time that the threads of a side were ready to run but had no CPU. It is 0 for a generator that shares its CPU
+	// with an upstream.
 	ServerWait, LoadWait time.Duration
 }
 

@@ -22,52 +22,52 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// loadFlags are those that all modes have.
+// loadFlags are the flags of all modes.
 type loadFlags struct {
 	Target      string        `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME."`
-	Connections int           `short:"c" default:"${connections=50}" help:"${connections_help=Connections of all loops together.}"`
-	Time        time.Duration `short:"t" default:"${time=10s}" help:"How long to measure, for each rate."`
-	WarmUp      time.Duration `name:"warmup" default:"1s" help:"Load ahead of that, which is not counted."`
-	Rate        quantity      `default:"${rate=0}" placeholder:"N" help:"An open loop: so many messages a second of all connections together, such as 10k."`
-	Step        []quantity    `name:"step" placeholder:"N,…" help:"An open loop at these rates, one after another."`
-	Ramp        time.Duration `placeholder:"TIME" help:"The rate grows from 0 over this time, ahead of what is measured."`
-	FindMax     string        `placeholder:"DEMANDS" help:"Find the highest rate that meets these, such as p99<5ms,errors=0, and measure it."`
-	Trial       time.Duration `default:"2s" help:"How long each try of --find-max takes."`
-	Tries       int           `default:"2" help:"So many tries at a rate have to fail in a row for --find-max to go lower."`
-	Repeats     int           `default:"1" help:"Measure so often; comparisons need 5."`
-	Arrivals    string        `enum:"even,poisson" default:"even" help:"How an open loop spaces its messages."`
+	Connections int           `short:"c" default:"${connections=50}" help:"${connections_help=Number of connections, of all loops together.}"`
+	Time        time.Duration `short:"t" default:"${time=10s}" help:"Duration of the measurement, for each rate."`
+	WarmUp      time.Duration `name:"warmup" default:"1s" help:"Duration of load before the measurement that is not counted."`
+	Rate        quantity      `default:"${rate=0}" placeholder:"N" help:"Open loop: messages a second, of all connections together, such as 10k."`
+	Step        []quantity    `name:"step" placeholder:"N,…" help:"Open loop: measure at each of these rates, one after another."`
+	Ramp        time.Duration `placeholder:"TIME" help:"Before the measurement, the rate grows from 0 over this time."`
+	FindMax     string        `placeholder:"DEMANDS" help:"Find the highest rate that meets these demands, such as p99<5ms,errors=0, and measure it."`
+	Trial       time.Duration `default:"2s" help:"Duration of each trial of --find-max."`
+	Tries       int           `default:"2" help:"How often --find-max tries a rate before it goes lower."`
+	Repeats     int           `default:"1" help:"Number of measurements. A comparison needs 5."`
+	Arrivals    string        `enum:"even,poisson" default:"even" help:"Open loop: messages are evenly spaced, or a Poisson process."`
 
-	Loops       int              `default:"1" help:"Threads that make the load."`
+	Loops       int              `default:"1" help:"Number of loops, each on its own thread."`
 	Ring        string           `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the loops."`
 	Pin         bool             `help:"Pin each loop's thread to a CPU."`
-	ConnectRate quantity         `placeholder:"N" help:"Open so many connections a second. Default: as fast as can be."`
-	Source      string           `placeholder:"ADDRESSES" help:"Connect from these in turn: 127.0.0.2-127.0.0.9,127.0.1.1."`
-	Ports       engine.PortRange `placeholder:"LOW-HIGH" help:"Local ports, within the system's range. Linux 6.3."`
-	Timeout     time.Duration    `default:"5s" help:"Of connecting and of each reply."`
-	GiveUp      time.Duration    `default:"3s" help:"End when nothing but failures has come for so long."`
+	ConnectRate quantity         `placeholder:"N" help:"Open at most this many connections a second. Default: no limit."`
+	Source      string           `placeholder:"ADDRESSES" help:"Local addresses to connect from, round-robin: 127.0.0.2-127.0.0.9,127.0.1.1."`
+	Ports       engine.PortRange `placeholder:"LOW-HIGH" help:"Local ports to connect from, within the range of the system. Needs Linux 6.3."`
+	Timeout     time.Duration    `default:"5s" help:"Timeout of connect and of each reply."`
+	GiveUp      time.Duration    `default:"3s" help:"End the run when only failures have occurred for this time."`
 	Congestion  string           `placeholder:"NAME" help:"TCP congestion control, such as cubic. Default: the system's."`
 	RecvBuffer  int              `placeholder:"BYTES" help:"Size of the sockets' receive buffers (SO_RCVBUF)."`
 	Verify      bool             `help:"Compare every byte that comes back."`
-	VerifyFirst bool             `help:"Compare every byte that comes back during the warm-up, so that what is measured is the target alone."`
-	Seed        uint64           `help:"Of what is random. Default: a new one each time."`
-	Insecure    bool             `help:"Take any certificate of a tls:// target."`
-	CA          string           `name:"ca" placeholder:"FILE" help:"Trust these authorities (PEM) instead of the system's."`
+	VerifyFirst bool             `help:"Compare every byte during the warm-up only, so that comparing costs nothing during the measurement."`
+	Seed        uint64           `help:"Seed of every random choice. Default: a new one for each run."`
+	Insecure    bool             `help:"Accept any certificate of a tls:// target."`
+	CA          string           `name:"ca" placeholder:"FILE" help:"Certificate authorities to trust (PEM), instead of those of the system."`
 	SNI         string           `name:"sni" placeholder:"NAME" help:"The server's name for TLS. Default: the target's host."`
 
-	Upstream string `placeholder:"URL" help:"Be an echo server there, on the same loops: the upstream of a proxy that is the target."`
+	Upstream string `placeholder:"URL" help:"Also run an echo server at this address, on the same loops: the upstream server of a target that is a proxy."`
 
-	Pid        []int       `placeholder:"PID" help:"The target's processes, whose CPU time and memory are read. Default: whoever listens, if that is to be seen."`
-	Name       string      `placeholder:"TEXT" help:"What comparisons call this result. Default: the mode."`
+	Pid        []int       `placeholder:"PID" help:"Processes of the target, whose CPU time and memory are read. Default: the processes that listen at the target, if they are visible."`
+	Name       string      `placeholder:"TEXT" help:"Name of the result in comparisons. Default: the mode."`
 	JSON       string      `name:"json" placeholder:"FILE" help:"Write the result to this file."`
-	CSV        string      `name:"csv" placeholder:"FILE" help:"Write a line a second to this file."`
+	CSV        string      `name:"csv" placeholder:"FILE" help:"Write a line for each second to this file."`
 	HLog       string      `name:"hlog" placeholder:"FILE" help:"Write every second's histograms to this file, in HdrHistogram's log format."`
 	HTML       string      `name:"html" placeholder:"FILE" help:"Write a page with charts to this file."`
-	Prometheus string      `placeholder:"HOST:PORT" help:"Serve /metrics meanwhile."`
-	soak       *trial.Soak // nil: it is none
-	FailIf     []string    `sep:"none" placeholder:"DEMAND" help:"Exit with 2 if this holds for a measured phase, such as 'p99>5ms' or 'errors>0'."`
+	Prometheus string      `placeholder:"HOST:PORT" help:"Serve /metrics at this address during the run."`
+	soak       *trial.Soak // nil: the mode is not soak
+	FailIf     []string    `sep:"none" placeholder:"DEMAND" help:"Exit with code 2 if this holds for a measured phase, such as 'p99>5ms' or 'errors>0'."`
 }
 
-// run makes a load of these parts.
+// run generates a load of these parts.
 func (f *loadFlags) run(ctx context.Context, mode string, parts ...engine.Part) error {
 	if f.Seed == 0 {
 		f.Seed = rand.Uint64()
@@ -130,7 +130,7 @@ func (f *loadFlags) config(parts []engine.Part) (cfg engine.Config, err error) {
 }
 
 func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
-	cfg := &tls.Config{InsecureSkipVerify: f.Insecure, ServerName: f.SNI} //nolint:gosec // when it is asked for
+	cfg := &tls.Config{InsecureSkipVerify: f.Insecure, ServerName: f.SNI} // --insecure asks for it
 	if cfg.ServerName == "" {
 		host, _, err := net.SplitHostPort(target.Host)
 		if err != nil {
@@ -145,7 +145,7 @@ func (f *loadFlags) tls(target engine.Target) (*tls.Config, error) {
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: there is no certificate in it", f.CA)
+			return nil, fmt.Errorf("%s has no certificate", f.CA)
 		}
 	}
 	return cfg, nil
@@ -177,10 +177,10 @@ func (f *loadFlags) bounds() (all trial.Demands, err error) {
 	return all, nil
 }
 
-// errExceeded is what a bound ends the program with: exit code 2.
+// errExceeded makes the program end with exit code 2.
 var errExceeded = errors.New("a bound is exceeded")
 
-// exceeded fails if any bound holds for a measured phase.
+// exceeded returns an error if any bound holds for a measured phase.
 func exceeded(bounds trial.Demands, res *record.Result) error {
 	for _, b := range bounds {
 		if slices.ContainsFunc(res.Measured(), trial.Demands{b}.Hold) {
@@ -190,7 +190,7 @@ func exceeded(bounds trial.Demands, res *record.Result) error {
 	return nil
 }
 
-// quantity is a number that may have a unit: 10k, 1.5M.
+// quantity is a number with an optional unit: 10k, 1.5M.
 type quantity float64
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -204,7 +204,7 @@ func (q *quantity) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseFloat(digits, 64)
 	if err != nil || n < 0 || n > 1e12 {
-		return fmt.Errorf("%q is not a number such as 500, 10k or 1.5M", text)
+		return fmt.Errorf("%q is not a number: examples are 500, 10k and 1.5M", text)
 	}
 	*q = quantity(n * unit)
 	return nil

@@ -52,7 +52,7 @@ func TestHoldUsesAllDescriptors(t *testing.T) {
 	command := append([]string{"sh", "-c", `ulimit -n 60 && exec "$0" "$@"`}, w.self...)
 	said, err := say(t, append(command, "hold", "--target", "tcp://"+listen, "-c", "100", "-t", "100ms", "--give-up",
 		"500ms", "--json", file)...)
-	if err == nil || !strings.Contains(said, "of 100 connections stand; raise the limit of open files") {
+	if err == nil || !strings.Contains(said, "of 100 connections are open; raise the limit of open files") {
 		t.Errorf("%v:\n%s", err, said)
 	}
 	r, err := record.ReadFile(file)
@@ -73,7 +73,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 		"--repeats", "2", "-c", "5", "--verify",
 		"--json", dir+"/r.json", "--csv", dir+"/r.csv", "--hlog", dir+"/r.hlog", "--html", dir+"/r.html",
 		"--fail-if", "errors>0")
-	if err != nil || strings.Count(said, "/s asked for)") != 2 || !strings.Contains(said, "service time") {
+	if err != nil || strings.Count(said, "/s planned)") != 2 || !strings.Contains(said, "service time") {
 		t.Fatalf("%v:\n%s", err, said)
 	}
 	r, err := record.ReadFile(dir + "/r.json")
@@ -137,7 +137,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// Nobody listens: that is said, and a result is left nevertheless.
+// Without a listener the run fails, and still writes its result.
 func TestRefusedRunLeavesAResult(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestRefusedRunLeavesAResult(t *testing.T) {
 func TestRunsInVain(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "discard")
 	common := []string{"echo", "--target", "tcp://" + listen, "--warmup", "0s", "-t", "200ms", "--timeout", "50ms"}
-	if said, err := bench(t, common...); err == nil || !strings.Contains(err.Error(), "nothing but failures") ||
+	if said, err := bench(t, common...); err == nil || !strings.Contains(err.Error(), "only failures") ||
 		!strings.Contains(said, "timeout") {
 		t.Errorf("%v:\n%s", err, said)
 	}

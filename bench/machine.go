@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/bench/machine"
 )
 
-// suiteMachine is what a table must say about where it comes from.
+// suiteMachine is what a report says about the machine.
 type suiteMachine struct {
 	machine.Machine
 	ServerCPU int `json:"server_cpu"`

@@ -1,11 +1,11 @@
-// Command bench makes load that can be believed, and measures reactord against its peers.
+// Command bench is a load generator without coordinated omission. It also compares reactord with other servers.
 //
 //	go run ./bench echo --target tcp://127.0.0.1:7000        a closed loop
 //	go run ./bench rate --target … --rate 10k                an open one; and further modes
 //	go run ./bench soak --target … -t 1h                     does the target grow?
-//	go run ./bench serve echo --listen tcp://127.0.0.1:7000  a server to try it on
-//	go run ./bench compare A.json B.json                     what has changed, and whether that is chance
-//	go run ./bench suite                                     reactord beside its peers
+//	go run ./bench serve echo --listen tcp://127.0.0.1:7000  a server to try it with
+//	go run ./bench compare A.json B.json                     what has changed, and is it significant?
+//	go run ./bench suite                                     reactord and other servers
 //
 // Exit codes: 0; 1 for an error; 2 for a bound (--fail-if) that is exceeded; 80 for a wrong command line.
 //
@@ -25,8 +25,8 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-// The main goroutine keeps the main thread: the kernel ends a child when the thread that started it
-// ends, and the load runs on one thread.
+// The main goroutine keeps the main thread: the kernel kills a child when the thread that started it ends (see package
+// proc).
 func init() { runtime.LockOSThread() }
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -36,21 +36,21 @@ type commands struct {
 
 	Serve     serveCommands    `cmd:"" help:"Run one server until SIGINT or SIGTERM."`
 	Compare   compareCommand   `cmd:"" help:"Compare results that --json has written."`
-	Suite     suiteCommand     `cmd:"" help:"Measure reactord and its peers in all cases and print a table."`
-	Calibrate calibrateCommand `cmd:"" help:"Measure the load generator itself, beside a client in C."`
+	Suite     suiteCommand     `cmd:"" help:"Measure reactord and other servers in all cases, and print a table."`
+	Calibrate calibrateCommand `cmd:"" help:"Measure the load generator itself, and a client in C for comparison."`
 	Exec      execCommand      `cmd:"" hidden:"" help:"Execute a program on one CPU."`
 }
 
 func run(args []string) int {
 	var c commands
 	parser := kong.Must(&c, kong.Name("bench"), kong.UsageOnError(),
-		kong.Description("Makes load that can be believed, and measures reactord against its peers."))
+		kong.Description("A load generator without coordinated omission. It also compares reactord with other servers."))
 	command, err := parser.Parse(args)
 	parser.FatalIfErrorf(err)
-	// Only commands that take a context catch signals; the others are ended by them at once.
+	// Only commands that take a context catch signals; other commands end immediately.
 	err = command.BindToProvider(func() (context.Context, error) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // the second ends it at once
+		context.AfterFunc(ctx, stop) // the second signal ends the process immediately
 		return ctx, nil
 	})
 	parser.FatalIfErrorf(err)

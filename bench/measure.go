@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	startLimit = 10 * time.Second       // for a server to listen
+	startLimit = 10 * time.Second       // until a server listens
 	warmup     = 250 * time.Millisecond // load before the measurement
-	settle     = 1 * time.Second        // idle connections, before their memory is read
-	slack      = 30 * time.Second       // a measurement takes at most this much longer than its load
+	settle     = 1 * time.Second        // connections are idle for this time before their memory is read
+	slack      = 30 * time.Second       // the longest overhead of a measurement beside its load
 )
 
-// A sample is what one measurement of one peer found.
+// A sample is one measurement of one peer.
 type sample struct {
 	Result    *result `json:"result,omitempty"`
-	Bytes     int64   `json:"bytes,omitempty"`      // of a bulk case, that came through
+	Bytes     int64   `json:"bytes,omitempty"`      // of a bulk case: received by the clients
 	RSSBefore int64   `json:"rss_before,omitempty"` // bytes, before the connections
 	RSSWith   int64   `json:"rss_with,omitempty"`   // bytes, with all of them idle
 	Figure    float64 `json:"figure"`               // what the case compares, in its unit
 }
 
-// measure starts a peer and the load, runs the case once, and ends both.
+// measure starts a peer, measures it once under the load of the case, and ends it.
 func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, d+slack)
 	defer cancel()
@@ -41,8 +41,8 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 	return measureMessages(ctx, w, c, p, d)
 }
 
-// measureMessages has messages in a closed loop, one under way on each connection, or in an open one, or idle
-// connections. Clients and the upstream of a proxy are one process with one loop.
+// measureMessages measures messages in a closed loop, with one outstanding on each connection, or in an open loop, or
+// idle connections. The clients and the upstream of a proxy are one process with one loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	upstream, args := "", []string{"--size", strconv.Itoa(c.Size)}
 	if c.Proxy {
@@ -58,8 +58,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	}
 	defer server.Stop()
 	args = append(args, "--target", "tcp://"+listen)
-	// Once a message has come back, every process that serves is there and has set itself up; a
-	// connection alone may only have met the backlog.
+	// When a message has come back, every process of the server has started. A connection alone may still be in the
+	// backlog.
 	if _, err := generate(ctx, w, nil, append([]string{"echo", "--connections", "1", "--verify", "--warmup", "0s",
 		"--time", "10ms"}, args...)); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	return &sample{Result: r, Figure: perMessage(r)}, nil
 }
 
-// compareAndMeasure runs the load that args are twice: for a moment with every byte compared, and then to be measured.
+// compareAndMeasure runs the load twice: for a short time with every byte compared, and then for the measurement.
 func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, args []string,
 	d time.Duration) (*record.Result, error) {
 	if _, err := generate(ctx, w, nil, append(args, "--verify", "--warmup", "0s", "--time",
@@ -103,7 +103,7 @@ func compareAndMeasure(ctx context.Context, w *workshop, server *proc.Child, arg
 	return generate(ctx, w, pids, append(args, "--warmup", warmup.String(), "--time", d.String()))
 }
 
-// startPeer starts a server and returns once await has, which waits until it listens.
+// startPeer starts a server and returns when await says that it serves.
 func startPeer(ctx context.Context, w *workshop, p *peer, upstream string,
 	await awaiting) (server *proc.Child, listen string, err error) {
 	if listen, err = freeAddress(); err != nil {
@@ -123,16 +123,16 @@ func startPeer(ctx context.Context, w *workshop, p *peer, upstream string,
 	return server, listen, nil
 }
 
-// An awaiting returns when a server serves at an address, or with an error when that has taken too long.
+// An awaiting waits until a server serves at an address. It returns an error after startLimit.
 type awaiting func(ctx context.Context, server *proc.Child, address string) error
 
-// perMessage is the server's CPU time for each message, in microseconds.
+// perMessage returns the server's CPU time for each message, in microseconds.
 func perMessage(r *result) float64 {
 	return float64(r.ServerCPU.Nanoseconds()) / 1e3 / float64(r.Messages)
 }
 
-// measureIdle compares the memory of the server's processes before the connections with that while all of them are
-// idle, each having carried one message.
+// measureIdle measures the memory of the server's processes before there are connections, and when all of them are idle
+// after one message each.
 func measureIdle(ctx context.Context, w *workshop, c *benchCase, pids []int, args []string) (*sample, error) {
 	before, err := proc.RSS(pids...)
 	if err != nil {
@@ -146,7 +146,7 @@ func measureIdle(ctx context.Context, w *workshop, c *benchCase, pids []int, arg
 	s := &sample{Result: resultOf(found), RSSBefore: before, RSSWith: before}
 	for _, p := range found.Phases {
 		if p.Target == nil {
-			return nil, errors.New("the memory of the server's processes is not known")
+			return nil, errors.New("the memory of the server's processes is unknown")
 		}
 		s.RSSWith += p.Target.Memory
 	}
@@ -157,7 +157,7 @@ func measureIdle(ctx context.Context, w *workshop, c *benchCase, pids []int, arg
 	return s, nil
 }
 
-// awaitListening returns when a connection to address succeeds.
+// awaitListening waits until a connection to address succeeds.
 func awaitListening(ctx context.Context, server *proc.Child, address string) error {
 	return await(ctx, server, address, func() bool {
 		c, err := net.Dial("tcp", address)
@@ -169,7 +169,7 @@ func awaitListening(ctx context.Context, server *proc.Child, address string) err
 	})
 }
 
-// await returns when there says that the server is there.
+// await waits until there returns true.
 func await(ctx context.Context, server *proc.Child, address string, there func() bool) error {
 	deadline := time.After(startLimit)
 	for !there() {
@@ -177,7 +177,7 @@ func await(ctx context.Context, server *proc.Child, address string, there func()
 		case <-server.Done():
 			return server.Err()
 		case <-deadline:
-			return fmt.Errorf("it did not listen on %s within %v", address, startLimit)
+			return fmt.Errorf("the server did not listen on %s within %v", address, startLimit)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(5 * time.Millisecond):

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// bulkSeed is that of the bytes of a bulk stream.
+// bulkSeed is the seed of the bytes of a bulk stream.
 const bulkSeed = "1"
 
-// measureBulk lets an upstream send through a proxy as fast as it takes it, to clients that take it as
-// fast as it comes. Both are this program's own (`serve chargen`, `stream --direction down`). What
-// arrived is what counts, so that nothing in a buffer on the way does.
+// measureBulk measures a stream from an upstream through a proxy to clients, as fast as the proxy forwards it. The
+// upstream and the clients are this program (`serve chargen`, `stream --direction down`). The bytes that the clients
+// receive are counted, so that bytes in buffers are not.
 func measureBulk(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	source, err := freeAddress()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-// lostAtMost is the share of the datagrams that may be lost: each loss has a socket wait for a second.
+// lostAtMost is the largest accepted share of lost datagrams: after a loss a socket waits for a second.
 const lostAtMost = 0.001
 
-// measureDatagrams has the generator's sockets (`udp`) in a closed loop, one datagram under way on each.
+// measureDatagrams measures datagrams in a closed loop (`udp`), with one outstanding on each socket.
 func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	server, listen, err := startPeer(ctx, w, p, "", awaitEcho)
 	if err != nil {
@@ -38,7 +38,7 @@ func measureDatagrams(ctx context.Context, w *workshop, c *benchCase, p *peer, d
 	return &sample{Result: r, Figure: perMessage(r)}, nil
 }
 
-// awaitEcho returns when a datagram to address has come back.
+// awaitEcho waits until a datagram to address has come back.
 func awaitEcho(ctx context.Context, server *proc.Child, address string) error {
 	c, err := net.Dial("udp", address)
 	if err != nil {
@@ -46,8 +46,8 @@ func awaitEcho(ctx context.Context, server *proc.Child, address string) error {
 	}
 	defer c.Close()
 	return await(ctx, server, address, func() bool {
-		if _, err := c.Write([]byte("anybody there?")); err != nil {
-			return false // nobody, it says
+		if _, err := c.Write([]byte("is a server there?")); err != nil {
+			return false // ECONNREFUSED: there is no server yet
 		}
 		if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
 			return false

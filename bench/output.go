@@ -15,16 +15,16 @@ import (
 	"github.com/reactord/reactord/bench/trial"
 )
 
-// outputs is where a run's figures go.
+// outputs are the terminal, files and exporter that a run writes to.
 type outputs struct {
 	flags    *loadFlags
 	exporter *report.Exporter
 	log      *os.File
 	buffer   *bufio.Writer
-	lines    bool // a line has been shown that is to be overwritten
+	lines    bool // the terminal shows a line to be overwritten
 }
 
-// outputs opens what is written to during the run, and makes sure of what is written at its end.
+// outputs opens the files that are written during the run, and checks the files that are written after it.
 func (f *loadFlags) outputs(r *trial.Run) (o *outputs, err error) {
 	o = &outputs{flags: f}
 	for _, name := range []string{f.JSON, f.CSV, f.HTML} {
@@ -60,8 +60,8 @@ func (f *loadFlags) outputs(r *trial.Run) (o *outputs, err error) {
 	return o, nil
 }
 
-// writable reports why a file could not be written, which nobody wants to hear at the end of a long run. What is in
-// it stays.
+// writable returns the error that writing a file would meet, so that it is reported before a long run. It does not
+// change the file.
 func writable(name string) error {
 	if name == "" {
 		return nil
@@ -73,7 +73,7 @@ func writable(name string) error {
 	return f.Close()
 }
 
-// cut leaves out what a terminal of so many columns would put into a second line; 0: they are not known.
+// cut shortens a line to the columns of the terminal. 0 columns means unknown.
 func cut(line string, columns int) string {
 	if runes := []rune(line); columns > 0 && len(runes) >= columns {
 		return string(runes[:columns-1])

@@ -38,11 +38,11 @@ const (
 type peer struct {
 	name string
 
-	// prepare builds or finds what the peer needs, once, and returns its version. Its error says why
-	// the peer is missing.
+	// prepare builds or finds what the peer needs, once, and returns its version. An error means that the peer is
+	// missing, and says why.
 	prepare func(ctx context.Context, w *workshop) (version string, err error)
 
-	// command is what starts it. An echo server ignores upstream.
+	// command returns the command that starts it. An echo server ignores upstream.
 	command func(w *workshop, listen, upstream string) (argv []string, err error)
 }
 
@@ -87,7 +87,7 @@ func proxyPeers() []*peer {
 	}
 }
 
-// patientPeers are proxies with a minimum wait, for open loops: a closed one has nothing to be gathered.
+// patientPeers are proxies with a minimum wait. They are for open loops: in a closed loop there is nothing to batch.
 func patientPeers() []*peer {
 	return []*peer{
 		needsIOUring(reactordPeer(minUring, "io_uring", "--min-wait", "350us")),
@@ -165,7 +165,7 @@ func reactordPeer(name, ring string, flags ...string) *peer {
 	}
 }
 
-// nginxModule is where Debian's package puts the stream module.
+// nginxModule is the path of the stream module in Debian.
 const nginxModule = "/usr/lib/nginx/modules/ngx_stream_module.so"
 
 func nginxPeer() *peer {
@@ -192,8 +192,8 @@ func nginxPeer() *peer {
 	}
 }
 
-// One worker, no access log (the stream module's default), everything else as it comes; only the
-// limits are wide enough for 3 000 pairs.
+// nginxConfig has one worker and no access log (the default of the stream module). Only the limits are raised, for
+// 3 000 pairs.
 const nginxConfig = `load_module %s;
 daemon off;
 worker_processes 1;
@@ -215,7 +215,7 @@ func haproxyPeer() *peer {
 		name: proxyHAPrxy,
 		prepare: func(ctx context.Context, w *workshop) (string, error) {
 			said, err := exec.CommandContext(ctx, "haproxy", "-v").CombinedOutput()
-			version, _, _ := strings.Cut(firstLine(said), " 20") // the release's date follows
+			version, _, _ := strings.Cut(firstLine(said), " 20") // the date of the release follows
 			return version, err
 		},
 		command: func(w *workshop, listen, upstream string) ([]string, error) {
@@ -248,7 +248,7 @@ func commandPeer(text string) *peer {
 		prepare: func(context.Context, *workshop) (string, error) {
 			words := strings.Fields(command)
 			if len(words) == 0 {
-				return "", fmt.Errorf("--with %s: there is no command", text)
+				return "", fmt.Errorf("--with %s has no command", text)
 			}
 			return exec.LookPath(words[0])
 		},
@@ -269,5 +269,5 @@ func goVersion(ctx context.Context, _ *workshop) (string, error) {
 	return runtime.Version(), ctx.Err()
 }
 
-// cpuString is a CPU's number as an argument.
+// cpuString returns the number of a CPU as an argument.
 func cpuString(cpu int) string { return strconv.Itoa(cpu) }

@@ -11,17 +11,17 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// suiteReport is all that a suite found. Its JSON form has every sample.
+// suiteReport is the result of a suite. Its JSON has every sample.
 type suiteReport struct {
 	Machine suiteMachine  `json:"machine"`
 	Rounds  int           `json:"rounds"`
 	Time    time.Duration `json:"time_ns"`
 	Peers   []peerVersion `json:"peers"`
 	Cases   []*caseReport `json:"cases"`
-	Failed  string        `json:"failed,omitempty"` // why it ended before its time
+	Failed  string        `json:"failed,omitempty"` // why it ended early
 }
 
-// peerVersion says what a peer is, or why it is missing.
+// peerVersion is the version of a peer, or why it is missing.
 type peerVersion struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
@@ -38,10 +38,10 @@ type peerReport struct {
 	Name    string    `json:"name"`
 	Samples []*sample `json:"samples"`
 	Failed  string    `json:"failed,omitempty"`
-	Figures []float64 `json:"-"` // one a round, NaN if it was not measured
+	Figures []float64 `json:"-"` // one for each round; NaN: not measured
 }
 
-// addPeer notes what a peer is. One that serves in several ways is one.
+// addPeer adds the version of a peer. A peer that is in several cases is added once.
 func (r *suiteReport) addPeer(name, version string, err error) {
 	p := peerVersion{Name: name, Version: version}
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *suiteReport) addPeer(name, version string, err error) {
 	}
 }
 
-// failed reports whether a peer that is there could not be measured.
+// failed reports whether a peer that is not missing could not be measured.
 func (r *suiteReport) failed() bool {
 	for _, c := range r.Cases {
 		for _, p := range c.Peers {
@@ -75,7 +75,7 @@ func (r *suiteReport) allMet() bool {
 	return true
 }
 
-// figures are a peer's, one a round; nil if it was not measured.
+// figures returns the figures of a peer, one for each round; nil: not measured.
 func (c *caseReport) figures(name string) []float64 {
 	for _, p := range c.Peers {
 		if p.Name == name {
@@ -85,7 +85,7 @@ func (c *caseReport) figures(name string) []float64 {
 	return nil
 }
 
-// measured is what a claim is judged by: the ratio to its reference in the same round, or the figure.
+// measured returns the values that decide a claim: the ratios to its reference in the same round, or the figures.
 func (c *caseReport) measured(cl claim) stats.Summary {
 	if cl.Ref == "" {
 		return stats.Of(c.figures(cl.Peer))
@@ -93,14 +93,14 @@ func (c *caseReport) measured(cl claim) stats.Summary {
 	return stats.Of(stats.Ratios(c.figures(cl.Peer), c.figures(cl.Ref)))
 }
 
-// method says how it was measured.
+// method describes how it was measured.
 func (r *suiteReport) method() string {
 	return fmt.Sprintf("Server on CPU %d, clients and upstream on CPU %d; %d rounds of %v a measurement. "+
 		"Values are medians, in brackets the extremes; ratios are taken within a round, and less is better.",
 		r.Machine.ServerCPU, r.Machine.LoadCPU, r.Rounds, r.Time)
 }
 
-// markdown is the report as people read it.
+// markdown returns the report as Markdown.
 func (r *suiteReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n\n", r.Machine, r.method())
@@ -129,7 +129,7 @@ func (r *suiteReport) markdown() string {
 	return b.String()
 }
 
-// table has a row for each peer, under one of headings.
+// table has a row for each peer, under a row of headings.
 func (c *caseReport) table() [][]string {
 	head := []string{"server", c.unit()}
 	for _, ref := range c.Refs {
@@ -162,9 +162,8 @@ func (c *caseReport) table() [][]string {
 	return table
 }
 
-// rates are the columns that say how far to trust the figure: the messages or MiB a second; how busy either
-// side was (the one at 100 % sets the pace); and the share of the time that the side worse off waited
-// for its CPU because of something else that ran there.
+// rates are columns that show how reliable the figure is: messages or MiB a second; the CPU share of each side (the
+// side at 100 % sets the pace); and the share of the time that a side waited for its CPU, the larger one of both.
 func (p *peerReport) rates(bulk bool) []string {
 	var rate, server, load, disturbed []float64
 	for _, s := range p.Samples {
@@ -187,7 +186,7 @@ func (p *peerReport) rates(bulk bool) []string {
 	}
 }
 
-// latencies are the columns of an open loop: how long a message took, there and back.
+// latencies are the columns of an open loop: the round-trip times.
 func (p *peerReport) latencies() []string {
 	var p50, p99 []float64
 	for _, s := range p.Samples {
@@ -218,7 +217,7 @@ func (r *suiteReport) claims() (rows [][]string) {
 	return rows
 }
 
-// writeTable writes the headings and rows of a table whose columns, but for the first, are numbers.
+// writeTable writes a table. All columns except the first are numbers.
 func writeTable(b *strings.Builder, table [][]string) {
 	writeRow(b, table[0])
 	b.WriteString("|---" + strings.Repeat("|---:", len(table[0])-1) + "|\n")

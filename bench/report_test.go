@@ -33,7 +33,7 @@ func TestClaims(t *testing.T) {
 		{claim{Peer: "a", Limit: 2.5}, "met", true},
 		{claim{Peer: "a", Limit: 2.4}, "not met", false},
 		{claim{"c", "a", 9}, "not measured", false},
-		{claim{"a", "nobody", 9}, "not measured", false},
+		{claim{"a", "missing", 9}, "not measured", false},
 	} {
 		rep := twoPeers(test.claim)
 		if rep.allMet() != test.met {

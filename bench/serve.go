@@ -17,20 +17,20 @@ import (
 
 // serveCommands are the servers.
 type serveCommands struct {
-	Echo    serveEcho    `cmd:"" help:"Send back what comes."`
-	Discard serveDiscard `cmd:"" help:"Take what comes."`
-	Chargen serveChargen `cmd:"" help:"Send a pattern over and over, which --verify of the mode stream knows."`
-	Reply   serveReply   `cmd:"" help:"Send so many bytes for every so many that come."`
-	Delay   serveDelay   `cmd:"" help:"Send back what comes, later."`
-	Proxy   serveProxy   `cmd:"" help:"Forward connections with net and io.Copy, the plain Go way."`
+	Echo    serveEcho    `cmd:"" help:"Send back what is received."`
+	Discard serveDiscard `cmd:"" help:"Receive, and send nothing."`
+	Chargen serveChargen `cmd:"" help:"Send a pattern without end, which the mode stream can --verify."`
+	Reply   serveReply   `cmd:"" help:"Send a reply of fixed size for each request of fixed size."`
+	Delay   serveDelay   `cmd:"" help:"Send back what is received, after a delay."`
+	Proxy   serveProxy   `cmd:"" help:"Forward connections with net and io.Copy."`
 }
 
-// serveFlags are those that all servers but the proxy have.
+// serveFlags are the flags of all servers except the proxy.
 type serveFlags struct {
-	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME; tls with a certificate made up for it."`
-	Style  string `enum:"receiver,task,net" default:"receiver" help:"receiver: operation states on the reactor; task: a coroutine a connection on the reactor; net: a goroutine a connection, and the one for tls."`
+	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME. tls uses a new self-signed certificate."`
+	Style  string `enum:"receiver,task,net" default:"receiver" help:"receiver: operation states on the reactor; task: a coroutine for each connection, on the reactor; net: a goroutine for each connection. tls needs net."`
 	Ring   string `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the reactor's loops."`
-	Loops  int    `default:"1" help:"Loops of the reactor, each on a thread of its own."`
+	Loops  int    `default:"1" help:"Number of loops of the reactor, each on its own thread."`
 	Pin    bool   `help:"Pin each loop's thread to a CPU."`
 }
 
@@ -60,7 +60,7 @@ func (s *serveDiscard) Run(ctx context.Context) error {
 
 type serveChargen struct {
 	serveFlags
-	Seed uint64 `default:"0" help:"Of the pattern: that of the load."`
+	Seed uint64 `default:"0" help:"Seed of the pattern: the same as that of the load."`
 }
 
 func (s *serveChargen) Run(ctx context.Context) error {
@@ -79,14 +79,14 @@ func (s *serveReply) Run(ctx context.Context) error {
 
 type serveDelay struct {
 	serveFlags
-	Delay time.Duration `default:"10ms" help:"How much later."`
+	Delay time.Duration `default:"10ms" help:"Time between receiving and sending back."`
 }
 
 func (s *serveDelay) Run(ctx context.Context) error {
 	return s.run(ctx, server.Config{Behaviour: "delay", Delay: s.Delay})
 }
 
-// selfSigned is a certificate for this machine's loopback that nobody else knows.
+// selfSigned returns a new certificate for the loopback addresses.
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
 	if err != nil {

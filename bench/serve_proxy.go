@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// serveProxy is the proxy that one writes first in Go, as a peer.
+// serveProxy is the simplest proxy in Go, as a peer.
 type serveProxy struct {
-	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to listen."`
-	To     string `required:"" placeholder:"tcp://HOST:PORT" help:"Where to forward to."`
+	Listen string `required:"" placeholder:"tcp://HOST:PORT" help:"Address to listen on."`
+	To     string `required:"" placeholder:"tcp://HOST:PORT" help:"Address to forward to."`
 }
 
 func (s *serveProxy) Run(ctx context.Context) error {
@@ -36,7 +36,7 @@ func tcpAddress(url string) (string, error) {
 	return address, nil
 }
 
-// serveNet gives every connection a goroutine, until ctx ends.
+// serveNet runs handle for every connection, each on its own goroutine, until ctx ends.
 func serveNet(ctx context.Context, address string, serve func(*net.TCPConn)) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -56,7 +56,7 @@ func serveNet(ctx context.Context, address string, serve func(*net.TCPConn)) err
 	}
 }
 
-// forward joins a connection with a new one to address, until both have ended.
+// forward copies between a connection and a new one to address, until both directions have ended.
 func forward(client *net.TCPConn, address string) {
 	defer client.Close()
 	c, err := net.DialTimeout("tcp", address, 5*time.Second)
@@ -74,12 +74,12 @@ func forward(client *net.TCPConn, address string) {
 	<-done
 }
 
-// pump copies until from ends, and passes the end on.
+// pump copies until EOF, and then half-closes to.
 func pump(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		to.Close()
 		from.Close()
 		return
 	}
-	_ = to.CloseWrite() // it may be gone already
+	_ = to.CloseWrite() // it may be closed already
 }

@@ -2,27 +2,34 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/reactord/reactord/bench/engine"
 	"github.com/reactord/reactord/bench/trial"
 )
 
-// soakCommand does to a target all that connections do, and watches what the target holds.
+// soakCommand uses many kinds of connections, and watches the target for growth.
 type soakCommand struct {
 	loadFlags
-	Metrics string `placeholder:"URL" help:"The target's Prometheus metrics, for its live heap and its goroutines, such as http://127.0.0.1:9090/metrics."`
+	Metrics string `placeholder:"URL" help:"Prometheus metrics of the target, for its live heap and goroutines: tcp://HOST:PORT[/PATH] or http://HOST:PORT[/PATH]. Default path: /metrics."`
 }
 
-// Run makes an open loop of the pieces of work that soakParts has.
+// Run generates an open loop of the work of soakParts.
 func (c *soakCommand) Run(ctx context.Context) error {
-	c.soak = &trial.Soak{Metrics: c.Metrics}
+	c.soak = &trial.Soak{}
+	if c.Metrics != "" {
+		var err error
+		if c.soak.Metrics, err = trial.MetricsURL(c.Metrics); err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+	}
 	return c.run(ctx, "soak", soakParts(c.Connections)...)
 }
 
-// soakParts are the kinds of connections. The weights are per cent of the rate: pieces of work a second, which are
-// connections but for those that stand and stream. Short ones stay for a while, so that there are always several: what
-// connections leave behind may depend on their neighbours.
+// soakParts returns the kinds of connections. A weight is a share of the rate in per cent. A piece of work is a
+// connection, or a message for connections that stay open. Short connections stay open for a while, so that several
+// are open at the same time: what a connection leaves behind may depend on its neighbours.
 func soakParts(standing int) []engine.Part {
 	const stay = 50 * time.Millisecond
 	return []engine.Part{

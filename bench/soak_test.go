@@ -56,7 +56,15 @@ func TestSoak(t *testing.T) {
 // Without a process to look at a soak says so, before it begins.
 func TestSoakNeedsAProcess(t *testing.T) {
 	said, err := bench(t, "soak", "--target", "tcp://127.0.0.1:1", "-t", "10s")
-	if err == nil || !strings.Contains(err.Error(), "say which by --pid") {
+	if err == nil || !strings.Contains(err.Error(), "name them with --pid") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}
+
+// The address of the metrics is checked before anything starts.
+func TestSoakNeedsMetrics(t *testing.T) {
+	said, err := bench(t, "soak", "--target", "tcp://127.0.0.1:1", "-t", "10s", "--metrics", "127.0.0.1:9090")
+	if err == nil || !strings.Contains(err.Error(), `--metrics: "127.0.0.1:9090" is no address of metrics`) {
 		t.Errorf("%v:\n%s", err, said)
 	}
 }

@@ -13,26 +13,26 @@ import (
 	"time"
 )
 
-// gatheringRate is the least rate, in messages/s, at which a minimum wait has something to gather.
+// gatheringRate is the lowest rate, in messages/s, at which a minimum wait can batch messages.
 const gatheringRate = 10000
 
-// idleRounds is how often memory is measured at most; it hardly varies.
+// idleRounds is the largest number of measurements of memory, which hardly varies.
 const idleRounds = 3
 
-// suiteCommand measures all peers in all cases. In every round each case goes through its peers, and
-// every round begins with another one, so that what changes on the machine meets all of them alike.
+// suiteCommand measures all peers in all cases. In every round every peer of every case is measured once, and each
+// round begins with another peer. So a change on the machine affects all peers in the same way.
 type suiteCommand struct {
-	Rounds    int           `default:"5" help:"How often each peer is measured in each case."`
-	Time      time.Duration `default:"2s" help:"How long each measurement takes."`
+	Rounds    int           `default:"5" help:"Number of measurements of each peer in each case."`
+	Time      time.Duration `default:"2s" help:"Duration of each measurement."`
 	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, udp-128, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
-	Only      []string      `placeholder:"TEXT" help:"Only the peers whose names contain one of these texts."`
-	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. In COMMAND, {host}, {port} and {upstream} (HOST:PORT) stand for addresses; with {upstream} it is a proxy, without an echo server."`
+	Only      []string      `placeholder:"TEXT" help:"Only peers whose names contain one of these texts."`
+	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. COMMAND may contain {host}, {port} and {upstream} (HOST:PORT). With {upstream} it is a proxy, else an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
 	LoadCPU   int           `default:"1" help:"The CPU of the clients and the upstream."`
 	Markdown  string        `placeholder:"FILE" help:"Write the table to this file as well."`
-	HTML      string        `name:"html" placeholder:"FILE" help:"Write a page with charts to this file; it needs no other."`
+	HTML      string        `name:"html" placeholder:"FILE" help:"Write a self-contained page with charts to this file."`
 	JSON      string        `name:"json" placeholder:"FILE" help:"Write every sample to this file."`
-	Check     bool          `help:"Fail if a claim is not met, or if a peer that it needs is missing."`
+	Check     bool          `help:"Fail if a claim is not met, or if a peer of a claim is missing."`
 }
 
 var errUnmet = errors.New("not every claim is met")
@@ -90,7 +90,7 @@ func (s *suiteCommand) wanted(p *peer) bool {
 	})
 }
 
-// measureAll prepares the peers and runs the rounds. It fails only if ctx ends, with what was found until then.
+// measureAll prepares the peers and runs the rounds. It returns an error only if ctx ends, together with the results.
 func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*benchCase,
 	progress io.Writer) (*suiteReport, error) {
 	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
@@ -120,7 +120,7 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 			}
 			if _, done := ready[p]; !done {
 				version, err := p.prepare(ctx, w)
-				if ctx.Err() != nil { // which is no reason for a peer to be missing
+				if ctx.Err() != nil { // then the peer is not missing
 					return rep, context.Cause(ctx)
 				}
 				ready[p] = err == nil
@@ -170,7 +170,7 @@ func (s *suiteCommand) measureRound(ctx context.Context, w *workshop, cr *caseRe
 	return nil
 }
 
-// write prints the table and leaves the files that were asked for.
+// write prints the table and writes the files of the flags.
 func (s *suiteCommand) write(rep *suiteReport) error {
 	text := rep.markdown()
 	if _, err := io.WriteString(os.Stdout, text); err != nil {

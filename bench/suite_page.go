@@ -15,7 +15,7 @@ var suitePageText string
 
 var suitePage = template.Must(template.New("suite").Parse(suitePageText))
 
-// page is the report as one HTML page, which needs no other file.
+// page returns the report as a self-contained HTML page.
 func (r *suiteReport) page() ([]byte, error) {
 	p := struct {
 		*suiteReport
@@ -28,7 +28,7 @@ func (r *suiteReport) page() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Bars are the case's medians, and their spreads.
+// Bars draws the medians of the case and their spreads.
 func (c *caseReport) Bars() template.HTML {
 	var bars []report.Bar
 	for _, p := range c.Peers {
@@ -48,5 +48,5 @@ func (c *caseReport) Bars() template.HTML {
 	return report.Bars(c.unit()+": medians, and from the least to the largest; less is better", bars)
 }
 
-// Table has the figures of Bars, and more.
+// Table has all figures of the case.
 func (c *caseReport) Table() [][]string { return c.table() }

@@ -16,18 +16,18 @@ import (
 	"github.com/reactord/reactord/bench/proc"
 )
 
-//go:embed reference/*.c
+//go:embed reference/*.c reference/*.h
 var sources embed.FS
 
-// A workshop is the directory where a suite builds its peers and writes their configurations, with
-// what is needed to start them.
+// A workshop is the directory in which a suite builds its peers and writes their configurations, and the settings to
+// start them with.
 type workshop struct {
 	dir       string
 	self      []string // this program
-	env       []string // what its children need in their environment
+	env       []string // additional environment of its children
 	serverCPU int
 	loadCPU   int
-	built     map[string]error // by what was built
+	built     map[string]error // by the name of the program
 }
 
 func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
@@ -39,35 +39,31 @@ func newWorkshop(serverCPU, loadCPU int) (*workshop, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The servers are measured as they are by default.
+	// The servers are measured with their default settings.
 	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "REACTORD_RING"} {
 		os.Unsetenv(name)
 	}
-	return &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU,
-		built: map[string]error{}}, nil
+	w := &workshop{dir: dir, self: []string{self}, serverCPU: serverCPU, loadCPU: loadCPU, built: map[string]error{}}
+	if err := os.CopyFS(dir, sources); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
 }
 
 func (w *workshop) close() { os.RemoveAll(w.dir) }
 
 func (w *workshop) path(name string) string { return filepath.Join(w.dir, name) }
 
-// start runs argv on cpu.
+// start starts argv on a CPU.
 func (w *workshop) start(ctx context.Context, cpu int, argv []string) (*proc.Child, error) {
 	pinned := append(append([]string{}, w.self...), "exec", cpuString(cpu), "--")
 	return proc.Start(ctx, append(pinned, argv...), w.env)
 }
 
-// compile builds a server of reference/ and returns the version of what built it.
+// compile builds a server of reference/ and returns the version of the compiler.
 func (w *workshop) compile(ctx context.Context, name string, libs ...string) (string, error) {
-	source, err := sources.ReadFile("reference/" + name + ".c")
-	if err != nil {
-		return "", err
-	}
-	file := w.path(name + ".c")
-	if err := os.WriteFile(file, source, 0o644); err != nil {
-		return "", err
-	}
-	args := append([]string{"-O2", "-o", w.path(name), file}, libs...)
+	args := append([]string{"-O2", "-o", w.path(name), w.path("reference/" + name + ".c")}, libs...)
 	if said, err := exec.CommandContext(ctx, "gcc", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("gcc: %w %s", err, firstError(said))
 	}
@@ -85,7 +81,7 @@ func (w *workshop) compile(ctx context.Context, name string, libs ...string) (st
 	return strings.Join(built, ", "), nil
 }
 
-// build has the go command build a program in a directory, once.
+// build builds a Go program in a directory, once.
 func (w *workshop) build(ctx context.Context, name, dir string, args ...string) error {
 	err, done := w.built[name]
 	if !done {
@@ -104,8 +100,7 @@ func (w *workshop) buildReactord(ctx context.Context) (string, error) {
 	return runtime.Version(), w.build(ctx, "reactord", "", "github.com/reactord/reactord/cmd/reactord")
 }
 
-// buildPeers builds the nested module peers/ with the tags that it asks for, and returns the version of
-// the library in it.
+// buildPeers builds the nested module peers/ with the tags that it needs, and returns the version of the library.
 func (w *workshop) buildPeers(ctx context.Context, library string) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/reactord/reactord")
 	dir, err := list.Output()
@@ -120,7 +115,7 @@ func (w *workshop) buildPeers(ctx context.Context, library string) (string, erro
 	return firstLine(version) + ", " + runtime.Version(), err
 }
 
-// firstError picks from a compiler's output the line that says what is wrong.
+// firstError returns the first line of a compiler's output that reports an error.
 func firstError(said []byte) string {
 	rest := []byte{}
 	for line := range bytes.Lines(said) {
@@ -134,8 +129,8 @@ func firstError(said []byte) string {
 	return firstLine(rest)
 }
 
-// freeAddress is an address of 127.0.0.1 that nobody has at the moment, over TCP or UDP. Its port is below those
-// that the kernel gives out by itself, so that no connection takes it before the server does.
+// freeAddress returns an address of 127.0.0.1 that is free for TCP and UDP. Its port is below the ephemeral ports, so
+// that no connection takes it before the server listens.
 func freeAddress() (string, error) {
 	const first, tries = 10000, 100
 	end := 32768 // the default of net.ipv4.ip_local_port_range

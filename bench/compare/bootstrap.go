@@ -8,11 +8,11 @@ import (
 	"github.com/reactord/reactord/bench/stats"
 )
 
-// resamples is how often samples are drawn anew.
+// resamples is the number of resamples of the bootstrap.
 const resamples = 10_000
 
-// change is how much the median of b differs from that of a, as a share of a's, and its 95 per cent
-// interval. A median of 0 has no share.
+// change returns the difference of the medians of b and a, relative to that of a, with its 95 per cent interval. It is
+// undefined if the median of a is 0.
 func change(a, b []float64) (median, low, high float64) {
 	ratio := func(a, b float64) float64 {
 		if a == b {
@@ -21,7 +21,7 @@ func change(a, b []float64) (median, low, high float64) {
 		return b/a - 1
 	}
 	median = ratio(stats.Of(a).Median, stats.Of(b).Median)
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same each time, on purpose
+	r := rand.New(rand.NewPCG(1, 2)) // the same seed, so that the result is reproducible
 	draws := make([]float64, resamples)
 	x, y := make([]float64, len(a)), make([]float64, len(b))
 	for i := range draws {
@@ -32,7 +32,7 @@ func change(a, b []float64) (median, low, high float64) {
 	return median, at(0.025), at(0.975)
 }
 
-// drawMedian draws into x, and returns the median.
+// drawMedian draws a resample into x, and returns its median.
 func drawMedian(r *rand.Rand, from, x []float64) float64 {
 	for i := range x {
 		x[i] = from[r.IntN(len(from))]

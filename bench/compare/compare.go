@@ -14,40 +14,40 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// Enough is how many samples each side needs for a verdict.
+// Enough is the number of samples that each side needs for a verdict.
 const Enough = 5
 
-// Metrics are those that are compared unless others are asked for.
+// Metrics are the metrics that are compared by default.
 var Metrics = []string{"rate", "p50", "p90", "p99", "p99.9", "max", "errors", "cpu"}
 
-// Comparison is of several results with the first.
+// Comparison compares several groups of results with the first.
 type Comparison struct {
 	Base string
 	Rows []Row
 }
 
-// Row is one metric of one result, beside that of the base.
+// Row compares one metric of one group with that of the base.
 type Row struct {
 	Metric, Name    string
 	Base, Value     stats.Summary
-	Change          float64 // of the medians, as a share of the base's
+	Change          float64 // of the medians, relative to that of the base
 	Low, High       float64 // its 95 per cent interval
 	Enough, Differs bool
 	better          bool
 }
 
-// Several reports whether more than one result is compared with the base, so that rows have to say which.
+// Several reports whether more than one group is compared with the base. Then rows must name the group.
 func (c *Comparison) Several() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Name != c.Rows[0].Name })
 }
 
-// Group is results that are samples of the same thing.
+// Group has results that are samples of the same thing.
 type Group struct {
 	Name    string
 	Results []*record.Result
 }
 
-// Of compares groups with the first of them. Metrics that none of them has are left out.
+// Of compares groups with the first one. Metrics that no group has are left out.
 func Of(groups []Group, metrics []string) (*Comparison, error) {
 	if len(groups) < 2 {
 		return nil, fmt.Errorf("a comparison is of at least two results")
@@ -75,7 +75,7 @@ func Of(groups []Group, metrics []string) (*Comparison, error) {
 	return c, nil
 }
 
-// samples are a metric's values, one a measured phase.
+// samples returns the values of a metric, one for each measured phase.
 func samples(g Group, metric string) (values []float64, err error) {
 	for _, r := range g.Results {
 		for _, p := range r.Measured() {
@@ -101,7 +101,7 @@ func row(metric, name string, base, other []float64) Row {
 	return r
 }
 
-// Verdict is what can be said.
+// Verdict returns the conclusion. See the package comment.
 func (r Row) Verdict() string {
 	switch {
 	case !r.Enough:
@@ -114,19 +114,19 @@ func (r Row) Verdict() string {
 	return "worse"
 }
 
-// Better reports whether the median changed for the better; whether that is more than chance, Differs says.
+// Better reports whether the median improved. Differs says whether that is significant.
 func (r Row) Better() bool { return r.better }
 
-// BaseText and the others are the figures as tables show them.
+// BaseText returns the median of the base as tables show it.
 func (r Row) BaseText() string { return figure(r.Metric, r.Base.Median) }
 
-// Text is the median.
+// Text returns the median as tables show it.
 func (r Row) Text() string { return figure(r.Metric, r.Value.Median) }
 
-// ChangeText is the change in per cent.
+// ChangeText returns the change in per cent.
 func (r Row) ChangeText() string { return percent(r.Change) }
 
-// IntervalText is the change's interval.
+// IntervalText returns the interval of the change.
 func (r Row) IntervalText() string {
 	if !r.Enough {
 		return "–"
@@ -153,7 +153,7 @@ func figure(metric string, v float64) string {
 	return units.Duration(time.Duration(v))
 }
 
-// Markdown is the table.
+// Markdown returns the table.
 func (c *Comparison) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| metric | %s | against | median | change | 95 %% interval | verdict |\n"+
@@ -165,7 +165,7 @@ func (c *Comparison) Markdown() string {
 	return b.String()
 }
 
-// Bound is a change that is too much, such as p99>+10% or rate<-5%.
+// Bound is a limit of a change, such as p99>+10% or rate<-5%.
 type Bound struct {
 	Metric string
 	above  bool
@@ -173,10 +173,10 @@ type Bound struct {
 	text   string
 }
 
-// ParseBound reads a bound.
+// ParseBound parses a bound.
 func ParseBound(text string) (Bound, error) {
 	at := strings.IndexAny(text, "<>")
-	wrong := fmt.Errorf("%q is not a bound: such are p99>+10%% and rate<-5%%", text)
+	wrong := fmt.Errorf("%q is not a bound: examples are p99>+10%% and rate<-5%%", text)
 	if at <= 0 {
 		return Bound{}, wrong
 	}
@@ -194,8 +194,8 @@ func ParseBound(text string) (Bound, error) {
 
 func (b Bound) String() string { return b.text }
 
-// Broken reports whether a row goes beyond the bound. Samples decide it only if they are enough, and
-// the row differs: noise breaks no bound.
+// Broken reports whether a row exceeds the bound. It needs enough samples and a significant change: noise does not
+// break a bound.
 func (b Bound) Broken(r Row) bool {
 	if r.Metric != b.Metric || !r.Differs {
 		return false

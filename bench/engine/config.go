@@ -9,54 +9,54 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Config is a load, but for how much of it and how long, which is a Phase's.
+// Config describes a load. How much of it there is, and for how long, is in a [Phase].
 type Config struct {
 	Target      Target
 	Parts       []Part           // at least one
 	Connections int              // of all parts together. Default: 1
-	ConnectRate float64          // connections/s to be opened in advance. Default: as fast as can be
-	Loops       int              // threads that make the load. Default: 1
+	ConnectRate float64          // connections/s that are opened in advance. Default: as many as possible
+	Loops       int              // loops, each on its own thread. Default: 1
 	Ring        reactor.RingKind // Default: reactor.Auto
 	Pin         bool             // each loop is bound to a CPU
-	Sources     Sources          // Default: what the kernel chooses
-	Ports       PortRange        // of this end. Default: the system's
+	Sources     Sources          // Default: the kernel chooses
+	Ports       PortRange        // local ports. Default: the range of the system
 	Timeout     time.Duration    // of connecting and of each reply. Default: 5 s
-	GiveUp      time.Duration    // a run that only fails for so long is ended. Default: 3 s
-	Poisson     bool             // an open loop's messages come at random, not evenly spaced
-	Verify      bool             // every byte that comes back is compared; else only in phases that say so
-	Seed        uint64           // of all that is random
-	TLS         *tls.Config      // nil: no TLS. Connections clone nothing of it
+	GiveUp      time.Duration    // a run ends when there were only failures for this time. Default: 3 s
+	Poisson     bool             // the messages of an open loop are a Poisson process, not evenly spaced
+	Verify      bool             // every byte that comes back is compared; else only in phases with Verify
+	Seed        uint64           // of every random choice
+	TLS         *tls.Config      // nil: no TLS. The connections share it
 	Congestion  string           // TCP_CONGESTION, see tcp(7). Default: the system's
 	RecvBuffer  int              // SO_RCVBUF in bytes, see socket(7). Default: the system's
 
-	// Beside, if not nil, is called on each loop's thread before anything else: other work may share the loops,
-	// such as a server that a proxy which is the target has behind it. It is over when the loop drains.
+	// Beside, if not nil, is called on each loop's thread before the load begins. It may start other work on the
+	// loop, such as the upstream server of a target that is a proxy. That work ends when the loop drains.
 	Beside func(*reactor.Loop)
 
-	foreign bool // the target makes the bytes by itself, so that it is not for us to choose their period
+	foreign bool // the target generates the bytes, so the generator cannot choose their period
 }
 
 // Part is a share of the load that does one thing.
 type Part struct {
 	Name        string
 	Mode        Mode
-	Weight      float64 // its share of the connections and of the rate, beside those of the others. Default: 1
-	Connections int     // how many it has, if they are not shared by weight; of all parts or of none
+	Weight      float64 // its share of the connections and of the rate. Default: 1
+	Connections int     // how many it has; 0: a share by weight. All parts have a number, or none has
 }
 
-// Mode is what connections do: one type a mode, whose fields are its options.
+// Mode is what the connections of a part do. Each mode is one type, and its fields are the options.
 type Mode interface {
 	// prepare completes and checks the options. It is called once, before anything else.
 	prepare(cfg *Config) error
-	// session makes the behaviour of a connection. On the loop's thread.
+	// session makes the session of a connection.
 	session(c *conn) session
 	// persistent: connections are opened in advance and stay.
 	persistent() bool
-	// maxPiece is the most bytes that are cut from the pattern at once.
+	// maxPiece is the largest number of bytes that one write takes from the pattern.
 	maxPiece() int
 }
 
-// maxConnections is a bound against slips of the pen.
+// maxConnections catches a mistyped number.
 const maxConnections = 10_000_000
 
 func (c *Config) prepare() error {
@@ -73,7 +73,7 @@ func (c *Config) prepare() error {
 	}
 	switch {
 	case len(c.Parts) == 0:
-		return errors.New("a load has at least one part")
+		return errors.New("a load needs at least one part")
 	case c.Connections > maxConnections:
 		return fmt.Errorf("%d connections are too many", c.Connections)
 	case c.Connections < len(c.Parts):
@@ -101,7 +101,7 @@ func (c *Config) prepare() error {
 	return nil
 }
 
-// sum adds up the connections, if the parts say how many they have.
+// sum adds up the connections of the parts, if the parts have numbers.
 func (c *Config) sum() error {
 	sum, given := 0, 0
 	for _, p := range c.Parts {
@@ -118,12 +118,12 @@ func (c *Config) sum() error {
 	case len(c.Parts):
 		c.Connections = sum
 	default:
-		return errors.New("either all parts say how many connections they have, or none does")
+		return errors.New("either every part has a number of connections, or none has")
 	}
 	return nil
 }
 
-// weight is that of all parts together.
+// weight returns the sum of the weights of all parts.
 func (c *Config) weight() (total float64) {
 	for _, p := range c.Parts {
 		total += p.Weight
@@ -131,8 +131,8 @@ func (c *Config) weight() (total float64) {
 	return total
 }
 
-// counts divides the connections, if the parts do not say how many they have, by weight: each gets at least one, and
-// the largest remainders get what is left over.
+// counts returns the number of connections of each part. Without numbers the connections are shared by weight: each
+// part gets at least one, and the parts with the largest remainders get the rest.
 func (c *Config) counts() []int {
 	total := c.weight()
 	n := make([]int, len(c.Parts))
@@ -176,7 +176,7 @@ func sign(n int) int {
 
 var errNeedsStream = errors.New("this mode needs a stream: tcp, tls or unix")
 
-// needStream is what modes check that do not work with datagrams.
+// needStream returns an error for a target with datagrams.
 func (c *Config) needStream() error {
 	if c.Target.Datagrams() {
 		return errNeedsStream

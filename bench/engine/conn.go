@@ -10,26 +10,26 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// conn is a connection with its operation states, made in one piece. When it has closed it can be
-// opened again. What it does while it is open is its session's business.
+// conn is a connection with its operation states, in one allocation. After it was closed it can be opened again. Its
+// session decides what it does while it is open.
 type conn struct {
 	group   *group
 	session session
-	index   int // among all connections of the run
+	index   int // among all connections of the generator
 
 	socket  reactor.Socket
 	connect reactor.DialOp
 	recv    reactor.RecvManyOp
 	send    reactor.SendvOp
 	closing reactor.CloseOp
-	timer   reactor.Timer // the session's while the connection is open, of the next try while it is not
-	tls     *tlsConn      // nil: what is sent and received is plain
+	timer   reactor.Timer // while open: the session's; else: of the backoff
+	tls     *tlsConn      // nil: no TLS
 
 	state   connState
-	life    uint32 // how often it has been closed
-	failed  bool   // this life of it ended, or will end, by a failure
-	stood   bool   // it has been open once
-	dirty   bool   // it is in the worker's list of connections that have something to send
+	life    uint32 // the number of times it was closed
+	failed  bool   // it was closed, or is being closed, because of a failure
+	stood   bool   // it has been open at least once
+	dirty   bool   // it is in the worker's list of connections with bytes to send
 	sending int    // bytes in flight
 	queue   [][]byte
 	backoff time.Duration // before the next try after a failure
@@ -46,9 +46,9 @@ func (c *conn) init(g *group, index int) {
 func (c *conn) worker() *worker { return c.group.w }
 func (c *conn) clock() int64    { return c.group.w.loop.Clock() }
 
-// arrived is when the bytes that are being received had come at the latest. A ring that takes completions
-// in between two turns only has had them all when the turn began, so that neither the time that those before
-// them took is counted nor a reading of the clock is needed; else it is now.
+// arrived returns a time by which the bytes that are being received had arrived. If the ring takes completions only
+// between two turns, all of them had arrived when the turn began. Then the time that earlier completions took is not
+// counted, and the clock is not read. Otherwise it is the time now.
 func (c *conn) arrived() int64 {
 	if w := c.group.w; w.batched {
 		return w.loop.Now()
@@ -56,7 +56,7 @@ func (c *conn) arrived() int64 {
 	return c.clock()
 }
 
-// open begins to connect. Whatever goes wrong is told to the session later, by closed.
+// open starts to connect. An error is reported to the session later, by session.closed.
 func (c *conn) open() {
 	w := c.worker()
 	c.become(connConnecting)
@@ -78,9 +78,9 @@ func (c *conn) open() {
 		c.connect.Start()
 		return
 	}
-	// To a unix socket and for datagrams connect(2) does not block.
+	// connect(2) of a unix socket or a datagram socket does not block.
 	if err := unix.Connect(c.socket.Fd(), w.sockaddr); err != nil {
-		if w.datagrams && err == unix.EAGAIN { // no port is free, while for a unix socket it is the backlog
+		if w.datagrams && err == unix.EAGAIN { // no local port is free. For a unix socket it would mean a full backlog
 			err = unix.EADDRNOTAVAIL
 		}
 		c.fail(record.FailureOf(err))
@@ -89,7 +89,7 @@ func (c *conn) open() {
 	c.connected()
 }
 
-// prepare sets what has to be set before connecting.
+// prepare sets the options that must be set before connect(2).
 func (c *conn) prepare() error {
 	cfg := c.worker().cfg
 	fd := c.socket.Fd()
@@ -128,7 +128,7 @@ func (c *conn) prepare() error {
 	return nil
 }
 
-// connected is called when the kernel has a connection.
+// connected is called when connect(2) has succeeded.
 func (c *conn) connected() {
 	if c.worker().cfg.TLS != nil {
 		c.startTLS()
@@ -143,7 +143,7 @@ func (c *conn) connected() {
 	c.stands()
 }
 
-// stands is called when the session can begin.
+// stands is called when the connection is open for its session: with TLS, after the handshake.
 func (c *conn) stands() {
 	g := c.group
 	c.become(connOpen)
@@ -154,8 +154,7 @@ func (c *conn) stands() {
 	c.session.opened()
 }
 
-// write sends p, which stays as it is until the connection has been drained. It fails the connection
-// if it cannot.
+// write sends p. The caller must not change p until session.drained is called. An error fails the connection.
 func (c *conn) write(p []byte) {
 	if c.tls != nil {
 		c.tls.write(p)
@@ -164,8 +163,8 @@ func (c *conn) write(p []byte) {
 	c.enqueue(p)
 }
 
-// enqueue adds to what is sent at the end of this piece of the loop's work. Pieces that lie behind one
-// another in memory become one.
+// enqueue queues p. The queue is sent when the current callback of the loop ends. Pieces that are adjacent in memory
+// are merged.
 func (c *conn) enqueue(p []byte) {
 	if !c.dirty {
 		c.dirty = true
@@ -182,10 +181,10 @@ func (c *conn) enqueue(p []byte) {
 	c.queue = append(c.queue, p)
 }
 
-// maxPieces is how many pieces a sendmsg(2) takes.
+// maxPieces is the largest number of pieces of one sendmsg(2).
 const maxPieces = 1024
 
-// flush sends what is queued, unless a send is in flight already.
+// flush sends what is queued, unless a send is in flight.
 func (c *conn) flush() {
 	if c.sending > 0 || len(c.queue) == 0 || c.state != connOpen && c.tls == nil {
 		return
@@ -203,7 +202,7 @@ func (c *conn) flush() {
 	c.send.Start()
 }
 
-// fail counts a failure and closes the connection by a reset.
+// fail counts a failure and resets the connection.
 func (c *conn) fail(kind record.Failure) {
 	if !c.live() {
 		return
@@ -213,7 +212,7 @@ func (c *conn) fail(kind record.Failure) {
 	c.close(true)
 }
 
-// failLater is fail for a connection that got no socket. The session is told later, by the timer.
+// failLater is fail for a connection that has no socket. The timer reports it to the session.
 func (c *conn) failLater(kind record.Failure) {
 	c.become(connUnopened)
 	c.group.win.Errors[kind]++
@@ -221,7 +220,7 @@ func (c *conn) failLater(kind record.Failure) {
 	c.worker().loop.SetTimer(&c.timer, c.clock())
 }
 
-// close ends the connection, by a reset if abort. The session is told by closed.
+// close closes the connection, by a reset if abort is set. Then session.closed is called.
 func (c *conn) close(abort bool) {
 	if !c.live() {
 		return
@@ -233,19 +232,19 @@ func (c *conn) close(abort bool) {
 	c.since = 0
 	c.worker().loop.StopTimer(&c.timer)
 	if abort {
-		_ = c.socket.SetAbort() // on a unix socket there is no such thing
+		_ = c.socket.SetAbort() // a unix socket has no reset
 	}
 	c.socket.Close().Connect(&c.closing, (*connClosed)(c))
 	c.closing.Start()
 }
 
-// A connection that failed backs off between these, twice as long each time.
+// The shortest and the longest backoff after a failure. It doubles each time.
 const (
 	minBackoff = 10 * time.Millisecond
 	maxBackoff = 320 * time.Millisecond
 )
 
-// reopen opens the connection again: immediately if it was closed on purpose, after a backoff if it failed.
+// reopen opens the connection again: after a backoff if it failed, else immediately.
 func (c *conn) reopen() {
 	if !c.failed {
 		c.open()
@@ -254,17 +253,17 @@ func (c *conn) reopen() {
 	c.restart()
 }
 
-// restart backs off. Then it opens a persistent connection again, and gives any other one work again.
+// restart backs off. After that a persistent connection is opened again, and another one is ready for work.
 func (c *conn) restart() {
 	c.become(connBackingOff)
 	c.backoff = min(max(2*c.backoff, minBackoff), maxBackoff)
 	c.worker().loop.SetTimer(&c.timer, c.clock()+int64(c.backoff))
 }
 
-// setTimer has the session's expired called at a time.
+// setTimer makes the loop call session.expired at a time on its clock.
 func (c *conn) setTimer(at int64) { c.worker().loop.SetTimer(&c.timer, at) }
 
-// closeWrite ends this direction behind what has been sent.
+// closeWrite half-closes the connection after the bytes that were sent.
 func (c *conn) closeWrite() error {
 	if c.tls != nil {
 		return c.tls.conn.CloseWrite()

@@ -33,12 +33,12 @@ func (t *connTimer) OnTimer(int64) {
 	c.worker().flush()
 }
 
-// connConnected is a conn as the receiver of its connecting.
+// connConnected is a conn as the receiver of connect.
 type connConnected conn
 
 func (r *connConnected) SetValue(struct{}) {
 	c := (*conn)(r)
-	if c.state == connConnecting { // else it has been given up meanwhile
+	if c.state == connConnecting { // else it has failed meanwhile
 		c.connected()
 	}
 	c.worker().flush()
@@ -52,7 +52,7 @@ func (r *connConnected) SetError(err error) {
 func (r *connConnected) SetStopped()     {}
 func (r *connConnected) Env() sender.Env { return sender.EmptyEnv{} }
 
-// connReceived is a conn as the receiver of what comes.
+// connReceived is a conn as the receiver of its RecvMany.
 type connReceived conn
 
 func (r *connReceived) SetNext(lease reactor.Lease) {
@@ -76,7 +76,7 @@ func (r *connReceived) SetError(err error) { (*conn)(r).broke(err) }
 func (r *connReceived) SetStopped()        {}
 func (r *connReceived) Env() sender.Env    { return sender.EmptyEnv{} }
 
-// broke is called when a transfer ends with an error.
+// broke is called when a receive or a send completes with an error.
 func (c *conn) broke(err error) {
 	if !errors.Is(err, net.ErrClosed) {
 		c.fail(record.FailureOf(err))
@@ -92,7 +92,7 @@ func (r *connSent) SetValue(n int) {
 	c.group.win.BytesOut += int64(n)
 	c.sending = 0
 	if !whole || c.state != connOpen && c.tls == nil {
-		return // it is being closed
+		return // the connection is being closed
 	}
 	if c.flush(); c.sending == 0 && c.state == connOpen {
 		c.session.drained()
@@ -103,7 +103,7 @@ func (r *connSent) SetValue(n int) {
 func (r *connSent) SetError(err error) {
 	c := (*conn)(r)
 	c.sending = 0
-	// A reset is told by receiving too, behind what came before it.
+	// The receive reports a reset too, after the bytes that came before it.
 	if c.worker().datagrams && errors.Is(err, syscall.ECONNREFUSED) {
 		c.fail(record.Refused)
 		return
@@ -113,7 +113,7 @@ func (r *connSent) SetError(err error) {
 func (r *connSent) SetStopped()     { (*conn)(r).sending = 0 }
 func (r *connSent) Env() sender.Env { return sender.EmptyEnv{} }
 
-// connClosed is a conn as the receiver of its closing: all its operations are idle.
+// connClosed is a conn as the receiver of its close, after which every operation has completed.
 type connClosed conn
 
 func (r *connClosed) SetValue(struct{}) {
@@ -127,6 +127,6 @@ func (r *connClosed) SetValue(struct{}) {
 		w.flush()
 	}
 }
-func (r *connClosed) SetError(error)  { r.SetValue(struct{}{}) } // the descriptor is gone nevertheless
+func (r *connClosed) SetError(error)  { r.SetValue(struct{}{}) } // the descriptor is closed nevertheless
 func (r *connClosed) SetStopped()     {}
 func (r *connClosed) Env() sender.Env { return sender.EmptyEnv{} }

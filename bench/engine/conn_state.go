@@ -2,17 +2,17 @@ package engine
 
 import "fmt"
 
-// connState is where a connection stands.
+// connState is the state of a connection. These are the transitions and what causes them:
 //
 //	idle        -> connecting               open
 //	            -> backingOff               restart, after a failure
-//	connecting  -> open                     stands: connect, and the handshake of TLS, have completed
+//	connecting  -> open                     stands: connected, and the TLS handshake has completed
 //	            -> unopened                 failLater: there is no socket
 //	            -> closing                  close
 //	open        -> closing                  close
-//	closing     -> idle                     the descriptor is closed, and every operation has completed
-//	unopened    -> idle                     its timer: the session is told now
-//	backingOff  -> idle                     its timer: the connection may be opened again
+//	closing     -> idle                     the receiver of close: session.closed is called
+//	unopened    -> idle                     the timer: session.closed is called
+//	backingOff  -> idle                     the timer: the connection can be opened again
 type connState uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	connBackingOff
 )
 
-// connBefore are, for each state, the states that it may follow, as bits.
+// connBefore has, for each state, the states that may precede it, as bits.
 var connBefore = [...]uint8{
 	connIdle:       1<<connClosing | 1<<connUnopened | 1<<connBackingOff,
 	connConnecting: 1 << connIdle,
@@ -43,7 +43,7 @@ var connNames = [...]string{
 	connBackingOff: "backing off",
 }
 
-// become is the transition to the next state.
+// become makes a transition. A transition that the table lacks is a bug of this package.
 func (c *conn) become(next connState) {
 	if connBefore[next]&(1<<c.state) == 0 {
 		panic(fmt.Sprintf("engine: a connection cannot go from %s to %s", connNames[c.state], connNames[next]))
@@ -51,5 +51,5 @@ func (c *conn) become(next connState) {
 	c.state = next
 }
 
-// live: the connection has a socket, which is not being closed.
+// live reports whether the connection has a socket that is not being closed.
 func (c *conn) live() bool { return c.state == connConnecting || c.state == connOpen }

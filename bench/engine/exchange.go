@@ -4,18 +4,17 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// codec is a protocol of requests and replies as one connection speaks it. Replies come in the order
-// of the requests.
+// codec is a protocol of requests and replies on one connection. Replies come in the order of the requests.
 type codec interface {
-	// request is the next request. Its bytes stay as they are.
+	// request returns the next request. Its bytes do not change later.
 	request() []byte
-	// reply looks at bytes that came, at least one, and tells how many of them belong to the reply in
-	// progress. done: that is whole; an error then says that the reply is one of failure, else that it
-	// makes no sense.
+	// reply reads received bytes, at least one, and returns how many of them belong to the current reply.
+	// With done the reply is complete, and an error is a failure that the reply reports. Without done an
+	// error means that the bytes are not of the protocol.
 	reply(p []byte) (n int, done bool, err error)
-	// last: the reply that was whole last has announced the end of the connection.
+	// last reports whether the last complete reply announced that the connection ends.
 	last() bool
-	// reset forgets what is under way: the connection is a new one.
+	// reset prepares for a new connection.
 	reset()
 }
 
@@ -24,18 +23,17 @@ type failure record.Failure
 
 func (f failure) Error() string { return record.Failure(f).String() }
 
-// exchange is the session of every mode that sends requests and waits for their replies, a number of
-// them at a time on each connection.
+// exchange is the session of every mode with requests and replies. Several requests can be outstanding.
 type exchange struct {
 	base
 	codec codec
-	under []stamp // requests under way, as a ring
+	under []stamp // outstanding requests, as a ring buffer
 	first int
 	n     int
-	part  bool // the first reply has come in part
+	part  bool // a part of the first reply was received
 }
 
-// stamp is when a request was meant to be sent, and when it was.
+// stamp has the time when a request was due, and the time when it was sent.
 type stamp struct{ intended, sent int64 }
 
 func newExchange(c *conn, codec codec, depth int) *exchange {
@@ -63,8 +61,8 @@ func (e *exchange) begin(intended, now int64) {
 	e.c.write(e.codec.request())
 }
 
-// received gives out new work only behind all of p, so that none of it is taken for the reply to what has not been
-// sent.
+// received reads all of p before the connection is ready for new work. So no byte of p can be taken for the reply to
+// a later request.
 func (e *exchange) received(p []byte) {
 	c := e.c
 	now := c.arrived()
@@ -95,7 +93,7 @@ func (e *exchange) received(p []byte) {
 	}
 }
 
-// replied records a reply that is whole, to the first request under way.
+// replied records a complete reply to the first outstanding request.
 func (e *exchange) replied(err error, now int64) {
 	c, s := e.c, e.under[e.first]
 	e.pop()
@@ -110,7 +108,7 @@ func (e *exchange) replied(err error, now int64) {
 	c.group.messageDone(s.intended, s.sent, now)
 }
 
-// pop takes the first request off the ring.
+// pop removes the first outstanding request.
 func (e *exchange) pop() {
 	e.n--
 	if e.first++; e.first == len(e.under) {
@@ -118,7 +116,7 @@ func (e *exchange) pop() {
 	}
 }
 
-// kindOf is what an error of a codec counts as.
+// kindOf returns the kind of failure of an error of a codec.
 func kindOf(err error) record.Failure {
 	if f, ok := err.(failure); ok { //nolint:errorlint // codecs return it bare
 		return record.Failure(f)
@@ -126,7 +124,7 @@ func kindOf(err error) record.Failure {
 	return record.Protocol
 }
 
-// ended is the end of the stream: too early for what is under way.
+// ended: EOF came before the replies to the outstanding requests.
 func (e *exchange) ended() {
 	if e.n > 0 && e.part {
 		e.c.fail(record.Short)

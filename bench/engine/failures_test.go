@@ -99,7 +99,7 @@ func TestRefused(t *testing.T) {
 	}
 	url := "tcp://" + l.Addr().String()
 	l.Close()
-	for _, url := range []string{url, "unix://" + t.TempDir() + "/nobody"} {
+	for _, url := range []string{url, "unix://" + t.TempDir() + "/missing"} {
 		g := load(t, url, &Echo{}, func(c *Config) { c.GiveUp = short })
 		s, err := g.Open(t.Context(), nil)
 		if !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "refused") ||
@@ -190,7 +190,7 @@ func TestKilledTargetOfDatagrams(t *testing.T) {
 	}
 }
 
-// freePorts are n local ports in a row that nobody has.
+// freePorts returns n consecutive local ports that are free.
 func freePorts(t *testing.T, n uint16) PortRange {
 	t.Helper()
 	for low := uint16(34000); low < 60000; low += 97 {
@@ -215,7 +215,7 @@ func TestPortsUsedUp(t *testing.T) {
 	ports := freePorts(t, 4) // of an odd number the kernel leaves one out
 	change := func(c *Config) {
 		c.Ports, c.Connections, c.GiveUp = ports, 6, short
-		c.Sources, _ = ParseSources("127.0.0.9") // whose ports nobody else uses
+		c.Sources, _ = ParseSources("127.0.0.9") // an address whose ports are free
 	}
 	g := load(t, serve(t, "tcp", echoing), &Echo{}, change)
 	s, err := g.Open(t.Context(), nil)
@@ -227,8 +227,8 @@ func TestPortsUsedUp(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	only(t, s.Windows[0], record.Ports)
-	if n := s.Windows[0].Opened; n == 0 || n > 4 || s.Open != int(n) { // somebody else may have got one of them
-		t.Errorf("%d connections were opened over 4 ports, and %d stand", n, s.Open)
+	if n := s.Windows[0].Opened; n == 0 || n > 4 || s.Open != int(n) { // another process may have taken one of them
+		t.Errorf("%d connections were opened over 4 ports, and %d are open", n, s.Open)
 	}
 	// Of datagrams it is the connecting that fails in another way.
 	g = load(t, packets(t, func(p []byte, reply func([]byte)) { reply(p) }), &UDP{}, change)

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Generator makes a load. Its methods are called by one goroutine.
+// Generator generates a load. Its methods are called from one goroutine.
 type Generator struct {
 	cfg     Config
 	pattern *Pattern
@@ -19,29 +19,29 @@ type Generator struct {
 	slips   chan slip
 	spare   chan *record.Window
 	spans   int
-	ended   chan error // what the loops ended with
+	ended   chan error // the error of the loops
 }
 
-// Phase is so much of a load for so long.
+// Phase is a load at one rate, or at a rate that changes evenly, for a time.
 type Phase struct {
 	Time     time.Duration
-	From, To float64       // messages/s at the beginning and at the end; both 0: the loop is closed
-	Patience time.Duration // for replies that are out at the end. Default: the load's Timeout
+	From, To float64       // messages/s at the beginning and at the end; both 0: a closed loop
+	Patience time.Duration // for outstanding replies at the end. Default: Config.Timeout
 	Verify   bool          // every byte that comes back is compared
 }
 
-// Span is a piece of a phase, or a whole one: windows by part, and how long it took.
+// Span is what was recorded in a phase, or in a second of one.
 type Span struct {
-	Windows []*record.Window
-	Elapsed time.Duration // of a whole phase: up to the last reply, if that came after its end
-	Open    int           // connections that stand at its end
-	Busy    float64       // the largest share of the time that a loop was at work, from 0 to 1
+	Windows []*record.Window // by part
+	Elapsed time.Duration    // of a whole phase: until the last reply, if that came after its end
+	Open    int              // connections that are open at its end
+	Busy    float64          // the CPU share of the busiest loop, from 0 to 1
 }
 
-// ErrNoProgress is what a phase ends with when for some time all that came were failures.
+// ErrNoProgress is the error of a phase in which only failures occurred for Config.GiveUp.
 var ErrNoProgress = errors.New("no progress")
 
-// New makes a generator, whose loops run at once. The caller closes it.
+// New makes a generator and starts its loops. The caller calls [Generator.Close].
 func New(cfg Config) (*Generator, error) {
 	if err := cfg.prepare(); err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// distribute makes the connections of each part, and deals them out to the workers in turn.
+// distribute makes the connections of each part, and distributes them over the workers round-robin.
 func (g *Generator) distribute() {
 	next := 0
 	for part, n := range g.cfg.counts() {
@@ -102,19 +102,19 @@ func (g *Generator) distribute() {
 	}
 }
 
-// Choice tells which ring the loops have, and why.
+// Choice returns which ring the loops have, and why.
 func (g *Generator) Choice() reactor.RingChoice { return g.workers[0].loop.RingChoice() }
 
-// Connections is how many there are, of all parts together.
+// Connections returns the number of connections of all parts.
 func (g *Generator) Connections() int { return g.cfg.Connections }
 
-// Open opens the connections that the modes want to stand in advance.
+// Open opens the connections of the modes that keep them open.
 func (g *Generator) Open(ctx context.Context, observe func(Span)) (Span, error) {
 	return g.run(ctx, span{opening: true, end: never}, observe)
 }
 
-// Run makes so much load. observe, if not nil, is told about every second of it. When ctx ends or
-// nothing but failures comes any more, the error says so and the span what was found until then.
+// Run generates the load of a phase. It calls observe, if not nil, for every second. When ctx ends, or when only
+// failures occur, it returns an error together with what was recorded until then.
 func (g *Generator) Run(ctx context.Context, p Phase, observe func(Span)) (Span, error) {
 	s := span{from: p.From, to: p.To, patience: p.Patience, verify: p.Verify}
 	if s.patience <= 0 {
@@ -124,7 +124,7 @@ func (g *Generator) Run(ctx context.Context, p Phase, observe func(Span)) (Span,
 	return g.run(ctx, s, observe)
 }
 
-// lead is how far ahead a span's beginning lies, so that all workers know of it in time.
+// lead is the time between the call and the beginning of a span, so that all workers can begin together.
 const lead = 2 * time.Millisecond
 
 func (g *Generator) run(ctx context.Context, s span, observe func(Span)) (Span, error) {
@@ -162,14 +162,14 @@ func (g *Generator) run(ctx context.Context, s span, observe func(Span)) (Span, 
 	return c.total(), failed
 }
 
-// halt ends the span in progress.
+// halt ends the current span.
 func (g *Generator) halt() {
 	for _, w := range g.workers {
 		w.post(w.halt)
 	}
 }
 
-// window is an empty one. From any thread.
+// window returns an empty window. It may be called from any thread.
 func (g *Generator) window() *record.Window {
 	select {
 	case w := <-g.spare:
@@ -179,7 +179,7 @@ func (g *Generator) window() *record.Window {
 	}
 }
 
-// giveBack recycles a window.
+// giveBack makes a window available to [Generator.window].
 func (g *Generator) giveBack(w *record.Window) {
 	w.Reset()
 	select {
@@ -188,14 +188,14 @@ func (g *Generator) giveBack(w *record.Window) {
 	}
 }
 
-// Close resets all connections and ends the loops.
+// Close resets all connections and stops the loops.
 func (g *Generator) Close() error {
 	for _, w := range g.workers {
 		w.post(w.close)
 	}
 	for {
 		select {
-		case <-g.slips: // a worker may wait for room
+		case <-g.slips: // a worker may wait for room in the channel
 		case err := <-g.ended:
 			for _, w := range g.workers {
 				w.abandon()
@@ -205,20 +205,20 @@ func (g *Generator) Close() error {
 	}
 }
 
-// collector adds up what the workers of one span report.
+// collector adds up the reports of the workers of one span.
 type collector struct {
 	g       *Generator
 	span    span
 	observe func(Span)
-	running int // workers that are not through
+	running int // workers that have not finished
 	sum     Span
-	last    int64     // of the messages
-	moment  Span      // of the second in progress
-	heard   int       // workers that have reported it
-	open    []int     // connections that stand, by worker
-	cpu     []int64   // ns at work, by worker
-	most    float64   // of the second in progress, the largest share of a worker's time at work
-	good    time.Time // when there was progress last
+	last    int64     // when the last message completed
+	moment  Span      // of the current second
+	heard   int       // workers that have reported the current second
+	open    []int     // open connections, by worker
+	cpu     []int64   // CPU time in ns, by worker
+	most    float64   // the CPU share of the busiest worker in the current second
+	good    time.Time // the last time when there was progress
 	bad     record.Failures
 }
 
@@ -248,7 +248,7 @@ func (c *collector) take(s slip) {
 	progress := false
 	for i, w := range s.windows {
 		c.moment.Windows[i].Add(w)
-		// To open a socket for datagrams succeeds whether anybody is there or not.
+		// Opening a socket for datagrams succeeds even if there is no server.
 		progress = progress || w.Messages > 0 || w.Opened > 0 && !c.g.cfg.Target.Datagrams()
 		c.bad.Add(&w.Errors)
 		c.g.giveBack(w)
@@ -265,7 +265,7 @@ func (c *collector) take(s slip) {
 	}
 }
 
-// second closes the second in progress.
+// second ends the current second.
 func (c *collector) second(d time.Duration) {
 	m := c.moment
 	m.Elapsed, m.Busy = d, c.most
@@ -284,7 +284,7 @@ func (c *collector) second(d time.Duration) {
 	c.moment, c.heard, c.most = c.empty(), 0, 0
 }
 
-// total is what the span found.
+// total returns what was recorded in the span.
 func (c *collector) total() Span {
 	s := c.sum
 	if c.span.end != never {
@@ -299,20 +299,20 @@ func (c *collector) total() Span {
 	return s
 }
 
-// stuck: for the last while all that came were failures.
+// stuck reports whether only failures occurred for the time limit.
 func (c *collector) stuck(limit time.Duration) bool {
 	return time.Since(c.good) >= limit && c.bad.Total() > 0
 }
 
 func (c *collector) noProgress(opening bool) error {
 	kind := c.bad.Most()
-	text := fmt.Sprintf("for %v nothing but failures: %v", time.Since(c.good).Round(time.Second/10), c.bad)
+	text := fmt.Sprintf("only failures for %v: %v", time.Since(c.good).Round(time.Second/10), c.bad)
 	if opening {
 		open := 0
 		for _, n := range c.open {
 			open += n
 		}
-		text += fmt.Sprintf("; %d of %d connections stand", open, c.g.cfg.Connections)
+		text += fmt.Sprintf("; %d of %d connections are open", open, c.g.cfg.Connections)
 	}
 	if advice := kind.Advice(); advice != "" {
 		text += "; " + advice

@@ -7,43 +7,43 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// group is the connections of one part of the load on one loop, and what paces them.
+// group has the connections of one part of the load on one loop, and gives them work.
 //
-// A connection that can take a piece of work says so by ready. In a closed loop it gets one at once; in
-// an open loop it gets the next of the schedule once that is due. What is due while no connection is
-// ready stays in the schedule, and keeps its time.
+// A connection that can take a piece of work calls ready. In a closed loop it gets one immediately. In an open loop it
+// gets the next one of the schedule when that is due. Work that is due while no connection is ready stays in the
+// schedule, and keeps the time at which it was due.
 type group struct {
 	w          *worker
 	part       *Part
-	win        *record.Window // of the span in progress
+	win        *record.Window // of the current slice
 	conns      []*conn
-	persistent bool // connections are opened in advance, and again when they are lost
+	persistent bool // connections are opened in advance, and again after a failure
 
-	unopened   int // conns[unopened:] have not been opened yet
-	connecting int // opened in advance, and not standing yet
-	standing   int
-	opening    schedule // of opening, if that has a rate
+	unopened   int      // conns[unopened:] have not been opened yet
+	connecting int      // opened in advance, and not open yet
+	standing   int      // connections that are open
+	opening    schedule // when to open connections, if there is a rate
 	openTimer  reactor.Timer
 
 	pace     pace
 	schedule schedule // of an open loop
 	timer    reactor.Timer
 	idle     idleQueue
-	busy     int   // pieces of work that have begun and have not ended
-	last     int64 // when the last one ended
+	busy     int   // pieces of work that were given out and have not completed
+	last     int64 // when the last one completed
 }
 
-// pace is when a group gives out work.
+// pace says when a group gives out work. These are the transitions and what causes them:
 //
 //	none    -> closed, open    start
 //	closed  -> none            stop, quit
-//	open    -> none            stop, if nothing is due any more; else quit
+//	open    -> none            stop, if nothing is due; else quit
 type pace uint8
 
 const (
 	paceNone   pace = iota // no work begins
-	paceClosed             // in a closed loop: as soon as a connection is ready
-	paceOpen               // in an open loop: when the schedule says
+	paceClosed             // in a closed loop: when a connection is ready
+	paceOpen               // in an open loop: when the schedule says so
 )
 
 func newGroup(w *worker, part *Part) *group {
@@ -53,10 +53,10 @@ func newGroup(w *worker, part *Part) *group {
 	return g
 }
 
-// maxConnecting is how many connections a group opens at once, fewer than any target's backlog.
+// maxConnecting is how many connections of a group may connect at the same time: fewer than the backlog of a target.
 const maxConnecting = 64
 
-// openAll begins to open the connections, at rate a second if that is not 0.
+// openAll starts to open the connections, at rate a second if that is not 0.
 func (g *group) openAll(now int64, rate float64) {
 	if !g.persistent {
 		for _, c := range g.conns {
@@ -72,7 +72,7 @@ func (g *group) openAll(now int64, rate float64) {
 	g.openNext(now)
 }
 
-// openNext opens as many connections as may be opened now.
+// openNext opens the connections that may be opened now.
 func (g *group) openNext(now int64) {
 	for g.unopened < len(g.conns) && g.connecting < maxConnecting {
 		if g.opening.next > now {
@@ -88,7 +88,7 @@ func (g *group) openNext(now int64) {
 	}
 }
 
-// groupOpener is a group as the handler of the timer of its opening.
+// groupOpener is a group as the handler of openTimer.
 type groupOpener group
 
 func (t *groupOpener) OnTimer(int64) {
@@ -97,7 +97,7 @@ func (t *groupOpener) OnTimer(int64) {
 	g.w.flush()
 }
 
-// opened is called when a connection has come to stand.
+// opened is called when a connection is open.
 func (g *group) opened(c *conn) {
 	g.standing++
 	if !g.persistent || c.stood {
@@ -111,7 +111,7 @@ func (g *group) opened(c *conn) {
 
 func (g *group) wasClosed() { g.standing-- }
 
-// start gives out work. The schedule is of an open loop; nil: the loop is closed.
+// start begins to give out work: by the schedule in an open loop; nil means a closed loop.
 func (g *group) start(s *schedule, now int64) {
 	g.last = now
 	if s != nil {
@@ -125,14 +125,14 @@ func (g *group) start(s *schedule, now int64) {
 	}
 }
 
-// stop gives out no more work, except the work that was due before and could not be given yet.
+// stop ends giving out work, except work that was due already.
 func (g *group) stop() {
 	if !g.hasDue() {
 		g.pace = paceNone
 	}
 }
 
-// quit gives out no more work at all. Work that was due is counted as never sent.
+// quit ends giving out any work. Work that was due counts as never sent.
 func (g *group) quit() {
 	if g.pace == paceOpen {
 		g.win.Errors[record.Unsent] += g.schedule.left()
@@ -141,23 +141,23 @@ func (g *group) quit() {
 	g.w.loop.StopTimer(&g.timer)
 }
 
-// hasDue: the schedule of an open loop has work left.
+// hasDue reports whether the schedule of an open loop has work left.
 func (g *group) hasDue() bool { return g.pace == paceOpen && g.schedule.next != never }
 
-// isBusy: work is under way, or due.
+// isBusy reports whether work has not completed, or is due.
 func (g *group) isBusy() bool { return g.busy > 0 || g.hasDue() }
 
-// isOpening: a connection is still to be opened, or connects.
+// isOpening reports whether a connection is not opened yet, or connects.
 func (g *group) isOpening() bool { return g.unopened < len(g.conns) || g.connecting > 0 }
 
-// ready is called when a connection can take a piece of work; one that can take several calls it
-// as many times.
+// ready is called when a connection can take a piece of work. A connection that can take several calls it as many
+// times.
 func (g *group) ready(c *conn, now int64) {
 	switch {
 	case g.pace == paceClosed:
 		g.begin(c, now, now)
 	case g.pace == paceOpen && g.idle.len() == 0 && g.schedule.next <= now:
-		intended := g.schedule.next // it has waited for a connection
+		intended := g.schedule.next // it was due before a connection was ready
 		g.schedule.take()
 		g.begin(c, intended, now)
 	default:
@@ -168,13 +168,13 @@ func (g *group) ready(c *conn, now int64) {
 	}
 }
 
-// dispatch gives what is due to connections that are ready. Both are there, so that any delay is the
-// generator's own.
+// dispatch gives work that is due to connections that are ready. There is a connection for it, so a delay is the
+// generator's own: it is recorded as lag.
 func (g *group) dispatch(now int64) {
 	for g.schedule.next <= now {
 		c := g.idle.pop()
 		if c == nil {
-			return // ready continues
+			return // until ready is called
 		}
 		intended := g.schedule.next
 		g.schedule.take()
@@ -187,7 +187,7 @@ func (g *group) dispatch(now int64) {
 	}
 }
 
-// groupTimer is a group as the handler of its schedule's timer.
+// groupTimer is a group as the handler of the schedule's timer.
 type groupTimer group
 
 func (t *groupTimer) OnTimer(int64) {
@@ -205,14 +205,14 @@ func (g *group) begin(c *conn, intended, now int64) {
 	c.session.begin(intended, now)
 }
 
-// done is called when n pieces of work are over, well or not.
+// done is called when n pieces of work have completed or failed.
 func (g *group) done(n int, now int64) {
 	g.busy -= n
 	g.last = now
 	g.w.check()
 }
 
-// messageDone records a message that came back whole at now.
+// messageDone records a message whose reply was complete at now.
 func (g *group) messageDone(intended, sent, now int64) {
 	g.win.Messages++
 	g.win.Latency.Record(now - intended)
@@ -220,13 +220,13 @@ func (g *group) messageDone(intended, sent, now int64) {
 	g.done(1, now)
 }
 
-// random is a source of random numbers for connection i, or for the group if that is negative.
+// random returns a source of random numbers for connection i, or for the group if i is negative.
 func (g *group) random(i int) *rand.PCG {
 	return rand.NewPCG(g.w.cfg.Seed, uint64(i)*2+uint64(g.w.index)<<40+1)
 }
 
-// idleQueue is the connections that are ready, first come first served. Those that have been closed
-// since are passed over.
+// idleQueue has the connections that are ready, in first-in, first-out order. An entry of a connection that was
+// closed after push is skipped.
 type idleQueue struct {
 	ring  []idleEntry // its length is a power of two
 	first int

@@ -38,19 +38,22 @@ func serve(t *testing.T, scheme string, handle func(net.Conn)) string {
 	if url == "" {
 		url = scheme + "://" + l.Addr().String()
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				handle(c)
-			}()
-		}
-	}()
+	go accept(l, handle)
 	return url
+}
+
+// accept runs handle for each connection, until the listener is closed.
+func accept(l net.Listener, handle func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			handle(c)
+		}()
+	}
 }
 
 func echoing(c net.Conn) { _, _ = io.Copy(c, c) }

@@ -7,15 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/bench/record"
 	"github.com/reactord/reactord/reactor"
 )
 
-// A server that knows how long it has taken is measured to have taken as long, to within one per cent.
-// How exactly it sleeps does not matter. What a busy machine adds differs from try to try; what the generator
-// adds would not.
+// The measured delay of a server equals the delay that the server measures itself, to within one per cent. How
+// exactly the server sleeps does not matter. A busy machine adds a different time in every try, but an error of the
+// generator would be in all of them.
 func TestDelaysAreMeasured(t *testing.T) {
 	const delay, tries = 500 * time.Millisecond, 8
 	rings(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it sleeps
 		var mu sync.Mutex
 		var took []time.Duration
 		url := serve(t, "tcp", func(c net.Conn) {
@@ -59,7 +61,7 @@ func TestDelaysAreMeasured(t *testing.T) {
 	})
 }
 
-// staller echoes, but for one time during which nothing comes back.
+// staller is an echo server that stalls once.
 type staller struct {
 	mu    sync.Mutex
 	from  time.Time
@@ -85,7 +87,7 @@ func (s *staller) serve(c net.Conn) {
 	}
 }
 
-// stall has the server stall for a second, a while from now.
+// stall makes the server stall for a second, soon.
 func (s *staller) stall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,50 +95,50 @@ func (s *staller) stall() {
 	s.until = s.from.Add(time.Second)
 }
 
-// A server that stalls for a second of two stalls for half of the messages that were due, and an open
-// loop shows it. A closed loop asks it nothing meanwhile: one sample a connection is all that tells.
-// That is called coordinated omission.
+// A server stalls for one second of two, so half of the messages are due during the stall. An open loop shows that. A
+// closed loop sends nothing meanwhile, and only one sample of each connection shows it: coordinated omission.
 func TestAStallShowsInTheOpenLoopOnly(t *testing.T) {
-	s := &staller{}
-	url := serve(t, "tcp", s.serve)
-	g := load(t, url, &Echo{}, nil)
-	if _, err := g.Open(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
 	const stalled = 200 * time.Millisecond
-	s.stall()
-	span, err := g.Run(t.Context(), Phase{Time: 2 * time.Second, From: 500, To: 500}, nil)
-	if err != nil {
-		t.Fatal(err)
+	during := func(t *testing.T, p Phase) *record.Window {
+		t.Parallel() // one of both waits most of the time
+		s := &staller{}
+		g := load(t, serve(t, "tcp", s.serve), &Echo{}, nil)
+		if _, err := g.Open(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		s.stall()
+		span, err := g.Run(t.Context(), p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		faultless(t, span.Windows[0])
+		return span.Windows[0]
 	}
-	w := span.Windows[0]
-	faultless(t, w)
-	if w.Messages != 1000 {
-		t.Errorf("%d messages, want 1000", w.Messages)
-	}
-	// A share of 0.4 fell into the first 0.8 s of the stall, and waited for 0.2 s or more.
-	if got := w.Latency.At(65); got < stalled {
-		t.Errorf("the open loop's p65 is %v, although 40 %% of the messages waited for %v", got, stalled)
-	}
-	if got := w.Service.At(90); got > stalled {
-		t.Errorf("the service time's p90 is %v, although 4 messages were under way during the stall", got)
-	}
-	s.stall()
-	span, err = g.Run(t.Context(), Phase{Time: 2 * time.Second}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w = span.Windows[0]
-	faultless(t, w)
-	if got := w.Latency.At(95); got > stalled {
-		t.Errorf("the closed loop's p95 is %v, although it asked nothing during the stall", got)
-	}
-	if got := w.Latency.Max(); got < 900*time.Millisecond {
-		t.Errorf("the closed loop's longest is %v, although the server stalled for a second", got)
-	}
+	t.Run("open", func(t *testing.T) {
+		w := during(t, Phase{Time: 2 * time.Second, From: 500, To: 500})
+		if w.Messages != 1000 {
+			t.Errorf("%d messages, want 1000", w.Messages)
+		}
+		// A share of 0.4 was due in the first 0.8 s of the stall, and waited for 0.2 s or more.
+		if got := w.Latency.At(65); got < stalled {
+			t.Errorf("the p65 is %v, although 40 %% of the messages waited for %v", got, stalled)
+		}
+		if got := w.Service.At(90); got > stalled {
+			t.Errorf("the service time's p90 is %v, although 4 messages were outstanding during the stall", got)
+		}
+	})
+	t.Run("closed", func(t *testing.T) {
+		w := during(t, Phase{Time: 2 * time.Second})
+		if got := w.Latency.At(95); got > stalled {
+			t.Errorf("the p95 is %v, although nothing was sent during the stall", got)
+		}
+		if got := w.Latency.Max(); got < 900*time.Millisecond {
+			t.Errorf("the longest is %v, although the server stalled for a second", got)
+		}
+	})
 }
 
-// Messages that were due and could not be sent are not forgotten.
+// Messages that were due and could not be sent are counted.
 func TestWhatIsNotSentIsCounted(t *testing.T) {
 	url := serve(t, "tcp", func(c net.Conn) {
 		buf := make([]byte, 128)
@@ -144,7 +146,7 @@ func TestWhatIsNotSentIsCounted(t *testing.T) {
 			if _, err := c.Read(buf); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond) // at most 50 a second, and connection
+			time.Sleep(20 * time.Millisecond) // at most 50 a second on each connection
 			_, _ = c.Write(buf)
 		}
 	})
@@ -156,7 +158,7 @@ func TestWhatIsNotSentIsCounted(t *testing.T) {
 	}
 }
 
-// A connection that is ready gets what is due, whichever loop it is on.
+// A connection that is ready gets the message that is due, on every loop.
 func TestOpenLoopOverSeveralLoops(t *testing.T) {
 	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		g := load(t, serve(t, "tcp", echoing), &Echo{Depth: 2}, func(c *Config) {

@@ -7,15 +7,14 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Connect opens connections and closes them again: each connection of the load is a slot that does so
-// over and over. What is counted as a message is a connection that stood, carried its message if there
-// is one, and was closed; the latency is from the moment at which it was meant to be opened to the last
-// moment at which it was whole.
+// Connect opens connections and closes them. Each connection of the load is a slot that repeats this. A message, in
+// the counts, is a connection that was opened, exchanged its message if Size is not 0, and was closed. The latency
+// is from the time at which opening was due to the time at which the connection had done its work.
 type Connect struct {
 	Close string `yaml:"close" enum:"fin,rst" default:"fin" help:"How connections are closed: fin leaves the port in TIME_WAIT for a minute, rst does not."`
-	Size  int    `yaml:"size" default:"0" placeholder:"BYTES" help:"Send a message of so many bytes and await it back before closing."`
+	Size  int    `yaml:"size" default:"0" placeholder:"BYTES" help:"Send a message of this many bytes and wait for its echo before closing."`
 
-	Stay time.Duration `yaml:"stay" default:"0s" help:"Keep each connection for so long before closing it; what is measured is over before."`
+	Stay time.Duration `yaml:"stay" default:"0s" help:"Keep each connection open for this time before closing it. The time is not part of the latency."`
 }
 
 func (m *Connect) prepare(cfg *Config) error {
@@ -38,7 +37,7 @@ func (m *Connect) persistent() bool { return false }
 func (m *Connect) maxPiece() int    { return max(m.Size, 1) }
 
 func (m *Connect) session(c *conn) session {
-	s := &connectSession{base: base{c}, mode: m}
+	s := &connectSession{slot: slot{base: base{c}}, mode: m}
 	if m.Size > 0 {
 		sizes := FixedSize(m.Size)
 		s.codec = newEchoCodec(c, &sizes)
@@ -48,19 +47,15 @@ func (m *Connect) session(c *conn) session {
 
 // connectSession is one slot.
 type connectSession struct {
-	base
-	mode     *Connect
-	codec    *echoCodec // nil: there is no message
-	intended int64
-	begun    int64
-	part     bool
-	whole    int64 // when the connection had done what it was for; 0: it has not
+	slot
+	mode  *Connect
+	codec *echoCodec // nil: no message
+	part  bool       // a part of the message was received
 }
 
 func (s *connectSession) begin(intended, now int64) {
-	s.intended, s.begun = intended, now
-	s.part, s.whole = false, 0
-	s.c.open()
+	s.part = false
+	s.take(intended, now)
 }
 
 func (s *connectSession) opened() {
@@ -69,7 +64,7 @@ func (s *connectSession) opened() {
 		return
 	}
 	s.codec.reset()
-	s.c.since = s.begun
+	s.c.since = s.sent
 	s.c.write(s.codec.request())
 }
 
@@ -100,10 +95,9 @@ func (s *connectSession) ended() {
 	}
 }
 
-// finish closes a connection that went well, when it has stayed.
+// finish closes a connection that has done its work, after Stay.
 func (s *connectSession) finish() {
-	s.whole = s.c.clock()
-	s.c.since = 0
+	s.done()
 	if s.mode.Stay > 0 {
 		s.c.setTimer(s.whole + int64(s.mode.Stay))
 		return
@@ -112,14 +106,3 @@ func (s *connectSession) finish() {
 }
 
 func (s *connectSession) expired() { s.c.close(s.mode.Close == "rst") }
-
-func (s *connectSession) closed() {
-	g, now := s.c.group, s.c.clock()
-	if s.whole != 0 && !s.c.failed {
-		g.messageDone(s.intended, s.begun, s.whole)
-		g.ready(s.c, now)
-		return
-	}
-	g.done(1, now)
-	s.c.restart()
-}

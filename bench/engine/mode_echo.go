@@ -8,15 +8,15 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Echo sends messages and expects them back. In a closed loop each connection has Depth messages under
-// way, and the target sets the pace. In an open loop (see Phase) it is the mode rate: messages are
-// sent when they are due, over whichever connection is free.
+// Echo sends messages and expects them back. In a closed loop each connection has Depth outstanding messages, and the
+// target sets the pace. In an open loop (see [Phase]) it is the mode rate: a message is sent when it is due, on any
+// connection that is free.
 type Echo struct {
-	Depth int   `yaml:"depth" default:"1" help:"Messages under way on each connection."`
+	Depth int   `yaml:"depth" default:"1" help:"Outstanding messages on each connection."`
 	Size  Sizes `yaml:"size" default:"128" help:"Bytes of a message: 128, 64-4k, 64*70,1k*30 or exp(512)."`
 }
 
-// MaxDepth is the most messages under way on a connection.
+// MaxDepth is the largest number of outstanding messages on a connection.
 const MaxDepth = 1 << 16
 
 func (m *Echo) prepare(cfg *Config) error {
@@ -48,8 +48,8 @@ func checkDepth(depth *int) error {
 	return nil
 }
 
-// echoCodec expects the stream back that it sends. Both directions draw the same sizes from generators
-// of the same seed, so that none has to be remembered.
+// echoCodec expects the stream back that it sends. Both directions draw their sizes from random generators with the
+// same seed, so that no size has to be stored.
 type echoCodec struct {
 	c       *conn
 	sizes   *Sizes
@@ -57,7 +57,7 @@ type echoCodec struct {
 	out, in rand.PCG
 	outAt   int64 // place in the pattern
 	inAt    int64
-	left    int // bytes of the reply in progress; 0: there is none
+	left    int // bytes of the current reply that are missing; 0: there is no reply
 }
 
 func newEchoCodec(c *conn, sizes *Sizes) *echoCodec {

@@ -4,10 +4,9 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// HalfClose sends a message, ends its own direction at once, and expects every byte back and then the
-// end: what is between must not take the end of one direction for that of both. Each connection of the
-// load is a slot that does so over and over. The latency is from the moment at which the connection was
-// meant to be opened to the end that came back, the service time from the end that was sent.
+// HalfClose sends a message, immediately half-closes the connection, and expects every byte back and then EOF. A proxy
+// in between must not close both directions when one has ended. Each connection of the load is a slot that repeats
+// this. The latency is from the time at which opening was due to EOF, the service time from the half-close to EOF.
 type HalfClose struct {
 	Size Sizes `yaml:"size" default:"16k" help:"Bytes of the message."`
 }
@@ -21,21 +20,17 @@ func (m *HalfClose) persistent() bool { return false }
 func (m *HalfClose) maxPiece() int    { return m.Size.Max() }
 
 func (m *HalfClose) session(c *conn) session {
-	return &halfCloseSession{base: base{c}, codec: newEchoCodec(c, &m.Size)}
+	return &halfCloseSession{slot: slot{base: base{c}}, codec: newEchoCodec(c, &m.Size)}
 }
 
 type halfCloseSession struct {
-	base
-	codec    *echoCodec
-	intended int64 // when the connection was meant to be opened
-	left     int64 // bytes that have not come back
-	cut      int64 // when the end was sent; 0: it has not been
-	whole    int64 // when the end came back; 0: it has not
+	slot  // sent: when the connection was half-closed
+	codec *echoCodec
+	left  int64 // bytes that are missing
 }
 
 func (s *halfCloseSession) begin(intended, _ int64) {
-	s.intended, s.cut, s.whole = intended, 0, 0
-	s.c.open()
+	s.take(intended, 0)
 }
 
 func (s *halfCloseSession) opened() {
@@ -47,10 +42,10 @@ func (s *halfCloseSession) opened() {
 }
 
 func (s *halfCloseSession) drained() {
-	if s.cut != 0 {
+	if s.sent != 0 {
 		return
 	}
-	s.cut = s.c.clock()
+	s.sent = s.c.clock()
 	if err := s.c.closeWrite(); err != nil {
 		s.c.fail(record.FailureOf(err))
 	}
@@ -69,22 +64,10 @@ func (s *halfCloseSession) received(p []byte) {
 }
 
 func (s *halfCloseSession) ended() {
-	if s.left > 0 || s.cut == 0 {
+	if s.left > 0 || s.sent == 0 {
 		s.c.fail(record.Short)
 		return
 	}
-	s.whole = s.c.clock()
-	s.c.since = 0
+	s.done()
 	s.c.close(false)
-}
-
-func (s *halfCloseSession) closed() {
-	g, now := s.c.group, s.c.clock()
-	if s.whole != 0 && !s.c.failed {
-		g.messageDone(s.intended, s.cut, s.whole)
-		g.ready(s.c, now)
-		return
-	}
-	g.done(1, now)
-	s.c.restart()
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Hold opens connections and keeps them. What it finds is how fast they can be set up, what they cost
-// the target, and whether they stay. With Every each connection sends a message now and then, to show
-// that it is alive; with Hello it does so once, at its beginning, so that the target has served it.
+// Hold opens connections and keeps them open. It measures how fast they can be opened, what they cost the target, and
+// whether they stay open. With Every each connection sends a message periodically, to check that it still works. With
+// Hello it sends one when it is open, so that the target has served it once.
 type Hold struct {
-	Every time.Duration `yaml:"every" default:"0s" help:"Each connection sends a message so often and awaits it back; 0s: none."`
-	Hello bool          `yaml:"hello" help:"Each connection sends a message as soon as it stands and awaits it back."`
-	Size  Sizes         `yaml:"size" default:"64" help:"Bytes of those messages."`
+	Every time.Duration `yaml:"every" default:"0s" help:"Each connection sends a message with this period and waits for its echo; 0s: none."`
+	Hello bool          `yaml:"hello" help:"Each connection sends a message when it is open and waits for its echo."`
+	Size  Sizes         `yaml:"size" default:"64" help:"Bytes of these messages."`
 }
 
 func (m *Hold) prepare(cfg *Config) error {
@@ -27,7 +27,7 @@ func (m *Hold) session(c *conn) session {
 	return &holdSession{exchange: newExchange(c, newEchoCodec(c, &m.Size), 1), every: m.Every, hello: m.Hello}
 }
 
-// holdSession is an exchange that is given its work by a timer of its own.
+// holdSession is an exchange whose work is given by its own timer.
 type holdSession struct {
 	*exchange
 	every time.Duration
@@ -40,7 +40,7 @@ func (s *holdSession) opened() {
 		now := s.c.clock()
 		s.c.group.begin(s.c, now, now)
 	}
-	if s.every > 0 { // spread over the time, so that not all of them send at once
+	if s.every > 0 { // spread over the period, so that they do not all send together
 		s.c.setTimer(s.c.clock() + int64(unit(s.c.group.random(s.c.index+1))*float64(s.every)))
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// HTTP sends HTTP/1.1 requests over connections that stay, Pipeline of them at a time on each. A reply
-// whose status is not 2xx or 3xx is an error; one that ends the connection is followed by a new one.
+// HTTP sends HTTP/1.1 requests over persistent connections, with Pipeline outstanding requests on each. A reply whose
+// status is not 2xx or 3xx is an error. After a reply that ends the connection, the connection is opened again.
 type HTTP struct {
-	Path     string   `yaml:"path" default:"/" help:"What is asked for."`
-	Method   string   `yaml:"method" default:"GET" help:"GET, HEAD or POST, and so on."`
-	Header   []string `yaml:"header" sep:"none" placeholder:"NAME: VALUE" help:"A further header."`
+	Path     string   `yaml:"path" default:"/" help:"Path of the requests."`
+	Method   string   `yaml:"method" default:"GET" help:"Method of the requests, such as GET, HEAD or POST."`
+	Header   []string `yaml:"header" sep:"none" placeholder:"NAME: VALUE" help:"An additional header. Can be repeated."`
 	Body     int      `yaml:"body" default:"0" placeholder:"BYTES" help:"Bytes of the request's body."`
-	Pipeline int      `yaml:"pipeline" default:"1" help:"Requests under way on each connection."`
+	Pipeline int      `yaml:"pipeline" default:"1" help:"Outstanding requests on each connection."`
 
 	text []byte
 }
@@ -35,7 +35,7 @@ func (m *HTTP) prepare(cfg *Config) error {
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.Method, m.Path, cfg.Target.Host)
 	for _, h := range m.Header {
 		if !strings.Contains(h, ":") || strings.ContainsAny(h, "\r\n") {
-			return fmt.Errorf("%q does not have the form NAME: VALUE", h)
+			return fmt.Errorf("the header %q does not have the form NAME: VALUE", h)
 		}
 		fmt.Fprintf(&b, "%s\r\n", h)
 	}
@@ -58,19 +58,19 @@ func (m *HTTP) session(c *conn) session {
 	return newExchange(c, &httpCodec{text: m.text, head: m.Method == "HEAD"}, m.Pipeline)
 }
 
-// httpCodec reads replies. See RFC 9112.
+// httpCodec parses replies. See RFC 9112.
 type httpCodec struct {
 	text    []byte // of the request
 	head    bool   // replies have no body
 	state   httpState
-	line    []byte // a line that has come in part
+	line    []byte // the received part of a line
 	status  int
-	length  int64 // of the body or chunk: bytes to come; -1: not told
+	length  int64 // bytes of the body or chunk that are missing; -1: unknown
 	chunked bool
 	closes  bool // the connection ends with this reply
 }
 
-// httpState is what comes next.
+// httpState is what is parsed next.
 type httpState uint8
 
 const (
@@ -83,7 +83,7 @@ const (
 	httpTrailer
 )
 
-// maxLine bounds a line of a header.
+// maxLine bounds the length of a header line.
 const maxLine = 64 << 10
 
 func (h *httpCodec) request() []byte { return h.text }
@@ -122,7 +122,7 @@ func (h *httpCodec) reply(p []byte) (n int, done bool, err error) {
 	return n, false, nil
 }
 
-// cut takes a line, without its end, off p; nil: it has come in part only.
+// cut removes a line from p and returns it without its end. It returns nil if the line is not complete.
 func (h *httpCodec) cut(p []byte) (line []byte, n int) {
 	i := bytes.IndexByte(p, '\n')
 	if i < 0 {
@@ -137,7 +137,7 @@ func (h *httpCodec) cut(p []byte) (line []byte, n int) {
 	return bytes.TrimSuffix(line, []byte("\r")), i + 1
 }
 
-// take makes sense of a line.
+// take parses a line.
 func (h *httpCodec) take(line []byte) (done bool, err error) {
 	switch h.state {
 	case httpStatus:
@@ -173,7 +173,7 @@ func (h *httpCodec) take(line []byte) (done bool, err error) {
 	return false, nil
 }
 
-// header takes in the headers that tell where a reply and a connection end.
+// header parses the headers that say where the reply ends, and whether the connection ends.
 func (h *httpCodec) header(line []byte) error {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok {
@@ -195,7 +195,7 @@ func (h *httpCodec) header(line []byte) error {
 	return nil
 }
 
-// headed is called at the end of the header.
+// headed is called after the last header.
 func (h *httpCodec) headed() (done bool, err error) {
 	switch {
 	case h.status/100 == 1: // another header follows
@@ -206,7 +206,7 @@ func (h *httpCodec) headed() (done bool, err error) {
 		h.state = httpChunkSize
 	case h.length > 0:
 		h.state = httpBody
-	default: // only the end of the connection would tell
+	default: // only EOF would end the body
 		return false, failure(record.Protocol)
 	}
 	return false, nil

@@ -8,14 +8,14 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Redis sends commands in RESP, Pipeline of them at a time on each connection. All keys have the same
-// value, which is compared when bytes are to be verified. The command get sets each key once before it
-// gets any; mixed is nine gets to a set. A reply that is an error counts as one.
+// Redis sends commands in RESP, with Pipeline outstanding commands on each connection. All keys have the same value,
+// which is compared when bytes are verified. The command get sets each key once first; mixed is nine gets for each
+// set. An error reply counts as a failure.
 type Redis struct {
-	Command  string `yaml:"command" enum:"ping,set,get,mixed" default:"ping" help:"ping, set, get or mixed."`
-	Keys     int    `yaml:"keys" default:"1000" help:"How many keys there are."`
+	Command  string `yaml:"command" enum:"ping,set,get,mixed" default:"ping" help:"The command: ping, set, get or mixed."`
+	Keys     int    `yaml:"keys" default:"1000" help:"Number of keys."`
 	Size     int    `yaml:"size" default:"128" help:"Bytes of a value."`
-	Pipeline int    `yaml:"pipeline" default:"1" help:"Commands under way on each connection."`
+	Pipeline int    `yaml:"pipeline" default:"1" help:"Outstanding commands on each connection."`
 
 	value    []byte
 	set, get [][]byte // by key
@@ -51,7 +51,7 @@ func (m *Redis) prepare(cfg *Config) error {
 	return checkDepth(&m.Pipeline)
 }
 
-// resp encodes a command.
+// resp returns the encoded command.
 func resp(words ...string) []byte {
 	b := fmt.Appendf(nil, "*%d\r\n", len(words))
 	for _, w := range words {
@@ -69,15 +69,15 @@ func (m *Redis) session(c *conn) session {
 
 var ping = resp("PING")
 
-// redisCodec reads replies. See https://redis.io/docs/latest/develop/reference/protocol-spec.
+// redisCodec parses replies. See https://redis.io/docs/latest/develop/reference/protocol-spec.
 type redisCodec struct {
 	c     *conn
 	mode  *Redis
-	next  int // so many commands this connection has sent, and its number
+	next  int // number of the connection plus number of its commands
 	line  []byte
-	bulk  int // bytes of a string to come, with its end; -1: a line comes next
-	at    int // bytes of the string that have come
-	items int // of arrays, still to come
+	bulk  int // bytes of a string, with its end; -1: a line is next
+	at    int // received bytes of the string
+	items int // missing items of arrays
 }
 
 func (r *redisCodec) reset() { r.line, r.bulk, r.items, r.next = r.line[:0], -1, 0, r.c.index }
@@ -93,7 +93,7 @@ func (r *redisCodec) request() []byte {
 	case m.Command == "ping":
 		return ping
 	case m.Command == "set",
-		i-r.c.index < m.Keys, // the first round sets them
+		i-r.c.index < m.Keys, // the first commands set the keys
 		m.Command == "mixed" && i%10 == 0:
 		return m.set[key]
 	}
@@ -140,7 +140,7 @@ func (r *redisCodec) reply(p []byte) (n int, done bool, err error) {
 	return n, false, nil
 }
 
-// take makes sense of a line.
+// take parses a line.
 func (r *redisCodec) take(line []byte) (done bool, err error) {
 	if len(line) == 0 {
 		return false, failure(record.Protocol)
@@ -170,7 +170,7 @@ func (r *redisCodec) take(line []byte) (done bool, err error) {
 	return false, nil
 }
 
-// compare checks a part of a value, which ends at r.at+len(p) of it and its end of line.
+// compare checks a part of a value: the bytes from r.at on, which may include its end of line.
 func (r *redisCodec) compare(p []byte) error {
 	if !r.c.worker().verify || r.mode.Command == "ping" {
 		return nil

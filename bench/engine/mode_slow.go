@@ -9,19 +9,18 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Slow sends its messages a few bytes at a time (slow loris), or reads the replies so, as a peer with a bad
-// link does, or one that wants to hold the target's connections. What it finds is whether the target
-// serves others meanwhile (beside another part in a mix), and whether it keeps the connection: one that it
-// closes is an error. The latency is from the last piece of a message to the end of its reply.
+// Slow sends its messages a few bytes at a time (slow loris), or reads the replies in this way. So does a peer with a
+// bad link, or a peer that wants to occupy the target's connections. The mode shows whether the target keeps the
+// connection; a connection that the target closes is a failure. Beside another part in a mix it shows whether the
+// target serves that part meanwhile. The latency is from the last piece of a message to the end of its reply.
 //
-// Who reads slowly takes Piece bytes every Every from the kernel, which has a small receive buffer for it (4
-// KiB, unless the load's RecvBuffer says otherwise): so the target soon finds that it cannot send. Not over
-// TLS.
+// A slow reader receives Piece bytes every Every. Its receive buffer in the kernel is small (4 KiB, unless
+// Config.RecvBuffer is set), so that the target's sends soon find a full buffer. TLS is not supported.
 type Slow struct {
-	Direction string        `yaml:"direction" enum:"write,read,both" default:"write" help:"What is done slowly: write, read or both."`
+	Direction string        `yaml:"direction" enum:"write,read,both" default:"write" help:"What is slow: write, read or both."`
 	Size      Sizes         `yaml:"size" default:"128" help:"Bytes of a message."`
-	Piece     int           `yaml:"piece" default:"1" help:"Bytes that are written, or read, at once."`
-	Every     time.Duration `yaml:"every" default:"100ms" help:"The time between two pieces: so piece/every is the speed."`
+	Piece     int           `yaml:"piece" default:"1" help:"Bytes of each write or read."`
+	Every     time.Duration `yaml:"every" default:"100ms" help:"The time between two pieces: the speed is piece/every."`
 }
 
 func (m *Slow) prepare(cfg *Config) error {
@@ -41,7 +40,7 @@ func (m *Slow) prepare(cfg *Config) error {
 	case m.Piece > MaxMessage:
 		return fmt.Errorf("a piece of %d bytes", m.Piece)
 	case m.Direction != "write" && cfg.TLS != nil:
-		return errors.New("over TLS there is no reading slowly")
+		return errors.New("slow reading does not support TLS")
 	}
 	return cfg.needStream()
 }
@@ -59,8 +58,7 @@ func (m *Slow) session(c *conn) session {
 	return s
 }
 
-// slowSession is an exchange that writes bit by bit. Only when the last piece is out has the message
-// been sent.
+// slowSession is an exchange that writes piece by piece. A message counts as sent with its last piece.
 type slowSession struct {
 	*exchange
 	mode *Slow
@@ -95,28 +93,28 @@ func (s *slowSession) closed() {
 	s.exchange.closed()
 }
 
-// slowRecvBuffer is the receive buffer in bytes of who reads slowly, if none was asked for.
+// slowRecvBuffer is the receive buffer of a slow reader in bytes, if Config.RecvBuffer is 0.
 const slowRecvBuffer = 4 << 10
 
-// slowReader is a slowSession that receives in its own time.
+// slowReader is a slowSession that also receives piece by piece.
 type slowReader struct {
 	slowSession
 	recv  reactor.RecvOp
 	buf   []byte
 	timer reactor.Timer // of the next read
-	next  int64         // when that is due
+	next  int64         // when the next read is due
 }
 
 func (s *slowReader) recvBuffer() int { return slowRecvBuffer }
 
-// pull begins to receive: a piece, or less if there is not as much, and the next one when it is time.
+// pull begins to receive: at most a piece, and the next piece when that is due.
 func (s *slowReader) pull() {
 	s.c.socket.Recv(s.buf).Connect(&s.recv, (*slowRead)(s))
 	s.next = s.c.clock()
 	s.recv.Start()
 }
 
-// again waits for the next read's time. While there is something to be read those lie evenly.
+// again sets the timer of the next read. While there is data the reads are evenly spaced.
 func (s *slowReader) again() {
 	if now := s.c.clock(); now-s.next < int64(s.mode.Every) {
 		s.next += int64(s.mode.Every)
@@ -156,7 +154,7 @@ func (r *slowRead) SetValue(n int) {
 	}
 	if c.state == connOpen {
 		if c.since != 0 {
-			c.since = c.clock() // as long as something comes nothing is overdue
+			c.since = c.clock() // received data restarts the timeout
 		}
 		s.again()
 	}

@@ -7,12 +7,12 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Stream sends as much as the target takes, or takes as much as it sends: up needs a target that
-// discards, down one that sends on its own, both one that echoes. It is measured in bytes. A message is
-// a chunk that the kernel took, or in the direction down one that came.
+// Stream sends as much as the target takes, or receives as much as the target sends. The direction up needs a target
+// that discards, down a target that sends by itself, both a target that echoes. The figure is bytes a second. A message
+// is a chunk that the kernel took, or in the direction down a chunk that was received.
 type Stream struct {
-	Direction string `yaml:"direction" enum:"up,down,both" default:"up" help:"up, down or both."`
-	Chunk     Sizes  `yaml:"chunk" default:"64k" help:"Bytes that are sent at once."`
+	Direction string `yaml:"direction" enum:"up,down,both" default:"up" help:"Direction of the stream: up, down or both."`
+	Chunk     Sizes  `yaml:"chunk" default:"64k" help:"Bytes of each send."`
 }
 
 func (m *Stream) prepare(cfg *Config) error {
@@ -31,34 +31,33 @@ func (m *Stream) prepare(cfg *Config) error {
 
 func (m *Stream) persistent() bool { return true }
 
-// What comes is compared piece by piece, and a piece is at most a receive buffer.
+// Received bytes are compared piece by piece, and a piece is at most a receive buffer.
 func (m *Stream) maxPiece() int { return max(m.Chunk.Max(), 1<<20) }
 
 func (m *Stream) session(c *conn) session {
 	return &streamSession{base: base{c}, mode: m, echo: newEchoCodec(c, &m.Chunk)}
 }
 
-// streamSession has one piece of work from the beginning of a phase to its end, and is ready again when
-// that is over.
+// streamSession has one piece of work for a whole phase. It is ready again when the phase ends.
 type streamSession struct {
 	base
 	mode    *Stream
 	echo    *echoCodec
 	working bool
-	chunk   int64 // bytes of the direction down since the last whole chunk
+	chunk   int64 // received bytes since the last complete chunk
 }
 
 func (s *streamSession) opened() {
 	s.echo.reset()
 	if s.mode.Direction == "down" {
-		s.echo.inAt = 0 // every connection of the target's begins there
+		s.echo.inAt = 0 // the target begins there on every connection
 	}
 	s.c.group.ready(s.c, s.c.clock())
 }
 
 func (s *streamSession) begin(_, now int64) {
 	s.working = true
-	s.c.group.done(1, now) // nobody waits for its end
+	s.c.group.done(1, now) // the end of the phase does not wait for it
 	if s.mode.Direction != "down" {
 		s.c.since = now
 		s.c.write(s.echo.request())

@@ -9,19 +9,19 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// UDP sends datagrams and expects each of them back. They are numbered; one that does not come back
-// within Wait is lost, one that comes behind a later one is reordered, and one that comes twice, or
-// after it was given up, is a duplicate. Loss is counted, and is no error.
+// UDP sends numbered datagrams and expects each of them back. A datagram that does not come back within Wait is lost.
+// One that comes after a later one is reordered. One that comes twice, or after it was counted as lost, is a duplicate.
+// Loss is counted, but is not a failure.
 type UDP struct {
-	Depth int           `yaml:"depth" default:"1" help:"Datagrams under way on each socket."`
+	Depth int           `yaml:"depth" default:"1" help:"Outstanding datagrams on each socket."`
 	Size  Sizes         `yaml:"size" default:"128" help:"Bytes of a datagram, at least 8."`
-	Wait  time.Duration `yaml:"wait" default:"1s" help:"A datagram that is not back by then is lost."`
+	Wait  time.Duration `yaml:"wait" default:"1s" help:"After this time a datagram without an echo is lost."`
 }
 
-// udpHeader is the number of a datagram, big-endian, ahead of the pattern.
+// udpHeader is the size of a datagram's number, in bytes. It is big-endian, and precedes the pattern.
 const udpHeader = 8
 
-// maxDatagram is what fits into IPv4. See udp(7).
+// maxDatagram is the largest datagram of IPv4 in bytes. See udp(7).
 const maxDatagram = 65507
 
 func (m *UDP) prepare(cfg *Config) error {
@@ -54,7 +54,7 @@ func (m *UDP) session(c *conn) session {
 	return s
 }
 
-// udpSession is a socket. A datagram under way has a slot, whose number is that of the datagram modulo
+// udpSession is a socket. Each outstanding datagram has a slot. The index of the slot is the datagram's number modulo
 // the depth.
 type udpSession struct {
 	base
@@ -63,13 +63,13 @@ type udpSession struct {
 	slots  []udpSlot
 	free   []int
 	memory []byte // a datagram for each slot
-	round  uint64 // of numbering
-	latest uint64 // the largest number that came back
+	round  uint64 // how often all slots were used
+	latest uint64 // the largest number that was received
 }
 
 type udpSlot struct {
 	stamp
-	number uint64 // 0: nothing is under way
+	number uint64 // 0: the slot is free
 	size   int
 }
 
@@ -100,7 +100,7 @@ func (s *udpSession) begin(intended, now int64) {
 	s.c.write(p)
 }
 
-// body is what a datagram has behind its number: a place of the pattern that goes with that.
+// body returns the bytes of a datagram after its number. The number determines their place in the pattern.
 func (s *udpSession) body(slot *udpSlot) []byte {
 	return s.c.worker().g.pattern.At(int64(slot.number%(1<<40))*31, slot.size-udpHeader)
 }
@@ -116,7 +116,7 @@ func (s *udpSession) received(p []byte) {
 	slot := &s.slots[i]
 	switch {
 	case number > (s.round+1)*uint64(len(s.slots)):
-		g.win.Errors[record.Corrupt]++ // it has never been sent
+		g.win.Errors[record.Corrupt]++ // it was never sent
 		return
 	case slot.number != number:
 		g.win.Duplicates++
@@ -137,7 +137,7 @@ func (s *udpSession) received(p []byte) {
 	s.give(slot, i, s.c.clock())
 }
 
-// came takes a datagram in that is whole.
+// came records a datagram that is complete.
 func (s *udpSession) came(slot *udpSlot, i int) {
 	g, now := s.c.group, s.c.clock()
 	round := slot.number / uint64(len(s.slots))
@@ -160,7 +160,7 @@ func (s *udpSession) give(slot *udpSlot, i int, now int64) {
 	s.c.group.ready(s.c, now)
 }
 
-// oldest finds since when something has been awaited.
+// oldest finds the oldest outstanding datagram.
 func (s *udpSession) oldest() {
 	s.c.since = 0
 	if len(s.free) == len(s.slots) {
@@ -173,7 +173,7 @@ func (s *udpSession) oldest() {
 	}
 }
 
-// overdue gives up what has been under way for too long.
+// overdue counts datagrams as lost that have waited for too long.
 func (s *udpSession) overdue() {
 	now := s.c.clock()
 	for i := range s.slots {
@@ -187,7 +187,7 @@ func (s *udpSession) overdue() {
 func (s *udpSession) closed() {
 	n := len(s.slots) - len(s.free)
 	if s.c.life == 1 && !s.c.stood {
-		n = 0 // it has never been open, and the slots are not set up
+		n = 0 // it was never open, and has no slots
 	}
 	for i := range s.slots {
 		s.slots[i].number = 0

@@ -2,22 +2,21 @@ package engine
 
 import "math/rand/v2"
 
-// Pattern is the stream that every connection sends, and expects back: seeded random bytes that repeat
-// after period bytes. Connections begin at different places of it. What is sent is cut from it, never
-// copied.
+// Pattern is the stream of bytes that every connection sends and expects back: random bytes from a seed, which repeat
+// after a period. Connections begin at different places of it. Messages are slices of it, not copies.
 type Pattern struct {
-	bytes  []byte // period bytes and their beginning once more, so that a message is one piece
+	bytes  []byte // one period, and its beginning again, so that every message is one slice
 	period int
 }
 
-// The periods are odd, so that no buffer that was swapped, lost or sent twice fits. The long one is for what
-// is verified all the time; the short one stays in the cache.
+// The periods are odd, so that a buffer that was swapped, lost or sent twice is detected. The long one is for loads
+// that are verified. The short one stays in the CPU cache.
 const (
 	longPeriod  = 1<<20 - 1
 	shortPeriod = 32<<10 - 1
 )
 
-// NewPattern is a pattern of which a piece may have up to maxPiece bytes.
+// NewPattern returns a pattern whose slices may have up to maxPiece bytes.
 func NewPattern(seed uint64, long bool, maxPiece int) *Pattern {
 	p := &Pattern{period: shortPeriod}
 	if long {
@@ -35,7 +34,7 @@ func NewPattern(seed uint64, long bool, maxPiece int) *Pattern {
 	return p
 }
 
-// At is n bytes of the stream from the place at on, n at most maxPiece.
+// At returns n bytes of the stream from the place at on. n is at most maxPiece.
 func (p *Pattern) At(at int64, n int) []byte {
 	if at >= int64(p.period) {
 		at %= int64(p.period)
@@ -43,7 +42,7 @@ func (p *Pattern) At(at int64, n int) []byte {
 	return p.bytes[at : int(at)+n]
 }
 
-// after is the place n bytes after at, within the first period: so nothing has to be divided for it.
+// after returns the place n bytes after at, within the first period. So At needs no division.
 func (p *Pattern) after(at int64, n int) int64 {
 	if at += int64(n); at >= int64(p.period) {
 		at %= int64(p.period)
@@ -51,5 +50,5 @@ func (p *Pattern) after(at int64, n int) int64 {
 	return at
 }
 
-// first is where connection i begins.
+// first returns the place at which connection i begins.
 func (p *Pattern) first(i int) int64 { return int64(i) * 7919 % int64(p.period) }

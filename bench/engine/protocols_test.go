@@ -228,18 +228,7 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		go func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				go func() {
-					defer c.Close()
-					echoing(c)
-				}()
-			}
-		}()
+		go accept(l, echoing)
 		url := "tls://" + l.Addr().String()
 		size, err := ParseSizes("1-40000")
 		if err != nil {
@@ -257,7 +246,7 @@ func TestTLS(t *testing.T) {
 			}
 		}
 		g := load(t, url, &Echo{}, func(c *Config) {
-			c.Ring, c.TLS, c.GiveUp = ring, &tls.Config{ServerName: "127.0.0.1"}, short // nobody is trusted
+			c.Ring, c.TLS, c.GiveUp = ring, &tls.Config{ServerName: "127.0.0.1"}, short // no certificate is trusted
 		})
 		span, err := g.Open(t.Context(), nil)
 		if !errors.Is(err, ErrNoProgress) {
@@ -329,12 +318,12 @@ parts:
 	s, _ = run(t, g, Phase{Time: short, From: 400, To: 400})
 	if a, b := s.Windows[0].Messages, s.Windows[1].Messages; g.Connections() != 6 || s.Open != 1 || a < 29 || a > 31 ||
 		b < 9 || b > 11 {
-		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1; %d stand of %d connections", a, b, s.Open,
+		t.Errorf("%d and %d messages of 400/s in 0.1 s with weights 3 and 1; %d open of %d connections", a, b, s.Open,
 			g.Connections())
 	}
 	parts[0].Connections = 0
-	if _, err := New(Config{Parts: parts}); err == nil || !strings.Contains(err.Error(), "either all parts say") {
-		t.Errorf("a part of two says how many connections it has: %v", err)
+	if _, err := New(Config{Parts: parts}); err == nil || !strings.Contains(err.Error(), "either every part has") {
+		t.Errorf("one part of two has a number of connections: %v", err)
 	}
 	for _, bad := range []string{"", "parts: []", "parts: [{mode: x}]", "parts: [{mode: echo, options: {sise: 3}}]",
 		"parts: [{mode: echo, weigth: 3}]", "parts: [{mode: echo, options: {size: x}}]"} {

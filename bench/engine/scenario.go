@@ -7,12 +7,12 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// ModeNames are the modes that a scenario may name.
+// ModeNames returns the names of the modes for scenarios.
 func ModeNames() []string {
 	return []string{"echo", "connect", "stream", "hold", "udp", "slow", "halfclose", "http", "redis"}
 }
 
-// NewMode is a mode by its name, with its options as they are by default; nil: there is none.
+// NewMode returns the mode with this name and its default options, or nil if there is no such mode.
 func NewMode(name string) Mode {
 	switch name {
 	case "echo", "rate":
@@ -37,20 +37,20 @@ func NewMode(name string) Mode {
 	return nil
 }
 
-// ParseScenario reads the parts of a mixed load, a YAML document:
+// ParseScenario parses a mixed load, which is a YAML document:
 //
 //	parts:
 //	  - name: small          # default: the mode
 //	    mode: echo
 //	    weight: 9            # default: 1
-//	    connections: 90      # default: a share of all by weight; said of each part or of none
+//	    connections: 90      # default: a share by weight; for every part or for none
 //	    options: {size: 64-256, depth: 4}
 //	  - mode: connect
 //	    connections: 10
 //	    options: {close: rst}
 //
-// The options are those of the mode on the command line, without their dashes. What is not known is an
-// error, with its line.
+// The options are those of the mode on the command line, without the dashes. An unknown key is an error that names its
+// line.
 func ParseScenario(text []byte) ([]Part, error) {
 	var doc struct {
 		Parts []struct {
@@ -71,7 +71,7 @@ func ParseScenario(text []byte) ([]Part, error) {
 			p.Name = d.Mode
 		}
 		if p.Mode == nil {
-			return nil, fmt.Errorf("part %d: there is no mode %q: there are %v", i+1, d.Mode, ModeNames())
+			return nil, fmt.Errorf("part %d: there is no mode %q; the modes are %v", i+1, d.Mode, ModeNames())
 		}
 		if len(d.Options) > 0 {
 			options, err := yaml.Marshal(d.Options)
@@ -85,7 +85,7 @@ func ParseScenario(text []byte) ([]Part, error) {
 		parts = append(parts, p)
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("a scenario has parts")
+		return nil, fmt.Errorf("the scenario has no parts")
 	}
 	return parts, nil
 }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// schedule is when the messages of an open loop are to be sent: fixed before the first of them is, and
-// not moved by anything that happens. The rate goes in a straight line from one value to another.
+// schedule has the times at which the messages of an open loop are due. They are fixed in advance, whatever happens
+// later. The rate changes linearly from one value to another.
 //
-// With n(t) = from·t + slope·t²/2 messages up to the time t, the k-th is due where n(t) = k: so the
-// k-th moment depends on no other, and no error adds up.
+// With n(t) = from·t + slope·t²/2 messages up to the time t, message k is due at the time where n(t) = k. So no time
+// depends on another one, and errors do not add up.
 type schedule struct {
 	start, end int64   // ns on the loop's clock
 	from       float64 // messages/ns
@@ -24,8 +24,8 @@ type schedule struct {
 // never is later than any time.
 const never = math.MaxInt64
 
-// newSchedule spreads messages from start on for d, at rates in messages per second. offset, from 0 to
-// 1, shifts evenly spaced ones by that part of their distance.
+// newSchedule makes a schedule that begins at start and lasts for d. The rates are in messages per second. The offset,
+// from 0 to 1, shifts evenly spaced messages by that part of their distance.
 func newSchedule(start int64, d time.Duration, from, to, offset float64, random *rand.PCG) schedule {
 	s := schedule{start: start, end: start + int64(d), from: from / 1e9, random: random, k: offset, step: 1}
 	s.slope = (to - from) / 1e9 / float64(d)
@@ -38,7 +38,7 @@ func newSchedule(start int64, d time.Duration, from, to, offset float64, random 
 
 func exponential(r *rand.PCG) float64 { return -math.Log(1 - unit(r)) }
 
-// take moves on to the next message.
+// take goes to the next message.
 func (s *schedule) take() {
 	if s.random != nil {
 		s.step = exponential(s.random)
@@ -47,7 +47,7 @@ func (s *schedule) take() {
 	s.place()
 }
 
-// place solves n(t) = k. Of the two forms of the solution it uses the one that does not cancel.
+// place solves n(t) = k. Of the two forms of the solution it uses the one without cancellation of digits.
 func (s *schedule) place() {
 	root := s.from*s.from + 2*s.slope*s.k
 	if root < 0 || root == 0 && s.from == 0 && s.k > 0 {

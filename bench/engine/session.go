@@ -2,26 +2,26 @@ package engine
 
 import "github.com/reactord/reactord/bench/record"
 
-// session is what a connection does: one type a mode. Its methods are called on the loop's thread, and
-// none inside of one of the conn's methods but open, which may call opened.
+// session is what a connection does; each mode has one type. Its methods are called on the loop's thread. Of the
+// methods of conn only open may call one before it returns: opened.
 type session interface {
-	begin(intended, now int64) // a piece of work is due, and was so at intended
-	opened()                   // the connection stands
-	received(p []byte)         // in the order in which they came; p is lent for the call
-	drained()                  // the kernel has taken all that was written
-	ended()                    // the peer sends nothing more
-	expired()                  // the timer that the session has set
-	overdue()                  // what is awaited since conn.since has taken too long
-	closed()                   // the connection is gone
+	begin(intended, now int64) // a piece of work starts, which was due at intended
+	opened()                   // the connection is open
+	received(p []byte)         // in order; p is valid during the call only
+	drained()                  // the kernel has taken all bytes that were written
+	ended()                    // EOF: the peer closed its write side
+	expired()                  // the timer of conn.setTimer
+	overdue()                  // the wait since conn.since has reached Config.Timeout
+	closed()                   // the connection is closed
 }
 
-// puller is a session that receives in its own time, and wants the kernel to receive little ahead of that.
+// puller is a session that decides when to receive, and wants a small receive buffer in the kernel.
 type puller interface {
-	recvBuffer() int // in bytes, if the load asks for none
-	pull()           // the connection stands: receiving may begin
+	recvBuffer() int // in bytes, if Config.RecvBuffer is 0
+	pull()           // the connection is open: receiving may begin
 }
 
-// base is what most sessions have in common.
+// base has the methods that most sessions share.
 type base struct{ c *conn }
 
 func (b *base) drained() {}

@@ -10,19 +10,19 @@ import (
 
 // Sizes is a distribution of message sizes in bytes. As text it is one of
 //
-//	128             always as many
-//	64-4k           any of these, equally likely
-//	64*70,1k*25,1m  a choice with weights; 1 where there is none
-//	exp(512)        exponential with this mean, cut off at 16 times as many
+//	128             always this size
+//	64-4k           every size of the range, with the same probability
+//	64*70,1k*25,1m  a choice by weight; the default weight is 1
+//	exp(512)        exponential with this mean, at most 16 times the mean
 //
-// where k and m stand for 1024 and 1024².
+// where k is 1024 and m is 1024².
 type Sizes struct {
 	text    string
 	mean    float64 // of exp; else 0
 	choices []choice
 	total   float64 // of all weights
 	max     int
-	fixed   int // the only size; 0: there are several
+	fixed   int // the size, if there is only one; else 0
 }
 
 // choice is a range of sizes with a weight.
@@ -34,12 +34,12 @@ type choice struct {
 // MaxMessage is the largest message in bytes.
 const MaxMessage = 64 << 20
 
-// FixedSize is the distribution of one size.
+// FixedSize returns the distribution with one size.
 func FixedSize(n int) Sizes {
 	return Sizes{text: strconv.Itoa(n), choices: []choice{{n, n, 1}}, total: 1, max: n, fixed: n}
 }
 
-// ParseSizes reads a distribution.
+// ParseSizes parses a distribution.
 func ParseSizes(text string) (Sizes, error) {
 	s := Sizes{text: text}
 	if mean, ok := strings.CutPrefix(text, "exp("); ok {
@@ -63,7 +63,7 @@ func ParseSizes(text string) (Sizes, error) {
 			c.weight, err3 = strconv.ParseFloat(weight, 64)
 		}
 		if err != nil || err2 != nil || err3 != nil || c.high < c.low || c.weight <= 0 || math.IsInf(c.weight, 0) {
-			return s, fmt.Errorf("%q is not a distribution of sizes: such are 128, 64-4k, 64*70,1k*30, exp(512)", text)
+			return s, fmt.Errorf("%q is not a distribution of sizes: examples are 128, 64-4k, 64*70,1k*30 and exp(512)", text)
 		}
 		s.choices = append(s.choices, c)
 		s.total += c.weight
@@ -101,10 +101,10 @@ func (s Sizes) MarshalText() ([]byte, error) { return []byte(s.text), nil }
 
 func (s Sizes) String() string { return s.text }
 
-// Max is the largest size that comes up.
+// Max returns the largest size.
 func (s *Sizes) Max() int { return s.max }
 
-// next draws a size.
+// next draws a random size.
 func (s *Sizes) next(r *rand.PCG) int {
 	if s.fixed != 0 {
 		return s.fixed
@@ -133,5 +133,5 @@ func (s *Sizes) draw(r *rand.PCG) int {
 	return c.low + int(r.Uint64()%uint64(c.high-c.low+1))
 }
 
-// unit is a number from [0, 1).
+// unit draws a number from [0, 1).
 func unit(r *rand.PCG) float64 { return float64(r.Uint64()>>11) / (1 << 53) }

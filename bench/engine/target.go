@@ -11,26 +11,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Target is where connections go: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or
+// Target is the address that connections go to: tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or
 // unix://@NAME for an abstract address (see unix(7)).
 type Target struct {
 	URL    string
 	Scheme string         // tcp, tls, udp or unix
-	Addr   netip.AddrPort // of all but unix
-	Path   string         // of unix
-	Host   string         // as it was written, with the port
+	Addr   netip.AddrPort // for all schemes except unix
+	Path   string         // for unix
+	Host   string         // as given, with the port
 }
 
-// ParseTarget reads a URL. A host name is looked up, once.
+// ParseTarget parses a URL. A host name is resolved once.
 func ParseTarget(text string) (Target, error) {
 	t, err := ParseListen(text)
 	if err == nil && t.Addr.IsValid() && t.Addr.Port() == 0 {
-		return t, fmt.Errorf("%q names no port to connect to", text)
+		return t, fmt.Errorf("%q has no port to connect to", text)
 	}
 	return t, err
 }
 
-// ParseListen reads the URL of a server, whose port may be 0: any that is free.
+// ParseListen parses the URL of a server. Port 0 means any free port.
 func ParseListen(text string) (Target, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	t := Target{URL: text, Scheme: scheme, Host: rest}
@@ -55,17 +55,17 @@ func ParseListen(text string) (Target, error) {
 		ap := a.AddrPort()
 		t.Addr = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 		if !ap.Addr().IsValid() {
-			return t, fmt.Errorf("%q names no address", text)
+			return t, fmt.Errorf("%q has no address", text)
 		}
 		return t, nil
 	}
-	return t, fmt.Errorf("%q: the schemes are tcp, tls, udp and unix", text)
+	return t, fmt.Errorf("%q has an unknown scheme: the schemes are tcp, tls, udp and unix", text)
 }
 
-// Datagrams reports whether messages keep their bounds.
+// Datagrams reports whether the target takes datagrams instead of a stream.
 func (t Target) Datagrams() bool { return t.Scheme == "udp" }
 
-// family and kind are socket(2)'s.
+// family and kind are arguments of socket(2).
 func (t Target) family() int {
 	switch {
 	case t.Scheme == "unix":
@@ -83,7 +83,7 @@ func (t Target) kind() int {
 	return unix.SOCK_STREAM
 }
 
-// Local reports whether the target is on this machine as far as its address tells.
+// Local reports whether the address belongs to this machine.
 func (t Target) Local() bool {
 	if t.Scheme == "unix" || t.Addr.Addr().IsLoopback() {
 		return true
@@ -100,7 +100,7 @@ func (t Target) Local() bool {
 	return false
 }
 
-// sockaddr is the target for connect(2).
+// sockaddr returns the address for connect(2).
 func (t Target) sockaddr() unix.Sockaddr {
 	if t.Scheme == "unix" {
 		return &unix.SockaddrUnix{Name: t.Path}
@@ -115,13 +115,13 @@ func ipSockaddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
 }
 
-// Sources are the addresses that connections are bound to in turn; none: the kernel chooses.
+// Sources are local addresses that connections are bound to, round-robin. Without any, the kernel chooses.
 type Sources []netip.Addr
 
-// maxSources bounds a range.
+// maxSources bounds the number of source addresses.
 const maxSources = 1 << 16
 
-// ParseSources reads a list of addresses and ranges of them: 127.0.0.2-127.0.0.9,10.0.0.1.
+// ParseSources parses a list of addresses and ranges: 127.0.0.2-127.0.0.9,10.0.0.1.
 func ParseSources(text string) (s Sources, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item == "" {
@@ -153,8 +153,8 @@ func ParseSources(text string) (s Sources, err error) {
 	return s, nil
 }
 
-// bind gives a socket its source address. The port is chosen at connect(2), when the kernel knows the
-// target, so that each source has all ports for each target. See ip(7), IP_BIND_ADDRESS_NO_PORT.
+// bind binds a socket to a source address. The kernel chooses the port at connect(2), when it knows the target. So
+// every source has all ports for every target. See ip(7), IP_BIND_ADDRESS_NO_PORT.
 func bind(fd int, source netip.Addr) error {
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
 		return err
@@ -162,7 +162,7 @@ func bind(fd int, source netip.Addr) error {
 	return unix.Bind(fd, ipSockaddr(netip.AddrPortFrom(source, 0)))
 }
 
-// PortRange is the ports that this end of connections may have; the zero range: the system's.
+// PortRange is the range of local ports. The zero value is the range of the system.
 type PortRange struct{ Low, High uint16 }
 
 // UnmarshalText implements encoding.TextUnmarshaler: 40000-40999.

@@ -13,16 +13,16 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// tlsConn is TLS on a connection: crypto/tls over a net.Conn whose Read awaits on the loop, inside of a
-// coroutine of the connection's own, and whose Write only queues. So writing never suspends, and may
-// be done from anywhere on the loop's thread, while the coroutine is suspended in a Read.
+// tlsConn is TLS on a connection: crypto/tls over a net.Conn. Its Read awaits on the loop, in a coroutine of the
+// connection. Its Write only queues, so it never suspends and can be called anywhere on the loop's thread while the
+// coroutine is suspended in a Read.
 type tlsConn struct {
 	c     *conn
 	t     *task.T // the coroutine
 	conn  *tls.Conn
-	lease reactor.Lease // received, and not read whole
-	read  int           // bytes of it
-	out   []byte        // what has been written since the connection was drained last
+	lease reactor.Lease // received bytes that were not read completely
+	read  int           // how many of them were read
+	out   []byte        // encrypted bytes since the queue was empty
 }
 
 func (c *conn) startTLS() {
@@ -38,7 +38,7 @@ func (c *conn) startTLS() {
 	}))
 }
 
-// run is the coroutine: the handshake, and then what comes.
+// run is the coroutine: the handshake, and then the receives.
 func (tc *tlsConn) run() {
 	c, w := tc.c, tc.c.worker()
 	if err := tc.conn.Handshake(); err != nil {
@@ -74,7 +74,7 @@ func (tc *tlsConn) run() {
 	}
 }
 
-// current: the connection is still the one that the coroutine is for.
+// current reports whether the connection was not closed since the coroutine began.
 func (tc *tlsConn) current() bool {
 	return tc.c.tls == tc && tc.c.live()
 }
@@ -119,7 +119,7 @@ func (t *transport) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write queues a copy of p, behind what is queued already.
+// Write queues a copy of p.
 func (t *transport) Write(p []byte) (int, error) {
 	c := t.c
 	if !c.live() {
@@ -129,14 +129,14 @@ func (t *transport) Write(p []byte) (int, error) {
 		t.out = t.out[:0]
 	}
 	n := len(t.out)
-	t.out = append(t.out, p...) // what is in flight stays where it is
+	t.out = append(t.out, p...) // bytes in flight do not move: the old array stays
 	c.enqueue(t.out[n:])
 	return len(p), nil
 }
 
-func (t *transport) Close() error                     { return nil } // the socket is the conn's
+func (t *transport) Close() error                     { return nil } // the conn closes its socket
 func (t *transport) LocalAddr() net.Addr              { return &net.TCPAddr{} }
 func (t *transport) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (t *transport) SetDeadline(time.Time) error      { return nil } // the conn has its own
+func (t *transport) SetDeadline(time.Time) error      { return nil } // the conn has its own timeouts
 func (t *transport) SetReadDeadline(time.Time) error  { return nil }
 func (t *transport) SetWriteDeadline(time.Time) error { return nil }

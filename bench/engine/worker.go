@@ -12,8 +12,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// worker is one loop of the generator, with its groups, one a part of the load. Its methods are called
-// on the loop's thread.
+// worker is one loop of the generator. It has one group for each part of the load. Its methods are called on the
+// loop's thread.
 type worker struct {
 	g         *Generator
 	cfg       *Config
@@ -22,15 +22,15 @@ type worker struct {
 	groups    []*group
 	sockaddr  unix.Sockaddr
 	datagrams bool
-	source    int     // of the source addresses, the one used last
-	dirty     []*conn // they have something to send
-	batched   bool    // the ring takes completions between two turns only
+	source    int     // index of the source address that was used last
+	dirty     []*conn // connections with bytes to send
+	batched   bool    // the ring takes completions only between two turns
 	verify    bool    // every byte that comes back is compared
-	clear     []byte  // what TLS has decrypted, of any connection
+	clear     []byte  // decrypted bytes, of the connection that receives
 
 	phase   workerPhase
-	span    span  // of phases opening, running and draining
-	slice   int64 // when the slice began that is recorded now
+	span    span  // in the phases opening, running and draining
+	slice   int64 // when the current slice of the record began
 	cpu     int64 // the thread's CPU time at that moment, in ns
 	starter reactor.Timer
 	tick    reactor.Timer
@@ -38,14 +38,14 @@ type worker struct {
 	sweep   reactor.Timer
 }
 
-// workerPhase is what a worker does.
+// workerPhase is what a worker does. These are the transitions and what causes them:
 //
 //	idle      -> opening    begin, for a span that opens connections
 //	          -> running    begin, for a span with load
-//	opening   -> idle       finish: every connection is open, or halt
-//	running   -> draining   drain: the span's end has come
+//	opening   -> idle       finish: every connection has been open, or halt
+//	running   -> draining   drain: the end of the span is reached
 //	          -> idle       finish, by halt
-//	draining  -> idle       finish: nothing is under way, patience has run out, or halt
+//	draining  -> idle       finish: nothing is outstanding, patience has run out, or halt
 //	any       -> stopped    close
 type workerPhase uint8
 
@@ -57,27 +57,27 @@ const (
 	phaseStopped
 )
 
-// span is a phase as a worker runs it, on the loops' common clock.
+// span is a phase as a worker runs it. Times are of the clock that all loops share.
 type span struct {
 	id       int // 0: none
 	opening  bool
 	start    int64
-	end      int64 // never: when it is asked to
+	end      int64 // never: at halt
 	from, to float64
-	patience time.Duration // for what is under way at the end
+	patience time.Duration // for outstanding replies at the end
 	verify   bool
 }
 
-// slip is what a worker reports once a second and at the end of a span.
+// slip is a report of a worker, once a second and at the end of a span.
 type slip struct {
 	span    int
 	worker  int
 	from    int64
 	until   int64
-	last    int64            // when the last message came back
-	windows []*record.Window // by part; they are the reader's now
-	open    int              // connections that stand
-	cpu     int64            // ns that the thread was at work
+	last    int64            // when the last message completed
+	windows []*record.Window // by part; they belong to the reader of the report
+	open    int              // open connections
+	cpu     int64            // CPU time of the thread in ns
 	final   bool
 }
 
@@ -90,12 +90,12 @@ func (w *worker) init() {
 	if w.cfg.TLS != nil {
 		w.clear = make([]byte, 16<<10) // a record, see RFC 8446, 5.1
 	}
-	// A timer of this thread may else be late by 50 µs. See prctl(2), PR_SET_TIMERSLACK.
+	// By default a timer of this thread may be late by 50 µs. See prctl(2), PR_SET_TIMERSLACK.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	w.loop.SetTimer(&w.sweep, w.loop.Clock()+int64(w.sweepEvery()))
 }
 
-// begin prepares for a span, which starts when it is time.
+// begin prepares a span, and sets the timer that starts it.
 func (w *worker) begin(s span) {
 	w.phase = phaseRunning
 	if s.opening {
@@ -106,7 +106,7 @@ func (w *worker) begin(s span) {
 	w.loop.SetTimer(&w.starter, s.start)
 }
 
-// workerStart is a worker as the handler of the timer of its span's beginning.
+// workerStart is a worker as the handler of the timer starter.
 type workerStart worker
 
 func (t *workerStart) OnTimer(int64) {
@@ -137,8 +137,8 @@ func (t *workerStart) OnTimer(int64) {
 	w.check()
 }
 
-// portion is the group's part of the whole rate: that of its connections among all, or, if those are not shared by
-// weight, among its part's.
+// portion returns the group's share of the rate. Without numbers of connections in the parts, it is the share of its
+// connections among all. Otherwise it is the part's weight times the share among the connections of the part.
 func (g *group) portion() float64 {
 	if p := g.part; p.Connections > 0 {
 		return p.Weight / g.w.cfg.weight() * float64(len(g.conns)) / float64(p.Connections)
@@ -146,7 +146,7 @@ func (g *group) portion() float64 {
 	return float64(len(g.conns)) / float64(g.w.cfg.Connections)
 }
 
-// check ends the span if there is nothing left to wait for.
+// check ends the span if nothing is left to wait for.
 func (w *worker) check() {
 	var waits func(*group) bool
 	switch w.phase {
@@ -162,7 +162,7 @@ func (w *worker) check() {
 	}
 }
 
-// workerEnd is a worker as the handler of the timer of its span's end.
+// workerEnd is a worker as the handler of the timer end: of the span, and then of its patience.
 type workerEnd worker
 
 func (t *workerEnd) OnTimer(int64) {
@@ -181,7 +181,7 @@ func (t *workerEnd) OnTimer(int64) {
 	w.finish()
 }
 
-// drain lets nothing new begin, and waits for what is under way.
+// drain starts no new work, and waits for outstanding replies.
 func (w *worker) drain() {
 	w.phase = phaseDraining
 	for _, g := range w.groups {
@@ -191,7 +191,7 @@ func (w *worker) drain() {
 	w.check()
 }
 
-// halt ends the span now. What is under way is not counted.
+// halt ends the span now. Outstanding work is not counted.
 func (w *worker) halt() {
 	if w.phase == phaseIdle || w.phase == phaseStopped {
 		return
@@ -214,7 +214,7 @@ func (w *worker) finish() {
 	w.phase, w.span = phaseIdle, span{}
 }
 
-// report hands over what was recorded since the last time.
+// report sends what was recorded since the last report.
 func (w *worker) report(final bool) {
 	now := w.loop.Clock()
 	s := slip{span: w.span.id, worker: w.index, from: w.slice, until: now, final: final}
@@ -230,7 +230,7 @@ func (w *worker) report(final bool) {
 	w.g.slips <- s
 }
 
-// threadTime is the CPU time of the calling thread in ns. See clock_gettime(2).
+// threadTime returns the CPU time of the calling thread in ns. See clock_gettime(2).
 func threadTime() int64 {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
@@ -239,7 +239,7 @@ func threadTime() int64 {
 	return ts.Nano()
 }
 
-// workerTick is a worker as the handler of its timer of every second.
+// workerTick is a worker as the handler of the timer tick, once a second.
 type workerTick worker
 
 func (t *workerTick) OnTimer(int64) {
@@ -249,12 +249,12 @@ func (t *workerTick) OnTimer(int64) {
 	w.loop.SetTimer(&w.tick, w.span.start+(passed+1)*int64(time.Second))
 }
 
-// sweepEvery is how late a timeout may be noticed.
+// sweepEvery returns the time between two searches for timeouts.
 func (w *worker) sweepEvery() time.Duration {
 	return min(max(w.cfg.Timeout/20, time.Millisecond), 100*time.Millisecond)
 }
 
-// workerSweep is a worker as the handler of the timer that finds what takes too long.
+// workerSweep is a worker as the handler of the timer sweep, which finds connections that have waited too long.
 type workerSweep worker
 
 func (t *workerSweep) OnTimer(int64) {
@@ -276,7 +276,7 @@ func (t *workerSweep) OnTimer(int64) {
 	w.flush()
 }
 
-// flush sends what connections have queued.
+// flush sends the queues of the connections in dirty.
 func (w *worker) flush() {
 	for _, c := range w.dirty {
 		c.dirty = false
@@ -285,7 +285,7 @@ func (w *worker) flush() {
 	w.dirty = w.dirty[:0]
 }
 
-// close ends the loop, and with it all that is in flight.
+// close stops the loop, which cancels all operations in flight.
 func (w *worker) close() {
 	w.phase = phaseStopped
 	for _, g := range w.groups {
@@ -294,8 +294,8 @@ func (w *worker) close() {
 	w.loop.Stop()
 }
 
-// abandon resets the connections that still stand. It is called when the loop has ended: to close each of many
-// thousands on the ring would be a search through all of them each time.
+// abandon resets the connections that are still open. It is called after the loop has ended: closing many thousands of
+// connections on the ring would cost a search through all of them for each one.
 func (w *worker) abandon() {
 	for _, g := range w.groups {
 		for _, c := range g.conns {
@@ -307,7 +307,7 @@ func (w *worker) abandon() {
 	}
 }
 
-// post has f run on the worker's thread. It is abandoned if the loop is at its end.
+// post runs f on the worker's thread, unless the loop has ended.
 func (w *worker) post(f func()) {
 	p := &posted{f: f}
 	p.work.Runner = p

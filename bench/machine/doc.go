@@ -1,3 +1,5 @@
-// Package machine says where figures come from: the machine, its limits and settings, the program,
-// and the processes of the target. What cannot be found out is empty, or "unknown".
+// Package machine describes where figures come from. [This] returns the machine, its limits and settings, and the
+// version of the program. [Listeners] finds the processes of the target, and [Use] reads what they use.
+//
+// What cannot be found out is empty, 0 or [Unknown]. Nothing here changes the machine.
 package machine

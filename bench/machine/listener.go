@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Listeners are the processes of this machine, as far as they may be looked at, that hold the socket
-// which is listened on at addr, or for "unix" at path. network is tcp, udp or unix. See proc(5),
-// /proc/net/tcp and /proc/PID/fd.
+// Listeners returns the processes of this machine that hold the socket which listens at addr, or for "unix" at path. It
+// finds only processes whose descriptors this process may read. network is tcp, udp or unix. See proc(5), /proc/net/tcp
+// and /proc/PID/fd.
 func Listeners(network string, addr netip.AddrPort, path string) (pids []int) {
 	inodes := map[string]bool{}
 	switch network {
@@ -47,7 +47,7 @@ func Listeners(network string, addr netip.AddrPort, path string) (pids []int) {
 	return pids
 }
 
-// ipInodes finds the sockets that take what is sent to addr.
+// ipInodes finds the sockets that receive what is sent to addr.
 func ipInodes(file string, listening bool, addr netip.AddrPort, inodes map[string]bool) {
 	eachLine(file, func(field []string) {
 		const listen = "0A" // TCP_LISTEN
@@ -76,7 +76,7 @@ func unixInodes(path string, inodes map[string]bool) {
 	})
 }
 
-// eachLine calls f with the fields of each line but the first.
+// eachLine calls f with the fields of each line except the first.
 func eachLine(file string, f func(field []string)) {
 	in, err := os.Open(filepath.Clean(file))
 	if err != nil {
@@ -91,7 +91,7 @@ func eachLine(file string, f func(field []string)) {
 
 var errAddress = errors.New("not an address of /proc/net")
 
-// parseAddress reads 0100007F:1F90: words of the machine's byte order, in hexadecimal, and the port.
+// parseAddress parses 0100007F:1F90: words in the byte order of the machine, in hexadecimal, and the port.
 func parseAddress(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)

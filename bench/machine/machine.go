@@ -16,22 +16,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unknown is what is not to be found out.
+// Unknown stands for a text that cannot be found out.
 const Unknown = "unknown"
 
-// Machine is what a figure depends on, apart from what is measured.
+// Machine has the properties of a machine that figures depend on.
 type Machine struct {
 	Date       time.Time `json:"date"`
 	Kernel     string    `json:"kernel"`
 	CPU        string    `json:"cpu"`
 	CPUs       int       `json:"cpus"`               // online
-	Allowed    []int     `json:"allowed_cpus"`       // those that this process may run on
+	Allowed    []int     `json:"allowed_cpus"`       // the CPUs that this process may run on
 	Governor   string    `json:"governor,omitempty"` // of CPU 0; none in most virtual machines
 	Quota      string    `json:"cpu_quota,omitempty"`
 	LoadBefore string    `json:"load_before"` // /proc/loadavg
 	Go         string    `json:"go"`
 	GoMaxProcs int       `json:"gomaxprocs"`
-	Revision   string    `json:"revision"` // of the sources, if this is a checkout
+	Revision   string    `json:"revision"` // of the sources, if they are a checkout
 	Congestion string    `json:"congestion_control"`
 	QueueDisc  string    `json:"default_qdisc"`
 	Backlog    int       `json:"somaxconn"`
@@ -40,7 +40,7 @@ type Machine struct {
 	OpenFiles  uint64    `json:"open_files"` // the limit, RLIMIT_NOFILE
 }
 
-// This is the machine that the program runs on, now.
+// This returns the machine that the program runs on, as it is now.
 func This(ctx context.Context) Machine {
 	m := Machine{
 		Date:       time.Now().UTC().Truncate(time.Second),
@@ -69,15 +69,15 @@ func This(ctx context.Context) Machine {
 	return m
 }
 
-// Ports is how many local ports there are for one source and one target.
+// Ports returns the number of local ports for one source address and one target, or 0 if it is unknown.
 func (m *Machine) Ports() int {
 	if m.PortHigh == 0 {
-		return 0 // it is not known
+		return 0
 	}
 	return m.PortHigh - m.PortLow + 1
 }
 
-// CPUs are those that a process may run on; 0 is this one.
+// CPUs returns the CPUs that a process may run on. Process 0 is this process.
 func CPUs(pid int) (cpus []int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(pid, &set) != nil {
@@ -118,7 +118,7 @@ func parseCPU(cpuinfo []byte) string {
 	return Unknown
 }
 
-// online counts the CPUs of a list such as 0-3,8; of none, those that this process may run on.
+// online counts the CPUs of a list such as 0-3,8. For an empty list it counts the CPUs that this process may run on.
 func online(list string) (n int) {
 	for item := range strings.SplitSeq(list, ",") {
 		low, high, ranged := strings.Cut(item, "-")
@@ -135,8 +135,8 @@ func online(list string) (n int) {
 	return n
 }
 
-// revision is the commit that the program was built from, marked if there were changes on top. What `go run` builds
-// does not know it: then it is that of the working directory.
+// revision returns the commit that the program was built from, with a mark if there were uncommitted changes. A program
+// that `go run` builds does not have it. Then the revision is that of the working directory.
 func revision(ctx context.Context) string {
 	commit, dirty := "", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -159,7 +159,7 @@ func revision(ctx context.Context) string {
 	return first(text)
 }
 
-// line is the first line of a file, or "".
+// line returns the first line of a file, or "".
 func line(path string) string {
 	text, err := os.ReadFile(filepath.Clean(path))
 	if err != nil {

@@ -82,6 +82,6 @@ func TestListeners(t *testing.T) {
 		t.Errorf("%v listen on %s", pids, path)
 	}
 	if pids := Listeners("tcp", netip.MustParseAddrPort("127.0.0.1:1"), ""); len(pids) != 0 {
-		t.Errorf("%v listen on a port that nobody listens on", pids)
+		t.Errorf("%v listen on a port without a listener", pids)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
@@ -16,24 +17,24 @@ import (
 // patience bounds every wait.
 const patience = 20 * time.Second
 
-// bed is a running loop in which rounds of a path are played. All but play and end belongs to its thread.
+// bed is a running loop that executes rounds of a path. All of it except play and end belongs to the loop's thread.
 type bed struct {
 	sender.Work
 
 	t       testing.TB
 	loop    *reactor.Loop
-	other   *reactor.Loop // one more
-	step    func()        // begins a round
-	left    int           // rounds to play
-	pending int           // parts of the round that are not over
+	other   *reactor.Loop // a second loop, for paths with two
+	step    func()        // starts a round
+	left    int           // rounds to execute
+	pending int           // parts of the round that have not completed
 	parts   int           // of a round
-	done    chan bool     // all rounds have been played
-	ended   chan error    // of either loop
-	ending  bool          // what is in flight ends stopped now
+	done    chan bool     // all rounds have completed
+	ended   chan error    // the results of both loops
+	ending  bool          // operations in flight complete stopped now
 	sockets []*reactor.Socket
 }
 
-// lay makes a bed for a path on a ring. A ring that cannot be had skips the test.
+// lay makes a bed for a path on a ring, or skips the test if the ring is not available.
 func lay(t testing.TB, kind reactor.RingKind, p path) *bed {
 	t.Helper()
 	if only := reactor.RingKind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
@@ -43,7 +44,7 @@ func lay(t testing.TB, kind reactor.RingKind, p path) *bed {
 	b.Runner = b
 	var err error
 	if b.loop, err = reactor.NewLoop(reactor.LoopConfig{Ring: kind}); err != nil {
-		t.Skip(err)
+		testenv.NeedIOUring(t, err)
 	}
 	if b.other, err = reactor.NewLoop(reactor.LoopConfig{Ring: kind}); err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func lay(t testing.TB, kind reactor.RingKind, p path) *bed {
 	return b
 }
 
-// Run begins the first of the rounds. It and Abandon make a bed what a loop is handed as work.
+// Run starts the first round. Run and Abandon make a bed the work of a loop.
 func (b *bed) Run()          { b.begin() }
 func (b *bed) Abandon(error) { panic("micro: the loop has ended") }
 
@@ -69,8 +70,8 @@ func (b *bed) begin() {
 	b.step()
 }
 
-// over says that a part of the round is over. With the last begins the next round.
-func (b *bed) over() {
+// completed is called when a part of the round has completed. The last part starts the next round.
+func (b *bed) completed() {
 	if b.pending--; b.pending > 0 {
 		return
 	}
@@ -81,7 +82,7 @@ func (b *bed) over() {
 	b.begin()
 }
 
-// play plays n rounds and returns how many allocations the process made meanwhile.
+// play executes n rounds and returns the number of allocations of the process meanwhile.
 func (b *bed) play(n int) uint64 {
 	b.t.Helper()
 	b.left = n
@@ -124,7 +125,7 @@ func (b *bed) end() {
 	}
 }
 
-// pair is a connection, both ends of it on the loop.
+// pair returns a connection whose two sockets are on the loop.
 func (b *bed) pair() (near, far *reactor.Socket) {
 	near, far = new(reactor.Socket), new(reactor.Socket)
 	if err := reactor.OpenPair(b.loop, unix.SOCK_STREAM, near, far); err != nil {
@@ -134,8 +135,8 @@ func (b *bed) pair() (near, far *reactor.Socket) {
 	return near, far
 }
 
-// receiver is over with a part of the round when its operation has completed: with a value, or where
-// stopped says so, stopped.
+// receiver completes a part of the round when its operation has completed with a value, or, with stopped, when it has
+// completed stopped.
 type receiver[T any] struct {
 	bed     *bed
 	stopped bool
@@ -147,14 +148,14 @@ func (r *receiver[T]) SetValue(T) {
 	if r.stopped && !r.bed.ending {
 		panic("micro: it was not stopped")
 	}
-	r.bed.over()
+	r.bed.completed()
 }
 
 func (r *receiver[T]) SetStopped() {
 	switch {
 	case r.bed.ending:
 	case r.stopped:
-		r.bed.over()
+		r.bed.completed()
 	default:
 		panic("micro: it was stopped")
 	}
@@ -166,8 +167,8 @@ func (r *receiver[T]) SetError(err error) {
 	}
 }
 
-// connecting returns a step that connects s to r, in storage of its own, and starts it: as a connection does with
-// the operation states inside of it.
+// connecting returns a step that connects s to r, in storage of its own, and starts it. A connection does the same with
+// its operation states.
 func connecting[T, O any, S sender.Sender[T, O]](s S, r sender.Receiver[T]) (step func()) {
 	op := new(O)
 	return func() { s.Connect(op, r).Start() }

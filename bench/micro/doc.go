@@ -1,9 +1,9 @@
-// Package micro has the benchmarks of hot paths that cross packages, and the test that they allocate
-// nothing. It has no code but tests.
+// Package micro has benchmarks of hot paths that cross packages, and a test that these paths do not allocate. It has
+// tests only.
 //
-// What one package does by itself is measured and held there:
+// The hot paths of a single package are measured and tested in that package:
 //
-//	hot path                      benchmarks                        held to no allocation by
+//	hot path                      benchmarks                        test that nothing is allocated
 //	timers in the heap            timerqueue: PushRemove, Update, … timerqueue: NoAllocationInSteadyState
 //	sender algorithms             sender: Then3Start, WhenAny, …    sender: NothingAllocates
 //	stop callbacks                sender/stop                       sender/stop: SizesAndAllocations
@@ -12,18 +12,18 @@
 //	coroutines                    sender/task                       sender/task: AwaitingInALoop…
 //	entries and completions       uring: Nop; epoll: PingPong       uring, epoll: their allocation tests
 //	operations, cancelling,       reactor: Nop, CancelRecv, Echo,   reactor: NothingIsAllocated, for every
-//	lent buffers, slots, posts,   CancelSleep, PostBusy, WakeIdle,  operation there is
+//	leases, slots, posts,         CancelSleep, PostBusy, WakeIdle,  operation there is
 //	timers of the loop            UDPEcho, FileRead
 //
-// Here is what a server makes of these: algorithms of package sender over operations of a loop (path_test.go
-// names them), on each ring. A round of a path is what a connection does for one message, and a figure is
-// of one round, all sides of it on one loop but where the name says otherwise.
+// This package measures what a server combines: algorithms of package sender over operations of a loop, on each
+// ring. The file path_test.go has their list. A round of a path is what a connection does for one message. Figures
+// are for one round, with all sides on one loop, unless the name says otherwise.
 //
-// Before and after a change, on a machine that does nothing else:
+// Measure before and after a change, on a machine that does nothing else:
 //
 //	go test ./bench/micro ./reactor ./sender/... ./timerqueue ./uring ./epoll \
 //		-run '^$' -bench . -benchmem -count 10 >new.txt
 //	benchstat old.txt new.txt
 //
-// Allocations fail the test; times are for people to compare.
+// Allocations fail the test. Times do not; compare them with benchstat.
 package micro

@@ -12,14 +12,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var rings = []reactor.RingKind{reactor.IOUring, reactor.Epoll}
 
-// TestNothingIsAllocated plays ten thousand rounds of every path. What the runtime itself allocates meanwhile is a
-// handful, so what allocates once a round shows, and once in a hundred as well.
+// TestNothingIsAllocated executes ten thousand rounds of every path. The runtime itself allocates a few times
+// meanwhile, so an allocation in each round is found, and even one in a hundred rounds.
 func TestNothingIsAllocated(t *testing.T) {
 	for _, p := range paths {
 		for _, kind := range rings {
 			t.Run(p.name+"/"+string(kind), func(t *testing.T) {
 				b := lay(t, kind, p)
-				b.play(1000) // until tables have grown to their size
+				b.play(1000) // until tables have grown
 				const n = 10_000
 				if allocated := b.play(n); allocated > 20 && !raceDetector {
 					t.Errorf("%d allocations in %d rounds", allocated, n)
@@ -30,7 +30,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// BenchmarkPath measures a round of every path.
+// BenchmarkPath measures one round of every path.
 func BenchmarkPath(b *testing.B) {
 	for _, p := range paths {
 		for _, kind := range rings {

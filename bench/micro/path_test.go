@@ -9,12 +9,12 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// A path is one that a message takes through several packages.
+// A path is the way of a message through several packages.
 type path struct {
 	name  string
-	parts int // of a round: how often over is called in it
+	parts int // of a round: the number of calls of completed
 
-	// open prepares it on the loop's thread, and returns what begins a round.
+	// open prepares the path on the loop's thread, and returns the function that starts a round.
 	open func(b *bed) (step func())
 }
 
@@ -26,11 +26,11 @@ var paths = []path{
 	{"receive that is stopped in flight", 1, stopped},
 	{"echo by Let", 3, echoByLet},
 	{"echo by a task", 2, echoByTask},
-	{"items of a sequence of lent buffers", 2, items},
+	{"items of a sequence of leases", 2, items},
 	{"operation repeated ten times", 1, repeated},
 }
 
-// size of a message, in bytes.
+// size is the size of a message in bytes.
 const size = 128
 
 func chain(b *bed) func() {
@@ -44,7 +44,7 @@ func hop(b *bed) func() {
 	return connecting(s, sender.Receiver[struct{}](&receiver[struct{}]{bed: b}))
 }
 
-// sending returns what sends a message.
+// sending returns a function that sends a message.
 func sending(b *bed, from *reactor.Socket) func() {
 	return connecting(from.SendAll(make([]byte, size)), sender.Receiver[int](&receiver[int]{bed: b}))
 }
@@ -56,7 +56,7 @@ func timeout(b *bed) func() {
 	return func() { receive(); send() }
 }
 
-// firstOfTwo receives from two connections at once, and a message comes from one: the other receive is cancelled.
+// firstOfTwo receives from two connections together. A message comes from one, and the other receive is cancelled.
 func firstOfTwo(b *bed) func() {
 	near, far := b.pair()
 	_, silent := b.pair()
@@ -71,8 +71,7 @@ func stopped(b *bed) func() {
 	return connecting(s, sender.Receiver[int](&receiver[int]{bed: b, stopped: true}))
 }
 
-// echoByLet has a client that sends and receives, and a server that receives into a lent buffer and then sends
-// that.
+// echoByLet has a client that sends and receives, and a server that receives a lease and then sends it.
 func echoByLet(b *bed) func() {
 	near, far := b.pair()
 	var lease reactor.Lease
@@ -87,7 +86,7 @@ func echoByLet(b *bed) func() {
 	return func() { serve(); receive(); send() }
 }
 
-// echoByTask has the same client, and a server that is a coroutine.
+// echoByTask has the same client, and a coroutine as the server.
 func echoByTask(b *bed) func() {
 	near, far := b.pair()
 	b.loop.Spawn(task.New(func(t *task.T) error {
@@ -108,14 +107,14 @@ func echoByTask(b *bed) func() {
 	return func() { receive(); send() }
 }
 
-// items has a receive that goes on and on, whose lent buffers are transformed to their lengths.
+// items has a multishot receive whose leases are transformed to their lengths.
 func items(b *bed) func() {
 	near, far := b.pair()
 	lengths := seq.Transform(far.RecvMany(reactor.Unlimited), func(l reactor.Lease) int {
 		defer l.Release()
 		return l.Len()
 	}, reactor.Lease.Release)
-	each := func(int) error { b.over(); return nil }
+	each := func(int) error { b.completed(); return nil }
 	connecting(seq.ForEach(lengths, each, func(int) {}), sender.Receiver[struct{}](&receiver[struct{}]{bed: b}))()
 	return sending(b, near)
 }

@@ -2,5 +2,5 @@
 
 package micro
 
-// Under the race detector a sync.Pool drops some of what is put into it.
+// With the race detector a sync.Pool drops some of its items.
 const raceDetector = true

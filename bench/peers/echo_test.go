@@ -140,7 +140,7 @@ func send(to io.Writer, source io.Reader, total, most int) error {
 	return nil
 }
 
-// What many connections send at once, in small and in large pieces, comes back whole and in order.
+// Many connections send together, in small and in large pieces. Everything comes back complete and in order.
 func TestEchoUnderLoad(t *testing.T) {
 	for _, name := range names() {
 		for _, loops := range []int{1, 2} {
@@ -202,7 +202,7 @@ func TestTakenAddress(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // a server that starts by mistake ends at once
+	cancel() // a server that starts by mistake ends immediately
 	for _, args := range [][]string{
 		{}, {"gnet"}, {"evio", "echo", "--listen", "tcp://127.0.0.1:0"}, {"gnet", "proxy"},
 		{"gnet", "echo"}, {"gnet", "echo", "--listen", "127.0.0.1:0"}, {"gnet", "echo", "--loop", "1"},

@@ -7,7 +7,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 )
 
-// gnetServer sends back what the loop has read, out of the loop's own buffer.
+// gnetServer sends back what the loop has read, from the loop's own buffer.
 type gnetServer struct {
 	gnet.BuiltinEventEngine
 
@@ -56,5 +56,5 @@ func gnetEcho(ctx context.Context, address string, loops int) error {
 	}
 }
 
-// stopLimit bounds how long a server's end may take.
+// stopLimit bounds the time in which a server stops.
 const stopLimit = 5 * time.Second

@@ -23,7 +23,7 @@ LIBRARY is gnet, netpoll or nbio. An echo server runs until SIGINT or SIGTERM.
 type library struct {
 	module string
 
-	// echo serves at address (HOST:PORT) with so many event loops until ctx ends.
+	// echo serves at address (HOST:PORT), with this number of event loops, until ctx ends.
 	echo func(ctx context.Context, address string, loops int) error
 }
 
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%w: there is no server %q", errUsage, args[1])
 	}
 	flags := flag.NewFlagSet(args[1], flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it
+	flags.SetOutput(io.Discard) // the error has the message
 	listen := flags.String("listen", "", "")
 	loops := flags.Int("loops", 1, "")
 	if err := flags.Parse(args[2:]); err != nil {
@@ -72,12 +72,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	address, ok := strings.CutPrefix(*listen, "tcp://")
 	if !ok || flags.NArg() > 0 || *loops < 1 {
-		return fmt.Errorf("%w: it takes tcp://HOST:PORT and at least one loop", errUsage)
+		return fmt.Errorf("%w: --listen needs tcp://HOST:PORT, and --loops at least 1", errUsage)
 	}
 	return lib.echo(ctx, address, *loops)
 }
 
-// version is that of a module in this binary.
+// version returns the version of a module of this binary.
 func version(module string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {

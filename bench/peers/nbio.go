@@ -8,8 +8,8 @@ import (
 	"github.com/lesismal/nbio/logging"
 )
 
-// nbioEcho reads on the poller's own goroutine. Write copies what the socket does not take at once, so
-// that the poller's buffer may be sent out of.
+// nbioEcho reads on the poller's own goroutine. Write copies bytes that the socket does not take, so it can send
+// from the poller's buffer.
 func nbioEcho(ctx context.Context, address string, loops int) error {
 	logging.Output = os.Stderr
 	logging.SetLevel(logging.LevelError)

@@ -7,8 +7,8 @@ import (
 	"github.com/cloudwego/netpoll"
 )
 
-// netpollRequest sends back all that has been read. A long message is not copied: WriteBinary links it,
-// and Release follows behind Flush, which returns when the socket has taken it.
+// netpollRequest sends back everything that has been read. A long message is not copied: WriteBinary links it, and
+// Release comes after Flush, which returns when the socket has taken it.
 func netpollRequest(_ context.Context, c netpoll.Connection) error {
 	reader, writer := c.Reader(), c.Writer()
 	data, err := reader.Next(reader.Len())

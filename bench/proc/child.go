@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// grace is how long Stop waits for a process to end by itself.
+// grace is the time that Stop waits for a process to end after SIGTERM.
 const grace = 2 * time.Second
 
-// A Child is a running process that this one started.
+// A Child is a process that this process started.
 type Child struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -27,11 +27,11 @@ type Child struct {
 	err    error         // how it ended, once done is closed
 }
 
-// Start runs argv with the variables env added to the environment. When ctx ends, the child and all
-// of its process group are killed. The caller ends every child by Stop.
+// Start starts argv with the variables env added to the environment. When ctx ends, the process group of the child is
+// killed. The caller must call [Child.Stop] for every child.
 //
-// The kernel ties a child to the thread that started it; call Start on a thread that stays, such as
-// the main one.
+// The kernel ends a child when the thread that started it ends. So call Start on a thread that stays, such as the main
+// thread.
 func Start(ctx context.Context, argv, env []string) (*Child, error) {
 	c := &Child{done: make(chan struct{})}
 	c.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -39,12 +39,12 @@ func Start(ctx context.Context, argv, env []string) (*Child, error) {
 	c.cmd.Stderr = &c.stderr
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	c.cmd.Cancel = func() error { return c.signal(syscall.SIGKILL) }
-	c.cmd.WaitDelay = grace // a descendant may hold the pipes
+	c.cmd.WaitDelay = grace // a descendant may keep the pipes open
 	var err error
 	if c.Stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// A pipe of our own: cmd.StdoutPipe is closed by Wait, which may cut off what was written last.
+	// Not cmd.StdoutPipe: Wait closes that, and the last output may be missing.
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func Start(ctx context.Context, argv, env []string) (*Child, error) {
 	return c, nil
 }
 
-// Pid is the child's process id, which is its process group's too.
+// Pid returns the process id of the child, which is also the id of its process group.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Err says how the child ended, with what it wrote to standard error. It is called after Done.
+// Err returns how the child ended, with its output to standard error. Call it after Done is closed.
 func (c *Child) Err() error {
 	said := strings.TrimSpace(c.stderr.String())
 	switch {
@@ -82,19 +82,18 @@ func (c *Child) Err() error {
 	}
 }
 
-// Stop ends the child and its process group: SIGTERM, after a while SIGKILL. Calling it again does
-// nothing.
+// Stop ends the child and its process group: with SIGTERM, and after some seconds with SIGKILL. It may be called again.
 func (c *Child) Stop() {
 	select {
 	case <-c.done:
 	default:
-		_ = c.signal(syscall.SIGTERM) // it may have ended just now
+		_ = c.signal(syscall.SIGTERM) // it may have ended already
 		select {
 		case <-c.done:
 		case <-time.After(grace):
 		}
 	}
-	_ = c.signal(syscall.SIGKILL) // what is left of the group, if anything
+	_ = c.signal(syscall.SIGKILL) // the rest of the group, if there is any
 	<-c.done
 	c.Stdin.Close()
 	c.Stdout.Close()
@@ -108,7 +107,7 @@ func (c *Child) signal(s syscall.Signal) error {
 	return err
 }
 
-// tail keeps the last bytes written to it.
+// tail keeps the last bytes that are written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

@@ -1,17 +1,16 @@
-// Package proc starts the processes that a measurement needs, each on its CPU, and reads what they
-// cost.
+// Package proc starts the processes that a measurement needs, each on its own CPU ([Start], [Exec]), and reads what
+// they use ([CPUTime], [RSS], [Descriptors], [Threads]).
 //
 // # CPU time
 //
-// [CPUTime] reads the process's CPU clock, clock_gettime(2) with the clock id that
-// clock_getcpuclockid(3) makes from a process id. Of the kernel's accounts it is the exact one: in
-// nanoseconds, user and kernel time of all threads including those that have ended and io_uring's
-// workers, and brought up to date at the moment of the call. The same sum in /proc/PID/stat is
-// rounded to ticks of 10 ms; /proc/PID/schedstat covers one thread and lags by up to a scheduler
-// tick. What interrupts and softirqs cost is charged to whom they interrupt, by all three alike.
+// [CPUTime] reads the CPU clock of a process: clock_gettime(2) with the clock id that clock_getcpuclockid(3) makes from
+// the process id. It is the most exact account of the kernel. It has the user and kernel time in nanoseconds of all
+// threads, with those that have ended and the workers of io_uring, and it is up to date at the time of the call. The
+// same sum in /proc/PID/stat is rounded to ticks of 10 ms. /proc/PID/schedstat is of one thread and up to a tick late.
+// All three charge interrupts and softirqs to the process that they interrupt.
 //
 // # Life of a child
 //
-// Every process is started in a process group of its own, is asked to end (SIGTERM) when its parent
-// dies, and is gone with its descendants when Stop returns.
+// Every child has its own process group. It gets SIGTERM when its parent dies. When [Child.Stop] returns, the child and
+// its descendants have ended.
 package proc

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exec replaces this process by the program argv[0] with arguments argv, allowed to run on one CPU
-// only from its first instruction on. It returns only if that fails.
+// Exec replaces this process by the program argv[0] with the arguments argv. From its first instruction on, the program
+// may run on one CPU only. Exec returns only if it fails.
 func Exec(cpu int, argv []string) error {
 	if len(argv) == 0 {
-		return fmt.Errorf("no program to execute")
+		return fmt.Errorf("there is no program to execute")
 	}
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // execve keeps the calling thread's CPUs
+	runtime.LockOSThread() // execve(2) keeps the CPUs of the calling thread
 	var set unix.CPUSet
 	set.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &set); err != nil {

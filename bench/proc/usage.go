@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the CPU time, user and kernel, that all threads of the processes pids have used since
-// they started. It fails with ESRCH or EINVAL when there is no such process.
+// CPUTime returns the user and kernel time that all threads of the processes pids have used since they started. It
+// fails with ESRCH or EINVAL if there is no such process.
 func CPUTime(pids ...int) (time.Duration, error) {
 	const sched = 2 // CPUCLOCK_SCHED of include/linux/posix-timers.h
 	var sum time.Duration
@@ -27,9 +27,8 @@ func CPUTime(pids ...int) (time.Duration, error) {
 	return sum, nil
 }
 
-// Wait is the time that the living threads of the processes pids have been ready to run without a CPU
-// to run on, since they started: the second field of /proc/PID/task/TID/schedstat. Where the kernel
-// keeps no such account it is 0.
+// Wait returns the time that the existing threads of the processes pids were ready to run but had no CPU, since they
+// started: the second field of /proc/PID/task/TID/schedstat. If the kernel does not count it, it is 0.
 func Wait(pids ...int) (time.Duration, error) {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -61,9 +60,9 @@ func parseWait(schedstat []byte) (time.Duration, error) {
 	return time.Duration(ns), err
 }
 
-// RSS is the memory in bytes that the processes pids have resident: the Rss of /proc/PID/smaps_rollup,
-// which is counted page by page, while the figures of /proc/PID/status may lag by a batch per thread.
-// A page that two of them share counts twice.
+// RSS returns the resident memory of the processes pids in bytes: the Rss of /proc/PID/smaps_rollup. It is counted
+// page by page, while the figures of /proc/PID/status may be late by a batch of pages for each thread. A page that
+// two of the processes share counts twice.
 func RSS(pids ...int) (int64, error) {
 	var sum int64
 	for _, pid := range pids {
@@ -92,7 +91,7 @@ func parseRSS(rollup []byte) (int64, error) {
 	return 0, fmt.Errorf("smaps_rollup has no Rss line")
 }
 
-// Threads is how many threads the processes pids have, io_uring's workers among them.
+// Threads returns the number of threads of the processes pids, with the workers of io_uring.
 func Threads(pids ...int) (n int, err error) {
 	for _, pid := range pids {
 		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -104,7 +103,7 @@ func Threads(pids ...int) (n int, err error) {
 	return n, nil
 }
 
-// Descriptors is how many descriptors the processes pids have open.
+// Descriptors returns the number of open descriptors of the processes pids.
 func Descriptors(pids ...int) (n int, err error) {
 	for _, pid := range pids {
 		open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -116,7 +115,7 @@ func Descriptors(pids ...int) (n int, err error) {
 	return n, nil
 }
 
-// Tree lists pid and its descendants, parents before children.
+// Tree returns pid and its descendants, parents before children.
 func Tree(pid int) ([]int, error) {
 	pids := []int{pid}
 	for i := 0; i < len(pids); i++ {

@@ -35,10 +35,10 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-func TestCPUTimeOfNobody(t *testing.T) {
+func TestCPUTimeOfNoProcess(t *testing.T) {
 	const beyond = 1 << 22 // PID_MAX_LIMIT of include/linux/threads.h
 	if _, err := CPUTime(beyond + 1); !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EINVAL) {
-		t.Errorf("the CPU clock of nobody: %v", err)
+		t.Errorf("the CPU clock of no process: %v", err)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestThreadsAndDescriptorsAreCounted(t *testing.T) {
 	const beyond = 1 << 22 // PID_MAX_LIMIT of include/linux/threads.h
 	for _, count := range []func(...int) (int, error){Threads, Descriptors} {
 		if _, err := count(beyond + 1); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("of nobody: %v", err)
+			t.Errorf("of no process: %v", err)
 		}
 	}
 }

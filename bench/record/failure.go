@@ -12,25 +12,25 @@ import (
 // Failure is a kind of error that a run counts.
 type Failure uint8
 
-// The kinds. Those from Ports on are the generator's own machine's doing, not the target's.
+// The kinds. From Ports on they are failures of the generator's machine, not of the target.
 const (
-	Refused     Failure = iota // nobody listens, or its backlog is full
+	Refused     Failure = iota // no process listens, or the backlog is full
 	Reset                      // the target reset the connection
-	Closed                     // the target ended a connection that should have stayed
+	Closed                     // the target closed a connection that should stay open
 	Timeout                    // no connection or no reply in time
-	Short                      // the stream ended in the middle of a reply
-	Corrupt                    // other bytes came back than were sent
-	Excess                     // more bytes came back than were asked for
-	Status                     // a reply that says that it failed, such as HTTP 503
-	Protocol                   // a reply that the protocol does not know
-	Handshake                  // TLS could not be agreed upon
-	Unsent                     // the schedule was over before the message could be sent
+	Short                      // EOF in the middle of a reply
+	Corrupt                    // the received bytes differ from the sent ones
+	Excess                     // more bytes were received than expected
+	Status                     // the reply reports a failure, such as HTTP 503
+	Protocol                   // the reply violates the protocol
+	Handshake                  // the TLS handshake failed
+	Unsent                     // the phase ended before the message could be sent
 	Unreachable                // no route
 	Ports                      // the local ports were used up
 	Descriptors                // the descriptors were used up
 	Memory                     // the kernel had no memory for a socket
 	Other
-	failures // how many there are
+	failures // the number of kinds
 )
 
 var failureNames = [failures]string{"refused", "reset", "closed", "timeout", "short", "corrupt", "excess", "status",
@@ -38,7 +38,7 @@ var failureNames = [failures]string{"refused", "reset", "closed", "timeout", "sh
 
 func (f Failure) String() string { return failureNames[f] }
 
-// Advice says in a few words what to do about failures of this kind, or "".
+// Advice returns a short advice about failures of this kind, or "".
 func (f Failure) Advice() string {
 	switch f {
 	case Refused:
@@ -58,14 +58,14 @@ func (f Failure) Advice() string {
 	return ""
 }
 
-// FailureOf is the kind of an error of a socket operation.
+// FailureOf returns the kind of an error of a socket operation.
 func FailureOf(err error) Failure {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return Other
 	}
 	switch errno {
-	case syscall.ECONNREFUSED, syscall.ENOENT: // a unix socket that is not there
+	case syscall.ECONNREFUSED, syscall.ENOENT: // the path of a unix socket does not exist
 		return Refused
 	case syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, syscall.ENOTCONN:
 		return Reset
@@ -85,10 +85,10 @@ func FailureOf(err error) Failure {
 	return Other
 }
 
-// Failures counts by kind. Its JSON is an object that names the kinds that occurred.
+// Failures are counts by kind. Its JSON is an object with the kinds that occurred.
 type Failures [failures]int64
 
-// Total is the number of all failures.
+// Total returns the number of all failures.
 func (f *Failures) Total() (n int64) {
 	for _, k := range f {
 		n += k
@@ -103,12 +103,12 @@ func (f *Failures) Add(g *Failures) {
 	}
 }
 
-// Most is the kind that occurred most often.
+// Most returns the most frequent kind.
 func (f *Failures) Most() Failure {
 	return Failure(slices.Index(f[:], slices.Max(f[:])))
 }
 
-// String lists what occurred: "3 reset, 1 timeout".
+// String lists the kinds that occurred: "3 reset, 1 timeout".
 func (f Failures) String() string {
 	var said []string
 	for i, n := range f {
@@ -130,7 +130,7 @@ func (f Failures) MarshalJSON() ([]byte, error) {
 	return json.Marshal(named)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Kinds that are not known count as Other.
+// UnmarshalJSON implements json.Unmarshaler. Unknown kinds count as Other.
 func (f *Failures) UnmarshalJSON(text []byte) error {
 	var named map[string]int64
 	if err := json.Unmarshal(text, &named); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// WriteCSV writes the series, a line a second, with a header. Durations are in microseconds.
+// WriteCSV writes the series with a header and a line for each second. Durations are in microseconds.
 func (r *Result) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"seconds", "phase", "messages_per_s", "bytes_out_per_s", "bytes_in_per_s", "opened_per_s",
@@ -26,17 +26,17 @@ func (r *Result) WriteCSV(w io.Writer) error {
 				64)})
 	}
 	out.Flush()
-	return out.Error() // also that of Write
+	return out.Error() // includes errors of Write
 }
 
-// Log writes histograms to a file in HdrHistogram's log format, as they come: one a second, of the
-// latency and, tagged, of the service time. See https://github.com/HdrHistogram.
+// Log writes histograms in HdrHistogram's log format: for each second one of the latency and, with a tag, one of the
+// service time. See https://github.com/HdrHistogram.
 type Log struct {
 	w     *hdrhistogram.HistogramLogWriter
 	start time.Time
 }
 
-// NewLog begins a log whose times count from start.
+// NewLog returns a log whose times count from start.
 func NewLog(w io.Writer, start time.Time) (*Log, error) {
 	l := &Log{hdrhistogram.NewHistogramLogWriter(w), start}
 	for _, step := range []func() error{
@@ -53,7 +53,7 @@ func NewLog(w io.Writer, start time.Time) (*Log, error) {
 	return l, nil
 }
 
-// Write adds a window, which began and ended so long after the log's start.
+// Write adds a window, with the times of its beginning and its end since the log's start.
 func (l *Log) Write(from, until time.Duration, w *Window) error {
 	for _, h := range []struct {
 		tag  string

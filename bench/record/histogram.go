@@ -8,44 +8,44 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// MaxValue is the longest duration that a histogram tells apart; what is longer counts as that.
+// MaxValue is the longest duration of a histogram. A longer one counts as MaxValue.
 const MaxValue = time.Hour
 
-// Histogram is a histogram of durations, exact to three significant digits. Its JSON is a summary
-// together with the whole histogram.
+// Histogram is a histogram of durations, exact to three significant digits. Its JSON has a summary and the complete
+// histogram.
 //
-// What is recorded is counted in fresh, in buckets that are laid out as HdrHistogram's are; the first
-// that wants to know moves it on. So recording is one increment.
+// Durations are counted in fresh, whose buckets are those of HdrHistogram. The first method that reads moves the counts
+// to the histogram. So recording is one increment.
 type Histogram struct {
 	hdr   *hdrhistogram.Histogram
 	fresh []int64
-	some  bool // there is something in fresh
+	some  bool // fresh has counts
 }
 
-// The buckets: as many as halfBuckets for each power of two, so that each is exact to a part in so many.
+// Each power of two has halfBuckets buckets, so that the relative error is at most 1/halfBuckets.
 const (
 	halfBuckets = 1 << 10
-	exactBits   = 11 // the durations of so many bits have a bucket each
+	exactBits   = 11 // durations of up to this many bits have their own bucket
 )
 
-// NewHistogram is an empty histogram.
+// NewHistogram returns an empty histogram.
 func NewHistogram() *Histogram {
 	return &Histogram{hdr: hdrhistogram.New(1, int64(MaxValue), 3)}
 }
 
-// bucket is the place of a duration in fresh; of one that is negative, beyond any.
+// bucket returns the index of a duration in fresh. For a negative duration it is out of range.
 func bucket(ns int64) int {
 	power := bits.Len64(uint64(ns)|(1<<exactBits-1)) - exactBits
 	return power*halfBuckets + int(uint64(ns)>>power)
 }
 
-// bucketStart is the shortest duration that is in a bucket.
+// bucketStart returns the shortest duration of a bucket.
 func bucketStart(i int) int64 {
 	power := max(i/halfBuckets-1, 0)
 	return int64(i-power*halfBuckets) << power
 }
 
-// Record adds a duration in nanoseconds. One that is negative counts as 0.
+// Record adds a duration in nanoseconds. A negative one counts as 0.
 func (h *Histogram) Record(ns int64) {
 	i := bucket(ns)
 	if i >= len(h.fresh) {
@@ -55,7 +55,7 @@ func (h *Histogram) Record(ns int64) {
 	h.some = true
 }
 
-// grow makes the buckets at the first time, and finds that of a duration which is out of range.
+// grow makes the buckets at the first call, and returns the bucket of a duration that is out of range.
 func (h *Histogram) grow(ns int64) int {
 	if h.fresh == nil {
 		h.fresh = make([]int64, bucket(int64(MaxValue))+1)
@@ -63,12 +63,12 @@ func (h *Histogram) grow(ns int64) int {
 	return bucket(min(max(ns, 0), int64(MaxValue)))
 }
 
-// whole is the histogram with all that was recorded.
+// whole returns the histogram with everything that was recorded.
 func (h *Histogram) whole() *hdrhistogram.Histogram {
 	if h.some {
 		for i, n := range h.fresh {
 			if n != 0 {
-				_ = h.hdr.RecordValues(bucketStart(i), n) // it is in the range
+				_ = h.hdr.RecordValues(bucketStart(i), n) // it is in range
 			}
 		}
 		clear(h.fresh)
@@ -77,30 +77,30 @@ func (h *Histogram) whole() *hdrhistogram.Histogram {
 	return h.hdr
 }
 
-// Add adds all that g has.
+// Add adds the durations of g.
 func (h *Histogram) Add(g *Histogram) {
 	if g.Count() != 0 {
 		h.hdr.Merge(g.whole())
 	}
 }
 
-// Reset empties it.
+// Reset removes all durations.
 func (h *Histogram) Reset() {
 	if h.Count() != 0 {
 		h.hdr.Reset()
 	}
 }
 
-// Count is how many durations it holds.
+// Count returns the number of durations.
 func (h *Histogram) Count() int64 { return h.whole().TotalCount() }
 
-// At is the duration that p per cent of all do not exceed; 0 of none.
+// At returns the duration that p per cent of all durations do not exceed, or 0 if there are none.
 func (h *Histogram) At(p float64) time.Duration { return time.Duration(h.whole().ValueAtPercentile(p)) }
 
-// Max is the longest.
+// Max returns the longest duration.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.whole().Max()) }
 
-// Min is the shortest.
+// Min returns the shortest duration.
 func (h *Histogram) Min() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -108,7 +108,7 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.whole().Min())
 }
 
-// Mean is the average.
+// Mean returns the average.
 func (h *Histogram) Mean() time.Duration {
 	if h.Count() == 0 {
 		return 0

@@ -1,16 +1,16 @@
 package record
 
-// Counts are what a span of time saw.
+// Counts are the counts of a span of time.
 type Counts struct {
-	Messages   int64    `json:"messages"`             // that came back whole; connections, where those are what is measured
-	Sent       int64    `json:"sent"`                 // that were begun
+	Messages   int64    `json:"messages"`             // completed messages; in the mode connect, connections
+	Sent       int64    `json:"sent"`                 // messages that were sent, or connections that were started
 	BytesOut   int64    `json:"bytes_out"`            // handed to the kernel
 	BytesIn    int64    `json:"bytes_in"`             // received
-	Opened     int64    `json:"opened"`               // connections that came to stand
+	Opened     int64    `json:"opened"`               // connections that were opened
 	Verified   int64    `json:"verified_bytes"`       // received bytes that were compared
 	Lost       int64    `json:"lost,omitempty"`       // datagrams without a reply
-	Reordered  int64    `json:"reordered,omitempty"`  // datagrams that came behind a later one
-	Duplicates int64    `json:"duplicates,omitempty"` // datagrams that came again, or after they had been given up
+	Reordered  int64    `json:"reordered,omitempty"`  // datagrams that came after a later one
+	Duplicates int64    `json:"duplicates,omitempty"` // datagrams that came twice, or after they counted as lost
 	Errors     Failures `json:"errors"`
 }
 
@@ -28,7 +28,7 @@ func (c *Counts) Add(d *Counts) {
 	c.Errors.Add(&d.Errors)
 }
 
-// Window is what happened in a span of time. See the package comment for its histograms.
+// Window has the counts and histograms of a span of time. The package comment describes the histograms.
 type Window struct {
 	Counts
 	Latency *Histogram `json:"latency"`
@@ -37,12 +37,12 @@ type Window struct {
 	Lag     *Histogram `json:"lag"`
 }
 
-// NewWindow is an empty window.
+// NewWindow returns an empty window.
 func NewWindow() *Window {
 	return &Window{Latency: NewHistogram(), Service: NewHistogram(), Connect: NewHistogram(), Lag: NewHistogram()}
 }
 
-// Add adds all that v has.
+// Add adds the counts and durations of v.
 func (w *Window) Add(v *Window) {
 	w.Counts.Add(&v.Counts)
 	w.Latency.Add(v.Latency)
@@ -51,7 +51,7 @@ func (w *Window) Add(v *Window) {
 	w.Lag.Add(v.Lag)
 }
 
-// Reset empties it.
+// Reset removes all counts and durations.
 func (w *Window) Reset() {
 	w.Counts = Counts{}
 	w.Latency.Reset()

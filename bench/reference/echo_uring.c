@@ -1,33 +1,8 @@
-// echo_uring HOST PORT: a TCP echo server on io_uring, the reference that package reactor is measured
-// against. One thread, one ring.
+// echo_uring HOST PORT: a TCP echo server on io_uring, as a reference for package reactor. See uring.h.
 //
-//   - multishot accept, multishot receive: one submission entry arms a socket for good
-//   - receive buffers are provided in a ring that the kernel takes from, and sent from as they are
-//   - DEFER_TASKRUN: completions are made inside io_uring_enter, on this thread, in batches
-//   - one send in flight a connection, so that bytes stay in order; more of them wait in a list
-//
-// Builds with liburing 2.3 and later: gcc -O2 echo_uring.c -o echo_uring -luring
+// Each connection has one send in flight, so that bytes stay in order. Other buffers wait in a list.
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <liburing.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-enum {
-	ENTRIES = 512,      // submission queue
-	COMPLETIONS = 4096, // completion queue; multishot entries complete more often than they are submitted
-	BUFS = 256,         // a power of two; few, so that they stay in the cache
-	BUF_SIZE = 16384,
-	GROUP = 0,
-	NONE = 0xffff,
-};
-
-enum { ACCEPT, RECV, SEND };
+#include "uring.h"
 
 // A connection lives in a table by its descriptor. Buffers that wait to be sent form a list.
 struct conn {
@@ -35,51 +10,11 @@ struct conn {
 	bool sending, receiving, ending, starved;
 };
 
-static struct io_uring ring;
-static struct io_uring_buf_ring *group;
-static char *memory;
-static struct { unsigned len; unsigned short next; } buf[BUFS];
-static int returned; // buffers added to the group since it was last published
 static struct conn *conns;
-static int *starved, nstarved; // connections whose receive ended for want of a buffer
-static int max_fds, listener;
-
-static void die(const char *what, int err) {
-	fprintf(stderr, "echo_uring: %s: %s\n", what, strerror(err));
-	exit(1);
-}
-
-static struct io_uring_sqe *entry(void) {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-	while (!sqe) { // the queue is full: hand it over, then there is room
-		io_uring_submit(&ring);
-		sqe = io_uring_get_sqe(&ring);
-	}
-	return sqe;
-}
-
-// tag names an entry in its completion: the prep functions clear user_data, so it comes after them.
-static void tag(struct io_uring_sqe *sqe, int op, int fd) {
-	io_uring_sqe_set_data64(sqe, (__u64)op << 32 | (unsigned)fd);
-}
-
-static void arm_accept(void) {
-	struct io_uring_sqe *sqe = entry();
-	io_uring_prep_multishot_accept(sqe, listener, NULL, NULL, SOCK_CLOEXEC);
-	tag(sqe, ACCEPT, listener);
-}
 
 static void arm_recv(int fd) {
-	struct io_uring_sqe *sqe = entry();
-	io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
-	sqe->flags |= IOSQE_BUFFER_SELECT;
-	sqe->buf_group = GROUP;
-	tag(sqe, RECV, fd);
+	receive(fd);
 	conns[fd].receiving = true;
-}
-
-static void give_back(unsigned short id) {
-	io_uring_buf_ring_add(group, memory + (size_t)id * BUF_SIZE, BUF_SIZE, id, BUFS - 1, returned++);
 }
 
 static void send_head(int fd) {
@@ -161,87 +96,19 @@ static void on_send(int fd, struct io_uring_cqe *cqe) {
 		finish(fd);
 }
 
-static void publish_buffers(void) {
-	if (!returned)
-		return;
-	io_uring_buf_ring_advance(group, returned);
-	returned = 0;
-	while (nstarved) {
-		int fd = starved[--nstarved];
-		conns[fd].starved = false;
-		if (conns[fd].ending)
-			finish(fd);
-		else
-			arm_recv(fd);
-	}
-}
-
-static void open_listener(const char *host, const char *port) {
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
-	int on = 1;
-	if (inet_pton(AF_INET, host, &at.sin_addr) != 1)
-		die(host, EINVAL);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // accepted sockets inherit it
-	if (bind(listener, (struct sockaddr *)&at, sizeof at) < 0 || listen(listener, 4096) < 0)
-		die("listen", errno);
-}
-
-static void open_ring(void) {
-	struct io_uring_params p = {
-		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL |
-			 IORING_SETUP_CQSIZE,
-		.cq_entries = COMPLETIONS,
-	};
-	int err = io_uring_queue_init_params(ENTRIES, &ring, &p);
-	if (err < 0)
-		die("io_uring_queue_init_params", -err);
-	io_uring_register_ring_fd(&ring);
-
-	struct io_uring_buf_reg reg = { .ring_entries = BUFS, .bgid = GROUP };
-	group = aligned_alloc(4096, BUFS * sizeof(struct io_uring_buf));
-	memory = aligned_alloc(4096, (size_t)BUFS * BUF_SIZE);
-	reg.ring_addr = (unsigned long)group;
-	io_uring_buf_ring_init(group);
-	err = io_uring_register_buf_ring(&ring, &reg, 0);
-	if (err < 0)
-		die("io_uring_register_buf_ring", -err);
-	for (int id = 0; id < BUFS; id++)
-		give_back(id);
-	publish_buffers();
+static void on_buffers(int fd) {
+	conns[fd].starved = false;
+	if (conns[fd].ending)
+		finish(fd);
+	else
+		arm_recv(fd);
 }
 
 int main(int argc, char **argv) {
-	struct rlimit files;
 	if (argc != 3) {
 		fprintf(stderr, "usage: echo_uring HOST PORT\n");
 		return 2;
 	}
-	getrlimit(RLIMIT_NOFILE, &files);
-	max_fds = files.rlim_cur < 1 << 20 ? files.rlim_cur : 1 << 20;
-	conns = calloc(max_fds, sizeof *conns);
-	starved = calloc(max_fds, sizeof *starved);
-	open_listener(argv[1], argv[2]);
-	open_ring();
-	arm_accept();
-
-	for (;;) {
-		struct io_uring_cqe *cqe;
-		unsigned head, seen = 0;
-		int err = io_uring_submit_and_wait(&ring, 1);
-		if (err < 0 && err != -EINTR && err != -EBUSY)
-			die("io_uring_submit_and_wait", -err);
-		io_uring_for_each_cqe(&ring, head, cqe) {
-			int fd = cqe->user_data & 0xffffffff;
-			switch (cqe->user_data >> 32) {
-			case ACCEPT: on_accept(cqe); break;
-			case RECV:   on_recv(fd, cqe); break;
-			case SEND:   on_send(fd, cqe); break;
-			}
-			seen++;
-		}
-		io_uring_cq_advance(&ring, seen);
-		publish_buffers();
-	}
+	conns = table(sizeof *conns);
+	run(argv[1], argv[2]);
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/reactord/reactord/bench/compare"
 )
 
-// Bar is a row of a chart: a figure as a bar, and across its end an interval.
+// Bar is a row of a chart: a figure as a bar, with an interval at its end.
 type Bar struct {
 	Name             string
-	Text             string // the figure, or why there is none
-	Class            string // of the style: better, worse, same, own or other
+	Text             string // the figure, or why it is missing
+	Class            string // of the page's style: better, worse, same, own or other
 	Value, Low, High float64
 	Missing          bool // there is no figure
 }
 
-// The size of a row's drawing, which is stretched to the room that there is.
+// The size of the drawing of a row, which is stretched to the width of the page.
 const barsWidth, barsHeight = 1000.0, 24.0
 
-// Bars draws them one below the other, all from 0 and to the same scale. Of none it is empty. Names and figures
-// are text beside the drawings, so that they can be read however wide the page is.
+// Bars draws rows below each other, from 0 and with the same scale. Without rows the result is empty. Names and figures
+// are text beside the drawings, so that they are readable on every width of the page.
 func Bars(title string, bars []Bar) template.HTML {
 	if len(bars) == 0 {
 		return ""
@@ -53,14 +53,14 @@ func Bars(title string, bars []Bar) template.HTML {
 			x(b.High), x(b.Low), barsHeight-14, x(b.High), barsHeight-14)
 	}
 	out.WriteString(`</div></figure>`)
-	return template.HTML(out.String()) //nolint:gosec // all text in it is escaped
+	return template.HTML(out.String()) // all text in it is escaped
 }
 
-// widest is the largest change that is drawn, as a share; what is beyond is cut off.
+// widest is the largest relative change that is drawn. A larger one is cut off.
 const widest = 2.0
 
-// changes are the bars of a comparison, in the colours of the verdicts. Rows without a verdict, or of nothing but
-// zeros, are left out.
+// changes returns the bars of a comparison, in the colours of the verdicts. Rows without a verdict, or with zeros only,
+// are left out.
 func changes(c *compare.Comparison) template.HTML {
 	var bars []Bar
 	for _, r := range c.Rows {
@@ -77,7 +77,7 @@ func changes(c *compare.Comparison) template.HTML {
 	return Bars("Change against "+c.Base+", with its 95 % interval", bars)
 }
 
-// verdictClass is a verdict as a class of the page's style.
+// verdictClass returns the class of a verdict in the page's style.
 func verdictClass(r compare.Row) string {
 	switch {
 	case !r.Differs:

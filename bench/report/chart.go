@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// chart is a line chart as SVG, drawn into a page whose style names its classes.
+// chart is a line chart as SVG. The page's style defines its classes.
 type chart struct {
 	title  string
 	narrow bool
@@ -17,17 +17,17 @@ type chart struct {
 	shades []shade
 }
 
-// shade is a stretch of the x axis that is set apart.
+// shade is a marked range of the x axis.
 type shade struct {
 	name     string
 	from, to float64
 }
 
-// axis maps values to places. A logarithmic one has no 0.
+// axis maps values to places. A logarithmic axis has no 0.
 type axis struct {
 	label string
 	log   bool
-	tight bool // it ends where the values do, not at a tick
+	tight bool // it ends at the largest value, not at a tick
 	low   float64
 	high  float64
 	ticks []tick
@@ -42,17 +42,17 @@ type tick struct {
 type series struct {
 	name   string
 	color  int  // index of the palette
-	dashed bool // another kind of figure of the same thing
-	area   bool // what is below is filled
+	dashed bool // a second kind of figure of the same result
+	area   bool // the area below the line is filled
 	points []point
 }
 
 type point struct{ x, y float64 }
 
-// The places of things, in the units of the viewBox.
+// Sizes and margins, in units of the viewBox.
 const (
 	chartWidth, chartHeight = 760.0, 300.0
-	narrowWidth             = 440.0 // of charts that lie side by side
+	narrowWidth             = 440.0 // of charts that are side by side
 	left, right             = 66.0, 26.0
 	top, bottom             = 12.0, 44.0
 )
@@ -64,7 +64,7 @@ func (c *chart) width() float64 {
 	return chartWidth
 }
 
-// figure draws it, a wide one for narrow screens as well. An empty chart is an empty string.
+// figure draws the chart. A wide chart is also drawn for narrow screens. An empty chart is an empty string.
 func (c *chart) figure() template.HTML {
 	c.fit()
 	if c.y.high <= c.y.low || c.x.high <= c.x.low {
@@ -86,10 +86,10 @@ func (c *chart) figure() template.HTML {
 			s.class(), html.EscapeString(s.name))
 	}
 	b.WriteString(`</div></figure>`)
-	return template.HTML(b.String()) //nolint:gosec // all text in it is escaped
+	return template.HTML(b.String()) // all text in it is escaped
 }
 
-// svg draws what is inside of the axes and at them.
+// svg draws the axes, the labels and the lines.
 func (c *chart) svg(b *strings.Builder, class string) {
 	fmt.Fprintf(b, `<svg class="%s" viewBox="0 0 %g %g" role="img" aria-label="%s">`, class, c.width(), chartHeight,
 		html.EscapeString(c.title))
@@ -122,10 +122,10 @@ func (c *chart) svg(b *strings.Builder, class string) {
 	b.WriteString(`</svg>`)
 }
 
-// maxDots is how many points of a line are still shown one by one.
+// maxDots is the largest number of points of a line that are drawn as dots.
 const maxDots = 60
 
-// palette is how many colours the style has.
+// palette is the number of colours of the style.
 const palette = 6
 
 func (s *series) class() string {
@@ -170,7 +170,7 @@ func (a *axis) scale(v float64) float64 {
 	return v
 }
 
-// share is where a value lies between the ends of the axis, from 0 to 1.
+// share returns the place of a value between the ends of the axis, from 0 to 1.
 func (a *axis) share(v float64) float64 {
 	return (a.scale(v) - a.scale(a.low)) / (a.scale(a.high) - a.scale(a.low))
 }
@@ -180,7 +180,7 @@ func (c *chart) placeY(v float64) float64 {
 	return chartHeight - bottom - c.y.share(v)*(chartHeight-top-bottom)
 }
 
-// fit finds the ends and ticks of axes that have none.
+// fit computes the ends and ticks of the axes.
 func (c *chart) fit() {
 	xs, ys := []float64{}, []float64{}
 	for _, s := range c.series {
@@ -213,7 +213,7 @@ func (a *axis) fit(values []float64) {
 	}
 }
 
-// fitLog puts ticks at powers of ten, and at 2 and 5 times them if that are few.
+// fitLog sets ticks at powers of ten, and also at 2 and 5 times those if there are few.
 func (a *axis) fitLog(low, high float64) {
 	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
 	if last == first {
@@ -233,7 +233,7 @@ func (a *axis) fitLog(low, high float64) {
 	}
 }
 
-// fitLinear puts about five round ticks between 0 and high.
+// fitLinear sets about five round ticks between 0 and high.
 func (a *axis) fitLinear(high float64) {
 	if high <= 0 {
 		return
@@ -253,7 +253,7 @@ func (a *axis) fitLinear(high float64) {
 	}
 }
 
-// round leaves out zeros at the end of a figure, which ticks do not need: 50.0 ms.
+// round removes zeros at the end of a figure: the label of a tick is 50 ms, not 50.0 ms.
 func round(figure string) string {
 	number, unit, _ := strings.Cut(figure, " ")
 	if strings.Contains(number, ".") {

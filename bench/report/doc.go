@@ -1,3 +1,3 @@
-// Package report shows results: as a table for a terminal, as one HTML page that needs nothing else,
-// as a line a second, and as metrics for Prometheus.
+// Package report shows results: [Table] for a terminal, [ProgressLine] for each second of a run, [Page] as one
+// self-contained HTML page, and [Exporter] as metrics for Prometheus.
 package report

@@ -18,7 +18,7 @@ import (
 //go:embed page.html
 var pageText string
 
-// Style is what pages look like, light or dark as the reader has it.
+// Style is the style sheet of pages. It has a light and a dark scheme.
 //
 //go:embed style.css
 var Style template.CSS
@@ -36,7 +36,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ratio":    func(n int64, s float64) float64 { return float64(n) / max(s, 1e-9) },
 }).Parse(pageText))
 
-// page is what the template shows.
+// page has the values of the template.
 type page struct {
 	Title       string
 	Subtitle    string
@@ -49,8 +49,7 @@ type page struct {
 	Style       template.CSS
 }
 
-// Page writes one HTML page about results: it needs no other file and no network. comparison may be
-// nil.
+// Page writes one HTML page about results. The page needs no other file and no network. comparison may be nil.
 func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison) error {
 	names := []string{}
 	for _, r := range results {
@@ -72,7 +71,7 @@ func Page(w io.Writer, results []*record.Result, comparison *compare.Comparison)
 	return pageTemplate.Execute(w, p)
 }
 
-// subtitle says where and when, as far as it is the same for all.
+// subtitle says where and when the results were measured, as far as that is the same for all.
 func subtitle(results []*record.Result) string {
 	if len(results) == 0 {
 		return ""
@@ -95,10 +94,10 @@ func subtitle(results []*record.Result) string {
 	return strings.Join(text, " · ")
 }
 
-// tile is a figure that stands out.
+// tile is a figure that is shown large.
 type tile struct{ Name, Figure string }
 
-// tiles are the figures of all that a result measured; none if it measured nothing.
+// tiles returns the figures of all measured phases of a result, or none if there are no such phases.
 func tiles(r *record.Result) (all []tile) {
 	phases := r.Measured()
 	if len(phases) == 0 {
@@ -131,7 +130,7 @@ func tiles(r *record.Result) (all []tile) {
 	return all
 }
 
-// loads are the phases in which there was load.
+// loads returns the phases with load.
 func loads(r *record.Result) (phases []record.Phase) {
 	for _, p := range r.Phases {
 		if p.Kind != record.SetUp {
@@ -141,7 +140,7 @@ func loads(r *record.Result) (phases []record.Phase) {
 	return phases
 }
 
-// sum is what all measured phases of a result found together.
+// sum returns the sum of all measured phases of a result.
 func sum(r *record.Result) *record.Window {
 	w := record.NewWindow()
 	for _, p := range r.Measured() {
@@ -152,7 +151,7 @@ func sum(r *record.Result) *record.Window {
 
 func nanoseconds(v float64) string { return units.Duration(time.Duration(v)) }
 
-// percentileChart has an axis on which each further nine of the percentile takes as much room.
+// percentileChart has an axis on which each additional nine of the percentile has the same width.
 func percentileChart(results []*record.Result) *chart {
 	c := &chart{title: "Latency by percentile", y: axis{log: true, name: nanoseconds},
 		x: axis{label: "percentile of the messages", log: true, low: 1, high: 1e5}}
@@ -180,7 +179,7 @@ func percentileChart(results []*record.Result) *chart {
 	return c
 }
 
-// open: the result is of an open loop.
+// open reports whether the result is of an open loop.
 func open(r *record.Result) bool {
 	for _, p := range r.Measured() {
 		if p.Rate > 0 {
@@ -213,7 +212,7 @@ func rateChart(results []*record.Result) *chart {
 	return c
 }
 
-// shades sets apart what was not measured of a single result.
+// shades marks the phases of a single result that were not measured.
 func shades(results []*record.Result) (all []shade) {
 	if len(results) != 1 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Exporter offers the run in progress to Prometheus.
+// Exporter exports the current run to Prometheus.
 type Exporter struct {
 	mu     sync.Mutex
 	sum    record.Counts
@@ -23,17 +23,17 @@ type Exporter struct {
 
 // The metrics.
 var (
-	messagesDesc = prometheus.NewDesc("reactord_bench_messages_total", "Messages that came back whole.", nil, nil)
+	messagesDesc = prometheus.NewDesc("reactord_bench_messages_total", "Completed messages.", nil, nil)
 	bytesDesc    = prometheus.NewDesc("reactord_bench_bytes_total", "Bytes, by direction as the generator sees it.",
 		[]string{"direction"}, nil)
-	openedDesc = prometheus.NewDesc("reactord_bench_connections_opened_total", "Connections that came to stand.", nil,
+	openedDesc = prometheus.NewDesc("reactord_bench_connections_opened_total", "Connections that were opened.", nil,
 		nil)
 	failuresDesc = prometheus.NewDesc("reactord_bench_failures_total", "Failures by kind.", []string{"kind"}, nil)
-	openDesc     = prometheus.NewDesc("reactord_bench_connections", "Connections that stand.", nil, nil)
+	openDesc     = prometheus.NewDesc("reactord_bench_connections", "Connections that are open.", nil, nil)
 	latencyDesc  = prometheus.NewDesc("reactord_bench_latency_seconds", "Latency of the last second, by quantile.",
 		[]string{"quantile"}, nil)
 	busyDesc = prometheus.NewDesc("reactord_bench_generator_busy_ratio",
-		"Share of the last second that the generator's busiest loop was at work.", nil, nil)
+		"CPU share of the generator's busiest loop in the last second, from 0 to 1.", nil, nil)
 )
 
 // NewExporter serves /metrics on address until Close.
@@ -48,17 +48,17 @@ func NewExporter(address string) (*Exporter, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = e.server.Serve(l) }() // it ends by Close
+	go func() { _ = e.server.Serve(l) }() // it returns after Close
 	return e, nil
 }
 
-// Addr is where it listens.
+// Addr returns the address that it listens on.
 func (e *Exporter) Addr() net.Addr { return e.addr }
 
-// Close ends it.
+// Close stops the server.
 func (e *Exporter) Close() error { return e.server.Close() }
 
-// Add takes in one second. From any goroutine.
+// Add adds one second. It may be called from any goroutine.
 func (e *Exporter) Add(p record.Point) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -125,7 +125,7 @@ func TestTable(t *testing.T) {
 	if err := Table(&out, result("a", 10_000)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10.0 k messages/s for 1.0 s (10.0 k/s asked for)", "failures: 2 reset", "p99.99",
+	for _, want := range []string{"10.0 k messages/s for 1.0 s (10.0 k/s planned)", "failures: 2 reset", "p99.99",
 		"latency", "service time", "! it is <b>loud</b>"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, &out)

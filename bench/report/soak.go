@@ -9,10 +9,10 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// curveRows is how many rows the curve of a soak has at most.
+// curveRows is the largest number of rows of a soak's samples.
 const curveRows = 20
 
-// soak prints what the target held, over time, and how that went in the second half.
+// soak prints the samples of the target over time, and the trends of the second half.
 func soak(out io.Writer, w *tabwriter.Writer, r *record.Result) {
 	if len(r.Samples) == 0 {
 		return
@@ -35,7 +35,7 @@ func soak(out io.Writer, w *tabwriter.Writer, r *record.Result) {
 			units.Bytes(float64(s.Memory)),
 			known(heap, units.Bytes(float64(s.LiveHeap))), s.Descriptors, s.Threads, known(goroutines, fmt.Sprint(s.Goroutines)))
 	}
-	_ = w.Flush() // out's errors show at its end
+	_ = w.Flush() // the caller sees errors of out
 	fmt.Fprintln(out)
 	if len(r.Trends) == 0 {
 		return

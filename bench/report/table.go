@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// Percentiles are those of tables.
+// Percentiles are the percentiles of tables.
 var Percentiles = []float64{50, 90, 99, 99.9, 99.99}
 
 // Table prints what a run measured.
@@ -73,11 +73,11 @@ func search(out io.Writer, p *record.Phase) {
 	fmt.Fprintf(out, "%10s/s  p99 %8s  %s\n", units.Count(rate), units.Duration(p.Total().Latency.At(99)), verdict)
 }
 
-// phase prints one that was measured.
+// phase prints a measured phase.
 func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	fmt.Fprintf(out, "%s messages/s for %.1f s", units.Count(p.Throughput()), p.Elapsed)
 	if p.Rate > 0 {
-		fmt.Fprintf(out, " (%s/s asked for)", units.Count(p.Rate))
+		fmt.Fprintf(out, " (%s/s planned)", units.Count(p.Rate))
 	}
 	sum := p.Total()
 	elapsed := max(p.Elapsed, 1e-9)
@@ -86,7 +86,7 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	if cpu := p.CPUPerMessage(); cpu > 0 {
 		fmt.Fprintf(out, ", %s of the target's CPU each", units.Duration(cpu))
 	}
-	fmt.Fprintf(out, ", generator %s at work\n", units.Percent(p.Busy))
+	fmt.Fprintf(out, ", generator %s busy\n", units.Percent(p.Busy))
 	if sum.Verified > 0 {
 		fmt.Fprintf(out, "%s compared\n", units.Bytes(float64(sum.Verified)))
 	}
@@ -99,7 +99,7 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 	}
 	if sum.Latency.Count()+sum.Connect.Count() == 0 {
 		fmt.Fprintln(out)
-		return // bytes are all that was measured
+		return // there are no messages, only bytes
 	}
 	header := []string{"", "count"}
 	for _, q := range Percentiles {
@@ -120,7 +120,7 @@ func phase(out io.Writer, w *tabwriter.Writer, p *record.Phase) {
 			row(w, prefix+"connect", part.Connect)
 		}
 	}
-	_ = w.Flush() // out's errors show at its end
+	_ = w.Flush() // the caller sees errors of out
 	fmt.Fprintln(out)
 }
 
@@ -136,7 +136,7 @@ func row(w io.Writer, name string, h *record.Histogram) {
 	fmt.Fprintf(w, "%s\t\n", strings.Join(cells, "\t"))
 }
 
-// ProgressLine is one line about one second.
+// ProgressLine returns a line about one second.
 func ProgressLine(p record.Point) string {
 	text := fmt.Sprintf("%6.1f s %-7s %8s/s %6d open p50 %8s p99 %8s max %8s", p.Seconds, p.Kind, units.Count(p.Rate()),
 		p.Open,

@@ -6,14 +6,14 @@ import (
 	"github.com/reactord/reactord/bench/engine"
 )
 
-// stream is a connection that blocks whoever uses it.
+// stream is a connection whose methods block the caller: a goroutine or a coroutine.
 type stream interface {
-	Read(p []byte) (int, error) // 0 and no error: the end
+	Read(p []byte) (int, error) // 0 and no error: EOF
 	Write(p []byte) error       // all of p
 	Sleep(d time.Duration) error
 }
 
-// serve behaves as it should until an error, or the peer's end.
+// serve runs the behaviour of the server until an error or EOF.
 func (c *Config) serve(s stream) error {
 	switch c.Behaviour {
 	case "chargen":
@@ -41,7 +41,7 @@ func (c *Config) serve(s stream) error {
 	}
 }
 
-// generate sends, and takes nothing.
+// generate sends without end, and receives nothing.
 func (c *Config) generate(s stream) error {
 	p := c.pattern()
 	for at := int64(0); ; at += chunk {
@@ -51,7 +51,7 @@ func (c *Config) generate(s stream) error {
 	}
 }
 
-// pattern is what chargen sends: what a load of the same seed verifies.
+// pattern returns what chargen sends. A load with the same seed can verify it.
 func (c *Config) pattern() *engine.Pattern { return engine.NewPattern(c.Seed, true, chunk) }
 
 func (c *Config) reply(s stream) error {

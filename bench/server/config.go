@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Config is a server.
+// Config describes a server.
 type Config struct {
 	Listen    string           // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
 	Behaviour string           // echo, discard, chargen, reply or delay
@@ -27,14 +27,14 @@ type Config struct {
 	Request   int              // bytes, for reply. Default: 1
 	Reply     int              // bytes, for reply. Default: 128
 	Delay     time.Duration    // for delay
-	Seed      uint64           // of the pattern, for chargen: that of the load which verifies it
+	Seed      uint64           // of the pattern, for chargen: the seed of the load
 	TLS       *tls.Config      // for tls
 
 	// Ready, if not nil, is called when the server listens.
 	Ready func(addr net.Addr)
 }
 
-// chunk is how much chargen sends at once, and how much blocking servers read at once.
+// chunk is the number of bytes of each send of chargen, and of each read of blocking servers.
 const chunk = 64 << 10
 
 func (c *Config) prepare() error {
@@ -49,9 +49,9 @@ func (c *Config) prepare() error {
 	case !slices.Contains([]string{"echo", "discard", "chargen", "reply", "delay"}, c.Behaviour):
 		return fmt.Errorf("there is no behaviour %q", c.Behaviour)
 	case c.Request < 0 || c.Reply < 0 || c.Reply > engine.MaxMessage:
-		return errors.New("sizes of requests and replies are positive")
+		return errors.New("the sizes of requests and replies must be positive")
 	case c.Delay < 0:
-		return errors.New("a delay is positive")
+		return errors.New("the delay must be positive")
 	case !slices.Contains([]string{"receiver", "task", "net"}, c.Style):
 		return fmt.Errorf("there is no style %q", c.Style)
 	}
@@ -69,9 +69,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	switch {
 	case target.Scheme == "tls" && cfg.Style != "net":
-		return errors.New("tls is served in the style net only")
+		return errors.New("tls needs the style net")
 	case target.Datagrams() && !slices.Contains([]string{"echo", "discard", "delay"}, cfg.Behaviour):
-		return errors.New("datagrams are echoed, discarded or delayed")
+		return errors.New("for datagrams the behaviour must be echo, discard or delay")
 	case cfg.Style != "net":
 		return cfg.serveReactor(ctx, target)
 	case target.Datagrams():
@@ -86,8 +86,8 @@ func (c *Config) ready(addr net.Addr) {
 	}
 }
 
-// listenFD opens a listener, or a socket for datagrams, for one of several loops. A unix socket has no
-// SO_REUSEPORT, so all loops accept on the first's.
+// listenFD opens a listener, or a socket for datagrams, for one of several loops. A unix socket has no SO_REUSEPORT, so
+// all loops share the listener of the first one.
 func listenFD(target engine.Target, first int) (int, error) {
 	if target.Scheme == "unix" && first >= 0 {
 		return unix.FcntlInt(uintptr(first), unix.F_DUPFD_CLOEXEC, 0)

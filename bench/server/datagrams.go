@@ -9,10 +9,10 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// maxDatagram is room for any datagram, and for what the loop puts ahead of it into a buffer.
+// maxDatagram is the size of a buffer for any datagram, with the header that the loop puts before it.
 const maxDatagram = 64<<10 + 256
 
-// datagrams answers, on one loop, each datagram by itself.
+// datagrams serves datagrams on one loop.
 type datagrams struct {
 	cfg     *Config
 	loop    *reactor.Loop
@@ -45,7 +45,7 @@ func (s *datagrams) SetNext(d reactor.Datagram) {
 		return
 	}
 	r.later, r.to = append(r.later[:0], d.Bytes()...), d.From
-	d.Release() // else the buffers would be used up meanwhile
+	d.Release() // otherwise the buffers would be used up
 	s.loop.SetTimer(&r.timer, s.loop.Clock()+int64(s.cfg.Delay))
 }
 
@@ -66,13 +66,13 @@ func (s *datagrams) close() {
 type reply struct {
 	s     *datagrams
 	op    reactor.SendToOp
-	d     reactor.Datagram // what is sent at once is sent from where it was received
+	d     reactor.Datagram // what is sent immediately is sent from the receive buffer
 	later []byte           // what is sent later is a copy
 	to    reactor.Address
 	timer reactor.Timer
 }
 
-// reply is one that is idle.
+// reply returns a reply that is idle.
 func (s *datagrams) reply() *reply {
 	n := len(s.idle)
 	if n == 0 {
@@ -94,7 +94,7 @@ func (r *reply) send(p []byte, to reactor.Address) {
 func (r *reply) OnTimer(int64) { r.send(r.later, r.to) }
 
 func (r *reply) SetValue(int)    { r.done() }
-func (r *reply) SetError(error)  { r.done() } // it is lost, as datagrams are
+func (r *reply) SetError(error)  { r.done() } // the datagram is lost
 func (r *reply) SetStopped()     { r.done() }
 func (r *reply) Env() sender.Env { return sender.EmptyEnv{} }
 
@@ -104,7 +104,7 @@ func (r *reply) done() {
 	r.s.idle = append(r.s.idle, r)
 }
 
-// task does the same as a coroutine.
+// task serves datagrams in a coroutine.
 func (s *datagrams) task(t *task.T) error {
 	defer task.Unstoppable(t, func() { _, _ = task.Await(t, s.socket.Close()) })
 	for {
@@ -114,7 +114,7 @@ func (s *datagrams) task(t *task.T) error {
 		}
 		switch s.cfg.Behaviour {
 		case "echo":
-			_, _ = task.Await(t, s.socket.SendTo(d.Bytes(), d.From)) // what is not sent is lost
+			_, _ = task.Await(t, s.socket.SendTo(d.Bytes(), d.From)) // an error loses the datagram
 		case "delay":
 			s.later(append([]byte(nil), d.Bytes()...), d.From)
 		}
@@ -122,7 +122,7 @@ func (s *datagrams) task(t *task.T) error {
 	}
 }
 
-// later sends a datagram back when it is due, in a coroutine of its own.
+// later sends a datagram back when it is due, in its own coroutine.
 func (s *datagrams) later(p []byte, to reactor.Address) {
 	due := s.loop.Clock() + int64(s.cfg.Delay)
 	s.loop.Spawn(task.New(func(t *task.T) error {

@@ -1,23 +1,22 @@
-// Package server has the targets that bench brings with it, so that load can be made without any other
-// program: servers whose behaviour is known, in several styles of writing one.
+// Package server has servers of known behaviour, as targets for the load generator. [Run] serves until its context
+// ends. [Open] makes a server that shares the loops of other work.
 //
-// The behaviours:
+// These are the behaviours:
 //
-//	echo     sends back what comes
-//	discard  takes what comes
-//	chargen  sends the pattern of package engine, over and over
-//	reply    sends Reply bytes for every Request bytes that come
-//	delay    sends back what comes, Delay later
+//	echo     sends back what it receives
+//	discard  receives, and sends nothing
+//	chargen  sends the pattern of package engine without end
+//	reply    sends Reply bytes for every Request bytes that it receives
+//	delay    sends back what it receives, after Delay
 //
-// The styles:
+// These are the styles in which they are implemented:
 //
 //	receiver  operation states in a connection struct, on the reactor's loops
-//	task      a coroutine a connection, on the reactor's loops
-//	net       a goroutine a connection, on Go's net
+//	task      a coroutine for each connection, on the reactor's loops
+//	net       a goroutine for each connection, on Go's net
 //
-// All of them serve tcp, unix and udp; datagrams are echoed, discarded or delayed, each by itself. Only net
-// serves tls.
+// Every style serves tcp, unix and udp. With udp the behaviour is echo, discard or delay. Only net serves tls.
 //
-// Task and net share their code (file blocking), which sees a connection that blocks; what blocks in a
-// task is the coroutine alone.
+// The styles task and net share their code (file blocking). It uses a connection that blocks its caller: in a task that
+// is only the coroutine.
 package server

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/bench/engine"
 )
 
-// serveNet gives every connection a goroutine.
+// serveNet serves each connection on its own goroutine.
 func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 	network, address := "tcp", target.Addr.String()
 	if target.Scheme == "unix" {
@@ -33,7 +33,7 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	c.ready(addr)
 	var conns sync.WaitGroup
-	defer conns.Wait() // with the server end its connections
+	defer conns.Wait() // the connections end with the server
 	for {
 		conn, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -46,7 +46,7 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 		conns.Go(func() {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			_ = c.serve(netStream{conn}) // the client sees it
+			_ = c.serve(netStream{conn}) // the client sees the error
 		})
 	}
 }
@@ -72,7 +72,7 @@ func (s netStream) Sleep(d time.Duration) error {
 	return nil
 }
 
-// serveDatagrams answers each datagram by itself.
+// serveDatagrams serves datagrams on one goroutine.
 func (c *Config) serveDatagrams(ctx context.Context, target engine.Target) error {
 	l, err := net.ListenPacket("udp", target.Addr.String())
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Config) serveDatagrams(ctx context.Context, target engine.Target) error
 			return nil
 		}
 		switch {
-		case err != nil: // what an earlier reply met
+		case err != nil: // the error of an earlier reply
 		case c.Behaviour == "echo":
 			_, _ = l.WriteTo(buf[:n], from)
 		case c.Behaviour == "delay":

@@ -16,9 +16,9 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// serveReactor has a reactor of its own.
+// serveReactor serves on its own reactor.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
-	loop := reactor.LoopConfig{Ring: c.Ring, OnTaskError: func(error) {}} // of a connection that is gone
+	loop := reactor.LoopConfig{Ring: c.Ring, OnTaskError: func(error) {}} // the error of a connection that has ended
 	if target.Datagrams() {
 		loop.Buffers.Size = maxDatagram
 	}
@@ -41,7 +41,7 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	return r.Run(s.On)
 }
 
-// Sockets are a server's, on which it serves once it has been given its loops.
+// Sockets are the listeners of a server that shares loops with other work.
 type Sockets struct {
 	cfg    *Config
 	target engine.Target
@@ -49,8 +49,9 @@ type Sockets struct {
 	taken  atomic.Int32
 }
 
-// Open opens a server that shares cfg.Loops loops with other work, in the style receiver or task. It listens at
-// once, and serves on each loop from On on, until that is stopped. Sockets without a loop are never closed.
+// Open opens the listeners of a server that shares cfg.Loops loops with other work, in the style receiver or task. The
+// server listens immediately. On each loop it serves after [Sockets.On], until the loop stops. A listener that gets no
+// loop is never closed.
 func Open(cfg Config) (*Sockets, error) {
 	if err := cfg.prepare(); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func Open(cfg Config) (*Sockets, error) {
 		return nil, err
 	}
 	if cfg.Style == "net" || target.Scheme == "tls" || target.Datagrams() {
-		return nil, errors.New("a server beside other work is one for streams, on the reactor, without TLS")
+		return nil, errors.New("a server that shares loops needs streams, the style receiver or task, and no TLS")
 	}
 	return cfg.open(target)
 }
@@ -78,14 +79,14 @@ func (c *Config) open(target engine.Target) (*Sockets, error) {
 		}
 		if first < 0 {
 			first = fd
-			s.target.Addr = boundTo(fd, target.Addr) // the port that all share
+			s.target.Addr = boundTo(fd, target.Addr) // all listeners share this port
 		}
 		s.fds = append(s.fds, fd)
 	}
 	return s, nil
 }
 
-// On serves on a loop. It is called once for each loop, on its thread.
+// On serves on a loop. It is called once for each loop, on the loop's thread.
 func (s *Sockets) On(l *reactor.Loop) {
 	fd := s.fds[s.taken.Add(1)-1]
 	if s.target.Datagrams() {
@@ -105,7 +106,7 @@ func (s *Sockets) addr() net.Addr {
 	return net.TCPAddrFromAddrPort(s.target.Addr)
 }
 
-// boundTo is the address of a listener.
+// boundTo returns the address of a listener.
 func boundTo(fd int, asked netip.AddrPort) netip.AddrPort {
 	sa, err := unix.Getsockname(fd)
 	if err != nil {
@@ -120,7 +121,7 @@ func boundTo(fd int, asked netip.AddrPort) netip.AddrPort {
 	return asked
 }
 
-// listener receives the connections that one loop accepts.
+// listener is the receiver of the connections that one loop accepts.
 type listener struct {
 	cfg     *Config
 	loop    *reactor.Loop

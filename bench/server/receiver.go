@@ -5,11 +5,11 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// credit is how many received buffers a connection may hold before it has to send some.
+// credit is the number of leases that a connection may hold. Then it receives no more until it has sent some.
 const credit = 16
 
-// conn is a connection with its operation states, made in one piece. What it has to send is queued;
-// what is queued is sent as one, while what comes meanwhile queues up again.
+// conn is a connection with its operation states, in one allocation. Pieces to send are queued. The whole queue is sent
+// by one operation, and meanwhile new pieces are queued.
 type conn struct {
 	s       *listener
 	socket  reactor.Socket
@@ -19,32 +19,32 @@ type conn struct {
 	timer   reactor.Timer // of the first piece that is not due
 
 	queue   []piece
-	sending int   // so many of them, from the first, are being sent
-	owed    int   // bytes of a request that has come in part
+	sending int   // the number of pieces, from the first, that are being sent
+	owed    int   // received bytes of an incomplete request
 	at      int64 // place in the pattern
-	ended   bool  // nothing more will be received
+	ended   bool  // EOF, or an error: nothing more will be received
 	closed  bool
 }
 
-// piece is something to be sent: a received buffer, or bytes that stay.
+// piece is something to send: a lease, or bytes that do not change.
 type piece struct {
 	lease reactor.Lease
 	bytes []byte
-	due   int64 // on the loop's clock; 0: at once
+	due   int64 // on the loop's clock; 0: immediately
 }
 
 func newConn(s *listener, fd int) {
 	c := &conn{s: s}
 	c.timer.Init(c)
 	c.socket.Init(s.loop, fd)
-	_ = c.socket.SetNoDelay(true) // a unix socket has none
+	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
 	c.socket.Sendv(nil).Connect(&c.send, (*sent)(c))
 	c.socket.RecvMany(credit).Connect(&c.recv, (*received)(c))
 	c.recv.Start()
 	c.flush()
 }
 
-// flush sends what is queued and due.
+// flush sends the pieces that are due.
 func (c *conn) flush() {
 	if c.sending > 0 || c.closed {
 		return
@@ -73,7 +73,7 @@ func (c *conn) flush() {
 // OnTimer is called when the first piece is due.
 func (c *conn) OnTimer(int64) { c.flush() }
 
-// drop lets go of the first n pieces, and returns how many of them were received buffers.
+// drop removes the first n pieces, and returns how many of them were leases.
 func (c *conn) drop(n int) (leases int) {
 	for _, p := range c.queue[:n] {
 		if p.lease.Len() > 0 {
@@ -95,14 +95,14 @@ func (c *conn) close() {
 	c.closing.Start()
 }
 
-// fail is called when the client cannot be reached any more.
+// fail is called after an error of the connection.
 func (c *conn) fail() {
 	c.sending = 0
 	c.drop(len(c.queue))
 	c.close()
 }
 
-// received is a conn as the receiver of what the client sends.
+// received is a conn as the receiver of its RecvMany.
 type received conn
 
 func (r *received) SetNext(lease reactor.Lease) {
@@ -132,13 +132,13 @@ func (r *received) SetError(error)    { (*conn)(r).end() }
 func (r *received) SetStopped()       { (*conn)(r).end() }
 func (r *received) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// end is called when nothing more will be received: what is queued is still sent.
+// end is called when nothing more will be received. The queue is still sent.
 func (c *conn) end() {
 	c.ended = true
 	c.flush()
 }
 
-// sent is a conn as the receiver of how sending went.
+// sent is a conn as the receiver of its sends.
 type sent conn
 
 func (s *sent) SetValue(int) {

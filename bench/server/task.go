@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// spawn serves one connection as a coroutine, or closes it if the loop is ending.
+// spawn serves a connection in a coroutine, or closes it if the loop is stopping.
 func (s *listener) spawn(fd int) {
 	c := new(reactor.Socket)
 	c.Init(s.loop, fd)
@@ -18,12 +18,12 @@ func (s *listener) spawn(fd int) {
 func (s *listener) task(c *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
-		_ = c.SetNoDelay(true) // a unix socket has none
+		_ = c.SetNoDelay(true) // a unix socket has no such option
 		return s.cfg.serve(&taskStream{t, c})
 	})
 }
 
-// taskStream is a socket as a stream that blocks a coroutine.
+// taskStream is a socket as a stream that suspends its coroutine.
 type taskStream struct {
 	t *task.T
 	c *reactor.Socket

@@ -1,6 +1,8 @@
-// Package stats is the little arithmetic that a comparison needs, and a soak (see [Trend]). A figure that was
-// measured once a round is a slice, one value a round; every round measured all the servers one after another, so
-// figures of the same round may be compared, and others should not.
+// Package stats has the statistics of the suite and of a soak: [Of] summarises a sample, [Ratios] compares two samples
+// round by round, and [Trend] estimates a slope.
+//
+// A sample is a slice with one value for each round. In every round all servers are measured one after another. So the
+// figures of one round can be compared with each other, and figures of different rounds should not be.
 package stats
 
 import (
@@ -15,12 +17,12 @@ type Summary struct {
 	Median float64
 	Min    float64
 	Max    float64
-	Q1     float64 // a quarter of the values is at most this
-	Q3     float64 // three quarters are
+	Q1     float64 // a quarter of the values is at most Q1
+	Q3     float64 // three quarters of the values are at most Q3
 }
 
-// Of summarises values, which it leaves as they are. Values that are not numbers stand for rounds
-// without a figure and are left out; of an empty sample every field but N is NaN.
+// Of summarises values and does not change them. NaN stands for a round without a figure, and is left out. For an empty
+// sample every field except N is NaN.
 func Of(values []float64) Summary {
 	sorted := slices.DeleteFunc(slices.Clone(values), math.IsNaN)
 	slices.Sort(sorted)
@@ -34,8 +36,8 @@ func Of(values []float64) Summary {
 	}
 }
 
-// quantile interpolates linearly between the two values around position p of a sorted sample
-// (Hyndman and Fan's definition 7).
+// quantile returns the quantile p of a sorted sample. It interpolates linearly between two values (definition 7 of
+// Hyndman and Fan).
 func quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()
@@ -46,7 +48,7 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[below] + (at-float64(below))*(sorted[above]-sorted[below])
 }
 
-// Ratios divides a by b round by round. A round that either lacks has no ratio (NaN).
+// Ratios divides a by b round by round. The ratio is NaN if one of both has no figure.
 func Ratios(a, b []float64) []float64 {
 	r := make([]float64, max(len(a), len(b)))
 	for i := range r {
@@ -58,7 +60,7 @@ func Ratios(a, b []float64) []float64 {
 	return r
 }
 
-// Format prints the median and in brackets the extremes, with the given number of decimals.
+// Format returns the median and, in brackets, the extremes, with the given number of decimals.
 func (s Summary) Format(decimals int) string {
 	if s.N == 0 {
 		return "–"

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Trend is the slope of y over x as Theil and Sen estimate it: the median of the slopes of all pairs of points, so that
-// outliers do not matter as long as they are fewer than 29 %. It is at least low with a confidence of 97.5 %, if the
-// points are independent. The x are all different. Fewer than two points have no slope (NaN).
+// Trend returns the Theil–Sen estimate of the slope of y over x: the median of the slopes of all pairs of points. It
+// tolerates up to 29 % of outliers. low is a lower bound of the slope with a confidence of 97.5 %, if the points are
+// independent. All x must be different. For fewer than two points the slope is NaN.
 //
 // See Sen, Estimates of the regression coefficient based on Kendall's tau, 1968.
 func Trend(x, y []float64) (slope, low float64) {

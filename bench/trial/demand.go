@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// Demand is a bound of one metric of a phase.
+// Demand is a bound on one metric of a phase, such as p99<5ms.
 type Demand struct {
 	Metric string
 	Op     string  // <, <=, =, > or >=
@@ -21,9 +21,14 @@ type Demand struct {
 // Demands must all be met.
 type Demands []Demand
 
-// Metric is a figure of a phase by its name, as demands and comparisons use it: p50, p99.9 and other
-// percentiles of the latency, mean, max, service-p99 and so on, in ns; errors and lost, a count; rate,
-// messages/s; bytes, bytes/s in both directions; cpu, the target's ns a message.
+// Metric returns a figure of a phase by its name. These are the names:
+//
+//	p50, p99.9, …, mean, max           latency, in ns
+//	service-p99, connect-p50, lag-max  the same of another histogram
+//	errors, lost                       counts
+//	rate                               messages/s
+//	bytes                              bytes/s, of both directions
+//	cpu                                CPU time of the target for each message, in ns
 func Metric(p *record.Phase, name string) (float64, error) {
 	w := p.Total()
 	hist := w.Latency
@@ -60,7 +65,7 @@ func Metric(p *record.Phase, name string) (float64, error) {
 	return 0, fmt.Errorf("there is no metric %q", name)
 }
 
-// ParseDemands reads a list such as p99<5ms,errors=0 or errors<0.1%.
+// ParseDemands parses a list such as p99<5ms,errors=0 or errors<0.1%.
 func ParseDemands(text string) (demands Demands, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		d, err := parseDemand(strings.TrimSpace(item))
@@ -76,7 +81,7 @@ func parseDemand(text string) (Demand, error) {
 	d := Demand{text: text}
 	at := strings.IndexAny(text, "<>=")
 	if at <= 0 {
-		return d, fmt.Errorf("%q is not a demand: such are p99<5ms, errors=0, errors<0.1%%", text)
+		return d, fmt.Errorf("%q is not a demand: examples are p99<5ms, errors=0 and errors<0.1%%", text)
 	}
 	d.Metric, d.Op = text[:at], text[at:at+1]
 	value := text[at+1:]
@@ -104,8 +109,7 @@ func parseDemand(text string) (Demand, error) {
 
 func (d Demand) String() string { return d.text }
 
-// Met reports whether a phase meets all demands, and, if it was asked for a rate, that rate to within
-// one per cent.
+// Met reports whether a phase meets all demands and, in an open loop, its rate to within one per cent.
 func (ds Demands) Met(p *record.Phase) bool {
 	if p.Rate > 0 && p.Throughput() < 0.99*p.Rate {
 		return false
@@ -113,7 +117,7 @@ func (ds Demands) Met(p *record.Phase) bool {
 	return ds.Hold(p)
 }
 
-// Hold reports whether a phase meets all demands, whatever rate was asked for.
+// Hold reports whether a phase meets all demands, whether or not it reached its rate.
 func (ds Demands) Hold(p *record.Phase) bool {
 	for _, d := range ds {
 		if !d.met(p) {

@@ -19,11 +19,11 @@ type Run struct {
 
 	Name, Mode string   // for the result
 	Arguments  []string // for the result
-	Processes  []int    // of the target. Default: whoever listens there, if that is to be seen
+	Processes  []int    // of the target. Default: those that listen there, if visible
 
-	// Progress, if not nil, is called once a second, with the point that is recorded.
+	// Progress, if not nil, is called once a second with the recorded point.
 	Progress func(record.Point)
-	// Log, if not nil, gets every second's histograms.
+	// Log, if not nil, gets the histograms of every second.
 	Log *record.Log
 	// Soak, if not nil, watches whether the target grows.
 	Soak *Soak
@@ -33,7 +33,7 @@ type Run struct {
 	start  time.Time
 }
 
-// Do carries it out. The result is never nil; an error is in it too, but for that of a soak that went to its end.
+// Do carries out the run. The result is never nil. An error is also in the result, except [ErrGrows].
 func (r *Run) Do(ctx context.Context) (*record.Result, error) {
 	r.start = time.Now()
 	r.result = &record.Result{Schema: record.Schema, Name: r.Name, Mode: r.Mode, Target: r.Load.Target.URL,
@@ -79,7 +79,7 @@ func (r *Run) do(ctx context.Context) (err error) {
 	return r.Soak.settle(ctx, res, r.start)
 }
 
-// findTarget looks for the target's processes.
+// findTarget finds the processes of the target.
 func (r *Run) findTarget() {
 	target, res := r.Load.Target, r.result
 	res.Processes = r.Processes
@@ -132,8 +132,8 @@ func (r *Run) phases(ctx context.Context) error {
 	return r.vain()
 }
 
-// vain fails if all that was measured was failures: too short a run is not given up meanwhile, nor is one whose
-// connections always come to stand.
+// vain returns an error if there were only failures. A run may end without engine.ErrNoProgress although nothing came
+// back: because it is short, or because its connections can be opened.
 func (r *Run) vain() error {
 	var sum record.Counts
 	for _, p := range r.result.Measured() {
@@ -142,14 +142,14 @@ func (r *Run) vain() error {
 	if sum.Sent == 0 || sum.Messages > 0 || sum.Errors.Total() == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: nothing but failures: %s", engine.ErrNoProgress, advised(sum.Errors))
+	return fmt.Errorf("%w: only failures: %s", engine.ErrNoProgress, advised(sum.Errors))
 }
 
-// ErrUnmet is what a search ends with that found no rate which meets the demands.
+// ErrUnmet is the error of a search when no rate meets the demands.
 var ErrUnmet = errors.New("no rate meets the demands")
 
-// search finds the highest rate that meets the demands. What a closed loop reaches, or the rate that
-// was given, is where it begins.
+// search finds the highest rate that meets the demands. It begins at the rate of the plan, or at the rate that a closed
+// loop reaches.
 func (r *Run) search(ctx context.Context) (float64, error) {
 	high := r.Plan.first()
 	if high == 0 {
@@ -169,7 +169,7 @@ func (r *Run) search(ctx context.Context) (float64, error) {
 		switch {
 		case err != nil:
 			return 0, err
-		case met && first: // the guess was too low
+		case met && first: // the first rate is too low
 			low, high = rate, 2*rate
 		case met:
 			low = rate
@@ -183,8 +183,8 @@ func (r *Run) search(ctx context.Context) (float64, error) {
 	return low, nil
 }
 
-// try reports whether a rate meets the demands. One that does not is tried again: what else the machine
-// does meanwhile must not be taken for the target's limit.
+// try reports whether a rate meets the demands. A rate that does not is tried again, because other work on the machine
+// may be the reason.
 func (r *Run) try(ctx context.Context, rate float64) (bool, error) {
 	for range r.Plan.Tries {
 		p, err := r.phase(ctx, record.Search, r.Plan.Trial, rate, rate)
@@ -199,13 +199,13 @@ func (r *Run) try(ctx context.Context, rate float64) (bool, error) {
 	return false, nil
 }
 
-// phase runs one phase and writes it down, also if it fails.
+// phase runs one phase and records it, also if it fails.
 func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from, to float64) (*record.Phase, error) {
 	res := r.result
 	res.Phases = append(res.Phases, record.Phase{Kind: kind, Rate: to, Start: time.Since(r.start).Seconds()})
 	index := len(res.Phases) - 1
 	p := &res.Phases[index]
-	client, _ := machine.Use(os.Getpid()) // this process is there
+	client, _ := machine.Use(os.Getpid()) // this process exists
 	target, lost := machine.Use(res.Processes...)
 	release := reserve()
 	observe := func(s engine.Span) { r.observe(index, s) }
@@ -233,10 +233,10 @@ func (r *Run) phase(ctx context.Context, kind record.Kind, d time.Duration, from
 	return p, err
 }
 
-// reserve keeps descriptors for a reading of /proc, which connections must not take: they take all there are.
+// reserve keeps descriptors for reading /proc, because connections may use up all others.
 func reserve() (release func()) {
 	var files []*os.File
-	for range 2 { // one for a folder, one for a file
+	for range 2 { // one for a directory, one for a file
 		if f, err := os.Open(os.DevNull); err == nil {
 			files = append(files, f)
 		}
@@ -269,6 +269,6 @@ func (r *Run) observe(phase int, s engine.Span) {
 		r.Soak.observe(r.result, p)
 	}
 	if r.Log != nil {
-		_ = r.Log.Write(now-s.Elapsed, now, sum) // whoever gave the writer sees its error
+		_ = r.Log.Write(now-s.Elapsed, now, sum) // the caller, who owns the writer, sees its error
 	}
 }

@@ -161,7 +161,8 @@ func TestARunWarns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1000 messages/s were asked for", "s were measured", "the generator and the target"} {
+	for _, want := range []string{"the rate was to be 1000 messages/s", "s were measured",
+		"the generator and the target"} {
 		if !slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, want) }) {
 			t.Errorf("%q is not in the warnings %q", want, res.Warnings)
 		}

@@ -41,13 +41,13 @@ func TestJudge(t *testing.T) {
 		{"descriptors", 30, func(i int, s *record.Sample) { s.Descriptors += 2 * i }, "descriptors"},
 		{"threads", 30, func(i int, s *record.Sample) { s.Threads += i / 2 }, "threads"},
 		{"goroutines", 30, func(i int, s *record.Sample) { s.Goroutines += i }, "goroutines"},
-		{"all at once", 30, func(i int, s *record.Sample) { s.Memory += int64(i) * mib; s.Descriptors += 2 * i },
+		{"two together", 30, func(i int, s *record.Sample) { s.Memory += int64(i) * mib; s.Descriptors += 2 * i },
 			"resident memory, descriptors"},
 		{"little by little, for an hour", 3600, func(i int, s *record.Sample) { s.Memory += int64(i) * 4000 },
 			"resident memory"},
 		{"in the first half only", 30, func(i int, s *record.Sample) { s.Memory += int64(min(i, 15)) * mib }, ""},
 		{"and shrinks", 30, func(i int, s *record.Sample) { s.Memory -= int64(i) * mib / 2 }, ""},
-		{"until the load is over", 30, func(i int, s *record.Sample) {
+		{"until the load ends", 30, func(i int, s *record.Sample) {
 			if s.Kind != record.After {
 				s.Descriptors += 20 * i
 			}
@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Only what was measured is judged, and what is not known is not.
+// Only measured samples are judged, and only figures that are known.
 func TestJudgeLeavesOut(t *testing.T) {
 	res := soaked(30, func(i int, s *record.Sample) {
 		if s.LiveHeap, s.Goroutines = 0, 0; i < 15 {
@@ -101,12 +101,36 @@ func TestReadMetrics(t *testing.T) {
 	if err := readMetrics(strings.NewReader(text), &s); err != nil || s.Goroutines != 14 || s.LiveHeap != 1_500_000 {
 		t.Errorf("%v, %+v", err, s)
 	}
-	if err := readMetrics(strings.NewReader("go_goroutines many\n"), &s); err == nil {
-		t.Error("a number that is none was taken")
+	for _, bad := range []string{"go_goroutines many\n", "", "go_goroutines_total 3\n"} {
+		if err := readMetrics(strings.NewReader(bad), &s); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
 	}
 }
 
-// A load that nothing came back of says nothing of the target.
+func TestMetricsURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"tcp://127.0.0.1:9090":         "http://127.0.0.1:9090/metrics",
+		"tcp://[::1]:9090/m":           "http://[::1]:9090/m",
+		"http://host:9090":             "http://host:9090/metrics",
+		"http://host/other?a=b":        "http://host/other?a=b",
+		"https://host:9090/metrics":    "https://host:9090/metrics",
+		"":                             "",
+		"127.0.0.1:9090":               "",
+		"host:9090":                    "",
+		"tcp://host":                   "",
+		"tcp://:9090":                  "",
+		"udp://host:9090":              "",
+		"unix:///run/metrics.sock":     "",
+		"http://host:not-a-port/paths": "",
+	} {
+		if got, err := MetricsURL(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// A load without replies says nothing about the target.
 func TestJudgeOfSilence(t *testing.T) {
 	res := soaked(30, func(int, *record.Sample) {})
 	res.Phases = []record.Phase{{Kind: record.Measure, Parts: []record.PhasePart{{Window: record.NewWindow()}}}}

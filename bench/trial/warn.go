@@ -8,19 +8,19 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// Where a figure becomes doubtful.
+// The limits at which a figure becomes doubtful.
 const (
-	shortest  = 10 * time.Second // a run that says something
-	saturated = 0.9              // of a loop's time at work
-	late      = 0.1              // of the median latency, the lag at p99
+	shortest  = 10 * time.Second // the shortest run whose rare events count
+	saturated = 0.9              // CPU share of a loop
+	late      = 0.1              // lag at p99, relative to the median latency
 	lateAtAll = 100 * time.Microsecond
-	crowded   = 0.9 // of what there is of ports or descriptors
+	crowded   = 0.9 // used share of the ports or descriptors
 )
 
-// warn says what makes the result doubtful. What is so in several phases is said of the first.
+// warn adds warnings about what makes the result doubtful. The same warning is added once.
 func (r *Run) warn() {
 	res := r.result
-	said := map[string]int{} // how often, by what: phases are much alike
+	said := map[string]int{} // how often, by format: phases are alike
 	say := func(format string, args ...any) {
 		if said[format]++; said[format] == 1 {
 			res.Warnings = append(res.Warnings, fmt.Sprintf(format, args...))
@@ -36,12 +36,12 @@ func (r *Run) warn() {
 		}
 	}
 	if res.Failed == "" && measured < shortest.Seconds() {
-		say("only %.1f s were measured; what happens more seldom than that is not in the figures", measured)
+		say("only %.1f s were measured; rarer events are not in the figures", measured)
 	}
 	if res.SharedCPUs && len(res.Machine.Allowed) <= res.Loops {
-		say("the generator and the target share all CPUs: each slows the other down")
+		say("the generator and the target share all CPUs: each slows down the other")
 	} else if res.SharedCPUs {
-		say("the generator and the target may run on the same CPUs; taskset(1) keeps them apart")
+		say("the generator and the target may run on the same CPUs; taskset(1) can separate them")
 	}
 	if q := res.Machine.Governor; q != "" && q != "performance" {
 		say("the CPU's frequency is governed by %q and may change during the run", q)
@@ -55,23 +55,23 @@ func (r *Run) warn() {
 func (r *Run) warnPhase(p *record.Phase, say func(string, ...any)) {
 	w := p.Total()
 	if p.Busy > saturated {
-		say("the generator was at work for %.0f %% of the time: it may be what limits the rate; --loops adds threads",
+		say("the generator was busy for %.0f %% of the time: it may limit the rate; --loops adds threads",
 			100*p.Busy)
 	}
 	lag := w.Lag.At(99)
 	if lag > lateAtAll && float64(lag) > late*float64(w.Latency.At(50)) {
-		say("the generator itself sent messages late (p99 %s): latencies are too high by as much", units.Duration(lag))
+		say("the generator itself sent messages late (p99 %s): latencies are too high by this time", units.Duration(lag))
 	}
 	if n := w.Errors.Total(); n > 0 {
 		say("%d failures: %s", n, advised(w.Errors))
 	} else if w.Sent > 0 && w.Messages+w.BytesIn+w.BytesOut == 0 {
-		say("nothing came back, and nothing failed: does the target do what this mode expects?")
+		say("no replies and no failures: does the target do what this mode expects?")
 	}
 	if p.Client.Wait.Seconds() > 0.05*p.Elapsed*float64(r.result.Loops) {
-		say("the generator waited %s for a CPU that something else had", units.Duration(p.Client.Wait))
+		say("the generator waited %s for its CPU, which other processes used", units.Duration(p.Client.Wait))
 	}
 	if p.Rate > 0 && p.Throughput() < 0.99*p.Rate {
-		say("%.0f messages/s were asked for, and %.0f came back", p.Rate, p.Throughput())
+		say("the rate was to be %.0f messages/s, and %.0f came back", p.Rate, p.Throughput())
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *Run) warnLimits(say func(string, ...any)) {
 	}
 }
 
-// advised lists failures, with what to do about most of them.
+// advised lists failures, with advice about the most frequent kind.
 func advised(f record.Failures) string {
 	if advice := f.Most().Advice(); advice != "" {
 		return f.String() + "; " + advice

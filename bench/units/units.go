@@ -1,4 +1,5 @@
-// Package units writes figures for people, with three significant digits.
+// Package units formats figures with three significant digits and a unit, for terminals and pages: [Duration], [Count],
+// [Bytes] and [Percent].
 package units
 
 import (
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// Duration is a duration with three significant digits: 1.23 ms.
+// Duration formats a duration: 1.23 ms.
 func Duration(d time.Duration) string {
 	ns := float64(d)
 	switch {
@@ -24,7 +25,7 @@ func Duration(d time.Duration) string {
 	return digits(ns/1e9) + " s"
 }
 
-// Count is a number with three significant digits and a unit of thousands: 12.3 k.
+// Count formats a number, with k, M or G for thousands: 12.3 k.
 func Count(v float64) string {
 	switch a := math.Abs(v); {
 	case a < 999.5:
@@ -40,7 +41,7 @@ func Count(v float64) string {
 	return digits(v/1e9) + " G"
 }
 
-// Bytes is a number of bytes: 1.23 MB.
+// Bytes formats a number of bytes: 1.23 MB.
 func Bytes(v float64) string {
 	text := Count(v)
 	if math.Abs(v) < 999.5 {
@@ -49,7 +50,7 @@ func Bytes(v float64) string {
 	return text + "B"
 }
 
-// digits prints three significant digits.
+// digits formats three significant digits.
 func digits(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 99.95:
@@ -60,5 +61,5 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// Percent is a share.
+// Percent formats a share of 1: 12.3 %.
 func Percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
