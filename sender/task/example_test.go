@@ -86,7 +86,7 @@ func ExampleUnstoppable() {
 	// sender: stopped
 }
 
-// Two tasks take turns on one thread.
+// Two tasks alternate on one thread.
 func ExampleYield() {
 	var scope sender.CountingScope
 	var loop sender.RunLoop
