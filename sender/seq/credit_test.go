@@ -22,8 +22,8 @@ func (th on) Enqueue(w *sender.Work) { th.Do(w.Runner.Run) }
 
 // metered is the sequence of the numbers 1 to n, delivered on th, with credit: each uses up cost of it.
 type metered struct {
-	t                *testing.T
-	th               on
+	t               *testing.T
+	th              on
 	n, credit, cost int
 }
 
