@@ -105,15 +105,16 @@ func TestToContext(t *testing.T) {
 // heeding calls a function that says that it has begun, blocks until its context is done, and returns what giveUp
 // makes of that.
 func heeding(begun chan<- bool, giveUp func(ctx context.Context) error) sender.Sender[int, heedingOp] {
-	return sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }), func(e sender.Env) sender.FromFuncSender[int] {
-		return sender.FromFunc(func() (int, error) {
-			ctx, cancel := sender.ToContext(e)
-			defer cancel()
-			begun <- true
-			<-ctx.Done()
-			return 0, giveUp(ctx)
+	return sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }),
+		func(e sender.Env) sender.FromFuncSender[int] {
+			return sender.FromFunc(func() (int, error) {
+				ctx, cancel := sender.ToContext(e)
+				defer cancel()
+				begun <- true
+				<-ctx.Done()
+				return 0, giveUp(ctx)
+			})
 		})
-	})
 }
 
 type heedingOp = sender.LetOp[sender.Env, int, sender.ReadEnvOp[sender.Env], sender.FromFuncOp[int]]
@@ -210,8 +211,10 @@ func TestErrorOfACancelledChild(t *testing.T) {
 	for name, test := range map[string]struct {
 		got, want result
 	}{
-		"Timeout":  {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.Timeout(c, timer(clock))) }, clock), itExpired},
-		"StopWhen": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.StopWhen(c, clock)) }, clock), itStopped},
+		"Timeout": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.Timeout(c, timer(clock))) }, clock),
+			itExpired},
+		"StopWhen": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.StopWhen(c, clock)) }, clock),
+			itStopped},
 		"WhenAny": {start(func(c *leaf) sender.Any[int] {
 			return sender.Erase(sender.WhenAny(c, &leaf{OnStop: sendertest.Inline}))
 		}), itStopped},
