@@ -168,8 +168,8 @@ func TestWrongsAreFound(t *testing.T) {
 
 		"never completes": "stop before Connect, storage reused afterwards: did not complete within",
 
-		"loses a stop request":                                   "did not complete within",
-		"":                                                       "",
+		"loses a stop request": "did not complete within",
+		"":                     "",
 	} {
 		t.Run(how, func(t *testing.T) {
 			if sendertest.RaceDetector && strings.Contains(how, "writes") {
