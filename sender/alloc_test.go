@@ -66,7 +66,8 @@ func TestNothingAllocates(t *testing.T) {
 	n := 0
 	checkAllocs(t, "RepeatUntil", sender.RepeatUntil(one, func(int) bool { n++; return n%8 == 0 }))
 	checkAllocs(t, "Retry", sender.Retry(fails, func(failed int, _ error) bool { return failed < 8 }))
-	checkAllocs(t, "RetryAfter", sender.RetryAfter(fails, func(failed int, _ error) (sender.JustSender[int], bool) { return one, failed < 8 }))
+	checkAllocs(t, "RetryAfter", sender.RetryAfter(fails,
+		func(failed int, _ error) (sender.JustSender[int], bool) { return one, failed < 8 }))
 	checkAllocs(t, "StartsOn", sender.StartsOn(immediate{}, one))
 	checkAllocs(t, "ContinuesOn", sender.ContinuesOn(one, immediate{}))
 	checkAllocs(t, "AffineOn, there", sender.AffineOn(one, immediate{}))
@@ -74,7 +75,8 @@ func TestNothingAllocates(t *testing.T) {
 	checkAllocs(t, "AffineOn, back", sender.AffineOn(waiter{}, immediate{}))
 	checkAllocs(t, "WriteEnv", sender.WriteEnv(one, sender.ValueEnv{Key: 1, Val: 1}))
 	checkAllocs(t, "Unstoppable", sender.Unstoppable(one))
-	checkAllocs(t, "IntoOptional", sender.Then(sender.IntoOptional(one), func(x sender.Optional[int]) int { return x.Value }))
+	checkAllocs(t, "IntoOptional", sender.Then(sender.IntoOptional(one),
+		func(x sender.Optional[int]) int { return x.Value }))
 	checkAllocs(t, "IntoResult", sender.Then(sender.IntoResult(one), func(x sender.Result[int]) int { return x.Value }))
 	checkAllocs(t, "Bulk", sender.Bulk(one, 3, func(int, int) {}))
 	checkAllocs(t, "ReadEnv", sender.ReadEnv(func(e sender.Env) int {

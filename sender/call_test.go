@@ -89,7 +89,8 @@ func TestCallThatTimesOut(t *testing.T) {
 		ended = true
 		return 0, ctx.Err()
 	})
-	_, err := sender.SyncWait(t.Context(), sender.Timeout(wait, sender.ScheduleAfter(sched.Goroutines{}, time.Millisecond)))
+	_, err := sender.SyncWait(t.Context(),
+		sender.Timeout(wait, sender.ScheduleAfter(sched.Goroutines{}, time.Millisecond)))
 	if !errors.Is(err, os.ErrDeadlineExceeded) || !ended {
 		t.Errorf("completed with %v; the function has returned: %v", err, ended)
 	}

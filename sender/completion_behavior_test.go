@@ -62,7 +62,8 @@ func TestCompletionIsComputed(t *testing.T) {
 	}
 	check(t, "Schedule, inline", sender.Schedule(immediate{}), sender.Inline)
 	check(t, "Schedule, away", sender.Schedule(new(sender.RunLoop)), sender.Anywhere)
-	check(t, "Schedule, not known yet", sender.Let(inline, func(int) sender.ScheduleSender { return sender.Schedule(immediate{}) }), sender.Anywhere)
+	check(t, "Schedule, not known yet", sender.Let(inline,
+		func(int) sender.ScheduleSender { return sender.Schedule(immediate{}) }), sender.Anywhere)
 	check(t, "slices, all", sender.WhenAllSlice([]affine{}, 0), sender.Affine)
 	check(t, "slices, any", sender.WhenAnySlice([]affine{}), sender.Affine)
 	check(t, "slices, sequence", sender.SequenceSlice([]sender.Any[int]{sender.Erase(inline)}), sender.Anywhere)

@@ -102,25 +102,26 @@ func TestToContext(t *testing.T) {
 	cancel()
 }
 
-// heeding calls a function that says that it has begun, blocks until its context is done, and returns what giveUp
+// contextFunc calls a function that says that it has begun, blocks until its context is done, and returns what giveUp
 // makes of that.
-func heeding(begun chan<- bool, giveUp func(ctx context.Context) error) sender.Sender[int, heedingOp] {
-	return sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }), func(e sender.Env) sender.FromFuncSender[int] {
-		return sender.FromFunc(func() (int, error) {
-			ctx, cancel := sender.ToContext(e)
-			defer cancel()
-			begun <- true
-			<-ctx.Done()
-			return 0, giveUp(ctx)
+func contextFunc(begun chan<- bool, giveUp func(ctx context.Context) error) sender.Sender[int, contextFuncOp] {
+	return sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }),
+		func(e sender.Env) sender.FromFuncSender[int] {
+			return sender.FromFunc(func() (int, error) {
+				ctx, cancel := sender.ToContext(e)
+				defer cancel()
+				begun <- true
+				<-ctx.Done()
+				return 0, giveUp(ctx)
+			})
 		})
-	})
 }
 
-type heedingOp = sender.LetOp[sender.Env, int, sender.ReadEnvOp[sender.Env], sender.FromFuncOp[int]]
+type contextFuncOp = sender.LetOp[sender.Env, int, sender.ReadEnvOp[sender.Env], sender.FromFuncOp[int]]
 
 // A function that gives up because its context is done has been stopped, whatever asked it to; what else it
 // fails with is its error.
-func TestHeedingAContextIsBeingStopped(t *testing.T) {
+func TestCancelledContextIsAStop(t *testing.T) {
 	pool := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 2})
 	defer pool.Close()
 	errCause := errors.New("cause")
@@ -158,7 +159,7 @@ func TestHeedingAContextIsBeingStopped(t *testing.T) {
 			}
 		}
 		begun := make(chan bool)
-		work := sender.StartsOn(pool, heeding(begun, test.giveUp))
+		work := sender.StartsOn(pool, contextFunc(begun, test.giveUp))
 		trigger := sender.StartsOn(pool, sender.FromFunc(func() (struct{}, error) { <-begun; return struct{}{}, nil }))
 
 		_, err := sender.SyncWait(t.Context(), sender.Timeout(work, trigger))
@@ -210,8 +211,10 @@ func TestErrorOfACancelledChild(t *testing.T) {
 	for name, test := range map[string]struct {
 		got, want result
 	}{
-		"Timeout":  {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.Timeout(c, timer(clock))) }, clock), itExpired},
-		"StopWhen": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.StopWhen(c, clock)) }, clock), itStopped},
+		"Timeout": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.Timeout(c, timer(clock))) }, clock),
+			itExpired},
+		"StopWhen": {start(func(c *leaf) sender.Any[int] { return sender.Erase(sender.StopWhen(c, clock)) }, clock),
+			itStopped},
 		"WhenAny": {start(func(c *leaf) sender.Any[int] {
 			return sender.Erase(sender.WhenAny(c, &leaf{OnStop: sendertest.Inline}))
 		}), itStopped},

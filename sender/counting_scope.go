@@ -3,7 +3,6 @@ package sender
 import (
 	"sync"
 
-	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -106,7 +105,7 @@ func (s *CountingScope) disassociate() {
 	step()
 	s.mu.Lock()
 	s.count--
-	if assert.Enabled && s.count < 0 {
+	if s.count < 0 {
 		panic("sender: more work of a scope completed than was spawned")
 	}
 	if s.count > 0 || s.state != scopeOpenAndJoining && s.state != scopeClosedAndJoining {

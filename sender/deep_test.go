@@ -15,7 +15,8 @@ func TestDeepTree(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	program := filepath.Join(t.TempDir(), "deep")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./testdata/deep").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program,
+		"./testdata/deep").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	info, err := os.Stat(program)

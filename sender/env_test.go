@@ -57,14 +57,19 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkEnv(t, "Fallback, first", sender.Fallback(ask{}, ask{}), true)
 	checkEnv(t, "Fallback, second", sender.Fallback(fails, ask{}), true)
 	checkEnv(t, "Retry", sender.Retry(ask{}, func(int, error) bool { return true }), true)
-	checkEnv(t, "WhenAll", sender.Then(sender.WhenAll(ask{}, first), func(x sender.All2[answers, int]) answers { return x.A }), false)
-	checkEnv(t, "WhenAll, last", sender.Then(sender.WhenAll(first, ask{}), func(x sender.All2[int, answers]) answers { return x.B }), false)
-	checkEnv(t, "WhenAllSlice", sender.Then(sender.WhenAllSlice([]ask{{}, {}}, 0), func(x []answers) answers { return x[1] }), false)
+	checkEnv(t, "WhenAll", sender.Then(sender.WhenAll(ask{}, first),
+		func(x sender.All2[answers, int]) answers { return x.A }), false)
+	checkEnv(t, "WhenAll, last", sender.Then(sender.WhenAll(first, ask{}),
+		func(x sender.All2[int, answers]) answers { return x.B }), false)
+	checkEnv(t, "WhenAllSlice", sender.Then(sender.WhenAllSlice([]ask{{}, {}}, 0),
+		func(x []answers) answers { return x[1] }), false)
 	checkEnv(t, "WhenAny, last", sender.WhenAny(stops, ask{}), false)
 	checkEnv(t, "ContinuesOn", sender.ContinuesOn(ask{}, immediate{}), true)
 	checkEnv(t, "AffineOn", sender.AffineOn(ask{}, immediate{}), true)
-	checkEnv(t, "IntoOptional", sender.Then(sender.IntoOptional(ask{}), func(x sender.Optional[answers]) answers { return x.Value }), true)
-	checkEnv(t, "IntoResult", sender.Then(sender.IntoResult(ask{}), func(x sender.Result[answers]) answers { return x.Value }), true)
+	checkEnv(t, "IntoOptional", sender.Then(sender.IntoOptional(ask{}),
+		func(x sender.Optional[answers]) answers { return x.Value }), true)
+	checkEnv(t, "IntoResult", sender.Then(sender.IntoResult(ask{}),
+		func(x sender.Result[answers]) answers { return x.Value }), true)
 	checkEnv(t, "Bulk", sender.Bulk(ask{}, 1, func(int, answers) {}), true)
 	var a answers
 	keep := func(b answers) unit { a = b; return unit{} }
@@ -73,9 +78,10 @@ func TestEnvIsForwarded(t *testing.T) {
 	checkAnswers(t, "StopWhen, trigger", a, recA, false)
 	recB := start(t, sender.Timeout(never, sender.Then(ask{}, keep)))
 	checkAnswers(t, "Timeout, timer", a, recB, false)
-	recC := start(t, sender.RetryAfter(sender.JustError[int](errLeaf), func(n int, _ error) (sender.Sender[unit, keepOp], bool) {
-		return sender.Then(ask{}, keep), n < 2
-	}))
+	recC := start(t, sender.RetryAfter(sender.JustError[int](errLeaf),
+		func(n int, _ error) (sender.Sender[unit, keepOp], bool) {
+			return sender.Then(ask{}, keep), n < 2
+		}))
 	checkAnswers(t, "RetryAfter, wait", a, recC, true)
 	recD := start(t, sender.Finally(never, sender.Then(ask{}, keep)))
 	if a.sch != recD.Sch || a.key != "key" || a.token.StopPossible() {

@@ -54,7 +54,8 @@ func ExampleSequence() {
 }
 
 func ExampleSequenceSlice() {
-	_, _ = sender.SyncWait(context.Background(), sender.SequenceSlice([]sender.FromFuncSender[string]{say("one"), say("two")}))
+	_, _ = sender.SyncWait(context.Background(),
+		sender.SequenceSlice([]sender.FromFuncSender[string]{say("one"), say("two")}))
 	// Output:
 	// one
 	// two
@@ -69,7 +70,8 @@ func ExampleFinally() {
 }
 
 func ExampleFallback() {
-	fmt.Println(sender.SyncWait(context.Background(), sender.Fallback(sender.JustError[string](io.EOF), sender.Just("spare"))))
+	fmt.Println(sender.SyncWait(context.Background(),
+		sender.Fallback(sender.JustError[string](io.EOF), sender.Just("spare"))))
 	// Output: spare <nil>
 }
 

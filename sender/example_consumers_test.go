@@ -79,13 +79,14 @@ func ExampleToContext() {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}
-	s := sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }), func(e sender.Env) sender.FromFuncSender[string] {
-		return sender.FromFunc(func() (string, error) {
-			ctx, cancel := sender.ToContext(e)
-			defer cancel()
-			return wait(ctx)
+	s := sender.Let(sender.ReadEnv(func(e sender.Env) sender.Env { return e }),
+		func(e sender.Env) sender.FromFuncSender[string] {
+			return sender.FromFunc(func() (string, error) {
+				ctx, cancel := sender.ToContext(e)
+				defer cancel()
+				return wait(ctx)
+			})
 		})
-	})
 	pool := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1})
 	defer pool.Close()
 	inTime := sender.Timeout(sender.StartsOn(pool, s), sender.ScheduleAfter(sched.NewThread{}, time.Millisecond))

@@ -50,7 +50,8 @@ func ExampleFirstSuccess() {
 
 func ExampleCall() {
 	wait := sender.Call(func(ctx context.Context) (string, error) { return fetch(ctx, "slow") })
-	_, err := sender.SyncWait(context.Background(), sender.Timeout(wait, sender.ScheduleAfter(sched.Goroutines{}, time.Millisecond)))
+	_, err := sender.SyncWait(context.Background(),
+		sender.Timeout(wait, sender.ScheduleAfter(sched.Goroutines{}, time.Millisecond)))
 	fmt.Println(err)
 	// Output: i/o timeout
 }

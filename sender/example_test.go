@@ -57,7 +57,8 @@ func ExampleJustStopped() {
 }
 
 func ExampleThen() {
-	fmt.Println(sender.SyncWait(context.Background(), sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })))
+	fmt.Println(sender.SyncWait(context.Background(), sender.Then(sender.Just(20),
+		func(n int) string { return strconv.Itoa(n + 1) })))
 	// Output: 21 <nil>
 }
 

@@ -27,14 +27,15 @@ func exits() map[string]sender.Any[int] {
 	fromFunc := sender.FromFunc(func() (int, error) { return exit[unit, int](unit{}), nil })
 	connects := exitingConnect{}
 	return map[string]sender.Any[int]{
-		"FromFunc":       sender.Erase(fromFunc),
-		"ReadEnv":        sender.Erase(sender.ReadEnv(exit[sender.Env, int])),
-		"Then":           sender.Erase(sender.Then(one, exit[int, int])),
-		"UponError":      sender.Erase(sender.UponError(failing, exit[error, int])),
-		"UponStopped":    sender.Erase(sender.UponStopped(stopped, func() int { return exit[unit, int](unit{}) })),
-		"Let":            sender.Erase(sender.Let(one, exit[int, sender.JustSender[int]])),
-		"LetError":       sender.Erase(sender.LetError(failing, exit[error, sender.JustSender[int]])),
-		"LetStopped":     sender.Erase(sender.LetStopped(stopped, func() sender.JustSender[int] { return exit[unit, sender.JustSender[int]](unit{}) })),
+		"FromFunc":    sender.Erase(fromFunc),
+		"ReadEnv":     sender.Erase(sender.ReadEnv(exit[sender.Env, int])),
+		"Then":        sender.Erase(sender.Then(one, exit[int, int])),
+		"UponError":   sender.Erase(sender.UponError(failing, exit[error, int])),
+		"UponStopped": sender.Erase(sender.UponStopped(stopped, func() int { return exit[unit, int](unit{}) })),
+		"Let":         sender.Erase(sender.Let(one, exit[int, sender.JustSender[int]])),
+		"LetError":    sender.Erase(sender.LetError(failing, exit[error, sender.JustSender[int]])),
+		"LetStopped": sender.Erase(sender.LetStopped(stopped,
+			func() sender.JustSender[int] { return exit[unit, sender.JustSender[int]](unit{}) })),
 		"Bulk":           sender.Erase(sender.Bulk(one, 3, func(int, int) { runtime.Goexit() })),
 		"Sequence":       sender.Erase(sender.Sequence(one, connects)),
 		"SequenceSlice":  sender.Erase(sender.SequenceSlice([]exitingConnect{{}})),
@@ -45,11 +46,15 @@ func exits() map[string]sender.Any[int] {
 		"Retry":          sender.Erase(sender.Retry(fromFunc, func(n int, _ error) bool { return n < 3 })),
 		"Retry again":    sender.Erase(sender.Retry(failing, func(int, error) bool { return exit[unit, bool](unit{}) })),
 		"Retry connect":  sender.Erase(sender.Retry(connects, func(int, error) bool { return true })),
-		"WhenAll":        sender.Erase(sender.Then(sender.WhenAll(fromFunc, one), func(sender.All2[int, int]) int { return 1 })),
-		"WhenAll of two": sender.Erase(sender.Then(sender.WhenAll(fromFunc, fromFunc), func(sender.All2[int, int]) int { return 1 })),
-		"WhenAllSlice": sender.Erase(sender.Then(sender.WhenAllSlice([]sender.FromFuncSender[int]{fromFunc, fromFunc, fromFunc}, 0),
+		"WhenAll": sender.Erase(sender.Then(sender.WhenAll(fromFunc, one),
+			func(sender.All2[int, int]) int { return 1 })),
+		"WhenAll of two": sender.Erase(sender.Then(sender.WhenAll(fromFunc, fromFunc),
+			func(sender.All2[int, int]) int { return 1 })),
+		"WhenAllSlice": sender.Erase(sender.Then(sender.WhenAllSlice([]sender.FromFuncSender[int]{fromFunc, fromFunc,
+			fromFunc}, 0),
 			func([]int) int { return 1 })),
-		"WhenAllSlice, bounded": sender.Erase(sender.Then(sender.WhenAllSlice([]sender.FromFuncSender[int]{fromFunc, fromFunc, fromFunc}, 1),
+		"WhenAllSlice, bounded": sender.Erase(sender.Then(sender.WhenAllSlice([]sender.FromFuncSender[int]{fromFunc,
+			fromFunc, fromFunc}, 1),
 			func([]int) int { return 1 })),
 		"FirstSuccess": sender.Erase(sender.FirstSuccessSlice([]sender.FromFuncSender[int]{fromFunc, fromFunc})),
 		"WhenAny":      sender.Erase(sender.WhenAny(fromFunc, one)),
@@ -113,7 +118,8 @@ func TestSyncWaitGoexitWaits(t *testing.T) {
 	l := &leaf{OnStop: sendertest.Later, Thread: sendertest.NewThread(t)}
 	var over sync.WaitGroup
 	over.Go(func() {
-		_, err := sender.SyncWait(t.Context(), sender.WhenAll(sender.FromFunc(func() (int, error) { runtime.Goexit(); return 1, nil }), l))
+		_, err := sender.SyncWait(t.Context(),
+			sender.WhenAll(sender.FromFunc(func() (int, error) { runtime.Goexit(); return 1, nil }), l))
 		t.Errorf("returned with %v", err)
 	})
 	over.Wait()

@@ -3,7 +3,6 @@ package sender
 import (
 	"sync/atomic"
 
-	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/stop"
 )
@@ -46,8 +45,8 @@ type JoinHandler interface {
 // Begin is called by the operation's Start, before it starts n children; env is the environment of its receiver. If
 // stop has already been requested, Begin calls h.OnJoined and returns false: no child may be started.
 func (g *Group) Begin(h JoinHandler, env Env, n int) bool {
-	if assert.Enabled && g.pending.Load() != 0 {
-		panic("sender: Start of an operation that is in flight")
+	if g.pending.Load() != 0 {
+		panic("sender: Start of an operation that is in flight: wait for its completion, or use another operation state")
 	}
 	g.children.Reset()
 	g.handler, g.env = h, env
@@ -78,8 +77,8 @@ func (g *Group) requestStopThen(f func()) {
 // Arrive says that a child has completed. The caller must not touch the operation after it.
 func (g *Group) Arrive() {
 	if n := g.pending.Add(-1); n != 0 {
-		if assert.Enabled && n < 0 {
-			panic("sender: a child completed twice")
+		if n < 0 {
+			panic("sender: a child of a Group completed twice: it must call its receiver once for each Start")
 		}
 		return
 	}

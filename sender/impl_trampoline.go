@@ -3,8 +3,6 @@ package sender
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/reactord/reactord/internal/assert"
 )
 
 // trampoline lets an algorithm run children one after another without growing the stack. The frame that calls a
@@ -70,8 +68,8 @@ type trampolined struct{ trampoline *trampoline } // nil: the operation is idle
 
 // begin is called by Start.
 func (x *trampolined) begin() {
-	if assert.Enabled && x.trampoline != nil {
-		panic("sender: Start of an operation that is in flight")
+	if x.trampoline != nil {
+		panic("sender: Start of an operation that is in flight: wait for its completion, or use another operation state")
 	}
 	x.trampoline = trampolines.Get().(*trampoline)
 }

@@ -263,7 +263,7 @@ func TestGroupStartsInEveryOrder(t *testing.T) {
 }
 
 // A round completes on another thread while the frame that started it returns.
-func TestTurnInEveryOrder(t *testing.T) {
+func TestTrampolineInEveryOrder(t *testing.T) {
 	for rounds := 1; rounds <= 3; rounds++ {
 		everyOrder(t, func(t *testing.T) ([]func(), func()) {
 			l := &stepLeaf{started: make(chan bool, rounds)}

@@ -69,7 +69,8 @@ func TestRetryWaitDecides(t *testing.T) {
 	} {
 		wait := &leaf{OnStart: sendertest.Inline, Result: test.wait}
 		rec := new(sendertest.Recorder[int])
-		run(t, sender.RetryAfter(sender.JustError[int](errLeaf), func(n int, _ error) (*leaf, bool) { return wait, n < 3 }), rec)
+		run(t, sender.RetryAfter(sender.JustError[int](errLeaf),
+			func(n int, _ error) (*leaf, bool) { return wait, n < 3 }), rec)
 		if !in(rec.Result(), test.want) {
 			t.Errorf("wait with %v: completed with %v, want %v", test.wait, rec.Result(), test.want)
 		}

@@ -37,7 +37,8 @@ func TestSchedule(t *testing.T) {
 
 func TestScheduleCompletesOnTheThread(t *testing.T) {
 	th := sendertest.NewThread(t)
-	here, err := sender.SyncWait(t.Context(), sender.Then(sender.Schedule(threadScheduler{th}), func(unit) bool { return th.Here() }))
+	here, err := sender.SyncWait(t.Context(), sender.Then(sender.Schedule(threadScheduler{th}),
+		func(unit) bool { return th.Here() }))
 	if !here || err != nil {
 		t.Errorf("on the thread: %v, %v", here, err)
 	}

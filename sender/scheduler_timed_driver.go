@@ -1,7 +1,6 @@
 package sender
 
 import (
-	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
 )
@@ -73,7 +72,7 @@ func (w *TimedWork) Timer() *timerqueue.Timer { return &w.timer }
 func (w *TimedWork) operationCompleted() {
 	switch n := w.operations.Add(-1); {
 	case n > 0:
-	case assert.Enabled && n < 0:
+	case n < 0:
 		panic("sender: an operation of timed work completed twice: call Settle once for each Arm")
 	case w.due:
 		w.driver = nil

@@ -42,7 +42,8 @@ func TestThenPanics(t *testing.T) {
 	if err := rec.Result().Err; !errors.As(err, &pe) || !errors.Is(err, io.EOF) {
 		t.Fatalf("completed with %v, want a PanicError that is io.EOF", rec.Result())
 	}
-	if pe.Value != io.EOF || !strings.Contains(string(pe.Stack), "TestThenPanics") || !strings.Contains(pe.Error(), "EOF") {
+	if pe.Value != io.EOF || !strings.Contains(string(pe.Stack), "TestThenPanics") || !strings.Contains(pe.Error(),
+		"EOF") {
 		t.Errorf("value %v, text %q, stack:\n%s", pe.Value, pe, pe.Stack)
 	}
 }

@@ -101,7 +101,8 @@ func playTree(t *testing.T, c choices) {
 	s := build(tree, leaves)
 	op := sender.StateOf(s)
 	start := s.Connect(op, rec)
-	w := &world{leaves: leaves, live: make([]*liveLeaf, len(leaves)), starts: make([]int, len(leaves)), memory: make(map[*node]*memory)}
+	w := &world{leaves: leaves, live: make([]*liveLeaf, len(leaves)), starts: make([]int, len(leaves)),
+		memory: make(map[*node]*memory)}
 	asked := new(asking)
 	var want result
 	events := []string{"start"}
@@ -636,7 +637,8 @@ func init() {
 	add("sequenceSlice", 3, func(_ *node, s []any1) any1 { return sender.Erase(sender.SequenceSlice(s)) }, expectSequence)
 	add("finally", 2, func(_ *node, s []any1) any1 { return sender.Erase(sender.Finally(s[0], s[1])) }, expectFinally)
 	add("whenAll", 2, func(_ *node, s []any1) any1 {
-		return sender.Erase(sender.Then(sender.WhenAll(s[0], s[1]), func(v sender.All2[int, int]) int { return v.A + 100*v.B }))
+		return sender.Erase(sender.Then(sender.WhenAll(s[0], s[1]),
+			func(v sender.All2[int, int]) int { return v.A + 100*v.B }))
 	}, expectAll)
 	add("whenAllSlice", 3, func(_ *node, s []any1) any1 {
 		return sender.Erase(sender.Then(sender.WhenAllSlice(s, 0), func(v []int) int { return v[0] + 100*v[1] + 10000*v[2] }))
@@ -652,11 +654,13 @@ func init() {
 		return sender.Erase(sender.RepeatUntil(s[0], func(int) bool { rounds++; return rounds%n.number == 0 }))
 	}, expectRepeat)
 	add("retry", 2, func(n *node, s []any1) any1 {
-		return sender.Erase(sender.RetryAfter(s[0], func(failed int, _ error) (any1, bool) { return s[1], failed < n.number }))
+		return sender.Erase(sender.RetryAfter(s[0],
+			func(failed int, _ error) (any1, bool) { return s[1], failed < n.number }))
 	}, expectRetry)
 	add("unstoppable", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.Unstoppable(s[0])) },
 		func(w *world, n *node, _ *asking, k then) { w.run(n.kids[0], new(asking), k) })
-	add("writeEnv", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.WriteEnv(s[0], sender.EmptyEnv{})) }, same)
+	add("writeEnv", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.WriteEnv(s[0], sender.EmptyEnv{})) },
+		same)
 	add("intoOptional", 1, func(_ *node, s []any1) any1 {
 		return sender.Erase(sender.Then(sender.IntoOptional(s[0]), func(v sender.Optional[int]) int {
 			if v.OK {
@@ -703,18 +707,21 @@ func init() {
 			}
 			w.run(n.kids[0], asked, k)
 		})
-	add("continuesOn", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.ContinuesOn(s[0], immediate{})) }, same)
+	add("continuesOn", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.ContinuesOn(s[0], immediate{})) },
+		same)
 	add("affineOn", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.AffineOn(s[0], immediate{})) }, same)
 	add("split", 1, func(_ *node, s []any1) any1 { return sender.Erase(sender.Split(s[0])) }, expectSplit)
 	add("splitTwice", 1, func(_ *node, s []any1) any1 {
 		both := sender.Split(s[0])
-		return sender.Erase(sender.Then(sender.WhenAll(both, both), func(v sender.All2[int, int]) int { return v.A + 100*v.B }))
+		return sender.Erase(sender.Then(sender.WhenAll(both, both),
+			func(v sender.All2[int, int]) int { return v.A + 100*v.B }))
 	}, func(w *world, n *node, asked *asking, k then) {
 		consumer := kind{"consumer", 1, nil, func(w *world, _ *node, asked *asking, k then) { expectSplit(w, n, asked, k) }}
 		expectAll(w, &node{kids: []*node{{kind: consumer}, {kind: consumer}}}, asked, k)
 	})
 	add("spawnFuture", 1, func(_ *node, s []any1) any1 {
 		scope := new(sender.CountingScope)
-		return sender.Erase(sender.Let(sender.Just(1), func(int) sender.SpawnedSender[int] { return sender.SpawnFuture(scope, s[0]) }))
+		return sender.Erase(sender.Let(sender.Just(1),
+			func(int) sender.SpawnedSender[int] { return sender.SpawnFuture(scope, s[0]) }))
 	}, expectSpawned)
 }

@@ -21,7 +21,8 @@ func TestWriteEnv(t *testing.T) {
 		t.Errorf("with a token: %v", a)
 	}
 	rec = start(t, sender.WriteEnv(ask{}, sender.SchedulerEnv{Sch: &loop}))
-	if a := rec.Result().Value; a.token != rec.Stop.Token() || a.sch != sender.Scheduler(&loop) || a.key != "key" || a.other != nil {
+	if a := rec.Result().Value; a.token != rec.Stop.Token() || a.sch != sender.Scheduler(&loop) ||
+		a.key != "key" || a.other != nil {
 		t.Errorf("with a scheduler: %v", a)
 	}
 	rec = start(t, sender.WriteEnv(ask{}, sender.ValueEnv{Key: "other", Val: 2}))

@@ -2,9 +2,9 @@ package timerqueue
 
 import "github.com/reactord/reactord/internal/assert"
 
-// check asserts the invariants of entry i, in builds with the tag reactordebug: it is not before its parent, none of its
-// children is before it, and its timer stores its index. An operation changes the heap on one path only, so a check at
-// the end of that path, in O(1), finds an error. The tests check the whole heap.
+// check asserts the invariants of entry i, in builds with the tag reactordebug: it is not before its parent, none of
+// its children is before it, and its timer stores its index. An operation changes the heap on one path only, so a
+// check at the end of that path, in O(1), finds an error. The tests check the whole heap.
 func (q *Queue) check(i int) {
 	if !assert.Enabled {
 		return

@@ -26,16 +26,16 @@
 //
 // # Memory
 //
-// Nothing allocates except the queue's one slice, which grows as append does. When three quarters of the slice have been
-// unused for a second, measured by the times that Pop gets, unused memory is released. So a burst of timers does not
-// keep its memory, and timers that come in waves do not make the slice grow and shrink each time.
+// Nothing allocates except the queue's one slice, which grows as append does. When three quarters of the slice have
+// been unused for a second, measured by the times that Pop gets, unused memory is released. So a burst of timers does
+// not keep its memory, and timers that come in waves do not make the slice grow and shrink each time.
 //
 // # Why this structure
 //
 // The heap entries contain the deadline and a sequence number beside the pointer. So finding the smallest of four
-// children reads one or two cache lines of the slice, and no timer. Four children instead of two halve the height of the
-// heap, and with it the number of timers whose index has to be written (D. H. Johnson, "Priority queues with update and
-// finding minimum spanning trees", Information Processing Letters 4(3), 1975). A timer wheel would be O(1), but it
-// rounds deadlines to its tick, has to advance while nothing is due, and cannot say when the next timer is due without a
-// search.
+// children reads one or two cache lines of the slice, and no timer. Four children instead of two halve the height of
+// the heap, and with it the number of timers whose index has to be written (D. H. Johnson, "Priority queues with
+// update and finding minimum spanning trees", Information Processing Letters 4(3), 1975). A timer wheel would be
+// O(1), but it rounds deadlines to its tick, has to advance while nothing is due, and cannot say when the next timer
+// is due without a search.
 package timerqueue

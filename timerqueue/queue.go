@@ -1,7 +1,5 @@
 package timerqueue
 
-import "github.com/reactord/reactord/internal/assert"
-
 const (
 	arity       = 4    // children of a node
 	minCapacity = 1024 // entries; a slice with at most this capacity never shrinks
@@ -96,7 +94,7 @@ func (q *Queue) entry(t *Timer, deadline int64) entry {
 // indexOf is the index of t's entry.
 func (q *Queue) indexOf(t *Timer) int {
 	i := t.index - 1
-	if assert.Enabled && (i >= len(q.heap) || q.heap[i].timer != t) {
+	if i >= len(q.heap) || q.heap[i].timer != t {
 		panic("timerqueue: the timer is pending in another queue, or was copied")
 	}
 	return i

@@ -1,7 +1,5 @@
 package timerqueue
 
-import "github.com/reactord/reactord/internal/assert"
-
 // Handler is called when a timer is due. The queue does not call it: the caller of [Queue.Pop] does.
 type Handler interface {
 	// OnTimer says that the deadline has passed. now is the time that Pop was called with, in nanoseconds; it is at or
@@ -21,7 +19,7 @@ type Timer struct {
 
 // Init sets the handler. The timer must not be pending.
 func (t *Timer) Init(h Handler) {
-	if assert.Enabled && t.index != 0 {
+	if t.index != 0 {
 		panic("timerqueue: Init of a pending timer: call Remove first")
 	}
 	t.Handler = h

@@ -12,7 +12,7 @@ import (
 
 const rounds = 25
 
-// checkSchedule holds sender.Schedule on s to the contract.
+// checkSchedule checks that sender.Schedule on s keeps the contract.
 func checkSchedule(t *testing.T, s sender.Scheduler, here func() bool) {
 	t.Helper()
 	sendertest.Check(t, on(t, sender.Schedule(s), here), sendertest.Options[unit]{
@@ -20,7 +20,7 @@ func checkSchedule(t *testing.T, s sender.Scheduler, here func() bool) {
 	})
 }
 
-// checkTimed holds ScheduleAfter on s to the contract: when it is due immediately, soon, and late.
+// checkTimed checks that ScheduleAfter on s keeps the contract: when it is due immediately, soon, and late.
 func checkTimed(t *testing.T, s sender.TimedScheduler, here func() bool) {
 	t.Helper()
 	for _, d := range []time.Duration{-time.Second, 0, 20 * time.Microsecond} {

@@ -146,7 +146,7 @@ func TestFullPoolKeepsTheContract(t *testing.T) {
 	p.Close()
 }
 
-// Work that comes after the end of a resource is told so, timed or not; what waits for its time when the
+// Work that comes after the end of a resource is refused, timed or not; what waits for its time when the
 // resource ends is stopped.
 func TestEndedIsNotStopped(t *testing.T) {
 	withLoop(t, func(t *testing.T, l *sched.TimedRunLoop) {

@@ -22,7 +22,7 @@ func occupy(s sender.Scheduler, workers int) (release func()) {
 	return func() { close(hold) }
 }
 
-// What one enqueues again and again does not keep others from their turn.
+// Work that is enqueued again and again does not starve other work.
 func TestThreadPoolIsFair(t *testing.T) {
 	p := sched.NewThreadPool(sched.ThreadPoolConfig{Workers: 1})
 	release := occupy(p, 1)

@@ -172,7 +172,7 @@ func TestEnqueueAtOfWhatIsStopped(t *testing.T) {
 	})
 }
 
-// A timer that is stopped in the very turn in which it is due, and is then started again: nothing of the
+// A timer that is stopped in the iteration in which it is due, and is then started again: nothing of the
 // first time is left for the second. Another that is stopped with it, and is not due, is abandoned.
 func TestNothingIsLeftOfAStopThatCameLate(t *testing.T) {
 	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {

@@ -223,7 +223,9 @@ func (c *checker[T, O]) play(p Point, how reuse) bool {
 	if p != Concurrently {
 		close(stopped)
 	}
-	hung := time.AfterFunc(c.o.Deadline+time.Second, func() { panic(fmt.Sprintf("sendertest: %v: Start does not return", r)) })
+	hung := time.AfterFunc(c.o.Deadline+time.Second, func() {
+		panic(fmt.Sprintf("sendertest: %v: Start does not return", r))
+	})
 	defer hung.Stop()
 	c.o.Do(func() {
 		defer close(returned)

@@ -165,9 +165,11 @@ func TestWrongsAreFound(t *testing.T) {
 		"claims to be inline, and completes in its stop handler": "says that it completes inline",
 		"claims to be affine, and is not":                        "says that it completes where it is started",
 		"completes again, later":                                 "storage reused afterwards: completion 2 of one Start",
-		"never completes":                                        "stop before Connect, storage reused afterwards: did not complete within",
-		"loses a stop request":                                   "did not complete within",
-		"":                                                       "",
+
+		"never completes": "stop before Connect, storage reused afterwards: did not complete within",
+
+		"loses a stop request": "did not complete within",
+		"":                     "",
 	} {
 		t.Run(how, func(t *testing.T) {
 			if sendertest.RaceDetector && strings.Contains(how, "writes") {

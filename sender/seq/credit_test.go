@@ -20,11 +20,11 @@ type on struct{ *sendertest.Thread }
 
 func (th on) Enqueue(w *sender.Work) { th.Do(w.Runner.Run) }
 
-// metered is the sequence of the numbers 1 to n, delivered on th, with credit: each uses up worth of it.
+// metered is the sequence of the numbers 1 to n, delivered on th, with credit: each uses up cost of it.
 type metered struct {
-	t                *testing.T
-	th               on
-	n, credit, worth int
+	t               *testing.T
+	th              on
+	n, credit, cost int
 }
 
 type meteredOp struct {
@@ -63,7 +63,7 @@ func (op *meteredOp) Start() {
 
 func (run *meteredRun) OnStop() { run.th.Do(run.pump) }
 
-// pump delivers an item, as work of its own so that others get between.
+// pump delivers an item, as separate work, so that other work runs in between.
 func (run *meteredRun) pump() {
 	if run.over {
 		return
@@ -81,8 +81,8 @@ func (run *meteredRun) pump() {
 	case run.left <= 0:
 		run.dormant = true
 	default:
-		run.left -= run.worth
-		run.used += run.worth
+		run.left -= run.cost
+		run.used += run.cost
 		run.next++
 		run.r.SetNext(run.next)
 		run.th.Do(run.pump)
@@ -104,7 +104,7 @@ func (op *meteredOp) Grant(n int) {
 	}
 }
 
-func (op *meteredOp) Credits() int                { return op.worth }
+func (op *meteredOp) Credits() int                { return op.cost }
 func (op *meteredOp) Scheduler() sender.Scheduler { return op.th }
 
 // inTime is SyncWait that does not wait for ever.
@@ -122,10 +122,10 @@ func inTime[T, O any, S sender.Sender[T, O]](t *testing.T, s S) (T, error) {
 // However small the credit, what ends in a consumer of this package gets everything.
 func TestCreditNeverStalls(t *testing.T) {
 	for _, credit := range []int{1, 2, 7} {
-		for _, worth := range []int{1, 3} {
-			t.Run(fmt.Sprint(credit, " ", worth), func(t *testing.T) {
-				a := metered{t, on{sendertest.NewThread(t)}, 100, credit, worth}
-				b := metered{t, on{sendertest.NewThread(t)}, 100, credit, worth}
+		for _, cost := range []int{1, 3} {
+			t.Run(fmt.Sprint(credit, " ", cost), func(t *testing.T) {
+				a := metered{t, on{sendertest.NewThread(t)}, 100, credit, cost}
+				b := metered{t, on{sendertest.NewThread(t)}, 100, credit, cost}
 				same := func(n int) int { return n }
 				odd := func(n int) bool { return n%2 == 1 }
 				add := func(sum, _ int) int { return sum + 1 }

@@ -34,9 +34,10 @@ func TestGoexitIsAnError(t *testing.T) {
 		"ForEach":         {sender.Erase(seq.ForEach(source, exit[int, error], drop)), 0},
 		"ForEach of From": {sender.Erase(seq.ForEach(seq.From(yields), exit[int, error], drop)), 0}, // it ends the iterator
 		"From":            {erase(seq.From(func(func(int) bool) { runtime.Goexit() })), 0},
-		"Reduce":          {sender.Erase(sender.Then(seq.Reduce(source, 0, func(int, int) int { return exit[int, int](0) }, drop), none[int])), 0},
-		"Take":            {sender.Erase(seq.ForEach(seq.Take(source, 2, drop), exit[int, error], drop)), 0},
-		"Merge":           {sender.Erase(seq.ForEach(seq.Merge(source, source), exit[int, error], drop)), 0},
+		"Reduce": {sender.Erase(sender.Then(seq.Reduce(source, 0,
+			func(int, int) int { return exit[int, int](0) }, drop), none[int])), 0},
+		"Take":  {sender.Erase(seq.ForEach(seq.Take(source, 2, drop), exit[int, error], drop)), 0},
+		"Merge": {sender.Erase(seq.ForEach(seq.Merge(source, source), exit[int, error], drop)), 0},
 		"MergeSlice": {sender.Erase(seq.ForEach(seq.MergeSlice([]seq.OfSequence[int]{source, source, source}, 1),
 			exit[int, error], drop)), 0},
 	} {

@@ -105,7 +105,8 @@ func eachLeaf(t *testing.T, f func(t *testing.T, s *leaf, l *ledger)) {
 	th := sendertest.NewThread(t)
 	for _, onStart := range []sendertest.Action{sendertest.Inline, sendertest.Later} {
 		for _, onStop := range []sendertest.Action{sendertest.Nothing, sendertest.Inline, sendertest.Later} {
-			for _, x := range []sendertest.Result[unit]{sendertest.Value(unit{}), sendertest.Error[unit](errLeaf), sendertest.Stopped[unit](), {}} {
+			for _, x := range []sendertest.Result[unit]{sendertest.Value(unit{}), sendertest.Error[unit](errLeaf),
+				sendertest.Stopped[unit](), {}} {
 				endless := x.Channel == sendertest.None
 				if endless && onStop == sendertest.Nothing {
 					continue
@@ -135,7 +136,9 @@ func isStopped(p sendertest.Point) bool {
 }
 
 // options check items with accept, and release them.
-func options(s *leaf, accept func(p sendertest.Point, items []*item, x sendertest.Result[unit]) bool) sendertest.SequenceOptions[*item] {
+func options(
+	s *leaf, accept func(p sendertest.Point, items []*item, x sendertest.Result[unit]) bool,
+) sendertest.SequenceOptions[*item] {
 	return sendertest.SequenceOptions[*item]{
 		Accept: func(p sendertest.Point, items []*item, x sendertest.Result[unit]) bool {
 			take(items...)

@@ -213,12 +213,13 @@ func TestOf(t *testing.T) {
 }
 
 func TestFromAnIteratorThatPanics(t *testing.T) {
-	sendertest.CheckSequence(t, seq.From(func(yield func(int) bool) { yield(1); panic("iterator") }), sendertest.SequenceOptions[int]{
-		Accept: func(p sendertest.Point, items []int, x sendertest.Result[unit]) bool {
-			return x.String() == "error sender: panic: iterator" || mayStop(p) && x.Channel == sendertest.OnStopped
-		},
-		Restartable: true,
-	})
+	sendertest.CheckSequence(t, seq.From(func(yield func(int) bool) { yield(1); panic("iterator") }),
+		sendertest.SequenceOptions[int]{
+			Accept: func(p sendertest.Point, items []int, x sendertest.Result[unit]) bool {
+				return x.String() == "error sender: panic: iterator" || mayStop(p) && x.Channel == sendertest.OnStopped
+			},
+			Restartable: true,
+		})
 }
 
 // A chain of adaptors forwards stop requests, and loses no item.
@@ -238,7 +239,8 @@ func TestChain(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	inline := seq.Of(1)
-	take := seq.Take(seq.Filter(seq.Transform(inline, func(n int) int { return n }, nil), func(int) bool { return true }, nil), 1, nil)
+	take := seq.Take(seq.Filter(seq.Transform(inline, func(n int) int { return n }, nil),
+		func(int) bool { return true }, nil), 1, nil)
 	both := seq.Merge(take, seq.Merge(inline, inline))
 	one := seq.Merge(inline, count(1))
 	all := seq.MergeSlice([]seq.OfSequence[int]{inline}, 1)
@@ -247,10 +249,14 @@ func TestCompletion(t *testing.T) {
 	sum := seq.Reduce(one, 0, func(n, _ int) int { return n }, nil)
 	list := seq.Collect(all, nil)
 	for name, c := range map[string]struct{ got, want sender.CompletionBehavior }{
-		"Take": {sender.CompletionBehaviorOf(&take), sender.Inline}, "Merge": {sender.CompletionBehaviorOf(&both), sender.Inline},
-		"Merge with count": {sender.CompletionBehaviorOf(&one), sender.Anywhere}, "MergeSlice": {sender.CompletionBehaviorOf(&all), sender.Inline},
-		"From": {sender.CompletionBehaviorOf(&iterator), sender.Inline}, "ForEach": {sender.CompletionBehaviorOf(&each), sender.Inline},
-		"Reduce": {sender.CompletionBehaviorOf(&sum), sender.Anywhere}, "Collect": {sender.CompletionBehaviorOf(&list), sender.Inline},
+		"Take": {sender.CompletionBehaviorOf(&take), sender.Inline}, "Merge": {sender.CompletionBehaviorOf(&both),
+			sender.Inline},
+		"Merge with count": {sender.CompletionBehaviorOf(&one),
+			sender.Anywhere}, "MergeSlice": {sender.CompletionBehaviorOf(&all), sender.Inline},
+		"From": {sender.CompletionBehaviorOf(&iterator), sender.Inline}, "ForEach": {sender.CompletionBehaviorOf(&each),
+			sender.Inline},
+		"Reduce": {sender.CompletionBehaviorOf(&sum), sender.Anywhere}, "Collect": {sender.CompletionBehaviorOf(&list),
+			sender.Inline},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s completes %v, want %v", name, c.got, c.want)
@@ -295,7 +301,8 @@ func checkSenderAllocs[O any, S sender.Sender[unit, O]](t *testing.T, name strin
 // eachPair runs f for two sources on threads of their own that behave in every way.
 func eachPair(t *testing.T, f func(t *testing.T, a, b *leaf, l *ledger)) {
 	thA, thB := sendertest.NewThread(t), sendertest.NewThread(t)
-	ends := []sendertest.Result[unit]{sendertest.Value(unit{}), sendertest.Error[unit](errLeaf), sendertest.Stopped[unit](), {}}
+	ends := []sendertest.Result[unit]{sendertest.Value(unit{}), sendertest.Error[unit](errLeaf),
+		sendertest.Stopped[unit](), {}}
 	actions := []sendertest.Action{sendertest.Inline, sendertest.Later}
 	for _, startA := range actions {
 		for _, startB := range actions {
@@ -335,7 +342,8 @@ func merged(a, b *leaf, rounds int) sendertest.SequenceOptions[*item] {
 			}
 			return mayStop(p) || stops(a) || stops(b)
 		},
-		Endless:     a.Endless && b.Endless || a.Endless && b.Result.Channel == sendertest.OnValue || b.Endless && a.Result.Channel == sendertest.OnValue,
+		Endless: a.Endless && b.Endless || a.Endless && b.Result.Channel == sendertest.OnValue ||
+			b.Endless && a.Result.Channel == sendertest.OnValue,
 		Restartable: true, Rounds: rounds,
 	}
 }
@@ -452,7 +460,8 @@ func TestMergeDoesNotRecurse(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := sender.SyncWait(context.Background(), seq.ForEach(seq.MergeSlice(sources, 1), depth, nil)); err != nil || deepest > 40 {
+	if _, err := sender.SyncWait(context.Background(),
+		seq.ForEach(seq.MergeSlice(sources, 1), depth, nil)); err != nil || deepest > 40 {
 		t.Errorf("%d frames deep; %v", deepest, err)
 	}
 }

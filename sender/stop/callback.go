@@ -3,7 +3,6 @@ package stop
 import (
 	"unsafe"
 
-	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender/internal/goroutine"
 )
@@ -39,7 +38,7 @@ func (c *Callback) Register(t Token, h Handler) {
 }
 
 func (c *Callback) register(s *Source, h Handler) {
-	if assert.Enabled && c.src != nil {
+	if c.src != nil {
 		panic("stop: Register of a registered callback: call Deregister first")
 	}
 	if s.StopRequested() {

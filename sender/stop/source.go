@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/sender/internal/aftergoexit"
 	"github.com/reactord/reactord/sender/internal/goroutine"
@@ -106,10 +105,10 @@ func (s *Source) Registered() bool {
 // Reset makes the source new, so that an operation state that contains it can be started again. No callback may be
 // registered, no RequestStop may be running, and no other thread may use the source.
 func (s *Source) Reset() {
-	if assert.Enabled && s.Registered() {
+	if !s.registered.Empty() {
 		panic("stop: Reset of a source with a registered callback: deregister it first")
 	}
-	if assert.Enabled && s.state.Load() == handlersRunning {
+	if s.state.Load() == handlersRunning {
 		panic("stop: Reset of a source inside RequestStop: wait until it has returned")
 	}
 	s.state.Store(notRequested)

@@ -271,7 +271,7 @@ func interleave(t *testing.T, at int, target string) {
 	}
 	for i, name := range []string{"a", "b"} {
 		want := 1
-		// A handler whose turn (i+1) had not come does not run any more.
+		// A handler that had not been called yet (i+1) is not called any more.
 		if name == target && at < i+1 {
 			want = 0
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// reusingReceiver is a receiver that overwrites the task's operation state when it completes, and resets its stop source.
+// reusingReceiver is a receiver that overwrites the task's operation state when it completes, and resets its stop
+// source.
 type reusingReceiver struct {
 	sender.EmptyEnv
 	t      testing.TB
@@ -236,7 +237,8 @@ func TestReadyTasksAreAbandoned(t *testing.T) {
 		})
 		tasks[0].expect("value")
 		how := <-tasks[1].done
-		if abandonedFirst := how == "stopped" && got[1] == 0; !abandonedFirst && (how != "value" || got[1] != 2) || got[0] != 1 {
+		abandonedFirst := how == "stopped" && got[1] == 0
+		if !abandonedFirst && (how != "value" || got[1] != 2) || got[0] != 1 {
 			t.Errorf("the tasks got %d, the second completed with %q", got, how)
 		}
 		<-r.ended

@@ -107,7 +107,8 @@ func (w *awaited[V, O, S]) SetError(err error) {
 }
 
 // errNil is the error of an operation that fails with a nil error, which would look like success.
-var errNil = errors.New("task: an awaited operation called SetError(nil): an error must say what failed; use SetValue for success")
+var errNil = errors.New("task: an awaited operation called SetError(nil): an error must say what failed; " +
+	"use SetValue for success")
 
 func (w *awaited[V, O, S]) SetStopped() {
 	w.result.Channel = sender.OnStopped

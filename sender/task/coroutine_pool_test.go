@@ -73,7 +73,7 @@ func TestDrainStopsWhatIsElsewhere(t *testing.T) {
 	}
 }
 
-// A task whose scheduler gives up waiting for it ends there and then, whatever it does.
+// A task that its pool abandons ends immediately, whatever it does.
 func TestAbandonedTasksEnd(t *testing.T) {
 	never := &sendertest.Leaf[int]{Result: sendertest.Value(1)}
 	for name, c := range map[string]struct {

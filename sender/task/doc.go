@@ -52,8 +52,8 @@
 //   - It awaits only with its own T, on its own goroutine, one sender at a time, and not after it has returned.
 //     Everything else panics. (On a CoroutineScheduler, on systems where threads have ids, iterators that the function
 //     pulls may await too.)
-//   - It must not await between runtime.LockOSThread and UnlockOSThread: on a CoroutineScheduler the Go runtime ends the
-//     program. It must not await in a stop handler, because the stop request waits for the handler.
+//   - It must not await between runtime.LockOSThread and UnlockOSThread: on a CoroutineScheduler the Go runtime ends
+//     the program. It must not await in a stop handler, because the stop request waits for the handler.
 //
 // # The end of a scheduler
 //

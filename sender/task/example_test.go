@@ -72,7 +72,8 @@ func ExampleOn() {
 func ExampleUnstoppable() {
 	var source stop.Source
 	reply := &sendertest.Leaf[string]{OnStop: sendertest.Inline} // which never comes
-	goodbye := &sendertest.Leaf[string]{OnStart: sendertest.Inline, OnStop: sendertest.Inline, Result: sendertest.Value("goodbye")}
+	goodbye := &sendertest.Leaf[string]{OnStart: sendertest.Inline, OnStop: sendertest.Inline,
+		Result: sendertest.Value("goodbye")}
 	f := func(t *task.T) error {
 		defer task.Unstoppable(t, func() { fmt.Println(task.Await(t, goodbye)) })
 		source.RequestStop()
@@ -86,7 +87,7 @@ func ExampleUnstoppable() {
 	// sender: stopped
 }
 
-// Two tasks take turns on one thread.
+// Two tasks alternate on one thread.
 func ExampleYield() {
 	var scope sender.CountingScope
 	var loop sender.RunLoop

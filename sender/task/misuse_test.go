@@ -85,7 +85,8 @@ type badOp struct{}
 
 func (bad) Connect(*badOp, sender.Receiver[int]) sender.Operation { panic("bad") }
 
-// A goroutine that is not the task's is told so, wherever the task runs, and neither hangs nor ends the program.
+// A goroutine that is not the task's gets a panic that says so, wherever the task runs. It neither hangs nor ends the
+// program.
 func TestAwaitOnAnotherGoroutine(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		never := &sendertest.Leaf[int]{Result: sendertest.Value(1)}

@@ -41,7 +41,8 @@ func TestResults(t *testing.T) {
 			{"awaited value", func(t *task.T) (int, error) { return task.Await(t, sender.Just(9)) }, "value 9"},
 			{"awaited error", func(t *task.T) (int, error) { return task.Await(t, sender.JustError[int](io.EOF)) }, "error EOF"},
 			{"awaited stopped", func(t *task.T) (int, error) { return task.Await(t, sender.JustStopped[int]()) }, "stopped"},
-			{"panic after an await", func(t *task.T) (int, error) { _ = task.Yield(t); panic("late") }, "error sender: panic: late"},
+			{"panic after an await", func(t *task.T) (int, error) { _ = task.Yield(t); panic("late") },
+				"error sender: panic: late"},
 			{"goexit after an await", func(t *task.T) (int, error) { _ = task.Yield(t); runtime.Goexit(); return 0, nil },
 				"error " + sender.ErrGoexit.Error()},
 		} {
@@ -198,7 +199,8 @@ func TestUnstoppable(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
 		var source stop.Source
 		th := sendertest.NewThread(t)
-		l := &sendertest.Leaf[int]{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th, Result: sendertest.Value(1)}
+		l := &sendertest.Leaf[int]{OnStart: sendertest.Later, OnStop: sendertest.Inline, Thread: th,
+			Result: sendertest.Value(1)}
 		x := begin(t, sch, task.NewValue(func(t *task.T) (n int, err error) {
 			source.RequestStop()
 			if _, err := task.Await(t, l); err != sender.ErrStopped {
