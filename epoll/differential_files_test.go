@@ -21,13 +21,13 @@ var (
 	fileSeed    = flag.Uint64("files.seed", 1, "what TestFilesAtRandom draws them from")
 )
 
-// FuzzFiles runs programs of entries about files, paths, pipes and processes on the kernel's ring and on this
-// package's, and demands the same completions, the same memory, and the same files in the end.
+// FuzzFiles runs random programs of entries on files, paths, pipes and processes, on the kernel's ring and on this
+// package's. Both must make the same completions, write the same memory, and leave the same files.
 //
-// A program is a sequence of steps, six bytes each: what, on which descriptor, three arguments, and what is wrong
-// with the entry. It is run in two worlds that are alike but for the ring, each with a directory of its own in
-// memory. After each step the two run until they agree. An entry that is left pending, on a pipe or the like,
-// keeps others that would race with it off its descriptors.
+// A program is a sequence of steps, six bytes each: the operation, its descriptor, three arguments, and a fault of the
+// entry. It runs in two worlds that differ in the ring only, each with a directory of its own in memory. After each
+// step the two run until they agree. While an entry waits, on a pipe for example, entries that would race with it on
+// its descriptors are left out.
 func FuzzFiles(f *testing.F) {
 	d := newFileDuel(f)
 	for op := range byte(fileOps) {
@@ -91,7 +91,7 @@ func (d *fileDuel) run(program []byte) error {
 	return <-d.verdicts
 }
 
-// work runs programs. After a finding it begins with new rings.
+// work runs programs. After a finding it continues with new rings.
 func (d *fileDuel) work() {
 	runtime.LockOSThread()
 	var worlds *[2]*fileWorld
@@ -134,7 +134,7 @@ func (d *fileDuel) open() (*[2]*fileWorld, error) {
 	return &worlds, nil
 }
 
-// panicker is a testing.TB for a goroutine that is no test's: it panics with what is wrong.
+// panicker is a testing.TB for a goroutine that does not belong to a test: it panics with the finding.
 type panicker struct {
 	testing.TB
 	cleanups []func()
@@ -195,8 +195,9 @@ func (d *fileDuel) play(worlds *[2]*fileWorld, program []byte) {
 	b.end()
 }
 
-// settle runs both worlds until nothing comes any more and they agree. That this package's ring has made its
-// completion says that the kernel must; that it has not can be known immediately, for what its pool does is seen.
+// settle runs both worlds until they agree and nothing completes any more. An entry that has completed on this
+// package's ring must complete on the kernel's. That an entry has not completed on this package's ring is known when
+// its pool is idle.
 func (d *fileDuel) settle(a, b *fileWorld) {
 	a.pumpUntilIdle()
 	b.pump(0)

@@ -52,7 +52,7 @@ var fileOpNames = [fileOps]string{
 	"splice", "tee", "waitid", "close", "cancel", "provide",
 }
 
-// The descriptors of a world. The first ones are slots, which opens fill and closes empty.
+// The descriptors of a world. The first ones are slots: opens fill them, and closes empty them.
 const (
 	slots = 6
 )
@@ -86,7 +86,7 @@ var fileFdNames = [fileFds]string{
 	"proc", "sysctl", "pipeAIn", "pipeAOut", "pipeBIn", "pipeBOut", "event", "socketA", "socketB", "bad",
 }
 
-// What can be wrong with an entry; anything from faults on is nothing.
+// The faults of an entry; any number from faults on is none.
 const (
 	addrNull = iota
 	addrBad
@@ -104,7 +104,7 @@ const stepLen = 6
 // fileStep is one step of a program.
 type fileStep struct{ op, fd, a, b, c, fault int }
 
-// decode makes a step of six bytes. Most steps on paths are on the directory.
+// decode makes a step of six bytes. Most steps on paths use the directory.
 func decode(p []byte) fileStep {
 	s := fileStep{int(p[0]) % fileOps, int(p[1]) % fileFds, int(p[2]), int(p[3]), int(p[4]), int(p[5]) % 32}
 	if s.op >= fOpenat && s.op <= fLinkat && p[5]>>5 != 0 {
@@ -120,7 +120,7 @@ func (s fileStep) String() string {
 	return fmt.Sprintf("%s(%s, %d, %d, %d) fault %d", fileOpNames[s.op], fileFdNames[s.fd], s.a, s.b, s.c, s.fault)
 }
 
-// fileOutcome is what is compared of a completion.
+// fileOutcome is the part of a completion that is compared.
 type fileOutcome struct {
 	res   int32
 	flags uint32
@@ -296,7 +296,7 @@ func (w *fileWorld) tree() string {
 // area is memory for an entry.
 func (w *fileWorld) area(ud uint64) []byte { return w.mem[int(ud)%areas*areaLen:][:areaLen] }
 
-// keepsOff are the descriptors that a pending entry of the step would race on.
+// keepsOff returns the descriptors on which other entries would race with the pending entry of the step.
 func (s fileStep) keepsOff() []int {
 	switch s.op {
 	case fRead, fReadv, fReadFixed, fReadMulti, fWrite, fWritev, fWriteFixed:
@@ -343,7 +343,7 @@ func (w *fileWorld) allowed(s fileStep) bool {
 	return w.next < areas && (s.op != fOpenat || !s.opensFifo())
 }
 
-// opensFifo: a FIFO is opened in ways alone that do not wait in a worker thread of the kernel either.
+// opensFifo reports whether the step opens a FIFO in a way that waits in a worker thread of the kernel.
 func (s fileStep) opensFifo() bool {
 	return filePaths[s.a%len(filePaths)] == "fifo" && fileOpens[s.b%len(fileOpens)]&(unix.O_CREAT|unix.O_TRUNC) != 0
 }
@@ -352,7 +352,7 @@ var (
 	fileOffsets = []uint64{0, 1, 10, 4095, 4096, 8192, 1 << 18, ^uint64(0), ^uint64(0), 0, 0, 1 << 62, ^uint64(1),
 		1<<63 - 1, 6400, 6390}
 	fileSizes = []uint32{0, 1, 7, 8, 64, 512, 4096, 5000, 8192, 16, 3}
-	// None leads out of the directory, which the other world has one like.
+	// None leads out of the directory: the other world has a directory of its own.
 	filePaths = []string{
 		"a", "b", "c", "d", "d/x", "d/y", "l", "fifo", ".", "", "missing/x", "a/x", "d//y", "./b", "e",
 		strings.Repeat("n", 300), strings.Repeat("p/", 3000),
@@ -390,7 +390,7 @@ func (w *fileWorld) step(s fileStep) {
 	w.pending[ud] = e
 	w.encode(s, ud, e)
 	w.sqe.UserData = ud
-	w.spoil(s)
+	w.damage(s)
 	e.busy = s.keepsOff()
 	w.Push(&w.sqe)
 }
@@ -405,7 +405,7 @@ func (w *fileWorld) cancel(target uint64) {
 	w.Push(&w.sqe)
 }
 
-// text puts a string, or for a step that is spoilt so an address that is none, into memory.
+// text puts a string into memory.
 func (w *fileWorld) text(at []byte, s string) unsafe.Pointer {
 	at[copy(at, s)] = 0
 	return ptr(at)
@@ -571,8 +571,8 @@ func (w *fileWorld) encodeTwoPaths(s fileStep, fd int, path unsafe.Pointer, at [
 	}
 }
 
-// spoil does to an entry what is wrong with it.
-func (w *fileWorld) spoil(s fileStep) {
+// damage applies the fault of a step to its entry.
+func (w *fileWorld) damage(s fileStep) {
 	sqe := &w.sqe
 	if s.op == fProvide || s.op == fCancel {
 		return
@@ -606,7 +606,7 @@ func (w *fileWorld) spoil(s fileStep) {
 	}
 }
 
-// pump runs the ring once and notes what has completed. It waits for that up to the limit.
+// pump runs the ring once, waits for completions up to the limit, and records them.
 func (w *fileWorld) pump(limit time.Duration) (moved bool) {
 	w.check(w.Enter(limit))
 	for w.Pop(&w.cqe) {
@@ -616,7 +616,7 @@ func (w *fileWorld) pump(limit time.Duration) (moved bool) {
 	return moved
 }
 
-// pumpUntilIdle runs this package's ring until only what it waits for is in flight.
+// pumpUntilIdle runs this package's ring until its pool has nothing to do and nothing completes.
 func (w *fileWorld) pumpUntilIdle() {
 	r := w.ring.(*Ring)
 	for deadline := time.Now().Add(patience); ; {
@@ -627,12 +627,12 @@ func (w *fileWorld) pumpUntilIdle() {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.Fatal("the pool does not come to an end")
+			w.Fatal("the pool does not become idle")
 		}
 	}
 }
 
-// busy reports whether something is queued, at work, or not reaped.
+// busy reports whether a call is queued, is being made, or has a result that was not collected.
 func (p *pool) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -661,13 +661,13 @@ func (w *fileWorld) note(c uring.CQE) {
 		o.data = w.opened(e, int(c.Res))
 		o.res = 0
 	case e.step.op == fSplice || e.step.op == fTee:
-		// The kernel's is interrupted by a cancel, and lets out -ERESTARTSYS.
+		// A cancel interrupts the kernel's, which then completes with -ERESTARTSYS.
 		if c.Res == -512 || c.Res == -int32(unix.EINTR) {
 			o.res = -int32(unix.ECANCELED)
 		}
 	case e.step.op == fCancel:
-		// What is interrupted counts as past stopping, and so does for a moment what a worker thread has just done;
-		// a wait for a child counts as one of several.
+		// To the kernel, an entry that is interrupted cannot be stopped, nor for a moment can one whose worker thread
+		// has just done its work; and the cancel of a wait for a child completes with 1.
 		target := w.pending[e.target(c.UserData)]
 		switch {
 		case e.repeated:
@@ -684,11 +684,11 @@ func (w *fileWorld) note(c uring.CQE) {
 	w.completed++
 }
 
-// target is what a cancel that is entry ud means.
+// target is the user_data of the entry that the cancel with user_data ud cancels.
 func (e *fileEntry) target(ud uint64) uint64 { return ud - min(uint64(e.step.a%areas), ud) }
 
-// missed repeats a cancel that the kernel's ring has answered with ENOENT although its target is pending: between
-// two of its worker threads it is not found.
+// missed repeats a cancel that the kernel has completed with ENOENT although its target is pending: the kernel does
+// not find an entry that is passed from one worker thread to another.
 func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 	if _, ours := w.ring.(*Ring); ours || e.step.op != fCancel || c.Res != -int32(unix.ENOENT) {
 		return false
@@ -705,7 +705,7 @@ func (w *fileWorld) missed(e *fileEntry, c uring.CQE) bool {
 	return true
 }
 
-// result is what an entry has stored.
+// result returns what an entry has stored.
 func (w *fileWorld) result(e *fileEntry, res int32) []byte {
 	switch e.step.op {
 	case fRead, fReadFixed:

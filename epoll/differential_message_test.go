@@ -34,7 +34,7 @@ func (g *rig) udpPair(host unix.Sockaddr, connected bool) (near, far int) {
 	return fds[0], fds[1]
 }
 
-// namedMessage is what a recvmsg is given that wants all there is to know.
+// namedMessage is the memory of a recvmsg that asks for the name and the control data.
 type namedMessage struct {
 	header  unix.Msghdr
 	iov     unix.Iovec
@@ -53,7 +53,8 @@ func (w *world) named(into []byte) *namedMessage {
 	return m
 }
 
-// String tells of what has come but for the data. Ports and descriptors are not the same in both worlds.
+// String describes what was received except for the data, without ports and descriptors, which differ between the
+// worlds.
 func (m *namedMessage) String() string {
 	w := m.name
 	clear(w[2:4])
@@ -66,8 +67,8 @@ func (m *namedMessage) closePassed() {
 	closePassed(m.control[:min(int(m.header.Controllen), len(m.control))])
 }
 
-// closePassed closes the descriptors that came with a message, and wipes them out: they are not the same in
-// both worlds.
+// closePassed closes the descriptors that came with a message, and clears them, because they differ between the
+// worlds.
 func closePassed(control []byte) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
@@ -83,7 +84,7 @@ func closePassed(control []byte) {
 	}
 }
 
-// multiHeader is what a multishot recvmsg is given: how much room there is for a name and control data.
+// multiHeader is the header of a multishot recvmsg: it says how much room there is for a name and control data.
 func (g *rig) multiHeader(name, control int) unsafe.Pointer {
 	h := &unix.Msghdr{Namelen: uint32(name)}
 	h.SetControllen(control)
@@ -91,7 +92,7 @@ func (g *rig) multiHeader(name, control int) unsafe.Pointer {
 	return unsafe.Pointer(h)
 }
 
-// multiText is what a multishot recvmsg has put into a buffer with room for a name of that length.
+// multiText returns what a multishot recvmsg has put into a buffer with room for a name of that length.
 func multiText(b []byte, name int) string {
 	out := (*uring.RecvmsgOut)(unsafe.Pointer(unsafe.SliceData(b)))
 	if out.Namelen != 0 && name >= 4 {

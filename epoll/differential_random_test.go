@@ -18,8 +18,8 @@ var (
 	firstSeed    = flag.Uint64("seed", 1, "the seed of the first program of TestDifferentialRandom")
 )
 
-// TestDifferentialRandom is FuzzDifferential on programs that are drawn at random, which is much faster than to
-// look for them. What it finds it makes small, and prints as a case for testdata.
+// TestDifferentialRandom is FuzzDifferential on programs that are drawn at random, which finds more in a given time.
+// It shrinks a program that fails, and prints it as an input for testdata.
 func TestDifferentialRandom(t *testing.T) {
 	_, err := uring.Probe()
 	testenv.NeedIOUring(t, err)
@@ -36,8 +36,8 @@ func TestDifferentialRandom(t *testing.T) {
 	t.Logf("%d entries", run)
 }
 
-// randomProgram draws a program. Few endpoints are in it, so that steps have to do with each other, and a few
-// kinds of steps are more likely than others, in each program other ones.
+// randomProgram draws a program. It has few endpoints, so that steps affect each other, and in each program other
+// kinds of steps are more likely.
 func randomProgram(seed uint64) []byte {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var ends [3]byte

@@ -43,7 +43,7 @@ func hasBoundaries(end int) bool { return end == datagram || end == udp || end =
 
 // allowed reports whether the outcome of a step is determined.
 func (w *world) allowed(what, end, arg int) bool {
-	if end == dialer && w.inVain {
+	if end == dialer && w.refused {
 		return what == closeNear && w.near[end] >= 0 // after an error it can only be closed
 	}
 	switch what {
@@ -60,15 +60,14 @@ func (w *world) allowed(what, end, arg int) bool {
 		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
 			(end != listener || what == accept || what == acceptMulti)
 	case send, sendMsg, write, sendTo, sendZC, sendMsgZC:
-		// With nothing more to receive the kernel takes a full socket for ready, and blocks a worker
-		// thread.
+		// If there is nothing more to receive, the kernel takes a full socket for ready, and blocks a worker thread.
 		return w.near[end] >= 0 && !w.busy(end, false) && (!w.shut[end] || w.sent[end] == w.got[end])
 	case sendBig:
 		return w.near[end] >= 0 && !w.busy(end, false) && !w.shut[end] &&
 			(end == unixA || end == unixB || end == pipeWrite)
 	case connect:
 		return end == dialer && w.near[end] >= 0 && !w.busy(end, false) && w.near[listener] >= 0 &&
-			!(w.vain(arg) && w.watched(end))
+			!(w.answeredByICMP(arg) && w.watched(end))
 	case shutdown:
 		switch {
 		case w.near[end] < 0 || w.busy(end, false):
@@ -111,8 +110,8 @@ func (w *world) allowed(what, end, arg int) bool {
 	return true
 }
 
-// vain: the step is a connect that is answered by ICMP.
-func (w *world) vain(arg int) bool { return arg%4 == 3 && !w.used }
+// answeredByICMP: the step is a connect that is answered by ICMP.
+func (w *world) answeredByICMP(arg int) bool { return arg%4 == 3 && !w.used }
 
 // faultyTimestamps are IP options, a timestamp for which there is no room, that setsockopt(2) takes and the receiver
 // does not: it answers what carries them with an ICMP message, on the loopback interface inside of connect(2).
@@ -199,7 +198,7 @@ func (w *world) step(what, end, arg int) {
 	}
 }
 
-// cancelEnd cancels whatever is in flight on an endpoint.
+// cancelEnd cancels every entry in flight on an endpoint.
 func (w *world) cancelEnd(end int) {
 	for target, last := uint64(1), w.next; target < last; target++ {
 		if p := w.all[target]; p != nil && !p.done && p.end == end {
@@ -250,7 +249,7 @@ func (w *world) stepOut(what, end, arg int) {
 		w.shut[end] = true
 		_ = unix.Shutdown(fd, arg%3)
 	case connect:
-		if w.inVain = w.vain(arg); w.inVain {
+		if w.refused = w.answeredByICMP(arg); w.refused {
 			w.check(unix.SetsockoptString(fd, unix.IPPROTO_IP, unix.IP_OPTIONS, faultyTimestamps))
 		}
 		w.used = true
@@ -262,7 +261,7 @@ func (w *world) stepOut(what, end, arg int) {
 	}
 }
 
-// peer is a step of the other side. What it does has arrived at the near end when it returns.
+// peer takes a step of the other side. Its effect has arrived at the near end when it returns.
 func (w *world) peer(what, end, arg int) {
 	fd := w.far[end]
 	switch what {
@@ -372,7 +371,7 @@ func (w *world) note(c uring.CQE) {
 	}
 	o := outcome{res: c.Res, flags: c.Flags & (more | picked | uring.CQENotif)}
 	if p.op == connect && c.Res == 0 && w.near[p.end] >= 0 {
-		// as the program that connects has to
+		// A program that connects has to ask for the error as well.
 		errno, err := unix.GetsockoptInt(w.near[p.end], unix.SOL_SOCKET, unix.SO_ERROR)
 		w.check(err)
 		o.res = -int32(errno)

@@ -12,13 +12,14 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// FuzzDifferential runs programs of entries and of what the peers do on the kernel's ring and on this
-// package's, and demands the same completions of both.
+// FuzzDifferential runs random programs on the kernel's ring and on this package's. Both must make the same
+// completions.
 //
-// A program is a sequence of steps, three bytes each: what, on which endpoint, with which argument. It
-// is run in two worlds that are alike but for the ring. After each step both run until nothing comes
-// any more, so that no step races with the one before; steps of which the kernel leaves the outcome
-// open (two receives on one endpoint, say) are left out.
+// A program is a sequence of steps, three bytes each: the step, its endpoint and its argument. Some steps push an
+// entry, others do what the peer or the program would do by a system call (listen(2), shutdown(2)). The program runs in
+// two worlds that differ in the ring only. After each step both run until nothing completes any more, so that no step
+// races with the one before. Steps whose outcome the kernel leaves open (two receives on one endpoint, for example) are
+// left out.
 func FuzzDifferential(f *testing.F) {
 	if _, err := uring.Probe(); err != nil {
 		f.Skipf("no io_uring to compare with: %v", err)
@@ -93,14 +94,14 @@ const (
 	steps
 )
 
-// outcome is what is compared of a completion.
+// outcome is the part of a completion that is compared.
 type outcome struct {
 	res   int32
 	flags uint32
 	more  string // the bytes received
 }
 
-// pending is an entry that has not completed, or has.
+// pending is an entry that was pushed.
 type pending struct {
 	op   int
 	end  int
@@ -125,7 +126,7 @@ type world struct {
 	all       map[uint64]*pending
 	spare     []uint16 // buffers that completions have named
 	used      bool     // the dialer was connected, or listened
-	inVain    bool     // the dialer was connected to what answers by ICMP
+	refused   bool     // the dialer was connected to what answers by ICMP
 	peers     int      // connections to the listener
 	read      []byte   // what the peers have read
 }
@@ -226,7 +227,7 @@ var (
 	}
 )
 
-// settle runs both worlds until they agree and nothing comes any more.
+// settle runs both worlds until they agree and nothing completes any more.
 func (d *differential) settle() {
 	deadline := time.Now().Add(d.patience)
 	for still := 0; still < 3; {

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestManyDescriptors has a batch of bytes end amid the descriptors that are ready, again and again.
+// TestManyDescriptors ends batches of bytes while descriptors are still ready.
 func TestManyDescriptors(t *testing.T) {
 	const pairs, size, rounds = 100, 1000, 5
 	g := newRig(t, newEpoll(t, Config{BatchBytes: 3 * size, Entries: 8}))
@@ -38,7 +38,7 @@ func TestManyDescriptors(t *testing.T) {
 	}
 }
 
-// TestFairness floods one multishot receive, and has another descriptor get its turn all the same.
+// TestFairness floods one multishot receive: another descriptor is served nevertheless.
 func TestFairness(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{BatchBytes: 1}))
 	g.provide()
@@ -61,7 +61,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// TestMultishotShares has another receive wait beside a multishot one: they are served round-robin.
+// TestMultishotShares: a multishot receive and another receive of one descriptor are served round-robin.
 func TestMultishotShares(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	g.provide()
@@ -75,7 +75,7 @@ func TestMultishotShares(t *testing.T) {
 	}
 }
 
-// TestNoSleep has a batch end without a completion: what is left of it must be done before waiting.
+// TestNoSleep ends a batch without a completion: the ring must continue before it waits.
 func TestNoSleep(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{BatchBytes: 1}))
 	a, b := g.tcp()

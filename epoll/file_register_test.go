@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestClose closes a descriptor under a receive: the receive stays in flight, the peer sees no EOF, and the
-// ring finds the descriptor closed.
+// TestClose closes a descriptor with a receive in flight: the receive stays in flight, the peer sees no EOF, and
+// further entries find the descriptor closed.
 func TestClose(t *testing.T) {
 	streams(t, func(g *rig, a, b int) {
 		ud := g.push(recvTo(a, g.bytes(4), 0))
@@ -32,8 +32,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestNumberReused closes descriptors in every way the ring can know of, and uses their numbers for
-// other files immediately.
+// TestNumberReused closes descriptors in every way that the ring can know of, and immediately uses their numbers for
+// other files.
 func TestNumberReused(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		l, addr := g.listen()
@@ -90,7 +90,7 @@ func TestNumberReused(t *testing.T) {
 	})
 }
 
-// TestForget gives a descriptor away while something is in flight on it.
+// TestForget gives a descriptor away with entries in flight.
 func TestForget(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	r := g.ring.(*Ring)
@@ -111,8 +111,8 @@ func TestForget(t *testing.T) {
 	g.do(4, recvTo(a, g.bytes(4), 0)) // and may come back
 }
 
-// TestStaleEvent has the number of a file be used again while a duplicate keeps the old file, and its
-// registration, alive: its events belong to no entry.
+// TestStaleEvent: a number belongs to a new file, but a duplicate keeps the old file and its registration alive.
+// Events of the old file must be ignored.
 func TestStaleEvent(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)

@@ -32,7 +32,7 @@ func sendFrom(fd int, b []byte, flags int) func(*uring.SQE) {
 	return func(s *uring.SQE) { s.PrepSend(fd, ptr(b), uint32(len(b)), flags) }
 }
 
-// narrow bounds what the kernel keeps between two ends, so that sends can fill it.
+// narrow bounds what the kernel buffers between two sockets, so that sends can fill it.
 func (g *rig) narrow(a, b int) {
 	for _, fd := range []int{a, b} {
 		g.check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 64<<10))
@@ -40,7 +40,7 @@ func (g *rig) narrow(a, b int) {
 	}
 }
 
-// pattern is data in which every position can be told.
+// pattern returns data in which every position is recognizable.
 func pattern(g *rig, n int) []byte {
 	b := g.bytes(n)
 	for i := range b {
@@ -49,7 +49,7 @@ func pattern(g *rig, n int) []byte {
 	return b
 }
 
-// drain reads n bytes, or as many as there are, on a goroutine.
+// drain reads n bytes, or all that come, on a goroutine.
 func drain(fd, n int) <-chan []byte {
 	c := make(chan []byte, 1)
 	go func() {
@@ -67,7 +67,7 @@ func drain(fd, n int) <-chan []byte {
 	return c
 }
 
-// wait2 takes the completion of userData, whatever it is.
+// wait2 takes the completion of userData, which must be the next one.
 func (g *rig) wait2(userData uint64) uring.CQE {
 	g.Helper()
 	c := g.wait()

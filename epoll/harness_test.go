@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// ring is what the kernel's ring and this package's have in common.
+// ring is the common interface of the kernel's ring and this package's.
 type ring interface {
 	Enable() error
 	Push(*uring.SQE)
@@ -60,7 +60,7 @@ const (
 	bufCount = 8
 )
 
-// rig is a ring with buffers, on a locked thread, and what is needed to try it out.
+// rig is a ring with buffers, on a locked thread, with helpers to test it.
 type rig struct {
 	testing.TB
 	ring
@@ -177,7 +177,7 @@ func (g *rig) dial(addr unix.Sockaddr) int {
 	return fd
 }
 
-// tcp makes a connection. Both ends are strangers to the ring.
+// tcp makes a connection. The ring knows neither of its sockets.
 func (g *rig) tcp() (a, b int) {
 	g.Helper()
 	l, addr := g.listen()

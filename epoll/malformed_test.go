@@ -34,7 +34,7 @@ func socketOps(g *rig, fd int) map[string]func(*uring.SQE) {
 	}
 }
 
-// defects are the ways in which an entry is spoilt.
+// defects are what can be wrong with an entry.
 var defects = []struct {
 	name  string
 	apply func(*uring.SQE)
@@ -55,8 +55,8 @@ var defects = []struct {
 	{"unknown flag", func(s *uring.SQE) { s.Flags |= 0x80 }},
 }
 
-// TestMalformedEntries holds what is made of entries with something wrong, or on the wrong descriptor, against what
-// the kernel makes of them.
+// TestMalformedEntries compares the completions of entries with a defect, or on a wrong kind of descriptor, with
+// those of the kernel's ring.
 func TestMalformedEntries(t *testing.T) {
 	var on [2]map[string][]string
 	for at, r := range []ring{newEpoll(t, Config{}), newKernel(t)} {
@@ -124,7 +124,7 @@ func alike(kind, op string, ioprio uint16) bool {
 	return false
 }
 
-// kinds are makers of descriptors of every kind.
+// kinds make descriptors of every kind.
 func kinds(g *rig) map[string]func() int {
 	first := func(a, _ int) int { return a }
 	inet := func(family, kind int) func() int {
@@ -148,8 +148,8 @@ func kinds(g *rig) map[string]func() int {
 	}
 }
 
-// outcome waits for the final completions of an entry and of its cancellation, and lets go of what they
-// brought. It describes those of the entry.
+// outcome waits for the final completions of an entry and of its cancel, and frees what they brought. It describes
+// the completions of the entry.
 func (g *rig) outcome(ud, cancel uint64) (all []string) {
 	g.check(g.Enter(0))
 	cancelled, over := false, 0
@@ -179,7 +179,7 @@ func (g *rig) outcome(ud, cancel uint64) (all []string) {
 	return all
 }
 
-// tell describes a completion, and takes care of its buffer or descriptor.
+// tell describes a completion, and provides its buffer again.
 func (g *rig) tell(c uring.CQE) string {
 	if id, ok := c.BufferID(); ok {
 		g.ProvideBuffer(0, id)

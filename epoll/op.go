@@ -62,6 +62,17 @@ func (r *Ring) issue(e *entry) {
 	}
 }
 
+func (r *Ring) issueNop(e *entry) {
+	switch {
+	case e.selectsBuffer():
+		r.fail(e, unix.EOPNOTSUPP)
+	case e.Ioprio != 0 || e.OpFlags != 0:
+		r.fail(e, unix.EINVAL)
+	default:
+		r.finish(e, 0, 0)
+	}
+}
+
 // verdict says what one attempt at an entry came to.
 type verdict uint8
 

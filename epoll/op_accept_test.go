@@ -45,7 +45,7 @@ func TestAccept(t *testing.T) {
 	})
 }
 
-// TestAcceptEMFILE runs out of descriptors: a multishot accept ends, and the connection is not lost.
+// TestAcceptEMFILE runs out of descriptors: a multishot accept completes, and the connection stays in the backlog.
 func TestAcceptEMFILE(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		l, addr := g.listen()
@@ -73,7 +73,7 @@ func TestAcceptEMFILE(t *testing.T) {
 	})
 }
 
-// TestAcceptedIsIdle: a receive on a fresh connection is not tried before there is an event.
+// TestAcceptedIsIdle: a receive on a newly accepted connection is not tried before there is an event.
 func TestAcceptedIsIdle(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestCancel cancels one of several entries, whatever it waits for, and leaves the others alone.
+// TestCancel cancels one of several entries, for each thing that an entry can wait for. The others stay in flight.
 func TestCancel(t *testing.T) {
 	for target, name := range []string{"recv", "second recv", "poll", "send", "recv of another descriptor"} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelLatest has two entries with one user_data: the later one goes first.
+// TestCancelLatest has two entries with one user_data: the later one is cancelled.
 func TestCancelLatest(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, _ := g.pair(unix.SOCK_STREAM)
@@ -52,7 +52,7 @@ func TestCancelLatest(t *testing.T) {
 	})
 }
 
-// TestCancelInBatch has the cancel follow its target in one submission.
+// TestCancelInBatch submits an entry and its cancel together.
 func TestCancelInBatch(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, _ := g.pair(unix.SOCK_STREAM)

@@ -2,17 +2,6 @@ package epoll
 
 import "golang.org/x/sys/unix"
 
-func (r *Ring) issueNop(e *entry) {
-	switch {
-	case e.selectsBuffer():
-		r.fail(e, unix.EOPNOTSUPP)
-	case e.Ioprio != 0 || e.OpFlags != 0:
-		r.fail(e, unix.EINVAL)
-	default:
-		r.finish(e, 0, 0)
-	}
-}
-
 // issueClose closes a descriptor. As with the kernel, entries in flight on the file are not completed by that. Until
 // they have completed, the number stays taken, but further entries fail as if it were free.
 func (r *Ring) issueClose(e *entry) {

@@ -49,7 +49,8 @@ func TestConnectBacklog(t *testing.T) {
 	})
 }
 
-// TestConnectBacklogNonblocking: with O_NONBLOCK it does not, and may be tried again.
+// TestConnectBacklogNonblocking: if the caller's socket has O_NONBLOCK, such a connect does not wait, and may be
+// tried again.
 func TestConnectBacklogNonblocking(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		l, sa, n := g.unixListener(fmt.Sprintf("reactord-%d-%s", os.Getpid(), g.Name()))
@@ -65,7 +66,8 @@ func TestConnectBacklogNonblocking(t *testing.T) {
 	})
 }
 
-// TestAcceptShut: a unix listener that is shut down for reading ends an accept, whether it waits by then or not.
+// TestAcceptShut: when a Unix listener is shut down for reading, an accept completes, whether it waits already or
+// not.
 func TestAcceptShut(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		for nonblocking, errno := range map[bool]unix.Errno{true: unix.EAGAIN, false: unix.EINVAL} {
@@ -80,8 +82,8 @@ func TestAcceptShut(t *testing.T) {
 	})
 }
 
-// TestConnectBacklogCancelled: and it can be cancelled while it waits. That it was to be tried again is nothing to
-// which has its number next, here a file with a write at work.
+// TestConnectBacklogCancelled cancels such a connect while it waits. The retry that is still due must not affect the
+// next file with its number, here one with a write in the pool.
 func TestConnectBacklogCancelled(t *testing.T) {
 	g, let, begun := slowPool(t)
 	r := g.ring.(*Ring)

@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestFileOperations does what can be done to an open file.
+// TestFileOperations runs each operation on an open file that the pool makes.
 func TestFileOperations(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		fd := g.file()

@@ -10,8 +10,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestFifo: to open one end of a FIFO does not wait for the other, O_NONBLOCK does not stay, and what is read
-// waits until it has been opened for writing.
+// TestFifo: opening one end of a FIFO does not wait for the other end, O_NONBLOCK does not stay set, and a read waits
+// until the FIFO has been opened for writing.
 func TestFifo(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		name := filepath.Join(g.TempDir(), "fifo")
@@ -43,7 +43,7 @@ func TestFifo(t *testing.T) {
 	})
 }
 
-// TestFifoOneWorker opens both ends of FIFOs, in the pool, with one worker: none is waited for.
+// TestFifoOneWorker opens both ends of FIFOs in a pool of one worker: no open waits for another one.
 func TestFifoOneWorker(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{Workers: 1}))
 	name := filepath.Join(g.TempDir(), "fifo")

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestPathNeedNotStay: neither need a path.
+// TestPathNeedNotStay: a path is the caller's again as soon as the entry is submitted.
 func TestPathNeedNotStay(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		dir := g.TempDir()
@@ -31,7 +31,7 @@ func TestPathNeedNotStay(t *testing.T) {
 	})
 }
 
-// TestPathOperations does what can be done by name.
+// TestPathOperations runs each operation on paths.
 func TestPathOperations(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		dir := g.TempDir()

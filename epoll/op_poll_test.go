@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestPollMultishotOnce: what holds when a multishot poll starts is reported once, be the descriptor new to the
-// ring or not, or an event that was not taken yet.
+// TestPollMultishotOnce: events that hold when a multishot poll starts are reported once, whether the descriptor is
+// new to the ring, known, or has an event that the ring has not taken yet.
 func TestPollMultishotOnce(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, b := g.pair(unix.SOCK_STREAM)

@@ -15,7 +15,7 @@ import (
 
 const directBlock = 4096
 
-// TestDirect reads and writes with O_DIRECT: by io_submit(2), where there is none, and in the kernel's ring.
+// TestDirect reads and writes with O_DIRECT: by io_submit(2), without io_submit(2), and by the kernel's ring.
 func TestDirect(t *testing.T) {
 	onBoth(t, testDirect)
 	t.Run("pool", func(t *testing.T) {
@@ -93,8 +93,8 @@ func (g *rig) directFile(blocks int) (fd int, mem []byte) {
 	return fd, mem
 }
 
-// TestDirectWithoutPool: what the file system can begin without waiting is not the pool's. It cannot be cancelled,
-// and the ring is not closed before it is done.
+// TestDirectWithoutPool: a transfer that the file system can begin without waiting does not go to the pool. It cannot
+// be cancelled, and closing the ring waits for it.
 func TestDirectWithoutPool(t *testing.T) {
 	const reads = 64
 	r := newEpoll(t, Config{})

@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestVectors moves vectors to and from everything that can be read.
+// TestVectors moves vectors to and from every kind of file.
 func TestVectors(t *testing.T) {
 	check := func(g *rig, from, to int, off uint64) {
 		g.Helper()
@@ -131,7 +131,7 @@ func TestVectorNeedNotStay(t *testing.T) {
 	})
 }
 
-// TestReadMultishot reads a pipe into provided buffers until there are none, and until its end.
+// TestReadMultishot reads a pipe into provided buffers until there are none, and until EOF.
 func TestReadMultishot(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		rd, wr := g.pipe()
@@ -161,7 +161,7 @@ func TestReadMultishot(t *testing.T) {
 	})
 }
 
-// TestFixedBuffers reads and writes by registered buffers, and past them.
+// TestFixedBuffers reads and writes within registered buffers, and outside of them.
 func TestFixedBuffers(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		fd := g.file()
@@ -199,7 +199,7 @@ func TestFixedBuffers(t *testing.T) {
 	})
 }
 
-// TestPositionOrder: writes at the file's position that are in flight together are made in their order.
+// TestPositionOrder: writes at the file's position that are in flight together are made in order.
 func TestPositionOrder(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		fd := g.file()
@@ -223,8 +223,8 @@ func TestPositionOrder(t *testing.T) {
 	})
 }
 
-// TestHeldWrite: of the writes to a plain file one is at work, and one that waits behind it can be cancelled; the
-// file is closed after the last.
+// TestHeldWrite: only one write of a plain file is in the pool. A write that waits for it can be cancelled, and the
+// file is closed after the last one.
 func TestHeldWrite(t *testing.T) {
 	g, let, begun := slowPool(t)
 	fd := g.file()
@@ -249,7 +249,7 @@ func TestHeldWrite(t *testing.T) {
 	}
 }
 
-// TestKindsOfFile reads what is neither regular nor a pipe.
+// TestKindsOfFile reads files that are neither regular nor pipes.
 func TestKindsOfFile(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		open := func(name string, flags int) int {

@@ -56,7 +56,7 @@ func TestRecvEndAndReset(t *testing.T) {
 	})
 }
 
-// TestRecvOrder has several receives wait on one descriptor. The kernel answers the last one first.
+// TestRecvOrder has several receives wait for one descriptor. The kernel completes the last one first.
 func TestRecvOrder(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	a, b := g.pair(unix.SOCK_STREAM)
@@ -206,8 +206,7 @@ func TestRecvLimit(t *testing.T) {
 	})
 }
 
-// TestDatagrams: a short receive does not mean that there is nothing left, and an empty one is not
-// the end.
+// TestDatagrams: a short receive does not mean that nothing is left, and an empty datagram is not EOF.
 func TestDatagrams(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		g.provide()
@@ -232,8 +231,7 @@ func TestDatagrams(t *testing.T) {
 	})
 }
 
-// TestUrgent has urgent data split what is received: the short receive before the mark must not be
-// taken for the end of what there is.
+// TestUrgent: urgent data makes a receive short although data is left behind it.
 func TestUrgent(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, b := g.tcp()
@@ -268,8 +266,8 @@ func TestErrorQueue(t *testing.T) {
 	})
 }
 
-// TestLimitedReceivesTrustTheRing: a multishot receive with a limit is armed again and again, so each time does without
-// the system call that others spend on being sure of the descriptor.
+// TestLimitedReceivesTrustTheRing: a multishot receive with a limit is armed often, so it does without the system
+// call by which other multishot entries verify the descriptor.
 func TestLimitedReceivesTrustTheRing(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)

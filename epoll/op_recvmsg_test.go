@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestMessages sends and receives vectors in parts, and finds the caller's vectors as they were.
+// TestMessages sends and receives vectors in parts, and does not change the caller's.
 func TestMessages(t *testing.T) {
 	const n = 3 << 20
 	streams(t, func(g *rig, a, b int) {
@@ -64,8 +64,8 @@ func TestRecvmsgSelect(t *testing.T) {
 	})
 }
 
-// TestDescriptorsPassed sends a descriptor along. It goes with the first part of a message only, and a
-// receive that takes it has what comes with it, even with MSG_WAITALL.
+// TestDescriptorsPassed sends a descriptor with data. It is sent with the first part only, and a receive that takes
+// it completes with that part, even with MSG_WAITALL.
 func TestDescriptorsPassed(t *testing.T) {
 	const n = 1 << 20
 	onBoth(t, func(g *rig) {

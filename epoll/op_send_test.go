@@ -22,7 +22,8 @@ func TestSend(t *testing.T) {
 	})
 }
 
-// TestSendOrder has sends wait behind one another. The kernel does not promise their order.
+// TestSendOrder has several sends wait for one descriptor: they are made in order. The kernel does not guarantee
+// that.
 func TestSendOrder(t *testing.T) {
 	const n = 4 << 20
 	g := newRig(t, newEpoll(t, Config{}))
@@ -73,7 +74,7 @@ func TestSendWaitAll(t *testing.T) {
 	})
 }
 
-// TestSendCancelled delivers what was sent, not that it was cancelled.
+// TestSendCancelled: a cancelled send completes with the number of bytes that it has sent.
 func TestSendCancelled(t *testing.T) {
 	streams(t, func(g *rig, a, b int) {
 		g.narrow(a, b)
@@ -95,7 +96,7 @@ func TestSendCancelled(t *testing.T) {
 	})
 }
 
-// TestNoSignal: sending to a peer that has gone raises no SIGPIPE.
+// TestNoSignal: a send to a closed peer raises no SIGPIPE.
 func TestNoSignal(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		var old, pipe unix.Sigset_t

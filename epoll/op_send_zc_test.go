@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// TestSendZC: a zero-copy send has its result first, and then word that the memory is free.
+// TestSendZC: a zero-copy send has a completion with its result, and then a notification.
 func TestSendZC(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, b := g.tcp()
@@ -35,7 +35,7 @@ func TestSendZC(t *testing.T) {
 	})
 }
 
-// TestSendZCWaits: one that has to wait has both completions too, whatever becomes of it.
+// TestSendZCWaits: a zero-copy send that waits has both completions too, whether it succeeds or not.
 func TestSendZCWaits(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		a, b := g.tcp()

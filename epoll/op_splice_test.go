@@ -16,7 +16,7 @@ func splice(from, to int, n, flags uint32) func(*uring.SQE) {
 	return func(s *uring.SQE) { s.PrepSplice(from, anywhere, to, anywhere, n, flags) }
 }
 
-// TestSplice moves bytes between everything that can be, waiting for the end that is not ready.
+// TestSplice moves bytes between all kinds of files that allow it, and waits for the descriptor that is not ready.
 func TestSplice(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		rd, wr := g.pipe()
@@ -59,7 +59,7 @@ func TestSplice(t *testing.T) {
 	})
 }
 
-// TestSpliceBothEnds waits for one end, then for the other, and then gets done.
+// TestSpliceBothEnds waits for the source, then for room, and completes.
 func TestSpliceBothEnds(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		rd, wr := g.pipe()
@@ -77,7 +77,7 @@ func TestSpliceBothEnds(t *testing.T) {
 	})
 }
 
-// TestSpliceFromFile waits for room in a pipe with a plain file as the source: the pool is tried again.
+// TestSpliceFromFile waits for room in a pipe with a plain file as the source: the pool tries again.
 func TestSpliceFromFile(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		file := g.file()
@@ -99,7 +99,7 @@ func TestSpliceFromFile(t *testing.T) {
 	})
 }
 
-// TestSpliceCancel cancels splices that wait, in every way, wherever they wait.
+// TestSpliceCancel cancels splices that wait, by a cancel, a Forget and a close.
 func TestSpliceCancel(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	r := g.ring.(*Ring)

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// TestSizes keeps what an idle connection costs: a file and an entry. Both fill their pages' size class.
+// TestSizes bounds what an idle connection costs: a file and an entry.
 func TestSizes(t *testing.T) {
 	if n := unsafe.Sizeof(file{}); n != 32 {
 		t.Errorf("a file is of %d bytes", n)

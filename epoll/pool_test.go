@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// slowPool makes a rig whose pool has one worker, which does nothing until it is let go.
+// slowPool makes a rig whose pool has one worker, which waits before each system call until let is closed.
 func slowPool(t *testing.T) (g *rig, let chan struct{}, begun *atomic.Int32) {
 	r := newEpoll(t, Config{Workers: 1})
 	let, begun = make(chan struct{}), new(atomic.Int32)
@@ -28,7 +28,7 @@ func (g *rig) waitFor(n *atomic.Int32, want int32) {
 	}
 }
 
-// TestPoolCancel takes back what no worker has begun, and waits for what one has.
+// TestPoolCancel cancels calls that no worker has begun, and one that a worker has begun.
 func TestPoolCancel(t *testing.T) {
 	g, let, begun := slowPool(t)
 	g.provide()
@@ -54,7 +54,7 @@ func TestPoolCancel(t *testing.T) {
 	g.quiet()
 }
 
-// TestPoolBound has many tasks and one worker: it does them one by one, and all of them.
+// TestPoolBound queues many calls for one worker, which makes them one after the other.
 func TestPoolBound(t *testing.T) {
 	g, let, begun := slowPool(t)
 	fd := g.file()
@@ -77,7 +77,7 @@ func TestPoolBound(t *testing.T) {
 	g.quiet()
 }
 
-// TestPoolCloseEntry closes a file that the pool works on: the number must not become another file.
+// TestPoolCloseEntry closes a file that the pool works on: its number must not be used again before the pool is done.
 func TestPoolCloseEntry(t *testing.T) {
 	g, let, begun := slowPool(t)
 	fd := g.file()
@@ -96,8 +96,8 @@ func TestPoolCloseEntry(t *testing.T) {
 	}
 }
 
-// TestCloseRing closes a ring with everything in flight: it waits for the pool, because that writes to
-// the caller's memory, and drops the rest.
+// TestCloseRing closes a ring with entries in flight: it waits for calls that the pool has begun, because they write
+// to the caller's memory, and drops the others.
 func TestCloseRing(t *testing.T) {
 	g, let, begun := slowPool(t)
 	fd := g.procFile()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNops fills queues of several sizes far beyond their capacity.
+// TestNops pushes far more entries than queues of several sizes hold.
 func TestNops(t *testing.T) {
 	for _, entries := range []int{0, 1, 3, 256} {
 		g := newRig(t, newEpoll(t, Config{Entries: entries}))
@@ -44,7 +44,7 @@ func TestPushBeforeEnable(t *testing.T) {
 	}
 }
 
-// TestTimeout holds Enter to its timeout, which it may not undercut.
+// TestTimeout: an Enter without a completion takes at least its timeout.
 func TestTimeout(t *testing.T) {
 	for _, coarse := range []bool{false, true} {
 		r := newEpoll(t, Config{})
@@ -98,7 +98,7 @@ func TestWakeAfterClose(t *testing.T) {
 	}
 }
 
-// TestCaps submits an entry of every opcode there is: those that Caps does not have must be refused.
+// TestCaps submits an entry of every opcode: those that Caps does not have are refused.
 func TestCaps(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	caps := g.Caps()
@@ -110,7 +110,7 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// TestRefusals are entries that cannot work, and what the kernel says of each.
+// TestRefusals submits entries that cannot work, and compares their errors with the kernel's.
 func TestRefusals(t *testing.T) {
 	onBoth(t, func(g *rig) {
 		sock, _ := g.pair(unix.SOCK_STREAM)
@@ -197,7 +197,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestAllocations runs what a busy loop does all day: nothing of it may allocate.
+// TestAllocations runs what a busy loop runs in steady state: nothing of it allocates.
 func TestAllocations(t *testing.T) {
 	if assert.Enabled {
 		t.Skip("the checks allocate")
@@ -257,7 +257,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestUserDataTable holds the user_data table against a plain list.
+// TestUserDataTable compares the user_data table with a plain list.
 func TestUserDataTable(t *testing.T) {
 	var table userDataTable
 	table.init(2)

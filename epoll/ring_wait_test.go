@@ -17,8 +17,8 @@ func (g *rig) enterFor(timeout time.Duration) time.Duration {
 	return time.Since(start)
 }
 
-// TestMinWait: a wait goes on for the minimum, but not for longer than its timeout, and not when something is there
-// already; afterwards the first completion ends it, and a Wake is heard.
+// TestMinWait: a wait takes the minimum, but not more than its timeout, and does not wait if there is a completion
+// already. After the minimum the first completion or a Wake ends it.
 func TestMinWait(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -74,7 +74,8 @@ func TestMinWait(t *testing.T) {
 	}
 }
 
-// TestSparseDoesNotWait: what submitting alone has completed is given out, however much it was.
+// TestSparseDoesNotWait: completions that submitting alone has made are returned without a wait, however many they
+// are.
 func TestSparseDoesNotWait(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -86,9 +87,9 @@ func TestSparseDoesNotWait(t *testing.T) {
 	}
 }
 
-// A wake-up that a multishot poll has taken in, as it takes in all events before its first look, is not waited for
-// again.
-func TestSparseHearsOfTheWake(t *testing.T) {
+// TestSparseReportsTheWake: a multishot poll takes all events when it starts. If a Wake was among them, the next
+// Enter does not wait.
+func TestSparseReportsTheWake(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
 	a, _ := g.tcp()
@@ -101,8 +102,8 @@ func TestSparseHearsOfTheWake(t *testing.T) {
 	}
 }
 
-// TestSparse: a wait for one event says that there is little to do, so the next does without the look ahead of it; a
-// wait for several says the opposite.
+// TestSparse: after a wait for one event the next Enter waits without asking the epoll set first; after a wait for
+// several events it asks.
 func TestSparse(t *testing.T) {
 	r := newEpoll(t, Config{})
 	g := newRig(t, r)
@@ -130,8 +131,8 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestHaste: answers that submitting alone has made are given out without looking for events, but only a few
-// of them, and fewer when they cost more.
+// TestHaste: completions that submitting alone has made are returned without asking the epoll set, but only a few of
+// them, and fewer if they have cost more.
 func TestHaste(t *testing.T) {
 	g := newRig(t, newEpoll(t, Config{}))
 	a, b := g.tcp()

@@ -7,8 +7,7 @@ import (
 	"github.com/reactord/reactord/internal/testenv"
 )
 
-// refuse has the kernel take no entry, as when it is out of memory, until accept is called: it is not
-// shown any.
+// refuse makes the kernel take no entry, as if it were out of memory, until accept is called: it does not see any.
 func refuse(r *Ring) (accept func()) {
 	shown := r.kSQTail
 	r.kSQTail = new(uint32)
@@ -37,7 +36,7 @@ func expectInOrder(t *testing.T, r *Ring, from, to uint64) {
 	}
 }
 
-// What the kernel does not take waits, and keeps its order with what follows.
+// Entries that the kernel does not take wait, and stay before the entries that follow them.
 func TestBacklog(t *testing.T) {
 	for _, entries := range []int{1, 2, 8} {
 		r := newRing(t, Config{Entries: entries})
@@ -62,7 +61,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// What is pushed before the ring is enabled waits as well.
+// Entries that are pushed before the ring is enabled wait as well.
 func TestPushBeforeEnable(t *testing.T) {
 	r, err := New(Config{Entries: 1})
 	testenv.NeedIOUring(t, err)
@@ -71,7 +70,7 @@ func TestPushBeforeEnable(t *testing.T) {
 	expectInOrder(t, r, 0, 10)
 }
 
-// Enter does not spin while the kernel takes nothing, nor wait for long.
+// While the kernel takes nothing, Enter neither spins nor waits for long.
 func TestEnterWhileRefused(t *testing.T) {
 	for _, entries := range []int{1, 64} { // with a backlog, and without
 		r := newRing(t, Config{Entries: entries})

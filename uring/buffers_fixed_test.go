@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFixedBuffers registers memory, reads into it by index, and is refused what it must not have.
+// TestFixedBuffers registers memory, reads into it by index, and is refused memory outside of it.
 func TestFixedBuffers(t *testing.T) {
 	r := newRing(t, Config{})
 	mem, err := unix.Mmap(-1, 0, 8192, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)

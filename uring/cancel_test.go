@@ -17,7 +17,7 @@ func socketPair(t testing.TB) [2]int {
 	return fds
 }
 
-// poll pushes an entry that waits for what does not come.
+// poll pushes an entry that waits for an event that does not come.
 func poll(r *Ring, fd int, userData uint64) {
 	var sqe SQE
 	sqe.PrepPollAdd(fd, unix.POLLIN)

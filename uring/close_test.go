@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/internal/testenv"
 )
 
-// A Wake may come at any time, also when the descriptor's number is somebody else's by now.
+// A Wake may come at any time, also when the descriptor's number belongs to another file by then.
 func TestWakeAfterClose(t *testing.T) {
 	r, err := New(Config{})
 	testenv.NeedIOUring(t, err)
@@ -46,8 +46,7 @@ func TestWakeAfterClose(t *testing.T) {
 	}
 }
 
-// Closing does not wait for what is in flight, and gives back the thread's place for the ring, of which
-// it has sixteen.
+// Closing does not wait for entries in flight, and frees the ring's slot in the thread's table, which has sixteen.
 func TestCloseWithEntriesInFlight(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

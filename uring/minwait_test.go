@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachMinWait tries the kernel's minimum wait, and the sleep that stands for it.
+// eachMinWait tries the kernel's minimum wait, and the sleep that replaces it.
 func eachMinWait(t *testing.T, f func(t *testing.T, r *Ring)) {
 	for name, kernels := range map[string]bool{"kernel": true, "sleep": false} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestMinWaitIsWaitedFor(t *testing.T) {
 	})
 }
 
-// After the minimum the first completion is enough, and a timeout is kept whichever of them is shorter.
+// After the minimum the first completion ends the wait, and the timeout is kept, be it shorter or longer.
 func TestMinWaitIsNotTheTimeout(t *testing.T) {
 	eachMinWait(t, func(t *testing.T, r *Ring) {
 		r.SetMinWait(time.Millisecond)

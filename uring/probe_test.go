@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A kernel that refuses the limit of a multishot receive has multishot receives nevertheless.
+// A kernel that refuses the limit of a multishot receive may still have multishot receives.
 func TestProbeAfterARefusal(t *testing.T) {
 	p := prober{r: newRing(t, Config{Entries: 8})}
 	mem := bufferGroup(t, p.r, 0, 2, probeSize)
@@ -27,7 +27,7 @@ func TestProbeAfterARefusal(t *testing.T) {
 	}
 }
 
-// What is probed is what the kernel of the tests has.
+// Probe finds what the kernel of the tests has.
 func TestProbeFindsWhatIsThere(t *testing.T) {
 	newRing(t, Config{Entries: 8}) // or there is nothing to be found
 	caps, err := Probe()
@@ -40,7 +40,7 @@ func TestProbeFindsWhatIsThere(t *testing.T) {
 	}
 }
 
-// What had run out is asked for again; what the kernel has or refuses is not.
+// After an error that only says that something ran out, the next Probe tries again; after any other answer it does not.
 func TestProbeTriesAgain(t *testing.T) {
 	var outcomes []error
 	calls := 0
@@ -70,7 +70,7 @@ func TestProbeTriesAgain(t *testing.T) {
 	}
 }
 
-// A probe that runs out of descriptors in the middle says so, instead of what the kernel lacks.
+// A probe that runs out of descriptors says so, and does not report a capability as missing.
 func TestProbeWithFewDescriptors(t *testing.T) {
 	newRing(t, Config{Entries: 8}) // or there is nothing to be found
 	var old unix.Rlimit

@@ -36,7 +36,7 @@ func TestLimitRecv(t *testing.T) {
 	}
 }
 
-// A receive that finds no buffer says so, and nothing is lost.
+// A receive that finds no buffer completes with -ENOBUFS, and the data stays in the socket.
 func TestNoBuffers(t *testing.T) {
 	r := newRing(t, Config{})
 	mem := bufferGroup(t, r, 0, 1, 64)

@@ -16,7 +16,7 @@ type kernel struct {
 	asked           int
 }
 
-// setup is io_uring_setup(2), but that it makes a descriptor of another kind.
+// setup is io_uring_setup(2), except that it makes a descriptor of another kind.
 func (k *kernel) setup(_ int, p *params) (int, unix.Errno) {
 	k.asked++
 	switch {
@@ -34,7 +34,7 @@ func (k *kernel) setup(_ int, p *params) (int, unix.Errno) {
 	return fd, 0
 }
 
-// What each Linux knows.
+// What each version of Linux knows.
 const (
 	flags511 = SetupCQSize | SetupClamp | SetupRDisabled
 	flags518 = flags511 | SetupSubmitAll

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stream is two ends of a stream and a ring that has been entered.
+// stream returns the two sockets of a stream and a ring that has been entered.
 func stream(t *testing.T) (r *Ring, fds [2]int) {
 	t.Helper()
 	r = newRing(t, Config{})
@@ -27,7 +27,7 @@ func stream(t *testing.T) (r *Ring, fds [2]int) {
 	return r, fds
 }
 
-// send queues a send of data, which stays where it is until the test is over.
+// send queues a send of data, which stays where it is until the test has ended.
 func send(t *testing.T, r *Ring, fd int, data []byte, userData uint64, flags int) {
 	t.Helper()
 	t.Cleanup(func() { runtime.KeepAlive(data) })
@@ -37,7 +37,7 @@ func send(t *testing.T, r *Ring, fd int, data []byte, userData uint64, flags int
 	r.Push(&sqe)
 }
 
-// arrived is what has arrived at fd by now.
+// arrived reads what has arrived at fd.
 func arrived(fd int) []byte {
 	buf := make([]byte, 1<<20)
 	n, err := unix.Read(fd, buf)

@@ -20,10 +20,10 @@ func pushReads(t *testing.T, r *Ring, f *os.File, n int) {
 	}
 }
 
-// unseen is how many entries the kernel has not taken.
-func unseen(r *Ring) int { return int(r.sqTail - atomic.LoadUint32(r.kSQHead)) }
+// notTaken returns how many entries the kernel has not taken.
+func notTaken(r *Ring) int { return int(r.sqTail - atomic.LoadUint32(r.kSQHead)) }
 
-// submitted is a ring without anything queued, and the end of a pipe that has nothing to read.
+// submitted returns a ring with an empty queue, and the read side of an empty pipe.
 func submitted(t *testing.T) (r *Ring, empty *os.File) {
 	t.Helper()
 	r = newRing(t, Config{})
@@ -42,17 +42,17 @@ func TestReadsAreSubmittedAFewAtATime(t *testing.T) {
 	r, empty := submitted(t)
 	for range 3 {
 		pushReads(t, r, empty, fewTransfers-1)
-		if n := unseen(r); n != fewTransfers-1 {
+		if n := notTaken(r); n != fewTransfers-1 {
 			t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers-1)
 		}
 		pushReads(t, r, empty, 1)
-		if n := unseen(r); n != 0 {
+		if n := notTaken(r); n != 0 {
 			t.Fatalf("%d reads wait to be submitted, want none", n)
 		}
 	}
 }
 
-func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
+func TestReadsDoneImmediatelyAreSubmittedInLargerBatches(t *testing.T) {
 	r, empty := submitted(t)
 	zero, err := os.Open("/dev/zero")
 	if err != nil {
@@ -61,11 +61,11 @@ func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
 	defer zero.Close()
 	pushReads(t, r, zero, fewTransfers)
 	pushReads(t, r, zero, fewTransfers)
-	if n := unseen(r); n != fewTransfers {
+	if n := notTaken(r); n != fewTransfers {
 		t.Fatalf("%d reads wait to be submitted, want %d", n, fewTransfers)
 	}
 	pushReads(t, r, zero, fewTransfers)
-	if n := unseen(r); n != 0 {
+	if n := notTaken(r); n != 0 {
 		t.Fatalf("%d reads wait to be submitted, want none", n)
 	}
 	for range 3 * fewTransfers {
@@ -73,9 +73,9 @@ func TestReadsDoneAtOnceAreSubmittedInLargerBatches(t *testing.T) {
 			t.Fatalf("%+v", cqe)
 		}
 	}
-	pushReads(t, r, empty, 4*fewTransfers) // which nothing comes of
+	pushReads(t, r, empty, 4*fewTransfers) // which do not complete
 	pushReads(t, r, empty, fewTransfers)
-	if n := unseen(r); n != 0 {
+	if n := notTaken(r); n != 0 {
 		t.Fatalf("%d reads wait to be submitted, want none", n)
 	}
 }

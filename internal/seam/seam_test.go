@@ -80,15 +80,15 @@ func submittedOps(t *testing.T) (ops uring.OpSet) {
 }
 
 // compareOps compares the opcodes that a part of the tree knows with those that are submitted.
-func compareOps(t *testing.T, who string, got uring.OpSet) {
+func compareOps(t *testing.T, interpreter string, got uring.OpSet) {
 	t.Helper()
 	want := submittedOps(t)
 	for i := range 256 {
 		switch op := uring.Op(i); {
 		case want.Has(op) && !got.Has(op):
-			t.Errorf("reactor submits %s, which %s does not know", op, who)
+			t.Errorf("reactor submits %s, which %s does not know", op, interpreter)
 		case !want.Has(op) && got.Has(op):
-			t.Errorf("%s knows %s, which no operation of reactor submits: remove it", who, op)
+			t.Errorf("%s knows %s, which no operation of reactor submits: remove it", interpreter, op)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// args are the arguments of one encoding. Every encoder takes those of them that it has a use for.
+// args are the arguments of one encoding. Every encoder takes those that it uses.
 type args struct {
 	fd, flags, how int
 	n, flags32     uint32
@@ -66,8 +66,8 @@ var encoders = map[string]row{
 		func(s ourSQE, a *args) { s.PrepAcceptMultishot(a.fd, a.flags32) },
 		func(e theirSQE, a *args) { e.PrepareMultishotAccept(a.fd, 0, 0, int(a.flags32)) },
 	},
-	// Its parameter is a pointer to a Go interface, of which it encodes the address: so give it the
-	// raw address under that type.
+	// The parameter of giouring's encoder is a pointer to a Go interface, and it encodes that address. So it is
+	// given the raw address as that type.
 	"PrepConnect": {
 		func(s ourSQE, a *args) { s.PrepConnect(a.fd, a.p, a.n) },
 		func(e theirSQE, a *args) { e.PrepareConnect(a.fd, a.sockaddr(), uint64(a.n)) },
@@ -141,7 +141,7 @@ var encoders = map[string]row{
 			e.BufIG = a.group
 		},
 	},
-	// Theirs has no flags for what is peculiar to zero copy.
+	// giouring's encoder has no flags for zero copy.
 	"PrepSendmsgZC": {
 		func(s ourSQE, a *args) { s.PrepSendmsgZC(a.fd, a.p, a.flags, 0) },
 		func(e theirSQE, a *args) { e.PrepareSendmsgZC(a.fd, a.msghdr(), uint32(a.flags)) },
