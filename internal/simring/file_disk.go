@@ -201,7 +201,7 @@ func (d *disk) rename(old, name string, flags uint32) unix.Errno {
 	return 0
 }
 
-// stat is what statx(2) tells of an inode.
+// stat is the result of statx(2).
 func (n *inode) stat() unix.Statx_t {
 	when := unix.StatxTimestamp{Sec: n.changed / 1e9, Nsec: uint32(n.changed % 1e9)}
 	return unix.Statx_t{

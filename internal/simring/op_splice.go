@@ -29,7 +29,7 @@ func (e *entry) splice() {
 	e.delegate(s.move, func() bool { return s.blocked })
 }
 
-// splice is one splice or tee under way.
+// splice is a splice or a tee in flight.
 type splice struct {
 	e            *entry
 	in, out      *file
@@ -38,7 +38,7 @@ type splice struct {
 	blocked      bool // it waits on -EAGAIN
 }
 
-// wrong says what is wrong with it from the start.
+// wrong says why the arguments are invalid; 0: they are valid.
 func (s *splice) wrong() unix.Errno {
 	const position = uring.FilePosition
 	switch tee := s.e.Opcode == uring.OpTee; {
@@ -70,7 +70,7 @@ func (s *splice) move() int {
 	}
 }
 
-// again is -EAGAIN, after which it waits, unless one of the files says that it must not.
+// again is -EAGAIN. The splice then waits, unless it or one of the files is non-blocking.
 func (s *splice) again(files ...*file) int {
 	s.blocked = !s.dontWait
 	for _, f := range files {
@@ -79,7 +79,7 @@ func (s *splice) again(files ...*file) int {
 	return -int(unix.EAGAIN)
 }
 
-// empty says what an empty source means; 1: it is not empty.
+// empty is the result if the source is empty; 1: it is not.
 func (s *splice) empty(files ...*file) int {
 	switch {
 	case len(s.source.data) != 0:
@@ -90,7 +90,7 @@ func (s *splice) empty(files ...*file) int {
 	return s.again(files...)
 }
 
-// full says what a sink without room means; 1: it has room.
+// full is the result if the sink has no room; 1: it has.
 func (s *splice) full(files ...*file) int {
 	switch {
 	case s.sink.other().closed:
@@ -101,7 +101,7 @@ func (s *splice) full(files ...*file) int {
 	return s.again(files...)
 }
 
-// fill moves to a pipe from what is none.
+// fill moves bytes to a pipe from another kind of file.
 func (s *splice) fill(n int) int {
 	if r := s.full(s.out); r <= 0 {
 		return r
@@ -123,7 +123,7 @@ func (s *splice) fill(n int) int {
 	return n
 }
 
-// drain moves from a pipe to what is none.
+// drain moves bytes from a pipe to another kind of file.
 func (s *splice) drain(n int) int {
 	if r := s.empty(); r <= 0 {
 		return r
@@ -148,7 +148,7 @@ func (s *splice) drain(n int) int {
 	return n
 }
 
-// pass moves or copies from pipe to pipe.
+// pass moves or copies bytes from pipe to pipe.
 func (s *splice) pass(n int) int {
 	if r := s.empty(s.in, s.out); r <= 0 {
 		return r

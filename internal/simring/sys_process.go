@@ -8,22 +8,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is the system calls of a program that has no loop, as package unix has them: System's, and those
-// that wait, on the calling thread, unless the descriptor has O_NONBLOCK. Its calls meet no faults, which
-// are for the rings; and they return when what they have sent has arrived, as on the loopback interface
-// of a kernel, so that the program knows what is where.
+// Process is the system calls of code that has no loop, with the names and signatures of package unix: those of
+// [System], and calls that wait, on the calling thread, unless the descriptor has O_NONBLOCK. They have no faults, and
+// return when what they have sent has arrived, as on the loopback interface of a real kernel.
 type Process struct{ System }
 
-// Process is the system calls of a program without a loop.
+// Process is the system calls of code without a loop.
 func (k *Kernel) Process() Process { return Process{k.System()} }
 
-// Wait waits until something holds, on the calling thread. False: it did not in time.
+// Wait waits until what reports true, on the calling thread. False: it did not within that time.
 func (p Process) Wait(what func() bool, atMost time.Duration) bool {
 	p.k.current.wait(what, p.k.now+int64(atMost))
 	return what()
 }
 
-// Deliver waits until nothing is on its way: no bytes, no ends, no completions.
+// Deliver waits until nothing is under way: no bytes, no FIN, no completion.
 func (p Process) Deliver() { p.k.current.Until(func() bool { return p.k.underWay == 0 }) }
 
 // Descriptors is how many are open.
@@ -36,15 +35,14 @@ func (p Process) Descriptors() (n int) {
 	return n
 }
 
-// spared makes a call that meets no faults.
+// spared makes a call without faults.
 func (p Process) spared(call func()) {
 	p.k.spare++
 	call()
 	p.k.spare--
 }
 
-// retry makes a call that does not wait, again and again as long as it says EAGAIN and the descriptor
-// would have it wait for events.
+// retry repeats a call that does not wait, until it returns something else than EAGAIN. In between it waits for events.
 func (p Process) retry(fd int, events uint32, dontWait bool, call func() error) (err error) {
 	for {
 		p.spared(func() { err = call() })
@@ -107,7 +105,7 @@ func (p Process) Read(fd int, b []byte) (n int, err error) {
 	return n, err
 }
 
-// Open is open(2) of a path from the root on.
+// Open is open(2) of a path that begins at the root.
 func (p Process) Open(name string, flags int, perm uint32) (fd int, err error) {
 	p.spared(func() {
 		f, errno := p.k.disk.open(absolute(name), flags, perm)
@@ -121,12 +119,12 @@ func (p Process) Open(name string, flags int, perm uint32) (fd int, err error) {
 	return fd, err
 }
 
-// Mkdir is mkdir(2) of a path from the root on.
+// Mkdir is mkdir(2) of a path that begins at the root.
 func (p Process) Mkdir(name string, perm uint32) error {
 	return failure(p.k.disk.mkdir(absolute(name), perm))
 }
 
-// absolute is the name that a path means that begins at the root.
+// absolute is the name of a path that begins at the root.
 func absolute(p string) string { return path.Clean("/" + p) }
 
 // Recvfrom is recvfrom(2). Of the flags it knows MSG_DONTWAIT.

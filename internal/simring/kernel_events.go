@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// event is something that happens by itself.
+// event is something that happens at a time.
 type event struct {
 	at  int64
-	seq uint64 // of two at the same time the earlier made comes first
+	seq uint64 // of two events at the same time the first that was made comes first
 	f   func()
 }
 
@@ -31,16 +31,16 @@ func (e *events) Pop() any {
 	return x
 }
 
-// at makes f happen at a time.
+// at calls f at a time.
 func (k *Kernel) at(at int64, f func()) {
 	k.events.seq++
 	heap.Push(&k.events, event{at, k.events.seq, f})
 }
 
-// soon makes f happen when the wire, or whatever it is, has taken its time.
+// soon calls f after a random delay.
 func (k *Kernel) soon(f func()) { k.coming(k.now+int64(k.delay()), f) }
 
-// coming makes f happen at a time, and counts it as under way until then.
+// coming calls f at a time, and counts it as under way until then.
 func (k *Kernel) coming(at int64, f func()) {
 	k.underWay++
 	k.at(at, func() {
@@ -57,7 +57,7 @@ func (k *Kernel) delay() time.Duration {
 	return d
 }
 
-// happen lets everything happen that is due.
+// happen calls what is due.
 func (k *Kernel) happen() {
 	for k.events.Len() != 0 && k.events.heap[0].at <= k.now {
 		heap.Pop(&k.events).(event).f()

@@ -24,7 +24,7 @@ type Thread struct {
 
 const never = 1<<63 - 1
 
-// killed unwinds the threads of a run that has failed.
+// killed is the panic that unwinds the threads of a run that has failed.
 type killed struct{}
 
 // Go makes a thread that runs f. If f calls runtime.Goexit, as a test that fails does, so does Run.
@@ -90,12 +90,12 @@ func (k *Kernel) preempt() {
 	}
 }
 
-// Sleep waits.
+// Sleep waits for d.
 func (t *Thread) Sleep(d time.Duration) { t.wait(notReady, t.k.now+int64(d)) }
 
 func notReady() bool { return false }
 
-// Until waits until something holds.
+// Until waits until what reports true.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
 // Stop stops the thread, as SIGSTOP does, while time passes. It is called by another thread.
@@ -108,7 +108,7 @@ func (t *Thread) canRun() bool {
 	return !t.over && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
 }
 
-// maxSteps is how many turns a run may take.
+// maxSteps bounds the turns of a run.
 const maxSteps = 1 << 20
 
 // Run runs the threads until all have ended, and returns all that was wrong.
@@ -141,7 +141,7 @@ func (k *Kernel) Run() error {
 	return k.end()
 }
 
-// pass lets time pass until something can happen. False: nothing ever will.
+// pass advances the clock to the next event or deadline. False: there is none.
 func (k *Kernel) pass() bool {
 	next := int64(never)
 	if k.events.Len() != 0 {

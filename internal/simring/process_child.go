@@ -20,7 +20,7 @@ type child struct {
 	watched []*pidFile
 }
 
-// firstPid is beyond the pids of the machine, as firstFd is beyond its descriptors.
+// firstPid is beyond the pids of the real machine, as firstFd is beyond its descriptors.
 const firstPid = 1 << 23
 
 // Child starts a process that ends after a time with an exit status, and returns its pid.
@@ -71,7 +71,7 @@ func (k *Kernel) child(pid int) *child {
 	return k.children[i]
 }
 
-// pidFile is what pidfd_open(2) makes.
+// pidFile is the object of pidfd_open(2).
 type pidFile struct {
 	node
 	child *child
@@ -123,7 +123,7 @@ func (s System) Waitid(idType, id int, info *unix.Siginfo, options int, _ *unix.
 	}
 }
 
-// waitid takes the end of a process. EAGAIN: none of them has ended yet.
+// waitid reports and removes a process that has ended. EAGAIN: it has not ended.
 func (k *Kernel) waitid(idType, id int, info *unix.Siginfo, options int) unix.Errno {
 	if options&^unix.WNOHANG != unix.WEXITED {
 		return unix.EINVAL

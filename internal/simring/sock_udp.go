@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// udp is a UDP socket. What is sent on it may be lost, doubled or overtaken; what finds no socket is told
-// to the sender, if that is connected, by ICMP, which may be lost as well.
+// udp is a UDP socket. Its datagrams may be lost, duplicated or reordered. A connected sender whose datagram finds no
+// socket gets an ICMP message, which may be lost as well.
 type udp struct {
 	sock
 	in        []packet // arrived, and not received
@@ -66,13 +66,13 @@ func (s *udp) listen(int) unix.Errno               { return unix.EOPNOTSUPP }
 func (s *udp) accept() (socket, unix.Errno)        { return nil, unix.EOPNOTSUPP }
 func (s *udp) outcome() (errno unix.Errno, _ bool) { return 0, true }
 
-// connect chooses the one peer that is sent to and received from; the zero address ends that.
+// connect sets the peer of the socket; the zero address removes it.
 func (s *udp) connect(a address) unix.Errno {
 	if a.isZero() {
 		s.remote = address{}
 		return 0
 	}
-	if errno := s.settle(a); errno != 0 {
+	if errno := s.autoBind(a); errno != 0 {
 		return errno
 	}
 	s.remote = destination(a)
@@ -82,8 +82,8 @@ func (s *udp) connect(a address) unix.Errno {
 	return 0
 }
 
-// settle gives the socket an address, if it has none.
-func (s *udp) settle(to address) unix.Errno {
+// autoBind gives the socket an address, if it has none.
+func (s *udp) autoBind(to address) unix.Errno {
 	switch {
 	case !to.IsValid():
 		return unix.EAFNOSUPPORT
@@ -112,7 +112,7 @@ func (s *udp) send(m *message, _ int) int {
 	case s.flying >= s.space():
 		return -int(unix.EAGAIN)
 	}
-	if errno := s.settle(to); errno != 0 {
+	if errno := s.autoBind(to); errno != 0 {
 		return -int(errno)
 	}
 	from := s.local
@@ -125,7 +125,7 @@ func (s *udp) send(m *message, _ int) int {
 	return len(p.data)
 }
 
-// fly brings a datagram to its destination, or not.
+// fly sends a datagram on its way, on which it may be lost.
 func (s *udp) fly(p packet) {
 	k := s.k
 	s.arrives = max(s.arrives, k.now+int64(k.delay()))
@@ -133,7 +133,7 @@ func (s *udp) fly(p packet) {
 	if k.chance(k.Odds.ReorderedDatagram) {
 		at += int64(k.upTo(4 * k.Odds.Latency))
 	}
-	lost, doubled := k.chance(k.Odds.LostDatagram), k.chance(k.Odds.DuplicateDatagram)
+	lost, duplicated := k.chance(k.Odds.LostDatagram), k.chance(k.Odds.DuplicateDatagram)
 	k.coming(at, func() {
 		s.flying -= len(p.data)
 		s.poke()
@@ -141,16 +141,16 @@ func (s *udp) fly(p packet) {
 		case lost:
 			k.log("a datagram from %v to %v is lost", p.from, p.to)
 			return
-		case doubled:
-			k.log("a datagram from %v to %v is doubled", p.from, p.to)
+		case duplicated:
+			k.log("a datagram from %v to %v is duplicated", p.from, p.to)
 			k.soon(func() { s.arrive(p) })
 		}
 		s.arrive(p)
 	})
 }
 
-// arrive gives a datagram to the socket that it is for: a connected one before others; of several that
-// share an address the one that the sender's port chooses.
+// arrive delivers a datagram: to a connected socket before others; of several sockets that share an address, to the one
+// that the sender's port chooses.
 func (s *udp) arrive(p packet) {
 	k := s.k
 	found := k.bound(unix.SOCK_DGRAM, p.to, func(t socket) bool { return t.base().remote == p.from })
@@ -204,7 +204,7 @@ func (s *udp) recv(m *message, _ int) int {
 	return m.take(p.data)
 }
 
-// take gives a message the bytes of one datagram, of which it tells, or returns, whether they were cut.
+// take copies the bytes of one datagram to a message. A datagram that does not fit sets MSG_TRUNC.
 func (m *message) take(data []byte) int {
 	n := m.scatter(data, 0)
 	if n < len(data) {

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// diskOperations are those of files on the disk, and of their names. Workers do them, but for reads and
-// writes of what is in the cache.
+// diskOperations are the operations on files of the disk and on paths. Workers do them, except reads and writes of what
+// is in the page cache.
 var diskOperations = map[uring.Op]operation{
 	uring.OpFsync:     {try: onDisk(func(e *entry, r *regular) int { return r.sync() })},
 	uring.OpFallocate: {try: onDisk((*entry).allocate)},
@@ -85,7 +85,7 @@ func (e *entry) writeDisk(r *regular) {
 	})
 }
 
-// transfer reads or writes immediately what is in the cache, and has a worker do it otherwise.
+// transfer reads or writes: immediately if the page cache has the data, on a worker otherwise.
 func (e *entry) transfer(work func() int) {
 	switch k := e.ring.k; {
 	case !k.chance(k.Odds.CacheMiss):
@@ -95,7 +95,7 @@ func (e *entry) transfer(work func() int) {
 	}
 }
 
-// resolve is the name that a path means that begins at a directory.
+// resolve is the name of a path that begins at a directory.
 func (e *entry) resolve(dir int32, p string) (name string, errno unix.Errno) {
 	switch {
 	case p == "":
@@ -113,7 +113,7 @@ func (e *entry) resolve(dir int32, p string) (name string, errno unix.Errno) {
 	return "", unix.ENOTDIR
 }
 
-// named has a worker do something to what a path means. What the entry points to is read now.
+// named has a worker do something with the name of a path. The memory that the entry points to is read now.
 func (e *entry) named(p string, work func(name string) int) {
 	name, errno := e.resolve(e.Fd, p)
 	if errno != 0 {
@@ -192,7 +192,7 @@ func (e *entry) stat() {
 	})
 }
 
-// stat is what fstat(2) tells of an open file.
+// stat is the result of fstat(2).
 func (f *file) stat() unix.Statx_t {
 	mode := uint16(0o600)
 	switch o := f.object.(type) {

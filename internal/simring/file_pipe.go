@@ -4,7 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipe is what its two ends share.
+// pipe is the state that its two ends share.
 type pipe struct {
 	ends [2]*pipeEnd // to read from and to write to
 	data []byte
@@ -123,7 +123,7 @@ func (e *pipeEnd) write(pieces [][]byte) int {
 	return n
 }
 
-// put adds bytes for which there is room.
+// put adds bytes. There must be room for them.
 func (e *pipeEnd) put(b []byte) {
 	e.data = append(e.data, b...)
 	e.ends[0].poke()

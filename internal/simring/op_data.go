@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// dataOperations are those that read, write, and wait, on files of any kind.
+// dataOperations are the operations that read, write and poll files of any kind.
 var dataOperations = map[uring.Op]operation{
 	uring.OpRead:          {try: (*entry).read},
 	uring.OpReadv:         {try: (*entry).read},
@@ -22,7 +22,7 @@ var dataOperations = map[uring.Op]operation{
 	uring.OpPollAdd:       {try: (*entry).poll},
 }
 
-// stream is what can be read and written without an offset: -EAGAIN: not now.
+// stream is an object that is read and written without an offset. -EAGAIN: it would have to wait.
 type stream interface {
 	read(pieces [][]byte) int
 	write(pieces [][]byte) int
@@ -40,7 +40,7 @@ func (e *entry) pieces() ([][]byte, unix.Errno) {
 	return [][]byte{memory(e.Addr, int(e.Len))}, 0
 }
 
-// readFrom reads once from what is not on the disk.
+// readFrom reads once from a file that is not on the disk.
 func (f *file) readFrom(pieces [][]byte) int {
 	switch o := f.object.(type) {
 	case socket:
@@ -54,7 +54,7 @@ func (f *file) readFrom(pieces [][]byte) int {
 	return -int(unix.EINVAL)
 }
 
-// writeTo writes once to what is not on the disk.
+// writeTo writes once to a file that is not on the disk.
 func (f *file) writeTo(pieces [][]byte) int {
 	switch o := f.object.(type) {
 	case socket:
@@ -140,10 +140,10 @@ func (e *entry) write() {
 	}
 }
 
-// fixed are a ring's registered buffers.
+// fixed is the registered buffers of a ring.
 type fixed [][]byte
 
-// memory is what an entry names of its registered buffer.
+// memory is the part of a registered buffer that an entry names.
 func (f fixed) memory(e *entry) ([]byte, unix.Errno) {
 	if int(e.BufIndex) >= len(f) {
 		return nil, unix.EFAULT

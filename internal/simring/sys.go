@@ -8,10 +8,10 @@ type System struct{ k *Kernel }
 // System is the kernel's system calls.
 func (k *Kernel) System() System { return System{k} }
 
-// BindThread is the id of the calling thread, which is bound already.
+// BindThread is the id of the calling thread.
 func (s System) BindThread() int { return s.Thread() }
 
-// Thread is the id of the calling thread; 0: none of the kernel's.
+// Thread is the id of the calling thread; 0: it is no thread of the kernel.
 func (s System) Thread() int {
 	if t := s.k.current; t != nil {
 		return t.id
@@ -25,7 +25,7 @@ func (s System) Clock() int64 {
 	return s.k.now
 }
 
-// ThreadTime is not known: what a thread does takes no time here.
+// ThreadTime is 0: the CPU time of threads is not simulated.
 func (s System) ThreadTime(int) int64 { return 0 }
 
 // Socket is socket(2).
@@ -110,7 +110,7 @@ func (s System) IoctlGetInt(fd int, req uint) (int, error) {
 	return len(t.out), nil
 }
 
-// onSocket makes a call that is about the socket that is open as fd.
+// onSocket makes a call on the socket that is open as fd.
 func (s System) onSocket(fd int, call func(so socket) unix.Errno) error {
 	s.k.preempt()
 	so, errno := s.k.socketOf(fd)
@@ -128,7 +128,7 @@ func failure(errno unix.Errno) error {
 	return errno
 }
 
-// result is a count, or the error that a negative errno is.
+// result is a count, or a negative errno as an error.
 func result(n int) (int, error) {
 	if n < 0 {
 		return -1, unix.Errno(-n)

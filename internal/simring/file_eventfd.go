@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventCounter is what eventfd(2) makes.
+// eventCounter is the object of eventfd(2).
 type eventCounter struct {
 	node
 	count uint64

@@ -37,7 +37,7 @@ const (
 	unixConnected
 )
 
-// parcel is what one call has sent: bytes with the files that go with the first of them.
+// parcel is what one call has sent: bytes, and the files that go with the first of them.
 type parcel struct {
 	data  []byte
 	files []*file
@@ -49,7 +49,7 @@ const maxParcels = 10
 
 func newUnixSocket(s sock) socket { return &unixSocket{sock: s} }
 
-// join makes two sockets the ends of a connection.
+// join connects two sockets.
 func join(a, b *unixSocket) {
 	a.state, b.state, a.peer, b.peer = unixConnected, unixConnected, b, a
 }
@@ -64,12 +64,12 @@ func (s *unixSocket) String() string {
 func (s *unixSocket) stream() bool    { return s.kind == unix.SOCK_STREAM }
 func (s *unixSocket) datagrams() bool { return s.kind == unix.SOCK_DGRAM }
 
-// ended: nothing more will come.
+// ended reports whether a receive finds EOF when all that arrived is read.
 func (s *unixSocket) ended() bool {
 	return s.readShut || s.state == unixConnected && !s.datagrams() && (s.peer.closed || s.peer.writeShut)
 }
 
-// full: there is no room for n bytes more.
+// full reports whether there is no room for n bytes more.
 func (s *unixSocket) full(n int) bool {
 	if s.datagrams() && len(s.in) >= maxParcels {
 		return true
@@ -103,12 +103,12 @@ func (s *unixSocket) events() (events uint32) {
 	return events
 }
 
-// writable: a send does not wait.
+// writable reports whether a send does not wait.
 func (s *unixSocket) writable() bool {
 	return s.peer == nil || s.writeShut || s.peer.closed || s.peer.readShut || !s.peer.full(1)
 }
 
-// hungUp: both directions of the connection have ended.
+// hungUp reports whether both directions of the connection have ended.
 func (s *unixSocket) hungUp() bool {
 	return s.state == unixConnected && !s.datagrams() &&
 		(s.peer.closed || s.writeShut && (s.peer.writeShut || s.readShut))
@@ -133,7 +133,7 @@ func (s *unixSocket) bind(a address) unix.Errno {
 	return 0
 }
 
-// bindPath makes a file of the socket's name. It stays when the socket is closed.
+// bindPath makes a file with the socket's name. The file stays when the socket is closed.
 func (s *unixSocket) bindPath(a address) unix.Errno {
 	n, errno := s.k.disk.create(absolute(a.name), unix.S_IFSOCK|0o777)
 	switch errno {
@@ -282,7 +282,7 @@ func (s *unixSocket) receiver(m *message) (to *unixSocket, errno unix.Errno) {
 
 func (s *unixSocket) disconnect() { s.peer, s.remote, s.state = nil, address{}, unixIdle }
 
-// pass gives the receiver what there is room for.
+// pass appends to the receiver as many of the n bytes as it has room for.
 func (s *unixSocket) pass(to *unixSocket, m *message, skip, n int) int {
 	if s.stream() {
 		n = s.k.some(min(n, s.k.Odds.Buffer-to.held))

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// address is the address of a socket: an IP address with its port, or the name of a unix socket, which
-// begins with a zero byte if it is abstract. The zero address is that of no socket.
+// address is the address of a socket: an IP address with its port, or the name of a unix socket. The name begins with a
+// zero byte if it is abstract. The zero address is that of no socket.
 type address struct {
 	netip.AddrPort
 	name string
@@ -30,12 +30,12 @@ func (a address) String() string {
 	return a.name
 }
 
-// ip is an IP address. One that is IPv4 in IPv6 is kept as IPv4: the sockets of both families meet.
+// ip is an IP address. IPv4 in IPv6 is kept as IPv4, so that sockets of both families can connect.
 func ip(a netip.AddrPort) address {
 	return address{AddrPort: netip.AddrPortFrom(a.Addr().Unmap(), a.Port())}
 }
 
-// addressOf is the address that a struct sockaddr of package unix says.
+// addressOf is the address of a sockaddr of package unix.
 func addressOf(sa unix.Sockaddr) address {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -51,7 +51,7 @@ func addressOf(sa unix.Sockaddr) address {
 	return address{}
 }
 
-// sockaddr is the address as a socket of the family says it.
+// sockaddr is the address as a sockaddr of the family.
 func (a address) sockaddr(family int) unix.Sockaddr {
 	switch family {
 	case unix.AF_UNIX:
@@ -124,7 +124,7 @@ func decode(b []byte) (address, unix.Errno) {
 	return address{}, unix.EAFNOSUPPORT
 }
 
-// cstring is what stands before the first zero byte.
+// cstring is the string before the first zero byte.
 func cstring(b []byte) string {
 	for i, c := range b {
 		if c == 0 {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls below are those of a program that has no loop: they wait, on the thread.
+// The calls below are for threads without a loop: they wait, on the thread.
 
 // Listen makes a listener.
 func (t *Thread) Listen(addr netip.AddrPort) int {
@@ -22,7 +22,7 @@ func (t *Thread) Listen(addr netip.AddrPort) int {
 	return fd
 }
 
-// family is that of the sockets with such an address.
+// family is the family of sockets with such an address.
 func family(a address) int {
 	switch {
 	case a.name != "":
@@ -33,7 +33,7 @@ func family(a address) int {
 	return unix.AF_INET
 }
 
-// Socket makes a TCP socket, sooner or later.
+// Socket makes a TCP socket. It retries until there is a descriptor.
 func (t *Thread) Socket(family int) int {
 	for {
 		fd, err := t.k.System().Socket(family, unix.SOCK_STREAM, 0)
@@ -44,12 +44,12 @@ func (t *Thread) Socket(family int) int {
 	}
 }
 
-// Accept takes a connection. It returns -1 when over says so, and none waits.
-func (t *Thread) Accept(fd int, over func() bool) int {
+// Accept accepts a connection. It returns -1 if none waits and ended reports true.
+func (t *Thread) Accept(fd int, ended func() bool) int {
 	f := t.k.file(fd)
 	for {
 		waits := func() bool { return f.events()&unix.POLLIN != 0 }
-		t.Until(func() bool { return waits() || over() })
+		t.Until(func() bool { return waits() || ended() })
 		if !waits() {
 			return -1
 		}
@@ -77,7 +77,7 @@ func (t *Thread) Dial(addr netip.AddrPort) (fd int, err error) {
 	return fd, nil
 }
 
-// Await waits until the descriptor can be read, or, if that is asked for, written.
+// Await waits until the descriptor can be read, or also until it can be written.
 func (t *Thread) Await(fd int, write bool) {
 	events := uint32(unix.POLLIN)
 	if write {
@@ -101,7 +101,7 @@ func (t *Thread) Send(fd int, p []byte) (int, error) {
 	return result(t.k.file(fd).writeTo([][]byte{p}))
 }
 
-// Reset closes the descriptor with a reset.
+// Reset closes the descriptor, and resets the connection.
 func (t *Thread) Reset(fd int) {
 	t.k.file(fd).object.(socket).base().linger = true
 	_ = t.k.System().Close(fd)

@@ -20,7 +20,7 @@ var socketOperations = map[uring.Op]operation{
 	uring.OpSendmsgZC: {try: (*entry).send, wait: unix.POLLOUT},
 }
 
-// onSocket is the entry's socket, or nil, and the entry has failed.
+// onSocket is the entry's socket. nil: there is none, and the entry has failed.
 func (e *entry) onSocket() socket {
 	s, ok := e.file.object.(socket)
 	if !ok {
@@ -95,7 +95,7 @@ func (e *entry) recv() {
 			e.wait()
 			return
 		}
-		if n > 0 && e.goesOn(s, r.msg, n) {
+		if n > 0 && e.incomplete(s, r.msg, n) {
 			continue
 		}
 		res, flags := r.result(n)
@@ -110,8 +110,8 @@ func (e *entry) recv() {
 	}
 }
 
-// goesOn: a receive that is to fill its room (MSG_WAITALL) has not yet.
-func (e *entry) goesOn(s socket, m *message, n int) bool {
+// incomplete reports whether a receive with MSG_WAITALL has not filled its buffer yet. It counts the n bytes.
+func (e *entry) incomplete(s socket, m *message, n int) bool {
 	const all = unix.MSG_WAITALL
 	if m.flags&(all|unix.MSG_PEEK) != all || s.base().kind == unix.SOCK_DGRAM || e.Flags&uring.SQEBufferSelect != 0 {
 		return false
@@ -133,8 +133,8 @@ type receive struct {
 	buffer []byte
 }
 
-// room finds memory to receive to: the entry's own, or a provided buffer. False: there is none, and the
-// entry has failed.
+// room finds memory for a receive: the entry's own, or a provided buffer. False: there is none, and the entry has
+// failed.
 func (r *receive) room() bool {
 	e := r.e
 	flags := int(e.OpFlags)
@@ -188,7 +188,7 @@ func (e *entry) choose() (g *group, index int, buffer []byte, ok bool) {
 	return g, index, g.bytes(g.free[index]), true
 }
 
-// result says how a receive of n bytes, or that failed, is to complete.
+// result is the completion of a receive that returned n: a count or a negative errno.
 func (r *receive) result(n int) (res int, flags uint32) {
 	e, k := r.e, r.e.ring.k
 	family := r.s.base().family
@@ -221,7 +221,7 @@ func (e *entry) limitReached(n int) bool {
 	return false
 }
 
-// outgoing is what the entry sends. What it describes is read once.
+// outgoing reads what the entry sends. It is called once for each entry.
 func (e *entry) outgoing() unix.Errno {
 	k := e.ring.k
 	var errno unix.Errno

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// message is what one call of sendmsg(2) or recvmsg(2) is about. A plain send or receive is one without
-// a name and without control data.
+// message is the message of one sendmsg(2) or recvmsg(2). A plain send or receive is a message without a name and
+// without control data.
 type message struct {
 	pieces [][]byte
 	flags  int // MSG_* of the call
@@ -20,7 +20,7 @@ type message struct {
 	outcome int     // MSG_TRUNC, MSG_CTRUNC, MSG_EOR: what a receive says
 }
 
-// plain is the message of one piece.
+// plain is a message of one piece of memory.
 func plain(p []byte, flags int) *message { return &message{pieces: [][]byte{p}, flags: flags} }
 
 // size is how many bytes the message has, or has room for.
@@ -136,8 +136,8 @@ func incoming(h *unix.Msghdr, flags int) *message {
 // roomForRights is how many descriptors fit into n bytes of control data.
 func roomForRights(n int) int { return max(n-unix.CmsgLen(0), 0) / 4 }
 
-// control installs the files that a message brought, and says them as control data. Those for which there
-// is no descriptor are lost, as MSG_CTRUNC tells.
+// control installs the files that a message carries, and encodes their descriptors as control data. Files for which
+// there is no descriptor or no room are dropped, and MSG_CTRUNC is set.
 func (k *Kernel) control(m *message) []byte {
 	if len(m.files) != 0 && k.flawed(LosePassedDescriptors) {
 		k.unref(m.files...)
@@ -166,7 +166,7 @@ func (k *Kernel) control(m *message) []byte {
 	return b
 }
 
-// tell tells the struct msghdr what was received.
+// tell writes to the struct msghdr what was received.
 func (k *Kernel) tell(h *unix.Msghdr, m *message, family int) {
 	if h.Name != nil {
 		h.Namelen = uint32(copyName(unsafe.Slice(h.Name, h.Namelen), m.name, family))
@@ -202,8 +202,8 @@ func out(buffer []byte, h *unix.Msghdr) (name, control, payload []byte) {
 	return b[:n:n], b[n : n+c : n+c], b[n+c:]
 }
 
-// tellOut fills such a buffer in, behind a receive of n bytes to its payload, and returns how much of
-// it is used.
+// tellOut writes header, name and control data to such a buffer after n bytes were received to its payload, and returns
+// how much of the buffer is used.
 func (k *Kernel) tellOut(buffer []byte, h *unix.Msghdr, m *message, n, family int) int {
 	name, control, payload := out(buffer, h)
 	named := copyName(name, m.name, family)

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// Describe is an entry, for a trace. Addresses are left out: they differ from run to run.
+// Describe is an entry as text, for a trace. Addresses are left out: they differ from run to run.
 func Describe(s *uring.SQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", s.UserData, s.Opcode)
@@ -110,7 +110,7 @@ func pollNames(events uint32) string {
 	return strings.Join(names, "|")
 }
 
-// DescribeResult is a completion of an entry with the opcode, for a trace.
+// DescribeResult is a completion as text, for a trace. op is the opcode of its entry.
 func DescribeResult(op uring.Op, cqe *uring.CQE) string {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "%#x: %s", cqe.UserData, op)

@@ -4,8 +4,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a socket of any kind. Results are a count or a negative errno; -EAGAIN: nothing was done, and
-// poke tells when it is worth another try.
+// socket is a socket of any kind. Results are a count or a negative errno; -EAGAIN: nothing was done, and the socket
+// pokes its file when it may be tried again.
 type socket interface {
 	object
 	base() *sock
@@ -15,8 +15,8 @@ type socket interface {
 	outcome() (errno unix.Errno, ok bool) // of a connect; false: it is under way still
 	accept() (socket, unix.Errno)
 	linked() bool                  // it has a peer that can be named
-	send(m *message, skip int) int // without the first bytes, which were sent before
-	recv(m *message, skip int) int // behind the first bytes, which were received before
+	send(m *message, skip int) int // without the first skip bytes, which were sent before
+	recv(m *message, skip int) int // behind the first skip bytes, which were received before
 	shutdown(how int) unix.Errno
 }
 
@@ -146,7 +146,7 @@ func (f *file) accept(flags int) (fd int, from address) {
 	return g.fd, n.base().remote
 }
 
-// ephemeral is the next port of those that are given to sockets that ask for none.
+// ephemeral is the next port for sockets that do not ask for a certain port.
 func (k *Kernel) ephemeral() uint16 {
 	k.port++
 	return k.port
