@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"net"
 	"strings"
 	"time"
 
@@ -13,8 +14,91 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// Each of the functions here puts one operation on the stage. blocked: it is to find nothing to do at
-// once.
+var streams = []row{
+	{"accept", true, accept(listener), accepting},
+	{"accept many", true, acceptMany(listener, 4), acceptingMany},
+	{"accept many, unlimited", true, acceptMany(listener, reactor.Unlimited), acceptingMany},
+	{"connect", true, connect, waiting.with(cells{
+		successImmediately:     value(0),
+		successLater:           value(0).in("a second"),
+		endOfFile:              never("there is no connection yet"),
+		resetBefore:            fails(unix.ECONNREFUSED),
+		resetMeanwhile:         fails(unix.ECONNREFUSED).in("a second"),
+		stoppedAfterCompletion: value(0),
+		stoppedFromCallback:    value(0),
+		reused:                 value(0).then(value(0)),
+		closedFromCallback:     value(0),
+	})},
+	{"connect that ICMP refuses", false, connectRefusedByICMP,
+		only(successImmediately, fails(unix.EPROTO), "a connect like others")},
+	{"recv", true, recv, receiving},
+	{"recv lease", true, recvLease, receiving},
+	{"recv many", true, recvMany(2), receivingMany},
+	{"recv many, by a chain", true, recvManyChain, receivingMany},
+	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
+	{"recv many, adaptive", true, recvBulk, receivingBulk},
+	{"send", true, send, sending.with(cells{
+		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which has no RST
+	})},
+	{"send all", true, sendAll, sendingAll},
+	{"sendv", true, sendv, sendingAll},
+	{"poll", true, poll, receiving.with(cells{
+		successImmediately:     value(unix.POLLIN),
+		successLater:           value(unix.POLLIN),
+		endOfFile:              value(unix.POLLIN),
+		resetBefore:            value(unix.POLLIN),
+		resetMeanwhile:         value(unix.POLLIN),
+		stoppedAfterCompletion: value(unix.POLLIN),
+		stoppedFromCallback:    value(unix.POLLIN),
+		reused:                 value(unix.POLLIN).then(value(unix.POLLIN)),
+		closedFromCallback:     value(unix.POLLIN),
+	})},
+	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is told as well
+		successImmediately: stopped.after(2).orMore(),
+		reused:             stopped.after(1).then(stopped.after(1)).orMore(),
+		endOfFile:          never("it is an event like others"),
+		resetBefore:        never("it is an event like others"),
+		resetMeanwhile:     never("it is an event like others"),
+	})},
+	{"shutdown", false, shutdown, instant.with(cells{
+		successImmediately: value(0),
+		endOfFile:          value(0),
+		resetBefore:        fails(unix.ENOTCONN),
+		reused:             value(0).then(value(0)),
+		closedBefore:       fails(net.ErrClosed),
+		closedWhileQueued:  value(0),
+		closedFromCallback: value(0),
+	})},
+	{"close", true, closeSocket, instant.with(cells{
+		alreadyStopped:     value(0), // it cannot be stopped
+		successImmediately: value(0),
+		successLater:       value(0),
+		endOfFile:          value(0),
+		resetBefore:        value(0),
+		reused:             value(0).then(fails(net.ErrClosed)),
+		stoppedTwice:       value(0),
+		closedBefore:       fails(net.ErrClosed),
+		closedWhileQueued:  value(0),
+		closedFromCallback: never("it is closed by then"),
+		loopStopping:       value(0), // nor by the loop
+	})},
+	{"nop", false, nop, instant.with(socketless).with(cells{
+		successImmediately: value(0),
+		reused:             value(0).then(value(0)),
+	})},
+	{"sleep for", true, sleep(false), sleeping},
+	{"sleep until", true, sleep(true), sleeping},
+	{"schedule", false, schedule, instant.with(socketless).with(cells{
+		successImmediately:     value(0),
+		stoppedWhileQueued:     stopped,
+		stoppedElsewhereQueued: stopped,
+		stoppedAfterCompletion: never("it completes when it is run"),
+		reused:                 value(0).then(value(0)),
+		loopStopping:           value(0), // work is done until nothing is left
+	})},
+}
+
+// Each of the functions here puts one operation on the stage. blocked: the operation must wait.
 
 const hello = "hello"
 
@@ -26,7 +110,7 @@ func listener(s *stage, x *subject) {
 	listening(s, x, socket, func() int { return s.own(s.dial(addr)) })
 }
 
-// listening makes what happens to a listener happen. dial connects to it.
+// listening fills the subject in for a listener. dial connects to it.
 func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
 	s.sockets = append(s.sockets, socket)
 	dialled := 0
@@ -68,7 +152,7 @@ func listening(s *stage, x *subject, socket *reactor.Socket, dial func() int) {
 	}
 }
 
-// takeFd takes an accepted descriptor over.
+// takeFd takes ownership of an accepted descriptor.
 func (s *stage) takeFd(fd int) int {
 	flags, err := s.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil || flags&unix.O_NONBLOCK == 0 {
@@ -78,7 +162,7 @@ func (s *stage) takeFd(fd int) int {
 	return 1
 }
 
-// accept accepts from what on puts on the stage.
+// accept accepts on the listener that on puts on the stage.
 func accept(on func(*stage, *subject)) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
@@ -150,18 +234,18 @@ func connect(s *stage, blocked bool) *subject {
 	return x
 }
 
-// faultyTimestamps are IP options, a timestamp for which there is no room, that setsockopt(2) takes and the receiver
-// does not: it answers what carries them with an ICMP message, on the loopback interface inside of connect(2).
+// faultyTimestamps are IP options (a timestamp without room for it) that setsockopt(2) accepts and the receiver
+// refuses: it answers with an ICMP message, on the loopback interface inside connect(2).
 const faultyTimestamps = "\x44\x0a\x05\x00\x00\x00\x00\x00\x00\x00"
 
-// connectRefusedByICMP connects to where there is a listener, to be told by ICMP that it cannot.
+// connectRefusedByICMP connects to a listener, and gets an ICMP message.
 func connectRefusedByICMP(s *stage, _ bool) *subject {
 	x := connect(s, false)
 	s.must(s.SetsockoptString(x.socket.Fd(), unix.IPPROTO_IP, unix.IP_OPTIONS, faultyTimestamps))
 	return x
 }
 
-// reader puts a connection on the stage that is read from.
+// reader puts a connection on the stage that the subject reads from.
 func reader(s *stage, x *subject) (got *[]byte) {
 	got, _ = readerOf(s, x)
 	return got
@@ -197,7 +281,7 @@ func recv(s *stage, _ bool) *subject {
 	return x
 }
 
-// takeLease takes a lease over: it copies what is in it, and returns it.
+// takeLease copies the bytes of a lease, and releases it.
 func takeLease(got *[]byte) func(reactor.Lease) int {
 	return func(l reactor.Lease) int {
 		*got = append(*got, l.Bytes()...)
@@ -232,7 +316,7 @@ func recvMany(credit int) func(*stage, bool) *subject {
 	}
 }
 
-// recvManyChain receives with the least credit, which what consumes the items grants.
+// recvManyChain receives with a credit of 1, which the consumer of the items grants.
 func recvManyChain(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	x.inline = true // an adaptor that is stopped before it is started does not start its source
@@ -244,10 +328,10 @@ func recvManyChain(s *stage, _ bool) *subject {
 	return x
 }
 
-// bulk is several buffers of the smallest size that loops are given here, and fits into any socket.
+// bulk is as long as several of the smallest buffers of the loops here, and fits into any socket.
 var bulk = strings.Repeat("0123456789abcdef", 40)
 
-// recvBulk receives what may be bulk: then large buffers take it.
+// recvBulk receives adaptively: bulk is received into large buffers.
 func recvBulk(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	got, p := readerOf(s, x)
@@ -262,7 +346,7 @@ func recvBulk(s *stage, _ bool) *subject {
 	return x
 }
 
-// writer is an operation that writes to a connection, into which filled bytes were put before.
+// writer is an operation that writes to a connection, to which filled bytes were written before.
 func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 	x := &subject{trace: newTrace(s), socket: socket, end: p.finish}
 	wasReset := false
@@ -281,16 +365,16 @@ func writer(s *stage, socket *reactor.Socket, p *peer, filled int) *subject {
 			s.must(s.Shutdown(fd, unix.SHUT_WR))
 		}
 		if got := p.readUntil(-1); got != sent {
-			s.t.Errorf("%d bytes were sent, and the peer has got %d", sent, got)
+			s.t.Errorf("%d bytes were sent, and the peer has received %d", sent, got)
 		}
 	}
 	return x
 }
 
-// large is more than fits between the ends of a connection with small buffers.
+// large is more than a connection with small buffers holds.
 var large = bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 
-// bulkWriter is writer to a connection, and what it is to write: more than there is room for if it is to be blocked.
+// bulkWriter is a writer, and what it writes: more than there is room for if blocked.
 func bulkWriter(s *stage, blocked bool) (x *subject, data []byte) {
 	socket, p := s.pair(blocked)
 	x, data = writer(s, socket, p, 0), []byte(hello)
@@ -301,13 +385,13 @@ func bulkWriter(s *stage, blocked bool) (x *subject, data []byte) {
 	return x, data
 }
 
-// pieces cuts what is to be written.
+// pieces divides data for a vectored write.
 func pieces(data []byte) [][]byte {
 	half := len(data) / 2
 	return [][]byte{data[:2], nil, data[2:half], data[half:]}
 }
 
-// fullWriter is writer to a connection that is full if it is to be blocked.
+// fullWriter is a writer to a connection that is full if blocked.
 func fullWriter(s *stage, blocked bool, socket *reactor.Socket, p *peer) *subject {
 	before := 0
 	if blocked {
@@ -320,7 +404,7 @@ func fullWriter(s *stage, blocked bool, socket *reactor.Socket, p *peer) *subjec
 	return x
 }
 
-// fillable is a connection, of a kind that can be filled if it is to be.
+// fillable is a connection. blocked: it is of a kind that can be filled.
 func (s *stage) fillable(blocked bool) (*reactor.Socket, *peer) {
 	if blocked {
 		return s.localPair(unix.SOCK_STREAM)
@@ -428,13 +512,13 @@ func nop(s *stage, _ bool) *subject {
 	return x
 }
 
-// nap is how long a sleep lasts that is to end, and night one that is not.
+// nap is a sleep that ends in a case, and night one that does not.
 const (
 	nap   = time.Millisecond
 	night = time.Hour
 )
 
-// sleep sleeps until a time, or for one.
+// sleep sleeps until a time, or for a duration.
 func sleep(until bool) func(*stage, bool) *subject {
 	return func(s *stage, blocked bool) *subject {
 		x := &subject{trace: newTrace(s)}

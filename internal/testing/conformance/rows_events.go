@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// occurring is what comes of sequences of what happens to the process.
+// occurring are the cells of sequences of events of the process.
 var occurring = acceptingMany.with(cells{endOfFile: noStream, resetBefore: noReset, resetMeanwhile: noReset})
 
 var sigkill = int(unix.SIGKILL)

@@ -6,14 +6,14 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// messages are the rows of messages on connections, and of sends without copying.
+// messages are the rows of messages on connections, and of zero-copy sends.
 var messages = []row{
 	{"recv msg", true, recvMsg, receiving},
 	{"recv msg many", true, recvMsgMany(2), receivingMany},
 	{"recv msg many, unlimited", true, recvMsgMany(reactor.Unlimited), receivingMany},
 	{"send msg", true, sendMsg, sendingAll},
 	{"send zero-copy", true, sendZC, sending.with(cells{
-		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which knows no RST and has it copied
+		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which has no RST and has it copied
 	})},
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// locals are the rows of what is particular to unix sockets. They know no RST: what a connection that was closed
-// had still to be read is told by ECONNRESET.
+// locals are the rows of unix sockets. They have no RST: ECONNRESET says that a connection was closed with bytes
+// unread.
 var locals = []row{
 	{"connect, unix", false, connectUnix(unix.SOCK_STREAM), connectingUnix},
 	{"connect, seqpacket", false, connectUnix(unix.SOCK_SEQPACKET), connectingUnix},
@@ -28,7 +28,7 @@ var locals = []row{
 // connectingUnix: a unix connection is there immediately, or not at all.
 var connectingUnix = instant.with(cells{
 	successImmediately: value(0),
-	endOfFile:          never("there is nothing yet to be at its end"),
+	endOfFile:          never("there is no connection yet"),
 	resetBefore:        fails(unix.ECONNREFUSED),
 	reused:             value(0).then(value(0)),
 	closedBefore:       fails(net.ErrClosed),
@@ -87,7 +87,7 @@ func localListener(kind int) func(*stage, *subject) {
 	}
 }
 
-// localReader puts the end of a pair of unix sockets on the stage that is read from.
+// localReader puts a pair of unix sockets on the stage, of which the subject reads one.
 func localReader(s *stage, x *subject, kind int) (got *[]byte) {
 	socket, p := s.localPair(kind)
 	got = new([]byte)
@@ -128,7 +128,7 @@ func recvFDs(s *stage, _ bool) *subject {
 	return x
 }
 
-// sendFDs sends a descriptor, twice, to a peer that does not take any.
+// sendFDs sends a descriptor, twice, to a peer that does not receive descriptors.
 func sendFDs(s *stage, blocked bool) *subject {
 	passed, err := s.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	s.must(err)

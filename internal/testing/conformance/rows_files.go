@@ -17,8 +17,8 @@ var (
 	noReset  = never("only connections are reset")
 )
 
-// filed is what comes of all operations on files and paths, whose value is v: they wait for nothing but storage,
-// and whether a stop or a close comes before that has begun is a matter of threads.
+// filed are the cells of operations on files and paths, whose value is v. They wait for storage only. Whether a stop
+// request or a close comes before that has begun depends on threads.
 func filed(v expectation) cells {
 	return instant.with(cells{
 		successImmediately:     v,
@@ -52,10 +52,10 @@ func orClosed(e expectation) expectation {
 	})
 }
 
-// fileMoves is filed of n bytes.
+// fileMoves are the cells of an operation that moves n bytes.
 func fileMoves(n int) cells { return filed(moves(n)) }
 
-// wholeFile is fileMoves of an operation that completes when all is moved, or when it is stopped.
+// wholeFile are the cells of an operation that moves n bytes and completes when all is moved, or when it is stopped.
 func wholeFile(n int) cells {
 	c := fileMoves(n).whole()
 	for _, name := range []string{stoppedWhileQueued, stoppedElsewhereQueued, stoppedAfterCompletion} {
@@ -65,7 +65,7 @@ func wholeFile(n int) cells {
 	return c
 }
 
-// pathed is filed for what can be done once only: then it fails.
+// pathed are the cells of an operation that succeeds once: a second start fails.
 func pathed(second error) cells {
 	return filed(value(0)).with(cells{reused: value(0).then(fails(second))})
 }
@@ -106,7 +106,7 @@ var files = []row{
 	{"offload", false, offload, filed(value(7)).with(socketless)},
 }
 
-// open opens a file for the loop, and makes it if need be.
+// open opens a file for the loop.
 func (s *stage) open(path string, flags int) *reactor.File {
 	fd, err := s.Open(path, flags|unix.O_CLOEXEC, 0o600)
 	s.must(err)
@@ -121,7 +121,7 @@ func (s *stage) adoptFile(fd int) *reactor.File {
 	return f
 }
 
-// asSocket is a file as what can be closed.
+// asSocket is a file as a socket, which the situations close.
 func asSocket(f *reactor.File) *reactor.Socket { return (*reactor.Socket)(f) }
 
 // create makes a file with bytes in it.
@@ -359,7 +359,7 @@ func pathOp(one string, connect func(reactor.Dir, *reactor.PathOp, noValue)) fun
 	}
 }
 
-// readDir reads a directory with one name in it, or the end of it.
+// readDir reads a directory with one name in it, or finds the end of the listing.
 func readDir(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	base := s.temp(s.t) + "/sub"

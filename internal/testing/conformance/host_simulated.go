@@ -13,11 +13,12 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Simulated plays each case on simulated kernels: the first, of seed 0, without faults, and the others
-// with those that the seed draws. cfg is how loops are made; their rings are the kernel's.
+// Simulated plays each case on simulated kernels: with seed 0, which has no faults, and with other seeds, which draw
+// faults. cfg is how loops are made; their rings are those of the kernel.
 //
-// A seed that fails is played again, with what happens in it, by
-// go test -run 'TestConformance/sim/CONFIG/ROW/SITUATION/seed_N' -conformance.trace.
+// A seed that fails is played again, with a trace, by
+//
+//	go test ./reactor -run 'TestConformance/sim/CONFIG/ROW/SITUATION/seed_N' -v -conformance.trace
 func Simulated(cfg reactor.LoopConfig, seeds uint64) Machine {
 	if cfg.DrainTimeout == 0 {
 		cfg.DrainTimeout = time.Hour
@@ -53,10 +54,10 @@ func (m simulated) each(t *testing.T, play func(*testing.T, host)) {
 	}
 }
 
-// calm is a machine without faults, on which what is sent arrives before anybody has the next turn.
+// calm is a machine without faults, on which bytes arrive before another thread runs.
 var calm = simring.Odds{Latency: 1, Buffer: 1 << 12, Files: 1 << 10, CQ: 1 << 10, Workers: 4, Disk: 1 << 24}
 
-// simulation is a simulated kernel as a host. Its threads are the kernel's.
+// simulation is a simulated kernel as a host. Its threads are those of the kernel.
 type simulation struct {
 	simring.Process
 	k      *simring.Kernel
@@ -118,5 +119,5 @@ func (h simulation) interrupt(sig unix.Signal) error {
 	return nil
 }
 
-// lacks nothing: there is no operation that a simulated kernel does not have, and its time costs none.
+// lacks is "": a simulated kernel has every operation, and long waits cost no real time.
 func (simulation) lacks(expectation) string { return "" }

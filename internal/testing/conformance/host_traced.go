@@ -62,7 +62,7 @@ func (r *tracedRing) print(what, described string) {
 	fmt.Fprintf(r.out, "%12.6fms %s %s\n", float64(time.Since(r.began))/1e6, what, described)
 }
 
-// Forget passes on what loops ask of a ring that has it.
+// Forget is a method that only some rings have.
 func (r *tracedRing) Forget(fd int) {
 	if ring, ok := r.ring.(interface{ Forget(fd int) }); ok {
 		ring.Forget(fd)

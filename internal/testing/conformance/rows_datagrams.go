@@ -7,9 +7,9 @@ import (
 	"github.com/reactord/reactord/sender/sendertest"
 )
 
-var noConnection = never("there is no connection that could be at its end or reset")
+var noConnection = never("there is no connection that could be half-closed or reset")
 
-// connectionless is what differs where there is no connection.
+// connectionless are the cells that differ where there is no connection.
 var connectionless = cells{endOfFile: noConnection, resetBefore: noConnection, resetMeanwhile: noConnection}
 
 // datagrams are the rows of sockets for datagrams.
@@ -21,7 +21,7 @@ var datagrams = []row{
 	{"recv many, of datagrams", true, recvManyDatagrams, acceptingMany.with(connectionless)},
 	{"send to", true, sendTo, sending.whole().with(cells{
 		resetBefore:    noConnection,
-		resetMeanwhile: fails(unix.ECONNREFUSED), // the other completion is closed
+		resetMeanwhile: fails(unix.ECONNREFUSED), // the peer is closed
 	})},
 }
 
@@ -66,7 +66,7 @@ func recvFrom(s *stage, _ bool) *subject {
 	return x
 }
 
-// takeDatagram takes a datagram over: it copies what is in it, and returns it.
+// takeDatagram copies the bytes of a datagram, and releases it.
 func takeDatagram(got *[]byte) func(reactor.Datagram) int {
 	return func(d reactor.Datagram) int {
 		*got = append(*got, d.Bytes()...)
@@ -113,7 +113,7 @@ func recvManyDatagrams(s *stage, _ bool) *subject {
 	return x
 }
 
-// sendTo sends by UDP to an address; if blocked, to the other completion of a pair of unix sockets, which has no room.
+// sendTo sends by UDP to an address; if blocked, to the peer of a pair of unix sockets, which has no room.
 func sendTo(s *stage, blocked bool) *subject {
 	x := &subject{trace: newTrace(s), waits: blocked}
 	var p *peer
@@ -139,7 +139,7 @@ func sendTo(s *stage, blocked bool) *subject {
 			}
 		}
 		if got := len(s.rest(p.fd)); got > sent || !blocked && got != sent {
-			s.t.Errorf("%d bytes were sent, and the peer has got %d", sent, got)
+			s.t.Errorf("%d bytes were sent, and the peer has received %d", sent, got)
 		}
 	}
 	return x

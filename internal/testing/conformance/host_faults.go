@@ -9,15 +9,15 @@ import (
 	"github.com/reactord/reactord/sender/sendertest"
 )
 
-// fault is something that a simulated kernel does now and then. may says what comes of a case, if want is
-// what comes of it without the fault; nil: the same.
+// fault is a fault of simulated kernels. may is what may come of a case with the fault, if want is what must come of it
+// without; nil: the same.
 type fault struct {
-	set func(odds *simring.Odds, p float64) // p: at how many opportunities of all
+	set func(odds *simring.Odds, p float64) // p: its probability
 	may func(how situation, want expectation) expectation
 }
 
-// faults are those that any case has to bear. Want of descriptors and refused connects are not among
-// them: they would be the peers' as well.
+// faults are those that every case must pass with. EMFILE and refused connects are not among them: the peers would
+// have them as well.
 var faults = []fault{
 	{func(o *simring.Odds, p float64) { o.ShortTransfer = p }, inPieces},
 	{func(o *simring.Odds, p float64) { o.Latency = 1 + time.Duration(p*float64(time.Millisecond)) }, tooLate},
@@ -35,7 +35,7 @@ var faults = []fault{
 	{func(o *simring.Odds, p float64) { o.SpuriousReturn = p }, nil},
 }
 
-// draw takes about half of the faults, each as likely as may be.
+// draw takes about half of the faults, each with a random probability.
 func draw(k *simring.Kernel) (drawn []fault) {
 	for _, f := range faults {
 		if p := k.Rand().Float64(); k.Rand().IntN(2) == 0 {
@@ -46,11 +46,11 @@ func draw(k *simring.Kernel) (drawn []fault) {
 	return drawn
 }
 
-// inPieces: bytes come in more pieces than they were sent in, and a stop may come between two of them.
+// inPieces: bytes arrive in more pieces than they were sent in, and a stop request may come between two of them.
 func inPieces(how situation, want expectation) expectation {
 	want = again(how, want)
 	return want.each(func(e completion) completion {
-		if e.moved { // fewer, and a second transfer more: what the first has left
+		if e.moved { // fewer; a second transfer may move what the first has left
 			e = e.or(completion{channel: sendertest.OnValue, n: some})
 		}
 		e.fewer = e.fewer || how.name == stoppedAfterCompletion
@@ -58,7 +58,7 @@ func inPieces(how situation, want expectation) expectation {
 	})
 }
 
-// tooLate: what was to be complete when its stop is requested may not be.
+// tooLate: an operation that was to be complete when stop is requested may still be in flight.
 func tooLate(how situation, want expectation) expectation {
 	if how.name != stoppedAfterCompletion {
 		return want
@@ -76,7 +76,7 @@ func again(_ situation, want expectation) expectation {
 	return want
 }
 
-// gone: a connection that was reset is not there any more when it is accepted.
+// gone: accepting a connection that was reset may fail.
 func gone(how situation, want expectation) expectation {
 	if how.name != resetBefore && how.name != resetMeanwhile {
 		return want

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/sender/sendertest"
 )
 
-// readingPipe and writingPipe are the cells of sockets, but for what a pipe does not know.
+// readingPipe and writingPipe are the cells of sockets, without resets.
 var (
 	noResets    = cells{resetBefore: noReset, resetMeanwhile: noReset}
 	readingPipe = receiving.with(noResets)
@@ -17,11 +17,11 @@ var (
 		resetBefore:    fails(unix.EPIPE), // the read end is closed
 		resetMeanwhile: fails(unix.EPIPE),
 	})
-	// What has several steps has not completed when the first is done.
+	// An operation of several steps has not completed when the first is done.
 	splicing = readingPipe.with(cells{stoppedAfterCompletion: orStopped(moves(len(hello)))})
 )
 
-// sendingFile is sendingAll of what has several steps.
+// sendingFile is sendingAll for an operation of several steps.
 var sendingFile = sendingAll.with(cells{
 	successImmediately:     value(len(hello)),
 	stoppedAfterCompletion: orStopped(value(some)),
@@ -55,7 +55,7 @@ var pipes = []row{
 	{"send file", true, sendFile, sendingFile},
 }
 
-// pipeOf makes a pipe: ends of the loop's.
+// pipeOf makes a pipe.
 func (s *stage) pipeOf() (reader, writer int) {
 	fds := make([]int, 2)
 	s.must(s.Pipe2(fds, unix.O_CLOEXEC|unix.O_NONBLOCK))
@@ -130,7 +130,7 @@ func readPipeMany(credit int) func(*stage, bool) *subject {
 	}
 }
 
-// writePipe writes to a pipe: more than there is room for if it is to write all and to be blocked.
+// writePipe writes to a pipe: more than there is room for if it writes all and is blocked.
 func writePipe(all bool) func(*stage, bool) *subject {
 	return func(s *stage, blocked bool) *subject {
 		x := &subject{trace: newTrace(s)}
@@ -174,8 +174,7 @@ func writePipe(all bool) func(*stage, bool) *subject {
 	}
 }
 
-// splice moves bytes from one pipe to another, or copies them. The subject is the first, or the second if it is to
-// be.
+// splice moves bytes from one pipe to another, or copies them. The subject is the first pipe, or the second.
 func splice(second, tee bool) func(*stage, bool) *subject {
 	return func(s *stage, _ bool) *subject {
 		x := &subject{trace: newTrace(s)}
@@ -219,7 +218,7 @@ func splice(second, tee bool) func(*stage, bool) *subject {
 	}
 }
 
-// sendFile sends a file through a connection: more than there is room for if it is to be blocked.
+// sendFile sends a file: more than there is room for if blocked.
 func sendFile(s *stage, blocked bool) *subject {
 	x, data := bulkWriter(s, blocked)
 	path := s.temp(s.t) + "/file"

@@ -6,8 +6,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// halfClosed are the rows of what waits for room on a connection whose peer has sent its end, and so is ready for
-// ever in the eyes of some: nothing may be tried again and again while the peer does not read.
+// halfClosed are the rows of operations that wait for room on a connection whose peer has half-closed it. Some rings
+// take that for readiness. The operation must not be retried in a loop while the peer does not read.
 var halfClosed = []row{
 	{"send to a half-closed peer", true, toHalfClosed(send, false), toEnded(sending)},
 	{"send all to a half-closed peer", true, toHalfClosed(sendAll, false), toEnded(sendingAll)},
@@ -34,13 +34,13 @@ var halfClosed = []row{
 	})},
 }
 
-// toEnded is c if the peer's end came before its reset, which is EPIPE then: tcp_reset() in CLOSE_WAIT.
+// toEnded is c after a FIN of the peer: a reset is EPIPE then, see tcp_reset() in CLOSE_WAIT.
 func toEnded(c cells) cells {
 	either := fails(unix.EPIPE, unix.ECONNRESET)
 	return c.with(cells{resetBefore: either, resetMeanwhile: either})
 }
 
-// toHalfClosed has the peer send its end first, and the loop know of it or not.
+// toHalfClosed has the peer half-close first. known: the loop has received EOF.
 func toHalfClosed(of func(*stage, bool) *subject, known bool) func(*stage, bool) *subject {
 	return func(s *stage, blocked bool) *subject {
 		x := of(s, blocked)
@@ -77,7 +77,7 @@ func (s *stage) still() {
 	}
 }
 
-// socketWriter is fullWriter, of which the socket is to be used as a file or through a pipe.
+// socketWriter is fullWriter for operations of files and pipes on a socket.
 func socketWriter(s *stage, blocked bool) *subject {
 	socket, p := s.fillable(blocked)
 	return fullWriter(s, blocked, socket, p)
@@ -99,7 +99,7 @@ func writeAllSocket(s *stage, blocked bool) *subject {
 	return x
 }
 
-// spliceSocket moves what a pipe holds to a connection.
+// spliceSocket moves the bytes of a pipe to a connection.
 func spliceSocket(s *stage, blocked bool) *subject {
 	x := socketWriter(s, blocked)
 	ours, theirs := s.pipeOf()

@@ -7,7 +7,7 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// loops is what is between loops, and time.
+// loops are the rows of timers, deadlines and moves between loops.
 var loops = []row{
 	{"every", true, every, acceptingMany.with(socketless).with(cells{
 		successImmediately:     stopped.after(2).orMore(), // time passes until the stop request arrives
@@ -31,7 +31,7 @@ var loops = []row{
 	})},
 }
 
-// outliving is what comes of an operation with a deadline when its socket is closed.
+// outliving are the cells of an operation with a deadline when its socket is closed.
 var outliving = cells{
 	closedBefore:      noEnd,
 	closedWhileQueued: noEnd,
@@ -40,7 +40,7 @@ var outliving = cells{
 
 var noEnd = never("the close joins what it is made of, and not the timer beside it")
 
-// only is what comes of something that is of interest in one situation.
+// only are the cells of an operation that is played in one situation.
 func only(name string, e expectation, why string) cells {
 	c := cells{}
 	for _, s := range situations {
@@ -50,7 +50,7 @@ func only(name string, e expectation, why string) cells {
 	return c
 }
 
-// every ticks, each tick when the last has been granted.
+// every is a ticker that grants one tick after each.
 func every(s *stage, blocked bool) *subject {
 	x := &subject{trace: newTrace(s), sequence: true}
 	period := nap
@@ -108,7 +108,7 @@ func acceptWithin(s *stage, _ bool) *subject {
 	return x
 }
 
-// recvTooLate receives what does not come before its deadline.
+// recvTooLate receives from a silent peer until the deadline.
 func recvTooLate(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	socket, _ := s.pair(false)
@@ -136,7 +136,7 @@ func sleepMoved(s *stage, blocked bool) *subject {
 	return x
 }
 
-// move moves a connection to the loop that it is of, by the way that leads to any other.
+// move moves a connection to its own loop, which takes the same way as a move to another loop.
 func move(s *stage, _ bool) *subject {
 	x := &subject{trace: newTrace(s)}
 	socket, p := s.pair(false)
