@@ -1,51 +1,57 @@
-// Package simring is a simulated kernel: sockets, pipes, a disk, child processes, a clock, and rings that
-// take the entries of package uring. Real loops run on it, with everything above them, and whatever may go
-// wrong does, now and then.
+// Package simring is a simulated kernel: sockets, pipes, files, child processes, signals, a clock, and rings that
+// interpret the entries of package uring. Real loops run on it, with everything above them. Things go wrong on it as
+// they do on real machines, and every run can be repeated.
 //
-// # The contract
+// # Use
 //
-// A Kernel is made from a seed. Its threads (see Kernel.Go) are coroutines of the one goroutine that
-// calls Run. At every call that can wait, whenever a ring is entered, and now and then at other system
-// calls, the seed decides who goes on. The clock is the kernel's own, and moves on when nobody can. So a
-// run is a function of its seed: one that fails is repeated, step by step, by playing the seed again (see
-// Play). The trace names what it shows: opcodes, errors, events, paths.
+//	err := simring.Play(func(k *simring.Kernel) (check func()) {
+//		l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{})
+//		if err != nil {
+//			k.Errorf("no loop: %v", err)
+//			return func() {}
+//		}
+//		k.Go("loop", func(*simring.Thread) { err = l.Run(func() { serve(l) }) })
+//		k.Go("client", func(t *simring.Thread) { … })
+//		return func() { … } // asserts, by k.Errorf, that the run was right
+//	}, seed, simring.Flawless, nil)
 //
-// A loop is put on it by reactor.NewLoopOn(kernel.NewRing(), kernel.System(), …), and is Run by a thread.
-// Programs without a loop have the calls of Kernel.Process, which wait, and meet no faults.
+// A [Kernel] is made from a seed. Its threads ([Kernel.Go]) are coroutines of the goroutine that calls [Kernel.Run].
+// They must wait by methods of [Thread] only. Loops run on rings of the kernel ([Kernel.NewRing]) and make their system
+// calls by [System]. Code without a loop has the calls of [Process], which wait as those of a real kernel do, and have
+// no faults.
+//
+// # Guarantees
+//
+// A run is a function of its seed. At every call that can wait, whenever a ring is entered, and sometimes at other
+// system calls, the seed chooses the thread that runs next. The clock is simulated: it advances while threads run, and
+// to the next event when all of them wait. The trace of a run has no addresses, so that two traces can be compared.
+//
+// The kernel asserts by itself: no descriptor is closed under an entry, closed twice, or left open; no buffer is
+// provided twice; the memory of a zero-copy send does not change before its notification; no ring is closed with
+// entries in flight; no thread waits for ever. The program asserts the rest.
 //
 // # What there is
 //
-//   - TCP over IPv4 and IPv6: listeners with backlogs, bounded buffers, ends of either direction, resets.
-//   - UDP: lost, doubled and overtaken datagrams, full buffers, truncation, ICMP for connected sockets.
-//   - Unix sockets of streams, datagrams and seqpackets, by path, by abstract name, and in pairs; what is
-//     sent may carry descriptors, and those that nobody takes are closed.
-//   - Pipes, splice and tee; eventfds; pidfds and children that end; signals, see Kernel.Signal.
-//   - A disk: directories, files, links and symbolic links, with a limit of bytes. What is not in the cache
-//     is done by workers, in any order, as is everything about paths.
-//   - Of io_uring: multishot entries, provided and registered buffers, zero-copy sends with their
-//     notifications, polls and their updates, cancels of every form, messages between rings.
+//   - The entries that operations of package reactor submit. Other opcodes are not in Caps, and complete with -EINVAL.
+//     A cancel names its target by user_data.
+//   - TCP over IPv4 and IPv6: listeners with backlogs, bounded buffers, half-closed connections, resets.
+//   - UDP: loss, duplicates, reordering, full buffers, truncation, ICMP for connected sockets.
+//   - Unix sockets for streams, datagrams and seqpackets, by path, by abstract name, and in pairs, with SCM_RIGHTS.
+//   - Pipes, splice and tee; eventfds; pidfds and children; signals ([Kernel.Signal]).
+//   - Files: a flat store of regular files, directories and names of sockets. See the limits below.
 //
-// Tests run the same entries on the kernel and on the simulation: see onBoth in the tests.
+// Tests run the same entries on the real kernel and on the simulated one, and compare: see onBoth.
 //
-// # What goes wrong
+// # Faults
 //
-// Which faults there are in a run, and how often, is drawn from its seed as well (see Odds): short
-// transfers, slow and reordered completions, waits in vain, multishot entries that end early, full
-// completion queues, wake-ups for nothing, receives without a buffer, want of descriptors, connections
-// that are gone before they are accepted, slow and refused connects; what datagrams go through; EIO,
-// ENOSPC and EINTR of files; and every way in which a cancel can race with what it is to cancel: it comes
-// before, or when the target is past stopping, which then ends with its result, or cancelled, or
-// interrupted.
+// The seed draws which faults a run has and how often ([Odds]): short transfers, delayed and reordered completions,
+// futile waits, multishot entries that end, full completion queues, spurious returns of Enter, exhausted buffers and
+// descriptors, reset connections, refused connects, lost datagrams, EIO, ENOSPC, EINTR, and every way in which a cancel
+// races with its target. A [Flaw] is a ring that is wrong on purpose: a program must fail on it.
 //
-// # What is asserted
+// # Limits
 //
-// No descriptor is closed under an entry or left behind, nor an open file that was passed on; no buffer is
-// provided twice; the memory of a zero-copy send does not change before its notification; no ring is
-// closed with entries in flight; nobody waits for ever. The rest is for the programs to assert.
-//
-// # What differs from a kernel
-//
-// Completions about one descriptor come in order, but for those of workers. Bytes on the wire count as not
-// sent. There is no urgent data, no multicast, no bundle, no linked entry, no registered file, no sparse
-// file, no permission. Opcodes that are not simulated are not in Caps, and complete with -EINVAL.
+// Completions about one descriptor come in the order in which they were made, except those of workers. Bytes on the
+// wire count as unsent. Symbolic links are not followed, directories not renamed, permissions not checked, and O_DIRECT
+// has no effect. There is no urgent data, no multicast, no linked entry and no registered file.
 package simring

@@ -20,8 +20,8 @@ type object interface {
 	String() string // for the trace
 }
 
-// node is what objects have in common. Its file is nil while the object is not open: a connection that
-// was not accepted yet, one that outlives its descriptor.
+// node is what objects have in common. Its file is nil while the object is not open: a connection that was not accepted
+// yet, or that outlives its descriptor.
 type node struct {
 	k    *Kernel
 	file *file
@@ -32,7 +32,7 @@ func (n *node) attach(f *file) { n.file = f }
 // poke has the entries that wait on the object attempted again.
 func (n *node) poke() { n.file.poke() }
 
-// file is an open file, which descriptors, and messages on their way, refer to.
+// file is an open file. Descriptors refer to it, and messages that carry it.
 type file struct {
 	k *Kernel
 	object
@@ -59,7 +59,7 @@ func (k *Kernel) open(f *file) unix.Errno {
 	return k.install(f)
 }
 
-// room says why there is no descriptor to be had.
+// room says why there is no free descriptor; 0: there is one.
 func (k *Kernel) room() unix.Errno {
 	switch {
 	case k.chance(k.Odds.NoDescriptor):

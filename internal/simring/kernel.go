@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kernel is a machine: sockets, a clock, threads and rings. It is used by one goroutine.
+// Kernel is a machine: files, sockets, a clock, threads and rings. It is used by one goroutine.
 type Kernel struct {
 	Odds Odds // may be changed before Run
 
@@ -36,7 +36,7 @@ type Kernel struct {
 	trace    io.Writer
 }
 
-// New makes a kernel that does what the seed says, and tells trace about it, if that is not nil.
+// New makes a kernel. All its choices follow from the seed. What happens is written to trace, if that is not nil.
 func New(seed uint64, trace io.Writer) *Kernel {
 	k := &Kernel{
 		rng: rand.New(rand.NewPCG(seed, 0)), now: 1, port: 30000, trace: trace,
@@ -48,13 +48,13 @@ func New(seed uint64, trace io.Writer) *Kernel {
 	return k
 }
 
-// Rand is the run's source of chance, for programs that draw as well.
+// Rand is the random source of the run. Programs draw from it as well.
 func (k *Kernel) Rand() *rand.Rand { return k.rng }
 
 // Now is the time in nanoseconds.
 func (k *Kernel) Now() int64 { return k.now }
 
-// Errorf notes something wrong.
+// Errorf records that something is wrong. The run then ends.
 func (k *Kernel) Errorf(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	k.log("WRONG: %v", err)
@@ -63,7 +63,7 @@ func (k *Kernel) Errorf(format string, args ...any) {
 
 func (k *Kernel) chance(p float64) bool { return p > 0 && k.spare == 0 && k.rng.Float64() < p }
 
-// upTo is a duration of 1 to d.
+// upTo is a random duration of 1 to d.
 func (k *Kernel) upTo(d time.Duration) time.Duration {
 	return 1 + time.Duration(k.rng.Int64N(int64(d)))
 }

@@ -68,11 +68,11 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	return nil
 }
 
-// SetMinWait has Enter wait for that long, unless many completions are there or the timeout ends it before. See
-// uring.Ring.SetMinWait.
+// SetMinWait is [uring.Ring.SetMinWait]: Enter waits for that long, or until there are many completions, or until the
+// timeout.
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
 
-// many completions end the minimum wait.
+// many reports whether there are enough completions to end the minimum wait.
 func (r *Ring) many() bool { return len(r.cq)+len(r.overflow) >= manyCompletions }
 
 const manyCompletions = 32
@@ -156,7 +156,7 @@ func (r *Ring) push(cqe uring.CQE) {
 	}
 }
 
-// full: a multishot entry ends rather than add to a queue that is full.
+// full reports whether the completion queue is full. A multishot entry ends then.
 func (r *Ring) full() bool { return len(r.cq) >= r.k.Odds.CQ }
 
 // Pop takes one completion.
@@ -169,7 +169,7 @@ func (r *Ring) Pop(cqe *uring.CQE) bool {
 	return true
 }
 
-// Wake makes a waiting Enter return, or else the next one that would wait.
+// Wake makes a waiting Enter return, or the next Enter that would wait.
 func (r *Ring) Wake() error {
 	if r.k.Odds.Flaw != LoseWakeups {
 		r.woken = true
@@ -177,7 +177,7 @@ func (r *Ring) Wake() error {
 	return nil
 }
 
-// RegisterFixedBuffers numbers buffers, for the entries that name them. See reactor.Loop.NewFixedBuffers.
+// RegisterFixedBuffers numbers buffers, for the entries that name them by number.
 func (r *Ring) RegisterFixedBuffers(bufs [][]byte) error {
 	if r.fixed != nil {
 		return unix.EBUSY
@@ -186,7 +186,7 @@ func (r *Ring) RegisterFixedBuffers(bufs [][]byte) error {
 	return nil
 }
 
-// known are the opcodes that are simulated.
+// known is the set of the opcodes that are simulated.
 func known() (ops uring.OpSet) {
 	for op := range uring.Op(len(operations)) {
 		if simulated(op) {
@@ -196,13 +196,13 @@ func known() (ops uring.OpSet) {
 	return ops
 }
 
-// mayLack are opcodes that kernels have had for a few years only.
+// mayLack are opcodes that older kernels do not have.
 var mayLack = []uring.Op{
 	uring.OpFtruncate, uring.OpWaitid, uring.OpReadMultishot, uring.OpSendZC, uring.OpSendmsgZC,
 	uring.OpReadFixed, uring.OpWriteFixed,
 }
 
-// drawCaps decides what the ring can do.
+// drawCaps draws what the ring can do.
 func (k *Kernel) drawCaps() uring.Caps {
 	has := func() bool { return !k.chance(k.Odds.OldKernel) }
 	caps := uring.Caps{
@@ -217,7 +217,7 @@ func (k *Kernel) drawCaps() uring.Caps {
 	return caps
 }
 
-// lacks: the ring cannot do what the entry asks for.
+// lacks reports whether the ring cannot do what the entry asks for.
 func (r *Ring) lacks(e *entry) bool {
 	multishot := e.Ioprio&uring.RecvMultishot != 0
 	switch {
@@ -236,7 +236,7 @@ func (r *Ring) lacks(e *entry) bool {
 // Caps says what the ring can do.
 func (r *Ring) Caps() uring.Caps { return r.caps }
 
-// Close ends the ring, on which nothing may be in flight.
+// Close closes the ring. Nothing may be in flight on it.
 func (r *Ring) Close() error {
 	if n := len(r.entries) + r.held + len(r.cq) + len(r.overflow) + len(r.sq); n != 0 {
 		r.k.Errorf("simring: a ring was closed with %d entries in flight, and %d completions that were not taken",

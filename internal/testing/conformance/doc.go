@@ -1,34 +1,40 @@
-// Package conformance is the suite that every ring is run through.
+// Package conformance is the suite that every ring must pass: each operation of package reactor in each situation.
 //
-// It is a table: a row for each operation of package reactor, a column for each situation that one can
-// get into, and in each cell what must come of it, or why there is no such case. See table. A ring that
-// passes is one that programs cannot tell from the kernel's.
+// It is a table ([Suite.Run] plays it): a row for each operation, a column for each situation that an operation can get
+// into, and in each cell what must come of it, or why there is no such case. A program cannot tell a ring that passes
+// from the kernel's.
 //
-// Whatever the cell says, each case also holds the loop to its contract: exactly one completion a start,
-// on the loop's thread, never inside Start nor inside a stop request; no byte and no connection lost;
-// and in the end nothing in flight, no buffer leased, no timer pending, no descriptor left behind, and a
-// Run that returns nil.
+// # Use
 //
-// # Machines
+//	conformance.Suite{On: conformance.Process(cfg)}.Run(t)      // the kernel of the process
+//	conformance.Suite{On: conformance.Simulated(cfg, 8)}.Run(t) // simulated kernels, with 8 seeds
 //
-// A case is played on a host, and does not know on which: the process with its kernel, goroutines and
-// time (see Process), or a simulated kernel with threads and a clock of its own (see Simulated), where
-// the case is played with one seed after the other, and all but the first have faults. What a fault may
-// change of an outcome is said in one place, beside the fault; the table says what comes of a case when
-// nothing goes wrong.
+// TestConformance in package reactor does that for each ring. With -conformance.trace the rings print each entry and
+// each completion.
+//
+// # Guarantees
+//
+// In each case a loop must also keep its contract: exactly one completion for each start, on the loop's thread, never
+// inside Start nor inside a stop request; no byte and no connection lost; and in the end nothing in flight, no buffer
+// leased, no timer pending, no descriptor left open, and a Run that returns nil.
+//
+// A case is played on a host: the process with its kernel, goroutines and time (see [Process]), or a simulated kernel
+// with threads and a clock of its own (see [Simulated]). On simulated kernels a case is played with several seeds; the
+// first has no faults. What a fault may change of a result stands beside the fault, in host_faults.go. The table says what
+// the result is without faults.
 //
 // # Adding a row
 //
-// A subject is a func that puts one operation on the stage. All that it and its peers do to the machine
-// goes through the stage, which is the host:
+// A subject is a func that puts one operation on the stage. All that it and its peers do to the machine goes through
+// the stage, which is the host:
 //
-//   - system calls are methods of the stage, with the names and the signatures of package unix: s.Socket,
-//     s.Read, s.Poll. One that is missing is added to calls (host.go), to kernel (process.go), and to
-//     simring.Process, where those that wait do so on the calling thread.
-//   - a thread is made by s.spawn, waits by s.newSignal and s.readable, never by a channel, a mutex held
-//     while waiting or time.Sleep, and knows the time by s.now.
-//   - descriptors that the loop does not have are given to s.own, those of the loop's to s.adopt.
+//   - System calls are methods of the stage, with the names and signatures of package unix: s.Socket, s.Read, s.Poll.
+//     A call that is missing is added to calls (host.go), to kernel (host_process.go), and to simring.Process, where a call
+//     that waits does so on the calling thread.
+//   - A thread is made by s.spawn, and waits by s.newSignal and s.readable; never by a channel, by a mutex that is held
+//     while waiting, or by time.Sleep. It reads the time by s.now.
+//   - Descriptors that the loop does not own are given to s.own, those of the loop to s.adopt.
 //
-// The rows are in a list of their own, which is added to table. Every one of them is played on every
-// machine; what takes long in real time says so (see expectation.in), and is played where time is simulated.
+// The rows of an area are in a list of their own, which is added to table. Every row is played on every machine. A case
+// that takes long in real time says so (see expectation.in), and is only played where time is simulated.
 package conformance

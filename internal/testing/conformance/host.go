@@ -48,7 +48,7 @@ type host interface {
 	calls
 }
 
-// signal is how one thread tells another that something has happened.
+// signal is how one thread wakes another.
 type signal interface {
 	// raise may be called a thousand times ahead of wait.
 	raise()
@@ -56,9 +56,8 @@ type signal interface {
 	wait() bool
 }
 
-// calls are the system calls that cases and peers make, as package unix has them. On a descriptor without
-// O_NONBLOCK those that wait do so on the calling thread. What is sent to a connection has arrived when
-// the call returns, if there is room for it.
+// calls are the system calls that cases and peers make, as package unix has them. On a descriptor without O_NONBLOCK
+// they wait on the calling thread. Bytes that are sent have arrived when the call returns, if there is room for them.
 type calls interface {
 	Socket(family, kind, protocol int) (fd int, err error)
 	Socketpair(family, kind, protocol int) (fds [2]int, err error)

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// peer is the other completion of a connection. It does plain, blocking system calls.
+// peer is the other side of a connection. It makes blocking system calls.
 type peer struct {
 	s     *stage
 	fd    int
@@ -43,8 +43,7 @@ func (s *stage) dial(addr *unix.SockaddrInet4) int {
 	return fd
 }
 
-// pair is a TCP connection: one end is the loop's, the other a peer's. Buffers are small if little is to
-// fit in between.
+// pair is a TCP connection between a socket of the loop and a peer. small: its buffers are.
 func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 	ln, addr := s.listen(1)
 	defer s.Close(ln)
@@ -60,8 +59,7 @@ func (s *stage) pair(small bool) (*reactor.Socket, *peer) {
 	return s.adopt(ours), &peer{s: s, fd: s.own(theirs)}
 }
 
-// localPair is a connection that does not leave the socket layer: what fits in between is not moved by
-// acknowledgements.
+// localPair is a pair of unix sockets. Unlike TCP, it holds an exact number of bytes.
 func (s *stage) localPair(kind int) (*reactor.Socket, *peer) {
 	fds, err := s.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	s.must(err)
@@ -74,7 +72,7 @@ func (p *peer) write(b string) {
 	p.wrote = append(p.wrote, b[:n]...)
 }
 
-// finish sends the end.
+// finish half-closes the connection.
 func (p *peer) finish() { p.s.must(p.s.Shutdown(p.fd, unix.SHUT_WR)) }
 
 // reset closes the connection with a RST.
@@ -83,13 +81,13 @@ func (p *peer) reset() {
 	p.s.disown(p.fd)
 }
 
-// readUntil reads until it has got total bytes, or all there is if total is negative, and returns how
-// many it has got.
+// readUntil reads until the peer has received total bytes in all, or EOF if total is negative, and returns how many it
+// has received.
 func (p *peer) readUntil(total int) int {
 	buf := make([]byte, 1<<16)
 	for total < 0 || p.read < total {
 		if !p.s.readable(p.fd) {
-			p.s.t.Errorf("the peer has got %d bytes, and nothing more comes", p.read)
+			p.s.t.Errorf("the peer has received %d bytes, and nothing more arrives", p.read)
 			break
 		}
 		n, err := p.s.Read(p.fd, buf)
@@ -104,7 +102,7 @@ func (p *peer) readUntil(total int) int {
 	return p.read
 }
 
-// readable waits until fd can be read. False: it did not come to that within patience.
+// readable waits until fd can be read. False: not within patience.
 func (s *stage) readable(fd int) bool {
 	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	for {
@@ -115,7 +113,7 @@ func (s *stage) readable(fd int) bool {
 	}
 }
 
-// fill sends to the peer until nothing more fits in between, and returns how much that was.
+// fill writes to fd until there is no room, and returns how many bytes fitted.
 func (s *stage) fill(fd int) (total int) { return s.fillWith(fd, make([]byte, 1<<16)) }
 
 // fillWith is fill by sends of buf.
@@ -148,7 +146,7 @@ func (s *stage) rest(fd int) (b []byte) {
 	}
 }
 
-// received asserts that got is what the peer wrote, but for what can still be read.
+// received asserts that got, and what can still be read, is what the peer wrote.
 func (p *peer) received(socket *reactor.Socket, got []byte) {
 	if socket.Fd() < 0 {
 		if !bytes.HasPrefix(p.wrote, got) {

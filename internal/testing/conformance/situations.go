@@ -17,8 +17,8 @@ type subject struct {
 	start    func()          // on the loop's thread
 	again    func()          // as start, for the second time; nil: start
 	socket   *reactor.Socket // what it is about; nil: none
-	act      func()          // makes one thing happen that it waits for; nil: it waits for nothing
-	end      func()          // what it reads from comes to an end
+	act      func()          // causes one event that it waits for; nil: it waits for nothing
+	end      func()          // the peer half-closes
 	reset    func()          // the other side resets the connection, or refuses it
 	intact   func()          // asserts that nothing was lost
 	waits    bool            // it does not complete before act
@@ -86,14 +86,14 @@ func (x *subject) run() {
 	x.s.do(func() { x.begin(x.start) })
 }
 
-// happen makes happen what the operation waits for, if it waits.
+// happen causes the event that the operation waits for, if it waits.
 func (x *subject) happen() {
 	if x.act != nil {
 		x.act()
 	}
 }
 
-// meanwhile starts the operation and then lets something happen, or first if it waits for nothing.
+// meanwhile starts the operation and then calls what; an operation that waits for nothing is started after that.
 func (x *subject) meanwhile(what func()) {
 	x.s.t.Helper()
 	if x.waits {
@@ -107,8 +107,7 @@ func (x *subject) meanwhile(what func()) {
 	x.await()
 }
 
-// succeed waits for two items of a sequence and then stops it, since it knows no end of its own; else it
-// waits for the completion.
+// succeed waits for two items of a sequence, which it then stops. It waits for the completion.
 func (x *subject) succeed() {
 	x.s.t.Helper()
 	if x.sequence {
@@ -213,7 +212,7 @@ func (s *stage) trigger(tr *trace, ready bool) (fire func()) {
 	return func() { p.write(hello) }
 }
 
-// playStoppedTwice ends the loop as well, which asks everything in flight to stop once more.
+// playStoppedTwice stops the loop as well, which requests stop once more.
 func playStoppedTwice(s *stage, x *subject) {
 	x.run()
 	s.settle()
@@ -273,7 +272,7 @@ func (x *subject) closing() *closing {
 	return c
 }
 
-// joined waits for both.
+// joined waits for the operation and the close.
 func (c *closing) joined(x *subject) {
 	x.s.t.Helper()
 	x.await()
@@ -336,7 +335,7 @@ func playLoopStopped(s *stage, x *subject) {
 	s.wait()
 }
 
-// playLoopStopping starts the subject when a sleep learns that the loop is about to end.
+// playLoopStopping starts the subject when a sleep is stopped by the drain of the loop.
 func playLoopStopping(s *stage, x *subject) {
 	first := newTrace(s)
 	sleep := new(reactor.SleepOp)

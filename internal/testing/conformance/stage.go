@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// stage is a loop that runs on a thread of its own, with what a case puts around it.
+// stage is a loop that runs on a thread of its own, with the descriptors of the case.
 type stage struct {
 	host
 	t        *testing.T
@@ -24,7 +24,7 @@ type stage struct {
 	inside   int               // how deep the loop's thread is in calls that must not complete anything
 	sockets  []*reactor.Socket // the loop's
 	mu       sync.Mutex
-	fds      []int // everybody else's
+	fds      []int // those of the peers
 	ended    signal
 	err      error // Run's, once it has ended
 	stopped  bool  // that has been waited for
@@ -49,7 +49,7 @@ func (u Suite) open(t *testing.T, h host) *stage {
 	return s
 }
 
-// work is a func as work for a loop.
+// work is a function that a loop runs.
 type work struct {
 	sender.Work
 	f    func()
@@ -60,7 +60,7 @@ type work struct {
 func (w *work) Run()          { w.f(); w.ran = true; w.done.raise() }
 func (w *work) Abandon(error) { w.done.raise() }
 
-// do runs f on the loop's thread, in one go, and waits for it.
+// do runs f on the loop's thread, without interruption, and waits for it.
 func (s *stage) do(f func()) {
 	s.t.Helper()
 	w := &work{f: f, done: s.newSignal()}
@@ -74,7 +74,7 @@ func (s *stage) do(f func()) {
 	}
 }
 
-// settle lets the loop submit all that was queued and take what came of it, until nothing more comes.
+// settle lets the loop submit its entries and take their completions, until there are no more.
 func (s *stage) settle() {
 	s.t.Helper()
 	for before := ^uint64(0); before != s.loop.Stats().Completions; {
@@ -110,7 +110,7 @@ func (s *stage) wait() {
 	}
 }
 
-// end closes the sockets, ends the loop and looks at what is left of it.
+// end closes the sockets, stops the loop, and asserts that nothing is left.
 func (s *stage) end() {
 	s.t.Helper()
 	if !s.stopped {
@@ -188,7 +188,7 @@ func (s *stage) adopt(fd int) *reactor.Socket {
 	return socket
 }
 
-// must is for what has to work for the case to make sense.
+// must ends the case if a call of its setup fails.
 func (s *stage) must(err error) {
 	if err != nil {
 		s.t.Helper()

@@ -6,12 +6,12 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Suite is where the cases are played.
+// Suite is the suite on one machine.
 type Suite struct {
 	// On is the machine, and the ring of its loops.
 	On Machine
-	// Leftover tells what a loop whose operations have all completed still holds and should not; "" if
-	// nothing. nil: not looked at.
+	// Leftover describes what a loop holds that it should not, after all operations have completed; "": nothing. nil: it
+	// is not checked.
 	Leftover func(*reactor.Loop) string
 }
 
@@ -22,7 +22,7 @@ func (u Suite) Run(t *testing.T) {
 			for _, how := range situations {
 				cell, ok := r.cells[how.name]
 				if !ok {
-					t.Errorf("the table does not say what comes of %s/%s", r.name, how.name)
+					t.Errorf("the table has no cell for %s/%s", r.name, how.name)
 					continue
 				}
 				if cell.why != "" {
@@ -39,7 +39,7 @@ func (u Suite) Run(t *testing.T) {
 			}
 			for name := range r.cells {
 				if !known(name) {
-					t.Errorf("the table speaks of a situation that there is not: %s/%s", r.name, name)
+					t.Errorf("the table has a cell for an unknown situation: %s/%s", r.name, name)
 				}
 			}
 		})

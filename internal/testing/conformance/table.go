@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/reactord/reactord/reactor"
 )
 
-// row is an operation, and what comes of it in each situation.
+// row is an operation, and what must come of it in each situation.
 type row struct {
 	name    string
 	waits   bool // it can be made to wait
@@ -20,7 +18,7 @@ type row struct {
 
 type cells map[string]expectation
 
-// with is c with other cells added or put in their place.
+// with is c with other cells added or replaced.
 func (c cells) with(other cells) cells {
 	c = maps.Clone(c)
 	maps.Copy(c, other)
@@ -39,7 +37,7 @@ func (c cells) whole() cells {
 	return c
 }
 
-// waiting is what comes of all operations that wait for something on a socket.
+// waiting are the cells of operations that wait for something on a socket.
 var waiting = cells{
 	alreadyStopped:         stopped,
 	stoppedWhileQueued:     stopped,
@@ -59,7 +57,7 @@ var (
 	noSocket = never("it is about no socket")
 )
 
-// instant is what comes of all operations that wait for nothing.
+// instant are the cells of operations that wait for nothing.
 var instant = cells{
 	alreadyStopped:         stopped,
 	successLater:           inNoTime,
@@ -76,7 +74,7 @@ var instant = cells{
 	loopStopping:           stopped,
 }
 
-// socketless is what comes of all operations without a socket.
+// socketless are the cells of operations without a socket.
 var socketless = cells{
 	endOfFile:          noSocket,
 	resetBefore:        noSocket,
@@ -87,7 +85,7 @@ var socketless = cells{
 	closedFromCallback: noSocket,
 }
 
-// receiving is what comes of all receives of one piece.
+// receiving are the cells of receives of one piece.
 var receiving = waiting.with(cells{
 	successImmediately:     moves(len(hello)),
 	successLater:           moves(len(hello)),
@@ -112,7 +110,7 @@ var accepting = waiting.with(cells{
 	closedFromCallback:     value(1),
 })
 
-// acceptingMany is the same for sequences, which have no end of their own.
+// acceptingMany is the same for sequences, which do not complete by themselves.
 var acceptingMany = waiting.with(cells{
 	successImmediately:     stopped.after(2),
 	successLater:           stopped.after(2),
@@ -131,7 +129,7 @@ var receivingMany = acceptingMany.with(cells{
 	resetMeanwhile: fails(unix.ECONNRESET),
 })
 
-// receivingBulk is the same if one thing that happens may be several items.
+// receivingBulk is the same if one event may be several items.
 var receivingBulk = receivingMany.with(cells{
 	successImmediately:     stopped.after(2).orMore(),
 	successLater:           stopped.after(2).orMore(),
@@ -144,7 +142,7 @@ var receivingBulk = receivingMany.with(cells{
 var sending = waiting.with(cells{
 	successImmediately:     moves(len(hello)),
 	successLater:           moves(len(hello)),
-	endOfFile:              never("the peer's end is no matter of sending"),
+	endOfFile:              never("a send does not depend on the peer's write side"),
 	resetBefore:            fails(unix.ECONNRESET),
 	resetMeanwhile:         fails(unix.ECONNRESET),
 	stoppedAfterCompletion: moves(len(hello)),
@@ -153,7 +151,7 @@ var sending = waiting.with(cells{
 	closedFromCallback:     moves(len(hello)),
 })
 
-// sendingAll is sending of more than there is room for: it is always stopped with a part sent.
+// sendingAll is sending of more than there is room for: when it is stopped, a part has been sent.
 var sendingAll = sending.whole().with(cells{
 	successLater:           value(len(large)),
 	resetMeanwhile:         fails(unix.ECONNRESET, unix.EPIPE), // the second if some was sent before the first
@@ -175,89 +173,5 @@ var sleeping = waiting.with(socketless).with(cells{
 	reused:                 value(0).then(value(0)),
 })
 
-// table is the rows of all files.
+// table is the rows of all areas.
 var table = slices.Concat(streams, halfClosed, datagrams, messages, locals, files, pipes, events, loops)
-
-var streams = []row{
-	{"accept", true, accept(listener), accepting},
-	{"accept many", true, acceptMany(listener, 4), acceptingMany},
-	{"accept many, unlimited", true, acceptMany(listener, reactor.Unlimited), acceptingMany},
-	{"connect", true, connect, waiting.with(cells{
-		successImmediately:     value(0),
-		successLater:           value(0).in("a second"),
-		endOfFile:              never("there is nothing yet to be at its end"),
-		resetBefore:            fails(unix.ECONNREFUSED),
-		resetMeanwhile:         fails(unix.ECONNREFUSED).in("a second"),
-		stoppedAfterCompletion: value(0),
-		stoppedFromCallback:    value(0),
-		reused:                 value(0).then(value(0)),
-		closedFromCallback:     value(0),
-	})},
-	{"connect that ICMP refuses", false, connectRefusedByICMP,
-		only(successImmediately, fails(unix.EPROTO), "a connect like others")},
-	{"recv", true, recv, receiving},
-	{"recv lease", true, recvLease, receiving},
-	{"recv many", true, recvMany(2), receivingMany},
-	{"recv many, by a chain", true, recvManyChain, receivingMany},
-	{"recv many, unlimited", true, recvMany(reactor.Unlimited), receivingMany},
-	{"recv many, adaptive", true, recvBulk, receivingBulk},
-	{"send", true, send, sending.with(cells{
-		resetMeanwhile: fails(unix.EPIPE), // it waits on a local socket, which knows no RST
-	})},
-	{"send all", true, sendAll, sendingAll},
-	{"sendv", true, sendv, sendingAll},
-	{"poll", true, poll, receiving.with(cells{
-		successImmediately:     value(unix.POLLIN),
-		successLater:           value(unix.POLLIN),
-		endOfFile:              value(unix.POLLIN),
-		resetBefore:            value(unix.POLLIN),
-		resetMeanwhile:         value(unix.POLLIN),
-		stoppedAfterCompletion: value(unix.POLLIN),
-		stoppedFromCallback:    value(unix.POLLIN),
-		reused:                 value(unix.POLLIN).then(value(unix.POLLIN)),
-		closedFromCallback:     value(unix.POLLIN),
-	})},
-	{"poll many", true, pollMany, acceptingMany.with(cells{ // what holds already is told as well
-		successImmediately: stopped.after(2).orMore(),
-		reused:             stopped.after(1).then(stopped.after(1)).orMore(),
-		endOfFile:          never("it is an event like others"),
-		resetBefore:        never("it is an event like others"),
-		resetMeanwhile:     never("it is an event like others"),
-	})},
-	{"shutdown", false, shutdown, instant.with(cells{
-		successImmediately: value(0),
-		endOfFile:          value(0),
-		resetBefore:        fails(unix.ENOTCONN),
-		reused:             value(0).then(value(0)),
-		closedBefore:       fails(net.ErrClosed),
-		closedWhileQueued:  value(0),
-		closedFromCallback: value(0),
-	})},
-	{"close", true, closeSocket, instant.with(cells{
-		alreadyStopped:     value(0), // it cannot be stopped
-		successImmediately: value(0),
-		successLater:       value(0),
-		endOfFile:          value(0),
-		resetBefore:        value(0),
-		reused:             value(0).then(fails(net.ErrClosed)),
-		stoppedTwice:       value(0),
-		closedBefore:       fails(net.ErrClosed),
-		closedWhileQueued:  value(0),
-		closedFromCallback: never("it is closed by then"),
-		loopStopping:       value(0), // nor by the loop
-	})},
-	{"nop", false, nop, instant.with(socketless).with(cells{
-		successImmediately: value(0),
-		reused:             value(0).then(value(0)),
-	})},
-	{"sleep for", true, sleep(false), sleeping},
-	{"sleep until", true, sleep(true), sleeping},
-	{"schedule", false, schedule, instant.with(socketless).with(cells{
-		successImmediately:     value(0),
-		stoppedWhileQueued:     stopped,
-		stoppedElsewhereQueued: stopped,
-		stoppedAfterCompletion: never("it completes when it is run"),
-		reused:                 value(0).then(value(0)),
-		loopStopping:           value(0), // work is done until nothing is left
-	})},
-}

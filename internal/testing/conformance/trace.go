@@ -9,8 +9,8 @@ import (
 // result is how an operation completed. Its value is a number that the subject makes of what the operation delivers.
 type result = sendertest.Result[int]
 
-// trace is what is seen of an operation, and it judges whether that may be: it is the part of a receiver
-// that does not depend on the type of the value.
+// trace records the completions and items of an operation, and checks that they are allowed: it is the part of a
+// receiver that does not depend on the type of the value.
 type trace struct {
 	s         *stage
 	source    *stop.Source
@@ -64,7 +64,7 @@ func (tr *trace) next(n int) {
 	tr.arrived.raise()
 }
 
-// judge says what is wrong with being called here and now.
+// judge asserts that the receiver is called on the right thread, and not inside Start.
 func (tr *trace) judge(o result) {
 	t := tr.s.t
 	if tr.s.thread() != tr.s.tid {
@@ -98,7 +98,7 @@ func (tr *trace) wait(c signal) {
 	}
 }
 
-// StopToken is that of the operation's source.
+// StopToken is the token of the operation's source.
 func (tr *trace) StopToken() stop.Token { return tr.source.Token() }
 
 // Scheduler is nil.
@@ -110,7 +110,7 @@ func (tr *trace) Value(any) any { return nil }
 // receiver is a trace as a receiver of a T.
 type receiver[T any] struct {
 	*trace
-	take func(T) int // takes the value over and makes a number of it
+	take func(T) int // takes ownership of the value and makes a number of it
 }
 
 func (r *receiver[T]) SetValue(v T) {
@@ -138,7 +138,7 @@ func receiveCount(tr *trace) *receiver[int] {
 	return &receiver[int]{tr, func(n int) int { return n }}
 }
 
-// receiveItems is a receiver of a sequence whose items take takes over and makes numbers of.
+// receiveItems is a receiver of a sequence whose items take takes ownership of and makes numbers of.
 func receiveItems[T any](tr *trace, take func(T) int) *seqReceiver[T] {
 	return &seqReceiver[T]{receiver[struct{}]{trace: tr}, take}
 }

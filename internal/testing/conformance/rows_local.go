@@ -1,0 +1,149 @@
+package conformance
+
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// locals are the rows of unix sockets. They have no RST: ECONNRESET says that a connection was closed with bytes
+// unread.
+var locals = []row{
+	{"connect, unix", false, connectUnix(unix.SOCK_STREAM), connectingUnix},
+	{"connect, seqpacket", false, connectUnix(unix.SOCK_SEQPACKET), connectingUnix},
+	{"accept, unix", true, accept(localListener(unix.SOCK_STREAM)), accepting},
+	{"accept, seqpacket", true, accept(localListener(unix.SOCK_SEQPACKET)), accepting},
+	{"accept many, unix", true, acceptMany(localListener(unix.SOCK_STREAM), reactor.Unlimited), acceptingMany},
+	{"accept many, seqpacket", true, acceptMany(localListener(unix.SOCK_SEQPACKET), reactor.Unlimited), acceptingMany},
+	{"recv, seqpacket", true, recvSeqpacket, receiving.whole().with(cells{
+		resetBefore:    value(0),
+		resetMeanwhile: value(0),
+	})},
+	{"recv fds", true, recvFDs, receiving.with(cells{resetBefore: value(0), resetMeanwhile: value(0)})},
+	{"send fds", true, sendFDs, sending.with(cells{resetBefore: fails(unix.EPIPE), resetMeanwhile: fails(unix.EPIPE)})},
+}
+
+// connectingUnix: a unix connection is there immediately, or not at all.
+var connectingUnix = instant.with(cells{
+	successImmediately: value(0),
+	endOfFile:          never("there is no connection yet"),
+	resetBefore:        fails(unix.ECONNREFUSED),
+	reused:             value(0).then(value(0)),
+	closedBefore:       fails(net.ErrClosed),
+	closedWhileQueued:  value(0),
+	closedFromCallback: value(0),
+})
+
+// connectUnix connects to a listener with an abstract name.
+func connectUnix(kind int) func(*stage, bool) *subject {
+	return func(s *stage, _ bool) *subject {
+		x := &subject{trace: newTrace(s)}
+		fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+		s.must(err)
+		s.own(fd)
+		s.must(s.Bind(fd, &unix.SockaddrUnix{})) // the kernel chooses the name
+		s.must(s.Listen(fd, 8))
+		sa, err := s.Getsockname(fd)
+		s.must(err)
+		to, err := reactor.UnixAddress(sa.(*unix.SockaddrUnix).Name)
+		s.must(err)
+		open := func() *reactor.Socket {
+			socket := new(reactor.Socket)
+			s.must(socket.Open(s.loop, unix.AF_UNIX, kind, 0))
+			s.sockets = append(s.sockets, socket)
+			return socket
+		}
+		x.socket = open()
+		op := new(reactor.DialOp)
+		r := &receiver[struct{}]{trace: x.trace}
+		x.socket.DialTo(to).Connect(op, r)
+		x.start = op.Start
+		x.again = func() {
+			open().DialTo(to).Connect(op, r)
+			op.Start()
+		}
+		x.reset = func() { s.disown(fd) }
+		return x
+	}
+}
+
+// localListener puts a unix listener on the stage, with an abstract name, as listener does.
+func localListener(kind int) func(*stage, *subject) {
+	return func(s *stage, x *subject) {
+		socket := new(reactor.Socket)
+		anywhere, err := reactor.UnixAddress("")
+		s.must(err)
+		s.must(socket.OpenListener(s.loop, reactor.ListenConfig{Address: anywhere, Type: kind}))
+		listening(s, x, socket, func() int {
+			sa, err := s.Getsockname(socket.Fd())
+			s.must(err)
+			fd, err := s.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+			s.must(err)
+			s.must(s.Connect(fd, sa))
+			return s.own(fd)
+		})
+	}
+}
+
+// localReader puts a pair of unix sockets on the stage, of which the subject reads one.
+func localReader(s *stage, x *subject, kind int) (got *[]byte) {
+	socket, p := s.localPair(kind)
+	got = new([]byte)
+	x.socket, x.waits = socket, true
+	x.act = func() { p.write(hello) }
+	x.end = p.finish
+	x.reset = func() { s.disown(p.fd) }
+	x.intact = func() { p.received(socket, *got) }
+	return got
+}
+
+func recvSeqpacket(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := localReader(s, x, unix.SOCK_SEQPACKET)
+	buf := make([]byte, 64)
+	op := new(reactor.RecvOp)
+	x.socket.Recv(buf).Connect(op, &receiver[int]{x.trace, func(n int) int {
+		*got = append(*got, buf[:n]...)
+		return n
+	}})
+	x.start = op.Start
+	return x
+}
+
+func recvFDs(s *stage, _ bool) *subject {
+	x := &subject{trace: newTrace(s)}
+	got := localReader(s, x, unix.SOCK_STREAM)
+	buf := make([]byte, 64)
+	op := new(reactor.RecvFDsOp)
+	x.socket.RecvFDs(buf, 4).Connect(op, &receiver[reactor.Rights]{x.trace, func(r reactor.Rights) int {
+		*got = append(*got, buf[:r.N]...)
+		if len(r.FDs) != 0 || r.Truncated {
+			s.t.Errorf("with no descriptors came %+v", r)
+		}
+		return r.N
+	}})
+	x.start = op.Start
+	return x
+}
+
+// sendFDs sends a descriptor, twice, to a peer that does not receive descriptors.
+func sendFDs(s *stage, blocked bool) *subject {
+	passed, err := s.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	s.must(err)
+	s.own(passed)
+	socket, p := s.localPair(unix.SOCK_STREAM)
+	x := fullWriter(s, blocked, socket, p)
+	intact, wasReset := x.intact, false
+	x.reset = func() { s.disown(p.fd); wasReset = true }
+	x.intact = func() {
+		if !wasReset {
+			intact()
+		}
+	}
+	op := new(reactor.SendFDsOp)
+	x.socket.SendFDs([]byte(hello), []int{passed, passed}).Connect(op, receiveCount(x.trace))
+	x.start = op.Start
+	return x
+}
