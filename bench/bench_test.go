@@ -21,7 +21,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// childVariable makes the test binary behave as the program: a suite starts itself as its children.
+// childVariable makes the test binary behave as the program, because a suite starts itself as its children.
 const childVariable = "REACTORD_BENCH_CHILD"
 
 func TestMain(m *testing.M) {
@@ -87,7 +87,7 @@ func TestTinySuite(t *testing.T) {
 	}
 }
 
-// The test's own proxy must show the memory of its pairs, and nothing else.
+// The memory of idle pairs is measured, here of the io.Copy proxy.
 func TestIdleMemory(t *testing.T) {
 	c := &benchCase{Name: "idle", Conns: 200, Size: 128, Idle: true, Proxy: true}
 	i := slices.IndexFunc(proxyPeers(), func(p *peer) bool { return p.name == goCopy })
@@ -103,7 +103,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// Whatever of the peers is installed is measured; the others say why they are not.
+// Every peer that is installed can be measured. The other ones say why they are missing.
 func TestEveryPeerWorksOrSaysWhy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts every peer")
@@ -174,7 +174,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A suite that is interrupted keeps what it has measured.
+// An interrupted suite keeps what it has measured.
 func TestInterruptedSuite(t *testing.T) {
 	s := &suiteCommand{Rounds: 100, Time: 10 * time.Millisecond, Only: []string{goNet}, Cases: []string{"echo-128"}}
 	chosen, err := s.chooseCases()
@@ -190,7 +190,7 @@ func TestInterruptedSuite(t *testing.T) {
 		!strings.Contains(rep.markdown(), "| Go net | ") {
 		t.Errorf("%v: %+v", err, rep)
 	}
-	// Nor are its peers said to be missing if they could not be looked for.
+	// Its peers are not reported as missing if there was no time to find them.
 	if rep, err = s.measureAll(ctx, testWorkshop(t), chosen, io.Discard); !errors.Is(err, context.Canceled) ||
 		len(rep.Peers) != 0 {
 		t.Errorf("%v: %+v", err, rep)
@@ -238,7 +238,7 @@ func TestExecPins(t *testing.T) {
 	}
 }
 
-// The proxy hands on the end of a stream, and then what comes back.
+// The proxy passes on a half-close, and then the bytes of the other direction.
 func TestGoProxyHalfCloses(t *testing.T) {
 	upstream, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -278,7 +278,7 @@ func TestGoProxyHalfCloses(t *testing.T) {
 	}
 }
 
-// startServer starts one of the program's servers, and returns once it listens.
+// startServer starts one of the program's servers, and returns when it listens.
 func startServer(t *testing.T, w *workshop, args ...string) (*proc.Child, string) {
 	t.Helper()
 	listen, err := freeAddress()
@@ -317,7 +317,7 @@ var echoStyles = [][]string{
 	{"echo", "--style", "task", "--ring", "io_uring"},
 }
 
-// Messages much larger than a buffer come back whole, and in order.
+// Messages that are much larger than a buffer come back complete and in order.
 func TestEchoOfLargeMessages(t *testing.T) {
 	w := testWorkshop(t)
 	eachEchoServer(t, func(t *testing.T, style []string) {
@@ -330,7 +330,7 @@ func TestEchoOfLargeMessages(t *testing.T) {
 	})
 }
 
-// What was sent before the end of a stream still comes back, and then the end.
+// Bytes that were sent before a half-close come back, and then EOF.
 func TestEchoEndsAfterAll(t *testing.T) {
 	w := testWorkshop(t)
 	eachEchoServer(t, func(t *testing.T, style []string) {

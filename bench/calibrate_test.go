@@ -29,7 +29,7 @@ func TestWhatOtherGeneratorsPrint(t *testing.T) {
 	}
 }
 
-// Of samples whose median is 0, so many intervals have it in them as they claim, and not all.
+// For samples with the median 0, the share of intervals that contain 0 is the claimed confidence.
 func TestIntervalOfMedian(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{6, 9, 12, 25} {

@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/bench/report"
 )
 
-// bench runs the program with args, and returns what it said and its error.
+// bench runs the program with args, and returns its output and its error.
 func bench(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	return say(t, append(testWorkshop(t).self, args...)...)
@@ -44,7 +44,7 @@ func say(t *testing.T, command ...string) (string, error) {
 	return said.String(), nil
 }
 
-// Connections that take all descriptors there are leave those by which the target's use is read.
+// Connections that use up the descriptors do not take those for reading /proc.
 func TestHoldUsesAllDescriptors(t *testing.T) {
 	w := testWorkshop(t)
 	_, listen := startServer(t, w, "echo")
@@ -65,7 +65,7 @@ func TestHoldUsesAllDescriptors(t *testing.T) {
 	}
 }
 
-// A run leaves a table and all its files, and they agree.
+// A run writes a table and its files, and they agree.
 func TestRunLeavesItsFiles(t *testing.T) {
 	server, listen := startServer(t, testWorkshop(t), "echo", "--style", "net")
 	dir := t.TempDir()
@@ -116,7 +116,7 @@ func TestRunLeavesItsFiles(t *testing.T) {
 	}
 }
 
-// The exit code tells a bound that is exceeded from an error.
+// The exit code of an exceeded bound differs from that of an error.
 func TestExitCodes(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "delay", "--delay", "20ms")
 	common := []string{"echo", "--target", "tcp://" + listen, "--warmup", "0s", "-t", "200ms", "-c", "2"}
@@ -155,7 +155,7 @@ func TestRefusedRunLeavesAResult(t *testing.T) {
 	}
 }
 
-// A run that only fails is an error, too short as it may be to be given up; and one that cannot be written down does
+// A run with failures only is an error, even if it is shorter than --give-up. A run whose files cannot be written does
 // not begin.
 func TestRunsInVain(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "discard")
@@ -188,7 +188,7 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// A target that is killed ends the run, and what was measured before is kept.
+// A killed target ends the run, and the result has what was measured before.
 func TestKilledTargetLeavesAResult(t *testing.T) {
 	server, listen := startServer(t, testWorkshop(t), "echo")
 	go func() { // as soon as it has worked for a while

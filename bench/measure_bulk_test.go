@@ -25,7 +25,7 @@ func TestBulkIsMeasured(t *testing.T) {
 	}
 }
 
-// What comes through other than it was sent, or not at all, is no figure but a failure.
+// A stream that is corrupted, or that does not arrive, is a failure.
 func TestBulkThatIsNotWhole(t *testing.T) {
 	for _, test := range []struct{ name, server, want string }{
 		{"corrupts", "chargen --seed 2", "corrupt"},

@@ -33,7 +33,7 @@ func TestDatagramsAreMeasured(t *testing.T) {
 	}
 }
 
-// A server that changes datagrams, or drops some, is not measured but fails.
+// A server that changes or drops datagrams fails.
 func TestDatagramsThatDoNotComeBack(t *testing.T) {
 	for _, test := range []struct {
 		name, want string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Without a Go command, or without the module, each library is named as missing.
+// Without the go command, or without the module, each library is reported as missing.
 func TestMissingLibrariesAreNamed(t *testing.T) {
 	w := testWorkshop(t)
 	t.Setenv("PATH", t.TempDir())
@@ -30,7 +30,7 @@ func TestFirstErrorOfTheGoCommand(t *testing.T) {
 	}
 }
 
-// The port of a server must not be one that a connection may be given before the server has it.
+// The port of a server must not be an ephemeral port, which a connection could take before the server listens.
 func TestFreeAddressIsNoLocalPort(t *testing.T) {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -105,7 +105,7 @@ func (r *suiteReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s\n\n", r.Machine, r.method())
 	if r.Failed != "" {
-		fmt.Fprintf(&b, "**Ended before its time: %s.**\n\n", r.Failed)
+		fmt.Fprintf(&b, "**Ended early: %s.**\n\n", r.Failed)
 	}
 	for _, p := range r.Peers {
 		if p.Missing != "" {

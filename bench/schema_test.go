@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// documented is record/schema.md: the type of each field, by path.
+// documented parses record/schema.md: the type of each field, by path.
 func documented(t *testing.T) (fields, histogram map[string]string) {
 	text, err := os.ReadFile("record/schema.md")
 	if err != nil {
@@ -93,7 +93,7 @@ func fits(kind string, v any) bool {
 	return false
 }
 
-// All that a run writes is documented with its type, and all that is documented, unless it is optional, is written.
+// Every field that a run writes is documented with its type. Every documented field that is not optional is written.
 func TestSchema(t *testing.T) {
 	_, listen := startServer(t, testWorkshop(t), "echo")
 	name := t.TempDir() + "/r.json"
@@ -127,7 +127,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// fields is v as it is written.
+// fields returns the JSON of v.
 func fields(t *testing.T, v any) (doc any) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// A soak finds what grows, says which figure, and leaves the curve.
+// A soak finds the figure that grows, and its result has all samples.
 func TestSoak(t *testing.T) {
 	server, listen := startServer(t, testWorkshop(t), "echo")
 	heap := 1 << 20
@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Without a process to look at a soak says so, before it begins.
+// A soak whose target has no visible process fails before it begins.
 func TestSoakNeedsAProcess(t *testing.T) {
 	said, err := bench(t, "soak", "--target", "tcp://127.0.0.1:1", "-t", "10s")
 	if err == nil || !strings.Contains(err.Error(), "name them with --pid") {

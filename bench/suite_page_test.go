@@ -10,7 +10,7 @@ import (
 	"github.com/reactord/reactord/bench/machine"
 )
 
-// shown is the page of a report with two peers, one that failed and one that is missing.
+// shown returns the page of a report with two peers, one that failed and one that is missing.
 func shown(t *testing.T) string {
 	t.Helper()
 	rep := twoPeers(claim{"a", "b", 0.5}, claim{"b", "a", 1})
@@ -36,7 +36,7 @@ func TestPageSaysEverything(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// Nothing is loaded from elsewhere.
+	// The page loads no other file.
 	if found := regexp.MustCompile(`(?i)<(script|link|img)|src=|href=|url\(|@import`).FindString(page); found != "" {
 		t.Errorf("the page has %q", found)
 	}

@@ -50,7 +50,7 @@ type Group struct {
 // Of compares groups with the first one. Metrics that no group has are left out.
 func Of(groups []Group, metrics []string) (*Comparison, error) {
 	if len(groups) < 2 {
-		return nil, fmt.Errorf("a comparison is of at least two results")
+		return nil, fmt.Errorf("a comparison needs at least two results")
 	}
 	c := &Comparison{Base: groups[0].Name}
 	for _, metric := range metrics {

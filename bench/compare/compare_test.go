@@ -8,7 +8,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// group has phases whose throughput and latency are about so much.
+// group has phases with about this throughput and latency.
 func group(name string, n int, rate, ns, noise float64, seed uint64) Group {
 	r := rand.New(rand.NewPCG(seed, 1))
 	res := &record.Result{Name: name}
@@ -53,7 +53,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Of samples that do not differ the interval contains "no change" in about 95 of 100 comparisons.
+// For samples of the same distribution the interval contains 0 in about 95 of 100 comparisons.
 func TestIntervalsAreHonest(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(100) {

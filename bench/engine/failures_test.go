@@ -17,7 +17,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// only fails the test unless some failures were counted, all of one kind.
+// only fails the test unless there are failures, all of one kind.
 func only(t *testing.T, w *record.Window, kind record.Failure) {
 	t.Helper()
 	if w.Errors[kind] == 0 || w.Errors.Total() != w.Errors[kind] {
@@ -25,7 +25,7 @@ func only(t *testing.T, w *record.Window, kind record.Failure) {
 	}
 }
 
-// once answers the first message of a connection with what answer makes of it, and then ends it.
+// once sends the result of answer for the first message of a connection, and then closes the connection.
 func once(answer func(c net.Conn, p []byte)) func(net.Conn) {
 	return func(c net.Conn) {
 		buf := make([]byte, 128)
@@ -66,7 +66,7 @@ func TestBadReplies(t *testing.T) {
 	}
 }
 
-// What comes before a message has been sent is no reply to it, even if it is of the right size.
+// Bytes that are received before a message was sent are not its reply, even if their number is right.
 func TestRepliesAheadOfTheirMessages(t *testing.T) {
 	g := load(t, serve(t, "tcp", once(func(c net.Conn, p []byte) { _, _ = c.Write(bytes.Repeat(p, 8)) })), &Echo{}, nil)
 	_, w := run(t, g, Phase{Time: short})
@@ -83,7 +83,7 @@ func TestNoReply(t *testing.T) {
 	only(t, w, record.Timeout)
 }
 
-// What is under way at the end of a phase and never answered counts as well.
+// A message without a reply at the end of a phase counts as a failure.
 func TestNoReplyAtTheEnd(t *testing.T) {
 	g := load(t, serve(t, "tcp", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }), &Echo{}, nil)
 	_, w := run(t, g, Phase{Time: short / 10, Patience: short / 2})
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A target that is killed ends the phase, which keeps what was found until then.
+// A killed target ends the phase, which returns what was recorded until then.
 func TestKilledTarget(t *testing.T) {
 	var mu sync.Mutex
 	var conns []net.Conn
@@ -152,7 +152,7 @@ func TestKilledTarget(t *testing.T) {
 	}
 }
 
-// An interrupted phase keeps what was found until then.
+// An interrupted phase returns what was recorded until then.
 func TestInterrupted(t *testing.T) {
 	g := load(t, serve(t, "tcp", echoing), &Echo{}, nil)
 	if _, err := g.Open(t.Context(), nil); err != nil {
@@ -167,7 +167,7 @@ func TestInterrupted(t *testing.T) {
 	faultless(t, s.Windows[0])
 }
 
-// To open a socket for datagrams is no progress: it always succeeds.
+// Opening a socket for datagrams is not progress, because it always succeeds.
 func TestKilledTargetOfDatagrams(t *testing.T) {
 	l, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -230,12 +230,12 @@ func TestPortsUsedUp(t *testing.T) {
 	if n := s.Windows[0].Opened; n == 0 || n > 4 || s.Open != int(n) { // another process may have taken one of them
 		t.Errorf("%d connections were opened over 4 ports, and %d are open", n, s.Open)
 	}
-	// Of datagrams it is the connecting that fails in another way.
+	// With datagrams connect(2) fails with another error.
 	g = load(t, packets(t, func(p []byte, reply func([]byte)) { reply(p) }), &UDP{}, change)
 	if s, err := g.Open(t.Context(), nil); !errors.Is(err, ErrNoProgress) || !strings.Contains(err.Error(), "--source") {
 		t.Errorf("%d sockets for datagrams over 4 ports: %v", s.Open, err)
 	}
-	// A second address has as many again.
+	// A second address has its own ports.
 	g = load(t, serve(t, "tcp", echoing), &Echo{}, func(c *Config) {
 		change(c)
 		c.Sources, _ = ParseSources("127.0.0.2-127.0.0.3")

@@ -11,7 +11,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// rings are those that every mode is tested on.
+// rings runs f as a sub-test on every ring.
 func rings(t *testing.T, f func(t *testing.T, ring reactor.RingKind)) {
 	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		t.Run(string(ring), func(t *testing.T) {
@@ -94,7 +94,7 @@ func run(t *testing.T, g *Generator, p Phase) (Span, *record.Window) {
 	return s, s.Windows[0]
 }
 
-// runUntil runs phases until they have enough together: on a busy machine a short one may have nothing.
+// runUntil runs phases until their sum is enough: on a busy machine a short phase may have no messages.
 func runUntil(t *testing.T, g *Generator, p Phase, enough func(*record.Window) bool) (Span, *record.Window) {
 	t.Helper()
 	s, w := run(t, g, p)
@@ -112,7 +112,7 @@ func runUntil(t *testing.T, g *Generator, p Phase, enough func(*record.Window) b
 // on is a change of the configuration that chooses a ring.
 func on(ring reactor.RingKind) func(*Config) { return func(c *Config) { c.Ring = ring } }
 
-// faultless fails the test if anything failed.
+// faultless fails the test if there were failures.
 func faultless(t *testing.T, w *record.Window) {
 	t.Helper()
 	if w.Errors.Total() != 0 {

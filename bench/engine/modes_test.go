@@ -47,7 +47,7 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// Connections that stay are there beside others, and what they stay for is not measured.
+// With Stay several connections are open at the same time, and the time is not part of the latency.
 func TestConnectionsStay(t *testing.T) {
 	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		const stay = 5 * short
@@ -123,7 +123,7 @@ func TestUDP(t *testing.T) {
 	})
 }
 
-// Where not all is verified, the phases are that say so, and no others.
+// Without Config.Verify, only phases with Verify are verified.
 func TestPhasesThatVerify(t *testing.T) {
 	g := load(t, serve(t, "tcp", func(c net.Conn) {
 		buf := make([]byte, 128)
@@ -149,7 +149,7 @@ func TestPhasesThatVerify(t *testing.T) {
 	}
 }
 
-// With Hello each connection is served once, before anything else happens.
+// With Hello each connection is served once, before the phase begins.
 func TestHoldHello(t *testing.T) {
 	g := load(t, serve(t, "tcp", echoing), &Hold{Hello: true}, func(c *Config) { c.Connections = 50 })
 	opening, err := g.Open(t.Context(), nil)
@@ -190,13 +190,13 @@ func TestSlow(t *testing.T) {
 	g := load(t, serve(t, "tcp", echoing), &Slow{Size: FixedSize(10), Piece: 2, Every: 2 * time.Millisecond}, nil)
 	s, w := run(t, g, Phase{Time: short})
 	faultless(t, w)
-	// Five pieces have four pauses between them.
+	// There are four pauses between five pieces.
 	if w.Messages == 0 || w.Messages > 4*int64(s.Elapsed/(8*time.Millisecond)+2) {
 		t.Errorf("%d messages in %v", w.Messages, s.Elapsed)
 	}
 }
 
-// Who reads slowly is slow, and the target soon cannot send to it.
+// A slow reader is slow, and the target soon cannot send to it.
 func TestSlowReader(t *testing.T) {
 	rings(t, func(t *testing.T, ring reactor.RingKind) {
 		const size, piece, every = 2000, 200, 5 * time.Millisecond

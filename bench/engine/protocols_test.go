@@ -65,7 +65,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// Replies are understood however they are cut.
+// Replies are parsed in pieces of any size.
 func TestHTTPReplyByteByByte(t *testing.T) {
 	const replies = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-LENGTH: 5\r\n\r\nhello" +
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\nA\r\n0123456789\r\n0\r\nTrailer: z\r\n\r\n" +
@@ -99,7 +99,7 @@ func TestHTTPReplyByteByByte(t *testing.T) {
 	}
 }
 
-// respServer knows PING, SET and GET.
+// respServer implements PING, SET and GET.
 func respServer(c net.Conn) {
 	in, keys := bufio.NewReader(c), map[string]string{}
 	for {
@@ -215,7 +215,7 @@ func TestRealRedis(t *testing.T) {
 	}
 }
 
-// Every mode works through TLS as it does without.
+// Every mode works with TLS.
 func TestTLS(t *testing.T) {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS() // for its certificate

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// all are the moments of a schedule.
+// all returns the times of a schedule.
 func all(s schedule) (at []int64) {
 	for ; s.next != never; s.take() {
 		at = append(at, s.next)
@@ -25,14 +25,14 @@ func TestEvenSchedule(t *testing.T) {
 			t.Errorf("message %d at %d, want %d", i, v, want)
 		}
 	}
-	// Two workers that share a rate do not send at the same moments.
+	// Two workers that share a rate do not send at the same times.
 	half := all(newSchedule(0, time.Second, 50, 50, 0.5, nil))
 	if len(half) != 50 || half[0] != 1e7 {
 		t.Errorf("%d messages, the first at %d", len(half), half[0])
 	}
 }
 
-// An hour at a high rate ends where it should: no error adds up.
+// Errors do not add up during an hour at a high rate.
 func TestLongScheduleDoesNotDrift(t *testing.T) {
 	s := newSchedule(0, time.Hour, 1e6, 1e6, 0, nil)
 	s.k = 3.5e9
@@ -48,7 +48,7 @@ func TestRampSchedule(t *testing.T) {
 		if len(at) < 998 || len(at) > 1002 {
 			t.Errorf("%v: %d messages, want 1000", ramp, len(at))
 		}
-		// After half of the time the integral of the rate has been sent.
+		// In the first half of the time, the number of messages is the integral of the rate.
 		early := 0
 		for i, v := range at {
 			if v < 1e9 {
@@ -69,7 +69,7 @@ func TestPoissonSchedule(t *testing.T) {
 	if n := float64(len(at)); math.Abs(n-1e5) > 5*math.Sqrt(1e5) {
 		t.Errorf("%v messages, want 100000", n)
 	}
-	// Of exponential distances a share of 1/e is longer than the mean.
+	// A share of 1/e of exponential distances is longer than their mean.
 	long := 0
 	for i := 1; i < len(at); i++ {
 		if at[i]-at[i-1] > 1e6 {

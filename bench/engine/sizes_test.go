@@ -47,7 +47,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A piece of the pattern is the same from wherever it is cut.
+// The bytes of the pattern depend on their place only.
 func TestPattern(t *testing.T) {
 	p := NewPattern(1, true, 3000)
 	for _, at := range []int64{0, 1, longPeriod - 1500, longPeriod, 5*longPeriod + 7} {

@@ -38,7 +38,7 @@ func TestOnline(t *testing.T) {
 	}
 }
 
-// The kernel prints addresses as words of the machine's byte order.
+// The kernel prints addresses as words in the byte order of the machine.
 func TestParseAddress(t *testing.T) {
 	v4 := fmt.Sprintf("%08X:1F90", binary.NativeEndian.Uint32([]byte{127, 0, 0, 1}))
 	if a, err := parseAddress(v4); a != netip.MustParseAddrPort("127.0.0.1:8080") || err != nil {
@@ -55,7 +55,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// A process that listens is found, however its socket is bound.
+// A listening process is found for every kind of bound address.
 func TestListeners(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		l, err := net.Listen("tcp", at)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// limit bounds everything that a test waits for.
+// limit bounds every wait.
 const limit = 30 * time.Second
 
 func names() []string {
@@ -40,8 +40,8 @@ func names() []string {
 	return all
 }
 
-// start runs the program with one library, and returns once it listens. When the test ends it is stopped by
-// SIGTERM, upon which it must end by itself and without an error.
+// start runs the program with one library, and returns when it listens. At the end of the test it is stopped by
+// SIGTERM, and must exit without an error.
 func start(t *testing.T, library string, loops int) (address string) {
 	t.Helper()
 	address = freeAddress(t)
@@ -91,13 +91,13 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// stream is an endless sequence of bytes that depends on its number alone.
+// stream is an endless sequence of bytes that depends on its number only.
 func stream(number uint64) io.Reader {
 	return rand.NewChaCha8([32]byte{byte(number), byte(number >> 8)})
 }
 
-// exchange sends the first total bytes of a stream in pieces of up to most bytes, and compares what comes back
-// meanwhile.
+// exchange sends the first total bytes of a stream in pieces of up to most bytes. Meanwhile it compares what comes
+// back.
 func exchange(address string, number uint64, total, most int) error {
 	c, err := net.DialTimeout("tcp", address, limit)
 	if err != nil {
@@ -164,7 +164,7 @@ func TestEchoUnderLoad(t *testing.T) {
 	}
 }
 
-// A client that goes away in the middle of a message harms no other one.
+// A client that disconnects in the middle of a message does not affect other clients.
 func TestResets(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// An address that another program has taken ends the server with an error that says so.
+// A server whose address is in use fails with an error that says so.
 func TestTakenAddress(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -215,7 +215,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// The versions are those that comparisons name.
+// The versions are known.
 func TestVersions(t *testing.T) {
 	for name, want := range map[string]string{"gnet": "v2.9.7", "netpoll": "v0.7.2", "nbio": "v1.6.7"} {
 		var out bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// family starts a shell with a child of its own, and returns once both are there.
+// family starts a shell that has a child, and returns when both run.
 func family(ctx context.Context, t *testing.T, script string) (*Child, []int) {
 	t.Helper()
 	c, err := Start(ctx, []string{"sh", "-c", script}, nil)
@@ -32,7 +32,7 @@ func family(ctx context.Context, t *testing.T, script string) (*Child, []int) {
 	return c, pids
 }
 
-// gone fails the test if a process is still alive after a while.
+// gone fails the test if a process does not end soon.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {

@@ -14,7 +14,7 @@ func TestCPUTimeCountsWhatIsBurnt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The process.s own clock says how much was burnt; the one read from outside must show as much.
+	// The CPU time that the process itself reads must also be read from outside.
 	const burn = 20 * time.Millisecond
 	for begin := cpuTime(t); cpuTime(t)-begin < burn; {
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// values are durations as a run has them: most are short, some very long.
+// values returns durations as in a run: most are short, and some are very long.
 func values(n int) []int64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	v := make([]int64, n)
@@ -57,7 +57,7 @@ func TestHistogramAgreesWithASort(t *testing.T) {
 	}
 }
 
-// Histograms of parts add up to that of the whole, as counts do.
+// Histograms and counts of parts add up to those of the whole.
 func TestWindowsAddUp(t *testing.T) {
 	whole, sum := NewWindow(), NewWindow()
 	for i, x := range values(1000) {
@@ -103,7 +103,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// sample is a result with a bit of everything.
+// sample returns a result that has all fields.
 func sample() *Result {
 	w := NewWindow()
 	for _, x := range values(1000) {
@@ -117,7 +117,7 @@ func sample() *Result {
 		{Kind: Measure, Elapsed: 2, Parts: []PhasePart{{"x", w}}}}, Series: []Point{point}}
 }
 
-// What is written is read as it was, histograms and failures included.
+// A document that is written and read again is the same, with histograms and failures.
 func TestResultGoesThroughAFile(t *testing.T) {
 	name := t.TempDir() + "/r.json"
 	r := sample()
@@ -158,7 +158,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// The histogram log is read by HdrHistogram's own reader.
+// HdrHistogram's own reader can read the histogram log.
 func TestHistogramLog(t *testing.T) {
 	var out bytes.Buffer
 	start := time.Now()
@@ -205,7 +205,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What is recorded falls into the buckets that HdrHistogram puts it into.
+// The buckets are those of HdrHistogram.
 func TestBucketsAreThoseOfHdrHistogram(t *testing.T) {
 	theirs, ours := hdrhistogram.New(1, int64(MaxValue), 3), NewHistogram()
 	all := append(values(100_000), 0, int64(MaxValue)-1, int64(MaxValue))

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/bench/units"
 )
 
-// result has a few seconds of a load, whose name is not to be taken for HTML.
+// result has a few seconds of a load. Its name must not be interpreted as HTML.
 func result(name string, rate float64) *record.Result {
 	r := &record.Result{Schema: record.Schema, Name: name, Mode: "rate", Target: "tcp://127.0.0.1:1", Connections: 3,
 		Loops: 1, Ring: "io_uring", Warnings: []string{"it is <b>loud</b>"}}
@@ -35,8 +35,7 @@ func result(name string, rate float64) *record.Result {
 	return r
 }
 
-// The page needs no other file, is well formed as far as a strict reader of XML can tell, and shows what
-// it is given as text.
+// The page needs no other file, is well-formed XML, and escapes text.
 func TestPage(t *testing.T) {
 	a, b := result("a <script>", 10_000), result("b", 10_000)
 	found, err := compare.Of([]compare.Group{{Name: "a", Results: []*record.Result{a}},
@@ -80,19 +79,19 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Nothing measured is shown as nothing, not as a broken chart.
+// A result without measured phases has no charts.
 func TestPageOfNothing(t *testing.T) {
 	var out bytes.Buffer
 	if err := Page(&out, []*record.Result{{Name: "x", Failed: "refused"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Contains(text, "<figure>") ||
-		!strings.Contains(text, "Ended before its time: refused") {
+		!strings.Contains(text, "Ended early: refused") {
 		t.Errorf("%s", text)
 	}
 }
 
-// The axis gives each further nine as much room, and points lie inside of the frame.
+// Each additional nine has the same width on the axis, and points are inside of the frame.
 func TestChartPlaces(t *testing.T) {
 	c := percentileChart([]*record.Result{result("a", 0)})
 	c.fit()
@@ -158,7 +157,7 @@ func TestExporter(t *testing.T) {
 	}
 }
 
-// Each change has a bar in the colour of its verdict, and none of them leaves the chart.
+// Each change has a bar in the colour of its verdict, and every bar is inside of the chart.
 func TestBars(t *testing.T) {
 	group := func(name string, samples int, factor float64) compare.Group {
 		r := result(name, 0)
@@ -192,7 +191,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// A browser reads the drawings as XML: each must be well formed, and its bar as long as its figure says, from 0 on.
+// The drawings must be well-formed XML, and the length of a bar must be that of its figure.
 func TestBarsAreAsLongAsTheirFigures(t *testing.T) {
 	drawn := string(Bars("x", []Bar{{Name: "<a>", Text: "3", Class: "own", Value: 3, Low: 2, High: 4},
 		{Name: "b", Value: -1, Low: -1, High: -1}, {Name: "c", Text: "<none>", Value: math.NaN(), Low: math.NaN(),

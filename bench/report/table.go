@@ -39,7 +39,7 @@ func Table(out io.Writer, r *record.Result) error {
 		fmt.Fprintf(out, "! %s\n", text)
 	}
 	if r.Failed != "" {
-		fmt.Fprintf(out, "! ended before its time: %s\n", r.Failed)
+		fmt.Fprintf(out, "! ended early: %s\n", r.Failed)
 	}
 	return w.Flush()
 }

@@ -174,7 +174,7 @@ func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// Datagrams come back as they were, the largest and the empty one too, each to whom it came from.
+// Datagrams come back unchanged, also the largest and an empty one, each to its sender.
 func TestDatagramsEcho(t *testing.T) {
 	eachDatagram(t, func(t *testing.T, cfg Config) {
 		cfg.Behaviour = "echo"
@@ -240,8 +240,8 @@ func TestAbstractAddresses(t *testing.T) {
 	}
 }
 
-// A server that ends leaves no descriptor behind, whatever its connections are at: some have been accepted,
-// some have not, and of some the coroutine has not begun.
+// A server that ends closes all descriptors: of connections that were accepted, that were not accepted yet, and whose
+// coroutine has not started.
 func TestNoDescriptorLeaks(t *testing.T) {
 	each(t, func(t *testing.T, cfg Config) {
 		cfg.Behaviour = "echo"

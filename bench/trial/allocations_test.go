@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Neither the generator nor the reactor's echo server allocates for a message.
+// Neither the generator nor the echo server on the reactor allocates for a message.
 func TestMessagesAllocateNothing(t *testing.T) {
 	for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		if _, err := reactor.ChooseRing(ring); err != nil {
@@ -51,7 +51,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 				}
 				messages = s.Windows[0].Messages
 			}
-			// A phase itself takes some: windows, timers of the runtime, what is posted.
+			// A phase itself allocates: windows, timers of the runtime, posted functions.
 			if n := after.Mallocs - before.Mallocs; messages < 500 || n > 200+uint64(messages)/20 {
 				t.Errorf("%s, %v/s: %d allocations for %d messages", ring, rate, n, messages)
 			}

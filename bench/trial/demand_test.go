@@ -47,7 +47,7 @@ func TestDemands(t *testing.T) {
 	}
 }
 
-// A rate that was asked for and not reached meets no demands.
+// A phase that did not reach its planned rate meets no demands.
 func TestDemandsIncludeTheRate(t *testing.T) {
 	d, err := ParseDemands("p99<1s")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// oneAtATime echoes, one message of all connections each pause.
+// oneAtATime is an echo server that serves one message of all connections in each pause.
 func oneAtATime(t *testing.T, pause time.Duration) engine.Target {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +53,7 @@ func echo(target engine.Target) engine.Config {
 	return engine.Config{Target: target, Connections: 8, Parts: []engine.Part{{Name: "echo", Mode: &engine.Echo{}}}}
 }
 
-// The search ends just below what the server can do.
+// The search ends just below the highest rate of the server.
 func TestFindMax(t *testing.T) {
 	const pause = 4 * time.Millisecond
 	demands, err := ParseDemands("p99<1s,errors=0")
@@ -75,7 +75,7 @@ func TestFindMax(t *testing.T) {
 			}
 		}
 	}
-	// How long the server really sleeps is the machine's business, but it never sleeps less.
+	// The server may sleep longer than the pause, but not less.
 	most := float64(time.Second) / float64(pause)
 	if got := res.Measured()[0].Rate; got > 1.03*most || tries < 3 || met == 0 {
 		t.Errorf("%.1f/s were found by %d tries of which %d met the demands; the server can do at most %.0f/s", got, tries,
@@ -83,7 +83,7 @@ func TestFindMax(t *testing.T) {
 	}
 }
 
-// A rate that fails is tried again before a lower one is, and every try is in the result.
+// A rate that fails is tried again before a lower rate, and every trial is in the result.
 func TestFindMaxRepeatsWhatFails(t *testing.T) {
 	demands, err := ParseDemands("p50<1us")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestFindMaxOfTheImpossible(t *testing.T) {
 	}
 }
 
-// The phases come in their order, as often as they should.
+// The phases have the planned order and number.
 func TestShape(t *testing.T) {
 	r := Run{Load: echo(oneAtATime(t, 0)), Plan: Plan{Time: 50 * time.Millisecond, WarmUp: 50 * time.Millisecond,
 		Ramp: 50 * time.Millisecond, Rates: []float64{200, 400}, Repeats: 2}}
@@ -153,7 +153,7 @@ func TestWrongPlans(t *testing.T) {
 	}
 }
 
-// A run says itself what is wrong with it.
+// A run warns about what makes its result doubtful.
 func TestARunWarns(t *testing.T) {
 	r := Run{Load: echo(oneAtATime(t, 4*time.Millisecond)),
 		Plan: Plan{Time: 200 * time.Millisecond, Rates: []float64{1000}}}

@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/bench/record"
 )
 
-// soaked is a result with a sample a second, and one after the load, in which every figure is steady but for some
+// soaked returns a result with a sample for each second and one after the load. Every figure is steady, with some
 // noise.
 func soaked(seconds int, change func(second int, s *record.Sample)) *record.Result {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -2,7 +2,8 @@ package tidy
 
 import (
 	"bytes"
-	"go/scanner"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"os"
 	"os/exec"
@@ -26,7 +27,7 @@ const (
 	commitsRead  = 30
 )
 
-// files are the paths of the repository's files, relative to its root.
+// files returns the paths of the repository's files, relative to its root.
 func files(t *testing.T) []string {
 	t.Helper()
 	var paths []string
@@ -65,7 +66,7 @@ func list(t *testing.T, name string) []string {
 	return slices.DeleteFunc(lines, func(line string) bool { return line == "" || strings.HasPrefix(line, "#") })
 }
 
-// exceptions are the findings to be passed over. Unused tells which of them have not been found.
+// exceptions are the findings of exceptions.txt. used has true for those that were found.
 type exceptions struct{ used map[string]bool }
 
 func newExceptions(t *testing.T) *exceptions {
@@ -104,7 +105,7 @@ func TestLinesAreShort(t *testing.T) {
 			continue
 		}
 		src := read(t, path)
-		raw := rawStrings(src)
+		raw := rawStrings(t, src)
 		for i, line := range bytes.Split(src, []byte("\n")) {
 			if n := utf8.RuneCount(line); n > lineLimit && !raw[i+1] && !except.has(path, "line") {
 				t.Errorf("%s:%d: %d characters, want %d at most", path, i+1, n, lineLimit)
@@ -114,29 +115,28 @@ func TestLinesAreShort(t *testing.T) {
 	except.unused(t, func(rule string) bool { return rule == "line" })
 }
 
-// rawStrings are the numbers of the lines that are a part of a raw string which is longer than one line.
-func rawStrings(src []byte) map[int]bool {
+// rawStrings returns the numbers of the lines that have a raw string, or a part of one.
+func rawStrings(t *testing.T, src []byte) map[int]bool {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "", src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lines := map[int]bool{}
-	fset := token.NewFileSet()
-	file := fset.AddFile("", fset.Base(), len(src))
-	var s scanner.Scanner
-	s.Init(file, src, nil, 0)
-	for {
-		pos, tok, text := s.Scan()
-		if tok == token.EOF {
-			return lines
-		}
-		if tok == token.STRING && text[0] == '`' {
-			first := file.Line(pos)
-			for line := range strings.Count(text, "\n") + 1 {
-				lines[first+line] = true
+	ast.Inspect(file, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok && text.Value[0] == '`' {
+			for line := files.Position(text.Pos()).Line; line <= files.Position(text.End()).Line; line++ {
+				lines[line] = true
 			}
 		}
-	}
+		return true
+	})
+	return lines
 }
 
 func TestRawStrings(t *testing.T) {
-	got := rawStrings([]byte("package p\nvar a = `\nlong\n`\nvar b = \"short\" // `\n"))
+	got := rawStrings(t, []byte("package p\nvar a = `\nlong\n`\nvar b = \"short\" // `\n"))
 	if len(got) != 3 || !got[2] || !got[3] || !got[4] {
 		t.Errorf("lines %v, want 2 to 4", got)
 	}
@@ -211,7 +211,7 @@ func TestCommitSubjects(t *testing.T) {
 	}
 }
 
-// pattern makes a regular expression of a pattern of places.txt.
+// pattern returns the regular expression of a pattern of places.txt.
 func pattern(glob string) *regexp.Regexp {
 	text := regexp.QuoteMeta(glob)
 	text = strings.NewReplacer(`\*\*/`, `(?:.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`).Replace(text)
