@@ -171,7 +171,7 @@ func ExampleFile_ReadDir() {
 	// Output: true
 }
 
-// What is sent to a socket goes on through a pipe, and never comes to the program.
+// Bytes that a socket receives move on through a pipe, without being copied to the program.
 func ExampleSplice() {
 	play(func(t *task.T, l *reactor.Loop) error {
 		var from, via, to, end reactor.Socket
@@ -275,7 +275,7 @@ func ExampleMailbox() {
 	// Output: sum: 6
 }
 
-// Connections that one loop accepts go to two, in turn.
+// Connections that one loop accepts are given to two loops, round-robin.
 func ExampleBalancer() {
 	r, err := reactor.New(reactor.Config{Loops: 2})
 	if err != nil {
