@@ -24,6 +24,7 @@ func (c balancerCollector) Describe(ch chan<- *prometheus.Desc) { ch <- balanced
 // Collect implements [prometheus.Collector].
 func (c balancerCollector) Collect(ch chan<- prometheus.Metric) {
 	for i, l := range c.b.Loops() {
-		ch <- prometheus.MustNewConstMetric(balancedConnections, prometheus.GaugeValue, float64(c.b.Connections(l)), strconv.Itoa(i))
+		n := float64(c.b.Connections(l))
+		ch <- prometheus.MustNewConstMetric(balancedConnections, prometheus.GaugeValue, n, strconv.Itoa(i))
 	}
 }

@@ -16,7 +16,10 @@ func TestBalancerSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := reactor.NewBalancer(reactor.BalancerConfig{Loops: []*reactor.Loop{l}, Take: func(_ *reactor.Loop, fd int) { unix.Close(fd) }})
+	b, err := reactor.NewBalancer(reactor.BalancerConfig{
+		Loops: []*reactor.Loop{l},
+		Take:  func(_ *reactor.Loop, fd int) { unix.Close(fd) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

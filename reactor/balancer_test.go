@@ -12,8 +12,8 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// placing is a Balancer over some loops, the first of which accepts.
-type placing struct {
+// balancing is a Balancer over some loops, the first of which accepts.
+type balancing struct {
 	*reactor.Balancer
 	t      *testing.T
 	loops  []*running
@@ -26,9 +26,9 @@ type placing struct {
 	got [][]int // the descriptors that each loop got
 }
 
-func place(t *testing.T, kind reactor.RingKind, n int, cfg reactor.BalancerConfig) *placing {
+func balance(t *testing.T, kind reactor.RingKind, n int, cfg reactor.BalancerConfig) *balancing {
 	t.Helper()
-	p := &placing{t: t, end: newResult(), got: make([][]int, n)}
+	p := &balancing{t: t, end: newResult(), got: make([][]int, n)}
 	for range n {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		p.loops, cfg.Loops = append(p.loops, r), append(cfg.Loops, r.Loop)
@@ -47,7 +47,7 @@ func place(t *testing.T, kind reactor.RingKind, n int, cfg reactor.BalancerConfi
 	return p
 }
 
-func (p *placing) take(l *reactor.Loop, fd int) {
+func (p *balancing) take(l *reactor.Loop, fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range p.loops {
@@ -57,8 +57,8 @@ func (p *placing) take(l *reactor.Loop, fd int) {
 	}
 }
 
-// dial makes connections and waits until they have been placed. It returns how many each loop has got so far.
-func (p *placing) dial(n int) (counts []int) {
+// dial makes connections and waits until they have been assigned. It returns how many each loop has got so far.
+func (p *balancing) dial(n int) (counts []int) {
 	p.t.Helper()
 	total := func() (sum int) {
 		p.mu.Lock()
@@ -75,7 +75,7 @@ func (p *placing) dial(n int) (counts []int) {
 	}
 	for deadline := time.Now().Add(patience); total() != want; {
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%d connections of %d were placed", total(), want)
+			p.t.Fatalf("%d connections of %d were assigned", total(), want)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -83,7 +83,7 @@ func (p *placing) dial(n int) (counts []int) {
 }
 
 // hangUp ends the connections of a loop.
-func (p *placing) hangUp(i int) {
+func (p *balancing) hangUp(i int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, fd := range p.got[i] {
@@ -93,7 +93,7 @@ func (p *placing) hangUp(i int) {
 	p.got[i] = nil
 }
 
-func (p *placing) finish() {
+func (p *balancing) finish() {
 	p.loops[0].do(func() { p.source.RequestStop() })
 	p.end.expect(p.t, "stopped")
 	p.loops[0].close(&p.ln.Socket)
@@ -111,8 +111,8 @@ func (p *placing) finish() {
 	}
 }
 
-// placements runs f on each ring and looks for descriptors that were lost.
-func placements(t *testing.T, f func(t *testing.T, kind reactor.RingKind)) {
+// eachRingNoLeak runs f on each ring and checks that no descriptor is left open.
+func eachRingNoLeak(t *testing.T, f func(t *testing.T, kind reactor.RingKind)) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		before := descriptors()
 		f(t, kind)
@@ -133,8 +133,8 @@ func expectCounts(t *testing.T, got []int, want ...int) {
 }
 
 func TestBalancerRoundRobin(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
-		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
+		p := balance(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
 		expectCounts(t, p.dial(30), 10, 10, 10)
 		if s := p.Imbalance(); s != 1 {
 			t.Errorf("imbalance %v, want 1", s)
@@ -147,8 +147,8 @@ func TestBalancerRoundRobin(t *testing.T) {
 }
 
 func TestBalancerKeepsLocal(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
-		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.KeepLocal})
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
+		p := balance(t, kind, 3, reactor.BalancerConfig{Policy: reactor.KeepLocal})
 		expectCounts(t, p.dial(9), 9, 0, 0)
 		if s := p.Imbalance(); s != 3 {
 			t.Errorf("imbalance %v, want 3", s)
@@ -157,10 +157,10 @@ func TestBalancerKeepsLocal(t *testing.T) {
 	})
 }
 
-// Connections that end make room, and that is filled first.
+// When connections end, new ones go to the loops that they were on.
 func TestBalancerLeastConnections(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
-		p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.LeastConnections})
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
+		p := balance(t, kind, 3, reactor.BalancerConfig{Policy: reactor.LeastConnections})
 		expectCounts(t, p.dial(12), 4, 4, 4)
 		p.hangUp(1)
 		expectCounts(t, p.dial(4), 4, 4, 4)
@@ -171,11 +171,11 @@ func TestBalancerLeastConnections(t *testing.T) {
 	})
 }
 
-// What has one hash goes to one loop, others to others; when a loop ends, the rest stay where they are.
+// Connections of one hash go to one loop, and hashes are spread over the loops. When a loop ends, only its hashes move.
 func TestBalancerByHash(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
 		key := uint64(0) // the accepting loop's
-		p := place(t, kind, 3, reactor.BalancerConfig{
+		p := balance(t, kind, 3, reactor.BalancerConfig{
 			Policy: reactor.ByHash,
 			Hash: func(peer netip.AddrPort) uint64 {
 				if peer.Addr() != netip.MustParseAddr("127.0.0.1") || peer.Port() == 0 {
@@ -184,7 +184,7 @@ func TestBalancerByHash(t *testing.T) {
 				return key
 			},
 		})
-		home := func(k uint64) int {
+		loopOf := func(k uint64) int {
 			p.loops[0].do(func() { key = k })
 			before := p.dial(0)
 			before = append([]int(nil), before...)
@@ -194,23 +194,23 @@ func TestBalancerByHash(t *testing.T) {
 				case 2:
 					return i
 				case 1:
-					t.Errorf("hash %d has two homes", k)
+					t.Errorf("hash %d has two loops", k)
 				}
 			}
 			return -1
 		}
-		homes, used := map[uint64]int{}, [3]int{}
+		loopsOf, used := map[uint64]int{}, [3]int{}
 		for k := range uint64(40) {
-			homes[k] = home(k)
-			used[homes[k]]++
+			loopsOf[k] = loopOf(k)
+			used[loopsOf[k]]++
 		}
 		if min(used[0], used[1], used[2]) < 5 {
-			t.Errorf("40 hashes have homes %v", used)
+			t.Errorf("40 hashes have loops %v", used)
 		}
 		p.loops[2].Stop()
 		<-p.loops[2].Done()
-		for k, was := range homes {
-			now := home(k)
+		for k, was := range loopsOf {
+			now := loopOf(k)
 			if now == 2 || was != 2 && now != was {
 				t.Errorf("hash %d went from loop %d to %d", k, was, now)
 			}
@@ -219,11 +219,11 @@ func TestBalancerByHash(t *testing.T) {
 	})
 }
 
-// A loop that has ended gets nothing; when the last has, what is accepted is closed.
+// A loop that has ended gets no connection. When all have ended, accepted connections are closed.
 func TestBalancerOnLoopsThatEnd(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, policy := range []reactor.BalancePolicy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.KeepLocal} {
-			p := place(t, kind, 3, reactor.BalancerConfig{Policy: policy})
+			p := balance(t, kind, 3, reactor.BalancerConfig{Policy: policy})
 			p.loops[1].Stop()
 			<-p.loops[1].Done()
 			if counts := p.dial(10); counts[1] != 0 {
@@ -231,7 +231,7 @@ func TestBalancerOnLoopsThatEnd(t *testing.T) {
 			}
 			p.finish()
 
-			q := place(t, kind, 1, reactor.BalancerConfig{Policy: policy})
+			q := balance(t, kind, 1, reactor.BalancerConfig{Policy: policy})
 			other, err := reactor.NewBalancer(reactor.BalancerConfig{Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take})
 			if err != nil {
 				t.Fatal(err)
@@ -251,11 +251,11 @@ func TestBalancerOnLoopsThatEnd(t *testing.T) {
 	})
 }
 
-// Connections on their way to loops that are stopped are taken or closed, not lost.
+// Connections on their way to loops that are stopped are taken or closed, and do not leak.
 func TestBalancerWhileLoopsStop(t *testing.T) {
-	placements(t, func(t *testing.T, kind reactor.RingKind) {
+	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 5 {
-			p := place(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
+			p := balance(t, kind, 3, reactor.BalancerConfig{Policy: reactor.RoundRobin})
 			const n = 30
 			for i := range n {
 				p.ln.dial()

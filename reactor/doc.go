@@ -50,9 +50,9 @@
 //		})
 //	}
 //
-// The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers that
-// start the next operation when one has completed. The directory examples has an echo server in both styles, which can
-// also be stopped. A [Reactor] runs one loop for each CPU.
+// The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
+// that start the next operation when one has completed. The directory examples has an echo server in both styles, which
+// can also be stopped. A [Reactor] runs one loop for each CPU.
 //
 // # Operations and their memory
 //
@@ -78,9 +78,9 @@
 // # Cancellation
 //
 // Cancellation is cooperative: a stop request (see package [github.com/reactord/reactord/sender/stop]) completes
-// nothing. It makes the loop submit a cancel entry, and the operation completes when the cancel and the operation itself
-// have. If the operation succeeded before the cancel reached it, its result is delivered: no accepted connection and no
-// received byte is lost. Otherwise it completes stopped.
+// nothing. It makes the loop submit a cancel entry, and the operation completes when the cancel and the operation
+// itself have. If the operation succeeded before the cancel reached it, its result is delivered: no accepted connection
+// and no received byte is lost. Otherwise it completes stopped.
 //
 // [Descriptor.Close] cancels the operations on a descriptor and waits for them before it closes the descriptor. They
 // complete with their result if they have one, otherwise with an error that matches net.ErrClosed.
@@ -124,8 +124,8 @@
 // operation, or an error that the documentation of the operation names.
 //
 // Misuse panics, in every build, with a message that says what to do instead: starting an operation, granting credit or
-// releasing a lease off the loop's thread, or while the loop does not run; starting an operation that has not completed;
-// releasing a lease twice; running a loop twice.
+// releasing a lease off the loop's thread, or while the loop does not run; starting an operation that has not
+// completed; releasing a lease twice; running a loop twice.
 //
 // # Operations
 //
@@ -189,10 +189,10 @@
 //	Offload                            another goroutine           any    same         -
 //
 // An entry is an io_uring opcode without its prefix IORING_OP_. Linux is the first version that has it in the form that
-// is used here. A loop uses io_uring only if that has multishot accept, receive and poll, and provided buffers, which it
-// has since Linux 6.0; otherwise it uses epoll. So only entries that are newer may be missing. The last column is what
-// the loop does then, with the same results. What a ring can do is probed, never concluded from a version. An operation
-// that could not be carried out at all would fail with a uring.NotSupportedError.
+// is used here. A loop uses io_uring only if that has multishot accept, receive and poll, and provided buffers, which
+// it has since Linux 6.0; otherwise it uses epoll. So only entries that are newer may be missing. The last column is
+// what the loop does then, with the same results. What a ring can do is probed, never concluded from a version. An
+// operation that could not be carried out at all would fail with a uring.NotSupportedError.
 //
 // A chosen buffer is a buffer of the loop that the ring selects (IOSQE_BUFFER_SELECT). A limited multishot receive
 // (optlen of the entry) ends by itself when the credit is used up. Without it, sequences of limited credit receive one

@@ -16,7 +16,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// play runs a task on a loop of its own, which ends with it.
+// play runs a task on a loop of its own, which is stopped when the task ends.
 func play(f func(t *task.T, l *reactor.Loop) error) {
 	l, err := reactor.NewLoop(reactor.LoopConfig{})
 	if err != nil {
@@ -36,7 +36,7 @@ func play(f func(t *task.T, l *reactor.Loop) error) {
 	}
 }
 
-// closing closes, whatever happens to the task meanwhile.
+// closing closes a descriptor, even if the task is stopped.
 func closing(t *task.T, ds ...*reactor.Descriptor) {
 	task.Unstoppable(t, func() {
 		for _, d := range ds {
@@ -45,7 +45,7 @@ func closing(t *task.T, ds ...*reactor.Descriptor) {
 	})
 }
 
-// Datagrams on the loopback interface: the answer goes to where the question came from.
+// Datagrams on the loopback interface: the reply goes to the address that the request came from.
 func ExampleSocket_RecvFrom() {
 	play(func(t *task.T, l *reactor.Loop) error {
 		var server, client reactor.Socket
@@ -146,7 +146,7 @@ func ExampleDir_OpenFile() {
 	// true
 }
 
-// The entries of a directory, as many at a time as there is memory for.
+// The entries of a directory, as many at a time as fit into the buffer.
 func ExampleFile_ReadDir() {
 	play(func(t *task.T, l *reactor.Loop) error {
 		var dir reactor.File
@@ -171,7 +171,7 @@ func ExampleFile_ReadDir() {
 	// Output: true
 }
 
-// What is sent to a socket goes on through a pipe, and never comes to the program.
+// Bytes that a socket receives move on through a pipe, without being copied to the program.
 func ExampleSplice() {
 	play(func(t *task.T, l *reactor.Loop) error {
 		var from, via, to, end reactor.Socket
@@ -206,7 +206,7 @@ func ExampleSplice() {
 	// Output: straight on
 }
 
-// A receive that may take a while, but not for ever.
+// A receive with a timeout.
 func ExampleLoop_SleepFor() {
 	play(func(t *task.T, l *reactor.Loop) error {
 		var a, b reactor.Socket
@@ -239,7 +239,7 @@ func ExampleLoop_Every() {
 	// Output: on the schedule: true
 }
 
-// counted is a mailbox for numbers, which ends its loop after a few.
+// counted is a mailbox for numbers. It stops its loop after a few messages.
 type counted struct {
 	reactor.Mailbox[int]
 	l   *reactor.Loop
@@ -253,7 +253,7 @@ func (c *counted) OnMessage(m *reactor.Envelope[int]) {
 	}
 }
 
-// Numbers that another goroutine posts to a loop.
+// Another goroutine posts numbers to a loop.
 func ExampleMailbox() {
 	l, err := reactor.NewLoop(reactor.LoopConfig{})
 	if err != nil {
@@ -275,7 +275,7 @@ func ExampleMailbox() {
 	// Output: sum: 6
 }
 
-// Connections that one loop accepts go to two, in turn.
+// Connections that one loop accepts are given to two loops, round-robin.
 func ExampleBalancer() {
 	r, err := reactor.New(reactor.Config{Loops: 2})
 	if err != nil {

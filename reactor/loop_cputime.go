@@ -8,8 +8,8 @@ import (
 )
 
 // cpuTime measures how long a loop's thread has been busy. Wall-clock time cannot: a ring does much of its work in the
-// same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at no
-// cost to the loop.
+// same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at
+// no cost to the loop.
 type cpuTime struct {
 	thread atomic.Int64 // the id of the loop's thread; 0: Run has not begun, or has returned
 	before atomic.Int64 // CPU time that the thread had used when Run began, ns
@@ -44,8 +44,8 @@ func (c *cpuTime) read(sys host.System) (busy, waited time.Duration) {
 	return c.busy.raise(used), c.waited.raise(rest)
 }
 
-// ratchet is a time that never decreases, although a reader may be overtaken by another one, and although the two clocks
-// do not run at quite the same rate.
+// ratchet is a time that never decreases, although a reader may be overtaken by another one, and although the two
+// clocks do not run at quite the same rate.
 type ratchet struct{ ns atomic.Int64 }
 
 // raise returns the largest of the values that it was ever given.

@@ -4,8 +4,8 @@ import "time"
 
 // A loop is late when it has not checked its ring for much longer than it meant to sleep: the process was stopped
 // (SIGSTOP, a frozen cgroup), the machine was suspended, the thread had no CPU, or a callback blocked it. By then
-// completions wait, and so do timers. In its usual order a read would fail by its deadline although its bytes are there.
-// So a late loop takes what has arrived before it expires timers.
+// completions wait, and so do timers. In its usual order a read would fail by its deadline although its bytes are
+// there. So a late loop takes what has arrived before it expires timers.
 
 const (
 	// lateAfter is how much longer than planned a gap is if the loop is late.
@@ -48,7 +48,7 @@ func (t *lateness) holdBack(completions int) bool {
 // the process or the machine was stopped, the thread had no CPU, or a callback blocked it, for half a second or longer
 // than it meant to sleep. The sleep in which that happened counts as well.
 //
-// It is for timeouts that judge a peer by what it did, such as an idle timeout: Now minus Stalled is a clock that stands
-// still while the loop could not see what peers did. Timers expire by Now. While no timer is pending the loop does not
-// know how long it meant to sleep, and Stalled does not grow.
+// It is for timeouts that judge a peer by what it did, such as an idle timeout: Now minus Stalled is a clock that
+// stands still while the loop could not see what peers did. Timers expire by Now. While no timer is pending the loop
+// does not know how long it meant to sleep, and Stalled does not grow.
 func (l *Loop) Stalled() int64 { return l.late.stalled }

@@ -10,7 +10,7 @@ import (
 )
 
 // What arrived while the process was stopped is delivered before the timers that became due meanwhile are called.
-func TestLateLoopTakesInBeforeItExpires(t *testing.T) {
+func TestLateLoopTakesCompletionsFirst(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		s, peer := r.pair()
@@ -35,8 +35,8 @@ func TestLateLoopTakesInBeforeItExpires(t *testing.T) {
 	})
 }
 
-// Timers are held back for a while only, however much arrives.
-func TestLateLoopExpiresInTheEnd(t *testing.T) {
+// Timers are held back for a limited number of turns, however much arrives.
+func TestLateLoopExpiresTimersEventually(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var nop reactor.NopOp
@@ -76,8 +76,9 @@ func TestLateLoopExpiresInTheEnd(t *testing.T) {
 	})
 }
 
-// Lost is the time in which the loop was kept from looking at its ring, and none of the time in which it did not want to.
-func TestLost(t *testing.T) {
+// Stalled is the time in which the loop was kept from checking its ring. The time in which it slept as planned is not
+// part of it.
+func TestStalled(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
 		var sleep reactor.SleepOp
@@ -105,8 +106,8 @@ func TestLost(t *testing.T) {
 			})
 			done.expect(t, "{}")
 			r.do(func() { after = r.Stalled() })
-			if lost := time.Duration(after - before); lost < tc.least || lost > tc.most {
-				t.Errorf("%s: %v lost, want %v to %v", tc.name, lost, tc.least, tc.most)
+			if stalled := time.Duration(after - before); stalled < tc.least || stalled > tc.most {
+				t.Errorf("%s: stalled for %v, want %v to %v", tc.name, stalled, tc.least, tc.most)
 			}
 		}
 		r.end()

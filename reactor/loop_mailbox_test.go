@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// postman handles the messages of a mailbox.
+// receiver handles the messages of a mailbox.
 type postman struct {
 	reactor.Mailbox[int]
 	got func(m *reactor.Envelope[int])
@@ -17,12 +17,12 @@ type postman struct {
 
 func (p *postman) OnMessage(m *reactor.Envelope[int]) { p.got(m) }
 
-// returned counts what could not be delivered.
+// returned counts the messages that could not be delivered.
 type returned struct{ n atomic.Int32 }
 
 func (r *returned) OnUndeliverable(*reactor.Envelope[int]) { r.n.Add(1) }
 
-// Two loops throw a message back and forth, each time on the right thread.
+// Two loops send a message back and forth, each time on the right thread.
 func TestMessagesBetweenLoops(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		a, b := run(t, reactor.LoopConfig{Ring: kind}), run(t, reactor.LoopConfig{Ring: kind})
@@ -61,7 +61,7 @@ func TestMessagesBetweenLoops(t *testing.T) {
 	})
 }
 
-// What one thread posts to a loop arrives in that order, through however many mailboxes.
+// Messages of one thread to a loop arrive in the order in which they were posted, also through several mailboxes.
 func TestMessagesAreInOrder(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -90,7 +90,7 @@ func TestMessagesAreInOrder(t *testing.T) {
 	})
 }
 
-// A message is delivered or returned, once, whenever its loop ends.
+// A message is delivered or returned exactly once, whenever its loop ends.
 func TestMessagesToALoopThatEnds(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 20 {

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// A minimum wait delays what comes during it, by no more than itself, and no timer.
+// A minimum wait delays completions and posts, by no more than itself, and no timer.
 func TestMinWait(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		const least = 100 * time.Millisecond
@@ -45,7 +45,7 @@ func TestMinWait(t *testing.T) {
 	})
 }
 
-// plainRing is a ring that has what it needs and no more.
+// plainRing is a ring without the optional methods.
 type plainRing struct{ host.Ring }
 
 func TestMinWaitNeedsTheRing(t *testing.T) {

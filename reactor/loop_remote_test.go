@@ -9,20 +9,19 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Work is run in the order in which a thread posted it, all of it, whether the loop is busy or asleep;
-// what is posted by work is run in a later turn, so that it starves nobody.
+// All work of a thread is run in the order in which the thread has posted it, whether the loop is busy or asleep.
 func TestWorkIsRunInOrder(t *testing.T) {
-	const threads, pieces = 3, 200
+	const threads, works = 3, 200
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		for _, busy := range []bool{false, true} {
 			var last [threads]int // the loop's
 			var wg sync.WaitGroup
-			post := func(who int) {
-				for i := 1; i <= pieces; i++ {
+			post := func(thread int) {
+				for i := 1; i <= works; i++ {
 					r.Enqueue(&newWork(func() {
-						if last[who]++; last[who] != i {
-							t.Errorf("piece %d was run as number %d", i, last[who])
+						if last[thread]++; last[thread] != i {
+							t.Errorf("work %d was run as number %d", i, last[thread])
 						}
 					}, nil).Work)
 				}
@@ -30,8 +29,8 @@ func TestWorkIsRunInOrder(t *testing.T) {
 			}
 			wg.Add(threads)
 			begin := func() {
-				for who := range threads {
-					go post(who)
+				for thread := range threads {
+					go post(thread)
 				}
 			}
 			if busy {
@@ -41,9 +40,9 @@ func TestWorkIsRunInOrder(t *testing.T) {
 				wg.Wait()
 			}
 			r.do(func() {
-				for who, n := range last {
-					if n != pieces {
-						t.Errorf("%d pieces of thread %d were run of %d", n, who, pieces)
+				for thread, n := range last {
+					if n != works {
+						t.Errorf("%d works of thread %d were run of %d", n, thread, works)
 					}
 				}
 			})
@@ -52,8 +51,8 @@ func TestWorkIsRunInOrder(t *testing.T) {
 	})
 }
 
-// Operations that finish without the ring and start themselves again starve nobody.
-func TestEndlessReadinessStarvesNobody(t *testing.T) {
+// Operations that finish without the ring and start themselves again do not starve other work.
+func TestEndlessReadinessDoesNotStarve(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, peer := r.pair()
@@ -74,8 +73,8 @@ func TestEndlessReadinessStarvesNobody(t *testing.T) {
 	})
 }
 
-// Work that posts itself starves nobody.
-func TestEndlessWorkStarvesNobody(t *testing.T) {
+// Work that posts itself does not starve other work.
+func TestEndlessWorkDoesNotStarve(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		stop := false

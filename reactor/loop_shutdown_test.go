@@ -34,8 +34,8 @@ func TestStopIdle(t *testing.T) {
 	})
 }
 
-// The longest time to wait for what is in flight does not wrap around.
-func TestDrainWithoutEnd(t *testing.T) {
+// The longest DrainTimeout does not overflow.
+func TestLongestDrainTimeout(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: math.MaxInt64})
 		done, begun, proceed := newResult(), make(chan bool), make(chan bool)
@@ -81,7 +81,7 @@ func TestStopBeforeRun(t *testing.T) {
 	})
 }
 
-// Work that was posted to a loop that never runs is abandoned, and so is what comes later.
+// Work that was posted to a loop that never runs is abandoned, and later work is refused.
 func TestDiscard(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		before := descriptors()
@@ -112,7 +112,7 @@ func TestDiscard(t *testing.T) {
 	})
 }
 
-// Everything of every kind is in flight, with a peer that takes nothing.
+// Operations of every kind are in flight, with a peer that reads nothing.
 func TestStopLoaded(t *testing.T) {
 	const each = 60
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
@@ -179,7 +179,7 @@ func startMany[T, O any](n *int64, t *testing.T, s interface {
 	}}).Start()
 }
 
-// Threads post work while another one stops the loop: each piece is run or abandoned, once.
+// Threads post work while another one stops the loop: each work is run or abandoned, once.
 func TestStopWhilePosting(t *testing.T) {
 	const threads, pieces = 4, 500
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
@@ -221,9 +221,9 @@ func TestStopWhilePosting(t *testing.T) {
 	})
 }
 
-// Work that posts itself over and over keeps the loop from ending until the drain is given up. It is
-// abandoned then, and nothing has leaked.
-func TestStopWithWorkWithoutEnd(t *testing.T) {
+// Work that posts itself again and again keeps the loop from draining until DrainTimeout. Then it is abandoned, and
+// nothing has leaked.
+func TestStopWithEndlessWork(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 30 * time.Millisecond})
 		var w *work
@@ -244,7 +244,7 @@ func TestStopWithWorkWithoutEnd(t *testing.T) {
 	})
 }
 
-// A completion is lost: the loop gives up in time, says so, and frees nothing.
+// A completion never arrives: the loop gives up in time, reports that, and frees nothing.
 func TestLeak(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		l, h := hook(t, kind, reactor.LoopConfig{DrainTimeout: 50 * time.Millisecond})
@@ -279,7 +279,7 @@ func TestLeak(t *testing.T) {
 	})
 }
 
-// The ring fails: Run returns why, and has leaked only what was in flight.
+// The ring fails: Run returns the error, and has leaked only what was in flight.
 func TestRingFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, loaded := range []bool{false, true} {

@@ -15,7 +15,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// lateTurns is a loop to which the turns of a task, after the first, take their time: whoever enqueues one is preempted
+// lateTurns is a loop whose tasks are resumed late, except for the first time: the thread that enqueues a task blocks
 // until proceed is closed.
 type lateTurns struct {
 	*reactor.Loop
@@ -33,9 +33,9 @@ func (s *lateTurns) Enqueue(w *sender.Work) {
 	s.Loop.Enqueue(w)
 }
 
-// A task whose operation has completed on another thread, and whose turn is under way when the drain is over, ends as
-// the others do.
-func TestTurnUnderWayAtTheEnd(t *testing.T) {
+// A task whose operation has completed on another thread ends as other tasks do, even if it is being enqueued when the
+// drain is over.
+func TestTaskEnqueuedAtTheEndOfADrain(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond})
 		th := sendertest.NewThread(t)
@@ -64,8 +64,8 @@ func TestTurnUnderWayAtTheEnd(t *testing.T) {
 	})
 }
 
-// What a task that is cut short starts in its deferred functions completes: its socket is closed.
-func TestCutTaskClosesItsSocket(t *testing.T) {
+// Operations that an aborted task starts in its deferred functions complete: its socket is closed.
+func TestAbortedTaskClosesItsSocket(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 40 * time.Millisecond})
 		s, peer := r.pair()
@@ -104,7 +104,7 @@ func brokenRing(t *testing.T, kind reactor.RingKind) (r *running, fail func()) {
 
 var errBroken = errors.New("broken")
 
-// A task whose operation is over, and whose turn is due, when the ring fails has its turn.
+// A task whose operation has completed when the ring fails is still resumed.
 func TestReadyTaskWhenTheRingFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, fail := brokenRing(t, kind)
@@ -130,7 +130,7 @@ func TestReadyTaskWhenTheRingFails(t *testing.T) {
 	})
 }
 
-// onStop is an operation that, asked to stop, calls f and completes.
+// onStop is an operation that, when it is stopped, calls f and completes.
 type onStop struct{ f func() }
 
 type onStopOp struct {
@@ -151,8 +151,8 @@ func (op *onStopOp) OnStop() {
 	op.r.SetStopped()
 }
 
-// What a task awaits elsewhere completes there while the loop, whose ring has failed, takes no work any more and has not
-// cut its tasks short yet.
+// What a task awaits on another thread completes after the loop's ring has failed, when the loop takes no work any more
+// and has not aborted its tasks yet.
 func TestCompletionWhileTheRingFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, fail := brokenRing(t, kind)
@@ -185,8 +185,8 @@ func TestCompletionWhileTheRingFails(t *testing.T) {
 	})
 }
 
-// What a task awaits elsewhere is asked to stop when its loop drains, unless it shields it.
-func TestStopEndsWhatIsElsewhere(t *testing.T) {
+// What a task awaits on another thread is stopped when the task's loop drains, unless the task shields it.
+func TestDrainStopsWhatIsElsewhere(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: time.Hour})
 		waiting := make(chan struct{})

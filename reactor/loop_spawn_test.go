@@ -50,8 +50,8 @@ func TestSpawnRunsOnTheLoop(t *testing.T) {
 	})
 }
 
-// Tasks that are suspended when the loop is stopped end, with their defers run; and so do those that
-// come later.
+// Tasks that are suspended when the loop is stopped end, and their deferred functions run. Tasks that are spawned later
+// do not begin.
 func TestStopEndsTasks(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -83,7 +83,7 @@ func TestStopEndsTasks(t *testing.T) {
 	})
 }
 
-// What a task waits for outside of the loop may never come: it is cut short when the drain gives up.
+// A task that awaits something outside of the loop that never completes is aborted near the end of the drain.
 func TestTaskThatDoesNotEnd(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: time.Millisecond})
@@ -104,8 +104,8 @@ func TestTaskThatDoesNotEnd(t *testing.T) {
 	})
 }
 
-// Sequences of descriptors and of lent buffers, taken apart in a task: nothing of them is lost. That no
-// descriptor is left is seen to by TestMain.
+// A task consumes sequences of descriptors and of leases, and nothing of them leaks. TestMain checks that no descriptor
+// is left open.
 func TestTaskAwaitsSequences(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -136,7 +136,7 @@ func TestTaskAwaitsSequences(t *testing.T) {
 	})
 }
 
-// hear receives what on fd, which it closes, and then stops receiving.
+// hear receives what on fd, stops receiving, and closes fd.
 func hear(t *task.T, l *reactor.Loop, fd int, what string) error {
 	c := new(reactor.Socket)
 	c.Init(l, fd)
@@ -180,14 +180,14 @@ func TestAwaitDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// What awaiting costs on top of the operation is the difference to BenchmarkNop.
+// The difference to BenchmarkNop is the cost of awaiting.
 func BenchmarkAwaitNop(b *testing.B) {
 	benchmarkTask(b, func(r *running, t *task.T) func() {
 		return func() { _, _ = task.Await(t, r.Nop()) }
 	})
 }
 
-// BenchmarkSpawn is a task's whole life.
+// BenchmarkSpawn measures a task from Spawn to its end.
 func BenchmarkSpawn(b *testing.B) {
 	benchmarkTask(b, func(r *running, t *task.T) func() {
 		f := task.New(func(*task.T) error { return nil })
@@ -220,7 +220,7 @@ func benchmarkTask(b *testing.B, step func(r *running, t *task.T) func()) {
 	})
 }
 
-// A loop whose ring fails cuts its tasks short: what they deferred runs, and no coroutine is left.
+// A loop whose ring fails aborts its tasks: their deferred functions run, and no coroutine is left.
 func TestRingFailsUnderTasks(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		broken := errors.New("broken")
@@ -248,12 +248,12 @@ func TestRingFailsUnderTasks(t *testing.T) {
 		select {
 		case <-deferred:
 		default:
-			t.Error("the task was not cut short")
+			t.Error("the task was not aborted")
 		}
 	})
 }
 
-// Whatever becomes of a task, either its function is called or what is to be done otherwise.
+// Whatever happens to a task, either its function or SpawnOr's notRun is called.
 func TestSpawnOr(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -285,7 +285,7 @@ func TestSpawnOr(t *testing.T) {
 	})
 }
 
-// An error of a spawned task is heard: by OnTaskError, or else by whoever runs the loop, which then ends.
+// OnTaskError gets the error of a spawned task. Without it the loop is stopped, and Run returns the error.
 func TestSpawnedTaskFails(t *testing.T) {
 	failing := func(err error) task.Sender { return task.New(func(*task.T) error { return err }) }
 	first, second := errors.New("first"), errors.New("second")

@@ -57,7 +57,7 @@ func TestLoopIsATimedScheduler(t *testing.T) {
 	})
 }
 
-// timedJob is timed work that counts what becomes of it.
+// timedJob is timed work that counts how often it was run and abandoned.
 type timedJob struct {
 	sender.TimedWork
 	mu             sync.Mutex
@@ -100,7 +100,7 @@ func TestTimedWorkOnALoopIsInOrder(t *testing.T) {
 	})
 }
 
-// A timer that waits when the loop ends is stopped; what comes after the end is refused.
+// A timer that is pending when the loop drains is stopped. After that, timed work is refused.
 func TestEndedIsNotStopped(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -125,7 +125,7 @@ func TestEndedIsNotStopped(t *testing.T) {
 	})
 }
 
-// A drain abandons what is armed, what is being stopped, and what comes later, each once.
+// A drain abandons timed work that is armed, that is being stopped, and that is enqueued later, each once.
 func TestDrainAbandonsTimedWork(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for range 20 {
@@ -169,7 +169,7 @@ func TestDrainAbandonsTimedWork(t *testing.T) {
 	})
 }
 
-// Timed work that a timeout is made of, around an operation of the loop's own.
+// sender.Timeout uses the timers of the loop, around an operation of the loop.
 func TestTimeoutOnALoopsTimers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -208,7 +208,7 @@ func TestTimedWorkOnALoopDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// Timed work whose time has passed is run when its turn comes, not a turn later.
+// Timed work whose deadline has passed is run in the next turn, not one turn later.
 func TestEnqueueAtThePast(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

@@ -112,9 +112,6 @@ func (b *Buffers) unmap() {
 // Size is the size of a buffer in bytes.
 func (b *Buffers) Size() int { return b.size }
 
-// Leased is how many buffers are leased.
-func (b *Buffers) Leased() int { return b.leased }
-
 func (b *Buffers) leasedBytes() int64 {
 	return int64(b.leased)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
 }

@@ -199,7 +199,8 @@ func TestWaitingForABufferEnds(t *testing.T) {
 	}
 }
 
-// Receives that have nothing to receive wait in the queue, too. They must not keep a buffer from receives that have data.
+// Receives that have nothing to receive wait in the queue, too. They must not keep a buffer from receives that have
+// data.
 func TestIdleReceivesDoNotStarveBusyOnes(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, few(kind, 1))

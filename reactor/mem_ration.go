@@ -36,8 +36,8 @@ func (b *Buffers) allowance(n, held int32) int32 {
 	return min(n, max(int32((b.common-b.leased)/shareOf)-held, 1))
 }
 
-// mustWait reports whether a sequence that is about to be armed is rationed. It is resumed when it is granted credit for
-// what it holds, or when buffers are ample again: it may need more before it can give back what it has.
+// mustWait reports whether a sequence that is about to be armed is rationed. It is resumed when it is granted credit
+// for what it holds, or when buffers are ample again: it may need more before it can give back what it has.
 func (b *Buffers) mustWait(o *op, held int32) bool {
 	if o.rationed {
 		b.dropWaiter(o)

@@ -66,8 +66,8 @@ func (r *Reactor) Loops() []*Loop { return r.loops }
 // Run runs every loop on a goroutine of its own, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
 // called on each loop's thread as the loop's first work. If a loop fails, the others are stopped.
 //
-// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have to
-// wait for a busy loop.
+// Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have
+// to wait for a busy loop.
 func (r *Reactor) Run(setup func(*Loop)) error {
 	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
 		runtime.GOMAXPROCS(need)

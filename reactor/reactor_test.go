@@ -84,8 +84,7 @@ func TestReactorHasALoopForEachCPU(t *testing.T) {
 	}
 }
 
-// A loop with a CPU of its own runs there, and only there; one whose CPUs do not exist ends at once, with
-// what was posted to it abandoned.
+// A pinned loop runs on its CPU only. A loop whose CPUs do not exist fails immediately, and abandons its work.
 func TestPin(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, err := reactor.New(reactor.Config{Loops: 1, Pin: true, Loop: reactor.LoopConfig{Ring: kind}})
@@ -124,8 +123,8 @@ func TestPin(t *testing.T) {
 	})
 }
 
-// When one loop fails the others end.
-func TestALoopThatFailsEndsTheOthers(t *testing.T) {
+// When one loop fails, the others are stopped.
+func TestAFailedLoopStopsTheOthers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, err := reactor.New(reactor.Config{Loops: 2, Loop: reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond}})
 		if err != nil {
@@ -135,7 +134,7 @@ func TestALoopThatFailsEndsTheOthers(t *testing.T) {
 		err = r.Run(func(l *reactor.Loop) {
 			if l == r.Loops()[0] {
 				in := &sink[struct{}]{t: t, value: func(struct{}) { op.Start() }, stopped: func() { op.Start() }}
-				l.Nop().Connect(&op, in) // there is one in flight whenever the loop looks
+				l.Nop().Connect(&op, in) // there is always one in flight
 				op.Start()
 				l.Stop()
 			}

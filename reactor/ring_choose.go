@@ -12,8 +12,8 @@ import (
 // RingKind is a kind of ring.
 type RingKind string
 
-// The kinds of ring. IOUring and Epoll are strict: if the ring is not available, that is an error. The empty RingKind is
-// Auto.
+// The kinds of ring. IOUring and Epoll are strict: if the ring is not available, that is an error. The empty RingKind
+// is Auto.
 const (
 	Auto    RingKind = "auto"     // io_uring, or epoll if io_uring is not available for any reason
 	IOUring RingKind = "io_uring" // the kernel's ring, see package uring

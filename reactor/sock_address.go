@@ -72,7 +72,8 @@ func UnixAddress(name string) (Address, error) {
 	sa := r.unix()
 	switch {
 	case len(name) >= len(sa.Path): // a zero byte follows a path
-		return r, fmt.Errorf("reactor: the name of a unix socket is too long (%d bytes): %w", len(name), syscall.ENAMETOOLONG)
+		return r, fmt.Errorf("reactor: the name of a unix socket is too long (%d bytes): %w", len(name),
+			syscall.ENAMETOOLONG)
 	case name == "":
 	case name[0] == '@' || name[0] == 0:
 		copy(pathBytes(sa)[1:], name[1:])

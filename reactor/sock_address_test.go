@@ -96,7 +96,7 @@ func TestNoAddress(t *testing.T) {
 	}
 }
 
-// Every kind of socket says where it is, and whom it is connected to.
+// Every type of socket knows its address and that of its peer.
 func TestAddressesOfSockets(t *testing.T) {
 	r := run(t, reactor.LoopConfig{Ring: reactor.Epoll})
 	defer r.end()
@@ -149,7 +149,7 @@ func TestAddressesOfSockets(t *testing.T) {
 	}
 }
 
-func TestConnectToANowhereZone(t *testing.T) {
+func TestDialToAnUnknownZone(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var s reactor.Socket

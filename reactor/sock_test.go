@@ -9,7 +9,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Everything that a socket does without the ring, over IPv4 and IPv6.
+// The methods of a socket that do not use the ring, over IPv4 and IPv6.
 func TestSocket(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
@@ -107,14 +107,14 @@ func checkAddresses(t *testing.T, client, server *reactor.Socket, addr netip.Add
 	}
 }
 
-// An address that cannot be listened on leaves nothing behind.
+// OpenListener on an address that is not available leaves no descriptor open.
 func TestListenFails(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		before := descriptors()
 		var s reactor.Socket
 		if err := s.OpenListener(r.Loop, reactor.ListenConfig{Addr: netip.MustParseAddrPort("192.0.2.1:1")}); err == nil {
-			t.Error("listening on an address that is somebody else's")
+			t.Error("listening on an address that is not of this machine")
 		}
 		if after := descriptors(); after != before {
 			t.Errorf("%d descriptors were open before and %d are now", before, after)

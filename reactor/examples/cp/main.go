@@ -1,5 +1,5 @@
-// Command cp copies a file on the reactor, and prints its progress. Several tasks on one loop each read a block and write
-// it, so that the storage is always busy.
+// Command cp copies a file on the reactor, and prints its progress. Several tasks on one loop each read a block and
+// write it, so that the storage is always busy.
 package main
 
 import (

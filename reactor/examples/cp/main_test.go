@@ -13,7 +13,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Files of several sizes are copied whole, on either ring; one that is not there is an error.
+// Files of several sizes are copied completely, on either ring. A file that does not exist is an error.
 func TestCopy(t *testing.T) {
 	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
 		for _, size := range []int{0, 1, pieceSize, 20*pieceSize + 17} {

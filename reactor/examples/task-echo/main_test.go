@@ -42,8 +42,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// scenario serves, runs clients with messages of several sizes one after the other, and stops the loop while one more is
-// connected.
+// scenario serves, runs clients with messages of several sizes one after the other, and stops the loop while one more
+// is connected.
 func scenario(l *reactor.Loop, served, pinged chan<- error) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer l.Stop()
