@@ -104,23 +104,25 @@ const (
 type policy uint8
 
 const (
-	policyPlain      policy = iota
-	policyFile              // what only a signal interrupts
-	policyRecv              // a receive into the caller's memory
-	policyRecvLease         // a receive into a buffer of the loop
-	policyRecvMany          // a sequence of those
-	policyRead              // reads of files and streams
-	policyReadMany          // a sequence of those
-	policyWrite             // writes to files and streams
-	policySend              // all sends on sockets
-	policyDrain             // SendFile, from its pipe to the socket
-	policySplice            // splices that do not wait; prep polls first
-	policyAccept            // one connection
-	policyAcceptMany        // a sequence of those
-	policyPoll              // the poll is the operation
-	policyPollMany          // a sequence of those
-	policyEvent             // the poll of an Event
-	policyEventMany         // a sequence of those
+	policyPlain     policy = iota
+	policyFile             // what only a signal interrupts
+	policyRecv             // a receive into the caller's memory
+	policyRecvLease        // a receive into a buffer of the loop
+	policyRead             // reads of files and streams
+	policyWrite            // writes to files and streams
+	policyDrain            // SendFile, from its pipe to the socket
+	policySplice           // splices that do not wait; prep polls first
+	policyAccept           // one connection
+	policyPoll             // the poll is the operation
+	policyPollMany         // a sequence of those
+	policyEvent            // the poll of an Event
+	policySend             // all sends on sockets
+	policyRecvMany         // the sequences that take what comes
+	policyReadMany
+	policyAcceptMany
+	policyEventMany
+
+	policyWithRole = policySend // from here on policies have a role
 )
 
 // role is what an operation is to its descriptor.
@@ -219,11 +221,15 @@ func (o *op) settle(run operation, res int32, flags uint32) {
 	if o.polling != pollAnswered {
 		o.res, o.flags = res, flags
 	}
-	if o.cancelOp == cancelOut {
+	switch {
+	case o.cancelOp == cancelOut:
 		o.cancelOp = cancelOutSettled
-		return
+	case res >= 0 && o.polling == pollNone: // as resolve has it, which is one call more
+		o.futile = 0
+		run.onCompletion(outcome{res, flags, outcomeDone})
+	default:
+		o.resolve(run)
 	}
-	o.resolve(run)
 }
 
 // item takes in a completion that will be followed by others.
@@ -248,8 +254,13 @@ func (o *op) resolve(run operation) {
 		run.onCompletion(outcome{o.res, o.flags, outcomeDone})
 		return
 	}
+	if o.res == -int32(syscall.ECANCELED) && o.stopping && o.flags == 0 && o.kind == outcomeOfRing { // the usual stop
+		o.polling = pollNone
+		run.onCompletion(o.cancelled())
+		return
+	}
 	out, next := o.classify()
-	if out.kind == outcomeOfRing { // the poll goes on
+	if out.kind == outcomeOfRing { // the poll is armed again
 		return
 	}
 	o.react(run, out, next)
