@@ -19,7 +19,7 @@ import (
 //	 1  a result is lost to a cancel             TestSuccessWhileBeingCancelled, TestSuccessRacesCancel
 //	 2  a cancel ahead of its target             TestCancelIsQueuedBehindItsTarget
 //	 3  a cancel for which there was no room     TestCancelAlwaysFindsRoom
-//	 4  a cancel that hits a later operation     TestOperationIsNotOverUnderALiveCancel
+//	 4  a cancel that hits a later operation     TestOperationDoesNotCompleteUnderALiveCancel
 //	 5  a completion for an earlier operation    TestLateCompletionFindsNothing
 //	 6  a wake-up is missed                      TestWakeUpIsNotLostWhileFallingAsleep
 //	 7  asleep with work to do                   TestLoopDoesNotSleepWithWorkReady
@@ -181,7 +181,7 @@ func TestCancelAlwaysFindsRoom(t *testing.T) {
 
 // An operation whose cancel is still out is not over, though its own completion is in: its user_data could be
 // given to the next one, which the cancel would hit.
-func TestOperationIsNotOverUnderALiveCancel(t *testing.T) {
+func TestOperationDoesNotCompleteUnderALiveCancel(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)
 		s, peer := r.pair()
@@ -426,7 +426,7 @@ func TestRingIsClosedWhenNothingIsInFlight(t *testing.T) {
 	})
 }
 
-// The entry that closes a descriptor is queued when everything else on it is over.
+// The entry that closes a descriptor is queued when everything else on it has completed.
 func TestDescriptorIsClosedBehindItsOperations(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)

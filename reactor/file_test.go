@@ -134,7 +134,7 @@ func TestFileTransfersGoOn(t *testing.T) {
 			t.Errorf("%d bytes were written", n)
 		}
 		if n := must[int](r, f.WriteAt(text, 3), new(reactor.WriteOp)); n != 5 {
-			t.Errorf("%d bytes were written at once", n)
+			t.Errorf("%d bytes were written by one write", n)
 		}
 		if n := must[int](r, f.WriteAll(text[:7]), new(reactor.WriteOp)); n != 7 {
 			t.Errorf("%d bytes were written", n)

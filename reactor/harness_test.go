@@ -161,16 +161,16 @@ func (e *sinkEnv[T]) Value(any) any               { return nil }
 // seqSink is a sink for the items of a sequence.
 type seqSink[T any] struct {
 	sink[struct{}]
-	next  func(T)
-	rests func(error)
+	next     func(T)
+	backsOff func(error)
 }
 
 func (s *seqSink[T]) SetNext(v T) { s.next(v) }
 
 // OnAcceptBackoff makes it an AcceptBackoffHandler.
 func (s *seqSink[T]) OnAcceptBackoff(err error) {
-	if s.rests != nil {
-		s.rests(err)
+	if s.backsOff != nil {
+		s.backsOff(err)
 	}
 }
 

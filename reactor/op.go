@@ -113,7 +113,7 @@ func (o *op) begin(run operation, token stop.Token) bool {
 	l := o.loop
 	o.takeSlot(run)
 	switch {
-	case !o.claim():
+	case o.policy >= policyWithRole && !o.claim():
 		o.ready(failure(syscall.EBUSY))
 	case l.phase != phaseRunning || token.StopRequested() || o.closing():
 		o.stopping = true
@@ -216,7 +216,9 @@ func (o *op) leave() {
 	if o.on == nil {
 		return
 	}
-	o.unclaim()
+	if o.policy >= policyWithRole {
+		o.unclaim()
+	}
 	o.on.leave(o.loop.slots.at(slotOf(o.id)))
 	if d := o.second; d != nil {
 		d.others--
@@ -233,7 +235,20 @@ type single[T any] struct {
 // complete makes the operation idle, and completes with v, or as out says if that is no success.
 func (o *single[T]) complete(v T, out outcome) {
 	o.release()
-	o.report(v, out)
+	if out.kind == outcomeDone {
+		o.r.SetValue(v)
+	} else {
+		o.fail(o.errorOf(out))
+	}
+}
+
+// report is complete of an operation that was released already.
+func (o *single[T]) report(v T, out outcome) {
+	if out.kind == outcomeDone {
+		o.r.SetValue(v)
+	} else {
+		o.fail(o.errorOf(out))
+	}
 }
 
 // completePart is complete with v, which is the part that was done if partial is set: a stop does not take it away.
@@ -242,15 +257,6 @@ func (o *single[T]) completePart(v T, out outcome, partial bool) {
 		out.kind = outcomeDone
 	}
 	o.complete(v, out)
-}
-
-// report calls the receiver of an operation that was released.
-func (o *single[T]) report(v T, out outcome) {
-	if out.kind == outcomeDone {
-		o.r.SetValue(v)
-	} else {
-		o.fail(o.errorOf(out))
-	}
 }
 
 // fail completes an operation that was released with err, or stopped if that is nil.

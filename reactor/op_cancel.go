@@ -61,8 +61,10 @@ func (l *Loop) retire(h *handle) {
 	if h.next != nil {
 		l.takeStops()
 	}
-	if s, b := l.slots.at(slotOf(h.id)), &l.buffers; assert.Enabled && (b.waiting.has(s) || b.rationed.has(s)) {
-		panic("reactor: an operation completes that waits for a buffer")
+	if assert.Enabled {
+		if s, b := l.slots.at(slotOf(h.id)), &l.buffers; b.waiting.has(s) || b.rationed.has(s) {
+			panic("reactor: an operation completes that waits for a buffer")
+		}
 	}
 	l.slots.release(h.id)
 }

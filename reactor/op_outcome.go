@@ -93,10 +93,10 @@ type retryable interface {
 type reaction uint8
 
 const (
-	report       reaction = iota // the operation gets to know, and completes
+	report       reaction = iota // the operation is told, and completes
 	retry                        // armed again
 	retryAsleep                  // armed again, but the ring is to wait before it tries
-	pollAndRetry                 // polled for, and then armed again
+	pollAndRetry                 // armed again when a poll says that the descriptor is ready
 	awaitBuffer                  // armed again when the loop has a receive buffer
 )
 
@@ -104,23 +104,25 @@ const (
 type policy uint8
 
 const (
-	policyPlain      policy = iota
-	policyFile              // what only a signal interrupts
-	policyRecv              // a receive into the caller's memory
-	policyRecvLease         // a receive into a buffer of the loop
-	policyRecvMany          // a sequence of those
-	policyRead              // reads of files and streams
-	policyReadMany          // a sequence of those
-	policyWrite             // writes to files and streams
-	policySend              // all sends on sockets
-	policyDrain             // SendFile, from its pipe to the socket
-	policySplice            // splices that do not wait; prep polls first
-	policyAccept            // one connection
-	policyAcceptMany        // a sequence of those
-	policyPoll              // the poll is the operation
-	policyPollMany          // a sequence of those
-	policyEvent             // the poll of an Event
-	policyEventMany         // a sequence of those
+	policyPlain     policy = iota
+	policyFile             // what only a signal interrupts
+	policyRecv             // a receive into the caller's memory
+	policyRecvLease        // a receive into a buffer of the loop
+	policyRead             // reads of files and streams
+	policyWrite            // writes to files and streams
+	policyDrain            // SendFile, from its pipe to the socket
+	policySplice           // splices that do not wait; prep polls first
+	policyAccept           // one connection
+	policyPoll             // the poll is the operation
+	policyPollMany         // a sequence of those
+	policyEvent            // the poll of an Event
+	policySend             // all sends on sockets
+	policyRecvMany         // the sequences that take what comes
+	policyReadMany
+	policyAcceptMany
+	policyEventMany
+
+	policyWithRole = policySend // from here on policies have a role
 )
 
 // role is what an operation is to its descriptor.
@@ -151,30 +153,30 @@ var policies = [...]struct {
 	policyFile:      {interrupted: retry},
 	policyRecv:      {again: retryAsleep},
 	policyRecvLease: {again: retryAsleep, noBuffer: awaitBuffer},
-	policyRecvMany: {
-		again: retryAsleep, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
-		items: true, role: roleSource,
-	},
-	policyRead: {again: pollAndRetry, interrupted: retry, events: unix.POLLIN, futile: maxFutile},
-	policyReadMany: {
-		again: pollAndRetry, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
-		events: unix.POLLIN, futile: maxFutile, items: true, role: roleSource,
-	},
-	policyWrite: {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
+	policyRead:      {again: pollAndRetry, interrupted: retry, events: unix.POLLIN, futile: maxFutile},
+	policyWrite:     {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
+	policyDrain:     {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
+	policySplice:    {again: retry, interrupted: retry, futile: maxFutile},
+	policyAccept:    {again: pollAndRetry, interrupted: retry, events: acceptEvents, hangup: syscall.EINVAL},
+	policyPoll:      {answers: true},
+	policyPollMany:  {again: retry, items: true},
+	policyEvent:     {again: retry},
 	policySend: {
 		again: pollAndRetry, interrupted: retry, withdrawn: retry,
 		events: unix.POLLOUT, items: true, role: roleSender,
 	},
-	policyDrain:  {again: pollAndRetry, interrupted: retry, events: unix.POLLOUT, futile: maxFutile},
-	policySplice: {again: retry, interrupted: retry, futile: maxFutile},
-	policyAccept: {again: pollAndRetry, interrupted: retry, events: acceptEvents, hangup: syscall.EINVAL},
+	policyRecvMany: {
+		again: retryAsleep, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
+		items: true, role: roleSource,
+	},
+	policyReadMany: {
+		again: pollAndRetry, interrupted: retry, withdrawn: retry, noBuffer: awaitBuffer,
+		events: unix.POLLIN, futile: maxFutile, items: true, role: roleSource,
+	},
 	policyAcceptMany: {
 		again: pollAndRetry, interrupted: retry, withdrawn: retry,
 		events: acceptEvents, hangup: syscall.EINVAL, items: true, role: roleSource,
 	},
-	policyPoll:      {answers: true},
-	policyPollMany:  {again: retry, items: true},
-	policyEvent:     {again: retry},
 	policyEventMany: {again: retry, role: roleSource},
 }
 
@@ -185,7 +187,7 @@ const maxFutile = 32
 // worker thread of the kernel carries it out ends with it.
 const errnoRestart = 512
 
-// claim makes the operation what its policy says to its descriptor. False: there is another one.
+// claim gives the operation the role that its policy has. False: another operation has it.
 func (o *op) claim() bool {
 	d := o.on
 	switch policies[o.policy].role {
@@ -202,7 +204,7 @@ func (o *op) claim() bool {
 	return true
 }
 
-// unclaim is the reverse of claim.
+// unclaim gives the role up.
 func (o *op) unclaim() {
 	d := o.on
 	if d.source == o {
@@ -219,11 +221,15 @@ func (o *op) settle(run operation, res int32, flags uint32) {
 	if o.polling != pollAnswered {
 		o.res, o.flags = res, flags
 	}
-	if o.cancelOp == cancelOut {
+	switch {
+	case o.cancelOp == cancelOut:
 		o.cancelOp = cancelOutSettled
-		return
+	case res >= 0 && o.polling == pollNone: // what resolve does as well, without one more call
+		o.futile = 0
+		run.onCompletion(outcome{res, flags, outcomeDone})
+	default:
+		o.resolve(run)
 	}
-	o.resolve(run)
 }
 
 // item takes in a completion that will be followed by others.
@@ -248,8 +254,13 @@ func (o *op) resolve(run operation) {
 		run.onCompletion(outcome{o.res, o.flags, outcomeDone})
 		return
 	}
+	if o.res == -int32(syscall.ECANCELED) && o.stopping && o.flags == 0 && o.kind == outcomeOfRing { // the usual stop
+		o.polling = pollNone
+		run.onCompletion(o.cancelled())
+		return
+	}
 	out, next := o.classify()
-	if out.kind == outcomeOfRing { // the poll goes on
+	if out.kind == outcomeOfRing { // the poll is armed again
 		return
 	}
 	o.react(run, out, next)
@@ -293,11 +304,11 @@ func (o *op) classify() (out outcome, next reaction) {
 	return out, next
 }
 
-// react does what follows out.
+// react does what is to follow out.
 func (o *op) react(run operation, out outcome, next reaction) {
 	if o.flags&uring.CQEBuffer != 0 && !out.done() { // it failed although it had a buffer
 		o.lease(outcome{o.res, o.flags, outcomeFailed})
-		o.flags &^= uring.CQEBuffer
+		out.flags &^= uring.CQEBuffer
 	}
 	switch next {
 	case report:

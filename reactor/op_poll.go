@@ -22,7 +22,7 @@ type pollState uint8
 
 const (
 	pollNone     pollState = iota // the entry is no poll
-	pollOnce                      // it completes at once if something holds
+	pollOnce                      // it completes as soon as something holds
 	pollChanges                   // it reports changes, one item each
 	pollAnswered                  // it has: op.res is what
 )

@@ -63,7 +63,6 @@ type EveryOp struct {
 	period int64
 	due    int64 // the next intended time
 	credit
-	abs bool
 }
 
 // Start sets the first timer. It may be called again after each completion.

@@ -55,9 +55,8 @@ func (c sleepSender) Connect(op *SleepOp, r sender.Receiver[struct{}]) sender.Op
 // SleepOp is the operation state of [Loop.SleepFor] and [Loop.SleepUntil].
 type SleepOp struct {
 	timed
-	d   time.Duration
-	r   sender.Receiver[struct{}]
-	abs bool
+	d time.Duration
+	r sender.Receiver[struct{}]
 }
 
 // Start begins to wait. It may be called again after each completion.
@@ -105,6 +104,7 @@ type timed struct {
 	timer  timerqueue.Timer
 	onStop stop.Callback
 	state  timedState
+	abs    bool // the operation was given a time, not how long after Start; here it takes no room
 }
 
 // timedState says who acts next on a timed operation.

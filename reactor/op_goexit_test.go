@@ -52,7 +52,7 @@ func TestLoopOutlivesGoexit(t *testing.T) {
 		wantExit(t, "a part of it", l, sender.WhenAny(
 			sender.Then(l.SleepFor(time.Microsecond), exit[struct{}, int]), sender.Then(l.SleepFor(time.Hour), exit[struct{}, int])))
 
-		// Many at once, of which each is in one batch with others.
+		// Many, of which each is in one batch with others.
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {

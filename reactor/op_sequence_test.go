@@ -70,7 +70,7 @@ func (c *consumer) end() {
 }
 
 // A slow consumer gets everything in order, and no more at a time than it granted.
-func TestCreditBoundsWhatIsLent(t *testing.T) {
+func TestCreditBoundsWhatIsLeased(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, credit := range []int{1, 2, 7} {
 			t.Run(fmt.Sprint(credit), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestCreditBoundsWhatIsLent(t *testing.T) {
 				for deadline := time.Now().Add(patience); ; rounds++ {
 					var got int
 					if n := c.items(); n > credit {
-						t.Fatalf("%d buffers are lent with a credit of %d", n, credit)
+						t.Fatalf("%d buffers are leased with a credit of %d", n, credit)
 					}
 					r.do(func() { got = len(c.got); c.consume() })
 					if got == len(data) {
@@ -340,7 +340,7 @@ func TestAcceptCredit(t *testing.T) {
 	})
 }
 
-// A socket has one sequence at a time; when that is over it can have another.
+// A socket has one sequence at a time; when that has completed it can have another.
 func TestSecondSequenceIsRefused(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -355,7 +355,7 @@ func TestSecondSequenceIsRefused(t *testing.T) {
 		r.do(begin)
 		second.expect(t, "error: device or resource busy")
 		write(t, m.peer, []byte("x"))
-		m.items.expect(t, "x") // the first goes on
+		m.items.expect(t, "x") // the first continues
 		if err := unix.Shutdown(m.peer, unix.SHUT_WR); err != nil {
 			t.Fatal(err)
 		}

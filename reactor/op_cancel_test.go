@@ -14,7 +14,7 @@ import (
 	"github.com/reactord/reactord/sender/stop"
 )
 
-// racer is an operation that can succeed while it is being cancelled, and whoever makes it succeed.
+// racer is an operation that can succeed while it is being cancelled, and what makes it succeed.
 type racer interface {
 	begin(*stop.Source) // starts the operation, on the loop's thread
 	happen()            // makes it succeed, on any thread
@@ -25,20 +25,20 @@ type racer interface {
 
 // receiver receives in one of three ways a stream of bytes that count up.
 type receiver struct {
-	s       *reactor.Socket
-	peer    int
-	how     string
-	one     reactor.RecvOp
-	lent    reactor.RecvLeaseOp
-	many    reactor.RecvManyOp
-	buf     []byte
-	got     []byte // the loop's
-	sent    byte
-	ended   result
-	written []byte
-	lentOut *sink[reactor.Lease]
-	manyOut *seqSink[reactor.Lease]
-	oneOut  *sink[int]
+	s        *reactor.Socket
+	peer     int
+	how      string
+	one      reactor.RecvOp
+	lease    reactor.RecvLeaseOp
+	many     reactor.RecvManyOp
+	buf      []byte
+	got      []byte // the loop's
+	sent     byte
+	ended    result
+	written  []byte
+	leaseOut *sink[reactor.Lease]
+	manyOut  *seqSink[reactor.Lease]
+	oneOut   *sink[int]
 }
 
 func newReceiver(r *running, how string) *receiver {
@@ -49,8 +49,8 @@ func newReceiver(r *running, how string) *receiver {
 		x.got = append(x.got, x.buf[:n]...)
 		x.ended <- "value"
 	}
-	x.lentOut = sinkOf[reactor.Lease](r.t, x.ended, nil)
-	x.lentOut.value = func(l reactor.Lease) {
+	x.leaseOut = sinkOf[reactor.Lease](r.t, x.ended, nil)
+	x.leaseOut.value = func(l reactor.Lease) {
 		x.take(l)
 		x.ended <- "value"
 	}
@@ -69,10 +69,10 @@ func (x *receiver) begin(source *stop.Source) {
 		x.oneOut.source = source
 		x.s.Recv(x.buf).Connect(&x.one, x.oneOut)
 		x.one.Start()
-	case "recv lent":
-		x.lentOut.source = source
-		x.s.RecvLease().Connect(&x.lent, x.lentOut)
-		x.lent.Start()
+	case "recv lease":
+		x.leaseOut.source = source
+		x.s.RecvLease().Connect(&x.lease, x.leaseOut)
+		x.lease.Start()
 	default:
 		x.manyOut.source = source
 		credit := 2
@@ -203,7 +203,7 @@ func (x *accepter) finish(r *running) { r.close(&x.Socket) }
 func races(t *testing.T, play func(t *testing.T, r *running, x racer)) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, how := range []string{
-			"recv", "recv lent", "recv many", "recv many, unlimited",
+			"recv", "recv lease", "recv many", "recv many, unlimited",
 			"accept", "accept many", "accept many, unlimited",
 		} {
 			t.Run(how, func(t *testing.T) {

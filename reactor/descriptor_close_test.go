@@ -10,7 +10,7 @@ import (
 )
 
 // An operation that is started while its socket is being closed completes before the close does, so
-// that whoever waits for the close may use the memory again.
+// that the receiver of the close may use the memory again.
 func TestCloseJoinsLatecomers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

@@ -111,7 +111,7 @@ func TestStopWhileBeingQueued(t *testing.T) {
 	})
 }
 
-// What rests, for want of credit or of descriptors, completes when it is asked to stop, but not inside of
+// What waits, for credit or because it backs off, completes when it is asked to stop, but not inside of
 // that.
 func TestStopWhileDormant(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
@@ -130,13 +130,13 @@ func TestStopWhileDormant(t *testing.T) {
 			s.RecvMany(1).Connect(&recv, seqSinkOf(t, noCredit, &source, func(l reactor.Lease) { l.Release() }))
 			recv.Start()
 			in := seqSinkOf(t, rest, &source, func(fd int) { t.Errorf("accepted %d", fd) })
-			in.rests = func(error) { rested <- "rests" }
+			in.backsOff = func(error) { rested <- "backs off" }
 			ln.AcceptMany(1).Connect(&accept, in)
 			accept.Start()
 		})
 		write(t, peer, []byte("x"))
 		ln.dial()
-		rested.expect(t, "rests")
+		rested.expect(t, "backs off")
 		r.settle()
 		r.do(func() {
 			source.RequestStop()

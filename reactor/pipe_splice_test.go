@@ -76,7 +76,7 @@ func TestPipe(t *testing.T) {
 		r.closeFiles(&p.Reader)
 		read.expect(t, "error: use of a closed descriptor")
 		if o := finish[int](r, p.Writer.Write(buf), new(reactor.WriteOp)); !errors.Is(o.err, syscall.EPIPE) {
-			t.Errorf("a write nobody reads completed with %v", o)
+			t.Errorf("a write to a pipe without a reader completed with %v", o)
 		}
 		r.closeFiles(&p.Writer)
 	})

@@ -162,7 +162,7 @@ func addressIn(sa unix.Sockaddr) string {
 	return fmt.Sprintf("%d.%d.%d.%d:%d", a.Addr[0], a.Addr[1], a.Addr[2], a.Addr[3], a.Port)
 }
 
-// That nobody is there is told to a connected socket by its next operation.
+// That no process receives there is reported to a connected socket by its next operation.
 func TestSendToNobody(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -186,7 +186,7 @@ func TestSendToNobody(t *testing.T) {
 	})
 }
 
-// What an earlier send has come to is nothing to a connect, which waits for nobody here.
+// What an earlier send has come to is nothing to a connect, which waits for no peer here.
 func TestConnectAgainAfterAnError(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
 		nobody, at := r.udp()
@@ -202,7 +202,7 @@ func TestConnectAgainAfterAnError(t *testing.T) {
 	})
 }
 
-func TestRecvFromLent(t *testing.T) {
+func TestRecvFromLease(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, Buffers: reactor.BufferConfig{Size: 64}})
 		s, at := r.udp()
@@ -260,7 +260,7 @@ func (m *inFlow) take(r *running) (text string, from reactor.Address) {
 	return text, from
 }
 
-// Datagrams arrive in order, each with its sender, empty ones among them; a sequence goes on behind those.
+// Datagrams arrive in order, each with its sender, empty ones among them; a sequence continues behind those.
 func TestRecvFromMany(t *testing.T) {
 	for name, credit := range map[string]int{"unlimited": reactor.Unlimited, "of 2": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestRecvFromMany(t *testing.T) {
 	}
 }
 
-// Without credit a sequence rests, and what is sent meanwhile waits.
+// Without credit a sequence waits, and what is sent meanwhile waits.
 func TestRecvFromManyCredit(t *testing.T) {
 	eachRingAndPlain(t, reactor.LoopConfig{Buffers: reactor.BufferConfig{Window: 2, Limit: 64}}, func(t *testing.T, r *running) {
 		s, at := r.udp()
@@ -426,7 +426,7 @@ func TestRecvFromManyEnds(t *testing.T) {
 	}
 }
 
-// A sequence of received bytes on a socket for datagrams goes on behind an empty one.
+// A sequence of received bytes on a socket for datagrams continues behind an empty one.
 func TestRecvManyOfDatagrams(t *testing.T) {
 	for name, credit := range map[string]int{"unlimited": reactor.Unlimited, "of 4": 4} {
 		t.Run(name, func(t *testing.T) {

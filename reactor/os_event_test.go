@@ -49,7 +49,7 @@ func TestEvent(t *testing.T) {
 	})
 }
 
-// No signal is lost, whoever sends it, with all the credit or a little.
+// No signal is lost, from whichever thread it comes, with all the credit or a little.
 func TestEventMany(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
 		for _, credit := range []int{1, reactor.Unlimited} {
@@ -61,7 +61,7 @@ func TestEventMany(t *testing.T) {
 					if sum += n; sum == senders*each {
 						all <- true
 					}
-					// Later, so that it rests in between.
+					// Later, so that it waits in between.
 					w := newWork(func() { op.Grant(1) }, func() {})
 					r.Enqueue(&w.Work)
 				}))

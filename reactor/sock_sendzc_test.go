@@ -327,7 +327,7 @@ func TestPeersEndTakesTheSendBack(t *testing.T) {
 	})
 }
 
-// A send without copying goes on behind the peer's end, as others do.
+// A send without copying continues after the peer has closed its write side, as others do.
 func TestSendZCToAPeerThatHasEnded(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})

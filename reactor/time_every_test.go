@@ -55,7 +55,7 @@ func (k *ticker) expect(t *testing.T, want string) {
 	}
 }
 
-// Ticks are on their schedule to the nanosecond, in time, and a stop ends them at once.
+// Ticks are on their schedule to the nanosecond, in time, and a stop ends them immediately.
 func TestEveryDoesNotDrift(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, _ := runVirtual(t, kind)
@@ -206,7 +206,7 @@ func TestEveryEnds(t *testing.T) {
 	})
 }
 
-// A sleep is moved both ways while it is in flight, and not any more when it is over.
+// A sleep is moved both ways while it is in flight, and not any more when it has completed.
 func TestSleepIsResetInPlace(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, v := runVirtual(t, kind)
@@ -228,7 +228,7 @@ func TestSleepIsResetInPlace(t *testing.T) {
 					t.Errorf("over at %d, want %d", now, at)
 				}
 				if op.Reset(0) {
-					t.Error("a sleep that is over was moved")
+					t.Error("a sleep that has completed was moved")
 				}
 			})
 		}

@@ -38,7 +38,7 @@ func TestSendFile(t *testing.T) {
 	})
 }
 
-// What was sent before a stop is told, and the rest can be sent from there.
+// What was sent before a stop is reported, and the rest can be sent from there.
 func TestSendFileStops(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
 		text, f := sendable(r)
@@ -95,7 +95,7 @@ func TestSendFileEnds(t *testing.T) {
 		_, f = sendable(r)
 		unix.Close(peer)
 		if o := finish[int64](r, s.SendFile(f, 0, -1), op); !errors.Is(o.err, syscall.EPIPE) && !errors.Is(o.err, syscall.ECONNRESET) {
-			t.Errorf("sending to nobody completed with %v", o)
+			t.Errorf("sending to a closed peer completed with %v", o)
 		}
 		r.close(s)
 		r.closeFiles(f)

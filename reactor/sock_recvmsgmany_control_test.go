@@ -10,7 +10,7 @@ import (
 )
 
 // A message of no bytes may bring descriptors all the same. They are delivered, not lost, and the message is not
-// taken for the peer's end.
+// taken for EOF.
 func TestRecvMsgManyOfDescriptorsAlone(t *testing.T) {
 	eachRingAndPlain(t, reactor.LoopConfig{}, func(t *testing.T, r *running) {
 		a, b := r.openPair(unix.SOCK_SEQPACKET)
@@ -48,7 +48,7 @@ func TestRecvMsgManyOfDescriptorsAlone(t *testing.T) {
 	})
 }
 
-// Whatever a ring makes of control data, a sequence with more room for it than a buffer has ends at once.
+// Whatever a ring makes of control data, a sequence with more room for it than a buffer has ends immediately.
 func TestRecvMsgManyWithoutRoom(t *testing.T) {
 	for name, control := range map[string]int{"for the bytes": 512, "for the control data": 1 << 10} {
 		t.Run(name, func(t *testing.T) {

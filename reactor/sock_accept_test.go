@@ -53,7 +53,7 @@ func limitDescriptors(t *testing.T) (fill, free func()) {
 	return fill, free
 }
 
-// Without descriptors accepting rests, tells so, costs nothing meanwhile, and resumes.
+// Without descriptors accepting backs off, reports it, costs nothing meanwhile, and resumes.
 func TestAcceptManyWithoutDescriptors(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		fill, free := limitDescriptors(t) // a ring may look at the limit when it is asked to accept
@@ -61,15 +61,15 @@ func TestAcceptManyWithoutDescriptors(t *testing.T) {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			ln := r.listen()
 			var op reactor.AcceptManyOp
-			var rests atomic.Int32
+			var backoffs atomic.Int32
 			accepted, ended := make(chan int, 64), newResult()
 			r.do(func() {
 				in := seqSinkOf(t, ended, nil, func(fd int) { accepted <- fd })
-				in.rests = func(err error) {
+				in.backsOff = func(err error) {
 					if !errors.Is(err, unix.EMFILE) {
-						t.Errorf("rests because of %v", err)
+						t.Errorf("backs off because of %v", err)
 					}
-					rests.Add(1)
+					backoffs.Add(1)
 				}
 				ln.AcceptMany(credit).Connect(&op, in)
 				op.Start()
@@ -107,8 +107,8 @@ func TestAcceptManyWithoutDescriptors(t *testing.T) {
 			if took := time.Since(began); took > 2*reactor.AcceptBackoff {
 				t.Errorf("resumed after %v", took)
 			}
-			if n := rests.Load(); n < 1 || n > int32(rest/reactor.AcceptBackoff)+3 {
-				t.Errorf("rested %d times in %v", n, rest)
+			if n := backoffs.Load(); n < 1 || n > int32(rest/reactor.AcceptBackoff)+3 {
+				t.Errorf("backed off %d times in %v", n, rest)
 			}
 			if n := after.Enters - before.Enters; n > 40 {
 				t.Errorf("entered the ring %d times while there was nothing to do", n)
@@ -129,9 +129,9 @@ func accept(ln *listener, accepted chan int) int {
 	return <-accepted
 }
 
-// While accepting rests it can be stopped and closed, and its loop can be stopped; it rests no longer
+// While accepting backs off it can be stopped and closed, and its loop can be stopped; it backs off no longer
 // then.
-func TestAcceptManyEndsWhileItRests(t *testing.T) {
+func TestAcceptManyEndsWhileItBacksOff(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, how := range []string{"stopped", "closed", "stopped inside OnAcceptBackoff", "closed inside OnAcceptBackoff"} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
@@ -146,20 +146,20 @@ func TestAcceptManyEndsWhileItRests(t *testing.T) {
 				fail.Store(true)
 				ln.Close().Connect(&closing, sinkOf[struct{}](t, newResult(), nil))
 				in := seqSinkOf(t, ended, &source, func(fd int) { t.Errorf("accepted %d", fd) })
-				in.rests = func(error) {
+				in.backsOff = func(error) {
 					switch how {
 					case "stopped inside OnAcceptBackoff":
 						source.RequestStop()
 					case "closed inside OnAcceptBackoff":
 						closing.Start()
 					}
-					rested <- "rests"
+					rested <- "backs off"
 				}
 				ln.AcceptMany(10).Connect(&op, in)
 				op.Start()
 			})
 			ln.dial()
-			rested.expect(t, "rests")
+			rested.expect(t, "backs off")
 			r.do(func() {
 				switch how {
 				case "stopped":

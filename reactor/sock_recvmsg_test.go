@@ -53,7 +53,7 @@ func TestRecvFlags(t *testing.T) {
 		r.settle()
 		got.none(t)
 		unix.Close(peer)
-		got.expect(t, "90") // the peer's end
+		got.expect(t, "90") // EOF
 		r.close(s)
 		r.end()
 	})

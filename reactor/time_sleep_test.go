@@ -116,8 +116,8 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// Timers that are due again as soon as they run starve nobody.
-func TestEndlessTimersStarveNobody(t *testing.T) {
+// Timers that are due again as soon as they run starve no other work.
+func TestEndlessTimersStarveNothing(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		var timer reactor.Timer
