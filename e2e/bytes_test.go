@@ -36,10 +36,12 @@ func TestSlowReaders(t *testing.T) {
 
 		atServer, atClient := receiveAll(server, total), receiveAll(client, total)
 		if got := <-atServer; !bytes.Equal(got, fromClient) {
-			t.Errorf("the server received %d bytes of %d, which differ from %d on", len(got), total, mismatch(got, fromClient))
+			t.Errorf("the server received %d bytes of %d, which differ from %d on",
+				len(got), total, mismatch(got, fromClient))
 		}
 		if got := <-atClient; !bytes.Equal(got, fromServer) {
-			t.Errorf("the client received %d bytes of %d, which differ from %d on", len(got), total, mismatch(got, fromServer))
+			t.Errorf("the client received %d bytes of %d, which differ from %d on",
+				len(got), total, mismatch(got, fromServer))
 		}
 		if grown := d.peak() - before; grown > bound {
 			t.Errorf("the proxy has grown by %d KiB, want at most %d", grown>>10, bound>>10)

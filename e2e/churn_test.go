@@ -24,7 +24,7 @@ func TestShortConnections(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		d := startProxy(t, ring, []string{serve(t, echo), serve(t, echo)})
 		eventually(t, "a first connection works", func() bool { return exchange(d.addr, 0) == nil })
-		eventually(t, "and has ended", func() bool { return d.scrape().sum("reactord_listener_connections") == 0 })
+		eventually(t, "and has ended", func() bool { return d.connections() == 0 })
 		descriptors := d.descriptors()
 		before := d.scrape().sum("reactord_listener_connections_total")
 
@@ -54,7 +54,7 @@ func TestShortConnections(t *testing.T) {
 		if n := d.scrape().sum("reactord_listener_connections_total") - before; n != connections {
 			t.Errorf("%.0f connections counted, want %d", n, connections)
 		}
-		eventually(t, "every connection has ended", func() bool { return d.scrape().sum("reactord_listener_connections") == 0 })
+		eventually(t, "every connection has ended", func() bool { return d.connections() == 0 })
 		eventually(t, "every descriptor is closed", func() bool { return d.descriptors() <= descriptors })
 		d.stop()
 	})

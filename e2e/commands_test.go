@@ -133,7 +133,8 @@ func TestAddressInUse(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		taken := startProxy(t, ring, []string{"127.0.0.1:1"}).addr
 		r := run(t, "proxy", "--ring", ring, "--listen", "tcp://"+taken, "--to", "tcp://127.0.0.1:1")
-		if r.code != 1 || !strings.Contains(r.stderr, syscall.EADDRINUSE.Error()) || !strings.Contains(r.stderr, taken) {
+		why := syscall.EADDRINUSE.Error()
+		if r.code != 1 || !strings.Contains(r.stderr, why) || !strings.Contains(r.stderr, taken) {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 	})

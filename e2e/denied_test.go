@@ -37,7 +37,9 @@ func testFallback(t *testing.T, behind []string, errno string) {
 	client.send([]byte("over epoll"))
 	client.expect([]byte("over epoll"))
 
-	why := d.logged(func(l line) bool { return strings.Contains(l.raw, "io_uring") && strings.Contains(l.raw, "epoll") })
+	why := d.logged(func(l line) bool {
+		return strings.Contains(l.raw, "io_uring") && strings.Contains(l.raw, "epoll")
+	})
 	if len(why) != 1 {
 		t.Errorf("the log explains the fallback in %d lines, want 1", len(why))
 	}
@@ -56,7 +58,8 @@ func testFallback(t *testing.T, behind []string, errno string) {
 
 // testStrict checks that --ring io_uring is strict.
 func testStrict(t *testing.T, behind []string) {
-	argv := append(behind, reactord, "proxy", "--ring", "io_uring", "--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:9")
+	argv := append(behind, reactord, "proxy", "--ring", "io_uring",
+		"--listen", "tcp://127.0.0.1:0", "--to", "tcp://127.0.0.1:9")
 	r := runCommand(t, argv...)
 	if r.code != 1 {
 		t.Errorf("exit code %d, want 1", r.code)

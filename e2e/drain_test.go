@@ -109,7 +109,7 @@ func TestDrainUnderLoad(t *testing.T) {
 				done <- pingPong(c, byte(i), 3000)
 			}()
 		}
-		eventually(t, "all are connected", func() bool { return d.scrape().sum("reactord_listener_connections") == clients })
+		eventually(t, "all are connected", func() bool { return d.connections() == clients })
 		d.signal(syscall.SIGTERM)
 		for range clients {
 			if err := <-done; err != nil {

@@ -31,6 +31,9 @@ func (d *daemon) scrape() page {
 	return page{d.t, families}
 }
 
+// connections is how many connections are open, according to the metrics page.
+func (d *daemon) connections() float64 { return d.scrape().sum("reactord_listener_connections") }
+
 // series returns the series of a family that have all the labels, each given as "name=value".
 func (p page) series(family string, labels ...string) []*dto.Metric {
 	p.t.Helper()

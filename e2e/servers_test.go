@@ -42,7 +42,8 @@ func blackHole(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(fd) })
-	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)); err != nil {
+	err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	if err = errors.Join(err, unix.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
 	sa, err := unix.Getsockname(fd)
@@ -91,7 +92,8 @@ func TestFailover(t *testing.T) {
 	for name, unreachable := range map[string]func(*testing.T) string{"refused": vacant, "black hole": blackHole} {
 		t.Run(name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring string) {
-				d := startProxy(t, ring, []string{unreachable(t), names(t, "b")}, "--loops", "1", "--connect-timeout", "200ms")
+				servers := []string{unreachable(t), names(t, "b")}
+				d := startProxy(t, ring, servers, "--loops", "1", "--connect-timeout", "200ms")
 				for range 4 {
 					c := dial(t, d.addr)
 					c.expect([]byte("b"))
@@ -145,7 +147,8 @@ func TestServerClosesImmediately(t *testing.T) {
 		d := startProxy(t, ring, []string{serve(t, func(*net.TCPConn) {})})
 		for range connections {
 			c := dial(t, d.addr)
-			if _, err := c.Write([]byte("request")); err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+			_, err := c.Write([]byte("request"))
+			if err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 				t.Fatal(err)
 			}
 			c.expectGone()

@@ -117,7 +117,8 @@ func TestSameSeriesTwice(t *testing.T) {
 			t.Error("two collectors of the same series were accepted")
 		}
 	}()
-	Handler(NewLoops(nil), prometheus.NewGauge(prometheus.GaugeOpts{Name: "reactord_buffers_ring_bytes", Help: "Another."}))
+	another := prometheus.GaugeOpts{Name: "reactord_buffers_ring_bytes", Help: "Another."}
+	Handler(NewLoops(nil), prometheus.NewGauge(another))
 }
 
 // Handlers share no registry.

@@ -65,8 +65,11 @@ reactord_reactor_timers_total{reactor="1"} 0
 // flags, are two series.
 func TestRingSeriesAreMadeOnce(t *testing.T) {
 	c := loopCollector{
-		rings: []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0}, {"io_uring", "", 1, 2}, {"io_uring", "", 3, 2}},
-		read:  func() []reactor.Stats { return nil },
+		rings: []ring{
+			{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "memlock", 0, 0},
+			{"io_uring", "", 1, 2}, {"io_uring", "", 3, 2},
+		},
+		read: func() []reactor.Stats { return nil },
 	}
 	seriestest.Expect(t, c, `
 reactord_io_backend_info{backend="epoll",reason="eperm"} 1

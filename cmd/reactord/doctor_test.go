@@ -78,8 +78,9 @@ func TestNothingToRead(t *testing.T) {
 // healthy is a machine on which there is nothing to improve.
 func healthy() system {
 	return system{
-		kernel: "Linux", choice: reactor.RingChoice{Kind: reactor.IOUring, Asked: reactor.Auto}, uringDisabled: "0", seccomp: "0",
-		cpus: 4, online: 4, nofile: unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, memlock: unix.Rlimit{Cur: unix.RLIM_INFINITY},
+		kernel: "Linux", choice: reactor.RingChoice{Kind: reactor.IOUring, Asked: reactor.Auto},
+		uringDisabled: "0", seccomp: "0", cpus: 4, online: 4,
+		nofile: unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, memlock: unix.Rlimit{Cur: unix.RLIM_INFINITY},
 		somaxconn: 4096, portLow: 32768, portHigh: 60999,
 	}
 }
@@ -89,6 +90,7 @@ func TestExamine(t *testing.T) {
 	fallen := func(err error) reactor.RingChoice {
 		return reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Auto, Reason: "it is not to be had", Err: err}
 	}
+	const fewer = "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: "
 	for _, test := range []struct {
 		name   string
 		worsen func(*system)
@@ -96,19 +98,26 @@ func TestExamine(t *testing.T) {
 	}{
 		{"nothing", func(*system) {}, ""},
 		{"no limit on files", func(s *system) { s.nofile.Cur = unix.RLIM_INFINITY }, ""},
-		{"epoll by choice", func(s *system) { s.choice = reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Epoll} }, ""},
+		{"epoll by choice", func(s *system) {
+			s.choice = reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Epoll}
+		}, ""},
 		{"a quota that is no limit", func(s *system) { s.cpuQuota = 4 }, ""},
 		{"no ring", func(s *system) { s.ringErr = errors.New("none") }, "ring: unset REACTORD_RING"},
-		{"sysctl 2", func(s *system) { s.choice, s.uringDisabled = fallen(syscall.EPERM), "2" }, "ring: allow it: sysctl -w kernel.io_uring_disabled=0"},
-		{"sysctl 1", func(s *system) { s.choice, s.uringDisabled, s.uringGroup = fallen(syscall.EPERM), "1", "7" }, "ring: allow it: run reactord in group 7"},
-		{"seccomp EPERM", func(s *system) { s.choice, s.seccomp = fallen(syscall.EPERM), "2" }, "ring: allow it: run with a seccomp profile"},
-		{"seccomp ENOSYS", func(s *system) { s.choice, s.seccomp = fallen(syscall.ENOSYS), "2" }, "ring: allow it: run with a seccomp profile"},
-		{"locked memory", func(s *system) { s.choice = fallen(fmt.Errorf("x: %w", os.NewSyscallError("y", syscall.ENOMEM))) }, "ring: raise the limit of locked memory"},
+		{"sysctl 2", func(s *system) { s.choice, s.uringDisabled = fallen(syscall.EPERM), "2" },
+			"ring: allow it: sysctl -w kernel.io_uring_disabled=0"},
+		{"sysctl 1", func(s *system) { s.choice, s.uringDisabled, s.uringGroup = fallen(syscall.EPERM), "1", "7" },
+			"ring: allow it: run reactord in group 7"},
+		{"seccomp EPERM", func(s *system) { s.choice, s.seccomp = fallen(syscall.EPERM), "2" },
+			"ring: allow it: run with a seccomp profile"},
+		{"seccomp ENOSYS", func(s *system) { s.choice, s.seccomp = fallen(syscall.ENOSYS), "2" },
+			"ring: allow it: run with a seccomp profile"},
+		{"locked memory", func(s *system) { s.choice = fallen(fmt.Errorf("x: %w", os.NewSyscallError("y", syscall.ENOMEM))) },
+			"ring: raise the limit of locked memory"},
 		{"descriptors", func(s *system) { s.choice = fallen(syscall.EMFILE) }, "ring: raise the limit on open files"},
 		{"an old kernel", func(s *system) { s.choice = fallen(uring.ErrUnavailable) }, "ring: run Linux 6.0 or newer"},
 		{"files", func(s *system) { s.nofile.Cur = 1024 }, "open files: raise it"},
-		{"quota", func(s *system) { s.cpuQuota = 2.5 }, "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: 2"},
-		{"a small quota", func(s *system) { s.cpuQuota = 0.5 }, "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: 1"},
+		{"quota", func(s *system) { s.cpuQuota = 2.5 }, fewer + "2"},
+		{"a small quota", func(s *system) { s.cpuQuota = 0.5 }, fewer + "1"},
 		{"backlog", func(s *system) { s.somaxconn = 128 }, "somaxconn: raise it"},
 		{"ports", func(s *system) { s.portHigh = s.portLow + 999 }, "local ports: widen it"},
 	} {
@@ -139,7 +148,8 @@ func TestMissingOperationsAreNamed(t *testing.T) {
 	if want := "nop, provided buffers (without accept, connect,"; !strings.HasPrefix(value, want) {
 		t.Errorf("%q does not begin with %q", value, want)
 	}
-	if got, want := names(uring.SetupSubmitAll, setupNames), "SUBMIT_ALL (without SINGLE_ISSUER, DEFER_TASKRUN, TASKRUN_FLAG, NO_SQARRAY)"; got != want {
+	const want = "SUBMIT_ALL (without SINGLE_ISSUER, DEFER_TASKRUN, TASKRUN_FLAG, NO_SQARRAY)"
+	if got := names(uring.SetupSubmitAll, setupNames); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

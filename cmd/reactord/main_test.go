@@ -66,7 +66,8 @@ func TestCommandLine(t *testing.T) {
 		{"proxy --listen 8080 --to a:1", 2, "", "reactord: error: --listen: no host: write tcp://127.0.0.1:8080"},
 		{"proxy --listen a:1 --to a:1 --listen b:1", 2, "", "reactord: error: --listen is given twice"},
 		{"proxy --listen 192.0.2.1:1 --to 127.0.0.1:1", 1, "",
-			"reactord: listener proxy: listen tcp 192.0.2.1:1: bind: cannot assign requested address: this machine has no such address"},
+			"reactord: listener proxy: listen tcp 192.0.2.1:1: bind: cannot assign requested address: this machine " +
+				"has no such address"},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"
 reactord: --to: port 0 cannot be connected to: write the port that the server listens on
@@ -93,7 +94,8 @@ reactord: --to: "tcp://b:1" is used twice
 }
 
 func TestVersionNamesTheToolchain(t *testing.T) {
-	if s := version(); !strings.HasSuffix(s, fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)) {
+	toolchain := fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if s := version(); !strings.HasSuffix(s, toolchain) {
 		t.Errorf("got %q", s)
 	}
 }

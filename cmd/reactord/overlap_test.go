@@ -48,7 +48,10 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 			if (err != nil) != test.want {
 				t.Errorf("%v: %v", order, err)
 			}
-			if err != nil && (!strings.HasPrefix(err.Error(), "f:3:38: address ") || !strings.HasSuffix(err.Error(), "; see f:2:38")) {
+			if err == nil {
+				continue
+			}
+			if s := err.Error(); !strings.HasPrefix(s, "f:3:38: address ") || !strings.HasSuffix(s, "; see f:2:38") {
 				t.Errorf("%v: the places are missing: %v", order, err)
 			}
 		}
@@ -58,7 +61,8 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 // The address of the metrics must not overlap either; 0.0.0.0 is every address for them.
 func TestMetricsOverlap(t *testing.T) {
 	for listen, want := range map[string]string{
-		"localhost:80": `--metrics: "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see --listen`,
+		"localhost:80": `--metrics: "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": ` +
+			"a connection could be for either; see --listen",
 		"127.0.0.1:81": "",
 	} {
 		c, _ := parse(t, "--listen", listen, "--to", "192.0.2.1:1", "--metrics", "127.0.0.1:80")

@@ -40,18 +40,24 @@ backends: [{name: servers, servers: ["tcp://app:9000"]}]
 }
 
 func TestEveryFlagReachesTheConfiguration(t *testing.T) {
-	c, _ := parse(t, "--listen=a:1", "--to=b:2", "--to=c:3,d:4", "--max-connections=5", "--connect-timeout=6s", "--idle-timeout=7s",
-		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--min-wait=13us", "--metrics=e:11", "--drain-timeout=12s",
+	c, _ := parse(t, "--listen=a:1", "--to=b:2", "--to=c:3,d:4", "--max-connections=5",
+		"--connect-timeout=6s", "--idle-timeout=7s",
+		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--min-wait=13us",
+		"--metrics=e:11", "--drain-timeout=12s",
 		"--log-level=warn", "--log-format=json")
 	want := &config.Config{
 		Ring: "epoll", Loops: 10, Pin: true, MinWait: 13 * time.Microsecond,
 		Metrics:      config.Address{Host: "e", Port: 11},
 		DrainTimeout: 12 * time.Second,
 		Log:          config.Log{Level: "warn", Format: "json"},
-		Listeners:    []config.Listener{{Name: "proxy", Address: config.Address{Host: "a", Port: 1}, Backend: "servers", MaxConnections: 5}},
+		Listeners: []config.Listener{{
+			Name: "proxy", Address: config.Address{Host: "a", Port: 1}, Backend: "servers", MaxConnections: 5,
+		}},
 		Backends: []config.Backend{{
-			Name: "servers", Servers: []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}},
-			ConnectTimeout: 6 * time.Second, IdleTimeout: 7 * time.Second, HalfCloseTimeout: 8 * time.Second, Buffer: 9 * config.KiB,
+			Name:           "servers",
+			Servers:        []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}},
+			ConnectTimeout: 6 * time.Second, IdleTimeout: 7 * time.Second, HalfCloseTimeout: 8 * time.Second,
+			Buffer: 9 * config.KiB,
 		}},
 	}
 	if diff := cmp.Diff(want, c.config()); diff != "" {
@@ -61,8 +67,10 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 
 // TestProblemsNameFlagsThatExist gives every flag a wrong value.
 func TestProblemsNameFlagsThatExist(t *testing.T) {
-	c, context := parse(t, "--listen=a:1", "--to=b:0", "--max-connections=-1", "--connect-timeout=-1s", "--idle-timeout=-1s",
-		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s", "--min-wait=-1s", "--log-level=x", "--log-format=x")
+	c, context := parse(t, "--listen=a:1", "--to=b:0", "--max-connections=-1",
+		"--connect-timeout=-1s", "--idle-timeout=-1s",
+		"--half-close-timeout=-1s", "--buffer=0", "--ring=x", "--loops=-1", "--drain-timeout=-1s",
+		"--min-wait=-1s", "--log-level=x", "--log-format=x")
 	c.Listen = config.Address{}
 	flags := map[string]bool{}
 	for _, f := range context.Selected().Flags {

@@ -58,7 +58,8 @@ backends:
 			ConnectTimeout: 2 * time.Second, IdleTimeout: forever, HalfCloseTimeout: 3 * time.Second, Buffer: 8192,
 		}},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(proxy.Config{}, "Log"), cmpopts.IgnoreUnexported(proxy.Config{}), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(proxy.Config{}, "Log"),
+		cmpopts.IgnoreUnexported(proxy.Config{}), cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -67,7 +68,8 @@ backends:
 func named(t *testing.T, n int) (*config.Config, *config.Source) {
 	t.Helper()
 	var text strings.Builder
-	text.WriteString("listeners: [{name: l, address: 'tcp://front.test:80', backend: b}]\nmetrics: front.test:81\nbackends:\n- name: b\n  servers:\n")
+	text.WriteString("listeners: [{name: l, address: 'tcp://front.test:80', backend: b}]\n" +
+		"metrics: front.test:81\nbackends:\n- name: b\n  servers:\n")
 	for i := range n {
 		fmt.Fprintf(&text, "  - tcp://s%d.test:9000\n  - tcp://s%[1]d.test:9001\n", i)
 	}
@@ -131,7 +133,8 @@ f:9:5: server "tcp://s1.test:9001": no such name`
 	if fmt.Sprint(err) != want || !errors.Is(err, noName) {
 		t.Errorf("got\n%v", err)
 	}
-	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), `--listen: "tcp://front.test:80": no such name`) {
+	const flag = `--listen: "tcp://front.test:80": no such name`
+	if err := flagErrors(problems); errors.Is(err, errFlags) || !strings.HasPrefix(err.Error(), flag) {
 		t.Errorf("got %v", err)
 	}
 }

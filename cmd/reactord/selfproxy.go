@@ -8,8 +8,9 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself, or
-// another listener from which a server leads back. Each connection would open the next one until descriptors run out.
+// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself,
+// or another listener from which a server leads back. Each connection would open the next one until descriptors run
+// out.
 func selfProxying(cfg *config.Config, found addresses) (problems []config.Problem) {
 	hops := hopsOf(cfg, found)
 	for i := range cfg.Listeners {

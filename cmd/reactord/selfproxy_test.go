@@ -53,7 +53,8 @@ backends:
 	}
 	for last, want := range map[string]string{
 		"84": "",
-		"81": refused("f:6:25", 82, "f:3:38") + "|" + refused("f:7:25", 83, "f:4:40") + "|" + refused("f:8:40", 81, "f:2:38"),
+		"81": refused("f:6:25", 82, "f:3:38") + "|" +
+			refused("f:7:25", 83, "f:4:40") + "|" + refused("f:8:40", 81, "f:2:38"),
 		"83": refused("f:8:40", 83, "f:4:40"),
 	} {
 		cfg, source, err := config.Parse("f", []byte(strings.Replace(text, "LAST", last, 1)))

@@ -107,12 +107,17 @@ func TestCheckRefusesWhatServeRefuses(t *testing.T) {
 		return fmt.Sprintf("- {name: %s, backend: b, address: '%s'}\n", name, at)
 	}
 	for _, test := range []struct{ name, text, want string }{
-		{"names without an address", "listeners:\n" + listener("one", "a.test:80") + backend + "  - b.test:1\n  - c.test:1\n",
-			"f.yaml:2:36: address \"tcp://a.test:80\": lookup a.test|f.yaml:7:5: server \"tcp://b.test:1\": lookup b.test|f.yaml:8:5: server \"tcp://c.test:1\": lookup c.test"},
-		{"one address in two notations", "listeners:\n" + listener("one", "localhost:80") + listener("two", "127.0.0.1:80") + backend,
-			`f.yaml:3:36: address "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": a connection could be for either; see f.yaml:2:36`},
+		{"names without an address",
+			"listeners:\n" + listener("one", "a.test:80") + backend + "  - b.test:1\n  - c.test:1\n",
+			`f.yaml:2:36: address "tcp://a.test:80": lookup a.test|f.yaml:7:5: server "tcp://b.test:1": lookup b.test|` +
+				`f.yaml:8:5: server "tcp://c.test:1": lookup c.test`},
+		{"one address in two notations",
+			"listeners:\n" + listener("one", "localhost:80") + listener("two", "127.0.0.1:80") + backend,
+			`f.yaml:3:36: address "tcp://127.0.0.1:80" overlaps "tcp://localhost:80": ` +
+				"a connection could be for either; see f.yaml:2:36"},
 		{"the metrics", "metrics: 0.0.0.0:80\nlisteners:\n" + listener("one", "127.0.0.1:80") + backend,
-			`f.yaml:1:10: metrics "tcp://0.0.0.0:80" overlaps "tcp://127.0.0.1:80": a connection could be for either; see f.yaml:3:36`},
+			`f.yaml:1:10: metrics "tcp://0.0.0.0:80" overlaps "tcp://127.0.0.1:80": ` +
+				"a connection could be for either; see f.yaml:3:36"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, name := range []string{"check", "serve"} {

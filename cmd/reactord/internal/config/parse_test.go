@@ -129,7 +129,8 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "no host",
 		old:  "127.0.0.1:8080", new: ":8080",
-		want: `a.yaml:3:14: address "tcp://:8080": no host: write tcp://127.0.0.1:8080 for this machine only, or tcp://[::]:8080 for every address`,
+		want: `a.yaml:3:14: address "tcp://:8080": no host: write tcp://127.0.0.1:8080 for this machine only, ` +
+			"or tcp://[::]:8080 for every address",
 	}, {
 		name: "another scheme",
 		old:  "tcp://127.0.0.1:8080", new: "http://127.0.0.1:8080",
@@ -141,7 +142,8 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "IPv6 without brackets",
 		old:  "127.0.0.1:8080", new: "2001:db8::1",
-		want: `a.yaml:3:14: address "tcp://2001:db8::1": no port: an IPv6 address is written in brackets, as in tcp://[2001:db8::1]:8080`,
+		want: `a.yaml:3:14: address "tcp://2001:db8::1": no port: an IPv6 address is written in brackets, ` +
+			"as in tcp://[2001:db8::1]:8080",
 	}, {
 		name: "an impossible IPv4 address",
 		old:  "127.0.0.1:9000", new: "127.0.0.256:9000",
@@ -205,11 +207,13 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a duration in days",
 		new:  "drain_timeout: 1 day\n",
-		want: `a.yaml:1:16: drain_timeout "1 day" is not a duration: write a number with its unit, as in 500ms, 5s, 10m or 1h30m`,
+		want: `a.yaml:1:16: drain_timeout "1 day" is not a duration: ` +
+			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a duration of the wrong type",
 		new:  "drain_timeout: true\n",
-		want: `a.yaml:1:16: drain_timeout is a duration, not true: write a number with its unit, as in 500ms, 5s, 10m or 1h30m`,
+		want: `a.yaml:1:16: drain_timeout is a duration, not true: ` +
+			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a negative duration",
 		new:  "drain_timeout: -1s\n",
@@ -273,7 +277,8 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "an anchor",
 		new:  "drain_timeout: &t 5s\n",
-		want: `a.yaml:1:16: drain_timeout is a duration, not an anchor or alias: write the value itself: write a number with its unit, as in 500ms, 5s, 10m or 1h30m`,
+		want: `a.yaml:1:16: drain_timeout is a duration, not an anchor or alias: ` +
+			"write the value itself: write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a merged mapping",
 		old:  "  - name: app\n", new: "  - <<: {a: b}\n    name: app\n",
@@ -300,13 +305,19 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
-		{"text", "hello", `a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", "loops", "metrics", "min_wait", "pin" and "ring", not "hello"`},
+		{"text", "hello",
+			`a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", ` +
+				`"loops", "metrics", "min_wait", "pin" and "ring", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
-		{"wrong indentation", "ring: auto\n loops: 1\n", `a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
-		{"a tab", "log:\n\tlevel: info\n", `a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
-		{"two documents", valid + "---\nring: auto\n", `a.yaml:9:1: a second document: one file holds one configuration`},
+		{"wrong indentation", "ring: auto\n loops: 1\n",
+			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
+		{"a tab", "log:\n\tlevel: info\n",
+			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
+		{"two documents", valid + "---\nring: auto\n",
+			`a.yaml:9:1: a second document: one file holds one configuration`},
 		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 1MiB`},
-		{"a mapping with neither", "ring: auto\n", "a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
+		{"a mapping with neither", "ring: auto\n",
+			"a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
 	} {
 		t.Run(test.name, func(t *testing.T) { expect(t, test.text, test.want) })
 	}
@@ -395,7 +406,10 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(example)
-	for _, s := range []string{valid, "a: &x [*x]\n", "<<: 1", "? [a]\n: 1\n", "a: |\n  b\n", "- - -", "\xff\x00\t", "listeners: {}\nbackends: {a: .inf}", "ring: !!str 0x1_0"} {
+	for _, s := range []string{
+		valid, "a: &x [*x]\n", "<<: 1", "? [a]\n: 1\n", "a: |\n  b\n", "- - -", "\xff\x00\t",
+		"listeners: {}\nbackends: {a: .inf}", "ring: !!str 0x1_0",
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -26,7 +26,8 @@ func TestParseAddress(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", ":", "a", "a:", ":1", "a:-1", "a:+1", "a:65536", "a:http", "a:1:2", "[::1]", "[::1:80", "::1:80", "[a]:1",
-		"tcp://", "tcp:a:1", "udp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1", "1.2.3:1", "1.2.3.4.5:1", "a:1/", "a/b:1",
+		"tcp://", "tcp:a:1", "udp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1", "1.2.3:1", "1.2.3.4.5:1",
+		"a:1/", "a/b:1",
 		strings.Repeat("a", 64) + ":1", strings.Repeat("a.", 127) + "a:1", "ä:1", "tcp://tcp://a:1",
 	} {
 		if a, err := ParseAddress(text); err == nil {
@@ -47,7 +48,9 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("ParseSize(%q) = %d, %v, want %d", want, again, err, want)
 		}
 	}
-	for _, text := range []string{"", "KiB", "1.5KiB", "1K", "1kib", "1  KiB", "0x10", "8589934592GiB", "9223372036854775808"} {
+	for _, text := range []string{
+		"", "KiB", "1.5KiB", "1K", "1kib", "1  KiB", "0x10", "8589934592GiB", "9223372036854775808",
+	} {
 		if got, err := ParseSize(text); err == nil {
 			t.Errorf("ParseSize(%q) = %d", text, got)
 		}
@@ -59,7 +62,8 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ring", "rnig", 1}, {"ca", "abc", 3}, {"auto", "auto", 0},
+		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"ring", "rnig", 1},
+		{"ca", "abc", 3}, {"auto", "auto", 0},
 	} {
 		if got := distance(test.a, test.b); got != test.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)

@@ -67,7 +67,9 @@ func TestJSONIsOneObjectALine(t *testing.T) {
 }
 
 func TestConsoleIsForPeople(t *testing.T) {
-	text := logged(t, "debug", "console", func(log *zap.Logger) { log.Debug("hello", zap.Duration("took", time.Second)) })
+	text := logged(t, "debug", "console", func(log *zap.Logger) {
+		log.Debug("hello", zap.Duration("took", time.Second))
+	})
 	_, rest, _ := strings.Cut(text, " ")
 	if want := "DEBUG hello {\"took\": \"1s\"}\n"; rest != want {
 		t.Errorf("got %q, want %q", rest, want)

@@ -242,7 +242,8 @@ func TestRoomIsNeverLost(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		for deadline := time.Now().Add(10 * time.Second); p.budget.common.Load() != common; time.Sleep(time.Millisecond) {
+		deadline := time.Now().Add(10 * time.Second)
+		for ; p.budget.common.Load() != common; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d common pairs are free, want %d", p.budget.common.Load(), common)
 			}

@@ -37,7 +37,8 @@ func tcpPair(t *testing.T) (net.Conn, int) {
 	defer s.Close()
 	fd := -1
 	raw, _ := s.(*net.TCPConn).SyscallConn()
-	if err := raw.Control(func(orig uintptr) { fd, _ = unix.FcntlInt(orig, unix.F_DUPFD_CLOEXEC, 0) }); err != nil || fd < 0 {
+	err = raw.Control(func(orig uintptr) { fd, _ = unix.FcntlInt(orig, unix.F_DUPFD_CLOEXEC, 0) })
+	if err != nil || fd < 0 {
 		t.Fatal(err)
 	}
 	return c, fd

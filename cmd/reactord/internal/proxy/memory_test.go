@@ -190,7 +190,8 @@ func heldConn(w *worker) string {
 			v = v.Slice3(0, v.Cap(), v.Cap()) // elements beyond the length are alive, too
 			fallthrough
 		case reflect.Array:
-			return fields(v.Len(), func(i int) (reflect.Value, string) { return v.Index(i), fmt.Sprintf("[%d]", i) }, way)
+			element := func(i int) (reflect.Value, string) { return v.Index(i), fmt.Sprintf("[%d]", i) }
+			return fields(v.Len(), element, way)
 		}
 		return ""
 	}

@@ -53,7 +53,8 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 		return func() {
 			s.check()
 			stats := s.proxy.Stats().Servers
-			if f := stats[0].Failures[connectRefused].N; f != 1 || stats[0].Connections != 0 || stats[1].Connections != 1 {
+			failures := stats[0].Failures[connectRefused].N
+			if failures != 1 || stats[0].Connections != 0 || stats[1].Connections != 1 {
 				k.Errorf("%+v", stats)
 			}
 		}

@@ -145,7 +145,8 @@ func TestSimulationOfASlowReaderBoundsWhatIsLeased(t *testing.T) {
 			odds.OldKernel = k.Odds.OldKernel // kernels that cannot limit a multishot receive, too
 			k.Odds = odds
 			loop, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
-				DrainTimeout: time.Hour, Buffers: reactor.BufferConfig{Size: size, Window: 4, Limit: 64, LargeLimit: -1},
+				DrainTimeout: time.Hour,
+				Buffers:      reactor.BufferConfig{Size: size, Window: 4, Limit: 64, LargeLimit: -1},
 			})
 			if err != nil {
 				panic(err)

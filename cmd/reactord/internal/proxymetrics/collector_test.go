@@ -24,7 +24,8 @@ func seen() Stats {
 		}},
 		Backends: []BackendStats{{"app", Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5}}},
 		Servers: []ServerStats{
-			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Retries: 3, Failures: []Count{{"refused", 4}, {"timeout", 0}}},
+			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Retries: 3,
+				Failures: []Count{{"refused", 4}, {"timeout", 0}}},
 			{Backend: "app", Name: `b"\`, Failures: []Count{{"refused", 0}, {"timeout", 0}}},
 		},
 	}
@@ -74,7 +75,8 @@ func TestRemovedServer(t *testing.T) {
 		t.Errorf("%d series of the server, want 5", n)
 	}
 	stats.Servers = stats.Servers[1:]
-	if page := seriestest.Expose(t, c); strings.Contains(page, `server="a:1"`) || !strings.Contains(page, `server="b\"\\"`) {
+	page := seriestest.Expose(t, c)
+	if strings.Contains(page, `server="a:1"`) || !strings.Contains(page, `server="b\"\\"`) {
 		t.Errorf("of the servers, the wrong one is left:\n%s", page)
 	}
 }
