@@ -19,7 +19,7 @@ type Thread struct {
 	ready    func() bool // it waits for this; nil: for its turn
 	deadline int64       // when it stops waiting; never: not at all
 	stopped  bool
-	over     bool
+	ended    bool
 }
 
 const never = 1<<63 - 1
@@ -105,7 +105,7 @@ func (t *Thread) Stop() { t.stopped = true }
 func (t *Thread) Continue() { t.stopped = false }
 
 func (t *Thread) canRun() bool {
-	return !t.over && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
+	return !t.ended && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
 }
 
 // maxSteps bounds the turns of a run.
@@ -133,7 +133,7 @@ func (k *Kernel) Run() error {
 		t := able[k.rng.IntN(len(able))]
 		k.current, t.deadline = t, never
 		if !t.resume() {
-			t.over = true
+			t.ended = true
 		}
 		k.now += 1 + k.rng.Int64N(2000)
 	}
@@ -148,7 +148,7 @@ func (k *Kernel) pass() bool {
 		next = k.events.heap[0].at
 	}
 	for _, t := range k.threads {
-		if !t.over && !t.stopped {
+		if !t.ended && !t.stopped {
 			next = min(next, t.deadline)
 		}
 	}
@@ -162,7 +162,7 @@ func (k *Kernel) pass() bool {
 // end asserts that all threads have ended.
 func (k *Kernel) end() error {
 	for _, t := range k.threads {
-		if !t.over && len(k.errs) == 0 {
+		if !t.ended && len(k.errs) == 0 {
 			k.Errorf("simring: %s waits for ever", t.name)
 		}
 	}

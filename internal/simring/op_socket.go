@@ -239,30 +239,38 @@ func (e *entry) outgoing() unix.Errno {
 	return errno
 }
 
-func (e *entry) send() {
-	s, k := e.onSocket(), e.ring.k
+// sender is the socket to send on, with e.msg read. nil: there is none, and the entry has failed.
+func (e *entry) sender() socket {
+	s := e.onSocket()
 	if s == nil {
-		return
+		return nil
 	}
 	if e.msg == nil {
 		if errno := e.outgoing(); errno != 0 {
 			e.fail(errno)
-			return
+			return nil
 		}
 	}
 	if e.zeroCopy() && s.base().family == unix.AF_UNIX {
 		e.fail(unix.EOPNOTSUPP)
+		return nil
+	}
+	return s
+}
+
+func (e *entry) send() {
+	s := e.sender()
+	if s == nil {
 		return
 	}
+	k, total := e.ring.k, e.msg.size()
 	all := e.OpFlags&unix.MSG_WAITALL != 0 && s.base().kind != unix.SOCK_DGRAM
+	mayWait := e.OpFlags&unix.MSG_DONTWAIT == 0
 	for {
 		n := s.send(e.msg, e.moved)
 		e.moved += max(n, 0)
-		total := e.msg.size()
 		switch {
-		case n == -int(unix.EAGAIN) && e.OpFlags&unix.MSG_DONTWAIT != 0:
-			e.finish(n, 0)
-		case n == -int(unix.EAGAIN) && (e.moved == 0 || all):
+		case n == -int(unix.EAGAIN) && mayWait && (e.moved == 0 || all):
 			e.awaitRoom()
 		case n < 0: // if a part was sent before, the error is never reported
 			e.finish(n, 0)

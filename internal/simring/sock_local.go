@@ -260,24 +260,24 @@ func (s *unixSocket) receiver(m *message) (to *unixSocket, errno unix.Errno) {
 	unable := to != nil && (to.closed || to.readShut)
 	switch {
 	case m.named && s.state == unixConnected && !s.datagrams():
-		return nil, unix.EISCONN
+		errno = unix.EISCONN
 	case s.stream() && unable: // before the error, as unix_stream_sendmsg() has it
-		return nil, unix.EPIPE
+		errno = unix.EPIPE
 	case s.err != 0 && to == s.peer:
-		return nil, unix.Errno(-s.takeErr())
+		errno = unix.Errno(-s.takeErr())
 	case s.writeShut:
-		return nil, unix.EPIPE
+		errno = unix.EPIPE
 	case to == nil:
-		return nil, unix.ENOTCONN
+		errno = unix.ENOTCONN
 	case s.datagrams() && to.closed:
 		s.disconnect()
-		return nil, unix.ECONNREFUSED
+		errno = unix.ECONNREFUSED
 	case unable:
-		return nil, unix.EPIPE
+		errno = unix.EPIPE
 	case to.kind != s.kind:
-		return nil, unix.EPROTOTYPE
+		errno = unix.EPROTOTYPE
 	}
-	return to, 0
+	return to, errno
 }
 
 func (s *unixSocket) disconnect() { s.peer, s.remote, s.state = nil, address{}, unixIdle }

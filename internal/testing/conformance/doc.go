@@ -20,8 +20,8 @@
 //
 // A case is played on a host: the process with its kernel, goroutines and time (see [Process]), or a simulated kernel
 // with threads and a clock of its own (see [Simulated]). On simulated kernels a case is played with several seeds; the
-// first has no faults. What a fault may change of a result stands beside the fault, in host_faults.go. The table says what
-// the result is without faults.
+// first has no faults. The table says what the result is without faults. What a fault may change of it stands beside
+// the fault, in host_faults.go.
 //
 // # Adding a row
 //
@@ -29,8 +29,8 @@
 // the stage, which is the host:
 //
 //   - System calls are methods of the stage, with the names and signatures of package unix: s.Socket, s.Read, s.Poll.
-//     A call that is missing is added to calls (host.go), to kernel (host_process.go), and to simring.Process, where a call
-//     that waits does so on the calling thread.
+//     A call that is missing is added to calls (host.go), to kernel (host_process.go), and to simring.Process, where a
+//     call that waits does so on the calling thread.
 //   - A thread is made by s.spawn, and waits by s.newSignal and s.readable; never by a channel, by a mutex that is held
 //     while waiting, or by time.Sleep. It reads the time by s.now.
 //   - Descriptors that the loop does not own are given to s.own, those of the loop to s.adopt.

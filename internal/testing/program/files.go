@@ -215,7 +215,7 @@ func (w *fileWorker) look(t *task.T, name string) error {
 			n := 0
 			err := w.retryFaults(t, func() (err error) { n, err = task.Await(t, f.ReadFullAt(got, 0)); return err })
 			if err == nil && !bytes.Equal(got[:n], want) && !(w.early && bytes.HasPrefix(want, got[:n])) {
-				err = fmt.Errorf("%s has %d bytes, or others, instead of %d", name, n, len(want))
+				err = fmt.Errorf("%s has the wrong bytes: %d instead of %d", name, n, len(want))
 			}
 			return err
 		})

@@ -45,7 +45,7 @@ func (w *fileWorker) copyByTwoPipes(t *task.T, from, to *reactor.File) error {
 	case err != nil:
 		return err
 	case failed == nil && !bytes.Equal(got, want):
-		return fmt.Errorf("%d bytes, or others, came through two pipes instead of %d", len(got), len(want))
+		return fmt.Errorf("the wrong bytes came through two pipes: %d instead of %d", len(got), len(want))
 	}
 	return failed
 }
