@@ -33,8 +33,14 @@ func TestBulkThatIsNotWhole(t *testing.T) {
 	} {
 		w := testWorkshop(t)
 		p := commandPeer(test.name + "=" + w.self[0] + " serve " + test.server + " --listen tcp://{host}:{port}")
-		if _, err := measure(t.Context(), w, bulkCase, p, 100*time.Millisecond); err == nil ||
-			!strings.Contains(err.Error(), test.want) {
+		var err error
+		for range 5 { // on a busy machine the first bytes may come too late
+			if _, err = measure(t.Context(), w, bulkCase, p, 100*time.Millisecond); err == nil ||
+				strings.Contains(err.Error(), test.want) {
+				break
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("a proxy that %s: %v", test.name, err)
 		}
 	}
