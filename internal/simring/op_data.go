@@ -167,8 +167,6 @@ func (e *entry) poll() {
 	case e.Len&uring.PollAddMulti == 0:
 		e.finish(int(events), 0)
 	default:
-		if e.item(int(events), 0); e.state != completed && e.Len&uring.PollAddLevel != 0 {
-			e.ring.k.soon(e.wake) // as long as it holds
-		}
+		e.item(int(events), 0)
 	}
 }
