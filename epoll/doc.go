@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package epoll is an io_uring in software: a [Ring] that takes the submission entries of package
 // [github.com/reactord/reactord/uring] and makes their completions by epoll(7) and ordinary system calls. It is for
 // kernels and containers that have no io_uring.

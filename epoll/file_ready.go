@@ -1,3 +1,5 @@
+//go:build linux
+
 package epoll
 
 // files are the records of all descriptors, and the list of those that are ready.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package epoll
 
 // pages is an array that grows by pages: nothing in it is ever copied or moves, and less than a page of

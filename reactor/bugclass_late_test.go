@@ -1,4 +1,4 @@
-//go:build !reactordebug
+//go:build linux && !reactordebug
 
 package reactor_test
 

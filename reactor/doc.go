@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package reactor is an asynchronous I/O engine: it runs operations on sockets, files, pipes, events, processes and
 // timers on loops. A [Loop] is one OS thread with one ring, io_uring or epoll. Operations are senders, see package
 // [github.com/reactord/reactord/sender]. To start and to complete one allocates nothing and takes no lock.

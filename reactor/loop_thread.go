@@ -1,3 +1,5 @@
+//go:build linux
+
 package reactor
 
 // assertOnThread panics unless it is called on the loop's thread. It costs two nanoseconds.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package reactor
 
 // Lease is a received buffer. Its holder may read and write the bytes until Release, which must be called exactly once

@@ -1,3 +1,5 @@
+//go:build linux
+
 package reactor
 
 // A connection that cannot get rid of what it has received, because its other side does not read, keeps the buffers

@@ -1,3 +1,5 @@
+//go:build linux
+
 package uring
 
 // SQEBufferSelect is the flag of [SQE].Flags that makes the ring take a provided buffer of the group BufIndex.

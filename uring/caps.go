@@ -1,3 +1,5 @@
+//go:build linux
+
 package uring
 
 // Caps is what a ring can do. A ring finds it by asking the kernel and by trying operations, see [Probe].

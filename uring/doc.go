@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package uring is the kernel's io_uring: the layout of its entries, and a [Ring] that submits them.
 //
 // # The contract of a ring
