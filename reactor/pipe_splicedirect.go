@@ -24,12 +24,6 @@ type SplicePipe struct {
 	held     int
 }
 
-// splicing is a System whose descriptors splice(2) takes. A simulation has none.
-type splicing interface {
-	host.System
-	Splice(from, to, n int) (int, error)
-}
-
 // Open makes a pipe for size bytes, or for as many as the system allows. It fails with [errors.ErrUnsupported] where
 // there is no splice(2), and with the errors of pipe2(2).
 func (p *SplicePipe) Open(l *Loop, size int) error {
