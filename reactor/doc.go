@@ -109,8 +109,8 @@
 // completes stopped, except for closing descriptors. When nothing is in flight Run returns. Results are delivered
 // during a drain, too: a receiver still has to close a connection that it gets. A task that is spawned during a drain
 // does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth of LoopConfig.DrainTimeout is left,
-// tasks that have not ended are aborted. If an operation has not completed when the time is over, its memory is leaked
-// and counted, and the error of Run matches [ErrLeaked].
+// tasks that have not ended are aborted. If an operation has not completed when the timeout has passed, its memory is
+// leaked and counted, and the error of Run matches [ErrLeaked].
 //
 // # Lateness
 //
