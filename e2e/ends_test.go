@@ -166,8 +166,8 @@ func resetWhileReceiving(t *testing.T, a, b peer) {
 }
 
 func resetByUnreadData(_ *testing.T, a, b peer) {
-	b.send([]byte("nobody reads this"))
-	a.awaitUnread(len("nobody reads this"))
+	b.send([]byte("this stays unread"))
+	a.awaitUnread(len("this stays unread"))
 	a.Close() // with data unread, the kernel sends a reset
 	b.expectReset()
 }

@@ -13,8 +13,8 @@
 //
 // # What it guarantees
 //
-//   - It interprets the opcodes, flags and cancels that package reactor submits, and no others: these complete with
-//     -EINVAL, as in a kernel that does not know them. A test in internal/seam holds it to that.
+//   - It interprets the opcodes, flags and cancels that package reactor submits. An entry with any other completes with
+//     -EINVAL, as in a kernel that does not know it. A test in internal/seam checks this.
 //   - Each entry completes as the kernel's would, except for the differences listed below. FuzzDifferential and
 //     FuzzFiles run random programs of entries on both, and compare.
 //   - Completions come out of Pop only.

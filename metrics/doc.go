@@ -42,9 +42,11 @@
 // The reason is why the ring is not io_uring: "" (it is io_uring), forced (epoll was asked for), disabled (by the
 // sysctl kernel.io_uring_disabled), eperm, enosys, old_kernel, memlock or other.
 //
-// # The series of a balancer (NewBalancer)
+// # The series of a balancer
 //
-//	reactord_reactor_connections{reactor}               gauge   connections that a [reactor.Balancer] has given to the loop
+// [NewBalancer] is a collector of the connections that a [reactor.Balancer] has given to each loop.
+//
+//	reactord_reactor_connections{reactor}               gauge   connections that the balancer gave to the loop
 //
 // # The series of the process
 //

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	for _, how := range []string{"from", "msg", "from lent", "from many"} {
+	for _, how := range []string{"from", "msg", "from lease", "from many"} {
 		steady["send to and recv "+how] = func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 			return datagramEcho(r, next, how)
 		}
@@ -45,7 +45,7 @@ func datagramEcho(r *running, next func(), how string) (step func(), sockets []*
 	a.SendTo(message, to).Connect(send, &again[int]{func(int) { over() }, sender.EmptyEnv{}})
 	sockets = []*reactor.Socket{a, b}
 	got := &again[reactor.Message]{func(reactor.Message) { over() }, sender.EmptyEnv{}}
-	lent := again[reactor.Datagram]{func(d reactor.Datagram) { d.Release(); over() }, sender.EmptyEnv{}}
+	leased := again[reactor.Datagram]{func(d reactor.Datagram) { d.Release(); over() }, sender.EmptyEnv{}}
 	var start func()
 	switch how {
 	case "from":
@@ -56,13 +56,13 @@ func datagramEcho(r *running, next func(), how string) (step func(), sockets []*
 		op := new(reactor.RecvMsgOp)
 		b.RecvMsg([][]byte{buf[:100], buf[100:]}, make([]byte, 64), 0).Connect(op, got)
 		start = op.Start
-	case "from lent":
+	case "from lease":
 		op := new(reactor.RecvFromLeaseOp)
-		b.RecvFromLease().Connect(op, &lent)
+		b.RecvFromLease().Connect(op, &leased)
 		start = op.Start
 	case "from many":
 		op, started := new(reactor.RecvMsgManyOp), false
-		b.RecvFromMany(reactor.Unlimited).Connect(op, &seqAgain[reactor.Datagram]{lent})
+		b.RecvFromMany(reactor.Unlimited).Connect(op, &seqAgain[reactor.Datagram]{leased})
 		start = func() {
 			if !started {
 				started = true
@@ -79,7 +79,8 @@ func passOn(r *running, next func()) (step func(), sockets []*reactor.Socket, fd
 	begin, over := both(next)
 	send, recv := new(reactor.SendFDsOp), new(reactor.RecvFDsOp)
 	a.SendFDs([]byte("x"), []int{a.Fd()}).Connect(send, &again[int]{func(int) { over() }, sender.EmptyEnv{}})
-	b.RecvFDs(make([]byte, 8), 1).Connect(recv, &again[reactor.Rights]{func(x reactor.Rights) { x.Close(); over() }, sender.EmptyEnv{}})
+	b.RecvFDs(make([]byte, 8), 1).Connect(recv,
+		&again[reactor.Rights]{func(x reactor.Rights) { x.Close(); over() }, sender.EmptyEnv{}})
 	return func() { begin(); recv.Start(); send.Start() }, []*reactor.Socket{a, b}, nil
 }
 

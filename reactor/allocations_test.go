@@ -37,7 +37,7 @@ func (a *seqAgain[T]) SetValue(struct{}) {}
 func (a *seqAgain[T]) SetError(error)    {}
 func (a *seqAgain[T]) SetStopped()       {}
 
-// rounds plays rounds on a loop: step begins one, and next is called when it is over.
+// rounds plays rounds on a loop: step begins one, and next is called when it has ended.
 type rounds struct {
 	r    *running
 	left int
@@ -77,7 +77,8 @@ func allocations(do func()) (n int64, stacks string) {
 	do()
 	runtime.MemProfileRate = 0
 	for stack, count := range allocated() {
-		if count -= before[stack]; count > 0 && !strings.Contains(stack, "runtime.allocm") && !strings.Contains(stack, "runtime.acquireSudog") {
+		if count -= before[stack]; count > 0 &&
+			!strings.Contains(stack, "runtime.allocm") && !strings.Contains(stack, "runtime.acquireSudog") {
 			n += count
 			stacks += fmt.Sprintf("\n%d times\n%s", count, stack)
 		}
@@ -137,10 +138,18 @@ var steady = map[string]func(r *running, next func()) (step func(), sockets []*r
 		sender.Schedule(r.Loop).Connect(op, &again[struct{}]{func(struct{}) { next() }, sender.EmptyEnv{}})
 		return op.Start, nil, nil
 	},
-	"send and recv":      func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "recv") },
-	"send and recv lent": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "lent") },
-	"send and recv many": func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "many") },
-	"sendv and recv":     func(r *running, next func()) (func(), []*reactor.Socket, []int) { return echo(r, next, "sendv") },
+	"send and recv": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		return echo(r, next, "recv")
+	},
+	"send and recv lease": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		return echo(r, next, "lease")
+	},
+	"send and recv many": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		return echo(r, next, "many")
+	},
+	"sendv and recv": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
+		return echo(r, next, "sendv")
+	},
 	"start and stop a recv": func(r *running, next func()) (func(), []*reactor.Socket, []int) {
 		s, peer := r.pair()
 		op, source := new(reactor.RecvOp), new(stop.Source)
@@ -197,7 +206,7 @@ func echo(r *running, next func(), how string) (step func(), sockets []*reactor.
 	sockets = []*reactor.Socket{a, b}
 	release := func(l reactor.Lease) { l.Release(); over() }
 	switch how {
-	case "lent":
+	case "lease":
 		op := new(reactor.RecvLeaseOp)
 		b.RecvLease().Connect(op, &again[reactor.Lease]{release, sender.EmptyEnv{}})
 		return func() { op.Start(); begin() }, sockets, nil

@@ -43,7 +43,8 @@ func balance(t *testing.T, kind reactor.RingKind, n int, cfg reactor.BalancerCon
 	first := p.loops[0]
 	p.ln = first.listen()
 	first.do(func() {
-		p.ln.AcceptMany(reactor.Unlimited).Connect(&p.op, seqSinkOf(t, p.end, &p.source, func(fd int) { p.Assign(first.Loop, fd) }))
+		p.ln.AcceptMany(reactor.Unlimited).Connect(&p.op,
+			seqSinkOf(t, p.end, &p.source, func(fd int) { p.Assign(first.Loop, fd) }))
 		p.op.Start()
 	})
 	return p
@@ -224,7 +225,9 @@ func TestBalancerByHash(t *testing.T) {
 // A loop that has ended gets no connection. When all have ended, accepted connections are closed.
 func TestBalancerOnLoopsThatEnd(t *testing.T) {
 	eachRingNoLeak(t, func(t *testing.T, kind reactor.RingKind) {
-		for _, policy := range []reactor.BalancePolicy{reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.KeepLocal} {
+		for _, policy := range []reactor.BalancePolicy{
+			reactor.RoundRobin, reactor.LeastConnections, reactor.ByHash, reactor.KeepLocal,
+		} {
 			p := balance(t, kind, 3, reactor.BalancerConfig{Policy: policy})
 			p.loops[1].Stop()
 			<-p.loops[1].Done()
@@ -234,7 +237,9 @@ func TestBalancerOnLoopsThatEnd(t *testing.T) {
 			p.finish()
 
 			q := balance(t, kind, 1, reactor.BalancerConfig{Policy: policy})
-			other, err := reactor.NewBalancer(reactor.BalancerConfig{Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take})
+			other, err := reactor.NewBalancer(reactor.BalancerConfig{
+				Policy: policy, Loops: []*reactor.Loop{p.loops[1].Loop}, Take: q.take,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -54,10 +54,12 @@ func BenchmarkFileRead(b *testing.B) {
 		b.Run(name+"/os.File", func(b *testing.B) { benchGoroutines(b, path, direct) })
 		b.Run(name+"/fio", func(b *testing.B) { benchFio(b, path, direct) })
 		b.Run(name+"/fio in batches", func(b *testing.B) {
-			benchFio(b, path, direct, "--iodepth_batch_submit=16", "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=64")
+			benchFio(b, path, direct,
+				"--iodepth_batch_submit=16", "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=64")
 		})
 		b.Run(name+"/fio fixed in batches", func(b *testing.B) {
-			benchFio(b, path, direct, "--iodepth_batch_submit=16", "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=64", "--fixedbufs=1")
+			benchFio(b, path, direct,
+				"--iodepth_batch_submit=16", "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=64", "--fixedbufs=1")
 		})
 	}
 }
@@ -164,7 +166,10 @@ func benchLoop(b *testing.B, kind reactor.RingKind, path string, direct, fixed b
 	}
 	r := run(b, cfg)
 	f := r.open(path, openFlags(direct))
-	all := &readings{f: f, blocks: fileSize(b, path) / blockSize, left: b.N, done: make(chan bool, 1), rng: rand.New(rand.NewPCG(1, 2))}
+	all := &readings{
+		f: f, blocks: fileSize(b, path) / blockSize, left: b.N,
+		done: make(chan bool, 1), rng: rand.New(rand.NewPCG(1, 2)),
+	}
 	for i := range all.bufs {
 		all.bufs[i] = reactor.AlignedBuffer(blockSize)
 		all.ops[i].all, all.ops[i].index = all, i
@@ -254,7 +259,8 @@ func benchFio(b *testing.B, path string, direct bool, more ...string) {
 	if d, err := time.ParseDuration(seconds); err != nil || d < time.Second {
 		b.Skip("it takes seconds: see -benchtime")
 	}
-	args := []string{"--name=read", "--filename=" + path, "--readonly", "--rw=randread", "--bs=4k", fmt.Sprintf("--iodepth=%d", depth),
+	args := []string{
+		"--name=read", "--filename=" + path, "--readonly", "--rw=randread", "--bs=4k", fmt.Sprintf("--iodepth=%d", depth),
 		"--ioengine=io_uring", "--norandommap", "--randrepeat=0", "--invalidate=0", "--time_based", "--runtime=" + seconds,
 		"--gtod_reduce=1", "--output-format=json", fmt.Sprintf("--direct=%d", map[bool]int{true: 1}[direct])}
 	if *benchCPU >= 0 {

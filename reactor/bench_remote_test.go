@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkPostBusy posts from one goroutine to a loop that does not sleep, in batches, beside the same to a
-// goroutine through a buffered channel. Nobody sleeps: what is measured is the way there.
+// goroutine through a buffered channel. Neither side sleeps: what is measured is the way there.
 func BenchmarkPostBusy(b *testing.B) {
 	const batch = 1024
 	batches := func(b *testing.B, ran *atomic.Int64, post func(i int)) {
@@ -68,7 +68,7 @@ func BenchmarkPostBusy(b *testing.B) {
 
 // BenchmarkWakeIdle is how long it takes from a post to a loop that sleeps until its work is run, one way,
 // beside a goroutine that waits at a channel, and beside a bare thread that waits in epoll_wait(2) for an
-// eventfd: what the machine takes to wake a thread up. Whoever posts stays awake.
+// eventfd: what the machine takes to wake a thread up. The thread that posts stays awake.
 func BenchmarkWakeIdle(b *testing.B) {
 	eachRingB(b, func(b *testing.B, kind reactor.RingKind) {
 		r := run(b, reactor.LoopConfig{Ring: kind})

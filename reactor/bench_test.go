@@ -146,7 +146,7 @@ func BenchmarkCancelSleep(b *testing.B) { benchmarkSteady(b, "start and stop a s
 
 // BenchmarkEcho sends 128 bytes through a socket pair and receives them, both on one loop.
 func BenchmarkEcho(b *testing.B) {
-	for _, how := range []string{"recv", "recv lent", "recv many"} {
+	for _, how := range []string{"recv", "recv lease", "recv many"} {
 		b.Run(how, func(b *testing.B) { benchmarkSteady(b, "send and "+how) })
 	}
 }

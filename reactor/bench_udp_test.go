@@ -253,7 +253,9 @@ func (a *udpAnswer) SetError(error)  { a.SetValue(0) }
 func (a *udpAnswer) SetStopped()     { a.SetValue(0) }
 func (a *udpAnswer) Env() sender.Env { return sender.EmptyEnv{} }
 
-func serveByLoop(t *testing.T, kind reactor.RingKind, echo, coalesced bool) (addr netip.AddrPort, took func() int64, stop func()) {
+func serveByLoop(
+	t *testing.T, kind reactor.RingKind, echo, coalesced bool,
+) (addr netip.AddrPort, took func() int64, stop func()) {
 	r := run(t, reactor.LoopConfig{Ring: kind})
 	socket, at := r.udp()
 	if coalesced {
@@ -326,7 +328,8 @@ func newUDPBox() *udpBox {
 // receive waits for one message, and takes at most n.
 func (b *udpBox) receive(t *testing.T, fd, n int) int {
 	for {
-		got, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+		got, _, errno := unix.Syscall6(
+			unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == 0:
 			return int(got)

@@ -13,7 +13,7 @@ import (
 )
 
 // A completion comes twice, the second time when the slot has another operation: it is counted, and that one
-// goes on. A debug build says immediately that there is a bug.
+// continues. A debug build says immediately that there is a bug.
 func TestLateCompletionFindsNothing(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r, g := keep(t, kind, 0)

@@ -2,7 +2,7 @@
 
 // Package reactor is an asynchronous I/O engine: it runs operations on sockets, files, pipes, events, processes and
 // timers on loops. A [Loop] is one OS thread with one ring, io_uring or epoll. Operations are senders, see package
-// [github.com/reactord/reactord/sender]. To start and to complete one allocates nothing and takes no lock.
+// [github.com/reactord/reactord/sender]. Starting and completing an operation allocates nothing and takes no lock.
 //
 // # How to use it
 //
@@ -65,7 +65,7 @@
 // receiver.
 //
 // An operation state holds the submission entry itself. It must be on the heap and must not be moved or copied: embed
-// it in the structure that it belongs to. A server so allocates once for each connection and never for an operation.
+// it in the structure that it belongs to. So a server allocates once for each connection, and never for an operation.
 // Memory that an operation uses, such as the bytes to send, belongs to the operation from Start until it completes.
 //
 // # Threads
@@ -80,9 +80,9 @@
 // # Cancellation
 //
 // Cancellation is cooperative: a stop request (see package [github.com/reactord/reactord/sender/stop]) completes
-// nothing. It makes the loop submit a cancel entry, and the operation completes when the cancel and the operation
-// itself have. If the operation succeeded before the cancel reached it, its result is delivered: no accepted connection
-// and no received byte is lost. Otherwise it completes stopped.
+// nothing. It makes the loop submit a cancel entry, and the operation completes when both its own entry and the cancel
+// entry have completed. If the operation succeeded before the cancel reached it, its result is delivered: no accepted
+// connection and no received byte is lost. Otherwise it completes stopped.
 //
 // [Descriptor.Close] cancels the operations on a descriptor and waits for them before it closes the descriptor. They
 // complete with their result if they have one, otherwise with an error that matches net.ErrClosed.
@@ -101,16 +101,16 @@
 // [Socket.RecvLease] and the sequences of a socket receive into buffers of the loop ([Buffers]), not of the program. A
 // receive that waits holds no buffer; one that completes delivers a [Lease], which the receiver owns until it calls
 // [Lease.Release]. So idle connections take no memory for buffers. When many buffers are leased, sequences that hold
-// more than their share wait, so that the others find one.
+// more than their share wait, so that the other sequences find a buffer.
 //
 // # Shutdown
 //
 // [Loop.Stop] starts a drain: the loop cancels everything in flight, and an operation that is started from then on
-// completes stopped, except for closing descriptors. When nothing is in flight Run returns. Results are delivered
+// completes stopped, except for closing descriptors. Run returns when nothing is in flight. Results are delivered
 // during a drain, too: a receiver still has to close a connection that it gets. A task that is spawned during a drain
 // does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth of LoopConfig.DrainTimeout is left,
-// tasks that have not ended are aborted. If an operation has not completed when the time is over, its memory is leaked
-// and counted, and the error of Run matches [ErrLeaked].
+// tasks that have not ended are aborted. If an operation has not completed when the timeout has passed, its memory is
+// leaked and counted, and the error of Run matches [ErrLeaked].
 //
 // # Lateness
 //
@@ -203,8 +203,8 @@
 //
 // The words of the column epoll: wait means that the system call is made when the descriptor is ready. With try it is
 // made immediately and, if it would block, again when the descriptor is ready or, where readiness cannot be known, by
-// the pool. With pool it is made by one of a few goroutines that may block (see package epoll). With call and same no
-// entry is needed on any ring.
+// the pool. With pool it is made by one of a few goroutines that may block (see package epoll). With call, the same
+// call is made on io_uring, and it does not block. With same, the loop does the same as on io_uring.
 //
 // Some features of io_uring are not used, because measurements showed no gain: linked entries and linked timeouts (a
 // deadline is a timer of the loop and a cancel), cancelling by descriptor (it searches all that the ring waits for, and

@@ -14,11 +14,12 @@ func (l *Loop) Leftover() string {
 	case l.timers.Len() != own(&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest):
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.leased != 0:
-		return fmt.Sprintf("%d buffers lent", l.buffers.leased)
-	case l.buffers.large.lent != 0:
-		return fmt.Sprintf("%d large buffers lent", l.buffers.large.lent)
+		return fmt.Sprintf("%d buffers leased", l.buffers.leased)
+	case l.buffers.large.leased != 0:
+		return fmt.Sprintf("%d large buffers leased", l.buffers.large.leased)
 	case l.buffers.inRing+len(l.buffers.free) != cap(l.buffers.free):
-		return fmt.Sprintf("%d buffers in the ring and %d free, of %d", l.buffers.inRing, len(l.buffers.free), cap(l.buffers.free))
+		return fmt.Sprintf("%d buffers in the ring and %d free, of %d",
+			l.buffers.inRing, len(l.buffers.free), cap(l.buffers.free))
 	}
 	return ""
 }

@@ -36,7 +36,8 @@ func TestPaths(t *testing.T) {
 
 		st := must[reactor.FileStat](r, sub.Dir().Stat("two"), new(reactor.StatOp))
 		want, err := os.Stat(base + "/sub/two")
-		if err != nil || st.Mode != want.Mode() || st.Size != 1 || st.Links != 2 || !st.Modified.Equal(want.ModTime()) || f.Fd() < 0 {
+		if err != nil || st.Mode != want.Mode() || st.Size != 1 || st.Links != 2 ||
+			!st.Modified.Equal(want.ModTime()) || f.Fd() < 0 {
 			t.Errorf("%+v, want %v, %v", st, want, err)
 		}
 		must[struct{}](r, dir.Symlink("nowhere", "lost"), op)
@@ -56,7 +57,8 @@ func TestPaths(t *testing.T) {
 			o := finish[struct{}](r, want.sender, op)
 			var link *os.LinkError
 			var path *fs.PathError
-			if !errors.Is(o.err, want.error) || !(errors.As(o.err, &link) && link.Op == how || errors.As(o.err, &path) && path.Op == how) {
+			if !errors.Is(o.err, want.error) ||
+				!(errors.As(o.err, &link) && link.Op == how || errors.As(o.err, &path) && path.Op == how) {
 				t.Errorf("%s completed with %v", how, o)
 			}
 		}

@@ -97,7 +97,8 @@ func TestFileBytes(t *testing.T) {
 			t.Errorf("%d bytes were read at the end", n)
 		}
 		a, b := make([]byte, 9), make([]byte, 100)
-		if n := must[int](r, f.ReadvAt([][]byte{a, nil, b}, 100), new(reactor.ReadvOp)); n != len(text) || string(a) != "The quick" || string(b[:10]) != " brown fox" {
+		n := must[int](r, f.ReadvAt([][]byte{a, nil, b}, 100), new(reactor.ReadvOp))
+		if n != len(text) || string(a) != "The quick" || string(b[:10]) != " brown fox" {
 			t.Errorf("%d bytes were read: %q %q", n, a, b)
 		}
 		if n := must[int](r, f.WritevAt([][]byte{[]byte("A slow"), []byte(" white")}, 100), new(reactor.WritevOp)); n != 12 {
@@ -146,7 +147,8 @@ func TestFileTransfersGoOn(t *testing.T) {
 			t.Errorf("%d bytes were read: %q", n, got)
 		}
 		pieces := [][]byte{make([]byte, 2), make([]byte, 3), nil, make([]byte, 30), make([]byte, 30)}
-		if n := must[int](r, f.ReadvAt(pieces, 7), new(reactor.ReadvOp)); n != 40 || !bytes.Equal(slices.Concat(pieces...)[:n], text[4:]) {
+		n := must[int](r, f.ReadvAt(pieces, 7), new(reactor.ReadvOp))
+		if n != 40 || !bytes.Equal(slices.Concat(pieces...)[:n], text[4:]) {
 			t.Errorf("%d bytes were read: %q", n, pieces)
 		}
 		if n := must[int](r, f.WritevAt([][]byte{[]byte("A "), []byte("slow white")}, 3), new(reactor.WritevOp)); n != 12 {
@@ -234,7 +236,8 @@ func TestAlignedBuffer(t *testing.T) {
 func TestDirectIO(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
 		path := filepath.Join(t.TempDir(), "file")
-		o := finish[*reactor.File](r, r.Cwd().OpenFile(new(reactor.File), path, os.O_RDWR|os.O_CREATE|unix.O_DIRECT, 0o600), new(reactor.OpenOp))
+		open := r.Cwd().OpenFile(new(reactor.File), path, os.O_RDWR|os.O_CREATE|unix.O_DIRECT, 0o600)
+		o := finish[*reactor.File](r, open, new(reactor.OpenOp))
 		if errors.Is(o.err, syscall.EINVAL) {
 			t.Skip("this file system has no O_DIRECT")
 		}

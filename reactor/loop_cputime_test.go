@@ -66,7 +66,8 @@ func TestBusyIsCPUTime(t *testing.T) {
 		r.close(s)
 		r.end()
 		last := r.Stats()
-		if last.Busy < idle.Busy || last.Waiting < idle.Waiting || last.Busy+last.Waiting > time.Since(began)+time.Millisecond {
+		if last.Busy < idle.Busy || last.Waiting < idle.Waiting ||
+			last.Busy+last.Waiting > time.Since(began)+time.Millisecond {
 			t.Errorf("after Run: %v busy, %v waiting; before %v, %v", last.Busy, last.Waiting, idle.Busy, idle.Waiting)
 		}
 		if again := r.Stats(); again.Busy != last.Busy || again.Waiting != last.Waiting {

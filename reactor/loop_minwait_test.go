@@ -54,14 +54,16 @@ func TestMinWaitNeedsTheRing(t *testing.T) {
 	ring, err := uring.New(uring.Config{})
 	testenv.NeedIOUring(t, err)
 	defer ring.Close()
-	if _, err := reactor.NewLoopOn(plainRing{ring}, nil, reactor.LoopConfig{MinWait: time.Millisecond}); !errors.Is(err, errors.ErrUnsupported) {
+	cfg := reactor.LoopConfig{MinWait: time.Millisecond}
+	if _, err := reactor.NewLoopOn(plainRing{ring}, nil, cfg); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }
 
 func TestMinWaitIsBounded(t *testing.T) {
 	for _, d := range []time.Duration{-1, 100 * time.Nanosecond, time.Hour} {
-		if l, err := reactor.NewLoop(reactor.LoopConfig{MinWait: d}); err == nil || !strings.Contains(err.Error(), "out of range") {
+		l, err := reactor.NewLoop(reactor.LoopConfig{MinWait: d})
+		if err == nil || !strings.Contains(err.Error(), "out of range") {
 			t.Errorf("%v: %v", d, err)
 			_ = l.Discard()
 		}

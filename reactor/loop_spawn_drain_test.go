@@ -36,7 +36,7 @@ func (s *lateTurns) Enqueue(w *sender.Work) {
 }
 
 // A task whose operation has completed on another thread ends as other tasks do, even if it is being enqueued when the
-// drain is over.
+// drain has ended.
 func TestTaskEnqueuedAtTheEndOfADrain(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond})

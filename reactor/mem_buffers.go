@@ -115,7 +115,7 @@ func (b *Buffers) unmap() {
 func (b *Buffers) Size() int { return b.size }
 
 func (b *Buffers) leasedBytes() int64 {
-	return int64(b.leased)*int64(b.size) + int64(b.large.lent)*int64(b.large.size)
+	return int64(b.leased)*int64(b.size) + int64(b.large.leased)*int64(b.large.size)
 }
 
 // refill fills the ring's window, arms the receives that wait for a buffer, and now and then judges the window. It is

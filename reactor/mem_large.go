@@ -19,7 +19,7 @@ type largeBuffers struct {
 	limit    int
 	made     int      // how many were made
 	free     []uint16 // of those; the last was released last
-	lent     int
+	leased   int
 	resident []bool // by id: it may have memory
 	idle     int    // least len(free) since the last trim
 }
@@ -32,7 +32,7 @@ func (g *largeBuffers) get() (id uint16, ok bool) {
 	} else if id, ok = g.make(); !ok {
 		return 0, false
 	}
-	g.lent++
+	g.leased++
 	return id, true
 }
 
@@ -58,7 +58,7 @@ func (g *largeBuffers) mmap() (err error) {
 }
 
 func (g *largeBuffers) put(id uint16) {
-	g.lent--
+	g.leased--
 	g.resident[id] = true
 	g.free = append(g.free, id)
 }

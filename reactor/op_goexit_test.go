@@ -52,7 +52,8 @@ func TestLoopOutlivesGoexit(t *testing.T) {
 		wantExit(t, "what follows a task", l, sender.Then(task.New(func(*task.T) error { return nil }), exit[struct{}, int]))
 		wantExit(t, "Every", l, seq.ForEach(l.Every(time.Microsecond, 2), exit[reactor.Tick, error], nil))
 		wantExit(t, "a part of it", l, sender.WhenAny(
-			sender.Then(l.SleepFor(time.Microsecond), exit[struct{}, int]), sender.Then(l.SleepFor(time.Hour), exit[struct{}, int])))
+			sender.Then(l.SleepFor(time.Microsecond), exit[struct{}, int]),
+			sender.Then(l.SleepFor(time.Hour), exit[struct{}, int])))
 
 		// Many, of which each is in one batch with others.
 		var all sync.WaitGroup
@@ -74,7 +75,8 @@ func TestLoopOutlivesGoexit(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if here, err := sender.SyncWait(t.Context(), sender.Then(sender.Schedule(l), func(struct{}) int { return unix.Gettid() })); here != tid || err != nil {
+		thread := sender.Then(sender.Schedule(l), func(struct{}) int { return unix.Gettid() })
+		if here, err := sender.SyncWait(t.Context(), thread); here != tid || err != nil {
 			t.Errorf("on thread %d, %v; want %d", here, err, tid)
 		}
 		endAfterGoexit(t, l)
@@ -92,10 +94,11 @@ func TestSequencesOutliveGoexit(t *testing.T) {
 			r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
 			socket, peer := r.pair()
 			write(t, peer, []byte("message"))
-			wantExit(t, fmt.Sprintf("RecvMany(%d)", credit), r.Loop, seq.ForEach(socket.RecvMany(credit), func(l reactor.Lease) error {
-				l.Release()
-				return exit[int, error](0)
-			}, reactor.Lease.Release))
+			wantExit(t, fmt.Sprintf("RecvMany(%d)", credit), r.Loop,
+				seq.ForEach(socket.RecvMany(credit), func(l reactor.Lease) error {
+					l.Release()
+					return exit[int, error](0)
+				}, reactor.Lease.Release))
 
 			// And one that is not to end by it.
 			got := make(chan string)

@@ -202,7 +202,9 @@ func TestCreditComposes(t *testing.T) {
 
 			s, peer := r.pair()
 			big, bigPeer := r.pair()
-			lengths := func(s reactor.RecvManySender) seq.TransformSequence[reactor.Lease, int, reactor.RecvManyOp, reactor.RecvManySender] {
+			lengths := func(
+				s reactor.RecvManySender,
+			) seq.TransformSequence[reactor.Lease, int, reactor.RecvManyOp, reactor.RecvManySender] {
 				return seq.Transform(s, func(l reactor.Lease) int { defer l.Release(); return l.Len() }, reactor.Lease.Release)
 			}
 			got := 0
@@ -228,7 +230,10 @@ func await[O any, S sender.Sender[struct{}, O]](r *running, what string, s S) {
 	r.t.Helper()
 	done := make(chan string, 1)
 	start := s.Connect(new(O), &sink[struct{}]{
-		t: r.t, value: func(struct{}) { done <- "" }, stopped: func() { done <- "" }, failed: func(err error) { done <- err.Error() },
+		t:       r.t,
+		value:   func(struct{}) { done <- "" },
+		stopped: func() { done <- "" },
+		failed:  func(err error) { done <- err.Error() },
 	})
 	r.do(start.Start)
 	select {

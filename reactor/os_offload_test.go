@@ -21,7 +21,8 @@ func TestOffload(t *testing.T) {
 		if got := must[string](r, reactor.Offload(r.Loop, func() (string, error) { return "done", nil }), op); got != "done" {
 			t.Errorf("got %q", got)
 		}
-		if o := finish[string](r, reactor.Offload(r.Loop, func() (string, error) { return "", io.ErrNoProgress }), op); !errors.Is(o.err, io.ErrNoProgress) {
+		fail := reactor.Offload(r.Loop, func() (string, error) { return "", io.ErrNoProgress })
+		if o := finish[string](r, fail, op); !errors.Is(o.err, io.ErrNoProgress) {
 			t.Errorf("completed with %v", o)
 		}
 	})
@@ -84,7 +85,8 @@ func TestOffloadDrains(t *testing.T) {
 		first, second := newResult(), newResult()
 		r.do(func() {
 			for i, res := range []result{first, second} {
-				reactor.Offload(r.Loop, func() (int, error) { begun <- true; <-gate; return i, nil }).Connect(&ops[i], sinkOf[int](t, res, nil))
+				wait := func() (int, error) { begun <- true; <-gate; return i, nil }
+				reactor.Offload(r.Loop, wait).Connect(&ops[i], sinkOf[int](t, res, nil))
 				ops[i].Start()
 			}
 		})

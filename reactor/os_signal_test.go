@@ -18,7 +18,8 @@ func TestSignals(t *testing.T) {
 		op, source, res := new(reactor.SignalsOp), new(stop.Source), newResult()
 		items := make(chan os.Signal, 10)
 		r.do(func() {
-			r.Signals(1, syscall.SIGUSR1, syscall.SIGUSR2).Connect(op, seqSinkOf(t, res, source, func(s os.Signal) { items <- s }))
+			r.Signals(1, syscall.SIGUSR1, syscall.SIGUSR2).Connect(op,
+				seqSinkOf(t, res, source, func(s os.Signal) { items <- s }))
 			op.Start()
 		})
 		raise := func(s syscall.Signal) {

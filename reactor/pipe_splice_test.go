@@ -96,7 +96,8 @@ func TestReadMany(t *testing.T) {
 }
 
 func readMany(t *testing.T, ring host.Ring, credit int) {
-	l, err := reactor.NewLoopOn(ring, nil, reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}})
+	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Size: 64, Window: 2, Limit: 2}}
+	l, err := reactor.NewLoopOn(ring, nil, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,8 @@ func TestSplice(t *testing.T) {
 		if n := must[int](r, reactor.Splice(f.Stream(), b.Writer.Stream(), 11), op); n != 11 {
 			t.Errorf("%d bytes were moved from the file's position", n)
 		}
-		if n := must[int](r, b.Reader.Read(buf), new(reactor.ReadOp)); string(buf[:n]) != "\x00lo\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00l" {
+		n := must[int](r, b.Reader.Read(buf), new(reactor.ReadOp))
+		if string(buf[:n]) != "\x00lo\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00l" {
 			t.Errorf("read %q", buf[:n])
 		}
 		if n := must[int](r, reactor.Splice(f.At(12), b.Writer.Stream(), 10), op); n != 0 {
@@ -232,7 +234,8 @@ func TestSpliceCancelledAtWork(t *testing.T) {
 		defer r.end()
 		a, b := r.pipe(), r.pipe()
 		must[int](r, a.Writer.WriteAll([]byte("hello")), new(reactor.WriteOp))
-		begin[int](r, reactor.Splice(a.Reader.Stream(), b.Writer.Stream(), 10), new(reactor.SpliceOp), source).expect(t, "stopped")
+		begin[int](r, reactor.Splice(a.Reader.Stream(), b.Writer.Stream(), 10), new(reactor.SpliceOp), source).
+			expect(t, "stopped")
 		r.closeFiles(&a.Reader, &a.Writer, &b.Reader, &b.Writer)
 	})
 }

@@ -128,7 +128,8 @@ func TestPin(t *testing.T) {
 // When one loop fails, the others are stopped.
 func TestAFailedLoopStopsTheOthers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r, err := reactor.New(reactor.Config{Loops: 2, Loop: reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond}})
+		cfg := reactor.LoopConfig{Ring: kind, DrainTimeout: 20 * time.Millisecond}
+		r, err := reactor.New(reactor.Config{Loops: 2, Loop: cfg})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func TestAFailedLoopStopsTheOthers(t *testing.T) {
 	})
 }
 
-func TestChoose(t *testing.T) {
+func TestChooseRing(t *testing.T) {
 	for _, tc := range []struct {
 		env, asked, want reactor.RingKind
 	}{
@@ -184,13 +185,15 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	t.Setenv(reactor.RingVariable, "")
-	if _, err := reactor.New(reactor.Config{Loop: reactor.LoopConfig{Ring: "kqueue"}}); err == nil || !strings.Contains(err.Error(), "kqueue") {
+	_, err := reactor.New(reactor.Config{Loop: reactor.LoopConfig{Ring: "kqueue"}})
+	if err == nil || !strings.Contains(err.Error(), "kqueue") {
 		t.Errorf("a ring that there is not: %v", err)
 	}
 	if _, err := reactor.NewLoop(reactor.LoopConfig{Buffers: reactor.BufferConfig{Limit: 1 << 20}}); err == nil {
 		t.Error("a million buffers")
 	}
-	if _, err := reactor.NewLoop(reactor.LoopConfig{Entries: -1}); err == nil || !strings.Contains(err.Error(), "Entries") {
+	_, err = reactor.NewLoop(reactor.LoopConfig{Entries: -1})
+	if err == nil || !strings.Contains(err.Error(), "Entries") {
 		t.Errorf("a negative number of entries: %v", err)
 	}
 }

@@ -18,7 +18,8 @@ func TestSocketSendersKeepTheirContract(t *testing.T) {
 		s, peer := r.pair()
 		buf := make([]byte, 8)
 		check[reactor.Message, reactor.RecvMsgOp](r, a.RecvFrom(buf), endless[reactor.Message]())
-		check[reactor.Message, reactor.RecvMsgOp](r, s.RecvMsg([][]byte{buf[:1], buf[1:]}, nil, 0), endless[reactor.Message]())
+		check[reactor.Message, reactor.RecvMsgOp](r,
+			s.RecvMsg([][]byte{buf[:1], buf[1:]}, nil, 0), endless[reactor.Message]())
 		check[reactor.Datagram, reactor.RecvFromLeaseOp](r, a.RecvFromLease(), endless[reactor.Datagram]())
 		check[reactor.Rights, reactor.RecvFDsOp](r, s.RecvFDs(buf, 2), endless[reactor.Rights]())
 		check[int, reactor.RecvOp](r, s.RecvFlags(buf, unix.MSG_WAITALL), endless[int]())

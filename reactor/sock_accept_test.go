@@ -244,7 +244,7 @@ func TestAcceptManyDoesNotSpin(t *testing.T) {
 	})
 }
 
-// A stop that comes together with an error that accepting would have passed over is a stop.
+// A stop that comes together with an error that accepting would have skipped is a stop.
 func TestAcceptManyStoppedWithAnError(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		for _, errno := range []unix.Errno{unix.EMFILE, unix.ECONNABORTED} {

@@ -74,7 +74,9 @@ func TestAddressOfUnixSocket(t *testing.T) {
 		if a.Name() != name || a.String() != name || a.Family() != unix.AF_UNIX {
 			t.Errorf("%q is %q of family %d", name, a, a.Family())
 		}
-		for kind, network := range map[int]string{unix.SOCK_STREAM: "unix", unix.SOCK_DGRAM: "unixgram", unix.SOCK_SEQPACKET: "unixpacket"} {
+		for kind, network := range map[int]string{
+			unix.SOCK_STREAM: "unix", unix.SOCK_DGRAM: "unixgram", unix.SOCK_SEQPACKET: "unixpacket",
+		} {
 			if got := a.NetAddr(kind); got.Network() != network || got.String() != name {
 				t.Errorf("%q is %s %s, want %s", name, got.Network(), got, network)
 			}
@@ -90,7 +92,8 @@ func TestAddressOfUnixSocket(t *testing.T) {
 
 func TestNoAddress(t *testing.T) {
 	var none reactor.Address
-	if !none.IsZero() || none.String() != "" || none.Family() != 0 || none.NetAddr(unix.SOCK_STREAM) != nil || none.AddrPort().IsValid() {
+	if !none.IsZero() || none.String() != "" || none.Family() != 0 ||
+		none.NetAddr(unix.SOCK_STREAM) != nil || none.AddrPort().IsValid() {
 		t.Errorf("%+v", none)
 	}
 	if _, err := reactor.NetAddress(&net.IPNet{}); !errors.Is(err, syscall.EAFNOSUPPORT) {
@@ -161,7 +164,8 @@ func TestDialToAnUnknownZone(t *testing.T) {
 		failed := make(chan error, 1)
 		op := new(reactor.DialOp)
 		r.do(func() {
-			s.Dial(netip.MustParseAddrPort("[fe80::1%nowhere]:1")).Connect(op, &sink[struct{}]{t: t, failed: func(err error) { failed <- err }})
+			s.Dial(netip.MustParseAddrPort("[fe80::1%nowhere]:1")).Connect(op,
+				&sink[struct{}]{t: t, failed: func(err error) { failed <- err }})
 			op.Start()
 		})
 		if err := <-failed; !errors.Is(err, syscall.ENODEV) {
@@ -176,12 +180,14 @@ func TestExclusiveListeners(t *testing.T) {
 	r := run(t, reactor.LoopConfig{Ring: reactor.Epoll})
 	defer r.end()
 	var a, b reactor.Socket
-	if err := a.OpenListener(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Exclusive: true}); err != nil {
+	cfg := reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Exclusive: true}
+	if err := a.OpenListener(r.Loop, cfg); err != nil {
 		t.Fatal(err)
 	}
 	at, _ := a.LocalAddress()
 	for _, exclusive := range []bool{false, true} {
-		if err := b.OpenListener(r.Loop, reactor.ListenConfig{Address: at, Exclusive: exclusive}); !errors.Is(err, syscall.EADDRINUSE) {
+		cfg := reactor.ListenConfig{Address: at, Exclusive: exclusive}
+		if err := b.OpenListener(r.Loop, cfg); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("exclusive %v: %v", exclusive, err)
 		}
 	}
@@ -189,7 +195,11 @@ func TestExclusiveListeners(t *testing.T) {
 		t.Error("listens at no address")
 	}
 	refused := errors.New("refused")
-	if err := b.OpenListener(r.Loop, reactor.ListenConfig{Address: ipAddress(t, "127.0.0.1:0"), Options: func(*reactor.Socket) error { return refused }}); err != refused {
+	cfg = reactor.ListenConfig{
+		Address: ipAddress(t, "127.0.0.1:0"),
+		Options: func(*reactor.Socket) error { return refused },
+	}
+	if err := b.OpenListener(r.Loop, cfg); err != refused {
 		t.Errorf("options refused: %v", err)
 	}
 	r.close(&a)

@@ -127,7 +127,8 @@ func checkLinger(t *testing.T, s *reactor.Socket) {
 		{func() error { return s.SetLinger(-1) }, unix.Linger{}},
 	} {
 		set := c.set()
-		if got, err := unix.GetsockoptLinger(s.Fd(), unix.SOL_SOCKET, unix.SO_LINGER); set != nil || err != nil || *got != c.want {
+		got, err := unix.GetsockoptLinger(s.Fd(), unix.SOL_SOCKET, unix.SO_LINGER)
+		if set != nil || err != nil || *got != c.want {
 			t.Errorf("lingers by %+v (%v, %v), want %+v", got, set, err, c.want)
 		}
 	}
@@ -226,7 +227,8 @@ func TestPeerCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	cred, err := a.PeerCredentials()
-	if want := (unix.Ucred{Pid: int32(os.Getpid()), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}); err != nil || cred != want {
+	want := unix.Ucred{Pid: int32(os.Getpid()), Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
+	if err != nil || cred != want {
 		t.Errorf("%+v, %v; want %+v", cred, err, want)
 	}
 	r.close(&a, &b)

@@ -18,7 +18,8 @@ func TestRecvIntoALotOfMemory(t *testing.T) {
 		if size > math.MaxInt {
 			t.Skip("there is no such memory here")
 		}
-		mem, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
+		mem, err := unix.Mmap(-1, 0, int(size),
+			unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 		if err != nil {
 			t.Skip(err)
 		}

@@ -124,8 +124,8 @@ func TestBulkHoldsNothing(t *testing.T) {
 		if b.largest() <= bulkBuffers.Size {
 			t.Fatal("there was no bulk")
 		}
-		if lent := r.Stats().LeasedBytes; lent != 0 {
-			t.Errorf("a silent connection holds %d bytes", lent)
+		if leased := r.Stats().LeasedBytes; leased != 0 {
+			t.Errorf("a silent connection holds %d bytes", leased)
 		}
 		r.do(func() {
 			if r.ResidentLarge() == 0 {

@@ -168,7 +168,8 @@ func TestLongMessageWithControlData(t *testing.T) {
 			recv.Start()
 		}
 		r.do(func() {
-			a.SendMsg([][]byte{data[:1], data[1:77], data[77 : 3<<20], data[3<<20:]}, rights, reactor.Address{}).Connect(send, sinkOf[int](t, sent, nil))
+			a.SendMsg([][]byte{data[:1], data[1:77], data[77 : 3<<20], data[3<<20:]}, rights, reactor.Address{}).
+				Connect(send, sinkOf[int](t, sent, nil))
 			b.RecvFDs(buf, 2).Connect(recv, in)
 		})
 		for range 2 {
@@ -283,7 +284,8 @@ func TestUnixConnections(t *testing.T) {
 func TestControlMessages(t *testing.T) {
 	var control []byte
 	for i := range 4 {
-		control = reactor.AppendControl(control, reactor.ControlMessage{Level: i, Type: 2 * i, Data: []byte("12345678901234567"[:5*i])})
+		control = reactor.AppendControl(control,
+			reactor.ControlMessage{Level: i, Type: 2 * i, Data: []byte("12345678901234567"[:5*i])})
 	}
 	parsed, err := unix.ParseSocketControlMessage(control)
 	if err != nil || len(parsed) != 4 {

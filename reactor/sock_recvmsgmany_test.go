@@ -165,7 +165,7 @@ func addressIn(sa unix.Sockaddr) string {
 }
 
 // That no process receives there is reported to a connected socket by its next operation.
-func TestSendToNobody(t *testing.T) {
+func TestSendToAClosedPort(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		s, _ := r.udp()
@@ -191,8 +191,8 @@ func TestSendToNobody(t *testing.T) {
 // What an earlier send has come to is nothing to a connect, which waits for no peer here.
 func TestConnectAgainAfterAnError(t *testing.T) {
 	eachRunning(t, func(t *testing.T, r *running) {
-		nobody, at := r.udp()
-		r.close(nobody)
+		gone, at := r.udp()
+		r.close(gone)
 		peer, there := udpPeer(t, at)
 		defer unix.Close(peer)
 		s, _ := r.udp()
@@ -300,7 +300,8 @@ func TestRecvFromMany(t *testing.T) {
 
 // Without credit a sequence waits, and what is sent meanwhile waits.
 func TestRecvFromManyCredit(t *testing.T) {
-	eachRingAndPlain(t, reactor.LoopConfig{Buffers: reactor.BufferConfig{Window: 2, Limit: 64}}, func(t *testing.T, r *running) {
+	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Window: 2, Limit: 64}}
+	eachRingAndPlain(t, cfg, func(t *testing.T, r *running) {
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)
 		m := r.flow(s.RecvFromMany(3))
@@ -326,7 +327,8 @@ func TestRecvFromManyCredit(t *testing.T) {
 
 // A sequence that finds no buffer waits for one, and loses nothing.
 func TestRecvFromManyShortOfBuffers(t *testing.T) {
-	eachRingAndPlain(t, reactor.LoopConfig{Buffers: reactor.BufferConfig{Window: 1, Limit: 2}}, func(t *testing.T, r *running) {
+	cfg := reactor.LoopConfig{Buffers: reactor.BufferConfig{Window: 1, Limit: 2}}
+	eachRingAndPlain(t, cfg, func(t *testing.T, r *running) {
 		s, at := r.udp()
 		peer, _ := udpPeer(t, at)
 		m := r.flow(s.RecvFromMany(reactor.Unlimited))

@@ -31,8 +31,8 @@ func closeAll(fds []int) {
 	}
 }
 
-// pipeEnds are the read ends of pipes, to be passed. The write ends stay, and tell when no copy of them is left: to count
-// what the process has open would count what others open meanwhile as well.
+// pipeEnds are pipes whose read ends are passed. Their write ends stay with the test, and tell when no copy of a read
+// end is left. To count the open descriptors of the process would also count what other tests open meanwhile.
 type pipeEnds struct {
 	t           testing.TB
 	read, write []int

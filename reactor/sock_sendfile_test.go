@@ -96,7 +96,8 @@ func TestSendFileEnds(t *testing.T) {
 
 		_, f = sendable(r)
 		unix.Close(peer)
-		if o := finish[int64](r, s.SendFile(f, 0, -1), op); !errors.Is(o.err, syscall.EPIPE) && !errors.Is(o.err, syscall.ECONNRESET) {
+		o := finish[int64](r, s.SendFile(f, 0, -1), op)
+		if !errors.Is(o.err, syscall.EPIPE) && !errors.Is(o.err, syscall.ECONNRESET) {
 			t.Errorf("sending to a closed peer completed with %v", o)
 		}
 		r.close(s)

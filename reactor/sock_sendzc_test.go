@@ -94,7 +94,9 @@ func zeroCopies(r *running) bool {
 func TestSendZC(t *testing.T) {
 	long := randomBytes(3 << 20)
 	eachRingAndPlain(t, reactor.LoopConfig{}, func(t *testing.T, r *running) {
-		for name, pair := range map[string]func() (*reactor.Socket, int){"TCP": func() (*reactor.Socket, int) { return r.tcpPair(0) }, "unix": r.pair} {
+		for name, pair := range map[string]func() (*reactor.Socket, int){
+			"TCP": func() (*reactor.Socket, int) { return r.tcpPair(0) }, "unix": r.pair,
+		} {
 			s, peer := pair()
 			for _, pieces := range [][][]byte{{[]byte("hello")}, {long}, {long[:5], long[5:999], long[999:]}, {nil}, {}} {
 				op, sent := new(reactor.SendZCOp), newResult()
@@ -124,7 +126,9 @@ func TestSendZC(t *testing.T) {
 }
 
 // stalled is a zero-copy send that the socket has taken and the peer has not.
-func (r *running) stalled(source *stop.Source) (s *reactor.Socket, peer int, op *reactor.SendZCOp, sent result, data []byte) {
+func (r *running) stalled(
+	source *stop.Source,
+) (s *reactor.Socket, peer int, op *reactor.SendZCOp, sent result, data []byte) {
 	r.t.Helper()
 	s, peer = r.tcpPair(4096)
 	if err := s.SetSendBuffer(4 << 20); err != nil {

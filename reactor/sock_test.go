@@ -17,7 +17,8 @@ func TestSocket(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "::1"} {
 			r := run(t, reactor.LoopConfig{Ring: kind})
 			var ln, client, server reactor.Socket
-			if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Addr: netip.AddrPortFrom(netip.MustParseAddr(host), 0)}); err != nil {
+			addr := netip.AddrPortFrom(netip.MustParseAddr(host), 0)
+			if err := ln.OpenListener(r.Loop, reactor.ListenConfig{Addr: addr}); err != nil {
 				r.end()
 				t.Skip(err)
 			}

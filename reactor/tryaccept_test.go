@@ -28,7 +28,7 @@ func (f *flaky) Accept4(int, int) (int, unix.Sockaddr, error) {
 	return -1, nil, f.errs[min(f.calls, len(f.errs))-1]
 }
 
-// A connection that is gone is passed over, but not for ever.
+// A connection that is gone is skipped, but not for ever.
 func TestTryAcceptPassesOver(t *testing.T) {
 	for _, test := range []struct {
 		sys  flaky

@@ -63,7 +63,7 @@ func TestAcceptFromAShutListener(t *testing.T) {
 	})
 }
 
-// A connect to a unix listener without room in its backlog fails at once, and may be tried again.
+// A connect to a unix listener without room in its backlog fails immediately, and may be tried again.
 func TestConnectToACrowdedListener(t *testing.T) {
 	eachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: ring})

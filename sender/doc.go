@@ -65,8 +65,8 @@
 //   - Building blocks are for your own algorithms and resources: [Completion], [Complete], [Group], [Limiter],
 //     [WorkQueue], [TimerDriver].
 //
-// Package stop has stop tokens, sched schedulers and run loops, seq sequences of items, task coroutines, and sendertest
-// tests whether a sender keeps the contract.
+// Package stop has stop tokens. Package sched has schedulers and run loops. Package seq has sequences of items. Package
+// task has coroutines. Package sendertest tests whether a sender keeps the contract.
 //
 // Three rules for larger programs:
 //
@@ -133,8 +133,8 @@
 // connects any sender of T in, and [Any], at the cost of an allocation. [StateOf] makes an operation state without
 // writing its type.
 //
-// One struct plays several receivers, by named pointer types over it. That costs nothing, while closures would
-// allocate.
+// One operation state serves as several receivers: each receiver is a named type over the same struct, and a pointer to
+// the state is converted to it. That costs nothing, while closures would allocate.
 //
 // Source: D2006R1 (connect and start as basis operations), P2300R10 (std::execution), P1525R1 (schedulers), P3552R3
 // (tasks), P3149R9 (scopes), P1677R2 (cancellation is serendipitous success).

@@ -5,11 +5,11 @@
 // # The contract of a ring
 //
 // Work goes in as a submission entry ([SQE], 64 bytes) that names an operation, its arguments and an opaque user_data.
-// What has become of it comes out as completions ([CQE], 16 bytes) that carry the same user_data, a result (a number of
-// bytes, a descriptor, or a negated errno) and flags. A completion with [CQEMore] says that the entry stays armed and
-// that more completions will follow. The first completion without it is the entry's final one, and only then may its
-// memory and its user_data be used again. A cancel is an entry like any other ([SQE.PrepCancel]): its target completes
-// with -ECANCELED, or with its result if that came first.
+// Its results come out as completions ([CQE], 16 bytes) that carry the same user_data, a result (a number of bytes, a
+// descriptor, or a negated errno) and flags. A completion with [CQEMore] says that the entry stays armed and that more
+// completions will follow. The first completion without it is the entry's final one, and only then may its memory and
+// its user_data be used again. A cancel is an entry like any other ([SQE.PrepCancel]): its target completes with
+// -ECANCELED, or with its result if that came first.
 //
 // Package epoll implements the same contract over epoll(7), so that everything above the rings is written once. The
 // encoders (the Prep methods of [SQE]), opcodes and flags of this package are those that package reactor submits, and

@@ -90,7 +90,8 @@ func TestExamine(t *testing.T) {
 	fallen := func(err error) reactor.RingChoice {
 		return reactor.RingChoice{Kind: reactor.Epoll, Asked: reactor.Auto, Reason: "it is not to be had", Err: err}
 	}
-	const fewer = "CPUs: run no more I/O threads than that, because the kernel stops them when the quota is used up: loops: "
+	const fewer = "CPUs: run no more I/O threads than that, because the kernel stops them " +
+		"when the quota is used up: loops: "
 	for _, test := range []struct {
 		name   string
 		worsen func(*system)

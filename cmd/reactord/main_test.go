@@ -28,9 +28,10 @@ const (
 func TestMain(m *testing.M) {
 	if os.Getenv(asReactord) != "" {
 		if at := os.Getenv(withDNS); at != "" {
-			net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, network, at)
-			}}
+			}
+			net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: dial}
 		}
 		main()
 		return

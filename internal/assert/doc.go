@@ -1,3 +1,4 @@
-// Package assert says whether the invariants whose check has a measured cost are asserted: with the build tag
-// reactordebug. What costs nothing is asserted in every build and does not ask.
+// Package assert says whether this build checks the invariants whose check has a measured cost. Builds with the tag
+// reactordebug check them: [Enabled] is true there. Checks without a measured cost are made in every build, and do not
+// use this package.
 package assert

@@ -2,6 +2,6 @@
 
 package assert
 
-// Enabled is true in builds with the tag reactordebug. It is a constant, so that others contain nothing of
-// what depends on it.
+// Enabled is true in builds with the tag reactordebug. It is a constant, so that other builds contain no
+// code that depends on it.
 const Enabled = false

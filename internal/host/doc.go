@@ -1,5 +1,5 @@
-// Package host is what a loop of package reactor stands on: a ring and a system. [Ring] and [System] are the interfaces
-// of the two, and [Process] is the system of a real process. A simulated kernel has a ring and a system of its own.
+// Package host has the interfaces of what a loop of package reactor needs: a [Ring] and a [System]. [Process] is the
+// system of a real process. A simulated kernel has a ring and a system of its own.
 //
 // It is internal on purpose: reactor.NewLoopOn takes these types, so that only this module puts loops on other rings
 // than those of packages uring and epoll.

@@ -1,11 +1,11 @@
-// Package intrusive provides a doubly linked list whose links are fields of what is listed, so that listing
-// something allocates nothing and removing it takes constant time.
+// Package intrusive provides a doubly linked list whose links are fields of its elements. So adding an element
+// allocates nothing, and removing it takes constant time.
 //
-// What is listed embeds a [Links] for each list that it can be on. A [List] deals in *Links; [Owner] finds the
-// structure around one.
+// An element is a struct with a field of type [Links] for each list that it can be on. The methods of a [List] take and
+// return *Links; [Owner] finds the struct that contains one.
 //
-// Links are cleared on removal. A list that kept the links of what it removed would tie all that ever were
-// neighbours together, and one reference to any of them would keep them all from the garbage collector.
+// Links are cleared on removal. Otherwise a removed element would still refer to its former neighbours, and these to
+// theirs: one reference to an element would keep all of them from the garbage collector.
 //
 // Nothing here is synchronised.
 package intrusive

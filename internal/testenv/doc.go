@@ -1,4 +1,4 @@
-// Package testenv says what a test needs of the machine that it runs on.
+// Package testenv skips the tests that need what the machine does not have.
 //
 // A test that needs io_uring tries to use it, and gives the error to [NeedIOUring]:
 //

@@ -105,7 +105,7 @@ func TestForeverIsNotThePast(t *testing.T) {
 }
 
 // Timers are stopped on the loop's thread when two of them are due and the loop does not know it yet.
-func TestStopRacesADeadlineThatNobodyHasSeen(t *testing.T) {
+func TestStopRacesAnUnseenDeadline(t *testing.T) {
 	withLoopInBubble(t, func(t *testing.T, l *sched.TimedRunLoop) {
 		d := drive(l)
 		var sources [3]stop.Source

@@ -161,7 +161,7 @@ func TestOrdinarySchedulerIsGone(t *testing.T) {
 }
 
 // Coroutines are used again, and idle ones bounded.
-func TestManyTasksAtOnce(t *testing.T) {
+func TestManyTasksTogether(t *testing.T) {
 	r := newCoroutineLoop(t)
 	const n = 1000
 	before := runtime.NumGoroutine()

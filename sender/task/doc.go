@@ -57,8 +57,9 @@
 //
 // # The end of a scheduler
 //
-// A CoroutineScheduler that ends requests what its tasks await to stop, except inside Unstoppable, and waits for the
-// tasks. When it cannot wait any longer, it abandons them. Another scheduler abandons a task by refusing to resume it.
+// A CoroutineScheduler that ends sends a stop request to the operations that its tasks await, except inside
+// Unstoppable, and waits for the tasks. When it cannot wait any longer, it abandons them. Another scheduler abandons a
+// task by refusing to resume it.
 //
 // In an abandoned task, the Await for which it is suspended returns its result or, if there is none,
 // sender.ErrStopped. The next Await ends the function as runtime.Goexit does: it runs the deferred functions, in which

@@ -75,7 +75,8 @@ func (c *copying) run(t *task.T) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := task.Await(t, cwd.OpenFile(&c.out, c.to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, st.Mode.Perm())); err != nil {
+	create := cwd.OpenFile(&c.out, c.to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, st.Mode.Perm())
+	if _, err := task.Await(t, create); err != nil {
 		return err
 	}
 	defer task.Unstoppable(t, func() {

@@ -31,6 +31,7 @@
 // # Files
 //
 //	proxy.go        Proxy: start, drain, close
+//	config.go       Config: listeners and backends
 //	worker.go       what one loop has
 //	listener.go     accepts connections
 //	admission.go    the limits on connections, and the listeners that wait for room

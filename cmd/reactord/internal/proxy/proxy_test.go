@@ -92,7 +92,7 @@ func pair(t *testing.T, p *Proxy, ln net.Listener) (client, server *net.TCPConn)
 	return c.(*net.TCPConn), s.(*net.TCPConn)
 }
 
-func TestBytesBothWaysAtOnce(t *testing.T) {
+func TestBytesInBothDirections(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)

@@ -63,7 +63,7 @@ func TestSimulationOfNoDescriptors(t *testing.T) {
 	}
 }
 
-// crowd is clients that stay connected, or queued, until the time is over.
+// crowd is clients that stay connected, or queued, until the time has passed.
 type crowd struct {
 	*simulation
 	clients int

@@ -269,7 +269,7 @@ func TestNoSpliceWithoutDescriptors(t *testing.T) {
 	})
 }
 
-// More directions than can be spliced, in both directions at once.
+// More directions than can be spliced, in both directions together.
 func TestSpliceMany(t *testing.T) {
 	send := noise(8 << 20)
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
