@@ -29,6 +29,7 @@ import (
 //	 9  timers that spin, or are entries         TestTimersAreNotEntriesAndDoNotSpin
 //	10  the ring goes under an operation         TestRingIsClosedWhenNothingIsInFlight
 //	11  a descriptor goes under an operation     TestDescriptorIsClosedBehindItsOperations
+//	12  a cancel does not find its target        TestCancelThatFoundNothingIsRetried
 
 // ledger is what goes into a ring and comes out of it.
 type ledger struct {
@@ -209,6 +210,50 @@ func TestOperationDoesNotCompleteUnderALiveCancel(t *testing.T) {
 		r.close(s)
 		unix.Close(peer)
 		g.audit(t, r)
+	})
+}
+
+// A cancel completes with ENOENT although its target is with the ring: it is submitted again until it finds it.
+func TestCancelThatFoundNothingIsRetried(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		for _, how := range []string{"stopped", "closed"} {
+			l, h := hook(t, kind, reactor.LoopConfig{})
+			const misses = 3
+			cancels := 0
+			h.push = func(sqe *uring.SQE) {
+				if sqe.Opcode != uring.OpAsyncCancel {
+					return
+				}
+				if cancels++; cancels <= misses {
+					sqe.Addr ^= 1 << 8 // another generation: of no entry
+				}
+			}
+			r := runLoop(t, l)
+			s, peer := r.pair()
+			source := new(stop.Source)
+			done := newResult()
+			var recv reactor.RecvOp
+			r.do(func() {
+				s.Recv(make([]byte, 1)).Connect(&recv, sinkOf[int](t, done, source))
+				recv.Start()
+			})
+			r.settle()
+			if how == "stopped" {
+				source.RequestStop()
+				done.expect(t, "stopped")
+				r.close(s)
+			} else {
+				r.close(s)
+				done.expect(t, "error: use of a closed descriptor")
+			}
+			r.do(func() {
+				if n := l.Stats().Cancels; cancels != misses+1 || n != misses+1 {
+					t.Errorf("%d cancels were submitted, and %d counted, want %d", cancels, n, misses+1)
+				}
+			})
+			unix.Close(peer)
+			r.end()
+		}
 	})
 }
 

@@ -18,6 +18,7 @@ type Odds struct {
 	SpuriousReturn float64 // Enter returns without a completion, a Wake, or the timeout
 	NoBuffer       float64 // a receive completes with ENOBUFS although there are buffers
 	CancelRace     float64 // a cancel finds its target past stopping
+	MissedCancel   float64 // a cancel does not find its target, which is in flight
 	Interrupted    float64 // what a worker does fails with EINTR
 	OldKernel      float64 // a ring lacks an opcode or a feature that not all kernels have
 
@@ -60,7 +61,8 @@ func drawOdds(rng *rand.Rand) Odds {
 	}
 	return Odds{
 		ShortTransfer: upTo(0.8), LateCompletion: upTo(0.5), FutileWait: upTo(0.5), EndMultishot: upTo(0.5),
-		SpuriousReturn: upTo(0.3), NoBuffer: upTo(0.3), CancelRace: upTo(0.8), Interrupted: upTo(0.2), OldKernel: upTo(1),
+		SpuriousReturn: upTo(0.3), NoBuffer: upTo(0.3), CancelRace: upTo(0.8), MissedCancel: upTo(0.5),
+		Interrupted: upTo(0.2), OldKernel: upTo(1),
 		NoDescriptor: upTo(0.2), AbortedAccept: upTo(0.2), RefusedConnect: upTo(0.2), SilentConnectError: upTo(1),
 		LostDatagram: upTo(0.3), DuplicateDatagram: upTo(0.3), ReorderedDatagram: upTo(0.5),
 		CacheMiss: upTo(2), IOError: upTo(0.1), NoSpace: upTo(0.1),

@@ -8,9 +8,10 @@ import (
 	"github.com/reactord/reactord/uring"
 )
 
-// cancel cancels the entry with the user_data that SQE.Addr says. It completes with 0, with ENOENT if there is no
-// such entry, or with EALREADY if the target cannot be stopped any more: that one then completes by itself a little
-// later, with a result if it has one by then. The two completions come in any order.
+// cancel cancels the entry with the user_data that SQE.Addr says. It completes with 0, with ENOENT if there is no such
+// entry, or if it is not found because it is between a poll and a retry, or with EALREADY if the target cannot be
+// stopped any more: that one then completes by itself a little later, with a result if it has one by then. The two
+// completions come in any order.
 func (e *entry) cancel() {
 	k, target := e.ring.k, e.target()
 	var errno unix.Errno
@@ -18,7 +19,7 @@ func (e *entry) cancel() {
 	switch {
 	case e.OpFlags != 0:
 		errno = unix.EINVAL
-	case target == nil:
+	case target == nil, k.chance(k.Odds.MissedCancel):
 		errno = unix.ENOENT
 	case target.uncancellable:
 		errno = unix.EALREADY

@@ -30,6 +30,7 @@ var faults = []fault{
 	{func(o *simring.Odds, p float64) { o.AbortedAccept = p }, gone},
 	{func(o *simring.Odds, p float64) { o.SilentConnectError = p }, nil},
 	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
+	{func(o *simring.Odds, p float64) { o.MissedCancel = p / 4 }, nil},
 	{func(o *simring.Odds, p float64) { o.CacheMiss = p }, nil},
 	{func(o *simring.Odds, p float64) { o.Interrupted = p / 2 }, nil},
 	{func(o *simring.Odds, p float64) { o.SpuriousReturn = p }, nil},

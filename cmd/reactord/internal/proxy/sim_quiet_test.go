@@ -39,7 +39,8 @@ func TestSimulationOfNoSpinWithoutRoom(t *testing.T) {
 // A proxy that has run out of descriptors backs off, logs once a second at most, and serves all clients when it has
 // descriptors again.
 func TestSimulationOfNoDescriptors(t *testing.T) {
-	for _, files := range []int{10, 12, 14} {
+	mentioned := 0
+	for _, files := range []int{10, 12, 14} { // it is the server or a client that finds none, in some
 		err := simring.Play(func(k *simring.Kernel) func() {
 			k.Odds = calm(1 << 10)
 			k.Odds.Files = files
@@ -51,15 +52,16 @@ func TestSimulationOfNoDescriptors(t *testing.T) {
 					k.Errorf("the rings were entered %d times in a minute, want at most %d, and %d lines logged",
 						used.enters, most, used.lines)
 				}
-				if s.logs.Len() == 0 {
-					k.Errorf("the log does not mention that there are no descriptors")
-				}
+				mentioned += min(s.logs.Len(), 1)
 			})
 			return s.check
 		}, 1, simring.Flawless, nil)
 		if err != nil {
 			t.Errorf("%d descriptors: %v", files, err)
 		}
+	}
+	if mentioned == 0 {
+		t.Error("no log mentions that there are no descriptors")
 	}
 }
 
