@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -198,4 +199,57 @@ func TestTheOracleKnowsEveryEncoder(t *testing.T) {
 			t.Errorf("uring/oracle has a row of %s, which no operation of reactor calls: remove it", name)
 		}
 	}
+}
+
+// outside are the operations of the table in reactor's doc.go that the conformance suite does not use, and why.
+var outside = map[string]string{
+	"RecvFlags":  "the entry of Recv, with flags",
+	"SendvZC":    "the operation state of SendZC, with more pieces",
+	"Lstat":      "the operation state of Stat, with a flag",
+	"EnqueueAt":  "what Sleep is made of, for schedulers",
+	"CloseWrite": "a system call that completes immediately: no operation state",
+	"TryAccept":  "a system call that completes immediately: no operation state",
+}
+
+// TestEveryOperationIsInTheSuite compares the table in reactor's doc.go with the conformance suite.
+func TestEveryOperationIsInTheSuite(t *testing.T) {
+	used := map[string]bool{}
+	for _, file := range parse(t, "../testing/conformance/*.go") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				used[s.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	for _, name := range tableOfOperations(t) {
+		switch why := outside[name]; {
+		case !used[name] && why == "":
+			t.Errorf("%s has a row in reactor/doc.go, and no row of the conformance suite uses it", name)
+		case used[name] && why != "":
+			t.Errorf("the conformance suite uses %s, which the list of those that it does not use has", name)
+		}
+	}
+}
+
+// tableOfOperations are the names of the methods and functions in the first column of the table in reactor's doc.go.
+func tableOfOperations(t *testing.T) (names []string) {
+	t.Helper()
+	doc, err := os.ReadFile("../../reactor/doc.go")
+	_, table, ok := strings.Cut(string(doc), "//	operation  ")
+	if err != nil || !ok {
+		t.Fatalf("reactor/doc.go has no table of operations: %v", err)
+	}
+	_, table, _ = strings.Cut(table, "\n")
+	for line := range strings.Lines(table) {
+		row, ok := strings.CutPrefix(line, "//	")
+		if !ok {
+			break
+		}
+		column, _, _ := strings.Cut(row, "  ")
+		for name := range strings.SplitSeq(column, ", ") {
+			names = append(names, name[strings.LastIndexByte(name, '.')+1:])
+		}
+	}
+	return names
 }
