@@ -32,7 +32,7 @@
 //
 //	proxy.go        Proxy: start, drain, close
 //	config.go       Config: listeners and backends
-//	worker.go       what one loop has
+//	worker.go       what one loop has, with the pools of what connections need only at times
 //	listener.go     accepts connections
 //	admission.go    the limits on connections, and the listeners that wait for room
 //	descriptors.go  the listeners and connections that wait for a descriptor
@@ -44,5 +44,4 @@
 //	reset.go        tells resets from EOF, and passes them on
 //	idle.go         ends idle connections
 //	stats.go        the counters
-//	pool.go         what connections need only at times
 package proxy
