@@ -65,8 +65,9 @@
 // receiver.
 //
 // An operation state holds the submission entry itself. It must be on the heap and must not be moved or copied: embed
-// it in the structure that it belongs to. So a server allocates once for each connection, and never for an operation.
-// Memory that an operation uses, such as the bytes to send, belongs to the operation from Start until it completes.
+// it in the structure that it belongs to. A server that embeds the operation states in its connections allocates once
+// for each connection, and never for an operation. Memory that an operation uses, such as the bytes to send, belongs to
+// the operation from Start until it completes.
 //
 // # Threads
 //
@@ -89,8 +90,11 @@
 //
 // # Credit
 //
-// A sequence delivers many items: [Socket.AcceptMany], [Socket.RecvMany], [Socket.RecvFromMany], [File.ReadMany],
-// [Loop.Every], [Event.Many], [Loop.Signals]. It delivers as many items as it has credit for, and then waits for more.
+// A sequence delivers many items. These sequences have a credit: [Socket.AcceptMany], [Socket.RecvMany],
+// [Socket.RecvFromMany], [Socket.RecvMsgMany], [File.ReadMany], [Loop.Every], [Event.Many], [Loop.Signals]. The credit
+// is the number of items that the sequence may still deliver. Each item uses up 1 of it, or more if it is a [Lease] of
+// a large buffer (see [Lease.Credits]). When no credit is left, the sequence delivers nothing until it is granted more.
+//
 // The algorithms of package [github.com/reactord/reactord/sender/seq] grant credit for the items that they have
 // consumed. A receiver calls Grant on the operation state, or on what Connect returned if there are adaptors between
 // the two. A receiver that never grants gets no more items, without any error. A sequence with [Unlimited] credit needs
@@ -106,11 +110,13 @@
 // # Shutdown
 //
 // [Loop.Stop] starts a drain: the loop cancels everything in flight, and an operation that is started from then on
-// completes stopped, except for closing descriptors. Run returns when nothing is in flight. Results are delivered
-// during a drain, too: a receiver still has to close a connection that it gets. A task that is spawned during a drain
-// does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth of LoopConfig.DrainTimeout is left,
-// tasks that have not ended are aborted. If an operation has not completed when the timeout has passed, its memory is
-// leaked and counted, and the error of Run matches [ErrLeaked].
+// completes stopped, except for closing descriptors. A cancelled operation may still complete with a result. For
+// example, an accept may still deliver a connection, and its receiver has to close it. When nothing is in flight any
+// more, Run returns.
+//
+// A task that is spawned during a drain does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth
+// of LoopConfig.DrainTimeout is left, tasks that have not ended are aborted. If an operation has not completed when the
+// timeout has passed, its memory is leaked and counted, and the error of Run matches [ErrLeaked].
 //
 // # Lateness
 //
@@ -131,7 +137,27 @@
 //
 // # Operations
 //
-// Every operation means the same on every ring. This is how each is carried out:
+// Every operation means the same on every ring. The table below says how each is carried out. Its columns:
+//
+//   - entry: the io_uring opcode without its prefix IORING_OP_, or what is done instead of submitting an entry.
+//   - Linux: the first version that has the entry in the form that is used here.
+//   - epoll: how the loop does it if its ring is epoll. The words are explained next.
+//   - without it: how the loop does it, with the same results, if its io_uring lacks the entry.
+//
+// The words of the column epoll:
+//
+//   - wait: the system call is made when the descriptor is ready.
+//   - try: the system call is made immediately. If it would block, the next word says what follows. But if that word is
+//     pool and the ring can wait for the descriptor, as for a pipe, the loop waits for it instead.
+//   - pool: the system call is made by one of a few goroutines that may block (see package epoll).
+//   - call: the system call is made immediately, on io_uring too. It does not block.
+//   - same: the loop does the same as on io_uring.
+//   - immediately: the entry is carried out when it is submitted, and nothing is waited for.
+//   - copies: the bytes are copied into the kernel, as by an ordinary send.
+//   - SIGCHLD: the ring is woken by this signal.
+//   - no gain: the buffers can be used, but are no faster than others.
+//
+// The table:
 //
 //	operation                          entry                       Linux  epoll        without it
 //	Socket.Accept                      ACCEPT                      5.5    wait         -
@@ -190,21 +216,15 @@
 //	Loop.NewFixedBuffers               IORING_REGISTER_BUFFERS     5.1    no gain      -
 //	Offload                            another goroutine           any    same         -
 //
-// An entry is an io_uring opcode without its prefix IORING_OP_. Linux is the first version that has it in the form that
-// is used here. A loop uses io_uring only if that has multishot accept, receive and poll, and provided buffers, which
-// it has since Linux 6.0; otherwise it uses epoll. So only entries that are newer may be missing. The last column is
-// what the loop does then, with the same results. What a ring can do is probed, never concluded from a version. An
-// operation that could not be carried out at all would fail with a uring.NotSupportedError.
+// A loop uses io_uring only if that has multishot accept, receive and poll, and provided buffers, which it has since
+// Linux 6.0; otherwise it uses epoll. So only entries that are newer may be missing, and each of these has a
+// replacement in the last column. What a ring can do is probed, never concluded from a version. If a ring lacks an
+// entry that has no replacement, the operation completes with a uring.NotSupportedError.
 //
 // A chosen buffer is a buffer of the loop that the ring selects (IOSQE_BUFFER_SELECT). A limited multishot receive
 // (optlen of the entry) ends by itself when the credit is used up. Without it, sequences of limited credit receive one
 // by one. ReadMany uses a multishot read with unlimited credit only, and AcceptMany accepts one by one where the credit
 // is small or the listener is a unix socket.
-//
-// The words of the column epoll: wait means that the system call is made when the descriptor is ready. With try it is
-// made immediately and, if it would block, again when the descriptor is ready or, where readiness cannot be known, by
-// the pool. With pool it is made by one of a few goroutines that may block (see package epoll). With call, the same
-// call is made on io_uring, and it does not block. With same, the loop does the same as on io_uring.
 //
 // Some features of io_uring are not used, because measurements showed no gain: linked entries and linked timeouts (a
 // deadline is a timer of the loop and a cancel), cancelling by descriptor (it searches all that the ring waits for, and

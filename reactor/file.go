@@ -25,9 +25,9 @@ type fileSender struct {
 	affine
 	f    *File
 	op   uring.Op
-	mode uint32
-	off  int64
-	n    int64
+	mode uint32 // OpFsync: 0 or uring.FsyncDatasync; OpFallocate: the mode of fallocate(2)
+	off  int64  // OpFallocate: where the range begins
+	n    int64  // OpFallocate: its length
 }
 
 // Sync is a sender that completes when what was written to the file before, and its metadata, is on its storage.

@@ -2,12 +2,29 @@
 
 package reactor
 
+import "github.com/reactord/reactord/uring"
+
 // Lease is a received buffer. Its holder may read and write the bytes until Release, which must be called exactly once
 // for the Lease and all its copies, on the loop's thread. The zero Lease is empty and needs no Release.
 type Lease struct {
 	b  *Buffers
 	id uint16
 	n  int32
+}
+
+// lease takes the buffer of a completion, if it carries one.
+func (o *op) lease(out outcome) Lease {
+	cqe := uring.CQE{Res: out.res, Flags: out.flags}
+	id, ok := cqe.BufferID()
+	if !ok {
+		return Lease{}
+	}
+	lease := o.loop.buffers.lease(id, max(int(out.res), 0))
+	if out.res <= 0 {
+		lease.Release()
+		return Lease{}
+	}
+	return lease
 }
 
 // lease makes a lease of a buffer that a completion named.

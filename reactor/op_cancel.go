@@ -80,7 +80,8 @@ func (l *Loop) retire(h *handle) {
 //	out        → outSettled  the final completion is in first
 //	outSettled → none        the cancel has completed: the operation is resolved
 //	out        → missed      the cancel found nothing, although the entry is with the ring
-//	missed     → out         it is tried again, see missedCancels
+//	missed     → out         it is tried again: by disarm, see missedCancels
+//	missed     → none        arm: the entry that the cancel missed has completed, and the operation is armed again
 type cancelState uint8
 
 const (
@@ -154,9 +155,11 @@ type cancelAgain Loop
 func (c *cancelAgain) OnTimer(int64) {
 	l := (*Loop)(c)
 	for _, id := range l.missed.ids {
-		if s := l.slots.find(id); s != nil && s.op.cancelOp == cancelMissed { // else it was armed anew
-			s.op.disarm()
+		s := l.slots.find(id)
+		if s == nil || s.op.cancelOp != cancelMissed {
+			continue // it has completed, or was armed again, or is being cancelled again already
 		}
+		s.op.disarm() // which does nothing unless the entry is still with the ring
 	}
 	l.missed.ids = l.missed.ids[:0]
 }

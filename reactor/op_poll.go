@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/timerqueue"
+	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -92,6 +93,15 @@ func (o *op) polled() *Descriptor {
 		return o.second
 	}
 	return o.on
+}
+
+// sleepFirst has the ring wait for readiness before it tries the next receive, if the flags of the last one say that
+// nothing is left to receive. The try would find nothing.
+func (o *op) sleepFirst(flags uint32) {
+	o.sqe.Ioprio &^= uring.RecvsendPollFirst
+	if flags&uring.CQESockNonempty == 0 {
+		o.sqe.Ioprio |= uring.RecvsendPollFirst
+	}
 }
 
 // noteEOF is called when a receive of no bytes may have found that the peer closed its write side: on a socket for

@@ -109,26 +109,3 @@ func (o *RecvLeaseOp) onCompletion(out outcome) {
 	}
 	o.complete(lease, out)
 }
-
-// lease takes the buffer of a completion, if it carries one.
-func (o *op) lease(out outcome) Lease {
-	cqe := uring.CQE{Res: out.res, Flags: out.flags}
-	id, ok := cqe.BufferID()
-	if !ok {
-		return Lease{}
-	}
-	lease := o.loop.buffers.lease(id, max(int(out.res), 0))
-	if out.res <= 0 {
-		lease.Release()
-		return Lease{}
-	}
-	return lease
-}
-
-// sleepFirst spares the next receive a try that would find nothing, as the flags of the last one tell.
-func (o *op) sleepFirst(flags uint32) {
-	o.sqe.Ioprio &^= uring.RecvsendPollFirst
-	if flags&uring.CQESockNonempty == 0 {
-		o.sqe.Ioprio |= uring.RecvsendPollFirst
-	}
-}

@@ -2,8 +2,9 @@
 //
 // A sender describes work that has not begun. It is a value: algorithms add deadlines, retries, limits and cancellation
 // to it, as functions are composed. The following function fetches all urls, eight at a time, each with three attempts,
-// all of them within a deadline. The first that fails for good stops the others. When SyncWait returns, all of them
-// have completed:
+// all of them within a deadline. The function that is given to RetryAfter is called with failed = 1, 2 and 3: it waits
+// 2 ms, then 4 ms, and gives up after the third attempt. The first fetch that gives up stops the others. When SyncWait
+// returns, all of them have completed:
 //
 //	func fetchAll(ctx context.Context, urls []string) ([]Page, error) {
 //		var g sched.Goroutines
@@ -127,14 +128,31 @@
 //	s := sender.Then(sender.Just(20), func(n int) string { return strconv.Itoa(n + 1) })
 //	text, err := sender.SyncWait(ctx, s)
 //
-// The type of an operation state names only the states of its children, so its name grows by what each level adds. If a
-// type must be written down, in a struct field or as the result of a function, there are three ways: write it
-// (TimeoutOp[int, RecvOp, SleepOp] is short enough); make the struct generic in O; or use [AnyOp], which [Connect]
-// connects any sender of T in, and [Any], at the cost of an allocation. [StateOf] makes an operation state without
-// writing its type.
+// The type of an operation state names only the states of its children, so its name grows by what each level adds.
+// Sometimes a type must be written down, in a struct field or as the result of a function. There are three ways:
 //
-// One operation state serves as several receivers: each receiver is a named type over the same struct, and a pointer to
-// the state is converted to it. That costs nothing, while closures would allocate.
+//   - Write it. TimeoutOp[int, RecvOp, SleepOp] is short enough.
+//   - Make the struct generic in O.
+//   - Erase it, at the cost of an allocation. A function returns an [Any]: a sender of T of any type. A struct holds an
+//     [AnyOp]: an operation state for any sender of T. The function [Connect] connects a sender in an AnyOp.
+//
+// [StateOf] makes an operation state without writing its type.
+//
+// A struct often needs several receivers, one for each operation that it runs. A type has only one method SetValue, so
+// each receiver is a named type of its own with the same underlying struct. A pointer to the struct is converted to a
+// pointer to that type:
+//
+//	type conn struct{ recv RecvOp; send SendOp }
+//
+//	type received conn                 // the receiver of recv
+//	func (r *received) SetValue(n int) { c := (*conn)(r); … }
+//
+//	type sent conn                     // the receiver of send
+//	func (s *sent) SetValue(n int)     { c := (*conn)(s); … }
+//
+//	socket.Recv(buf).Connect(&c.recv, (*received)(c))
+//
+// The conversion costs nothing, while closures would allocate.
 //
 // Source: D2006R1 (connect and start as basis operations), P2300R10 (std::execution), P1525R1 (schedulers), P3552R3
 // (tasks), P3149R9 (scopes), P1677R2 (cancellation is serendipitous success).

@@ -24,7 +24,9 @@ var diskOperations = map[uring.Op]operation{
 	uring.OpLinkat:    {at: onPaths((*disk).link)},
 }
 
-// onDisk has a worker do something to a file of the disk.
+// onDisk has a worker do something to a file or a directory of the disk. On a pipe, a socket or an eventfd it fails
+// with EINVAL, as FSYNC and FTRUNCATE do in the kernel. FALLOCATE fails there in other ways (EBADF, ESPIPE, ENODEV),
+// which are not simulated. The tests that use onBoth compare these operations on regular files only.
 func onDisk(f func(*entry, *regular) int) func(*entry) {
 	return func(e *entry) {
 		r, ok := e.file.object.(*regular)

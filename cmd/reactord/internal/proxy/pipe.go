@@ -81,7 +81,9 @@ func (p *pipe) filled(credits int) {
 }
 
 // pipe is one direction of a connection. It is the receiver of the bytes of its source, which come as leases of the
-// loop's buffers; it sends them without a copy. While no bytes are in flight it consists of the receive operation only.
+// loop's buffers. It sends them from these buffers. Bytes are copied only if they arrive while a send is in flight and
+// fit into the last lease that waits behind it: see transfer.push. While no bytes are in flight, a pipe consists of the
+// receive operation only.
 type pipe struct {
 	conn  *conn
 	recv  reactor.RecvManyOp
