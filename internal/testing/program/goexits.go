@@ -166,7 +166,8 @@ func (r *exiting[T]) SetValue(v T) {
 }
 
 func (r *exiting[T]) SetError(err error) {
-	if !errors.Is(err, sender.ErrGoexit) {
+	// When the loop is stopped, the socket that receives may be closed before the one that sends.
+	if !errors.Is(err, sender.ErrGoexit) && !errors.Is(err, unix.EPIPE) {
 		r.k.Errorf("an operation failed: %v", err)
 	}
 	r.complete()
