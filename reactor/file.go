@@ -121,7 +121,7 @@ func (o *TruncateOp) onCompletion(out outcome) {
 	if o.offload {
 		o.job.end()
 		if out.done() {
-			out = outcomeOf(resultOf(o.err))
+			out = o.outcomeOfJob(o.err)
 		}
 	}
 	o.complete(struct{}{}, out)

@@ -57,7 +57,7 @@ func (o *ReadDirOp) call() { o.n, o.err = o.loop.sys.Getdents(o.fd, o.buf) }
 func (o *ReadDirOp) onCompletion(out outcome) {
 	var entries Dirents
 	if out.done() {
-		if out = outcomeOf(resultOf(o.err)); out.done() {
+		if out = o.outcomeOfJob(o.err); out.done() {
 			entries.raw = o.buf[:o.n]
 		}
 	}

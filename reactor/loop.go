@@ -32,7 +32,7 @@ type Loop struct {
 	ready      []uint64     // operations that finish without the ring
 	finishing  []uint64     // those of this turn; the two slices take turns
 	finished   int          // how many of finishing have finished
-	delivering *op          // the operation that delivers an item of its final completion, or nil: see beginLast
+	delivering *op          // the operation that delivers an item of its final completion, or nil: see beginDelivery
 	buffers    Buffers
 	now        int64 // ns on the loop's clock, when the turn began
 	yielded    int64 // when the loop last yielded

@@ -55,11 +55,12 @@ type op struct {
 //	armed      → settled     its final completion is in
 //	settled    → armed       it is retried, or has more to do
 //	settled    → dormant     it has more to do, but not now
+//	settled    → ready       it has waited for a last thing, such as close(2), and completes in a later turn
 //	settled    → delivering  the item of a final completion is with the receiver
-//	delivering → armed, dormant, settled
+//	delivering → settled     the receiver has returned, or ended its goroutine
 //	dormant    → armed       what it waited for is there
 //	dormant    → settled     a worker thread has its job, so it cannot be stopped any more
-//	dormant    → ready       it was asked to stop
+//	dormant    → ready       it was asked to stop, or what it waited for completes it without the ring
 //	ready      → settled     the loop has taken it out of its ready queue
 //	settled    → idle        it was released; then the receiver is called
 //

@@ -5,8 +5,10 @@ package reactor_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -224,6 +226,31 @@ func endAfterGoexit(t *testing.T, l *reactor.Loop) {
 	if st := l.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LeasedBytes != 0 {
 		t.Errorf("the counters of a loop that has ended: %+v", st)
 	}
+}
+
+// A sequence of signals that has failed completes with the error also if its receiver calls Goexit for the last signal.
+func TestFailedSignalsOutliveGoexit(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := run(t, reactor.LoopConfig{Ring: kind, DrainTimeout: patience})
+		const noSignal = syscall.Signal(99)
+		delivered := false
+		for deadline := time.Now().Add(patience); !delivered; {
+			if time.Now().After(deadline) {
+				t.Fatal("no signal has come before the sequence failed")
+			}
+			op, res := new(reactor.SignalsOp), newResult()
+			r.do(func() {
+				r.Signals(4, syscall.SIGUSR1, noSignal).Connect(op, seqSinkOf(t, res, nil, func(os.Signal) {
+					delivered = true
+					runtime.Goexit()
+				})).Start()
+				_ = syscall.Kill(os.Getpid(), syscall.SIGUSR1)
+				time.Sleep(time.Millisecond) // the signal comes while the loop has not completed the sequence yet
+			})
+			res.expect(t, "error: invalid argument")
+		}
+		endAfterGoexit(t, r.Loop)
+	})
 }
 
 // A reactor's Run returns when its loops have ended, whatever was called on them.

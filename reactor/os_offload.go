@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"syscall"
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/intrusive"
@@ -156,3 +157,13 @@ func (d *jobDone) Run() {
 
 // Abandon does nothing: the loop has ended, and has counted the operation as leaked.
 func (d *jobDone) Abandon(error) {}
+
+// outcomeOfJob is the outcome of a system call that a worker thread has made, which failed with err or, if that is nil,
+// did not.
+func (o *op) outcomeOfJob(err error) outcome {
+	out := outcomeOf(resultOf(err))
+	if o.over() && (out.is(syscall.EINTR) || out.is(syscall.ECANCELED)) {
+		return o.cancelled()
+	}
+	return out
+}

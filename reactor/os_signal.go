@@ -117,8 +117,13 @@ func (p *signalPost) Run() {
 // Abandon does nothing: the loop has ended.
 func (p *signalPost) Abandon(error) {}
 
-// prep lets the sequence wait for signals: there is no entry.
+// prep lets the sequence wait for signals: there is no entry. If the receiver ended its goroutine when it got the last
+// signals before the end, the sequence completes.
 func (o *SignalsOp) prep() bool {
+	if o.silenced {
+		o.onCompletion(o.out)
+		return false
+	}
 	o.state = opDormant
 	o.wake()
 	return false
