@@ -15,13 +15,10 @@ import (
 // patience bounds every wait for something that should happen immediately. It is far longer than any such wait takes.
 const patience = 15 * time.Second
 
-// reactord is the binary under test.
-var reactord string
+// reactord is the binary under test, and noiouring runs it where io_uring is denied.
+var reactord, noiouring string
 
 func TestMain(m *testing.M) {
-	if errno := os.Getenv(denyEnv); errno != "" {
-		denyAndExec(errno) // this process is the child of TestRingDenied
-	}
 	if os.Getenv("REACTORD_E2E") == "" {
 		fmt.Println("e2e: not run; set REACTORD_E2E=1")
 		return
@@ -40,13 +37,25 @@ func (s suite) Run() int {
 	defer os.RemoveAll(dir)
 	if reactord = os.Getenv("REACTORD_E2E_BINARY"); reactord == "" {
 		reactord = filepath.Join(dir, "reactord")
-		build := exec.Command("go", "build", "-o", reactord, "github.com/reactord/reactord/cmd/reactord")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			return fail(fmt.Errorf("building reactord: %w", err))
+		if err := build(reactord, "cmd/reactord"); err != nil {
+			return fail(err)
 		}
 	}
+	noiouring = filepath.Join(dir, "noiouring")
+	if err := build(noiouring, "internal/noiouring"); err != nil {
+		return fail(err)
+	}
 	return s.M.Run()
+}
+
+// build builds a command of this module.
+func build(binary, command string) error {
+	b := exec.Command("go", "build", "-o", binary, "github.com/reactord/reactord/"+command)
+	b.Stderr = os.Stderr
+	if err := b.Run(); err != nil {
+		return fmt.Errorf("building %s: %w", command, err)
+	}
+	return nil
 }
 
 func fail(err error) int {

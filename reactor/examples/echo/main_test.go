@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -19,9 +20,7 @@ func TestEcho(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
-			if err != nil {
-				t.Skip(err)
-			}
+			testenv.NeedIOUring(t, err)
 			pinged := make(chan error, 1)
 			err = l.Run(func() {
 				s, err := serve(l, netip.MustParseAddrPort("127.0.0.1:0"))
