@@ -57,7 +57,7 @@ type Loop struct {
 	begun      atomic.Bool // Run or Discard was called
 	coroutines task.CoroutinePool
 	tasks      *taskOp // nil: the loop has no coroutines
-	taskError  error   // the first error of a task that nothing handles
+	failed     error   // what Run returns besides its own error: see Fail
 	jobs       jobQueue
 	fixed      []byte // memory that the ring has registered; it stays until the ring is closed
 
@@ -72,7 +72,7 @@ type Loop struct {
 }
 
 // Run runs the loop on the calling goroutine, which it locks to its thread. It returns when the loop has been stopped
-// and has drained. setup, if not nil, is the loop's first work. A loop runs once.
+// and has drained. setup, if not nil, is the loop's first work; it fails by [Loop.Fail]. A loop runs once.
 //
 // A function that calls runtime.Goexit on the loop's thread, as FailNow of package testing does, does not end the loop:
 // the operation completes with [sender.ErrGoexit], and from there on the deferred functions of the goroutine run the
@@ -145,7 +145,7 @@ func (l *Loop) drive(setup func()) (err error) {
 		err = l.close()
 	}
 	returned = true
-	return errors.Join(l.taskError, err)
+	return errors.Join(l.failed, err)
 }
 
 // resumeDelivery resumes the sequence that was delivering an item when runtime.Goexit was called, if there is one.

@@ -66,11 +66,12 @@ func allowedCPUs() (cpus []int) {
 func (r *Reactor) Loops() []*Loop { return r.loops }
 
 // Run runs every loop on a goroutine of its own, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
-// called on each loop's thread as the loop's first work. If a loop fails, the others are stopped.
+// called on each loop's thread as the loop's first work. If a loop fails, or setup returns an error, the other loops
+// are stopped; Run returns the errors of all loops.
 //
 // Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have
 // to wait for a busy loop.
-func (r *Reactor) Run(setup func(*Loop)) error {
+func (r *Reactor) Run(setup func(*Loop) error) error {
 	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
 		runtime.GOMAXPROCS(need)
 	}
@@ -84,8 +85,11 @@ func (r *Reactor) Run(setup func(*Loop)) error {
 				}
 			}()
 			errs[i] = l.Run(func() {
-				if setup != nil {
-					setup(l)
+				if setup == nil {
+					return
+				}
+				if err := setup(l); err != nil {
+					l.Fail(err)
 				}
 			})
 		})
