@@ -163,6 +163,7 @@
 //	Socket.Accept                      ACCEPT                      5.5    wait         -
 //	Socket.AcceptMany                  ACCEPT multishot            5.19   wait         -
 //	Socket.Dial, DialTo                CONNECT                     5.5    try, wait    -
+//	Dial, Dialer.Dial                  CONNECT; names: Offload     5.5    try, wait    -
 //	Socket.Recv, RecvFlags             RECV                        5.6    wait         -
 //	Socket.RecvLease                   RECV, chosen buffer         5.19   wait         -
 //	Socket.RecvMany                    RECV multishot, limited     6.17   wait         RECV one by one

@@ -26,6 +26,9 @@ func (s *spawnedOr) spawn() {
 	sender.SpawnOr(&s.scope, sender.StartsOn(&s.loop, &s.leaf), func() { s.notRun++ })
 }
 
+// end runs what the loop has, and ends it.
+func (s *spawnedOr) end() { s.loop.Finish(); s.loop.Run() }
+
 // expect asserts how often notRun was called and how often the work was started, and that the scope is joined.
 func (s *spawnedOr) expect(t *testing.T, notRun, begun int) {
 	t.Helper()
@@ -50,11 +53,11 @@ func TestSpawnOr(t *testing.T) {
 		steps         func(s *spawnedOr)
 		notRun, begun int
 	}{
-		"it runs":                      {func(s *spawnedOr) { s.spawn(); s.loop.Finish(); s.loop.Run() }, 0, 1},
-		"closed scope":                 {func(s *spawnedOr) { s.scope.Close(); s.spawn() }, 1, 0},
-		"stopped scope":                {func(s *spawnedOr) { s.scope.RequestStop(); s.spawn() }, 1, 0},
-		"stopped before its scheduler": {func(s *spawnedOr) { s.spawn(); s.scope.RequestStop(); s.loop.Finish(); s.loop.Run() }, 1, 0},
-		"refused":                      {func(s *spawnedOr) { s.loop.Finish(); s.loop.Run(); s.spawn() }, 1, 0},
+		"it runs":                 {func(s *spawnedOr) { s.spawn(); s.end() }, 0, 1},
+		"closed scope":            {func(s *spawnedOr) { s.scope.Close(); s.spawn() }, 1, 0},
+		"stopped scope":           {func(s *spawnedOr) { s.scope.RequestStop(); s.spawn() }, 1, 0},
+		"stopped before its turn": {func(s *spawnedOr) { s.spawn(); s.scope.RequestStop(); s.end() }, 1, 0},
+		"refused":                 {func(s *spawnedOr) { s.end(); s.spawn() }, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSpawnedOr()

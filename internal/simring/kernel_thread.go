@@ -98,6 +98,9 @@ func notReady() bool { return false }
 // Until waits until what reports true.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
+// Running is the thread that runs now; nil: none does.
+func (k *Kernel) Running() *Thread { return k.current }
+
 // Stop stops the thread, as SIGSTOP does, while time passes. It is called by another thread.
 func (t *Thread) Stop() { t.stopped = true }
 
