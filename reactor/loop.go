@@ -26,6 +26,7 @@ type Loop struct {
 	ring       host.Ring
 	sys        host.System
 	slots      slotTable
+	owned      ownedFDs
 	timers     timerqueue.Queue
 	reaped     int          // completions that this turn has taken
 	arrived    *sender.Work // what other threads posted, for this turn

@@ -59,10 +59,11 @@ type RecvOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvOp) Start() {
+	env := o.env()
 	if o.sqe.Ioprio = 0; o.on.drained && o.sqe.OpFlags == 0 {
 		o.sqe.Ioprio = uring.RecvsendPollFirst
 	}
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *RecvOp) onCompletion(out outcome) {
@@ -96,7 +97,7 @@ func (c recvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) send
 type RecvLeaseOp struct{ single[Lease] }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvLeaseOp) Start() { o.start(o, o.r.Env()) }
+func (o *RecvLeaseOp) Start() { o.start(o, o.env()) }
 
 func (o *RecvLeaseOp) onCompletion(out outcome) {
 	lease := o.lease(out)
