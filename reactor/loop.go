@@ -26,6 +26,7 @@ type Loop struct {
 	ring       host.Ring
 	sys        host.System
 	slots      slotTable
+	owned      ownedFDs
 	timers     timerqueue.Queue
 	reaped     int          // completions that this turn has taken
 	arrived    *sender.Work // what other threads posted, for this turn
@@ -54,7 +55,8 @@ type Loop struct {
 	stop   atomic.Bool
 	done   chan struct{}
 
-	begun      atomic.Bool // Run or Discard was called
+	begun      atomic.Bool     // Run or Discard was called
+	unused     runtime.Cleanup // frees a loop that was forgotten before that
 	coroutines task.CoroutinePool
 	tasks      *taskOp // nil: the loop has no coroutines
 	failed     error   // what Run returns besides its own error: see Fail
@@ -65,6 +67,7 @@ type Loop struct {
 	choice    RingChoice
 	watchdog  timerqueue.Timer // bounds a drain
 	gaveUp    bool             // the drain took too long
+	reported  bool             // see reportLeft
 	err       error            // what Run would have returned, after a Goexit
 	published uint64           // the sum of the rare counts when they were last published
 	shared    sharedCounts
@@ -85,6 +88,7 @@ func (l *Loop) Run(setup func()) (err error) {
 	if l.begun.Swap(true) {
 		panic("reactor: Run of a Loop that has run, is running, or was discarded: make a new one")
 	}
+	l.unused.Stop()
 	l.tid = l.sys.BindThread()
 	l.coroutines.Enter()
 	defer func() {
@@ -139,6 +143,7 @@ func (l *Loop) drive(setup func()) (err error) {
 			break
 		}
 	}
+	l.reportLeft()
 	if err != nil {
 		err = l.abandon(err)
 	} else {

@@ -12,7 +12,7 @@ import (
 
 // Config is how a [Reactor] is made. Its zero value works.
 type Config struct {
-	// Loops is how many loops there are. Default: one for each CPU that the process may run on.
+	// Loops is how many loops there are, at most 4096. Default: one for each CPU that the process may run on.
 	Loops int
 	// Pin binds each loop to one CPU: to a different one as long as there are enough.
 	Pin bool
@@ -20,14 +20,17 @@ type Config struct {
 	Loop LoopConfig
 }
 
+// maxLoops is how many loops a Reactor can have.
+const maxLoops = 4096
+
 // Reactor is a set of loops that run and stop together.
 type Reactor struct{ loops []*Loop }
 
 // New makes a reactor with all its loops. The caller must call [Reactor.Run].
 func New(cfg Config) (*Reactor, error) {
 	cpus := allowedCPUs()
-	if cfg.Loops <= 0 {
-		cfg.Loops = len(cpus)
+	if err := setInRange("Config.Loops", &cfg.Loops, 1, maxLoops, len(cpus)); err != nil {
+		return nil, err
 	}
 	r := &Reactor{}
 	for i := range cfg.Loops {
