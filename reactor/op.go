@@ -32,7 +32,7 @@ type op struct {
 	handle
 	on     *Descriptor // the descriptor that the operation is about; nil: none
 	second *Descriptor // a second one, see about; nil: none, or the same
-	onStop stop.Callback
+	onStop *stopWatch  // registered with the stop token; nil: it cannot stop
 
 	res   int32 // of the last completion, as the ring reported it
 	flags uint32
@@ -171,9 +171,10 @@ func (o *op) assertIdle(method string) {
 	}
 }
 
-// watch registers the stop callback.
+// watch registers a stop callback.
 func (o *op) watch(token stop.Token) {
 	if token.StopPossible() {
+		o.onStop = o.loop.takeWatch()
 		o.onStop.Register(token, (*stopHandler)(&o.handle))
 	}
 }
@@ -208,7 +209,10 @@ func (o *op) release() {
 	if assert.Enabled && (o.state == opArmed || o.cancelOp == cancelOut) {
 		panic("reactor: release of an operation that is with the ring")
 	}
-	o.onStop.Deregister()
+	if o.onStop != nil {
+		o.loop.putWatch(o.onStop)
+		o.onStop = nil
+	}
 	o.leave()
 	o.loop.retire(&o.handle)
 	o.state = opIdle

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
 )
 
@@ -29,6 +30,28 @@ type stopHandler handle
 func (h *stopHandler) OnStop() {
 	h.loop.stops.push((*handle)(h))
 	h.loop.nudge()
+}
+
+// stopWatch is the stop callback of an operation in flight. Most operations have a token that never stops, so it is not
+// a part of their state: the loop has a list of those that are free.
+type stopWatch struct {
+	stop.Callback
+	next *stopWatch // on the list
+}
+
+func (l *Loop) takeWatch() *stopWatch {
+	w := l.watches
+	if w == nil {
+		return new(stopWatch)
+	}
+	l.watches, w.next = w.next, nil
+	return w
+}
+
+// putWatch deregisters a callback.
+func (l *Loop) putWatch(w *stopWatch) {
+	w.Deregister()
+	w.next, l.watches = l.watches, w
 }
 
 // stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is on it, see
