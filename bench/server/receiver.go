@@ -15,7 +15,6 @@ type conn struct {
 	recv   reactor.RecvManyOp
 	out    *output // nil: there is nothing to send
 
-	at     int64 // place in the pattern
 	owed   int32 // received bytes of an incomplete request
 	ended  bool  // EOF, or an error: nothing more will be received
 	closed bool
@@ -30,7 +29,8 @@ type output struct {
 	closing reactor.CloseOp
 	timer   reactor.Timer // of the first piece that is not due
 	queue   []piece
-	sending int // the number of pieces, from the first, that are being sent
+	sending int   // the number of pieces, from the first, that are being sent
+	at      int64 // place in the pattern
 }
 
 // output is the connection's.
@@ -53,7 +53,7 @@ func (c *conn) output() *output {
 // free gives the output back when it has nothing to do.
 func (o *output) free() {
 	c := o.c
-	o.c, c.out = nil, nil
+	o.c, c.out, o.at = nil, nil, 0
 	o.next, c.s.free = c.s.free, o
 }
 
@@ -85,8 +85,9 @@ func (c *conn) flush() {
 		return
 	}
 	if c.s.pattern != nil && c.queued() == 0 && !c.ended {
-		c.enqueue(piece{bytes: c.s.pattern.At(c.at, chunk)})
-		c.at += chunk
+		o := c.output() // for as long as the connection is open
+		o.queue = append(o.queue, piece{bytes: c.s.pattern.At(o.at, chunk)})
+		o.at += chunk
 	}
 	switch {
 	case c.queued() > 0:
