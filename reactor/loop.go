@@ -49,11 +49,12 @@ type Loop struct {
 	recvMany  bool        // it has multishot recvmsg
 	sendTo    bool        // its sends can be given an address
 
-	remote remoteStack
-	stops  stopStack
-	missed missedCancels
-	stop   atomic.Bool
-	done   chan struct{}
+	remote  remoteStack
+	stops   stopStack
+	watches *stopWatch // those that are free
+	missed  missedCancels
+	stop    atomic.Bool
+	done    chan struct{}
 
 	begun      atomic.Bool     // Run or Discard was called
 	unused     runtime.Cleanup // frees a loop that was forgotten before that

@@ -28,11 +28,12 @@ import (
 // It belongs to its owner while it is idle, and to the loop from Start until the receiver is called. It must be on
 // the heap and must not be moved. After a completion it can be started again, also from inside that completion.
 type op struct {
-	sqe uring.SQE
-	handle
+	sqe    uring.SQE
+	loop   *Loop
+	id     uint64      // in the slot table, from Start until the completion
 	on     *Descriptor // the descriptor that the operation is about; nil: none
 	second *Descriptor // a second one, see about; nil: none, or the same
-	onStop stop.Callback
+	onStop *stopWatch  // registered with the stop token; nil: it cannot stop
 
 	res   int32 // of the last completion, as the ring reported it
 	flags uint32
@@ -173,10 +174,10 @@ func (o *op) assertIdle(method string) {
 	}
 }
 
-// watch registers the stop callback.
+// watch registers a stop callback.
 func (o *op) watch(token stop.Token) {
 	if token.StopPossible() {
-		o.onStop.Register(token, (*stopHandler)(&o.handle))
+		o.onStop = o.loop.takeWatch(o.id, token)
 	}
 }
 
@@ -210,9 +211,12 @@ func (o *op) release() {
 	if assert.Enabled && (o.state == opArmed || o.cancelOp == cancelOut) {
 		panic("reactor: release of an operation that is with the ring")
 	}
-	o.onStop.Deregister()
+	if o.onStop != nil {
+		o.loop.putWatch(o.onStop)
+		o.onStop = nil
+	}
 	o.leave()
-	o.loop.retire(&o.handle)
+	o.loop.retire(o.id)
 	o.state = opIdle
 }
 
