@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/internal/assert"
 	"github.com/reactord/reactord/internal/intrusive"
+	"golang.org/x/sys/unix"
 )
 
 // errClosed is the error of operations on a closing descriptor.
@@ -101,6 +102,12 @@ func (d *Descriptor) Fd() int { return int(d.fd) }
 
 // Loop is the loop that the descriptor belongs to; nil before Init.
 func (d *Descriptor) Loop() *Loop { return d.loop }
+
+// Dup is a new descriptor of the same open file, with FD_CLOEXEC, which is the caller's. It may be called on any thread
+// while the Descriptor is not being closed. See fcntl(2), F_DUPFD_CLOEXEC.
+func (d *Descriptor) Dup() (int, error) {
+	return d.loop.sys.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+}
 
 // Pending is the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }

@@ -9,6 +9,12 @@ func (l *Loop) assertOnThread() {
 	}
 }
 
+// OnThread reports whether it is called on the loop's thread, by a callback or a task. From any thread. It is for
+// assertions: it takes two nanoseconds there.
+func (l *Loop) OnThread() bool {
+	return l.coroutines.Here() || l.begun.Load() && !l.ended() && l.sys.Thread() == l.tid
+}
+
 // offThread panics, unless the caller is a coroutine on the loop's thread that package task did not make.
 func (l *Loop) offThread() {
 	switch {
