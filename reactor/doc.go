@@ -53,7 +53,7 @@
 //	}
 //
 // The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
-// that start the next operation when one has completed. The directory examples has an echo server in both styles, which
+// that start the next operation when one has completed. The directory examples/echo has an echo server in each style, which
 // can also be stopped. A [Reactor] runs one loop for each CPU.
 //
 // # Operations and their memory
