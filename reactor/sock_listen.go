@@ -13,8 +13,8 @@ import (
 // Backlog is how many connections may wait to be accepted by default. The kernel lowers it to net.core.somaxconn.
 const Backlog = 4096
 
-// ListenConfig is what [Socket.OpenListener] and [Socket.ListenPacket] make a socket of. With an address, its zero value
-// works.
+// ListenConfig is what [Socket.OpenListener] and [Socket.ListenPacket] make a socket of. With an address, its zero
+// value works.
 type ListenConfig struct {
 	// Addr is the IP address and port of the socket, unless there is an Address. Port 0 is any free port.
 	Addr netip.AddrPort
