@@ -4,7 +4,7 @@ package reactor
 
 // assertOnThread panics unless it is called on the loop's thread. It costs two nanoseconds.
 func (l *Loop) assertOnThread() {
-	if !l.coroutines.Here() {
+	if l == nil || !l.coroutines.Here() {
 		l.offThread()
 	}
 }
@@ -18,6 +18,8 @@ func (l *Loop) OnThread() bool {
 // offThread panics, unless the caller is a coroutine on the loop's thread that package task did not make.
 func (l *Loop) offThread() {
 	switch {
+	case l == nil:
+		panic("reactor: an operation that is not connected: call its sender's Connect first")
 	case !l.begun.Load():
 		panic("reactor: an operation on a Loop that does not run yet: start it in the setup of Run, " +
 			"or with sender.StartsOn(loop, …)")
