@@ -45,6 +45,7 @@ func cases() []*benchCase {
 				{echoUring, goNet, 1}, {echoUring, gnetEcho, 1}, {echoUring, netpollEcho, 1}, {echoUring, nbioEcho, 1},
 			},
 		},
+		idleEcho(),
 		{
 			Name: "udp-128", Title: "UDP echo, 64 sockets × 128 B",
 			Conns: 64, Size: 128, UDP: true, Refs: []string{goNet},
@@ -114,8 +115,10 @@ const bulkChunk = 64 << 10
 // unit returns the unit of the figure that the case compares.
 func (c *benchCase) unit() string {
 	switch {
-	case c.Idle:
+	case c.Idle && c.Proxy:
 		return "KiB/pair"
+	case c.Idle:
+		return "KiB/connection"
 	case c.Bulk:
 		return "CPU ms/GiB"
 	}

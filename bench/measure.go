@@ -15,7 +15,7 @@ import (
 const (
 	startLimit = 10 * time.Second       // until a server listens
 	warmup     = 250 * time.Millisecond // load before the measurement
-	settle     = 1 * time.Second        // connections are idle for this time before their memory is read
+	settle     = 3 * time.Second        // connections are idle for this time before their memory is read
 	slack      = 30 * time.Second       // the longest overhead of a measurement beside its load
 )
 

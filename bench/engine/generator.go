@@ -69,7 +69,7 @@ func New(cfg Config) (*Generator, error) {
 	}
 	g.distribute()
 	go func() {
-		g.ended <- r.Run(func(l *reactor.Loop) {
+		g.ended <- r.Run(func(l *reactor.Loop) error {
 			for _, w := range g.workers {
 				if w.loop == l {
 					if cfg.Beside != nil {
@@ -78,6 +78,7 @@ func New(cfg Config) (*Generator, error) {
 					w.init()
 				}
 			}
+			return nil
 		})
 	}()
 	return g, nil
