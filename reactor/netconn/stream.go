@@ -25,7 +25,7 @@ import (
 // loop only tells it when there is something to receive, or room to send: one multishot poll does that for the whole
 // life of the connection.
 type Stream struct {
-	s       reactor.Socket // on the loop's thread
+	s       *reactor.Socket // on the loop's thread
 	l       *reactor.Loop
 	fd      int
 	use     usage
@@ -62,7 +62,7 @@ func (l *lane) wake() {
 
 // newStream makes a Stream of a connected socket of the loop. open is called next.
 func newStream(l *reactor.Loop, fd int) *Stream {
-	c := &Stream{l: l, fd: fd}
+	c := &Stream{l: l, s: new(reactor.Socket), fd: fd}
 	c.in.token, c.out.token = make(chan struct{}, 1), make(chan struct{}, 1)
 	c.in.limit.wake, c.out.limit.wake = c.in.wake, c.out.wake
 	c.opening.Runner, c.closing.Runner = (*streamOpening)(c), (*streamClosing)(c)
@@ -78,7 +78,9 @@ const (
 
 // open begins to watch. On the loop's thread.
 func (c *Stream) open() {
-	c.s.Init(c.l, c.fd)
+	if c.s.Loop() == nil {
+		c.s.Init(c.l, c.fd)
+	}
 	c.s.PollMany(watched).Connect(&c.poll, (*streamEvents)(c))
 	c.poll.Start()
 }

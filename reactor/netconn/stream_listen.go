@@ -46,10 +46,8 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 	}
 	options := cfg.Options
 	cfg.Options = func(s *reactor.Socket) error {
-		if family, _ := s.Family(); family != unix.AF_UNIX {
-			if err := s.SetNoDelay(true); err != nil { // which accepted sockets inherit
-				return os.NewSyscallError("setsockopt", err)
-			}
+		if err := setNoDelay(s); err != nil { // which accepted sockets inherit
+			return err
 		}
 		if options != nil {
 			return options(s)
@@ -68,6 +66,14 @@ func Listen(cfg reactor.ListenConfig, loops ...*reactor.Loop) (*Listener, error)
 		a.l.Enqueue(&a.begin)
 	}
 	return ln, nil
+}
+
+// setNoDelay sets TCP_NODELAY, if s is no unix socket.
+func setNoDelay(s *reactor.Socket) error {
+	if family, err := s.Family(); err != nil || family == unix.AF_UNIX {
+		return err
+	}
+	return os.NewSyscallError("setsockopt", s.SetNoDelay(true))
 }
 
 // add opens a listener on a loop. Behind the first one all have its port.
