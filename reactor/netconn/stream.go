@@ -35,6 +35,7 @@ type Stream struct {
 	closeOp reactor.CloseOp
 	opening sender.Work
 	closing sender.Work
+	group   *group
 	from    *accepting // nil: it was dialled
 	asked   sync.Once
 	address endpoints
@@ -53,10 +54,13 @@ type lane struct {
 	dry   bool // the last receive left nothing, so that the loop will tell when more has come; guarded by mu
 }
 
-func (l *lane) wake() {
+// wake reports whether it has put the token.
+func (l *lane) wake() bool {
 	select {
 	case l.token <- struct{}{}:
+		return true
 	default:
+		return false
 	}
 }
 
@@ -64,7 +68,8 @@ func (l *lane) wake() {
 func newStream(l *reactor.Loop, fd int) *Stream {
 	c := &Stream{l: l, s: new(reactor.Socket), fd: fd}
 	c.in.token, c.out.token = make(chan struct{}, 1), make(chan struct{}, 1)
-	c.in.limit.wake, c.out.limit.wake = c.in.wake, c.out.wake
+	c.in.limit.lane, c.out.limit.lane = &c.in, &c.out
+	c.group = groupOf(l)
 	c.opening.Runner, c.closing.Runner = (*streamOpening)(c), (*streamClosing)(c)
 	return c
 }
@@ -101,11 +106,15 @@ func (c *streamEvents) SetNext(events uint32) {
 		c.sticky.Store(true)
 		events |= unix.POLLIN | unix.POLLOUT
 	}
+	woken := false
 	if events&unix.POLLIN != 0 {
-		c.in.wake()
+		woken = c.in.wake()
 	}
 	if events&unix.POLLOUT != 0 {
-		c.out.wake()
+		woken = c.out.wake() || woken
+	}
+	if woken {
+		c.group.yieldSoon()
 	}
 }
 
@@ -227,6 +236,7 @@ func (c *Stream) release() {
 type streamClosing Stream
 
 func (c *streamClosing) Run() {
+	c.group.leave()
 	if c.s.Loop() == nil {
 		c.s.Init(c.l, c.fd) // it was never opened
 	}
@@ -235,7 +245,11 @@ func (c *streamClosing) Run() {
 }
 
 // Abandon is called if the loop has ended.
-func (c *streamClosing) Abandon(error)     { unix.Close(c.fd) }
+func (c *streamClosing) Abandon(error) {
+	c.group.leave()
+	unix.Close(c.fd)
+}
+
 func (c *streamClosing) SetValue(struct{}) {}
 func (c *streamClosing) SetError(error)    {}
 func (c *streamClosing) SetStopped()       {}

@@ -10,7 +10,7 @@ import (
 
 // deadline is one of a net.Conn for goroutines.
 type deadline struct {
-	wake    func() // called when it passes
+	lane    *lane // woken when it passes
 	expired atomic.Bool
 	mu      sync.Mutex
 	at      time.Time // zero: none
@@ -26,7 +26,7 @@ func (d *deadline) set(t time.Time) {
 	d.at = t
 	left := time.Until(t)
 	if d.expired.Store(!t.IsZero() && left <= 0); d.expired.Load() {
-		d.wake()
+		d.lane.wake()
 	}
 	switch {
 	case t.IsZero() || left <= 0:
@@ -52,7 +52,7 @@ func (d *deadline) due() {
 		return
 	}
 	d.expired.Store(true)
-	d.wake()
+	d.lane.wake()
 }
 
 // stop ends the timer.

@@ -202,12 +202,12 @@ func (*acceptClosed) Env() sender.Env   { return sender.EmptyEnv{} }
 
 // SetNext takes a connection. There is room for it in the channel, because there was credit.
 func (a *accepting) SetNext(fd int) {
-	c := newStream(a.l, fd)
-	c.from = a
+	l := a.l
 	if len(a.ln.parts) < len(a.ln.loops) {
-		c.l = a.ln.loops[int(a.ln.next.Add(1)-1)%len(a.ln.loops)]
+		l = a.ln.loops[int(a.ln.next.Add(1)-1)%len(a.ln.loops)]
 	}
-	if c.l == a.l {
+	c := newStream(l, fd)
+	if c.from = a; l == a.l {
 		c.open()
 	} else {
 		c.l.Enqueue(&c.opening)
