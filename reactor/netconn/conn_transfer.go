@@ -44,6 +44,7 @@ type awaiting struct {
 	what action
 	p    []byte // to receive into, or to send
 	room int    // how many bytes may be in the queue
+	addr *reactor.Address
 }
 
 type action uint8
@@ -51,7 +52,9 @@ type action uint8
 const (
 	actRecv action = iota
 	actLease
+	actRecvFrom
 	actSend
+	actSendTo
 	actRoom // wait until there is room in the queue
 )
 
@@ -116,6 +119,15 @@ func (a *awaiting) begin(r sender.Receiver[struct{}]) {
 		o := sends.Get().(*send)
 		o.want = len(a.p)
 		c.s.SendAll(a.p).Connect(&o.op, o)
+		x, o.start = &o.transfer, &o.op
+	case actRecvFrom:
+		o := messages.Get().(*recvMessage)
+		o.from = a.addr
+		c.s.RecvFrom(a.p).Connect(&o.op, (*messageReceiver)(o))
+		x, o.start = &o.transfer, &o.op
+	case actSendTo:
+		o := datagrams.Get().(*sendDatagram)
+		c.s.SendTo(a.p, *a.addr).Connect(&o.op, o)
 		x, o.start = &o.transfer, &o.op
 	default:
 		x = rooms.Get().(*transfer)
@@ -295,8 +307,33 @@ type send struct {
 	op reactor.SendOp
 }
 
+// recvMessage receives a datagram.
+type recvMessage struct {
+	transfer
+	op   reactor.RecvMsgOp
+	from *reactor.Address
+}
+
+// messageReceiver is a recvMessage as the receiver of its operation.
+type messageReceiver recvMessage
+
+func (x *messageReceiver) SetValue(m reactor.Message) {
+	*x.from = m.From
+	x.transfer.SetValue(m.N)
+}
+
+func (x *messageReceiver) SetError(err error) { x.transfer.SetError(err) }
+func (x *messageReceiver) SetStopped()        { x.transfer.SetStopped() }
+func (x *messageReceiver) Env() sender.Env    { return x.transfer.Env() }
+
+// sendDatagram sends one.
+type sendDatagram struct {
+	transfer
+	op reactor.SendToOp
+}
+
 // Each pool's transfers know how to return there. What the operation states refer to is forgotten.
-var recvs, leases, sends, rooms sync.Pool
+var recvs, leases, sends, rooms, messages, datagrams sync.Pool
 
 func init() {
 	recvs.New = func() any {
@@ -312,6 +349,16 @@ func init() {
 	sends.New = func() any {
 		x := new(send)
 		x.recycle = func() { x.op = reactor.SendOp{}; sends.Put(x) }
+		return x
+	}
+	messages.New = func() any {
+		x := new(recvMessage)
+		x.recycle = func() { x.op, x.from = reactor.RecvMsgOp{}, nil; messages.Put(x) }
+		return x
+	}
+	datagrams.New = func() any {
+		x := new(sendDatagram)
+		x.recycle = func() { x.op = reactor.SendToOp{}; datagrams.Put(x) }
 		return x
 	}
 	rooms.New = func() any {

@@ -127,11 +127,13 @@ func TestHandshakeContext(t *testing.T) {
 // Writes stop when the queue is full, also those of another task, and the deadline ends them.
 func TestTLSWriteWaits(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
+		full := make(chan struct{})
 		raw, wait := l.withConn(func(_ *task.T, c *netconn.Conn) error {
 			s := netconn.Server(c, serverConfig(t))
 			if err := s.Handshake(); err != nil {
 				return err
 			}
+			defer close(full)
 			c.SetIdle(50 * time.Millisecond)
 			n, err := s.Write(make([]byte, 64<<20))
 			if !isTimeout(err) || n == 0 || n > 32<<20 {
@@ -143,7 +145,7 @@ func TestTLSWriteWaits(t *testing.T) {
 		if err := peer.Handshake(); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(100 * time.Millisecond)
+		<-full
 		peer.Close()
 		wait()
 	})
