@@ -1,9 +1,11 @@
 package simring
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -74,6 +76,22 @@ func drawOdds(rng *rand.Rand) Odds {
 		Workers: 1 + rng.IntN(4),
 		Disk:    1 << 30,
 	}
+}
+
+// String is the odds without the faults that cannot happen.
+func (o Odds) String() string {
+	b := new(strings.Builder)
+	v := reflect.ValueOf(o)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		switch x := v.FieldByIndex(f.Index); {
+		case x.IsZero():
+		case x.CanFloat():
+			fmt.Fprintf(b, "%s %.3f, ", f.Name, x.Float())
+		default:
+			fmt.Fprintf(b, "%s %v, ", f.Name, x.Interface())
+		}
+	}
+	return strings.TrimSuffix(b.String(), ", ")
 }
 
 // Faults are the names of all faults, which are those of their fields.

@@ -134,7 +134,7 @@ func (l *Link) arrive(f, lost func()) {
 	f()
 }
 
-// carryDatagram is carry for a packet that nobody sends again.
+// carryDatagram is carry for a packet that is not sent again.
 func (l *Link) carryDatagram(p packet, f func()) {
 	lost := func() { l.k.log("a datagram from %v to %v is lost on the way", p.from, p.to) }
 	if l.k.chance(l.Reordered) {
@@ -187,7 +187,8 @@ func (e *tcp) retransmit(try int) {
 	}
 }
 
-// resetPeer sends a RST. On a link it may be lost, and is not repeated. What the peer then sends is answered by another.
+// resetPeer sends a RST. On a link it may be lost, and is not sent again. What the peer then sends is answered by
+// another.
 func (e *tcp) resetPeer() {
 	if e.k == e.peer.k {
 		e.k.soon(e.peer.onReset)

@@ -18,10 +18,15 @@ import (
 var address = netip.MustParseAddrPort("127.0.0.1:7")
 
 // echo is an echo server. A connection that is idle for too long is closed.
-func echo(idle time.Duration) func(l *reactor.Loop) error {
+func echo(idle time.Duration) func(l *reactor.Loop) error { return echoOf(address, idle) }
+
+// echoAt is an echo server at an address.
+func echoAt(addr netip.AddrPort) func(l *reactor.Loop) error { return echoOf(addr, time.Hour) }
+
+func echoOf(addr netip.AddrPort, idle time.Duration) func(l *reactor.Loop) error {
 	return func(l *reactor.Loop) error {
 		listener := new(reactor.Socket)
-		if err := listener.OpenListener(l, reactor.ListenConfig{Addr: address}); err != nil {
+		if err := listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
 			return err
 		}
 		l.Spawn(task.New(func(t *task.T) error { return accept(t, l, listener, idle) }))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/sender"
 )
 
 var (
@@ -130,6 +131,9 @@ func (p *player) passes(seed uint64) bool {
 		}
 	}()
 	err := p.play(seed, nil)
+	if !p.failed && p.t.Failed() && errors.Is(err, sender.ErrGoexit) {
+		p.t.FailNow() // was called on a loop, which has survived it
+	}
 	returned = true
 	switch {
 	case err != nil:
@@ -182,11 +186,14 @@ func command(test string, seed uint64) string {
 // lastSteps plays a seed that has failed again, and returns what happened last.
 func (p *player) lastSteps(seed uint64, err error) string {
 	var last tail
+	if p.t.Failed() && !p.failed {
+		return "" // it would fail a second time
+	}
 	again := p.play(seed, &last)
 	if again == nil || firstLine(again) != firstLine(err) {
-		return fmt.Sprintf("Played again, the same seed ended otherwise (%v): the program depends on something else than its "+
-			"seed, such as a map's order, the time of package time, a random source, a goroutine, or what an earlier "+
-			"seed has left in a variable.\n", again)
+		return fmt.Sprintf("Played again, the same seed ended otherwise (%v): the program depends on something else than "+
+			"its seed, such as a map's order, the time of package time, a random source, a goroutine, or what an "+
+			"earlier seed has left in a variable.\n", again)
 	}
 	return fmt.Sprintf("The last steps:\n%s", last.String())
 }
@@ -225,11 +232,12 @@ func explain(err error) string {
 // hints are what to do about errors of the simulated kernel.
 var hints = []struct{ about, advice string }{
 	{"was left open", "Close each socket and file, also when the loop is stopped and when a task has not begun."},
-	{"waits for ever", "Nothing that is left can wake it. A loop ends when Loop.Stop was called, which happens by itself when " +
-		"the last peer has ended. Goroutines, channels, and the packages time and net are no part of the simulation."},
+	{"waits for ever", "Nothing that is left can wake it. A loop ends after Loop.Stop, which is called when the last " +
+		"peer has ended. Goroutines, channels, and the packages time and net are no part of the simulation."},
 	{"does not end", "A run that has to be longer says so by Config.Time and Config.Turns."},
 	{"closed under", "Close a descriptor by its Close sender, which waits for the operations on it."},
 	{"provided twice", "Release a lease once."},
 }
 
-var errOver = errors.New("reactortest: the run is over, or another run's: make what you need in the program, and use it there only")
+var errOver = errors.New("reactortest: that is of a run that has ended, or of another one: " +
+	"make what you need in the program, and use it there only")
