@@ -172,19 +172,17 @@ func (e *tcp) transmit(try int) {
 
 // retransmit sends a segment again that was lost, and gives the connection up if that was tried often enough.
 func (e *tcp) retransmit(try int) {
-	switch {
-	case e.state == reset:
-	case try == retries:
-		e.k.log("%v gives up the connection to %v", e.local, e.remote)
-		e.fail(unix.ETIMEDOUT)
-	default:
-		e.k.log("a segment from %v to %v is lost", e.local, e.remote)
-		e.k.at(e.k.now+retransmitAfter(try), func() {
-			if e.state != reset {
-				e.transmit(try + 1)
-			}
-		})
-	}
+	e.k.log("a segment from %v to %v is lost", e.local, e.remote)
+	e.k.at(e.k.now+retransmitAfter(try), func() {
+		switch {
+		case e.state == reset:
+		case try == retries:
+			e.k.log("%v gives up the connection to %v", e.local, e.remote)
+			e.fail(unix.ETIMEDOUT)
+		default:
+			e.transmit(try + 1)
+		}
+	})
 }
 
 // resetPeer sends a RST. On a link it may be lost, and is not sent again. What the peer then sends is answered by

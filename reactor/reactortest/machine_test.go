@@ -103,10 +103,7 @@ func copyFile(t *task.T, l *reactor.Loop, from, to string) error {
 }
 
 func open(t *task.T, l *reactor.Loop, f *reactor.File, name string, flags int) error {
-	fd, err := task.Await(t, l.Open(name, flags, 0o644))
-	if err == nil {
-		f.Init(l, fd)
-	}
+	_, err := task.Await(t, l.Cwd().OpenFile(f, name, flags, 0o644))
 	return err
 }
 

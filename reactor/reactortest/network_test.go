@@ -61,7 +61,7 @@ func TestLossIsDelay(t *testing.T) {
 	waited := time.Duration(0)
 	reactortest.Run(t, func(m *reactortest.Machine) {
 		other := m.NewMachine("client")
-		m.Link(other).Set(reactortest.LinkConfig{Latency: time.Millisecond, Loss: 0.3, Duplicate: 0.3, Reorder: 0.3})
+		m.Link(other).Set(reactortest.LinkConfig{Latency: time.Millisecond, Loss: 0.1, Duplicate: 0.1, Reorder: 0.1})
 		m.Loop(reactor.LoopConfig{}, echoAt(anywhere))
 		other.Peer("client", func(p *reactortest.Peer) {
 			c := p.Dial(m.AddrPort(7))
@@ -142,7 +142,7 @@ func TestConnectTimesOut(t *testing.T) {
 			p.Sleep(time.Second)
 			began := p.Now()
 			_, err := p.TryDial(m.AddrPort(7))
-			if d := p.Now() - began; !errors.Is(err, syscall.ETIMEDOUT) || d < time.Minute || d > 3*time.Minute {
+			if d := p.Now() - began; !errors.Is(err, syscall.ETIMEDOUT) || d < 2*time.Minute || d > 3*time.Minute {
 				p.Errorf("Dial ends with %v after %v", err, d)
 			}
 			if _, err := p.TryDial(netip.MustParseAddrPort("10.0.0.77:7")); !errors.Is(err, syscall.EHOSTUNREACH) {
