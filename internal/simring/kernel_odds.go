@@ -104,6 +104,17 @@ func (o Odds) Faults() (names []string) {
 	return names
 }
 
+// Possible are the faults that can happen; not nil.
+func (o Odds) Possible() []string {
+	faults := []string{}
+	for _, name := range o.Faults() {
+		if o.Has(name) {
+			faults = append(faults, name)
+		}
+	}
+	return faults
+}
+
 // Only is o with the faults that are named, and no others.
 func (o Odds) Only(faults ...string) Odds {
 	v := reflect.ValueOf(&o).Elem()

@@ -26,6 +26,7 @@ type Machine struct {
 // run is what the machines of a run share.
 type run struct {
 	seed     uint64
+	faults   []string        // that may happen; nil: all
 	k        *simring.Kernel // of the first machine
 	machines []*Machine
 	loops    []*reactor.Loop

@@ -155,7 +155,7 @@ func (s *signals) SetError(error)        {}
 func (s *signals) SetStopped()           {}
 func (s *signals) Env() sender.Env       { return s }
 
-// A server that has no descriptors left does not accept, and goes on when there are some. Those of peers do not count.
+// A server that has no descriptors left does not accept until there are some. Those of peers do not count.
 func TestDescriptorLimit(t *testing.T) {
 	reactortest.Run(t, func(m *reactortest.Machine) {
 		m.SetFaults(reactortest.Faults{})

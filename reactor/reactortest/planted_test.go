@@ -285,3 +285,28 @@ func TestASeedIsReplayed(t *testing.T) {
 		}
 	}
 }
+
+// A run that is shrunk has fewer faults, and fails alike.
+func TestShrinking(t *testing.T) {
+	out := playPlanted(t, "emfile", "-reactortest.shrink")
+	shrunk := regexp.MustCompile(`-reactortest.seed=(\d+) -reactortest.faults=(\S+) -v`).FindStringSubmatch(out)
+	if shrunk == nil || shrunk[2] != "NoDescriptor" {
+		t.Fatalf("it was shrunk to %q:\n%s", shrunk, out)
+	}
+	again := playPlanted(t, "emfile", "-reactortest.seed="+shrunk[1], "-reactortest.faults="+shrunk[2])
+	if !strings.Contains(again, "ACCEPT E") || strings.Contains(again, "ShortTransfer") {
+		t.Errorf("played again:\n%s", again)
+	}
+}
+
+// A flag that is wrong is refused.
+func TestFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"-reactortest.seed=x":      "is no number of a seed",
+		"-reactortest.faults=Rain": `there is no fault "Rain"`,
+	} {
+		if out := playPlanted(t, "emfile", args); !strings.Contains(out, want) {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package reactortest
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,9 +21,11 @@ import (
 var (
 	seedsFlag = flag.Uint64("reactortest.seeds", seedsFromEnv(),
 		"how many seeds each reactortest.Run plays; 0: as the test says (environment: REACTORTEST_SEEDS)")
-	fromFlag  = flag.Uint64("reactortest.from", 0, "the first seed that each reactortest.Run plays")
-	seedFlag  = flag.String("reactortest.seed", "", "play this seed only, and print what happens, step by step")
-	traceFlag = flag.Bool("reactortest.trace", true, "with -reactortest.seed: print what happens")
+	fromFlag   = flag.Uint64("reactortest.from", 0, "the first seed that each reactortest.Run plays")
+	seedFlag   = flag.String("reactortest.seed", "", "play this seed only, and print what happens, step by step")
+	faultsFlag = flag.String("reactortest.faults", "all", "the faults that may happen: all, none, or names with commas")
+	shrinkFlag = flag.Bool("reactortest.shrink", false,
+		"when a seed fails, look for a shorter run with fewer faults that fails in the same way")
 )
 
 // seedsFromEnv is the default of -reactortest.seeds. The environment reaches all packages of go test ./..., of which
@@ -83,7 +86,7 @@ func Run(t *testing.T, program func(m *Machine)) {
 func (c Config) Run(t *testing.T, program func(m *Machine)) {
 	t.Helper()
 	c = c.withDefaults()
-	p := &player{Config: c, t: t, program: program, failed: t.Failed()}
+	p := &player{Config: c, t: t, program: program, failed: t.Failed(), faults: allowed(t)}
 	defer p.watch()()
 	if *seedFlag != "" {
 		p.playOne(*seedFlag)
@@ -101,7 +104,9 @@ type player struct {
 	Config
 	t       *testing.T
 	program func(m *Machine)
-	failed  bool // the test had before
+	failed  bool     // the test had before
+	faults  []string // that may happen; nil: all
+	drawn   []string // that could happen in the run that was played last
 	playing atomic.Pointer[run]
 }
 
@@ -112,11 +117,7 @@ func (p *player) playOne(number string) {
 	if err != nil {
 		p.t.Fatalf("reactortest: -reactortest.seed=%s is no number of a seed", number)
 	}
-	var trace io.Writer
-	if *traceFlag {
-		trace = p.t.Output()
-	}
-	if err := p.play(seed, trace); err != nil {
+	if err := p.play(seed, p.t.Output()); err != nil {
 		p.t.Errorf("reactortest: seed %d: %s", seed, explain(err))
 	}
 }
@@ -138,6 +139,9 @@ func (p *player) passes(seed uint64) bool {
 	switch {
 	case err != nil:
 		p.t.Errorf("reactortest: seed %d: %s\n\n%s\n%s", seed, explain(err), p.lastSteps(seed, err), p.again(seed))
+		if *shrinkFlag {
+			p.shrink(seed, err)
+		}
 	case !p.failed && p.t.Failed():
 		p.t.Logf("reactortest: that was seed %d. %s", seed, p.again(seed))
 	default:
@@ -148,7 +152,7 @@ func (p *player) passes(seed uint64) bool {
 
 // play plays a seed, and returns what was wrong.
 func (p *player) play(seed uint64, trace io.Writer) error {
-	r := &run{seed: seed, threads: map[*simring.Thread]*Peer{}}
+	r := &run{seed: seed, threads: map[*simring.Thread]*Peer{}, faults: p.faults}
 	defer func() {
 		r.over = true
 		p.playing.Store(nil)
@@ -160,7 +164,10 @@ func (p *player) play(seed uint64, trace io.Writer) error {
 		if k.Odds.Buffer = 1 << (12 + k.Rand().IntN(5)); seed == 0 { // a smaller one is no buffer of Linux
 			k.Odds = calm
 		}
-		p.program(newMachine(r, k, "machine"))
+		m := newMachine(r, k, "machine")
+		m.SetFaults(m.Faults()) // without those that may not happen
+		p.program(m)
+		p.drawn = k.Odds.Possible()
 		return func() {
 			for _, f := range r.after {
 				f()
@@ -171,16 +178,20 @@ func (p *player) play(seed uint64, trace io.Writer) error {
 
 // again says how a seed is played again.
 func (p *player) again(seed uint64) string {
-	return fmt.Sprintf("To play it again, step by step:\n\t%s", command(p.t.Name(), seed))
+	return fmt.Sprintf("To play it again, step by step:\n\t%s", command(p.t.Name(), seed, p.faults))
 }
 
-// command is the command that plays a seed of a test.
-func command(test string, seed uint64) string {
+// command is the command that plays a seed of a test with some faults; nil: with all.
+func command(test string, seed uint64, faults []string) string {
 	names := strings.Split(test, "/")
 	for i, name := range names {
 		names[i] = "^" + regexp.QuoteMeta(name) + "$"
 	}
-	return fmt.Sprintf("go test -run '%s' -reactortest.seed=%d -v", strings.Join(names, "/"), seed)
+	limit := ""
+	if faults != nil {
+		limit = " -reactortest.faults=" + cmp.Or(strings.Join(faults, ","), "none")
+	}
+	return fmt.Sprintf("go test -run '%s' -reactortest.seed=%d%s -v", strings.Join(names, "/"), seed, limit)
 }
 
 // lastSteps plays a seed that has failed again, and returns what happened last.
