@@ -24,8 +24,8 @@
 //		})
 //	}
 //
-// [Run] plays that with 100 seeds. Loops are real ones, on rings of a simulated kernel. A [Peer] is a thread of another
-// process, in direct style. Functions of [Machine.After] check what must hold in the end.
+// [Run] plays that with 100 seeds. Loops are real ones, on rings of a simulated kernel. A [Peer] is a thread of
+// another process, in direct style. Functions of [Machine.After] check what must hold in the end.
 //
 // docs/reactortest.md is a tutorial.
 //
@@ -41,44 +41,45 @@
 //	-reactortest.faults F,…   only these faults may happen; none: no faults
 //	-reactortest.shrink       when a seed fails, look for a shorter run with fewer faults that fails in the same way
 //
-// The first seed that fails fails the test, which then prints the error, the last steps, and the command that plays the
-// seed again. What a seed plays changes when the program or this module changes. So a fault that a seed has found
+// The first seed that fails fails the test, which then prints the error, the last steps, and the command that plays
+// the seed again. What a seed plays changes when the program or this module changes. So a fault that a seed has found
 // becomes a test of its own.
 //
 // # What each run asserts by itself
 //
 // No descriptor is left open, closed twice, or closed under an operation. No buffer is leased when its loop has ended.
-// No operation is in flight when its loop has ended. The memory of a zero-copy send does not change. No thread waits for
-// ever, and the run ends in time ([Config]). No loop's Run returns an error.
+// No operation is in flight when its loop has ended. The memory of a zero-copy send does not change. No thread waits
+// for ever, and the run ends in time ([Config]). No loop's Run returns an error.
 //
 // # Rules for programs
 //
 //   - What varies comes from [Machine.Rand]. The order of a map, package time's clock, other random sources, and
 //     variables that an earlier seed has changed make a run that cannot be played again; Run notices and says so.
-//   - Goroutines, channels, locks that are held across a call that waits, time.Sleep, and package net are not part of the
-//     simulation. A program that waits for one of them stops the simulation: after [Config.Stall] the process ends, with
-//     a message and all stacks.
+//   - Goroutines, channels, locks that are held across a call that waits, time.Sleep, and package net are not part of
+//     the simulation. A program that waits for one of them stops the simulation: after [Config.Stall] the process
+//     ends, with a message and all stacks.
 //   - Descriptors of a machine mean nothing to the real kernel: use those of package reactor.
 //   - All threads of a run are coroutines on the test's goroutine, and run one at a time. So they share variables
 //     without locks. The race detector finds nothing there.
 //   - [testing.T] may be used on each of them, also its FailNow: the run ends, deferred functions run, and so the test
-//     ends. On a loop, a callback or task that calls FailNow ends, and the loop runs on: see [reactor.Loop.Run]; the test
-//     ends when the run has ended. Errorf of [Machine] and [Peer] end the run at once, and are traced; prefer them.
+//     ends. On a loop, a callback or task that calls FailNow ends, and the loop runs on: see [reactor.Loop.Run]; the
+//     test ends when the run has ended. Errorf of [Machine] and [Peer] end the run immediately, and are traced; prefer
+//     them.
 //   - The functions of this package are called in the program and on its simulated threads, as each of them says.
 //
 // # Several machines
 //
 // [Machine.NewMachine] makes another machine of the network, with its own addresses, ports, files, descriptors and
-// processes. A [Link] has latency, loss, and for datagrams duplicates and another order. It can be cut, in one direction
-// or both, and healed. Over links TCP does as tcp(7) says: what is lost is sent again after 200 ms, 400 ms and so on, up
-// to 120 s; after 924 s the sender fails with ETIMEDOUT, and a connect after 127 s. What has not been sent notices
-// nothing.
+// processes. A [Link] has latency, loss, and for datagrams duplicates and another order. It can be cut, in one
+// direction or both, and healed. Over links TCP does as tcp(7) says: what is lost is sent again after 200 ms, 400 ms
+// and so on, up to 120 s; after 924 s the sender fails with ETIMEDOUT, and a connect after 127 s. What has not been
+// sent notices nothing.
 //
 // # Limits
 //
-// Of TCP, each direction of a connection has one segment under way, as large as the receiver's buffer; acknowledgements
-// and window updates take no time and are not lost; there are no keepalive probes, and TCP_USER_TIMEOUT has no effect. A
-// machine that is off, bandwidth, and queues in the network are not simulated. There is no multicast. On the disk,
-// symbolic links are not followed, directories not renamed, permissions not checked. CPU time is not simulated: a
-// callback takes none. Child processes run nothing: they end after a time.
+// Of TCP, each direction of a connection has one segment under way, as large as the receiver's buffer;
+// acknowledgements and window updates take no time and are not lost; there are no keepalive probes, and
+// TCP_USER_TIMEOUT has no effect. A machine that is off, bandwidth, and queues in the network are not simulated. There
+// is no multicast. On the disk, symbolic links are not followed, directories not renamed, permissions not checked. CPU
+// time is not simulated: a callback takes none. Child processes run nothing: they end after a time.
 package reactortest
