@@ -45,12 +45,13 @@ func (b *Buffers) trimLater() {
 type trimBuffers Buffers
 
 // OnTimer gives the memory of the buffers that have been idle for longest back to the system, except for as many as
-// the window has. A loop that has leased none since the last time has its window shrunk as well.
+// the ring lacks. A loop that has leased none since the last time has its window shrunk as well.
 func (t *trimBuffers) OnTimer(now int64) {
 	b := (*Buffers)(t)
 	b.window.judgeIdle()
 	n := 0
-	for _, id := range b.free[:max(len(b.free)-b.window.target, 0)] {
+	keep := max(b.window.target-b.inRing, 0)
+	for _, id := range b.free[:max(len(b.free)-keep, 0)] {
 		if !b.memory.has[id] {
 			continue
 		}

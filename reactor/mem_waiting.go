@@ -19,6 +19,14 @@ func (q *slotQueue) has(s *slot) bool { return q.list.Has(&s.buffer) }
 func (q *slotQueue) add(s *slot)      { q.list.PushBack(&s.buffer) }
 func (q *slotQueue) remove(s *slot)   { q.list.Remove(&s.buffer) }
 
+// len is how many wait.
+func (q *slotQueue) len() (n int) {
+	for l := q.list.First(); l != nil; l = l.Next() {
+		n++
+	}
+	return n
+}
+
 // first is the slot that has waited longest; nil: none waits.
 func (q *slotQueue) first() *slot {
 	return intrusive.Owner[slot](q.list.First(), unsafe.Offsetof(slot{}.buffer))
@@ -61,6 +69,7 @@ func (b *Buffers) wait(o *op) {
 	}
 	o.state = opDormant
 	b.waiting.add(b.loop.slots.at(slotOf(o.id)))
+	b.noticeExhausted()
 }
 
 // dropWaiter takes a dormant operation out of the queue that it is in, if any.

@@ -28,11 +28,12 @@ import (
 // It belongs to its owner while it is idle, and to the loop from Start until the receiver is called. It must be on
 // the heap and must not be moved. After a completion it can be started again, also from inside that completion.
 type op struct {
-	sqe uring.SQE
-	handle
+	sqe    uring.SQE
+	loop   *Loop
+	id     uint64      // in the slot table, from Start until the completion
 	on     *Descriptor // the descriptor that the operation is about; nil: none
 	second *Descriptor // a second one, see about; nil: none, or the same
-	onStop stop.Callback
+	onStop *stopWatch  // registered with the stop token; nil: it cannot stop
 
 	res   int32 // of the last completion, as the ring reported it
 	flags uint32
@@ -152,16 +153,18 @@ func (o *op) assertStartable(run operation) {
 	if o.state != opIdle {
 		panicStarted(run)
 	}
-	if o.on != nil && o.on.loop != o.loop {
-		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor was moved to another loop since Connect: "+
-			"connect it again, on that loop", run))
+	if d := o.on; d != nil {
+		d.assertUsable(o.loop, run)
+	}
+	if d := o.second; d != nil {
+		d.assertUsable(o.loop, run)
 	}
 }
 
 // panicStarted is what a second Start comes to.
 func panicStarted(run operation) {
 	panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, "+
-		"or use another operation state", run))
+		"or use another operation state; if it has completed, it was copied meanwhile: keep it by a pointer", run))
 }
 
 // assertIdle panics unless the operation is idle, so that its owner may call method.
@@ -171,10 +174,10 @@ func (o *op) assertIdle(method string) {
 	}
 }
 
-// watch registers the stop callback.
+// watch registers a stop callback.
 func (o *op) watch(token stop.Token) {
 	if token.StopPossible() {
-		o.onStop.Register(token, (*stopHandler)(&o.handle))
+		o.onStop = o.loop.takeWatch(o.id, token)
 	}
 }
 
@@ -208,9 +211,12 @@ func (o *op) release() {
 	if assert.Enabled && (o.state == opArmed || o.cancelOp == cancelOut) {
 		panic("reactor: release of an operation that is with the ring")
 	}
-	o.onStop.Deregister()
+	if o.onStop != nil {
+		o.loop.putWatch(o.onStop)
+		o.onStop = nil
+	}
 	o.leave()
-	o.loop.retire(&o.handle)
+	o.loop.retire(o.id)
 	o.state = opIdle
 }
 
@@ -233,6 +239,22 @@ func (o *op) leave() {
 type single[T any] struct {
 	op
 	r sender.Receiver[T]
+}
+
+// env is the environment of the receiver.
+func (o *single[T]) env() sender.Env {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
+	return o.r.Env()
+}
+
+// panicUnconnected is what Start comes to without a receiver or a loop.
+func panicUnconnected(l *Loop, noReceiver bool) {
+	if l != nil || noReceiver {
+		panic("reactor: Start of an operation that is not connected to a receiver: call its sender's Connect first")
+	}
+	panic("reactor: Start of an operation without a Loop: its descriptor was never opened: call Open or Init first")
 }
 
 // complete makes the operation idle, and completes with v, or as out says if that is no success.

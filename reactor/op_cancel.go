@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/timerqueue"
 )
 
@@ -17,6 +18,7 @@ import (
 
 // handle is what a loop knows an operation by, and its place among the stop requests.
 type handle struct {
+	_    noCopy
 	next *handle // nil: no stop request waits for this one. See stack
 	loop *Loop
 	id   uint64 // in the slot table, from Start until the completion
@@ -31,8 +33,38 @@ func (h *stopHandler) OnStop() {
 	h.loop.nudge()
 }
 
+// stopWatch is the stop callback of an operation in flight. Most operations have a token that never stops, so it is not
+// a part of their state: the loop has a list of those that are free.
+type stopWatch struct {
+	handle
+	stop.Callback
+	free *stopWatch // on the list
+}
+
+// takeWatch registers a callback that cancels the operation with this id.
+func (l *Loop) takeWatch(id uint64, token stop.Token) *stopWatch {
+	w := l.watches
+	if w == nil {
+		w = &stopWatch{handle: handle{loop: l}}
+	} else {
+		l.watches, w.free = w.free, nil
+	}
+	w.id = id
+	w.Register(token, (*stopHandler)(&w.handle))
+	return w
+}
+
+// putWatch deregisters a callback. It is called before the operation is retired. From then on no stop request knows it.
+func (l *Loop) putWatch(w *stopWatch) {
+	w.Deregister()
+	if w.next != nil {
+		l.takeStops()
+	}
+	w.free, l.watches = l.watches, w
+}
+
 // stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is on it, see
-// retire.
+// putWatch.
 type stopStack struct{ stack[handle] }
 
 // lastStop is at the bottom of every stopStack, so that next says whether a handle is on one.
@@ -58,17 +90,14 @@ func (l *Loop) takeStops() {
 	}
 }
 
-// retire frees the slot of an operation that is about to complete, and whose stop callback is not registered any more.
-func (l *Loop) retire(h *handle) {
-	if h.next != nil {
-		l.takeStops()
-	}
+// retire frees the slot of an operation that is about to complete.
+func (l *Loop) retire(id uint64) {
 	if assert.Enabled {
-		if s, b := l.slots.at(slotOf(h.id)), &l.buffers; b.waiting.has(s) || b.rationed.has(s) {
+		if s, b := l.slots.at(slotOf(id)), &l.buffers; b.waiting.has(s) || b.rationed.has(s) {
 			panic("reactor: an operation completes that waits for a buffer")
 		}
 	}
-	l.slots.release(h.id)
+	l.slots.release(id)
 }
 
 // cancelState says whether an ASYNC_CANCEL entry for the operation's entry is with the ring. While it is, the

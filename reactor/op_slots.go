@@ -39,8 +39,9 @@ type slotTable struct {
 	used  int
 }
 
+// A page of 32 KiB has no header of the allocator, which would take it to the next size.
 const (
-	slotsPerPage = 256
+	slotsPerPage = 512
 	noSlot       = ^uint32(0)
 )
 

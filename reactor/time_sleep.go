@@ -63,6 +63,9 @@ type SleepOp struct {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *SleepOp) Start() {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
 	token := o.r.Env().StopToken()
 	if !o.begin(o, token) {
 		return
@@ -102,9 +105,10 @@ func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).onCompletion(outcome{kind: o
 
 // timed is the part of an operation state that waits for timers only: what op is to those that the ring sees.
 type timed struct {
-	handle
+	loop   *Loop
+	id     uint64 // in the slot table, from Start until the completion
 	timer  timerqueue.Timer
-	onStop stop.Callback
+	onStop *stopWatch // registered with the stop token; nil: it cannot stop
 	state  timedState
 	abs    bool // the operation was given a time, not how long after Start; here it takes no room
 }
@@ -140,7 +144,7 @@ func (o *timed) begin(run operation, token stop.Token) bool {
 // watch registers the stop callback.
 func (o *timed) watch(token stop.Token) {
 	if token.StopPossible() {
-		o.onStop.Register(token, (*stopHandler)(&o.handle))
+		o.onStop = o.loop.takeWatch(o.id, token)
 	}
 }
 
@@ -155,7 +159,10 @@ func (o *timed) cancel() {
 // release makes the operation idle: its storage is the owner's again.
 func (o *timed) release() {
 	o.state = timedSettled
-	o.onStop.Deregister()
-	o.loop.retire(&o.handle)
+	if o.onStop != nil {
+		o.loop.putWatch(o.onStop)
+		o.onStop = nil
+	}
+	o.loop.retire(o.id)
 	o.state = timedIdle
 }

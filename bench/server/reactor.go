@@ -38,7 +38,10 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	}
 	defer context.AfterFunc(ctx, r.Stop)()
 	c.ready(s.addr())
-	return r.Run(s.On)
+	return r.Run(func(l *reactor.Loop) error {
+		s.On(l)
+		return nil
+	})
 }
 
 // Sockets are the listeners of a server that shares loops with other work.
@@ -128,6 +131,7 @@ type listener struct {
 	socket  reactor.Socket
 	accept  reactor.AcceptManyOp
 	closing reactor.CloseOp
+	free    *output         // a list of those that no connection uses
 	answer  []byte          // of reply
 	pattern *engine.Pattern // of chargen
 }

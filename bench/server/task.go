@@ -19,8 +19,26 @@ func (s *listener) task(c *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
 		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
 		_ = c.SetNoDelay(true) // a unix socket has no such option
+		if s.cfg.Behaviour == "echo" {
+			return echo(t, c)
+		}
 		return s.cfg.serve(&taskStream{t, c})
 	})
+}
+
+// echo sends back what it receives. It holds no buffer while it waits for more.
+func echo(t *task.T, c *reactor.Socket) error {
+	for {
+		in, err := task.Await(t, c.RecvLease())
+		if err != nil || in.Len() == 0 {
+			return err
+		}
+		_, err = task.Await(t, c.SendAll(in.Bytes()))
+		in.Release()
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // taskStream is a socket as a stream that suspends its coroutine.

@@ -107,6 +107,9 @@ func notReady() bool { return false }
 // Until waits until what reports true.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
 
+// Running is the thread that runs now; nil: none does.
+func (k *Kernel) Running() *Thread { return k.current }
+
 // UntilOr waits until what reports true, or for that time; a negative one is for ever. It returns what that reports in
 // the end. doing says in errors what the thread does.
 func (t *Thread) UntilOr(what func() bool, atMost time.Duration, doing string) bool {

@@ -26,16 +26,17 @@ func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 	}
 	t.awaiting = true
 	defer func() { t.awaiting = false }() // also if Connect panics
-	w := awaitedBy[V, O, S](t.co)
+	w := awaitedBy[V, O, S](t)
 	w.state = awaitPending
 	t.co.env.token = t.tokenFor(&w.await)
-	s.Connect(&w.op, w).Start()
-	if atomic.LoadUint32(&w.state) != awaitCompleted {
+	if op := s.Connect(&w.op, w); w.outside {
+		t.startOutside(op, &w.await)
+	} else if op.Start(); atomic.LoadUint32(&w.state) != awaitCompleted {
 		t.suspend(&w.await)
-		if atomic.LoadUint32(&w.state) != awaitCompleted { // abandoned: the completion may be writing to w
-			var zero V
-			return zero, sender.ErrStopped
-		}
+	}
+	if atomic.LoadUint32(&w.state) != awaitCompleted { // abandoned: the completion may be writing to w
+		var zero V
+		return zero, sender.ErrStopped
 	}
 	return w.take()
 }
@@ -69,15 +70,28 @@ type awaited[V, O any, S sender.Sender[V, O]] struct {
 }
 
 // awaitedBy is the coroutine's operation state for senders of this type.
-func awaitedBy[V, O any, S sender.Sender[V, O]](co *coroutine) *awaited[V, O, S] {
+func awaitedBy[V, O any, S sender.Sender[V, O]](t *T) *awaited[V, O, S] {
+	co := t.co
 	for _, x := range co.cache {
 		if w, ok := x.(*awaited[V, O, S]); ok {
 			return w
 		}
 	}
-	w := &awaited[V, O, S]{await: await{co: co, confined: co.confines(sender.CompletionBehaviorOf(new(S)))}}
+	if co.pool != nil {
+		t.startOutside((*allocation[V, O, S])(co), nil)
+	} else {
+		(*allocation[V, O, S])(co).Start()
+	}
+	return co.cache[len(co.cache)-1].(*awaited[V, O, S])
+}
+
+// allocation is a coroutine as the operation that allocates an operation state for it: the allocator needs much stack.
+type allocation[V, O any, S sender.Sender[V, O]] coroutine
+
+func (a *allocation[V, O, S]) Start() {
+	co := (*coroutine)(a)
+	w := &awaited[V, O, S]{await: newAwait(co, sender.CompletionBehaviorOf(new(S)))}
 	co.cache = append(co.cache, w)
-	return w
 }
 
 // take returns the result. It keeps nothing reachable.

@@ -18,6 +18,12 @@ type await struct {
 	state uint32 // between Start and the completion accessed atomically, unless confined
 	// confined: the operation completes on the thread of the task, as its sender has declared.
 	confined bool
+	outside  bool // it is started by startOutside
+}
+
+func newAwait(co *coroutine, c sender.CompletionBehavior) await {
+	confined := co.confines(c)
+	return await{co: co, confined: confined, outside: confined && c != sender.Inline}
 }
 
 const (

@@ -27,6 +27,7 @@ type coroutine struct {
 	yield      func(struct{}) bool
 	links      intrusive.Links // in pool.idle or pool.busy
 	linkedStop *linkedStop
+	outside    outside
 	exited     bool // its function called runtime.Goexit: it can run no other function
 
 	// Of a goroutine: resume and suspend send here in turn.

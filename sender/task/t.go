@@ -14,7 +14,7 @@ type T struct {
 	sch   sender.Scheduler // where the task runs
 	work  sender.Work      // begins the task there; the coroutine's resumption resumes it
 	co    *coroutine       // what it runs on, from its begin to its completion
-	wait  *await           // the operation that it is suspended for
+	wait  *await           // the operation that it is suspended for; nil: it is to be resumed at once
 	token stop.Token       // for what it awaits
 	err   error            // what the function returned; before that, why the task was abandoned
 
@@ -53,6 +53,10 @@ func (t *T) Scheduler() sender.Scheduler { return t.sch }
 
 // Env is the environment of what the task awaits.
 func (t *T) Env() sender.Env { return &t.co.env }
+
+// Running reports whether the caller is the task's function, which may await. It is called on the thread of the task's
+// scheduler, for example by code that the function calls and that other work of the scheduler calls too.
+func (t *T) Running() bool { return t.running && !t.awaiting }
 
 // start makes the scheduler begin the task.
 func (t *T) start(task task, env sender.Env) {
@@ -110,7 +114,9 @@ func (w *resumption) ExemptFromLimit() bool { return true }
 // abandon resumes the function, which is suspended, so that it ends. It is called where the coroutine can be resumed.
 func (t *T) abandon(reason error) {
 	t.fate, t.err = abandoned, reason
-	t.wait.abandon()
+	if t.wait != nil {
+		t.wait.abandon()
+	}
 	t.resume()
 }
 
@@ -133,9 +139,12 @@ func (t *T) resume() {
 			t.finish()
 			return
 		}
+		if t.co.outside.op != nil {
+			t.co.start()
+		}
 		// The operation may have completed already. If not, its completion enqueues the resumption, possibly
 		// immediately and on another thread.
-		if t.wait.setSuspended() {
+		if t.wait != nil && t.wait.setSuspended() {
 			return
 		}
 	}
