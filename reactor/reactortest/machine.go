@@ -138,8 +138,7 @@ func (m *Machine) ended(name string, l *reactor.Loop, err error) {
 			"LoopConfig.DrainTimeout is too short", name, s.Leaked)
 	}
 	if s.LeasedBytes != 0 {
-		m.Errorf("%s has ended with %d bytes of receive buffers leased: call Release of each lease, also when its "+
-			"operation is stopped", name, s.LeasedBytes)
+		m.Errorf("%s has ended with %d bytes of buffers leased", name, s.LeasedBytes)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/reactortest"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // anywhere is all addresses of a machine.
@@ -221,6 +222,48 @@ func TestDatagramsOnALink(t *testing.T) {
 	if lost == 0 || twice == 0 || late == 0 {
 		t.Errorf("%d were lost, %d came twice, %d came late", lost, twice, late)
 	}
+}
+
+// A machine resolves the names of machines.
+func TestNames(t *testing.T) {
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		other := m.NewMachine("backup")
+		f := m.Faults()
+		f.NoDescriptor, f.RefusedConnect, f.SilentConnectError = 0, 0, 0
+		m.SetFaults(f)
+		m.Link(other).Set(reactortest.LinkConfig{Latency: time.Millisecond})
+		dialer := reactor.Dialer{Resolver: m}
+		ready := false
+		other.Peer("server", func(p *reactortest.Peer) {
+			l := p.Listen(netip.MustParseAddrPort("0.0.0.0:7")) // not on IPv6
+			ready = true
+			c, err := l.Accept()
+			if err != nil {
+				p.Fatalf("%v", err)
+			}
+			if b, err := io.ReadAll(c); err != nil || string(b) != "hello" {
+				p.Errorf("%q, %v", b, err)
+			}
+		})
+		spawn(m, func(t *task.T, l *reactor.Loop) error {
+			for !ready {
+				if _, err := task.Await(t, l.SleepFor(time.Millisecond)); err != nil {
+					return err
+				}
+			}
+			if _, err := task.Await(t, dialer.Dial(l, "tcp", "nowhere:7")); err == nil {
+				m.Errorf("a name of no machine is connected to")
+			}
+			s, err := task.Await(t, dialer.Dial(l, "tcp", "backup:7"))
+			if err != nil {
+				m.Errorf("Dial: %v", err)
+				return nil
+			}
+			defer closeSocket(t, s)
+			_, err = task.Await(t, s.SendAll([]byte("hello")))
+			return err
+		})
+	})
 }
 
 // Machines share no descriptors, ports, files and names.

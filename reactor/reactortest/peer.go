@@ -48,7 +48,7 @@ func (p *Peer) end() {
 // use panics if the call is not made on the peer's thread.
 func (p *Peer) use() {
 	p.m.use()
-	if p.m.k.Current() != p.t {
+	if p.m.k.Running() != p.t {
 		panic(fmt.Sprintf("reactortest: a method of peer %s is called elsewhere than in its function: "+
 			"each peer uses its own, and loops use none", p.name))
 	}

@@ -232,7 +232,7 @@ func TestPlanted(t *testing.T) {
 		"panic":                    {"client panicked: an accident", "planted_test.go", again},
 		"channel":                  {"client (thread 1) has held the simulation", "planted_test.go", "outside of", again},
 		"descriptor":               {"was left open", "Close each socket", again},
-		"lease":                    {"bytes of receive buffers leased", "call Release", again},
+		"lease":                    {"bytes of buffers leased", "Call Release", again},
 		"setup":                    {"the setup of loop1 failed: no wish to", again},
 		"for ever":                 {"server waits for ever in Accept of TCP 127.0.0.1:7", again},
 		"too long":                 {"it has taken 1h0m0s; sleeper has not ended in Sleep", "Config.Time", again},

@@ -247,6 +247,7 @@ var hints = []struct{ about, advice string }{
 		"peer has ended. Goroutines, channels, and the packages time and net are no part of the simulation."},
 	{"does not end", "A run that has to be longer says so by Config.Time and Config.Turns."},
 	{"closed under", "Close a descriptor by its Close sender, which waits for the operations on it."},
+	{"of buffers leased", "Call Release of each lease, also when its receiver or task is stopped."},
 	{"provided twice", "Release a lease once."},
 }
 
