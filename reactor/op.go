@@ -244,14 +244,14 @@ type single[T any] struct {
 // env is the environment of the receiver.
 func (o *single[T]) env() sender.Env {
 	if o.loop == nil || o.r == nil {
-		o.panicUnconnected(o.r == nil)
+		panicUnconnected(o.loop, o.r == nil)
 	}
 	return o.r.Env()
 }
 
 // panicUnconnected is what Start comes to without a receiver or a loop.
-func (h *handle) panicUnconnected(noReceiver bool) {
-	if h.loop != nil || noReceiver {
+func panicUnconnected(l *Loop, noReceiver bool) {
+	if l != nil || noReceiver {
 		panic("reactor: Start of an operation that is not connected to a receiver: call its sender's Connect first")
 	}
 	panic("reactor: Start of an operation without a Loop: its descriptor was never opened: call Open or Init first")

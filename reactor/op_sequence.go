@@ -16,7 +16,7 @@ type sequence[T any] struct {
 // env is the environment of the receiver.
 func (o *sequence[T]) env() sender.Env {
 	if o.loop == nil || o.r == nil {
-		o.panicUnconnected(o.r == nil)
+		panicUnconnected(o.loop, o.r == nil)
 	}
 	return o.r.Env()
 }

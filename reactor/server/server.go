@@ -80,13 +80,14 @@ func (s *Server) serve(ctx context.Context) error {
 	s.onDone = r.Stop
 	defer context.AfterFunc(ctx, s.Shutdown)()
 	var up atomic.Int32
-	err = r.Run(func(l *reactor.Loop) {
+	err = r.Run(func(l *reactor.Loop) error {
 		if err := s.On(l); err != nil {
-			s.fail(err)
-			r.Stop()
-		} else if int(up.Add(1)) == s.loops && s.cfg.Ready != nil {
+			return err
+		}
+		if int(up.Add(1)) == s.loops && s.cfg.Ready != nil {
 			s.cfg.Ready(s.Addr())
 		}
+		return nil
 	})
 	return errors.Join(s.Err(), err)
 }
