@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"testing"
@@ -67,6 +68,44 @@ func TestSimulated(t *testing.T) {
 			}
 			_ = c.CloseWrite()
 			_, _ = io.Copy(io.Discard, c)
+		})
+	})
+}
+
+// A member that does not read is dropped, and the others hear everything.
+func TestSimulatedSlowReader(t *testing.T) {
+	line := append(bytes.Repeat([]byte("x"), maxLine-1), '\n')
+	const lines = 2 * maxUnsent / maxLine // more than the server and the kernel hold
+	reactortest.Config{Seeds: 20}.Run(t, func(m *reactortest.Machine) {
+		newServer(m)
+		here, said, heard := false, 0, 0
+		m.Peer("slow", func(p *reactortest.Peer) {
+			c := p.Dial(exampletest.SimulatedAddr)
+			here = true
+			p.Until(func() bool { return heard == lines })
+			if n, err := io.Copy(io.Discard, c); err == nil {
+				p.Errorf("who does not read has got %d bytes, and was not dropped", n)
+			}
+		})
+		m.Peer("listener", func(p *reactortest.Peer) {
+			p.Until(func() bool { return here })
+			c := p.Dial(exampletest.SimulatedAddr)
+			m.Peer("speaker", func(p *reactortest.Peer) {
+				c := p.Dial(exampletest.SimulatedAddr)
+				p.Sleep(time.Minute) // all have been accepted
+				for ; said < lines; said++ {
+					// Who reads is never far behind.
+					p.Until(func() bool { return said-heard < 10 })
+					if _, err := c.Write(line); err != nil {
+						p.Fatalf("%v", err)
+					}
+				}
+			})
+			for ; heard < lines; heard++ {
+				if _, err := io.ReadFull(c, line); err != nil {
+					p.Fatalf("after %d lines: %v", heard, err)
+				}
+			}
 		})
 	})
 }

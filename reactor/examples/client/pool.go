@@ -27,8 +27,8 @@ type options struct {
 // maxDoublings is how often the backoff doubles.
 const maxDoublings = 6
 
-// counts are what became of the requests.
-type counts struct{ answered, failed, retries, dialed int }
+// counts are what became of the requests. wrong replies are retried.
+type counts struct{ answered, failed, retries, wrong, dialed int }
 
 // pool makes requests over connections of one loop. It is used on the loop's thread.
 type pool struct {
@@ -61,7 +61,10 @@ func (p *pool) run(t *task.T) error {
 func (p *pool) request(message []byte) sender.Any[struct{}] {
 	exchange := task.New(func(t *task.T) error { return p.exchange(t, message) })
 	attempt := sender.Timeout(exchange, p.loop.SleepFor(p.timeout))
-	attempts := sender.RetryAfter(attempt, func(failed int, _ error) (sender.ScheduleAtSender, bool) {
+	attempts := sender.RetryAfter(attempt, func(failed int, err error) (sender.ScheduleAtSender, bool) {
+		if errors.Is(err, errReply) {
+			p.wrong++
+		}
 		if failed == p.attempts {
 			return sender.ScheduleAtSender{}, false
 		}

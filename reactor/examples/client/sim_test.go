@@ -50,7 +50,7 @@ func TestSimulated(t *testing.T) {
 		m.Loop(reactor.LoopConfig{}, s.On)
 		p := simulatedPool(m, options{requests: 50, connections: 4, timeout: time.Second, attempts: 1000})
 		m.After(func() {
-			if p.answered != p.requests || p.failed != 0 {
+			if p.answered != p.requests || p.failed != 0 || p.wrong != 0 {
 				m.Errorf("%+v", p.counts)
 			}
 		})
