@@ -22,6 +22,7 @@ type T struct {
 	awaiting bool // it is inside Await
 	shielded bool // it is inside Unstoppable
 	returned bool // the function has returned
+	began    bool // the function was called; only of an Op
 	fate     fate
 }
 
@@ -135,7 +136,7 @@ func (t *T) resume() {
 			t.finish()
 			return
 		}
-		if t.co.outside.op != nil {
+		if t.co.outside != nil {
 			t.co.start()
 		}
 		// The operation may have completed already. If not, its completion enqueues the resumption, possibly
