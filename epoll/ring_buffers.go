@@ -55,7 +55,8 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 	r.groups[id].give(buf)
 }
 
-// TakeBuffer takes back the buffer of a registered group that was provided first. It reports false if the ring has none.
+// TakeBuffer takes back the buffer of a registered group that was provided first. It reports false if the ring has
+// none that no receive holds.
 func (r *Ring) TakeBuffer(id uint16) (buf uint16, ok bool) {
 	r.check()
 	g := r.groups.available(id)

@@ -2,8 +2,8 @@
 
 package reactor
 
-// slotLinks are the neighbours of a slot on a list. They and the list name slots by their indices plus one, so that 0 is
-// none: half of what pointers take.
+// slotLinks are the neighbours of a slot on a list. They and the list name slots by their indices plus one, so that 0
+// is none: half of what pointers take.
 type slotLinks struct{ prev, next uint32 }
 
 // slotList is a list of slots. The zero slotList is empty.

@@ -55,7 +55,7 @@ func (co *coroutine) startFailed(v any) {
 	co.failure = &outsideFailure{v}
 	co.t.wait = nil
 	switch {
-	case v != nil: // start returns, and the coroutine is resumed at once
+	case v != nil: // start returns, and T.resume resumes the coroutine
 	case co.pool.Wake != nil:
 		co.pool.enqueue(co)
 	default:

@@ -61,7 +61,7 @@ func TestAffineStart(t *testing.T) {
 	}
 }
 
-// A task recovers from a panic of an affine Start, and goes on.
+// A task recovers from a panic of an affine Start, and continues.
 func TestRecoverFromAffineStart(t *testing.T) {
 	got := run[int](t, newCoroutineLoop(t), task.NewValue(func(tk *task.T) (n int, err error) {
 		func() {

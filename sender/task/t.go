@@ -14,7 +14,7 @@ type T struct {
 	sch   sender.Scheduler // where the task runs
 	work  sender.Work      // begins the task there; the coroutine's resumption resumes it
 	co    *coroutine       // what it runs on, from its begin to its completion
-	wait  *await           // the operation that it is suspended for; nil: it is to be resumed at once
+	wait  *await           // the operation that it is suspended for; nil: nothing, and it is to be resumed
 	token stop.Token       // for what it awaits
 	err   error            // what the function returned; before that, why the task was abandoned
 
