@@ -107,6 +107,32 @@ func open(t *task.T, l *reactor.Loop, f *reactor.File, name string, flags int) e
 	return err
 }
 
+// A run ends with its threads: what would happen later does not.
+func TestTheEnd(t *testing.T) {
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		m.StartProcess(365*24*time.Hour, 0)
+		m.Peer("client", func(p *reactortest.Peer) { p.Sleep(time.Second) })
+		m.After(func() {
+			if m.Now() > time.Minute {
+				m.Errorf("it ended after %v", m.Now())
+			}
+		})
+	})
+}
+
+// Runs of tests in parallel have nothing in common.
+func TestParallel(t *testing.T) {
+	for _, name := range []string{"one", "two"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reactortest.Run(t, func(m *reactortest.Machine) {
+				m.Loop(reactor.LoopConfig{}, echo(time.Hour))
+				m.Peer("client", func(p *reactortest.Peer) { converse(p, p.Dial(address)) })
+			})
+		})
+	}
+}
+
 // Children and signals.
 func TestProcesses(t *testing.T) {
 	reactortest.Run(t, func(m *reactortest.Machine) {
