@@ -75,6 +75,9 @@
 // and so on, up to 120 s; after 924 s the sender fails with ETIMEDOUT, and a connect after 127 s. What has not been
 // sent notices nothing.
 //
+// A machine resolves the names of machines: it is a Resolver for [reactor.Dialer]. Without one, a Dialer asks the real
+// resolver of the process.
+//
 // # Limits
 //
 // Of TCP, each direction of a connection has one segment under way, as large as the receiver's buffer;

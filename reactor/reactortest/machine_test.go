@@ -107,6 +107,72 @@ func open(t *task.T, l *reactor.Loop, f *reactor.File, name string, flags int) e
 	return err
 }
 
+// A peer restarts a server: clients are served before and after.
+func TestRestart(t *testing.T) {
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		m.Peer("operator", func(p *reactortest.Peer) {
+			for range 3 {
+				l := m.Loop(reactor.LoopConfig{}, echo(time.Hour))
+				converse(p, p.Dial(address))
+				l.Stop()
+				p.UntilEnded(l)
+				if _, err := p.TryDial(address); !errors.Is(err, syscall.ECONNREFUSED) {
+					p.Errorf("a server that has ended is dialled: %v", err)
+				}
+			}
+		})
+	})
+}
+
+// A loop that is made when the last peer has ended is stopped as well.
+func TestALateLoop(t *testing.T) {
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		late := false
+		spawn(m, func(t *task.T, l *reactor.Loop) error {
+			_, err := task.Await(t, l.SleepFor(time.Hour))
+			if errors.Is(err, sender.ErrStopped) {
+				m.Loop(reactor.LoopConfig{}, func(*reactor.Loop) error {
+					late = true
+					return nil
+				})
+			}
+			return err
+		})
+		m.Peer("client", func(p *reactortest.Peer) { p.Sleep(time.Second) })
+		m.After(func() {
+			if !late {
+				m.Errorf("the late loop has not run its setup")
+			}
+		})
+	})
+}
+
+// A run ends with its threads: what would happen later does not.
+func TestTheEnd(t *testing.T) {
+	reactortest.Run(t, func(m *reactortest.Machine) {
+		m.StartProcess(365*24*time.Hour, 0)
+		m.Peer("client", func(p *reactortest.Peer) { p.Sleep(time.Second) })
+		m.After(func() {
+			if m.Now() > time.Minute {
+				m.Errorf("it ended after %v", m.Now())
+			}
+		})
+	})
+}
+
+// Runs of tests in parallel have nothing in common.
+func TestParallel(t *testing.T) {
+	for _, name := range []string{"one", "two"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reactortest.Run(t, func(m *reactortest.Machine) {
+				m.Loop(reactor.LoopConfig{}, echo(time.Hour))
+				m.Peer("client", func(p *reactortest.Peer) { converse(p, p.Dial(address)) })
+			})
+		})
+	}
+}
+
 // Children and signals.
 func TestProcesses(t *testing.T) {
 	reactortest.Run(t, func(m *reactortest.Machine) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
 )
 
 // Peer is a simulated thread of another process on the machine: a client or a server that the program under test talks
@@ -77,6 +78,19 @@ func never() bool { return false }
 func (p *Peer) Until(what func() bool) {
 	p.use()
 	p.t.UntilOr(what, -1, "Until")
+}
+
+// UntilEnded waits until the loop has ended: what receiving from [reactor.Loop.Done] does outside of a simulation.
+func (p *Peer) UntilEnded(l *reactor.Loop) {
+	p.use()
+	p.t.UntilOr(func() bool {
+		select {
+		case <-l.Done():
+			return true
+		default:
+			return false
+		}
+	}, -1, "UntilEnded")
 }
 
 // UntilOr waits until what reports true, for d at most, and returns what it reports in the end.

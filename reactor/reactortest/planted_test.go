@@ -62,6 +62,15 @@ var planted = map[string]func(t *testing.T){
 		})
 		t.Log("all seeds were played")
 	},
+	"fatal in the program": func(t *testing.T) {
+		reactortest.Run(t, func(m *reactortest.Machine) {
+			m.Peer("client", func(*reactortest.Peer) { t.Log("the peer runs") })
+			if m.Seed() == 2 {
+				t.Fatal("a failure of the test")
+			}
+		})
+		t.Log("all seeds were played")
+	},
 	"error of t": func(t *testing.T) {
 		reactortest.Run(t, func(m *reactortest.Machine) {
 			m.Peer("client", func(*reactortest.Peer) {
@@ -228,6 +237,7 @@ func TestPlanted(t *testing.T) {
 		"emfile":                   {"ACCEPT E", "last steps", again},
 		"fatal in a peer":          {"a failure of the test", "a deferred function has run", "that was seed 3", again},
 		"fatal on a loop":          {"a failure of the test", "that was seed 0", again},
+		"fatal in the program":     {"a failure of the test", "that was seed 2", again},
 		"error of t":               {"an error of the test", "that was seed 5", again},
 		"panic":                    {"client panicked: an accident", "planted_test.go", again},
 		"channel":                  {"client (thread 1) has held the simulation", "planted_test.go", "outside of", again},
