@@ -34,7 +34,7 @@ func (l *Loop) JobsQueued() (n int) {
 
 // WaitingForBuffers is how many receives wait for one.
 func (l *Loop) WaitingForBuffers() (n int) {
-	for e := l.buffers.waiting.list.First(); e != nil; e = e.Next() {
+	for e := l.buffers.waiting.slotList.first; e != 0; e = l.slots.linksOf(e, awaitingBuffer).next {
 		n++
 	}
 	return n

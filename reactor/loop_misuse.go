@@ -86,7 +86,7 @@ type reportExhausted Buffers
 func (r *reportExhausted) OnTimer(now int64) {
 	b := (*Buffers)(r)
 	e := &b.exhausted
-	switch waiting := b.waiting.len(); {
+	switch waiting := b.len(&b.waiting); {
 	case waiting == 0:
 	case e.moves != b.starved.moves: // some were released
 		b.noticeExhausted()

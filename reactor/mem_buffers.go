@@ -155,7 +155,7 @@ type window struct {
 
 const (
 	// maxWindow is how far a window grows. More buffers would not stay in any cache, and the buffers in the ring
-	// cannot be taken back.
+	// of io_uring cannot be taken back.
 	maxWindow = 256
 	// judgeEvery is how many turns of the loop pass before the window is judged again.
 	judgeEvery = 4096

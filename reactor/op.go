@@ -140,7 +140,7 @@ func (o *op) takeSlot(run operation) {
 	if o.on == nil {
 		return
 	}
-	o.on.enter(slots.at(slotOf(o.id)))
+	o.on.enter(slotOf(o.id))
 	if o.second != nil {
 		o.second.pending++
 		o.second.others++
@@ -229,7 +229,7 @@ func (o *op) leave() {
 	if o.policy >= policyWithRole {
 		o.unclaim()
 	}
-	o.on.leave(o.loop.slots.at(slotOf(o.id)))
+	o.on.leave(slotOf(o.id))
 	if d := o.second; d != nil {
 		d.others--
 		d.released()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/reactord/reactord/internal/assert"
-	"github.com/reactord/reactord/internal/intrusive"
 )
 
 // The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
@@ -23,11 +22,10 @@ const (
 // slot holds an operation in flight.
 type slot struct {
 	run      operation
-	op       *op             // what of run is with the ring; nil for a timer
-	nextFree uint32          // while the slot is free: the index of the next free slot, or noSlot
-	gen      uint32          // of the operation that is, or will be, here
-	sameFD   intrusive.Links // on the list of its descriptor, see Descriptor.inFlight
-	buffer   intrusive.Links // while it waits for a buffer, on a list of Buffers
+	op       *op          // what of run is with the ring; nil for a timer
+	nextFree uint32       // while the slot is free: the index of the next free slot, or noSlot
+	gen      uint32       // of the operation that is, or will be, here
+	links    [2]slotLinks // on the list of its descriptor, and while it waits for a buffer, by slotListKind
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
