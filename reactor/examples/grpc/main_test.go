@@ -66,7 +66,7 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// The client is over a loop, too.
+// The client uses a loop, too.
 func TestClient(t *testing.T) {
 	exampletest.OnRings(t, func(t *testing.T, ring string) {
 		p := exampletest.Start(t, "-ring", ring)

@@ -1,5 +1,5 @@
-// Command static serves the files of a directory by HTTP/1.1, in the style of tasks. The bytes of files go from the page
-// cache to the socket: they do not pass through the program's memory.
+// Command static serves the files of a directory by HTTP/1.1, in the style of tasks. The bytes of files go from the
+// page cache to the socket: they do not pass through the program's memory.
 package main
 
 import (

@@ -69,7 +69,8 @@ func TestCurl(t *testing.T) {
 			t.Errorf("%d bytes of %d", len(got)-3, len(large))
 		}
 		// Several responses on one connection.
-		if got := curl(url+"/large.bin", url+"/", url+"/sub/"); !strings.HasSuffix(got, "200<p>hello</p>\n200<p>sub</p>\n200") {
+		got := curl(url+"/large.bin", url+"/", url+"/sub/")
+		if !strings.HasSuffix(got, "200<p>hello</p>\n200<p>sub</p>\n200") {
 			t.Errorf("%q", got[max(0, len(got)-100):])
 		}
 		if got := curl("--range", "16-31", url+"/large.bin"); got != "0123456789abcdef206" {

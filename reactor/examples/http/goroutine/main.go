@@ -1,5 +1,5 @@
-// Command goroutine is an HTTP server in the style of goroutines: that of net/http, over connections of loops. With -tls
-// it serves HTTPS with a certificate of its own, by HTTP/1.1 or HTTP/2.
+// Command goroutine is an HTTP server in the style of goroutines: that of net/http, over connections of loops. With
+// -tls it serves HTTPS with a certificate of its own, by HTTP/1.1 or HTTP/2.
 package main
 
 import (
