@@ -114,8 +114,13 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 		return nil, err
 	}
 	l.choice = choice
+	startPoller()
 	return l, nil
 }
+
+// startPoller lets the Go runtime open its own epoll instance now. Otherwise the first timer of the process does that,
+// such as the first deadline of a net.Conn, and if there is no descriptor left then, the runtime ends the program.
+func startPoller() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // NewLoopOn makes a loop on a given ring and system; a nil sys is that of the process. The types are internal: it is
 // how this module's simulated kernel runs loops. The loop closes the ring; if NewLoopOn fails, the caller does.

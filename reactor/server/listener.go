@@ -229,7 +229,13 @@ func (ln *listener) start() {
 }
 
 // SetNext takes a connection.
-func (ln *listener) SetNext(fd int) { ln.w.accepted(ln, fd) }
+func (ln *listener) SetNext(fd int) {
+	if f := ln.w.server.task; f != nil {
+		ln.w.spawn(ln, fd, f)
+		return
+	}
+	ln.w.accepted(ln, fd)
+}
 
 // SetValue is not called: accepting has no end.
 func (ln *listener) SetValue(struct{}) { ln.close() }

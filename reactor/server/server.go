@@ -18,7 +18,8 @@ import (
 type Server struct {
 	cfg        Config
 	newHandler func(*reactor.Loop) Handler
-	loops      int // how many loops there will be; 0: it is not known
+	task       taskFunc // instead
+	loops      int      // how many loops there will be; 0: it is not known
 
 	mu      sync.Mutex // held for a moment, and never during a system call
 	state   serverState
@@ -75,7 +76,10 @@ func (s *Server) serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.Shutdown)()
 	var up atomic.Int32
 	err = r.Run(func(l *reactor.Loop) error {
-		if err := s.On(l); err != nil {
+		switch err := s.On(l); {
+		case errors.Is(err, net.ErrClosed): // ctx is done already
+			return nil
+		case err != nil:
 			return err
 		}
 		if int(up.Add(1)) == s.loops && s.cfg.Ready != nil {

@@ -25,14 +25,16 @@ type worker struct {
 	open      int // listeners that are not closed yet
 	cut       int // connections that the end of the grace has closed
 
-	all    queue // of connections that are open, by age: the lifetime
-	idle   queue // of connections
-	unread queue // of inputs
-	unsent queue // of outputs
-	linger queue // of endings
-	due    deadlineTimer
-	ending intrusive.List // of connections that are not open any more
-	grace  grace
+	all     queue // of connections that are open, by age: the lifetime
+	idle    queue // of connections
+	unread  queue // of inputs
+	unsent  queue // of outputs
+	linger  queue // of endings
+	due     deadlineTimer
+	tasks   queue          // of taskConns, by age: the lifetime
+	shaking queue          // of taskConns: the TLS handshake
+	ending  intrusive.List // of connections that are not open any more
+	grace   grace
 
 	marked  []*Conn // to be served soon, see mark
 	serving []*Conn
@@ -47,6 +49,7 @@ type worker struct {
 	held     int            // leases that hold unread bytes
 	noSocket reactor.Socket // what operations are about that belong to no connection
 	shutdown work
+	draining stop.Source // the server shuts down: tasks read no more
 }
 
 // workerState is the state of a worker.
@@ -81,7 +84,9 @@ func (w *work) Abandon(error) {}
 
 func newWorker(s *Server, l *reactor.Loop) *worker {
 	w := &worker{server: s, cfg: &s.cfg, loop: l}
-	w.handler = s.newHandler(l)
+	if s.task == nil {
+		w.handler = s.newHandler(l)
+	}
 	w.scratch = w.buffers.get(16 << 10)
 	w.noSocket.Init(l, -1)
 	w.service.init(w.serve)
@@ -89,6 +94,8 @@ func newWorker(s *Server, l *reactor.Loop) *worker {
 	w.due.loop = l
 	w.due.timer.Init(w)
 	w.all.init(&w.due, w.cfg.Lifetime)
+	w.tasks.init(&w.due, w.cfg.Lifetime)
+	w.shaking.init(&w.due, w.cfg.HandshakeTimeout)
 	w.idle.init(&w.due, w.cfg.IdleTimeout)
 	w.idle.slack = w.idle.after / 64
 	w.unread.init(&w.due, w.cfg.ReadTimeout)
@@ -109,6 +116,12 @@ func (w *worker) OnTimer(int64) {
 	for s := w.all.due(); s != nil; s = w.all.due() {
 		w.ending.PushBack(&s.links)
 		ageOwner(s).expire(LifetimeDeadline, w.cfg.Lifetime)
+	}
+	for s := w.tasks.due(); s != nil; s = w.tasks.due() {
+		taskOf(s).expire(LifetimeDeadline)
+	}
+	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
+		shakingOf(s).expire(HandshakeDeadline)
 	}
 	for s := w.idle.due(); s != nil; s = w.idle.due() {
 		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
@@ -174,6 +187,7 @@ func (w *worker) drain() {
 		ln.close()
 	}
 	w.grace.begin(w)
+	w.draining.RequestStop()
 	eachConn(&w.all.list, (*Conn).drain)
 	w.endIfDone()
 }
@@ -204,6 +218,12 @@ func (g *grace) SetValue(struct{}) {
 	}
 	eachConn(&w.ending, cut)
 	eachConn(&w.all.list, cut)
+	w.eachTask(func(c *taskConn) {
+		if !c.over.StopRequested() {
+			w.cut++
+		}
+		c.expire(GraceDeadline)
+	})
 }
 
 // SetStopped closes what is left because the loop stops.
@@ -211,6 +231,7 @@ func (g *grace) SetStopped() {
 	stopped := func(c *Conn) { c.abort(net.ErrClosed) }
 	eachConn(&g.w.ending, stopped)
 	eachConn(&g.w.all.list, stopped)
+	g.w.eachTask(func(c *taskConn) { c.over.RequestStop() })
 }
 
 // SetError is not called.
@@ -238,6 +259,13 @@ func (w *worker) endIfDone() {
 	w.grace.over.RequestStop()
 	w.loop.StopTimer(&w.due.timer)
 	w.server.workerEnded(w.cut)
+}
+
+// opened is called when a connection was accepted.
+func (w *worker) opened() {
+	w.conns++
+	w.count.connections.Add(1)
+	w.count.accepted.Add(1)
 }
 
 // connClosed is called when a connection has been closed.

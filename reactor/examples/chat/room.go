@@ -14,10 +14,7 @@ const (
 	maxUnsent = 1 << 20 // bytes that may wait for a member to read
 )
 
-var (
-	errSlow = errors.New("the member does not read")
-	errLine = errors.New("the line is too long")
-)
+var errSlow = errors.New("the member does not read")
 
 // hall is all members: those of each loop are in a room.
 type hall struct {
@@ -57,7 +54,7 @@ func (h *hall) say(m message) {
 }
 
 // OnMessage passes a message on to the members. The bytes that a member has not read yet are in the memory of the
-// server, so there is a limit: the member is dropped, and all others go on.
+// server, so there is a limit: beyond it the member is dropped.
 func (r *room) OnMessage(e *reactor.Envelope[message]) {
 	for c := range r.members {
 		switch {
@@ -77,18 +74,13 @@ func (r *room) Open(c *server.Conn) { r.members[c] = struct{}{} }
 func (r *room) Closed(c *server.Conn, _ error) { delete(r.members, c) }
 
 // Data says each complete line.
-func (r *room) Data(c *server.Conn, in, _ []byte) (used int, _ []byte, err error) {
-	for {
-		n := bytes.IndexByte(in[used:], '\n') + 1
-		switch {
-		case n > maxLine || n == 0 && len(in)-used > maxLine:
-			return used, nil, errLine
-		case n == 0:
-			return used, nil, nil
-		}
-		r.hall.say(message{c, bytes.Clone(in[used : used+n])})
-		used += n
-	}
+func (r *room) Data(c *server.Conn, in, out []byte) (int, []byte, error) {
+	return server.Frames(c, in, out, server.Lines{Max: maxLine}, r.say)
+}
+
+func (r *room) say(c *server.Conn, line, _ []byte) ([]byte, error) {
+	r.hall.say(message{c, append(bytes.Clone(line), '\n')})
+	return nil, nil
 }
 
 // Drain says farewell when the server shuts down.

@@ -1,5 +1,5 @@
-// Command task is an echo server in the style of tasks: a function in direct style for each connection, on the thread of
-// its loop. It holds no buffer while nothing arrives.
+// Command task is an echo server in the style of tasks: a function in direct style for each connection, on the thread
+// of its loop. It holds no buffer while nothing arrives.
 package main
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// echo serves one connection. What it waits for, it awaits: others go on meanwhile.
+// echo serves one connection. While it waits, the loop serves others.
 func echo(_ *task.T, c net.Conn) error {
 	_, err := io.Copy(c, c)
 	return err

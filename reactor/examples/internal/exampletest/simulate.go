@@ -14,8 +14,8 @@ import (
 // SimulatedAddr is where servers listen on simulated machines.
 var SimulatedAddr = netip.MustParseAddrPort("127.0.0.1:7000")
 
-// SimulateEcho plays an echo server on simulated machines with two loops. newSetup makes a server at [SimulatedAddr], and
-// returns the setup of its loops. Some clients send, receive and half-close; one resets its connection.
+// SimulateEcho plays an echo server on simulated machines with two loops. newSetup makes a server at [SimulatedAddr],
+// and returns the setup of its loops. Some clients send, receive and half-close; one resets its connection.
 func SimulateEcho(t *testing.T, newSetup func() (func(*reactor.Loop) error, error)) {
 	t.Helper()
 	reactortest.Run(t, func(m *reactortest.Machine) {
