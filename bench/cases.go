@@ -13,6 +13,8 @@ type benchCase struct {
 	Bulk   bool     // each connection has a stream from the upstream, without pauses
 	UDP    bool     // the messages are datagrams, and the peers echo datagrams
 	Proxy  bool     // the peers are proxies
+	Load   []string // the mode of the generator with its options; nil: echo, or rate
+	Serve  string   // what the peers serve; "": they echo, or are proxies
 	Refs   []string // the peers that ratios are computed to
 	Claims []claim
 }
@@ -50,6 +52,24 @@ func cases() []*benchCase {
 			Name: "udp-128", Title: "UDP echo, 64 sockets × 128 B",
 			Conns: 64, Size: 128, UDP: true, Refs: []string{goNet},
 			Claims: []claim{{echoUring, goNet, 1}, {echoEpoll, goNet, 1}},
+		},
+		{
+			Name: "redis-get", Title: "RESP, 50 connections × 16 outstanding GET of 64 B",
+			Conns: 50, Size: 64, Serve: serveRESP, Load: redisLoad("get"), Refs: []string{redisServer, gnetEcho},
+			Claims: redisClaims,
+		},
+		{
+			Name: "redis-set", Title: "RESP, 50 connections × 16 outstanding SET of 64 B",
+			Conns: 50, Size: 64, Serve: serveRESP, Load: redisLoad("set"), Refs: []string{redisServer, gnetEcho},
+			Claims: redisClaims,
+		},
+		{
+			Name: "http", Title: "HTTP/1.1, 64 connections",
+			Conns: 64, Serve: serveHTTP1, Load: []string{"http"}, Refs: []string{goNet},
+		},
+		{
+			Name: "https", Title: "HTTP/1.1 over TLS, 64 connections",
+			Conns: 64, Serve: serveHTTPS, Load: []string{"http", "--insecure"}, Refs: []string{goNet},
 		},
 		{
 			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
@@ -109,8 +129,38 @@ func cases() []*benchCase {
 	}
 }
 
+// group is the group of the peers (see suitePeers).
+func (c *benchCase) group() string {
+	switch {
+	case c.Serve != "":
+		return c.Serve
+	case c.Proxy && c.Rate >= gatheringRate:
+		return "patient"
+	case c.Proxy:
+		return "proxy"
+	case c.UDP:
+		return "udp"
+	}
+	return "echo"
+}
+
+// target returns the URL of a server.
+func (c *benchCase) target(address string) string {
+	if c.Serve == serveHTTPS {
+		return "tls://" + address
+	}
+	return "tcp://" + address
+}
+
+var redisClaims = []claim{{taskUring, redisServer, better(1.1)}, {taskUring, gnetEcho, 1}}
+
 // bulkChunk is the number of bytes of each send of a bulk upstream.
 const bulkChunk = 64 << 10
+
+// redisLoad is a command in RESP. There are few keys, so that all are set before the measurement.
+func redisLoad(command string) []string {
+	return []string{"redis", "--command", command, "--pipeline", "16", "--keys", "100", "--size", "64"}
+}
 
 // unit returns the unit of the figure that the case compares.
 func (c *benchCase) unit() string {

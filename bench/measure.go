@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,6 +46,13 @@ func measure(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Dur
 // idle connections. The clients and the upstream of a proxy are one process with one loop.
 func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d time.Duration) (*sample, error) {
 	upstream, args := "", []string{"--size", strconv.Itoa(c.Size)}
+	load, probe := []string{"echo"}, []string{"echo"}
+	switch {
+	case c.Load != nil:
+		load, probe, args = c.Load[:1], c.Load[:1], slices.Clone(c.Load[1:])
+	case c.Rate != 0:
+		load = []string{"rate", "--rate", strconv.Itoa(c.Rate)}
+	}
 	if c.Proxy {
 		address, err := freeAddress()
 		if err != nil {
@@ -57,11 +65,11 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 		return nil, err
 	}
 	defer server.Stop()
-	args = append(args, "--target", "tcp://"+listen)
+	args = append(args, "--target", c.target(listen))
 	// When a message has come back, every process of the server has started. A connection alone may still be in the
 	// backlog.
-	if _, err := generate(ctx, w, nil, append([]string{"echo", "--connections", "1", "--verify", "--warmup", "0s",
-		"--time", "10ms"}, args...)); err != nil {
+	if _, err := generate(ctx, w, nil, slices.Concat(probe, []string{"--connections", "1", "--verify", "--warmup", "0s",
+		"--time", "10ms"}, args)); err != nil {
 		return nil, err
 	}
 	pids, err := proc.Tree(server.Pid())
@@ -72,12 +80,8 @@ func measureMessages(ctx context.Context, w *workshop, c *benchCase, p *peer, d 
 	if c.Idle {
 		return measureIdle(ctx, w, c, pids, args)
 	}
-	load := []string{"echo"}
-	if c.Rate != 0 {
-		load = []string{"rate", "--rate", strconv.Itoa(c.Rate)}
-	}
-	found, err := generate(ctx, w, pids, append(append(load, "--verify-first", "--warmup", warmup.String(), "--time",
-		d.String()), args...))
+	found, err := generate(ctx, w, pids, slices.Concat(load, []string{"--verify-first", "--warmup", warmup.String(),
+		"--time", d.String()}, args))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,14 @@ const (
 	minUring    = "reactord io_uring, 350 µs"
 	minEpoll    = "reactord epoll, 350 µs"
 	proxyHAPrxy = "HAProxy"
+	redisServer = "redis-server"
+)
+
+// What the peers of a case serve, if it is not an echo.
+const (
+	serveRESP  = "redis"
+	serveHTTP1 = "http"
+	serveHTTPS = "https"
 )
 
 // A peer is a server that can be measured.
@@ -46,27 +55,61 @@ type peer struct {
 	command func(w *workshop, listen, upstream string) (argv []string, err error)
 }
 
+// suitePeers returns the peers in groups. Commands are those of --with.
+func suitePeers(commands []string) map[string][]*peer {
+	echoes, proxies := echoPeers(), proxyPeers()
+	for _, text := range commands {
+		if p := commandPeer(text); strings.Contains(text, "{upstream}") {
+			proxies = append(proxies, p)
+		} else {
+			echoes = append(echoes, p)
+		}
+	}
+	return map[string][]*peer{
+		"echo": echoes, "udp": datagramPeers(), "proxy": proxies, "patient": slices.Concat(proxies, patientPeers()),
+		serveRESP: redisPeers(), serveHTTP1: httpPeers("tcp"), serveHTTPS: httpPeers("tls"),
+	}
+}
+
 func echoPeers() []*peer {
 	return []*peer{
 		needsIOUring(referencePeer(cUring, "echo_uring", "-luring")),
 		referencePeer(cEpoll, "echo_epoll"),
-		needsIOUring(selfPeer(echoUring, "tcp", "--style", "receiver", "--ring", "io_uring", "--loops", "1")),
-		selfPeer(echoEpoll, "tcp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
-		needsIOUring(selfPeer(taskUring, "tcp", "--style", "task", "--ring", "io_uring", "--loops", "1")),
-		selfPeer(taskEpoll, "tcp", "--style", "task", "--ring", "epoll", "--loops", "1"),
-		libraryPeer(gnetEcho),
-		libraryPeer(netpollEcho),
-		libraryPeer(nbioEcho),
-		selfPeer(goNet, "tcp", "--style", "net"),
+		needsIOUring(stylePeer(echoUring, "echo", "tcp", "receiver", "io_uring")),
+		stylePeer(echoEpoll, "echo", "tcp", "receiver", "epoll"),
+		needsIOUring(stylePeer(taskUring, "echo", "tcp", "task", "io_uring")),
+		stylePeer(taskEpoll, "echo", "tcp", "task", "epoll"),
+		libraryPeer(gnetEcho, "echo"),
+		libraryPeer(netpollEcho, "echo"),
+		libraryPeer(nbioEcho, "echo"),
+		netPeer("echo", "tcp"),
 	}
 }
 
 // datagramPeers echo datagrams.
 func datagramPeers() []*peer {
 	return []*peer{
-		needsIOUring(selfPeer(echoUring, "udp", "--style", "receiver", "--ring", "io_uring", "--loops", "1")),
-		selfPeer(echoEpoll, "udp", "--style", "receiver", "--ring", "epoll", "--loops", "1"),
-		selfPeer(goNet, "udp", "--style", "net"),
+		needsIOUring(stylePeer(echoUring, "echo", "udp", "receiver", "io_uring")),
+		stylePeer(echoEpoll, "echo", "udp", "receiver", "epoll"),
+		netPeer("echo", "udp"),
+	}
+}
+
+// redisPeers answer commands in RESP.
+func redisPeers() []*peer {
+	return []*peer{
+		needsIOUring(stylePeer(taskUring, "redis", "tcp", "task", "io_uring")),
+		stylePeer(taskEpoll, "redis", "tcp", "task", "epoll"),
+		libraryPeer(gnetEcho, "redis"),
+		netPeer("redis", "tcp"),
+		redisPeer(),
+	}
+}
+
+// httpPeers answer requests in HTTP/1.1, over tcp or tls.
+func httpPeers(scheme string) []*peer {
+	return []*peer{
+		netPeer("http", scheme),
 	}
 }
 
@@ -109,27 +152,36 @@ func needsIOUring(p *peer) *peer {
 	return p
 }
 
-// selfPeer is an echo server of this program, over tcp or udp.
-func selfPeer(name, network string, args ...string) *peer {
+// stylePeer is a server of this program on one loop, over tcp, tls or udp.
+func stylePeer(name, behaviour, scheme, style, ring string) *peer {
+	return selfPeer(name, behaviour, scheme, "--style", style, "--ring", ring, "--loops", "1")
+}
+
+// netPeer is a server of this program on Go's net.
+func netPeer(behaviour, scheme string) *peer {
+	return selfPeer(goNet, behaviour, scheme, "--style", "net")
+}
+
+func selfPeer(name, behaviour, scheme string, args ...string) *peer {
 	return &peer{
 		name:    name,
 		prepare: goVersion,
 		command: func(w *workshop, listen, _ string) ([]string, error) {
-			argv := append(w.self, "serve", "echo", "--listen", network+"://"+listen)
+			argv := append(w.self, "serve", behaviour, "--listen", scheme+"://"+listen)
 			return append(argv, args...), nil
 		},
 	}
 }
 
 // libraryPeer is a server of the nested module peers/, which is named after the library.
-func libraryPeer(name string) *peer {
+func libraryPeer(name, server string) *peer {
 	return &peer{
 		name: name,
 		prepare: func(ctx context.Context, w *workshop) (string, error) {
 			return w.buildPeers(ctx, name)
 		},
 		command: func(w *workshop, listen, _ string) ([]string, error) {
-			return []string{w.path("peers"), name, "echo", "--listen", "tcp://" + listen, "--loops", "1"}, nil
+			return []string{w.path("peers"), name, server, "--listen", "tcp://" + listen, "--loops", "1"}, nil
 		},
 	}
 }
@@ -239,6 +291,23 @@ listen bench
 	bind %s backlog 4096
 	server upstream %s
 `
+
+// redisPeer is redis-server without persistence.
+func redisPeer() *peer {
+	return &peer{
+		name: redisServer,
+		prepare: func(ctx context.Context, _ *workshop) (string, error) {
+			said, err := exec.CommandContext(ctx, "redis-server", "--version").CombinedOutput()
+			version, _, _ := strings.Cut(firstLine(said), " sha=") // the build follows
+			return version, err
+		},
+		command: func(w *workshop, listen, _ string) ([]string, error) {
+			host, port, _ := strings.Cut(listen, ":")
+			return []string{"redis-server", "--bind", host, "--port", port, "--dir", w.dir, "--save", "", "--appendonly", "no",
+				"--loglevel", "warning"}, nil
+		},
+	}
+}
 
 // commandPeer is a server that the user names, as NAME=COMMAND.
 func commandPeer(text string) *peer {

@@ -14,7 +14,7 @@ func TestMissingLibrariesAreNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, name := range []string{gnetEcho, netpollEcho, nbioEcho} {
 		rep := &suiteReport{}
-		version, err := libraryPeer(name).prepare(t.Context(), w)
+		version, err := libraryPeer(name, "echo").prepare(t.Context(), w)
 		rep.addPeer(name, version, err)
 		if text := rep.markdown(); !strings.Contains(text, "- "+name+": **missing**: go ") {
 			t.Errorf("the report is\n%s", text)

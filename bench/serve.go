@@ -22,6 +22,8 @@ type serveCommands struct {
 	Chargen serveChargen `cmd:"" help:"Send a pattern without end, which the mode stream can --verify."`
 	Reply   serveReply   `cmd:"" help:"Send a reply of fixed size for each request of fixed size."`
 	Delay   serveDelay   `cmd:"" help:"Send back what is received, after a delay."`
+	Redis   serveRedis   `cmd:"" help:"Answer PING, GET, SET and a few more commands in RESP, as redis does."`
+	HTTP    serveHTTP    `cmd:"" name:"http" help:"Answer each HTTP/1.1 request with a short text."`
 	Proxy   serveProxy   `cmd:"" help:"Forward connections with net and io.Copy."`
 }
 
@@ -84,6 +86,18 @@ type serveDelay struct {
 
 func (s *serveDelay) Run(ctx context.Context) error {
 	return s.run(ctx, server.Config{Behaviour: "delay", Delay: s.Delay})
+}
+
+type serveRedis struct{ serveFlags }
+
+func (s *serveRedis) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "redis"})
+}
+
+type serveHTTP struct{ serveFlags }
+
+func (s *serveHTTP) Run(ctx context.Context) error {
+	return s.run(ctx, server.Config{Behaviour: "http"})
 }
 
 // selfSigned returns a new certificate for the loopback addresses.

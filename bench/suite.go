@@ -24,7 +24,7 @@ const idleRounds = 3
 type suiteCommand struct {
 	Rounds    int           `default:"5" help:"Number of measurements of each peer in each case."`
 	Time      time.Duration `default:"2s" help:"Duration of each measurement."`
-	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, idle-echo, udp-128, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
+	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, idle-echo, udp-128, redis-get, redis-set, http, https, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
 	Only      []string      `placeholder:"TEXT" help:"Only peers whose names contain one of these texts."`
 	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. COMMAND may contain {host}, {port} and {upstream} (HOST:PORT). With {upstream} it is a proxy, else an echo server."`
 	ServerCPU int           `default:"0" help:"The CPU of the servers."`
@@ -95,26 +95,10 @@ func (s *suiteCommand) measureAll(ctx context.Context, w *workshop, chosen []*be
 	progress io.Writer) (*suiteReport, error) {
 	rep := &suiteReport{Machine: thisMachine(ctx, w), Rounds: s.Rounds, Time: s.Time}
 	ready := map[*peer]bool{}
-	echoes, datagrams, proxies, patient := echoPeers(), datagramPeers(), proxyPeers(), patientPeers()
-	for _, text := range s.With {
-		if p := commandPeer(text); strings.Contains(text, "{upstream}") {
-			proxies = append(proxies, p)
-		} else {
-			echoes = append(echoes, p)
-		}
-	}
+	peers := suitePeers(s.With)
 	for _, c := range chosen {
-		peers := echoes
-		switch {
-		case c.Proxy && c.Rate >= gatheringRate:
-			peers = slices.Concat(proxies, patient)
-		case c.Proxy:
-			peers = proxies
-		case c.UDP:
-			peers = datagrams
-		}
 		cr := &caseReport{benchCase: c}
-		for _, p := range peers {
+		for _, p := range peers[c.group()] {
 			if !s.wanted(p) {
 				continue
 			}

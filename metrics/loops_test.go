@@ -141,13 +141,14 @@ func TestRunningLoops(t *testing.T) {
 			working.Store(loops)
 			ended := make(chan error, 1)
 			go func() {
-				ended <- r.Run(func(l *reactor.Loop) {
+				ended <- r.Run(func(l *reactor.Loop) error {
 					w := &worker{loop: l, left: trips, done: func() {
 						if working.Add(-1) == 0 {
 							r.Stop()
 						}
 					}}
 					w.start()
+					return nil
 				})
 			}()
 			scrapeUntil(t, c, ended)

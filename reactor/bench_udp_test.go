@@ -208,7 +208,7 @@ func messagesIn(bytes int) int64 { return int64(bytes+udpMessage-1) / udpMessage
 
 // udpServer echoes what it receives, or only counts it.
 type udpServer struct {
-	socket   reactor.Socket
+	socket   *reactor.Socket
 	recv     reactor.RecvMsgManyOp
 	free     *udpAnswer
 	echo     bool
@@ -263,7 +263,7 @@ func serveByLoop(
 	}
 	s := &udpServer{echo: echo}
 	r.do(func() {
-		s.socket.Init(r.Loop, socket.Fd())
+		s.socket = socket
 		s.socket.RecvFromMany(reactor.Unlimited).Connect(&s.recv, s)
 		s.recv.Start()
 	})
@@ -271,7 +271,7 @@ func serveByLoop(
 		r.do(func() { n = s.messages })
 		return n
 	}
-	return at.AddrPort(), took, func() { r.close(&s.socket); r.end() }
+	return at.AddrPort(), took, func() { r.close(s.socket); r.end() }
 }
 
 // clientUDP sends n messages, and if they are echoed has udpWindow of them on their way. One call sends or

@@ -3,10 +3,13 @@
 package reactor
 
 import (
+	"fmt"
 	"io/fs"
 	"net"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
+	"golang.org/x/sys/unix"
 )
 
 // errClosed is the error of operations on a closing descriptor.
@@ -23,17 +26,23 @@ func (closedError) Is(target error) bool { return target == net.ErrClosed || tar
 // is never closed under one of them. Embed it in the structure that owns it, and do not copy it. All its methods are
 // called on the loop's thread. [Socket], [File], [Pipe] and [Event] are Descriptors with further operations.
 type Descriptor struct {
+	_        noCopy
 	loop     *Loop
 	closer   *CloseOp // waits for pending to become 0
 	inFlight slotList // the slots of the operations in flight, the last started first, without others
 	source   *op      // the sequence in progress, if any
 	sending  *op      // the send in flight, if any
 	fd       int32
-	pending  int32 // operations in flight
-	others   int32 // those of them that another descriptor lists, see op.second
+	pending  int32  // operations in flight
+	others   int32  // those of them that another descriptor lists, see op.second
+	self     uint32 // where Init was called, so that a copy is noticed: see address; 0: it never was
 	state    descriptorState
+	drained  bool // the last Recv left nothing, so that the next one polls first
+	knownFD
+}
 
-	drained   bool  // the last Recv left nothing, so that the next one polls first
+// knownFD is what is known of an open file, whichever loop it belongs to.
+type knownFD struct {
 	peerEnded bool  // a receive or a poll has found EOF
 	readShut  bool  // a socket was shut down for receiving
 	family    uint8 // AF_INET, … of a socket; 0: not asked for yet
@@ -52,12 +61,39 @@ const (
 	descriptorClosed
 )
 
-// Init takes over fd, which only [Descriptor.Close] closes from now on. The Descriptor must be new, or closed.
+// Init takes over fd, which only [Descriptor.Close] closes from now on. The Descriptor must be new, or closed. From any
+// thread, if no other one uses the Descriptor.
 func (d *Descriptor) Init(l *Loop, fd int) {
-	if d.pending != 0 {
-		panic("reactor: Init of a descriptor with operations in flight")
+	switch {
+	case l == nil:
+		panic("reactor: Init of a descriptor without a Loop: give it the Loop that its operations run on")
+	case d.pending != 0:
+		panic("reactor: Init of a descriptor with operations in flight: await Close first, or use a new one")
+	case !l.owned.take(int32(fd)):
+		panic(fmt.Sprintf("reactor: Init of descriptor %d, which another Descriptor of this Loop owns: share that one; "+
+			"if it was closed by another way, close it with Descriptor.Close", fd))
 	}
 	*d = Descriptor{loop: l, fd: int32(fd)}
+	d.self = d.address()
+}
+
+// address is what self has to be. The bits that are cut off tell apart only what is 32 GiB away.
+func (d *Descriptor) address() uint32 { return uint32(uintptr(unsafe.Pointer(d)) >> 3) }
+
+// disown notes that the descriptor is not the loop's any more. It is called before it is closed: from then on another
+// Descriptor may get the number.
+func (d *Descriptor) disown() { d.loop.owned.drop(d.fd) }
+
+// assertUsable panics if the descriptor is no longer where Init was called, or belongs to another loop than l.
+func (d *Descriptor) assertUsable(l *Loop, run operation) {
+	switch {
+	case d.loop != l:
+		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor was moved to another loop since Connect: "+
+			"connect it again, on that loop", run))
+	case d.self != d.address():
+		panic(fmt.Sprintf("reactor: Start of a %T on a copy of a descriptor: a Socket, File, Pipe or Event stays where it "+
+			"was opened, so keep it, and what it is a part of, by a pointer", run))
+	}
 }
 
 // Fd is the number of the descriptor, which the Descriptor still owns; negative when it is closed.
@@ -65,6 +101,12 @@ func (d *Descriptor) Fd() int { return int(d.fd) }
 
 // Loop is the loop that the descriptor belongs to; nil before Init.
 func (d *Descriptor) Loop() *Loop { return d.loop }
+
+// Dup is a new descriptor of the same open file, with FD_CLOEXEC, which is the caller's. It may be called on any thread
+// while the Descriptor is not being closed. See fcntl(2), F_DUPFD_CLOEXEC.
+func (d *Descriptor) Dup() (int, error) {
+	return d.loop.sys.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+}
 
 // Pending is the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }

@@ -38,6 +38,9 @@ type CloseOp struct {
 // Start begins to close. It may be called again after each completion.
 func (o *CloseOp) Start() {
 	d := o.target
+	_ = o.env() // a close has no use for it, but there must be a receiver
+	o.loop.assertOnThread()
+	d.assertUsable(o.loop, o)
 	o.takeSlot(o)
 	if o.event != nil {
 		o.event.silence()
@@ -58,6 +61,7 @@ func (o *CloseOp) Start() {
 // joined is called when nothing is in flight on the descriptor any more.
 func (o *CloseOp) joined() {
 	o.target.closer = nil
+	o.target.disown()
 	o.sqe.PrepClose(int(o.target.fd))
 	o.arm()
 }

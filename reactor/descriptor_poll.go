@@ -35,8 +35,9 @@ type PollOp struct {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *PollOp) Start() {
+	env := o.env()
 	o.poll(o.on, o.events)
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *PollOp) onCompletion(out outcome) { o.complete(uint32(out.res), out) }
@@ -68,7 +69,7 @@ func (c pollManySender) Connect(op *PollManyOp, r seq.Receiver[uint32]) sender.O
 type PollManyOp struct{ sequence[uint32] }
 
 // Start begins to wait. It may be called again after each completion.
-func (o *PollManyOp) Start() { o.start(o, o.r.Env()) }
+func (o *PollManyOp) Start() { o.start(o, o.env()) }
 
 // prep has nothing to change.
 func (o *PollManyOp) prep() bool { return true }

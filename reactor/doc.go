@@ -53,7 +53,7 @@
 //	}
 //
 // The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
-// that start the next operation when one has completed. The directory examples has an echo server in both styles, which
+// that start the next operation when one has completed. The directory examples/echo has an echo server in each style, which
 // can also be stopped. A [Reactor] runs one loop for each CPU.
 //
 // # Operations and their memory
@@ -163,6 +163,7 @@
 //	Socket.Accept                      ACCEPT                      5.5    wait         -
 //	Socket.AcceptMany                  ACCEPT multishot            5.19   wait         -
 //	Socket.Dial, DialTo                CONNECT                     5.5    try, wait    -
+//	Dial, Dialer.Dial                  CONNECT; names: Offload     5.5    try, wait    -
 //	Socket.Recv, RecvFlags             RECV                        5.6    wait         -
 //	Socket.RecvLease                   RECV, chosen buffer         5.19   wait         -
 //	Socket.RecvMany                    RECV multishot, limited     6.17   wait         RECV one by one

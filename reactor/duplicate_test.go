@@ -10,16 +10,14 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// dup is a descriptor of the same open file, of the loop.
-func (r *running) dup(d *reactor.Descriptor) *reactor.File {
+// dup gives dup another descriptor of the open file of d.
+func (r *running) dup(d, dup *reactor.Descriptor) {
 	r.t.Helper()
 	fd, err := unix.FcntlInt(uintptr(d.Fd()), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	f := new(reactor.File)
-	f.Init(r.Loop, fd)
-	return f
+	dup.Init(r.Loop, fd)
 }
 
 // Descriptors may be of the same open file, as standard input and output are.
@@ -28,9 +26,9 @@ func TestCloseLeavesDuplicatesAlone(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
 		a, b := r.openPair(unix.SOCK_STREAM)
-		first, second := r.dup(&a.Descriptor), r.dup(&a.Descriptor)
-		dup := new(reactor.Socket)
-		dup.Descriptor = second.Descriptor
+		first, dup := new(reactor.File), new(reactor.Socket)
+		r.dup(&a.Descriptor, &first.Descriptor)
+		r.dup(&a.Descriptor, &dup.Descriptor)
 		closed, polled, received := newResult(), newResult(), newResult()
 		var recv, other reactor.RecvOp
 		var poll reactor.PollOp

@@ -308,18 +308,18 @@ func ExampleBalancer() {
 		}
 		fmt.Println(seen[r.Loops()[0]], seen[r.Loops()[1]], "imbalance", p.Imbalance())
 	}()
-	if err := r.Run(func(l *reactor.Loop) {
+	if err := r.Run(func(l *reactor.Loop) error {
 		if l != accepting {
-			return
+			return nil
 		}
 		for range cap(placed) { // in place of what AcceptMany delivers
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 			if err != nil {
-				fmt.Println(err)
-				return
+				return err
 			}
 			p.Assign(l, fd)
 		}
+		return nil
 	}); err != nil {
 		fmt.Println(err)
 	}

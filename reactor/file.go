@@ -64,7 +64,7 @@ func (c fileSender) Connect(op *FileOp, r sender.Receiver[struct{}]) sender.Oper
 type FileOp struct{ single[struct{}] }
 
 // Start begins. It may be called again after each completion.
-func (o *FileOp) Start() { o.start(o, o.r.Env()) }
+func (o *FileOp) Start() { o.start(o, o.env()) }
 
 func (o *FileOp) onCompletion(out outcome) { o.complete(struct{}{}, out) }
 
@@ -106,11 +106,12 @@ type TruncateOp struct {
 
 // Start begins. It may be called again after each completion.
 func (o *TruncateOp) Start() {
+	env := o.env()
 	if o.offload {
 		o.fd = int(o.on.fd)
-		o.job.start(o, o.r.Env())
+		o.job.start(o, env)
 	} else {
-		o.start(o, o.r.Env())
+		o.start(o, env)
 	}
 }
 

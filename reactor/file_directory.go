@@ -47,8 +47,9 @@ type ReadDirOp struct {
 
 // Start begins to read. It may be called again after each completion.
 func (o *ReadDirOp) Start() {
+	env := o.env()
 	o.fd = int(o.on.fd)
-	o.job.start(o, o.r.Env())
+	o.job.start(o, env)
 }
 
 // call runs on a worker thread. The file stays open meanwhile, because the operation is in flight on it.

@@ -48,10 +48,11 @@ type OpenOp struct {
 
 // Start begins to open. It may be called again after each completion, once the file is closed.
 func (o *OpenOp) Start() {
+	env := o.env()
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepOpenat(w.dir.fd(), o.path.pointer(), uint32(w.flag)|unix.O_CLOEXEC|unix.O_LARGEFILE, modeBits(w.perm))
-	o.startPaths(o, o.r.Env(), valid)
+	o.startPaths(o, env, valid)
 }
 
 func (o *OpenOp) onCompletion(out outcome) {

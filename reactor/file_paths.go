@@ -152,11 +152,12 @@ type PathOp struct {
 
 // Start begins. It may be called again after each completion.
 func (o *PathOp) Start() {
+	env := o.env()
 	w := &o.what
 	valid := o.old.set(w.old)
 	valid = o.new.set(w.new) && valid
 	o.fill()
-	o.startPaths(o, o.r.Env(), valid)
+	o.startPaths(o, env, valid)
 }
 
 // fill fills the entry.

@@ -40,9 +40,10 @@ type ReadManyOp struct {
 
 // Start begins to read. It may be called again after each completion.
 func (o *ReadManyOp) Start() {
+	env := o.env()
 	o.credit.reset()
 	o.choose()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.

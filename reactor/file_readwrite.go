@@ -146,9 +146,10 @@ func (o *transfer) connect(m movement, write bool, r sender.Receiver[int]) {
 
 // startTransfer publishes it, as run.
 func (o *transfer) startTransfer(run operation) {
+	env := o.env()
 	o.moved = 0
 	o.prep()
-	o.start(run, o.r.Env())
+	o.start(run, env)
 }
 
 // prep fills the entry for what is left.

@@ -75,10 +75,11 @@ type StatOp struct {
 
 // Start asks. It may be called again after each completion.
 func (o *StatOp) Start() {
+	env := o.env()
 	w := &o.what
 	valid := o.path.set(w.path)
 	o.sqe.PrepStatx(w.dir.fd(), o.path.pointer(), w.flags, statMask, unsafe.Pointer(&o.out))
-	o.startPaths(o, o.r.Env(), valid)
+	o.startPaths(o, env, valid)
 }
 
 func (o *StatOp) onCompletion(out outcome) {

@@ -83,9 +83,10 @@ func (o *vectorTransfer) connect(v vectored, write bool, r sender.Receiver[int])
 
 // startTransfer publishes it, as run.
 func (o *vectorTransfer) startTransfer(run operation) {
+	env := o.env()
 	o.mem.rewind()
 	o.prep()
-	o.start(run, o.r.Env())
+	o.start(run, env)
 }
 
 // prep fills the entry for what is left.

@@ -26,6 +26,7 @@ type Loop struct {
 	ring       host.Ring
 	sys        host.System
 	slots      slotTable
+	owned      ownedFDs
 	timers     timerqueue.Queue
 	reaped     int          // completions that this turn has taken
 	arrived    *sender.Work // what other threads posted, for this turn
@@ -55,10 +56,11 @@ type Loop struct {
 	stop    atomic.Bool
 	done    chan struct{}
 
-	begun      atomic.Bool // Run or Discard was called
+	begun      atomic.Bool     // Run or Discard was called
+	unused     runtime.Cleanup // frees a loop that was forgotten before that
 	coroutines task.CoroutinePool
 	tasks      *taskOp // nil: the loop has no coroutines
-	taskError  error   // the first error of a task that nothing handles
+	failed     error   // what Run returns besides its own error: see Fail
 	jobs       jobQueue
 	fixed      []byte // memory that the ring has registered; it stays until the ring is closed
 
@@ -66,6 +68,7 @@ type Loop struct {
 	choice    RingChoice
 	watchdog  timerqueue.Timer // bounds a drain
 	gaveUp    bool             // the drain took too long
+	reported  bool             // see reportLeft
 	err       error            // what Run would have returned, after a Goexit
 	published uint64           // the sum of the rare counts when they were last published
 	shared    sharedCounts
@@ -73,7 +76,7 @@ type Loop struct {
 }
 
 // Run runs the loop on the calling goroutine, which it locks to its thread. It returns when the loop has been stopped
-// and has drained. setup, if not nil, is the loop's first work. A loop runs once.
+// and has drained. setup, if not nil, is the loop's first work; it fails by [Loop.Fail]. A loop runs once.
 //
 // A function that calls runtime.Goexit on the loop's thread, as FailNow of package testing does, does not end the loop:
 // the operation completes with [sender.ErrGoexit], and from there on the deferred functions of the goroutine run the
@@ -86,6 +89,7 @@ func (l *Loop) Run(setup func()) (err error) {
 	if l.begun.Swap(true) {
 		panic("reactor: Run of a Loop that has run, is running, or was discarded: make a new one")
 	}
+	l.unused.Stop()
 	l.tid = l.sys.BindThread()
 	l.coroutines.Enter()
 	defer func() {
@@ -140,13 +144,14 @@ func (l *Loop) drive(setup func()) (err error) {
 			break
 		}
 	}
+	l.reportLeft()
 	if err != nil {
 		err = l.abandon(err)
 	} else {
 		err = l.close()
 	}
 	returned = true
-	return errors.Join(l.taskError, err)
+	return errors.Join(l.failed, err)
 }
 
 // resumeDelivery resumes the sequence that was delivering an item when runtime.Goexit was called, if there is one.

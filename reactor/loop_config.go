@@ -3,24 +3,29 @@
 package reactor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"time"
+	"unsafe"
 
 	"github.com/reactord/reactord/internal/host"
+	"golang.org/x/sys/unix"
 )
 
 // LoopConfig is how a [Loop] is made. Its zero value works.
 type LoopConfig struct {
 	// Ring chooses the ring. Default: [Auto].
 	Ring RingKind
-	// Entries is the size of the submission queue, rounded up to a power of two. Default 1024.
+	// Entries is the size of the submission queue, rounded up to a power of two: at most 32768. Default 1024.
 	Entries int
-	// CPUs are the CPUs that the loop's thread may run on. Default: all that the process may run on.
+	// CPUs are the CPUs that the loop's thread may run on: numbers from 0 on. Default: all that the process may run on.
 	CPUs []int
 	// Buffers sizes the loop's receive buffers.
 	Buffers BufferConfig
-	// MaxOffloads is how many jobs may run on worker threads at a time: see [Offload]. Default 8.
+	// MaxOffloads is how many jobs may run on worker threads at a time: see [Offload]. At most 10000. Default 8.
 	MaxOffloads int
 	// TimerSlack is the shortest time that the loop sleeps when a timer is near, so that timers which are due close
 	// together expire together; otherwise each of them would cost a sleep of its own. A timer is late by at most that
@@ -42,30 +47,55 @@ type LoopConfig struct {
 	// OnTaskError is called, on the loop's thread, with the error of a task that was started by [Loop.Spawn]. Default:
 	// the loop is stopped, and Run returns the first such error.
 	OnTaskError func(error)
+	// OnMisuse is called, on the loop's thread, with what the loop finds out about the program that no panic or error
+	// of an operation can say. It matches [ErrNotReleased] if receives have waited for long because all buffers are
+	// leased; at the end of Run it matches that or [ErrNotClosed] if the program has left a lease or a descriptor behind.
+	// Default: package log prints it.
+	OnMisuse func(error)
 }
 
 // maxMinWait is the longest minimum wait. A longer one is a mistake in the unit.
 const maxMinWait = 100 * time.Millisecond
 
+// The most that a LoopConfig can ask for. More is a mistake in the unit, or has no effect.
+const (
+	maxEntries    = 1 << 15 // of io_uring: IORING_MAX_ENTRIES
+	maxOffloads   = 10_000  // Go's own limit of threads
+	maxCPUs       = 8 * len(unix.CPUSet{}) * int(unsafe.Sizeof(unix.CPUSet{}[0]))
+	maxTimerSlack = time.Second
+	maxDrain      = math.MaxInt64
+)
+
 // withDefaults is cfg with its defaults filled in, or the reason why it is invalid.
 func (cfg LoopConfig) withDefaults() (LoopConfig, error) {
-	if cfg.Entries < 0 {
-		return cfg, fmt.Errorf("reactor: LoopConfig.Entries is %d, and cannot be negative", cfg.Entries)
+	err := cmp.Or(
+		setInRange("LoopConfig.Entries", &cfg.Entries, 1, maxEntries, 1024),
+		setInRange("LoopConfig.MaxOffloads", &cfg.MaxOffloads, 1, maxOffloads, 8),
+		setInRange("LoopConfig.MinWait", &cfg.MinWait, time.Microsecond, maxMinWait, 0),
+		setInRange("LoopConfig.DrainTimeout", &cfg.DrainTimeout, 1, maxDrain, 10*time.Second),
+		setInRange("LoopConfig.TimerSlack", &cfg.TimerSlack, -maxTimerSlack, maxTimerSlack, 50*time.Microsecond),
+	)
+	for _, cpu := range cfg.CPUs {
+		if err == nil && (cpu < 0 || cpu >= maxCPUs) {
+			err = fmt.Errorf("reactor: LoopConfig.CPUs has %d, which is out of range: 0 to %d", cpu, maxCPUs-1)
+		}
 	}
-	if cfg.MinWait != 0 && cfg.MinWait < time.Microsecond || cfg.MinWait > maxMinWait {
-		return cfg, fmt.Errorf("reactor: LoopConfig.MinWait %v is out of range: 0, or %v to %v",
-			cfg.MinWait, time.Microsecond, maxMinWait)
+	if err == nil {
+		cfg.Buffers, err = cfg.Buffers.withDefaults()
 	}
-	if cfg.DrainTimeout <= 0 {
-		cfg.DrainTimeout = 10 * time.Second
+	return cfg, err
+}
+
+// setInRange makes *v, which has the name name, the default otherwise if it is 0. It fails if *v is out of range.
+func setInRange[T int | time.Duration](name string, v *T, least, most, otherwise T) error {
+	switch {
+	case *v == 0:
+		*v = otherwise
+	case *v < least || *v > most:
+		return fmt.Errorf("reactor: %s is %v, which is out of range: %v to %v, or 0 for the default of %v",
+			name, *v, least, most, otherwise)
 	}
-	if cfg.TimerSlack == 0 {
-		cfg.TimerSlack = 50 * time.Microsecond
-	}
-	if cfg.MaxOffloads <= 0 {
-		cfg.MaxOffloads = 8
-	}
-	return cfg, nil
+	return nil
 }
 
 // NewLoop makes a loop and its ring. The caller must call [Loop.Run], or [Loop.Discard] if the loop never runs.
@@ -117,6 +147,7 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	if err := l.buffers.init(l, cfg.Buffers); err != nil {
 		return nil, err
 	}
+	l.unused = runtime.AddCleanup(l, forgotten.free, forgotten{ring, l.buffers.mem})
 	return l, nil
 }
 
@@ -125,6 +156,7 @@ func (l *Loop) Discard() error {
 	if l.begun.Swap(true) {
 		panic("reactor: Discard of a Loop that has run, is running, or was discarded: Discard is for a Loop that never runs")
 	}
+	l.unused.Stop()
 	return l.discard()
 }
 

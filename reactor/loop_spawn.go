@@ -57,13 +57,11 @@ func (s *spawned) SetError(err error) {
 		panic(fmt.Sprintf("reactor: a spawned task panicked: %v\n\n%s", p.Value, p.Stack))
 	}
 	l := s.loop
-	switch f := l.cfg.OnTaskError; {
-	case f != nil:
+	if f := l.cfg.OnTaskError; f != nil {
 		f(err)
-	case l.taskError == nil:
-		l.taskError = fmt.Errorf("reactor: a spawned task failed, and LoopConfig.OnTaskError is nil: %w", err)
-		l.Stop()
+		return
 	}
+	l.Fail(fmt.Errorf("reactor: a spawned task failed, and LoopConfig.OnTaskError is nil: %w", err))
 }
 
 // Coroutines is the pool of the coroutines of tasks on this loop. It makes a Loop a [task.CoroutineScheduler], and is

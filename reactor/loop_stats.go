@@ -47,6 +47,7 @@ type Stats struct {
 	Leaked      int           // operations that never completed, after a drain that took too long
 	BufferBytes int64         // bytes of receive buffers in the ring
 	LeasedBytes int64         // bytes of receive buffers leased to receivers
+	Descriptors int           // descriptors that belong to a Descriptor of the loop, closing ones not included
 }
 
 // publish stores the counts that have changed. An atomic store costs as much as ten plain ones, so a count that rarely
@@ -96,5 +97,6 @@ func (l *Loop) Stats() Stats {
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),
 		LeasedBytes: s.leasedBytes.Load(),
+		Descriptors: l.owned.count(),
 	}
 }

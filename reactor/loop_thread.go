@@ -4,14 +4,22 @@ package reactor
 
 // assertOnThread panics unless it is called on the loop's thread. It costs two nanoseconds.
 func (l *Loop) assertOnThread() {
-	if !l.coroutines.Here() {
+	if l == nil || !l.coroutines.Here() {
 		l.offThread()
 	}
+}
+
+// OnThread reports whether it is called on the loop's thread, by a callback or a task. From any thread. It is for
+// assertions: it takes two nanoseconds there.
+func (l *Loop) OnThread() bool {
+	return l.coroutines.Here() || l.begun.Load() && !l.ended() && l.sys.Thread() == l.tid
 }
 
 // offThread panics, unless the caller is a coroutine on the loop's thread that package task did not make.
 func (l *Loop) offThread() {
 	switch {
+	case l == nil:
+		panic("reactor: an operation that is not connected: call its sender's Connect first")
 	case !l.begun.Load():
 		panic("reactor: an operation on a Loop that does not run yet: start it in the setup of Run, " +
 			"or with sender.StartsOn(loop, …)")

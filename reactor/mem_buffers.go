@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -13,45 +14,48 @@ import (
 
 // BufferConfig sizes the receive buffers of a loop. Its zero value works.
 type BufferConfig struct {
-	// Size is the size of a buffer in bytes. Default 17 KiB: messages of 16 KiB are common, and so are TLS records of
+	// Size is the size of a buffer in bytes, at most 64 MiB. Default 17 KiB: messages of 16 KiB are common, and so are TLS records of
 	// 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find nothing.
 	Size int
-	// Window is how many buffers the ring has at first, at most uring.MaxProvided. The window doubles when receives
+	// Window is how many buffers the ring has at first, at most uring.MaxProvided, and no more than Limit. The window doubles when receives
 	// find no buffer, up to 256, and halves when half of it has been idle for a while. Default 64.
 	Window int
 	// Limit is how many buffers there can be, leased ones included: at most 32768. Only buffers that are used take
 	// memory. When a quarter of them is leased, sequences that hold many wait, so that others find one (see
 	// [Socket.RecvMany]). Default 4096.
 	Limit int
-	// LargeSize is the size in bytes of a large buffer: see RecvMany's Adaptive. Default 256 KiB.
+	// LargeSize is the size in bytes of a large buffer, at most 64 MiB: see RecvMany's Adaptive. Default 256 KiB.
 	LargeSize int
-	// LargeLimit is how many large buffers there can be. Default 64; negative: none.
+	// LargeLimit is how many large buffers there can be, at most 32768. Default 64; negative: none.
 	LargeLimit int
 }
 
-func (c BufferConfig) withDefaults() BufferConfig {
-	if c.Size <= 0 {
-		c.Size = 17 << 10
+const (
+	// maxBuffers is how many buffers a loop can have.
+	maxBuffers = 1 << 15
+	// maxBufferSize is the most bytes that one can have. A larger one is a mistake in the unit.
+	maxBufferSize = 64 << 20
+)
+
+// withDefaults is c with its defaults filled in, or the reason why it is invalid.
+func (c BufferConfig) withDefaults() (BufferConfig, error) {
+	if c.LargeLimit < 0 {
+		c.LargeLimit = -1
 	}
-	if c.Limit <= 0 {
-		c.Limit = 4096
-	}
-	if c.Window <= 0 {
-		c.Window = 64
-	}
-	c.Window = min(c.Window, c.Limit, uring.MaxProvided)
-	if c.LargeSize <= 0 {
-		c.LargeSize = 256 << 10
-	}
-	if c.LargeLimit == 0 {
-		c.LargeLimit = 64
-	}
-	c.LargeLimit = min(max(c.LargeLimit, 0), largeID)
-	return c
+	err := cmp.Or(
+		c.check("Size", &c.Size, maxBufferSize, 17<<10),
+		c.check("Window", &c.Window, uring.MaxProvided, 64),
+		c.check("Limit", &c.Limit, maxBuffers, 4096),
+		c.check("LargeSize", &c.LargeSize, maxBufferSize, 256<<10),
+		setInRange("LoopConfig.Buffers.LargeLimit", &c.LargeLimit, -1, maxBuffers, 64),
+	)
+	c.Window = min(c.Window, c.Limit)
+	return c, err
 }
 
-// maxBuffers is how many buffers a loop can have.
-const maxBuffers = 1 << 15
+func (BufferConfig) check(name string, v *int, most, otherwise int) error {
+	return setInRange("LoopConfig.Buffers."+name, v, 1, most, otherwise)
+}
 
 // group is the id of the one buffer group of a loop.
 const group = 0
@@ -69,19 +73,16 @@ type Buffers struct {
 	leased   int
 	isLeased [1 << 16 / 64]uint64 // by id, a bit each
 
-	window  window
-	waiting slotQueue // receives that found no buffer
-	starved starvation
+	window    window
+	waiting   slotQueue // receives that found no buffer
+	starved   starvation
+	exhausted exhaustion
 	ration
 	memory residentMemory
 	large  largeBuffers
 }
 
 func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
-	cfg = cfg.withDefaults()
-	if cfg.Limit > maxBuffers {
-		return fmt.Errorf("reactor: %d receive buffers are too many: at most %d", cfg.Limit, maxBuffers)
-	}
 	mem, err := unix.Mmap(-1, 0, cfg.Limit*cfg.Size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
@@ -89,8 +90,9 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 			os.NewSyscallError("mmap", err))
 	}
 	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit)}
-	b.large.size, b.large.limit = cfg.LargeSize, cfg.LargeLimit
+	b.large.size, b.large.limit = cfg.LargeSize, max(cfg.LargeLimit, 0)
 	b.starved.retry.Init((*retryStarved)(b))
+	b.exhausted.timer.Init((*reportExhausted)(b))
 	b.memory.has = make([]bool, cfg.Limit)
 	b.memory.trim.Init((*trimBuffers)(b))
 	if err := l.ring.RegisterBuffers(group, mem, cfg.Size); err != nil {

@@ -2,7 +2,10 @@
 
 package reactor
 
-import "github.com/reactord/reactord/uring"
+import (
+	"github.com/reactord/reactord/internal/assert"
+	"github.com/reactord/reactord/uring"
+)
 
 // Lease is a received buffer. Its holder may read and write the bytes until Release, which must be called exactly once
 // for the Lease and all its copies, on the loop's thread. The zero Lease is empty and needs no Release.
@@ -88,7 +91,8 @@ func (l *Lease) Append(p []byte) bool {
 	return true
 }
 
-// Release gives the buffer back. It is called on the loop's thread; when [Loop.Run] has returned it does nothing, on
+// Release gives the buffer back. The bytes must not be used any more: the next receive overwrites them, and with the
+// build tag reactordebug Release does. It is called on the loop's thread; when [Loop.Run] has returned it does nothing, on
 // any thread.
 func (l Lease) Release() {
 	b := l.b
@@ -102,12 +106,22 @@ func (l Lease) Release() {
 		b.loop.offThread()
 	}
 	b.flipLeased(l.id, true)
+	if assert.Enabled {
+		poison(l.space())
+	}
 	if l.id&largeID != 0 {
 		b.large.put(l.id &^ largeID)
 		return
 	}
 	b.leased--
 	b.free = append(b.free, l.id)
+}
+
+// poison overwrites what must not be used any more, so that whoever does so finds nothing sensible.
+func poison(space []byte) {
+	for i := range space {
+		space[i] = 0xdb
+	}
 }
 
 // flipLeased notes that a buffer is not leased any more (was), or is from now on (!was).

@@ -30,6 +30,14 @@ func (b *Buffers) remove(q *slotQueue, id uint64) {
 // first is the slot that has waited longest in the queue, which is not empty.
 func (b *Buffers) first(q *slotQueue) *slot { return b.loop.slots.at(q.slotList.first - 1) }
 
+// len is how many wait in the queue.
+func (b *Buffers) len(q *slotQueue) (n int) {
+	for named := q.slotList.first; named != 0; named = b.loop.slots.linksOf(named, awaitingBuffer).next {
+		n++
+	}
+	return n
+}
+
 // starvation finds out that receives get no buffer although the ring has some. However that can be, to arm them again
 // immediately would be a busy loop, so they back off.
 //
@@ -67,6 +75,7 @@ func (b *Buffers) wait(o *op) {
 	}
 	o.state = opDormant
 	b.add(&b.waiting, o.id)
+	b.noticeExhausted()
 }
 
 // dropWaiter takes a dormant operation out of the queue that it is in, if any.

@@ -153,16 +153,18 @@ func (o *op) assertStartable(run operation) {
 	if o.state != opIdle {
 		panicStarted(run)
 	}
-	if o.on != nil && o.on.loop != o.loop {
-		panic(fmt.Sprintf("reactor: Start of a %T whose descriptor was moved to another loop since Connect: "+
-			"connect it again, on that loop", run))
+	if d := o.on; d != nil {
+		d.assertUsable(o.loop, run)
+	}
+	if d := o.second; d != nil {
+		d.assertUsable(o.loop, run)
 	}
 }
 
 // panicStarted is what a second Start comes to.
 func panicStarted(run operation) {
 	panic(fmt.Sprintf("reactor: Start of a %T that has not completed: start it again from its completion, "+
-		"or use another operation state", run))
+		"or use another operation state; if it has completed, it was copied meanwhile: keep it by a pointer", run))
 }
 
 // assertIdle panics unless the operation is idle, so that its owner may call method.
@@ -237,6 +239,22 @@ func (o *op) leave() {
 type single[T any] struct {
 	op
 	r sender.Receiver[T]
+}
+
+// env is the environment of the receiver.
+func (o *single[T]) env() sender.Env {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
+	return o.r.Env()
+}
+
+// panicUnconnected is what Start comes to without a receiver or a loop.
+func panicUnconnected(l *Loop, noReceiver bool) {
+	if l != nil || noReceiver {
+		panic("reactor: Start of an operation that is not connected to a receiver: call its sender's Connect first")
+	}
+	panic("reactor: Start of an operation without a Loop: its descriptor was never opened: call Open or Init first")
 }
 
 // complete makes the operation idle, and completes with v, or as out says if that is no success.

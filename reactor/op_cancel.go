@@ -18,6 +18,7 @@ import (
 
 // handle is what a loop knows an operation by, and its place among the stop requests.
 type handle struct {
+	_    noCopy
 	next *handle // nil: no stop request waits for this one. See stack
 	loop *Loop
 	id   uint64 // in the slot table, from Start until the completion

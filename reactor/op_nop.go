@@ -25,6 +25,6 @@ func (c nopSender) Connect(op *NopOp, r sender.Receiver[struct{}]) sender.Operat
 type NopOp struct{ single[struct{}] }
 
 // Start begins the round trip. It may be called again after each completion.
-func (o *NopOp) Start() { o.start(o, o.r.Env()) }
+func (o *NopOp) Start() { o.start(o, o.env()) }
 
 func (o *NopOp) onCompletion(out outcome) { o.complete(struct{}{}, out) }

@@ -13,6 +13,14 @@ type sequence[T any] struct {
 	r seq.Receiver[T]
 }
 
+// env is the environment of the receiver.
+func (o *sequence[T]) env() sender.Env {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
+	return o.r.Env()
+}
+
 // Scheduler implements [seq.Granter]: it is the loop.
 func (o *sequence[T]) Scheduler() sender.Scheduler { return o.loop }
 

@@ -106,7 +106,7 @@ type EventWaitOp struct {
 }
 
 // Start begins to wait. It may be called again after each completion.
-func (o *EventWaitOp) Start() { o.start(o, o.r.Env()) }
+func (o *EventWaitOp) Start() { o.start(o, o.env()) }
 
 // prep has nothing to change.
 func (o *EventWaitOp) prep() bool { return true }
@@ -152,8 +152,9 @@ type EventManyOp struct {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *EventManyOp) Start() {
+	env := o.env()
 	o.credit.reset()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // Grant lets the sequence deliver n more items. On the loop's thread, while the sequence is in progress.

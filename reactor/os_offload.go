@@ -50,7 +50,7 @@ type OffloadOp[T any] struct {
 }
 
 // Start begins, or waits until a worker thread is free. It may be called again after each completion.
-func (o *OffloadOp[T]) Start() { o.job.start(o, o.r.Env()) }
+func (o *OffloadOp[T]) Start() { o.job.start(o, o.env()) }
 
 // call runs on a worker thread.
 func (o *OffloadOp[T]) call() {

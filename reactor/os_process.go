@@ -86,14 +86,15 @@ func (i *siginfo) ended() bool { return i.child.pid != 0 }
 
 // Start begins to wait. It may be called again after each completion.
 func (o *WaitProcessOp) Start() {
+	env := o.env()
 	o.info, o.pidfd = siginfo{}, -1
 	if o.loop.ops.Has(uring.OpWaitid) {
 		o.sqe.PrepWaitid(unix.P_PID, o.pid, unix.WEXITED, unsafe.Pointer(&o.info))
-		o.start(o, o.r.Env())
+		o.start(o, env)
 		return
 	}
 	o.sqe.PrepPollAdd(-1, unix.POLLIN)
-	token := o.r.Env().StopToken()
+	token := env.StopToken()
 	if !o.begin(o, token) {
 		return
 	}

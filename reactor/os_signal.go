@@ -58,10 +58,10 @@ type SignalsOp struct {
 
 // Start begins to listen. It may be called again after each completion.
 func (o *SignalsOp) Start() {
+	token := o.env().StopToken()
 	o.credit.reset()
 	o.silenced = false
 	o.pending.Store(0)
-	token := o.r.Env().StopToken()
 	if !o.begin(o, token) {
 		return
 	}

@@ -76,9 +76,10 @@ const (
 
 // Start begins to wait. It may be called again after each completion.
 func (o *SpliceOp) Start() {
+	env := o.env()
 	o.phase = spliceMoves
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *SpliceOp) prep() bool {

@@ -12,7 +12,7 @@ import (
 
 // Config is how a [Reactor] is made. Its zero value works.
 type Config struct {
-	// Loops is how many loops there are. Default: one for each CPU that the process may run on.
+	// Loops is how many loops there are, at most 4096. Default: one for each CPU that the process may run on.
 	Loops int
 	// Pin binds each loop to one CPU: to a different one as long as there are enough.
 	Pin bool
@@ -20,14 +20,17 @@ type Config struct {
 	Loop LoopConfig
 }
 
+// maxLoops is how many loops a Reactor can have.
+const maxLoops = 4096
+
 // Reactor is a set of loops that run and stop together.
 type Reactor struct{ loops []*Loop }
 
 // New makes a reactor with all its loops. The caller must call [Reactor.Run].
 func New(cfg Config) (*Reactor, error) {
 	cpus := allowedCPUs()
-	if cfg.Loops <= 0 {
-		cfg.Loops = len(cpus)
+	if err := setInRange("Config.Loops", &cfg.Loops, 1, maxLoops, len(cpus)); err != nil {
+		return nil, err
 	}
 	r := &Reactor{}
 	for i := range cfg.Loops {
@@ -66,11 +69,12 @@ func allowedCPUs() (cpus []int) {
 func (r *Reactor) Loops() []*Loop { return r.loops }
 
 // Run runs every loop on a goroutine of its own, and returns when all have ended: see [Loop.Run]. setup, if not nil, is
-// called on each loop's thread as the loop's first work. If a loop fails, the others are stopped.
+// called on each loop's thread as the loop's first work. If a loop fails, or setup returns an error, the other loops
+// are stopped; Run returns the errors of all loops.
 //
 // Run raises GOMAXPROCS to the number of loops plus one if it is lower, so that the rest of the program does not have
 // to wait for a busy loop.
-func (r *Reactor) Run(setup func(*Loop)) error {
+func (r *Reactor) Run(setup func(*Loop) error) error {
 	if need := len(r.loops) + 1; runtime.GOMAXPROCS(0) < need {
 		runtime.GOMAXPROCS(need)
 	}
@@ -84,8 +88,11 @@ func (r *Reactor) Run(setup func(*Loop)) error {
 				}
 			}()
 			errs[i] = l.Run(func() {
-				if setup != nil {
-					setup(l)
+				if setup == nil {
+					return
+				}
+				if err := setup(l); err != nil {
+					l.Fail(err)
 				}
 			})
 		})

@@ -36,11 +36,12 @@ func TestReactor(t *testing.T) {
 		up := make(chan bool, loops)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- r.Run(func(l *reactor.Loop) {
+			ended <- r.Run(func(l *reactor.Loop) error {
 				mu.Lock()
 				threads[unix.Gettid()] = l
 				mu.Unlock()
 				up <- true
+				return nil
 			})
 		}()
 		for range loops {
@@ -94,11 +95,9 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		var set unix.CPUSet
-		err = r.Run(func(l *reactor.Loop) {
-			if err := unix.SchedGetaffinity(0, &set); err != nil {
-				t.Error(err)
-			}
-			l.Stop()
+		err = r.Run(func(l *reactor.Loop) error {
+			defer l.Stop()
+			return unix.SchedGetaffinity(0, &set)
 		})
 		if err != nil || set.Count() != 1 {
 			t.Errorf("Run: %v; allowed on %d CPUs", err, set.Count())
@@ -134,13 +133,14 @@ func TestAFailedLoopStopsTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		var op reactor.NopOp
-		err = r.Run(func(l *reactor.Loop) {
+		err = r.Run(func(l *reactor.Loop) error {
 			if l == r.Loops()[0] {
 				in := &sink[struct{}]{t: t, value: func(struct{}) { op.Start() }, stopped: func() { op.Start() }}
 				l.Nop().Connect(&op, in) // there is always one in flight
 				op.Start()
 				l.Stop()
 			}
+			return nil
 		})
 		if !errors.Is(err, reactor.ErrLeaked) {
 			t.Errorf("Run: %v", err)

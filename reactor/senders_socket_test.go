@@ -29,6 +29,10 @@ func TestSocketSendersKeepTheirContract(t *testing.T) {
 		check[int, reactor.SendFDsOp](r, s.SendFDs(buf, []int{peer}), sent)
 		check[int, reactor.SendZCOp](r, s.SendZC(buf), sent)
 		check[struct{}, reactor.DialOp](r, a.DialTo(at), sendertest.Options[struct{}]{Restartable: true})
+		unreached := sendertest.Options[*reactor.Socket]{Restartable: true}
+		check[*reactor.Socket, reactor.DialerOp](r, reactor.Dial(r.Loop, "unix", "@"+t.Name()), unreached)
+		byName := reactor.Dialer{Resolver: always("127.0.0.1", "::1")}
+		check[*reactor.Socket, reactor.DialerOp](r, byName.Dial(r.Loop, "tcp", "two.test:0"), unreached)
 		r.close(a, s)
 		unix.Close(peer)
 		r.end()

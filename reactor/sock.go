@@ -38,6 +38,7 @@ func OpenPair(l *Loop, typ int, a, b *Socket) error {
 
 // discard closes a socket that has had no operation yet.
 func (s *Socket) discard() {
+	s.disown()
 	_ = s.loop.sys.Close(int(s.fd))
 	s.state, s.fd = descriptorClosed, -1
 }

@@ -44,8 +44,9 @@ type AcceptOp struct{ single[int] }
 
 // Start begins to accept. It may be called again after each completion.
 func (o *AcceptOp) Start() {
+	env := o.env()
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *AcceptOp) prep() bool {
@@ -108,10 +109,11 @@ type AcceptManyOp struct {
 
 // Start begins to accept. It may be called again after each completion.
 func (o *AcceptManyOp) Start() {
+	env := o.env()
 	o.skipped = 0
 	o.credit.reset()
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // Grant lets the sequence accept n more. On the loop's thread, while the sequence is in progress.

@@ -53,11 +53,12 @@ type DialOp struct {
 
 // Start begins to connect. It may be called again after each completion.
 func (o *DialOp) Start() {
+	env := o.env()
 	if o.fault != 0 {
-		o.startFailed(o, o.r.Env(), failure(o.fault))
+		o.startFailed(o, env, failure(o.fault))
 		return
 	}
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *DialOp) onCompletion(out outcome) {

@@ -40,16 +40,17 @@ func (c moveSender) Connect(op *MoveOp, r sender.Receiver[struct{}]) sender.Oper
 // MoveOp is the operation state of [Socket.MoveTo].
 type MoveOp struct {
 	single[struct{}]
-	to   *Socket
-	dest *Loop
-	away Descriptor // on its way
-	work sender.Work
+	to    *Socket
+	dest  *Loop
+	fd    int32 // on its way
+	known knownFD
+	work  sender.Work
 }
 
 // Start begins to move. It may be called again after a completion on the loop of the socket; after one on the other
 // loop it is to be connected first.
 func (o *MoveOp) Start() {
-	if o.begin(o, o.r.Env().StopToken()) {
+	if o.begin(o, o.env().StopToken()) {
 		o.ready(outcome{kind: outcomeDone})
 	}
 }
@@ -66,10 +67,9 @@ func (o *MoveOp) onCompletion(out outcome) {
 		o.complete(struct{}{}, out)
 		return
 	}
-	o.away = Descriptor{
-		loop: o.dest, fd: d.fd, peerEnded: d.peerEnded, readShut: d.readShut, family: d.family, kind: d.kind,
-	}
+	o.fd, o.known = d.fd, d.knownFD
 	o.loop.forget(int(d.fd))
+	d.disown()
 	d.state, d.fd = descriptorClosed, -1
 	o.release()
 	o.dest.Enqueue(&o.work) // from here on the operation may be in use on the other thread
@@ -82,12 +82,13 @@ func (a *arrival) Run() {
 	if a.to.pending != 0 {
 		panic("reactor: MoveTo a Socket with operations in flight: give it a new one, or a closed one")
 	}
-	a.to.Descriptor = a.away
+	a.to.Init(a.dest, int(a.fd))
+	a.to.knownFD = a.known
 	a.r.SetValue(struct{}{})
 }
 
 func (a *arrival) Abandon(error) {
-	_ = a.loop.sys.Close(int(a.away.fd))
+	_ = a.loop.sys.Close(int(a.fd))
 	a.r.SetError(errClosed)
 }
 

@@ -22,7 +22,7 @@ type recvSender struct {
 	flags int
 }
 
-// Recv is a sender of the number of bytes received into buf, which is not empty; 0 is EOF: the peer closed its write
+// Recv is a sender of the number of bytes received into buf, which must not be empty; 0 is EOF: the peer closed its write
 // side. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
@@ -37,6 +37,10 @@ func (s *Socket) RecvFlags(buf []byte, flags int) recvSender {
 }
 
 func (c recvSender) Connect(op *RecvOp, r sender.Receiver[int]) sender.Operation {
+	if len(c.buf) == 0 && c.flags&unix.MSG_TRUNC == 0 {
+		panic("reactor: Recv into an empty buffer, whose value 0 would read as EOF: give it room, " +
+			"or wait for bytes with Poll(unix.POLLIN)")
+	}
 	op.buf = unsafe.SliceData(c.buf)
 	op.sqe.PrepRecv(int(c.s.fd), unsafe.Pointer(op.buf), uint32(min(len(c.buf), maxTransfer)), c.flags)
 	op.policy, op.loop, op.on, op.r = recvPolicy(c.flags), c.s.loop, &c.s.Descriptor, r
@@ -59,10 +63,11 @@ type RecvOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvOp) Start() {
+	env := o.env()
 	if o.sqe.Ioprio = 0; o.on.drained && o.sqe.OpFlags == 0 {
 		o.sqe.Ioprio = uring.RecvsendPollFirst
 	}
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *RecvOp) onCompletion(out outcome) {
@@ -96,7 +101,7 @@ func (c recvLeaseSender) Connect(op *RecvLeaseOp, r sender.Receiver[Lease]) send
 type RecvLeaseOp struct{ single[Lease] }
 
 // Start begins to receive. It may be called again after each completion.
-func (o *RecvLeaseOp) Start() { o.start(o, o.r.Env()) }
+func (o *RecvLeaseOp) Start() { o.start(o, o.env()) }
 
 func (o *RecvLeaseOp) onCompletion(out outcome) {
 	lease := o.lease(out)

@@ -70,11 +70,12 @@ type RecvManyOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvManyOp) Start() {
+	env := o.env()
 	o.credit.reset()
 	o.bulk.reset()
 	o.flags = 0
 	o.choose()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // Grant gives credit for n more items, or for those that use up as much. On the loop's thread, while the sequence is

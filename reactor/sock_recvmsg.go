@@ -38,6 +38,7 @@ type incoming[T any] struct {
 
 // startMessage begins to receive, as run.
 func (o *incoming[T]) startMessage(run operation) {
+	env := o.env()
 	o.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&o.from.raw)), Namelen: sizeofAddress}
 	o.mem.describe(&o.msg)
 	if len(o.control) != 0 {
@@ -45,7 +46,7 @@ func (o *incoming[T]) startMessage(run operation) {
 		o.msg.SetControllen(len(o.control))
 	}
 	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&o.msg), o.recvFlags|unix.MSG_CMSG_CLOEXEC)
-	o.start(run, o.r.Env())
+	o.start(run, env)
 }
 
 // message is what was received, if out is that something was.

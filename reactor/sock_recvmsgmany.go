@@ -59,8 +59,9 @@ type RecvFromLeaseOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvFromLeaseOp) Start() {
+	env := o.env()
 	o.in.prep(&o.op)
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *RecvFromLeaseOp) onCompletion(out outcome) {
@@ -126,14 +127,15 @@ type RecvMsgManyOp struct {
 
 // Start begins to receive. It may be called again after each completion.
 func (o *RecvMsgManyOp) Start() {
+	env := o.env()
 	o.credit.reset()
 	o.flags = 0
 	o.in.prepMany(&o.op)
 	if o.in.before >= o.loop.buffers.size {
-		o.startFailed(o, o.r.Env(), failure(syscall.EMSGSIZE))
+		o.startFailed(o, env, failure(syscall.EMSGSIZE))
 		return
 	}
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // Grant lets the sequence deliver n more messages. On the loop's thread, while the sequence is in progress.

@@ -118,9 +118,10 @@ type SendOp struct {
 
 // Start begins to send. It may be called again after each completion.
 func (o *SendOp) Start() {
+	env := o.env()
 	o.sent = 0
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *SendOp) prep() bool {
@@ -176,9 +177,10 @@ func (o *SendvOp) Add(b []byte) {
 
 // Start begins to send. It may be called again after each completion, and sends all of it once more.
 func (o *SendvOp) Start() {
+	env := o.env()
 	o.rewind()
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *SendvOp) prep() bool {
@@ -231,9 +233,10 @@ type SendToOp struct {
 
 // Start begins to send. It may be called again after each completion.
 func (o *SendToOp) Start() {
+	env := o.env()
 	o.sent = 0
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 func (o *SendToOp) prep() bool {

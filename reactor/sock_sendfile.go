@@ -64,10 +64,10 @@ const sendFilePipe = 1 << 18
 
 // Start begins to send. It may be called again after each completion.
 func (o *SendFileOp) Start() {
+	token := o.env().StopToken()
 	o.phase, o.inPipe, o.sent, o.eof = sendFileFills, 0, 0, false
 	o.pipe = [2]int{-1, -1}
 	o.sqe.PrepNop()
-	token := o.r.Env().StopToken()
 	if !o.begin(o, token) {
 		return
 	}

@@ -19,9 +19,10 @@ type outgoing struct {
 
 // startMessage begins to send all of it, as run.
 func (o *outgoing) startMessage(run operation) {
+	env := o.env()
 	o.rewind()
 	o.prep()
-	o.start(run, o.r.Env())
+	o.start(run, env)
 }
 
 func (o *outgoing) prep() bool {

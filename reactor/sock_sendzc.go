@@ -93,11 +93,12 @@ func (o *SendZCOp) Copied() bool { return o.copied }
 
 // Start begins to send. It may be called again after each completion, and sends all of it once more.
 func (o *SendZCOp) Start() {
+	env := o.env()
 	o.on = o.socket
 	o.phase, o.copied = zcSending, false
 	o.rewind()
 	o.prep()
-	o.start(o, o.r.Env())
+	o.start(o, env)
 }
 
 // prep fills the entry for what is left. A send that must not wait may take a part only: it copies, because it may

@@ -30,7 +30,7 @@ type ShutdownOp struct {
 // Start shuts down; the completion follows in this or the next turn of the loop. It may be called again after each
 // completion.
 func (o *ShutdownOp) Start() {
-	if o.begin(o, o.r.Env().StopToken()) {
+	if o.begin(o, o.env().StopToken()) {
 		o.ready(outcomeOf(resultOf(o.on.shutdown(o.how))))
 	}
 }

@@ -69,6 +69,9 @@ type EveryOp struct {
 
 // Start sets the first timer. It may be called again after each completion.
 func (o *EveryOp) Start() {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
 	token := o.r.Env().StopToken()
 	if !o.begin(o, token) {
 		return

@@ -63,6 +63,9 @@ type SleepOp struct {
 
 // Start begins to wait. It may be called again after each completion.
 func (o *SleepOp) Start() {
+	if o.loop == nil || o.r == nil {
+		panicUnconnected(o.loop, o.r == nil)
+	}
 	token := o.r.Env().StopToken()
 	if !o.begin(o, token) {
 		return

@@ -61,8 +61,8 @@
 //     sender completes.
 //   - Algorithms change the environment: [WriteEnv], [Unstoppable], [FromContext], [ToContext].
 //   - Algorithms change channels and types: [IntoOptional], [IntoResult], [Erase].
-//   - Consumers start senders: [SyncWait], [AsFuture], [Spawn] and [SpawnFuture] into a [CountingScope], [Submit],
-//     [StartDetached], [Execute].
+//   - Consumers start senders: [SyncWait], [AsFuture], [Spawn], [SpawnOr] and [SpawnFuture] into a [CountingScope],
+//     [Submit], [StartDetached], [Execute].
 //   - Building blocks are for your own algorithms and resources: [Completion], [Complete], [Group], [Limiter],
 //     [WorkQueue], [TimerDriver].
 //

@@ -27,6 +27,7 @@ type StartsOnOp[T, O any] struct {
 	child O
 	work  Work
 	env   startedEnv[T]
+	began bool // start was started
 }
 
 // Connect implements [Sender].
@@ -44,12 +45,16 @@ func (s *StartsOnSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 
 // Start implements [Operation].
 func (op *StartsOnOp[T, O]) Start() {
+	op.began = false
 	if op.env.StopToken().StopRequested() {
 		op.env.SetStopped()
 		return
 	}
 	op.env.sch.Enqueue(&op.work)
 }
+
+// Began reports whether the child's work has begun since Start: see [SpawnOr].
+func (op *StartsOnOp[T, O]) Began() bool { return op.began && began(op.start) }
 
 // startsOnRunner is the work that the scheduler runs.
 type startsOnRunner[T, O any] StartsOnOp[T, O]
@@ -59,6 +64,7 @@ func (op *startsOnRunner[T, O]) Run() {
 		op.env.SetStopped()
 		return
 	}
+	op.began = true
 	op.start.Start()
 }
 

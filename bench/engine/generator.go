@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"github.com/reactord/reactord/bench/record"
@@ -47,7 +48,7 @@ func New(cfg Config) (*Generator, error) {
 		return nil, err
 	}
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin,
-		Loop: reactor.LoopConfig{Ring: cfg.Ring, TimerSlack: -1}})
+		Loop: reactor.LoopConfig{Ring: cfg.Ring, TimerSlack: -1, OnMisuse: notAbandoned}})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func New(cfg Config) (*Generator, error) {
 	}
 	g.distribute()
 	go func() {
-		g.ended <- r.Run(func(l *reactor.Loop) {
+		g.ended <- r.Run(func(l *reactor.Loop) error {
 			for _, w := range g.workers {
 				if w.loop == l {
 					if cfg.Beside != nil {
@@ -78,6 +79,7 @@ func New(cfg Config) (*Generator, error) {
 					w.init()
 				}
 			}
+			return nil
 		})
 	}()
 	return g, nil
@@ -318,4 +320,11 @@ func (c *collector) noProgress(opening bool) error {
 		text += "; " + advice
 	}
 	return fmt.Errorf("%w: %s", ErrNoProgress, text)
+}
+
+// notAbandoned logs a misuse of the loops other than connections that are open at their end: see worker.abandon.
+func notAbandoned(err error) {
+	if !errors.Is(err, reactor.ErrNotClosed) {
+		log.Print(err)
+	}
 }

@@ -1,10 +1,13 @@
-// Command peers has echo servers on three other libraries: gnet v2.9.7, netpoll v0.7.2 and nbio v1.6.7. `bench suite`
+// Command peers has servers on three other libraries: gnet v2.9.7, netpoll v0.7.2 and nbio v1.6.7. `bench suite`
 // measures them and compares them with reactord. The command is a module of its own, so that its dependencies stay out
 // of the module of reactord.
 //
 //	go build -tags poll_opt,gc_opt -o peers .
 //	peers gnet echo --listen tcp://127.0.0.1:7000 --loops 1
+//	peers gnet redis --listen tcp://127.0.0.1:6379 --loops 1
 //	peers gnet version
+//
+// gnet also has a RESP server (redis), with the parser and the store of bench/resp.
 //
 // Each server is written for the best performance of its library, after the library's own documentation and
 // benchmarks. It has one event loop for each core (--loops), and TCP_NODELAY, which all three libraries set by

@@ -40,13 +40,13 @@ func names() []string {
 	return all
 }
 
-// start runs the program with one library, and returns when it listens. At the end of the test it is stopped by
+// start runs a server on one library, and returns when it listens. At the end of the test it is stopped by
 // SIGTERM, and must exit without an error.
-func start(t *testing.T, library string, loops int) (address string) {
+func start(t *testing.T, library, server string, loops int) (address string) {
 	t.Helper()
 	address = freeAddress(t)
 	said := &bytes.Buffer{}
-	c := exec.Command(os.Args[0], library, "echo", "--listen", "tcp://"+address, "--loops", fmt.Sprint(loops))
+	c := exec.Command(os.Args[0], library, server, "--listen", "tcp://"+address, "--loops", fmt.Sprint(loops))
 	c.Env = append(os.Environ(), childVariable+"=1")
 	c.Stdout, c.Stderr = said, said
 	if err := c.Start(); err != nil {
@@ -145,7 +145,7 @@ func TestEchoUnderLoad(t *testing.T) {
 	for _, name := range names() {
 		for _, loops := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s/%d", name, loops), func(t *testing.T) {
-				address := start(t, name, loops)
+				address := start(t, name, "echo", loops)
 				var all sync.WaitGroup
 				for i := range uint64(64) {
 					total, most := 16<<10, 300
@@ -168,7 +168,7 @@ func TestEchoUnderLoad(t *testing.T) {
 func TestResets(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
-			address := start(t, name, 1)
+			address := start(t, name, "echo", 1)
 			for range 50 {
 				c, err := net.Dial("tcp", address)
 				if err != nil {
@@ -204,7 +204,7 @@ func TestCommandLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // a server that starts by mistake ends immediately
 	for _, args := range [][]string{
-		{}, {"gnet"}, {"evio", "echo", "--listen", "tcp://127.0.0.1:0"}, {"gnet", "proxy"},
+		{}, {"gnet"}, {"evio", "echo", "--listen", "tcp://127.0.0.1:0"}, {"gnet", "proxy"}, {"nbio", "redis", "--listen", "tcp://127.0.0.1:0"},
 		{"gnet", "echo"}, {"gnet", "echo", "--listen", "127.0.0.1:0"}, {"gnet", "echo", "--loop", "1"},
 		{"nbio", "echo", "--listen", "tcp://127.0.0.1:0", "--loops", "0"},
 		{"nbio", "echo", "--listen", "tcp://127.0.0.1:0", "more"},

@@ -5,13 +5,16 @@ import (
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
+
+	"github.com/reactord/reactord/bench/resp"
 )
 
-// gnetServer sends back what the loop has read, from the loop's own buffer.
+// gnetServer calls traffic when a loop has read from a connection.
 type gnetServer struct {
 	gnet.BuiltinEventEngine
 
-	booted chan gnet.Engine
+	booted  chan gnet.Engine
+	traffic func(c gnet.Conn) error // an error ends the connection
 }
 
 func (s *gnetServer) OnBoot(e gnet.Engine) gnet.Action {
@@ -20,18 +23,55 @@ func (s *gnetServer) OnBoot(e gnet.Engine) gnet.Action {
 }
 
 func (s *gnetServer) OnTraffic(c gnet.Conn) gnet.Action {
-	data, err := c.Next(-1)
-	if err != nil {
-		return gnet.Close
-	}
-	if _, err := c.Write(data); err != nil {
+	if err := s.traffic(c); err != nil {
 		return gnet.Close
 	}
 	return gnet.None
 }
 
+// gnetEcho sends back what the loop has read, from the loop's own buffer.
 func gnetEcho(ctx context.Context, address string, loops int) error {
-	s := &gnetServer{booted: make(chan gnet.Engine, 1)}
+	return gnetServe(ctx, address, loops, func(c gnet.Conn) error {
+		data, err := c.Next(-1)
+		if err != nil {
+			return err
+		}
+		_, err = c.Write(data)
+		return err
+	})
+}
+
+// gnetRedis answers from the loop's own buffer, where an incomplete command stays.
+func gnetRedis(ctx context.Context, address string, loops int) error {
+	store := &resp.Store{}
+	return gnetServe(ctx, address, loops, func(c gnet.Conn) error {
+		in, err := c.Peek(-1)
+		if err != nil {
+			return err
+		}
+		replies, _ := c.Context().(*[]byte)
+		if replies == nil {
+			replies = new([]byte)
+			c.SetContext(replies)
+		}
+		used, out, failed := store.Answer(in, (*replies)[:0])
+		*replies = out
+		if used > 0 { // Discard(0) would discard everything
+			if _, err := c.Discard(used); err != nil {
+				return err
+			}
+		}
+		if len(out) > 0 {
+			if _, err := c.Write(out); err != nil {
+				return err
+			}
+		}
+		return failed
+	})
+}
+
+func gnetServe(ctx context.Context, address string, loops int, traffic func(gnet.Conn) error) error {
+	s := &gnetServer{booted: make(chan gnet.Engine, 1), traffic: traffic}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- gnet.Run(s, "tcp://"+address,

@@ -14,23 +14,26 @@ import (
 )
 
 const usage = `usage: peers LIBRARY echo --listen tcp://HOST:PORT [--loops N]
+       peers gnet redis --listen tcp://HOST:PORT [--loops N]
        peers LIBRARY version
 
-LIBRARY is gnet, netpoll or nbio. An echo server runs until SIGINT or SIGTERM.
+LIBRARY is gnet, netpoll or nbio. A server runs until SIGINT or SIGTERM.
 `
 
 // A library is one of the peers.
 type library struct {
 	module string
 
-	// echo serves at address (HOST:PORT), with this number of event loops, until ctx ends.
-	echo func(ctx context.Context, address string, loops int) error
+	servers map[string]server
 }
 
+// A server serves at address (HOST:PORT), with this number of event loops, until ctx ends.
+type server func(ctx context.Context, address string, loops int) error
+
 var libraries = map[string]library{
-	"gnet":    {"github.com/panjf2000/gnet/v2", gnetEcho},
-	"netpoll": {"github.com/cloudwego/netpoll", netpollEcho},
-	"nbio":    {"github.com/lesismal/nbio", nbioEcho},
+	"gnet":    {"github.com/panjf2000/gnet/v2", map[string]server{"echo": gnetEcho, "redis": gnetRedis}},
+	"netpoll": {"github.com/cloudwego/netpoll", map[string]server{"echo": netpollEcho}},
+	"nbio":    {"github.com/lesismal/nbio", map[string]server{"echo": nbioEcho}},
 }
 
 func main() {
@@ -55,12 +58,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if !ok {
 		return fmt.Errorf("%w: there is no library %q", errUsage, args[0])
 	}
-	switch args[1] {
-	case "version":
+	if args[1] == "version" {
 		_, err := fmt.Fprintln(out, version(lib.module))
 		return err
-	case "echo":
-	default:
+	}
+	serve, ok := lib.servers[args[1]]
+	if !ok {
 		return fmt.Errorf("%w: there is no server %q", errUsage, args[1])
 	}
 	flags := flag.NewFlagSet(args[1], flag.ContinueOnError)
@@ -74,7 +77,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if !ok || flags.NArg() > 0 || *loops < 1 {
 		return fmt.Errorf("%w: --listen needs tcp://HOST:PORT, and --loops at least 1", errUsage)
 	}
-	return lib.echo(ctx, address, *loops)
+	return serve(ctx, address, *loops)
 }
 
 // version returns the version of a module of this binary.

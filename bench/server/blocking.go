@@ -20,6 +20,8 @@ func (c *Config) serve(s stream) error {
 		return c.generate(s)
 	case "reply":
 		return c.reply(s)
+	case "redis":
+		return c.redis(s)
 	}
 	buf := make([]byte, chunk)
 	for {

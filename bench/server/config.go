@@ -13,13 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/bench/engine"
+	"github.com/reactord/reactord/bench/resp"
 	"github.com/reactord/reactord/reactor"
 )
 
 // Config describes a server.
 type Config struct {
 	Listen    string           // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
-	Behaviour string           // echo, discard, chargen, reply or delay
+	Behaviour string           // echo, discard, chargen, reply, delay, redis or http
 	Style     string           // receiver, task or net
 	Ring      reactor.RingKind // of the reactor's loops
 	Loops     int              // of the reactor. Default: 1
@@ -30,6 +31,8 @@ type Config struct {
 	Seed      uint64           // of the pattern, for chargen: the seed of the load
 	TLS       *tls.Config      // for tls
 
+	store *resp.Store // of redis
+
 	// Ready, if not nil, is called when the server listens.
 	Ready func(addr net.Addr)
 }
@@ -37,23 +40,31 @@ type Config struct {
 // chunk is the number of bytes of each send of chargen, and of each read of blocking servers.
 const chunk = 64 << 10
 
+// behaviours are those of each style.
+var behaviours = map[string][]string{
+	"receiver": {"echo", "discard", "chargen", "reply", "delay"},
+	"task":     {"echo", "discard", "chargen", "reply", "delay", "redis"},
+	"net":      {"echo", "discard", "chargen", "reply", "delay", "redis", "http"},
+}
+
 func (c *Config) prepare() error {
-	c.Loops = max(c.Loops, 1)
+	c.Loops, c.store = max(c.Loops, 1), &resp.Store{}
 	if c.Request == 0 {
 		c.Request = 1
 	}
 	if c.Reply == 0 {
 		c.Reply = 128
 	}
+	served, known := behaviours[c.Style]
 	switch {
-	case !slices.Contains([]string{"echo", "discard", "chargen", "reply", "delay"}, c.Behaviour):
-		return fmt.Errorf("there is no behaviour %q", c.Behaviour)
+	case !known:
+		return fmt.Errorf("there is no style %q", c.Style)
+	case !slices.Contains(served, c.Behaviour):
+		return fmt.Errorf("the style %s has no behaviour %q", c.Style, c.Behaviour)
 	case c.Request < 0 || c.Reply < 0 || c.Reply > engine.MaxMessage:
 		return errors.New("the sizes of requests and replies must be positive")
 	case c.Delay < 0:
 		return errors.New("the delay must be positive")
-	case !slices.Contains([]string{"receiver", "task", "net"}, c.Style):
-		return fmt.Errorf("there is no style %q", c.Style)
 	}
 	return nil
 }

@@ -30,8 +30,15 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 		}
 		l = tls.NewListener(l, c.TLS)
 	}
-	defer context.AfterFunc(ctx, func() { l.Close() })()
 	c.ready(addr)
+	if c.Behaviour == "http" {
+		return serveHTTP(ctx, l)
+	}
+	return c.serveListener(ctx, l)
+}
+
+func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
+	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var conns sync.WaitGroup
 	defer conns.Wait() // the connections end with the server
 	for {

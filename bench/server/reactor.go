@@ -38,7 +38,10 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	}
 	defer context.AfterFunc(ctx, r.Stop)()
 	c.ready(s.addr())
-	return r.Run(s.On)
+	return r.Run(func(l *reactor.Loop) error {
+		s.On(l)
+		return nil
+	})
 }
 
 // Sockets are the listeners of a server that shares loops with other work.

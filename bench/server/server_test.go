@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,18 +47,18 @@ func start(t *testing.T, cfg Config) net.Addr {
 	return nil
 }
 
-// each runs f with every style, ring and kind of address.
-func each(t *testing.T, f func(t *testing.T, cfg Config)) {
+// each runs f with every style that has the behaviour, every ring and every kind of address.
+func each(t *testing.T, behaviour string, f func(t *testing.T, cfg Config)) {
 	for _, scheme := range []string{"tcp", "unix"} {
-		for _, style := range []string{"receiver", "task", "net"} {
+		for style := range behaviours {
 			for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
-				if style == "net" && ring == reactor.Epoll {
+				if style == "net" && ring == reactor.Epoll || !slices.Contains(behaviours[style], behaviour) {
 					continue
 				}
 				t.Run(fmt.Sprint(scheme, " ", style, " ", ring), func(t *testing.T) {
 					_, err := reactor.ChooseRing(ring)
 					testenv.NeedIOUring(t, err)
-					cfg := Config{Listen: "tcp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2}
+					cfg := Config{Listen: "tcp://127.0.0.1:0", Behaviour: behaviour, Style: style, Ring: ring, Loops: 2}
 					if scheme == "unix" {
 						cfg.Listen = "unix://" + t.TempDir() + "/s"
 					}
@@ -85,8 +88,7 @@ func closeWrite(t *testing.T, c net.Conn) {
 }
 
 func TestEcho(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour = "echo"
+	each(t, "echo", func(t *testing.T, cfg Config) {
 		c := dial(t, start(t, cfg))
 		sent := bytes.Repeat([]byte("0123456789"), 100_000)
 		go func() {
@@ -100,8 +102,7 @@ func TestEcho(t *testing.T) {
 }
 
 func TestDiscard(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour = "discard"
+	each(t, "discard", func(t *testing.T, cfg Config) {
 		c := dial(t, start(t, cfg))
 		if _, err := c.Write(make([]byte, 5<<20)); err != nil {
 			t.Error(err)
@@ -114,8 +115,8 @@ func TestDiscard(t *testing.T) {
 }
 
 func TestChargen(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour, cfg.Seed = "chargen", 5
+	each(t, "chargen", func(t *testing.T, cfg Config) {
+		cfg.Seed = 5
 		c := dial(t, start(t, cfg))
 		got := make([]byte, 3<<20)
 		if _, err := io.ReadFull(c, got); err != nil {
@@ -131,8 +132,8 @@ func TestChargen(t *testing.T) {
 }
 
 func TestReply(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour, cfg.Request, cfg.Reply = "reply", 10, 1000
+	each(t, "reply", func(t *testing.T, cfg Config) {
+		cfg.Request, cfg.Reply = 10, 1000
 		c := dial(t, start(t, cfg))
 		for range 3 { // 2½ requests, and 2½ more, and so on
 			if _, err := c.Write(make([]byte, 25)); err != nil {
@@ -147,8 +148,8 @@ func TestReply(t *testing.T) {
 }
 
 func TestDelay(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour, cfg.Delay = "delay", 50*time.Millisecond
+	each(t, "delay", func(t *testing.T, cfg Config) {
+		cfg.Delay = 50 * time.Millisecond
 		c := dial(t, start(t, cfg))
 		begin := time.Now()
 		if _, err := io.WriteString(c, "hello"); err != nil {
@@ -159,6 +160,65 @@ func TestDelay(t *testing.T) {
 			t.Errorf("%q came after %v, %v", got, time.Since(begin), err)
 		}
 	})
+}
+
+// Commands are answered in order, also when they come in pieces, together, or are longer than a buffer.
+func TestRedis(t *testing.T) {
+	each(t, "redis", func(t *testing.T, cfg Config) {
+		c := dial(t, start(t, cfg))
+		long := strings.Repeat("0123456789", 50_000)
+		sent := "*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000\r\n" + long +
+			"\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n"
+		go func() {
+			for _, piece := range []string{sent[:3], sent[3:20], sent[20:70], sent[70:]} {
+				_, _ = io.WriteString(c, piece)
+				time.Sleep(time.Millisecond) // the pieces may still come together
+			}
+			closeWrite(t, c)
+		}()
+		want := "+PONG\r\n$-1\r\n+OK\r\n$500000\r\n" + long + "\r\n+PONG\r\n"
+		if got, err := io.ReadAll(c); string(got) != want || err != nil {
+			t.Errorf("%d bytes came instead of %d, %v", len(got), len(want), err)
+		}
+	})
+}
+
+// What is not RESP is answered with an error, and ends the connection.
+func TestRedisProtocolError(t *testing.T) {
+	each(t, "redis", func(t *testing.T, cfg Config) {
+		c := dial(t, start(t, cfg))
+		_, _ = io.WriteString(c, "PING\r\n*x\r\n")
+		if got, err := io.ReadAll(c); string(got) != "+PONG\r\n-ERR Protocol error\r\n" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+func TestHTTP(t *testing.T) {
+	each(t, "http", func(t *testing.T, cfg Config) {
+		a := start(t, cfg)
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return net.Dial(a.Network(), a.String())
+		}}
+		defer transport.CloseIdleConnections()
+		checkHTTP(t, transport, "http://localhost/")
+	})
+}
+
+// checkHTTP sends requests with and without a body.
+func checkHTTP(t *testing.T, transport *http.Transport, url string) {
+	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	for _, body := range []io.Reader{nil, nil, strings.NewReader(strings.Repeat("x", 100_000)), nil} {
+		r, err := client.Post(url, "text/plain", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if string(got) != hello || err != nil || r.StatusCode != 200 || r.Header.Get("Date") == "" {
+			t.Errorf("%s %q, %v, %v", r.Status, got, r.Header, err)
+		}
+	}
 }
 
 // eachDatagram runs f with every style and ring for datagrams.
@@ -243,8 +303,7 @@ func TestAbstractAddresses(t *testing.T) {
 // A server that ends closes all descriptors: of connections that were accepted, that were not accepted yet, and whose
 // coroutine has not started.
 func TestNoDescriptorLeaks(t *testing.T) {
-	each(t, func(t *testing.T, cfg Config) {
-		cfg.Behaviour = "echo"
+	each(t, "echo", func(t *testing.T, cfg Config) {
 		descriptors := func() int {
 			fds, err := os.ReadDir("/proc/self/fd")
 			if err != nil {

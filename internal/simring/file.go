@@ -9,7 +9,7 @@ import (
 )
 
 // firstFd is far beyond the descriptors of the process, so that a call that reaches the real kernel by
-// mistake fails.
+// mistake fails. Each machine has as many numbers.
 const firstFd = 1 << 20
 
 // object is what can be open: a socket, an end of a pipe, a file of a disk.
@@ -62,9 +62,11 @@ func (k *Kernel) open(f *file) unix.Errno {
 // room says why there is no free descriptor; 0: there is one.
 func (k *Kernel) room() unix.Errno {
 	switch {
+	case k.abroad != 0:
+		return 0
 	case k.chance(k.Odds.NoDescriptor):
 		return [2]unix.Errno{unix.EMFILE, unix.ENFILE}[k.rng.IntN(2)]
-	case len(k.files) >= k.Odds.Files && !slices.Contains(k.files, nil):
+	case k.used-len(k.foreign) >= k.Odds.Files:
 		return unix.EMFILE
 	}
 	return 0
@@ -72,21 +74,34 @@ func (k *Kernel) room() unix.Errno {
 
 // install gives f one more descriptor, the lowest that is free.
 func (k *Kernel) install(f *file) unix.Errno {
+	if k.abroad == 0 && k.used-len(k.foreign) >= k.Odds.Files {
+		return unix.EMFILE
+	}
 	i := slices.Index(k.files, nil)
 	if i < 0 {
-		if i = len(k.files); i >= k.Odds.Files {
-			return unix.EMFILE
-		}
+		i = len(k.files)
 		k.files = append(k.files, nil)
 	}
 	if f.refs == 0 {
 		k.opened++
 		f.object.attach(f)
 	}
-	f.k, f.fd = k, firstFd+i
+	f.k, f.fd = k, k.firstFd+i
 	f.refs++
 	k.files[i] = f
+	k.used++
+	if k.abroad != 0 {
+		k.foreign[f.fd] = true
+	}
 	return 0
+}
+
+// Abroad calls f, which must not wait, as another process: without faults, and the descriptors that it opens do not count
+// towards the limit.
+func (k *Kernel) Abroad(f func()) {
+	k.abroad++
+	defer func() { k.abroad-- }()
+	k.Spared(f)
 }
 
 // openTwo opens both files or none. A pair is made with the first descriptor below the second.
@@ -102,7 +117,7 @@ func (k *Kernel) openTwo(f, g *file) unix.Errno {
 }
 
 func (k *Kernel) file(fd int) *file {
-	if i := fd - firstFd; i >= 0 && i < len(k.files) {
+	if i := fd - k.firstFd; i >= 0 && i < len(k.files) {
 		return k.files[i]
 	}
 	return nil
@@ -121,7 +136,9 @@ func (k *Kernel) close(fd int) unix.Errno {
 			break
 		}
 	}
-	k.files[fd-firstFd] = nil
+	k.files[fd-k.firstFd] = nil
+	k.used--
+	delete(k.foreign, fd)
 	k.unref(f)
 	return 0
 }

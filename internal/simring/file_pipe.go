@@ -64,7 +64,7 @@ func (e *pipeEnd) events() (events uint32) {
 	switch {
 	case e.writes && e.other().closed:
 		return unix.POLLOUT | unix.POLLERR
-	case e.writes && e.free() >= min(atomic, e.capacity()):
+	case e.writes && e.free() >= min(atomicWrite, e.capacity()):
 		return unix.POLLOUT
 	case e.writes:
 		return 0
@@ -101,8 +101,8 @@ func (e *pipeEnd) take(n int) {
 	e.ends[1].poke()
 }
 
-// atomic is how many bytes are written as one: PIPE_BUF.
-const atomic = 4096
+// atomicWrite is how many bytes are written as one: PIPE_BUF.
+const atomicWrite = 4096
 
 func (e *pipeEnd) write(pieces [][]byte) int {
 	m := message{pieces: pieces}
@@ -114,9 +114,9 @@ func (e *pipeEnd) write(pieces [][]byte) int {
 		return 0
 	case e.other().closed:
 		return -int(unix.EPIPE)
-	case e.free() == 0, n <= min(atomic, e.capacity()) && n > e.free():
+	case e.free() == 0, n <= min(atomicWrite, e.capacity()) && n > e.free():
 		return -int(unix.EAGAIN)
-	case n > min(atomic, e.capacity()):
+	case n > min(atomicWrite, e.capacity()):
 		n = e.k.some(min(n, e.free()))
 	}
 	e.put(m.bytes(0)[:n])

@@ -1,9 +1,6 @@
 package simring
 
-import (
-	"container/heap"
-	"time"
-)
+import "time"
 
 // event is something that happens at a time.
 type event struct {
@@ -31,23 +28,8 @@ func (e *events) Pop() any {
 	return x
 }
 
-// at calls f at a time.
-func (k *Kernel) at(at int64, f func()) {
-	k.events.seq++
-	heap.Push(&k.events, event{at, k.events.seq, f})
-}
-
 // soon calls f after a random delay.
 func (k *Kernel) soon(f func()) { k.coming(k.now+int64(k.delay()), f) }
-
-// coming calls f at a time, and counts it as under way until then.
-func (k *Kernel) coming(at int64, f func()) {
-	k.underWay++
-	k.at(at, func() {
-		k.underWay--
-		f()
-	})
-}
 
 func (k *Kernel) delay() time.Duration {
 	d := k.upTo(k.Odds.Latency)
@@ -55,11 +37,4 @@ func (k *Kernel) delay() time.Duration {
 		d *= 1000
 	}
 	return d
-}
-
-// happen calls what is due.
-func (k *Kernel) happen() {
-	for k.events.Len() != 0 && k.events.heap[0].at <= k.now {
-		heap.Pop(&k.events).(event).f()
-	}
 }

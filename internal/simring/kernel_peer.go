@@ -106,3 +106,17 @@ func (t *Thread) Reset(fd int) {
 	t.k.file(fd).object.(socket).base().linger = true
 	_ = t.k.System().Close(fd)
 }
+
+// Ready reports whether a descriptor has one of the events, or is in error, or is not open.
+func (k *Kernel) Ready(fd int, events uint32) bool {
+	f := k.file(fd)
+	return f == nil || f.events()&(events|unix.POLLERR|unix.POLLHUP) != 0
+}
+
+// DescribeFd is what is open as a descriptor, for errors.
+func (k *Kernel) DescribeFd(fd int) string {
+	if f := k.file(fd); f != nil {
+		return f.String()
+	}
+	return "what is closed"
+}

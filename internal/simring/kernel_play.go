@@ -23,5 +23,5 @@ func Play(program Program, seed uint64, flaw Flaw, trace io.Writer) error {
 		return err
 	}
 	check()
-	return k.finish()
+	return k.finishAll()
 }

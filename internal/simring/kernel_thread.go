@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -18,6 +19,7 @@ type Thread struct {
 	yield    func(struct{}) bool
 	ready    func() bool // it waits for this; nil: for its turn
 	deadline int64       // when it stops waiting; never: not at all
+	doing    string      // what it waits in, for errors
 	stopped  bool
 	ended    bool
 }
@@ -28,18 +30,18 @@ const never = 1<<63 - 1
 type killed struct{}
 
 // Go makes a thread that runs f. If f calls runtime.Goexit, as a test that fails does, so does Run.
-func (k *Kernel) Go(name string, f func(t *Thread)) { k.start(name, false, f) }
+func (k *Kernel) Go(name string, f func(t *Thread)) *Thread { return k.start(name, false, f) }
 
 // GoExitable makes a thread that runs f. If f calls runtime.Goexit, the thread ends.
-func (k *Kernel) GoExitable(name string, f func(t *Thread)) { k.start(name, true, f) }
+func (k *Kernel) GoExitable(name string, f func(t *Thread)) *Thread { return k.start(name, true, f) }
 
-func (k *Kernel) start(name string, exitable bool, f func(t *Thread)) {
+func (k *Kernel) start(name string, exitable bool, f func(t *Thread)) *Thread {
 	t := &Thread{k: k, id: len(k.threads) + 1, name: name, deadline: never}
 	t.next, t.stop = iter.Pull(func(yield func(struct{}) bool) {
 		returned := false
 		defer func() {
 			if p := recover(); p != nil && p != any(killed{}) {
-				k.Errorf("%s panicked: %v\n%s", name, p, debug.Stack())
+				k.Errorf("%s panicked: %v\n%s", t.fullName(), p, debug.Stack())
 			}
 			if exitable && !returned {
 				panic(exited{}) // or iter.Pull would pass the Goexit on
@@ -50,6 +52,7 @@ func (k *Kernel) start(name string, exitable bool, f func(t *Thread)) {
 		returned = true
 	})
 	k.threads = append(k.threads, t)
+	return t
 }
 
 // exited is what a Goexit of a thread is turned into.
@@ -90,6 +93,12 @@ func (k *Kernel) preempt() {
 	}
 }
 
+// Yield lets other threads run, sometimes.
+func (t *Thread) Yield() { t.k.preempt() }
+
+// Kill ends the thread, which is the one that runs, and runs its deferred functions.
+func (t *Thread) Kill() { panic(killed{}) }
+
 // Sleep waits for d.
 func (t *Thread) Sleep(d time.Duration) { t.wait(notReady, t.k.now+int64(d)) }
 
@@ -97,6 +106,39 @@ func notReady() bool { return false }
 
 // Until waits until what reports true.
 func (t *Thread) Until(what func() bool) { t.wait(what, never) }
+
+// Running is the thread that runs now; nil: none does.
+func (k *Kernel) Running() *Thread { return k.current }
+
+// UntilOr waits until what reports true, or for that time; a negative one is for ever. It returns what that reports in
+// the end. doing says in errors what the thread does.
+func (t *Thread) UntilOr(what func() bool, atMost time.Duration, doing string) bool {
+	deadline := int64(never)
+	if atMost >= 0 {
+		deadline = t.k.now + min(int64(atMost), never-1-t.k.now)
+	}
+	t.doing = doing
+	t.wait(what, deadline)
+	return what()
+}
+
+func (t *Thread) inWhat() string {
+	if t.doing == "" {
+		return ""
+	}
+	return " in " + t.doing
+}
+
+// Ended reports whether the thread has ended.
+func (t *Thread) Ended() bool { return t.ended }
+
+// fullName is the thread's name, with that of its machine, if there are several.
+func (t *Thread) fullName() string {
+	if len(t.k.machines) < 2 {
+		return t.name
+	}
+	return t.k.name + "/" + t.name
+}
 
 // Stop stops the thread, as SIGSTOP does, while time passes. It is called by another thread.
 func (t *Thread) Stop() { t.stopped = true }
@@ -108,46 +150,78 @@ func (t *Thread) canRun() bool {
 	return !t.ended && !t.stopped && (t.ready == nil || t.deadline <= t.k.now || t.ready())
 }
 
-// maxSteps bounds the turns of a run.
-const maxSteps = 1 << 20
+// maxTurns bounds the turns of a run.
+const maxTurns = 1 << 20
 
 // Run runs the threads until all have ended, and returns all that was wrong.
-func (k *Kernel) Run() error {
-	defer k.unwind()
+func (w *world) Run() error {
+	defer w.unwind()
 	var able []*Thread
-	for range maxSteps {
-		k.current = nil
-		k.happen()
+	for !w.tooLong() {
+		w.current = nil
+		w.happen()
 		able = able[:0]
-		for _, t := range k.threads {
+		for _, t := range w.threads {
 			if t.canRun() {
 				able = append(able, t)
 			}
 		}
-		if len(k.errs) != 0 || len(able) == 0 && !k.pass() {
-			return k.end()
+		if len(w.errs) != 0 || len(able) == 0 && !w.pass() {
+			return w.end()
 		}
 		if len(able) == 0 {
 			continue
 		}
-		t := able[k.rng.IntN(len(able))]
-		k.current, t.deadline = t, never
+		t := able[w.rng.IntN(len(able))]
+		w.current, t.deadline, t.doing = t, never, ""
+		w.running.Store(t)
+		w.turns.Add(1)
 		if !t.resume() {
 			t.ended = true
 		}
-		k.now += 1 + k.rng.Int64N(2000)
+		w.now += 1 + w.rng.Int64N(2000)
 	}
-	k.Errorf("simring: the run does not end: it has taken %d turns", maxSteps)
-	return k.end()
+	return w.end()
+}
+
+// tooLong reports whether the run is longer than it may be, which is wrong.
+func (w *world) tooLong() bool {
+	turns := uint64(maxTurns)
+	if w.bounds.Turns > 0 {
+		turns = uint64(w.bounds.Turns)
+	}
+	limit := int64(w.bounds.Time)
+	switch {
+	case w.turns.Load() >= turns:
+		w.current = nil
+		w.Errorf("simring: the run does not end: it has taken %d turns%s", turns, w.left())
+	case limit > 0 && w.now > limit:
+		w.current = nil
+		w.Errorf("simring: the run does not end: it has taken %v%s", w.bounds.Time, w.left())
+	default:
+		return false
+	}
+	return true
+}
+
+// left says which threads have not ended, and what they wait for.
+func (w *world) left() string {
+	b := new(strings.Builder)
+	for _, t := range w.threads {
+		if !t.ended {
+			fmt.Fprintf(b, "; %s has not ended%s", t.fullName(), t.inWhat())
+		}
+	}
+	return b.String()
 }
 
 // pass advances the clock to the next event or deadline. False: there is none.
-func (k *Kernel) pass() bool {
+func (w *world) pass() bool {
 	next := int64(never)
-	if k.events.Len() != 0 {
-		next = k.events.heap[0].at
+	if w.events.Len() != 0 {
+		next = w.events.heap[0].at
 	}
-	for _, t := range k.threads {
+	for _, t := range w.threads {
 		if !t.ended && !t.stopped {
 			next = min(next, t.deadline)
 		}
@@ -155,27 +229,29 @@ func (k *Kernel) pass() bool {
 	if next == never {
 		return false
 	}
-	k.now = max(k.now, next)
+	w.now = max(w.now, next)
 	return true
 }
 
 // end asserts that all threads have ended.
-func (k *Kernel) end() error {
-	for _, t := range k.threads {
-		if !t.ended && len(k.errs) == 0 {
-			k.Errorf("simring: %s waits for ever", t.name)
+func (w *world) end() error {
+	if len(w.errs) == 0 {
+		for _, t := range w.threads {
+			if !t.ended {
+				w.Errorf("simring: %s waits for ever%s", t.fullName(), t.inWhat())
+			}
 		}
 	}
-	return errors.Join(k.errs...)
+	return errors.Join(w.errs...)
 }
 
 // unwind ends the threads that have not ended.
-func (k *Kernel) unwind() {
-	for _, t := range k.threads {
-		k.current = t
+func (w *world) unwind() {
+	for _, t := range w.threads {
+		w.current = t
 		t.end()
 	}
-	k.current = nil
+	w.current = nil
 }
 
 // String is the thread's name.

@@ -26,7 +26,7 @@ const firstPid = 1 << 23
 // Child starts a process that ends after a time with an exit status, and returns its pid.
 func (k *Kernel) Child(life time.Duration, status int) int {
 	k.pids++
-	c := &child{k: k, pid: firstPid + k.pids, status: status}
+	c := &child{k: k, pid: k.firstPid + k.pids, status: status}
 	k.children = append(k.children, c)
 	k.log("process %d begins", c.pid)
 	k.at(k.now+int64(life), func() { c.end(status, false) })

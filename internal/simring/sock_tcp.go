@@ -178,26 +178,33 @@ func (e *tcp) move() {
 	switch {
 	case e.inTransit || !e.state.connected() || e.state == reset:
 	case len(e.out) == 0 && !e.state.finUnderWay():
-	case len(e.out) != 0 && !e.peer.orphaned && len(e.peer.in) >= e.k.Odds.Buffer: // until the peer reads
+	case len(e.out) != 0 && !e.peer.orphaned && len(e.peer.in) >= e.peer.k.Odds.Buffer: // until the peer reads
 	default:
 		e.inTransit = true
-		e.k.soon(e.arrive)
+		e.transmit(0)
 	}
 }
 
-// arrive is the arrival of a segment at the peer.
-func (e *tcp) arrive() {
-	e.inTransit = false
+// arrive is the arrival of a segment at the peer: try counts its repetitions.
+func (e *tcp) arrive(try int) {
 	p := e.peer
 	switch {
-	case e.state == reset || p.state == reset:
+	case e.state == reset || p.state == reset && p.k == e.k:
+		e.inTransit = false
 		return
+	case p.state == reset: // its RST may have been lost
+		p.resetPeer()
+		e.retransmit(try)
+		return
+	}
+	e.inTransit = false
+	switch {
 	case len(e.out) != 0 && p.orphaned:
 		e.k.log("bytes arrive at a closed socket, which resets")
 		p.abort()
 		return
 	}
-	n := e.k.some(min(len(e.out), e.k.Odds.Buffer-len(p.in)))
+	n := e.k.some(min(len(e.out), max(p.k.Odds.Buffer-len(p.in), 0)))
 	p.in = append(p.in, e.out[:n]...)
 	p.received += uint64(n)
 	e.acked += uint64(n)
@@ -265,7 +272,7 @@ func (e *tcp) abort() {
 	}
 	e.k.log("%v resets %v, %d bytes unsent and %d unread", e.local, e.remote, len(e.out), len(e.in))
 	e.state, e.orphaned, e.out = reset, true, nil
-	e.k.soon(e.peer.onReset)
+	e.resetPeer()
 }
 
 // onReset is the arrival of a RST.
@@ -273,11 +280,16 @@ func (e *tcp) onReset() {
 	if e.state == reset {
 		return
 	}
-	e.err = unix.ECONNRESET
+	errno := unix.ECONNRESET
 	if e.state == closeWait {
-		e.err = unix.EPIPE // as tcp_reset() in the kernel has it
+		errno = unix.EPIPE // as tcp_reset() in the kernel has it
 	}
-	e.state, e.out = reset, nil
+	e.fail(errno)
+}
+
+// fail ends the connection on this side.
+func (e *tcp) fail(errno unix.Errno) {
+	e.err, e.state, e.out = errno, reset, nil
 	e.poke()
 }
 
@@ -316,8 +328,8 @@ func (e *tcp) accept() (socket, unix.Errno) {
 	return first, 0
 }
 
-// retransmit is how long a connection request that finds no room waits.
-const retransmit = 1e9
+// requestAgain is how long a connection request that finds no room waits.
+const requestAgain = 1e9
 
 func (e *tcp) connect(a address) unix.Errno {
 	switch {
@@ -328,11 +340,15 @@ func (e *tcp) connect(a address) unix.Errno {
 	case e.state != closed && e.state != refused:
 		return unix.EISCONN
 	}
+	from, ok := e.k.source(a)
+	if !ok {
+		return unix.ENETUNREACH
+	}
 	if e.autoBound = e.local.isZero(); e.autoBound {
-		e.local = ip(netip.AddrPortFrom(source(a), e.k.ephemeral()))
+		e.local = ip(netip.AddrPortFrom(from, e.k.ephemeral()))
 	}
 	e.err, e.state, e.remote = 0, synSent, destination(a)
-	e.k.soon(func() { e.request(0) })
+	e.knock()
 	return unix.EINPROGRESS
 }
 
@@ -343,37 +359,50 @@ func (e *tcp) outcome() (unix.Errno, bool) {
 	return 0, e.state.connected()
 }
 
-// request is a connection request that arrives: try counts its repetitions.
-func (e *tcp) request(try int) {
+// request is a connection request that arrives at a machine: try counts its repetitions.
+func (e *tcp) request(to *Kernel, try int) {
 	k := e.k
 	if e.state != synSent {
+		return
+	}
+	if to != k && (k.LinkTo(to).loses() || to.LinkTo(k).loses()) {
+		k.log("a connection request from %v to %v is lost", e.local, e.remote)
+		e.requestAgain(to, try)
 		return
 	}
 	if e.texts[ipOptions] != "" { // the receiver finds fault with them
 		e.refuse(unix.EPROTO)
 		return
 	}
-	listeners := k.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening })
+	listeners := to.bound(unix.SOCK_STREAM, e.remote, func(s socket) bool { return s.(*tcp).state == listening })
 	if len(listeners) == 0 || k.chance(k.Odds.RefusedConnect) {
 		e.refuse(unix.ECONNREFUSED)
 		return
 	}
 	l := listeners[k.rng.IntN(len(listeners))].(*tcp)
-	switch {
-	case len(l.backlog) <= l.room:
-	case try == 6:
-		e.refuse(unix.ETIMEDOUT)
-		return
-	default:
-		k.at(k.now+retransmit<<try, func() { e.request(try + 1) })
+	if len(l.backlog) > l.room {
+		e.requestAgain(to, try)
 		return
 	}
-	base := sock{node: node{k: k}, family: l.family, kind: l.kind, local: e.remote, remote: e.local}
+	base := sock{node: node{k: to}, family: l.family, kind: l.kind, local: e.remote, remote: e.local}
 	e.peer = &tcp{sock: base, peer: e, state: established}
 	e.state = established
 	l.backlog = append(l.backlog, e.peer)
+	if to != k {
+		k.LinkTo(to).joins(e)
+		to.LinkTo(k).joins(e.peer)
+	}
 	l.poke()
 	e.poke()
+}
+
+// requestAgain repeats a connection request that came to nothing.
+func (e *tcp) requestAgain(to *Kernel, try int) {
+	if try == synRetries {
+		e.refuse(unix.ETIMEDOUT)
+		return
+	}
+	e.k.at(e.k.now+requestAgain<<try, func() { e.request(to, try+1) })
 }
 
 func (e *tcp) refuse(errno unix.Errno) {
@@ -391,9 +420,6 @@ func anyPort(family int) address {
 	}
 	return ip(netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
 }
-
-// source is the machine's own address on the way to a.
-func source(a address) netip.Addr { return destination(a).Addr() }
 
 // destination is where something sent to a goes: what goes to no address in particular goes to the
 // machine itself.
@@ -419,6 +445,9 @@ func (k *Kernel) bind(s socket, a address) unix.Errno {
 		return unix.EAFNOSUPPORT
 	}
 	b := s.base()
+	if !a.Addr().IsUnspecified() && !k.has(a.Addr()) {
+		return unix.EADDRNOTAVAIL
+	}
 	if a.Port() == 0 {
 		a = ip(netip.AddrPortFrom(a.Addr(), k.ephemeral()))
 	}

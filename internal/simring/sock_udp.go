@@ -72,12 +72,16 @@ func (s *udp) connect(a address) unix.Errno {
 		s.remote = address{}
 		return 0
 	}
+	from, ok := s.k.source(a)
+	if a.IsValid() && !ok {
+		return unix.ENETUNREACH
+	}
 	if errno := s.autoBind(a); errno != 0 {
 		return errno
 	}
 	s.remote = destination(a)
 	if s.local.Addr().IsUnspecified() {
-		s.local = ip(netip.AddrPortFrom(source(a), s.local.Port()))
+		s.local = ip(netip.AddrPortFrom(from, s.local.Port()))
 	}
 	return 0
 }
@@ -117,7 +121,11 @@ func (s *udp) send(m *message, _ int) int {
 	}
 	from := s.local
 	if from.Addr().IsUnspecified() {
-		from = ip(netip.AddrPortFrom(source(to), from.Port()))
+		own, ok := s.k.source(to)
+		if !ok {
+			return -int(unix.ENETUNREACH)
+		}
+		from = ip(netip.AddrPortFrom(own, from.Port()))
 	}
 	p := packet{from: from, to: to, data: append([]byte(nil), m.bytes(0)...)}
 	s.flying += len(p.data)
@@ -143,24 +151,39 @@ func (s *udp) fly(p packet) {
 			return
 		case duplicated:
 			k.log("a datagram from %v to %v is duplicated", p.from, p.to)
-			k.soon(func() { s.arrive(p) })
+			k.soon(func() { s.leave(p) })
 		}
-		s.arrive(p)
+		s.leave(p)
 	})
 }
 
-// arrive delivers a datagram: to a connected socket before others; of several sockets that share an address, to the one
-// that the sender's port chooses.
-func (s *udp) arrive(p packet) {
-	k := s.k
+// leave brings a datagram to the machine that it is for.
+func (s *udp) leave(p packet) {
+	switch to := s.k.route(p.to.Addr()); to {
+	case nil:
+		s.k.log("a datagram from %v is lost: no machine has the address %v", p.from, p.to)
+	case s.k:
+		s.arrive(to, p)
+	default:
+		s.k.LinkTo(to).carryDatagram(p, func() { s.arrive(to, p) })
+	}
+}
+
+// arrive delivers a datagram on a machine: to a connected socket before others; of several sockets that share an
+// address, to the one that the sender's port chooses.
+func (s *udp) arrive(k *Kernel, p packet) {
 	found := k.bound(unix.SOCK_DGRAM, p.to, func(t socket) bool { return t.base().remote == p.from })
 	if len(found) == 0 {
 		found = k.bound(unix.SOCK_DGRAM, p.to, func(t socket) bool { return t.base().remote.isZero() })
 	}
 	if len(found) == 0 {
 		k.log("a datagram from %v finds no socket at %v", p.from, p.to)
-		if !k.chance(k.Odds.LostDatagram) {
+		switch {
+		case k.chance(k.Odds.LostDatagram):
+		case k == s.k:
 			k.soon(func() { s.refused(p.to) })
+		default:
+			k.LinkTo(s.k).carry(func() { s.refused(p.to) }, func() {})
 		}
 		return
 	}

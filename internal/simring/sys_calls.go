@@ -80,3 +80,15 @@ func (s System) Recvfrom(fd int, p []byte, flags int) (int, unix.Sockaddr, error
 	}
 	return n, m.name.sockaddr(so.base().family), nil
 }
+
+// Sendto is sendto(2) with MSG_DONTWAIT.
+func (s System) Sendto(fd int, p []byte, to unix.Sockaddr) (int, error) {
+	s.k.preempt()
+	so, errno := s.k.socketOf(fd)
+	if errno != 0 {
+		return -1, errno
+	}
+	m := plain(p, unix.MSG_DONTWAIT)
+	m.named, m.name = true, addressOf(to)
+	return result(so.send(m, 0))
+}

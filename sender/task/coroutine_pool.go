@@ -61,6 +61,10 @@ func (p *CoroutinePool) Leave() {
 
 // Here reports whether it is called on the scheduler's goroutine, or by the function of a task that runs there. It
 // takes one or two nanoseconds. It does not recognise a coroutine that a function has made itself, with iter.Pull.
+//
+// The word that it reads may be written meanwhile, but never to or from the caller's goroutine.
+//
+//go:norace
 func (p *CoroutinePool) Here() bool { return goroutine.Current() == p.current }
 
 // onThread reports whether it is called on the scheduler's thread. It is false on systems where threads have no ids.

@@ -55,6 +55,10 @@ func (t *T) Scheduler() sender.Scheduler { return t.sch }
 // Env is the environment of what the task awaits.
 func (t *T) Env() sender.Env { return &t.co.env }
 
+// Running reports whether the caller is the task's function, which may await. It is called on the thread of the task's
+// scheduler, for example by code that the function calls and that other work of the scheduler calls too.
+func (t *T) Running() bool { return t.running && !t.awaiting }
+
 // start makes the scheduler begin the task.
 func (t *T) start(task task, env sender.Env) {
 	if t.task != nil {

@@ -38,7 +38,8 @@ func (op *Op) Start() {
 }
 
 // Began reports whether the task's function has been called since Start. It is called when the task has completed: if
-// the function was not called, the receiver has to release the resources that the function would have released.
+// the function was not called, the receiver has to release the resources that the function would have released. By it
+// sender.SpawnOr knows that.
 func (op *Op) Began() bool { return op.t.began }
 
 func (op *Op) call() error {
@@ -62,6 +63,7 @@ type ValueOp[V any] struct {
 	f     func(*T) (V, error)
 	r     sender.Receiver[V]
 	value V
+	began bool
 }
 
 // Connect implements [sender.Sender].
@@ -71,9 +73,16 @@ func (s ValueSender[V]) Connect(op *ValueOp[V], r sender.Receiver[V]) sender.Ope
 }
 
 // Start implements [sender.Operation].
-func (op *ValueOp[V]) Start() { op.t.start(op, op.r.Env()) }
+func (op *ValueOp[V]) Start() {
+	op.began = false
+	op.t.start(op, op.r.Env())
+}
+
+// Began is [Op.Began].
+func (op *ValueOp[V]) Began() bool { return op.began }
 
 func (op *ValueOp[V]) call() (err error) {
+	op.began = true
 	op.value, err = op.f(&op.t)
 	return err
 }

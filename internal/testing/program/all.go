@@ -5,6 +5,7 @@ import "github.com/reactord/reactord/internal/simring"
 // All are the programs by name.
 var All = map[string]simring.Program{
 	"datagrams":   Datagrams,
+	"dials":       Dials,
 	"descriptors": Descriptors,
 	"drain":       Drain,
 	"echo":        Echo,

@@ -24,6 +24,7 @@ func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 	limit := 1 << k.Rand().IntN(7)
 	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour,
+		OnMisuse:     func(err error) { k.Errorf("%v", err) },
 		Buffers: reactor.BufferConfig{
 			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
 			LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,

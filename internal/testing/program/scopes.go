@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // Scopes has threads that spawn work into a counting scope, on one of several loops, and others that stop, close and
@@ -81,7 +82,10 @@ func (s *scopes) spawn(t *simring.Thread) {
 		long := l.SleepFor(time.Duration(1 + rng.Int64N(int64(10*time.Millisecond))))
 		short := l.SleepFor(time.Duration(1 + rng.Int64N(int64(time.Millisecond))))
 		var did bool
-		switch w := new(piece); rng.IntN(4) {
+		switch w := new(piece); rng.IntN(5) {
+		case 4:
+			spawnOwner(s, w, l, time.Duration(1+rng.Int64N(int64(time.Millisecond))))
+			continue
 		case 0:
 			did = spawnPiece(s, w, sender.StartsOn(l, long))
 		case 1:
@@ -116,6 +120,26 @@ func spawnPiece[O any, S sender.Sender[struct{}, O]](s *scopes, w *piece, work S
 	}
 	s.work = append(s.work, w)
 	return true
+}
+
+// spawnOwner spawns a task that owns something before it begins: the task has to release it or, if the task never
+// begins, SpawnOr.
+func spawnOwner(s *scopes, w *piece, l *reactor.Loop, d time.Duration) {
+	s.work = append(s.work, w)
+	owner := task.New(func(t *task.T) error {
+		defer w.end(s)
+		_, err := task.Await(t, l.SleepFor(d))
+		return err
+	})
+	spawning := true
+	sender.SpawnOr(&s.scope, sender.StartsOn(l, owner), func() {
+		if spawning { // the scope has refused it, and may have been joined
+			w.ended++
+			return
+		}
+		w.end(s)
+	})
+	spawning = false
 }
 
 func (w *piece) end(s *scopes) {

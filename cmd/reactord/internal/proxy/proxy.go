@@ -84,9 +84,10 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	for _, w := range p.workers {
 		started[w.loop] = w
 	}
-	p.err = p.reactor.Run(func(l *reactor.Loop) {
+	p.err = p.reactor.Run(func(l *reactor.Loop) error {
 		started[l].start()
 		ready <- struct{}{}
+		return nil
 	})
 	close(p.ended)
 }

@@ -119,7 +119,7 @@ func TestManyPiecesAreQueued(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		ln := listen(t)
 		const size = 16
-		buffers := reactor.BufferConfig{Size: size, Window: 4096, Limit: 8192}
+		buffers := reactor.BufferConfig{Size: size, Window: 512, Limit: 8192}
 		p := startOn(t, newRing(t, kind), buffers, Backend{Buffer: 3 * maxPieces * size}, ln) // too little for bulk
 		c, s := pair(t, p, ln)
 		_ = s.SetReadBuffer(64 << 10)

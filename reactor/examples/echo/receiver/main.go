@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 	"net/netip"
@@ -23,21 +24,13 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := reactor.New(reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.RingKind(*ring)}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	interrupt := make(chan os.Signal, 1)
-	signal.Notify(interrupt, os.Interrupt)
-	go func() {
-		<-interrupt
-		r.Stop()
-	}()
-	log.Printf("echoing on %v over %s", addr, r.Loops()[0].RingChoice().Kind)
-	if err := r.Run(func(l *reactor.Loop) {
-		if _, err := serve(l, addr); err != nil {
-			log.Fatal(err)
-		}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	cfg := reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.RingKind(*ring)}}
+	if err := reactor.Run(ctx, cfg, func(l *reactor.Loop) error {
+		log.Printf("echoing on %v over %s", addr, l.RingChoice().Kind)
+		_, err := serve(l, addr)
+		return err
 	}); err != nil {
 		log.Fatal(err)
 	}

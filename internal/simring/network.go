@@ -1,0 +1,216 @@
+package simring
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewMachine makes another machine of the same network, with a name, addresses and a disk of its own. From then on only
+// the addresses of machines and of the loopback interface can be bound or reached. It has the odds of k.
+func (k *Kernel) NewMachine(name string, addrs ...netip.Addr) *Kernel {
+	m := newKernel(k.world)
+	m.Odds, m.name, m.addrs = k.Odds, name, addrs
+	m.disk = newDisk(m)
+	return m
+}
+
+// SetAddrs gives the machine addresses of its own. Without any, every address is its own.
+func (k *Kernel) SetAddrs(addrs ...netip.Addr) { k.addrs = addrs }
+
+// has reports whether an address is the machine's own.
+func (k *Kernel) has(a netip.Addr) bool {
+	return len(k.addrs) == 0 || a.IsLoopback() || slices.Contains(k.addrs, a)
+}
+
+// route is the machine that has an address; nil: none has.
+func (k *Kernel) route(a netip.Addr) *Kernel {
+	if k.has(a) {
+		return k
+	}
+	for _, m := range k.machines {
+		if slices.Contains(m.addrs, a) {
+			return m
+		}
+	}
+	return nil
+}
+
+// source is the machine's own address on the way to a; false: there is no way.
+func (k *Kernel) source(a address) (netip.Addr, bool) {
+	to := destination(a).Addr()
+	if k.has(to) {
+		return to, true
+	}
+	for _, own := range k.addrs {
+		if own.Is4() == to.Is4() {
+			return own, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// Link is the way of packets from one machine to another. Packets arrive in the order in which they were sent, unless
+// they are reordered.
+type Link struct {
+	LinkOdds
+	k       *Kernel // whose packets it carries
+	cut     bool
+	arrives int64 // when the latest packet does
+	conns   []*tcp
+}
+
+// LinkOdds say what happens to packets on a link.
+type LinkOdds struct {
+	Latency   time.Duration // the least that a packet takes
+	Jitter    time.Duration // the most that it takes beyond that
+	Lost      float64       // probability that it is lost; a segment of TCP is then sent again
+	Duplicate float64       // probability that a datagram arrives twice
+	Reordered float64       // probability that a datagram arrives after later ones
+}
+
+// LinkTo is the link to another machine. At first it has no faults and takes no time.
+func (k *Kernel) LinkTo(to *Kernel) *Link {
+	if k.links[to] == nil {
+		k.links[to] = &Link{k: k}
+	}
+	return k.links[to]
+}
+
+// Cut loses all packets, those under way too, until Heal.
+func (l *Link) Cut() { l.cut = true }
+
+// Heal ends Cut.
+func (l *Link) Heal() { l.cut = false }
+
+// Reset resets the TCP connections whose packets the link carries: both sides, after a moment.
+func (l *Link) Reset() {
+	l.prune()
+	for _, c := range l.conns {
+		l.k.log("the connection %v–%v is reset by the network", c.local, c.remote)
+		l.k.soon(c.onReset)
+		l.k.soon(c.peer.onReset)
+	}
+}
+
+// joins notes a connection whose packets the link carries.
+func (l *Link) joins(c *tcp) {
+	l.prune()
+	l.conns = append(l.conns, c)
+}
+
+func (l *Link) prune() {
+	l.conns = slices.DeleteFunc(l.conns, func(c *tcp) bool {
+		over := func(s tcpState) bool { return s == reset || s == timeWait }
+		return over(c.state) && over(c.peer.state)
+	})
+}
+
+// loses reports whether a packet that should arrive is lost.
+func (l *Link) loses() bool { return l.cut || l.k.chance(l.Lost) }
+
+// takes is how long a packet takes.
+func (l *Link) takes() int64 {
+	d := l.Latency
+	if l.Jitter > 0 {
+		d += l.k.upTo(l.Jitter)
+	}
+	return int64(d)
+}
+
+// carry has f called when a packet that is sent now arrives, or lost if it does not.
+func (l *Link) carry(f, lost func()) {
+	l.arrives = max(l.arrives, l.k.now+int64(l.k.delay())+l.takes())
+	l.k.coming(l.arrives, func() { l.arrive(f, lost) })
+}
+
+func (l *Link) arrive(f, lost func()) {
+	if l.loses() {
+		lost()
+		return
+	}
+	f()
+}
+
+// carryDatagram is carry for a packet that nobody sends again.
+func (l *Link) carryDatagram(p packet, f func()) {
+	lost := func() { l.k.log("a datagram from %v to %v is lost on the way", p.from, p.to) }
+	if l.k.chance(l.Reordered) {
+		at := l.k.now + l.takes() + int64(l.k.upTo(4*(l.Latency+l.Jitter+l.k.Odds.Latency)))
+		l.k.coming(at, func() { l.arrive(f, lost) })
+	} else {
+		l.carry(f, lost)
+	}
+	if l.k.chance(l.Duplicate) {
+		l.k.log("a datagram from %v to %v is duplicated on the way", p.from, p.to)
+		l.carry(f, lost)
+	}
+}
+
+// Retransmission as tcp(7) has it: tcp_syn_retries, tcp_retries2, and the bounds of the time in between.
+const (
+	synRetries   = 6
+	retries      = 15
+	leastTimeout = 200 * time.Millisecond
+	mostTimeout  = 120 * time.Second
+	noNeighbour  = 3 * time.Second // until ARP gives up
+)
+
+// retransmitAfter is how long a segment that was lost waits: try counts its repetitions.
+func retransmitAfter(try int) int64 { return int64(min(leastTimeout<<try, mostTimeout)) }
+
+// transmit sends the next segment on its way to the peer.
+func (e *tcp) transmit(try int) {
+	if e.k == e.peer.k {
+		e.k.soon(func() { e.arrive(0) })
+		return
+	}
+	e.k.LinkTo(e.peer.k).carry(func() { e.arrive(try) }, func() { e.retransmit(try) })
+}
+
+// retransmit sends a segment again that was lost, and gives the connection up if that was tried often enough.
+func (e *tcp) retransmit(try int) {
+	switch {
+	case e.state == reset:
+	case try == retries:
+		e.k.log("%v gives up the connection to %v", e.local, e.remote)
+		e.fail(unix.ETIMEDOUT)
+	default:
+		e.k.log("a segment from %v to %v is lost", e.local, e.remote)
+		e.k.at(e.k.now+retransmitAfter(try), func() {
+			if e.state != reset {
+				e.transmit(try + 1)
+			}
+		})
+	}
+}
+
+// resetPeer sends a RST. On a link it may be lost, and is not repeated. What the peer then sends is answered by another.
+func (e *tcp) resetPeer() {
+	if e.k == e.peer.k {
+		e.k.soon(e.peer.onReset)
+		return
+	}
+	e.k.LinkTo(e.peer.k).carry(e.peer.onReset, func() { e.k.log("a RST from %v to %v is lost", e.local, e.remote) })
+}
+
+// knock sends a connection request.
+func (e *tcp) knock() {
+	k := e.k
+	to := k.route(e.remote.Addr())
+	switch {
+	case to == nil:
+		k.at(k.now+int64(noNeighbour), func() {
+			if e.state == synSent {
+				e.refuse(unix.EHOSTUNREACH)
+			}
+		})
+	case to == k:
+		k.soon(func() { e.request(k, 0) })
+	default: // a request and its answer
+		there, back := k.LinkTo(to), to.LinkTo(k)
+		k.coming(k.now+int64(k.delay())+there.takes()+back.takes(), func() { e.request(to, 0) })
+	}
+}

@@ -1,0 +1,97 @@
+//go:build linux
+
+package netconn
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// addresses are those of a Conn. The kernel is asked when they are first wanted.
+type addresses struct{ p atomic.Pointer[endpoints] }
+
+type endpoints struct{ local, remote net.Addr }
+
+// known are the addresses if they were asked for before; else nil.
+func (a *addresses) known() (local, remote net.Addr) {
+	if e := a.p.Load(); e != nil {
+		return e.local, e.remote
+	}
+	return nil, nil
+}
+
+// LocalAddr is the address of this side: a *net.TCPAddr or *net.UnixAddr. On any goroutine. The kernel is asked once,
+// on the loop's thread, for which another goroutine waits.
+func (c *Conn) LocalAddr() net.Addr { return c.endpoints().local }
+
+// RemoteAddr is the address of the peer, as [Conn.LocalAddr].
+func (c *Conn) RemoteAddr() net.Addr { return c.endpoints().remote }
+
+func (c *Conn) endpoints() *endpoints {
+	if e := c.address.p.Load(); e != nil {
+		return e
+	}
+	onLoop(c.Loop(), c.pool.Here(), func() {
+		if c.address.p.Load() == nil {
+			c.address.p.Store(endpointsOf(c.s))
+		}
+	})
+	if e := c.address.p.Load(); e != nil {
+		return e
+	}
+	return &endpoints{} // the loop has ended
+}
+
+// endpointsOf asks the kernel. On the loop's thread.
+func endpointsOf(s *reactor.Socket) *endpoints {
+	local, _ := s.LocalAddress()
+	remote, _ := s.PeerAddress()
+	typ, _ := s.Type()
+	return &endpoints{netAddr(local, local, typ), netAddr(remote, local, typ)}
+}
+
+// netAddr is a in the form of package net. A unix socket without a name has an empty name, as in package net.
+func netAddr(a, local reactor.Address, typ int) net.Addr {
+	if addr := a.NetAddr(typ); addr != nil {
+		return addr
+	}
+	if network := map[int]string{unix.SOCK_STREAM: "unix", unix.SOCK_DGRAM: "unixgram",
+		unix.SOCK_SEQPACKET: "unixpacket"}[typ]; local.Family() == unix.AF_UNIX || local.IsZero() && network != "" {
+		return &net.UnixAddr{Net: network}
+	}
+	return nil
+}
+
+func networkOf(a net.Addr) string {
+	if a == nil {
+		return "socket"
+	}
+	return a.Network()
+}
+
+// SyscallConn is for options that [reactor.Socket] does not have. Its Control is called on the loop's thread; its Read
+// and Write return an error, because the loop waits for the descriptor.
+func (c *Conn) SyscallConn() (syscall.RawConn, error) { return rawConn{c}, nil }
+
+type rawConn struct{ c *Conn }
+
+// Control calls f with the descriptor.
+func (r rawConn) Control(f func(fd uintptr)) error {
+	switch {
+	case !r.c.pool.Here():
+		return errors.New("netconn: Control of a Conn off its loop's thread: call it in the task")
+	case r.c.state.Load() != connOpen:
+		return r.c.opError("raw-control", net.ErrClosed)
+	}
+	f(uintptr(r.c.s.Fd()))
+	return nil
+}
+
+func (rawConn) Read(func(uintptr) bool) error  { return errors.ErrUnsupported }
+func (rawConn) Write(func(uintptr) bool) error { return errors.ErrUnsupported }

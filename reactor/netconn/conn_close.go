@@ -1,0 +1,210 @@
+//go:build linux
+
+package netconn
+
+import (
+	"net"
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// FlushTimeout is how long Close waits for the queue of a Conn under TLS to be sent. It is as long as crypto/tls gives
+// its own last alert.
+const FlushTimeout = 5 * time.Second
+
+// want asks the loop to do what, and to look at deadlines and stop requests. On any goroutine.
+func (c *Conn) want(what uint32) {
+	if c.wanted.Or(what|wantPost)&wantPost == 0 {
+		c.Loop().Enqueue(&c.post)
+	}
+}
+
+// posted is a Conn as work for its loop.
+type posted Conn
+
+func (w *posted) Run() { (*Conn)(w).carryOut(w.wanted.Swap(0)) }
+
+// Abandon is called if the loop has ended: with it, all that could be done.
+func (w *posted) Abandon(error) {}
+
+// carryOut does what was wanted.
+func (c *Conn) carryOut(what uint32) {
+	if c.out != nil {
+		c.takeInbox()
+	}
+	if what&wantCloseWrite != 0 {
+		_ = c.closeWrite()
+	}
+	if what&wantClose != 0 {
+		c.beginClose()
+		return
+	}
+	now := c.Loop().Clock()
+	for _, h := range [...]*half{&c.reading, &c.writing} {
+		x := h.now
+		if x == nil {
+			continue
+		}
+		if x.op == nil && x.stop.StopRequested() {
+			x.cancel(sender.ErrStopped)
+		} else {
+			x.watch(now)
+		}
+	}
+}
+
+// Close closes the connection. What was written is sent nevertheless, by the kernel, as of close(2). A Read or Write
+// that waits ends with net.ErrClosed. A second Close returns an error that matches net.ErrClosed.
+//
+// On any goroutine. In the task it returns when the socket is closed, also if the task was requested to stop. Elsewhere
+// it does not wait. A Conn under [TLS] first sends its queue, for at most [FlushTimeout]; the error tells that it could
+// not.
+func (c *Conn) Close() error {
+	if !c.state.CompareAndSwap(connOpen, connClosing) {
+		return c.opError("close", net.ErrClosed)
+	}
+	if !c.pool.Here() {
+		c.want(wantClose)
+		return nil
+	}
+	c.carryOut(wantClose)
+	if !c.t.Running() {
+		return nil
+	}
+	e := c.ender
+	task.Unstoppable(c.t, func() { _, _ = task.Await(c.t, endOf{e}) })
+	return c.opError("close", e.err)
+}
+
+// ending is the end of a Conn.
+//
+//	flushing → closing   the queue is empty, or has failed, or took too long
+//	closing → closed     the operation has completed
+type ending struct {
+	sender.EmptyEnv
+	c     *Conn
+	op    reactor.CloseOp
+	timer reactor.Timer
+	r     sender.Receiver[struct{}] // the task, if it waits
+	err   error
+	state endState
+}
+
+type endState uint8
+
+const (
+	endFlushing endState = iota
+	endClosing
+	endClosed
+)
+
+// beginClose ends what is awaited, and sends what is in the queue. On the loop's thread, once.
+func (c *Conn) beginClose() {
+	e := &ending{c: c}
+	c.ender = e
+	for _, h := range [...]*half{&c.reading, &c.writing} {
+		c.Loop().StopTimer(&h.timer)
+		if h.now != nil {
+			h.now.cancel(net.ErrClosed)
+		}
+	}
+	if c.out == nil || c.out.empty() {
+		e.close()
+		return
+	}
+	e.timer.Init(e)
+	c.Loop().SetTimer(&e.timer, c.Loop().Clock()+int64(FlushTimeout))
+}
+
+// OnTimer is called when the queue was not sent in time.
+func (e *ending) OnTimer(int64) {
+	e.c.out.fail(os.ErrDeadlineExceeded)
+	e.flushed()
+}
+
+// flushed is called when nothing more will be sent.
+func (e *ending) flushed() {
+	if e.state == endFlushing {
+		e.c.Loop().StopTimer(&e.timer)
+		e.close()
+	}
+}
+
+// close closes the socket.
+func (e *ending) close() {
+	e.state = endClosing
+	if q := e.c.out; q != nil {
+		e.err = q.err
+	}
+	e.c.s.Close().Connect(&e.op, e)
+	e.op.Start()
+}
+
+// Env has no stop token: a close cannot be stopped.
+func (e *ending) Env() sender.Env { return e }
+
+// SetValue says that the socket is closed.
+func (e *ending) SetValue(struct{}) {
+	e.state = endClosed
+	e.c.state.Store(connClosed)
+	if e.r != nil {
+		e.r.SetValue(struct{}{})
+	}
+}
+
+// SetError says that, too: see [reactor.Descriptor.Close].
+func (e *ending) SetError(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+	e.SetValue(struct{}{})
+}
+
+// SetStopped is not called.
+func (e *ending) SetStopped() { e.SetValue(struct{}{}) }
+
+// endOf is the sender that completes when a Conn is closed.
+type endOf struct{ e *ending }
+
+type endOfOp struct{ e *ending }
+
+func (s endOf) Connect(op *endOfOp, r sender.Receiver[struct{}]) sender.Operation {
+	s.e.r, op.e = r, s.e
+	return op
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (endOf) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+
+func (o *endOfOp) Start() {
+	e := o.e
+	o.e = nil
+	if e.state == endClosed {
+		e.r.SetValue(struct{}{})
+	}
+}
+
+// CloseWrite half-closes: the peer reads EOF behind what was written. On any goroutine; off the loop's thread it does
+// not wait, and does not tell errors.
+func (c *Conn) CloseWrite() error {
+	switch {
+	case c.state.Load() != connOpen:
+		return c.opError("close", net.ErrClosed)
+	case !c.pool.Here():
+		c.want(wantCloseWrite)
+		return nil
+	}
+	return c.opError("close", c.closeWrite())
+}
+
+func (c *Conn) closeWrite() error {
+	if c.out != nil && !c.out.empty() {
+		c.out.endsWrite = true
+		return nil
+	}
+	return os.NewSyscallError("shutdown", c.s.CloseWrite())
+}

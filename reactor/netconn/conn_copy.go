@@ -1,0 +1,94 @@
+//go:build linux
+
+package netconn
+
+import (
+	"io"
+	"sync"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+var (
+	_ io.WriterTo   = (*Conn)(nil)
+	_ io.ReaderFrom = (*Conn)(nil)
+)
+
+// WriteTo writes to w what it receives until EOF, out of the buffers of the loop: while nothing arrives it holds none.
+// If w is a Conn, the bytes are sent from the memory that they were received into, so io.Copy(c, c) is an echo without
+// a copy. In the task.
+func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
+	c.mustAwait("WriteTo")
+	for {
+		n, err := c.passOn(w)
+		total += int64(n)
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// passOn receives once, and writes that to w. It returns io.EOF at EOF.
+func (c *Conn) passOn(w io.Writer) (int, error) {
+	lease, err := c.lease()
+	if err != nil {
+		return 0, err
+	}
+	defer lease.Release()
+	n, err := w.Write(lease.Bytes())
+	if err == nil && n < lease.Len() {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+// lease receives into a buffer of the loop.
+func (c *Conn) lease() (reactor.Lease, error) {
+	x := leases.Get().(*recvLease)
+	c.s.RecvLease().Connect(&x.op, (*leaseReceiver)(x))
+	x.prepare(c, &c.reading, &x.op)
+	_, err := x.await(c.t)
+	lease := x.lease
+	if x.idle() {
+		x.op, x.lease = reactor.RecvLeaseOp{}, reactor.Lease{}
+		leases.Put(x)
+	}
+	if err == nil && lease.Len() == 0 {
+		return lease, io.EOF
+	}
+	return lease, c.readError(err)
+}
+
+// copyBuffers are buffers of ReadFrom.
+var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// ReadFrom writes what it reads from r until EOF, as io.Copy does, with a buffer that it shares with other Conns. What r
+// does, it does on the loop's thread, so r must not block: it may be another Conn. In the task.
+func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
+	c.mustAwait("ReadFrom")
+	return readFrom(c, r)
+}
+
+func readFrom(w io.Writer, r io.Reader) (total int64, err error) {
+	buf := copyBuffers.Get().(*[32 << 10]byte)
+	for {
+		n, err := r.Read(buf[:])
+		if n > 0 {
+			sent, err := w.Write(buf[:n])
+			total += int64(sent)
+			if err != nil {
+				return total, err // without Put: an operation that was abandoned may have the buffer
+			}
+		}
+		if err != nil {
+			if err == io.EOF {
+				copyBuffers.Put(buf)
+				err = nil
+			}
+			return total, err
+		}
+	}
+}

@@ -1,0 +1,2 @@
+// Package reactortest plays a program that uses package reactor on simulated machines.
+package reactortest

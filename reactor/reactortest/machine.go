@@ -1,0 +1,190 @@
+package reactortest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
+)
+
+// Machine is a simulated machine: a kernel with its sockets, files and processes, on which loops and peers run. Its
+// methods are called in the program, or on the simulated threads: those of loops and of peers.
+type Machine struct {
+	r     *run
+	k     *simring.Kernel
+	name  string
+	addr4 netip.Addr
+	addr6 netip.Addr
+	loops int // ever made
+}
+
+// run is what the machines of a run share.
+type run struct {
+	seed     uint64
+	k        *simring.Kernel // of the first machine
+	machines []*Machine
+	loops    []*reactor.Loop
+	threads  map[*simring.Thread]*Peer
+	peers    int  // that have not ended
+	ending   bool // the last peer has ended
+	over     bool
+	after    []func()
+}
+
+// newMachine makes the machine of a kernel. The n-th has the addresses 10.0.0.n and fd00::n.
+func newMachine(r *run, k *simring.Kernel, name string) *Machine {
+	n := byte(len(r.machines) + 1)
+	m := &Machine{
+		r: r, k: k, name: name,
+		addr4: netip.AddrFrom4([4]byte{10, 0, 0, n}), addr6: netip.AddrFrom16([16]byte{0: 0xfd, 15: n}),
+	}
+	k.SetName(name)
+	k.SetAddrs(m.addr4, m.addr6)
+	r.machines = append(r.machines, m)
+	return m
+}
+
+// use panics if the run is over.
+func (m *Machine) use() {
+	if m.r.over {
+		panic(errOver)
+	}
+}
+
+// Seed is the seed of the run.
+func (m *Machine) Seed() uint64 { return m.r.seed }
+
+// Name is the machine's name.
+func (m *Machine) Name() string { return m.name }
+
+// Rand is the random source of the run. A program draws from it whatever varies, and from no other: otherwise a seed
+// would not play the same run again.
+func (m *Machine) Rand() *rand.Rand { return m.k.Rand() }
+
+// Now is the virtual time, since the run began.
+func (m *Machine) Now() time.Duration { return time.Duration(m.k.Now()) }
+
+// Errorf says that something is wrong. The run ends at the next call that can wait, and fails.
+func (m *Machine) Errorf(format string, args ...any) {
+	m.use()
+	m.k.Errorf(format, args...)
+}
+
+// Logf writes to the trace that -reactortest.seed prints.
+func (m *Machine) Logf(format string, args ...any) {
+	m.use()
+	m.k.Logf(format, args...)
+}
+
+// After has f called when all loops and peers have ended, and nothing was wrong so far: to check by [Machine.Errorf]
+// what must hold in the end. Functions are called in the order in which they were given.
+func (m *Machine) After(f func()) {
+	m.use()
+	m.r.after = append(m.r.after, f)
+}
+
+// Loop makes a loop, on a ring of the machine, and a simulated thread that runs it. setup, if not nil, is the loop's
+// first work, on its thread, and meets no faults: what it opens, a server opens when it begins.
+//
+// The loop must end: Run of it returns when [reactor.Loop.Stop] was called and it has drained. When the last peer of the
+// run has ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is
+// set. A cfg that is wrong is a panic.
+func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) *reactor.Loop {
+	m.use()
+	if cfg.CPUs = nil; cfg.DrainTimeout == 0 {
+		cfg.DrainTimeout = time.Hour
+	}
+	l, err := reactor.NewLoopOn(m.k.NewRing(), m.k.System(), cfg)
+	if err != nil {
+		panic(fmt.Sprintf("reactortest: Machine.Loop: %v", err))
+	}
+	m.loops++
+	name := fmt.Sprintf("loop%d", m.loops)
+	m.r.loops = append(m.r.loops, l)
+	m.k.Go(name, func(*simring.Thread) {
+		err := l.Run(func() {
+			if setup != nil {
+				m.k.Spared(func() { m.setUp(name, l, setup) })
+			}
+		})
+		m.ended(name, l, err)
+	})
+	if m.r.ending {
+		l.Stop()
+	}
+	return l
+}
+
+func (m *Machine) setUp(name string, l *reactor.Loop, setup func(*reactor.Loop) error) {
+	if err := setup(l); err != nil {
+		m.Errorf("the setup of %s failed: %v", name, err)
+	}
+}
+
+// ended asserts that a loop whose Run has returned err has nothing left.
+func (m *Machine) ended(name string, l *reactor.Loop, err error) {
+	if err != nil {
+		m.Errorf("Run of %s returned: %v", name, err)
+	}
+	s := l.Stats()
+	if s.Leaked != 0 {
+		m.Errorf("%s has ended with %d operations that never completed: a callback or a task did not return, or "+
+			"LoopConfig.DrainTimeout is too short", name, s.Leaked)
+	}
+	if s.LeasedBytes != 0 {
+		m.Errorf("%s has ended with %d bytes of receive buffers leased: call Release of each lease, also when its "+
+			"operation is stopped", name, s.LeasedBytes)
+	}
+}
+
+// Signal sends the process, which is all loops of the machine, a signal: [reactor.Loop.Signals] receives it.
+func (m *Machine) Signal(sig os.Signal) {
+	m.use()
+	m.k.Signal(sig)
+}
+
+// StartProcess starts a child process that ends after a virtual time with an exit status. The program waits for it by
+// [reactor.Loop.WaitProcess].
+func (m *Machine) StartProcess(life time.Duration, status int) (pid int) {
+	m.use()
+	return m.k.Child(life, status)
+}
+
+// Kill ends a child process by a signal. The error is ESRCH if there is no such process.
+func (m *Machine) Kill(pid int, sig syscall.Signal) error {
+	m.use()
+	return m.k.Kill(pid, sig)
+}
+
+// WriteFile makes a file of the machine with these bytes, and the directories that it is in, or replaces its bytes.
+func (m *Machine) WriteFile(name string, data []byte) {
+	m.use()
+	if err := m.k.WriteFile(name, data); err != nil {
+		panic(fmt.Sprintf("reactortest: WriteFile of %s: %v", name, err))
+	}
+}
+
+// MkdirAll makes a directory of the machine, and those that it is in.
+func (m *Machine) MkdirAll(name string) {
+	m.use()
+	if err := m.k.MkdirAll(name); err != nil {
+		panic(fmt.Sprintf("reactortest: MkdirAll of %s: %v", name, err))
+	}
+}
+
+// ReadFile is the bytes of a file of the machine. The error is an errno, such as ENOENT.
+func (m *Machine) ReadFile(name string) ([]byte, error) { return m.k.ReadFile(name) }
+
+// ReadDir is the names in a directory of the machine, sorted.
+func (m *Machine) ReadDir(name string) ([]string, error) { return m.k.ReadDir(name) }
+
+// Remove removes a file or an empty directory of the machine.
+func (m *Machine) Remove(name string) error {
+	m.use()
+	return m.k.Remove(name)
+}

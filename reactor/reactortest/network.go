@@ -1,0 +1,87 @@
+package reactortest
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/reactord/reactord/internal/simring"
+)
+
+// NewMachine makes another machine of the same network: with its own loops, peers, files, processes, descriptors and
+// limits, and with the addresses [Machine.Addr] and [Machine.Addr6]. A network has at most 200 machines.
+func (m *Machine) NewMachine(name string) *Machine {
+	m.use()
+	if len(m.r.machines) == 200 {
+		panic("reactortest: NewMachine: a network has at most 200 machines")
+	}
+	return newMachine(m.r, m.k.NewMachine(name), name)
+}
+
+// Addr is the machine's IPv4 address, 10.0.0.n. Beside it, the machine has the loopback interface.
+func (m *Machine) Addr() netip.Addr { return m.addr4 }
+
+// Addr6 is the machine's IPv6 address, fd00::n.
+func (m *Machine) Addr6() netip.Addr { return m.addr6 }
+
+// AddrPort is the machine's IPv4 address with a port.
+func (m *Machine) AddrPort(port uint16) netip.AddrPort { return netip.AddrPortFrom(m.addr4, port) }
+
+// LinkConfig is what happens to packets on a link. The zero value is a link that takes no time and loses nothing.
+type LinkConfig struct {
+	Latency time.Duration // the least that a packet takes, one way
+	Jitter  time.Duration // the most that it takes beyond that; packets stay in order
+
+	// Probabilities, for each packet.
+	Loss      float64 // it is lost; what is TCP is then sent again, which takes 200 ms at first and up to 120 s
+	Duplicate float64 // a datagram arrives twice
+	Reorder   float64 // a datagram arrives after later ones
+}
+
+// Link is the connection between two machines, in both directions or in one. Its methods may be called at any time.
+type Link struct{ ways []*simring.Link }
+
+// Link is the link to another machine, in both directions.
+func (m *Machine) Link(to *Machine) Link {
+	there, back := m.LinkTo(to), to.LinkTo(m)
+	return Link{append(there.ways, back.ways...)}
+}
+
+// LinkTo is the direction of the link from m to another machine.
+func (m *Machine) LinkTo(to *Machine) Link {
+	m.use()
+	switch {
+	case m == to:
+		panic(fmt.Sprintf("reactortest: a link of %s to itself: the loopback interface has none", m.name))
+	case m.r != to.r:
+		panic(errOver)
+	}
+	return Link{[]*simring.Link{m.k.LinkTo(to.k)}}
+}
+
+// Set changes what happens to packets that are sent from now on.
+func (l Link) Set(c LinkConfig) {
+	for _, way := range l.ways {
+		way.LinkOdds = simring.LinkOdds{
+			Latency: c.Latency, Jitter: c.Jitter, Lost: c.Loss, Duplicate: c.Duplicate, Reordered: c.Reorder,
+		}
+	}
+}
+
+// Cut loses all packets, those under way too, until [Link.Heal]. Nobody is told: what waits for the other side waits on.
+// A sender on TCP tries again for about 15 minutes, and then has ETIMEDOUT; a connect has it after about two minutes.
+func (l Link) Cut() {
+	for _, way := range l.ways {
+		way.Cut()
+	}
+}
+
+// Heal ends Cut.
+func (l Link) Heal() {
+	for _, way := range l.ways {
+		way.Heal()
+	}
+}
+
+// Reset resets the TCP connections over the link, on both sides, as a firewall that has lost its state does.
+func (l Link) Reset() { l.ways[0].Reset() }

@@ -1,0 +1,104 @@
+//go:build linux
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Config is how a server is made. With an address or a listener, its zero value works.
+type Config struct {
+	// Addr is the IP address and port to listen on. Port 0 is a free port, the same one on all loops: see [Server.Addr].
+	Addr netip.AddrPort
+	// Address is the address of any family to listen on, such as that of a unix socket, if there is no Addr. The path
+	// of a unix socket must not exist; the server removes it in the end.
+	Address reactor.Address
+	// Listeners are listeners that exist already. The server listens on duplicates of their descriptors; the caller may
+	// close his own at any time after [Server.On], or Serve, has returned.
+	Listeners []net.Listener
+	// Files are descriptors of sockets that listen already, such as those of socket activation: see [Inherited]. The
+	// server listens on duplicates.
+	Files []*os.File
+	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
+	Backlog int
+
+	// Reactor is how Serve makes the loops.
+	Reactor reactor.Config
+	// Ready, if not nil, is called once, on a loop's thread, when all loops of Serve listen. It is given the address that
+	// the first listener is bound to.
+	Ready func(net.Addr)
+
+	// ReadTimeout is how long bytes may stay unread: a message that has begun to arrive must be complete by then. It
+	// runs from the call of Data that left bytes until one that uses some, and stands still while the connection is not
+	// read from. Default 0: none.
+	ReadTimeout time.Duration
+	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is less.
+	// Default 1 min; negative: none.
+	WriteTimeout time.Duration
+	// IdleTimeout is how long a connection may neither receive nor send. It stands still while the connection is
+	// paused. A connection may last a 64th longer. Default 0: none.
+	IdleTimeout time.Duration
+	// Lifetime is how long a connection may last. Default 0: none.
+	Lifetime time.Duration
+	// Grace is how long connections may go on when the server shuts down. Default 10 s; negative: not at all.
+	Grace time.Duration
+
+	// HighWater is how many bytes may be unsent before the connection is not read from. It is read from again when half
+	// of it is left. Default 256 KiB.
+	HighWater int
+	// MaxUnread is how many bytes a handler may leave unread. Default 1 MiB.
+	MaxUnread int
+	// MaxConnections is how many connections there may be at a time. Each loop has its share of it; what is beyond that
+	// waits in the backlog. Default 0: no limit.
+	MaxConnections int
+
+	// NoRecover lets a panic of a handler end the program. Otherwise it ends its connection, and is logged and counted.
+	NoRecover bool
+	// ErrorLog is where panics, and listeners that have failed, are logged. Default: slog.Default.
+	ErrorLog *slog.Logger
+}
+
+// lingerFor is how long a connection that the server ended waits for the peer's EOF. To close earlier could reset the
+// connection before the peer has read everything: see tcp(7), and RFC 1122, 4.2.2.13.
+const lingerFor = time.Second
+
+func (cfg Config) withDefaults() (Config, error) {
+	for name, n := range map[string]int{"HighWater": cfg.HighWater, "MaxUnread": cfg.MaxUnread,
+		"MaxConnections": cfg.MaxConnections, "Backlog": cfg.Backlog} {
+		if n < 0 {
+			return cfg, fmt.Errorf("server: Config.%s is %d, and cannot be negative", name, n)
+		}
+	}
+	for name, d := range map[string]time.Duration{"ReadTimeout": cfg.ReadTimeout, "IdleTimeout": cfg.IdleTimeout,
+		"Lifetime": cfg.Lifetime} {
+		if d < 0 {
+			return cfg, fmt.Errorf("server: Config.%s is %v, and cannot be negative", name, d)
+		}
+	}
+	if !cfg.Addr.IsValid() && cfg.Address.IsZero() && len(cfg.Listeners)+len(cfg.Files) == 0 {
+		return cfg, errors.New("server: nothing to listen on: set Config.Addr, Address, Listeners or Files")
+	}
+	defaultTo(&cfg.WriteTimeout, time.Minute)
+	defaultTo(&cfg.Grace, 10*time.Second)
+	defaultTo(&cfg.HighWater, 256<<10)
+	defaultTo(&cfg.MaxUnread, 1<<20)
+	if cfg.ErrorLog == nil {
+		cfg.ErrorLog = slog.Default()
+	}
+	return cfg, nil
+}
+
+func defaultTo[T comparable](option *T, value T) {
+	var zero T
+	if *option == zero {
+		*option = value
+	}
+}

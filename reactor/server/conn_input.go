@@ -1,0 +1,322 @@
+//go:build linux
+
+package server
+
+import (
+	"io"
+	"net"
+	"unsafe"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+const (
+	credit  = 16  // receive buffers that a connection may hold; then it is not read from
+	maxHeld = 256 // receive buffers of a loop that may hold unread bytes; more are copied
+)
+
+// input is what a connection has received, and its handler has not consumed.
+type input struct {
+	conn   *Conn
+	rest   []byte          // was presented; what comes is appended, in place if there is room
+	lease  reactor.Lease   // the rest is in it; or
+	buf    []byte          // in a buffer of the pool
+	need   int             // Data is not called for fewer bytes: see Need
+	seen   int             // bytes of the rest that Data has seen; fewer than all: it is to be presented again
+	queue  []reactor.Lease // arrived since, while the connection was not read from
+	unread stamp
+}
+
+func inputOwner(s *stamp) *input {
+	return (*input)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(input{}.unread))))
+}
+
+// received is a connection as the receiver of its receives.
+type received Conn
+
+// SetNext takes what was received.
+func (r *received) SetNext(lease reactor.Lease) {
+	c := (*Conn)(r)
+	c.touch()
+	switch {
+	case c.state != connOpen: // so that EOF is seen
+		c.giveBack(lease)
+	case c.holds != 0 || c.in != nil && len(c.in.queue) != 0:
+		in := c.input()
+		in.queue = append(in.queue, lease)
+	default:
+		c.take(lease)
+	}
+}
+
+// SetValue is called when the peer has sent EOF.
+func (r *received) SetValue(struct{}) {
+	c := (*Conn)(r)
+	c.eof = true
+	if c.state == connLingering {
+		c.close()
+	} else if c.state == connOpen && c.holds == 0 {
+		c.readOn()
+	}
+}
+
+// SetError is called when the connection was reset.
+func (r *received) SetError(err error) { (*Conn)(r).abort(err) }
+
+// SetStopped is called when the loop stops.
+func (r *received) SetStopped() { (*Conn)(r).abort(net.ErrClosed) }
+
+// Env is empty.
+func (r *received) Env() sender.Env { return sender.EmptyEnv{} }
+
+func (c *Conn) input() *input {
+	if c.in == nil {
+		c.in = c.w.inputs.get()
+		c.in.conn = c
+	}
+	return c.in
+}
+
+// giveBack returns a lease, and lets as much be received again.
+func (c *Conn) giveBack(lease reactor.Lease) {
+	credits := lease.Credits()
+	lease.Release()
+	if c.state < connClosing {
+		c.recv.Grant(credits)
+	}
+}
+
+// reads reports whether the handler may be given bytes.
+func (c *Conn) reads() bool { return c.state == connOpen && c.holds == 0 }
+
+// Need has Data called only when n bytes or more are there, those unread included. It is for a handler that knows how
+// long a message is: it saves calls, and the bytes are put together in one step. It is called inside Data, and holds
+// until the next one. More than Config.MaxUnread ends the connection with [ErrUnread].
+func (c *Conn) Need(n int) {
+	c.assertOnThread("Need")
+	if n > c.w.cfg.MaxUnread {
+		c.finish(ErrUnread)
+	}
+	if c.state == connOpen {
+		c.input().need = n
+	}
+}
+
+// Seen is how many of the bytes that Data is given were given to it before: a search for a delimiter can begin there.
+// It is called inside Data.
+func (c *Conn) Seen() int { return c.w.lent.seen }
+
+// take presents what was received, behind the rest.
+func (c *Conn) take(lease reactor.Lease) {
+	b, borrowed := lease.Bytes(), false
+	c.w.lent.lease = lease
+	for len(b) != 0 && c.reads() && c.in != nil && len(c.in.rest) != 0 {
+		b = c.join(b)
+	}
+	seen := 0
+	if c.in == nil || len(c.in.rest) == 0 {
+		b, seen, borrowed = c.present(b, 0)
+	}
+	c.w.lent.lease = reactor.Lease{}
+	c.keep(lease, b, seen, borrowed)
+	c.trimInput()
+}
+
+// present calls Data with b as long as it uses some. It returns what is left, how much of that Data has seen, and
+// whether b has to be held because it is being sent.
+func (c *Conn) present(b []byte, seen int) (rest []byte, seenOfRest int, borrowed bool) {
+	for len(b) != 0 && c.reads() {
+		if c.in != nil {
+			if len(b) < c.in.need {
+				break
+			}
+			c.in.need = 0
+		}
+		c.w.lent.seen = seen
+		used, out, err := c.callData(b[:len(b):len(b)])
+		borrowed = c.emit(out, b) || borrowed
+		b = b[used:]
+		seen = len(b)
+		if err != nil {
+			c.finish(err)
+		}
+		if used == 0 {
+			break
+		}
+	}
+	return b, seen, borrowed
+}
+
+// joinLeast is how much is joined at least.
+const joinLeast = 2 << 10
+
+// join puts as much of b behind the rest as may complete a message, and presents that. It returns what is left of b.
+// So what follows a message in b is not copied.
+func (c *Conn) join(b []byte) []byte {
+	in, w := c.in, c.w
+	old := len(in.rest)
+	n := max(old, joinLeast)
+	if in.need > old {
+		n = in.need - old
+	}
+	n = min(n, len(b))
+	c.append(b[:n])
+	if len(in.rest) < in.need {
+		return b[n:]
+	}
+	held := *in
+	in.rest, in.lease, in.buf = nil, reactor.Lease{}, nil
+	w.lent.kept, w.lent.rest = held.lease, held.buf
+	left, seen, borrowed := c.present(held.rest, in.seen)
+	w.lent.kept, w.lent.rest = reactor.Lease{}, nil
+	used := len(held.rest) - len(left)
+	if used != 0 && c.in != nil {
+		w.unread.end(&c.in.unread)
+	}
+	switch {
+	case used >= old && b != nil, len(left) == 0, c.state != connOpen:
+		c.unheld(held.lease)
+		c.letGo(held.lease, held.buf, borrowed)
+		return b[min(max(used-old, 0), len(b)):]
+	case borrowed:
+		c.append(left)
+		c.unheld(held.lease)
+		c.letGo(held.lease, held.buf, true)
+	default:
+		in.rest, in.lease, in.buf = left, held.lease, held.buf
+	}
+	c.kept(seen)
+	return b[n:]
+}
+
+// keep keeps what is left of a lease as the rest, and the lease if it is worth it.
+func (c *Conn) keep(lease reactor.Lease, b []byte, seen int, borrowed bool) {
+	if len(b) == 0 || c.state != connOpen {
+		c.letGo(lease, nil, borrowed)
+		return
+	}
+	in, w := c.input(), c.w
+	usual := w.loop.Buffers().Size()
+	if len(in.rest) == 0 && !borrowed && lease.Len() <= usual && len(b) > usual/4 && w.held < maxHeld {
+		in.rest, in.lease = b, lease
+		w.held++
+	} else {
+		c.append(b)
+		c.letGo(lease, nil, borrowed)
+	}
+	c.kept(seen)
+}
+
+// kept is called when bytes are left as the rest.
+func (c *Conn) kept(seen int) {
+	in := c.in
+	in.seen = seen
+	if !c.reads() {
+		return
+	}
+	c.w.unread.begin(&in.unread)
+	if len(in.rest) > c.w.cfg.MaxUnread {
+		c.finish(ErrUnread)
+	}
+}
+
+// append puts a copy of b behind the rest.
+func (c *Conn) append(b []byte) {
+	in, w := c.in, c.w
+	n := len(in.rest) + len(b)
+	if in.rest != nil && n <= cap(in.rest) {
+		in.rest = append(in.rest, b...)
+		return
+	}
+	if n > 1<<maxClass {
+		n = max(n, 2*len(in.rest))
+	}
+	buf := w.buffers.get(max(n, in.need))
+	buf = append(append(buf, in.rest...), b...)
+	c.letGoRest()
+	in.rest, in.buf = buf, buf
+}
+
+// letGoRest frees what holds the rest.
+func (c *Conn) letGoRest() {
+	in := c.in
+	c.unheld(in.lease)
+	c.letGo(in.lease, in.buf, false)
+	in.rest, in.lease, in.buf = nil, reactor.Lease{}, nil
+}
+
+// unheld counts a lease that held a rest, if it is one.
+func (c *Conn) unheld(lease reactor.Lease) {
+	if lease.Len() != 0 {
+		c.w.held--
+	}
+}
+
+// letGo frees a lease and a buffer; if they are borrowed, when what was queued so far has been sent.
+func (c *Conn) letGo(lease reactor.Lease, buf []byte, borrowed bool) {
+	p := piece{lease: lease, buf: buf}
+	if !borrowed || c.out == nil {
+		c.free(&p)
+		return
+	}
+	last := &c.out.pieces[len(c.out.pieces)-1]
+	if last.buf != nil || last.lease.Len() != 0 {
+		c.out.pieces = append(c.out.pieces, p)
+		return
+	}
+	last.lease, last.buf = lease, buf
+}
+
+// readOn presents what has arrived while the connection was not read from, and then EOF.
+func (c *Conn) readOn() {
+	if in := c.in; in != nil && in.seen < len(in.rest) && c.reads() {
+		c.join(nil)
+	}
+	for c.reads() && c.in != nil && len(c.in.queue) != 0 {
+		q := c.in.queue
+		lease := q[0]
+		c.in.queue = append(q[:0], q[1:]...)
+		c.take(lease)
+	}
+	c.trimInput()
+	if c.eof && c.reads() {
+		if c.in != nil && len(c.in.rest) != 0 {
+			c.finish(io.ErrUnexpectedEOF)
+		} else {
+			c.finish(nil)
+		}
+	}
+}
+
+// trimInput gives the input back if nothing is in it.
+func (c *Conn) trimInput() {
+	if in := c.in; in != nil && len(in.rest) == 0 && len(in.queue) == 0 && in.need == 0 {
+		c.dropInput()
+	}
+}
+
+// dropInput drops what is unread.
+func (c *Conn) dropInput() {
+	in := c.in
+	if in == nil {
+		return
+	}
+	c.letGoRest()
+	for _, lease := range in.queue {
+		c.giveBack(lease)
+	}
+	c.w.unread.end(&in.unread)
+	*in = input{queue: in.queue[:0]}
+	c.in = nil
+	c.w.inputs.put(in)
+}
+
+// takeBack frees what Data was given when it ended the goroutine.
+func (c *Conn) takeBack() {
+	l := &c.w.lent
+	c.free(&piece{lease: l.lease})
+	c.free(&piece{lease: l.kept, buf: l.rest})
+	c.unheld(l.kept)
+	*l = lent{}
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package server_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/internal/testenv"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/server"
+)
+
+// patience is how long anything may take before a test is given up. Nothing is expected to.
+const patience = 20 * time.Second
+
+// eachRing runs f as a sub-test for each ring that can be had.
+func eachRing(t *testing.T, f func(t *testing.T, kind reactor.RingKind)) {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			if only := reactor.RingKind(os.Getenv(reactor.RingVariable)); only != "" && only != reactor.Auto && only != kind {
+				t.Skipf("%s=%s", reactor.RingVariable, only)
+			}
+			l, err := reactor.NewLoop(reactor.LoopConfig{Ring: kind})
+			testenv.NeedIOUring(t, err)
+			if err := l.Discard(); err != nil {
+				t.Error(err)
+			}
+			f(t, kind)
+		})
+	}
+}
+
+// hooks is a Handler of funcs. Those that are nil do nothing.
+type hooks struct {
+	open   func(c *server.Conn)
+	data   func(c *server.Conn, in, out []byte) (int, []byte, error)
+	closed func(c *server.Conn, err error)
+}
+
+func (h *hooks) Open(c *server.Conn) {
+	if h.open != nil {
+		h.open(c)
+	}
+}
+
+func (h *hooks) Data(c *server.Conn, in, out []byte) (int, []byte, error) {
+	if h.data == nil {
+		return len(in), nil, nil
+	}
+	return h.data(c, in, out)
+}
+
+func (h *hooks) Closed(c *server.Conn, err error) {
+	if h.closed != nil {
+		h.closed(c, err)
+	}
+}
+
+func echo(_ *server.Conn, in, _ []byte) (int, []byte, error) { return len(in), in, nil }
+
+// running is a server that serves on a goroutine of its own.
+type running struct {
+	t      testing.TB
+	addr   net.Addr
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// serve serves. The test ends it.
+func serve(t testing.TB, kind reactor.RingKind, cfg server.Config, h server.Handler) *running {
+	t.Helper()
+	return serveEach(t, kind, cfg, func(*reactor.Loop) server.Handler { return h })
+}
+
+func serveEach(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(*reactor.Loop) server.Handler) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{t: t, cancel: cancel, ended: make(chan error, 1)}
+	if !cfg.Addr.IsValid() && cfg.Address.IsZero() && len(cfg.Files) == 0 && len(cfg.Listeners) == 0 {
+		cfg.Addr = netip.MustParseAddrPort("127.0.0.1:0")
+	}
+	if cfg.Reactor.Loops == 0 {
+		cfg.Reactor.Loops = 1
+	}
+	cfg.Reactor.Loop.Ring = kind
+	ready := make(chan net.Addr, 1)
+	cfg.Ready = func(a net.Addr) { ready <- a }
+	go func() { r.ended <- server.Serve(ctx, cfg, f) }()
+	select {
+	case r.addr = <-ready:
+	case err := <-r.ended:
+		t.Fatalf("Serve: %v", err)
+	case <-time.After(patience):
+		t.Fatal("the server does not listen")
+	}
+	return r
+}
+
+func (r *running) dial() net.Conn {
+	r.t.Helper()
+	c, err := net.DialTimeout(r.addr.Network(), r.addr.String(), patience)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(patience))
+	return c
+}
+
+func (r *running) wait() error {
+	r.t.Helper()
+	select {
+	case err := <-r.ended:
+		r.ended <- err
+		return err
+	case <-time.After(patience):
+		r.t.Fatal("Serve does not return")
+		return nil
+	}
+}
+
+// end ends the server, which must not fail.
+func (r *running) end() {
+	r.t.Helper()
+	r.cancel()
+	if err := r.wait(); err != nil {
+		r.t.Errorf("Serve: %v", err)
+	}
+}

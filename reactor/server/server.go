@@ -1,0 +1,192 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/reactord/reactord/reactor"
+	"golang.org/x/sys/unix"
+)
+
+// Server is a server on one or more loops.
+type Server struct {
+	cfg        Config
+	newHandler func(*reactor.Loop) Handler
+	loops      int // how many loops there will be; 0: it is not known
+
+	mu      sync.Mutex
+	state   serverState
+	workers []*worker
+	ended   int     // how many of workers have
+	cut     int     // how many connections the end of the grace has closed
+	bound   address // what the first listener is bound to
+	failed  error   // the first listener that has failed
+	done    chan struct{}
+	onDone  func() // called when done is closed
+}
+
+// serverState is the state of a server.
+//
+//	serving  → draining   Shutdown, or a listener has failed
+//	draining → ended      all workers have ended
+type serverState uint8
+
+const (
+	serving serverState = iota
+	draining
+	ended
+)
+
+// address is the address of a listener.
+type address struct {
+	reactor.Address
+	unlink string // the path of a unix socket that the server made
+}
+
+// Serve serves with handlers on loops of its own until ctx is done. newHandler is called on each loop's thread. Then
+// it shuts down, as [Server.Shutdown] does.
+//
+// It returns nil when ctx is done and the connections have ended by themselves, an error that matches
+// os.ErrDeadlineExceeded if some were closed at the end of the grace, and otherwise the error of a listener or a loop.
+func Serve(ctx context.Context, cfg Config, newHandler func(*reactor.Loop) Handler) error {
+	s, err := New(cfg, newHandler)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// New makes a server for loops that the program has. It does nothing before [Server.On].
+func New(cfg Config, newHandler func(*reactor.Loop) Handler) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, newHandler: newHandler, loops: max(cfg.Reactor.Loops, 0), done: make(chan struct{})}, nil
+}
+
+func (s *Server) serve(ctx context.Context) error {
+	r, err := reactor.New(s.cfg.Reactor)
+	if err != nil {
+		return err
+	}
+	s.loops = len(r.Loops())
+	s.onDone = r.Stop
+	defer context.AfterFunc(ctx, s.Shutdown)()
+	var up atomic.Int32
+	err = r.Run(func(l *reactor.Loop) error {
+		if err := s.On(l); err != nil {
+			return err
+		}
+		if int(up.Add(1)) == s.loops && s.cfg.Ready != nil {
+			s.cfg.Ready(s.Addr())
+		}
+		return nil
+	})
+	return errors.Join(s.Err(), err)
+}
+
+// On serves on a loop. It is called on the loop's thread, such as in the setup of [reactor.Reactor.Run], once for each
+// loop. When the server shuts down, or the loop stops, the connections of the loop are ended; the loop goes on.
+//
+// The error is that of listening. It matches net.ErrClosed if the server is shutting down.
+func (s *Server) On(l *reactor.Loop) error {
+	w := newWorker(s, l)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != serving {
+		return fmt.Errorf("server: On of a server that was shut down: %w", net.ErrClosed)
+	}
+	if err := w.listen(); err != nil {
+		w.discardListeners()
+		return err
+	}
+	s.workers = append(s.workers, w)
+	w.start()
+	return nil
+}
+
+// Addr is the address that the first listener is bound to; nil before [Server.On]. From any thread.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bound.NetAddr(unix.SOCK_STREAM)
+}
+
+// Done is closed when the server has shut down and its last connection has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is why the server has ended: nil, the error of a listener, or an error that matches os.ErrDeadlineExceeded if
+// connections were closed at the end of the grace. From any thread.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil && s.cut > 0 {
+		return fmt.Errorf("%d connections did not end: %w", s.cut, &TimeoutError{GraceDeadline, s.cfg.Grace})
+	}
+	return s.failed
+}
+
+// Shutdown ends the server gracefully. From any thread, more than once. It does not wait: see [Server.Done].
+//
+// Nothing more is accepted. Connections are not read from any more: what their handlers have produced is sent, then
+// EOF. A connection that its handler has paused, because it has yet to answer, is ended when it is resumed. A handler
+// that is a [DrainHandler] is told. What is left after Config.Grace is closed.
+func (s *Server) Shutdown() {
+	s.mu.Lock()
+	first := s.state == serving
+	if first {
+		s.state = draining
+	}
+	workers := s.workers
+	s.mu.Unlock()
+	if !first {
+		return
+	}
+	for _, w := range workers {
+		w.loop.Enqueue(&w.shutdown.work)
+	}
+	s.endIfDone()
+}
+
+// fail shuts the server down because a listener has failed.
+func (s *Server) fail(err error) {
+	s.mu.Lock()
+	if s.failed == nil {
+		s.failed = err
+	}
+	s.mu.Unlock()
+	s.Shutdown()
+}
+
+// workerEnded is called when a worker has no listener and no connection any more, on its loop's thread.
+func (s *Server) workerEnded(cut int) {
+	s.mu.Lock()
+	s.ended++
+	s.cut += cut
+	s.mu.Unlock()
+	s.endIfDone()
+}
+
+func (s *Server) endIfDone() {
+	s.mu.Lock()
+	done := s.state == draining && s.ended == len(s.workers)
+	if done {
+		s.state = ended
+		s.bound.remove()
+	}
+	s.mu.Unlock()
+	if !done {
+		return
+	}
+	close(s.done)
+	if s.onDone != nil {
+		s.onDone()
+	}
+}

@@ -1,0 +1,252 @@
+//go:build linux
+
+package server
+
+import (
+	"unsafe"
+
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+// worker is a server on one loop: its listeners, its connections, and what these share.
+type worker struct {
+	server    *Server
+	cfg       *Config
+	loop      *reactor.Loop
+	handler   Handler
+	listeners []*listener
+	count     counts
+	state     workerState
+	conns     int // accepted and not closed yet
+	open      int // listeners that are not closed yet
+	cut       int // connections that the end of the grace has closed
+
+	all    queue // of connections that are open, by age: the lifetime
+	idle   queue // of connections
+	unread queue // of inputs
+	unsent queue // of outputs
+	linger queue // of endings
+	due    deadlineTimer
+	ending intrusive.List // of connections that are not open any more
+	grace  graceTimer
+
+	marked  []*Conn // to be served soon, see mark
+	serving []*Conn
+	service work
+
+	lent     lent   // what Data is given
+	scratch  []byte // what Data appends to
+	buffers  bufferPool
+	inputs   pool[input]
+	outputs  pool[output]
+	endings  pool[ending]
+	held     int            // leases that hold unread bytes
+	noSocket reactor.Socket // what operations are about that belong to no connection
+	shutdown work
+}
+
+// workerState is the state of a worker.
+//
+//	running  → draining   the server shuts down, or the loop stops
+//	draining → ended      no listener and no connection is left
+type workerState uint8
+
+const (
+	workerRunning workerState = iota
+	workerDraining
+	workerEnded
+)
+
+// work is a method of a worker as work for its loop.
+type work struct {
+	work   sender.Work
+	queued bool
+	run    func()
+}
+
+func (w *work) init(run func()) { w.run, w.work.Runner = run, w }
+
+// Run is part of sender.Runner.
+func (w *work) Run() {
+	w.queued = false
+	w.run()
+}
+
+// Abandon is called when the loop has ended: there is nothing left.
+func (w *work) Abandon(error) {}
+
+func newWorker(s *Server, l *reactor.Loop) *worker {
+	w := &worker{server: s, cfg: &s.cfg, loop: l}
+	w.handler = s.newHandler(l)
+	w.scratch = w.buffers.get(16 << 10)
+	w.noSocket.Init(l, -1)
+	w.service.init(w.serve)
+	w.shutdown.init(w.drain)
+	w.due.loop = l
+	w.due.timer.Init(w)
+	w.all.init(&w.due, w.cfg.Lifetime)
+	w.idle.init(&w.due, w.cfg.IdleTimeout)
+	w.idle.slack = w.idle.after / 64
+	w.unread.init(&w.due, w.cfg.ReadTimeout)
+	w.unsent.init(&w.due, w.cfg.WriteTimeout)
+	w.linger.init(&w.due, lingerFor)
+	w.grace.timer.Init(&w.grace)
+	w.grace.w = w
+	return w
+}
+
+func (w *worker) start() {
+	for _, ln := range w.listeners {
+		w.open++
+		ln.start()
+	}
+}
+
+// OnTimer ends connections whose deadline has passed.
+func (w *worker) OnTimer(int64) {
+	for s := w.all.due(); s != nil; s = w.all.due() {
+		w.ending.PushBack(&s.links)
+		ageOwner(s).expire(LifetimeDeadline, w.cfg.Lifetime)
+	}
+	for s := w.idle.due(); s != nil; s = w.idle.due() {
+		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
+	}
+	for s := w.unread.due(); s != nil; s = w.unread.due() {
+		inputOwner(s).conn.expire(ReadDeadline, w.cfg.ReadTimeout)
+	}
+	for s := w.unsent.due(); s != nil; s = w.unsent.due() {
+		outputOwner(s).conn.expire(WriteDeadline, w.cfg.WriteTimeout)
+	}
+	for s := w.linger.due(); s != nil; s = w.linger.due() {
+		endingOwner(s).conn.close()
+	}
+	w.due.armNext()
+}
+
+// mark has a connection served soon: after what has arrived in this turn, so that all that it has to send by then is
+// sent at once.
+func (w *worker) mark(c *Conn) {
+	if c.marked {
+		return
+	}
+	c.marked = true
+	w.marked = append(w.marked, c)
+	w.serveSoon()
+}
+
+func (w *worker) serveSoon() {
+	if !w.service.queued {
+		w.service.queued = true
+		w.loop.Enqueue(&w.service.work)
+	}
+}
+
+// serve serves the connections that are marked. A handler that ends the goroutine by runtime.Goexit leaves the others
+// to the next time.
+func (w *worker) serve() {
+	if len(w.serving) == 0 {
+		w.serving, w.marked = w.marked, w.serving
+	}
+	if len(w.marked) != 0 {
+		w.serveSoon()
+	}
+	for len(w.serving) != 0 {
+		last := len(w.serving) - 1
+		c := w.serving[last]
+		w.serving[last] = nil
+		w.serving = w.serving[:last]
+		if len(w.serving) != 0 && c.mayCallHandler() {
+			w.serveSoon()
+		}
+		c.serve()
+	}
+}
+
+// drain stops accepting, and ends the connections.
+func (w *worker) drain() {
+	if w.state != workerRunning {
+		return
+	}
+	w.state = workerDraining
+	for _, ln := range w.listeners {
+		ln.close()
+	}
+	if w.cfg.Grace > 0 {
+		w.loop.SetTimer(&w.grace.timer, w.loop.Now()+int64(w.cfg.Grace))
+	}
+	eachConn(&w.all.list, (*Conn).drain)
+	if w.cfg.Grace < 0 {
+		w.grace.OnTimer(0)
+	}
+	w.endIfDone()
+}
+
+// graceTimer closes what is left when the grace ends.
+type graceTimer struct {
+	timer reactor.Timer
+	w     *worker
+}
+
+func (g *graceTimer) OnTimer(int64) {
+	w := g.w
+	cut := func(c *Conn) {
+		if c.state < connLingering {
+			w.cut++
+		}
+		c.expire(GraceDeadline, max(w.cfg.Grace, 0))
+	}
+	eachConn(&w.ending, cut)
+	eachConn(&w.all.list, cut)
+}
+
+// eachConn calls f for the connections of a list, each of which f may remove.
+func eachConn(list *intrusive.List, f func(*Conn)) {
+	for l := list.First(); l != nil; {
+		next := l.Next()
+		f(ageOwner(intrusive.Owner[stamp](l, unsafe.Offsetof(stamp{}.links))))
+		l = next
+	}
+}
+
+// endIfDone ends the worker when nothing is left of it.
+func (w *worker) endIfDone() {
+	if w.state != workerDraining || w.conns != 0 || w.open != 0 {
+		return
+	}
+	w.state = workerEnded
+	w.loop.StopTimer(&w.grace.timer)
+	w.loop.StopTimer(&w.due.timer)
+	w.server.workerEnded(w.cut)
+}
+
+// connClosed is called when a connection has been closed.
+func (w *worker) connClosed(l *listener) {
+	w.conns--
+	w.count.connections.Add(-1)
+	l.connClosed()
+	w.endIfDone()
+}
+
+// pool is free Ts. It keeps as many as a burst needs.
+type pool[T any] struct{ free []*T }
+
+const poolKeeps = 1024
+
+func (p *pool[T]) get() *T {
+	last := len(p.free) - 1
+	if last < 0 {
+		return new(T)
+	}
+	t := p.free[last]
+	p.free[last] = nil
+	p.free = p.free[:last]
+	return t
+}
+
+func (p *pool[T]) put(t *T) {
+	if len(p.free) < poolKeeps {
+		p.free = append(p.free, t)
+	}
+}
