@@ -38,6 +38,10 @@ func cases() []*benchCase {
 			Claims: []claim{
 				{echoUring, cUring, 1.03}, {echoUring, goNet, better(1.25)},
 				{echoUring, gnetEcho, 1}, {echoUring, netpollEcho, 1}, {echoUring, nbioEcho, 1},
+				{handUring, gnetEcho, better(1.3)}, {handUring, netpollEcho, better(1.3)}, {handUring, nbioEcho, better(1.3)},
+				{handUring, goNet, better(1.3)}, {handUring, echoUring, 1.03},
+				{taskUring, gnetEcho, better(1.2)}, {taskUring, netpollEcho, better(1.2)}, {taskUring, nbioEcho, better(1.2)},
+				{taskUring, goNet, better(1.2)},
 			},
 		},
 		{
@@ -45,6 +49,7 @@ func cases() []*benchCase {
 			Conns: 256, Size: 16 << 10, Refs: []string{cUring, goNet},
 			Claims: []claim{
 				{echoUring, goNet, 1}, {echoUring, gnetEcho, 1}, {echoUring, netpollEcho, 1}, {echoUring, nbioEcho, 1},
+				{handUring, gnetEcho, better(1.15)}, {handUring, cEpoll, 1.05},
 			},
 		},
 		idleEcho(),
@@ -70,6 +75,7 @@ func cases() []*benchCase {
 		{
 			Name: "https", Title: "HTTP/1.1 over TLS, 64 connections",
 			Conns: 64, Serve: serveHTTPS, Load: []string{"http", "--insecure"}, Refs: []string{goNet},
+			Claims: []claim{{taskUring, goNet, 1}},
 		},
 		{
 			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
@@ -152,7 +158,7 @@ func (c *benchCase) target(address string) string {
 	return "tcp://" + address
 }
 
-var redisClaims = []claim{{taskUring, redisServer, better(1.1)}, {taskUring, gnetEcho, 1}}
+var redisClaims = []claim{{handUring, redisServer, better(1.1)}, {handUring, gnetEcho, 1}}
 
 // bulkChunk is the number of bytes of each send of a bulk upstream.
 const bulkChunk = 64 << 10

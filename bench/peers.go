@@ -22,6 +22,8 @@ const (
 	goCopy      = "Go io.Copy"
 	echoUring   = "reactor/ io_uring"
 	echoEpoll   = "reactor/ epoll"
+	handUring   = "reactor/ io_uring, handlers"
+	handEpoll   = "reactor/ epoll, handlers"
 	taskUring   = "reactor/ io_uring, tasks"
 	taskEpoll   = "reactor/ epoll, tasks"
 	gnetEcho    = "gnet"
@@ -77,6 +79,8 @@ func echoPeers() []*peer {
 		referencePeer(cEpoll, "echo_epoll"),
 		needsIOUring(stylePeer(echoUring, "echo", "tcp", "receiver", "io_uring")),
 		stylePeer(echoEpoll, "echo", "tcp", "receiver", "epoll"),
+		needsIOUring(stylePeer(handUring, "echo", "tcp", "handler", "io_uring")),
+		stylePeer(handEpoll, "echo", "tcp", "handler", "epoll"),
 		needsIOUring(stylePeer(taskUring, "echo", "tcp", "task", "io_uring")),
 		stylePeer(taskEpoll, "echo", "tcp", "task", "epoll"),
 		libraryPeer(gnetEcho, "echo"),
@@ -98,6 +102,8 @@ func datagramPeers() []*peer {
 // redisPeers answer commands in RESP.
 func redisPeers() []*peer {
 	return []*peer{
+		needsIOUring(stylePeer(handUring, "redis", "tcp", "handler", "io_uring")),
+		stylePeer(handEpoll, "redis", "tcp", "handler", "epoll"),
 		needsIOUring(stylePeer(taskUring, "redis", "tcp", "task", "io_uring")),
 		stylePeer(taskEpoll, "redis", "tcp", "task", "epoll"),
 		libraryPeer(gnetEcho, "redis"),
@@ -109,6 +115,8 @@ func redisPeers() []*peer {
 // httpPeers answer requests in HTTP/1.1, over tcp or tls.
 func httpPeers(scheme string) []*peer {
 	return []*peer{
+		needsIOUring(stylePeer(taskUring, "http", scheme, "task", "io_uring")),
+		stylePeer(taskEpoll, "http", scheme, "task", "epoll"),
 		netPeer("http", scheme),
 	}
 }

@@ -65,3 +65,10 @@ func own(timers ...*Timer) (n int) {
 
 // AssertOnThread is what every Start does first.
 func (l *Loop) AssertOnThread() { l.assertOnThread() }
+
+// ExpireExhausted does what the loop does a while after receives began to wait for buffers.
+func (l *Loop) ExpireExhausted() {
+	t := &l.buffers.exhausted.timer
+	l.timers.Remove(t)
+	t.Handler.OnTimer(l.now)
+}

@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 
@@ -278,10 +279,12 @@ func (o *single[T]) report(v T, out outcome) {
 
 // completePart is complete with v, which is the part that was done if partial is set: a stop does not take it away.
 func (o *single[T]) completePart(v T, out outcome, partial bool) {
-	if partial && out.cancelled() {
-		out.kind = outcomeDone
+	if !partial || !out.cancelled() {
+		o.complete(v, out)
+		return
 	}
-	o.complete(v, out)
+	o.release()
+	sender.SetPartial(o.r, v, cmp.Or(o.errorOf(out), sender.ErrStopped))
 }
 
 // fail completes an operation that was released with err, or stopped if that is nil.

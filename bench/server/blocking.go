@@ -1,53 +1,63 @@
 package server
 
 import (
+	"errors"
+	"io"
+	"net"
 	"time"
 
 	"github.com/reactord/reactord/bench/engine"
 )
 
-// stream is a connection whose methods block the caller: a goroutine or a coroutine.
-type stream interface {
-	Read(p []byte) (int, error) // 0 and no error: EOF
-	Write(p []byte) error       // all of p
-	Sleep(d time.Duration) error
+// serve runs the behaviour of the server until an error or EOF. The methods of c and sleep block the caller: a goroutine
+// or a coroutine.
+func (c *Config) serve(conn net.Conn, sleep func(time.Duration) error) error {
+	err := c.behave(conn, sleep)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
-// serve runs the behaviour of the server until an error or EOF.
-func (c *Config) serve(s stream) error {
-	switch c.Behaviour {
-	case "chargen":
-		return c.generate(s)
-	case "reply":
-		return c.reply(s)
-	case "redis":
-		return c.redis(s)
+func (c *Config) behave(conn net.Conn, sleep func(time.Duration) error) error {
+	switch {
+	case c.Behaviour == "chargen":
+		return c.generate(conn)
+	case c.Behaviour == "reply":
+		return c.reply(conn)
+	case c.Behaviour == "redis":
+		return c.redis(conn)
+	case c.Behaviour == "http":
+		return answerRequests(conn)
+	case c.Behaviour == "echo" && c.Style == "task":
+		_, err := io.Copy(conn, conn) // without a buffer while nothing comes
+		return err
 	}
 	buf := make([]byte, chunk)
 	for {
-		n, err := s.Read(buf)
-		if err != nil || n == 0 {
+		n, err := conn.Read(buf)
+		if err != nil {
 			return err
 		}
 		if c.Behaviour == "discard" {
 			continue
 		}
 		if c.Behaviour == "delay" {
-			if err := s.Sleep(c.Delay); err != nil {
+			if err := sleep(c.Delay); err != nil {
 				return err
 			}
 		}
-		if err := s.Write(buf[:n]); err != nil {
+		if _, err := conn.Write(buf[:n]); err != nil {
 			return err
 		}
 	}
 }
 
 // generate sends without end, and receives nothing.
-func (c *Config) generate(s stream) error {
+func (c *Config) generate(conn net.Conn) error {
 	p := c.pattern()
 	for at := int64(0); ; at += chunk {
-		if err := s.Write(p.At(at, chunk)); err != nil {
+		if _, err := conn.Write(p.At(at, chunk)); err != nil {
 			return err
 		}
 	}
@@ -56,15 +66,15 @@ func (c *Config) generate(s stream) error {
 // pattern returns what chargen sends. A load with the same seed can verify it.
 func (c *Config) pattern() *engine.Pattern { return engine.NewPattern(c.Seed, true, chunk) }
 
-func (c *Config) reply(s stream) error {
+func (c *Config) reply(conn net.Conn) error {
 	buf, answer := make([]byte, chunk), make([]byte, c.Reply)
 	for owed := 0; ; {
-		n, err := s.Read(buf)
-		if err != nil || n == 0 {
+		n, err := conn.Read(buf)
+		if err != nil {
 			return err
 		}
 		for owed += n; owed >= c.Request; owed -= c.Request {
-			if err := s.Write(answer); err != nil {
+			if _, err := conn.Write(answer); err != nil {
 				return err
 			}
 		}

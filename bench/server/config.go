@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Listen    string           // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
 	Behaviour string           // echo, discard, chargen, reply, delay, redis or http
-	Style     string           // receiver, task or net
+	Style     string           // receiver, handler, task or net
 	Ring      reactor.RingKind // of the reactor's loops
 	Loops     int              // of the reactor. Default: 1
 	Pin       bool             // each loop is bound to a CPU
@@ -40,12 +40,16 @@ type Config struct {
 // chunk is the number of bytes of each send of chargen, and of each read of blocking servers.
 const chunk = 64 << 10
 
-// behaviours are those of each style.
-var behaviours = map[string][]string{
-	"receiver": {"echo", "discard", "chargen", "reply", "delay"},
-	"task":     {"echo", "discard", "chargen", "reply", "delay", "redis"},
-	"net":      {"echo", "discard", "chargen", "reply", "delay", "redis", "http"},
+// styles say what each style has.
+var styles = map[string]struct{ behaviours, schemes []string }{
+	"receiver": {all[:5], []string{"tcp", "unix", "udp"}},
+	"handler":  {[]string{"echo", "discard", "reply", "redis"}, []string{"tcp", "unix"}},
+	"task":     {all, []string{"tcp", "unix", "udp", "tls"}},
+	"net":      {all, []string{"tcp", "unix", "udp", "tls"}},
 }
+
+// all are the behaviours.
+var all = []string{"echo", "discard", "chargen", "reply", "delay", "redis", "http"}
 
 func (c *Config) prepare() error {
 	c.Loops, c.store = max(c.Loops, 1), &resp.Store{}
@@ -55,11 +59,11 @@ func (c *Config) prepare() error {
 	if c.Reply == 0 {
 		c.Reply = 128
 	}
-	served, known := behaviours[c.Style]
+	style, known := styles[c.Style]
 	switch {
 	case !known:
 		return fmt.Errorf("there is no style %q", c.Style)
-	case !slices.Contains(served, c.Behaviour):
+	case !slices.Contains(style.behaviours, c.Behaviour):
 		return fmt.Errorf("the style %s has no behaviour %q", c.Style, c.Behaviour)
 	case c.Request < 0 || c.Reply < 0 || c.Reply > engine.MaxMessage:
 		return errors.New("the sizes of requests and replies must be positive")
@@ -78,11 +82,18 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	if target.Scheme != "tls" {
+		cfg.TLS = nil
+	} else if cfg.TLS == nil {
+		return errors.New("tls needs a certificate")
+	}
 	switch {
-	case target.Scheme == "tls" && cfg.Style != "net":
-		return errors.New("tls needs the style net")
+	case !slices.Contains(styles[cfg.Style].schemes, target.Scheme):
+		return fmt.Errorf("the style %s does not serve %s", cfg.Style, target.Scheme)
 	case target.Datagrams() && !slices.Contains([]string{"echo", "discard", "delay"}, cfg.Behaviour):
 		return errors.New("for datagrams the behaviour must be echo, discard or delay")
+	case cfg.Style == "handler":
+		return cfg.serveHandlers(ctx, target)
 	case cfg.Style != "net":
 		return cfg.serveReactor(ctx, target)
 	case target.Datagrams():

@@ -8,15 +8,20 @@
 //	chargen  sends the pattern of package engine without end
 //	reply    sends Reply bytes for every Request bytes that it receives
 //	delay    sends back what it receives, after Delay
+//	redis    answers commands in RESP, with package resp
+//	http     answers HTTP/1.1 requests with a short text
 //
 // These are the styles in which they are implemented:
 //
 //	receiver  operation states in a connection struct, on the reactor's loops
-//	task      a coroutine for each connection, on the reactor's loops
+//	handler   a handler of package reactor/server
+//	task      a coroutine for each connection, on the reactor's loops, with package reactor/netconn
 //	net       a goroutine for each connection, on Go's net
 //
-// Every style serves tcp, unix and udp. With udp the behaviour is echo, discard or delay. Only net serves tls.
+// Every style serves echo, discard and reply over tcp and unix. A handler has neither chargen, delay nor http, a receiver
+// neither redis nor http. All except a handler serve udp, where the behaviour is echo, discard or delay; task and net
+// serve tls.
 //
-// The styles task and net share their code (file blocking). It uses a connection that blocks its caller: in a task that
+// The styles task and net share their code (file blocking). It uses a net.Conn, which blocks its caller: in a task that
 // is only the coroutine.
 package server

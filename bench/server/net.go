@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -24,10 +23,7 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 	}
 	defer l.Close()
 	addr := l.Addr()
-	if target.Scheme == "tls" {
-		if c.TLS == nil {
-			return errors.New("tls needs a certificate")
-		}
+	if c.TLS != nil {
 		l = tls.NewListener(l, c.TLS)
 	}
 	c.ready(addr)
@@ -53,28 +49,13 @@ func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
 		conns.Go(func() {
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
-			_ = c.serve(netStream{conn}) // the client sees the error
+			_ = c.serve(conn, sleep) // the client sees the error
 		})
 	}
 }
 
-// netStream is a net.Conn as a stream.
-type netStream struct{ net.Conn }
-
-func (s netStream) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
-func (s netStream) Write(p []byte) error {
-	_, err := s.Conn.Write(p)
-	return err
-}
-
-func (s netStream) Sleep(d time.Duration) error {
+// sleep blocks a goroutine.
+func sleep(d time.Duration) error {
 	time.Sleep(d)
 	return nil
 }

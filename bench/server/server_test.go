@@ -50,21 +50,29 @@ func start(t *testing.T, cfg Config) net.Addr {
 // each runs f with every style that has the behaviour, every ring and every kind of address.
 func each(t *testing.T, behaviour string, f func(t *testing.T, cfg Config)) {
 	for _, scheme := range []string{"tcp", "unix"} {
-		for style := range behaviours {
-			for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
-				if style == "net" && ring == reactor.Epoll || !slices.Contains(behaviours[style], behaviour) {
-					continue
-				}
-				t.Run(fmt.Sprint(scheme, " ", style, " ", ring), func(t *testing.T) {
-					_, err := reactor.ChooseRing(ring)
-					testenv.NeedIOUring(t, err)
-					cfg := Config{Listen: "tcp://127.0.0.1:0", Behaviour: behaviour, Style: style, Ring: ring, Loops: 2}
-					if scheme == "unix" {
-						cfg.Listen = "unix://" + t.TempDir() + "/s"
-					}
-					f(t, cfg)
-				})
+		eachOf(t, scheme, behaviour, f)
+	}
+}
+
+// eachOf runs f with every style that has the scheme and the behaviour, and every ring.
+func eachOf(t *testing.T, scheme, behaviour string, f func(t *testing.T, cfg Config)) {
+	for name, has := range styles {
+		if !slices.Contains(has.behaviours, behaviour) || !slices.Contains(has.schemes, scheme) {
+			continue
+		}
+		for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
+			if name == "net" && ring == reactor.Epoll {
+				continue
 			}
+			t.Run(fmt.Sprint(scheme, " ", name, " ", ring), func(t *testing.T) {
+				_, err := reactor.ChooseRing(ring)
+				testenv.NeedIOUring(t, err)
+				cfg := Config{Listen: scheme + "://127.0.0.1:0", Behaviour: behaviour, Style: name, Ring: ring, Loops: 2}
+				if scheme == "unix" {
+					cfg.Listen = "unix://" + t.TempDir() + "/s"
+				}
+				f(t, cfg)
+			})
 		}
 	}
 }
@@ -223,15 +231,7 @@ func checkHTTP(t *testing.T, transport *http.Transport, url string) {
 
 // eachDatagram runs f with every style and ring for datagrams.
 func eachDatagram(t *testing.T, f func(t *testing.T, cfg Config)) {
-	for _, style := range []string{"receiver", "task", "net"} {
-		for _, ring := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
-			t.Run(fmt.Sprint(style, " ", ring), func(t *testing.T) {
-				_, err := reactor.ChooseRing(ring)
-				testenv.NeedIOUring(t, err)
-				f(t, Config{Listen: "udp://127.0.0.1:0", Style: style, Ring: ring, Loops: 2})
-			})
-		}
-	}
+	eachOf(t, "udp", "echo", f)
 }
 
 // Datagrams come back unchanged, also the largest and an empty one, each to its sender.
@@ -289,9 +289,9 @@ func TestDatagramsDiscard(t *testing.T) {
 
 // An abstract address has no file.
 func TestAbstractAddresses(t *testing.T) {
-	for i, style := range []string{"receiver", "task", "net"} {
-		c := dial(t, start(t, Config{Listen: fmt.Sprintf("unix://@reactord-bench-%d-%d", os.Getpid(), i), Style: style,
-			Behaviour: "echo"}))
+	for style := range styles {
+		c := dial(t, start(t, Config{Listen: fmt.Sprintf("unix://@reactord-bench-%d-%s", os.Getpid(), style),
+			Style: style, Behaviour: "echo"}))
 		got := make([]byte, 5)
 		_, _ = io.WriteString(c, "hello")
 		if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil {
@@ -341,17 +341,41 @@ func TestNoDescriptorLeaks(t *testing.T) {
 	})
 }
 
-func TestTLS(t *testing.T) {
+// eachTLS runs f with every style that has TLS and the behaviour, and every ring. dial is a client's connection.
+func eachTLS(t *testing.T, behaviour string, f func(t *testing.T, dial func() net.Conn)) {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS() // for its certificate
 	s.Close()
-	a := start(t, Config{Listen: "tls://127.0.0.1:0", Style: "net", Behaviour: "echo", TLS: s.TLS})
-	c := tls.Client(dial(t, a), &tls.Config{InsecureSkipVerify: true})
-	_, _ = io.WriteString(c, "hello")
-	got := make([]byte, 5)
-	if _, err := io.ReadFull(c, got); string(got) != "hello" || err != nil {
-		t.Errorf("%q came, %v", got, err)
-	}
+	s.TLS.NextProtos = nil
+	eachOf(t, "tls", behaviour, func(t *testing.T, cfg Config) {
+		cfg.TLS = s.TLS
+		a := start(t, cfg)
+		f(t, func() net.Conn { return tls.Client(dial(t, a), &tls.Config{InsecureSkipVerify: true}) })
+	})
+}
+
+func TestTLSEcho(t *testing.T) {
+	eachTLS(t, "echo", func(t *testing.T, dial func() net.Conn) {
+		c := dial()
+		sent := bytes.Repeat([]byte("0123456789"), 100_000)
+		go func() {
+			_, _ = c.Write(sent)
+			closeWrite(t, c)
+		}()
+		if got, err := io.ReadAll(c); !bytes.Equal(got, sent) || err != nil {
+			t.Errorf("%d of %d bytes came back, %v", len(got), len(sent), err)
+		}
+	})
+}
+
+func TestTLSHTTP(t *testing.T) {
+	eachTLS(t, "http", func(t *testing.T, dial func() net.Conn) {
+		transport := &http.Transport{DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			return dial(), nil
+		}}
+		defer transport.CloseIdleConnections()
+		checkHTTP(t, transport, "https://localhost/")
+	})
 }
 
 // A server may share the loops of other work.
@@ -399,6 +423,9 @@ func TestWrongServers(t *testing.T) {
 		{Listen: "tcp://192.0.2.1:1", Style: "receiver", Behaviour: "echo", Loops: 2},
 		{Listen: "udp://127.0.0.1:0", Style: "receiver", Behaviour: "chargen"},
 		{Listen: "tls://127.0.0.1:0", Style: "task", Behaviour: "echo"},
+		{Listen: "tls://127.0.0.1:0", Style: "receiver", Behaviour: "echo", TLS: &tls.Config{}},
+		{Listen: "udp://127.0.0.1:0", Style: "handler", Behaviour: "echo"},
+		{Listen: "tcp://127.0.0.1:0", Style: "receiver", Behaviour: "http"},
 		{Listen: "tls://127.0.0.1:0", Style: "net", Behaviour: "echo"},
 	} {
 		if err := Run(t.Context(), bad); err == nil {

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"net"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
 )
@@ -15,46 +17,18 @@ func (s *listener) spawn(fd int) {
 	s.loop.SpawnOr(s.task(c), func() { sender.Submit(c.Close(), sender.Discard[struct{}]{}) })
 }
 
-func (s *listener) task(c *reactor.Socket) task.Sender {
+func (s *listener) task(socket *reactor.Socket) task.Sender {
 	return task.New(func(t *task.T) error {
-		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
-		_ = c.SetNoDelay(true) // a unix socket has no such option
-		if s.cfg.Behaviour == "echo" {
-			return echo(t, c)
+		_ = socket.SetNoDelay(true) // a unix socket has no such option
+		conn := netconn.New(t, socket)
+		var c net.Conn = conn
+		if s.cfg.TLS != nil {
+			c = netconn.Server(conn, s.cfg.TLS)
 		}
-		return s.cfg.serve(&taskStream{t, c})
+		defer c.Close()
+		return s.cfg.serve(c, func(d time.Duration) error {
+			_, err := task.Await(t, s.loop.SleepFor(d))
+			return err
+		})
 	})
-}
-
-// echo sends back what it receives. It holds no buffer while it waits for more.
-func echo(t *task.T, c *reactor.Socket) error {
-	for {
-		in, err := task.Await(t, c.RecvLease())
-		if err != nil || in.Len() == 0 {
-			return err
-		}
-		_, err = task.Await(t, c.SendAll(in.Bytes()))
-		in.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// taskStream is a socket as a stream that suspends its coroutine.
-type taskStream struct {
-	t *task.T
-	c *reactor.Socket
-}
-
-func (s *taskStream) Read(p []byte) (int, error) { return task.Await(s.t, s.c.Recv(p)) }
-
-func (s *taskStream) Write(p []byte) error {
-	_, err := task.Await(s.t, s.c.SendAll(p))
-	return err
-}
-
-func (s *taskStream) Sleep(d time.Duration) error {
-	_, err := task.Await(s.t, s.c.Loop().SleepFor(d))
-	return err
 }

@@ -156,6 +156,9 @@ const maxTurns = 1 << 20
 // Run runs the threads until all have ended, and returns all that was wrong.
 func (w *world) Run() error {
 	defer w.unwind()
+	for _, k := range w.machines {
+		k.log("odds%s: %v", k.onMachine(), k.Odds)
+	}
 	var able []*Thread
 	for !w.tooLong() {
 		w.current = nil

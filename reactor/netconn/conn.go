@@ -23,6 +23,7 @@ type Conn struct {
 	pool *task.CoroutinePool // of the loop: it knows its thread
 
 	reading, writing half
+	leased           reactor.Lease // received last, for WriteTo
 	idle             time.Duration
 	drain            stop.Token
 
@@ -108,14 +109,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	r := recvs.Get().(*recv)
-	c.s.Recv(p).Connect(&r.op, r)
-	r.prepare(c, &c.reading, &r.op)
-	n, err := r.await(c.t)
-	if r.idle() {
-		r.op = reactor.RecvOp{}
-		recvs.Put(r)
-	}
+	n, err := awaiting{c: c, t: c.t, what: actRecv, p: p}.await()
 	if n == 0 && err == nil {
 		return 0, io.EOF
 	}
@@ -134,21 +128,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	return c.send(p)
-}
-
-func (c *Conn) send(p []byte) (int, error) {
-	s := sends.Get().(*send)
-	c.s.SendAll(p).Connect(&s.op, s)
-	s.prepare(c, &c.writing, &s.op)
-	n, err := s.await(c.t)
-	if err == nil && n < len(p) {
-		err = s.short()
-	}
-	if s.idle() {
-		s.op = reactor.SendOp{}
-		sends.Put(s)
-	}
+	n, err := awaiting{c: c, t: c.t, what: actSend, p: p}.await()
 	return n, c.writeError(err)
 }
 

@@ -5,6 +5,8 @@ package netconn
 import (
 	"errors"
 	"net"
+	"net/netip"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 
@@ -54,6 +56,38 @@ func endpointsOf(s *reactor.Socket) *endpoints {
 	remote, _ := s.PeerAddress()
 	typ, _ := s.Type()
 	return &endpoints{netAddr(local, local, typ), netAddr(remote, local, typ)}
+}
+
+// endpointsOfFD is endpointsOf for a descriptor that stays open meanwhile, on any goroutine.
+func endpointsOfFD(fd int) endpoints {
+	var local, remote reactor.Address
+	typ, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if sa, err := unix.Getsockname(fd); err == nil {
+		local = addressOf(sa)
+	}
+	if sa, err := unix.Getpeername(fd); err == nil {
+		remote = addressOf(sa)
+	}
+	return endpoints{netAddr(local, local, typ), netAddr(remote, local, typ)}
+}
+
+// addressOf is the address of a unix.Sockaddr.
+func addressOf(sa unix.Sockaddr) (a reactor.Address) {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		a, _ = reactor.IPAddress(netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)))
+	case *unix.SockaddrInet6:
+		ip := netip.AddrFrom16(sa.Addr)
+		if sa.ZoneId != 0 {
+			ip = ip.WithZone(strconv.FormatUint(uint64(sa.ZoneId), 10))
+		}
+		a, _ = reactor.IPAddress(netip.AddrPortFrom(ip, uint16(sa.Port)))
+	case *unix.SockaddrUnix:
+		if sa.Name != "" && sa.Name != "@" {
+			a, _ = reactor.UnixAddress(sa.Name)
+		}
+	}
+	return a
 }
 
 // netAddr is a in the form of package net. A unix socket without a name has an empty name, as in package net.

@@ -49,7 +49,7 @@ func (c *Conn) carryOut(what uint32) {
 		if x == nil {
 			continue
 		}
-		if x.op == nil && x.stop.StopRequested() {
+		if x.start == nil && x.stop.StopRequested() {
 			x.cancel(sender.ErrStopped)
 		} else {
 			x.watch(now)

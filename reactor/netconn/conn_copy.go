@@ -47,19 +47,16 @@ func (c *Conn) passOn(w io.Writer) (int, error) {
 
 // lease receives into a buffer of the loop.
 func (c *Conn) lease() (reactor.Lease, error) {
-	x := leases.Get().(*recvLease)
-	c.s.RecvLease().Connect(&x.op, (*leaseReceiver)(x))
-	x.prepare(c, &c.reading, &x.op)
-	_, err := x.await(c.t)
-	lease := x.lease
-	if x.idle() {
-		x.op, x.lease = reactor.RecvLeaseOp{}, reactor.Lease{}
-		leases.Put(x)
-	}
+	_, err := awaiting{c: c, t: c.t, what: actLease}.await()
+	lease := c.leased
+	c.leased = reactor.Lease{}
 	if err == nil && lease.Len() == 0 {
-		return lease, io.EOF
+		err = io.EOF
 	}
-	return lease, c.readError(err)
+	if err != nil && err != io.EOF {
+		err = c.readError(err)
+	}
+	return lease, err
 }
 
 // copyBuffers are buffers of ReadFrom.

@@ -174,30 +174,20 @@ func (q *queue) sent(err error) {
 // checkRoom resumes a Write that waits for room, if there is room.
 func (c *Conn) checkRoom() {
 	x := c.writing.now
-	if x == nil || x.op != nil {
+	if x == nil || x.start != nil {
 		return
 	}
-	switch q := c.out; {
-	case q.err != nil:
-		x.err = q.err
-	case q.unsent() > x.room:
-		return
+	if q := c.out; q.err != nil || q.unsent() <= x.most {
+		x.complete(0, q.err)
 	}
-	x.complete()
 }
 
-// awaitRoom awaits in t that no more than room bytes are in the queue.
-func (c *Conn) awaitRoom(t *task.T, room int) error {
-	if q := c.out; q.err == nil && q.unsent() <= room {
+// awaitRoom awaits in t that no more than most bytes are in the queue.
+func (c *Conn) awaitRoom(t *task.T, most int) error {
+	if q := c.out; q.err == nil && q.unsent() <= most {
 		return nil
 	}
-	x := rooms.Get().(*transfer)
-	x.prepare(c, &c.writing, nil)
-	x.room = room
-	_, err := x.await(t)
-	if x.idle() {
-		rooms.Put(x)
-	}
+	_, err := awaiting{c: c, t: t, what: actRoom, room: most}.await()
 	return c.writeError(err)
 }
 

@@ -15,12 +15,14 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// half is one direction of a Conn: its deadline, and what is awaited.
+// half is one direction of a Conn: its deadline, what is awaited, and the last result.
 type half struct {
 	now      *transfer     // what is awaited; nil: nothing
 	deadline atomic.Int64  // of SetDeadline, on the loop's clock; 0: none
 	timer    reactor.Timer // see transfer.watch
 	armed    int64         // when the timer is due; 0: it is not pending
+	n        int           // of the last transfer: the bytes moved,
+	err      error         // and its error
 }
 
 // passed as a deadline is one that has passed: on a loop's clock 0 is never.
@@ -34,67 +36,141 @@ func (h *half) OnTimer(now int64) {
 	}
 }
 
-// transfer is something that a Conn awaits: an operation on its socket, or room in its queue. It is embedded in what
-// has the operation state. Those that are idle are in a pool, so that a Conn that awaits nothing holds none of them,
-// and all are one type for package task, which keeps an operation state for each type that a task has awaited.
-//
-//	idle → prepared       prepare
-//	prepared → in flight  begin, inside task.Await
-//	in flight → done      the operation has completed
-//	done → idle           the task has taken the result
-//
-// A task that is abandoned leaves its transfer prepared or in flight.
-type transfer struct {
+// awaiting is what a task awaits of a Conn, as a sender. All is one type: package task keeps an operation state for each
+// type that a task has awaited.
+type awaiting struct {
 	c    *Conn
-	h    *half
 	t    *task.T
-	op   sender.Operation          // nil: it waits for room
-	r    sender.Receiver[struct{}] // the task
-	stop stop.Source               // for the operation
-	task stop.Callback             // forwards the task's token
-	end  stop.Callback             // forwards the token of SetDrain
-
-	n       int
-	err     error
-	cause   error // why the operation was requested to stop; nil: because the task was
-	expires int64 // when SetIdle ends it; 0: not
-	room    int   // without op: how many bytes may be in the queue
-	done    bool
+	what action
+	p    []byte // to receive into, or to send
+	room int    // how many bytes may be in the queue
+	addr *reactor.Address
 }
 
-func (x *transfer) prepare(c *Conn, h *half, op sender.Operation) {
-	x.c, x.h, x.op = c, h, op
-	x.n, x.err, x.cause, x.expires, x.done = 0, nil, nil, 0, false
+type action uint8
+
+const (
+	actRecv action = iota
+	actLease
+	actRecvFrom
+	actSend
+	actSendTo
+	actRoom // wait until there is room in the queue
+)
+
+// awaitingOp is the operation state of awaiting.
+type awaitingOp struct {
+	awaiting
+	r sender.Receiver[struct{}]
 }
 
-// await starts the transfer and returns its result.
-func (x *transfer) await(t *task.T) (int, error) {
-	x.t = t
-	_, _ = task.Await(t, awaiting{x})
-	if !x.done { // the task has been abandoned
-		return 0, sender.ErrStopped
+func (a awaiting) Connect(op *awaitingOp, r sender.Receiver[struct{}]) sender.Operation {
+	op.awaiting, op.r = a, r
+	return op
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (awaiting) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+
+// Start begins the transfer. Package task calls it on the stack of the loop, so it is here that memory is allocated.
+func (o *awaitingOp) Start() {
+	a, r := o.awaiting, o.r
+	*o = awaitingOp{} // the coroutine keeps the state
+	a.begin(r)
+}
+
+// await runs a transfer, in the task a.t.
+func (a awaiting) await() (int, error) {
+	if _, err := task.Await(a.t, a); err != nil {
+		return 0, err // the task has been abandoned
 	}
-	return x.n, x.err
+	h := a.half()
+	return h.n, h.err
 }
 
-// idle reports whether the transfer may be used again.
-func (x *transfer) idle() bool {
-	if x.done {
-		x.c, x.h, x.t, x.op, x.r, x.err, x.cause = nil, nil, nil, nil, nil, nil, nil
+func (a *awaiting) half() *half {
+	if a.what < actSend {
+		return &a.c.reading
 	}
-	return x.done
+	return &a.c.writing
 }
 
-// begin is the start of the awaited operation.
-func (x *transfer) begin() {
-	c, h := x.c, x.h
+func (a *awaiting) begin(r sender.Receiver[struct{}]) {
+	c, h := a.c, a.half()
 	if h.now != nil {
 		panic("netconn: two tasks Read or two tasks Write the same connection at once: let one wait for the other")
 	}
-	if x.err = x.early(); x.err != nil {
-		x.complete()
+	if err := c.early(h); err != nil {
+		h.n, h.err = 0, err
+		r.SetValue(struct{}{})
 		return
 	}
+	var x *transfer
+	switch a.what {
+	case actRecv:
+		o := recvs.Get().(*recv)
+		c.s.Recv(a.p).Connect(&o.op, o)
+		x, o.start = &o.transfer, &o.op
+	case actLease:
+		o := leases.Get().(*recvLease)
+		c.s.RecvLease().Connect(&o.op, (*leaseReceiver)(o))
+		x, o.start = &o.transfer, &o.op
+	case actSend:
+		o := sends.Get().(*send)
+		o.want = len(a.p)
+		c.s.SendAll(a.p).Connect(&o.op, o)
+		x, o.start = &o.transfer, &o.op
+	case actRecvFrom:
+		o := messages.Get().(*recvMessage)
+		o.from = a.addr
+		c.s.RecvFrom(a.p).Connect(&o.op, (*messageReceiver)(o))
+		x, o.start = &o.transfer, &o.op
+	case actSendTo:
+		o := datagrams.Get().(*sendDatagram)
+		c.s.SendTo(a.p, *a.addr).Connect(&o.op, o)
+		x, o.start = &o.transfer, &o.op
+	default:
+		x = rooms.Get().(*transfer)
+		x.most = a.room
+	}
+	x.c, x.h, x.t, x.r = c, h, a.t, r
+	x.begin()
+}
+
+// early is why a transfer must not be started; nil: nothing.
+func (c *Conn) early(h *half) error {
+	d := h.deadline.Load()
+	switch {
+	case c.state.Load() != connOpen:
+		return net.ErrClosed
+	case d == passed || d != 0 && d <= c.Loop().Clock():
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// transfer is something that a Conn awaits: an operation on its socket, or room in its queue. It is the first part of
+// what has the operation state. Those that are idle are in a pool, so a Conn that awaits nothing holds none of them.
+type transfer struct {
+	c     *Conn
+	h     *half
+	t     *task.T                   // that waits
+	r     sender.Receiver[struct{}] // the same
+	start sender.Operation          // nil: it waits for room
+	stop  stop.Source               // for the operation
+	task  stop.Callback             // forwards the task's token
+	end   stop.Callback             // forwards the token of SetDrain
+
+	cause   error // why the operation was requested to stop; nil: because the task was
+	expires int64 // when SetIdle ends it; 0: not
+	want    int   // the bytes to be sent
+	most    int   // without start: how many bytes may be in the queue
+	recycle func()
+}
+
+// begin starts the operation.
+func (x *transfer) begin() {
+	c, h := x.c, x.h
 	h.now = x
 	x.stop.Reset()
 	if token := x.t.StopToken(); token.StopPossible() {
@@ -103,32 +179,17 @@ func (x *transfer) begin() {
 	if h == &c.reading && c.drain.StopPossible() {
 		x.end.Register(c.drain, (*stopHandler)(x))
 	}
-	if x.expires != 0 || h.deadline.Load() != 0 {
-		x.watch(c.Loop().Now())
-	}
-	if x.op != nil {
-		x.op.Start()
-	} else {
-		c.checkRoom()
-	}
-}
-
-// early is why the operation must not be started; nil: nothing.
-func (x *transfer) early() error {
-	c := x.c
-	switch {
-	case c.state.Load() != connOpen:
-		return net.ErrClosed
-	case x.h.deadline.Load() == passed:
-		return os.ErrDeadlineExceeded
-	}
 	if c.idle > 0 {
 		x.expires = c.Loop().Clock() + int64(c.idle)
 	}
-	if d := x.h.deadline.Load(); d != 0 && d <= c.Loop().Clock() {
-		return os.ErrDeadlineExceeded
+	if x.expires != 0 || h.deadline.Load() != 0 {
+		x.watch(c.Loop().Now())
 	}
-	return nil
+	if x.start != nil {
+		x.start.Start()
+	} else if h.now == x {
+		c.checkRoom()
+	}
 }
 
 // watch ends the transfer if its deadline has passed, and else has the timer call again. A timer that is due earlier
@@ -148,15 +209,15 @@ func (x *transfer) watch(now int64) {
 	}
 }
 
-// cancel requests the transfer to end because of cause, or completes it if it waits for room. On the loop's thread.
+// cancel requests the transfer to end because of cause. On the loop's thread.
 func (x *transfer) cancel(cause error) {
 	if x.cause == nil {
 		x.cause = cause
 	}
-	x.stop.RequestStop()
-	if x.op == nil {
-		x.err = x.cause
-		x.complete()
+	if x.start != nil {
+		x.stop.RequestStop()
+	} else {
+		x.complete(0, x.cause)
 	}
 }
 
@@ -165,24 +226,39 @@ type stopHandler transfer
 
 func (x *stopHandler) OnStop() {
 	x.stop.RequestStop()
-	if x.op == nil {
+	if x.start == nil {
 		x.c.want(0) // the loop's thread finds that it was stopped
 	}
 }
 
-// complete resumes the task.
-func (x *transfer) complete() {
+// complete resumes the task. The transfer may be used again from then on.
+func (x *transfer) complete(n int, err error) {
 	x.task.Deregister()
 	x.end.Deregister()
-	if x.h.now == x {
-		x.h.now = nil
-	}
-	x.done = true
-	x.r.SetValue(struct{}{})
+	h, r := x.h, x.r
+	h.now, h.n, h.err = nil, n, err
+	x.c, x.h, x.t, x.r, x.cause, x.expires = nil, nil, nil, nil, nil, 0
+	x.recycle()
+	r.SetValue(struct{}{})
 }
 
-// short is the error of a transfer that moved a part only.
-func (x *transfer) short() error {
+// SetError and the next ones are called by the operation on the socket.
+func (x *transfer) SetError(err error) { x.complete(0, err) }
+
+// SetStopped is called if the operation had no result.
+func (x *transfer) SetStopped() { x.complete(0, x.reason()) }
+
+// SetValue takes the number of bytes. Fewer than wanted were sent if the operation was stopped.
+func (x *transfer) SetValue(n int) {
+	if n < x.want {
+		x.complete(n, x.reason())
+	} else {
+		x.complete(n, nil)
+	}
+}
+
+// reason is why the operation ended early.
+func (x *transfer) reason() error {
 	switch {
 	case x.cause != nil:
 		return x.cause
@@ -190,26 +266,6 @@ func (x *transfer) short() error {
 		return net.ErrClosed
 	}
 	return sender.ErrStopped
-}
-
-// SetError and the next ones are called by the operation on the socket.
-func (x *transfer) SetError(err error) {
-	x.err = err
-	x.complete()
-}
-
-// SetStopped is called if the operation had no result.
-func (x *transfer) SetStopped() {
-	if x.err = x.cause; x.err == nil {
-		x.err = sender.ErrStopped
-	}
-	x.complete()
-}
-
-// SetValue takes the number of bytes.
-func (x *transfer) SetValue(n int) {
-	x.n = n
-	x.complete()
 }
 
 // Env is the environment of the operation.
@@ -221,26 +277,6 @@ func (x *transferEnv) StopToken() stop.Token       { return x.stop.Token() }
 func (x *transferEnv) Scheduler() sender.Scheduler { return x.c.Loop() }
 func (x *transferEnv) Value(key any) any           { return x.t.Env().Value(key) }
 
-// awaiting is a transfer as the sender that a task awaits.
-type awaiting struct{ x *transfer }
-
-// awaitingOp is its operation state.
-type awaitingOp struct{ x *transfer }
-
-func (a awaiting) Connect(op *awaitingOp, r sender.Receiver[struct{}]) sender.Operation {
-	a.x.r, op.x = r, a.x
-	return op
-}
-
-// CompletionBehavior implements [sender.CompletionDescriber].
-func (awaiting) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
-
-func (o *awaitingOp) Start() {
-	x := o.x
-	o.x = nil // the coroutine keeps the state
-	x.begin()
-}
-
 // recv receives into memory of the caller.
 type recv struct {
 	transfer
@@ -250,15 +286,14 @@ type recv struct {
 // recvLease receives into a buffer of the loop.
 type recvLease struct {
 	transfer
-	op    reactor.RecvLeaseOp
-	lease reactor.Lease
+	op reactor.RecvLeaseOp
 }
 
 // leaseReceiver is a recvLease as the receiver of its operation.
 type leaseReceiver recvLease
 
 func (x *leaseReceiver) SetValue(l reactor.Lease) {
-	x.lease = l
+	x.c.leased = l
 	x.transfer.SetValue(l.Len())
 }
 
@@ -272,12 +307,66 @@ type send struct {
 	op reactor.SendOp
 }
 
-var (
-	recvs  = sync.Pool{New: func() any { return new(recv) }}
-	leases = sync.Pool{New: func() any { return new(recvLease) }}
-	sends  = sync.Pool{New: func() any { return new(send) }}
-	rooms  = sync.Pool{New: func() any { return new(transfer) }}
-)
+// recvMessage receives a datagram.
+type recvMessage struct {
+	transfer
+	op   reactor.RecvMsgOp
+	from *reactor.Address
+}
+
+// messageReceiver is a recvMessage as the receiver of its operation.
+type messageReceiver recvMessage
+
+func (x *messageReceiver) SetValue(m reactor.Message) {
+	*x.from = m.From
+	x.transfer.SetValue(m.N)
+}
+
+func (x *messageReceiver) SetError(err error) { x.transfer.SetError(err) }
+func (x *messageReceiver) SetStopped()        { x.transfer.SetStopped() }
+func (x *messageReceiver) Env() sender.Env    { return x.transfer.Env() }
+
+// sendDatagram sends one.
+type sendDatagram struct {
+	transfer
+	op reactor.SendToOp
+}
+
+// Each pool's transfers know how to return there. What the operation states refer to is forgotten.
+var recvs, leases, sends, rooms, messages, datagrams sync.Pool
+
+func init() {
+	recvs.New = func() any {
+		x := new(recv)
+		x.recycle = func() { x.op = reactor.RecvOp{}; recvs.Put(x) }
+		return x
+	}
+	leases.New = func() any {
+		x := new(recvLease)
+		x.recycle = func() { x.op = reactor.RecvLeaseOp{}; leases.Put(x) }
+		return x
+	}
+	sends.New = func() any {
+		x := new(send)
+		x.recycle = func() { x.op = reactor.SendOp{}; sends.Put(x) }
+		return x
+	}
+	messages.New = func() any {
+		x := new(recvMessage)
+		x.recycle = func() { x.op, x.from = reactor.RecvMsgOp{}, nil; messages.Put(x) }
+		return x
+	}
+	datagrams.New = func() any {
+		x := new(sendDatagram)
+		x.recycle = func() { x.op = reactor.SendToOp{}; datagrams.Put(x) }
+		return x
+	}
+	rooms.New = func() any {
+		x := new(transfer)
+		x.recycle = func() { rooms.Put(x) }
+		return x
+	}
+}
 
 // granularity is to what deadlines are rounded up: net.Conn has them as points in time, and what is left until then is
 // counted on the loop's clock. Rounded, it does not depend on how long the call takes, and a run on a simulated kernel

@@ -10,8 +10,8 @@ import (
 )
 
 // Peer is a simulated thread of another process on the machine: a client or a server that the program under test talks
-// to, in direct style. Its calls, and those of what it has opened, wait in virtual time, and meet no faults but those of
-// the network. They are made on its thread: by the function that [Machine.Peer] was given.
+// to, in direct style. Its calls, and those of what it has opened, wait in virtual time. They meet no faults but those
+// of the network. They are made on its thread: by the function that [Machine.Peer] was given.
 type Peer struct {
 	m    *Machine
 	name string
@@ -19,8 +19,8 @@ type Peer struct {
 	open []io.Closer
 }
 
-// Peer makes a peer, which runs f. What it has open when f returns is closed, as when a process ends. When the last peer
-// of the run has ended, all loops are stopped.
+// Peer makes a peer, which runs f. What it has open when f returns is closed, as when a process ends. When the last
+// peer of the run has ended, all loops are stopped.
 func (m *Machine) Peer(name string, f func(p *Peer)) {
 	m.use()
 	p := &Peer{m: m, name: name}
@@ -48,7 +48,7 @@ func (p *Peer) end() {
 // use panics if the call is not made on the peer's thread.
 func (p *Peer) use() {
 	p.m.use()
-	if p.m.k.Current() != p.t {
+	if p.m.k.Running() != p.t {
 		panic(fmt.Sprintf("reactortest: a method of peer %s is called elsewhere than in its function: "+
 			"each peer uses its own, and loops use none", p.name))
 	}

@@ -3,11 +3,13 @@
 package server
 
 import (
+	"net"
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
 )
 
 // worker is a server on one loop: its listeners, its connections, and what these share.
@@ -30,7 +32,7 @@ type worker struct {
 	linger queue // of endings
 	due    deadlineTimer
 	ending intrusive.List // of connections that are not open any more
-	grace  graceTimer
+	grace  grace
 
 	marked  []*Conn // to be served soon, see mark
 	serving []*Conn
@@ -92,8 +94,6 @@ func newWorker(s *Server, l *reactor.Loop) *worker {
 	w.unread.init(&w.due, w.cfg.ReadTimeout)
 	w.unsent.init(&w.due, w.cfg.WriteTimeout)
 	w.linger.init(&w.due, lingerFor)
-	w.grace.timer.Init(&w.grace)
-	w.grace.w = w
 	return w
 }
 
@@ -173,23 +173,28 @@ func (w *worker) drain() {
 	for _, ln := range w.listeners {
 		ln.close()
 	}
-	if w.cfg.Grace > 0 {
-		w.loop.SetTimer(&w.grace.timer, w.loop.Now()+int64(w.cfg.Grace))
-	}
+	w.grace.begin(w)
 	eachConn(&w.all.list, (*Conn).drain)
-	if w.cfg.Grace < 0 {
-		w.grace.OnTimer(0)
-	}
 	w.endIfDone()
 }
 
-// graceTimer closes what is left when the grace ends.
-type graceTimer struct {
-	timer reactor.Timer
+// grace is the time that connections have to end when the server shuts down. It is an operation of the loop, and so is
+// told when the loop stops meanwhile.
+type grace struct {
+	sender.EmptyEnv
 	w     *worker
+	sleep reactor.SleepOp
+	over  stop.Source // the worker has ended
 }
 
-func (g *graceTimer) OnTimer(int64) {
+func (g *grace) begin(w *worker) {
+	g.w = w
+	w.loop.SleepFor(max(w.cfg.Grace, 0)).Connect(&g.sleep, g)
+	g.sleep.Start()
+}
+
+// SetValue closes what is left when the time has passed.
+func (g *grace) SetValue(struct{}) {
 	w := g.w
 	cut := func(c *Conn) {
 		if c.state < connLingering {
@@ -200,6 +205,20 @@ func (g *graceTimer) OnTimer(int64) {
 	eachConn(&w.ending, cut)
 	eachConn(&w.all.list, cut)
 }
+
+// SetStopped closes what is left because the loop stops.
+func (g *grace) SetStopped() {
+	stopped := func(c *Conn) { c.abort(net.ErrClosed) }
+	eachConn(&g.w.ending, stopped)
+	eachConn(&g.w.all.list, stopped)
+}
+
+// SetError is not called.
+func (g *grace) SetError(error) { g.SetStopped() }
+
+// Env has the stop token.
+func (g *grace) Env() sender.Env       { return g }
+func (g *grace) StopToken() stop.Token { return g.over.Token() }
 
 // eachConn calls f for the connections of a list, each of which f may remove.
 func eachConn(list *intrusive.List, f func(*Conn)) {
@@ -216,7 +235,7 @@ func (w *worker) endIfDone() {
 		return
 	}
 	w.state = workerEnded
-	w.loop.StopTimer(&w.grace.timer)
+	w.grace.over.RequestStop()
 	w.loop.StopTimer(&w.due.timer)
 	w.server.workerEnded(w.cut)
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // Await starts s, suspends the task until s has completed, and returns the value, the error, or [sender.ErrStopped]. If
-// s completes inside its Start, the task is not suspended.
+// s completes inside its Start, the task is not suspended. If s has done only a part of its work (see
+// [sender.PartialReceiver]), Await returns the part together with the reason.
 //
 // It is called by the task's function, on the function's goroutine.
 //
@@ -103,6 +104,12 @@ var errNil = errors.New("task: an awaited operation called SetError(nil): an err
 func (w *awaited[V, O, S]) SetStopped() {
 	w.result.Channel = sender.OnStopped
 	w.complete()
+}
+
+// SetPartial implements [sender.PartialReceiver]: Await returns the part, and why it is not all.
+func (w *awaited[V, O, S]) SetPartial(v V, err error) {
+	w.result.Value = v
+	w.SetError(err)
 }
 
 func (w *awaited[V, O, S]) Env() sender.Env { return &w.co.env }

@@ -17,6 +17,8 @@
 //   - [New] and [NewValue] make a task. Start it as any sender: with sender.Spawn, sender.SyncWait or a Loop's Spawn.
 //   - [Await] awaits a sender. [On] runs a part of the task on another scheduler. [Yield] lets other work run.
 //   - [Unstoppable] shields clean-up from stop requests.
+//   - [Queue] passes items between tasks, and [Cond] lets them wait for each other: a channel, a sync.Cond or a mutex
+//     that is held in an Await would block their thread for ever.
 //
 // # What it guarantees
 //

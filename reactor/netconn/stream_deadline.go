@@ -1,0 +1,59 @@
+//go:build linux
+
+package netconn
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// deadline is one of a net.Conn for goroutines.
+type deadline struct {
+	lane    *lane // woken when it passes
+	expired atomic.Bool
+	mu      sync.Mutex
+	at      time.Time // zero: none
+	timer   *time.Timer
+}
+
+func (d *deadline) passed() bool { return d.expired.Load() }
+
+// set moves it. The timer is reused, and may be due early.
+func (d *deadline) set(t time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.at = t
+	left := time.Until(t)
+	if d.expired.Store(!t.IsZero() && left <= 0); d.expired.Load() {
+		d.lane.wake()
+	}
+	switch {
+	case t.IsZero() || left <= 0:
+		if d.timer != nil {
+			d.timer.Stop()
+		}
+	case d.timer == nil:
+		d.timer = time.AfterFunc(left, d.due)
+	default:
+		d.timer.Reset(left)
+	}
+}
+
+// due is called by the timer.
+func (d *deadline) due() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at.IsZero() {
+		return
+	}
+	if left := time.Until(d.at); left > 0 {
+		d.timer.Reset(left)
+		return
+	}
+	d.expired.Store(true)
+	d.lane.wake()
+}
+
+// stop ends the timer.
+func (d *deadline) stop() { d.set(time.Time{}) }

@@ -1,0 +1,48 @@
+//go:build linux
+
+package netconn
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// usage counts the goroutines that use a descriptor, so that it is not closed under one of them.
+//
+//	open → ending   end
+//	ending → ended  nobody uses it any more
+type usage struct {
+	n atomic.Int32 // users; from the end on, MinInt32 more
+}
+
+// begin adds a user. False: it has ended.
+func (u *usage) begin() bool {
+	for {
+		n := u.n.Load()
+		if n < 0 {
+			return false
+		}
+		if u.n.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// done removes a user. It reports true to the one who has to close the descriptor.
+func (u *usage) done() (last bool) { return u.n.Add(-1) == math.MinInt32 }
+
+// end lets no user begin any more; ok is false if that was so. last is what done reports.
+func (u *usage) end() (last, ok bool) {
+	for {
+		n := u.n.Load()
+		if n < 0 {
+			return false, false
+		}
+		if u.n.CompareAndSwap(n, n+math.MinInt32) {
+			return n == 0, true
+		}
+	}
+}
+
+// over reports whether it is ending, or has ended.
+func (u *usage) over() bool { return u.n.Load() < 0 }
