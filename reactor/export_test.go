@@ -33,11 +33,8 @@ func (l *Loop) JobsQueued() (n int) {
 }
 
 // WaitingForBuffers is how many receives wait for one.
-func (l *Loop) WaitingForBuffers() (n int) {
-	for e := l.buffers.waiting.slotList.first; e != 0; e = l.slots.linksOf(e, awaitingBuffer).next {
-		n++
-	}
-	return n
+func (l *Loop) WaitingForBuffers() int {
+	return l.buffers.len(&l.buffers.waiting)
 }
 
 // ResidentBuffers is how many receive buffers may have memory.

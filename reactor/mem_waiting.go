@@ -14,14 +14,6 @@ type slotQueue struct{ slotList }
 
 func (q *slotQueue) empty() bool { return q.slotList.first == 0 }
 
-// len is how many operations wait in the queue.
-func (b *Buffers) len(q *slotQueue) (n int) {
-	for i := q.slotList.first; i != 0; i = b.loop.slots.linksOf(i, awaitingBuffer).next {
-		n++
-	}
-	return n
-}
-
 // has reports whether the operation with this id is in the queue.
 func (b *Buffers) has(q *slotQueue, id uint64) bool {
 	return b.loop.slots.has(&q.slotList, awaitingBuffer, slotOf(id))
@@ -37,6 +29,14 @@ func (b *Buffers) remove(q *slotQueue, id uint64) {
 
 // first is the slot that has waited longest in the queue, which is not empty.
 func (b *Buffers) first(q *slotQueue) *slot { return b.loop.slots.at(q.slotList.first - 1) }
+
+// len is how many wait in the queue.
+func (b *Buffers) len(q *slotQueue) (n int) {
+	for named := q.slotList.first; named != 0; named = b.loop.slots.linksOf(named, awaitingBuffer).next {
+		n++
+	}
+	return n
+}
 
 // starvation finds out that receives get no buffer although the ring has some. However that can be, to arm them again
 // immediately would be a busy loop, so they back off.

@@ -10,49 +10,49 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// startCalls is an affine sender whose Start calls f.
-type startCalls struct {
-	f func(op *startedOp)
+// outsider is an affine sender whose Start calls f.
+type outsider struct {
+	f func(op *outsiderOp)
 }
 
-type startedOp struct {
-	startCalls
+type outsiderOp struct {
+	outsider
 	r sender.Receiver[int]
 }
 
-func (startCalls) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+func (outsider) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
-func (s startCalls) Connect(op *startedOp, r sender.Receiver[int]) sender.Operation {
-	op.startCalls, op.r = s, r
+func (s outsider) Connect(op *outsiderOp, r sender.Receiver[int]) sender.Operation {
+	op.outsider, op.r = s, r
 	return op
 }
 
-func (op *startedOp) Start() { op.f(op) }
+func (op *outsiderOp) Start() { op.f(op) }
 
 // An affine operation is started on the goroutine of the scheduler. What its Start does comes to the task nevertheless.
 func TestAffineStart(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		start func(op *startedOp)
+		start func(op *outsiderOp)
 		want  string
 	}{
-		{"completes", func(op *startedOp) { op.r.SetValue(7) }, "value 7"},
-		{"stops", func(op *startedOp) { op.r.SetStopped() }, "stopped"},
-		{"panics", func(*startedOp) { panic("mine") }, "error sender: panic: mine"},
-		{"ends the goroutine", func(*startedOp) { runtime.Goexit() }, "error " + sender.ErrGoexit.Error()},
+		{"completes", func(op *outsiderOp) { op.r.SetValue(7) }, "value 7"},
+		{"stops", func(op *outsiderOp) { op.r.SetStopped() }, "stopped"},
+		{"panics", func(*outsiderOp) { panic("mine") }, "error sender: panic: mine"},
+		{"ends the goroutine", func(*outsiderOp) { runtime.Goexit() }, "error " + sender.ErrGoexit.Error()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			loop := newCoroutineLoop(t)
 			deferred := false
 			got := run[int](t, loop, task.NewValue(func(tk *task.T) (int, error) {
 				defer func() { deferred = true }()
-				return task.Await(tk, startCalls{test.start})
+				return task.Await(tk, outsider{test.start})
 			}))
 			if got.String() != test.want || !deferred {
 				t.Errorf("%v, deferred functions called: %v", got, deferred)
 			}
 			again := run[int](t, loop, task.NewValue(func(tk *task.T) (int, error) {
-				return task.Await(tk, startCalls{func(op *startedOp) { op.r.SetValue(8) }})
+				return task.Await(tk, outsider{func(op *outsiderOp) { op.r.SetValue(8) }})
 			}))
 			if again.Channel != sendertest.OnValue || again.Value != 8 {
 				t.Errorf("another task: %v", again)
@@ -70,9 +70,9 @@ func TestRecoverFromAffineStart(t *testing.T) {
 					t.Errorf("recovered %v", v)
 				}
 			}()
-			_, _ = task.Await(tk, startCalls{func(*startedOp) { panic("mine") }})
+			_, _ = task.Await(tk, outsider{func(*outsiderOp) { panic("mine") }})
 		}()
-		return task.Await(tk, startCalls{func(op *startedOp) { op.r.SetValue(9) }})
+		return task.Await(tk, outsider{func(op *outsiderOp) { op.r.SetValue(9) }})
 	}))
 	if got.Value != 9 {
 		t.Error(got)
@@ -82,15 +82,15 @@ func TestRecoverFromAffineStart(t *testing.T) {
 // An operation state is used by one task after another, also while the first one waits for something else.
 func TestStatesAreShared(t *testing.T) {
 	loop := newCoroutineLoop(t)
-	var used []*startedOp
-	note := startCalls{func(op *startedOp) {
+	var used []*outsiderOp
+	note := outsider{func(op *outsiderOp) {
 		used = append(used, op)
 		op.r.SetValue(0)
 	}}
-	var waits *startedOp
+	var waits *outsiderOp
 	first := begin[int, task.ValueOp[int]](t, loop, task.NewValue(func(tk *task.T) (int, error) {
 		_, _ = task.Await(tk, note)
-		return task.Await(tk, startCalls{func(op *startedOp) { waits = op }})
+		return task.Await(tk, outsider{func(op *outsiderOp) { waits = op }})
 	}), nil)
 	for range 2 {
 		run[int](t, loop, task.NewValue(func(tk *task.T) (int, error) { return task.Await(tk, note) }))
@@ -108,8 +108,8 @@ func TestStatesAreShared(t *testing.T) {
 func TestStacksStaySmall(t *testing.T) {
 	const tasks = 2000
 	loop := newCoroutineLoop(t)
-	var ops []*startedOp
-	deep := startCalls{func(op *startedOp) {
+	var ops []*outsiderOp
+	deep := outsider{func(op *outsiderOp) {
 		descend(30)
 		ops = append(ops, op)
 	}}
