@@ -32,6 +32,7 @@ const (
 func (l *Loop) beginTurn() {
 	t := &l.turns
 	t.began.Store(l.now)
+	l.slots.time = uint32(l.now >> slotTime)
 	if l.now-t.sample >= int64(cpuSampleEvery) {
 		t.sample = l.now
 		t.sampled.Store(l.sys.ThreadTime(l.tid))
