@@ -75,7 +75,8 @@ func TestInFlight(t *testing.T) {
 			t.Error(err)
 		}
 		text.Reset()
-		if err := reactor.WriteInFlight(t.Context(), &text, r.Loop); err != nil || !bytes.Contains(text.Bytes(), []byte("ended")) {
+		err := reactor.WriteInFlight(t.Context(), &text, r.Loop)
+		if err != nil || !bytes.Contains(text.Bytes(), []byte("ended")) {
 			t.Errorf("%q, %v", &text, err)
 		}
 	})
