@@ -10,8 +10,8 @@ import (
 )
 
 // cpuTime measures how long a loop has been busy. Wall-clock time alone cannot: a ring does much of its work in the
-// same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at no
-// cost to the loop. To it is added for how long turns have lasted beyond that, see turnClock.
+// same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at
+// no cost to the loop. To it is added for how long turns have lasted beyond that, see turnClock.
 type cpuTime struct {
 	thread atomic.Int64 // the id of the loop's thread; 0: Run has not begun, or has returned
 	before atomic.Int64 // CPU time that the thread had used when Run began, ns

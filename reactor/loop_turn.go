@@ -28,7 +28,7 @@ const (
 	cpuSampleEvery = 10 * time.Millisecond
 )
 
-// begin begins a turn.
+// beginTurn begins a turn.
 func (l *Loop) beginTurn() {
 	t := &l.turns
 	t.began.Store(l.now)
