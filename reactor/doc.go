@@ -77,6 +77,9 @@
 // function or method may be called on any thread only if its documentation says so.
 //
 // A callback that blocks delays everything else on the loop. [Offload] runs a function that blocks on a worker thread.
+// Tasks of a loop wait for each other with a task.Queue or a task.Cond: a channel, or a mutex that is held in an Await,
+// would block the loop for ever. A loop that is blocked is reported, see LoopConfig.OnSlowTurn, and its time counts as
+// Stats.Busy. [WriteInFlight] tells what a loop waits for.
 //
 // # Cancellation
 //
@@ -117,6 +120,20 @@
 // A task that is spawned during a drain does not run: [Loop.SpawnOr] takes a function to call instead. When an eighth
 // of LoopConfig.DrainTimeout is left, tasks that have not ended are aborted. If an operation has not completed when the
 // timeout has passed, its memory is leaked and counted, and the error of Run matches [ErrLeaked].
+//
+// # Graceful stop
+//
+// Stop cuts replies short, since it cancels sends as well as receives. A server that answers what it has begun stops in
+// three steps:
+//
+//  1. It has a stop source of its own, and only what begins new work gets its token, by sender.WriteEnv: accepting
+//     connections, and receiving the next request. To drain is to request stop there. Sends are not affected.
+//  2. A connection whose receive was stopped is done: it closes its socket and ends. A sync.WaitGroup or a
+//     sender.CountingScope counts the connections.
+//  3. When all have ended, or the time for it has passed, the loops are stopped: by [Reactor.Stop], or by the end of
+//     the context of [Run].
+//
+// The example "graceful stop" of this package is such a server.
 //
 // # Lateness
 //
