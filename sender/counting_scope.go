@@ -23,8 +23,8 @@ import (
 //	unusedAndClosed   refused                            joined
 //	joined            refused
 //
-// If no work is left in open or closed, Join leads to joined immediately. joined is final. When the last Join that waits
-// was stopped, see [JoinSender.Stoppable], openAndJoining leads to open, and closedAndJoining to closed.
+// If no work is left in open or closed, Join leads to joined immediately. joined is final. When the last Join that
+// waits is stopped (see [JoinSender.Stoppable]), openAndJoining leads to open, and closedAndJoining to closed.
 //
 // Allocation: a stop source, when it is first needed.
 //
