@@ -148,9 +148,22 @@
 // SetError carries a syscall.Errno, an error that matches net.ErrClosed if the descriptor was closed under the
 // operation, or an error that the documentation of the operation names.
 //
+// # Misuse
+//
 // Misuse panics, in every build, with a message that says what to do instead: starting an operation, granting credit or
 // releasing a lease off the loop's thread, or while the loop does not run; starting an operation that has not
-// completed; releasing a lease twice; running a loop twice.
+// completed, was not connected, or is on a copy of a descriptor; giving a descriptor to two Descriptors of a loop;
+// releasing a lease twice; receiving into an empty buffer; running a loop twice. A configuration that is out of range
+// is an error of [NewLoop].
+//
+// What was forgotten is told to LoopConfig.OnMisuse, by default package log: leases that are not released while
+// receives wait, and leases and descriptors that are left at the end of Run. [Stats] counts the descriptors of a loop
+// (Descriptors) and its leased bytes, which tests can compare with 0. A loop that is forgotten without Run or Discard
+// is freed by the garbage collector, and logged.
+//
+// go vet finds copies of operation states and descriptors. With the build tag reactordebug a released buffer is
+// overwritten, so that bytes that are used after [Lease.Release] are noticed. The file docs/misuse.md lists all
+// mistakes with what happens and what to do instead.
 //
 // # Operations
 //

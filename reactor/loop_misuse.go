@@ -60,7 +60,7 @@ func (t *ownedFDs) list() string {
 	return strings.Join(names, ", ")
 }
 
-// exhaustion notices that receives wait for buffers that nobody releases.
+// exhaustion notices that receives wait for buffers that are not released.
 type exhaustion struct {
 	timer timerqueue.Timer
 	moves uint64 // starvation.moves when the timer was set

@@ -186,7 +186,8 @@ func TestUnconnected(t *testing.T) {
 		file := (*reactor.File)(&none)
 		buf := make([]byte, 1)
 		in, seqIn := sinkOf[int](t, nil, nil), seqSinkOf(t, nil, nil, func(reactor.Lease) {})
-		const noReceiver, noLoop = "not connected to a receiver: call its sender's Connect", "was never opened: call Open or Init"
+		const noReceiver = "not connected to a receiver: call its sender's Connect"
+		const noLoop = "was never opened: call Open or Init"
 		for what, start := range map[string]func(){
 			"recv":        new(reactor.RecvOp).Start,
 			"recv many":   new(reactor.RecvManyOp).Start,
@@ -428,16 +429,24 @@ func TestSizesOutOfRange(t *testing.T) {
 	type cfg = reactor.LoopConfig
 	buffers := func(b reactor.BufferConfig) cfg { return cfg{Buffers: b} }
 	for name, all := range map[string][]cfg{
-		"LoopConfig.Entries":            {{Entries: -5}, {Entries: 1 << 30}},
-		"LoopConfig.MaxOffloads":        {{MaxOffloads: -1}, {MaxOffloads: 1 << 20}},
-		"LoopConfig.DrainTimeout":       {{DrainTimeout: -1}},
-		"LoopConfig.TimerSlack":         {{TimerSlack: time.Hour}},
-		"LoopConfig.MinWait":            {{MinWait: -1}, {MinWait: time.Hour}},
-		"LoopConfig.CPUs":               {{CPUs: []int{0, -1}}, {CPUs: []int{1 << 20}}},
-		"LoopConfig.Buffers.Size":       {buffers(reactor.BufferConfig{Size: -1}), buffers(reactor.BufferConfig{Size: 1 << 30})},
-		"LoopConfig.Buffers.Window":     {buffers(reactor.BufferConfig{Window: -1}), buffers(reactor.BufferConfig{Window: 100_000})},
-		"LoopConfig.Buffers.Limit":      {buffers(reactor.BufferConfig{Limit: -1}), buffers(reactor.BufferConfig{Limit: 1 << 20})},
-		"LoopConfig.Buffers.LargeSize":  {buffers(reactor.BufferConfig{LargeSize: -1}), buffers(reactor.BufferConfig{LargeSize: 1 << 30})},
+		"LoopConfig.Entries":      {{Entries: -5}, {Entries: 1 << 30}},
+		"LoopConfig.MaxOffloads":  {{MaxOffloads: -1}, {MaxOffloads: 1 << 20}},
+		"LoopConfig.DrainTimeout": {{DrainTimeout: -1}},
+		"LoopConfig.TimerSlack":   {{TimerSlack: time.Hour}},
+		"LoopConfig.MinWait":      {{MinWait: -1}, {MinWait: time.Hour}},
+		"LoopConfig.CPUs":         {{CPUs: []int{0, -1}}, {CPUs: []int{1 << 20}}},
+		"LoopConfig.Buffers.Size": {
+			buffers(reactor.BufferConfig{Size: -1}), buffers(reactor.BufferConfig{Size: 1 << 30}),
+		},
+		"LoopConfig.Buffers.Window": {
+			buffers(reactor.BufferConfig{Window: -1}), buffers(reactor.BufferConfig{Window: 100_000}),
+		},
+		"LoopConfig.Buffers.Limit": {
+			buffers(reactor.BufferConfig{Limit: -1}), buffers(reactor.BufferConfig{Limit: 1 << 20}),
+		},
+		"LoopConfig.Buffers.LargeSize": {
+			buffers(reactor.BufferConfig{LargeSize: -1}), buffers(reactor.BufferConfig{LargeSize: 1 << 30}),
+		},
 		"LoopConfig.Buffers.LargeLimit": {buffers(reactor.BufferConfig{LargeLimit: 1 << 20})},
 	} {
 		for _, c := range all {
@@ -457,7 +466,7 @@ func TestSizesOutOfRange(t *testing.T) {
 	}
 }
 
-// Two Runs at once: the second one panics, and the first is none the worse for it.
+// Two Runs at a time: the second one panics, and the first is none the worse for it.
 func TestTwoRuns(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		r := run(t, reactor.LoopConfig{Ring: kind})
@@ -535,7 +544,7 @@ func awaitIn(r *running, f func(*task.T) error) error {
 // Accept waits while there are no descriptors, so that a server outlives that.
 func TestAcceptWithoutDescriptors(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		for _, errno := range []unix.Errno{unix.EMFILE, unix.ECONNABORTED} {
+		for _, errno := range []unix.Errno{unix.EMFILE, unix.ENOBUFS} {
 			l, h := hook(t, kind, reactor.LoopConfig{})
 			fail := failing(h, errno)
 			r := runLoop(t, l)

@@ -31,8 +31,9 @@ type acceptSender struct {
 // is the receiver's, who gives it to a Socket or closes it. A connection that was accepted while the operation was
 // being stopped is delivered. If the listener was shut down for receiving the operation fails with EINVAL.
 //
-// A connection that is gone before it is accepted is skipped. When descriptors or memory have run out, the operation
-// waits and tries again, as [Socket.AcceptMany] does: a server outlives that.
+// When descriptors or memory have run out, the operation waits and tries again, as [Socket.AcceptMany] does. But if a
+// connection was gone before it could be accepted, it fails with ECONNABORTED or another error of the network (see
+// accept(2)): a server accepts the next one then.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
 func (s *Socket) Accept() acceptSender { return acceptSender{s: s} }
@@ -63,12 +64,12 @@ func (o *AcceptOp) prep() bool {
 }
 
 func (o *AcceptOp) onCompletion(out outcome) {
-	if !o.retry.after(out, o, o.r) {
+	if gone := out.kind == outcomeFailed && connectionGone(syscall.Errno(-out.res)); gone || !o.retry.after(out, o, o.r) {
 		o.complete(int(out.res), out)
 	}
 }
 
-// acceptRetry is how accepting goes on after a failure that is not the listener's.
+// acceptRetry is how accepting continues after a failure that is not the listener's.
 type acceptRetry struct {
 	backoff
 	skipped uint8 // failures in a row

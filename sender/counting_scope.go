@@ -8,9 +8,9 @@ import (
 )
 
 // CountingScope counts the work that has been spawned into it, so that a program can wait for all of it: see [Spawn],
-// [SpawnFuture] and [CountingScope.Join]. It must outlive its work, so its memory is not reused before every Join of it
-// has completed, and one of them with a value.
-// The zero CountingScope is ready. It must not be copied. All methods may be called from any thread.
+// [SpawnFuture] and [CountingScope.Join]. It must outlive its work, so its memory is not reused before every Join has
+// completed, and one of them with a value. The zero CountingScope is ready. It must not be copied. All methods may be
+// called from any thread.
 //
 // Its states and transitions:
 //
@@ -23,8 +23,8 @@ import (
 //	unusedAndClosed   refused                            joined
 //	joined            refused
 //
-// If no work is left in open or closed, Join leads to joined immediately. joined is final. When the last Join that waits
-// was stopped, see [JoinSender.Stoppable], openAndJoining leads to open, and closedAndJoining to closed.
+// If no work is left in open or closed, Join leads to joined immediately. joined is final. When the last Join that
+// waits is stopped (see [JoinSender.Stoppable]), openAndJoining leads to open, and closedAndJoining to closed.
 //
 // Allocation: a stop source, when it is first needed.
 //
@@ -212,7 +212,7 @@ type JoinSender struct {
 }
 
 // Stoppable makes it complete stopped when that is requested, on the thread of the request or on the scheduler of its
-// environment. The scope is not joined then: its work goes on, and has to be joined once more. [SyncWait] with a
+// environment. The scope is not joined then: its work continues, and has to be joined once more. [SyncWait] with a
 // context that can be done makes a Join stoppable.
 //
 // It is no part of P3149.

@@ -19,7 +19,7 @@ var ErrStopped = errors.New("sender: stopped")
 //
 // Cancellation: when ctx is done, s is requested to stop and waited for. If s then completes stopped, or with the
 // error of ctx, the returned error is both ErrStopped and the cause of ctx. If s is a [CountingScope.Join], the work in
-// the scope goes on then: request it to stop, and join the scope again.
+// the scope continues then: request it to stop, and join the scope again.
 //
 // SyncWait panics on the thread of a loop, such as a reactor's loop or a RunLoop, and in tasks that are coroutines of
 // a loop: the loop would wait for itself.

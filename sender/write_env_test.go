@@ -60,7 +60,8 @@ func TestWriteEnvIsStoppedByEither(t *testing.T) {
 	var written stop.Source
 	written.RequestStop()
 	rec := &sendertest.Recorder[int]{Stop: new(stop.Source)}
-	run(t, sender.WriteEnv(&leaf{Result: theValue, OnStop: sendertest.Inline}, sender.StopEnv{Token: written.Token()}), rec)
+	child := &leaf{Result: theValue, OnStop: sendertest.Inline}
+	run(t, sender.WriteEnv(child, sender.StopEnv{Token: written.Token()}), rec)
 	if x := rec.Result(); !in(x, itStopped) {
 		t.Errorf("before Start: completed with %v", x)
 	}

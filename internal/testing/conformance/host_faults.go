@@ -3,6 +3,8 @@ package conformance
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/sender/sendertest"
 )
@@ -75,10 +77,12 @@ func again(_ situation, want expectation) expectation {
 	return want
 }
 
-// gone: a connection that was reset may not be accepted, but skipped.
+// gone: accepting a connection that was reset may fail.
 func gone(how situation, want expectation) expectation {
 	if how.name != resetBefore && how.name != resetMeanwhile {
 		return want
 	}
-	return never("there may be nothing to accept")
+	return want.each(func(c completion) completion {
+		return c.or(completion{channel: sendertest.OnError, errs: []error{unix.ECONNABORTED}})
+	})
 }
