@@ -247,7 +247,8 @@ func TestSlowReader(t *testing.T) {
 func TestShutdownAnswers(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		begun := make(chan *server.Conn, 1)
-		h := newRecorder(nil)
+		h, accepted := newRecorder(nil), make(chan bool, 2)
+		h.open = func(*server.Conn) { accepted <- true }
 		h.data = func(c *server.Conn, in, _ []byte) (int, []byte, error) {
 			c.Pause() // it is answered later
 			begun <- c
@@ -257,6 +258,8 @@ func TestShutdownAnswers(t *testing.T) {
 		idle, busy := r.dial(), r.dial()
 		_, _ = io.WriteString(busy, "question")
 		c := <-begun
+		<-accepted
+		<-accepted
 		r.cancel()
 		if b, err := io.ReadAll(idle); len(b) != 0 || err != nil { // it is ended at once
 			t.Errorf("%q, %v", b, err)

@@ -42,7 +42,7 @@ func NewTask(cfg Config, f func(t *task.T, c net.Conn) error) (*Server, error) {
 	if f == nil {
 		return nil, errors.New("server: NewTask needs a function")
 	}
-	s, err := New(cfg, nil)
+	s, err := newServer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
