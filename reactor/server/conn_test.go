@@ -261,7 +261,7 @@ func TestShutdownAnswers(t *testing.T) {
 		<-accepted
 		<-accepted
 		r.cancel()
-		if b, err := io.ReadAll(idle); len(b) != 0 || err != nil { // it is ended at once
+		if b, err := io.ReadAll(idle); len(b) != 0 || err != nil { // it is ended immediately
 			t.Errorf("%q, %v", b, err)
 		}
 		idle.Close()

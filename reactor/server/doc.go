@@ -3,7 +3,7 @@
 //
 // # Which style
 //
-//   - A [Handler] is called with the bytes that have arrived, lent, and appends what is to be sent: [Serve]. It is the
+//   - A [Handler] is called with the bytes that have arrived, leased, and appends what is to be sent: [Serve]. It is the
 //     fastest style, and an idle connection costs a few hundred bytes. The protocol is written as a parser that can be
 //     called again with more.
 //   - A task is a function for each connection, in direct style, with a net.Conn: [ServeTask]. Libraries written for
@@ -29,7 +29,7 @@
 //
 // # Bytes in
 //
-// Data is lent the receive buffer itself. It says how many bytes it has used; the others are unread. They are kept,
+// Data is leased the receive buffer itself. It says how many bytes it has used; the others are unread. They are kept,
 // in their buffer if they fill a good part of it, and are presented again with what follows, in one piece. So a handler
 // sees its messages contiguous, however they were cut on the way. [Frames] finds messages by a length field, by a
 // delimiter, or by lines. A handler that knows how much is missing says so by [Conn.Need]; [Conn.Seen] tells it what it
@@ -42,7 +42,7 @@
 // copied, which is cheaper).
 //
 // While more than Config.HighWater bytes are unsent the connection is not read from, so a peer that does not read its
-// answers cannot make more of them. Only writes that nobody asked for can grow beyond that: look at [Conn.Unsent].
+// answers cannot make more of them. Only writes without a request can grow beyond that: look at [Conn.Unsent].
 //
 // # How a connection ends
 //

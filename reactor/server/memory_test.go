@@ -19,7 +19,7 @@ func TestNoAllocations(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		framing := server.LengthField{Width: 1}
 		for name, data := range map[string]func(c *server.Conn, in, out []byte) (int, []byte, error){
-			"lent":   echo,
+			"leased":   echo,
 			"append": func(_ *server.Conn, in, out []byte) (int, []byte, error) { return len(in), append(out, in...), nil },
 			"write": func(c *server.Conn, in, _ []byte) (int, []byte, error) {
 				_, _ = c.Write(in)
@@ -89,7 +89,7 @@ func TestChurn(t *testing.T) {
 			for _, c := range conns {
 				_, _ = io.ReadFull(c, make([]byte, 1))
 			}
-			for _, c := range conns { // all at once
+			for _, c := range conns { // all together
 				c.Close()
 			}
 			closed.Wait()

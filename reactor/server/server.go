@@ -101,7 +101,7 @@ func (s *Server) serve(ctx context.Context) error {
 }
 
 // On serves on a loop. It is called on the loop's thread, such as in the setup of [reactor.Reactor.Run], once for each
-// loop. When the server shuts down, or the loop stops, the connections of the loop are ended; the loop goes on.
+// loop. When the server shuts down, or the loop stops, the connections of the loop are ended; the loop continues.
 //
 // The error is that of listening. It matches net.ErrClosed if the server is shutting down.
 func (s *Server) On(l *reactor.Loop) error {

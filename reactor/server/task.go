@@ -34,7 +34,7 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 // f returns. f must not block on anything but c and what it awaits: see package task.
 //
 // Each Read and each Write is bounded by Config.IdleTimeout. Other deadlines than that and Lifetime are f's to set.
-// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace is over,
+// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has passed,
 // the task is requested to stop, so that everything that it awaits ends.
 //
 // The error of f is not reported; a panic is logged and counted, as that of a handler.
