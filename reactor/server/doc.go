@@ -3,7 +3,7 @@
 //
 // # Which style
 //
-//   - A [Handler] is called with the bytes that have arrived, leased, and appends what is to be sent: [Serve]. It is the
+//   - A [Handler] is called with leased bytes that have arrived, and appends what is to be sent: [Serve]. It is the
 //     fastest style, and an idle connection costs a few hundred bytes. The protocol is written as a parser that can be
 //     called again with more.
 //   - A task is a function for each connection, in direct style, with a net.Conn: [ServeTask]. Libraries written for
@@ -48,14 +48,14 @@
 //
 // Closed is called exactly once, when the connection is closed. If the peer sends EOF, what is unsent is still sent; a
 // paused connection is not ended before it is resumed. If the server ends it, by Close, an error or a shutdown, what is
-// unsent is sent, then EOF, and the connection is closed when the peer's EOF has come, or after a second. CloseWithError,
-// the write deadline and the end of the grace drop what is unsent.
+// unsent is sent, then EOF, and the connection is closed when the peer's EOF has come, or after a second.
+// CloseWithError, the write deadline and the end of the grace drop what is unsent.
 //
 // The deadlines are on the loop's clock, and stand still while the loop could not see what peers did (see
 // [reactor.Loop.Stalled]). They cost no timer for each connection.
 //
 // A panic of a handler ends its connection only, unless Config.NoRecover is set: it is logged with its stack, and
-// counted. The same holds for runtime.Goexit; but after a Goexit on a loop, Serve returns without that loop's error.
+// counted. The same holds for runtime.Goexit: see [reactor.Loop.Run] about what it costs.
 //
 // # Shutdown
 //

@@ -19,7 +19,7 @@ func TestNoAllocations(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		framing := server.LengthField{Width: 1}
 		for name, data := range map[string]func(c *server.Conn, in, out []byte) (int, []byte, error){
-			"leased":   echo,
+			"leased": echo,
 			"append": func(_ *server.Conn, in, out []byte) (int, []byte, error) { return len(in), append(out, in...), nil },
 			"write": func(c *server.Conn, in, _ []byte) (int, []byte, error) {
 				_, _ = c.Write(in)

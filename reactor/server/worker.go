@@ -40,7 +40,7 @@ type worker struct {
 	serving []*Conn
 	service work
 
-	leased     leased   // what Data is given
+	leased   leased // what Data is given
 	scratch  []byte // what Data appends to
 	buffers  bufferPool
 	inputs   pool[input]
