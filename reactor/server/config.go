@@ -25,13 +25,13 @@ type Config struct {
 	// Listeners are listeners that exist already. The server listens on duplicates of their descriptors; the caller may
 	// close his own at any time after [Server.On], or Serve, has returned.
 	Listeners []net.Listener
-	// Files are descriptors of sockets that listen already, such as those of socket activation: see [Inherited]. The
+	// Files are descriptors of sockets that listen already, such as those of socket activation. The
 	// server listens on duplicates.
 	Files []*os.File
 	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
 	Backlog int
 
-	// TLS, if not nil, is the configuration of TLS on all listeners.
+	// TLS, if not nil, is the configuration of TLS on all listeners. It is for tasks: handlers have no TLS.
 	TLS *tls.Config
 	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative: for ever.
 	HandshakeTimeout time.Duration

@@ -159,7 +159,9 @@ func (c *Conn) Resume() {
 	c.assertOnThread("Resume")
 	if c.state == connOpen && c.holds&holdPaused != 0 {
 		c.w.idle.begin(&c.idle)
-		c.release(holdPaused)
+		if c.release(holdPaused); c.w.state != workerRunning {
+			c.finish(nil)
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// lent is what the handler's Data has been given: so that it is returned also if Data ends the goroutine.
-type lent struct {
+// leased is what the handler's Data has been given: so that it is returned also if Data ends the goroutine.
+type leased struct {
 	lease reactor.Lease
 	rest  []byte        // a buffer of the pool; nil: none
 	kept  reactor.Lease // what the rest is in instead

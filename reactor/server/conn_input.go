@@ -105,12 +105,12 @@ func (c *Conn) Need(n int) {
 
 // Seen is how many of the bytes that Data is given were given to it before: a search for a delimiter can begin there.
 // It is called inside Data.
-func (c *Conn) Seen() int { return c.w.lent.seen }
+func (c *Conn) Seen() int { return c.w.leased.seen }
 
 // take presents what was received, behind the rest.
 func (c *Conn) take(lease reactor.Lease) {
 	b, borrowed := lease.Bytes(), false
-	c.w.lent.lease = lease
+	c.w.leased.lease = lease
 	for len(b) != 0 && c.reads() && c.in != nil && len(c.in.rest) != 0 {
 		b = c.join(b)
 	}
@@ -118,7 +118,7 @@ func (c *Conn) take(lease reactor.Lease) {
 	if c.in == nil || len(c.in.rest) == 0 {
 		b, seen, borrowed = c.present(b, 0)
 	}
-	c.w.lent.lease = reactor.Lease{}
+	c.w.leased.lease = reactor.Lease{}
 	c.keep(lease, b, seen, borrowed)
 	c.trimInput()
 }
@@ -133,7 +133,7 @@ func (c *Conn) present(b []byte, seen int) (rest []byte, seenOfRest int, borrowe
 			}
 			c.in.need = 0
 		}
-		c.w.lent.seen = seen
+		c.w.leased.seen = seen
 		used, out, err := c.callData(b[:len(b):len(b)])
 		borrowed = c.emit(out, b) || borrowed
 		b = b[used:]
@@ -167,9 +167,9 @@ func (c *Conn) join(b []byte) []byte {
 	}
 	held := *in
 	in.rest, in.lease, in.buf = nil, reactor.Lease{}, nil
-	w.lent.kept, w.lent.rest = held.lease, held.buf
+	w.leased.kept, w.leased.rest = held.lease, held.buf
 	left, seen, borrowed := c.present(held.rest, in.seen)
-	w.lent.kept, w.lent.rest = reactor.Lease{}, nil
+	w.leased.kept, w.leased.rest = reactor.Lease{}, nil
 	used := len(held.rest) - len(left)
 	if used != 0 && c.in != nil {
 		w.unread.end(&c.in.unread)
@@ -314,9 +314,9 @@ func (c *Conn) dropInput() {
 
 // takeBack frees what Data was given when it ended the goroutine.
 func (c *Conn) takeBack() {
-	l := &c.w.lent
+	l := &c.w.leased
 	c.free(&piece{lease: l.lease})
 	c.free(&piece{lease: l.kept, buf: l.rest})
 	c.unheld(l.kept)
-	*l = lent{}
+	*l = leased{}
 }

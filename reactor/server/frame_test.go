@@ -101,7 +101,9 @@ func compare(t *testing.T, f server.Framing, in []byte) {
 func FuzzLengthField(f *testing.F) {
 	f.Add([]byte("\x00\x02ab\x00\x01c"), 0, 2, 0, 0, false, 10)
 	f.Fuzz(func(t *testing.T, in []byte, offset, width, adjust, strip int, little bool, most int) {
-		if offset < 0 || strip < 0 || most < 0 || max(strip, most, adjust, -adjust) >= 1<<30 || adjust < -1<<30 || width != 8 && (width < 1 || width > 4) || len(in) > 1<<7 {
+		if offset < 0 || strip < 0 || most < 0 || len(in) > 1<<7 ||
+			max(strip, most, adjust, -adjust) >= 1<<30 || adjust < -1<<30 ||
+			width != 8 && (width < 1 || width > 4) {
 			return
 		}
 		compare(t, server.LengthField{Offset: offset % 64, Width: width, Adjust: adjust, Strip: strip,

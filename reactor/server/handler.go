@@ -8,7 +8,7 @@ type Handler interface {
 	// Open is called when a connection was accepted, before anything else. It may write.
 	Open(c *Conn)
 
-	// Data is called when bytes have arrived. in is lent until Data returns. used says how many of them were consumed.
+	// Data is called when bytes have arrived. in is leased until Data returns. used says how many of them were consumed.
 	// The others are unread: they are presented again, together with what follows. If some were used and others were
 	// not, Data is called again immediately.
 	//

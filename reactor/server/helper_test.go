@@ -81,7 +81,9 @@ func serveEach(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(*r
 	return serveBy(t, kind, cfg, func(ctx context.Context, cfg server.Config) error { return server.Serve(ctx, cfg, f) })
 }
 
-func serveBy(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(context.Context, server.Config) error) *running {
+func serveBy(t testing.TB, kind reactor.RingKind, cfg server.Config,
+	f func(context.Context, server.Config) error,
+) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, cancel: cancel, ended: make(chan error, 1)}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -77,6 +78,9 @@ func (b *bound) remove() {
 	}
 }
 
+// bindAttempts is how often a worker tries to bind while another one does.
+const bindAttempts = 5000
+
 // listenOn opens the listener of the configured address. Each loop has a socket of its own on the same address
 // (SO_REUSEPORT); a unix socket is duplicated. Several workers may do that at a time, without a lock, since they make
 // system calls: the one that binds first publishes the address, and the others share it.
@@ -105,10 +109,12 @@ func (w *worker) listenOn() error {
 			return nil
 		case err == nil:
 			ln.closeSocket() // another port
-		case !others || attempt == 100 || !errors.Is(err, unix.EADDRINUSE):
+		case !others || attempt == bindAttempts || !errors.Is(err, unix.EADDRINUSE):
 			return fmt.Errorf("server: cannot listen: %w", err)
 		}
-		runtime.Gosched()
+		if runtime.Gosched(); attempt > 100 { // it was preempted
+			time.Sleep(time.Millisecond)
+		}
 	}
 }
 

@@ -59,6 +59,16 @@ func Serve(ctx context.Context, cfg Config, newHandler func(*reactor.Loop) Handl
 
 // New makes a server for loops that the program has. It does nothing before [Server.On].
 func New(cfg Config, newHandler func(*reactor.Loop) Handler) (*Server, error) {
+	if cfg.TLS != nil {
+		return nil, fmt.Errorf("server: handlers have no TLS: use ServeTask: %w", errors.ErrUnsupported)
+	}
+	if newHandler == nil {
+		return nil, errors.New("server: New needs a function that makes handlers")
+	}
+	return newServer(cfg, newHandler)
+}
+
+func newServer(cfg Config, newHandler func(*reactor.Loop) Handler) (*Server, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -91,7 +101,7 @@ func (s *Server) serve(ctx context.Context) error {
 }
 
 // On serves on a loop. It is called on the loop's thread, such as in the setup of [reactor.Reactor.Run], once for each
-// loop. When the server shuts down, or the loop stops, the connections of the loop are ended; the loop goes on.
+// loop. When the server shuts down, or the loop stops, the connections of the loop are ended; the loop continues.
 //
 // The error is that of listening. It matches net.ErrClosed if the server is shutting down.
 func (s *Server) On(l *reactor.Loop) error {

@@ -30,19 +30,19 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 }
 
 // NewTask makes a server that calls f in a task for each connection, on the connection's loop, as [New] does for
-// handlers. c is a *[netconn.Conn], or with Config.TLS a *[netconn.TLS] whose handshake has been done. It is closed when
-// f returns. f must not block on anything but c and what it awaits: see package task.
+// handlers. c is a *[netconn.Conn], or with Config.TLS a *[netconn.TLS] whose handshake has been done. It is closed
+// when f returns. f must not block on anything but c and what it awaits: see package task.
 //
 // Each Read and each Write is bounded by Config.IdleTimeout. Other deadlines than that and Lifetime are f's to set.
-// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace is over,
-// the task is requested to stop, so that everything that it awaits ends.
+// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has
+// passed, the task is requested to stop, so that everything that it awaits ends.
 //
 // The error of f is not reported; a panic is logged and counted, as that of a handler.
 func NewTask(cfg Config, f func(t *task.T, c net.Conn) error) (*Server, error) {
 	if f == nil {
 		return nil, errors.New("server: NewTask needs a function")
 	}
-	s, err := New(cfg, nil)
+	s, err := newServer(cfg, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ type worker struct {
 	serving []*Conn
 	service work
 
-	lent     lent   // what Data is given
+	leased   leased // what Data is given
 	scratch  []byte // what Data appends to
 	buffers  bufferPool
 	inputs   pool[input]
@@ -139,7 +139,7 @@ func (w *worker) OnTimer(int64) {
 }
 
 // mark has a connection served soon: after what has arrived in this turn, so that all that it has to send by then is
-// sent at once.
+// sent together.
 func (w *worker) mark(c *Conn) {
 	if c.marked {
 		return

@@ -1,0 +1,390 @@
+//go:build linux
+
+package server_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/server"
+)
+
+// upper answers each line in upper case.
+func upper(c *server.Conn, in, out []byte) (int, []byte, error) {
+	return server.Frames(c, in, out, server.Lines{}, func(_ *server.Conn, line, out []byte) ([]byte, error) {
+		if string(line) == "quit" {
+			return append(out, "BYE\n"...), io.EOF
+		}
+		return append(append(out, bytes.ToUpper(line)...), '\n'), nil
+	})
+}
+
+// What is unread is presented again with what follows, wherever the stream is split.
+func TestEverySplit(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := serve(t, kind, server.Config{}, &hooks{data: upper})
+		const in, want = "a\nbc\r\n\ndef\nquit\nlost\n", "A\nBC\n\nDEF\nBYE\n"
+		for split := range len(in) {
+			c := r.dial()
+			_, _ = io.WriteString(c, in[:split])
+			time.Sleep(time.Millisecond) // so that the parts arrive one by one; if they do not, less is tested
+			_, _ = io.WriteString(c, in[split:])
+			if got, err := io.ReadAll(c); string(got) != want || err != nil {
+				t.Errorf("split at %d: %q, %v", split, got, err)
+			}
+			c.Close()
+		}
+		r.end()
+	})
+}
+
+// Messages with a length that are larger than a receive buffer.
+func TestLargeMessages(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		framing := server.LengthField{Strip: 4}
+		r := serve(t, kind, server.Config{}, &hooks{
+			data: func(c *server.Conn, in, out []byte) (int, []byte, error) {
+				return server.Frames(c, in, out, framing, func(_ *server.Conn, f, out []byte) ([]byte, error) {
+					return append(out, f...), nil
+				})
+			},
+		})
+		c := r.dial()
+		var sent, want []byte
+		for _, n := range []int{0, 1, 4000, 16 << 10, 100_000, 1<<20 - 4, 17<<10 - 4, 5} {
+			body := bytes.Repeat([]byte{byte(n)}, n)
+			sent = append(binary.BigEndian.AppendUint32(sent, uint32(n)), body...)
+			want = append(want, body...)
+		}
+		go func() { _, _ = c.Write(sent) }()
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(c, got); err != nil || !bytes.Equal(got, want) {
+			t.Error(err)
+		}
+		c.Close()
+		r.end()
+	})
+}
+
+// recorder keeps why connections were closed.
+type recorder struct {
+	hooks
+	errs chan error
+}
+
+func newRecorder(data func(c *server.Conn, in, out []byte) (int, []byte, error)) *recorder {
+	r := &recorder{errs: make(chan error, 16)}
+	r.data = data
+	r.closed = func(_ *server.Conn, err error) { r.errs <- err }
+	return r
+}
+
+func (r *recorder) expect(t *testing.T, want error) {
+	t.Helper()
+	select {
+	case err := <-r.errs:
+		if !errors.Is(err, want) {
+			t.Errorf("closed: %v instead of %v", err, want)
+		}
+	case <-time.After(patience):
+		t.Fatal("not closed")
+	}
+}
+
+func TestWhyClosed(t *testing.T) {
+	mine := errors.New("mine")
+	type data = func(c *server.Conn, in, out []byte) (int, []byte, error)
+	few := server.Config{MaxUnread: 4}
+	none := func(*server.Conn, []byte, []byte) (int, []byte, error) { return 0, nil, nil }
+	and := func(f func(c *server.Conn), used int) data {
+		return func(c *server.Conn, in, _ []byte) (int, []byte, error) {
+			f(c)
+			return used, in[:used], nil
+		}
+	}
+	fails := func(err error) data {
+		return func(_ *server.Conn, in, out []byte) (int, []byte, error) { return 1, append(out, in[:2]...), err }
+	}
+	for name, c := range map[string]struct {
+		data data
+		cfg  server.Config
+		want error
+		got  string // by the client
+	}{
+		"EOF":           {data: echo, got: "hello"},
+		"unread":        {data: none, want: io.ErrUnexpectedEOF},
+		"error":         {data: fails(mine), want: mine, got: "he"},
+		"io.EOF":        {data: fails(io.EOF), got: "he"},
+		"abort":         {data: and(func(c *server.Conn) { c.CloseWithError(mine) }, 5), want: mine},
+		"Close":         {data: and((*server.Conn).Close, 5), got: "hello"},
+		"too many":      {data: none, cfg: few, want: server.ErrUnread},
+		"need too many": {data: and(func(c *server.Conn) { c.Need(5) }, 0), cfg: few, want: server.ErrUnread},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+				h := newRecorder(c.data)
+				r := serve(t, kind, c.cfg, h)
+				conn := r.dial().(*net.TCPConn)
+				_, _ = io.WriteString(conn, "hello")
+				_ = conn.CloseWrite()
+				if got, _ := io.ReadAll(conn); string(got) != c.got {
+					t.Errorf("got %q", got)
+				}
+				conn.Close()
+				h.expect(t, c.want)
+				r.end()
+			})
+		})
+	}
+}
+
+func TestPanicsAndGoexits(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		for name, bad := range map[string]func(){
+			"panic": func() { panic("mine") }, "goexit": runtime.Goexit,
+		} {
+			t.Run(name, func(t *testing.T) {
+				h := newRecorder(func(c *server.Conn, in, _ []byte) (int, []byte, error) {
+					switch string(in) {
+					case "bad":
+						bad()
+					case "post":
+						go c.Post(func(*server.Conn) { bad() })
+						return len(in), nil, nil
+					case "closed":
+						c.SetContext(bad)
+						return len(in), nil, io.EOF
+					}
+					return len(in), in, nil
+				})
+				record := h.closed
+				h.closed = func(c *server.Conn, err error) {
+					record(c, err)
+					if c.Context() != nil {
+						bad()
+					}
+				}
+				r := serve(t, kind, server.Config{ErrorLog: quiet}, h)
+				for _, what := range []string{"bad", "post", "closed", "half"} {
+					c, good := r.dial(), r.dial()
+					exchange(t, good, 10)
+					_, _ = io.WriteString(c, what)
+					if what != "half" {
+						if b, err := io.ReadAll(c); len(b) != 0 || err != nil && !strings.Contains(err.Error(), "reset") {
+							t.Errorf("%s: %q, %v", what, b, err)
+						}
+					}
+					c.Close()
+					<-h.errs
+					exchange(t, good, 100_000)
+					good.Close()
+					<-h.errs
+				}
+				r.cancel()
+				if err := r.wait(); err != nil && name != "goexit" {
+					t.Error(err)
+				}
+			})
+		}
+	})
+}
+
+// A peer that does not read is not read from, and then cut off.
+func TestReaderThatNeverReads(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		most := 0
+		h := newRecorder(nil)
+		h.data = func(c *server.Conn, in, out []byte) (int, []byte, error) {
+			most = max(most, c.Unsent())
+			return len(in), append(out, in...), nil
+		}
+		cfg := server.Config{WriteTimeout: 300 * time.Millisecond, HighWater: 64 << 10}
+		r := serve(t, kind, cfg, h)
+		c := r.dial()
+		_, err := c.Write(make([]byte, 64<<20))
+		if err == nil {
+			t.Error("all was taken")
+		}
+		h.expect(t, os.ErrDeadlineExceeded)
+		c.Close()
+		r.end()
+		if most > 64<<10+300<<10 {
+			t.Errorf("%d bytes were unsent", most)
+		}
+	})
+}
+
+// A slow reader gets everything.
+func TestSlowReader(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := serve(t, kind, server.Config{HighWater: 32 << 10}, &hooks{data: echo})
+		c := r.dial().(*net.TCPConn)
+		const n = 2_000_000
+		go func() { _, _ = c.Write(bytes.Repeat([]byte("x"), n)); _ = c.CloseWrite() }()
+		total, buf := 0, make([]byte, 64<<10)
+		for {
+			m, err := c.Read(buf)
+			total += m
+			if err != nil {
+				break
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		if total != n {
+			t.Errorf("%d bytes", total)
+		}
+		c.Close()
+		r.end()
+	})
+}
+
+// What was begun is answered when the server shuts down.
+func TestShutdownAnswers(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		begun := make(chan *server.Conn, 1)
+		h, accepted := newRecorder(nil), make(chan bool, 2)
+		h.open = func(*server.Conn) { accepted <- true }
+		h.data = func(c *server.Conn, in, _ []byte) (int, []byte, error) {
+			c.Pause() // it is answered later
+			begun <- c
+			return len(in), nil, nil
+		}
+		r := serve(t, kind, server.Config{Reactor: reactor.Config{Loops: 2}}, h)
+		idle, busy := r.dial(), r.dial()
+		_, _ = io.WriteString(busy, "question")
+		c := <-begun
+		<-accepted
+		<-accepted
+		r.cancel()
+		if b, err := io.ReadAll(idle); len(b) != 0 || err != nil { // it is ended immediately
+			t.Errorf("%q, %v", b, err)
+		}
+		idle.Close()
+		c.Post(func(c *server.Conn) {
+			_, _ = c.Write([]byte("answer"))
+			c.Resume()
+		})
+		if b, err := io.ReadAll(busy); string(b) != "answer" {
+			t.Errorf("%q, %v", b, err)
+		}
+		busy.Close()
+		h.expect(t, nil)
+		h.expect(t, nil)
+		r.end()
+	})
+}
+
+func TestGraceEnds(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		begun := make(chan bool, 1)
+		h := newRecorder(func(c *server.Conn, in, _ []byte) (int, []byte, error) {
+			c.Pause()
+			begun <- true
+			return len(in), nil, nil
+		})
+		r := serve(t, kind, server.Config{Grace: 20 * time.Millisecond}, h)
+		c := r.dial()
+		_, _ = io.WriteString(c, "question")
+		<-begun
+		r.cancel()
+		if err := r.wait(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Serve: %v", err)
+		}
+		h.expect(t, os.ErrDeadlineExceeded)
+		c.Close()
+	})
+}
+
+// Post may be called on many threads; order is kept; a call off the loop's thread panics.
+func TestPost(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		opened := make(chan *server.Conn, 1)
+		r := serve(t, kind, server.Config{}, &hooks{open: func(c *server.Conn) { opened <- c }})
+		c := r.dial()
+		conn := <-opened
+		for name, f := range map[string]func(){
+			"Write": func() { _, _ = conn.Write([]byte("x")) }, "Close": conn.Close, "Pause": conn.Pause,
+		} {
+			func() {
+				defer func() {
+					if s := fmt.Sprint(recover()); !strings.Contains(s, "use Conn.Post") {
+						t.Errorf("%s off the thread: %s", name, s)
+					}
+				}()
+				f()
+			}()
+		}
+		const threads, each = 8, 1000
+		var wg sync.WaitGroup
+		for i := range threads {
+			wg.Go(func() {
+				for n := range each {
+					conn.Post(func(c *server.Conn) { _, _ = c.Write(binary.BigEndian.AppendUint16([]byte{byte(i)}, uint16(n))) })
+				}
+			})
+		}
+		var next [threads]int
+		got := make([]byte, 3)
+		for range threads * each {
+			if _, err := io.ReadFull(c, got); err != nil {
+				t.Fatal(err)
+			}
+			if n := int(binary.BigEndian.Uint16(got[1:])); n != next[got[0]] {
+				t.Fatalf("%d instead of %d", n, next[got[0]])
+			}
+			next[got[0]]++
+		}
+		wg.Wait()
+		c.Close()
+		r.end()
+		conn.Post(func(*server.Conn) { t.Error("called after the end") })
+	})
+}
+
+func TestUnixSocketAndInherited(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		path := filepath.Join(t.TempDir(), "s")
+		address, err := reactor.UnixAddress(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := serve(t, kind, server.Config{Address: address, Reactor: reactor.Config{Loops: 3}}, &hooks{data: echo})
+		for range 10 {
+			c := r.dial()
+			exchange(t, c, 100)
+			c.Close()
+		}
+		r.end()
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the path is left: %v", err)
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = serve(t, kind, server.Config{Listeners: []net.Listener{ln}, Files: []*os.File{f},
+			Reactor: reactor.Config{Loops: 2}}, &hooks{data: echo})
+		ln.Close()
+		f.Close()
+		c := r.dial()
+		exchange(t, c, 100)
+		c.Close()
+		r.end()
+	})
+}
