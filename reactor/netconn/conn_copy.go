@@ -62,8 +62,8 @@ func (c *Conn) lease() (reactor.Lease, error) {
 // copyBuffers are buffers of ReadFrom.
 var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// ReadFrom writes what it reads from r until EOF, as io.Copy does, with a buffer that it shares with other Conns. What r
-// does, it does on the loop's thread, so r must not block: it may be another Conn. In the task.
+// ReadFrom writes what it reads from r until EOF, as io.Copy does, with a buffer that it shares with other Conns. r is
+// read on the loop's thread, so it must not block: it may be another Conn. In the task.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	c.mustAwait("ReadFrom")
 	return readFrom(c, r)

@@ -36,8 +36,8 @@ func (h *half) OnTimer(now int64) {
 	}
 }
 
-// awaiting is what a task awaits of a Conn, as a sender. All is one type: package task keeps an operation state for each
-// type that a task has awaited.
+// awaiting is what a task awaits of a Conn, as a sender. All is one type, because package task keeps an operation state
+// for each type that a task has awaited.
 type awaiting struct {
 	c    *Conn
 	t    *task.T
@@ -98,7 +98,7 @@ func (a *awaiting) half() *half {
 func (a *awaiting) begin(r sender.Receiver[struct{}]) {
 	c, h := a.c, a.half()
 	if h.now != nil {
-		panic("netconn: two tasks Read or two tasks Write the same connection at once: let one wait for the other")
+		panic("netconn: two tasks Read, or two tasks Write, the same Conn: let one wait for the other")
 	}
 	if err := c.early(h); err != nil {
 		h.n, h.err = 0, err

@@ -20,8 +20,8 @@
 //	…
 //	err = http.Serve(ln, handler)
 //
-// A task costs less, and what it calls must not block. Goroutines are for code that blocks, or that starts goroutines of
-// its own, as the server of net/http does.
+// A task costs less, and what it calls must not block. Goroutines are for code that blocks, or that starts goroutines
+// of its own, as the server of net/http does.
 //
 // # Where methods may be called
 //

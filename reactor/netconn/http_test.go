@@ -76,7 +76,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// HTTP/2 over TLS, with many requests at once on one connection.
+// HTTP/2 over TLS, with many requests together on one connection.
 func TestHTTP2(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		ln := listen(t, l)
@@ -164,7 +164,8 @@ func TestHTTPInTask(t *testing.T) {
 				if err != nil {
 					return nil
 				}
-				resp := http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: req.Body, ContentLength: req.ContentLength}
+				resp := http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: req.Body,
+					ContentLength: req.ContentLength}
 				if err := resp.Write(s); err != nil {
 					return err
 				}

@@ -21,8 +21,8 @@ type PacketConn struct {
 
 var _ net.PacketConn = (*PacketConn)(nil)
 
-// NewPacket makes a PacketConn of a socket, which it owns from now on. It is called by the function of the task t, which
-// runs on the socket's loop.
+// NewPacket makes a PacketConn of a socket, which it owns from now on. It is called by the function of the task t,
+// which runs on the socket's loop.
 func NewPacket(t *task.T, s *reactor.Socket) *PacketConn {
 	c := new(PacketConn)
 	c.c.init(t, s)

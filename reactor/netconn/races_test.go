@@ -36,7 +36,7 @@ func eventually(t testing.TB, what func() bool) bool {
 	return true
 }
 
-// Many connections that close at once, from both sides, leave no goroutine and no descriptor.
+// Many connections that close together, from both sides, leave no goroutine and no descriptor.
 func TestManyStreamsEnd(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		ln := listen(t, l)
@@ -62,7 +62,8 @@ func TestManyStreamsEnd(t *testing.T) {
 			wg.Wait()
 		}
 		if !eventually(t, func() bool { return descriptors(t) <= fds && runtime.NumGoroutine() <= goroutines }) {
-			t.Errorf("%d descriptors and %d goroutines, before: %d and %d", descriptors(t), runtime.NumGoroutine(), fds, goroutines)
+			t.Errorf("%d descriptors and %d goroutines, before: %d and %d",
+				descriptors(t), runtime.NumGoroutine(), fds, goroutines)
 		}
 		ln.Close()
 	})
