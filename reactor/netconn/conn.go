@@ -23,7 +23,8 @@ type Conn struct {
 	pool *task.CoroutinePool // of the loop: it knows its thread
 
 	reading, writing half
-	leased           reactor.Lease // received last, for WriteTo
+	next             request
+	leased           reactor.Lease // of WriteTo
 	idle             time.Duration
 	drain            stop.Token
 
@@ -109,7 +110,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := awaiting{c: c, t: c.t, what: actRecv, p: p}.await()
+	c.next.what, c.next.p = actRecv, p
+	n, err := c.await()
 	if n == 0 && err == nil {
 		return 0, io.EOF
 	}
@@ -128,7 +130,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := awaiting{c: c, t: c.t, what: actSend, p: p}.await()
+	c.next.what, c.next.p = actSend, p
+	n, err := c.await()
 	return n, c.writeError(err)
 }
 

@@ -19,44 +19,30 @@ var (
 // a copy. In the task.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.mustAwait("WriteTo")
+	defer c.unlease()
 	for {
-		n, err := c.passOn(w)
-		total += int64(n)
-		if err == io.EOF {
+		c.next.what = actLease
+		if _, err := c.await(); err != nil {
+			return total, c.readError(err)
+		}
+		if c.leased.Len() == 0 {
 			return total, nil
 		}
-		if err != nil {
+		n, err := w.Write(c.leased.Bytes())
+		total += int64(n)
+		if err == nil && n < c.leased.Len() {
+			err = io.ErrShortWrite
+		}
+		if c.unlease(); err != nil {
 			return total, err
 		}
 	}
 }
 
-// passOn receives once, and writes that to w. It returns io.EOF at EOF.
-func (c *Conn) passOn(w io.Writer) (int, error) {
-	lease, err := c.lease()
-	if err != nil {
-		return 0, err
-	}
-	defer lease.Release()
-	n, err := w.Write(lease.Bytes())
-	if err == nil && n < lease.Len() {
-		err = io.ErrShortWrite
-	}
-	return n, err
-}
-
-// lease receives into a buffer of the loop.
-func (c *Conn) lease() (reactor.Lease, error) {
-	_, err := awaiting{c: c, t: c.t, what: actLease}.await()
-	lease := c.leased
+// unlease gives the buffer of WriteTo back.
+func (c *Conn) unlease() {
+	c.leased.Release()
 	c.leased = reactor.Lease{}
-	if err == nil && lease.Len() == 0 {
-		err = io.EOF
-	}
-	if err != nil && err != io.EOF {
-		err = c.readError(err)
-	}
-	return lease, err
 }
 
 // copyBuffers are buffers of ReadFrom.

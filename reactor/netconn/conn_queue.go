@@ -187,7 +187,8 @@ func (c *Conn) awaitRoom(t *task.T, most int) error {
 	if q := c.out; q.err == nil && q.unsent() <= most {
 		return nil
 	}
-	_, err := awaiting{c: c, t: t, what: actRoom, room: most}.await()
+	c.next.t, c.next.what, c.next.room = t, actRoom, most
+	_, err := c.awaitIn()
 	return c.writeError(err)
 }
 

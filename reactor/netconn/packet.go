@@ -49,7 +49,8 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 // ReadFromAddress is [PacketConn.ReadFrom] with an address as the kernel has it, to which a reply can be sent.
 func (c *PacketConn) ReadFromAddress(p []byte) (int, reactor.Address, error) {
 	c.c.mustAwait("ReadFrom")
-	n, err := awaiting{c: &c.c, t: c.c.t, what: actRecvFrom, p: p, addr: &c.addr}.await()
+	c.c.next.what, c.c.next.p, c.c.next.addr = actRecvFrom, p, &c.addr
+	n, err := c.c.await()
 	return n, c.addr, c.c.readError(err)
 }
 
@@ -76,7 +77,8 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 func (c *PacketConn) WriteToAddress(p []byte, to reactor.Address) (int, error) {
 	c.c.mustAwait("WriteTo")
 	c.addr = to
-	n, err := awaiting{c: &c.c, t: c.c.t, what: actSendTo, p: p, addr: &c.addr}.await()
+	c.c.next.what, c.c.next.p, c.c.next.addr = actSendTo, p, &c.addr
+	n, err := c.c.await()
 	return n, c.c.writeError(err)
 }
 
