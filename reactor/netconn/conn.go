@@ -115,7 +115,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if n == 0 && err == nil {
 		return 0, io.EOF
 	}
-	return n, c.readError(err)
+	return n, err
 }
 
 // Write sends all of p, which is used until it returns. If it could send only a part it returns the number of bytes
@@ -131,11 +131,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return 0, nil
 	}
 	c.next.what, c.next.p = actSend, p
-	n, err := c.await()
-	return n, c.writeError(err)
+	return c.await()
 }
 
 // mustAwait panics unless the caller is the task's function.
+//
+//go:noinline
 func (c *Conn) mustAwait(method string) {
 	if !c.inTask() {
 		panic("netconn: " + method + " of a Conn outside of its task's function: a Conn is read and written in the task " +

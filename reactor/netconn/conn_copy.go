@@ -19,30 +19,36 @@ var (
 // a copy. In the task.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.mustAwait("WriteTo")
-	defer c.unlease()
+	defer c.unlease(0)
 	for {
 		c.next.what = actLease
-		if _, err := c.await(); err != nil {
-			return total, c.readError(err)
-		}
-		if c.leased.Len() == 0 {
-			return total, nil
-		}
-		n, err := w.Write(c.leased.Bytes())
-		total += int64(n)
-		if err == nil && n < c.leased.Len() {
-			err = io.ErrShortWrite
-		}
-		if c.unlease(); err != nil {
+		n, err := c.await()
+		if n == 0 {
 			return total, err
+		}
+		n, err = w.Write(c.leased.Bytes())
+		total += int64(n)
+		if err != nil || c.unlease(n) {
+			return total, shortWrite(err)
 		}
 	}
 }
 
-// unlease gives the buffer of WriteTo back.
-func (c *Conn) unlease() {
+// unlease gives the buffer of WriteTo back, and reports whether more than n bytes were in it.
+//
+//go:noinline
+func (c *Conn) unlease(n int) (more bool) {
+	more = c.leased.Len() > n
 	c.leased.Release()
 	c.leased = reactor.Lease{}
+	return more
+}
+
+func shortWrite(err error) error {
+	if err == nil {
+		return io.ErrShortWrite
+	}
+	return err
 }
 
 // copyBuffers are buffers of ReadFrom.

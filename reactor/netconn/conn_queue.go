@@ -189,7 +189,7 @@ func (c *Conn) awaitRoom(t *task.T, most int) error {
 	}
 	c.next.t, c.next.what, c.next.room = t, actRoom, most
 	_, err := c.awaitIn()
-	return c.writeError(err)
+	return err
 }
 
 // Env is the environment of the operation that sends.

@@ -72,7 +72,20 @@ func (c *Conn) awaitIn() (int, error) {
 	if _, err := task.Await(c.next.t, awaiting{c}); err != nil {
 		return 0, err // the task has been abandoned
 	}
-	return h.n, h.err
+	if h.err != nil {
+		return h.n, c.failure(h)
+	}
+	return h.n, nil
+}
+
+// failure is the error of the last transfer of a half as package net would return it.
+//
+//go:noinline
+func (c *Conn) failure(h *half) error {
+	if h == &c.reading {
+		return c.readError(h.err)
+	}
+	return c.writeError(h.err)
 }
 
 // awaiting is c.next as a sender. It is one type for all requests, because package task keeps an operation state for

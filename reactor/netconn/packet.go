@@ -51,7 +51,7 @@ func (c *PacketConn) ReadFromAddress(p []byte) (int, reactor.Address, error) {
 	c.c.mustAwait("ReadFrom")
 	c.c.next.what, c.c.next.p, c.c.next.addr = actRecvFrom, p, &c.addr
 	n, err := c.c.await()
-	return n, c.addr, c.c.readError(err)
+	return n, c.addr, err
 }
 
 // WriteTo sends a datagram. In the task.
@@ -78,8 +78,7 @@ func (c *PacketConn) WriteToAddress(p []byte, to reactor.Address) (int, error) {
 	c.c.mustAwait("WriteTo")
 	c.addr = to
 	c.c.next.what, c.c.next.p, c.c.next.addr = actSendTo, p, &c.addr
-	n, err := c.c.await()
-	return n, c.c.writeError(err)
+	return c.c.await()
 }
 
 // Close closes the socket: see [Conn.Close]. On any goroutine.
