@@ -23,7 +23,8 @@ type Conn struct {
 	pool *task.CoroutinePool // of the loop: it knows its thread
 
 	reading, writing half
-	leased           reactor.Lease // received last, for WriteTo
+	next             request
+	leased           reactor.Lease // of WriteTo
 	idle             time.Duration
 	drain            stop.Token
 
@@ -109,11 +110,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := awaiting{c: c, t: c.t, what: actRecv, p: p}.await()
+	c.next.what, c.next.p = actRecv, p
+	n, err := c.await()
 	if n == 0 && err == nil {
 		return 0, io.EOF
 	}
-	return n, c.readError(err)
+	return n, err
 }
 
 // Write sends all of p, which is used until it returns. If it could send only a part it returns the number of bytes
@@ -128,11 +130,13 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	n, err := awaiting{c: c, t: c.t, what: actSend, p: p}.await()
-	return n, c.writeError(err)
+	c.next.what, c.next.p = actSend, p
+	return c.await()
 }
 
 // mustAwait panics unless the caller is the task's function.
+//
+//go:noinline
 func (c *Conn) mustAwait(method string) {
 	if !c.inTask() {
 		panic("netconn: " + method + " of a Conn outside of its task's function: a Conn is read and written in the task " +

@@ -19,51 +19,43 @@ var (
 // a copy. In the task.
 func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
 	c.mustAwait("WriteTo")
+	defer c.unlease(0)
 	for {
-		n, err := c.passOn(w)
-		total += int64(n)
-		if err == io.EOF {
-			return total, nil
-		}
-		if err != nil {
+		c.next.what = actLease
+		n, err := c.await()
+		if n == 0 {
 			return total, err
 		}
+		n, err = w.Write(c.leased.Bytes())
+		total += int64(n)
+		if err != nil || c.unlease(n) {
+			return total, shortWrite(err)
+		}
 	}
 }
 
-// passOn receives once, and writes that to w. It returns io.EOF at EOF.
-func (c *Conn) passOn(w io.Writer) (int, error) {
-	lease, err := c.lease()
-	if err != nil {
-		return 0, err
-	}
-	defer lease.Release()
-	n, err := w.Write(lease.Bytes())
-	if err == nil && n < lease.Len() {
-		err = io.ErrShortWrite
-	}
-	return n, err
-}
-
-// lease receives into a buffer of the loop.
-func (c *Conn) lease() (reactor.Lease, error) {
-	_, err := awaiting{c: c, t: c.t, what: actLease}.await()
-	lease := c.leased
+// unlease gives the buffer of WriteTo back, and reports whether more than n bytes were in it.
+//
+//go:noinline
+func (c *Conn) unlease(n int) (more bool) {
+	more = c.leased.Len() > n
+	c.leased.Release()
 	c.leased = reactor.Lease{}
-	if err == nil && lease.Len() == 0 {
-		err = io.EOF
+	return more
+}
+
+func shortWrite(err error) error {
+	if err == nil {
+		return io.ErrShortWrite
 	}
-	if err != nil && err != io.EOF {
-		err = c.readError(err)
-	}
-	return lease, err
+	return err
 }
 
 // copyBuffers are buffers of ReadFrom.
 var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// ReadFrom writes what it reads from r until EOF, as io.Copy does, with a buffer that it shares with other Conns. What r
-// does, it does on the loop's thread, so r must not block: it may be another Conn. In the task.
+// ReadFrom writes what it reads from r until EOF, as io.Copy does, with a buffer that it shares with other Conns. r is
+// read on the loop's thread, so it must not block: it may be another Conn. In the task.
 func (c *Conn) ReadFrom(r io.Reader) (total int64, err error) {
 	c.mustAwait("ReadFrom")
 	return readFrom(c, r)

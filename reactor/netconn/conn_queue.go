@@ -187,8 +187,9 @@ func (c *Conn) awaitRoom(t *task.T, most int) error {
 	if q := c.out; q.err == nil && q.unsent() <= most {
 		return nil
 	}
-	_, err := awaiting{c: c, t: t, what: actRoom, room: most}.await()
-	return c.writeError(err)
+	c.next.t, c.next.what, c.next.room = t, actRoom, most
+	_, err := c.awaitIn()
+	return err
 }
 
 // Env is the environment of the operation that sends.

@@ -21,8 +21,8 @@ type PacketConn struct {
 
 var _ net.PacketConn = (*PacketConn)(nil)
 
-// NewPacket makes a PacketConn of a socket, which it owns from now on. It is called by the function of the task t, which
-// runs on the socket's loop.
+// NewPacket makes a PacketConn of a socket, which it owns from now on. It is called by the function of the task t,
+// which runs on the socket's loop.
 func NewPacket(t *task.T, s *reactor.Socket) *PacketConn {
 	c := new(PacketConn)
 	c.c.init(t, s)
@@ -49,8 +49,9 @@ func (c *PacketConn) ReadFromAddrPort(p []byte) (int, netip.AddrPort, error) {
 // ReadFromAddress is [PacketConn.ReadFrom] with an address as the kernel has it, to which a reply can be sent.
 func (c *PacketConn) ReadFromAddress(p []byte) (int, reactor.Address, error) {
 	c.c.mustAwait("ReadFrom")
-	n, err := awaiting{c: &c.c, t: c.c.t, what: actRecvFrom, p: p, addr: &c.addr}.await()
-	return n, c.addr, c.c.readError(err)
+	c.c.next.what, c.c.next.p, c.c.next.addr = actRecvFrom, p, &c.addr
+	n, err := c.c.await()
+	return n, c.addr, err
 }
 
 // WriteTo sends a datagram. In the task.
@@ -76,8 +77,8 @@ func (c *PacketConn) WriteToAddrPort(p []byte, to netip.AddrPort) (int, error) {
 func (c *PacketConn) WriteToAddress(p []byte, to reactor.Address) (int, error) {
 	c.c.mustAwait("WriteTo")
 	c.addr = to
-	n, err := awaiting{c: &c.c, t: c.c.t, what: actSendTo, p: p, addr: &c.addr}.await()
-	return n, c.c.writeError(err)
+	c.c.next.what, c.c.next.p, c.c.next.addr = actSendTo, p, &c.addr
+	return c.c.await()
 }
 
 // Close closes the socket: see [Conn.Close]. On any goroutine.

@@ -33,21 +33,6 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// Faults of the kernel are found by it.
-func TestSimulatedFlaws(t *testing.T) {
-	for _, flaw := range []simring.Flaw{simring.LoseCancels, simring.LoseAccepts} {
-		found := false
-		for seed := range uint64(3000) {
-			if found = simring.Play(echoProgram, seed, flaw, nil) != nil; found {
-				break
-			}
-		}
-		if !found {
-			t.Errorf("%s is not found", flaw)
-		}
-	}
-}
-
 // talkAddress is where the clients of a program.Talk connect.
 var talkAddress = netip.MustParseAddrPort("127.0.0.1:7")
 

@@ -18,8 +18,8 @@ import (
 	"github.com/reactord/reactord/sender/seq"
 )
 
-// Stream is a connection for goroutines, with all that a net.Conn promises: its methods may be called on any
-// goroutines at once. Listen and Dial make it.
+// Stream is a connection for goroutines, with all that a net.Conn promises: several
+// goroutines may call its methods concurrently. Listen and Dial make it.
 //
 // A goroutine receives and sends by itself, with system calls that do not block, and crosses to no other thread. The
 // loop only tells it when there is something to receive, or room to send: one multishot poll does that for the whole
@@ -232,7 +232,7 @@ func (c *Stream) release() {
 	}
 }
 
-// streamClosing is a Stream as work for its loop, and as the receiver of its close: nobody uses it any more.
+// streamClosing is a Stream as work for its loop, and as the receiver of its close: no goroutine uses it any more.
 type streamClosing Stream
 
 func (c *streamClosing) Run() {

@@ -13,8 +13,8 @@ import (
 // group is the Streams of one loop.
 //
 // When a turn of the loop has woken goroutines, the loop yields once, behind all of them: then they run, and the loop
-// goes on when they wait again. Otherwise the loop would go to sleep in the kernel with the processor (P) on whose queue
-// they are. The Go runtime takes that away from it only after 20 µs or more, and watches for that all the time.
+// continues when they wait again. Otherwise the loop would go to sleep in the kernel with the processor (P) on whose
+// queue they are. The Go runtime takes that away from it only after 20 µs or more, and watches for that all the time.
 type group struct {
 	sender.Work
 	l       *reactor.Loop

@@ -128,7 +128,7 @@ func (ln *Listener) Close() error {
 	return err
 }
 
-// drop closes what nobody will take.
+// drop closes what Accept will not take.
 func (ln *Listener) drop() {
 	for {
 		select {

@@ -12,7 +12,7 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// ListenPacket opens a socket for datagrams that goroutines use, on any of them at once, as [Stream] is for connections.
+// ListenPacket opens a socket for datagrams that goroutines use concurrently, as they use a [Stream].
 // The net.PacketConn is a syscall.Conn, too. Of cfg, the address, the type (default unix.SOCK_DGRAM), Exclusive and the
 // options count.
 //

@@ -4,10 +4,7 @@ package netconn_test
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"testing"
 
@@ -72,41 +69,3 @@ func TestNettestStream(t *testing.T) {
 		})
 	})
 }
-
-func TestHTTP(t *testing.T) {
-	onRings(t, func(t *testing.T, l *running) {
-		ln := listen(t, l)
-		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			n, err := io.Copy(io.Discard, r.Body)
-			fmt.Fprint(w, r.RemoteAddr != "", n, err)
-		})}
-		served := make(chan error, 1)
-		go func() { served <- srv.Serve(ln) }()
-		tr := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return netconn.Dial(ctx, l.Loop, network, address)
-		}}
-		client := &http.Client{Transport: tr}
-		for _, size := range []int64{0, 1, 100 << 20} {
-			for range 3 {
-				resp, err := client.Post("http://"+ln.Addr().String(), "", io.LimitReader(zeros{}, size))
-				if err != nil {
-					t.Fatal(err)
-				}
-				b, err := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				if want := fmt.Sprint(true, size, nil); err != nil || string(b) != want {
-					t.Errorf("answered %q, want %q: %v", b, want, err)
-				}
-			}
-		}
-		tr.CloseIdleConnections()
-		_ = srv.Close()
-		if err := <-served; err != http.ErrServerClosed {
-			t.Error(err)
-		}
-	})
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -10,7 +10,7 @@ import (
 // usage counts the goroutines that use a descriptor, so that it is not closed under one of them.
 //
 //	open → ending   end
-//	ending → ended  nobody uses it any more
+//	ending → ended  no goroutine uses it any more
 type usage struct {
 	n atomic.Int32 // users; from the end on, MinInt32 more
 }
