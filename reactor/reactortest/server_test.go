@@ -15,14 +15,14 @@ import (
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/reactor/reactortest"
-	"github.com/reactord/reactord/reactor/server"
+	srv "github.com/reactord/reactord/reactor/server"
 	"github.com/reactord/reactord/sender/task"
 )
 
 // echoHandler is an echo server of package server.
-type echoHandler struct{ server.Base }
+type echoHandler struct{ srv.Base }
 
-func (echoHandler) Data(_ *server.Conn, in, _ []byte) (int, []byte, error) { return len(in), in, nil }
+func (echoHandler) Data(_ *srv.Conn, in, _ []byte) (int, []byte, error) { return len(in), in, nil }
 
 // converse has a client that sends a few messages, and expects their echo.
 func converse(p *reactortest.Peer, c net.Conn) {
@@ -44,7 +44,7 @@ func converse(p *reactortest.Peer, c net.Conn) {
 // Handlers of package server run as they are.
 func TestServerPackage(t *testing.T) {
 	reactortest.Run(t, func(m *reactortest.Machine) {
-		s, err := server.New(server.Config{Addr: address}, func(*reactor.Loop) server.Handler { return echoHandler{} })
+		s, err := srv.New(srv.Config{Addr: address}, func(*reactor.Loop) srv.Handler { return echoHandler{} })
 		if err != nil {
 			t.Fatal(err)
 		}
