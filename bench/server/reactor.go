@@ -18,20 +18,18 @@ import (
 
 // serveReactor serves on its own reactor.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
-	loop := reactor.LoopConfig{Ring: c.Ring, OnTaskError: func(error) {}} // the error of a connection that has ended
+	cfg := c.reactorConfig()
+	cfg.Loop.OnTaskError = func(error) {} // the error of a connection that has ended
 	if target.Datagrams() {
-		loop.Buffers.Size = maxDatagram
+		cfg.Loop.Buffers.Size = maxDatagram
 	}
-	r, err := reactor.New(reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: loop})
+	r, err := reactor.New(cfg)
 	if err != nil {
 		return err
 	}
 	s, err := c.open(target)
 	if err != nil {
-		for _, l := range r.Loops() {
-			err = errors.Join(err, l.Discard())
-		}
-		return err
+		return errors.Join(err, discard(r))
 	}
 	if target.Scheme == "unix" && target.Path[0] != '@' {
 		defer os.Remove(target.Path)
@@ -42,6 +40,18 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 		s.On(l)
 		return nil
 	})
+}
+
+func (c *Config) reactorConfig() reactor.Config {
+	return reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: reactor.LoopConfig{Ring: c.Ring}}
+}
+
+// discard ends a reactor that was not run.
+func discard(r *reactor.Reactor) (err error) {
+	for _, l := range r.Loops() {
+		err = errors.Join(err, l.Discard())
+	}
+	return err
 }
 
 // Sockets are the listeners of a server that shares loops with other work.
