@@ -26,7 +26,7 @@ func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err erro
 		Addr:      target.Addr,
 		Reactor:   c.reactorConfig(),
 		Ready:     c.ready,
-		Grace:     -1, // the load is over
+		Grace:     -1, // the load has ended
 		MaxUnread: 64 << 20,
 	}
 	if target.Scheme == "unix" {
