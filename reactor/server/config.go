@@ -3,6 +3,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,11 @@ type Config struct {
 	Files []*os.File
 	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
 	Backlog int
+
+	// TLS, if not nil, is the configuration of TLS on all listeners.
+	TLS *tls.Config
+	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative: for ever.
+	HandshakeTimeout time.Duration
 
 	// Reactor is how Serve makes the loops.
 	Reactor reactor.Config
@@ -87,6 +93,7 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, errors.New("server: nothing to listen on: set Config.Addr, Address, Listeners or Files")
 	}
 	defaultTo(&cfg.WriteTimeout, time.Minute)
+	defaultTo(&cfg.HandshakeTimeout, 10*time.Second)
 	defaultTo(&cfg.Grace, 10*time.Second)
 	defaultTo(&cfg.HighWater, 256<<10)
 	defaultTo(&cfg.MaxUnread, 1<<20)

@@ -86,9 +86,7 @@ func (w *worker) accepted(ln *listener, fd int) {
 	c := &Conn{w: w, ln: ln}
 	c.socket.Init(w.loop, fd)
 	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
-	w.conns++
-	w.count.connections.Add(1)
-	w.count.accepted.Add(1)
+	w.opened()
 	w.all.add(&c.age)
 	w.idle.begin(&c.idle)
 	c.socket.RecvMany(credit).Adaptive().Connect(&c.recv, (*received)(c))

@@ -63,8 +63,10 @@ func (q *queue) end(s *stamp) {
 	}
 }
 
-func (q *queue) first() *stamp {
-	return intrusive.Owner[stamp](q.list.First(), unsafe.Offsetof(stamp{}.links))
+func (q *queue) first() *stamp { return stampOf(q.list.First()) }
+
+func stampOf(l *intrusive.Links) *stamp {
+	return intrusive.Owner[stamp](l, unsafe.Offsetof(stamp{}.links))
 }
 
 // due is a stamp whose time has come, and which is removed; nil: there is none.

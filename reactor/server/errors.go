@@ -23,16 +23,17 @@ type Deadline uint8
 
 // The deadlines of a connection.
 const (
-	ReadDeadline     Deadline = iota // Config.ReadTimeout
-	WriteDeadline                    // Config.WriteTimeout
-	IdleDeadline                     // Config.IdleTimeout
-	LifetimeDeadline                 // Config.Lifetime
-	GraceDeadline                    // Config.Grace
+	ReadDeadline      Deadline = iota // Config.ReadTimeout
+	WriteDeadline                     // Config.WriteTimeout
+	IdleDeadline                      // Config.IdleTimeout
+	LifetimeDeadline                  // Config.Lifetime
+	GraceDeadline                     // Config.Grace
+	HandshakeDeadline                 // Config.HandshakeTimeout
 	deadlines
 )
 
 func (d Deadline) String() string {
-	return [deadlines]string{"read", "write", "idle", "lifetime", "grace"}[d]
+	return [deadlines]string{"read", "write", "idle", "lifetime", "grace", "handshake"}[d]
 }
 
 func (e *TimeoutError) Error() string {

@@ -5,7 +5,6 @@ package server_test
 import (
 	"context"
 	"net"
-	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -79,10 +78,15 @@ func serve(t testing.TB, kind reactor.RingKind, cfg server.Config, h server.Hand
 
 func serveEach(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(*reactor.Loop) server.Handler) *running {
 	t.Helper()
+	return serveBy(t, kind, cfg, func(ctx context.Context, cfg server.Config) error { return server.Serve(ctx, cfg, f) })
+}
+
+func serveBy(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(context.Context, server.Config) error) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{t: t, cancel: cancel, ended: make(chan error, 1)}
 	if !cfg.Addr.IsValid() && cfg.Address.IsZero() && len(cfg.Files) == 0 && len(cfg.Listeners) == 0 {
-		cfg.Addr = netip.MustParseAddrPort("127.0.0.1:0")
+		cfg.Addr = anyPort
 	}
 	if cfg.Reactor.Loops == 0 {
 		cfg.Reactor.Loops = 1
@@ -90,7 +94,7 @@ func serveEach(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(*r
 	cfg.Reactor.Loop.Ring = kind
 	ready := make(chan net.Addr, 1)
 	cfg.Ready = func(a net.Addr) { ready <- a }
-	go func() { r.ended <- server.Serve(ctx, cfg, f) }()
+	go func() { r.ended <- f(ctx, cfg) }()
 	select {
 	case r.addr = <-ready:
 	case err := <-r.ended:

@@ -5,8 +5,8 @@ package server
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
+	"runtime"
 	"syscall"
 
 	"github.com/reactord/reactord/reactor"
@@ -22,6 +22,8 @@ type listener struct {
 	closing reactor.CloseOp
 	limited bool // it has a credit, one for each connection
 	state   listenerState
+	users   int // workers that are duplicating the socket; it is not closed meanwhile
+	unused  work
 }
 
 // listenerState is the state of a listener.
@@ -35,7 +37,7 @@ const (
 	listenerClosed
 )
 
-// listen opens the worker's listeners. It is called with the server's lock held.
+// listen opens the worker's listeners.
 func (w *worker) listen() error {
 	if w.cfg.Addr.IsValid() || !w.cfg.Address.IsZero() {
 		if err := w.listenOn(); err != nil {
@@ -56,63 +58,128 @@ func (w *worker) listen() error {
 			return err
 		}
 	}
-	first := &w.listeners[0].socket
-	if s := w.server; s.bound.IsZero() {
-		a, err := first.LocalAddress()
-		if err != nil {
-			return os.NewSyscallError("getsockname", err)
-		}
-		s.bound.Address = a
-	}
+	w.publish(w.listeners[0])
 	return nil
 }
 
-// listenOn opens the listener of the configured address. The first loop's binds it; those of the other loops bind the
-// same one (SO_REUSEPORT), or duplicate the listener of a unix socket.
+// bound is what the first listener of a server is bound to.
+type bound struct {
+	reactor.Address
+	by      *listener
+	unlink  string // the path of a unix socket that the server made
+	binding int    // workers that are binding the address
+}
+
+// remove removes the path of a unix socket that the server made.
+func (b *bound) remove() {
+	if b.unlink != "" {
+		_ = os.Remove(b.unlink)
+	}
+}
+
+// listenOn opens the listener of the configured address. Each loop has a socket of its own on the same address
+// (SO_REUSEPORT); a unix socket is duplicated. Several workers may do that at a time, without a lock, since they make
+// system calls: the one that binds first publishes the address, and the others share it.
 func (w *worker) listenOn() error {
 	s := w.server
-	ln := w.newListener()
-	config := reactor.ListenConfig{Addr: w.cfg.Addr, Address: w.cfg.Address, Backlog: w.cfg.Backlog}
-	if config.Addr.IsValid() {
-		config.Address = reactor.Address{}
+	cfg := reactor.ListenConfig{Addr: w.cfg.Addr, Backlog: w.cfg.Backlog}
+	if !cfg.Addr.IsValid() {
+		cfg.Address = w.cfg.Address
 	}
-	if !s.bound.IsZero() {
-		if s.bound.Family() == unix.AF_UNIX {
-			return w.duplicate(ln)
+	for attempt := 0; ; attempt++ {
+		if by := s.use(); by != nil {
+			err := w.share(by, cfg)
+			s.unuse(by)
+			return err
 		}
-		config.Address = s.bound.Address
-	}
-	if err := ln.socket.OpenListener(w.loop, config); err != nil {
-		return fmt.Errorf("server: listen on %v: %w", firstOf(config), err)
-	}
-	w.listeners = append(w.listeners, ln)
-	if name := config.Address.Name(); s.bound.IsZero() && name != "" && name[0] != '@' {
-		s.bound.unlink = name
-	}
-	return nil
-}
-
-func firstOf(cfg reactor.ListenConfig) any {
-	if !cfg.Address.IsZero() {
-		return cfg.Address
-	}
-	return cfg.Addr
-}
-
-// duplicate makes ln a duplicate of a listener of another worker.
-func (w *worker) duplicate(ln *listener) error {
-	for _, other := range w.server.workers {
-		if first := other.listeners[0]; first.state == listenerOpen {
-			fd, err := first.socket.Dup()
-			if err != nil {
-				return os.NewSyscallError("fcntl", err)
-			}
-			ln.socket.Init(w.loop, fd)
+		ln := &listener{w: w}
+		err := ln.socket.OpenListener(w.loop, cfg)
+		first := err == nil && w.publish(ln)
+		s.mu.Lock()
+		s.bound.binding--
+		others := s.bound.binding != 0 || s.bound.by != nil
+		s.mu.Unlock()
+		switch {
+		case first:
 			w.listeners = append(w.listeners, ln)
 			return nil
+		case err == nil:
+			ln.closeSocket() // another port
+		case !others || attempt == 100 || !errors.Is(err, unix.EADDRINUSE):
+			return fmt.Errorf("server: cannot listen: %w", err)
+		}
+		runtime.Gosched()
+	}
+}
+
+// use is the first listener, which is not closed until unuse. nil: there is none yet, and the caller is to bind.
+func (s *Server) use() *listener {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	by := s.bound.by
+	if by == nil {
+		s.bound.binding++
+		return nil
+	}
+	by.users++
+	return by
+}
+
+func (s *Server) unuse(ln *listener) {
+	s.mu.Lock()
+	ln.users--
+	last := ln.users == 0 && ln.state == listenerClosing
+	s.mu.Unlock()
+	if last {
+		ln.unused.init(ln.closeSocket)
+		ln.w.loop.Enqueue(&ln.unused.work)
+	}
+}
+
+// publish makes ln the listener whose address the other workers share, unless there is one.
+func (w *worker) publish(ln *listener) (first bool) {
+	a, _ := ln.socket.LocalAddress()
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bound.by != nil {
+		return false
+	}
+	s.bound.Address, s.bound.by = a, ln
+	if name := a.Name(); !w.cfg.Address.IsZero() && name != "" && name[0] != '@' {
+		s.bound.unlink = name
+	}
+	return true
+}
+
+// unpublish is called when the worker does not serve after all.
+func (w *worker) unpublish() {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bound.by != nil && s.bound.by.w == w {
+		s.bound.remove()
+		s.bound.by, s.bound.Address, s.bound.unlink = nil, reactor.Address{}, ""
+	}
+}
+
+// share opens a listener with the address of another worker's.
+func (w *worker) share(other *listener, cfg reactor.ListenConfig) error {
+	ln := &listener{w: w}
+	if w.server.bound.Family() == unix.AF_UNIX {
+		fd, err := other.socket.Dup()
+		if err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
+		ln.socket.Init(w.loop, fd)
+	} else {
+		cfg.Address = w.server.bound.Address
+		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
+			return fmt.Errorf("server: cannot listen: %w", err)
 		}
 	}
-	return net.ErrClosed
+	w.listeners = append(w.listeners, ln)
+	return nil
 }
 
 // inherit adds a listener for a duplicate of a descriptor.
@@ -136,18 +203,18 @@ func (w *worker) inherit(c syscall.Conn) error {
 	if err != nil {
 		return fmt.Errorf("server: not a socket that listens: %w", err)
 	}
-	ln := w.newListener()
+	ln := &listener{w: w}
 	ln.socket.Init(w.loop, fd)
 	w.listeners = append(w.listeners, ln)
 	return nil
 }
 
-func (w *worker) newListener() *listener { return &listener{w: w} }
-
 // discardListeners closes listeners that were not started.
 func (w *worker) discardListeners() {
+	w.unpublish()
+	w.open = len(w.listeners)
 	for _, ln := range w.listeners {
-		ln.closeSocket()
+		ln.close()
 	}
 }
 
@@ -162,7 +229,13 @@ func (ln *listener) start() {
 }
 
 // SetNext takes a connection.
-func (ln *listener) SetNext(fd int) { ln.w.accepted(ln, fd) }
+func (ln *listener) SetNext(fd int) {
+	if f := ln.w.server.task; f != nil {
+		ln.w.spawn(ln, fd, f)
+		return
+	}
+	ln.w.accepted(ln, fd)
+}
 
 // SetValue is not called: accepting has no end.
 func (ln *listener) SetValue(struct{}) { ln.close() }
@@ -193,15 +266,18 @@ func (ln *listener) connClosed() {
 	}
 }
 
-// close stops accepting. The lock is taken because another worker may be duplicating the socket.
+// close stops accepting.
 func (ln *listener) close() {
-	if ln.state != listenerOpen {
-		return
+	s := ln.w.server
+	s.mu.Lock()
+	first, used := ln.state == listenerOpen, ln.users != 0
+	if first {
+		ln.state = listenerClosing
 	}
-	ln.w.server.mu.Lock()
-	ln.state = listenerClosing
-	ln.w.server.mu.Unlock()
-	ln.closeSocket()
+	s.mu.Unlock()
+	if first && !used { // else unuse has it closed
+		ln.closeSocket()
+	}
 }
 
 func (ln *listener) closeSocket() {
@@ -222,10 +298,3 @@ func (r *listenerClose) SetValue(struct{}) {
 func (r *listenerClose) SetError(error)  { r.SetValue(struct{}{}) }
 func (r *listenerClose) SetStopped()     { r.SetValue(struct{}{}) }
 func (r *listenerClose) Env() sender.Env { return sender.EmptyEnv{} }
-
-// remove removes the path of a unix socket that the server made.
-func (a *address) remove() {
-	if a.unlink != "" {
-		_ = os.Remove(a.unlink)
-	}
-}

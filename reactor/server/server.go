@@ -18,15 +18,16 @@ import (
 type Server struct {
 	cfg        Config
 	newHandler func(*reactor.Loop) Handler
-	loops      int // how many loops there will be; 0: it is not known
+	task       taskFunc // instead
+	loops      int      // how many loops there will be; 0: it is not known
 
-	mu      sync.Mutex
+	mu      sync.Mutex // held for a moment, and never during a system call
 	state   serverState
 	workers []*worker
-	ended   int     // how many of workers have
-	cut     int     // how many connections the end of the grace has closed
-	bound   address // what the first listener is bound to
-	failed  error   // the first listener that has failed
+	ended   int   // how many of workers have
+	cut     int   // how many connections the end of the grace has closed
+	bound   bound // what the first listener is bound to
+	failed  error // the first listener that has failed
 	done    chan struct{}
 	onDone  func() // called when done is closed
 }
@@ -42,12 +43,6 @@ const (
 	draining
 	ended
 )
-
-// address is the address of a listener.
-type address struct {
-	reactor.Address
-	unlink string // the path of a unix socket that the server made
-}
 
 // Serve serves with handlers on loops of its own until ctx is done. newHandler is called on each loop's thread. Then
 // it shuts down, as [Server.Shutdown] does.
@@ -81,7 +76,10 @@ func (s *Server) serve(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.Shutdown)()
 	var up atomic.Int32
 	err = r.Run(func(l *reactor.Loop) error {
-		if err := s.On(l); err != nil {
+		switch err := s.On(l); {
+		case errors.Is(err, net.ErrClosed): // ctx is done already
+			return nil
+		case err != nil:
 			return err
 		}
 		if int(up.Add(1)) == s.loops && s.cfg.Ready != nil {
@@ -98,16 +96,19 @@ func (s *Server) serve(ctx context.Context) error {
 // The error is that of listening. It matches net.ErrClosed if the server is shutting down.
 func (s *Server) On(l *reactor.Loop) error {
 	w := newWorker(s, l)
+	err := w.listen()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state != serving {
-		return fmt.Errorf("server: On of a server that was shut down: %w", net.ErrClosed)
+	if err == nil && s.state != serving {
+		err = fmt.Errorf("server: On of a server that was shut down: %w", net.ErrClosed)
 	}
-	if err := w.listen(); err != nil {
+	if err == nil {
+		s.workers = append(s.workers, w)
+	}
+	s.mu.Unlock()
+	if err != nil {
 		w.discardListeners()
 		return err
 	}
-	s.workers = append(s.workers, w)
 	w.start()
 	return nil
 }

@@ -3,11 +3,13 @@
 package server
 
 import (
+	"net"
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
 )
 
 // worker is a server on one loop: its listeners, its connections, and what these share.
@@ -23,14 +25,16 @@ type worker struct {
 	open      int // listeners that are not closed yet
 	cut       int // connections that the end of the grace has closed
 
-	all    queue // of connections that are open, by age: the lifetime
-	idle   queue // of connections
-	unread queue // of inputs
-	unsent queue // of outputs
-	linger queue // of endings
-	due    deadlineTimer
-	ending intrusive.List // of connections that are not open any more
-	grace  graceTimer
+	all     queue // of connections that are open, by age: the lifetime
+	idle    queue // of connections
+	unread  queue // of inputs
+	unsent  queue // of outputs
+	linger  queue // of endings
+	due     deadlineTimer
+	tasks   queue          // of taskConns, by age: the lifetime
+	shaking queue          // of taskConns: the TLS handshake
+	ending  intrusive.List // of connections that are not open any more
+	grace   grace
 
 	marked  []*Conn // to be served soon, see mark
 	serving []*Conn
@@ -45,6 +49,7 @@ type worker struct {
 	held     int            // leases that hold unread bytes
 	noSocket reactor.Socket // what operations are about that belong to no connection
 	shutdown work
+	draining stop.Source // the server shuts down: tasks read no more
 }
 
 // workerState is the state of a worker.
@@ -79,7 +84,9 @@ func (w *work) Abandon(error) {}
 
 func newWorker(s *Server, l *reactor.Loop) *worker {
 	w := &worker{server: s, cfg: &s.cfg, loop: l}
-	w.handler = s.newHandler(l)
+	if s.task == nil {
+		w.handler = s.newHandler(l)
+	}
 	w.scratch = w.buffers.get(16 << 10)
 	w.noSocket.Init(l, -1)
 	w.service.init(w.serve)
@@ -87,13 +94,13 @@ func newWorker(s *Server, l *reactor.Loop) *worker {
 	w.due.loop = l
 	w.due.timer.Init(w)
 	w.all.init(&w.due, w.cfg.Lifetime)
+	w.tasks.init(&w.due, w.cfg.Lifetime)
+	w.shaking.init(&w.due, w.cfg.HandshakeTimeout)
 	w.idle.init(&w.due, w.cfg.IdleTimeout)
 	w.idle.slack = w.idle.after / 64
 	w.unread.init(&w.due, w.cfg.ReadTimeout)
 	w.unsent.init(&w.due, w.cfg.WriteTimeout)
 	w.linger.init(&w.due, lingerFor)
-	w.grace.timer.Init(&w.grace)
-	w.grace.w = w
 	return w
 }
 
@@ -109,6 +116,12 @@ func (w *worker) OnTimer(int64) {
 	for s := w.all.due(); s != nil; s = w.all.due() {
 		w.ending.PushBack(&s.links)
 		ageOwner(s).expire(LifetimeDeadline, w.cfg.Lifetime)
+	}
+	for s := w.tasks.due(); s != nil; s = w.tasks.due() {
+		taskOf(s).expire(LifetimeDeadline)
+	}
+	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
+		shakingOf(s).expire(HandshakeDeadline)
 	}
 	for s := w.idle.due(); s != nil; s = w.idle.due() {
 		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
@@ -173,23 +186,29 @@ func (w *worker) drain() {
 	for _, ln := range w.listeners {
 		ln.close()
 	}
-	if w.cfg.Grace > 0 {
-		w.loop.SetTimer(&w.grace.timer, w.loop.Now()+int64(w.cfg.Grace))
-	}
+	w.grace.begin(w)
+	w.draining.RequestStop()
 	eachConn(&w.all.list, (*Conn).drain)
-	if w.cfg.Grace < 0 {
-		w.grace.OnTimer(0)
-	}
 	w.endIfDone()
 }
 
-// graceTimer closes what is left when the grace ends.
-type graceTimer struct {
-	timer reactor.Timer
+// grace is the time that connections have to end when the server shuts down. It is an operation of the loop, and so is
+// told when the loop stops meanwhile.
+type grace struct {
+	sender.EmptyEnv
 	w     *worker
+	sleep reactor.SleepOp
+	over  stop.Source // the worker has ended
 }
 
-func (g *graceTimer) OnTimer(int64) {
+func (g *grace) begin(w *worker) {
+	g.w = w
+	w.loop.SleepFor(max(w.cfg.Grace, 0)).Connect(&g.sleep, g)
+	g.sleep.Start()
+}
+
+// SetValue closes what is left when the time has passed.
+func (g *grace) SetValue(struct{}) {
 	w := g.w
 	cut := func(c *Conn) {
 		if c.state < connLingering {
@@ -199,7 +218,28 @@ func (g *graceTimer) OnTimer(int64) {
 	}
 	eachConn(&w.ending, cut)
 	eachConn(&w.all.list, cut)
+	w.eachTask(func(c *taskConn) {
+		if !c.over.StopRequested() {
+			w.cut++
+		}
+		c.expire(GraceDeadline)
+	})
 }
+
+// SetStopped closes what is left because the loop stops.
+func (g *grace) SetStopped() {
+	stopped := func(c *Conn) { c.abort(net.ErrClosed) }
+	eachConn(&g.w.ending, stopped)
+	eachConn(&g.w.all.list, stopped)
+	g.w.eachTask(func(c *taskConn) { c.over.RequestStop() })
+}
+
+// SetError is not called.
+func (g *grace) SetError(error) { g.SetStopped() }
+
+// Env has the stop token.
+func (g *grace) Env() sender.Env       { return g }
+func (g *grace) StopToken() stop.Token { return g.over.Token() }
 
 // eachConn calls f for the connections of a list, each of which f may remove.
 func eachConn(list *intrusive.List, f func(*Conn)) {
@@ -216,9 +256,16 @@ func (w *worker) endIfDone() {
 		return
 	}
 	w.state = workerEnded
-	w.loop.StopTimer(&w.grace.timer)
+	w.grace.over.RequestStop()
 	w.loop.StopTimer(&w.due.timer)
 	w.server.workerEnded(w.cut)
+}
+
+// opened is called when a connection was accepted.
+func (w *worker) opened() {
+	w.conns++
+	w.count.connections.Add(1)
+	w.count.accepted.Add(1)
 }
 
 // connClosed is called when a connection has been closed.

@@ -1,0 +1,176 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"unsafe"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/netconn"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// taskFunc serves a connection in a task.
+type taskFunc func(t *task.T, c net.Conn) error
+
+// ServeTask serves with a task for each connection, on loops of its own until ctx is done: see [NewTask]. Otherwise it
+// is as [Serve].
+func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) error) error {
+	s, err := NewTask(cfg, f)
+	if err != nil {
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// NewTask makes a server that calls f in a task for each connection, on the connection's loop, as [New] does for
+// handlers. c is a *[netconn.Conn], or with Config.TLS a *[netconn.TLS] whose handshake has been done. It is closed when
+// f returns. f must not block on anything but c and what it awaits: see package task.
+//
+// Each Read and each Write is bounded by Config.IdleTimeout. Other deadlines than that and Lifetime are f's to set.
+// When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace is over,
+// the task is requested to stop, so that everything that it awaits ends.
+//
+// The error of f is not reported; a panic is logged and counted, as that of a handler.
+func NewTask(cfg Config, f func(t *task.T, c net.Conn) error) (*Server, error) {
+	if f == nil {
+		return nil, errors.New("server: NewTask needs a function")
+	}
+	s, err := New(cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.task = f
+	return s, nil
+}
+
+// taskConn is a connection that a task serves. It is the receiver of the task, and its environment.
+type taskConn struct {
+	sender.EmptyEnv
+	w      *worker
+	ln     *listener
+	socket reactor.Socket
+	op     task.Op
+	over   stop.Source
+	age    stamp // in worker.tasks
+	shake  stamp // in worker.shaking, while the TLS handshake lasts
+}
+
+func taskOf(s *stamp) *taskConn {
+	return (*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.age))))
+}
+
+func shakingOf(s *stamp) *taskConn {
+	return (*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.shake))))
+}
+
+// spawn serves an accepted connection in a task.
+func (w *worker) spawn(ln *listener, fd int, f taskFunc) {
+	c := &taskConn{w: w, ln: ln}
+	c.socket.Init(w.loop, fd)
+	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
+	w.opened()
+	w.tasks.add(&c.age)
+	task.New(func(t *task.T) error { return c.run(t, f) }).Connect(&c.op, c)
+	c.op.Start()
+}
+
+// run is the task.
+func (c *taskConn) run(t *task.T, f taskFunc) error {
+	w := c.w
+	conn := netconn.New(t, &c.socket)
+	defer func() { _ = conn.Close() }()
+	conn.SetDrain(w.draining.Token())
+	if w.cfg.IdleTimeout > 0 {
+		conn.SetIdle(w.cfg.IdleTimeout)
+	}
+	if w.cfg.TLS == nil {
+		return f(t, conn)
+	}
+	s, err := c.handshake(conn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	return f(t, s)
+}
+
+func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
+	c.w.shaking.begin(&c.shake)
+	defer c.w.shaking.end(&c.shake)
+	s := netconn.Server(conn, c.w.cfg.TLS)
+	if err := s.Handshake(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// expire requests the task to stop.
+func (c *taskConn) expire(d Deadline) {
+	if !c.over.StopRequested() {
+		c.w.count.deadlines[d].Add(1)
+		c.over.RequestStop()
+	}
+}
+
+// Env has the loop, and the connection's stop token.
+func (c *taskConn) Env() sender.Env             { return c }
+func (c *taskConn) Scheduler() sender.Scheduler { return c.w.loop }
+func (c *taskConn) StopToken() stop.Token       { return c.over.Token() }
+
+// SetValue is called when the function has returned.
+func (c *taskConn) SetValue(struct{}) { c.ended() }
+
+// SetStopped is called when it was stopped, perhaps before it began.
+func (c *taskConn) SetStopped() {
+	if c.op.Began() {
+		c.ended()
+		return
+	}
+	sender.Submit(c.socket.Close(), (*unbegun)(c))
+}
+
+// SetError is called when it has failed.
+func (c *taskConn) SetError(err error) {
+	if !c.op.Began() { // the loop has refused it
+		c.SetStopped()
+		return
+	}
+	if p, ok := errors.AsType[*sender.PanicError](err); ok {
+		if c.w.cfg.NoRecover {
+			panic(fmt.Sprintf("server: a task panicked: %v\n\n%s", p.Value, p.Stack))
+		}
+		c.w.count.panics.Add(1)
+		c.w.cfg.ErrorLog.Error("a task panicked", "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+	}
+	c.ended()
+}
+
+func (c *taskConn) ended() {
+	c.w.tasks.end(&c.age)
+	c.w.connClosed(c.ln)
+}
+
+// unbegun is a connection, whose task was not called, as the receiver of its close.
+type unbegun taskConn
+
+func (u *unbegun) SetValue(struct{}) { (*taskConn)(u).ended() }
+func (u *unbegun) SetError(error)    { (*taskConn)(u).ended() }
+func (u *unbegun) SetStopped()       { (*taskConn)(u).ended() }
+func (u *unbegun) Env() sender.Env   { return sender.EmptyEnv{} }
+
+// eachTask calls f for the tasks that no deadline has ended.
+func (w *worker) eachTask(f func(*taskConn)) {
+	for l := w.tasks.list.First(); l != nil; {
+		next := l.Next()
+		f(taskOf(stampOf(l)))
+		l = next
+	}
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package server_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/server"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+func serveTask(t testing.TB, kind reactor.RingKind, cfg server.Config, f func(*task.T, net.Conn) error) *running {
+	t.Helper()
+	return serveBy(t, kind, cfg, func(ctx context.Context, cfg server.Config) error {
+		return server.ServeTask(ctx, cfg, f)
+	})
+}
+
+func echoTask(_ *task.T, c net.Conn) error {
+	_, err := io.Copy(c, c)
+	return err
+}
+
+// certificate is one for example.com, and how a client trusts it.
+func certificate(t testing.TB) (srv, client *tls.Config) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	return s.TLS.Clone(), &tls.Config{InsecureSkipVerify: true} //nolint:gosec // it is a test
+}
+
+func exchange(t testing.TB, c net.Conn, n int) {
+	t.Helper()
+	sent := make([]byte, n)
+	for i := range sent {
+		sent[i] = byte(i * 7)
+	}
+	go func() { _, _ = c.Write(sent) }()
+	got := make([]byte, n)
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != string(sent) {
+		t.Errorf("%d bytes: %v", n, err)
+	}
+}
+
+func TestTaskEcho(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := serveTask(t, kind, server.Config{}, echoTask)
+		c := r.dial()
+		exchange(t, c, 1_000_000)
+		c.Close()
+		r.end()
+	})
+}
+
+func TestTaskTLS(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		srv, client := certificate(t)
+		r := serveTask(t, kind, server.Config{TLS: srv}, echoTask)
+		c := tls.Client(r.dial(), client)
+		exchange(t, c, 1_000_000)
+		c.Close()
+		r.end()
+	})
+}
+
+// A client that does not shake hands is cut off.
+func TestHandshakeTimeout(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		srv, _ := certificate(t)
+		r := serveTask(t, kind, server.Config{TLS: srv, HandshakeTimeout: 50 * time.Millisecond}, echoTask)
+		c := r.dial()
+		if _, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		c.Close()
+		r.end()
+	})
+}
+
+// Reads of tasks end when the server shuts down, and Writes do not.
+func TestTaskDrain(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := serveTask(t, kind, server.Config{}, func(_ *task.T, c net.Conn) error {
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, sender.ErrStopped) {
+				t.Errorf("Read: %v", err)
+			}
+			_, err := io.WriteString(c, "bye")
+			return err
+		})
+		c := r.dial()
+		r.cancel()
+		if b, err := io.ReadAll(c); string(b) != "bye" || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		r.end()
+	})
+}
+
+func TestTaskPanicAndGoexit(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		var n int
+		r := serveTask(t, kind, server.Config{ErrorLog: quiet}, func(_ *task.T, c net.Conn) error {
+			if n++; n == 1 {
+				panic("mine")
+			}
+			return echoTask(nil, c)
+		})
+		c := r.dial()
+		if b, err := io.ReadAll(c); len(b) != 0 || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		d := r.dial()
+		exchange(t, d, 10)
+		c.Close()
+		d.Close()
+		r.end()
+	})
+}
+
+var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
