@@ -95,6 +95,8 @@ func Run(ctx context.Context, cfg Config) error {
 		return errors.New("for datagrams the behaviour must be echo, discard or delay")
 	case cfg.Style == "handler":
 		return cfg.serveHandlers(ctx, target)
+	case cfg.Style == "task" && !target.Datagrams():
+		return cfg.serveTasks(ctx, target)
 	case cfg.Style == "goroutine":
 		return cfg.serveGoroutines(ctx, target)
 	case cfg.Style != "net":

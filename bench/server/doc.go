@@ -15,7 +15,7 @@
 //
 //	receiver  operation states in a connection struct, on the reactor's loops
 //	handler   a handler of package reactor/server
-//	task      a coroutine for each connection, on the reactor's loops, with package reactor/netconn
+//	task      a coroutine for each connection, of package reactor/server
 //	goroutine a goroutine for each connection, whose readiness the reactor's loops watch, with package reactor/netconn
 //	net       a goroutine for each connection, on Go's net
 //

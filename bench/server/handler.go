@@ -24,6 +24,7 @@ func (c *Config) serveHandlers(ctx context.Context, target engine.Target) error 
 func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err error) {
 	cfg = server.Config{
 		Addr:      target.Addr,
+		TLS:       c.TLS,
 		Reactor:   c.reactorConfig(),
 		Ready:     c.ready,
 		Grace:     -1, // the load has ended

@@ -62,7 +62,7 @@ type Sockets struct {
 	taken  atomic.Int32
 }
 
-// Open opens the listeners of a server that shares cfg.Loops loops with other work, in the style receiver or task. The
+// Open opens the listeners of a server that shares cfg.Loops loops with other work, in the style receiver. The
 // server listens immediately. On each loop it serves after [Sockets.On], until the loop stops. A listener that gets no
 // loop is never closed.
 func Open(cfg Config) (*Sockets, error) {
@@ -73,8 +73,8 @@ func Open(cfg Config) (*Sockets, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Style == "net" || target.Scheme == "tls" || target.Datagrams() {
-		return nil, errors.New("a server that shares loops needs streams, the style receiver or task, and no TLS")
+	if cfg.Style != "receiver" || target.Scheme == "tls" || target.Datagrams() {
+		return nil, errors.New("a server that shares loops needs streams, the style receiver, and no TLS")
 	}
 	return cfg.open(target)
 }
@@ -160,10 +160,6 @@ func newListener(cfg *Config, l *reactor.Loop, fd int) {
 }
 
 func (s *listener) SetNext(fd int) {
-	if s.cfg.Style == "task" {
-		s.spawn(fd)
-		return
-	}
 	newConn(s, fd)
 }
 
