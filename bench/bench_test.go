@@ -311,7 +311,10 @@ var echoStyles = [][]string{
 	{"echo", "--style", "net"},
 	{"echo", "--style", "receiver", "--ring", "io_uring"},
 	{"echo", "--style", "receiver", "--ring", "epoll", "--loops", "2", "--pin"},
+	{"echo", "--style", "handler", "--ring", "io_uring"},
+	{"echo", "--style", "handler", "--ring", "epoll", "--loops", "2"},
 	{"echo", "--style", "task", "--ring", "io_uring"},
+	{"echo", "--style", "goroutine", "--ring", "epoll"},
 }
 
 // Messages that are much larger than a buffer come back complete and in order.

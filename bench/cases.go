@@ -71,6 +71,7 @@ func cases() []*benchCase {
 		{
 			Name: "http", Title: "HTTP/1.1, 64 connections",
 			Conns: 64, Serve: serveHTTP1, Load: []string{"http"}, Refs: []string{goNet},
+			Claims: []claim{{gorUring, goNet, 1.15}, {gorEpoll, goNet, 1.15}},
 		},
 		{
 			Name: "https", Title: "HTTP/1.1 over TLS, 64 connections",

@@ -26,6 +26,8 @@ const (
 	handEpoll   = "reactor/ epoll, handlers"
 	taskUring   = "reactor/ io_uring, tasks"
 	taskEpoll   = "reactor/ epoll, tasks"
+	gorUring    = "reactor/ io_uring, goroutines"
+	gorEpoll    = "reactor/ epoll, goroutines"
 	gnetEcho    = "gnet"
 	netpollEcho = "netpoll"
 	nbioEcho    = "nbio"
@@ -83,6 +85,8 @@ func echoPeers() []*peer {
 		stylePeer(handEpoll, "echo", "tcp", "handler", "epoll"),
 		needsIOUring(stylePeer(taskUring, "echo", "tcp", "task", "io_uring")),
 		stylePeer(taskEpoll, "echo", "tcp", "task", "epoll"),
+		needsIOUring(stylePeer(gorUring, "echo", "tcp", "goroutine", "io_uring")),
+		stylePeer(gorEpoll, "echo", "tcp", "goroutine", "epoll"),
 		libraryPeer(gnetEcho, "echo"),
 		libraryPeer(netpollEcho, "echo"),
 		libraryPeer(nbioEcho, "echo"),
@@ -106,6 +110,8 @@ func redisPeers() []*peer {
 		stylePeer(handEpoll, "redis", "tcp", "handler", "epoll"),
 		needsIOUring(stylePeer(taskUring, "redis", "tcp", "task", "io_uring")),
 		stylePeer(taskEpoll, "redis", "tcp", "task", "epoll"),
+		needsIOUring(stylePeer(gorUring, "redis", "tcp", "goroutine", "io_uring")),
+		stylePeer(gorEpoll, "redis", "tcp", "goroutine", "epoll"),
 		libraryPeer(gnetEcho, "redis"),
 		netPeer("redis", "tcp"),
 		redisPeer(),
@@ -117,6 +123,8 @@ func httpPeers(scheme string) []*peer {
 	return []*peer{
 		needsIOUring(stylePeer(taskUring, "http", scheme, "task", "io_uring")),
 		stylePeer(taskEpoll, "http", scheme, "task", "epoll"),
+		needsIOUring(stylePeer(gorUring, "http", scheme, "goroutine", "io_uring")),
+		stylePeer(gorEpoll, "http", scheme, "goroutine", "epoll"),
 		netPeer("http", scheme),
 	}
 }

@@ -30,7 +30,7 @@ type serveCommands struct {
 // serveFlags are the flags of all servers except the proxy.
 type serveFlags struct {
 	Listen string `required:"" placeholder:"URL" help:"tcp://HOST:PORT, tls://HOST:PORT, udp://HOST:PORT, unix:///PATH or unix://@NAME. tls uses a new self-signed certificate."`
-	Style  string `enum:"receiver,handler,task,net" default:"receiver" help:"receiver: operation states on the reactor; handler: a handler of package server; task: a coroutine for each connection, on the reactor; net: a goroutine for each connection, on Go's net."`
+	Style  string `enum:"receiver,handler,task,goroutine,net" default:"receiver" help:"receiver: operation states on the reactor; handler: a handler of package server; task: a coroutine for each connection, on the reactor; goroutine: a goroutine for each connection, on the reactor; net: the same on Go's net."`
 	Ring   string `enum:"auto,io_uring,epoll" default:"auto" help:"The ring of the reactor's loops."`
 	Loops  int    `default:"1" help:"Number of loops of the reactor, each on its own thread."`
 	Pin    bool   `help:"Pin each loop's thread to a CPU."`

@@ -23,7 +23,7 @@ const idleRounds = 3
 // round begins with another peer. So a change on the machine affects all peers in the same way.
 type suiteCommand struct {
 	Rounds    int           `default:"5" help:"Number of measurements of each peer in each case."`
-	Time      time.Duration `default:"2s" help:"Duration of each measurement."`
+	Time      time.Duration `default:"1s" help:"Duration of each measurement."`
 	Cases     []string      `placeholder:"NAME" help:"Only these cases: echo-128, echo-16k, idle-echo, udp-128, redis-get, redis-set, http, https, proxy-128, proxy-16k, proxy-1k, proxy-4k, proxy-1, rate-2k, rate-20k, bulk-1, bulk-8, idle."`
 	Only      []string      `placeholder:"TEXT" help:"Only peers whose names contain one of these texts."`
 	With      []string      `sep:"none" placeholder:"NAME=COMMAND" help:"Measure this server too. COMMAND may contain {host}, {port} and {upstream} (HOST:PORT). With {upstream} it is a proxy, else an echo server."`

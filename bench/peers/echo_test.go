@@ -204,7 +204,8 @@ func TestCommandLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // a server that starts by mistake ends immediately
 	for _, args := range [][]string{
-		{}, {"gnet"}, {"evio", "echo", "--listen", "tcp://127.0.0.1:0"}, {"gnet", "proxy"}, {"nbio", "redis", "--listen", "tcp://127.0.0.1:0"},
+		{}, {"gnet"}, {"evio", "echo", "--listen", "tcp://127.0.0.1:0"}, {"gnet", "proxy"},
+		{"nbio", "redis", "--listen", "tcp://127.0.0.1:0"},
 		{"gnet", "echo"}, {"gnet", "echo", "--listen", "127.0.0.1:0"}, {"gnet", "echo", "--loop", "1"},
 		{"nbio", "echo", "--listen", "tcp://127.0.0.1:0", "--loops", "0"},
 		{"nbio", "echo", "--listen", "tcp://127.0.0.1:0", "more"},

@@ -15,9 +15,9 @@ type Store struct {
 
 type value struct{ bytes []byte }
 
-// Answer executes the complete commands at the beginning of in. It appends their replies to out and returns it, with the
-// number of bytes that the commands had. The caller presents the rest again, together with what follows. After an error,
-// which is [ErrProtocol], the connection ends when out has been sent.
+// Answer executes the complete commands at the beginning of in. It appends their replies to out and returns it, with
+// the number of bytes that the commands had. The caller presents the rest again, together with what follows. After an
+// error, which is [ErrProtocol], the connection ends when out has been sent.
 func (s *Store) Answer(in, out []byte) (used int, _ []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Store) set(key, p []byte) {
 	v.bytes = append(v.bytes[:0], p...)
 }
 
-// is reports whether a word is the name of a command, in capital or small letters.
+// is reports whether a word is the name of a command, in upper or lower case.
 func is(word []byte, name string) bool {
 	return len(word) == len(name) && (string(word) == name || bytes.EqualFold(word, []byte(name)))
 }

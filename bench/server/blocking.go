@@ -9,8 +9,8 @@ import (
 	"github.com/reactord/reactord/bench/engine"
 )
 
-// serve runs the behaviour of the server until an error or EOF. The methods of c and sleep block the caller: a goroutine
-// or a coroutine.
+// serve runs the behaviour of the server until an error or EOF. The methods of conn and sleep block the caller: a
+// goroutine or a coroutine.
 func (c *Config) serve(conn net.Conn, sleep func(time.Duration) error) error {
 	err := c.behave(conn, sleep)
 	if errors.Is(err, io.EOF) {

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Listen    string           // tcp://HOST:PORT, tls://…, udp://…, unix:///PATH
 	Behaviour string           // echo, discard, chargen, reply, delay, redis or http
-	Style     string           // receiver, handler, task or net
+	Style     string           // receiver, handler, task, goroutine or net
 	Ring      reactor.RingKind // of the reactor's loops
 	Loops     int              // of the reactor. Default: 1
 	Pin       bool             // each loop is bound to a CPU
@@ -42,10 +42,11 @@ const chunk = 64 << 10
 
 // styles say what each style has.
 var styles = map[string]struct{ behaviours, schemes []string }{
-	"receiver": {all[:5], []string{"tcp", "unix", "udp"}},
-	"handler":  {[]string{"echo", "discard", "reply", "redis"}, []string{"tcp", "unix"}},
-	"task":     {all, []string{"tcp", "unix", "udp", "tls"}},
-	"net":      {all, []string{"tcp", "unix", "udp", "tls"}},
+	"receiver":  {all[:5], []string{"tcp", "unix", "udp"}},
+	"handler":   {[]string{"echo", "discard", "reply", "redis"}, []string{"tcp", "unix"}},
+	"task":      {all, []string{"tcp", "unix", "udp", "tls"}},
+	"goroutine": {all, []string{"tcp", "unix", "tls"}},
+	"net":       {all, []string{"tcp", "unix", "udp", "tls"}},
 }
 
 // all are the behaviours.
@@ -94,6 +95,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return errors.New("for datagrams the behaviour must be echo, discard or delay")
 	case cfg.Style == "handler":
 		return cfg.serveHandlers(ctx, target)
+	case cfg.Style == "task" && !target.Datagrams():
+		return cfg.serveTasks(ctx, target)
+	case cfg.Style == "goroutine":
+		return cfg.serveGoroutines(ctx, target)
 	case cfg.Style != "net":
 		return cfg.serveReactor(ctx, target)
 	case target.Datagrams():

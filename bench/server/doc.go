@@ -15,13 +15,14 @@
 //
 //	receiver  operation states in a connection struct, on the reactor's loops
 //	handler   a handler of package reactor/server
-//	task      a coroutine for each connection, on the reactor's loops, with package reactor/netconn
+//	task      a coroutine for each connection, of package reactor/server
+//	goroutine a goroutine for each connection, whose readiness the reactor's loops watch, with package reactor/netconn
 //	net       a goroutine for each connection, on Go's net
 //
-// Every style serves echo, discard and reply over tcp and unix. A handler has neither chargen, delay nor http, a receiver
-// neither redis nor http. All except a handler serve udp, where the behaviour is echo, discard or delay; task and net
-// serve tls.
+// Every style serves echo, discard and reply over tcp and unix. A handler has neither chargen, delay nor http, a
+// receiver neither redis nor http. Receiver, task and net serve udp, where the behaviour is echo, discard or delay;
+// task, goroutine and net serve tls.
 //
-// The styles task and net share their code (file blocking). It uses a net.Conn, which blocks its caller: in a task that
-// is only the coroutine.
+// The styles task, goroutine and net share their code (file blocking). It uses a net.Conn, which blocks its caller: in a
+// task that is only the coroutine.
 package server

@@ -24,9 +24,10 @@ func (c *Config) serveHandlers(ctx context.Context, target engine.Target) error 
 func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err error) {
 	cfg = server.Config{
 		Addr:      target.Addr,
-		Reactor:   reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: reactor.LoopConfig{Ring: c.Ring}},
+		TLS:       c.TLS,
+		Reactor:   c.reactorConfig(),
 		Ready:     c.ready,
-		Grace:     -1, // the load is over
+		Grace:     -1, // the load has ended
 		MaxUnread: 64 << 20,
 	}
 	if target.Scheme == "unix" {

@@ -21,19 +21,19 @@ func (c *Config) serveNet(ctx context.Context, target engine.Target) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	addr := l.Addr()
-	if c.TLS != nil {
-		l = tls.NewListener(l, c.TLS)
-	}
-	c.ready(addr)
-	if c.Behaviour == "http" {
-		return serveHTTP(ctx, l)
-	}
 	return c.serveListener(ctx, l)
 }
 
+// serveListener serves each connection on its own goroutine, and closes the listener.
 func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
+	defer l.Close()
+	c.ready(l.Addr())
+	if c.TLS != nil {
+		l = tls.NewListener(l, c.TLS)
+	}
+	if c.Behaviour == "http" {
+		return serveHTTP(ctx, l)
+	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	var conns sync.WaitGroup
 	defer conns.Wait() // the connections end with the server

@@ -18,20 +18,18 @@ import (
 
 // serveReactor serves on its own reactor.
 func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
-	loop := reactor.LoopConfig{Ring: c.Ring, OnTaskError: func(error) {}} // the error of a connection that has ended
+	cfg := c.reactorConfig()
+	cfg.Loop.OnTaskError = func(error) {} // the error of a connection that has ended
 	if target.Datagrams() {
-		loop.Buffers.Size = maxDatagram
+		cfg.Loop.Buffers.Size = maxDatagram
 	}
-	r, err := reactor.New(reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: loop})
+	r, err := reactor.New(cfg)
 	if err != nil {
 		return err
 	}
 	s, err := c.open(target)
 	if err != nil {
-		for _, l := range r.Loops() {
-			err = errors.Join(err, l.Discard())
-		}
-		return err
+		return errors.Join(err, discard(r))
 	}
 	if target.Scheme == "unix" && target.Path[0] != '@' {
 		defer os.Remove(target.Path)
@@ -44,6 +42,18 @@ func (c *Config) serveReactor(ctx context.Context, target engine.Target) error {
 	})
 }
 
+func (c *Config) reactorConfig() reactor.Config {
+	return reactor.Config{Loops: c.Loops, Pin: c.Pin, Loop: reactor.LoopConfig{Ring: c.Ring}}
+}
+
+// discard ends a reactor that was not run.
+func discard(r *reactor.Reactor) (err error) {
+	for _, l := range r.Loops() {
+		err = errors.Join(err, l.Discard())
+	}
+	return err
+}
+
 // Sockets are the listeners of a server that shares loops with other work.
 type Sockets struct {
 	cfg    *Config
@@ -52,7 +62,7 @@ type Sockets struct {
 	taken  atomic.Int32
 }
 
-// Open opens the listeners of a server that shares cfg.Loops loops with other work, in the style receiver or task. The
+// Open opens the listeners of a server that shares cfg.Loops loops with other work, in the style receiver. The
 // server listens immediately. On each loop it serves after [Sockets.On], until the loop stops. A listener that gets no
 // loop is never closed.
 func Open(cfg Config) (*Sockets, error) {
@@ -63,8 +73,8 @@ func Open(cfg Config) (*Sockets, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Style == "net" || target.Scheme == "tls" || target.Datagrams() {
-		return nil, errors.New("a server that shares loops needs streams, the style receiver or task, and no TLS")
+	if cfg.Style != "receiver" || target.Scheme == "tls" || target.Datagrams() {
+		return nil, errors.New("a server that shares loops needs streams, the style receiver, and no TLS")
 	}
 	return cfg.open(target)
 }
@@ -150,10 +160,6 @@ func newListener(cfg *Config, l *reactor.Loop, fd int) {
 }
 
 func (s *listener) SetNext(fd int) {
-	if s.cfg.Style == "task" {
-		s.spawn(fd)
-		return
-	}
 	newConn(s, fd)
 }
 

@@ -1,34 +1,34 @@
 package server
 
 import (
+	"context"
 	"net"
 	"time"
 
-	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/bench/engine"
 	"github.com/reactord/reactord/reactor/netconn"
-	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/reactor/server"
 	"github.com/reactord/reactord/sender/task"
 )
 
-// spawn serves a connection in a coroutine, or closes it if the loop is stopping.
-func (s *listener) spawn(fd int) {
-	c := new(reactor.Socket)
-	c.Init(s.loop, fd)
-	s.loop.SpawnOr(s.task(c), func() { sender.Submit(c.Close(), sender.Discard[struct{}]{}) })
-}
-
-func (s *listener) task(socket *reactor.Socket) task.Sender {
-	return task.New(func(t *task.T) error {
-		_ = socket.SetNoDelay(true) // a unix socket has no such option
-		conn := netconn.New(t, socket)
-		var c net.Conn = conn
-		if s.cfg.TLS != nil {
-			c = netconn.Server(conn, s.cfg.TLS)
-		}
-		defer c.Close()
-		return s.cfg.serve(c, func(d time.Duration) error {
-			_, err := task.Await(t, s.loop.SleepFor(d))
+// serveTasks serves each connection in a coroutine, with package server.
+func (c *Config) serveTasks(ctx context.Context, target engine.Target) error {
+	cfg, err := c.serverConfig(target)
+	if err != nil {
+		return err
+	}
+	return ended(server.ServeTask(ctx, cfg, func(t *task.T, conn net.Conn) error {
+		return c.serve(conn, func(d time.Duration) error {
+			_, err := task.Await(t, plain(conn).Loop().SleepFor(d))
 			return err
 		})
-	})
+	}))
+}
+
+// plain is the connection of a task without TLS.
+func plain(conn net.Conn) *netconn.Conn {
+	if s, ok := conn.(*netconn.TLS); ok {
+		conn = s.NetConn()
+	}
+	return conn.(*netconn.Conn)
 }
