@@ -55,6 +55,22 @@ func (r *Ring) ProvideBuffer(id, buf uint16) {
 	r.groups[id].give(buf)
 }
 
+// TakeBuffer takes back the buffer of a registered group that was provided first. It reports false if the ring has
+// none that no receive holds.
+func (r *Ring) TakeBuffer(id uint16) (buf uint16, ok bool) {
+	r.check()
+	g := r.groups.available(id)
+	if g == nil {
+		return 0, false
+	}
+	buf = g.free[0]
+	g.free = append(g.free[:0], g.free[1:]...)
+	if assert.Enabled {
+		g.given[buf] = false
+	}
+	return buf, true
+}
+
 func (g *group) give(buf uint16) {
 	if int(buf) >= g.n || len(g.free) == g.n {
 		panic("epoll: ProvideBuffer of a buffer that the group does not have or that the ring has already")

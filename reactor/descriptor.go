@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
-	"github.com/reactord/reactord/internal/intrusive"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,10 +28,10 @@ func (closedError) Is(target error) bool { return target == net.ErrClosed || tar
 type Descriptor struct {
 	_        noCopy
 	loop     *Loop
-	closer   *CloseOp       // waits for pending to become 0
-	inFlight intrusive.List // the slots of the operations in flight, the last started first, without others
-	source   *op            // the sequence in progress, if any
-	sending  *op            // the send in flight, if any
+	closer   *CloseOp // waits for pending to become 0
+	inFlight slotList // the slots of the operations in flight, the last started first, without others
+	source   *op      // the sequence in progress, if any
+	sending  *op      // the send in flight, if any
 	fd       int32
 	pending  int32  // operations in flight
 	others   int32  // those of them that another descriptor lists, see op.second
@@ -112,30 +111,26 @@ func (d *Descriptor) Dup() (int, error) {
 // Pending is the number of operations in flight on the descriptor.
 func (d *Descriptor) Pending() int { return int(d.pending) }
 
-// enter adds a started operation to those in flight.
-func (d *Descriptor) enter(s *slot) {
+// enter adds a started operation, by its slot, to those in flight.
+func (d *Descriptor) enter(slot uint32) {
 	d.pending++
-	d.inFlight.PushFront(&s.sameFD)
+	d.loop.slots.pushFront(&d.inFlight, onDescriptor, slot)
 }
 
 // leave removes a completed operation from those in flight.
-func (d *Descriptor) leave(s *slot) {
-	d.inFlight.Remove(&s.sameFD)
+func (d *Descriptor) leave(slot uint32) {
+	d.loop.slots.remove(&d.inFlight, onDescriptor, slot)
 	d.released()
-}
-
-// slotSameFD is the slot whose links sameFD are l.
-func slotSameFD(l *intrusive.Links) *slot {
-	return intrusive.Owner[slot](l, unsafe.Offsetof(slot{}.sameFD))
 }
 
 // cancel cancels all operations in flight, one by one. The kernel's cancel by descriptor would search everything that
 // the ring waits for, and would also cancel operations on duplicates of the descriptor.
 func (d *Descriptor) cancel() {
-	for l := d.inFlight.First(); l != nil; {
-		next := l.Next()
-		slotSameFD(l).run.cancel()
-		l = next
+	slots := &d.loop.slots
+	for named := d.inFlight.first; named != 0; {
+		next := slots.linksOf(named, onDescriptor).next
+		slots.at(named - 1).run.cancel()
+		named = next
 	}
 	if d.others != 0 {
 		d.cancelOthers()

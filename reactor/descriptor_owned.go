@@ -8,7 +8,7 @@ import (
 )
 
 // ownedFDs says which file descriptors belong to a Descriptor of the loop, a bit each. It finds out that one is given
-// to two Descriptors, and those that nobody closes. A page is made when it is first needed. It is accessed from any
+// to two Descriptors, and those that were never closed. A page is made when it is first needed. It is accessed from any
 // thread, because a listener may be opened on any.
 type ownedFDs struct {
 	pages [fdPages]atomic.Pointer[[fdsPerPage / 64]atomic.Uint64]

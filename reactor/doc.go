@@ -77,6 +77,9 @@
 // function or method may be called on any thread only if its documentation says so.
 //
 // A callback that blocks delays everything else on the loop. [Offload] runs a function that blocks on a worker thread.
+// Tasks of a loop wait for each other with a task.Queue or a task.Cond: a channel, or a mutex that is held in an Await,
+// would block the loop for ever. A loop that is blocked is reported, see LoopConfig.OnSlowTurn, and its time counts as
+// Stats.Busy. [WriteInFlight] tells what a loop waits for.
 //
 // # Cancellation
 //
@@ -118,6 +121,20 @@
 // of LoopConfig.DrainTimeout is left, tasks that have not ended are aborted. If an operation has not completed when the
 // timeout has passed, its memory is leaked and counted, and the error of Run matches [ErrLeaked].
 //
+// # Graceful stop
+//
+// Stop cuts replies short, since it cancels sends as well as receives. A server that answers what it has begun stops in
+// three steps:
+//
+//  1. It has a stop source of its own, and only what begins new work gets its token, by sender.WriteEnv: accepting
+//     connections, and receiving the next request. To drain is to request stop there. Sends are not affected.
+//  2. A connection whose receive was stopped is done: it closes its socket and ends. A sync.WaitGroup or a
+//     sender.CountingScope counts the connections.
+//  3. When all have ended, or the time for it has passed, the loops are stopped: by [Reactor.Stop], or by the end of
+//     the context of [Run].
+//
+// The example "graceful stop" of this package is such a server.
+//
 // # Lateness
 //
 // A loop is late when it checks its ring half a second or more after it meant to, because the process or the machine
@@ -131,9 +148,22 @@
 // SetError carries a syscall.Errno, an error that matches net.ErrClosed if the descriptor was closed under the
 // operation, or an error that the documentation of the operation names.
 //
+// # Misuse
+//
 // Misuse panics, in every build, with a message that says what to do instead: starting an operation, granting credit or
 // releasing a lease off the loop's thread, or while the loop does not run; starting an operation that has not
-// completed; releasing a lease twice; running a loop twice.
+// completed, was not connected, or is on a copy of a descriptor; giving a descriptor to two Descriptors of a loop;
+// releasing a lease twice; receiving into an empty buffer; running a loop twice. A configuration that is out of range
+// is an error of [NewLoop].
+//
+// What was forgotten is told to LoopConfig.OnMisuse, by default package log: leases that are not released while
+// receives wait, and leases and descriptors that are left at the end of Run. [Stats] counts the descriptors of a loop
+// (Descriptors) and its leased bytes, which tests can compare with 0. A loop that is forgotten without Run or Discard
+// is freed by the garbage collector, and logged.
+//
+// go vet finds copies of operation states and descriptors. With the build tag reactordebug a released buffer is
+// overwritten, so that bytes that are used after [Lease.Release] are noticed. The file docs/misuse.md lists all
+// mistakes with what happens and what to do instead.
 //
 // # Operations
 //

@@ -11,7 +11,8 @@ func (l *Loop) Leftover() string {
 		return fmt.Sprintf("%d slots", l.slots.used)
 	case len(l.ready) != 0:
 		return fmt.Sprintf("%d operations ready", len(l.ready))
-	case l.timers.Len() != own(&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest, &l.buffers.exhausted.timer):
+	case l.timers.Len() != own(
+		&l.buffers.memory.trim, &l.buffers.starved.retry, &l.missed.rest, &l.buffers.exhausted.timer):
 		return fmt.Sprintf("%d timers", l.timers.Len())
 	case l.buffers.leased != 0:
 		return fmt.Sprintf("%d buffers leased", l.buffers.leased)
@@ -33,11 +34,8 @@ func (l *Loop) JobsQueued() (n int) {
 }
 
 // WaitingForBuffers is how many receives wait for one.
-func (l *Loop) WaitingForBuffers() (n int) {
-	for e := l.buffers.waiting.list.First(); e != nil; e = e.Next() {
-		n++
-	}
-	return n
+func (l *Loop) WaitingForBuffers() int {
+	return l.buffers.len(&l.buffers.waiting)
 }
 
 // ResidentBuffers is how many receive buffers may have memory.
@@ -68,3 +66,10 @@ func own(timers ...*Timer) (n int) {
 
 // AssertOnThread is what every Start does first.
 func (l *Loop) AssertOnThread() { l.assertOnThread() }
+
+// ExpireExhausted does what the loop does a while after receives began to wait for buffers.
+func (l *Loop) ExpireExhausted() {
+	t := &l.buffers.exhausted.timer
+	l.timers.Remove(t)
+	t.Handler.OnTimer(l.now)
+}

@@ -44,7 +44,7 @@ func (f *File) ReadAt(buf []byte, off int64) readSender {
 }
 
 // ReadFullAt is as [File.ReadAt], but completes when buf is full or at EOF. If it is stopped, or the file closed, when
-// a part has been read, it completes with the length of that part.
+// a part has been read, it completes with the length of that part (see [sender.PartialReceiver]).
 func (f *File) ReadFullAt(buf []byte, off int64) readSender {
 	return readSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }
@@ -80,7 +80,8 @@ func (f *File) WriteAt(buf []byte, off int64) writeSender {
 }
 
 // WriteAllAt is as [File.WriteAt], but completes when all of buf has been written, or with an error. If it is stopped,
-// or the file closed, when a part has been written, it completes with the length of that part.
+// or the file closed, when a part has been written, it completes with the length of that part (see
+// [sender.PartialReceiver]).
 func (f *File) WriteAllAt(buf []byte, off int64) writeSender {
 	return writeSender{movement: movement{f: f, buf: buf, off: offset(off), index: noIndex, all: true}}
 }

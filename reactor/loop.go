@@ -73,6 +73,10 @@ type Loop struct {
 	published uint64           // the sum of the rare counts when they were last published
 	shared    sharedCounts
 	cpu       cpuTime
+	turns     turnClock
+	name      string
+	hosted    bool         // it is on a real machine, not on a simulated one
+	goroutine atomic.Int64 // the number of its goroutine
 }
 
 // Run runs the loop on the calling goroutine, which it locks to its thread. It returns when the loop has been stopped
@@ -104,8 +108,20 @@ func (l *Loop) Run(setup func()) (err error) {
 	}
 	l.now = l.sys.Clock()
 	l.cpu.start(l.sys, l.tid)
-	defer l.cpu.stop(l.sys)
+	defer l.stopClocks()
+	l.beginTurn()
+	if l.hosted {
+		defer l.label()()
+		defer turnWatch.watch(l)()
+	}
 	return l.drive(setup)
+}
+
+// stopClocks is called when the loop has ended.
+func (l *Loop) stopClocks() {
+	l.readCPU()
+	l.turns.began.Store(0)
+	l.cpu.thread.Store(0)
 }
 
 func (l *Loop) pin() error {
@@ -266,8 +282,9 @@ func (l *Loop) enter() error {
 	l.takeStops()
 	l.buffers.refill()
 	timeout := time.Duration(-1)
+	now := l.sys.Clock() // not l.now: this turn may have taken a while
+	l.endTurn(now)
 	if deadline, ok := l.timers.Min(); ok {
-		now := l.sys.Clock() // not l.now: this turn may have taken a while
 		if timeout = time.Duration(max(deadline, now) - now); timeout > 0 {
 			timeout = max(timeout, l.cfg.TimerSlack)
 		}
@@ -276,9 +293,13 @@ func (l *Loop) enter() error {
 		timeout = 0
 	}
 	l.publish() // before the loop sleeps, so that readers see what it holds meanwhile
+	if timeout != 0 {
+		l.turns.began.Store(0)
+	}
 	err := l.ring.Enter(timeout)
 	before := l.now
 	l.now = l.sys.Clock()
+	l.beginTurn()
 	if timeout != 0 {
 		l.remote.unsleep()
 	}

@@ -17,6 +17,9 @@ import (
 
 // LoopConfig is how a [Loop] is made. Its zero value works.
 type LoopConfig struct {
+	// Name is the loop's in labels of profiles and goroutine dumps, and in reports. The loops of a [Reactor] have their
+	// number behind it, or for a name. Default: "loop".
+	Name string
 	// Ring chooses the ring. Default: [Auto].
 	Ring RingKind
 	// Entries is the size of the submission queue, rounded up to a power of two: at most 32768. Default 1024.
@@ -44,6 +47,14 @@ type LoopConfig struct {
 	// that have not completed by then are leaked, and counted. Tasks are aborted when an eighth of the time is left:
 	// see package task. Default 10 s.
 	DrainTimeout time.Duration
+	// SlowTurn is how long the loop may be in one callback, or in all that it has to do before it looks for completions
+	// again, before that is reported. Default 1 s. Negative: it is not.
+	SlowTurn time.Duration
+	// OnSlowTurn is called when a turn lasts longer than SlowTurn, while it lasts or when it has just ended: on another
+	// goroutine, which watches all loops of the process, so that it must return soon. It is called once for a turn, and
+	// at most every 10 s. It is not called because the process was stopped or the machine suspended, nor for a loop on
+	// a simulated kernel. Default: what it is given is logged by package log.
+	OnSlowTurn func(SlowTurn)
 	// OnTaskError is called, on the loop's thread, with the error of a task that was started by [Loop.Spawn]. Default:
 	// the loop is stopped, and Run returns the first such error.
 	OnTaskError func(error)
@@ -83,6 +94,12 @@ func (cfg LoopConfig) withDefaults() (LoopConfig, error) {
 	if err == nil {
 		cfg.Buffers, err = cfg.Buffers.withDefaults()
 	}
+	if cfg.SlowTurn == 0 {
+		cfg.SlowTurn = slowTurn
+	}
+	if cfg.Name == "" {
+		cfg.Name = "loop"
+	}
 	return cfg, err
 }
 
@@ -114,8 +131,13 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 		return nil, err
 	}
 	l.choice = choice
+	startPoller()
 	return l, nil
 }
+
+// startPoller lets the Go runtime open its own epoll instance now. Otherwise the first timer of the process does that,
+// such as the first deadline of a net.Conn, and if there is no descriptor left then, the runtime ends the program.
+func startPoller() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // NewLoopOn makes a loop on a given ring and system; a nil sys is that of the process. The types are internal: it is
 // how this module's simulated kernel runs loops. The loop closes the ring; if NewLoopOn fails, the caller does.
@@ -125,7 +147,8 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sys == nil {
+	hosted := sys == nil
+	if hosted {
 		sys = host.Process()
 	}
 	if cfg.MinWait > 0 {
@@ -138,7 +161,7 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	}
 	caps := ring.Caps()
 	l := &Loop{
-		ring: ring, sys: sys, cfg: cfg, done: make(chan struct{}),
+		ring: ring, sys: sys, cfg: cfg, name: cfg.Name, hosted: hosted, done: make(chan struct{}),
 		ops: caps.Ops, recvLimit: caps.RecvLimit, recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo,
 	}
 	l.slots.init()

@@ -9,9 +9,9 @@ import (
 	"github.com/reactord/reactord/internal/host"
 )
 
-// cpuTime measures how long a loop's thread has been busy. Wall-clock time cannot: a ring does much of its work in the
+// cpuTime measures how long a loop has been busy. Wall-clock time alone cannot: a ring does much of its work in the
 // same call in which it then waits. The kernel counts the CPU time of a thread anyway, and any thread may read it, at
-// no cost to the loop.
+// no cost to the loop. To it is added for how long turns have lasted beyond that, see turnClock.
 type cpuTime struct {
 	thread atomic.Int64 // the id of the loop's thread; 0: Run has not begun, or has returned
 	before atomic.Int64 // CPU time that the thread had used when Run began, ns
@@ -27,19 +27,17 @@ func (c *cpuTime) start(sys host.System, thread int) {
 	c.thread.Store(int64(thread))
 }
 
-// stop is called on the loop's thread before the thread may end.
-func (c *cpuTime) stop(sys host.System) {
-	c.read(sys)
-	c.thread.Store(0)
-}
-
-// read is called on any thread.
-func (c *cpuTime) read(sys host.System) (busy, waited time.Duration) {
+// readCPU is for how long the loop has been busy and has waited. From any thread.
+func (l *Loop) readCPU() (busy, waited time.Duration) {
+	c := &l.cpu
 	var used, rest int64
 	if thread := c.thread.Load(); thread != 0 {
-		used = sys.ThreadTime(int(thread)) - c.before.Load()
-		rest = sys.Clock() - c.began.Load() - used
-		if c.thread.Load() != thread { // the thread has ended, and its id may be another thread's by now
+		cpu := l.sys.ThreadTime(int(thread))
+		now := l.sys.Clock()
+		blocked, ok := l.turns.beyond(now, cpu)
+		used = cpu - c.before.Load() + blocked
+		rest = now - c.began.Load() - used
+		if !ok || c.thread.Load() != thread { // if the thread has ended its id may be another thread's by now
 			used, rest = 0, 0
 		}
 	}

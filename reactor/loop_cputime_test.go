@@ -48,7 +48,8 @@ func TestBusyIsCPUTime(t *testing.T) {
 		}
 		r.do(func() { used = cpuOfThread(t) - used })
 		after := r.Stats()
-		if busy := after.Busy - before.Busy; int64(busy) < used/2 || int64(busy) > 2*used+int64(time.Millisecond) {
+		// It may be more: what long turns take beyond their CPU time, because the thread has to wait for a CPU.
+		if busy := after.Busy - before.Busy; int64(busy) < used/2 || busy > time.Since(began) {
 			t.Errorf("busy for %v, while the thread used %v", busy, time.Duration(used))
 		}
 

@@ -60,7 +60,7 @@ func (t *ownedFDs) list() string {
 	return strings.Join(names, ", ")
 }
 
-// exhaustion notices that receives wait for buffers that nobody releases.
+// exhaustion notices that receives wait for buffers that are not released.
 type exhaustion struct {
 	timer timerqueue.Timer
 	moves uint64 // starvation.moves when the timer was set
@@ -86,7 +86,7 @@ type reportExhausted Buffers
 func (r *reportExhausted) OnTimer(now int64) {
 	b := (*Buffers)(r)
 	e := &b.exhausted
-	switch waiting := b.waiting.len(); {
+	switch waiting := b.len(&b.waiting); {
 	case waiting == 0:
 	case e.moves != b.starved.moves: // some were released
 		b.noticeExhausted()

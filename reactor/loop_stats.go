@@ -34,15 +34,19 @@ type sharedCounts struct {
 
 // Stats is a reading of a loop's counters.
 type Stats struct {
-	Completions uint64        // completions taken from the ring
-	Enters      uint64        // times the ring was entered
-	Cancels     uint64        // cancel entries submitted
-	Posts       uint64        // work taken from other threads
-	Timers      uint64        // timers expired
-	Stale       uint64        // completions of operations that had completed: always 0, or there is a bug
-	BufferWaits uint64        // receives that found no buffer and had to wait for one
-	Busy        time.Duration // CPU time of the loop's thread since Run began, in the kernel too; no other thread's
-	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU
+	Completions uint64 // completions taken from the ring
+	Enters      uint64 // times the ring was entered
+	Cancels     uint64 // cancel entries submitted
+	Posts       uint64 // work taken from other threads
+	Timers      uint64 // timers expired
+	Stale       uint64 // completions of operations that had completed: always 0, or there is a bug
+	BufferWaits uint64 // receives that found no buffer and had to wait for one
+	// Busy is for how long the loop could not serve anything else since Run began: the CPU time of its thread, in the
+	// kernel too, and what turns of a millisecond or more took beyond that, because a callback blocked or the thread
+	// waited for a CPU.
+	Busy        time.Duration
+	Waiting     time.Duration // the rest of the time since then: asleep, or waiting for a CPU in a short turn
+	LongestTurn time.Duration // the longest time that the loop has run callbacks without looking for completions
 	InFlight    int           // operations started and not completed
 	Leaked      int           // operations that never completed, after a drain that took too long
 	BufferBytes int64         // bytes of receive buffers in the ring
@@ -82,7 +86,7 @@ func store(a *atomic.Int64, v int64) {
 // threads of the ring and the worker threads of [Offload] are not in it.
 func (l *Loop) Stats() Stats {
 	s := &l.shared
-	busy, waiting := l.cpu.read(l.sys)
+	busy, waiting := l.readCPU()
 	return Stats{
 		Completions: s.completions.Load(),
 		Enters:      s.enters.Load(),
@@ -93,6 +97,7 @@ func (l *Loop) Stats() Stats {
 		BufferWaits: s.bufferWaits.Load(),
 		Busy:        busy,
 		Waiting:     waiting,
+		LongestTurn: time.Duration(l.turns.longest.Load()),
 		InFlight:    int(s.inFlight.Load()),
 		Leaked:      int(s.leaked.Load()),
 		BufferBytes: s.bufferBytes.Load(),

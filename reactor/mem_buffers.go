@@ -14,11 +14,13 @@ import (
 
 // BufferConfig sizes the receive buffers of a loop. Its zero value works.
 type BufferConfig struct {
-	// Size is the size of a buffer in bytes, at most 64 MiB. Default 17 KiB: messages of 16 KiB are common, and so are TLS records of
-	// 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find nothing.
+	// Size is the size of a buffer in bytes, at most 64 MiB. Default 17 KiB: messages of 16 KiB are common, and so are
+	// TLS records of 16 KiB and a few bytes. A receive that fills its buffer is followed by another one, which may find
+	// nothing.
 	Size int
-	// Window is how many buffers the ring has at first, at most uring.MaxProvided, and no more than Limit. The window doubles when receives
-	// find no buffer, up to 256, and halves when half of it has been idle for a while. Default 64.
+	// Window is how many buffers the ring has at first, at most uring.MaxProvided, and no more than Limit. The window
+	// doubles when receives find no buffer, up to 256, and halves when half of it has been idle for a while. Default
+	// 64.
 	Window int
 	// Limit is how many buffers there can be, leased ones included: at most 32768. Only buffers that are used take
 	// memory. When a quarter of them is leased, sequences that hold many wait, so that others find one (see
@@ -155,7 +157,7 @@ type window struct {
 
 const (
 	// maxWindow is how far a window grows. More buffers would not stay in any cache, and the buffers in the ring
-	// cannot be taken back.
+	// of io_uring cannot be taken back.
 	maxWindow = 256
 	// judgeEvery is how many turns of the loop pass before the window is judged again.
 	judgeEvery = 4096

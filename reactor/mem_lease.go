@@ -92,8 +92,8 @@ func (l *Lease) Append(p []byte) bool {
 }
 
 // Release gives the buffer back. The bytes must not be used any more: the next receive overwrites them, and with the
-// build tag reactordebug Release does. It is called on the loop's thread; when [Loop.Run] has returned it does nothing, on
-// any thread.
+// build tag reactordebug Release does. It is called on the loop's thread; when [Loop.Run] has returned it does nothing,
+// on any thread.
 func (l Lease) Release() {
 	b := l.b
 	if b == nil {
@@ -117,7 +117,7 @@ func (l Lease) Release() {
 	b.free = append(b.free, l.id)
 }
 
-// poison overwrites what must not be used any more, so that whoever does so finds nothing sensible.
+// poison overwrites what must not be used any more, so that a holder who does finds nothing sensible.
 func poison(space []byte) {
 	for i := range space {
 		space[i] = 0xdb

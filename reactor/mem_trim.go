@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/timerqueue"
 	"golang.org/x/sys/unix"
 )
@@ -49,6 +50,7 @@ type trimBuffers Buffers
 func (t *trimBuffers) OnTimer(now int64) {
 	b := (*Buffers)(t)
 	b.window.judgeIdle()
+	b.takeBack()
 	n := 0
 	keep := max(b.window.target-b.inRing, 0)
 	for _, id := range b.free[:max(len(b.free)-keep, 0)] {
@@ -64,6 +66,19 @@ func (t *trimBuffers) OnTimer(now int64) {
 	}
 	if !b.large.trim() || b.manyResident() {
 		b.loop.timers.Update(&b.memory.trim, now+int64(trimEvery))
+	}
+}
+
+// takeBack takes the buffers out of the ring that are more than the window has, if the ring can give them back.
+func (b *Buffers) takeBack() {
+	ring, ok := b.loop.ring.(host.BufferTaker)
+	for ok && b.inRing > b.window.target {
+		var id uint16
+		if id, ok = ring.TakeBuffer(group); ok {
+			b.free = append(b.free, id)
+			b.inRing--
+			b.starved.moved()
+		}
 	}
 }
 

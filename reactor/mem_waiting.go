@@ -4,32 +4,38 @@ package reactor
 
 import (
 	"time"
-	"unsafe"
 
 	"github.com/reactord/reactord/internal/assert"
-	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/timerqueue"
 )
 
 // slotQueue is a queue of the slots of operations that wait for a buffer. A slot is on one such queue at a time.
-type slotQueue struct{ list intrusive.List }
+type slotQueue struct{ slotList }
 
-func (q *slotQueue) empty() bool      { return q.list.Empty() }
-func (q *slotQueue) has(s *slot) bool { return q.list.Has(&s.buffer) }
-func (q *slotQueue) add(s *slot)      { q.list.PushBack(&s.buffer) }
-func (q *slotQueue) remove(s *slot)   { q.list.Remove(&s.buffer) }
+func (q *slotQueue) empty() bool { return q.slotList.first == 0 }
 
-// len is how many wait.
-func (q *slotQueue) len() (n int) {
-	for l := q.list.First(); l != nil; l = l.Next() {
+// has reports whether the operation with this id is in the queue.
+func (b *Buffers) has(q *slotQueue, id uint64) bool {
+	return b.loop.slots.has(&q.slotList, awaitingBuffer, slotOf(id))
+}
+
+func (b *Buffers) add(q *slotQueue, id uint64) {
+	b.loop.slots.pushBack(&q.slotList, awaitingBuffer, slotOf(id))
+}
+
+func (b *Buffers) remove(q *slotQueue, id uint64) {
+	b.loop.slots.remove(&q.slotList, awaitingBuffer, slotOf(id))
+}
+
+// first is the slot that has waited longest in the queue, which is not empty.
+func (b *Buffers) first(q *slotQueue) *slot { return b.loop.slots.at(q.slotList.first - 1) }
+
+// len is how many wait in the queue.
+func (b *Buffers) len(q *slotQueue) (n int) {
+	for named := q.slotList.first; named != 0; named = b.loop.slots.linksOf(named, awaitingBuffer).next {
 		n++
 	}
 	return n
-}
-
-// first is the slot that has waited longest; nil: none waits.
-func (q *slotQueue) first() *slot {
-	return intrusive.Owner[slot](q.list.First(), unsafe.Offsetof(slot{}.buffer))
 }
 
 // starvation finds out that receives get no buffer although the ring has some. However that can be, to arm them again
@@ -68,7 +74,7 @@ func (b *Buffers) wait(o *op) {
 		b.loop.timers.Update(&s.retry, b.loop.now+int64(starvedBackoff))
 	}
 	o.state = opDormant
-	b.waiting.add(b.loop.slots.at(slotOf(o.id)))
+	b.add(&b.waiting, o.id)
 	b.noticeExhausted()
 }
 
@@ -78,8 +84,8 @@ func (b *Buffers) dropWaiter(o *op) {
 	if o.rationed {
 		q, o.rationed = &b.rationed, false
 	}
-	if s := b.loop.slots.at(slotOf(o.id)); q.has(s) {
-		q.remove(s)
+	if b.has(q, o.id) {
+		b.remove(q, o.id)
 	}
 }
 
@@ -87,8 +93,8 @@ func (b *Buffers) dropWaiter(o *op) {
 func (b *Buffers) armWaiting() {
 	b.starved.served = b.starved.moves
 	for armed := 0; !b.waiting.empty() && armed < b.inRing; armed++ {
-		s := b.waiting.first()
-		b.waiting.remove(s)
+		s := b.first(&b.waiting)
+		b.remove(&b.waiting, s.op.id)
 		if assert.Enabled && s.op.state != opDormant {
 			panic("reactor: an operation waits for a buffer and is not dormant")
 		}
@@ -146,7 +152,7 @@ func (b *Buffers) mustWait(o *op, held int32) bool {
 		b.dropWaiter(o)
 	}
 	if o.rationed = b.exceeds(held); o.rationed {
-		b.rationed.add(b.loop.slots.at(slotOf(o.id)))
+		b.add(&b.rationed, o.id)
 	}
 	return o.rationed
 }
@@ -157,7 +163,7 @@ func (b *Buffers) canResumeRationed() bool { return !b.rationed.empty() && b.lea
 // resumeRationed resumes them.
 func (b *Buffers) resumeRationed() {
 	for n := 0; n < batch && b.canResumeRationed(); n++ {
-		s := b.rationed.first()
+		s := b.first(&b.rationed)
 		b.dropWaiter(s.op)
 		s.op.rearm(s.run)
 	}

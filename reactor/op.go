@@ -3,6 +3,7 @@
 package reactor
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 
@@ -139,7 +140,7 @@ func (o *op) takeSlot(run operation) {
 	if o.on == nil {
 		return
 	}
-	o.on.enter(slots.at(slotOf(o.id)))
+	o.on.enter(slotOf(o.id))
 	if o.second != nil {
 		o.second.pending++
 		o.second.others++
@@ -228,7 +229,7 @@ func (o *op) leave() {
 	if o.policy >= policyWithRole {
 		o.unclaim()
 	}
-	o.on.leave(o.loop.slots.at(slotOf(o.id)))
+	o.on.leave(slotOf(o.id))
 	if d := o.second; d != nil {
 		d.others--
 		d.released()
@@ -278,10 +279,12 @@ func (o *single[T]) report(v T, out outcome) {
 
 // completePart is complete with v, which is the part that was done if partial is set: a stop does not take it away.
 func (o *single[T]) completePart(v T, out outcome, partial bool) {
-	if partial && out.cancelled() {
-		out.kind = outcomeDone
+	if !partial || !out.cancelled() {
+		o.complete(v, out)
+		return
 	}
-	o.complete(v, out)
+	o.release()
+	sender.SetPartial(o.r, v, cmp.Or(o.errorOf(out), sender.ErrStopped))
 }
 
 // fail completes an operation that was released with err, or stopped if that is nil.

@@ -93,7 +93,7 @@ func (l *Loop) takeStops() {
 // retire frees the slot of an operation that is about to complete.
 func (l *Loop) retire(id uint64) {
 	if assert.Enabled {
-		if s, b := l.slots.at(slotOf(id)), &l.buffers; b.waiting.has(s) || b.rationed.has(s) {
+		if b := &l.buffers; b.has(&b.waiting, id) || b.has(&b.rationed, id) {
 			panic("reactor: an operation completes that waits for a buffer")
 		}
 	}

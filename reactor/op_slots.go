@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/reactord/reactord/internal/assert"
-	"github.com/reactord/reactord/internal/intrusive"
 )
 
 // The user_data of an entry is slot<<32 | generation<<8 | tag. The slot finds the operation, the
@@ -23,11 +22,10 @@ const (
 // slot holds an operation in flight.
 type slot struct {
 	run      operation
-	op       *op             // what of run is with the ring; nil for a timer
-	nextFree uint32          // while the slot is free: the index of the next free slot, or noSlot
-	gen      uint32          // of the operation that is, or will be, here
-	sameFD   intrusive.Links // on the list of its descriptor, see Descriptor.inFlight
-	buffer   intrusive.Links // while it waits for a buffer, on a list of Buffers
+	op       *op          // what of run is with the ring; nil for a timer
+	nextFree uint32       // while the slot is free: the index of the next free slot, or noSlot; else see since
+	gen      uint32       // of the operation that is, or will be, here
+	links    [2]slotLinks // on the list of its descriptor, and while it waits for a buffer, by slotListKind
 }
 
 // slotTable holds the operations in flight. It keeps them alive for the garbage collector while only
@@ -36,8 +34,15 @@ type slot struct {
 type slotTable struct {
 	pages []*[slotsPerPage]slot
 	free  uint32 // the index of the first free slot, or noSlot
+	time  uint32 // when this turn began, in slotTime
 	used  int
 }
+
+// slotTime is the unit of the times in slots, as a shift: 2²⁰ ns. They wrap around after 52 days.
+const slotTime = 20
+
+// since is when the operation in the slot was started, in slotTime.
+func (s *slot) since() uint32 { return s.nextFree }
 
 // A page of 32 KiB has no header of the allocator, which would take it to the next size.
 const (
@@ -58,7 +63,7 @@ func (t *slotTable) take(run operation, op *op) uint64 {
 	s := t.at(index)
 	t.free = s.nextFree
 	t.used++
-	s.run, s.op = run, op
+	s.run, s.op, s.nextFree = run, op, t.time
 	return uint64(index)<<32 | uint64(s.gen)<<8
 }
 

@@ -5,6 +5,7 @@ package reactor
 import (
 	"errors"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,9 @@ func New(cfg Config) (*Reactor, error) {
 		lc := cfg.Loop
 		if cfg.Pin {
 			lc.CPUs = cpus[i%len(cpus) : i%len(cpus)+1]
+		}
+		if lc.Name = strconv.Itoa(i); cfg.Loop.Name != "" {
+			lc.Name = cfg.Loop.Name + "/" + lc.Name
 		}
 		l, err := NewLoop(lc)
 		if err != nil {

@@ -31,20 +31,29 @@ type acceptSender struct {
 // is the receiver's, who gives it to a Socket or closes it. A connection that was accepted while the operation was
 // being stopped is delivered. If the listener was shut down for receiving the operation fails with EINVAL.
 //
+// When descriptors or memory have run out, the operation waits and tries again, as [Socket.AcceptMany] does. But if a
+// connection was gone before it could be accepted, it fails with ECONNABORTED or another error of the network (see
+// accept(2)): a server accepts the next one then.
+//
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
 func (s *Socket) Accept() acceptSender { return acceptSender{s: s} }
 
 func (c acceptSender) Connect(op *AcceptOp, r sender.Receiver[int]) sender.Operation {
 	op.policy, op.loop, op.on, op.r = policyAccept, c.s.loop, &c.s.Descriptor, r
+	op.retry.init(&op.op)
 	return op
 }
 
 // AcceptOp is the operation state of [Socket.Accept].
-type AcceptOp struct{ single[int] }
+type AcceptOp struct {
+	single[int]
+	retry acceptRetry
+}
 
 // Start begins to accept. It may be called again after each completion.
 func (o *AcceptOp) Start() {
 	env := o.env()
+	o.retry.skipped = 0
 	o.prep()
 	o.start(o, env)
 }
@@ -54,7 +63,40 @@ func (o *AcceptOp) prep() bool {
 	return true
 }
 
-func (o *AcceptOp) onCompletion(out outcome) { o.complete(int(out.res), out) }
+func (o *AcceptOp) onCompletion(out outcome) {
+	if gone := out.kind == outcomeFailed && connectionGone(syscall.Errno(-out.res)); gone || !o.retry.after(out, o, o.r) {
+		o.complete(int(out.res), out)
+	}
+}
+
+// acceptRetry is how accepting continues after a failure that is not the listener's.
+type acceptRetry struct {
+	backoff
+	skipped uint8 // failures in a row
+}
+
+// after deals with such a failure. False: out is not one.
+func (a *acceptRetry) after(out outcome, run retryable, receiver any) bool {
+	errno := syscall.Errno(max(-out.res, 0))
+	gone := connectionGone(errno)
+	switch o := a.o; {
+	case out.kind != outcomeFailed || !gone && !outOfResources(errno):
+		a.end()
+		return false
+	case o.over():
+		run.onCompletion(o.cancelled())
+	case gone && a.skipped < maxSkipped-1:
+		a.skipped++
+		o.proceed(run)
+	default:
+		a.skipped = 0
+		a.begin(AcceptBackoff)
+		if w, ok := receiver.(AcceptBackoffHandler); ok {
+			w.OnAcceptBackoff(errno)
+		}
+	}
+	return true
+}
 
 // acceptManySender accepts again and again. See [Socket.AcceptMany].
 type acceptManySender struct {
@@ -86,7 +128,7 @@ const AcceptBackoff = 100 * time.Millisecond
 // maxSkipped is how many failures in a row are skipped without a backoff.
 const maxSkipped = 32
 
-// AcceptBackoffHandler is what a receiver of [Socket.AcceptMany] may be as well.
+// AcceptBackoffHandler is what a receiver of [Socket.Accept] or [Socket.AcceptMany] may be as well.
 type AcceptBackoffHandler interface {
 	// OnAcceptBackoff is called each time that accepting backs off because of err, a syscall.Errno.
 	OnAcceptBackoff(err error)
@@ -95,7 +137,7 @@ type AcceptBackoffHandler interface {
 func (c acceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.Operation {
 	op.policy, op.loop, op.on, op.r = policyAcceptMany, c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
-	op.backoff.init(&op.op)
+	op.retry.init(&op.op)
 	return op
 }
 
@@ -103,14 +145,13 @@ func (c acceptManySender) Connect(op *AcceptManyOp, r seq.Receiver[int]) sender.
 type AcceptManyOp struct {
 	sequence[int]
 	credit
-	backoff backoff
-	skipped uint8 // failures in a row
+	retry acceptRetry
 }
 
 // Start begins to accept. It may be called again after each completion.
 func (o *AcceptManyOp) Start() {
 	env := o.env()
-	o.skipped = 0
+	o.retry.skipped = 0
 	o.credit.reset()
 	o.prep()
 	o.start(o, env)
@@ -120,7 +161,7 @@ func (o *AcceptManyOp) Start() {
 func (o *AcceptManyOp) Grant(n int) { o.grant(&o.credit, n) }
 
 func (o *AcceptManyOp) onCompletion(out outcome) {
-	switch errno := syscall.Errno(max(-out.res, 0)); {
+	switch {
 	case out.more():
 		o.deliver(int(out.res))
 		o.afterItem()
@@ -129,22 +170,16 @@ func (o *AcceptManyOp) onCompletion(out outcome) {
 		o.deliver(int(out.res))
 		o.endDelivery()
 		o.proceed(o)
-	case out.kind == outcomeFailed && outOfResources(errno):
-		o.backOff(errno)
-	case out.kind == outcomeFailed && connectionGone(errno):
-		if o.skipped++; o.skipped >= maxSkipped {
-			o.backOff(errno)
-		} else {
-			o.proceed(o)
-		}
 	default:
-		o.backoff.end()
-		o.complete(out)
+		o.credit.waits = false
+		if !o.retry.after(out, o, o.r) {
+			o.complete(out)
+		}
 	}
 }
 
 func (o *AcceptManyOp) deliver(fd int) {
-	o.skipped = 0
+	o.retry.skipped = 0
 	o.credit.spend(1)
 	o.r.SetNext(fd)
 }
@@ -167,19 +202,6 @@ func (o *AcceptManyOp) prep() bool {
 		o.sqe.Ioprio &^= uring.AcceptMultishot
 	}
 	return true
-}
-
-// backOff waits before the next accept.
-func (o *AcceptManyOp) backOff(errno syscall.Errno) {
-	if o.over() {
-		o.onCompletion(o.cancelled())
-		return
-	}
-	o.credit.waits, o.skipped = false, 0
-	o.backoff.begin(AcceptBackoff)
-	if w, ok := o.r.(AcceptBackoffHandler); ok {
-		w.OnAcceptBackoff(errno)
-	}
 }
 
 // outOfResources reports whether there was no descriptor or no memory for the connection. See accept(2).

@@ -133,7 +133,7 @@ func listenAt(t *testing.T, ip string, port int) (listener net.Listener, at int)
 	return l, l.Addr().(*net.TCPAddr).Port
 }
 
-// freePort is a port that nobody listens on, at any of the addresses 127.x.y.z.
+// freePort is a port that no socket listens on, at any of the addresses 127.x.y.z.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, port := listenAt(t, "0.0.0.0", 0)

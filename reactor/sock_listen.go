@@ -13,19 +13,21 @@ import (
 // Backlog is how many connections may wait to be accepted by default. The kernel lowers it to net.core.somaxconn.
 const Backlog = 4096
 
-// ListenConfig is what [Socket.OpenListener] makes a listener of. With an address, its zero value works.
+// ListenConfig is what [Socket.OpenListener] and [Socket.ListenPacket] make a socket of. With an address, its zero
+// value works.
 type ListenConfig struct {
-	// Addr is the IP address and port to listen on, unless there is an Address. Port 0 is any free port.
+	// Addr is the IP address and port of the socket, unless there is an Address. Port 0 is any free port.
 	Addr netip.AddrPort
-	// Address is the address of any family to listen on. A unix socket without a name gets an abstract one that the
-	// kernel chooses. The path of a unix socket must not exist; closing the listener does not remove it.
+	// Address is the address of the socket, of any family. A unix socket without a name gets an abstract one that the
+	// kernel chooses. The path of a unix socket must not exist; closing the socket does not remove it.
 	Address Address
-	// Type is unix.SOCK_STREAM, the default, or unix.SOCK_SEQPACKET, which unix sockets have.
+	// Type of a listener is unix.SOCK_STREAM, the default, or unix.SOCK_SEQPACKET, which unix sockets have. That of a
+	// socket for datagrams is unix.SOCK_DGRAM, the default.
 	Type int
-	// Backlog is how many connections may wait to be accepted. Default: the constant [Backlog].
+	// Backlog is how many connections of a listener may wait to be accepted. Default: the constant [Backlog].
 	Backlog int
-	// Exclusive means that no other socket may listen on the address. Otherwise each loop listens on the same IP
-	// address with a socket of its own, and the kernel spreads connections over them (SO_REUSEPORT).
+	// Exclusive means that no other socket may have the address. Otherwise each loop has a socket of its own with the
+	// same IP address, and the kernel spreads connections, or the datagrams of each sender, over them (SO_REUSEPORT).
 	Exclusive bool
 	// Options, if not nil, sets further options before the socket is bound.
 	Options func(*Socket) error
@@ -36,6 +38,30 @@ type ListenConfig struct {
 //
 // It may be called on any thread, because a new socket has no operation in flight. See socket(7).
 func (s *Socket) OpenListener(l *Loop, cfg ListenConfig) error {
+	if cfg.Type == 0 {
+		cfg.Type = unix.SOCK_STREAM
+	}
+	if cfg.Backlog == 0 {
+		cfg.Backlog = Backlog
+	}
+	return s.openBound(l, &cfg, func() error {
+		return os.NewSyscallError("listen", s.Listen(cfg.Backlog))
+	})
+}
+
+// ListenPacket opens a socket that receives datagrams, by [Socket.RecvFrom] and its relatives: socket(2) and bind(2).
+// An IP socket has SO_REUSEPORT unless it is Exclusive. If ListenPacket fails, the socket is closed.
+//
+// It may be called on any thread, because a new socket has no operation in flight. See socket(7), udp(7).
+func (s *Socket) ListenPacket(l *Loop, cfg ListenConfig) error {
+	if cfg.Type == 0 {
+		cfg.Type = unix.SOCK_DGRAM
+	}
+	return s.openBound(l, &cfg, nil)
+}
+
+// openBound opens a socket that has an address. then, if not nil, is called when it has.
+func (s *Socket) openBound(l *Loop, cfg *ListenConfig, then func() error) error {
 	if cfg.Address.IsZero() && cfg.Addr.IsValid() {
 		address, err := IPAddress(cfg.Addr)
 		if err != nil {
@@ -43,26 +69,26 @@ func (s *Socket) OpenListener(l *Loop, cfg ListenConfig) error {
 		}
 		cfg.Address = address
 	}
-	if cfg.Type == 0 {
-		cfg.Type = unix.SOCK_STREAM
-	}
-	if cfg.Backlog == 0 {
-		cfg.Backlog = Backlog
-	}
 	if err := s.Open(l, cfg.Address.Family(), cfg.Type, 0); err != nil {
 		return os.NewSyscallError("socket", err)
 	}
-	err := s.bindAndListen(&cfg)
+	err := s.bindAs(cfg)
+	if err == nil && then != nil {
+		err = then()
+	}
 	if err != nil {
 		s.discard()
 	}
 	return err
 }
 
-func (s *Socket) bindAndListen(cfg *ListenConfig) error {
+// bindAs sets the options of the socket, and binds it.
+func (s *Socket) bindAs(cfg *ListenConfig) error {
 	if cfg.Address.Family() != unix.AF_UNIX {
-		if err := s.SetReuseAddr(true); err != nil {
-			return os.NewSyscallError("setsockopt", err)
+		if cfg.Type != unix.SOCK_DGRAM { // with it several sockets for datagrams could have the address
+			if err := s.SetReuseAddr(true); err != nil {
+				return os.NewSyscallError("setsockopt", err)
+			}
 		}
 		if err := s.SetReusePort(!cfg.Exclusive); err != nil {
 			return os.NewSyscallError("setsockopt", err)
@@ -73,10 +99,7 @@ func (s *Socket) bindAndListen(cfg *ListenConfig) error {
 			return err
 		}
 	}
-	if err := s.Bind(cfg.Address); err != nil {
-		return os.NewSyscallError("bind", err)
-	}
-	return os.NewSyscallError("listen", s.Listen(cfg.Backlog))
+	return os.NewSyscallError("bind", s.Bind(cfg.Address))
 }
 
 // Bind gives the socket its address. It does not block. See bind(2).

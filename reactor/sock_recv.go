@@ -22,8 +22,8 @@ type recvSender struct {
 	flags int
 }
 
-// Recv is a sender of the number of bytes received into buf, which must not be empty; 0 is EOF: the peer closed its write
-// side. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
+// Recv is a sender of the number of bytes received into buf, which must not be empty; 0 is EOF: the peer closed its
+// write side. buf must be on the heap or mapped, and belongs to the operation from Start until it completes.
 //
 // Kernel operation: IORING_OP_RECV, recv(2).
 func (s *Socket) Recv(buf []byte) recvSender { return recvSender{s: s, buf: buf} }

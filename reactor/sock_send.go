@@ -99,7 +99,7 @@ type SendSender struct {
 func (s *Socket) Send(buf []byte) SendSender { return SendSender{s: s, buf: buf} }
 
 // SendAll is as [Socket.Send], but completes when all of buf has been sent, or with an error. If it is stopped, or its
-// socket closed, when a part has been sent, it completes with the length of that part.
+// socket closed, when a part has been sent, it completes with the length of that part (see [sender.PartialReceiver]).
 func (s *Socket) SendAll(buf []byte) SendSender { return SendSender{s: s, buf: buf, all: true} }
 
 // Connect implements [sender.Sender].

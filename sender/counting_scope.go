@@ -8,8 +8,9 @@ import (
 )
 
 // CountingScope counts the work that has been spawned into it, so that a program can wait for all of it: see [Spawn],
-// [SpawnFuture] and [CountingScope.Join]. It must outlive its work, so it must be joined before its memory is reused.
-// The zero CountingScope is ready. It must not be copied. All methods may be called from any thread.
+// [SpawnFuture] and [CountingScope.Join]. It must outlive its work, so its memory is not reused before every Join has
+// completed, and one of them with a value. The zero CountingScope is ready. It must not be copied. All methods may be
+// called from any thread.
 //
 // Its states and transitions:
 //
@@ -22,7 +23,8 @@ import (
 //	unusedAndClosed   refused                            joined
 //	joined            refused
 //
-// If no work is left in open or closed, Join leads to joined immediately. joined is final.
+// If no work is left in open or closed, Join leads to joined immediately. joined is final. When the last Join that
+// waits is stopped (see [JoinSender.Stoppable]), openAndJoining leads to open, and closedAndJoining to closed.
 //
 // Allocation: a stop source, when it is first needed.
 //
@@ -115,6 +117,9 @@ func (s *CountingScope) disassociate() {
 	s.state = scopeJoined
 	first := s.joiners
 	s.joiners = nil
+	for op := first; op != nil; op = op.next {
+		op.state = joinerJoined
+	}
 	s.mu.Unlock()
 	step()
 	completeJoins(first)
@@ -133,14 +138,18 @@ func completeJoins(op *JoinOp) {
 	returned = true
 }
 
-// join puts op on the list of Joins. It returns false if the scope is joined already.
+// join puts op on the list of Joins. It returns false if the scope is joined already, or op was stopped.
 func (s *CountingScope) join(op *JoinOp) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count == 0 {
-		s.state = scopeJoined
+	if op.state == joinerStopped {
 		return false
 	}
+	if s.count == 0 {
+		s.state, op.state = scopeJoined, joinerJoined
+		return false
+	}
+	op.state = joinerWaiting
 	switch s.state {
 	case scopeOpen:
 		s.state = scopeOpenAndJoining
@@ -148,6 +157,33 @@ func (s *CountingScope) join(op *JoinOp) bool {
 		s.state = scopeClosedAndJoining
 	}
 	op.next, s.joiners = s.joiners, op
+	return true
+}
+
+// leave takes op from the list of Joins because it is stopped. It returns false if it was not there.
+func (s *CountingScope) leave(op *JoinOp) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := op.state
+	if was == joinerJoined {
+		return false
+	}
+	op.state = joinerStopped
+	if was == joinerIdle {
+		return false // join will see it
+	}
+	p := &s.joiners
+	for *p != op {
+		p = &(*p).next
+	}
+	*p = op.next
+	switch {
+	case s.joiners != nil:
+	case s.state == scopeOpenAndJoining:
+		s.state = scopeOpen
+	case s.state == scopeClosedAndJoining:
+		s.state = scopeClosed
+	}
 	return true
 }
 
@@ -165,47 +201,106 @@ func (s *scopeEnv) Value(any) any         { return nil }
 // where the last work completes. If the scheduler abandons it, it completes stopped or with the reason: see [Runner].
 // The scope is joined also in this case.
 //
-// Cancellation: stop requests are ignored. Use [CountingScope.RequestStop].
-func (s *CountingScope) Join() JoinSender { return JoinSender{s} }
+// Cancellation: stop requests are ignored, so that a program that is being stopped still waits for its work. Use
+// [CountingScope.RequestStop] to end the work, or [JoinSender.Stoppable] to wait for a while only.
+func (s *CountingScope) Join() JoinSender { return JoinSender{scope: s} }
 
 // JoinSender is the sender that [CountingScope.Join] returns.
-type JoinSender struct{ scope *CountingScope }
+type JoinSender struct {
+	scope     *CountingScope
+	stoppable bool
+}
+
+// Stoppable makes it complete stopped when that is requested, on the thread of the request or on the scheduler of its
+// environment. The scope is not joined then: its work continues, and has to be joined once more. [SyncWait] with a
+// context that can be done makes a Join stoppable.
+//
+// It is no part of P3149.
+func (s JoinSender) Stoppable() JoinSender {
+	s.stoppable = true
+	return s
+}
 
 // JoinOp is the operation state of [JoinSender].
 type JoinOp struct {
-	scope *CountingScope
+	scope     *CountingScope
+	r         Receiver[struct{}]
+	work      Work
+	onStop    stop.Callback
+	stoppable bool
+
+	// guarded by scope.mu, from Start until it is taken from the list
 	next  *JoinOp // in scope.joiners
-	r     Receiver[struct{}]
-	work  Work
+	state joinerState
 }
+
+// joinerState is the state of a JoinOp.
+//
+//	idle → waiting      Start put it on the scope's list
+//	idle → stopped      stop was requested before that: Start completes it
+//	waiting → joined    the last work has completed
+//	waiting → stopped   stop was requested: it was taken from the list
+type joinerState uint8
+
+const (
+	joinerIdle joinerState = iota
+	joinerWaiting
+	joinerJoined
+	joinerStopped
+)
 
 // Connect implements [Sender].
 func (s JoinSender) Connect(op *JoinOp, r Receiver[struct{}]) Operation {
-	op.scope, op.r = s.scope, r
+	op.scope, op.r, op.stoppable = s.scope, r, s.stoppable
 	op.work = Work{Runner: (*joinRunner)(op)}
 	return op
 }
 
 // Start implements [Operation].
 func (op *JoinOp) Start() {
-	if !op.scope.join(op) {
-		op.r.SetValue(struct{}{})
+	op.state = joinerIdle
+	if op.stoppable {
+		op.onStop.Register(op.r.Env().StopToken(), op)
+	}
+	step()
+	if op.scope.join(op) {
+		return // another thread may have completed it
+	}
+	op.onStop.Deregister()
+	op.deliver()
+}
+
+// OnStop implements [stop.Handler].
+func (op *JoinOp) OnStop() {
+	step()
+	if op.scope.leave(op) {
+		op.complete()
 	}
 }
 
-// complete is called when the last work has completed.
+// complete is called when the last work has completed, or stop was requested.
 func (op *JoinOp) complete() {
 	op.next = nil
+	op.onStop.Deregister()
+	step()
 	if sch := op.r.Env().Scheduler(); sch != nil {
 		sch.Enqueue(&op.work)
 		return
 	}
-	op.r.SetValue(struct{}{})
+	op.deliver()
+}
+
+func (op *JoinOp) deliver() {
+	if op.state == joinerStopped {
+		op.r.SetStopped()
+	} else {
+		op.r.SetValue(struct{}{})
+	}
 }
 
 // joinRunner is the work that the scheduler runs.
 type joinRunner JoinOp
 
-func (op *joinRunner) Run()                  { op.r.SetValue(struct{}{}) }
+func (op *joinRunner) Run()                  { (*JoinOp)(op).deliver() }
 func (op *joinRunner) Abandon(reason error)  { CompleteAbandoned(op.r, reason) }
 func (op *joinRunner) ExemptFromLimit() bool { return true }

@@ -1,11 +1,13 @@
 package sender_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
@@ -173,6 +175,33 @@ func TestJoin(t *testing.T) {
 		return scope.Join()
 	})
 	sendertest.Check(t, s, sendertest.Options[unit]{Where: thread.Here, Do: thread.Do, Scheduler: threadScheduler{thread}})
+}
+
+// A Join waits for the work also when it is asked to stop, unless it is stoppable. It may be joined again.
+func TestJoinStops(t *testing.T) {
+	var scope sender.CountingScope
+	l := &leaf{Result: theValue}
+	sender.Spawn(&scope, l)
+	var source stop.Source
+	rec, patient := &sendertest.Recorder[unit]{Stop: &source}, &sendertest.Recorder[unit]{Stop: &source}
+	run(t, scope.Join().Stoppable(), rec)
+	run(t, scope.Join(), patient)
+	source.RequestStop()
+	if !rec.Completed() || rec.Result().Channel != sendertest.OnStopped || patient.Completed() {
+		t.Errorf("stoppable: %v", rec.Result())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := sender.SyncWait(ctx, scope.Join()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("SyncWait with a deadline: %v", err)
+	}
+	l.Finish()
+	if !patient.Completed() || patient.Result().Channel != sendertest.OnValue {
+		t.Error("not joined")
+	}
+	if _, err := sender.SyncWait(t.Context(), scope.Join()); err != nil {
+		t.Errorf("SyncWait with a context that can be done: %v", err)
+	}
 }
 
 func TestJoinAbandoned(t *testing.T) {

@@ -399,3 +399,54 @@ func TestScopeInEveryOrder(t *testing.T) {
 		})
 	}
 }
+
+// Stop is requested by both environments while the child completes.
+func TestWriteEnvInEveryOrder(t *testing.T) {
+	for bits := range 4 {
+		stops, reused := bits&1 != 0, bits&2 != 0
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			written, l := new(stop.Source), &stepLeaf{stops: stops}
+			s := WriteEnv(l, StopEnv{Token: written.Token()})
+			op, start, e, check := begun[int](t, s)
+			if reused {
+				s = WriteEnv(l, StopEnv{Token: new(stop.Source).Token()})
+				check = again[int](t, s, op, e, l)
+			}
+			start.Start()
+			end := l.end
+			return []func(){
+				func() { e.source.RequestStop() },
+				func() { written.RequestStop() },
+				func() { end(CompletionValue(1)) },
+			}, check
+		})
+	}
+}
+
+// A Join is stopped while it is started, and while the last work completes. It is joined once more then.
+func TestStoppedJoinInEveryOrder(t *testing.T) {
+	for _, concurrent := range []bool{false, true} {
+		everyOrder(t, func(t *testing.T) ([]func(), func()) {
+			scope, l := new(CountingScope), new(stepLeaf)
+			Spawn(scope, l)
+			_, start, e, check := begun[struct{}](t, scope.Join().Stoppable())
+			threads := []func(){start.Start, func() { e.source.RequestStop() }}
+			if concurrent {
+				threads = append(threads, func() { l.end(CompletionValue(1)) })
+			}
+			return threads, func() {
+				check()
+				joined := e.last == CompletionValue(struct{}{})
+				if joined != (scope.state == scopeJoined) && joined || scope.joiners != nil {
+					t.Errorf("completed with %v, the scope is in state %d", e.last, scope.state)
+				}
+				if !concurrent {
+					l.end(CompletionValue(1))
+				}
+				if _, err := SyncWait(t.Context(), scope.Join()); err != nil || scope.state != scopeJoined {
+					t.Errorf("joined with %v in state %d", err, scope.state)
+				}
+			}
+		})
+	}
+}

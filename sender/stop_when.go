@@ -56,20 +56,27 @@ type stopWhenState[T any] struct {
 	group  Group
 	r      Receiver[T]
 	result Completion[T] // the source's
+	part   error         // not nil: the value is a part, see PartialReceiver
 	cause  error         // not nil: the error that replaces stopped
 }
 
 // begin is Group.Begin.
 func (x *stopWhenState[T]) begin() bool {
-	x.result.Channel, x.cause = OnStopped, nil
+	x.result.Channel, x.part, x.cause = OnStopped, nil, nil
 	return x.group.Begin(x, x.r.Env(), 2)
 }
 
 // OnJoined completes the operation. It keeps nothing reachable.
 func (x *stopWhenState[T]) OnJoined() {
-	c := x.result
-	x.result = Completion[T]{}
-	if c.Channel == OnStopped && x.cause != nil {
+	c, part := x.result, x.part
+	x.result, x.part = Completion[T]{}, nil
+	switch {
+	case part != nil && x.cause != nil:
+		c = CompletionError[T](&PartialError[T]{c.Value, x.cause})
+	case part != nil:
+		SetPartial(x.r, c.Value, part)
+		return
+	case c.Channel == OnStopped && x.cause != nil:
 		c = CompletionError[T](x.cause)
 	}
 	c.Deliver(x.r)
@@ -90,6 +97,12 @@ func (x *sourceReceiver[T]) SetValue(v T)       { x.complete(CompletionValue(v))
 func (x *sourceReceiver[T]) SetError(err error) { x.complete(childFailure[T](&x.group, err)) }
 func (x *sourceReceiver[T]) SetStopped()        { x.complete(CompletionStopped[T]()) }
 func (x *sourceReceiver[T]) Env() Env           { return &x.group }
+
+// SetPartial implements [PartialReceiver].
+func (x *sourceReceiver[T]) SetPartial(v T, err error) {
+	x.part = err
+	x.complete(CompletionValue(v))
+}
 
 // triggerReceiver is the receiver of StopWhen's trigger.
 type triggerReceiver[T, U any] stopWhenState[T]

@@ -18,7 +18,8 @@ var ErrStopped = errors.New("sender: stopped")
 // the queries of that environment.
 //
 // Cancellation: when ctx is done, s is requested to stop and waited for. If s then completes stopped, or with the
-// error of ctx, the returned error is both ErrStopped and the cause of ctx.
+// error of ctx, the returned error is both ErrStopped and the cause of ctx. If s is a [CountingScope.Join], the work in
+// the scope continues then: request it to stop, and join the scope again.
 //
 // SyncWait panics on the thread of a loop, such as a reactor's loop or a RunLoop, and in tasks that are coroutines of
 // a loop: the loop would wait for itself.
@@ -36,6 +37,9 @@ func SyncWait[T, O any, S Sender[T, O]](ctx context.Context, s S) (T, error) {
 	}
 	op := &syncWaitOp[T, O]{ctx: ctx}
 	start := s.Connect(&op.child, op)
+	if join, ok := any(&op.child).(*JoinOp); ok && ctx.Done() != nil {
+		join.stoppable = true
+	}
 	switch {
 	case ctx.Err() != nil:
 		op.source.RequestStop()
@@ -77,6 +81,11 @@ func (op *syncWaitOp[T, O]) SetValue(v T)       { op.finish(CompletionValue(v)) 
 func (op *syncWaitOp[T, O]) SetError(err error) { op.finish(CompletionError[T](err)) }
 func (op *syncWaitOp[T, O]) SetStopped()        { op.finish(CompletionStopped[T]()) }
 func (op *syncWaitOp[T, O]) Env() Env           { return op }
+
+// SetPartial implements [PartialReceiver]: SyncWait returns the part, and why it is not all.
+func (op *syncWaitOp[T, O]) SetPartial(v T, err error) {
+	op.finish(Completion[T]{Channel: OnError, Value: v, Err: err})
+}
 
 func (op *syncWaitOp[T, O]) StopToken() stop.Token {
 	if op.ctx.Done() == nil {

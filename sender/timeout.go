@@ -10,9 +10,10 @@ import (
 // usually [ScheduleAfter], or the SleepFor of a loop. s is started before timer, and both are waited for.
 //
 // Completion: where the last of the two completes. If s completes stopped after the deadline, or with the error of a
-// context that was cancelled by the request (see [Complete]), the error is os.ErrDeadlineExceeded. A value or another
-// error of s is delivered, also if it comes after the deadline. If timer fails, its error replaces
-// os.ErrDeadlineExceeded; if timer completes stopped, there is no deadline.
+// context that was cancelled by the request (see [Complete]), the error is os.ErrDeadlineExceeded. If s has done a part
+// of its work by then (see [PartialReceiver]), the error is a [PartialError] that has the part, and matches
+// os.ErrDeadlineExceeded. A value or another error of s is delivered, also if it comes after the deadline. If timer
+// fails, its error replaces os.ErrDeadlineExceeded; if timer completes stopped, there is no deadline.
 //
 // Cancellation: a stop request is forwarded to both. If stop was requested before Start, neither is started and it
 // completes stopped.

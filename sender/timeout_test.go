@@ -1,6 +1,8 @@
 package sender_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 
@@ -91,4 +93,91 @@ func TestTimeoutOrders(t *testing.T) {
 			}
 		})
 	}
+}
+
+// partly is a sender that has done 3 when it is stopped.
+type partly struct{}
+
+type partlyOp struct {
+	r      sender.Receiver[int]
+	onStop stop.Callback
+}
+
+func (partly) Connect(op *partlyOp, r sender.Receiver[int]) sender.Operation {
+	op.r = r
+	return op
+}
+
+func (op *partlyOp) Start() { op.onStop.Register(op.r.Env().StopToken(), op) }
+
+func (op *partlyOp) OnStop() {
+	op.onStop.Deregister()
+	sender.SetPartial(op.r, 3, sender.ErrStopped)
+}
+
+// A part that was done by the deadline is no success, and is not lost.
+func TestTimeoutOfAPart(t *testing.T) {
+	soon := func() sender.Sender[struct{}, timerOp] {
+		return timer(&leaf{OnStart: sendertest.Inline, Result: theValue})
+	}
+	never := func() sender.Sender[struct{}, timerOp] {
+		return timer(&leaf{OnStop: sendertest.Inline, Result: itStopped})
+	}
+	_, err := sender.SyncWait(t.Context(), sender.Timeout(partly{}, soon()))
+	part, ok := errors.AsType[*sender.PartialError[int]](err)
+	if !ok || part.Value != 3 || !errors.Is(err, os.ErrDeadlineExceeded) || err.Error() != "i/o timeout, after a part: 3" {
+		t.Errorf("completed with %v", err)
+	}
+	var drain stop.Source
+	_, err = sender.SyncWait(t.Context(),
+		sender.Timeout(sender.WriteEnv(partly{}, sender.StopEnv{Token: drain.Token()}), soon()))
+	if _, ok := errors.AsType[*sender.PartialError[int]](err); !ok {
+		t.Errorf("inside of WriteEnv: completed with %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, s := range map[string]interface {
+		wait(ctx context.Context) (int, error)
+	}{
+		"alone":    waitFor(partly{}),
+		"in time":  waitFor(sender.Timeout(partly{}, never())),
+		"WriteEnv": waitFor(sender.WriteEnv(partly{}, sender.StopEnv{Token: drain.Token()})),
+		"StopWhen": waitFor(sender.StopWhen(partly{}, never())),
+	} {
+		n, err := s.wait(ctx)
+		if name == "in time" || name == "StopWhen" {
+			if n != 0 || !errors.Is(err, sender.ErrStopped) { // neither was started
+				t.Errorf("%s: %d, %v", name, n, err)
+			}
+		} else if n != 3 || !errors.Is(err, sender.ErrStopped) || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+	rec := &plain{}
+	var op partlyOp
+	partly{}.Connect(&op, rec).Start()
+	rec.source.RequestStop()
+	if rec.got != 3 {
+		t.Errorf("a receiver that knows no parts has %d", rec.got)
+	}
+}
+
+// plain is a receiver that is no PartialReceiver.
+type plain struct {
+	sender.EmptyEnv
+	sender.Discard[int]
+	source stop.Source
+	got    int
+}
+
+func (p *plain) SetValue(v int)        { p.got = v }
+func (p *plain) Env() sender.Env       { return p }
+func (p *plain) StopToken() stop.Token { return p.source.Token() }
+
+type blocking[T, O any, S sender.Sender[T, O]] struct{ s S }
+
+func waitFor[T, O any, S sender.Sender[T, O]](s S) blocking[T, O, S] { return blocking[T, O, S]{s} }
+
+func (w blocking[T, O, S]) wait(ctx context.Context) (T, error) {
+	return sender.SyncWait[T, O](ctx, w.s)
 }

@@ -34,7 +34,8 @@ func (s *UnstoppableSender[T, O, S]) CompletionBehavior() CompletionBehavior {
 // unstoppableEnv is a receiver with another environment. It is this environment itself.
 type unstoppableEnv[T any] struct{ Receiver[T] }
 
-func (e *unstoppableEnv[T]) Env() Env              { return e }
-func (e *unstoppableEnv[T]) StopToken() stop.Token { return stop.Token{} }
-func (e *unstoppableEnv[T]) Scheduler() Scheduler  { return e.Receiver.Env().Scheduler() }
-func (e *unstoppableEnv[T]) Value(key any) any     { return e.Receiver.Env().Value(key) }
+func (e *unstoppableEnv[T]) SetPartial(v T, err error) { SetPartial(e.Receiver, v, err) }
+func (e *unstoppableEnv[T]) Env() Env                  { return e }
+func (e *unstoppableEnv[T]) StopToken() stop.Token     { return stop.Token{} }
+func (e *unstoppableEnv[T]) Scheduler() Scheduler      { return e.Receiver.Env().Scheduler() }
+func (e *unstoppableEnv[T]) Value(key any) any         { return e.Receiver.Env().Value(key) }

@@ -13,11 +13,17 @@ func TestWriteEnv(t *testing.T) {
 	eachLeaf(t, func(t *testing.T, l *leaf) {
 		sendertest.Check(t, sender.WriteEnv(l, sender.EmptyEnv{}), mapped(l, func(x result) result { return x }))
 	})
+	var never stop.Source
+	eachLeaf(t, func(t *testing.T, l *leaf) {
+		sendertest.Check(t, sender.WriteEnv(l, sender.StopEnv{Token: never.Token()}),
+			mapped(l, func(x result) result { return x }))
+	})
 	checkEnv(t, "WriteEnv of nothing", sender.WriteEnv(ask{}, sender.EmptyEnv{}), true)
 	var source stop.Source
 	var loop sender.RunLoop
 	rec := start(t, sender.WriteEnv(ask{}, sender.StopEnv{Token: source.Token()}))
-	if a := rec.Result().Value; a.token != source.Token() || a.sch != rec.Sch || a.key != "key" || a.other != nil {
+	if a := rec.Result().Value; a.token == source.Token() || a.token == rec.Stop.Token() || !a.token.StopPossible() ||
+		a.sch != rec.Sch || a.key != "key" || a.other != nil {
 		t.Errorf("with a token: %v", a)
 	}
 	rec = start(t, sender.WriteEnv(ask{}, sender.SchedulerEnv{Sch: &loop}))
@@ -32,6 +38,45 @@ func TestWriteEnv(t *testing.T) {
 	rec = start(t, sender.WriteEnv(ask{}, sender.ValueEnv{Key: "key", Val: 2}))
 	if a := rec.Result().Value; a.key != 2 {
 		t.Errorf("with a value for the same key: %v", a)
+	}
+}
+
+// Both environments can stop the operation: the written one does not keep the requests of the receiver away.
+func TestWriteEnvIsStoppedByEither(t *testing.T) {
+	for name, request := range map[string]func(written, receiver *stop.Source){
+		"by the written one": func(written, _ *stop.Source) { written.RequestStop() },
+		"by the receiver":    func(_, receiver *stop.Source) { receiver.RequestStop() },
+		"by both":            func(written, receiver *stop.Source) { written.RequestStop(); receiver.RequestStop() },
+	} {
+		var written, receiver stop.Source
+		rec := &sendertest.Recorder[int]{Stop: &receiver}
+		child := &leaf{Result: theValue, OnStop: sendertest.Inline}
+		run(t, sender.WriteEnv(child, sender.StopEnv{Token: written.Token()}), rec)
+		request(&written, &receiver)
+		if x := rec.Result(); !in(x, itStopped) || written.Registered() || receiver.Registered() {
+			t.Errorf("%s: completed with %v", name, x)
+		}
+	}
+	var written stop.Source
+	written.RequestStop()
+	rec := &sendertest.Recorder[int]{Stop: new(stop.Source)}
+	child := &leaf{Result: theValue, OnStop: sendertest.Inline}
+	run(t, sender.WriteEnv(child, sender.StopEnv{Token: written.Token()}), rec)
+	if x := rec.Result(); !in(x, itStopped) {
+		t.Errorf("before Start: completed with %v", x)
+	}
+}
+
+// A timeout reaches an operation that has a stop token of its own.
+func TestTimeoutOfWriteEnv(t *testing.T) {
+	var drain stop.Source
+	child, clock := &leaf{Result: theValue, OnStop: sendertest.Inline}, new(leaf)
+	clock.Result = theValue
+	rec := &sendertest.Recorder[int]{Stop: new(stop.Source)}
+	run(t, sender.Timeout(sender.WriteEnv(child, sender.StopEnv{Token: drain.Token()}), timer(clock)), rec)
+	clock.Finish()
+	if x := rec.Result(); !in(x, itExpired) {
+		t.Errorf("completed with %v", x)
 	}
 }
 

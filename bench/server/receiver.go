@@ -20,8 +20,8 @@ type conn struct {
 	closed bool
 }
 
-// output is what a connection needs while it sends or closes. The listener keeps those that are free. Pieces to send are
-// queued. The whole queue is sent by one operation, and meanwhile new pieces are queued.
+// output is what a connection needs while it sends or closes. The listener keeps those that are free. Pieces to send
+// are queued. The whole queue is sent by one operation, and meanwhile new pieces are queued.
 type output struct {
 	c       *conn
 	next    *output // in the list of those that are free

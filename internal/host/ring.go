@@ -29,6 +29,12 @@ type Ring interface {
 	ProvideBuffer(group, id uint16)
 }
 
+// BufferTaker is a Ring that gives provided buffers back.
+type BufferTaker interface {
+	// TakeBuffer takes a buffer out of the ring; false: the ring has none that a receive does not use already.
+	TakeBuffer(group uint16) (id uint16, ok bool)
+}
+
 // MinWaiter is a Ring that can wait for at least a given time.
 type MinWaiter interface {
 	// SetMinWait makes an Enter that waits last for at least so long, unless its timeout or many completions end it.

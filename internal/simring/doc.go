@@ -38,6 +38,7 @@
 //   - UDP: loss, duplicates, reordering, full buffers, truncation, ICMP for connected sockets.
 //   - Unix sockets for streams, datagrams and seqpackets, by path, by abstract name, and in pairs, with SCM_RIGHTS.
 //   - Pipes, splice and tee; eventfds; pidfds and children; signals ([Kernel.Signal]).
+//   - Several machines with a network between them ([Kernel.NewMachine], [Link]): latency, loss, cuts, resets.
 //   - Files: a flat store of regular files, directories and names of sockets. See the limits below.
 //
 // Tests run the same entries on the real kernel and on the simulated one, and compare: see onBoth.
@@ -51,6 +52,7 @@
 //
 // # Limits
 //
+// A direction of a connection has one segment under way. Acknowledgements between machines take no time.
 // Completions about one descriptor come in the order in which they were made, except those of workers. Bytes on the
 // wire count as unsent. Symbolic links are not followed, directories not renamed, permissions not checked, and O_DIRECT
 // has no effect. There is no urgent data, no multicast, no linked entry and no registered file.

@@ -96,7 +96,7 @@ func (k *Kernel) install(f *file) unix.Errno {
 	return 0
 }
 
-// Abroad calls f, which must not wait, as another process: without faults, and the descriptors that it opens do not count
+// Abroad calls f, which must not wait, as another process: without faults. The descriptors that it opens do not count
 // towards the limit.
 func (k *Kernel) Abroad(f func()) {
 	k.abroad++

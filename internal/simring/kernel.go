@@ -39,7 +39,6 @@ func New(seed uint64, trace io.Writer) *Kernel {
 	k := newKernel(w)
 	k.Odds = drawOdds(k.rng)
 	k.disk = newDisk(k)
-	k.log("odds %+v", k.Odds)
 	return k
 }
 
@@ -58,12 +57,17 @@ func newKernel(w *world) *Kernel {
 // SetName gives the machine a name, which traces and errors say.
 func (k *Kernel) SetName(name string) { k.name = name }
 
+// onMachine says which machine something is on, if there are several.
+func (k *Kernel) onMachine() string {
+	if len(k.machines) < 2 {
+		return ""
+	}
+	return " on " + k.name
+}
+
 // finish asserts that nothing is left.
 func (k *Kernel) finish() {
-	on := ""
-	if k.name != "" {
-		on = " on " + k.name
-	}
+	on := k.onMachine()
 	for _, f := range k.files {
 		if f != nil {
 			k.Errorf("simring: descriptor %d (%v) was left open%s", f.fd, f, on)

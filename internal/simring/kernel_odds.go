@@ -1,9 +1,11 @@
 package simring
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -76,6 +78,22 @@ func drawOdds(rng *rand.Rand) Odds {
 	}
 }
 
+// String is the odds without the faults that cannot happen.
+func (o Odds) String() string {
+	b := new(strings.Builder)
+	v := reflect.ValueOf(o)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		switch x := v.FieldByIndex(f.Index); {
+		case x.IsZero():
+		case x.CanFloat():
+			fmt.Fprintf(b, "%s %.3f, ", f.Name, x.Float())
+		default:
+			fmt.Fprintf(b, "%s %v, ", f.Name, x.Interface())
+		}
+	}
+	return strings.TrimSuffix(b.String(), ", ")
+}
+
 // Faults are the names of all faults, which are those of their fields.
 func (o Odds) Faults() (names []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Odds]()) {
@@ -84,6 +102,17 @@ func (o Odds) Faults() (names []string) {
 		}
 	}
 	return names
+}
+
+// Possible are the faults that can happen; not nil.
+func (o Odds) Possible() []string {
+	faults := []string{}
+	for _, name := range o.Faults() {
+		if o.Has(name) {
+			faults = append(faults, name)
+		}
+	}
+	return faults
 }
 
 // Only is o with the faults that are named, and no others.

@@ -18,6 +18,7 @@ func Play(program Program, seed uint64, flaw Flaw, trace io.Writer) error {
 	defer runtime.UnlockOSThread()
 	k := New(seed, trace)
 	k.Odds.Flaw = flaw
+	defer k.unwind() // if program does not return
 	check := program(k)
 	if err := k.Run(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -156,6 +157,9 @@ const maxTurns = 1 << 20
 // Run runs the threads until all have ended, and returns all that was wrong.
 func (w *world) Run() error {
 	defer w.unwind()
+	for _, k := range w.machines {
+		k.log("odds%s: %v", k.onMachine(), k.Odds)
+	}
 	var able []*Thread
 	for !w.tooLong() {
 		w.current = nil
@@ -166,7 +170,7 @@ func (w *world) Run() error {
 				able = append(able, t)
 			}
 		}
-		if len(w.errs) != 0 || len(able) == 0 && !w.pass() {
+		if len(w.errs) != 0 || len(able) == 0 && (w.allEnded() || !w.pass()) {
 			return w.end()
 		}
 		if len(able) == 0 {
@@ -182,6 +186,10 @@ func (w *world) Run() error {
 		w.now += 1 + w.rng.Int64N(2000)
 	}
 	return w.end()
+}
+
+func (w *world) allEnded() bool {
+	return !slices.ContainsFunc(w.threads, func(t *Thread) bool { return !t.ended })
 }
 
 // tooLong reports whether the run is longer than it may be, which is wrong.

@@ -134,7 +134,7 @@ func (l *Link) arrive(f, lost func()) {
 	f()
 }
 
-// carryDatagram is carry for a packet that nobody sends again.
+// carryDatagram is carry for a packet that is not sent again.
 func (l *Link) carryDatagram(p packet, f func()) {
 	lost := func() { l.k.log("a datagram from %v to %v is lost on the way", p.from, p.to) }
 	if l.k.chance(l.Reordered) {
@@ -172,22 +172,21 @@ func (e *tcp) transmit(try int) {
 
 // retransmit sends a segment again that was lost, and gives the connection up if that was tried often enough.
 func (e *tcp) retransmit(try int) {
-	switch {
-	case e.state == reset:
-	case try == retries:
-		e.k.log("%v gives up the connection to %v", e.local, e.remote)
-		e.fail(unix.ETIMEDOUT)
-	default:
-		e.k.log("a segment from %v to %v is lost", e.local, e.remote)
-		e.k.at(e.k.now+retransmitAfter(try), func() {
-			if e.state != reset {
-				e.transmit(try + 1)
-			}
-		})
-	}
+	e.k.log("a segment from %v to %v is lost", e.local, e.remote)
+	e.k.at(e.k.now+retransmitAfter(try), func() {
+		switch {
+		case e.state == reset:
+		case try == retries:
+			e.k.log("%v gives up the connection to %v", e.local, e.remote)
+			e.fail(unix.ETIMEDOUT)
+		default:
+			e.transmit(try + 1)
+		}
+	})
 }
 
-// resetPeer sends a RST. On a link it may be lost, and is not repeated. What the peer then sends is answered by another.
+// resetPeer sends a RST. On a link it may be lost, and is not sent again. What the peer then sends is answered by
+// another.
 func (e *tcp) resetPeer() {
 	if e.k == e.peer.k {
 		e.k.soon(e.peer.onReset)

@@ -398,11 +398,15 @@ func (e *tcp) request(to *Kernel, try int) {
 
 // requestAgain repeats a connection request that came to nothing.
 func (e *tcp) requestAgain(to *Kernel, try int) {
-	if try == synRetries {
-		e.refuse(unix.ETIMEDOUT)
-		return
-	}
-	e.k.at(e.k.now+requestAgain<<try, func() { e.request(to, try+1) })
+	e.k.at(e.k.now+requestAgain<<try, func() {
+		switch {
+		case e.state != synSent:
+		case try == synRetries:
+			e.refuse(unix.ETIMEDOUT)
+		default:
+			e.request(to, try+1)
+		}
+	})
 }
 
 func (e *tcp) refuse(errno unix.Errno) {

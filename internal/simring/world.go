@@ -43,9 +43,6 @@ func (w *world) Rand() *rand.Rand { return w.rng }
 // Now is the time in nanoseconds.
 func (w *world) Now() int64 { return w.now }
 
-// Current is the thread that runs; nil: none.
-func (w *world) Current() *Thread { return w.current }
-
 // Progress is how many turns threads have taken, and the thread whose turn it is or was. From any goroutine.
 func (w *world) Progress() (turns uint64, running *Thread) { return w.turns.Load(), w.running.Load() }
 

@@ -18,19 +18,26 @@ import (
 var address = netip.MustParseAddrPort("127.0.0.1:7")
 
 // echo is an echo server. A connection that is idle for too long is closed.
-func echo(idle time.Duration) func(l *reactor.Loop) error {
+func echo(idle time.Duration) func(l *reactor.Loop) error { return echoOf(address, idle) }
+
+// echoAt is an echo server at an address.
+func echoAt(addr netip.AddrPort) func(l *reactor.Loop) error { return echoOf(addr, time.Hour) }
+
+func echoOf(addr netip.AddrPort, idle time.Duration) func(l *reactor.Loop) error {
 	return func(l *reactor.Loop) error {
 		listener := new(reactor.Socket)
-		if err := listener.OpenListener(l, reactor.ListenConfig{Addr: address}); err != nil {
+		if err := listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
 			return err
 		}
-		l.Spawn(task.New(func(t *task.T) error { return accept(t, l, listener, idle) }))
+		l.Spawn(task.New(func(t *task.T) error {
+			return acceptEach(t, l, listener, func(t *task.T, c *reactor.Socket) error { return serve(t, l, c, idle) })
+		}))
 		return nil
 	}
 }
 
-// accept accepts connections. When there are no descriptors it backs off.
-func accept(t *task.T, l *reactor.Loop, listener *reactor.Socket, idle time.Duration) error {
+// acceptEach accepts connections, and has a task for each. When there are no descriptors it backs off.
+func acceptEach(t *task.T, l *reactor.Loop, listener *reactor.Socket, f func(*task.T, *reactor.Socket) error) error {
 	defer closeSocket(t, listener)
 	for {
 		fd, err := task.Await(t, listener.Accept())
@@ -45,7 +52,7 @@ func accept(t *task.T, l *reactor.Loop, listener *reactor.Socket, idle time.Dura
 		}
 		c := new(reactor.Socket)
 		c.Init(l, fd)
-		l.SpawnOr(task.New(func(t *task.T) error { return serve(t, l, c, idle) }), func() { discard(c) })
+		l.SpawnOr(task.New(func(t *task.T) error { return f(t, c) }), func() { discard(c) })
 	}
 }
 

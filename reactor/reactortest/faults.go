@@ -66,12 +66,16 @@ func (m *Machine) Faults() (f Faults) {
 	return f
 }
 
-// SetFaults changes the faults of the machine, at any time. Machines that it makes later have them, too.
+// SetFaults changes the faults of the machine, at any time. Machines that it makes later have them, too. The flag
+// -reactortest.faults still excludes some.
 func (m *Machine) SetFaults(f Faults) {
 	odds := reflect.ValueOf(&m.k.Odds).Elem()
 	from := reflect.ValueOf(f)
 	for _, field := range reflect.VisibleFields(from.Type()) {
 		odds.FieldByName(field.Name).SetFloat(from.FieldByName(field.Name).Float())
+	}
+	if m.r.faults != nil {
+		m.k.Odds = m.k.Odds.Only(m.r.faults...)
 	}
 }
 

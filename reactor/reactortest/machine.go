@@ -26,6 +26,7 @@ type Machine struct {
 // run is what the machines of a run share.
 type run struct {
 	seed     uint64
+	faults   []string        // that may happen; nil: all
 	k        *simring.Kernel // of the first machine
 	machines []*Machine
 	loops    []*reactor.Loop
@@ -49,7 +50,7 @@ func newMachine(r *run, k *simring.Kernel, name string) *Machine {
 	return m
 }
 
-// use panics if the run is over.
+// use panics if the run has ended.
 func (m *Machine) use() {
 	if m.r.over {
 		panic(errOver)
@@ -91,9 +92,9 @@ func (m *Machine) After(f func()) {
 // Loop makes a loop, on a ring of the machine, and a simulated thread that runs it. setup, if not nil, is the loop's
 // first work, on its thread, and meets no faults: what it opens, a server opens when it begins.
 //
-// The loop must end: Run of it returns when [reactor.Loop.Stop] was called and it has drained. When the last peer of the
-// run has ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is
-// set. A cfg that is wrong is a panic.
+// The loop must end, which it does after [reactor.Loop.Stop], when it has drained. When the last peer of the run has
+// ended, all loops are stopped. Of cfg, Ring, Entries and CPUs are ignored; DrainTimeout is an hour unless it is set. A
+// cfg that is wrong is a panic.
 func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) *reactor.Loop {
 	m.use()
 	if cfg.CPUs = nil; cfg.DrainTimeout == 0 {
@@ -122,14 +123,14 @@ func (m *Machine) Loop(cfg reactor.LoopConfig, setup func(*reactor.Loop) error) 
 
 func (m *Machine) setUp(name string, l *reactor.Loop, setup func(*reactor.Loop) error) {
 	if err := setup(l); err != nil {
-		m.Errorf("the setup of %s failed: %v", name, err)
+		m.Errorf("the setup of %s failed: %w", name, err)
 	}
 }
 
 // ended asserts that a loop whose Run has returned err has nothing left.
 func (m *Machine) ended(name string, l *reactor.Loop, err error) {
 	if err != nil {
-		m.Errorf("Run of %s returned: %v", name, err)
+		m.Errorf("Run of %s returned: %w", name, err)
 	}
 	s := l.Stats()
 	if s.Leaked != 0 {
@@ -137,8 +138,7 @@ func (m *Machine) ended(name string, l *reactor.Loop, err error) {
 			"LoopConfig.DrainTimeout is too short", name, s.Leaked)
 	}
 	if s.LeasedBytes != 0 {
-		m.Errorf("%s has ended with %d bytes of receive buffers leased: call Release of each lease, also when its "+
-			"operation is stopped", name, s.LeasedBytes)
+		m.Errorf("%s has ended with %d bytes of buffers leased", name, s.LeasedBytes)
 	}
 }
 

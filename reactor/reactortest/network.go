@@ -68,8 +68,8 @@ func (l Link) Set(c LinkConfig) {
 	}
 }
 
-// Cut loses all packets, those under way too, until [Link.Heal]. Nobody is told: what waits for the other side waits on.
-// A sender on TCP tries again for about 15 minutes, and then has ETIMEDOUT; a connect has it after about two minutes.
+// Cut loses all packets, those under way too, until [Link.Heal]. Neither side is told: what waits for the other waits
+// on. A sender on TCP tries again for about 15 minutes, and then fails with ETIMEDOUT; a connect after two minutes.
 func (l Link) Cut() {
 	for _, way := range l.ways {
 		way.Cut()

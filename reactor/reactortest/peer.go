@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/reactor"
 )
 
 // Peer is a simulated thread of another process on the machine: a client or a server that the program under test talks
-// to, in direct style. Its calls, and those of what it has opened, wait in virtual time, and meet no faults but those of
-// the network. They are made on its thread: by the function that [Machine.Peer] was given.
+// to, in direct style. Its calls, and those of what it has opened, wait in virtual time. They meet no faults but those
+// of the network. They are made on its thread: by the function that [Machine.Peer] was given.
 type Peer struct {
 	m    *Machine
 	name string
@@ -19,8 +20,8 @@ type Peer struct {
 	open []io.Closer
 }
 
-// Peer makes a peer, which runs f. What it has open when f returns is closed, as when a process ends. When the last peer
-// of the run has ended, all loops are stopped.
+// Peer makes a peer, which runs f. What it has open when f returns is closed, as when a process ends. When the last
+// peer of the run has ended, all loops are stopped.
 func (m *Machine) Peer(name string, f func(p *Peer)) {
 	m.use()
 	p := &Peer{m: m, name: name}
@@ -48,7 +49,7 @@ func (p *Peer) end() {
 // use panics if the call is not made on the peer's thread.
 func (p *Peer) use() {
 	p.m.use()
-	if p.m.k.Current() != p.t {
+	if p.m.k.Running() != p.t {
 		panic(fmt.Sprintf("reactortest: a method of peer %s is called elsewhere than in its function: "+
 			"each peer uses its own, and loops use none", p.name))
 	}
@@ -77,6 +78,19 @@ func never() bool { return false }
 func (p *Peer) Until(what func() bool) {
 	p.use()
 	p.t.UntilOr(what, -1, "Until")
+}
+
+// UntilEnded waits until the loop has ended: what receiving from [reactor.Loop.Done] does outside of a simulation.
+func (p *Peer) UntilEnded(l *reactor.Loop) {
+	p.use()
+	p.t.UntilOr(func() bool {
+		select {
+		case <-l.Done():
+			return true
+		default:
+			return false
+		}
+	}, -1, "UntilEnded")
 }
 
 // UntilOr waits until what reports true, for d at most, and returns what it reports in the end.

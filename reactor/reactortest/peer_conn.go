@@ -34,7 +34,7 @@ type endpoint struct {
 // here is the peer that makes the call.
 func (e *endpoint) here() *Peer {
 	e.m.use()
-	p := e.m.r.threads[e.m.k.Current()]
+	p := e.m.r.threads[e.m.k.Running()]
 	if p == nil {
 		panic("reactortest: what a peer has opened is used elsewhere than on a peer's thread")
 	}

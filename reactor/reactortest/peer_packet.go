@@ -21,8 +21,8 @@ func (p *Peer) ListenPacket(addr netip.AddrPort) *PacketConn {
 	return c
 }
 
-// DialPacket makes a UDP socket that is connected to an address. Each Read and Write is a datagram. If it fails, so does
-// the run.
+// DialPacket makes a UDP socket that is connected to an address. Each Read and Write is a datagram. If it fails, so
+// does the run.
 func (p *Peer) DialPacket(addr netip.AddrPort) *Conn {
 	c, err := p.connect(sockaddr(addr), family(addr), unix.SOCK_DGRAM)
 	if err != nil {

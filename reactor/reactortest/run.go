@@ -1,6 +1,7 @@
 package reactortest
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,14 +15,17 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/sender"
 )
 
 var (
 	seedsFlag = flag.Uint64("reactortest.seeds", seedsFromEnv(),
 		"how many seeds each reactortest.Run plays; 0: as the test says (environment: REACTORTEST_SEEDS)")
-	fromFlag  = flag.Uint64("reactortest.from", 0, "the first seed that each reactortest.Run plays")
-	seedFlag  = flag.String("reactortest.seed", "", "play this seed only, and print what happens, step by step")
-	traceFlag = flag.Bool("reactortest.trace", true, "with -reactortest.seed: print what happens")
+	fromFlag   = flag.Uint64("reactortest.from", 0, "the first seed that each reactortest.Run plays")
+	seedFlag   = flag.String("reactortest.seed", "", "play this seed only, and print what happens, step by step")
+	faultsFlag = flag.String("reactortest.faults", "all", "the faults that may happen: all, none, or names with commas")
+	shrinkFlag = flag.Bool("reactortest.shrink", false,
+		"when a seed fails, look for a shorter run with fewer faults that fails in the same way")
 )
 
 // seedsFromEnv is the default of -reactortest.seeds. The environment reaches all packages of go test ./..., of which
@@ -82,7 +86,7 @@ func Run(t *testing.T, program func(m *Machine)) {
 func (c Config) Run(t *testing.T, program func(m *Machine)) {
 	t.Helper()
 	c = c.withDefaults()
-	p := &player{Config: c, t: t, program: program, failed: t.Failed()}
+	p := &player{Config: c, t: t, program: program, failed: t.Failed(), faults: allowed(t)}
 	defer p.watch()()
 	if *seedFlag != "" {
 		p.playOne(*seedFlag)
@@ -100,7 +104,9 @@ type player struct {
 	Config
 	t       *testing.T
 	program func(m *Machine)
-	failed  bool // the test had before
+	failed  bool     // the test had before
+	faults  []string // that may happen; nil: all
+	drawn   []string // that could happen in the run that was played last
 	playing atomic.Pointer[run]
 }
 
@@ -111,11 +117,7 @@ func (p *player) playOne(number string) {
 	if err != nil {
 		p.t.Fatalf("reactortest: -reactortest.seed=%s is no number of a seed", number)
 	}
-	var trace io.Writer
-	if *traceFlag {
-		trace = p.t.Output()
-	}
-	if err := p.play(seed, trace); err != nil {
+	if err := p.play(seed, p.t.Output()); err != nil {
 		p.t.Errorf("reactortest: seed %d: %s", seed, explain(err))
 	}
 }
@@ -130,10 +132,16 @@ func (p *player) passes(seed uint64) bool {
 		}
 	}()
 	err := p.play(seed, nil)
+	if !p.failed && p.t.Failed() && errors.Is(err, sender.ErrGoexit) {
+		p.t.FailNow() // was called on a loop, which has survived it
+	}
 	returned = true
 	switch {
 	case err != nil:
 		p.t.Errorf("reactortest: seed %d: %s\n\n%s\n%s", seed, explain(err), p.lastSteps(seed, err), p.again(seed))
+		if *shrinkFlag {
+			p.shrink(seed, err)
+		}
 	case !p.failed && p.t.Failed():
 		p.t.Logf("reactortest: that was seed %d. %s", seed, p.again(seed))
 	default:
@@ -144,7 +152,7 @@ func (p *player) passes(seed uint64) bool {
 
 // play plays a seed, and returns what was wrong.
 func (p *player) play(seed uint64, trace io.Writer) error {
-	r := &run{seed: seed, threads: map[*simring.Thread]*Peer{}}
+	r := &run{seed: seed, threads: map[*simring.Thread]*Peer{}, faults: p.faults}
 	defer func() {
 		r.over = true
 		p.playing.Store(nil)
@@ -156,7 +164,10 @@ func (p *player) play(seed uint64, trace io.Writer) error {
 		if k.Odds.Buffer = 1 << (12 + k.Rand().IntN(5)); seed == 0 { // a smaller one is no buffer of Linux
 			k.Odds = calm
 		}
-		p.program(newMachine(r, k, "machine"))
+		m := newMachine(r, k, "machine")
+		m.SetFaults(m.Faults()) // without those that may not happen
+		p.program(m)
+		p.drawn = k.Odds.Possible()
 		return func() {
 			for _, f := range r.after {
 				f()
@@ -167,26 +178,33 @@ func (p *player) play(seed uint64, trace io.Writer) error {
 
 // again says how a seed is played again.
 func (p *player) again(seed uint64) string {
-	return fmt.Sprintf("To play it again, step by step:\n\t%s", command(p.t.Name(), seed))
+	return fmt.Sprintf("To play it again, step by step:\n\t%s", command(p.t.Name(), seed, p.faults))
 }
 
-// command is the command that plays a seed of a test.
-func command(test string, seed uint64) string {
+// command is the command that plays a seed of a test with some faults; nil: with all.
+func command(test string, seed uint64, faults []string) string {
 	names := strings.Split(test, "/")
 	for i, name := range names {
 		names[i] = "^" + regexp.QuoteMeta(name) + "$"
 	}
-	return fmt.Sprintf("go test -run '%s' -reactortest.seed=%d -v", strings.Join(names, "/"), seed)
+	limit := ""
+	if faults != nil {
+		limit = " -reactortest.faults=" + cmp.Or(strings.Join(faults, ","), "none")
+	}
+	return fmt.Sprintf("go test -run '%s' -reactortest.seed=%d%s -v", strings.Join(names, "/"), seed, limit)
 }
 
 // lastSteps plays a seed that has failed again, and returns what happened last.
 func (p *player) lastSteps(seed uint64, err error) string {
 	var last tail
+	if p.t.Failed() && !p.failed {
+		return "" // it would fail a second time
+	}
 	again := p.play(seed, &last)
 	if again == nil || firstLine(again) != firstLine(err) {
-		return fmt.Sprintf("Played again, the same seed ended otherwise (%v): the program depends on something else than its "+
-			"seed, such as a map's order, the time of package time, a random source, a goroutine, or what an earlier "+
-			"seed has left in a variable.\n", again)
+		return fmt.Sprintf("Played again, the same seed ended otherwise (%v): the program depends on something else than "+
+			"its seed, such as a map's order, the time of package time, a random source, a goroutine, or what an "+
+			"earlier seed has left in a variable.\n", again)
 	}
 	return fmt.Sprintf("The last steps:\n%s", last.String())
 }
@@ -225,11 +243,13 @@ func explain(err error) string {
 // hints are what to do about errors of the simulated kernel.
 var hints = []struct{ about, advice string }{
 	{"was left open", "Close each socket and file, also when the loop is stopped and when a task has not begun."},
-	{"waits for ever", "Nothing that is left can wake it. A loop ends when Loop.Stop was called, which happens by itself when " +
-		"the last peer has ended. Goroutines, channels, and the packages time and net are no part of the simulation."},
+	{"waits for ever", "Nothing that is left can wake it. A loop ends after Loop.Stop, which is called when the last " +
+		"peer has ended. Goroutines, channels, and the packages time and net are no part of the simulation."},
 	{"does not end", "A run that has to be longer says so by Config.Time and Config.Turns."},
 	{"closed under", "Close a descriptor by its Close sender, which waits for the operations on it."},
+	{"of buffers leased", "Call Release of each lease, also when its receiver or task is stopped."},
 	{"provided twice", "Release a lease once."},
 }
 
-var errOver = errors.New("reactortest: the run is over, or another run's: make what you need in the program, and use it there only")
+var errOver = errors.New("reactortest: that is of a run that has ended, or of another one: " +
+	"make what you need in the program, and use it there only")

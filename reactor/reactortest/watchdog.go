@@ -57,7 +57,7 @@ func (p *player) stalled(r *run) {
 		"\tIt waits for something outside of the simulation (a goroutine, a channel, a lock, time.Sleep, package net, a "+
 		"child process), or it loops.\n\tIn a test with reactortest.Run, wait by senders on a loop, and by methods of Peer. "+
 		"The stacks follow: look for [coroutine].\n\tConfig.Stall is how long is too long.\n\t%s\n",
-		p.t.Name(), r.seed, who, p.Stall, command(p.t.Name(), r.seed))
+		p.t.Name(), r.seed, who, p.Stall, command(p.t.Name(), r.seed, p.faults))
 	debug.SetTraceback("all")
 	panic(fmt.Sprintf("reactortest: %s blocks the simulation", who))
 }

@@ -8,13 +8,15 @@ import (
 )
 
 // Await starts s, suspends the task until s has completed, and returns the value, the error, or [sender.ErrStopped]. If
-// s completes inside its Start, the task is not suspended.
+// s completes inside its Start, the task is not suspended. If s has done only a part of its work (see
+// [sender.PartialReceiver]), Await returns the part together with the reason.
 //
 // It is called by the task's function, on the function's goroutine.
 //
 // Cancellation: s gets the stop requests of the task's receiver, except inside [Unstoppable].
 //
-// Allocation: the operation state of s, if the task has not awaited such a sender before.
+// Allocation: the operation state of s, if none is left of those in which the scheduler's tasks have awaited such a
+// sender.
 //
 // Source: P3552R3 §4.4 (the result of co_await), §4.5 (affinity).
 func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
@@ -26,7 +28,8 @@ func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 	}
 	t.awaiting = true
 	defer func() { t.awaiting = false }() // also if Connect panics
-	w := awaitedBy[V, O, S](t)
+	free := freeStates[V, O, S](t)
+	w := free.take(t.co)
 	w.state = awaitPending
 	t.co.env.token = t.tokenFor(&w.await)
 	if op := s.Connect(&w.op, w); w.outside {
@@ -38,7 +41,11 @@ func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 		var zero V
 		return zero, sender.ErrStopped
 	}
-	return w.take()
+	v, err := w.take()
+	if t.fate == alive {
+		free.put(w)
+	}
+	return v, err
 }
 
 // check panics unless it is called by the running function, and not inside Await.
@@ -67,31 +74,7 @@ type awaited[V, O any, S sender.Sender[V, O]] struct {
 	await
 	op     O
 	result sender.Completion[V]
-}
-
-// awaitedBy is the coroutine's operation state for senders of this type.
-func awaitedBy[V, O any, S sender.Sender[V, O]](t *T) *awaited[V, O, S] {
-	co := t.co
-	for _, x := range co.cache {
-		if w, ok := x.(*awaited[V, O, S]); ok {
-			return w
-		}
-	}
-	if co.pool != nil {
-		t.startOutside((*allocation[V, O, S])(co), nil)
-	} else {
-		(*allocation[V, O, S])(co).Start()
-	}
-	return co.cache[len(co.cache)-1].(*awaited[V, O, S])
-}
-
-// allocation is a coroutine as the operation that allocates an operation state for it: the allocator needs much stack.
-type allocation[V, O any, S sender.Sender[V, O]] coroutine
-
-func (a *allocation[V, O, S]) Start() {
-	co := (*coroutine)(a)
-	w := &awaited[V, O, S]{await: newAwait(co, sender.CompletionBehaviorOf(new(S)))}
-	co.cache = append(co.cache, w)
+	next   *awaited[V, O, S] // in the stateList
 }
 
 // take returns the result. It keeps nothing reachable.
@@ -99,12 +82,6 @@ func (w *awaited[V, O, S]) take() (V, error) {
 	x := w.result
 	w.result = sender.Completion[V]{}
 	return x.Get()
-}
-
-// clear overwrites the operation state, so that an idle coroutine keeps nothing reachable.
-func (w *awaited[V, O, S]) clear() {
-	var zero O
-	w.op = zero
 }
 
 func (w *awaited[V, O, S]) SetValue(v V) {
@@ -127,6 +104,12 @@ var errNil = errors.New("task: an awaited operation called SetError(nil): an err
 func (w *awaited[V, O, S]) SetStopped() {
 	w.result.Channel = sender.OnStopped
 	w.complete()
+}
+
+// SetPartial implements [sender.PartialReceiver]: Await returns the part, and why it is not all.
+func (w *awaited[V, O, S]) SetPartial(v V, err error) {
+	w.result.Value = v
+	w.SetError(err)
 }
 
 func (w *awaited[V, O, S]) Env() sender.Env { return &w.co.env }

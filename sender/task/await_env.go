@@ -2,6 +2,7 @@ package task
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -14,6 +15,11 @@ type awaitEnv struct {
 	token  stop.Token
 	mu     sync.Mutex
 	parent sender.Env // the receiver's, for queries; guarded by mu; nil: the task has completed
+}
+
+// pool is that of the coroutine; nil: it is a goroutine.
+func (e *awaitEnv) pool() *CoroutinePool {
+	return (*coroutine)(unsafe.Add(unsafe.Pointer(e), -int(unsafe.Offsetof(coroutine{}.env)))).pool
 }
 
 func (e *awaitEnv) StopToken() stop.Token       { return e.token }

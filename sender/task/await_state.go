@@ -49,12 +49,13 @@ func (w *await) setSuspended() bool {
 // abandon makes the task, which is suspended, not wait any more. It does nothing if the operation has completed.
 func (w *await) abandon() { atomic.CompareAndSwapUint32(&w.state, awaitSuspended, awaitAbandoned) }
 
-// complete says that the operation has completed. From then on its task may be abandoned: complete only touches the
-// coroutine, which is not reused in that case.
+// complete says that the operation has completed. From then on its task may continue, or be abandoned: complete only
+// touches the coroutine, which is not reused in that case.
 func (w *await) complete() {
 	if !w.confined {
+		co := w.co
 		if atomic.SwapUint32(&w.state, awaitCompleted) == awaitSuspended {
-			w.co.env.sch.Enqueue(&w.co.resumption)
+			co.env.sch.Enqueue(&co.resumption)
 		}
 		return
 	}

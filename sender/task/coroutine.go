@@ -18,27 +18,21 @@ type coroutine struct {
 	goroutine  uintptr     // its own
 	env        awaitEnv    // of what the task awaits
 	resumption sender.Work // resumes the task
-	cache      []cached    // operation states of awaited senders, one for each type
+	states     *states     // free operation states for what the task awaits
 
 	// Of a coroutine in a pool.
 	pool       *CoroutinePool // nil: it is a goroutine
 	resumePull func() (struct{}, bool)
-	stop       func()
 	yield      func(struct{}) bool
 	links      intrusive.Links // in pool.idle or pool.busy
 	linkedStop *linkedStop
-	outside    outside
-	exited     bool // its function called runtime.Goexit: it can run no other function
+	outside    sender.Operation // what startOutside leaves to the scheduler; nil: nothing
+	failure    *outsideFailure  // how that has failed; nil: it has not
+	exited     bool             // its function called runtime.Goexit: it can run no other function
 
 	// Of a goroutine: resume and suspend send here in turn.
 	handoff chan struct{}
 }
-
-// cached is an operation state that may be used again.
-type cached interface{ clear() }
-
-// maxCached limits how many operation states an idle coroutine keeps.
-const maxCached = 16
 
 // coroutineOn returns a coroutine for a task on sch; nil: no task may begin there. It is called on sch.
 func coroutineOn(sch sender.Scheduler) *coroutine {
@@ -62,7 +56,7 @@ type schedulerWrapper interface{ Unwrap() sender.Scheduler }
 
 // goroutines is the pool of coroutines whose goroutine has ended. Everything else of them is reused.
 var goroutines = sync.Pool{New: func() any {
-	co := &coroutine{handoff: make(chan struct{})}
+	co := &coroutine{handoff: make(chan struct{}), states: new(states)}
 	co.resumption.Runner = (*resumption)(co)
 	return co
 }}
@@ -88,15 +82,13 @@ func (co *coroutine) live() {
 // of thread locks of this moment.
 func (co *coroutine) pull() {
 	co.resumption.Runner = (*resumption)(co)
-	co.resumePull, co.stop = iter.Pull(func(yield func(struct{}) bool) {
+	co.resumePull, _ = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
 		co.goroutine = goroutine.Current()
 		co.pool.current = co.goroutine
-		for {
+		for co.t != nil { // else end has resumed it
 			co.run()
-			if !yield(struct{}{}) {
-				return
-			}
+			yield(struct{}{})
 		}
 	})
 }
@@ -148,10 +140,10 @@ func (co *coroutine) resume() {
 	p.current = p.goroutine
 }
 
-// unwind ends a pulled coroutine whose function has called runtime.Goexit.
-func (co *coroutine) unwind() {
-	defer func() { _ = recover() }() // the goexitPanic
-	co.stop()
+// end ends a pulled coroutine that has no task.
+func (co *coroutine) end() {
+	defer func() { _ = recover() }() // the goexitPanic, if its function has called runtime.Goexit
+	co.resumePull()
 }
 
 // suspend is called by the function. It makes resume return, and returns when the task is resumed.
@@ -172,17 +164,12 @@ func (co *coroutine) release(clean bool) {
 	co.env.detach()
 	if clean {
 		co.env.token, co.env.sch = stop.Token{}, nil
-		if len(co.cache) > maxCached {
-			co.cache = nil
-		}
-		for _, x := range co.cache {
-			x.clear()
-		}
 	}
 	switch {
 	case co.pool != nil:
 		co.pool.put(co)
 	case clean:
+		co.states.rest()
 		co.exited = false
 		goroutines.Put(co)
 	}

@@ -33,6 +33,7 @@ type CoroutinePool struct {
 	current   uintptr // the scheduler's goroutine, or the coroutine that runs
 	thread    int
 	driver    goroutine.Driver
+	states    states           // that its tasks use
 	ready     sender.WorkQueue // tasks to be resumed by Run
 	idle      intrusive.List   // coroutines without a task
 	idles     int              // length of idle
@@ -54,6 +55,7 @@ func (p *CoroutinePool) Enter() {
 // Leave undoes Enter.
 func (p *CoroutinePool) Leave() {
 	p.goroutine, p.current, p.thread = 0, 0, 0
+	p.states = states{}
 	p.driver.Release()
 }
 
@@ -105,7 +107,7 @@ func (p *CoroutinePool) enqueue(co *coroutine) {
 func (p *CoroutinePool) Drain(done func()) {
 	p.draining, p.drained = true, done
 	for co := coroutineOf(p.idle.PopFront()); co != nil; co = coroutineOf(p.idle.PopFront()) {
-		co.stop()
+		co.end()
 	}
 	p.idles = 0
 	for l := p.busy.First(); l != nil; l = l.Next() {
@@ -144,7 +146,7 @@ func (p *CoroutinePool) take() *coroutine {
 		if p.goroutine == 0 {
 			panic("task: a task on a CoroutineScheduler that has not called CoroutinePool.Enter")
 		}
-		co = &coroutine{pool: p}
+		co = &coroutine{pool: p, states: &p.states}
 		co.pull()
 	}
 	p.busy.PushFront(&co.links)
@@ -157,10 +159,8 @@ func (p *CoroutinePool) put(co *coroutine) {
 	p.busy.Remove(&co.links)
 	p.tasks--
 	switch {
-	case co.exited:
-		co.unwind()
-	case p.draining || p.idles == maxIdle:
-		co.stop()
+	case co.exited || p.draining || p.idles == maxIdle:
+		co.end()
 	default:
 		p.idle.PushFront(&co.links)
 		p.idles++

@@ -17,6 +17,8 @@
 //   - [New] and [NewValue] make a task. Start it as any sender: with sender.Spawn, sender.SyncWait or a Loop's Spawn.
 //   - [Await] awaits a sender. [On] runs a part of the task on another scheduler. [Yield] lets other work run.
 //   - [Unstoppable] shields clean-up from stop requests.
+//   - [Queue] passes items between tasks, and [Cond] lets them wait for each other: a channel, a sync.Cond or a mutex
+//     that is held in an Await would block their thread for ever.
 //
 // # What it guarantees
 //
@@ -27,10 +29,11 @@
 //     the task completes stopped. If the scheduler refuses the task, it completes with the reason. A limit of the
 //     scheduler applies only to tasks that have not begun.
 //   - Await starts a sender and returns what it completed with: [sender.ErrStopped] if it was stopped. If the sender
-//     completes inside its Start, the task continues immediately, without a switch and without a deeper stack.
-//     Otherwise the task is suspended, and its scheduler runs other work.
-//   - The operation state of an awaited sender is kept for the next await of the same type, so awaiting in a loop
-//     allocates nothing.
+//     completes inside its Start, the task continues immediately, without a deeper stack. Otherwise the task is
+//     suspended, and its scheduler runs other work.
+//   - A task that is suspended holds the operation state of what it awaits, and no other. When the operation has
+//     completed, the state is kept for the scheduler's next await of the same type, so awaiting in a loop allocates
+//     nothing.
 //   - Awaited operations have the task's environment: its scheduler, its receiver's stop token (except inside
 //     Unstoppable), and its receiver's answers to queries.
 //   - A function that returns nil completes the task with a value. One that returns sender.ErrStopped, or an error that
@@ -42,7 +45,9 @@
 // # Where the function runs
 //
 // On a [CoroutineScheduler], such as a reactor's loop, the function is a coroutine on the thread of the scheduler. A
-// switch to it and back takes no lock and no other goroutine. On any other scheduler the function has its own
+// switch to it and back takes no lock and no other goroutine. What the function awaits is started on the scheduler's
+// own stack if its sender is [sender.Affine], as those of a loop are: so a function that itself is not deep keeps a
+// stack of 2 KiB. On any other scheduler the function has its own
 // goroutine, which runs only while the scheduler's thread waits for it: so it never runs concurrently with the
 // scheduler's other work, but it is not on the scheduler's thread.
 //

@@ -142,3 +142,61 @@ type stoppedBy struct {
 }
 
 func (e stoppedBy) StopToken() stop.Token { return e.source.Token() }
+
+// Two tasks of one loop pass items: a channel would block the loop's thread.
+func ExampleQueue() {
+	words := task.Queue[string]{Limit: 2}
+	produce := task.New(func(t *task.T) error {
+		defer words.Close()
+		for _, w := range []string{"one", "two", "three"} {
+			if _, err := task.Await(t, words.Put(w)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	consume := task.New(func(t *task.T) error {
+		for {
+			w, err := task.Await(t, words.Pop())
+			if err == io.EOF {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Println(w)
+		}
+	})
+	_, err := sender.SyncWait(context.Background(), sender.WhenAllSlice([]task.Sender{produce, consume}, 0))
+	fmt.Println(err)
+	// Output:
+	// one
+	// two
+	// three
+	// <nil>
+}
+
+// A task waits until another one has changed something.
+func ExampleCond() {
+	var cond task.Cond
+	ready := false
+	wait := task.New(func(t *task.T) error {
+		for !ready {
+			if _, err := task.Await(t, cond.Wait()); err != nil {
+				return err
+			}
+		}
+		fmt.Println("ready")
+		return nil
+	})
+	set := task.New(func(*task.T) error {
+		ready = true
+		cond.Broadcast()
+		return nil
+	})
+	_, err := sender.SyncWait(context.Background(), sender.WhenAllSlice([]task.Sender{wait, set}, 0))
+	fmt.Println(err)
+	// Output:
+	// ready
+	// <nil>
+}

@@ -14,7 +14,7 @@ type T struct {
 	sch   sender.Scheduler // where the task runs
 	work  sender.Work      // begins the task there; the coroutine's resumption resumes it
 	co    *coroutine       // what it runs on, from its begin to its completion
-	wait  *await           // the operation that it is suspended for; nil: it is to be resumed at once
+	wait  *await           // the operation that it is suspended for; nil: nothing, and it is to be resumed
 	token stop.Token       // for what it awaits
 	err   error            // what the function returned; before that, why the task was abandoned
 
@@ -22,6 +22,7 @@ type T struct {
 	awaiting bool // it is inside Await
 	shielded bool // it is inside Unstoppable
 	returned bool // the function has returned
+	began    bool // the function was called; only of an Op
 	fate     fate
 }
 
@@ -139,7 +140,7 @@ func (t *T) resume() {
 			t.finish()
 			return
 		}
-		if t.co.outside.op != nil {
+		if t.co.outside != nil {
 			t.co.start()
 		}
 		// The operation may have completed already. If not, its completion enqueues the resumption, possibly

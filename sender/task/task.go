@@ -20,10 +20,9 @@ type Sender struct{ f func(*T) error }
 
 // Op is the operation state of [Sender]. It must be on the heap.
 type Op struct {
-	t     T
-	f     func(*T) error
-	r     sender.Receiver[struct{}]
-	began bool
+	t T
+	f func(*T) error
+	r sender.Receiver[struct{}]
 }
 
 // Connect implements [sender.Sender].
@@ -34,17 +33,17 @@ func (s Sender) Connect(op *Op, r sender.Receiver[struct{}]) sender.Operation {
 
 // Start implements [sender.Operation].
 func (op *Op) Start() {
-	op.began = false
+	op.t.began = false
 	op.t.start(op, op.r.Env())
 }
 
 // Began reports whether the task's function has been called since Start. It is called when the task has completed: if
 // the function was not called, the receiver has to release the resources that the function would have released. By it
 // sender.SpawnOr knows that.
-func (op *Op) Began() bool { return op.began }
+func (op *Op) Began() bool { return op.t.began }
 
 func (op *Op) call() error {
-	op.began = true
+	op.t.began = true
 	return op.f(&op.t)
 }
 

@@ -61,25 +61,25 @@ func TestNoFailures(t *testing.T) {
 // A run that is shrunk needs fewer kinds of faults, and fails alike.
 func TestShrinking(t *testing.T) {
 	s := search{flaw: simring.UnderreportSend}
-	var first run
+	var first simring.Failure
 	var err error
 	for err == nil {
-		first.seed++
-		_, err = s.fails(program.Echo, first.seed, nil)
+		first.Seed++
+		_, err = s.fails(program.Echo, first.Seed, nil)
 	}
-	first.faults = s.drawn(program.Echo, first.seed)
-	if first.steps, _ = s.fails(program.Echo, first.seed, first.faults); first.steps == 0 {
+	first.Faults = s.drawn(program.Echo, first.Seed)
+	if first.Steps, _ = s.fails(program.Echo, first.Seed, first.Faults); first.Steps == 0 {
 		t.Fatal("a run with its own faults is another run")
 	}
 	r := s.shrunk(program.Echo, first, err)
-	t.Logf("from %+v to %+v: %s", first, r, kind(err))
-	if len(r.faults) >= len(first.faults) {
+	t.Logf("from %+v to %+v: %s", first, r, simring.Kind(err))
+	if len(r.Faults) >= len(first.Faults) {
 		t.Errorf("%+v was shrunk to %+v", first, r)
 	}
-	if _, again := s.fails(program.Echo, r.seed, r.faults); again == nil || kind(again) != kind(err) {
+	if _, again := s.fails(program.Echo, r.Seed, r.Faults); again == nil || simring.Kind(again) != simring.Kind(err) {
 		t.Errorf("the shrunk run fails with %v instead of %v", again, err)
 	}
-	command := s.command("echo", r.seed, []string{"ShortTransfer"})
+	command := s.command("echo", r.Seed, []string{"ShortTransfer"})
 	if !strings.HasSuffix(command, `-flaw "underreport send" -faults ShortTransfer`) {
 		t.Error(command)
 	}

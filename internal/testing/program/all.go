@@ -13,6 +13,7 @@ var All = map[string]simring.Program{
 	"files":       Files,
 	"goexits":     Goexits,
 	"loops":       Loops,
+	"queues":      Queues,
 	"scopes":      Scopes,
 	"tasks":       Tasks,
 	"timers":      Timers,

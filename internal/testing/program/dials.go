@@ -81,7 +81,8 @@ type dials struct {
 // errNoName is the error of some look-ups.
 var errNoName = errors.New("no such name")
 
-// listen opens the listeners. Nobody accepts from them, so that a small backlog is soon full. Then requests get no answer.
+// listen opens the listeners. No thread accepts from them, so that a small backlog is soon full, and then requests get
+// no answer.
 func (d *dials) listen(l *reactor.Loop) {
 	for _, a := range d.addrs {
 		if d.what[a] == refuses {

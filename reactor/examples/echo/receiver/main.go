@@ -1,37 +1,20 @@
-// Command echo is an echo server on the reactor, in the style of receivers: it allocates once for each connection and
-// never for a message.
+// Command receiver is an echo server in the style of receivers: it allocates once for each connection and never for a
+// message.
 package main
 
 import (
-	"context"
-	"flag"
 	"log"
 	"net/netip"
-	"os"
-	"os/signal"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/examples/internal/cmdline"
 	"github.com/reactord/reactord/sender"
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:7000", "address to listen on")
-	loops := flag.Int("loops", 1, "number of loops")
-	ring := flag.String("ring", "auto", "auto, io_uring or epoll")
-	flag.Parse()
-
-	addr, err := netip.ParseAddrPort(*listen)
+	ctx, listen, cfg := cmdline.Parse()
+	err := reactor.Run(ctx, cfg, func(l *reactor.Loop) error { return serve(l, listen) })
 	if err != nil {
-		log.Fatal(err)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	cfg := reactor.Config{Loops: *loops, Loop: reactor.LoopConfig{Ring: reactor.RingKind(*ring)}}
-	if err := reactor.Run(ctx, cfg, func(l *reactor.Loop) error {
-		log.Printf("echoing on %v over %s", addr, l.RingChoice().Kind)
-		_, err := serve(l, addr)
-		return err
-	}); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -45,14 +28,14 @@ type server struct {
 }
 
 // serve listens on the address. Every loop has a listener of its own there, see [reactor.ListenConfig].
-func serve(l *reactor.Loop, addr netip.AddrPort) (*server, error) {
+func serve(l *reactor.Loop, addr netip.AddrPort) error {
 	s := &server{loop: l}
 	if err := s.listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
-		return nil, err
+		return err
 	}
 	s.listener.AcceptMany(reactor.Unlimited).Connect(&s.accept, s)
 	s.accept.Start()
-	return s, nil
+	return nil
 }
 
 // SetNext gets an accepted connection.

@@ -53,6 +53,8 @@ type Program struct {
 	output output
 	ended  chan struct{} // closed when the process has ended
 	err    error         // how it ended, once ended is closed
+
+	terminate sync.Once
 }
 
 // Start starts the program with -listen and args, and waits until it accepts connections. When the test ends, the
@@ -118,9 +120,9 @@ func start(t *testing.T, addr, name string, args ...string) *Program {
 	return p
 }
 
-// stop sends SIGTERM, and SIGKILL if the program does not end after that.
+// stop asks the program to end, and kills it if it does not.
 func (p *Program) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.Terminate()
 	select {
 	case <-p.ended:
 	case <-time.After(Deadline):
@@ -132,6 +134,11 @@ func (p *Program) stop() {
 			<-p.ended
 		}
 	}
+}
+
+// Terminate asks the program to end by SIGTERM, once, and does not wait.
+func (p *Program) Terminate() {
+	p.terminate.Do(func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
 }
 
 // Output is what the program has printed so far.
