@@ -53,8 +53,8 @@
 //	}
 //
 // The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
-// that start the next operation when one has completed. The directory examples/echo has an echo server in each style, which
-// can also be stopped. A [Reactor] runs one loop for each CPU.
+// that start the next operation when one has completed. Package reactor/server has a third, handlers, which is short and
+// needs no task. The directory examples/echo has an echo server in each style. A [Reactor] runs one loop for each CPU.
 //
 // # Operations and their memory
 //

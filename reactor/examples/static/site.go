@@ -35,7 +35,7 @@ type site struct{ root string }
 func (s site) serve(t *task.T, c net.Conn) error {
 	for in := bufio.NewReader(c); ; {
 		req, err := http.ReadRequest(in)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

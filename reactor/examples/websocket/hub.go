@@ -42,11 +42,11 @@ func (h *hub) accept(ctx context.Context, serve func(context.Context, *websocket
 		if err != nil {
 			return // the client has been told
 		}
-		defer c.CloseNow()
-		defer context.AfterFunc(ctx, func() { c.Close(websocket.StatusGoingAway, "the server stops") })()
+		defer func() { _ = c.CloseNow() }()
+		defer context.AfterFunc(ctx, func() { _ = c.Close(websocket.StatusGoingAway, "the server stops") })()
 		err = serve(context.WithoutCancel(r.Context()), c)
 		if errors.Is(err, errSlow) {
-			c.Close(websocket.StatusPolicyViolation, err.Error())
+			_ = c.Close(websocket.StatusPolicyViolation, err.Error())
 		} else if websocket.CloseStatus(err) == -1 && ctx.Err() == nil {
 			log.Print(err)
 		}

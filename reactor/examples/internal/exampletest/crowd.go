@@ -50,7 +50,7 @@ func Echo(t *testing.T, addr string) net.Conn {
 		}
 		message, back := bytes.Repeat([]byte("0123456789"), size/10+1)[:size], make([]byte, size)
 		for range 10 {
-			go c.Write(message) // a peer that only writes would wait for the server, which waits for the peer to read
+			go func() { _, _ = c.Write(message) }() // or both sides would wait for the other one to read
 			if _, err := io.ReadFull(c, back); err != nil {
 				t.Fatalf("a message of %d bytes: %v", size, err)
 			}

@@ -2,6 +2,7 @@ package exampletest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -54,7 +55,7 @@ func echoes(p *reactortest.Peer, c *reactortest.Conn) {
 	if err := c.CloseWrite(); err != nil {
 		p.Fatalf("%v", err)
 	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		p.Errorf("after the end: %d bytes, %v", n, err)
 	}
 }
