@@ -18,6 +18,7 @@ import (
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/server"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // handler serves the connections of one loop.
@@ -45,13 +46,12 @@ func (handler) line(c *server.Conn, line, out []byte) ([]byte, error) {
 		return append(out, "bye\n"...), io.EOF
 	case "host":
 		c.Pause() // the next line is answered after this one
-		go func() {
-			name, err := os.Hostname() // may block, so it is not called on the loop's thread
-			c.Post(func(c *server.Conn) {
-				fmt.Fprintln(c, name, err)
-				c.Resume()
-			})
-		}()
+		c.Loop().Spawn(task.New(func(t *task.T) error {
+			name, err := task.Await(t, reactor.Offload(c.Loop(), os.Hostname)) // on another thread, because it may block
+			fmt.Fprintln(c, name, err)
+			c.Resume()
+			return nil
+		}))
 		return out, nil
 	}
 	return fmt.Appendf(out, "%d %s\n", s.lines, line), nil
