@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"io"
 
+	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender/task"
 )
 
@@ -30,6 +31,9 @@ func Client(c *Conn, cfg *tls.Config) *TLS {
 	c.queueWrites()
 	return &TLS{Conn: tls.Client(c, cfg), c: c}
 }
+
+// Loop is the loop of the connection. On any goroutine.
+func (s *TLS) Loop() *reactor.Loop { return s.c.Loop() }
 
 // Handshake runs the handshake, unless that is done: the first Read or Write does it too. In the task.
 func (s *TLS) Handshake() error { return s.HandshakeContext(context.Background()) }
