@@ -29,6 +29,7 @@ import (
 // It belongs to its owner while it is idle, and to the loop from Start until the receiver is called. It must be on
 // the heap and must not be moved. After a completion it can be started again, also from inside that completion.
 type op struct {
+	_      noCopy
 	sqe    uring.SQE
 	loop   *Loop
 	id     uint64      // in the slot table, from Start until the completion

@@ -16,41 +16,31 @@ import (
 // handle on a stack of the loop's. The loop looks there each time before it enters the ring, and cancels those
 // operations. So a stop request takes the same way from every thread, and a cancel is always queued behind its target.
 
-// handle is what a loop knows an operation by, and its place among the stop requests.
-type handle struct {
-	_    noCopy
-	next *handle // nil: no stop request waits for this one. See stack
+// stopWatch is the stop callback of an operation in flight, and its place among the stop requests. Most operations have
+// a token that never stops, so it is not a part of their state: the loop has a list of those that are free.
+type stopWatch struct {
+	next *stopWatch // on the stack of stop requests, or on the list of free ones; nil: on neither, or the last free one
 	loop *Loop
 	id   uint64 // in the slot table, from Start until the completion
+	stop.Callback
 }
-
-// stopHandler is a handle as the handler of the stop callback of its operation.
-type stopHandler handle
 
 // OnStop implements [stop.Handler].
-func (h *stopHandler) OnStop() {
-	h.loop.stops.push((*handle)(h))
-	h.loop.nudge()
-}
-
-// stopWatch is the stop callback of an operation in flight. Most operations have a token that never stops, so it is not
-// a part of their state: the loop has a list of those that are free.
-type stopWatch struct {
-	handle
-	stop.Callback
-	free *stopWatch // on the list
+func (w *stopWatch) OnStop() {
+	w.loop.stops.push(w)
+	w.loop.nudge()
 }
 
 // takeWatch registers a callback that cancels the operation with this id.
 func (l *Loop) takeWatch(id uint64, token stop.Token) *stopWatch {
 	w := l.watches
 	if w == nil {
-		w = &stopWatch{handle: handle{loop: l}}
+		w = &stopWatch{loop: l}
 	} else {
-		l.watches, w.free = w.free, nil
+		l.watches, w.next = w.next, nil
 	}
 	w.id = id
-	w.Register(token, (*stopHandler)(&w.handle))
+	w.Register(token, w)
 	return w
 }
 
@@ -60,18 +50,18 @@ func (l *Loop) putWatch(w *stopWatch) {
 	if w.next != nil {
 		l.takeStops()
 	}
-	w.free, l.watches = l.watches, w
+	w.next, l.watches = l.watches, w
 }
 
 // stopStack is the stop requests that a loop has not dealt with. An operation does not complete while it is on it, see
 // putWatch.
-type stopStack struct{ stack[handle] }
+type stopStack struct{ stack[stopWatch] }
 
-// lastStop is at the bottom of every stopStack, so that next says whether a handle is on one.
-var lastStop handle
+// lastStop is at the bottom of every stopStack, so that next says whether a stopWatch is on one.
+var lastStop stopWatch
 
 // The link comes first, see stack.
-var _ = [1]struct{}{}[unsafe.Offsetof(handle{}.next)]
+var _ = [1]struct{}{}[unsafe.Offsetof(stopWatch{}.next)]
 
 func (s *stopStack) init() { s.bottom = &lastStop }
 
@@ -82,11 +72,11 @@ func (l *Loop) takeStops() {
 	if l.stops.empty() {
 		return
 	}
-	for h := l.stops.take(); h != &lastStop; {
-		next := h.next
-		h.next = nil
-		l.slots.find(h.id).run.cancel()
-		h = next
+	for w := l.stops.take(); w != &lastStop; {
+		next := w.next
+		w.next = nil
+		l.slots.find(w.id).run.cancel()
+		w = next
 	}
 }
 

@@ -105,6 +105,7 @@ func (t *sleepTimer) OnTimer(int64) { (*SleepOp)(t).onCompletion(outcome{kind: o
 
 // timed is the part of an operation state that waits for timers only: what op is to those that the ring sees.
 type timed struct {
+	_      noCopy
 	loop   *Loop
 	id     uint64 // in the slot table, from Start until the completion
 	timer  timerqueue.Timer
