@@ -14,11 +14,11 @@
 //	}))
 //
 // A [Stream] belongs to goroutines, any number of them, and promises all that package net does. [Listen] and [Dial]
-// make it:
+// make it, on loops that run elsewhere; [Serve] makes the loops as well:
 //
-//	ln, err := netconn.Listen(reactor.ListenConfig{Addr: addr}, r.Loops()...)
-//	…
-//	err = http.Serve(ln, handler)
+//	err := netconn.Serve(ctx, reactor.Config{}, reactor.ListenConfig{Addr: addr}, func(ln net.Listener) error {
+//		return http.Serve(ln, handler)
+//	})
 //
 // A task costs less, and what it calls must not block. Goroutines are for code that blocks, or that starts goroutines
 // of its own, as the server of net/http does.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log"
 	"net"
 	"net/http"
@@ -26,20 +25,11 @@ func main() {
 	}
 }
 
-// run runs loops, and serves on them until ctx is done.
+// run serves until ctx is done and the connections have ended.
 func run(ctx context.Context, listen netip.AddrPort, cfg reactor.Config) error {
-	r, err := reactor.New(cfg)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(nil) }()
-	ln, err := netconn.Listen(reactor.ListenConfig{Addr: listen}, r.Loops()...)
-	if err == nil {
-		err = serve(ctx, ln)
-	}
-	r.Stop()
-	return errors.Join(err, <-ended)
+	return netconn.Serve(ctx, cfg, reactor.ListenConfig{Addr: listen}, func(ln net.Listener) error {
+		return serve(ctx, ln)
+	})
 }
 
 // serve serves until ctx is done and the connections have ended.

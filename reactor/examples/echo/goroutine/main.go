@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log"
 	"net"
@@ -22,29 +21,17 @@ func main() {
 	}
 }
 
-// run runs loops, and serves on them until ctx is done.
+// run serves until ctx is done. Then the connections that are left are closed.
 func run(ctx context.Context, listen netip.AddrPort, cfg reactor.Config) error {
-	r, err := reactor.New(cfg)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(nil) }()
-	ln, err := netconn.Listen(reactor.ListenConfig{Addr: listen}, r.Loops()...)
-	if err == nil {
-		serve(ctx, ln)
-	}
-	r.Stop() // which ends the connections
-	return errors.Join(err, <-ended)
+	return netconn.Serve(ctx, cfg, reactor.ListenConfig{Addr: listen}, serve)
 }
 
-// serve accepts connections until ctx is done.
-func serve(ctx context.Context, ln net.Listener) {
-	defer context.AfterFunc(ctx, func() { ln.Close() })()
+// serve accepts connections until the listener is closed.
+func serve(ln net.Listener) error {
 	for {
 		c, err := ln.Accept()
 		if err != nil {
-			return
+			return err
 		}
 		go echo(c)
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -32,46 +31,32 @@ func main() {
 	}
 }
 
-// run runs loops, and serves on them until ctx is done.
+// run serves until ctx is done and the requests that have begun have ended.
 func run(ctx context.Context, listen netip.AddrPort, cfg reactor.Config, secure bool) error {
-	r, err := reactor.New(cfg)
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(nil) }()
-	ln, err := netconn.Listen(reactor.ListenConfig{Addr: listen}, r.Loops()...)
-	if err == nil {
-		err = serve(ctx, ln, secure)
-	}
-	r.Stop()
-	return errors.Join(err, <-ended)
-}
-
-// serve serves until ctx is done and the requests that have begun have ended.
-func serve(ctx context.Context, ln net.Listener, secure bool) error {
 	s := &http.Server{Handler: handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	down := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), grace)
-		defer cancel()
-		down <- s.Shutdown(ctx)
-	})
-	var err error
 	if secure {
-		certificate, cerr := selfsigned.New("localhost")
-		if cerr != nil {
-			return cerr
+		certificate, err := selfsigned.New("localhost")
+		if err != nil {
+			return err
 		}
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
-		err = s.ServeTLS(ln, "", "")
-	} else {
-		err = s.Serve(ln)
 	}
-	if stop() {
-		return err // it has ended by itself
+	return netconn.Serve(ctx, cfg, reactor.ListenConfig{Addr: listen}, func(ln net.Listener) error {
+		err := serve(s, ln)
+		if ctx.Err() == nil {
+			return err // it has ended by itself
+		}
+		left, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		return s.Shutdown(left)
+	})
+}
+
+func serve(s *http.Server, ln net.Listener) error {
+	if s.TLSConfig != nil {
+		return s.ServeTLS(ln, "", "")
 	}
-	return <-down
+	return s.Serve(ln)
 }
 
 // handler is the application.
