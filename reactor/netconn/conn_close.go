@@ -43,6 +43,9 @@ func (c *Conn) carryOut(what uint32) {
 		c.beginClose()
 		return
 	}
+	if x := c.reading.now; x != nil && x.flow != nil && x.t.StopToken().StopRequested() {
+		x.flow.fail(sender.ErrStopped)
+	}
 	now := c.Loop().Clock()
 	for _, h := range [...]*half{&c.reading, &c.writing} {
 		x := h.now

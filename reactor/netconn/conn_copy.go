@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender/task"
 )
 
 var (
@@ -15,10 +16,28 @@ var (
 )
 
 // WriteTo writes to w what it receives until EOF, out of the buffers of the loop: while nothing arrives it holds none.
-// If w is a Conn, the bytes are sent from the memory that they were received into, so io.Copy(c, c) is an echo without
-// a copy. In the task.
-func (c *Conn) WriteTo(w io.Writer) (total int64, err error) {
+//
+// If w is a Conn of the same task, the bytes are sent from the memory that they were received into, so io.Copy(c, c) is
+// an echo without a copy, and the task sleeps until the end. More is received while something is sent, up to 16 buffers
+// of the loop, which are lost if w fails; the end of receiving, for whatever reason, loses nothing. In the task.
+func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	c.mustAwait("WriteTo")
+	if to, ok := w.(*Conn); ok && to.out == nil && to.t == c.t {
+		c.next.what, c.next.t, c.next.to = actFlow, c.t, to
+		if _, err := task.Await(c.t, awaiting{c}); err != nil {
+			return 0, err // the task has been abandoned
+		}
+		if h := &c.reading; h.err != errNoStream { //nolint:errorlint // it is not wrapped
+			return h.n, h.err
+		}
+	}
+	return c.writeTo(w)
+}
+
+// writeTo is WriteTo message by message.
+//
+//go:noinline
+func (c *Conn) writeTo(w io.Writer) (total int64, err error) {
 	defer c.unlease(0)
 	for {
 		c.next.what = actLease

@@ -21,7 +21,7 @@ type half struct {
 	deadline atomic.Int64  // of SetDeadline, on the loop's clock; 0: none
 	timer    reactor.Timer // see transfer.watch
 	armed    int64         // when the timer is due; 0: it is not pending
-	n        int           // of the last transfer: the bytes moved,
+	n        int64         // of the last transfer: the bytes moved,
 	err      error         // and its error
 }
 
@@ -43,6 +43,7 @@ type request struct {
 	what action
 	p    []byte           // to receive into, or to send
 	addr *reactor.Address // to send to, or to receive
+	to   *Conn            // of a flow
 	room int              // how many bytes may be in the queue
 }
 
@@ -51,6 +52,7 @@ type action uint8
 const (
 	actRecv action = iota
 	actLease
+	actFlow
 	actRecvFrom
 	actSend
 	actSendTo
@@ -73,9 +75,9 @@ func (c *Conn) awaitIn() (int, error) {
 		return 0, err // the task has been abandoned
 	}
 	if h.err != nil {
-		return h.n, c.failure(h)
+		return int(h.n), c.failure(h)
 	}
-	return h.n, nil
+	return int(h.n), nil
 }
 
 // failure is the error of the last transfer of a half as package net would return it.
@@ -138,6 +140,14 @@ func (c *Conn) begin(a *request, r sender.Receiver[struct{}]) {
 		o := leases.Get().(*recvLease)
 		c.s.RecvLease().Connect(&o.op, (*leaseReceiver)(o))
 		x, o.start = &o.transfer, &o.op
+	case actFlow:
+		if !c.isStream() {
+			h.n, h.err = 0, errNoStream
+			r.SetValue(struct{}{})
+			return
+		}
+		h.n = 0
+		x = &c.newFlow(a.to).transfer
 	case actSend:
 		o := sends.Get().(*send)
 		o.want = len(a.p)
@@ -188,6 +198,7 @@ type transfer struct {
 	expires int64 // when SetIdle ends it; 0: not
 	want    int   // the bytes to be sent
 	most    int   // without start: how many bytes may be in the queue
+	flow    *flow // that this is a part of; nil: none
 	recycle func()
 }
 
@@ -249,13 +260,13 @@ type stopHandler transfer
 
 func (x *stopHandler) OnStop() {
 	x.stop.RequestStop()
-	if x.start == nil {
+	if x.start == nil || x.flow != nil {
 		x.c.want(0) // the loop's thread finds that it was stopped
 	}
 }
 
 // complete resumes the task. The transfer may be used again from then on.
-func (x *transfer) complete(n int, err error) {
+func (x *transfer) complete(n int64, err error) {
 	x.task.Deregister()
 	x.end.Deregister()
 	h, r := x.h, x.r
@@ -274,9 +285,9 @@ func (x *transfer) SetStopped() { x.complete(0, x.reason()) }
 // SetValue takes the number of bytes. Fewer than wanted were sent if the operation was stopped.
 func (x *transfer) SetValue(n int) {
 	if n < x.want {
-		x.complete(n, x.reason())
+		x.complete(int64(n), x.reason())
 	} else {
-		x.complete(n, nil)
+		x.complete(int64(n), nil)
 	}
 }
 
