@@ -4,6 +4,7 @@ package reactor
 
 import (
 	"errors"
+	"fmt"
 	"math/bits"
 	"net/netip"
 	"sync"
@@ -70,6 +71,9 @@ func NewBalancer(cfg BalancerConfig) (*Balancer, error) {
 	b := &Balancer{cfg: cfg, loops: make([]balancedLoop, len(cfg.Loops))}
 	b.free.New = func() any { return new(handoff) }
 	for i, l := range cfg.Loops {
+		if l == nil {
+			return nil, fmt.Errorf("reactor: BalancerConfig.Loops[%d] is nil", i)
+		}
 		b.loops[i].l = l
 	}
 	return b, nil

@@ -38,12 +38,20 @@ type UndeliverableHandler[T any] interface {
 }
 
 // Init makes b a mailbox of l, whose messages go to h.
-func (b *Mailbox[T]) Init(l *Loop, h MailboxHandler[T]) { b.l, b.h = l, h }
+func (b *Mailbox[T]) Init(l *Loop, h MailboxHandler[T]) {
+	if l == nil || h == nil {
+		panic("reactor: Init of a Mailbox without a Loop or a handler: give it both")
+	}
+	b.l, b.h = l, h
+}
 
 // Post sends m to the mailbox. From any thread. The messages of one thread are delivered in the order in which it has
 // posted them, also if they go to different mailboxes of one loop. Post allocates nothing, takes no lock, and makes a
 // system call only if the loop sleeps.
 func (b *Mailbox[T]) Post(m *Envelope[T]) {
+	if b.l == nil {
+		panic("reactor: Post to a Mailbox that is not ready: call Init first")
+	}
 	m.box = b
 	m.work.Runner = (*delivery[T])(m)
 	b.l.Enqueue(&m.work)

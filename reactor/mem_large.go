@@ -78,7 +78,7 @@ func (g *largeBuffers) trim() (all bool) {
 			g.resident[id] = false
 		}
 	}
-	all = g.idle == g.made
+	all = g.idle == len(g.free)
 	g.idle = len(g.free)
 	return all
 }

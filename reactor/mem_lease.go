@@ -46,7 +46,6 @@ func (b *Buffers) takeLarge() (l Lease, ok bool) {
 	if !ok {
 		return Lease{}, false
 	}
-	b.trimLater()
 	id |= largeID
 	b.flipLeased(id, false)
 	return Lease{b: b, id: id}, true
@@ -111,10 +110,14 @@ func (l Lease) Release() {
 	}
 	if l.id&largeID != 0 {
 		b.large.put(l.id &^ largeID)
+		b.trimLater()
 		return
 	}
 	b.leased--
 	b.free = append(b.free, l.id)
+	if b.manyResident() {
+		b.trimLater()
+	}
 }
 
 // poison overwrites what must not be used any more, so that a holder who does finds nothing sensible.

@@ -51,7 +51,7 @@ func (t *trimBuffers) OnTimer(now int64) {
 	b := (*Buffers)(t)
 	b.window.judgeIdle()
 	b.takeBack()
-	n := 0
+	n := 0 // buffers that are free and have memory
 	keep := max(b.window.target-b.inRing, 0)
 	for _, id := range b.free[:max(len(b.free)-keep, 0)] {
 		if !b.memory.has[id] {
@@ -64,9 +64,10 @@ func (t *trimBuffers) OnTimer(now int64) {
 		b.memory.has[id] = false
 		b.memory.n--
 	}
-	if !b.large.trim() || b.manyResident() {
+	large := b.large.trim()
+	if n > trimBatch || !large || b.manyResident() && b.window.target > b.window.least {
 		b.loop.timers.Update(&b.memory.trim, now+int64(trimEvery))
-	}
+	} // else what has memory is leased, and Release begins to trim; or it is in a ring that cannot give it back
 }
 
 // takeBack takes the buffers out of the ring that are more than the window has, if the ring can give them back.

@@ -58,6 +58,8 @@ func TestMisusePanics(t *testing.T) {
 			"start": recv.Start, "start of a sequence": many.Start, "close": closing.Start, "sleep": sleep.Start,
 			"every": every.Start, "release": lease.Release,
 			"grant": func() { many.Grant(1) }, "grant of ticks": func() { every.Grant(1) },
+			"reset": func() { sleep.Reset(0) }, "reset of ticks": func() { every.Reset(0, time.Hour) },
+			"timer": func() { r.SetTimer(new(reactor.Timer), 0) },
 		} {
 			mustPanic(t, what+" elsewhere", "sender.StartsOn(loop, …)", f)
 		}
@@ -216,6 +218,15 @@ func TestUnconnected(t *testing.T) {
 		}
 		mustPanic(t, "grant", "call its sender's Connect", func() { new(reactor.RecvManyOp).Grant(1) })
 		mustPanic(t, "Init without a loop", "without a Loop", func() { none.Init(nil, 0) })
+		var box reactor.Mailbox[int]
+		mustPanic(t, "Post before Init", "call Init first", func() { box.Post(new(reactor.Envelope[int])) })
+		mustPanic(t, "Mailbox without a handler", "without a Loop or a handler", func() { box.Init(r.Loop, nil) })
+		mustPanic(t, "job without a func", "Offload of a nil func", func() { reactor.Offload[int](r.Loop, nil) })
+		mustPanic(t, "reset of a sleep", "call its sender's Connect", func() { new(reactor.SleepOp).Reset(0) })
+		take := func(*reactor.Loop, int) {}
+		if _, err := reactor.NewBalancer(reactor.BalancerConfig{Loops: []*reactor.Loop{nil}, Take: take}); err == nil {
+			t.Error("a Balancer has a nil Loop")
+		}
 		mustPanic(t, "empty buffer", "empty buffer", func() { none.Recv(nil).Connect(new(reactor.RecvOp), in) })
 		r.end()
 	})

@@ -27,6 +27,9 @@ type offloadSender[T any] struct {
 //
 // It is for what there is no opcode for.
 func Offload[T any](l *Loop, f func() (T, error)) offloadSender[T] {
+	if f == nil {
+		panic("reactor: Offload of a nil func: give it one that does the work")
+	}
 	return offloadSender[T]{l: l, f: f}
 }
 

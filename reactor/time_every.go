@@ -99,6 +99,7 @@ func (o *EveryOp) Scheduler() sender.Scheduler { return o.loop }
 // period. Ticks of the old schedule that were due and not delivered are dropped. On the loop's thread, while the
 // sequence is in progress.
 func (o *EveryOp) Reset(at int64, period time.Duration) {
+	o.loop.assertOnThread()
 	o.due, o.period = at, max(int64(period), 1)
 	if o.state == timedWaiting && !o.credit.waits {
 		o.wait()

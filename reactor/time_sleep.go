@@ -18,7 +18,10 @@ import (
 type Timer = timerqueue.Timer
 
 // SetTimer makes t due at the time at, in nanoseconds as of Now; it moves t if it is pending.
-func (l *Loop) SetTimer(t *Timer, at int64) { l.timers.Update(t, at) }
+func (l *Loop) SetTimer(t *Timer, at int64) {
+	l.assertOnThread()
+	l.timers.Update(t, at)
+}
 
 // StopTimer makes t not pending, and reports whether it was.
 func (l *Loop) StopTimer(t *Timer) bool { return l.timers.Remove(t) }
@@ -82,6 +85,7 @@ func (o *SleepOp) Start() {
 // later or sooner, in O(log n). It reports whether it could; false: the operation has completed, or is about to. On the
 // loop's thread.
 func (o *SleepOp) Reset(at int64) bool {
+	o.loop.assertOnThread()
 	if !o.timer.Pending() {
 		return false
 	}

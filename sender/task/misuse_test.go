@@ -180,3 +180,8 @@ func TestAwaitInIterators(t *testing.T) {
 		}
 	})
 }
+
+func TestNilFunction(t *testing.T) {
+	expectPanic(t, func() { task.New(nil) }, "a task of a nil function")
+	expectPanic(t, func() { task.NewValue[int](nil) }, "a task of a nil function")
+}

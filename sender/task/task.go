@@ -13,7 +13,15 @@ import "github.com/reactord/reactord/sender"
 // Allocation: a coroutine, if no idle one is left.
 //
 // Source: P3552R3, task<void>.
-func New(f func(*T) error) Sender { return Sender{f} }
+func New(f func(*T) error) Sender {
+	if f == nil {
+		panic(nilFunc)
+	}
+	return Sender{f}
+}
+
+// nilFunc is what a task without a function comes to.
+const nilFunc = "task: a task of a nil function: give it what it is to do"
 
 // Sender is the sender that [New] returns.
 type Sender struct{ f func(*T) error }
@@ -52,7 +60,12 @@ func (op *Op) complete(err error) { sender.Complete(op.r, struct{}{}, err) }
 // NewValue is [New] for a function with a value. The task completes with the value if the error is nil.
 //
 // Source: P3552R3, task<T>.
-func NewValue[V any](f func(*T) (V, error)) ValueSender[V] { return ValueSender[V]{f} }
+func NewValue[V any](f func(*T) (V, error)) ValueSender[V] {
+	if f == nil {
+		panic(nilFunc)
+	}
+	return ValueSender[V]{f}
+}
 
 // ValueSender is the sender that [NewValue] returns.
 type ValueSender[V any] struct{ f func(*T) (V, error) }
