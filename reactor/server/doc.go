@@ -44,6 +44,17 @@
 // While more than Config.HighWater bytes are unsent the connection is not read from, so a peer that does not read its
 // answers cannot make more of them. Only writes without a request can grow beyond that: look at [Conn.Unsent].
 //
+// # TLS
+//
+// With Config.TLS handlers see the plain bytes, and all else is as without it. Open is called when the handshake is
+// done; a connection whose handshake fails, or takes longer than Config.HandshakeTimeout, is not given to the handler,
+// but counted. [Conn.TLS] has the protocol that ALPN has chosen and the client's certificates. A close_notify is EOF.
+// EOF without one may be an attacker's: Closed is told io.ErrUnexpectedEOF. Close sends a close_notify before EOF.
+//
+// The handshake is a task; behind it, what is left is the state of crypto/tls. What is written is encrypted when it is
+// sent, so that small writes share a record, and leased bytes are never sent as they are. Unsent counts records from
+// then on.
+//
 // # How a connection ends
 //
 // Closed is called exactly once, when the connection is closed. If the peer sends EOF, what is unsent is still sent; a
