@@ -51,9 +51,8 @@
 // but counted. [Conn.TLS] has the protocol that ALPN has chosen and the client's certificates. A close_notify is EOF.
 // EOF without one may be an attacker's: Closed is told io.ErrUnexpectedEOF. Close sends a close_notify before EOF.
 //
-// The handshake is a task; behind it, what is left is the state of crypto/tls. What is written is encrypted when it is
-// sent, so that small writes share a record, and leased bytes are never sent as they are. Unsent counts records from
-// then on.
+// The handshake is a task; what is left behind it is the state of crypto/tls. What is written is encrypted when it is
+// about to be sent, so small writes share a record. Unsent counts the records then.
 //
 // # How a connection ends
 //
@@ -70,7 +69,7 @@
 //
 // # Shutdown
 //
-// When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun is
-// answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed. After
+// When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun
+// is answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed. After
 // Config.Grace what is left is closed.
 package server

@@ -26,7 +26,7 @@ const maxRecord = 16 << 10
 type secure struct {
 	conn     *Conn
 	tls      *tls.Conn
-	shake    *handshake // nil: it is over
+	shake    *handshake // nil: it has ended
 	head     int        // bytes of the first lease of input.queue that crypto/tls has taken
 	more     bool       // crypto/tls may have bytes that it was not asked for
 	cut      bool       // crypto/tls was given the EOF of the socket
@@ -71,8 +71,8 @@ func (c *Conn) shakeHands() {
 	h.op.Start()
 }
 
-// over is called when the task has ended.
-func (h *handshake) over(err error) {
+// ended is called when the task has ended.
+func (h *handshake) ended(err error) {
 	c := h.s.conn
 	h.s.shake = nil
 	c.w.shaking.end(&h.stamp)
@@ -101,10 +101,10 @@ func (h *handshake) Env() sender.Env             { return h }
 func (h *handshake) Scheduler() sender.Scheduler { return h.s.conn.w.loop }
 
 // SetValue is called when the handshake is done.
-func (h *handshake) SetValue(struct{}) { h.over(nil) }
+func (h *handshake) SetValue(struct{}) { h.ended(nil) }
 
 // SetStopped is called when the loop stops.
-func (h *handshake) SetStopped() { h.over(net.ErrClosed) }
+func (h *handshake) SetStopped() { h.ended(net.ErrClosed) }
 
 // SetError is called when the handshake has failed, or a function of the tls.Config has panicked.
 func (h *handshake) SetError(err error) {
@@ -112,7 +112,7 @@ func (h *handshake) SetError(err error) {
 		h.s.conn.w.taskPanicked(p)
 		err = &PanicError{p.Value, p.Stack}
 	}
-	h.over(err)
+	h.ended(err)
 }
 
 // arrive is called when something has arrived: bytes, EOF, or the end of the connection.

@@ -211,11 +211,11 @@ func TestTLSHandshakeFails(t *testing.T) {
 func TestTLSShutdownInHandshake(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		shaking := make(chan bool, 1)
-		r := serveTLS(t, kind, server.Config{}, &hooks{})
-		r.cancel()
-		_ = r.wait()
 		srv, client := certificate(t)
-		srv.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { shaking <- true; return nil, nil } //nolint:nilnil // as it says
+		srv.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			shaking <- true
+			return nil, nil //nolint:nilnil // as GetConfigForClient says
+		}
 		s := serve(t, kind, server.Config{TLS: srv}, &hooks{})
 		raw := s.dial()
 		c := tls.Client(&firstFlight{Conn: raw}, client)
@@ -256,13 +256,19 @@ func TestTLSWhyClosed(t *testing.T) {
 	}{
 		"close_notify": {data: echo, got: "hello"},
 		"cut":          {data: echo, cut: true, want: io.ErrUnexpectedEOF, got: "hello"},
-		"unread":       {data: func(*server.Conn, []byte, []byte) (int, []byte, error) { return 0, nil, nil }, want: io.ErrUnexpectedEOF},
-		"error":        {data: func(_ *server.Conn, in, _ []byte) (int, []byte, error) { return 1, in[:2], mine }, want: mine, got: "he"},
+		"unread": {data: func(*server.Conn, []byte, []byte) (int, []byte, error) {
+			return 0, nil, nil
+		}, want: io.ErrUnexpectedEOF},
+		"error": {data: func(_ *server.Conn, in, _ []byte) (int, []byte, error) {
+			return 1, in[:2], mine
+		}, want: mine, got: "he"},
 		"Close": {data: func(c *server.Conn, in, _ []byte) (int, []byte, error) {
 			c.Close()
 			return len(in), in, nil
 		}, got: "hello"},
-		"panic": {data: func(*server.Conn, []byte, []byte) (int, []byte, error) { panic("mine") }, want: &server.PanicError{}},
+		"panic": {data: func(*server.Conn, []byte, []byte) (int, []byte, error) {
+			panic("mine")
+		}, want: &server.PanicError{}},
 		"abort": {data: func(c *server.Conn, in, _ []byte) (int, []byte, error) {
 			c.CloseWithError(mine)
 			return len(in), in, nil
