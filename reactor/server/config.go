@@ -31,7 +31,8 @@ type Config struct {
 	// Backlog is how many connections may wait to be accepted. Default: [reactor.Backlog].
 	Backlog int
 
-	// TLS, if not nil, is the configuration of TLS on all listeners. It is for tasks: handlers have no TLS.
+	// TLS, if not nil, is the configuration of TLS on all listeners. Its functions are called on the loop's thread, and
+	// must not block.
 	TLS *tls.Config
 	// HandshakeTimeout is how long the handshake of TLS may last. Default 10 s; negative: for ever.
 	HandshakeTimeout time.Duration

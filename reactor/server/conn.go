@@ -26,6 +26,7 @@ type Conn struct {
 	in      *input  // nil: nothing is unread
 	out     *output // nil: nothing is unsent
 	end     *ending // nil: it is open
+	tls     *secure // nil: there is no TLS
 	context any
 	age     stamp // in worker.all or worker.ending
 	idle    stamp
@@ -37,6 +38,8 @@ type Conn struct {
 
 // connState is the state of a connection.
 //
+//	shaking   → open        the TLS handshake is done. Open was called.
+//	shaking   → flushing    the handshake has failed, or the server shuts down
 //	open      → flushing    it is to be closed when what is unsent has been sent: Close, EOF, an error of Data, a drain
 //	flushing  → lingering   everything was sent, and EOF behind it; the peer's EOF is waited for
 //	flushing  → closing     the same, but the peer's EOF has come already
@@ -46,7 +49,8 @@ type Conn struct {
 type connState uint8
 
 const (
-	connOpen connState = iota
+	connShaking connState = iota
+	connOpen
 	connFlushing
 	connLingering
 	connClosing
@@ -63,10 +67,11 @@ const (
 
 // ending is what a connection needs to end.
 type ending struct {
-	conn    *Conn
-	err     error
-	closing reactor.CloseOp
-	linger  stamp
+	conn     *Conn
+	err      error
+	closing  reactor.CloseOp
+	linger   stamp
+	unopened bool // the handler does not know the connection
 }
 
 func ageOwner(s *stamp) *Conn {
@@ -90,7 +95,12 @@ func (w *worker) accepted(ln *listener, fd int) {
 	w.all.add(&c.age)
 	w.idle.begin(&c.idle)
 	c.socket.RecvMany(credit).Adaptive().Connect(&c.recv, (*received)(c))
-	w.guard(c, callOpen)
+	if w.cfg.TLS != nil {
+		c.shakeHands()
+	} else {
+		c.state = connOpen
+		w.guard(c, callOpen)
+	}
 	if c.state < connClosing {
 		c.recv.Start()
 	}
@@ -212,7 +222,7 @@ func (c *Conn) assertOnThread(method string) {
 func (c *Conn) touch() { c.w.idle.again(&c.idle) }
 
 // mayCallHandler reports whether serve may call Data.
-func (c *Conn) mayCallHandler() bool { return c.state == connOpen && c.holds == 0 && c.in != nil }
+func (c *Conn) mayCallHandler() bool { return c.reads() && (c.in != nil || c.tls != nil && c.tls.more) }
 
 // serve does what the connection was marked for.
 func (c *Conn) serve() {
@@ -225,10 +235,7 @@ func (c *Conn) serve() {
 
 // drain ends the connection because the server shuts down.
 func (c *Conn) drain() {
-	if c.state != connOpen {
-		return
-	}
-	if _, ok := c.w.handler.(DrainHandler); ok {
+	if _, ok := c.w.handler.(DrainHandler); ok && c.state == connOpen {
 		c.w.guard(c, callDrain)
 	}
 	if c.holds&holdPaused == 0 {
@@ -238,7 +245,7 @@ func (c *Conn) drain() {
 
 // finish ends the connection when what is unsent has been sent.
 func (c *Conn) finish(err error) {
-	if c.state != connOpen {
+	if c.state > connOpen {
 		return
 	}
 	c.leave(connFlushing, err)
@@ -248,8 +255,9 @@ func (c *Conn) finish(err error) {
 // abort closes the connection. What is unsent is dropped.
 func (c *Conn) abort(err error) {
 	switch {
-	case c.state == connOpen:
+	case c.state <= connOpen:
 		c.leave(connFlushing, err)
+	case c.tls != nil && c.tls.settled():
 	case c.state < connClosing && c.end.err == nil:
 		c.end.err = err
 	}
@@ -263,13 +271,16 @@ func (c *Conn) leave(to connState, err error) {
 		err = nil
 	}
 	c.end = w.endings.get()
-	c.end.conn, c.end.err = c, err
+	c.end.conn, c.end.err, c.end.unopened = c, err, c.state == connShaking
 	if c.age.since != 0 {
 		w.all.end(&c.age)
 		w.ending.PushBack(&c.age.links)
 	}
 	c.state = to
 	c.dropInput()
+	if c.tls != nil {
+		c.tls.arrive()
+	}
 }
 
 // flushed is called when everything has been sent.
@@ -306,7 +317,7 @@ func (c *Conn) expire(d Deadline, after time.Duration) {
 		return
 	}
 	err := &TimeoutError{d, after}
-	if c.state == connOpen {
+	if c.state <= connOpen {
 		c.w.count.deadlines[d].Add(1)
 	}
 	if d == WriteDeadline || d == GraceDeadline || c.out != nil || c.state != connOpen {
@@ -318,7 +329,11 @@ func (c *Conn) expire(d Deadline, after time.Duration) {
 
 // SetValue is called when the socket is closed. It is the end of the connection.
 func (e *ending) SetValue(struct{}) {
-	c, w, err := e.conn, e.conn.w, e.err
+	c, w, err, unopened := e.conn, e.conn.w, e.err, e.unopened
+	if c.tls != nil && c.tls.shake != nil { // it will end soon
+		c.tls.shake.closed = true
+		return
+	}
 	c.state, c.end = connClosed, nil
 	w.ending.Remove(&c.age.links)
 	if c.out != nil {
@@ -328,7 +343,9 @@ func (e *ending) SetValue(struct{}) {
 	w.noSocket.Close().Connect(&e.closing, e)
 	w.endings.put(e)
 	defer w.connClosed(c.ln) // also if the handler ends the goroutine
-	w.guard(c, func(c *Conn) { w.handler.Closed(c, err) })
+	if !unopened {
+		w.guard(c, func(c *Conn) { w.handler.Closed(c, err) })
+	}
 }
 
 // SetError is called when close(2) has failed; the socket is closed nevertheless.

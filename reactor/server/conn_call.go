@@ -11,10 +11,10 @@ import (
 
 // leased is what the handler's Data has been given: so that it is returned also if Data ends the goroutine.
 type leased struct {
-	lease reactor.Lease
-	rest  []byte        // a buffer of the pool; nil: none
-	kept  reactor.Lease // what the rest is in instead
-	seen  int           // see Conn.Seen
+	now  piece
+	rest []byte        // a buffer of the pool; nil: none
+	kept reactor.Lease // what the rest is in instead
+	seen int           // see Conn.Seen
 }
 
 func callOpen(c *Conn)  { c.w.handler.Open(c) }

@@ -40,13 +40,17 @@ func (r *received) SetNext(lease reactor.Lease) {
 	c := (*Conn)(r)
 	c.touch()
 	switch {
-	case c.state != connOpen: // so that EOF is seen
+	case c.state > connOpen: // so that EOF is seen
 		c.giveBack(lease)
+	case c.tls != nil:
+		in := c.input()
+		in.queue = append(in.queue, lease)
+		c.tls.arrive()
 	case c.holds != 0 || c.in != nil && len(c.in.queue) != 0:
 		in := c.input()
 		in.queue = append(in.queue, lease)
 	default:
-		c.take(lease)
+		c.take(piece{b: lease.Bytes(), lease: lease})
 	}
 }
 
@@ -54,9 +58,12 @@ func (r *received) SetNext(lease reactor.Lease) {
 func (r *received) SetValue(struct{}) {
 	c := (*Conn)(r)
 	c.eof = true
-	if c.state == connLingering {
+	switch {
+	case c.state == connLingering:
 		c.close()
-	} else if c.state == connOpen && c.holds == 0 {
+	case c.tls != nil:
+		c.tls.arrive()
+	case c.reads():
 		c.readOn()
 	}
 }
@@ -108,9 +115,9 @@ func (c *Conn) Need(n int) {
 func (c *Conn) Seen() int { return c.w.leased.seen }
 
 // take presents what was received, behind the rest.
-func (c *Conn) take(lease reactor.Lease) {
-	b, borrowed := lease.Bytes(), false
-	c.w.leased.lease = lease
+func (c *Conn) take(p piece) {
+	b, borrowed := p.b, false
+	c.w.leased.now = p
 	for len(b) != 0 && c.reads() && c.in != nil && len(c.in.rest) != 0 {
 		b = c.join(b)
 	}
@@ -118,8 +125,8 @@ func (c *Conn) take(lease reactor.Lease) {
 	if c.in == nil || len(c.in.rest) == 0 {
 		b, seen, borrowed = c.present(b, 0)
 	}
-	c.w.leased.lease = reactor.Lease{}
-	c.keep(lease, b, seen, borrowed)
+	c.w.leased.now = piece{}
+	c.keep(p, b, seen, borrowed)
 	c.trimInput()
 }
 
@@ -190,22 +197,31 @@ func (c *Conn) join(b []byte) []byte {
 	return b[n:]
 }
 
-// keep keeps what is left of a lease as the rest, and the lease if it is worth it.
-func (c *Conn) keep(lease reactor.Lease, b []byte, seen int, borrowed bool) {
+// keep keeps what is left of a piece as the rest, and its memory if it is worth it.
+func (c *Conn) keep(p piece, b []byte, seen int, borrowed bool) {
 	if len(b) == 0 || c.state != connOpen {
-		c.letGo(lease, nil, borrowed)
+		c.letGo(p.lease, p.buf, borrowed)
 		return
 	}
-	in, w := c.input(), c.w
-	usual := w.loop.Buffers().Size()
-	if len(in.rest) == 0 && !borrowed && lease.Len() <= usual && len(b) > usual/4 && w.held < maxHeld {
-		in.rest, in.lease = b, lease
-		w.held++
+	if in := c.input(); len(in.rest) == 0 && !borrowed && c.w.worthKeeping(p, len(b)) {
+		in.rest, in.lease, in.buf = b, p.lease, p.buf
+		if p.buf == nil {
+			c.w.held++
+		}
 	} else {
 		c.append(b)
-		c.letGo(lease, nil, borrowed)
+		c.letGo(p.lease, p.buf, borrowed)
 	}
 	c.kept(seen)
+}
+
+// worthKeeping reports whether the memory of a piece is not too large to be kept for n bytes of it.
+func (w *worker) worthKeeping(p piece, n int) bool {
+	if p.buf != nil {
+		return n > cap(p.buf)/4
+	}
+	usual := w.loop.Buffers().Size()
+	return p.lease.Len() <= usual && n > usual/4 && w.held < maxHeld
 }
 
 // kept is called when bytes are left as the rest.
@@ -273,14 +289,18 @@ func (c *Conn) readOn() {
 	if in := c.in; in != nil && in.seen < len(in.rest) && c.reads() {
 		c.join(nil)
 	}
-	for c.reads() && c.in != nil && len(c.in.queue) != 0 {
+	eof := c.eof
+	if c.tls != nil {
+		eof = c.tls.decrypt()
+	}
+	for c.tls == nil && c.reads() && c.in != nil && len(c.in.queue) != 0 {
 		q := c.in.queue
 		lease := q[0]
 		c.in.queue = append(q[:0], q[1:]...)
-		c.take(lease)
+		c.take(piece{b: lease.Bytes(), lease: lease})
 	}
 	c.trimInput()
-	if c.eof && c.reads() {
+	if eof && c.reads() {
 		if c.in != nil && len(c.in.rest) != 0 {
 			c.finish(io.ErrUnexpectedEOF)
 		} else {
@@ -315,7 +335,7 @@ func (c *Conn) dropInput() {
 // takeBack frees what Data was given when it ended the goroutine.
 func (c *Conn) takeBack() {
 	l := &c.w.leased
-	c.free(&piece{lease: l.lease})
+	c.free(&l.now)
 	c.free(&piece{lease: l.kept, buf: l.rest})
 	c.unheld(l.kept)
 	*l = leased{}

@@ -21,9 +21,11 @@ type output struct {
 	conn    *Conn
 	send    reactor.SendvOp
 	pieces  []piece
-	flying  int // pieces, from the first, that are being sent, the last one perhaps in part
-	sending int // bytes that are being sent
-	unsent  int // bytes of all pieces
+	flying  int    // pieces, from the first, that are being sent, the last one perhaps in part
+	sending int    // bytes that are being sent
+	unsent  int    // bytes of all pieces, and of plain
+	plain   []byte // to be encrypted, behind the pieces; a buffer of the pool
+	room    int    // bytes that are about to be queued
 	stamp   stamp
 }
 
@@ -70,11 +72,19 @@ func (c *Conn) output() *output {
 	return c.out
 }
 
-// copyOut queues a copy of b, in the buffer of the last piece if there is room.
+// copyOut queues a copy of b, which TLS encrypts.
 func (c *Conn) copyOut(b []byte) {
-	if len(b) == 0 {
-		return
+	switch {
+	case len(b) == 0:
+	case c.tls != nil:
+		c.tls.write(b)
+	default:
+		c.queueCopy(b)
 	}
+}
+
+// queueCopy queues a copy of b as it is, in the buffer of the last piece if there is room.
+func (c *Conn) queueCopy(b []byte) {
 	o := c.output()
 	if last := len(o.pieces) - 1; last >= o.flying {
 		p := &o.pieces[last]
@@ -84,7 +94,7 @@ func (c *Conn) copyOut(b []byte) {
 			return
 		}
 	}
-	buf := append(c.w.buffers.get(len(b)), b...)
+	buf := append(c.w.buffers.get(max(len(b), o.room)), b...)
 	o.push(piece{b: buf, buf: buf})
 }
 
@@ -110,10 +120,10 @@ func (c *Conn) emit(out, in []byte) (borrowed bool) {
 	}
 	c.w.mark(c)
 	switch {
-	case len(out) > smallPiece && within(out, in):
+	case c.tls == nil && len(out) > smallPiece && within(out, in):
 		c.output().push(piece{b: out})
 		return true
-	case unsafe.SliceData(out) == unsafe.SliceData(w.scratch) && len(out) >= cap(w.scratch)/2:
+	case c.tls == nil && unsafe.SliceData(out) == unsafe.SliceData(w.scratch) && len(out) >= cap(w.scratch)/2:
 		c.output().push(piece{b: out, buf: w.scratch})
 		w.scratch = w.buffers.get(cap(w.scratch))
 	default:
@@ -136,6 +146,9 @@ func within(a, b []byte) bool {
 func (c *Conn) flush() {
 	if c.state >= connLingering {
 		return
+	}
+	if c.tls != nil && (c.out == nil || c.out.flying == 0) {
+		c.tls.seal()
 	}
 	o := c.out
 	if o == nil {
@@ -173,7 +186,7 @@ func (o *output) SetValue(n int) {
 	}
 	c.touch()
 	o.advance(n)
-	if len(o.pieces) == 0 {
+	if len(o.pieces) == 0 && len(o.plain) == 0 {
 		o.release()
 	}
 	c.flush()
@@ -246,7 +259,8 @@ func (o *output) release() {
 	if o.pieces = o.pieces[:0]; cap(o.pieces) > maxPieces {
 		o.pieces = nil
 	}
-	o.flying, o.sending, o.unsent, o.conn, c.out = 0, 0, 0, nil, nil
+	w.buffers.put(o.plain)
+	o.flying, o.sending, o.unsent, o.plain, o.conn, c.out = 0, 0, 0, nil, nil, nil
 	w.noSocket.Sendv(nil).Connect(&o.send, o)
 	w.outputs.put(o)
 }

@@ -34,12 +34,12 @@ func upper(c *server.Conn, in, out []byte) (int, []byte, error) {
 // What is unread is presented again with what follows, wherever the stream is split.
 func TestEverySplit(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		r := serve(t, kind, server.Config{}, &hooks{data: upper})
+		w := newWatched(upper)
+		r := serve(t, kind, server.Config{}, w)
 		const in, want = "a\nbc\r\n\ndef\nquit\nlost\n", "A\nBC\n\nDEF\nBYE\n"
 		for split := range len(in) {
 			c := r.dial()
-			_, _ = io.WriteString(c, in[:split])
-			time.Sleep(time.Millisecond) // so that the parts arrive one by one; if they do not, less is tested
+			w.send(t, c, in[:split])
 			_, _ = io.WriteString(c, in[split:])
 			if got, err := io.ReadAll(c); string(got) != want || err != nil {
 				t.Errorf("split at %d: %q, %v", split, got, err)

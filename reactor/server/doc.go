@@ -44,6 +44,16 @@
 // While more than Config.HighWater bytes are unsent the connection is not read from, so a peer that does not read its
 // answers cannot make more of them. Only writes without a request can grow beyond that: look at [Conn.Unsent].
 //
+// # TLS
+//
+// With Config.TLS handlers see the plain bytes, and all else is as without it. Open is called when the handshake is
+// done; a connection whose handshake fails, or takes longer than Config.HandshakeTimeout, is not given to the handler,
+// but counted. [Conn.TLS] has the protocol that ALPN has chosen and the client's certificates. A close_notify is EOF.
+// EOF without one may be an attacker's: Closed is told io.ErrUnexpectedEOF. Close sends a close_notify before EOF.
+//
+// The handshake is a task; what is left behind it is the state of crypto/tls. What is written is encrypted when it is
+// about to be sent, so small writes share a record. Unsent counts the records then.
+//
 // # How a connection ends
 //
 // Closed is called exactly once, when the connection is closed. If the peer sends EOF, what is unsent is still sent; a
@@ -59,7 +69,7 @@
 //
 // # Shutdown
 //
-// When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun is
-// answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed. After
+// When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun
+// is answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed. After
 // Config.Grace what is left is closed.
 package server

@@ -5,7 +5,8 @@ package server
 // Handler serves the connections of one loop. All its methods are called on the loop's thread, never one inside
 // another, so a handler and its connections need no lock. None of them may block.
 type Handler interface {
-	// Open is called when a connection was accepted, before anything else. It may write.
+	// Open is called when a connection was accepted and, with TLS, the handshake is done: before anything else. It may
+	// write.
 	Open(c *Conn)
 
 	// Data is called when bytes have arrived. in is leased until Data returns. used says how many of them were consumed.
@@ -25,7 +26,8 @@ type Handler interface {
 	// why:
 	//
 	//   - nil: the peer has sent EOF, or the server closed it by Close, by io.EOF, or because it shuts down;
-	//   - io.ErrUnexpectedEOF: the peer has sent EOF in the middle of a message: bytes were unread;
+	//   - io.ErrUnexpectedEOF: the peer has sent EOF in the middle of a message: bytes were unread; or, with TLS, without
+	//     a close_notify;
 	//   - a *[TimeoutError], which matches os.ErrDeadlineExceeded;
 	//   - [ErrUnread]: the handler left too many bytes unread;
 	//   - a *[PanicError]: a method of the handler has panicked;

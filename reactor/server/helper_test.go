@@ -4,6 +4,7 @@ package server_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"testing"
@@ -57,6 +58,40 @@ func (h *hooks) Data(c *server.Conn, in, out []byte) (int, []byte, error) {
 func (h *hooks) Closed(c *server.Conn, err error) {
 	if h.closed != nil {
 		h.closed(c, err)
+	}
+}
+
+// watched is a handler that tells what it was given.
+type watched struct {
+	hooks
+	got chan int // bytes of in
+}
+
+func newWatched(data func(c *server.Conn, in, out []byte) (int, []byte, error)) *watched {
+	w := &watched{got: make(chan int, 1000)}
+	w.data = func(c *server.Conn, in, out []byte) (int, []byte, error) {
+		w.got <- len(in) - c.Seen()
+		return data(c, in, out)
+	}
+	return w
+}
+
+// send sends s, and waits until Data has seen it.
+func (w *watched) send(t *testing.T, c io.Writer, s string) {
+	t.Helper()
+	for len(w.got) != 0 {
+		<-w.got
+	}
+	if _, err := io.WriteString(c, s); err != nil {
+		t.Error(err)
+	}
+	for n := 0; n < len(s); {
+		select {
+		case m := <-w.got:
+			n += m
+		case <-time.After(patience):
+			t.Fatal("Data is not called")
+		}
 	}
 }
 

@@ -59,9 +59,6 @@ func Serve(ctx context.Context, cfg Config, newHandler func(*reactor.Loop) Handl
 
 // New makes a server for loops that the program has. It does nothing before [Server.On].
 func New(cfg Config, newHandler func(*reactor.Loop) Handler) (*Server, error) {
-	if cfg.TLS != nil {
-		return nil, fmt.Errorf("server: handlers have no TLS: use ServeTask: %w", errors.ErrUnsupported)
-	}
 	if newHandler == nil {
 		return nil, errors.New("server: New needs a function that makes handlers")
 	}

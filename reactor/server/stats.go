@@ -9,6 +9,7 @@ type Stats struct {
 	Accepted    uint64            // connections that were accepted
 	Connections int64             // connections now
 	Panics      uint64            // panics of handlers
+	Handshakes  uint64            // TLS handshakes that have failed, without those that a deadline has ended
 	Timeouts    [deadlines]uint64 // open connections that a deadline has ended, by Deadline
 }
 
@@ -17,6 +18,7 @@ type counts struct {
 	accepted    atomic.Uint64
 	connections atomic.Int64
 	panics      atomic.Uint64
+	handshakes  atomic.Uint64
 	deadlines   [deadlines]atomic.Uint64
 }
 
@@ -28,6 +30,7 @@ func (s *Server) Stats() (t Stats) {
 		t.Accepted += w.count.accepted.Load()
 		t.Connections += w.count.connections.Load()
 		t.Panics += w.count.panics.Load()
+		t.Handshakes += w.count.handshakes.Load()
 		for d := range t.Timeouts {
 			t.Timeouts[d] += w.count.deadlines[d].Load()
 		}

@@ -66,8 +66,14 @@ func taskOf(s *stamp) *taskConn {
 	return (*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.age))))
 }
 
-func shakingOf(s *stamp) *taskConn {
-	return (*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.shake))))
+// handshakeDue ends a connection whose handshake has taken too long.
+func (w *worker) handshakeDue(s *stamp) {
+	if w.server.task != nil {
+		(*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.shake)))).expire(HandshakeDeadline)
+		return
+	}
+	h := (*handshake)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(handshake{}.stamp))))
+	h.s.conn.expire(HandshakeDeadline, w.cfg.HandshakeTimeout)
 }
 
 // spawn serves an accepted connection in a task.
@@ -106,6 +112,7 @@ func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
 	defer c.w.shaking.end(&c.shake)
 	s := netconn.Server(conn, c.w.cfg.TLS)
 	if err := s.Handshake(); err != nil {
+		c.w.handshakeFailed(err)
 		_ = s.Close()
 		return nil, err
 	}
@@ -144,13 +151,18 @@ func (c *taskConn) SetError(err error) {
 		return
 	}
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
-		if c.w.cfg.NoRecover {
-			panic(fmt.Sprintf("server: a task panicked: %v\n\n%s", p.Value, p.Stack))
-		}
-		c.w.count.panics.Add(1)
-		c.w.cfg.ErrorLog.Error("a task panicked", "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
+		c.w.taskPanicked(p)
 	}
 	c.ended()
+}
+
+// taskPanicked counts and logs the panic of a task.
+func (w *worker) taskPanicked(p *sender.PanicError) {
+	if w.cfg.NoRecover {
+		panic(fmt.Sprintf("server: a task panicked: %v\n\n%s", p.Value, p.Stack))
+	}
+	w.count.panics.Add(1)
+	w.cfg.ErrorLog.Error("a task panicked", "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 }
 
 func (c *taskConn) ended() {

@@ -46,11 +46,14 @@ func exchange(t testing.TB, c net.Conn, n int) {
 	for i := range sent {
 		sent[i] = byte(i * 7)
 	}
-	go func() { _, _ = c.Write(sent) }()
+	written := make(chan bool)
+	go func() { _, _ = c.Write(sent); close(written) }()
 	got := make([]byte, n)
 	if _, err := io.ReadFull(c, got); err != nil || string(got) != string(sent) {
 		t.Errorf("%d bytes: %v", n, err)
+		c.Close()
 	}
+	<-written
 }
 
 func TestTaskEcho(t *testing.T) {

@@ -32,7 +32,7 @@ type worker struct {
 	linger  queue // of endings
 	due     deadlineTimer
 	tasks   queue          // of taskConns, by age: the lifetime
-	shaking queue          // of taskConns: the TLS handshake
+	shaking queue          // of taskConns, or of handshakes
 	ending  intrusive.List // of connections that are not open any more
 	grace   grace
 
@@ -121,7 +121,7 @@ func (w *worker) OnTimer(int64) {
 		taskOf(s).expire(LifetimeDeadline)
 	}
 	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
-		shakingOf(s).expire(HandshakeDeadline)
+		w.handshakeDue(s)
 	}
 	for s := w.idle.due(); s != nil; s = w.idle.due() {
 		idleOwner(s).expire(IdleDeadline, w.cfg.IdleTimeout)
