@@ -43,7 +43,7 @@ const chunk = 64 << 10
 // styles say what each style has.
 var styles = map[string]struct{ behaviours, schemes []string }{
 	"receiver":  {all[:5], []string{"tcp", "unix", "udp"}},
-	"handler":   {[]string{"echo", "discard", "reply", "redis"}, []string{"tcp", "unix"}},
+	"handler":   {[]string{"echo", "discard", "chargen", "reply", "redis"}, []string{"tcp", "unix", "tls"}},
 	"task":      {all, []string{"tcp", "unix", "udp", "tls"}},
 	"goroutine": {all, []string{"tcp", "unix", "tls"}},
 	"net":       {all, []string{"tcp", "unix", "udp", "tls"}},

@@ -20,6 +20,9 @@ func (c *Config) serveHandlers(ctx context.Context, target engine.Target) error 
 	return ended(server.Serve(ctx, cfg, func(*reactor.Loop) server.Handler { return newHandler }))
 }
 
+// highWater is how much may be unsent before a connection is not read from.
+const highWater = 256 << 10
+
 // serverConfig is how package server serves.
 func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err error) {
 	cfg = server.Config{
@@ -29,6 +32,7 @@ func (c *Config) serverConfig(target engine.Target) (cfg server.Config, err erro
 		Ready:     c.ready,
 		Grace:     -1, // the load has ended
 		MaxUnread: 64 << 20,
+		HighWater: highWater,
 	}
 	if target.Scheme == "unix" {
 		cfg.Address, err = reactor.UnixAddress(target.Path)
@@ -44,7 +48,7 @@ func ended(err error) error {
 	return err
 }
 
-// newHandler returns the handler of the behaviour. It has no state of a connection, so all connections share it.
+// newHandler returns the handler of the behaviour, which all connections share.
 func (c *Config) newHandler() server.Handler {
 	switch c.Behaviour {
 	case "discard":
@@ -60,6 +64,8 @@ func (c *Config) newHandler() server.Handler {
 		})
 	case "redis":
 		return dataFunc(c.store.Answer)
+	case "chargen":
+		return chargen{pattern: c.pattern()}
 	}
 	return echoHandler{}
 }
@@ -80,3 +86,27 @@ func (f dataFunc) Data(_ *server.Conn, in, out []byte) (int, []byte, error) { re
 
 // Closed does nothing.
 func (dataFunc) Closed(*server.Conn, error) {}
+
+// chargen sends a pattern without end.
+type chargen struct {
+	server.Base
+	pattern *engine.Pattern
+}
+
+// Open begins to send.
+func (h chargen) Open(c *server.Conn) {
+	c.SetContext(new(int64)) // the place in the pattern
+	h.Writable(c)
+}
+
+// Data drops what is received.
+func (chargen) Data(_ *server.Conn, in, _ []byte) (int, []byte, error) { return len(in), nil, nil }
+
+// Writable continues, until so much is unsent that it is called again.
+func (h chargen) Writable(c *server.Conn) {
+	for at := c.Context().(*int64); c.Unsent() <= highWater; *at += chunk {
+		if _, err := c.Write(h.pattern.At(*at, chunk)); err != nil {
+			return
+		}
+	}
+}

@@ -17,8 +17,9 @@ type leased struct {
 	seen int           // see Conn.Seen
 }
 
-func callOpen(c *Conn)  { c.w.handler.Open(c) }
-func callDrain(c *Conn) { c.w.handler.(DrainHandler).Drain(c) }
+func callOpen(c *Conn)     { c.w.handler.Open(c) }
+func callDrain(c *Conn)    { c.w.handler.(DrainHandler).Drain(c) }
+func callWritable(c *Conn) { c.w.handler.(WritableHandler).Writable(c) }
 
 // guard calls a function of the program about c. If it panics, or ends the goroutine, the connection is closed.
 func (w *worker) guard(c *Conn, f func(*Conn)) {

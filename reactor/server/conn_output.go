@@ -192,6 +192,9 @@ func (o *output) SetValue(n int) {
 	c.flush()
 	if c.holds&holdUnsent != 0 && c.Unsent() <= c.w.cfg.HighWater/2 {
 		c.release(holdUnsent)
+		if _, ok := c.w.handler.(WritableHandler); ok && c.state == connOpen {
+			c.w.guard(c, callWritable)
+		}
 	}
 }
 

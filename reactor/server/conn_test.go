@@ -388,3 +388,47 @@ func TestUnixSocketAndInherited(t *testing.T) {
 		r.end()
 	})
 }
+
+// streamer sends so many bytes, whenever it can.
+type streamer struct {
+	server.Base
+	left, most int
+}
+
+func (s *streamer) Open(c *server.Conn) { s.Writable(c) }
+
+func (s *streamer) Data(_ *server.Conn, in, _ []byte) (int, []byte, error) { return len(in), nil, nil }
+
+func (s *streamer) Writable(c *server.Conn) {
+	for c.Unsent() <= streamHighWater && s.left > 0 {
+		n, err := c.Write(make([]byte, min(s.left, 10_000)))
+		if err != nil {
+			return
+		}
+		s.left -= n
+	}
+	if s.most = max(s.most, c.Unsent()); s.left == 0 {
+		c.Close()
+	}
+}
+
+const streamHighWater = 64 << 10
+
+// A handler that is told when it may write again sends any amount, and keeps little of it in memory.
+func TestWritable(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		const total = 20 << 20
+		s := &streamer{left: total}
+		r := serve(t, kind, server.Config{HighWater: streamHighWater}, s)
+		c := r.dial()
+		n, err := io.Copy(io.Discard, c)
+		if n != total || err != nil {
+			t.Errorf("%d bytes and %v, want %d", n, err, total)
+		}
+		c.Close()
+		r.end()
+		if limit := streamHighWater + 10_000; s.most > limit {
+			t.Errorf("%d bytes were unsent, want %d at most", s.most, limit)
+		}
+	})
+}

@@ -43,6 +43,14 @@ type DrainHandler interface {
 	Drain(c *Conn)
 }
 
+// WritableHandler is what a [Handler] may be as well.
+type WritableHandler interface {
+	// Writable is called when what is unsent has fallen to half of Config.HighWater, after it was more than that. A
+	// handler that has more to send than it is asked for, such as a long file or a broadcast, writes until
+	// [Conn.Unsent] exceeds HighWater, and continues here.
+	Writable(c *Conn)
+}
+
 // Base has the methods of a [Handler] that do nothing. Embed it, and write Data.
 type Base struct{}
 
