@@ -148,6 +148,7 @@ func (r *running) dial() net.Conn {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
 	return c
 }

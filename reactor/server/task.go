@@ -37,7 +37,7 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 // When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has
 // passed, the task is requested to stop, so that everything that it awaits ends.
 //
-// The error of f is not reported; a panic is logged and counted, as that of a handler.
+// The error of f goes to Config.OnTaskError; a panic is logged and counted, as that of a handler.
 func NewTask(cfg Config, f func(t *task.T, c net.Conn) error) (*Server, error) {
 	if f == nil {
 		return nil, errors.New("server: NewTask needs a function")
@@ -150,10 +150,15 @@ func (c *taskConn) SetError(err error) {
 		c.SetStopped()
 		return
 	}
+	defer c.ended()
+	cfg := c.w.cfg
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		c.w.taskPanicked(p)
+	} else if cfg.OnTaskError != nil {
+		cfg.OnTaskError(err)
+	} else {
+		cfg.ErrorLog.Debug("the task of a connection has failed", "error", err)
 	}
-	c.ended()
 }
 
 // taskPanicked counts and logs the panic of a task.

@@ -110,6 +110,23 @@ func TestTaskDrain(t *testing.T) {
 	})
 }
 
+// The error of a task's function is told.
+func TestTaskError(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		mine, told := errors.New("mine"), make(chan error, 1)
+		cfg := server.Config{OnTaskError: func(err error) { told <- err }}
+		r := serveTask(t, kind, cfg, func(*task.T, net.Conn) error { return mine })
+		c := r.dial()
+		if b, err := io.ReadAll(c); len(b) != 0 || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		if err := <-told; !errors.Is(err, mine) {
+			t.Errorf("told %v", err)
+		}
+		r.end()
+	})
+}
+
 func TestTaskPanicAndGoexit(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		var n int
