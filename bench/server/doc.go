@@ -23,6 +23,6 @@
 // receiver neither redis nor http. Receiver, task and net serve udp, where the behaviour is echo, discard or delay;
 // task, goroutine and net serve tls.
 //
-// The styles task, goroutine and net share their code (file blocking). It uses a net.Conn, which blocks its caller: in a
-// task that is only the coroutine.
+// The styles task, goroutine and net share their code (file blocking). It uses a net.Conn, which blocks its caller: in
+// a task that is only the coroutine.
 package server
