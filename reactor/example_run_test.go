@@ -46,7 +46,7 @@ func ask(t *task.T, l *reactor.Loop, addr string) error {
 	return err
 }
 
-// echoServer serves one connection, and returns its address, and a channel that it closes in the end.
+// echoServer sends back one line, and returns its address, and a channel that it closes in the end.
 func echoServer() (addr string, ended <-chan struct{}) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +61,9 @@ func echoServer() (addr string, ended <-chan struct{}) {
 			return
 		}
 		defer c.Close()
-		_, _ = io.Copy(c, c)
+		line := make([]byte, len("hello\n"))
+		_, _ = io.ReadFull(c, line)
+		_, _ = c.Write(line)
 	}()
 	return ln.Addr().String(), done
 }
