@@ -6,55 +6,36 @@
 //
 // # How to use it
 //
-// The simplest style is a task: a function that runs as a coroutine on the loop's thread, and awaits one operation
-// after the other. This is an echo server with one task for each connection:
+// Servers and connections are in packages on top of this one. [github.com/reactord/reactord/reactor/server] serves with
+// handlers or with a task for each connection. [github.com/reactord/reactord/reactor/netconn] has connections as
+// net.Conn. [github.com/reactord/reactord/reactor/reactortest] tests a program on simulated machines. The file
+// docs/guide.md leads through all of them, and the directory examples has programs.
 //
-//	func main() {
-//		l, err := reactor.NewLoop(reactor.LoopConfig{OnTaskError: func(err error) { log.Print(err) }})
+// This package is what they are made of. [Run] runs a loop for each CPU. The simplest style on a loop is a task: a
+// function that runs as a coroutine on the loop's thread, and awaits one operation after the other:
+//
+//	err := reactor.Run(ctx, reactor.Config{}, func(l *reactor.Loop) error {
+//		l.Spawn(task.New(func(t *task.T) error { return ask(t, l, "localhost:7000") }))
+//		return nil
+//	})
+//
+//	func ask(t *task.T, l *reactor.Loop, addr string) error {
+//		c, err := task.Await(t, reactor.Dial(l, "tcp", addr))
 //		if err != nil {
-//			log.Fatal(err)
+//			return err
 //		}
-//		var listener reactor.Socket
-//		addr := netip.MustParseAddrPort("127.0.0.1:7000")
-//		if err := listener.OpenListener(l, reactor.ListenConfig{Addr: addr}); err != nil {
-//			log.Fatal(err)
+//		defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
+//		if _, err := task.Await(t, c.SendAll([]byte("hello\n"))); err != nil {
+//			return err
 //		}
-//		log.Fatal(l.Run(func() { l.Spawn(serve(&listener)) }))
+//		buf := make([]byte, 512)
+//		n, err := task.Await(t, sender.Timeout(c.Recv(buf), l.SleepFor(time.Second)))
+//		fmt.Printf("%s", buf[:n])
+//		return err
 //	}
 //
-//	func serve(listener *reactor.Socket) task.Sender {
-//		return task.New(func(t *task.T) error {
-//			for {
-//				fd, err := task.Await(t, listener.Accept())
-//				if err != nil {
-//					return err
-//				}
-//				c := new(reactor.Socket)
-//				c.Init(listener.Loop(), fd)
-//				c.Loop().Spawn(echo(c))
-//			}
-//		})
-//	}
-//
-//	func echo(c *reactor.Socket) task.Sender {
-//		return task.New(func(t *task.T) error {
-//			defer task.Unstoppable(t, func() { _, _ = task.Await(t, c.Close()) })
-//			buf := make([]byte, 16<<10)
-//			for {
-//				n, err := task.Await(t, c.Recv(buf))
-//				if err != nil || n == 0 {
-//					return err
-//				}
-//				if _, err := task.Await(t, c.SendAll(buf[:n])); err != nil {
-//					return err
-//				}
-//			}
-//		})
-//	}
-//
-// The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
-// that start the next operation when one has completed. Package reactor/server has a third, handlers, which is short and
-// needs no task. The directory examples/echo has an echo server in each style. A [Reactor] runs one loop for each CPU.
+// The other style is longer and allocates less: a structure that embeds the operation states of a connection, and
+// receivers that start the next operation when one has completed. See the directory examples/echo/receiver.
 //
 // # Operations and their memory
 //

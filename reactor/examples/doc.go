@@ -16,7 +16,8 @@
 //	cp                copies a file                                          task
 //	websocket         github.com/coder/websocket; a module of its own        goroutine  the library's client
 //	grpc              google.golang.org/grpc; a module of its own            goroutine  the library's client
+//	guide             the programs of docs/guide.md, complete and with few flags
 //
-// All of them have the flags -loops and -ring, and those that listen have -listen: see internal/cmdline. They end by
+// The others have the flags -loops and -ring, and those that listen have -listen: see internal/cmdline. All end by
 // SIGINT or SIGTERM, and let what has begun end first.
 package examples

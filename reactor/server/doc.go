@@ -70,6 +70,6 @@
 // # Shutdown
 //
 // When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun
-// is answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed. After
-// Config.Grace what is left is closed.
+// is answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed.
+// After Config.Grace what is left is closed.
 package server
