@@ -31,9 +31,10 @@ type acceptSender struct {
 // is the receiver's, who gives it to a Socket or closes it. A connection that was accepted while the operation was
 // being stopped is delivered. If the listener was shut down for receiving the operation fails with EINVAL.
 //
-// When descriptors or memory have run out, the operation waits and tries again, as [Socket.AcceptMany] does. But if a
-// connection was gone before it could be accepted, it fails with ECONNABORTED or another error of the network (see
-// accept(2)): a server accepts the next one then.
+// A connection that was gone before it could be accepted is skipped (ECONNABORTED, or another error of the network, see
+// accept(2)). When descriptors or memory have run out (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row
+// had to be skipped, it backs off for [AcceptBackoff] and tries again; a receiver that is an [AcceptBackoffHandler] is
+// told.
 //
 // Kernel operation: IORING_OP_ACCEPT, accept4(2).
 func (s *Socket) Accept() acceptSender { return acceptSender{s: s} }
@@ -64,7 +65,7 @@ func (o *AcceptOp) prep() bool {
 }
 
 func (o *AcceptOp) onCompletion(out outcome) {
-	if gone := out.kind == outcomeFailed && connectionGone(syscall.Errno(-out.res)); gone || !o.retry.after(out, o, o.r) {
+	if !o.retry.after(out, o, o.r) {
 		o.complete(int(out.res), out)
 	}
 }
@@ -112,10 +113,7 @@ type acceptManySender struct {
 // accepted than there is credit for. Without credit they wait in the backlog. From unix listeners they are accepted
 // one by one, because a multishot entry is not told that such a listener was shut down.
 //
-// A connection that was gone before it could be accepted is skipped. When the process or the system is out of
-// descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), or many connections in a row had to be skipped, accepting
-// backs off for [AcceptBackoff] and is tried again; a receiver that is an [AcceptBackoffHandler] is told. Other errors
-// end the sequence.
+// It skips connections that are gone, and backs off, as [Socket.Accept] does. Other errors end the sequence.
 //
 // Kernel operation: IORING_OP_ACCEPT.
 func (s *Socket) AcceptMany(credit int) acceptManySender {

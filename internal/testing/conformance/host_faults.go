@@ -3,8 +3,6 @@ package conformance
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/sender/sendertest"
 )
@@ -27,7 +25,7 @@ var faults = []fault{
 	{func(o *simring.Odds, p float64) { o.NoBuffer = p }, tooLate},
 	{func(o *simring.Odds, p float64) { o.EndMultishot = p }, again},
 	{func(o *simring.Odds, _ float64) { o.CQ = 1 }, again},
-	{func(o *simring.Odds, p float64) { o.AbortedAccept = p }, gone},
+	{func(o *simring.Odds, p float64) { o.AbortedAccept = p }, nil},
 	{func(o *simring.Odds, p float64) { o.SilentConnectError = p }, nil},
 	{func(o *simring.Odds, p float64) { o.CancelRace = p }, nil},
 	{func(o *simring.Odds, p float64) { o.MissedCancel = p / 4 }, nil},
@@ -75,14 +73,4 @@ func tooLate(how situation, want expectation) expectation {
 func again(_ situation, want expectation) expectation {
 	want.more = want.more || want.items != 0
 	return want
-}
-
-// gone: accepting a connection that was reset may fail.
-func gone(how situation, want expectation) expectation {
-	if how.name != resetBefore && how.name != resetMeanwhile {
-		return want
-	}
-	return want.each(func(c completion) completion {
-		return c.or(completion{channel: sendertest.OnError, errs: []error{unix.ECONNABORTED}})
-	})
 }
