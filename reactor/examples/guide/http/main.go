@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -29,35 +28,18 @@ func main() {
 	}
 }
 
-// run runs loops, and serves on them until ctx is done.
+// run serves until ctx is done and the requests that have begun have ended.
 func run(ctx context.Context, addr netip.AddrPort) error {
-	r, err := reactor.New(reactor.Config{}) // a loop for each CPU
-	if err != nil {
-		return err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- r.Run(nil) }()
-	ln, err := netconn.Listen(reactor.ListenConfig{Addr: addr}, r.Loops()...)
-	if err == nil {
-		err = serve(ctx, ln)
-	}
-	r.Stop() // last, because it ends the connections
-	return errors.Join(err, <-ended)
-}
-
-// serve serves until ctx is done and the requests that have begun have ended. All of it is net/http's.
-func serve(ctx context.Context, ln net.Listener) error {
 	s := &http.Server{Handler: http.HandlerFunc(hello), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	failed := make(chan error, 1)
-	go func() { failed <- s.Serve(ln) }() // or ServeTLS
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-	}
-	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return s.Shutdown(limit)
+	listen := reactor.ListenConfig{Addr: addr}
+	return netconn.Serve(ctx, reactor.Config{}, listen, func(ln net.Listener) error {
+		if err := s.Serve(ln); ctx.Err() == nil { // or ServeTLS
+			return err
+		}
+		limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return s.Shutdown(limit) // when it has returned, the loops end, and with them all connections
+	})
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }
