@@ -5,6 +5,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"syscall"
@@ -91,7 +92,7 @@ func (w *worker) listenOn() error {
 		cfg.Address = w.cfg.Address
 	}
 	for attempt := 0; ; attempt++ {
-		if by := s.use(); by != nil {
+		if by, isBound := s.use(); isBound {
 			err := w.share(by, cfg)
 			s.unuse(by)
 			return err
@@ -118,20 +119,26 @@ func (w *worker) listenOn() error {
 	}
 }
 
-// use is the first listener, which is not closed until unuse. nil: there is none yet, and the caller is to bind.
-func (s *Server) use() *listener {
+// use is the first listener, which is not closed until unuse; nil if it is being closed already. If no address is bound
+// yet, the caller is to bind it.
+func (s *Server) use() (by *listener, isBound bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by := s.bound.by
-	if by == nil {
+	switch by = s.bound.by; {
+	case by == nil:
 		s.bound.binding++
-		return nil
+		return nil, false
+	case by.state != listenerOpen:
+		return nil, true
 	}
 	by.users++
-	return by
+	return by, true
 }
 
 func (s *Server) unuse(ln *listener) {
+	if ln == nil {
+		return
+	}
 	s.mu.Lock()
 	ln.users--
 	last := ln.users == 0 && ln.state == listenerClosing
@@ -169,20 +176,23 @@ func (w *worker) unpublish() {
 	}
 }
 
-// share opens a listener with the address of another worker's.
+// share opens a listener with the address of another worker's; nil: that one is being closed.
 func (w *worker) share(other *listener, cfg reactor.ListenConfig) error {
 	ln := &listener{w: w}
-	if w.server.bound.Family() == unix.AF_UNIX {
+	switch {
+	case w.server.bound.Family() != unix.AF_UNIX:
+		cfg.Address = w.server.bound.Address
+		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
+			return fmt.Errorf("server: cannot listen: %w", err)
+		}
+	case other == nil:
+		return fmt.Errorf("server: cannot listen: %w", net.ErrClosed)
+	default:
 		fd, err := other.socket.Dup()
 		if err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
 		ln.socket.Init(w.loop, fd)
-	} else {
-		cfg.Address = w.server.bound.Address
-		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
-			return fmt.Errorf("server: cannot listen: %w", err)
-		}
 	}
 	w.listeners = append(w.listeners, ln)
 	return nil
