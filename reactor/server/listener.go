@@ -18,14 +18,15 @@ import (
 
 // listener accepts on one loop. It is the receiver of the connections.
 type listener struct {
-	w       *worker
-	socket  reactor.Socket
-	accept  reactor.AcceptManyOp
-	closing reactor.CloseOp
-	limited bool // it has a credit, one for each connection
-	state   listenerState
-	users   int // workers that are duplicating the socket; it is not closed meanwhile
-	unused  work
+	w         *worker
+	socket    reactor.Socket
+	accept    reactor.AcceptManyOp
+	closing   reactor.CloseOp
+	limited   bool // it has a credit, one for each connection
+	inherited bool // its socket is the caller's too
+	state     listenerState
+	users     int // workers that are duplicating the socket; it is not closed meanwhile
+	unused    work
 }
 
 // listenerState is the state of a listener.
@@ -219,7 +220,7 @@ func (w *worker) inherit(c syscall.Conn) error {
 	if err != nil {
 		return fmt.Errorf("server: not a socket that listens: %w", err)
 	}
-	ln := &listener{w: w}
+	ln := &listener{w: w, inherited: true}
 	ln.socket.Init(w.loop, fd)
 	w.listeners = append(w.listeners, ln)
 	return nil
@@ -280,6 +281,29 @@ func (ln *listener) connClosed() {
 	if ln.limited && ln.state == listenerOpen {
 		ln.accept.Grant(1)
 	}
+}
+
+// acceptRest accepts what waits in the backlog when the server shuts down: to close the listener would reset it. Another
+// process may accept from a listener that was inherited, and a limit of connections holds to the end.
+func (ln *listener) acceptRest() {
+	if ln.state != listenerOpen || ln.inherited || ln.limited {
+		return
+	}
+	for range ln.w.backlog() {
+		fd, err := ln.socket.TryAccept()
+		if err != nil {
+			return
+		}
+		ln.SetNext(fd)
+	}
+}
+
+// backlog is how many connections may wait to be accepted.
+func (w *worker) backlog() int {
+	if n := w.cfg.Backlog; n > 0 {
+		return n
+	}
+	return reactor.Backlog
 }
 
 // close stops accepting.
