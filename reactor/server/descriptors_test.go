@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 
@@ -109,5 +110,97 @@ func starve(t *testing.T, kind reactor.RingKind) {
 	err := server.Serve(ctx, cfg, func(*reactor.Loop) server.Handler { return &hooks{data: echo} })
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+const closers = "SERVER_TEST_CLOSERS" // the environment variable that makes TestManyClose the clients' process
+
+// Ten thousand connections that end at once leave nothing behind.
+func TestManyClose(t *testing.T) {
+	if address := os.Getenv(closers); address != "" {
+		connectMany(t, address)
+		return
+	}
+	if testing.Short() {
+		t.Skip("ten thousand connections")
+	}
+	const n = 10_000
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < n+100 {
+		t.Skipf("%d descriptors at most, %v", limit.Cur, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		closed := make(chan error, n)
+		r := serve(t, kind, server.Config{Reactor: reactor.Config{Loops: 2}, IdleTimeout: time.Hour}, &hooks{data: echo,
+			closed: func(_ *server.Conn, err error) { closed <- err }})
+		files, goroutines, heap := descriptors(), runtime.NumGoroutine(), heapInUse()
+		child := exec.Command(self, "-test.run", "^TestManyClose$", "-test.timeout", "1m")
+		child.Env = append(os.Environ(), closers+"="+r.addr.String(), fmt.Sprintf("%s_N=%d", closers, n))
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Fatalf("the clients: %v\n%s", err, out)
+		}
+		began := time.Now()
+		for i := range n {
+			select {
+			case <-closed:
+			case <-time.After(patience):
+				t.Fatalf("%d connections were closed after %v", i, time.Since(began))
+			}
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		awaitAtMost(t, "descriptors", files, descriptors)
+		awaitAtMost(t, "goroutines", goroutines, runtime.NumGoroutine)
+		if after := heapInUse(); after > heap+4<<20 {
+			t.Errorf("the heap grew from %d to %d bytes", heap, after)
+		}
+		r.end()
+	})
+}
+
+// connectMany is the clients' process. The kernel closes all connections when it ends.
+func connectMany(t *testing.T, address string) {
+	n := 0
+	if _, err := fmt.Sscan(os.Getenv(closers+"_N"), &n); err != nil {
+		t.Fatal(err)
+	}
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		_, _ = c.Write([]byte("x"))
+		conns[i] = c
+	}
+	for i, c := range conns {
+		_ = c.SetReadDeadline(time.Now().Add(patience))
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	os.Exit(0)
+}
+
+func heapInUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+func awaitAtMost(t *testing.T, what string, most int, now func() int) {
+	t.Helper()
+	for by := time.Now().Add(patience); now() > most; time.Sleep(time.Millisecond) {
+		if time.Now().After(by) {
+			t.Errorf("%d %s are left, and %d were before", now(), what, most)
+			return
+		}
 	}
 }
