@@ -286,6 +286,40 @@ func TestShutdownAnswers(t *testing.T) {
 	})
 }
 
+// Connections that wait in the backlog when the server shuts down read EOF, and are not reset.
+func TestShutdownAcceptsRest(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		blocked, release := make(chan bool), make(chan bool)
+		r := serve(t, kind, server.Config{}, &hooks{data: func(_ *server.Conn, in, _ []byte) (int, []byte, error) {
+			if string(in) != "hello" {
+				return len(in), nil, nil // the shutdown came later
+			}
+			close(blocked)
+			<-release
+			return len(in), in, nil
+		}})
+		first := r.dial()
+		_, _ = io.WriteString(first, "hello")
+		<-blocked
+		var waiting []net.Conn
+		for range 20 {
+			c := r.dial() // the kernel completes that
+			_, _ = io.WriteString(c, "question")
+			waiting = append(waiting, c)
+		}
+		r.cancel()
+		close(release)
+		expect(t, first, "hello")
+		for _, c := range append(waiting, first) {
+			if b, err := io.ReadAll(c); len(b) != 0 || err != nil {
+				t.Errorf("%q, %v", b, err)
+			}
+			c.Close()
+		}
+		r.end()
+	})
+}
+
 func TestGraceEnds(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		begun := make(chan bool, 1)
@@ -430,5 +464,75 @@ func TestWritable(t *testing.T) {
 		if limit := streamHighWater + 10_000; s.most > limit {
 			t.Errorf("%d bytes were unsent, want %d at most", s.most, limit)
 		}
+	})
+}
+
+// drainHandler is a hooks that is told of a shutdown.
+type drainHandler struct {
+	hooks
+	drain func(c *server.Conn)
+}
+
+func (h *drainHandler) Drain(c *server.Conn) { h.drain(c) }
+
+// A DrainHandler may say goodbye, or pause the connection and do so later.
+func TestDrainHandler(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		opened := make(chan bool, 2)
+		paused := make(chan *server.Conn, 1)
+		h := &drainHandler{drain: func(c *server.Conn) {
+			if _, err := c.Write([]byte("bye")); err != nil {
+				t.Error(err)
+			}
+			if c.Context() != nil {
+				c.Pause()
+				paused <- c
+			}
+		}}
+		h.data = func(c *server.Conn, in, _ []byte) (int, []byte, error) {
+			c.SetContext("later")
+			return len(in), in, nil
+		}
+		h.open = func(*server.Conn) { opened <- true }
+		r := serve(t, kind, server.Config{}, h)
+		now, later := r.dial(), r.dial()
+		exchange(t, later, 10)
+		<-opened
+		<-opened
+		r.cancel()
+		if b, err := io.ReadAll(now); string(b) != "bye" || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		expect(t, later, "bye")
+		(<-paused).Post(func(c *server.Conn) {
+			_, _ = c.Write([]byte(" for now"))
+			c.Resume()
+		})
+		if b, err := io.ReadAll(later); string(b) != " for now" || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+		now.Close()
+		later.Close()
+		r.end()
+	})
+}
+
+// Loops do not need processors of their own.
+func TestOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		r := serve(t, kind, server.Config{Reactor: reactor.Config{Loops: 3}}, &hooks{data: echo})
+		var clients sync.WaitGroup
+		for range 20 {
+			clients.Go(func() {
+				c := r.dial()
+				for range 20 {
+					exchange(t, c, 1000)
+				}
+				c.Close()
+			})
+		}
+		clients.Wait()
+		r.end()
 	})
 }

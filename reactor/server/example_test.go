@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/server"
@@ -49,25 +50,31 @@ func ExampleServeTask() {
 	// <nil>
 }
 
-// store is a server of lines such as "set color blue" and "get color".
+// store knows three commands of Redis, in the inline form of its protocol (RESP): one on each line.
 type store struct {
 	server.Base
 	values map[string]string
 }
 
 func (s *store) Data(c *server.Conn, in, out []byte) (int, []byte, error) {
-	return server.Frames(c, in, out, server.Lines{Max: 1000}, s.line)
+	return server.Frames(c, in, out, server.Lines{Max: 1000}, s.command)
 }
 
-func (s *store) line(_ *server.Conn, line, out []byte) ([]byte, error) {
-	var command, key, value string
-	_, _ = fmt.Sscan(string(line), &command, &key, &value)
-	if command == "set" {
-		s.values[key] = value
+func (s *store) command(_ *server.Conn, line, out []byte) ([]byte, error) {
+	switch f := strings.Fields(string(line)); {
+	case len(f) == 1 && f[0] == "PING":
+		return append(out, "+PONG\r\n"...), nil
+	case len(f) == 3 && f[0] == "SET":
+		s.values[f[1]] = f[2]
+		return append(out, "+OK\r\n"...), nil
+	case len(f) == 2 && f[0] == "GET":
+		return fmt.Appendf(out, "$%d\r\n%s\r\n", len(s.values[f[1]]), s.values[f[1]]), nil
 	}
-	return fmt.Appendln(out, s.values[key]), nil
+	return append(out, "-ERR unknown command\r\n"...), nil
 }
 
+// A store that answers Redis clients which send inline commands. All commands that arrive together are answered with
+// one send.
 func ExampleFrames() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := server.Config{
@@ -78,17 +85,16 @@ func ExampleFrames() {
 				defer cancel()
 				c, _ := net.Dial("tcp", a.String())
 				defer c.Close()
-				_, _ = io.WriteString(c, "set color blue\nget color\n")
-				b := make([]byte, 10)
+				_, _ = io.WriteString(c, "PING\r\nSET color blue\r\nGET color\r\n")
+				b := make([]byte, len("+PONG..+OK..$4..blue.."))
 				_, _ = io.ReadFull(c, b)
-				fmt.Printf("%s", b)
+				fmt.Printf("%q", b)
 			}()
 		},
 	}
 	_ = server.Serve(ctx, cfg, func(*reactor.Loop) server.Handler { return &store{values: map[string]string{}} })
 	// Output:
-	// blue
-	// blue
+	// "+PONG\r\n+OK\r\n$4\r\nblue\r\n"
 }
 
 // client says hello, prints the answer, and ends the server.

@@ -5,6 +5,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"syscall"
@@ -17,14 +18,15 @@ import (
 
 // listener accepts on one loop. It is the receiver of the connections.
 type listener struct {
-	w       *worker
-	socket  reactor.Socket
-	accept  reactor.AcceptManyOp
-	closing reactor.CloseOp
-	limited bool // it has a credit, one for each connection
-	state   listenerState
-	users   int // workers that are duplicating the socket; it is not closed meanwhile
-	unused  work
+	w         *worker
+	socket    reactor.Socket
+	accept    reactor.AcceptManyOp
+	closing   reactor.CloseOp
+	limited   bool // it has a credit, one for each connection
+	inherited bool // its socket is the caller's too
+	state     listenerState
+	users     int // workers that are duplicating the socket; it is not closed meanwhile
+	unused    work
 }
 
 // listenerState is the state of a listener.
@@ -91,7 +93,7 @@ func (w *worker) listenOn() error {
 		cfg.Address = w.cfg.Address
 	}
 	for attempt := 0; ; attempt++ {
-		if by := s.use(); by != nil {
+		if by, isBound := s.use(); isBound {
 			err := w.share(by, cfg)
 			s.unuse(by)
 			return err
@@ -118,20 +120,26 @@ func (w *worker) listenOn() error {
 	}
 }
 
-// use is the first listener, which is not closed until unuse. nil: there is none yet, and the caller is to bind.
-func (s *Server) use() *listener {
+// use is the first listener, which is not closed until unuse; nil if it is being closed already. If no address is bound
+// yet, the caller is to bind it.
+func (s *Server) use() (by *listener, isBound bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by := s.bound.by
-	if by == nil {
+	switch by = s.bound.by; {
+	case by == nil:
 		s.bound.binding++
-		return nil
+		return nil, false
+	case by.state != listenerOpen:
+		return nil, true
 	}
 	by.users++
-	return by
+	return by, true
 }
 
 func (s *Server) unuse(ln *listener) {
+	if ln == nil {
+		return
+	}
 	s.mu.Lock()
 	ln.users--
 	last := ln.users == 0 && ln.state == listenerClosing
@@ -169,20 +177,23 @@ func (w *worker) unpublish() {
 	}
 }
 
-// share opens a listener with the address of another worker's.
+// share opens a listener with the address of another worker's; nil: that one is being closed.
 func (w *worker) share(other *listener, cfg reactor.ListenConfig) error {
 	ln := &listener{w: w}
-	if w.server.bound.Family() == unix.AF_UNIX {
+	switch {
+	case w.server.bound.Family() != unix.AF_UNIX:
+		cfg.Address = w.server.bound.Address
+		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
+			return fmt.Errorf("server: cannot listen: %w", err)
+		}
+	case other == nil:
+		return fmt.Errorf("server: cannot listen: %w", net.ErrClosed)
+	default:
 		fd, err := other.socket.Dup()
 		if err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
 		ln.socket.Init(w.loop, fd)
-	} else {
-		cfg.Address = w.server.bound.Address
-		if err := ln.socket.OpenListener(w.loop, cfg); err != nil {
-			return fmt.Errorf("server: cannot listen: %w", err)
-		}
 	}
 	w.listeners = append(w.listeners, ln)
 	return nil
@@ -209,7 +220,7 @@ func (w *worker) inherit(c syscall.Conn) error {
 	if err != nil {
 		return fmt.Errorf("server: not a socket that listens: %w", err)
 	}
-	ln := &listener{w: w}
+	ln := &listener{w: w, inherited: true}
 	ln.socket.Init(w.loop, fd)
 	w.listeners = append(w.listeners, ln)
 	return nil
@@ -270,6 +281,29 @@ func (ln *listener) connClosed() {
 	if ln.limited && ln.state == listenerOpen {
 		ln.accept.Grant(1)
 	}
+}
+
+// acceptRest accepts what waits in the backlog when the server shuts down: to close the listener would reset it. Another
+// process may accept from a listener that was inherited, and a limit of connections holds to the end.
+func (ln *listener) acceptRest() {
+	if ln.state != listenerOpen || ln.inherited || ln.limited {
+		return
+	}
+	for range ln.w.backlog() {
+		fd, err := ln.socket.TryAccept()
+		if err != nil {
+			return
+		}
+		ln.SetNext(fd)
+	}
+}
+
+// backlog is how many connections may wait to be accepted.
+func (w *worker) backlog() int {
+	if n := w.cfg.Backlog; n > 0 {
+		return n
+	}
+	return reactor.Backlog
 }
 
 // close stops accepting.

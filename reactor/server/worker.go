@@ -184,6 +184,7 @@ func (w *worker) drain() {
 	}
 	w.state = workerDraining
 	for _, ln := range w.listeners {
+		ln.acceptRest()
 		ln.close()
 	}
 	w.grace.begin(w)
