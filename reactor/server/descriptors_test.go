@@ -115,7 +115,7 @@ func starve(t *testing.T, kind reactor.RingKind) {
 
 const closers = "SERVER_TEST_CLOSERS" // the environment variable that makes TestManyClose the clients' process
 
-// Ten thousand connections that end at once leave nothing behind.
+// Ten thousand connections that end together leave nothing behind.
 func TestManyClose(t *testing.T) {
 	if address := os.Getenv(closers); address != "" {
 		connectMany(t, address)

@@ -143,9 +143,10 @@ func (s *Server) Err() error {
 
 // Shutdown ends the server gracefully. From any thread, more than once. It does not wait: see [Server.Done].
 //
-// Nothing more is accepted, but what waits in the backlog: it is ended at once, rather than reset. Connections are not
-// read from any more: what their handlers have produced is sent, then EOF. A connection that its handler has paused, because it has yet to answer, is ended when it is resumed. A handler
-// that is a [DrainHandler] is told. What is left after Config.Grace is closed.
+// What waits in the backlog is accepted and ended, rather than reset; nothing more is accepted. Connections are not
+// read from any more: what their handlers have produced is sent, then EOF. A connection that its handler has paused,
+// because it has yet to answer, is ended when it is resumed. A handler that is a [DrainHandler] is told. What is left
+// after Config.Grace is closed.
 func (s *Server) Shutdown() {
 	s.mu.Lock()
 	first := s.state == serving

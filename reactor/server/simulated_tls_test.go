@@ -67,7 +67,7 @@ func dial(p *reactortest.Peer, early bool) *reactortest.Conn {
 	return c
 }
 
-// TestSimulatedTLS has handlers with TLS talk to clients of crypto/tls. Others stall, reset or end in the handshake. The
+// TestSimulatedTLS has handlers with TLS talk to clients of crypto/tls. Others stall, or end in the handshake. The
 // server shuts down at any time.
 func TestSimulatedTLS(t *testing.T) {
 	srv, client := certificate(t)
