@@ -142,13 +142,21 @@ func serveBy(t testing.TB, kind reactor.RingKind, cfg server.Config,
 	return r
 }
 
+// dial connects. The connection is closed at the end of the test.
 func (r *running) dial() net.Conn {
+	r.t.Helper()
+	c := r.connect()
+	r.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// connect connects. The caller closes the connection.
+func (r *running) connect() net.Conn {
 	r.t.Helper()
 	c, err := net.DialTimeout(r.addr.Network(), r.addr.String(), patience)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { _ = c.Close() })
 	_ = c.SetDeadline(time.Now().Add(patience))
 	return c
 }

@@ -83,7 +83,7 @@ func TestChurn(t *testing.T) {
 			closed.Add(n)
 			conns := make([]net.Conn, n)
 			for i := range conns {
-				conns[i] = r.dial()
+				conns[i] = r.connect()
 				_, _ = conns[i].Write([]byte("x"))
 			}
 			for _, c := range conns {
