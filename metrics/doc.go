@@ -26,7 +26,7 @@
 //
 //	reactord_io_backend_info{backend,reason}            gauge   1 for each kind of ring in use
 //	reactord_io_ring_info{backend,setup,features}       gauge   1 for each set of IORING_SETUP_* and IORING_FEAT_* bits
-//	reactord_reactor_loop_seconds_total{reactor,phase}  counter phase: busy (CPU time of its thread), wait (the rest)
+//	reactord_reactor_loop_seconds_total{reactor,phase}  counter phase: busy, wait (the rest), see [reactor.Stats]
 //	reactord_reactor_completions_total{reactor}         counter
 //	reactord_reactor_enters_total{reactor}              counter
 //	reactord_reactor_cancels_total{reactor}             counter
@@ -35,6 +35,8 @@
 //	reactord_reactor_stale_total{reactor}               counter 0, or there is a bug
 //	reactord_reactor_leaked_total{reactor}              counter 0, or there is a bug
 //	reactord_reactor_operations_in_flight{reactor}      gauge
+//	reactord_reactor_longest_turn_seconds{reactor}      gauge   since it began to run: more than 1 is too long
+//	reactord_reactor_descriptors{reactor}               gauge
 //	reactord_buffer_ring_exhausted_total{reactor}       counter
 //	reactord_buffers_ring_bytes{reactor}                gauge
 //	reactord_buffers_in_use_bytes{reactor}              gauge
@@ -55,6 +57,6 @@
 //
 // # How many series there are
 //
-// R loops have 13·R series, and two for each kind of ring in use, usually one kind. The process has about 165, nearly
+// R loops have 15·R series, and two for each kind of ring in use, usually one kind. The process has about 165, nearly
 // all of them the Go runtime's: their number depends on its version.
 package metrics

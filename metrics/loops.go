@@ -18,7 +18,7 @@ var (
 		"The setup flags and the feature bits of the rings, as the kernel numbers them; 0 for epoll.",
 		"backend", "setup", "features")
 	loopSeconds = series.NewDesc("reactor_loop_seconds_total",
-		"CPU time of a loop's thread (busy), and the rest of the time since it began to run (wait), in seconds.",
+		"Time in which a loop could not serve anything else (busy), and the rest since it began to run (wait), in seconds.",
 		"reactor", "phase")
 )
 
@@ -42,6 +42,11 @@ var loopTable = series.Table[reactor.Stats]{
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Leaked) }),
 	series.Gauge("reactor_operations_in_flight", "Operations that were started and have not completed.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.InFlight) }),
+	series.Gauge("reactor_longest_turn_seconds",
+		"Longest time that the loop has run callbacks without looking for completions, in seconds.", ofLoop,
+		func(s *reactor.Stats) float64 { return s.LongestTurn.Seconds() }),
+	series.Gauge("reactor_descriptors", "File descriptors that the loop owns.", ofLoop,
+		func(s *reactor.Stats) float64 { return float64(s.Descriptors) }),
 	series.Counter("buffer_ring_exhausted_total", "Receives that found no buffer in the ring and had to wait for one.",
 		ofLoop, func(s *reactor.Stats) float64 { return float64(s.BufferWaits) }),
 	series.Gauge("buffers_ring_bytes", "Size of the receive buffers kept in the ring, in bytes.", ofLoop,

@@ -23,6 +23,7 @@ func TestLoopSeries(t *testing.T) {
 				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, BufferWaits: 7,
 				Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
 				InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13,
+				LongestTurn: 250 * time.Millisecond, Descriptors: 14,
 			}, {}}
 		},
 	}
@@ -42,10 +43,14 @@ reactord_reactor_cancels_total{reactor="0"} 3
 reactord_reactor_cancels_total{reactor="1"} 0
 reactord_reactor_completions_total{reactor="0"} 1
 reactord_reactor_completions_total{reactor="1"} 0
+reactord_reactor_descriptors{reactor="0"} 14
+reactord_reactor_descriptors{reactor="1"} 0
 reactord_reactor_enters_total{reactor="0"} 2
 reactord_reactor_enters_total{reactor="1"} 0
 reactord_reactor_leaked_total{reactor="0"} 11
 reactord_reactor_leaked_total{reactor="1"} 0
+reactord_reactor_longest_turn_seconds{reactor="0"} 0.25
+reactord_reactor_longest_turn_seconds{reactor="1"} 0
 reactord_reactor_loop_seconds_total{phase="busy",reactor="0"} 1.5
 reactord_reactor_loop_seconds_total{phase="busy",reactor="1"} 0
 reactord_reactor_loop_seconds_total{phase="wait",reactor="0"} 9
