@@ -63,11 +63,13 @@ const (
 // It allocates once.
 func New(t *task.T, s *reactor.Socket) *Conn {
 	c := new(Conn)
-	c.init(t, s)
+	c.Init(t, s)
 	return c
 }
 
-func (c *Conn) init(t *task.T, s *reactor.Socket) {
+// Init is [New] for a Conn that is a part of something else, in memory that is never moved. The Conn is zero before.
+// So nothing is allocated on the stack of a task, which is small.
+func (c *Conn) Init(t *task.T, s *reactor.Socket) {
 	c.t, c.s, c.pool = t, s, poolOf(t, s.Loop(), "New")
 	c.post.Runner = (*posted)(c)
 	c.reading.timer.Init(&c.reading)

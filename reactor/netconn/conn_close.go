@@ -74,13 +74,23 @@ func (c *Conn) Close() error {
 		c.want(wantClose)
 		return nil
 	}
-	c.carryOut(wantClose)
 	if !c.t.Running() {
+		c.carryOut(wantClose)
 		return nil
 	}
-	e := c.ender
-	task.Unstoppable(c.t, func() { _, _ = task.Await(c.t, endOf{e}) })
-	return c.opError("close", e.err)
+	defer c.mustBeClosing()
+	task.Unstoppable(c.t, func() { _, _ = task.Await(c.t, endOf{c}) })
+	if c.ender == nil || c.ender.err == nil {
+		return nil
+	}
+	return c.opError("close", c.ender.err)
+}
+
+// mustBeClosing begins to close if a task that has been abandoned could not await that.
+func (c *Conn) mustBeClosing() {
+	if c.ender == nil {
+		c.carryOut(wantClose)
+	}
 }
 
 // ending is the end of a Conn.
@@ -170,13 +180,16 @@ func (e *ending) SetError(err error) {
 // SetStopped is not called.
 func (e *ending) SetStopped() { e.SetValue(struct{}{}) }
 
-// endOf is the sender that completes when a Conn is closed.
-type endOf struct{ e *ending }
+// endOf is the sender that closes a Conn. It begins on the stack of the loop: see [awaitingOp.Start].
+type endOf struct{ c *Conn }
 
-type endOfOp struct{ e *ending }
+type endOfOp struct {
+	c *Conn
+	r sender.Receiver[struct{}]
+}
 
 func (s endOf) Connect(op *endOfOp, r sender.Receiver[struct{}]) sender.Operation {
-	s.e.r, op.e = r, s.e
+	op.c, op.r = s.c, r
 	return op
 }
 
@@ -184,10 +197,13 @@ func (s endOf) Connect(op *endOfOp, r sender.Receiver[struct{}]) sender.Operatio
 func (endOf) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
 
 func (o *endOfOp) Start() {
-	e := o.e
-	o.e = nil
-	if e.state == endClosed {
-		e.r.SetValue(struct{}{})
+	c, r := o.c, o.r
+	*o = endOfOp{}
+	c.carryOut(wantClose)
+	if e := c.ender; e.state == endClosed {
+		r.SetValue(struct{}{})
+	} else {
+		e.r = r
 	}
 }
 

@@ -25,7 +25,7 @@ var _ net.PacketConn = (*PacketConn)(nil)
 // which runs on the socket's loop.
 func NewPacket(t *task.T, s *reactor.Socket) *PacketConn {
 	c := new(PacketConn)
-	c.c.init(t, s)
+	c.c.Init(t, s)
 	return c
 }
 

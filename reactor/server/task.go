@@ -56,6 +56,7 @@ type taskConn struct {
 	w      *worker
 	ln     *listener
 	socket reactor.Socket
+	conn   netconn.Conn
 	op     task.Op
 	over   stop.Source
 	age    stamp // in worker.tasks
@@ -83,23 +84,31 @@ func (w *worker) spawn(ln *listener, fd int, f taskFunc) {
 	_ = c.socket.SetNoDelay(true) // a unix socket has no such option
 	w.opened()
 	w.tasks.add(&c.age)
-	task.New(func(t *task.T) error { return c.run(t, f) }).Connect(&c.op, c)
+	task.New(c.serve(f)).Connect(&c.op, c)
 	c.op.Start()
 }
 
-// run is the task.
-func (c *taskConn) run(t *task.T, f taskFunc) error {
-	w := c.w
-	conn := netconn.New(t, &c.socket)
-	defer func() { _ = conn.Close() }()
-	conn.SetDrain(w.draining.Token())
-	if w.cfg.IdleTimeout > 0 {
-		conn.SetIdle(w.cfg.IdleTimeout)
+// serve is the task. Its frames are on the stack of each idle connection, so they are few and small.
+func (c *taskConn) serve(f taskFunc) func(t *task.T) error {
+	return func(t *task.T) error {
+		c.conn.Init(t, &c.socket)
+		defer c.close()
+		c.conn.SetDrain(c.w.draining.Token())
+		c.conn.SetIdle(c.w.cfg.IdleTimeout)
+		if c.w.cfg.TLS != nil {
+			return c.serveTLS(t, f)
+		}
+		return f(t, &c.conn)
 	}
-	if w.cfg.TLS == nil {
-		return f(t, conn)
-	}
-	s, err := c.handshake(conn)
+}
+
+func (c *taskConn) close() { _ = c.conn.Close() }
+
+// serveTLS is the task of a connection with TLS.
+//
+//go:noinline
+func (c *taskConn) serveTLS(t *task.T, f taskFunc) error {
+	s, err := c.handshake(&c.conn)
 	if err != nil {
 		return err
 	}

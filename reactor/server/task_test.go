@@ -106,6 +106,7 @@ func TestTaskDrain(t *testing.T) {
 		if b, err := io.ReadAll(c); string(b) != "bye" || err != nil {
 			t.Errorf("%q, %v", b, err)
 		}
+		c.Close()
 		r.end()
 	})
 }

@@ -28,7 +28,11 @@ func Await[V, O any, S sender.Sender[V, O]](t *T, s S) (V, error) {
 	}
 	t.awaiting = true
 	defer func() { t.awaiting = false }() // also if Connect panics
-	free := freeStates[V, O, S](t)
+	free := listOf[V, O, S](t.co.states)
+	if free == nil || free.first == nil {
+		t.startOutside((*allocation[V, O, S])(t.co), nil) // here, because each frame counts
+		free = listOf[V, O, S](t.co.states)
+	}
 	w := free.take(t.co)
 	w.state = awaitPending
 	t.co.env.token = t.tokenFor(&w.await)

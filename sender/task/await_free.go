@@ -38,21 +38,6 @@ func listOf[V, O any, S sender.Sender[V, O]](s *states) *stateList[V, O, S] {
 	return nil
 }
 
-// freeStates is the list of one type, which is not empty.
-func freeStates[V, O any, S sender.Sender[V, O]](t *T) *stateList[V, O, S] {
-	co := t.co
-	l := listOf[V, O, S](co.states)
-	if l != nil && l.first != nil {
-		return l
-	}
-	if a := (*allocation[V, O, S])(co); co.pool != nil {
-		t.startOutside(a, nil)
-	} else {
-		a.Start()
-	}
-	return listOf[V, O, S](co.states)
-}
-
 // allocation is a coroutine as the operation that allocates an operation state: the allocator needs much stack.
 type allocation[V, O any, S sender.Sender[V, O]] coroutine
 

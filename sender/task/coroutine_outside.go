@@ -16,9 +16,14 @@ type outsideFailure struct {
 }
 
 // startOutside starts op on the goroutine of the scheduler. It returns when w has completed, or the task is abandoned;
-// if w is nil, when op has been started. If Start panics, so does startOutside, and likewise for runtime.Goexit.
+// if w is nil, when op has been started. If Start panics, so does startOutside, and likewise for runtime.Goexit. On a
+// goroutine it starts op itself.
 func (t *T) startOutside(op sender.Operation, w *await) {
 	co := t.co
+	if co.pool == nil {
+		op.Start()
+		return
+	}
 	co.outside, t.wait = op, w
 	co.yield(struct{}{})
 	if co.failure != nil {
