@@ -97,6 +97,10 @@ func (cfg Config) withDefaults() (Config, error) {
 	if !cfg.Addr.IsValid() && cfg.Address.IsZero() && len(cfg.Listeners)+len(cfg.Files) == 0 {
 		return cfg, errors.New("server: nothing to listen on: set Config.Addr, Address, Listeners or Files")
 	}
+	if t := cfg.TLS; t != nil && len(t.Certificates) == 0 && t.GetCertificate == nil && t.GetConfigForClient == nil {
+		return cfg, errors.New("server: Config.TLS has no certificate: set Certificates, GetCertificate or " +
+			"GetConfigForClient")
+	}
 	defaultTo(&cfg.WriteTimeout, time.Minute)
 	defaultTo(&cfg.HandshakeTimeout, 10*time.Second)
 	defaultTo(&cfg.Grace, 10*time.Second)

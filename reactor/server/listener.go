@@ -283,8 +283,8 @@ func (ln *listener) connClosed() {
 	}
 }
 
-// acceptRest accepts what waits in the backlog when the server shuts down: to close the listener would reset it. Another
-// process may accept from a listener that was inherited, and a limit of connections holds to the end.
+// acceptRest accepts what waits in the backlog when the server shuts down: to close the listener would reset that.
+// Another process may accept from a listener that was inherited, and a limit of connections holds to the end.
 func (ln *listener) acceptRest() {
 	if ln.state != listenerOpen || ln.inherited || ln.limited {
 		return

@@ -9,7 +9,7 @@ type Stats struct {
 	Accepted    uint64            // connections that were accepted
 	Connections int64             // connections now
 	Panics      uint64            // panics of handlers
-	Handshakes  uint64            // TLS handshakes that have failed, without those that a deadline has ended
+	Handshakes  uint64            // TLS handshakes that have failed; not those that the server has ended
 	Timeouts    [deadlines]uint64 // open connections that a deadline has ended, by Deadline
 }
 

@@ -121,7 +121,9 @@ func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
 	defer c.w.shaking.end(&c.shake)
 	s := netconn.Server(conn, c.w.cfg.TLS)
 	if err := s.Handshake(); err != nil {
-		c.w.handshakeFailed(err)
+		if !errors.Is(err, sender.ErrStopped) {
+			c.w.handshakeFailed(err)
+		}
 		_ = s.Close()
 		return nil, err
 	}

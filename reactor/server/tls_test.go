@@ -332,6 +332,16 @@ func TestTLSShutdown(t *testing.T) {
 	})
 }
 
+// A configuration that cannot serve is refused.
+func TestTLSWithoutCertificate(t *testing.T) {
+	_, err := server.New(server.Config{Addr: anyPort, TLS: &tls.Config{}}, func(*reactor.Loop) server.Handler {
+		return &hooks{}
+	})
+	if err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Error(err)
+	}
+}
+
 // A panic of a function of the tls.Config ends its connection only.
 func TestTLSConfigPanics(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
