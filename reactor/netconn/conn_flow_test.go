@@ -82,9 +82,11 @@ func TestFlowEnds(t *testing.T) {
 			is    func(error) bool
 			op    string
 		}{
-			"read deadline":  {begin: readBy(time.Now().Add(time.Second)), is: isTimeout, op: "read"},
+			"read deadline": {begin: func(c *netconn.Conn) { _ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) },
+				is: isTimeout, op: "read"},
 			"idle read":      {begin: idle(20 * time.Millisecond), is: isTimeout, op: "read"},
 			"idle write":     {stuck: true, begin: idle(200 * time.Millisecond), is: isTimeout, op: "write"},
+			"past deadline":  {begin: readBy(past), is: isTimeout, op: "read"},
 			"deadline moves": {end: readBy(past), is: isTimeout, op: "read"},
 			"write deadline": {stuck: true, end: writeBy(past), is: isTimeout, op: "write"},
 			"close":          {end: closes, is: isClosed},
@@ -108,8 +110,11 @@ func TestFlowEnds(t *testing.T) {
 				})
 				conn := <-conns
 				if c.stuck {
-					_ = peer.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
-					_, _ = peer.Write(make([]byte, 64<<20))
+					_ = peer.(*net.TCPConn).SetReadBuffer(4 << 10)
+					if c.end != nil {
+						_ = peer.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+					}
+					_, _ = peer.Write(make([]byte, 64<<20)) // until the end, or the server is stuck
 				} else if _, err := peer.Write([]byte("hi")); err != nil {
 					t.Error(err)
 				} else if _, err := io.ReadFull(peer, make([]byte, 2)); err != nil && c.op == "" {
