@@ -126,7 +126,9 @@ func (c *Conn) begin(a *request, r sender.Receiver[struct{}]) {
 		panic("netconn: two tasks Read, or two tasks Write, the same Conn: let one wait for the other")
 	}
 	if err := c.early(h); err != nil {
-		h.n, h.err = 0, err
+		if h.n, h.err = 0, err; a.what == actFlow { // whose error is complete
+			h.err = c.readError(err)
+		}
 		r.SetValue(struct{}{})
 		return
 	}

@@ -19,10 +19,7 @@ import (
 // On any goroutine.
 func ListenPacket(cfg reactor.ListenConfig, l *reactor.Loop) (net.PacketConn, error) {
 	c := &packets{newStream(l, -1)}
-	if err := c.bind(&cfg); err != nil {
-		if c.s.Loop() != nil {
-			unix.Close(c.s.Fd())
-		}
+	if err := c.s.ListenPacket(l, cfg); err != nil {
 		c.group.leave()
 		return nil, fmt.Errorf("netconn: listen: %w", err)
 	}
@@ -33,33 +30,6 @@ func ListenPacket(cfg reactor.ListenConfig, l *reactor.Loop) (net.PacketConn, er
 
 // packets is a socket for datagrams.
 type packets struct{ *Stream }
-
-func (c *packets) bind(cfg *reactor.ListenConfig) error {
-	if cfg.Address.IsZero() {
-		a, err := reactor.IPAddress(cfg.Addr)
-		if err != nil {
-			return err
-		}
-		cfg.Address = a
-	}
-	if cfg.Type == 0 {
-		cfg.Type = unix.SOCK_DGRAM
-	}
-	if err := c.s.Open(c.l, cfg.Address.Family(), cfg.Type, 0); err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	if cfg.Address.Family() != unix.AF_UNIX && !cfg.Exclusive {
-		if err := c.s.SetReusePort(true); err != nil {
-			return os.NewSyscallError("setsockopt", err)
-		}
-	}
-	if cfg.Options != nil {
-		if err := cfg.Options(c.s); err != nil {
-			return err
-		}
-	}
-	return os.NewSyscallError("bind", c.s.Bind(cfg.Address))
-}
 
 // ReadFrom receives a datagram.
 func (c *packets) ReadFrom(p []byte) (n int, from net.Addr, err error) {
