@@ -71,6 +71,6 @@
 //
 // When ctx is done, or [Server.Shutdown] is called, nothing more is accepted and nothing more is read. What was begun
 // is answered: what has been produced is sent, and a connection that is paused may still answer until it is resumed.
-// After Config.Grace what is left is closed. Connections that wait in the backlog are ended as idle ones are, not reset,
-// unless the listener is inherited, or Config.MaxConnections is set.
+// After Config.Grace what is left is closed. Connections that wait in the backlog are ended as idle ones are, and not
+// reset, unless the listener is inherited, or Config.MaxConnections is set.
 package server

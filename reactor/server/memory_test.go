@@ -94,12 +94,14 @@ func TestChurn(t *testing.T) {
 			}
 			closed.Wait()
 		}
-		round(400)
+		for range 4 { // how much the pools keep depends on what happens together
+			round(400)
+		}
 		before := heap()
 		for range 10 {
 			round(400)
 		}
-		if after := heap(); after > before+1<<20 { // the pools may have grown; 4000 connections would take more
+		if after := heap(); after > before+500<<10 {
 			t.Errorf("the heap grew from %d to %d bytes", before, after)
 		}
 		r.end()
