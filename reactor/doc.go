@@ -53,8 +53,8 @@
 //	}
 //
 // The other style is faster and longer: a structure that embeds the operation states of a connection, and receivers
-// that start the next operation when one has completed. The directory examples/echo has an echo server in each style, which
-// can also be stopped. A [Reactor] runs one loop for each CPU.
+// that start the next operation when one has completed. The directory examples/echo has an echo server in each style,
+// which can also be stopped. A [Reactor] runs one loop for each CPU.
 //
 // # Operations and their memory
 //
@@ -209,6 +209,7 @@
 //	Socket.Shutdown, CloseWrite        shutdown(2)                 any    call         -
 //	Socket.Open                        socket(2)                   any    call         -
 //	Socket.Bind, Listen                bind(2), listen(2)          any    call         -
+//	Socket.OpenListener, ListenPacket  as Open, Bind, Listen       any    call         -
 //	Socket.TryAccept                   accept4(2)                  any    call         -
 //	Socket.MoveTo                      a post to the other loop    any    same         -
 //	Descriptor.Poll                    POLL_ADD                    5.1    wait         -
