@@ -209,7 +209,6 @@
 //	Socket.Shutdown, CloseWrite        shutdown(2)                 any    call         -
 //	Socket.Open                        socket(2)                   any    call         -
 //	Socket.Bind, Listen                bind(2), listen(2)          any    call         -
-//	Socket.OpenListener, ListenPacket  as Open, Bind, Listen       any    call         -
 //	Socket.TryAccept                   accept4(2)                  any    call         -
 //	Socket.MoveTo                      a post to the other loop    any    same         -
 //	Descriptor.Poll                    POLL_ADD                    5.1    wait         -
