@@ -506,7 +506,7 @@ func TestTimeoutOfSendAll(t *testing.T) {
 			t.Errorf("completed with %v", err)
 		}
 		// Nothing is sent any more: there is no part.
-		if err := timed(); err != os.ErrDeadlineExceeded { //nolint:errorlint // itself
+		if err := timed(); err != os.ErrDeadlineExceeded {
 			t.Errorf("completed with %v", err)
 		}
 		for name, what := range map[string]func(*task.T) error{

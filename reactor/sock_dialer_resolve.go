@@ -253,7 +253,7 @@ func (e attemptErrors) Error() string {
 // Timeout reports whether all of them have timed out.
 func (e attemptErrors) Timeout() bool {
 	for _, a := range e {
-		if t, ok := a.err.(interface{ Timeout() bool }); !ok || !t.Timeout() { //nolint:errorlint // it is bare
+		if t, ok := a.err.(interface{ Timeout() bool }); !ok || !t.Timeout() {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -127,7 +128,7 @@ func (d *dials) dial(t *task.T, l *reactor.Loop, i int) error {
 		switch peer, err := s.PeerAddr(); {
 		case err != nil:
 			d.k.Errorf("the peer of %s: %v", host, err)
-		case d.what[peer.Addr()] == refuses || !contains(d.names[host], peer.Addr()):
+		case d.what[peer.Addr()] == refuses || !slices.Contains(d.names[host], peer.Addr()):
 			d.k.Errorf("%s is connected to %v", host, peer)
 		}
 		return nil
@@ -145,13 +146,4 @@ func (d *dials) dial(t *task.T, l *reactor.Loop, i int) error {
 		d.k.Errorf("%s was stopped", host)
 	}
 	return nil
-}
-
-func contains(all []netip.Addr, a netip.Addr) bool {
-	for _, b := range all {
-		if a == b {
-			return true
-		}
-	}
-	return false
 }

@@ -100,7 +100,7 @@ func (q *queues) put(t *task.T, l *reactor.Loop) error {
 func (q *queues) pop(t *task.T) error {
 	for {
 		n, err := task.Await(t, q.queue.Pop())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
