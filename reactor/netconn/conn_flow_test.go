@@ -85,7 +85,7 @@ func TestFlowEnds(t *testing.T) {
 			"read deadline": {begin: func(c *netconn.Conn) { _ = c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)) },
 				is: isTimeout, op: "read"},
 			"idle read":      {begin: idle(20 * time.Millisecond), is: isTimeout, op: "read"},
-			"idle write":     {stuck: true, begin: idle(time.Second), is: isTimeout, op: "write"},
+			"idle write":     {stuck: true, begin: idle(100 * time.Millisecond), is: isTimeout, op: "write"},
 			"past deadline":  {begin: readBy(past), is: isTimeout, op: "read"},
 			"deadline moves": {end: readBy(past), is: isTimeout, op: "read"},
 			"write deadline": {stuck: true, end: writeBy(past), is: isTimeout, op: "write"},
@@ -97,6 +97,9 @@ func TestFlowEnds(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				conns := make(chan *netconn.Conn, 1)
 				peer, wait := l.withConn(func(_ *task.T, conn *netconn.Conn) error {
+					if c.stuck { // otherwise the kernel may take all that has arrived before TCP stalls both ways
+						_ = conn.Socket().SetSendBuffer(4 << 10)
+					}
 					if c.begin != nil {
 						c.begin(conn)
 					}

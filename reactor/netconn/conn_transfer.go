@@ -418,7 +418,9 @@ func onLoopClock(l *reactor.Loop, t time.Time) int64 {
 	if left <= 0 {
 		return passed
 	}
-	left = (left + granularity - 1) / granularity * granularity
+	if up := left.Truncate(granularity); up < left {
+		left = up + granularity
+	}
 	return l.Clock() + int64(max(left, granularity))
 }
 

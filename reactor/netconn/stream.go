@@ -130,7 +130,7 @@ func (c *Stream) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	n, err := c.recv(p)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF { //nolint:errorlint // Read returns it bare
 		err = c.opError("read", err)
 	}
 	return n, err

@@ -5,6 +5,7 @@ package server
 import (
 	"io"
 	"net"
+	"slices"
 	"unsafe"
 
 	"github.com/reactord/reactord/reactor"
@@ -141,7 +142,7 @@ func (c *Conn) present(b []byte, seen int) (rest []byte, seenOfRest int, borrowe
 			c.in.need = 0
 		}
 		c.w.leased.seen = seen
-		used, out, err := c.callData(b[:len(b):len(b)])
+		used, out, err := c.callData(slices.Clip(b))
 		borrowed = c.emit(out, b) || borrowed
 		b = b[used:]
 		seen = len(b)
