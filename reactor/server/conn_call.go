@@ -5,16 +5,13 @@ package server
 import (
 	"fmt"
 	"runtime/debug"
-
-	"github.com/reactord/reactord/reactor"
 )
 
 // leased is what the handler's Data has been given: so that it is returned also if Data ends the goroutine.
 type leased struct {
 	now  piece
-	rest []byte        // a buffer of the pool; nil: none
-	kept reactor.Lease // what the rest is in instead
-	seen int           // see Conn.Seen
+	rest []byte // a buffer of the pool; nil: none
+	seen int    // see Conn.Seen
 }
 
 func callOpen(c *Conn)     { c.w.handler.Open(c) }

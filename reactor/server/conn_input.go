@@ -12,17 +12,14 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-const (
-	credit  = 16  // receive buffers that a connection may hold; then it is not read from
-	maxHeld = 256 // receive buffers of a loop that may hold unread bytes; more are copied
-)
+const credit = 16 // receive buffers that a connection may hold; then it is not read from
 
-// input is what a connection has received, and its handler has not consumed.
+// input is what a connection has received, and its handler has not consumed. What is left of a message is never kept in
+// a receive buffer: a sequence of bulk receives no more before it has all of its buffers back.
 type input struct {
 	conn   *Conn
 	rest   []byte          // was presented; what comes is appended, in place if there is room
-	lease  reactor.Lease   // the rest is in it; or
-	buf    []byte          // in a buffer of the pool
+	buf    []byte          // of the pool: the rest is in it
 	need   int             // Data is not called for fewer bytes: see Need
 	seen   int             // bytes of the rest that Data has seen; fewer than all: it is to be presented again
 	queue  []reactor.Lease // arrived since, while the connection was not read from
@@ -174,55 +171,41 @@ func (c *Conn) join(b []byte) []byte {
 		return b[n:]
 	}
 	held := *in
-	in.rest, in.lease, in.buf = nil, reactor.Lease{}, nil
-	w.leased.kept, w.leased.rest = held.lease, held.buf
+	in.rest, in.buf = nil, nil
+	w.leased.rest = held.buf
 	left, seen, borrowed := c.present(held.rest, in.seen)
-	w.leased.kept, w.leased.rest = reactor.Lease{}, nil
+	w.leased.rest = nil
 	used := len(held.rest) - len(left)
 	if used != 0 && c.in != nil {
 		w.unread.end(&c.in.unread)
 	}
 	switch {
 	case used >= old && b != nil, len(left) == 0, c.state != connOpen:
-		c.unheld(held.lease)
-		c.letGo(held.lease, held.buf, borrowed)
+		c.letGo(reactor.Lease{}, held.buf, borrowed)
 		return b[min(max(used-old, 0), len(b)):]
 	case borrowed:
 		c.append(left)
-		c.unheld(held.lease)
-		c.letGo(held.lease, held.buf, true)
+		c.letGo(reactor.Lease{}, held.buf, true)
 	default:
-		in.rest, in.lease, in.buf = left, held.lease, held.buf
+		in.rest, in.buf = left, held.buf
 	}
 	c.kept(seen)
 	return b[n:]
 }
 
-// keep keeps what is left of a piece as the rest, and its memory if it is worth it.
+// keep keeps what is left of a piece as the rest, and its buffer if it is worth it.
 func (c *Conn) keep(p piece, b []byte, seen int, borrowed bool) {
 	if len(b) == 0 || c.state != connOpen {
 		c.letGo(p.lease, p.buf, borrowed)
 		return
 	}
-	if in := c.input(); len(in.rest) == 0 && !borrowed && c.w.worthKeeping(p, len(b)) {
-		in.rest, in.lease, in.buf = b, p.lease, p.buf
-		if p.buf == nil {
-			c.w.held++
-		}
+	if in := c.input(); len(in.rest) == 0 && !borrowed && p.buf != nil && len(b) > cap(p.buf)/4 {
+		in.rest, in.buf = b, p.buf
 	} else {
 		c.append(b)
 		c.letGo(p.lease, p.buf, borrowed)
 	}
 	c.kept(seen)
-}
-
-// worthKeeping reports whether the memory of a piece is not too large to be kept for n bytes of it.
-func (w *worker) worthKeeping(p piece, n int) bool {
-	if p.buf != nil {
-		return n > cap(p.buf)/4
-	}
-	usual := w.loop.Buffers().Size()
-	return p.lease.Len() <= usual && n > usual/4 && w.held < maxHeld
 }
 
 // kept is called when bytes are left as the rest.
@@ -258,16 +241,8 @@ func (c *Conn) append(b []byte) {
 // letGoRest frees what holds the rest.
 func (c *Conn) letGoRest() {
 	in := c.in
-	c.unheld(in.lease)
-	c.letGo(in.lease, in.buf, false)
-	in.rest, in.lease, in.buf = nil, reactor.Lease{}, nil
-}
-
-// unheld counts a lease that held a rest, if it is one.
-func (c *Conn) unheld(lease reactor.Lease) {
-	if lease.Len() != 0 {
-		c.w.held--
-	}
+	c.letGo(reactor.Lease{}, in.buf, false)
+	in.rest, in.buf = nil, nil
 }
 
 // letGo frees a lease and a buffer; if they are borrowed, when what was queued so far has been sent.
@@ -337,7 +312,6 @@ func (c *Conn) dropInput() {
 func (c *Conn) takeBack() {
 	l := &c.w.leased
 	c.free(&l.now)
-	c.free(&piece{lease: l.kept, buf: l.rest})
-	c.unheld(l.kept)
+	c.free(&piece{buf: l.rest})
 	*l = leased{}
 }

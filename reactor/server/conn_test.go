@@ -536,3 +536,35 @@ func TestOneProcessor(t *testing.T) {
 		r.end()
 	})
 }
+
+// A client that does not wait for answers is served to the end by a handler that pauses for each request: what is left
+// unread must not keep the receive buffers that a bulk of requests waits for.
+func TestPipelinedPauses(t *testing.T) {
+	for _, size := range []int{20, 400, 5000, 20_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+				answer := func(c *server.Conn) {
+					_, _ = c.Write([]byte("a"))
+					c.Resume()
+				}
+				frame := func(c *server.Conn, _, out []byte) ([]byte, error) {
+					c.Pause()
+					c.Post(answer)
+					return out, nil
+				}
+				r := serve(t, kind, server.Config{}, &hooks{data: func(c *server.Conn, in, out []byte) (int, []byte, error) {
+					return server.Frames(c, in, out, server.Lines{}, frame)
+				}})
+				c := r.dial()
+				n := 2_000_000 / size
+				line := append(bytes.Repeat([]byte("x"), size-1), '\n')
+				go func() { _, _ = c.Write(bytes.Repeat(line, n)) }()
+				if got, err := io.CopyN(io.Discard, c, int64(n)); err != nil {
+					t.Errorf("%d answers of %d: %v", got, n, err)
+				}
+				c.Close()
+				r.end()
+			})
+		})
+	}
+}

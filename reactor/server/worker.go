@@ -46,7 +46,6 @@ type worker struct {
 	inputs   pool[input]
 	outputs  pool[output]
 	endings  pool[ending]
-	held     int            // leases that hold unread bytes
 	noSocket reactor.Socket // what operations are about that belong to no connection
 	shutdown work
 	draining stop.Source // the server shuts down: tasks read no more
