@@ -29,11 +29,10 @@
 //
 // # Bytes in
 //
-// Data is leased the receive buffer itself. It says how many bytes it has used; the others are unread. They are
-// kept, and are presented again with what follows, in one piece. So a handler sees its messages contiguous, however they
-// were cut on the way. [Frames] finds messages by a length field, by a
-// delimiter, or by lines. A handler that knows how much is missing says so by [Conn.Need]; [Conn.Seen] tells it what it
-// has looked at before.
+// Data is leased the receive buffer itself. It says how many bytes it has used; the others are unread. They are kept,
+// and are presented again with what follows, in one piece. So a handler sees its messages contiguous, however they were
+// cut on the way. [Frames] finds messages by a length field, by a delimiter, or by lines. A handler that knows how much
+// is missing says so by [Conn.Need]; [Conn.Seen] tells it what it has looked at before.
 //
 // # Bytes out
 //
