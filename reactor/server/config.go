@@ -70,8 +70,9 @@ type Config struct {
 	// NoRecover lets a panic of a handler end the program. Otherwise it ends its connection, and is logged and counted.
 	NoRecover bool
 	// OnTaskError is called, on the loop's thread, with the error of a task that serves a connection: what its function
-	// has returned, unless that is ErrStopped of package sender, or why the TLS handshake has failed. Default: it is
-	// logged at the level debug, because most are of peers that went away.
+	// has returned, unless that is ErrStopped of package sender, or why the TLS handshake has failed. If Lifetime, Grace
+	// or HandshakeTimeout has ended the task, it is, or wraps, a *TimeoutError. Default: it is logged at the level debug,
+	// because most are of peers that went away.
 	OnTaskError func(error)
 	// ErrorLog is where panics, and listeners that have failed, are logged. Default: slog.Default.
 	ErrorLog *slog.Logger
