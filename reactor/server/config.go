@@ -50,8 +50,9 @@ type Config struct {
 	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is less.
 	// Default 1 min; negative: none.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may neither receive nor send. It stands still while the connection is
-	// paused. A connection may last a 64th longer. Default 0: none.
+	// IdleTimeout is how long a connection may neither receive nor send: a client that is silent, but takes what it is
+	// sent, is not idle. It stands still while the connection is paused. A connection may last a 64th longer.
+	// Default 0: none.
 	IdleTimeout time.Duration
 	// Lifetime is how long a connection may last. Default 0: none.
 	Lifetime time.Duration

@@ -136,7 +136,7 @@ func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
 }
 
 // expire ends the Read and the Write that wait as a deadline of the Conn would, and requests the task to stop. A later
-// Read is stopped: a function that goes on after timeouts would not end otherwise. A later Write still has the
+// Read is stopped: a function that ignores timeouts would not end otherwise. A later Write still has the
 // deadline, because with TLS it may wait for nothing that could be stopped.
 func (c *taskConn) expire(d Deadline, after time.Duration) {
 	if c.over.StopRequested() {
