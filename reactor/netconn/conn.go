@@ -15,8 +15,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// Conn is a connection as a net.Conn for one task, in which Read and Write await. See "Conns of tasks" in the
-// documentation of the package for where each method may be called. New makes it.
+// Conn is a connection as a net.Conn for one task, in which Read and Write await. See "Where methods
+// may be called" in the documentation of the package. New makes it.
 type Conn struct {
 	t    *task.T
 	s    *reactor.Socket
@@ -169,6 +169,6 @@ func (c *Conn) opError(op string, err error) error {
 	case errors.Is(err, net.ErrClosed):
 		err = net.ErrClosed
 	}
-	local, remote := c.address.known()
-	return &net.OpError{Op: op, Net: networkOf(remote), Source: local, Addr: remote, Err: err}
+	local, remote := c.known()
+	return &net.OpError{Op: op, Net: networkOf(local), Source: local, Addr: remote, Err: err}
 }

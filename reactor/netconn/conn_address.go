@@ -20,20 +20,39 @@ type addresses struct{ p atomic.Pointer[endpoints] }
 
 type endpoints struct{ local, remote net.Addr }
 
-// known are the addresses if they were asked for before; else nil.
-func (a *addresses) known() (local, remote net.Addr) {
-	if e := a.p.Load(); e != nil {
-		return e.local, e.remote
+// known are the addresses if they were asked for before, or can be without waiting; else nil.
+func (c *Conn) known() (local, remote net.Addr) {
+	e := c.address.p.Load()
+	if e == nil && c.state.Load() == connOpen && c.pool.Here() {
+		e = c.endpoints()
 	}
-	return nil, nil
+	if e == nil {
+		return nil, nil
+	}
+	return e.local, e.remote
 }
 
 // LocalAddr is the address of this side: a *net.TCPAddr or *net.UnixAddr. On any goroutine. The kernel is asked once,
-// on the loop's thread, for which another goroutine waits.
-func (c *Conn) LocalAddr() net.Addr { return c.endpoints().local }
+// on the loop's thread, for which another goroutine waits. What the kernel does not know any more, because the
+// connection was reset or closed before, is a zero address, and not nil.
+func (c *Conn) LocalAddr() net.Addr { e := c.endpoints(); return orZero(e.local, e.local) }
 
 // RemoteAddr is the address of the peer, as [Conn.LocalAddr].
-func (c *Conn) RemoteAddr() net.Addr { return c.endpoints().remote }
+func (c *Conn) RemoteAddr() net.Addr { e := c.endpoints(); return orZero(e.remote, e.local) }
+
+// orZero is a, or a zero address of local's kind.
+func orZero(a, local net.Addr) net.Addr {
+	if a != nil {
+		return a
+	}
+	switch local := local.(type) {
+	case *net.UDPAddr:
+		return &net.UDPAddr{}
+	case *net.UnixAddr:
+		return &net.UnixAddr{Net: local.Net}
+	}
+	return &net.TCPAddr{}
+}
 
 func (c *Conn) endpoints() *endpoints {
 	if e := c.address.p.Load(); e != nil {

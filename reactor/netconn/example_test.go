@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/netconn"
@@ -89,4 +91,37 @@ func ExampleListen() {
 		log.Fatal(err)
 	}
 	// Output: hello from /loop
+}
+
+// The client of net/http over a loop in the background.
+func ExampleDial() {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }))
+	defer srv.Close()
+
+	r, err := reactor.New(reactor.Config{Loops: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(nil) }()
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return netconn.Dial(ctx, r.Loops()[0], network, address)
+		},
+	}}
+
+	resp, err := client.Get(srv.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	fmt.Print(string(body))
+
+	client.CloseIdleConnections()
+	r.Stop()
+	if err := <-ended; err != nil {
+		log.Fatal(err)
+	}
+	// Output: hello
 }

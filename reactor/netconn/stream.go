@@ -305,11 +305,11 @@ func (c *Stream) setDeadline(l *lane, t time.Time) error {
 	return nil
 }
 
-// LocalAddr is the address of this side.
-func (c *Stream) LocalAddr() net.Addr { return c.endpoints().local }
+// LocalAddr is the address of this side, see [Conn.LocalAddr].
+func (c *Stream) LocalAddr() net.Addr { e := c.endpoints(); return orZero(e.local, e.local) }
 
-// RemoteAddr is the address of the peer.
-func (c *Stream) RemoteAddr() net.Addr { return c.endpoints().remote }
+// RemoteAddr is the address of the peer, see [Conn.LocalAddr].
+func (c *Stream) RemoteAddr() net.Addr { e := c.endpoints(); return orZero(e.remote, e.local) }
 
 // endpoints asks the kernel once.
 func (c *Stream) endpoints() *endpoints {

@@ -4,6 +4,7 @@ package netconn
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"github.com/reactord/reactord/reactor"
@@ -17,7 +18,9 @@ import (
 func Dial(ctx context.Context, l *reactor.Loop, network, address string) (net.Conn, error) {
 	d := reactor.Dialer{Options: setNoDelay}
 	s, err := sender.SyncWait(ctx, sender.StartsOn(l, d.Dial(l, network, address)))
-	if err != nil {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return nil, err
+	} else if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	c := newStream(l, s.Fd())

@@ -82,6 +82,9 @@ func (s *TLS) WriteIn(t *task.T, p []byte) (int, error) {
 	}
 	total := 0
 	for {
+		if err := s.c.early(&s.c.writing); err != nil { // crypto/tls could not write again after that
+			return total, s.c.writeError(err)
+		}
 		if err := s.c.awaitRoom(t, highWater); err != nil {
 			return total, err
 		}

@@ -50,8 +50,9 @@ type Config struct {
 	// WriteTimeout is how long unsent bytes may make no progress. Progress is each 128 KiB, or the rest if that is less.
 	// Default 1 min; negative: none.
 	WriteTimeout time.Duration
-	// IdleTimeout is how long a connection may neither receive nor send. It stands still while the connection is
-	// paused. A connection may last a 64th longer. Default 0: none.
+	// IdleTimeout is how long a connection may neither receive nor send: a client that is silent, but takes what it is
+	// sent, is not idle. It stands still while the connection is paused. A connection may last a 64th longer.
+	// Default 0: none.
 	IdleTimeout time.Duration
 	// Lifetime is how long a connection may last. Default 0: none.
 	Lifetime time.Duration
@@ -70,8 +71,9 @@ type Config struct {
 	// NoRecover lets a panic of a handler end the program. Otherwise it ends its connection, and is logged and counted.
 	NoRecover bool
 	// OnTaskError is called, on the loop's thread, with the error of a task that serves a connection: what its function
-	// has returned, unless that is ErrStopped of package sender, or why the TLS handshake has failed. Default: it is
-	// logged at the level debug, because most are of peers that went away.
+	// has returned, unless that is ErrStopped of package sender, or why the TLS handshake has failed. If Lifetime, Grace
+	// or HandshakeTimeout has ended the task, it is, or wraps, a *TimeoutError. Default: it is logged at the level debug,
+	// because most are of peers that went away.
 	OnTaskError func(error)
 	// ErrorLog is where panics, and listeners that have failed, are logged. Default: slog.Default.
 	ErrorLog *slog.Logger

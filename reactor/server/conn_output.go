@@ -52,8 +52,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unsent is how many bytes the socket has not taken yet. While it is more than Config.HighWater the connection is not
-// read from; but writes are taken: who writes without being asked should look.
+// Unsent is how many bytes the socket has not taken yet, also those that were written in this turn of the loop. While
+// it is more than Config.HighWater the connection is not read from; but writes are taken: who writes without being
+// asked should look.
 func (c *Conn) Unsent() int {
 	if c.out == nil {
 		return 0

@@ -63,6 +63,8 @@
 // The deadlines are on the loop's clock, and stand still while the loop could not see what peers did (see
 // [reactor.Loop.Stalled]). They cost no timer for each connection.
 //
+// TCP connections have TCP_NODELAY; what leaves together is decided here: see "Bytes out".
+//
 // A panic of a handler ends its connection only, unless Config.NoRecover is set: it is logged with its stack, and
 // counted. The same holds for runtime.Goexit: see [reactor.Loop.Run] about what it costs.
 //

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 	"unsafe"
 
 	"github.com/reactord/reactord/reactor"
@@ -35,9 +36,11 @@ func ServeTask(ctx context.Context, cfg Config, f func(t *task.T, c net.Conn) er
 //
 // Each Read and each Write is bounded by Config.IdleTimeout. Other deadlines than that and Lifetime are f's to set.
 // When the server shuts down, Reads end with [sender.ErrStopped], and Writes do not. When Lifetime or the grace has
-// passed, the task is requested to stop, so that everything that it awaits ends.
+// passed, a Read or Write that waits ends with an error that matches os.ErrDeadlineExceeded, and so do all Writes from
+// then on; and the task is requested to stop, so that all else that it awaits, and later Reads, end with ErrStopped.
 //
-// The error of f goes to Config.OnTaskError; a panic is logged and counted, as that of a handler.
+// The error of f goes to Config.OnTaskError, and so does a deadline that has stopped f, as a [TimeoutError]. A panic is
+// logged and counted, as that of a handler.
 func NewTask(cfg Config, f func(t *task.T, c net.Conn) error) (*Server, error) {
 	if f == nil {
 		return nil, errors.New("server: NewTask needs a function")
@@ -59,8 +62,9 @@ type taskConn struct {
 	conn   netconn.Conn
 	op     task.Op
 	over   stop.Source
-	age    stamp // in worker.tasks
-	shake  stamp // in worker.shaking, while the TLS handshake lasts
+	why    *TimeoutError // the deadline that has ended it; nil: none
+	age    stamp         // in worker.tasks
+	shake  stamp         // in worker.shaking, while the TLS handshake lasts
 }
 
 func taskOf(s *stamp) *taskConn {
@@ -70,7 +74,8 @@ func taskOf(s *stamp) *taskConn {
 // handshakeDue ends a connection whose handshake has taken too long.
 func (w *worker) handshakeDue(s *stamp) {
 	if w.server.task != nil {
-		(*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.shake)))).expire(HandshakeDeadline)
+		c := (*taskConn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(taskConn{}.shake))))
+		c.expire(HandshakeDeadline, w.cfg.HandshakeTimeout)
 		return
 	}
 	h := (*handshake)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(handshake{}.stamp))))
@@ -121,7 +126,7 @@ func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
 	defer c.w.shaking.end(&c.shake)
 	s := netconn.Server(conn, c.w.cfg.TLS)
 	if err := s.Handshake(); err != nil {
-		if !errors.Is(err, sender.ErrStopped) {
+		if c.why == nil && !errors.Is(err, sender.ErrStopped) {
 			c.w.handshakeFailed(err)
 		}
 		_ = s.Close()
@@ -130,13 +135,23 @@ func (c *taskConn) handshake(conn *netconn.Conn) (*netconn.TLS, error) {
 	return s, nil
 }
 
-// expire requests the task to stop.
-func (c *taskConn) expire(d Deadline) {
-	if !c.over.StopRequested() {
-		c.w.count.deadlines[d].Add(1)
-		c.over.RequestStop()
+// expire ends the Read and the Write that wait as a deadline of the Conn would, and requests the task to stop. A later
+// Read is stopped: a function that ignores timeouts would not end otherwise. A later Write still has the
+// deadline, because with TLS it may wait for nothing that could be stopped.
+func (c *taskConn) expire(d Deadline, after time.Duration) {
+	if c.over.StopRequested() {
+		return
 	}
+	c.w.count.deadlines[d].Add(1)
+	c.why = &TimeoutError{d, after}
+	if c.op.Began() {
+		_ = c.conn.SetDeadline(longAgo)
+		_ = c.conn.SetReadDeadline(time.Time{})
+	}
+	c.over.RequestStop()
 }
+
+var longAgo = time.Unix(1, 0)
 
 // Env has the loop, and the connection's stop token.
 func (c *taskConn) Env() sender.Env             { return c }
@@ -149,6 +164,9 @@ func (c *taskConn) SetValue(struct{}) { c.ended() }
 // SetStopped is called when it was stopped, perhaps before it began.
 func (c *taskConn) SetStopped() {
 	if c.op.Began() {
+		if c.why != nil {
+			c.failed(c.why)
+		}
 		c.ended()
 		return
 	}
@@ -162,10 +180,19 @@ func (c *taskConn) SetError(err error) {
 		return
 	}
 	defer c.ended()
-	cfg := c.w.cfg
 	if p, ok := errors.AsType[*sender.PanicError](err); ok {
 		c.w.taskPanicked(p)
-	} else if cfg.OnTaskError != nil {
+		return
+	}
+	if c.why != nil {
+		err = fmt.Errorf("%w: %w", c.why, err)
+	}
+	c.failed(err)
+}
+
+// failed tells why the task has failed.
+func (c *taskConn) failed(err error) {
+	if cfg := c.w.cfg; cfg.OnTaskError != nil {
 		cfg.OnTaskError(err)
 	} else {
 		cfg.ErrorLog.Debug("the task of a connection has failed", "error", err)

@@ -10,10 +10,12 @@ import (
 	"net"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/reactor/server"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -77,16 +79,88 @@ func TestTaskTLS(t *testing.T) {
 	})
 }
 
-// A client that does not shake hands is cut off.
+// A client that does not shake hands is cut off, and that is told.
 func TestHandshakeTimeout(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
 		srv, _ := certificate(t)
-		r := serveTask(t, kind, server.Config{TLS: srv, HandshakeTimeout: 50 * time.Millisecond}, echoTask)
+		told := make(chan error, 1)
+		r := serveTask(t, kind, server.Config{TLS: srv, HandshakeTimeout: 50 * time.Millisecond,
+			OnTaskError: func(err error) { told <- err }}, echoTask)
 		c := r.dial()
-		if _, err := io.ReadAll(c); errors.Is(err, context.DeadlineExceeded) {
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
+		isTimeout(t, server.HandshakeDeadline, told)
 		c.Close()
+		r.end()
+	})
+}
+
+// isTimeout fails unless the error that was told is that of a deadline.
+func isTimeout(t *testing.T, d server.Deadline, told <-chan error) {
+	t.Helper()
+	select {
+	case err := <-told:
+		timeout, ok := errors.AsType[*server.TimeoutError](err)
+		if !ok || timeout.Deadline != d || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("told %v", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("OnTaskError is not called")
+	}
+}
+
+// The end of the lifetime ends a Read as a deadline, with TLS too, and then all else.
+func TestTaskLifetime(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		srv, client := certificate(t)
+		for name, cfg := range map[string]*tls.Config{"plain": nil, "tls": srv} {
+			t.Run(name, func(t *testing.T) {
+				told := make(chan error, 1)
+				r := serveTask(t, kind, server.Config{TLS: cfg, Lifetime: 100 * time.Millisecond,
+					OnTaskError: func(err error) { told <- err }}, lastsForever(t))
+				c := r.dial()
+				if cfg != nil {
+					c = tls.Client(c, client)
+				}
+				if _, err := io.ReadAll(c); err != nil {
+					t.Errorf("the client: %v", err)
+				}
+				isTimeout(t, server.LifetimeDeadline, told)
+				r.end()
+			})
+		}
+	})
+}
+
+// lastsForever is a task that must be ended by a deadline.
+func lastsForever(t *testing.T) func(*task.T, net.Conn) error {
+	return func(_ *task.T, c net.Conn) error {
+		_, err := c.Read(make([]byte, 1))
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Read: %v", err)
+		}
+		if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Write: %v", err)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, sender.ErrStopped) && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("another Read: %v", err)
+		}
+		return err
+	}
+}
+
+// A task that does not read then is stopped, and that is told.
+func TestTaskLifetimeOfSleeper(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		told := make(chan error, 1)
+		r := serveTask(t, kind, server.Config{Lifetime: 50 * time.Millisecond, OnTaskError: func(err error) { told <- err }},
+			func(t *task.T, c net.Conn) error {
+				_, err := task.Await(t, c.(*netconn.Conn).Loop().SleepFor(time.Hour))
+				return err
+			})
+		_, _ = io.ReadAll(r.dial())
+		isTimeout(t, server.LifetimeDeadline, told)
 		r.end()
 	})
 }

@@ -117,7 +117,7 @@ func (w *worker) OnTimer(int64) {
 		ageOwner(s).expire(LifetimeDeadline, w.cfg.Lifetime)
 	}
 	for s := w.tasks.due(); s != nil; s = w.tasks.due() {
-		taskOf(s).expire(LifetimeDeadline)
+		taskOf(s).expire(LifetimeDeadline, w.cfg.Lifetime)
 	}
 	for s := w.shaking.due(); s != nil; s = w.shaking.due() {
 		w.handshakeDue(s)
@@ -222,7 +222,7 @@ func (g *grace) SetValue(struct{}) {
 		if !c.over.StopRequested() {
 			w.cut++
 		}
-		c.expire(GraceDeadline)
+		c.expire(GraceDeadline, max(w.cfg.Grace, 0))
 	})
 }
 

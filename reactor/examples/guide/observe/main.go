@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	_ "net/http/pprof" // /debug/pprof/
 	"net/netip"
@@ -43,7 +44,13 @@ func run(ctx context.Context, cfg server.Config) error {
 		<-s.Done() // at the latest when the grace has passed
 		r.Stop()
 	})
-	return errors.Join(r.Run(s.On), s.Err())
+	err = r.Run(func(l *reactor.Loop) error {
+		if err := s.On(l); !errors.Is(err, net.ErrClosed) { // which is: ctx is done already
+			return err
+		}
+		return nil
+	})
+	return errors.Join(err, s.Err())
 }
 
 func main() {

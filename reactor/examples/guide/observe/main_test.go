@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/reactord/reactord/reactor/examples/internal/exampletest"
+	"github.com/reactord/reactord/reactor/server"
 )
 
 func TestMain(m *testing.M) { exampletest.Main(m, main) }
@@ -23,6 +26,15 @@ func TestProgram(t *testing.T) {
 		if got := get(t, "http://"+observe+path); !strings.Contains(got, want) {
 			t.Errorf("%s has no %q: %s", path, want, got)
 		}
+	}
+}
+
+// A program that is stopped while it starts ends without an error.
+func TestStoppedEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run(ctx, server.Config{Addr: netip.MustParseAddrPort("127.0.0.1:0")}); err != nil {
+		t.Error(err)
 	}
 }
 
