@@ -44,7 +44,7 @@ func (c *Conn) carryOut(what uint32) {
 		return
 	}
 	if x := c.reading.now; x != nil && x.flow != nil && x.t.StopToken().StopRequested() {
-		x.flow.fail(sender.ErrStopped)
+		x.flow.fail(c.readError(x.reason()))
 	}
 	now := c.Loop().Clock()
 	for _, h := range [...]*half{&c.reading, &c.writing} {

@@ -150,6 +150,23 @@ func lastsForever(t *testing.T) func(*task.T, net.Conn) error {
 	}
 }
 
+func TestTaskLifetimeOfCopy(t *testing.T) {
+	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		told := make(chan error, 1)
+		r := serveTask(t, kind, server.Config{Lifetime: 50 * time.Millisecond, OnTaskError: func(err error) { told <- err }},
+			func(_ *task.T, c net.Conn) error {
+				_, err := io.Copy(c, c)
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("Copy: %v", err)
+				}
+				return err
+			})
+		_, _ = io.ReadAll(r.dial())
+		isTimeout(t, server.LifetimeDeadline, told)
+		r.end()
+	})
+}
+
 // A task that does not read then is stopped, and that is told.
 func TestTaskLifetimeOfSleeper(t *testing.T) {
 	eachRing(t, func(t *testing.T, kind reactor.RingKind) {
