@@ -30,7 +30,10 @@ type claim struct {
 // better returns the limit of the claim that a peer is so many times better.
 func better(times float64) float64 { return 1 / times }
 
-func cases() []*benchCase {
+func cases() []*benchCase { return append(serverCases(), proxyCases()...) }
+
+// serverCases are those of servers.
+func serverCases() []*benchCase {
 	return []*benchCase{
 		{
 			Name: "echo-128", Title: "Echo, 64 connections × 128 B",
@@ -78,6 +81,12 @@ func cases() []*benchCase {
 			Conns: 64, Serve: serveHTTPS, Load: []string{"http", "--insecure"}, Refs: []string{goNet},
 			Claims: []claim{{taskUring, goNet, 1}},
 		},
+	}
+}
+
+// proxyCases are those of proxies.
+func proxyCases() []*benchCase {
+	return []*benchCase{
 		{
 			Name: "proxy-128", Title: "Proxy, 64 connections × 128 B",
 			Conns: 64, Size: 128, Proxy: true, Refs: []string{proxyNginx, proxyHAPrxy, goCopy},

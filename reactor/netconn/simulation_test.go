@@ -151,8 +151,7 @@ func (s *echoServer) echo(c *netconn.Conn) error {
 		return c.Socket().SetLinger(-1)
 	case errors.Is(err, sender.ErrStopped), errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):
 	default:
-		var oe *net.OpError
-		if !errors.As(err, &oe) {
+		if _, ok := errors.AsType[*net.OpError](err); !ok {
 			s.k.Errorf("behind %d bytes: %v", n, err)
 		}
 	}
