@@ -130,6 +130,10 @@ func (c *conn) prepare() error {
 
 // connected is called when connect(2) has succeeded.
 func (c *conn) connected() {
+	if (c.worker().datagrams || c.backoff > 0) && c.isOwnPeer() {
+		c.fail(record.Refused)
+		return
+	}
 	if c.worker().cfg.TLS != nil {
 		c.startTLS()
 		return
@@ -141,6 +145,17 @@ func (c *conn) connected() {
 		c.recv.Start()
 	}
 	c.stands()
+}
+
+// isOwnPeer reports whether the socket is connected to itself: if nothing has the target's port any more, the kernel
+// may choose it as the local one.
+func (c *conn) isOwnPeer() bool {
+	target := c.worker().cfg.Target.Addr
+	if !target.IsValid() {
+		return false
+	}
+	a, err := c.socket.LocalAddress()
+	return err == nil && a.AddrPort() == target
 }
 
 // stands is called when the connection is open for its session: with TLS, after the handshake.

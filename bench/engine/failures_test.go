@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"syscall"
@@ -187,6 +188,20 @@ func TestKilledTargetOfDatagrams(t *testing.T) {
 	s, err := g.Run(t.Context(), Phase{Time: time.Minute}, nil)
 	if w := s.Windows[0]; !errors.Is(err, ErrNoProgress) || w.Messages == 0 || w.Errors[record.Refused] == 0 {
 		t.Errorf("%d messages, errors %q: %v", w.Messages, w.Errors, err)
+	}
+}
+
+// A socket that is connected to itself, because the kernel has chosen the target's port for it, is none that is served.
+func TestConnectedToItself(t *testing.T) {
+	ports := freePorts(t, 1)
+	target := "udp://" + netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), ports.Low).String()
+	g := load(t, target, &UDP{}, func(c *Config) { c.Connections, c.Ports, c.GiveUp = 1, ports, time.Second })
+	_, err := g.Open(t.Context(), nil)
+	if err == nil {
+		_, err = g.Run(t.Context(), Phase{Time: 5 * time.Second}, nil)
+	}
+	if !errors.Is(err, ErrNoProgress) {
+		t.Errorf("%v, want ErrNoProgress", err)
 	}
 }
 
