@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -168,8 +170,25 @@ func (p *Program) awaitListener(t *testing.T) {
 			return false
 		}
 		c.Close()
-		return true
+		return p.listeners() >= p.loops()
 	})
+}
+
+// loops is how many loops the program has. Each has a listener of its own: while one of them is still being opened,
+// the kernel may reset a connection that is being made (SO_REUSEPORT).
+func (p *Program) loops() int {
+	n := 1
+	if at := slices.Index(p.cmd.Args, "-loops"); at >= 0 {
+		_, _ = fmt.Sscan(p.cmd.Args[at+1], &n)
+	}
+	return n
+}
+
+// listeners is how many sockets listen on the program's port: see proc(5), /proc/net/tcp.
+func (p *Program) listeners() int {
+	port := netip.MustParseAddrPort(p.Addr).Port()
+	table, _ := os.ReadFile("/proc/net/tcp")
+	return strings.Count(string(table), fmt.Sprintf(":%04X 00000000:0000 0A ", port))
 }
 
 // Eventually waits until cond holds, and fails the test if it does not.
