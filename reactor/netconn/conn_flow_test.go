@@ -66,7 +66,8 @@ func TestFlowBetweenConns(t *testing.T) {
 	})
 }
 
-// Each way in which an io.Copy ends. The peer has sent more than it reads, if it is stuck.
+// Each way in which an io.Copy ends. The peer has sent more than it reads, if it is stuck: a part of it beforehand, so
+// that the Conn begins with a send that waits, whatever TCP does when it stalls both ways.
 func TestFlowEnds(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		var drain stop.Source
@@ -96,10 +97,14 @@ func TestFlowEnds(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				conns := make(chan *netconn.Conn, 1)
-				peer, wait := l.withConn(func(_ *task.T, conn *netconn.Conn) error {
-					if c.stuck { // otherwise the kernel may take all that has arrived before TCP stalls both ways
-						_ = conn.Socket().SetSendBuffer(4 << 10)
-					}
+				x, y := tcpPair(t)
+				peer := attach(t, y)
+				if c.stuck {
+					_ = unix.SetsockoptInt(x, unix.SOL_SOCKET, unix.SO_SNDBUF, 4<<10)
+					_ = peer.(*net.TCPConn).SetReadBuffer(4 << 10)
+					_, _ = peer.Write(make([]byte, 48<<10)) // the window of a new socket takes it
+				}
+				wait := l.withSocket(x, func(_ *task.T, conn *netconn.Conn) error {
 					if c.begin != nil {
 						c.begin(conn)
 					}
@@ -113,7 +118,6 @@ func TestFlowEnds(t *testing.T) {
 				})
 				conn := <-conns
 				if c.stuck {
-					_ = peer.(*net.TCPConn).SetReadBuffer(4 << 10)
 					if c.end != nil {
 						_ = peer.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
 					}

@@ -145,14 +145,16 @@ func attach(t testing.TB, fd int) net.Conn {
 func (l *running) withConn(f func(t *task.T, c *netconn.Conn) error) (peer net.Conn, wait func()) {
 	l.t.Helper()
 	a, b := tcpPair(l.t)
-	wait = l.spawn(func(t *task.T) error {
-		s := new(reactor.Socket)
-		s.Init(l.Loop, a)
-		c := netconn.New(t, s)
+	return attach(l.t, b), l.withSocket(a, f)
+}
+
+// withSocket runs f in a task with a connected socket.
+func (l *running) withSocket(fd int, f func(t *task.T, c *netconn.Conn) error) (wait func()) {
+	return l.spawn(func(t *task.T) error {
+		c := netconn.New(t, socketOf(l.Loop, fd))
 		defer c.Close()
 		return f(t, c)
 	})
-	return attach(l.t, b), wait
 }
 
 // driven is a Conn of tasks that goroutines use: what they ask for, two tasks do.
