@@ -150,8 +150,8 @@ func (d *daemon) drain(first os.Signal, signals <-chan os.Signal) error {
 	if d.admin != nil {
 		d.admin.Drain()
 	}
-	d.log.Info("draining", zap.Stringer("signal", first), zap.Duration("timeout", d.cfg.DrainTimeout))
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.DrainTimeout)
+	d.log.Info("draining", zap.Stringer("signal", first), zap.Duration("timeout", d.cfg.Drain.Timeout))
+	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Drain.Timeout)
 	defer cancel()
 	go func() {
 		select {

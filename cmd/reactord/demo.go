@@ -32,12 +32,16 @@ func (c demoCommand) Run() error {
 func (c demoCommand) config(server netip.AddrPort) *config.Config {
 	loopback := config.Address{Host: "127.0.0.1"}
 	b := config.NewBackend()
-	b.Name, b.Servers = "echo", []config.Address{{Host: server.Addr().String(), Port: server.Port()}}
+	to := config.NewServer()
+	to.Address = config.Address{Host: server.Addr().String(), Port: server.Port()}
+	b.Name, b.Servers = "echo", []config.Server{to}
 	cfg := config.New()
 	cfg.Ring, cfg.Loops = c.Ring, c.Loops
 	cfg.Metrics = loopback
 	cfg.Log.Level = "debug" // to log each connection
-	cfg.Listeners = []config.Listener{{Name: "demo", Address: loopback, Backend: b.Name}}
+	l := config.NewListener()
+	l.Name, l.Address, l.Backend = "demo", loopback, b.Name
+	cfg.Listeners = []config.Listener{l}
 	cfg.Backends = []config.Backend{b}
 	return cfg
 }

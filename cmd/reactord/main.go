@@ -105,7 +105,7 @@ func defaults() kong.Vars {
 	return kong.Vars{
 		"ring":               c.Ring,
 		"rings":              strings.Join(config.Rings, ", "),
-		"drain_timeout":      c.DrainTimeout.String(),
+		"drain_timeout":      c.Drain.Timeout.String(),
 		"log_level":          c.Log.Level,
 		"log_levels":         strings.Join(config.LogLevels, ", "),
 		"log_format":         c.Log.Format,

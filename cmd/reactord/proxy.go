@@ -39,29 +39,26 @@ func (c proxyCommand) Run() error {
 }
 
 func (c proxyCommand) config() *config.Config {
-	return &config.Config{
-		Ring:         c.Ring,
-		Loops:        c.Loops,
-		Pin:          c.Pin,
-		MinWait:      c.MinWait,
-		Metrics:      c.Metrics,
-		DrainTimeout: c.DrainTimeout,
-		Log:          config.Log{Level: c.LogLevel, Format: c.LogFormat},
-		Listeners: []config.Listener{{
-			Name:           "proxy",
-			Address:        c.Listen,
-			Backend:        "servers",
-			MaxConnections: c.MaxConnections,
-		}},
-		Backends: []config.Backend{{
-			Name:             "servers",
-			Servers:          c.To,
-			ConnectTimeout:   c.ConnectTimeout,
-			IdleTimeout:      c.IdleTimeout,
-			HalfCloseTimeout: c.HalfCloseTimeout,
-			Buffer:           c.Buffer,
-		}},
+	cfg := config.New()
+	cfg.Ring, cfg.Loops, cfg.Pin, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.MinWait
+	cfg.Metrics = c.Metrics
+	cfg.Drain.Timeout = c.DrainTimeout
+	cfg.Log = config.Log{Level: c.LogLevel, Format: c.LogFormat}
+
+	l := config.NewListener()
+	l.Name, l.Address, l.Backend, l.MaxConnections = "proxy", c.Listen, "servers", c.MaxConnections
+	cfg.Listeners = []config.Listener{l}
+
+	b := config.NewBackend()
+	b.Name, b.Buffer = l.Backend, c.Buffer
+	b.ConnectTimeout, b.IdleTimeout, b.HalfCloseTimeout = c.ConnectTimeout, c.IdleTimeout, c.HalfCloseTimeout
+	for _, to := range c.To {
+		s := config.NewServer()
+		s.Address = to
+		b.Servers = append(b.Servers, s)
 	}
+	cfg.Backends = []config.Backend{b}
+	return cfg
 }
 
 // errFlags is the error that every error of the command line matches.

@@ -78,7 +78,7 @@ func servers(cfg *config.Config) (all []setting) {
 func serversOf(cfg *config.Config, backend string) (all []setting) {
 	i := slices.IndexFunc(cfg.Backends, func(b config.Backend) bool { return b.Name == backend })
 	for j, s := range cfg.Backends[i].Servers {
-		all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s})
+		all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s.Address})
 	}
 	return all
 }
@@ -173,7 +173,7 @@ func (a addresses) dataPath(cfg *config.Config, log *zap.Logger) proxy.Config {
 	for _, b := range cfg.Backends {
 		servers := make([]proxy.Server, len(b.Servers))
 		for i, s := range b.Servers {
-			servers[i] = proxy.Server{Name: s.HostPort(), Address: a.of(s)}
+			servers[i] = proxy.Server{Name: s.Address.HostPort(), Address: a.of(s.Address)}
 		}
 		out.Backends = append(out.Backends, proxy.Backend{
 			Name:             b.Name,

@@ -28,13 +28,15 @@ func (d *decoder) config(c *Config, n ast.Node) {
 		"pin":           d.boolean(&c.Pin),
 		"min_wait":      d.duration(&c.MinWait),
 		"metrics":       d.address(&c.Metrics),
-		"drain_timeout": d.duration(&c.DrainTimeout),
+		"drain": d.mapping(map[string]reader{
+			"timeout": d.duration(&c.Drain.Timeout),
+		}),
 		"log": d.mapping(map[string]reader{
 			"level":  d.text(&c.Log.Level),
 			"format": d.text(&c.Log.Format),
 		}),
 		"listeners": d.list(func(path string, n ast.Node) {
-			c.Listeners = append(c.Listeners, Listener{})
+			c.Listeners = append(c.Listeners, NewListener())
 			d.listener(&c.Listeners[len(c.Listeners)-1])(path, n)
 		}),
 		"backends": d.list(func(path string, n ast.Node) {
@@ -57,8 +59,8 @@ func (d *decoder) backend(b *Backend) reader {
 	return d.mapping(map[string]reader{
 		"name": d.text(&b.Name),
 		"servers": d.list(func(path string, n ast.Node) {
-			b.Servers = append(b.Servers, Address{})
-			d.address(&b.Servers[len(b.Servers)-1])(path, n)
+			b.Servers = append(b.Servers, NewServer())
+			d.address(&b.Servers[len(b.Servers)-1].Address)(path, n)
 		}),
 		"connect_timeout":    d.duration(&b.ConnectTimeout),
 		"idle_timeout":       d.duration(&b.IdleTimeout),

@@ -49,7 +49,7 @@ func (c *Config) Validate() []Problem {
 	if c.MinWait != 0 && (c.MinWait < minMinWait || c.MinWait > maxMinWait) {
 		v.value("min_wait", "%v is out of range: write 0s, or %v to %v", c.MinWait, minMinWait, maxMinWait)
 	}
-	v.duration("drain_timeout", c.DrainTimeout, true)
+	v.duration("drain.timeout", c.Drain.Timeout, true)
 	v.oneOf("log.level", c.Log.Level, LogLevels)
 	v.oneOf("log.format", c.Log.Format, LogFormats)
 	if len(c.Listeners) == 0 {
@@ -109,7 +109,7 @@ func (v *validator) backends(c *Config) {
 		}
 		seenServers := seen{}
 		for j, s := range b.Servers {
-			v.server(fmt.Sprintf("%s.servers[%d]", path, j), s, seenServers)
+			v.server(fmt.Sprintf("%s.servers[%d]", path, j), s.Address, seenServers)
 		}
 		v.duration(path+".connect_timeout", b.ConnectTimeout, false)
 		v.duration(path+".idle_timeout", b.IdleTimeout, true)
