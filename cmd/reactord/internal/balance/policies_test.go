@@ -26,7 +26,7 @@ func parts(list []Server) []float64 {
 func TestDistribution(t *testing.T) {
 	cases := map[string][]int{
 		"one": {1}, "three": {1, 1, 1}, "weighted": {1, 2, 3, 4}, "zero": {1, 0, 1},
-		"huge": {MaxWeight, MaxWeight, MaxWeight / 2},
+		"huge":   {MaxWeight, MaxWeight, MaxWeight / 2},
 		"beyond": {math.MaxInt, math.MaxInt}, "far apart": {1, 1000},
 	}
 	for _, policy := range config.Policies {
