@@ -52,6 +52,13 @@ func (s *Source) Errors(problems []Problem) error {
 	return d.joined()
 }
 
+// Place is where the setting at a path of a [Problem] is: "FILE:LINE:COLUMN". If the file does not have the setting, it
+// is the place of what would contain it.
+func (s *Source) Place(path string) string {
+	at := (&decoder{positions: s.positions}).place(path)
+	return fmt.Sprintf("%s:%d:%d", s.file, at.line, at.column)
+}
+
 // Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]
 // does. An error of the file itself is an error of package os.
 func Load(path string) (*Config, *Source, error) {

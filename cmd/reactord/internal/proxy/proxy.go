@@ -28,6 +28,7 @@ type Proxy struct {
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
+	seed         uint64       // see Config.seed
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}
@@ -71,6 +72,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		ended:      make(chan struct{}),
 		budget:     &budget{},
 		fixedPairs: cfg.pairs,
+		seed:       cfg.seed,
 	}
 	if p.log == nil {
 		p.log = zap.NewNop()
