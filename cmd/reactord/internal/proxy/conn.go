@@ -6,6 +6,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -57,7 +59,10 @@ func (c *conn) advance(to phase) {
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
 	listener  *listener
-	links     intrusive.Links // among the connections of the worker
+	backend   *upstream.Backend
+	settings  *config.Backend  // of the backend, when the connection was accepted
+	to        *upstream.Server // that is tried or connected; nil: none was yet. The connection has one of its Load
+	links     intrusive.Links  // among the connections of the worker
 	sockets   [2]reactor.Socket
 	pipes     [2]pipe
 	timer     reactor.Timer
@@ -68,7 +73,6 @@ type conn struct {
 	watch     *watch    // nil: no side has sent EOF
 	began     int64
 	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
-	server    int32           // index of the server among those of the backend
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
 	why       end
@@ -82,9 +86,9 @@ func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
 
-func newConn(l *listener, fd int) {
+func newConn(l *listener, s *settings, fd int) {
 	w := l.worker
-	c := &conn{listener: l, began: w.loop.Now()}
+	c := &conn{listener: l, backend: s.backend, settings: s.backend.Settings(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	_ = c.sockets[client].SetNoDelay(true)
 	c.timer.Init(c)
@@ -105,10 +109,6 @@ func newConn(l *listener, fd int) {
 func (c *conn) worker() *worker { return c.listener.worker }
 
 func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
-
-func (c *conn) serverStats() *serverStats {
-	return &c.worker().proxy.stats.servers[c.listener.backend.index][c.server]
-}
 
 // flow begins to carry bytes.
 func (c *conn) flow() {
@@ -256,8 +256,9 @@ func (c *conn) release() {
 	}
 	if c.dial != nil {
 		w.dials.put(c.dial)
-	} else {
-		c.serverStats().current.Add(-1)
+	}
+	if c.to != nil {
+		c.to.Load.Give()
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
@@ -277,6 +278,10 @@ func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 
 // names are the fields that identify the connection.
 func (c *conn) names() zap.Field {
-	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", c.peer),
-		zap.String("server", c.listener.backend.Servers[c.server].Name))
+	name := ""
+	if c.to != nil {
+		name = c.to.Name()
+	}
+	return zap.Dict("connection", zap.String("listener", c.listener.name()), zap.Stringer("client", c.peer),
+		zap.String("server", name))
 }

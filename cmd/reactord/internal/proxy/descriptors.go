@@ -19,8 +19,19 @@ func (w *worker) waitForBudget(l *listener) {
 	w.descriptors.join()
 }
 
+// forgetWaiting takes a listener that stops out of those that wait.
+func (w *worker) forgetWaiting(l *listener) {
+	if l.waits {
+		l.waits = false
+		w.waitingListeners = slices.DeleteFunc(w.waitingListeners, func(other *listener) bool { return other == l })
+	}
+}
+
 // resume resumes the listeners that wait, in order, until one of them has to wait again.
 func (w *worker) resume() {
+	if len(w.waitingListeners) == 0 { // those that waited have stopped
+		w.proxy.budget.waiting.wake()
+	}
 	for len(w.waitingListeners) != 0 {
 		l := w.waitingListeners[0]
 		w.waitingListeners = slices.Delete(w.waitingListeners, 0, 1)
@@ -38,7 +49,7 @@ func (w *worker) waitForFD(c *conn) {
 	w.proxy.waitingForFD.Add(1)
 	if c.dial.state != dialWaitingForFD {
 		c.dial.state = dialWaitingForFD
-		w.loop.SetTimer(&c.timer, w.loop.Now()+int64(c.listener.backend.IdleTimeout))
+		w.loop.SetTimer(&c.timer, w.loop.Now()+int64(c.settings.IdleTimeout))
 	}
 	if !w.retry.Pending() {
 		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptBackoff))

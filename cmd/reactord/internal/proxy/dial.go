@@ -1,10 +1,9 @@
 package proxy
 
 import (
-	"errors"
 	"os"
-	"syscall"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
@@ -36,10 +35,10 @@ type dial struct {
 	conn    *conn
 	connect reactor.DialOp
 	began   int64
+	request balance.Request
 	tried   int32 // servers tried
 	state   dialState
-	failed  []uint64 // servers that could not be reached, one bit each; nil: none
-	err     error    // why the last attempt failed
+	err     error // why the last attempt failed
 }
 
 // discarding reports whether the socket of a failed attempt is being closed.
@@ -48,18 +47,14 @@ func (d *dial) discarding() bool { return d.state == dialFailed || d.state == di
 // next connects to the next server.
 func (d *dial) next() {
 	c := d.conn
-	b := c.listener.backend
-	if int(d.tried) == len(b.Servers) {
+	if d.state != dialWaitingForFD && !d.pick() { // else the server is already chosen
 		if entry := c.debug("no server could be reached"); entry != nil {
 			entry.Write(c.names(), zap.NamedError("last", d.err))
 		}
 		c.close(endNoServer, bothSides)
 		return
 	}
-	if d.state != dialWaitingForFD { // else the server is already chosen
-		c.server = d.nextServer()
-	}
-	address := b.Servers[c.server].Address
+	address := c.to.Address
 	family := unix.AF_INET6
 	if address.Addr().Is4() {
 		family = unix.AF_INET
@@ -80,30 +75,29 @@ func (d *dial) next() {
 	d.state = dialConnecting
 	loop := c.worker().loop
 	d.began = loop.Now()
-	loop.SetTimer(&c.timer, d.began+int64(b.ConnectTimeout))
+	loop.SetTimer(&c.timer, d.began+int64(c.settings.ConnectTimeout))
 	c.sockets[server].Dial(address).Connect(&d.connect, d)
 	d.connect.Start()
 }
 
-// nextServer takes the next turn of the rotation whose server has not failed yet. A retry takes its turn from the same
-// rotation as a first attempt: so the connections that a dead server cannot serve are spread evenly over the others.
-func (d *dial) nextServer() int32 {
-	l := d.conn.listener
-	for {
-		turn := l.rotation
-		l.rotation = (turn + 1) % len(l.backend.Servers)
-		if d.failed == nil || d.failed[turn/64]&(1<<(turn%64)) == 0 {
-			return int32(turn)
-		}
+// pick picks the server to try next, and takes its load. False: there is none.
+func (d *dial) pick() bool {
+	c := d.conn
+	if c.to != nil {
+		c.to.Load.Give()
+		c.to = nil
 	}
-}
-
-// noteFailure notes that the server could not be reached.
-func (d *dial) noteFailure() {
-	if d.failed == nil {
-		d.failed = make([]uint64, (len(d.conn.listener.backend.Servers)+63)/64)
+	if d.tried > int32(c.settings.Retries) {
+		return false
 	}
-	d.failed[d.conn.server/64] |= 1 << (d.conn.server % 64)
+	g := c.backend.Group()
+	i, err := c.listener.picker.Pick(g.Group, &d.request)
+	if err != nil {
+		d.err = err
+		return false
+	}
+	c.to = g.Servers[i]
+	return true
 }
 
 // expire ends a connect that takes too long. It also ends a wait for a descriptor: other connections may be waiting for
@@ -131,10 +125,7 @@ func (d *dial) SetValue(struct{}) {
 	if c.phase != phaseConnecting || d.state != dialConnecting {
 		return // too late: the socket is being closed
 	}
-	s := c.serverStats()
-	s.connections.Add(1)
-	s.current.Add(1)
-	c.worker().proxy.stats.connectTime[c.listener.backend.index].observe(c.worker().loop.Now() - d.began)
+	c.to.Connected(d.began, c.loop().Now())
 	c.dial = nil
 	c.worker().dials.put(d)
 	c.flow()
@@ -150,7 +141,7 @@ func (d *dial) SetError(err error) {
 		err = os.ErrDeadlineExceeded
 	}
 	d.err = err
-	c.serverStats().failures[connectErrorIndex(err)].Add(1)
+	c.to.Failed(err)
 	if entry := c.debug("cannot connect"); entry != nil {
 		entry.Write(c.names(), zap.Error(err))
 	}
@@ -181,27 +172,9 @@ func (s *socketDiscarded) SetValue(struct{}) {
 	}
 	c.worker().closings.put(c.closing)
 	c.closing = nil
-	d.noteFailure()
-	if int(d.tried) < len(c.listener.backend.Servers) {
-		c.serverStats().retries.Add(1)
-	}
+	d.request.Tried.Add(c.to.Address)
 	d.next()
 }
 func (s *socketDiscarded) SetError(error)  { s.SetValue(struct{}{}) }
 func (s *socketDiscarded) SetStopped()     { s.SetValue(struct{}{}) }
 func (s *socketDiscarded) Env() sender.Env { return sender.EmptyEnv{} }
-
-// connectErrorIndex is the index of an error of connecting in connectReasons.
-func connectErrorIndex(err error) int {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return connectRefused
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
-		return connectTimeout
-	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
-		return connectUnreachable
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return connectNoPort
-	}
-	return connectOther
-}

@@ -8,9 +8,9 @@ const idleChecks = 4
 // patience is how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
 func (c *conn) patience() time.Duration {
 	if c.phase == phaseDraining || c.halfClosed() {
-		return c.listener.backend.HalfCloseTimeout
+		return timeout(c.settings.HalfCloseTimeout)
 	}
-	return c.listener.backend.IdleTimeout
+	return timeout(c.settings.IdleTimeout)
 }
 
 // restartIdleTimer sets the timer to the first check of a connection that has just changed.
@@ -51,4 +51,14 @@ func (c *conn) idle() bool {
 		c.setTimer(end)
 	}
 	return false
+}
+
+// forever stands for no timeout.
+const forever = 100 * 365 * 24 * time.Hour
+
+func timeout(d time.Duration) time.Duration {
+	if d == 0 {
+		return forever
+	}
+	return d
 }

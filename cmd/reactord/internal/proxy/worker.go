@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"slices"
+
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -22,7 +24,7 @@ type worker struct {
 	proxy     *Proxy
 	loop      *reactor.Loop
 	index     int
-	listeners []*listener
+	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
 	state     workerState
 
@@ -50,9 +52,29 @@ func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 }
 
 // start is the worker's first work on its loop.
-func (w *worker) start() {
-	for _, l := range w.listeners {
-		l.start()
+func (w *worker) start() { w.follow(w.proxy.first) }
+
+// follow puts a plan in force.
+func (w *worker) follow(c *change) {
+	p := w.proxy
+	if w.index == 0 {
+		c.upstream.Commit()
+	}
+	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
+	for _, s := range c.gone {
+		s.loops[w.index].stop()
+	}
+	for _, s := range c.opened {
+		l := s.loops[w.index]
+		w.listeners = append(w.listeners, l)
+		if l.start(); w.state != workerServing {
+			l.stop()
+		}
+	}
+	for _, l := range w.listeners { // there may be room now, or none is needed
+		if l.paused {
+			l.resume()
+		}
 	}
 }
 
@@ -87,12 +109,15 @@ func (w *worker) stopIfEmpty() {
 	if w.state == workerServing || !w.conns.Empty() {
 		return
 	}
-	for _, l := range w.listeners {
-		if !l.closed {
-			return
-		}
+	if len(w.listeners) == 0 {
+		w.loop.Stop()
 	}
-	w.loop.Stop()
+}
+
+// listenerClosed forgets a listener whose socket is closed. Its connections live on.
+func (w *worker) listenerClosed(l *listener) {
+	w.listeners = slices.DeleteFunc(w.listeners, func(other *listener) bool { return other == l })
+	w.stopIfEmpty()
 }
 
 // pool keeps Ts that are not in use. The last one put back is the first one taken, because it is in the cache.
