@@ -164,9 +164,9 @@ func TestNetwork(t *testing.T) {
 		t.Run("packets are lost", func(t *testing.T) {
 			l := n.listen(t, firstServer)
 			n.start(t, ring, "", firstServer)
-			n.fault(t, n.proxy, "in", "numgen random mod 100 < 2 drop")
-			n.run(t, l, `connect; send 2MiB &; expect 2MiB; wait; shutdown; expect eof`,
-				`accept; send 2MiB &; expect 2MiB; wait; shutdown; expect eof`)
+			n.fault(t, n.proxy, "in", "numgen random mod 100 < 5 drop")
+			n.run(t, l, `connect; send 16MiB &; expect 16MiB; wait; shutdown; expect eof`,
+				`accept; send 16MiB &; expect 16MiB; wait; shutdown; expect eof`)
 		})
 		t.Run("the server vanishes", func(t *testing.T) {
 			l := n.listen(t, firstServer)
