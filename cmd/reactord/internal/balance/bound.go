@@ -1,0 +1,34 @@
+package balance
+
+import "math"
+
+// Bounded load: no server gets more than a multiple of the average number of connections for its weight. Source:
+// Mirrokni, Thorup and Zadimoghaddam, "Consistent Hashing with Bounded Loads", 2016.
+
+// limit is how many connections a member may have.
+func (c *choice) limit(m *member) float64 { return math.Ceil(c.bound * float64(m.weight)) }
+
+// mean is the average number of connections for one of weight, in a set of the Picker's group. To sum up the loads of
+// many servers for each connection would be slow: a sum serves as many connections as there are servers, divided by
+// meanShare.
+type mean struct {
+	set  int
+	left int // how many more connections it serves
+	sum  int
+}
+
+const meanShare = 16
+
+func (a *mean) of(g *Group, index int) float64 {
+	s := &g.sets[index]
+	if a.set != index || a.left == 0 {
+		*a = mean{set: index, left: len(s.live)/meanShare + 1}
+		for _, i := range s.live {
+			a.sum += g.members[i].load.N()
+		}
+	}
+	a.left--
+	average := float64(a.sum) * s.inverse
+	a.sum++
+	return average
+}

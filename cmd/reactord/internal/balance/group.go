@@ -1,0 +1,134 @@
+package balance
+
+import (
+	"cmp"
+	"math"
+	"net/netip"
+	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// MaxWeight is the largest weight that has an effect of its own. More counts as this.
+const MaxWeight = 1 << 30
+
+// Server is a server of a group, as it is now.
+type Server struct {
+	Key      netip.AddrPort
+	Weight   int    // in relation to the others, in any unit; 0: it gets no new connections
+	Priority int    // lower ones first
+	Backup   bool   // its priority is the last
+	Locality string // see config.Balance.Locality
+	Healthy  bool
+	Load     *Load // its connections, of all loops. Nil: it is counted by the group alone, without a limit
+}
+
+// Group is the servers of a backend and what is computed from them once. It is immutable, except for the loads that it
+// refers to: any number of Pickers may use it from any threads.
+type Group struct {
+	policy                 policy
+	members                []member // as the servers that it was made from
+	sets                   []set    // in the order of preference
+	active                 int      // the last priority that has a share
+	panic                  bool
+	loadFactor             float64
+	ipv4Prefix, ipv6Prefix int
+	byID                   []int32 // the members in the order of their ids, for round robin
+}
+
+type policy uint8
+
+const (
+	p2c policy = iota
+	roundRobin
+	leastConnections
+	sourceHash
+	maglev
+)
+
+var policies = map[string]policy{
+	"p2c": p2c, "round_robin": roundRobin, "least_connections": leastConnections,
+	"source_hash": sourceHash, "maglev": maglev,
+}
+
+func (p policy) hashes() bool { return p == sourceHash || p == maglev }
+
+// member is what Pick needs of a server.
+type member struct {
+	id      uint64
+	load    *Load
+	weight  int64
+	inverse float64 // of weight
+	healthy bool
+	live    bool // it may be picked
+}
+
+// NewGroup computes a group. It takes about 1 ms for 5 000 servers, and a few more for each table of maglev.
+// It keeps neither s nor servers. An unknown policy panics.
+func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil).Renew(s, servers) }
+
+// Renew is NewGroup for what the backend of g has become. It takes over the tables of g that are still right: health
+// does not change them. g may be nil, and stays as it is.
+func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
+	next := &Group{
+		members:    make([]member, len(servers)),
+		loadFactor: float64(s.LoadFactor) / 100,
+		ipv4Prefix: cmp.Or(s.IPv4Prefix, 32),
+		ipv6Prefix: cmp.Or(s.IPv6Prefix, 128),
+	}
+	if s.Policy != "" {
+		p, ok := policies[s.Policy]
+		if !ok {
+			panic("balance: unknown policy " + s.Policy)
+		}
+		next.policy = p
+	}
+	for i := range servers {
+		next.members[i] = newMember(&servers[i])
+	}
+	next.arrange(s, servers)
+	next.panic = next.panics(s.PanicThreshold)
+	next.share()
+	for i := range next.sets {
+		set := &next.sets[i]
+		set.base = set.weighted
+		set.live = next.eligible(set)
+		if s.Subset > 0 && len(set.live) > s.Subset {
+			set.live = next.subset(set.live, s.Subset, s.SubsetKey)
+			set.base = set.live
+		}
+		next.accumulate(set)
+		if next.policy == maglev && len(set.base) > 1 && len(set.base) <= math.MaxUint16 {
+			set.table = g.tableFor(next, set.base)
+		}
+	}
+	if next.policy == roundRobin {
+		next.byID = make([]int32, len(servers))
+		for i := range next.byID {
+			next.byID[i] = int32(i)
+		}
+		slices.SortFunc(next.byID, func(a, b int32) int { return cmp.Compare(next.members[a].id, next.members[b].id) })
+	}
+	return next
+}
+
+func newMember(s *Server) member {
+	m := member{id: hashAddrPort(s.Key), load: s.Load, weight: int64(min(s.Weight, MaxWeight)), healthy: s.Healthy}
+	if m.load == nil {
+		m.load = new(Load)
+	}
+	if m.weight > 0 {
+		m.inverse = 1 / float64(m.weight)
+	}
+	return m
+}
+
+// Len is how many servers the group was made from.
+func (g *Group) Len() int { return len(g.members) }
+
+// Panic reports whether health is ignored, because too few servers are healthy.
+func (g *Group) Panic() bool { return g.panic }
+
+// InUse reports whether the server may be picked at all: it has a weight, is healthy or the group is in panic, and is
+// in the subset.
+func (g *Group) InUse(index int) bool { return g.members[index].live }

@@ -1,0 +1,45 @@
+package balance
+
+import (
+	"encoding/binary"
+	"net/netip"
+)
+
+// The hashes are fixed: processes of a fleet, and versions of the program, choose alike.
+
+// mix is a bijection of 64 bits in which every bit of x changes half of the result: the finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func hashAddr(a netip.Addr) uint64 {
+	b := a.As16()
+	return mix(mix(binary.BigEndian.Uint64(b[:8])) ^ binary.BigEndian.Uint64(b[8:]))
+}
+
+func hashAddrPort(a netip.AddrPort) uint64 { return mix(hashAddr(a.Addr()) ^ uint64(a.Port())) }
+
+func hashString(s string) uint64 {
+	h := uint64(len(s))
+	for i := range len(s) {
+		h = mix(h ^ uint64(s[i]))
+	}
+	return h
+}
+
+// hashSource hashes the prefix of a client's address that decides.
+func (g *Group) hashSource(a netip.Addr) uint64 {
+	a = a.Unmap()
+	bits := g.ipv6Prefix
+	if a.Is4() {
+		bits = g.ipv4Prefix
+	}
+	p, err := a.Prefix(bits)
+	if err != nil { // no address
+		return 0
+	}
+	return hashAddr(p.Addr())
+}

@@ -1,0 +1,98 @@
+package balance
+
+import "slices"
+
+// tableSize is prime, so that every step visits every entry.
+const tableSize = 65537
+
+// lookup is a table of Maglev: section 3.4 of Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load
+// Balancer", NSDI 2016. Each server has an order of preference of all entries; the servers choose in rounds.
+type lookup struct {
+	ids     []uint64
+	weights []int64
+	entries []uint16 // position in ids
+}
+
+// tableFor is the table for the members base of next, in terms of their positions in base.
+func (g *Group) tableFor(next *Group, base []int32) *lookup {
+	t := &lookup{ids: make([]uint64, len(base)), weights: make([]int64, len(base))}
+	for k, i := range base {
+		t.ids[k], t.weights[k] = next.members[i].id, next.members[i].weight
+	}
+	if g != nil {
+		for i := range g.sets {
+			if old := g.sets[i].table; old != nil && slices.Equal(old.ids, t.ids) && slices.Equal(old.weights, t.weights) {
+				return old
+			}
+		}
+	}
+	t.fill()
+	return t
+}
+
+// fill lets the servers choose. In a round, the heaviest server chooses one entry, and the others as many in
+// proportion: the k-th entry of a server is due in round (k - phase) × heaviest / weight, with a phase of its own
+// from [0, 1). What two servers do does not depend on a third, so the table after a change is nearly the same.
+func (t *lookup) fill() {
+	n := len(t.ids)
+	heaviest := uint64(slices.Max(t.weights))
+	// due[r] is the first server that is due in round r, next[k] the one after k. Rounds are lists, because a light
+	// server is due in few of them.
+	due := make([]int32, tableSize+1)
+	for r := range due {
+		due[r] = none
+	}
+	next, position, step := make([]int32, n), make([]uint32, n), make([]uint32, n)
+	const unit = 1 << 10 // of phases
+	passed := make([]uint64, n)
+	enqueue := func(k int32) {
+		weight := uint64(t.weights[k])
+		if r := ((passed[k]+unit)*heaviest + unit*weight - 1) / (unit * weight); r <= tableSize {
+			next[k], due[r] = due[r], k
+		}
+	}
+	for k := range n {
+		position[k] = uint32(mix(t.ids[k]) % tableSize)
+		step[k] = uint32(mix(^t.ids[k])%(tableSize-1)) + 1
+		passed[k] = -(mix(t.ids[k]) >> 54)
+		enqueue(int32(k))
+	}
+
+	t.entries = make([]uint16, tableSize)
+	taken := make([]bool, tableSize)
+	for left, r := tableSize, 1; ; r++ {
+		for k := due[r]; k != none; {
+			at := position[k]
+			for taken[at] {
+				at = (at + step[k]) % tableSize
+			}
+			taken[at], t.entries[at], position[k] = true, uint16(k), at
+			if left--; left == 0 {
+				return
+			}
+			following := next[k]
+			passed[k] += unit
+			enqueue(k)
+			k = following
+		}
+	}
+}
+
+// lookupTries is how many entries are looked at for a server that can be used. With half of the servers down, one
+// connection in 256 is left to rendezvous.
+const lookupTries = 8
+
+// maglev finds a server in the table. If it cannot be used, the client's hash is hashed again: so the clients of a
+// server that is down are spread over all others, and no other client moves.
+func (c *choice) maglev(s *set) int32 {
+	if s.table != nil {
+		h := c.hash
+		for range lookupTries {
+			if i := s.base[s.table.entries[h%tableSize]]; c.usable(i) {
+				return i
+			}
+			h = mix(h)
+		}
+	}
+	return c.rendezvous(s)
+}

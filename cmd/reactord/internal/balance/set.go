@@ -1,0 +1,144 @@
+package balance
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// set is the servers of one priority that are, or are not, of the preferred locality.
+type set struct {
+	priority int
+	other    bool    // not the preferred locality
+	weighted []int32 // the members that have a weight
+	share    float64 // of the connections; the shares of all sets sum up to 1, or to 0 if no server can be used
+	live     []int32 // the members that may be picked
+	sums     []int64 // of the weights of live, up to and including each
+	total    int64   // the last of them
+	even     bool    // the weights of live are equal
+	inverse  float64 // of total
+	table    *lookup // of maglev, or nil
+	base     []int32 // the members that table is of
+}
+
+// overprovision is how much more than its part a set can carry. A set with 1/overprovision of its weight healthy still
+// gets everything that it would get if all of it were, and only then connections spill over to the next.
+const overprovision = 1.4
+
+// arrange makes the sets.
+func (g *Group) arrange(s *config.Balance, servers []Server) {
+	type place struct {
+		priority int
+		other    bool
+	}
+	at := map[place]int{}
+	for i := range servers {
+		if g.members[i].weight <= 0 {
+			continue
+		}
+		p := place{servers[i].Priority, s.Locality != "" && servers[i].Locality != s.Locality}
+		if servers[i].Backup {
+			p.priority = math.MaxInt
+		}
+		k, ok := at[p]
+		if !ok {
+			k = len(g.sets)
+			at[p] = k
+			g.sets = append(g.sets, set{priority: p.priority, other: p.other})
+		}
+		g.sets[k].weighted = append(g.sets[k].weighted, int32(i))
+	}
+	slices.SortFunc(g.sets, func(a, b set) int {
+		if c := cmp.Compare(a.priority, b.priority); c != 0 || a.other == b.other {
+			return c
+		}
+		if a.other {
+			return 1
+		}
+		return -1
+	})
+}
+
+// capacity is the part of the connections that the healthy servers of a set can carry, up to 1.
+func (g *Group) capacity(s *set) float64 {
+	healthy, all := 0.0, 0.0
+	for _, i := range s.weighted {
+		m := &g.members[i]
+		all += float64(m.weight)
+		if m.healthy || g.panic {
+			healthy += float64(m.weight)
+		}
+	}
+	return min(1, overprovision*healthy/all)
+}
+
+// panics reports whether health is to be ignored: the healthy servers cannot carry everything, and they are fewer than
+// the threshold in per cent.
+func (g *Group) panics(threshold int) bool {
+	capacity := 0.0
+	healthy, all := 0, 0
+	for i := range g.sets {
+		capacity += g.capacity(&g.sets[i])
+		all += len(g.sets[i].weighted)
+		for _, k := range g.sets[i].weighted {
+			if g.members[k].healthy {
+				healthy++
+			}
+		}
+	}
+	return capacity < 1 && healthy*100 < threshold*all
+}
+
+// share gives each set in order what it can carry, until everything is given. If they cannot carry it all, each gets
+// its proportion.
+func (g *Group) share() {
+	sum := 0.0
+	for i := range g.sets {
+		sum += g.capacity(&g.sets[i])
+	}
+	left := 1.0
+	for i := range g.sets {
+		s := &g.sets[i]
+		if c := g.capacity(s); c > 0 && left > 1e-9 {
+			s.share = min(left, c/min(1, sum))
+			g.active = s.priority
+		}
+		left -= s.share
+	}
+}
+
+func (g *Group) eligible(s *set) []int32 {
+	live := make([]int32, 0, len(s.weighted))
+	for _, i := range s.weighted {
+		if g.members[i].healthy || g.panic {
+			live = append(live, i)
+		}
+	}
+	return live
+}
+
+func (g *Group) accumulate(s *set) {
+	s.even = true
+	s.sums = make([]int64, len(s.live))
+	for k, i := range s.live {
+		m := &g.members[i]
+		m.live = true
+		s.total += m.weight
+		s.sums[k] = s.total
+		s.even = s.even && m.weight == g.members[s.live[0]].weight
+	}
+	if s.total > 0 {
+		s.inverse = 1 / float64(s.total)
+	}
+}
+
+// at is the position in live of the server that point is of, if servers are intervals as long as their weights.
+func (s *set) at(point int64) int {
+	if s.even {
+		return int(point / s.sums[0])
+	}
+	return sort.Search(len(s.sums), func(k int) bool { return s.sums[k] > point })
+}

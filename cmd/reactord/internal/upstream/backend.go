@@ -1,0 +1,136 @@
+package upstream
+
+import (
+	"sync/atomic"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+)
+
+// Backend is a group of servers that can stand in for each other.
+type Backend struct {
+	Name string // it does not change
+	// Load is how many connections there are to all servers, with the backend's limit. A connection takes it before it
+	// chooses a server, and gives it back at its end.
+	Load balance.Load
+	// Waiting is how many connections wait for a server, on all loops, with the limit of Queue.Size. If that is 0, none
+	// may wait. A connection takes it when it begins to wait.
+	Waiting balance.Load
+
+	directory *Directory
+	settings  atomic.Pointer[config.Backend]
+	group     atomic.Pointer[Group]
+
+	_       [64]byte      // what follows is written for each connection, what precedes is read
+	began   atomic.Uint64 // connections
+	time    histogram     // of connects that succeeded
+	retries retryBudget
+
+	// What the control loop has.
+	member    *membership
+	publisher reactor.Timer
+	published int64 // when the last group was made
+	cost      int64 // how long that took
+}
+
+func newBackend(d *Directory, b *plan.Backend) *Backend {
+	out := &Backend{Name: b.Settings.Name, directory: d}
+	out.publisher.Init((*publisher)(out))
+	out.set(b.Settings)
+	return out
+}
+
+func (b *Backend) set(s *config.Backend) {
+	b.settings.Store(s)
+	b.Load.SetLimit(s.MaxConnections)
+	b.Waiting.SetLimit(s.Queue.Size)
+}
+
+// Settings are the backend's settings in the plan in force. They do not change: those of the next plan are others. It
+// may be called from any thread.
+func (b *Backend) Settings() *config.Backend { return b.settings.Load() }
+
+// Group is what servers are chosen from now. It may be called from any thread.
+func (b *Backend) Group() *Group { return b.group.Load() }
+
+// Began counts a new connection, before it tries its first server. now is the loop's time. It may be called from any
+// thread.
+func (b *Backend) Began(now int64) {
+	b.began.Add(1)
+	b.retries.connections.add(now)
+}
+
+// Retry reports whether one more connection may try another server, and takes that from the retry budget. now is the
+// loop's time. It may be called from any thread.
+func (b *Backend) Retry(now int64) bool {
+	return b.retries.take(now, &b.Settings().RetryBudget)
+}
+
+func (b *Backend) now() int64 { return b.directory.Loop.Now() }
+
+// commit puts the settings and servers of a plan in force.
+func (b *Backend) commit(m *membership, g *Group) {
+	before := b.member
+	b.member = m
+	b.set(m.plan.Settings)
+	for i, s := range m.servers {
+		s.join(&m.plan.Servers[i])
+	}
+	if before != nil {
+		for key, s := range before.byKey {
+			if m.byKey[key] == nil {
+				s.leave()
+			}
+		}
+	}
+	if m.plan.Settings.Ejection.Failures == 0 {
+		for _, s := range m.servers {
+			s.ejection.end()
+		}
+	}
+	b.group.Store(g)
+	b.publish()
+}
+
+// retire ends what runs for a backend that has left.
+func (b *Backend) retire() {
+	for _, s := range b.member.servers {
+		s.leave()
+	}
+	b.directory.Loop.StopTimer(&b.publisher)
+}
+
+// publishSoon has a new group made: in the next turn, or later if groups of this backend take long. So all changes of a
+// turn make one group, and groups take a tenth of the loop's time at most.
+func (b *Backend) publishSoon() {
+	if !b.publisher.Pending() || b.publisher.Deadline() > b.earliest() {
+		b.directory.Loop.SetTimer(&b.publisher, b.earliest())
+	}
+}
+
+func (b *Backend) earliest() int64 { return max(b.now(), b.published+9*b.cost) }
+
+// publish makes a group, unless it would be the same.
+func (b *Backend) publish() {
+	loop := b.directory.Loop
+	loop.StopTimer(&b.publisher)
+	growing, over := false, b.slowStart()
+	for _, s := range b.member.servers {
+		growing = s.grow(b.now(), over) || growing
+	}
+	began := loop.Clock()
+	b.group.Store(newGroup(b.member, b.group.Load()))
+	b.published = loop.Clock()
+	b.cost = b.published - began
+	if growing {
+		loop.SetTimer(&b.publisher, b.now()+over/slowStartSteps)
+	}
+}
+
+// publisher is a backend as the handler of its timer.
+type publisher Backend
+
+// OnTimer makes a group.
+func (p *publisher) OnTimer(int64) { (*Backend)(p).publish() }

@@ -1,0 +1,47 @@
+package upstream
+
+import (
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// Config configures a Directory.
+type Config struct {
+	// Loop is the control loop.
+	Loop *reactor.Loop
+	// Log is where changes of servers' states are logged. nil: nowhere.
+	Log *zap.Logger
+	// OnDown is called on the control loop when a server with Check.CloseOnDown has gone down: its connections are to be
+	// reset. nil: nothing is done.
+	OnDown func(*Server)
+}
+
+// Directory is the backends of a proxy.
+type Directory struct {
+	Config
+	inForce atomic.Pointer[table] // what was committed last
+	planned table                 // what was prepared last; the planner's
+}
+
+// table is the backends of a plan by name. It does not change.
+type table map[string]*membership
+
+// New makes an empty directory. Its loop need not run yet.
+func New(cfg Config) *Directory {
+	if cfg.Log == nil {
+		cfg.Log = zap.NewNop()
+	}
+	d := &Directory{Config: cfg}
+	d.inForce.Store(&table{})
+	return d
+}
+
+// Stop ends checks and timers. It is called on the control loop. What the directory has can still be used.
+func (d *Directory) Stop() {
+	for _, m := range *d.inForce.Load() {
+		m.backend.retire()
+	}
+}

@@ -1,0 +1,101 @@
+package upstream
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is a directory on a loop that runs.
+type running struct {
+	*Directory
+	t    *testing.T
+	down chan *Server
+}
+
+// call is a function that runs on a loop.
+type call struct {
+	sender.Work
+	f    func()
+	done chan struct{}
+}
+
+func (c *call) Run()          { c.f(); close(c.done) }
+func (c *call) Abandon(error) { close(c.done) }
+
+// on runs f on the control loop and waits for it.
+func (r *running) on(f func()) {
+	c := &call{f: f, done: make(chan struct{})}
+	c.Runner = c
+	r.Loop.Enqueue(&c.Work)
+	<-c.done
+}
+
+// commit puts a plan in force.
+func (r *running) commit(backends ...plan.Backend) map[string]*Backend {
+	c := r.Prepare(&plan.Plan{Backends: backends})
+	r.on(c.Commit)
+	return c.Backends()
+}
+
+// run starts a directory on a loop of its own.
+func run(t *testing.T) *running {
+	t.Helper()
+	re, err := reactor.New(reactor.Config{Loops: 1, Loop: reactor.LoopConfig{Ring: reactor.Epoll}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, down: make(chan *Server, 100)}
+	r.Directory = New(Config{Loop: re.Loops()[0], OnDown: func(s *Server) { r.down <- s }})
+	ended := make(chan error)
+	go func() { ended <- re.Run(func(*reactor.Loop) error { return nil }) }()
+	t.Cleanup(func() {
+		r.on(func() {
+			r.Stop()
+			r.Loop.Stop()
+		})
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// backend is a backend of a plan with servers at 10.0.0.1:80 and following.
+func backend(name string, servers int, change ...func(*config.Backend)) plan.Backend {
+	settings := config.NewBackend()
+	settings.Name = name
+	for _, f := range change {
+		f(&settings)
+	}
+	b := plan.Backend{Settings: &settings}
+	for i := range servers {
+		b.Servers = append(b.Servers, server(i))
+	}
+	return b
+}
+
+func server(i int) plan.Server {
+	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), 80)
+	return plan.Server{Name: fmt.Sprint(i), Address: address, Weight: 1, Origin: "test"}
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("never: " + what)
+		}
+	}
+}

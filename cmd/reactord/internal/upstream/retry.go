@@ -1,0 +1,73 @@
+package upstream
+
+import (
+	"sync/atomic"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// retryBudget bounds the retries of a backend to a part of its connections.
+type retryBudget struct {
+	connections, retries window // each in cache lines of its own
+	refused              atomic.Uint64
+}
+
+// take takes a retry, if there is one. When several loops take the last one at the same time, none may get it.
+func (r *retryBudget) take(now int64, c *config.RetryBudget) bool {
+	if c.Percent == 0 {
+		return true
+	}
+	second, inWindow := r.retries.add(now), r.retries.sum(now)
+	if second <= int64(c.Min) || inWindow*100 <= r.connections.sum(now)*int64(c.Percent) {
+		return true
+	}
+	r.retries.undo(now)
+	r.refused.Add(1)
+	return false
+}
+
+// window counts events of the last windowSeconds seconds.
+type window struct {
+	_     [64]byte
+	slots [16]atomic.Int64 // a second, in the upper half, and how many events it had
+	_     [64]byte
+}
+
+const (
+	windowSeconds = 10
+	countBits     = 32
+	countMask     = 1<<countBits - 1
+)
+
+func (w *window) slot(second int64) *atomic.Int64 { return &w.slots[second%int64(len(w.slots))] }
+
+// add counts an event, and returns how many there were in its second.
+func (w *window) add(now int64) int64 {
+	second := now / 1e9
+	slot := w.slot(second)
+	for {
+		v := slot.Load()
+		if v>>countBits == second&countMask>>1 {
+			return slot.Add(1) & countMask
+		}
+		if slot.CompareAndSwap(v, second&countMask>>1<<countBits|1) {
+			return 1
+		}
+	}
+}
+
+// undo takes an event back that was added now.
+func (w *window) undo(now int64) { w.slot(now / 1e9).Add(-1) }
+
+// sum is how many events there were in the last seconds, with this one.
+func (w *window) sum(now int64) (n int64) {
+	for second := now/1e9 - windowSeconds + 1; second <= now/1e9; second++ {
+		if second < 0 {
+			continue
+		}
+		if v := w.slot(second).Load(); v>>countBits == second&countMask>>1 {
+			n += v & countMask
+		}
+	}
+	return n
+}

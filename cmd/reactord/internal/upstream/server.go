@@ -1,0 +1,156 @@
+package upstream
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// Server is a server of a backend.
+type Server struct {
+	Backend *Backend
+	Address netip.AddrPort // its key in the backend; it does not change
+	// Load is how many connections there are to the server, of all loops, with its limit. A Picker takes it.
+	Load balance.Load
+
+	settings atomic.Pointer[plan.Server]
+	standing atomic.Pointer[standing]
+	counters counters
+
+	// What the control loop has.
+	life     life
+	ejection ejection
+	began    int64 // when a slow start began, as Loop.Now
+}
+
+// life is whether a server is in the plan:
+//
+//	new    → member  a plan with it is put in force
+//	member → gone    a plan without it is put in force, or the directory stops
+type life uint8
+
+const (
+	lifeNew life = iota
+	lifeMember
+	lifeGone
+)
+
+// newServer makes a server of a plan. If it starts slowly, its weight is a tenth at first.
+func newServer(b *Backend, p *plan.Server, slowly bool) *Server {
+	s := &Server{Backend: b, Address: p.Address}
+	st := standing{since: time.Now(), agentPercent: 100, permille: 1000}
+	if slowly {
+		st.permille = slowStartPermille
+	}
+	st = st.inPlan(p)
+	s.settings.Store(p)
+	s.standing.Store(&st)
+	s.Load.SetLimit(p.MaxConnections)
+	s.ejection.init(s)
+	return s
+}
+
+// Name is the server's name, for logs and metrics. It may be called from any thread.
+func (s *Server) Name() string { return s.settings.Load().Name }
+
+// State is the server's state. It may be called from any thread.
+func (s *Server) State() State { return s.standing.Load().state() }
+
+// Connected says that a connect which began at a time has succeeded. Both are times of the loop. It may be called from
+// any thread.
+func (s *Server) Connected(began, now int64) {
+	s.counters.connections.Add(1)
+	s.Backend.time.observe(now - began)
+	if s.counters.inARow.Load() != 0 {
+		s.counters.inARow.Store(0)
+	}
+}
+
+// Failed says that a connect has failed. If the cause is on this machine, as the lack of a descriptor or a port, it is
+// counted and does not tell against the server. It may be called from any thread.
+func (s *Server) Failed(err error) {
+	r := reasonOf(err)
+	s.counters.failures[r].Add(1)
+	if r.local() {
+		return
+	}
+	if n := s.counters.inARow.Add(1); s.Backend.tooMany(n) {
+		s.ejection.suggest()
+	}
+}
+
+// Retried says that a connection which could not be made to this server tries another one. It may be called from any
+// thread.
+func (s *Server) Retried() { s.counters.retries.Add(1) }
+
+// join puts the settings of a plan in force. It reports whether the server has come up.
+func (s *Server) join(p *plan.Server) {
+	s.settings.Store(p)
+	s.Load.SetLimit(p.MaxConnections)
+	if s.life == lifeNew {
+		s.life = lifeMember
+		s.began = s.Backend.now()
+	}
+	state, reason := planned(p)
+	s.hear(voicePlan, state, reason)
+}
+
+// leave ends what runs for a server that has left.
+func (s *Server) leave() {
+	s.life = lifeGone
+	s.ejection.stop()
+}
+
+// hear takes what a voice says of the server.
+func (s *Server) hear(v voice, state State, reason string) {
+	before := s.standing.Load()
+	if before.says[v] == state && before.reasons[v] == reason {
+		return
+	}
+	after := *before
+	after.says[v], after.reasons[v] = state, reason
+	s.change(before, &after)
+}
+
+// change replaces the standing.
+func (s *Server) change(before, after *standing) {
+	from, to := before.state(), after.state()
+	if from != to {
+		after.since = time.Now()
+		after.permille = 1000
+		if to == Up && s.Backend.slowStart() != 0 {
+			after.permille, s.began = slowStartPermille, s.Backend.now()
+		}
+		s.counters.transitions.Add(1)
+		s.log(from, to, after.reason())
+	}
+	s.standing.Store(after)
+	s.Backend.publishSoon()
+	if went(before, after, Down) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
+		s.Backend.directory.OnDown(s)
+	}
+}
+
+// went reports whether a check or the agent has begun to say a state.
+func went(before, after *standing, state State) bool {
+	for _, v := range []voice{voiceCheck, voiceAgent} {
+		if before.says[v] != state && after.says[v] == state {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) log(from, to State, reason string) {
+	log := s.Backend.directory.Log.Info
+	if to == Down || to == Ejected {
+		log = s.Backend.directory.Log.Warn
+	}
+	log("server is "+to.String(), zap.String("backend", s.Backend.Name), zap.String("server", s.Name()),
+		zap.Stringer("address", s.Address), zap.Stringer("before", from), zap.String("reason", reason))
+}

@@ -1,0 +1,92 @@
+package upstream
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// State is what a server is used for. Four voices say a state each; the server has the last of them in this order.
+//
+//	the plan    Up → Drain, Maintenance and back     whenever a plan is put in force
+//	the checks  Up → Down                            Fall checks in a row have failed
+//	            Down → Up                            Rise checks in a row have succeeded, or there are none any more
+//	the agent   Up → Down, Drain, Maintenance, back  the agent's word, or it is not asked any more
+//	ejection    Up → Ejected                         Failures connects in a row have failed
+//	            Ejected → Up                         its time is over, or servers are not ejected any more
+type State uint8
+
+const (
+	Up          State = iota
+	Ejected           // out for a time, because connections could not be made
+	Down              // a check or the agent says so
+	Drain             // no new connections
+	Maintenance       // the same, and it is not checked
+	stateCount
+)
+
+var stateNames = [stateCount]string{"up", "ejected", "down", "drain", "maintenance"}
+
+// String is the state for people and metrics.
+func (s State) String() string { return stateNames[s] }
+
+// takesPart reports whether the server counts as one of the group: it has connections, or would have if it were well.
+func (s State) takesPart() bool { return s < Drain }
+
+// voice is who says in which state a server is.
+type voice uint8
+
+const (
+	voicePlan voice = iota
+	voiceCheck
+	voiceAgent
+	voiceEjection
+	voiceCount
+)
+
+// standing is what is known of a server. It does not change: the control loop replaces it.
+type standing struct {
+	says    [voiceCount]State
+	reasons [voiceCount]string // for people
+	since   time.Time          // when the state was entered
+
+	agentPercent int // of the weight
+	permille     int // of the weight, while the server starts slowly; 1000: all
+}
+
+// deciding is the voice that decides: the one with the last state.
+func (s *standing) deciding() voice {
+	v := voicePlan
+	for i, state := range s.says {
+		if state > s.says[v] {
+			v = voice(i)
+		}
+	}
+	return v
+}
+
+func (s *standing) state() State { return s.says[s.deciding()] }
+
+// reason is why the server is not up; "": it is.
+func (s *standing) reason() string { return s.reasons[s.deciding()] }
+
+// weight is what the server's weight is now, in thousandths.
+func (s *standing) weight(of int) int { return of * s.agentPercent * s.permille / 100 }
+
+// inPlan is the standing if the plan says so.
+func (s *standing) inPlan(p *plan.Server) standing {
+	out := *s
+	out.says[voicePlan], out.reasons[voicePlan] = planned(p)
+	return out
+}
+
+// planned is what a plan says of a server.
+func planned(p *plan.Server) (State, string) {
+	switch p.State {
+	case plan.Drain:
+		return Drain, "set by " + p.Origin
+	case plan.Maintenance:
+		return Maintenance, "set by " + p.Origin
+	}
+	return Up, ""
+}
