@@ -172,3 +172,38 @@ func TestAllocations(t *testing.T) {
 		peer.Close()
 	})
 }
+
+// Bytes that arrive while a deadline ends a Read are not forgotten: the next Read returns them.
+func TestDeadlineAndBytesTogether(t *testing.T) {
+	onRings(t, func(t *testing.T, l *running) {
+		ln := listen(t, l)
+		defer ln.Close()
+		a, b := accepted(t, ln, dialNet)
+		defer a.Close()
+		defer b.Close()
+		got := make(chan error)
+		p := make([]byte, 8)
+		for i := range 500 {
+			go func() {
+				_, err := a.Read(p)
+				got <- err
+			}()
+			time.Sleep(time.Duration(i%2) * 50 * time.Microsecond) // for Read to wait, in every other round
+			if _, err := b.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			for begin := time.Now(); time.Since(begin) < time.Duration(i%50)*time.Microsecond; {
+			} // until the loop has seen the byte, or soon before or after
+			_ = a.SetReadDeadline(time.Unix(1, 0))
+			if err := <-got; err == nil {
+				_ = a.SetReadDeadline(time.Time{})
+				continue
+			}
+			_ = a.SetReadDeadline(time.Now().Add(patience))
+			if _, err := a.Read(p); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			_ = a.SetReadDeadline(time.Time{})
+		}
+	})
+}

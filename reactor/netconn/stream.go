@@ -166,6 +166,7 @@ func (c *Stream) recv(p []byte) (int, error) {
 			}
 		}
 		<-in.token
+		in.dry = false // also if a deadline has come together with bytes: the next Read looks
 	}
 }
 

@@ -1,18 +1,34 @@
-// Package admin is the daemon's HTTP server for monitoring.
+// Package admin is the daemon's two HTTP servers: one for monitoring, and the admin API.
+//
+// # Monitoring
 //
 //	GET /metrics  the answer of the handler that [Server.Serve] is given
 //	GET /livez    200 while the process answers: restart the process if this fails
 //	GET /readyz   200 while new connections are accepted, 503 after [Server.Drain]: send no connections if this fails
 //	GET /         a page with links to these
 //
-// # How to use it
-//
 // [Listen] takes the address. Requests are answered from [Server.Serve] on: a process that is still starting is neither
-// alive nor ready. [Server.Close] ends the server.
+// alive nor ready. [Server.Close] ends the server. No request changes anything. Bind it to an address that only
+// authorised clients can reach.
 //
-// # What it guarantees
+// # The admin API
 //
-// The server uses net/http and ordinary goroutines, apart from the loops, so that it answers while the loops are busy.
-// It has no authentication, and no request changes anything. Bind it to an address that only authorised clients can
-// reach.
+// [ListenAPI] takes a unix socket or a loopback address, [API.Serve] answers from a [Daemon], [API.Close] ends the server
+// and removes the socket. docs/admin-api.md describes the paths. They are all made from one table of [Endpoint] values:
+// the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the table of the documentation.
+//
+// There is no authentication: the permissions of the unix socket say who may use it, and on TCP every local user may.
+// Pages of browsers are refused: those of other sites by their origin, and those with names of their own by their host.
+// Requests are bounded in size and time, and so is the number of clients. What a request has that the API does not know
+// is an error, as is a field or a parameter that is given twice.
+//
+// # What both guarantee
+//
+// The servers use net/http and ordinary goroutines, apart from the loops, so that they answer while the loops are busy.
+//
+// # Files
+//
+// metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged, routes.go, loops.go and profiles.go
+// the handlers. params.go and body.go read requests, problem.go answers errors. address.go and socket.go are about where
+// it listens, schema.go is the OpenAPI document, client.go the client.
 package admin

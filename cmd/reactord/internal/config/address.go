@@ -9,16 +9,25 @@ import (
 	"strings"
 )
 
-// Address is a TCP address: a host, which is an IP address or a name, and a port. The zero Address is no address.
+// Address is a TCP address: a host, which is an IP address or a name, and a port. Or it is a socket that the service
+// manager has opened. The zero Address is no address.
 type Address struct {
 	Host string // an IP address in its canonical form (without brackets), or a name in lower case
 	Port uint16
+	FD   string // the name of a socket of the service manager, instead of Host and Port
 }
 
-const scheme = "tcp://"
+// The schemes of addresses.
+const (
+	scheme   = "tcp://"
+	schemeFD = "fd://"
+)
 
-// ParseAddress reads "tcp://HOST:PORT". An IPv6 host is in brackets. The scheme is optional.
+// ParseAddress reads "tcp://HOST:PORT" or "fd://NAME". An IPv6 host is in brackets. "tcp://" is optional.
 func ParseAddress(text string) (Address, error) {
+	if name, ok := strings.CutPrefix(text, schemeFD); ok {
+		return parseFD(name)
+	}
 	rest, found := strings.CutPrefix(text, scheme)
 	if before, after, other := strings.Cut(text, "://"); other && !found {
 		return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(before), scheme, clip(after))
@@ -42,6 +51,18 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, err
 	}
 	return a, nil
+}
+
+// parseFD reads the name of a socket; see FileDescriptorName= in systemd.socket(5).
+func parseFD(name string) (Address, error) {
+	switch {
+	case name == "":
+		return Address{}, fmt.Errorf("no name: write %sNAME, with the name of FileDescriptorName=", schemeFD)
+	case len(name) > 255 || strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) >= 0:
+		return Address{}, fmt.Errorf("%s is not the name of a socket: use at most 255 ASCII characters without ':'",
+			quote(name))
+	}
+	return Address{FD: name}, nil
 }
 
 // splitHint is the error of SplitHostPort with advice what to write.
@@ -111,15 +132,18 @@ func isNameRune(r rune) bool {
 }
 
 // IsZero reports whether a is the zero Address.
-func (a Address) IsZero() bool { return a.Host == "" }
+func (a Address) IsZero() bool { return a == Address{} }
 
-// HostPort is the address in the form of package net.
+// HostPort is the address in the form of package net. A socket of the service manager has none.
 func (a Address) HostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
 
 // String is the address in the form of [ParseAddress]. For the zero Address it is empty.
 func (a Address) String() string {
-	if a.IsZero() {
+	switch {
+	case a.IsZero():
 		return ""
+	case a.FD != "":
+		return schemeFD + a.FD
 	}
 	return scheme + a.HostPort()
 }

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -42,11 +44,44 @@ type Server struct {
 	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }
 
-// State is the administrative state of a server.
-type State uint8
+// ListenerKey identifies a listener across plans.
+type ListenerKey struct {
+	Bind netip.AddrPort
+	FD   string
+	Name string // only if Bind does not tell listeners apart: port 0
+}
 
-const (
-	Up          State = iota
-	Drain             // no new connections
-	Maintenance       // the same, and it is not checked
-)
+// Key is what tells l from other listeners, in this plan and the next ones.
+func (l *Listener) Key() ListenerKey {
+	k := ListenerKey{Bind: l.Bind, FD: l.FD}
+	if l.FD == "" && l.Bind.Port() == 0 {
+		k.Name = l.Name
+	}
+	return k
+}
+
+// Name is the name of the backend.
+func (b *Backend) Name() string { return b.Settings.Name }
+
+// Backend is the backend of a name, or nil.
+func (p *Plan) Backend(name string) *Backend {
+	i, found := slices.BinarySearchFunc(p.Backends, name, func(b Backend, name string) int {
+		return strings.Compare(b.Name(), name)
+	})
+	if !found {
+		return nil
+	}
+	return &p.Backends[i]
+}
+
+// Server is the server of this name or address (IP:PORT), or nil.
+func (b *Backend) Server(name string) *Server {
+	i := slices.IndexFunc(b.Servers, func(s Server) bool { return s.Name == name })
+	if i < 0 {
+		i = slices.IndexFunc(b.Servers, func(s Server) bool { return s.Address.String() == name })
+	}
+	if i < 0 {
+		return nil
+	}
+	return &b.Servers[i]
+}

@@ -10,12 +10,13 @@ type Stats struct {
 // ListenerStats is a reading of the counters of a listener.
 type ListenerStats struct {
 	Name          string
-	Accepted      uint64 // connections so far
-	Pauses        uint64 // times that accepting stopped because Limit was reached
-	Current       int64  // connections now
-	Limit         int    // connections that can be open
-	ReceivedBytes uint64 // from clients
-	SentBytes     uint64 // to clients
+	Accepted      uint64  // connections so far
+	PausedSeconds float64 // in which Limit was reached, on all loops together
+	Pauses        uint64  // times that accepting stopped because Limit was reached
+	Current       int64   // connections now
+	Limit         int     // connections that can be open
+	ReceivedBytes uint64  // from clients
+	SentBytes     uint64  // to clients
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended

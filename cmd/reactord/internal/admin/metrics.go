@@ -1,37 +1,22 @@
 package admin
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 )
 
-// Server answers on one address. Its methods may be called from any goroutine, but only one at a time.
+// Server answers questions about the daemon for monitoring, on one address. Its methods may be called from any
+// goroutine, but only one at a time.
 type Server struct {
-	http     http.Server
-	listener net.Listener
-	log      *zap.Logger
+	server
 	draining atomic.Bool
-	ended    chan struct{} // closed when the server has ended; nil before Serve
 }
-
-// The bounds on slow and idle clients.
-const (
-	headerTimeout = 5 * time.Second
-	readTimeout   = 10 * time.Second
-	writeTimeout  = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	closeTimeout  = time.Second // for answers in flight when the server is closed
-	maxHeader     = 16 << 10    // bytes
-)
 
 // Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
 // [Server.Serve] is called.
@@ -40,49 +25,17 @@ func Listen(address string, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return &Server{listener: l, log: log}, nil
+	return &Server{server: server{name: "metrics", listener: l, log: log}}, nil
 }
 
 // Serve begins to answer, and returns. metrics is the handler of /metrics.
-func (s *Server) Serve(metrics http.Handler) {
-	s.http = http.Server{
-		Handler:           s.routes(metrics),
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          zap.NewStdLog(s.log),
-	}
-	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("metrics: the server has ended", zap.Error(err))
-		}
-	}()
-}
+func (s *Server) Serve(metrics http.Handler) { s.serve(s.routes(metrics)) }
 
 // Addr is the address that s listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
 // Drain makes /readyz answer that no new connections are accepted.
 func (s *Server) Drain() { s.draining.Store(true) }
-
-// Close ends the server. Answers in flight have a second to be finished.
-func (s *Server) Close() error {
-	if s.ended == nil {
-		return s.listener.Close()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = s.http.Close()
-	}
-	<-s.ended
-	return err
-}
 
 func (s *Server) routes(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()

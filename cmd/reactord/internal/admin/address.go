@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// maxPath is the maximum length of the path of a unix socket. The kernel allows 107 bytes; a socket is made under a
+// slightly longer name.
+const maxPath = 100
+
+// ParseAddress reads the address of the admin API, "unix:///PATH" or "tcp://HOST:PORT", into the form of package net.
+// The host must be a loopback address or localhost.
+func ParseAddress(text string) (network, address string, err error) {
+	if path, ok := strings.CutPrefix(text, "unix://"); ok {
+		switch {
+		case !filepath.IsAbs(path):
+			return "", "", fmt.Errorf("%q: a path begins with a slash: write unix:///run/reactord/admin.sock", clip(text))
+		case len(path) > maxPath:
+			return "", "", fmt.Errorf("%q: the path is %d bytes long; at most %d are possible", clip(text), len(path), maxPath)
+		case filepath.Clean(path) != path:
+			return "", "", fmt.Errorf("%q: write unix://%s", clip(text), filepath.Clean(path))
+		}
+		return "unix", path, nil
+	}
+	rest, ok := strings.CutPrefix(text, "tcp://")
+	if !ok {
+		return "", "", fmt.Errorf("%q: write unix:///PATH or tcp://127.0.0.1:PORT", clip(text))
+	}
+	host, port, err := net.SplitHostPort(rest)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("%q: write tcp://127.0.0.1:PORT or tcp://[::1]:PORT", clip(text))
+	}
+	if !isLoopback(host) {
+		return "", "", fmt.Errorf("%q: %w", clip(text), errNotLoopback)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1" // and not what a resolver makes of it
+	}
+	return "tcp", net.JoinHostPort(host, port), nil
+}
+
+var errNotLoopback = errors.New("the admin API has no authentication, so its address must be a loopback address, " +
+	"as tcp://127.0.0.1:PORT; from other machines, reach it through ssh")

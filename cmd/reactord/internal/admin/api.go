@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"reflect"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+)
+
+// API is the server of the admin API. Its methods may be called from any goroutine, but only one at a time.
+type API struct {
+	server
+	socket  *socket // nil on TCP
+	daemon  Daemon
+	level   zap.AtomicLevel
+	slow    *SlowTurns
+	openAPI []byte
+}
+
+const (
+	// requestTimeout bounds what a request waits for. It leaves time to write the answer before writeTimeout.
+	requestTimeout = writeTimeout - 5*time.Second
+	// maxClients is how many clients are connected at most; others wait.
+	maxClients = 128
+)
+
+// ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
+// called. If takeover is set, it takes the unix socket of a process that is alive: the one that this process replaces.
+func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
+	a := &API{server: server{name: "admin", log: log}}
+	l, err := a.listen(cfg, takeover)
+	if err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
+	a.listener = netutil.LimitListener(l, maxClients)
+	return a, nil
+}
+
+func (a *API) listen(cfg config.Admin, takeover bool) (net.Listener, error) {
+	network, address, err := ParseAddress(cfg.Address)
+	if err != nil {
+		return nil, err
+	}
+	if network == "unix" {
+		a.socket, err = listenUnix(address, cfg, takeover)
+		if err != nil {
+			return nil, err
+		}
+		return a.socket, nil
+	}
+	return net.Listen("tcp", address)
+}
+
+// Serve begins to answer from d, and returns. level is the log's. slow may be nil.
+func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
+	a.daemon, a.level, a.slow = d, level, slow
+	a.openAPI = OpenAPI()
+	a.serve(a.handler())
+}
+
+// Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".
+func (a *API) Address() string {
+	if a.socket != nil {
+		return "unix://" + a.socket.path
+	}
+	return "tcp://" + a.listener.Addr().String()
+}
+
+// Close ends the server, and removes its unix socket, unless it is another process's by now. Answers in flight have a
+// second to be finished.
+func (a *API) Close() error {
+	if a.socket == nil {
+		return a.server.Close()
+	}
+	return errors.Join(a.socket.remove(), a.server.Close())
+}
+
+// handler is the API with what all requests have in common.
+func (a *API) handler() http.Handler {
+	byPath := map[string]map[string]route{}
+	for _, r := range routes() {
+		if byPath[r.path] == nil {
+			byPath[r.path] = map[string]route{}
+		}
+		byPath[r.path][r.method] = r
+	}
+	mux := http.NewServeMux()
+	for path, methods := range byPath {
+		mux.Handle(path, a.path(methods))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problem(http.StatusNotFound, fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))).write(w)
+	})
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		problem(http.StatusForbidden, "requests of other sites' pages are refused").write(w)
+	}))
+	return a.local(protection.Handler(mux))
+}
+
+// local refuses requests for other host names on TCP: a page whose name has been given a loopback address must not reach
+// the API through its reader's browser.
+func (a *API) local(next http.Handler) http.Handler {
+	if a.socket != nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if !isLoopback(host) {
+			problem(http.StatusForbidden, "the host of a request is a loopback address or localhost").write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback() || host == "localhost"
+}
+
+// path answers all methods of a path.
+func (a *API) path(methods map[string]route) http.Handler {
+	allow := allowed(methods)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet // package http omits the body
+		}
+		route, ok := methods[method]
+		if !ok {
+			w.Header().Set("Allow", allow)
+			problem(http.StatusMethodNotAllowed, fmt.Sprintf("%s has no %s: use %s",
+				clip(r.URL.Path), clip(r.Method), allow)).write(w)
+			return
+		}
+		if err := a.answer(w, r, route); err != nil {
+			problemOf(err).write(w)
+		}
+	})
+}
+
+// answer decodes the request, calls the handler, and writes its answer.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, route route) error {
+	in := reflect.New(route.in)
+	all := params(route.in)
+	for _, p := range all {
+		if p.in == "path" {
+			if err := p.set(in.Elem(), r.PathValue(p.name)); err != nil {
+				return problem(http.StatusBadRequest, err.Error())
+			}
+		}
+	}
+	if err := decodeQuery(all, in.Elem(), r.URL.RawQuery); err != nil {
+		return problem(http.StatusBadRequest, err.Error())
+	}
+	var err error
+	if body, ok := bodyOf(route.in); ok {
+		err = decodeBody(w, r, in.Elem().FieldByIndex(body.Index))
+	} else {
+		err = refuseBody(w, r)
+	}
+	if err != nil {
+		return err
+	}
+	return route.serve(a, w, r, in.Interface())
+}
+
+func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

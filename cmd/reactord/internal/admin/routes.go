@@ -1,0 +1,280 @@
+package admin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// route is an endpoint with its handler.
+type route struct {
+	method, path, name, doc string
+	media                   string // "application/json", or that of a raw answer
+	code                    int
+	in, out                 reflect.Type
+	serve                   func(a *API, w http.ResponseWriter, r *http.Request, in any) error
+}
+
+// routes is the table of all endpoints.
+func routes() []route {
+	return []route{
+		bind(GetStatus, (*API).status),
+		bind(GetPlan, (*API).plan),
+		bind(ListListeners, (*API).listeners),
+		bind(ListBackends, (*API).backends),
+		bind(ListServers, (*API).servers),
+		bind(GetServer, (*API).server1),
+		bind(SetServer, (*API).setServer),
+		bind(ResetServer, (*API).resetServer),
+		bind(ListConnections, (*API).connections),
+		bind(CloseConnections, (*API).closeConnections),
+		bind(CloseConnection, (*API).closeConnection),
+		bind(PostReload, (*API).reload),
+		bind(GetDrain, (*API).getDrain),
+		bind(PostDrain, (*API).drain),
+		bind(PostUpgrade, (*API).upgrade),
+		bind(GetLogLevel, (*API).logLevel),
+		bind(SetLogLevel, (*API).setLogLevel),
+		bind(ListLoops, (*API).loops),
+		raw(GetInFlight, (*API).inFlight),
+		bind(ListProfiles, (*API).profiles),
+		raw(GetProfile, (*API).profile),
+		bind(ListDiscovery, (*API).discovery),
+		raw(GetOpenAPI, (*API).serveOpenAPI),
+	}
+}
+
+// bind makes a route of an endpoint whose answer is JSON.
+func bind[In, Out any](e Endpoint[In, Out], f func(*API, context.Context, *In) (Out, error)) route {
+	r := e.route()
+	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error {
+		ctx, cancel := context.WithTimeout(req.Context(), requestTimeout)
+		defer cancel()
+		out, err := f(a, ctx, in.(*In))
+		if err != nil {
+			return err
+		}
+		var text bytes.Buffer
+		if err := json.NewEncoder(&text).Encode(out); err != nil {
+			return problem(http.StatusInternalServerError, err.Error())
+		}
+		write(w, r.code, r.media, text.Bytes())
+		return nil
+	}
+	return r
+}
+
+// raw makes a route of an endpoint that writes its answer itself.
+func raw[In any](e Endpoint[In, Raw], f func(*API, http.ResponseWriter, *http.Request, *In) error) route {
+	r := e.route()
+	r.serve = func(a *API, w http.ResponseWriter, req *http.Request, in any) error { return f(a, w, req, in.(*In)) }
+	return r
+}
+
+func (e Endpoint[In, Out]) route() route {
+	r := route{
+		method: e.Method, path: e.Path, name: e.Name, doc: e.Doc, code: e.Code,
+		in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), media: cmp.Or(e.Media, "application/json"),
+	}
+	if r.code == 0 {
+		r.code = http.StatusOK
+	}
+	return r
+}
+
+// allowed is the value of the header Allow.
+func allowed(methods map[string]route) string {
+	var all []string
+	for m := range methods {
+		all = append(all, m)
+		if m == http.MethodGet {
+			all = append(all, http.MethodHead)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func (a *API) status(context.Context, *None) (Status, error) {
+	s := a.daemon.Status()
+	s.LogLevel = a.level.Level().String()
+	if s.LastReload != nil {
+		r := s.LastReload.whole()
+		s.LastReload = &r
+	}
+	return s, nil
+}
+
+func (a *API) plan(context.Context, *None) (Plan, error) {
+	p := a.daemon.Plan()
+	p.Listeners, p.Backends = list(p.Listeners), list(p.Backends)
+	for i := range p.Backends {
+		p.Backends[i].Servers = list(p.Backends[i].Servers)
+	}
+	return p, nil
+}
+
+func (a *API) listeners(context.Context, *None) (Listeners, error) {
+	return Listeners{list(a.daemon.Listeners())}, nil
+}
+
+func (a *API) backends(context.Context, *None) (Backends, error) {
+	return Backends{list(a.daemon.Backends())}, nil
+}
+
+func (a *API) servers(_ context.Context, q *ServerQuery) (Servers, error) {
+	all := list(a.daemon.Servers())
+	if q.Backend != "" {
+		all = slices.DeleteFunc(all, func(s BackendServer) bool { return s.Backend != q.Backend })
+		if len(all) == 0 && !a.hasBackend(q.Backend) {
+			return Servers{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(q.Backend))
+		}
+	}
+	return Servers{all}, nil
+}
+
+func (a *API) hasBackend(name string) bool {
+	return slices.ContainsFunc(a.daemon.Backends(), func(b Backend) bool { return b.Name == name })
+}
+
+// server1 is one server.
+func (a *API) server1(_ context.Context, k *ServerKey) (BackendServer, error) {
+	for _, s := range a.daemon.Servers() {
+		if s.Backend == k.Backend && (s.Name == k.Server || s.Address == k.Server) {
+			return s, nil
+		}
+	}
+	if !a.hasBackend(k.Backend) {
+		return BackendServer{}, fmt.Errorf("%w: backend %q", ErrNotFound, clip(k.Backend))
+	}
+	return BackendServer{}, fmt.Errorf("%w: server %q of backend %s", ErrNotFound, clip(k.Server), k.Backend)
+}
+
+func (a *API) setServer(ctx context.Context, u *ServerUpdate) (BackendServer, error) {
+	if u.Body == (ServerChange{}) {
+		return BackendServer{}, problem(http.StatusBadRequest, "the body has nothing to change: set state, weight, or both")
+	}
+	if err := a.daemon.SetServer(ctx, u.Backend, u.Server, u.Body); err != nil {
+		return BackendServer{}, err
+	}
+	fields := []zap.Field{zap.String("backend", u.Backend), zap.String("server", u.Server)}
+	if u.Body.State != nil {
+		fields = append(fields, zap.String("state", *u.Body.State))
+	}
+	if u.Body.Weight != nil {
+		fields = append(fields, zap.Int("weight", *u.Body.Weight))
+	}
+	a.log.Info("admin: server set", fields...)
+	return a.server1(ctx, &u.ServerKey)
+}
+
+func (a *API) resetServer(ctx context.Context, k *ServerKey) (BackendServer, error) {
+	if err := a.daemon.ResetServer(ctx, k.Backend, k.Server); err != nil {
+		return BackendServer{}, err
+	}
+	a.log.Info("admin: server reset", zap.String("backend", k.Backend), zap.String("server", k.Server))
+	return a.server1(ctx, k)
+}
+
+// defaultPage is how many connections an answer has at most.
+const defaultPage = 1000
+
+func (a *API) connections(ctx context.Context, q *ConnectionQuery) (Connections, error) {
+	limit := q.Limit
+	if limit == 0 {
+		limit = defaultPage
+	}
+	page, next, err := a.daemon.Connections(ctx, &q.Filter, q.After, limit)
+	return Connections{list(page), next}, err
+}
+
+func (a *API) closeConnections(ctx context.Context, q *CloseQuery) (Closed, error) {
+	if q.All == (q.Filter != Filter{}) {
+		return Closed{}, problem(http.StatusBadRequest, "choose which connections to close: by at least one parameter "+
+			"such as listener or client, or all of them by all=true")
+	}
+	n, err := a.daemon.CloseConnections(ctx, &q.Filter)
+	if err == nil {
+		a.log.Info("admin: connections closed", zap.Int("connections", n))
+	}
+	return Closed{n}, err
+}
+
+func (a *API) closeConnection(ctx context.Context, k *ConnectionKey) (Closed, error) {
+	if err := a.daemon.CloseConnection(ctx, k.ID); err != nil {
+		return Closed{}, err
+	}
+	a.log.Info("admin: connection closed", zap.String("id", clip(k.ID)))
+	return Closed{1}, nil
+}
+
+func (a *API) reload(ctx context.Context, _ *None) (Reload, error) {
+	r, err := a.daemon.Reload(ctx)
+	return r.whole(), err
+}
+
+// whole is r without null.
+func (r Reload) whole() Reload {
+	r.Changes, r.Errors = list(r.Changes), list(r.Errors)
+	return r
+}
+
+func (a *API) getDrain(context.Context, *None) (Drain, error) {
+	s := a.daemon.Status()
+	if s.Drain != nil {
+		return *s.Drain, nil
+	}
+	return Drain{Phase: Serving, Connections: s.Connections}, nil
+}
+
+func (a *API) drain(ctx context.Context, _ *None) (Drain, error) {
+	if err := a.daemon.Drain(); err != nil {
+		return Drain{}, err
+	}
+	return a.getDrain(ctx, nil)
+}
+
+func (a *API) upgrade(ctx context.Context, _ *None) (Upgrade, error) {
+	pid, err := a.daemon.Upgrade(ctx)
+	return Upgrade{pid}, err
+}
+
+func (a *API) logLevel(context.Context, *None) (LogLevel, error) {
+	return LogLevel{a.level.Level().String()}, nil
+}
+
+func (a *API) setLogLevel(ctx context.Context, u *LogLevelUpdate) (LogLevel, error) {
+	level, err := zapcore.ParseLevel(u.Body.Level)
+	if err != nil {
+		return LogLevel{}, err
+	}
+	a.level.SetLevel(level)
+	a.log.Log(max(level, zapcore.InfoLevel), "admin: log level set", zap.Stringer("level", level))
+	return a.logLevel(ctx, nil)
+}
+
+func (a *API) discovery(context.Context, *None) (Discovery, error) {
+	return Discovery{list(a.daemon.Discovery())}, nil
+}
+
+func (a *API) serveOpenAPI(w http.ResponseWriter, _ *http.Request, _ *None) error {
+	write(w, http.StatusOK, GetOpenAPI.Media, a.openAPI)
+	return nil
+}
+
+// list is l, or an empty list instead of null.
+func list[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}

@@ -1,0 +1,152 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// Source finds servers.
+type Source interface {
+	// Name says what the source is, for people: "dns NAME", "file PATH" or the URL.
+	Name() string
+	// Run looks for servers until ctx is done. It may be called once.
+	Run(ctx context.Context, report Report)
+	// Stats are the counters of the source.
+	Stats() Stats
+}
+
+// Report is told what a source has found, on the goroutine of [Source.Run].
+//
+// Servers are sorted by their addresses, which are unique, and so are their names. The callee keeps them. They are nil
+// if nothing is known: then those that were reported before stay in force. An empty slice that is not nil means that
+// there are no servers.
+//
+// err is what went wrong, or nil. With an error, servers are those that are still known: of the answers that succeeded,
+// and of the last good ones for those that did not.
+type Report func(servers []plan.Server, err error)
+
+// maxServers bounds the servers of a source.
+const maxServers = 10000
+
+// errTooMany is the error if there are more.
+var errTooMany = errors.New("more than 10000 servers")
+
+// The times between two attempts after failures.
+const (
+	minBackOff = time.Second
+	maxBackOff = 30 * time.Second
+)
+
+// jitterPercent is by how much an interval differs from its value at most.
+const jitterPercent = 10
+
+// found is the result of an attempt.
+type found struct {
+	servers []plan.Server // as for a Report
+	err     error
+	next    time.Duration // until the next attempt, and after an error at most; 0: only the back-off decides
+}
+
+// repeat makes attempts until ctx is done. first is the time until the next attempt after a first failure; it is at
+// most minBackOff.
+func repeat(ctx context.Context, s *stats, first time.Duration, report Report, attempt func(context.Context) found) {
+	r := reporter{report: report}
+	backOff := time.Duration(0)
+	for {
+		f := attempt(ctx)
+		if ctx.Err() != nil {
+			return // what was cancelled has not failed
+		}
+		s.note(f)
+		r.tell(f.servers, f.err)
+		if f.err != nil {
+			backOff = min(max(2*backOff, min(first, minBackOff)), maxBackOff)
+			if wait := backOff + upTo(backOff); f.next == 0 || wait < f.next {
+				f.next = wait
+			}
+		} else {
+			backOff = 0
+		}
+		if !sleep(ctx, f.next) {
+			return
+		}
+	}
+}
+
+// upTo is a random part of the jitter of d.
+func upTo(d time.Duration) time.Duration {
+	return rand.N(max(d/100*jitterPercent, 1)) //nolint:gosec // nothing depends on its being a secret
+}
+
+// sleep waits, and reports whether ctx is not done.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// reporter passes on what differs from the last report.
+type reporter struct {
+	report  Report
+	servers []plan.Server
+	err     string
+	began   bool
+}
+
+func (r *reporter) tell(servers []plan.Server, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if r.began && text == r.err && (servers == nil || slices.Equal(servers, r.servers)) {
+		return
+	}
+	r.began, r.err = true, text
+	if servers != nil {
+		r.servers = servers
+	}
+	r.report(slices.Clone(servers), err)
+}
+
+// maxErrors bounds the errors that are reported together.
+const maxErrors = 10
+
+// joined joins errors in the order of their texts, so that the same errors give the same text.
+func joined(errs []error) error {
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	if more := len(errs) - maxErrors; more > 0 {
+		errs = append(errs[:maxErrors], fmt.Errorf("and %d more errors", more))
+	}
+	return errors.Join(errs...)
+}
+
+// unique sorts servers by address. Of several with one address only the first one stays: that with the lowest priority,
+// or else the largest weight. A name that repeats is replaced by the address.
+func unique(servers []plan.Server) []plan.Server {
+	slices.SortFunc(servers, func(a, b plan.Server) int {
+		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Priority, b.Priority), cmp.Compare(b.Weight, a.Weight),
+			cmp.Compare(a.Name, b.Name))
+	})
+	servers = slices.CompactFunc(servers, func(a, b plan.Server) bool { return a.Address == b.Address })
+	names := make(map[string]bool, len(servers))
+	for i := range servers {
+		s := &servers[i]
+		if names[s.Name] {
+			s.Name = s.Address.String()
+		}
+		names[s.Name] = true
+	}
+	return servers
+}

@@ -1,0 +1,232 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// parallelQuestions bounds how many targets of SRV records are looked up at a time.
+const parallelQuestions = 8
+
+// shortest is the shortest time between two lookups, whatever the settings say.
+const shortest = 10 * time.Millisecond
+
+// DNS is the source for a name: its addresses, or the targets of its SRV records. A record's priority and weight become
+// those of the server. Weights above 1000 are scaled down in their priority, and 0, which means a very small chance,
+// becomes 1.
+type DNS struct {
+	stats
+	cfg      config.DNS
+	resolver *resolver
+	origin   string
+	known    map[question]answer // the last good answers; only a lookup uses it
+}
+
+// NewDNS makes the source for a name.
+func NewDNS(cfg config.DNS, resolver config.Resolver) *DNS {
+	d := &DNS{cfg: cfg, resolver: newResolver(resolver), known: map[question]answer{}}
+	d.origin = "dns " + strings.TrimSuffix(cfg.Name, ".")
+	return d
+}
+
+// Name is "dns NAME".
+func (d *DNS) Name() string { return d.origin }
+
+// Run looks the name up, again when its time to live ends.
+func (d *DNS) Run(ctx context.Context, report Report) {
+	repeat(ctx, &d.stats, max(d.cfg.MinInterval, shortest), report, d.lookup)
+}
+
+// lookup asks all questions of a round.
+func (d *DNS) lookup(ctx context.Context) found {
+	r := round{source: d, answered: map[question]answer{}, ttl: maxTTL}
+	var servers []plan.Server
+	name := strings.ToLower(strings.TrimSuffix(d.cfg.Name, ".")) + "."
+	if d.cfg.Type == "SRV" {
+		servers = r.services(ctx, name)
+	} else {
+		for _, ip := range r.addresses(ctx, name, d.cfg.Type) {
+			a := netip.AddrPortFrom(ip, uint16(d.cfg.Port))
+			servers = append(servers, plan.Server{Name: a.String(), Address: a, Weight: 1, Origin: d.origin})
+		}
+	}
+	if ctx.Err() != nil {
+		return found{err: ctx.Err()}
+	}
+	d.known = r.answered // what was not asked any more is forgotten
+	f := found{servers: unique(servers), err: joined(r.errs), next: d.interval(r.ttl)}
+	if len(servers) > maxServers {
+		f.servers, f.err = nil, fmt.Errorf("%s: %w", d.origin, errTooMany)
+	}
+	return f
+}
+
+// interval is the time until the next lookup. The end of the time to live is exceeded a little: before it, a caching
+// server would give the same answer.
+func (d *DNS) interval(ttl time.Duration) time.Duration {
+	longest := max(d.cfg.MaxInterval, shortest)
+	t := max(ttl, d.cfg.MinInterval, shortest)
+	if t += upTo(t); t > longest {
+		return longest - upTo(longest)
+	}
+	return t
+}
+
+// round is the questions of a lookup, with their answers.
+type round struct {
+	source *DNS
+
+	mu       sync.Mutex
+	answered map[question]answer // by this round, or known from an earlier one
+	errs     []error
+	ttl      time.Duration // the shortest of all
+}
+
+// ask is the answer to a question. If it fails, the error is noted, and the answer is the last good one, or empty. No
+// record is no error if another question of the same name may have an answer; then none is true.
+func (r *round) ask(ctx context.Context, q question) (a answer, none error) {
+	a, err := r.source.resolver.ask(ctx, q)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		r.ttl = min(r.ttl, a.ttl)
+		r.answered[q] = a
+		return a, nil
+	case errors.Is(err, errEmpty), errors.Is(err, errNoName):
+		return answer{}, err
+	}
+	return r.failed(q, err), nil
+}
+
+// failed notes an error, and returns the last good answer. The caller holds the lock.
+func (r *round) failed(q question, err error) answer {
+	r.errs = append(r.errs, err)
+	known, ok := r.source.known[q]
+	if ok {
+		r.answered[q] = known
+	}
+	return known
+}
+
+// addresses are the addresses of a name: of type "A", "AAAA", or else both.
+func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
+	questions := []question{{name, dnsmessage.TypeA}, {name, dnsmessage.TypeAAAA}}
+	switch kind {
+	case "A":
+		questions = questions[:1]
+	case "AAAA":
+		questions = questions[1:]
+	}
+	answers, none := make([]answer, len(questions)), make([]error, len(questions))
+	var asking sync.WaitGroup
+	for i, q := range questions {
+		asking.Go(func() { answers[i], none[i] = r.ask(ctx, q) })
+	}
+	asking.Wait()
+	var out []netip.Addr
+	for _, a := range answers {
+		out = append(out, a.addresses...)
+	}
+	if len(out) != 0 {
+		return out // a name may well have addresses of one family only
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var err error
+	for i, q := range questions {
+		if none[i] != nil {
+			err = cmp.Or(err, none[i])
+			if known, ok := r.source.known[q]; ok {
+				r.answered[q] = known
+				out = append(out, known.addresses...)
+			}
+		}
+	}
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return out
+}
+
+// services are the servers of a name's SRV records.
+func (r *round) services(ctx context.Context, name string) []plan.Server {
+	q := question{name, dnsmessage.TypeSRV}
+	a, none := r.ask(ctx, q)
+	if none != nil {
+		r.mu.Lock()
+		a = r.failed(q, none)
+		r.mu.Unlock()
+	}
+	targets := r.targets(ctx, a.services)
+	heaviest := map[uint16]int{} // the largest weight of a priority
+	for _, s := range a.services {
+		heaviest[s.priority] = max(heaviest[s.priority], int(s.weight))
+	}
+	var servers []plan.Server
+	for i, s := range a.services {
+		for _, ip := range targets[i] {
+			at := netip.AddrPortFrom(ip, s.port)
+			server := plan.Server{
+				Name: at.String(), Address: at, Weight: weight(int(s.weight), heaviest[s.priority]), Priority: int(s.priority),
+				Origin: r.source.origin,
+			}
+			if len(targets[i]) == 1 {
+				server.Name = net.JoinHostPort(strings.TrimSuffix(s.target, "."), strconv.Itoa(int(s.port)))
+			}
+			servers = append(servers, server)
+		}
+	}
+	return servers
+}
+
+// weight is the weight of a server for that of an SRV record.
+func weight(w, heaviest int) int {
+	if heaviest > maxWeight {
+		w = w * maxWeight / heaviest
+	}
+	return max(w, 1)
+}
+
+// maxWeight is the largest weight of a server.
+const maxWeight = 1000
+
+// targets are the addresses of each service's target: those that came with the answer, or else they are looked up, each
+// name once.
+func (r *round) targets(ctx context.Context, services []service) [][]netip.Addr {
+	found := map[string]*[]netip.Addr{}
+	room := make(chan struct{}, parallelQuestions)
+	var asking sync.WaitGroup
+	for _, s := range services {
+		if len(s.addresses) != 0 || found[s.target] != nil {
+			continue
+		}
+		into := new([]netip.Addr)
+		found[s.target] = into
+		room <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-room }()
+			*into = r.addresses(ctx, s.target, "ip")
+		})
+	}
+	asking.Wait()
+	out := make([][]netip.Addr, len(services))
+	for i, s := range services {
+		if out[i] = s.addresses; len(out[i]) == 0 {
+			out[i] = *found[s.target]
+		}
+	}
+	return out
+}

@@ -1,0 +1,38 @@
+// Package discovery finds the servers of backends: in DNS, in files of Prometheus's file_sd format, and over HTTP in
+// its http_sd format.
+//
+// # How to use it
+//
+// [NewDNS], [NewFile] and [NewHTTP] make a [Source] of a setting. [Source.Run] looks for servers until its context is
+// done, and reports what changes to a [Report]. The settings are valid; see package config.
+//
+// # What it guarantees
+//
+// The first result is reported, and then each that differs from the one before it. What was found stays in force when a
+// later attempt fails: an error is reported without servers, or with those that are still known. A failed attempt is
+// repeated after a time that grows from one failure to the next, up to 30 s.
+//
+// An answer is taken whole or not at all. What is wrong with a file or an answer is reported with its place in it. All
+// that comes from outside is bounded: the size of an answer, its servers, the aliases that are followed, and the time.
+//
+// An explicit empty list of a file or of an HTTP server means that there are no servers. A name without addresses, an
+// empty file and a pattern that matches no file are errors.
+//
+// # Threads
+//
+// Run blocks, so it is called on a goroutine of its own, once. It calls the Report on that goroutine. All other methods
+// of a Source may be called from any goroutine. When Run returns, nothing of the source is left running.
+//
+// # Files
+//
+//	discovery.go  Source, Report, and the repetition that all sources share
+//	stats.go      the counters of a source
+//	dns.go        the source for DNS: its questions, and what was last known about each
+//	answer.go     what a DNS message answers: aliases, addresses, services, their time to live
+//	resolver.go   asks DNS servers: attempts, truncation, EDNS(0)
+//	resolvconf.go the system's DNS servers
+//	file.go       the source for files
+//	http.go       the source for HTTP
+//	groups.go     servers from target groups and their labels
+//	tree.go       values with their places; json.go and yaml.go read them
+package discovery

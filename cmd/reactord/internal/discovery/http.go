@@ -1,0 +1,190 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// The bounds of files and answers in bytes.
+const (
+	maxContent = 8 << 20
+	maxSecret  = 1 << 20
+)
+
+func sizeText(bytes int64) string { return config.Size(bytes).String() }
+
+// HTTP is the source for a URL.
+type HTTP struct {
+	stats
+	cfg    config.HTTPDiscovery
+	name   string
+	lookup lookupFunc
+
+	// Only an attempt uses these.
+	client    *http.Client
+	authority []byte        // the content of the CA file that client was made with
+	etag      string        // of the last good answer
+	last      []plan.Server // the last good answer
+}
+
+// NewHTTP makes the source for a URL.
+func NewHTTP(cfg config.HTTPDiscovery) *HTTP {
+	return &HTTP{cfg: cfg, name: redacted(cfg.URL), lookup: lookupHost}
+}
+
+// redacted is a URL without its password.
+func redacted(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	return u.Redacted()
+}
+
+// Name is the URL, without a password.
+func (h *HTTP) Name() string { return h.name }
+
+// Run asks the server, again after each interval.
+func (h *HTTP) Run(ctx context.Context, report Report) {
+	defer func() {
+		if h.client != nil {
+			h.client.CloseIdleConnections()
+		}
+	}()
+	repeat(ctx, &h.stats, h.cfg.Interval, report, func(ctx context.Context) found {
+		ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+		defer cancel()
+		servers, err := h.attempt(ctx)
+		f := found{servers: servers, next: h.cfg.Interval + upTo(h.cfg.Interval) - upTo(h.cfg.Interval)}
+		if err != nil {
+			f.err = fmt.Errorf("%s: %w", h.name, err)
+		}
+		return f
+	})
+}
+
+// attempt asks once.
+func (h *HTTP) attempt(ctx context.Context) ([]plan.Server, error) {
+	request, err := h.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.trust(); err != nil {
+		return nil, err
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		if of, ok := errors.AsType[*url.Error](err); ok {
+			err = of.Err // the caller names the URL
+		}
+		return nil, err
+	}
+	defer response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotModified:
+		if h.last != nil {
+			return h.last, nil
+		}
+		fallthrough
+	default:
+		return nil, fmt.Errorf("status %s", response.Status)
+	}
+	data, err := boundedAll(response.Body, maxContent)
+	if err != nil {
+		return nil, err
+	}
+	g := groups{lookup: h.lookup, origin: func(*value) string { return h.name }}
+	servers, err := g.parse(ctx, data, parseJSON)
+	if err != nil {
+		return nil, err
+	}
+	h.etag, h.last = response.Header.Get("ETag"), unique(servers)
+	return h.last, nil
+}
+
+// request is a request as Prometheus makes it.
+func (h *HTTP) request(ctx context.Context) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, h.cfg.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "reactord")
+	r.Header.Set("X-Prometheus-Refresh-Interval-Seconds", strconv.FormatFloat(h.cfg.Interval.Seconds(), 'f', -1, 64))
+	if h.etag != "" {
+		r.Header.Set("If-None-Match", h.etag)
+	}
+	if h.cfg.TokenFile != "" {
+		token, err := readBounded(h.cfg.TokenFile, maxSecret)
+		if err != nil {
+			return nil, fmt.Errorf("token_file: %w", err)
+		}
+		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	}
+	return r, nil
+}
+
+// trust makes a client that trusts the CA file, unless there is one that trusts its present content.
+func (h *HTTP) trust() error {
+	var authority []byte
+	if h.cfg.CAFile != "" {
+		var err error
+		if authority, err = readBounded(h.cfg.CAFile, maxSecret); err != nil {
+			return fmt.Errorf("ca_file: %w", err)
+		}
+	}
+	if h.client != nil && bytes.Equal(authority, h.authority) {
+		return nil
+	}
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		MaxIdleConns:           1,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: 64 << 10,
+		ForceAttemptHTTP2:      true,
+	}
+	if authority != nil {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(authority) {
+			return fmt.Errorf("ca_file: %s: no certificate in PEM form", h.cfg.CAFile)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	if h.client != nil {
+		h.client.CloseIdleConnections()
+	}
+	h.client, h.authority = &http.Client{Transport: transport}, authority
+	return nil
+}
+
+// lookupHost finds the address of a host. Of several addresses it is the first IPv4 address, if there is one, as in
+// [net.ResolveTCPAddr].
+func lookupHost(ctx context.Context, host string) (netip.Addr, error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	best := ips[0]
+	for _, ip := range ips {
+		if ip.Unmap().Is4() {
+			best = ip
+			break
+		}
+	}
+	return best.Unmap(), nil
+}

@@ -1,0 +1,83 @@
+package discovery
+
+import (
+	"io"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// resolvConf is the file with the system's DNS servers; see resolv.conf(5).
+const resolvConf = "/etc/resolv.conf"
+
+// maxResolvConf bounds its size in bytes, and maxResolvers the DNS servers: the C library takes 3.
+const (
+	maxResolvConf = 64 << 10
+	maxResolvers  = 8
+)
+
+// system is the system's DNS servers. The file is read again when it has changed.
+type system struct {
+	path string
+
+	mu      sync.Mutex
+	changed time.Time // when the file had changed that was read
+	size    int64
+	servers []string
+}
+
+// list is the DNS servers, HOST:PORT.
+func (s *system) list() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	info, err := os.Stat(s.path)
+	switch {
+	case err != nil:
+		if s.servers == nil {
+			s.servers = parseResolvConf(nil)
+		}
+	case s.servers == nil, !info.ModTime().Equal(s.changed), info.Size() != s.size:
+		if data, err := readBounded(s.path, maxResolvConf); err == nil {
+			s.servers = parseResolvConf(data)
+			s.changed, s.size = info.ModTime(), info.Size()
+		}
+	}
+	return s.servers
+}
+
+// parseResolvConf finds the lines "nameserver ADDRESS". Without one, the server is this machine.
+func parseResolvConf(data []byte) (servers []string) {
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		if len(words) < 2 || words[0] != "nameserver" || len(servers) == maxResolvers {
+			continue
+		}
+		if ip, err := netip.ParseAddr(words[1]); err == nil {
+			servers = append(servers, netip.AddrPortFrom(ip, 53).String())
+		}
+	}
+	if servers == nil {
+		servers = []string{"127.0.0.1:53", "[::1]:53"}
+	}
+	return servers
+}
+
+// readBounded reads a file, or returns an error if it is larger than so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return boundedAll(f, most)
+}
+
+func boundedAll(r io.Reader, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = &contentError{line: 1, column: 1, text: "larger than " + sizeText(most)}
+	}
+	return data, err
+}

@@ -1,0 +1,107 @@
+package discovery
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// parseYAML reads the only document of a YAML text, without anchors, aliases and tags.
+func parseYAML(data []byte) (value, error) {
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return value{}, syntaxError(err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if _, ok := doc.Body.(*ast.DirectiveNode); ok || doc.Body == nil {
+			continue // "%YAML 1.2", or only comments
+		}
+		if body != nil {
+			second := placed(doc.Body)
+			return value{}, second.wrong("a second document")
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return value{}, &contentError{line: 1, column: 1, text: "the file is empty", err: errEmpty}
+	}
+	return valueOf(body, 0)
+}
+
+// syntaxError is an error of the YAML parser in one line.
+func syntaxError(err error) error {
+	out := &contentError{line: 1, column: 1, text: err.Error()}
+	if of, ok := errors.AsType[yaml.Error](err); ok {
+		out.text = of.GetMessage()
+		if t := of.GetToken(); t != nil && t.Position != nil {
+			out.line, out.column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+		}
+	}
+	out.text = "not YAML: " + strings.Join(strings.Fields(out.text), " ")
+	return out
+}
+
+// placed is a value with the place of a node, without its content.
+func placed(n ast.Node) value {
+	v := value{line: 1, column: 1}
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if len(m.Values) > 0 && !m.IsFlowStyle {
+			return placed(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return placed(m.Key)
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		v.line, v.column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+	}
+	return v
+}
+
+func valueOf(n ast.Node, depth int) (value, error) {
+	v := placed(n)
+	if depth > maxDepth {
+		return v, v.wrong("nested too deep")
+	}
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		v.kind = list
+		for _, item := range n.Values {
+			child, err := valueOf(item, depth+1)
+			if err != nil {
+				return v, err
+			}
+			v.items = append(v.items, child)
+		}
+	case *ast.MappingNode:
+		v.kind = mapping
+		for _, entry := range n.Values {
+			key, ok := entry.Key.(*ast.StringNode)
+			if !ok {
+				at := placed(entry.Key)
+				return v, at.wrong("a key is plain text")
+			}
+			child, err := valueOf(entry.Value, depth+1)
+			if err != nil {
+				return v, err
+			}
+			if err := v.add(key.Value, child); err != nil {
+				return v, err
+			}
+		}
+	case *ast.NullNode:
+	case *ast.StringNode:
+		v.kind, v.text = scalar, n.Value
+	case *ast.LiteralNode:
+		v.kind, v.text = scalar, strings.TrimSpace(n.Value.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		v.kind, v.text = scalar, n.GetToken().Value
+	default:
+		return v, v.wrong("anchors, aliases, tags and merged keys are not supported here")
+	}
+	return v, nil
+}

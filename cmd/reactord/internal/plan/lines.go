@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// Lines is the changes for people, one a line: "listener web: max_connections 0 → 100", "backend app: +10.0.0.3:80
+// -10.0.0.1:80". If there are more than most, the last line says how many.
+func (d *Diff) Lines(most int) []string {
+	var l lines
+	if d.Old != nil {
+		l.settings("limits", d.Old.Limits, d.New.Limits)
+		l.settings("drain", d.Old.Drain, d.New.Drain)
+	}
+	for _, c := range d.Listeners {
+		l.listener(c)
+	}
+	for _, c := range d.Backends {
+		l.backend(c)
+	}
+	if len(l) > most {
+		return append(l[:most:most], fmt.Sprintf("and %d more", len(l)-most))
+	}
+	return l
+}
+
+type lines []string
+
+func (l *lines) add(of, what string) {
+	if what != "" {
+		*l = append(*l, of+": "+what)
+	}
+}
+
+// settings adds the fields of a struct that differ.
+func (l *lines) settings(of string, old, next any) {
+	l.add(of, strings.Join(differing("", reflect.ValueOf(old), reflect.ValueOf(next)), ", "))
+}
+
+func (l *lines) listener(c ListenerChange) {
+	switch {
+	case c.Old == nil:
+		l.add("listener "+c.New.Name, "added on "+c.New.place())
+	case c.New == nil:
+		l.add("listener "+c.Old.Name, "removed from "+c.Old.place())
+	default:
+		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
+	}
+}
+
+// place is where l listens.
+func (l *Listener) place() string {
+	if l.FD != "" {
+		return "fd://" + l.FD
+	}
+	return l.Bind.String()
+}
+
+func (l *lines) backend(c BackendChange) {
+	if c.New == nil {
+		l.add("backend "+c.Old.Name(), "removed")
+		return
+	}
+	of := "backend " + c.New.Name()
+	if c.Old == nil {
+		l.add(of, fmt.Sprintf("added with %d servers", len(c.New.Servers)))
+		return
+	}
+	if c.Settings {
+		l.settings(of, *c.Old.Settings, *c.New.Settings)
+	}
+	l.servers(of, c.Servers)
+}
+
+// maxListed is how many servers that come and go one line lists.
+const maxListed = 16
+
+func (l *lines) servers(of string, changes []ServerChange) {
+	var listed []string
+	for _, c := range changes {
+		switch {
+		case c.Old == nil:
+			listed = append(listed, "+"+c.New.Name)
+		case c.New == nil:
+			listed = append(listed, "-"+c.Old.Name)
+		}
+	}
+	if n := len(listed); n > maxListed {
+		listed = append(listed[:maxListed], fmt.Sprintf("and %d more", n-maxListed))
+	}
+	l.add(of, strings.Join(listed, " "))
+	for _, c := range changes {
+		if c.Old != nil && c.New != nil {
+			old, next := *c.Old, *c.New
+			old.Origin, next.Origin = "", ""
+			l.settings(fmt.Sprintf("%s: server %s", of, c.Old.Name), old, next)
+		}
+	}
+}
+
+// differing is "setting old → new" of each field that differs, in the order of the struct.
+func differing(prefix string, old, next reflect.Value) (all []string) {
+	for i := range old.NumField() {
+		a, b := old.Field(i), next.Field(i)
+		if reflect.DeepEqual(a.Interface(), b.Interface()) {
+			continue
+		}
+		name := prefix + setting(old.Type().Field(i).Name)
+		if _, text := a.Interface().(fmt.Stringer); a.Kind() == reflect.Struct && !text {
+			all = append(all, differing(name+".", a, b)...)
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %s → %s", name, value(a), value(b)))
+	}
+	return all
+}
+
+func value(v reflect.Value) string {
+	if v.Kind() == reflect.String {
+		return fmt.Sprintf("%q", v.String())
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// setting is the name of a field in the configuration file: TLSServerName is tls_server_name.
+func setting(field string) string {
+	runes := []rune(field)
+	var b strings.Builder
+	for i, r := range runes {
+		upper := unicode.IsUpper(r)
+		begins := upper && i > 0 && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		if begins && !strings.HasSuffix(b.String(), "_") && !strings.HasPrefix(string(runes[i:]), "Pv") {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+var _ = config.Config{}

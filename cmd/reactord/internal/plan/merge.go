@@ -1,0 +1,235 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// MaxServers is how many servers a backend has at most.
+const MaxServers = 1 << 16
+
+const (
+	maxWeight   = 1000
+	maxName     = 255
+	maxProblems = 1000 // of discovered servers; more do not help to find the fault
+)
+
+// Merge makes a plan of what the sources say, without a revision. The error joins everything that is wrong, each with
+// its place.
+//
+// A server that several sources have is the one of the first of them: the file's, then those of the sources of its
+// backend in the order of [Sources]. A backend with discovery may have no servers. Sources that the file does not have
+// are ignored, and so are overrides of servers that do not exist.
+func Merge(parts Parts) (*Plan, error) { return merge(parts, nil, nil) }
+
+// merge merges, but takes the backends that unchanged reports from the plan before. Settings that are equal to those
+// before are the same pointer.
+func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
+	m := merger{parts: parts, file: parts.File, before: before, unchanged: unchanged}
+	c := m.file.Config
+	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain}
+	m.listeners()
+	for i := range c.Backends {
+		m.backend(i)
+	}
+	slices.SortFunc(m.plan.Backends, func(a, b Backend) int { return strings.Compare(a.Name(), b.Name()) })
+	if err := m.joined(); err != nil {
+		return nil, err
+	}
+	m.selfProxying()
+	if err := m.joined(); err != nil {
+		return nil, err
+	}
+	return m.plan, nil
+}
+
+// merger is the state of a merge.
+type merger struct {
+	parts     Parts
+	file      *File
+	before    *Plan // may be nil
+	unchanged func(backend string) bool
+	plan      *Plan
+	problems  []config.Problem // of the file
+	errs      []error          // of discovered servers
+}
+
+func (m *merger) joined() error {
+	errs := m.errs
+	if len(errs) > maxProblems {
+		errs = append(errs[:maxProblems:maxProblems], fmt.Errorf("and %d more", len(errs)-maxProblems))
+	}
+	if len(m.problems) > 0 {
+		errs = append([]error{m.file.errors(m.problems)}, errs...)
+	}
+	return errors.Join(errs...)
+}
+
+// value adds a problem of the file whose text begins with the value of the setting that key names.
+func (m *merger) value(path, other, key, format string, args ...any) {
+	m.problems = append(m.problems,
+		config.Problem{Path: path, Setting: key, Other: other, Text: fmt.Sprintf(format, args...)})
+}
+
+// wrong adds what is wrong with a discovered server.
+func (m *merger) wrong(s *Server, format string, args ...any) {
+	m.errs = append(m.errs, &ServerError{Origin: s.Origin, Text: fmt.Sprintf(format, args...)})
+}
+
+// ServerError is what is wrong with a server that was discovered.
+type ServerError struct {
+	Origin string // of the server
+	Text   string
+}
+
+// Error is "origin: text".
+func (e *ServerError) Error() string { return e.Origin + ": " + e.Text }
+
+func (m *merger) listeners() {
+	for _, l := range m.file.Config.Listeners {
+		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
+	}
+	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
+	m.overlaps()
+}
+
+// backend merges the backend of this index in the file.
+func (m *merger) backend(index int) {
+	c := &m.file.Config.Backends[index]
+	if m.unchanged != nil && m.unchanged(c.Name) {
+		m.plan.Backends = append(m.plan.Backends, *m.before.Backend(c.Name))
+		return
+	}
+	b := &backendMerger{
+		merger:  m,
+		index:   index,
+		byKey:   map[netip.AddrPort]int{},
+		byName:  map[string]int{},
+		servers: make([]Server, 0, len(c.Servers)),
+	}
+	b.fromFile(c.Servers)
+	for _, source := range Sources(c) {
+		b.discovered(m.parts.Discovered[source])
+	}
+	for i := range b.servers {
+		s := &b.servers[i]
+		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
+	}
+	slices.SortFunc(b.servers, func(a, b Server) int { return a.Address.Compare(b.Address) })
+	m.plan.Backends = append(m.plan.Backends, Backend{Settings: m.settings(c), Servers: b.servers})
+}
+
+// settings is the policies of a backend: the ones before, if they are the same.
+func (m *merger) settings(c *config.Backend) *config.Backend {
+	policies := *c
+	policies.Servers, policies.DNS, policies.Files, policies.HTTP = nil, nil, nil, nil
+	if m.before != nil {
+		if was := m.before.Backend(c.Name); was != nil && sameSettings(was.Settings, &policies) {
+			return was.Settings
+		}
+	}
+	return &policies
+}
+
+// backendMerger is the state of the merge of a backend.
+type backendMerger struct {
+	*merger
+	index   int // in the file
+	servers []Server
+	byKey   map[netip.AddrPort]int // index in servers
+	byName  map[string]int
+}
+
+func (b *backendMerger) fromFile(servers []config.Server) {
+	for i := range servers {
+		c := &servers[i]
+		path := serverPath(b.index, i)
+		state, err := ParseState(c.State)
+		if err != nil {
+			b.value(path+".state", "", "state", "%v", err)
+		}
+		s := Server{
+			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address),
+			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
+			MaxConnections: c.MaxConnections, State: state, Origin: b.file.place(path),
+		}
+		if j, twice := b.byKey[s.Address]; twice {
+			b.value(path, serverPath(b.index, j), "server", "%q is %s, and so is another server of the backend",
+				c.Address.String(), s.Address)
+			continue
+		}
+		if j, twice := b.byName[s.Name]; twice {
+			b.value(path, serverPath(b.index, j), "server", "%q is the name of another server of the backend", s.Name)
+			continue
+		}
+		b.add(s)
+	}
+}
+
+func (b *backendMerger) add(s Server) {
+	b.byKey[s.Address], b.byName[s.Name] = len(b.servers), len(b.servers)
+	b.servers = append(b.servers, s)
+}
+
+// discovered adds servers that no source before has.
+func (b *backendMerger) discovered(servers []Server) {
+	for _, s := range servers {
+		s.Address = netip.AddrPortFrom(s.Address.Addr().Unmap(), s.Address.Port())
+		if _, known := b.byKey[s.Address]; known {
+			continue
+		}
+		s.Name = cmp.Or(s.Name, s.Address.String())
+		if text := s.fault(); text != "" {
+			b.wrong(&s, "%s", text)
+			continue
+		}
+		if j, twice := b.byName[s.Name]; twice {
+			b.wrong(&s, "%q is the name of another server of the backend: see %s", s.Name, b.servers[j].Origin)
+			continue
+		}
+		if len(b.servers) == MaxServers {
+			b.wrong(&s, "the backend has more than %d servers", MaxServers)
+			return
+		}
+		b.add(s)
+	}
+}
+
+// fault is what is wrong with a discovered server alone, or "".
+func (s *Server) fault() string {
+	ip := s.Address.Addr()
+	switch {
+	case !ip.IsValid():
+		return "a server without an address"
+	case ip.IsUnspecified() || ip.IsMulticast():
+		return fmt.Sprintf("%s is not the address of one machine", ip)
+	case s.Address.Port() == 0:
+		return fmt.Sprintf("%s: port 0 cannot be connected to", ip)
+	case len(s.Name) > maxName:
+		return fmt.Sprintf("%s: a name of more than %d bytes", s.Address, maxName)
+	case s.Weight < 0 || s.Weight > maxWeight:
+		return fmt.Sprintf("%s: weight %d is out of range: write 0 to %d", s.Address, s.Weight, maxWeight)
+	case s.Priority < 0:
+		return fmt.Sprintf("%s: priority %d is negative", s.Address, s.Priority)
+	case s.MaxConnections < 0:
+		return fmt.Sprintf("%s: max_connections %d is negative", s.Address, s.MaxConnections)
+	case int(s.State) >= len(states):
+		return fmt.Sprintf("%s: %s is unknown", s.Address, s.State)
+	}
+	return ""
+}
+
+func (o Override) apply(s *Server) {
+	if o.State != nil {
+		s.State = *o.State
+	}
+	if o.Weight != nil {
+		s.Weight = *o.Weight
+	}
+}

@@ -1,0 +1,33 @@
+package plan
+
+import "fmt"
+
+// State is the administrative state of a server.
+type State uint8
+
+// The states of a server.
+const (
+	Up          State = iota
+	Drain             // no new connections
+	Maintenance       // the same, and it is not checked
+)
+
+var states = [...]string{Up: "up", Drain: "drain", Maintenance: "maintenance"}
+
+// String is the state as the configuration file says it.
+func (s State) String() string {
+	if int(s) < len(states) {
+		return states[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// ParseState reads "up", "drain" or "maintenance".
+func ParseState(text string) (State, error) {
+	for i, name := range states {
+		if text == name {
+			return State(i), nil
+		}
+	}
+	return Up, fmt.Errorf("%q is unknown: write up, drain or maintenance", text)
+}

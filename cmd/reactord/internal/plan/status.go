@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Status is what the planner knows about its sources.
+type Status struct {
+	Revision uint64 // of the plan in force
+	File     SourceStatus
+	// Discovered is the sources of the plan in force, in the order of their backends, kinds and names.
+	Discovered []SourceStatus
+	Overrides  map[ServerKey]Override
+	Reloads    Reloads
+}
+
+// SourceStatus is what is known about one source. Times are zero if there was none.
+type SourceStatus struct {
+	Source      Source    // zero: the file
+	Revision    uint64    // of the plan that its last good part came into force with; 0: none is in force
+	LastSuccess time.Time // when its last good part came into force
+	LastError   time.Time
+	Err         error // of its last attempt; nil: it succeeded
+	Servers     int   // of its last good part; of the file 0
+}
+
+// Reloads counts the reloads since the process has started. The start is none of them.
+type Reloads struct {
+	Succeeded, Failed uint64
+	LastSuccessful    bool      // the last reload succeeded, or there was none
+	LastSuccess       time.Time // of a reload, or of the start
+	Err               error     // of the last reload; nil: it succeeded
+}
+
+// notes is the status as the planner writes it down. Any goroutine may read it.
+type notes struct {
+	log *zap.Logger
+
+	mu         sync.Mutex
+	file       SourceStatus
+	discovered map[Source]*SourceStatus
+	overrides  map[ServerKey]Override // replaced as a whole
+	reloads    Reloads
+}
+
+func newNotes(log *zap.Logger) *notes {
+	return &notes{log: log, discovered: map[Source]*SourceStatus{}, reloads: Reloads{LastSuccessful: true}}
+}
+
+func (n *notes) status(revision uint64) Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := Status{Revision: revision, File: n.file, Overrides: maps.Clone(n.overrides), Reloads: n.reloads}
+	for _, d := range n.discovered {
+		s.Discovered = append(s.Discovered, *d)
+	}
+	slices.SortFunc(s.Discovered, func(a, b SourceStatus) int { return compareSources(a.Source, b.Source) })
+	return s
+}
+
+// reload notes the result of reading the file: of the start, or of a reload.
+func (n *notes) reload(revision uint64, err error) {
+	n.mu.Lock()
+	start := n.file.LastSuccess.IsZero()
+	n.file.note(revision, 0, err)
+	r := &n.reloads
+	if !start {
+		if r.LastSuccessful, r.Err = err == nil, err; err == nil {
+			r.Succeeded++
+		} else {
+			r.Failed++
+		}
+	}
+	if err == nil {
+		r.LastSuccess = n.file.LastSuccess
+	}
+	n.mu.Unlock()
+	switch {
+	case start: // who starts the planner says so
+	case err == nil:
+		n.log.Info("reloaded", zap.Uint64("revision", revision))
+	default:
+		n.lines("the reload was refused: the configuration is what it was", err)
+	}
+}
+
+// find notes the result of a source.
+func (n *notes) find(s Source, revision uint64, servers int, err error) {
+	n.mu.Lock()
+	d := n.discovered[s]
+	if d == nil {
+		d = &SourceStatus{Source: s}
+		n.discovered[s] = d
+	}
+	was := d.Err
+	d.note(revision, servers, err)
+	n.mu.Unlock()
+	switch {
+	case err != nil && (was == nil || was.Error() != err.Error()):
+		n.lines("discovery failed: the servers found before stay", err, zap.Stringer("source", s))
+	case err == nil && was != nil:
+		n.log.Info("discovery succeeds again", zap.Stringer("source", s))
+	}
+}
+
+// keep forgets the sources that are not known any more.
+func (n *notes) keep(known map[Source]bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.discovered, func(s Source, _ *SourceStatus) bool { return !known[s] })
+}
+
+func (n *notes) override(overrides map[ServerKey]Override) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.overrides = overrides
+}
+
+func (s *SourceStatus) note(revision uint64, servers int, err error) {
+	now := time.Now()
+	if s.Err = err; err != nil {
+		s.LastError = now
+		return
+	}
+	s.Revision, s.LastSuccess, s.Servers = revision, now, servers
+}
+
+// lines logs an error, with a line for each of its lines.
+func (n *notes) lines(msg string, err error, fields ...zap.Field) {
+	count := 0
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if count++; count > maxLines {
+			n.log.Error(msg, append(fields, zap.String("error", "and more"))...)
+			return
+		}
+		n.log.Error(msg, append(fields, zap.String("error", line))...)
+	}
+}
