@@ -29,7 +29,10 @@ type Config struct {
 	Check    *config.Check // without an interval, or nil: no checks
 	Agent    *config.Agent // without a port, or nil: no agent
 	Observer Observer
-	Seed     uint64 // makes the jitter reproducible; 0: it is random
+	// OnCheck is called after each check, before the Observer: with nil if the server is healthy, with an error that
+	// matches ErrInconclusive, or with why it is not. nil: nobody is told.
+	OnCheck func(err error, took time.Duration)
+	Seed    uint64 // makes the jitter reproducible; 0: it is random
 }
 
 // Monitor checks a server again and again, and asks its agent. The zero Monitor is ready for Start. All methods are
@@ -206,6 +209,9 @@ func (c *checking) outcome(err error, took time.Duration) {
 	m := (*Monitor)(c)
 	m.status.Checks++
 	m.status.Checked, m.status.Took, m.status.Err = m.cfg.Loop.Now(), took, err
+	if m.cfg.OnCheck != nil {
+		m.cfg.OnCheck(err, took)
+	}
 	switch {
 	case errors.Is(err, ErrInconclusive):
 		m.status.Inconclusive++
