@@ -31,17 +31,17 @@ var errUnexpected = errors.New("the proxy has ended unexpectedly")
 // run starts a daemon as cfg says, calls started, which may be nil, and serves until a signal. placed makes errors of
 // the problems of cfg.
 func run(cfg *config.Config, placed placement, started func(*daemon)) error {
-	log, end, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
+	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = end() }()
+	defer func() { _ = log.Close() }()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // the daemon continues when the reader of its log has exited
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, cfg, placed, log)
+	d, err := start(starting, cfg, placed, log.Logger)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):

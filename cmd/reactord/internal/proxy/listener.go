@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
@@ -44,7 +43,6 @@ type listener struct {
 	poll        reactor.PollManyOp
 	again       reactor.Timer // accepts when it expires
 	closing     reactor.CloseOp
-	picker      balance.Picker
 }
 
 func newListener(w *worker, s *sharedListener) *listener {
@@ -311,6 +309,12 @@ func (l *listener) accepted(fd int, s *settings) {
 func (l *listener) connClosed() {
 	l.stats.current.Add(-1)
 	l.admission.give()
+}
+
+// noDescriptor notes that there is no descriptor for the connection to a server.
+func (l *listener) noDescriptor(err error) {
+	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
+	l.warn("no descriptor is free for the connection to a server; retrying", err)
 }
 
 // warn logs that something failed and is tried again after [reactor.AcceptBackoff].

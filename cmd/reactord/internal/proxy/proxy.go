@@ -24,6 +24,7 @@ type Proxy struct {
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
 
+	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
@@ -85,7 +86,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		w.descriptors = p.budget.waiting.add(w, w)
 		p.workers = append(p.workers, w)
 	}
-	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log})
+	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)
 	if err != nil {

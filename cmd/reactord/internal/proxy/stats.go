@@ -8,35 +8,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
-// end is why a connection ended, as it is counted: what ended it, and in which phase.
-type end uint8
-
-const (
-	endNormal end = iota
-	endClientReset
-	endServerReset
-	endIdle
-	endHalfClosed
-	endNoServer
-	endKilled
-	endInternal
-	endCount
-)
-
-var ends = [endCount]proxymetrics.End{
-	endNormal:      {By: "normal", Phase: "data"},
-	endClientReset: {By: "client", Phase: "data"},
-	endServerReset: {By: "server", Phase: "data"},
-	endIdle:        {By: "idle_timeout", Phase: "data"},
-	endHalfClosed:  {By: "half_close_timeout", Phase: "last_data"},
-	endNoServer:    {By: "server", Phase: "connect"},
-	endKilled:      {By: "killed", Phase: "data"},
-	endInternal:    {By: "internal", Phase: "connect"},
-}
-
-// String is the end in logs.
-func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
-
 // The reasons for which errors of accepting are counted.
 var acceptReasons = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -26,18 +27,22 @@ type worker struct {
 	index     int
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
+	ids       uint64  // that conns were given
+	walks     []*walk // over conns
+	lanes     map[*upstream.Backend]*lane
 	state     workerState
 
 	// Waiting for descriptors; see descriptors.go.
-	waitingForFD     []*conn       // connections without one for the server's side, in order
-	retry            reactor.Timer // of waitingForFD
+	forFD            line          // connections without one for the server's side
+	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *waiter       // among those of the budget
 	rejected         reactor.Socket
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
-	dials      pool[dial]
+	setups     pool[setup]
+	setupTasks pool[setupTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
 	splices    pool[splice]
@@ -47,7 +52,7 @@ type worker struct {
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
-	w := &worker{proxy: p, loop: l, index: index}
+	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
 	return w
 }
