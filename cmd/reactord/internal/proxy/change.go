@@ -44,7 +44,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 		done:     make(chan struct{}),
 	}
 	c.next.backends = c.upstream.Backends()
-	c.next.sources = sourcesFor(next.Limits.SourceRate, before.sources)
+	c.next.sources = bucketsFor(next.Limits.SourceRate, before.sources)
 	for i := range next.Listeners {
 		if err := c.prepare(&next.Listeners[i], before); err != nil {
 			c.Discard()

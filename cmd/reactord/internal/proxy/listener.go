@@ -49,9 +49,6 @@ func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
 	l.room = s.admission.waiting.add(w, l)
 	l.again.Init((*acceptTimer)(l))
-	if seed := w.proxy.seed; seed != 0 {
-		l.picker.Seed(seed)
-	}
 	return l
 }
 
@@ -203,8 +200,8 @@ func (l *listener) waitForRate(d time.Duration) {
 
 // allowed takes a connection out of the buckets of its source.
 func (l *listener) allowed(s *settings, peer reactor.Address) bool {
-	for _, sources := range s.sources {
-		if sources != nil && !sources.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
+	for _, buckets := range s.sources {
+		if buckets != nil && !buckets.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
 			return false
 		}
 	}

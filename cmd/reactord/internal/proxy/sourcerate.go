@@ -9,11 +9,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// sources is the token buckets of source prefixes: a table of fixed size that the loops share without locks. A prefix
+// sourceBuckets is the token buckets of source prefixes: a table of fixed size that the loops share without locks. A prefix
 // has its place in one of the 8 entries of a set. The limit is exact for a prefix while it has an entry. A prefix without
 // one takes that of the prefix in its set whose bucket is the fullest: if that is full nothing is lost, because a full
 // bucket is what a prefix begins with. So limits weaken when more prefixes than the table remembers connect at a time.
-type sources struct {
+type sourceBuckets struct {
 	config config.SourceRate
 	seed   maphash.Seed
 	unit   int64 // ns; the times of entries are multiples of it
@@ -31,13 +31,13 @@ const sourceWays = 8
 // no entry.
 func sourceEntry(print, full uint32) uint64 { return uint64(print)<<32 | uint64(full) }
 
-// newSources is nil if there is no limit.
-func newSources(c config.SourceRate) *sources {
+// newSourceBuckets is nil if there is no limit.
+func newSourceBuckets(c config.SourceRate) *sourceBuckets {
 	r := rateOf(c.Connections, c.Burst)
 	if r.interval == 0 {
 		return nil
 	}
-	s := &sources{config: c, seed: maphash.MakeSeed(), unit: max(r.interval/16, 1)}
+	s := &sourceBuckets{config: c, seed: maphash.MakeSeed(), unit: max(r.interval/16, 1)}
 	s.cost = int32(r.interval / s.unit)
 	s.most = int32(min(int64(s.cost)*(r.burst-1), 1<<30))
 	n := max(c.Sources, 1)
@@ -46,7 +46,7 @@ func newSources(c config.SourceRate) *sources {
 }
 
 // take takes a connection out of the bucket of a client's prefix. False: there is none. On any thread.
-func (s *sources) take(client netip.Addr, now int64) bool {
+func (s *sourceBuckets) take(client netip.Addr, now int64) bool {
 	h := s.hash(client)
 	set := &s.sets[h&uint64(len(s.sets)-1)]
 	print, at := max(uint32(h>>32), 1), uint32(now/s.unit)
@@ -85,7 +85,7 @@ func (set *sourceSet) find(print, at uint32, most int32) (place *atomic.Uint64, 
 }
 
 // hash is the hash of the client's prefix. Its key is random, so that no client can choose its set.
-func (s *sources) hash(client netip.Addr) uint64 {
+func (s *sourceBuckets) hash(client netip.Addr) uint64 {
 	client = client.Unmap()
 	length := s.config.IPv6Prefix
 	if client.Is4() {

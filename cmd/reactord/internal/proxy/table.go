@@ -15,7 +15,7 @@ type table struct {
 	listeners []*sharedListener // in the order of the plan
 	byKey     map[plan.ListenerKey]*sharedListener
 	backends  map[string]*upstream.Backend
-	sources   *sources // of Limits.SourceRate; nil: no limit
+	sources   *sourceBuckets // of Limits.SourceRate; nil: no limit
 }
 
 // sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
@@ -38,7 +38,7 @@ type settings struct {
 	reject      bool // connections beyond the limits are reset
 	rate        rate
 	processRate rate
-	sources     [2]*sources // of the process and of the listener; nil: no limit
+	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) *settings {
@@ -50,18 +50,18 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 		processRate: newRate(next.plan.Limits.Rate),
 	}
 	s.sources[0] = next.sources
-	var known *sources
+	var known *sourceBuckets
 	if before != nil {
 		known = before.sources[1]
 	}
-	s.sources[1] = sourcesFor(l.SourceRate, known)
+	s.sources[1] = bucketsFor(l.SourceRate, known)
 	return s
 }
 
-// sourcesFor is the table that there is, if it has this limit. Otherwise it is an empty one.
-func sourcesFor(c config.SourceRate, known *sources) *sources {
+// bucketsFor is the table that there is, if it has this limit. Otherwise it is an empty one.
+func bucketsFor(c config.SourceRate, known *sourceBuckets) *sourceBuckets {
 	if known != nil && known.config == c {
 		return known
 	}
-	return newSources(c)
+	return newSourceBuckets(c)
 }
