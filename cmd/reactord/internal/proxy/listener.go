@@ -49,9 +49,6 @@ func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
 	l.room = s.admission.waiting.add(w, l)
 	l.again.Init((*acceptTimer)(l))
-	if seed := w.proxy.seed; seed != 0 {
-		l.picker.Seed(seed)
-	}
 	return l
 }
 
