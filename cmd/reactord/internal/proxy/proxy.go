@@ -86,7 +86,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		w.descriptors = p.budget.waiting.add(w, w)
 		p.workers = append(p.workers, w)
 	}
-	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer})
+	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)
 	if err != nil {

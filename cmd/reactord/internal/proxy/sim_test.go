@@ -201,7 +201,7 @@ func (s *simulation) check() {
 		p.Judge(s.hurry)
 	}
 	for _, w := range s.proxy.workers {
-		if !w.conns.Empty() || len(w.waitingForFD) != 0 {
+		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
 		}
 		if way := heldConn(w); way != "" {

@@ -124,6 +124,9 @@ func (b *Backend) publish() {
 	b.group.Store(newGroup(b.member, b.group.Load()))
 	b.published = loop.Clock()
 	b.cost = b.published - began
+	if changed := b.directory.OnGroup; changed != nil {
+		changed(b)
+	}
 	if growing {
 		loop.SetTimer(&b.publisher, b.now()+over/slowStartSteps)
 	}
