@@ -11,12 +11,12 @@ import (
 )
 
 // New makes a logger that writes to out. level is the least severe level to write: "debug", "info", "warn" or "error".
-// format is "json", "console", or "auto": console if out is a terminal, and json if not. end writes what is queued and
-// ends the logger. It does not close out.
-func New(out *os.File, level, format string) (log *zap.Logger, end func() error, err error) {
-	var least zapcore.Level
-	if err := least.Set(level); err != nil {
-		return nil, nil, fmt.Errorf("log level: %w", err)
+// format is "json", "console", or "auto": console if out is a terminal, and json if not. least changes the level at any
+// time, from any goroutine. end writes what is queued and ends the logger. It does not close out.
+func New(out *os.File, level, format string) (log *zap.Logger, least zap.AtomicLevel, end func() error, err error) {
+	least = zap.NewAtomicLevel()
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, least, nil, fmt.Errorf("log level: %w", err)
 	}
 	terminal := isTerminal(out)
 	if format == "auto" {
@@ -32,13 +32,13 @@ func New(out *os.File, level, format string) (log *zap.Logger, end func() error,
 	case "console":
 		encoder = zapcore.NewConsoleEncoder(forPeople(terminal))
 	default:
-		return nil, nil, fmt.Errorf("log format %q is unknown", format)
+		return nil, least, nil, fmt.Errorf("log format %q is unknown", format)
 	}
 	direct := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(out), zapcore.WarnLevel))
 	q := newQueue(out, queueBytes, func(lines uint64) {
 		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
 	})
-	return zap.New(zapcore.NewCore(encoder, q, least)), q.Close, nil
+	return zap.New(zapcore.NewCore(encoder, q, least)), least, q.Close, nil
 }
 
 // forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;

@@ -27,7 +27,7 @@ func logged(t *testing.T, level, format string, use func(*zap.Logger)) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	log, end, err := New(f, level, format)
+	log, _, end, err := New(f, level, format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +87,10 @@ func TestLevel(t *testing.T) {
 }
 
 func TestUnknownSettings(t *testing.T) {
-	if _, _, err := New(os.Stderr, "chatty", "json"); err == nil {
+	if _, _, _, err := New(os.Stderr, "chatty", "json"); err == nil {
 		t.Error("no error of an unknown level")
 	}
-	if _, _, err := New(os.Stderr, "info", "xml"); err == nil {
+	if _, _, _, err := New(os.Stderr, "info", "xml"); err == nil {
 		t.Error("no error of an unknown format")
 	}
 }
@@ -114,7 +114,7 @@ func TestTerminal(t *testing.T) {
 		t.Skip("no pseudo-terminal: ", err)
 	}
 	defer terminal.Close()
-	log, end, err := New(terminal, "info", "auto")
+	log, _, end, err := New(terminal, "info", "auto")
 	if err != nil {
 		t.Fatal(err)
 	}

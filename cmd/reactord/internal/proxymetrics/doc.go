@@ -22,6 +22,12 @@
 //	reactord_server_retries_total{backend,server}                      counter
 //	reactord_server_connect_duration_seconds{backend}                  histogram of connects that succeeded
 //
+// # The series of reloads
+//
+//	reactord_config_reloads_total{result}                              counter success, failure
+//	reactord_config_last_reload_successful                             gauge   1: it succeeded, or there was none
+//	reactord_config_last_reload_success_timestamp_seconds              gauge   of a reload, or of the start
+//
 // # The series of the build
 //
 //	reactord_build_info{version,revision,goversion}                    gauge   1
@@ -31,5 +37,5 @@
 // With L listeners, B backends and S servers; E reasons of accept errors, T ways to end and F reasons of connect
 // failures; and with H, the number of bounds of a histogram and three more (+Inf, sum, count):
 //
-//	(6+E+T+H)·L + H·B + (3+F)·S + 1
+//	(6+E+T+H)·L + H·B + (3+F)·S + 5
 package proxymetrics
