@@ -27,6 +27,7 @@ type Backend struct {
 
 	// What the control loop has.
 	member    *membership
+	checks    *checks
 	publisher reactor.Timer
 	published int64 // when the last group was made
 	cost      int64 // how long that took
@@ -71,6 +72,7 @@ func (b *Backend) commit(m *membership, g *Group) {
 	before := b.member
 	b.member = m
 	b.set(m.plan.Settings)
+	b.setChecks(m.plan.Settings)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
 	}

@@ -42,5 +42,8 @@ func (s *Server) stats() proxymetrics.ServerStats {
 	for i, reason := range reasons {
 		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.counters.failures[i].Load()})
 	}
+	for i, result := range checkResults {
+		out.Checks = append(out.Checks, proxymetrics.Count{Reason: result, N: s.checking.counts[i].Load()})
+	}
 	return out
 }

@@ -31,6 +31,7 @@ type ServerStatus struct {
 	Total       uint64    // connects that succeeded
 	Failures    uint64    // connects that failed
 	Ejections   uint64
+	Check       *CheckStatus // the last; nil: there was none
 }
 
 // Status reads the backends in force, in the order of their names. It may be called from any goroutine.
@@ -68,6 +69,7 @@ func (s *Server) Status() ServerStatus {
 		Weight: p.Weight, Percent: float64(st.weight(100)) / 1000,
 		Connections: s.Load.N(), Limit: s.Load.Limit(),
 		Total: s.counters.connections.Load(), Ejections: s.counters.ejections.Load(),
+		Check: s.checking.last.Load(),
 	}
 	for i := range s.counters.failures {
 		out.Failures += s.counters.failures[i].Load()
