@@ -17,6 +17,9 @@ type Config struct {
 	// OnDown is called on the control loop when a server with Check.CloseOnDown has gone down: its connections are to be
 	// reset. nil: nothing is done.
 	OnDown func(*Server)
+	// OnGroup is called on the control loop when a backend has another group or other limits: connections that wait for
+	// room may find it. nil: nothing is done.
+	OnGroup func(*Backend)
 }
 
 // Directory is the backends of a proxy.

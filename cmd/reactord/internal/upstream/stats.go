@@ -12,7 +12,6 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			Connections:    b.began.Load(),
 			Current:        int64(b.Load.N()),
 			Limit:          b.Load.Limit(),
-			Waiting:        int64(b.Waiting.N()),
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
 			ConnectTime:    b.time.read(),

@@ -12,7 +12,6 @@ type BackendStatus struct {
 	Name        string
 	Connections int
 	Limit       int  // of connections; 0: none
-	Waiting     int  // connections in the queue
 	Panic       bool // health is ignored, because too few servers are healthy
 	Servers     []ServerStatus
 }
@@ -40,7 +39,7 @@ func (d *Directory) Status() []BackendStatus {
 	for _, m := range d.members() {
 		b := m.backend
 		s := BackendStatus{
-			Name: b.Name, Connections: b.Load.N(), Limit: b.Load.Limit(), Waiting: b.Waiting.N(), Panic: b.Group().Panic(),
+			Name: b.Name, Connections: b.Load.N(), Limit: b.Load.Limit(), Panic: b.Group().Panic(),
 		}
 		for _, server := range m.servers {
 			s.Servers = append(s.Servers, server.Status())
