@@ -30,7 +30,7 @@ func (a *dialAttempt) begin() error {
 		return os.NewSyscallError("socket", err)
 	}
 	if err := a.prepare(); err != nil {
-		a.socket.discard()
+		a.socket.Discard()
 		return err
 	}
 	a.next, o.attempts = o.attempts, a

@@ -77,7 +77,7 @@ func (s *Socket) openBound(l *Loop, cfg *ListenConfig, then func() error) error 
 		err = then()
 	}
 	if err != nil {
-		s.discard()
+		s.Discard()
 	}
 	return err
 }

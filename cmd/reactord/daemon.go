@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -33,17 +31,17 @@ var errUnexpected = errors.New("the proxy has ended unexpectedly")
 // run starts a daemon as cfg says, calls started, which may be nil, and serves until a signal. placed makes errors of
 // the problems of cfg.
 func run(cfg *config.Config, placed placement, started func(*daemon)) error {
-	log, end, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
+	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = end() }()
+	defer func() { _ = log.Close() }()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // the daemon continues when the reader of its log has exited
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, cfg, placed, log)
+	d, err := start(starting, cfg, placed, log.Logger)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -77,7 +75,11 @@ func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.L
 			return nil, err
 		}
 	}
-	if d.proxy, err = startProxy(found.dataPath(cfg, log)); err != nil {
+	path, first, err := found.dataPath(cfg, placed, log)
+	if err == nil {
+		d.proxy, err = proxy.Start(path, first)
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.closeAdmin())
 	}
 	if d.admin != nil {
@@ -86,18 +88,6 @@ func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.L
 	}
 	d.announce()
 	return d, nil
-}
-
-func startProxy(path proxy.Config) (*proxy.Proxy, error) {
-	// The loops share an address (SO_REUSEPORT). Without this probe they would share it with another reactord, too.
-	for _, l := range path.Listeners {
-		probe, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(l.Address))
-		if err != nil {
-			return nil, fmt.Errorf("listener %s: %w", l.Name, err)
-		}
-		_ = probe.Close()
-	}
-	return proxy.Start(path)
 }
 
 // announce logs what was started.
@@ -117,12 +107,12 @@ func (d *daemon) announce() {
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
 	for i, addr := range d.proxy.Addrs() {
-		l := d.cfg.Listeners[i]
+		l := d.proxy.Plan().Listeners[i]
 		d.log.Info("listening",
 			zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
 	}
 	for i, stats := range d.proxy.Stats().Listeners {
-		if configured := d.cfg.Listeners[i].MaxConnections; configured > stats.Limit {
+		if configured := d.proxy.Plan().Listeners[i].MaxConnections; configured > stats.Limit {
 			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
 				zap.String("listener", stats.Name),
 				zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
@@ -22,9 +23,6 @@ const (
 	// forwarder such as dnsmasq refuses more than 150 at a time (--dns-forward-max).
 	parallelLookups = 64
 )
-
-// forever stands for no timeout, which the data path cannot express.
-const forever = 100 * 365 * 24 * time.Hour
 
 // placement makes an error of problems of a configuration. The error says in which place of the file, or in which flag,
 // each problem is.
@@ -160,36 +158,11 @@ func lookup(ctx context.Context, host string) (netip.Addr, error) {
 	return best.Unmap(), nil
 }
 
-// dataPath is the configuration of the data path.
-func (a addresses) dataPath(cfg *config.Config, log *zap.Logger) proxy.Config {
+// dataPath is the configuration of the data path, and its first plan.
+func (a addresses) dataPath(cfg *config.Config, placed placement, log *zap.Logger) (proxy.Config, *plan.Plan, error) {
 	out := proxy.Config{
 		Ring: reactor.RingKind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log,
 	}
-	for _, l := range cfg.Listeners {
-		out.Listeners = append(out.Listeners, proxy.Listener{
-			Name: l.Name, Address: a.of(l.Address), Backend: l.Backend, MaxConnections: l.MaxConnections,
-		})
-	}
-	for _, b := range cfg.Backends {
-		servers := make([]proxy.Server, len(b.Servers))
-		for i, s := range b.Servers {
-			servers[i] = proxy.Server{Name: s.Address.HostPort(), Address: a.of(s.Address)}
-		}
-		out.Backends = append(out.Backends, proxy.Backend{
-			Name:             b.Name,
-			Servers:          servers,
-			ConnectTimeout:   b.ConnectTimeout,
-			IdleTimeout:      orForever(b.IdleTimeout),
-			HalfCloseTimeout: orForever(b.HalfCloseTimeout),
-			Buffer:           int(b.Buffer),
-		})
-	}
-	return out
-}
-
-func orForever(d time.Duration) time.Duration {
-	if d == 0 {
-		return forever
-	}
-	return d
+	first, err := plan.Merge(plan.Parts{File: &plan.File{Config: cfg, Addresses: a, Errors: placed}})
+	return out, first, err
 }

@@ -49,12 +49,12 @@ type Config struct {
 	// Load reads the file, and looks up its names. It is called on a goroutine of its own, one call at a time.
 	Load func(ctx context.Context) (*File, error)
 	// Begin makes the target, which carries out the first plan when it returns.
-	Begin func(first *Plan) (Target, error)
+	Begin func(f *File, first *Plan) (Target, error)
 	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They report
 	// to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no discovery.
 	Discover func(configs ...*config.Config)
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May be nil.
-	Committed func(c *config.Config, d Diff)
+	Committed func(f *File, d Diff)
 	Log       *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
@@ -79,8 +79,7 @@ type override struct {
 
 // report is what a source has found.
 type report struct {
-	servers []Server
-	found   bool // there are servers to put in force, which may be none
+	servers []Server // nil: those of the last report
 	err     error
 }
 
@@ -142,15 +141,15 @@ func (p *Planner) Override(backend, server string, o Override) error {
 	return p.await(context.Background(), done)
 }
 
-// Discovered is called by a source that has found servers, or could not. It does not block. After an error, the servers
-// that it found before stay. servers belongs to the planner.
+// Discovered is called by a source that has looked for servers. It does not block. nil servers are those that it has
+// reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are still
+// known. servers belongs to the planner.
 func (p *Planner) Discovered(source Source, servers []Server, err error) {
 	p.tell(func() {
-		r := report{servers, err == nil, err}
-		if err != nil { // what it has found before and was not looked at yet counts, too
-			r.servers, r.found = p.reports[source].servers, p.reports[source].found
+		if servers == nil { // what it has found before and was not looked at yet
+			servers = p.reports[source].servers
 		}
-		p.reports[source] = r
+		p.reports[source] = report{servers, err}
 	})
 }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"os"
 	"sync/atomic"
 
@@ -12,25 +13,50 @@ import (
 // cacheLine keeps what the loops share in cache lines of its own.
 type cacheLine [64]byte
 
-// budget is the descriptors that the process has for connections, in pairs: a proxied connection takes one pair, and so
-// does the kernel pipe of a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half
-// is common: a listener that has used its part takes common pairs as it needs them. The loops share the budget.
+// budget is how many connections the process may have. Each takes a pair of descriptors, and so does the kernel pipe of
+// a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is common: a listener that
+// has used its part takes common pairs as it needs them. The loops share the budget.
+//
+// A plan with other listeners or limits divides the pairs anew while the loops take and give: see divide.
 type budget struct {
+	pairs   int64 // as they were divided last; the planner's, as the next two
+	shared  int64 // pairs that are guaranteed to no listener
+	round   uint64
+	owed    atomic.Uint64 // the round of a division that gave a listener less than its part; 0: none is owed any
+	members atomic.Pointer[[]*admission]
 	_       cacheLine
-	common  atomic.Int64 // free common pairs; negative while a drain takes more than there are
+	common  atomic.Int64 // free common pairs; negative while there are more connections than pairs
 	_       cacheLine
-	waiting waiters // loops with listeners that wait for a common pair
+	pipes   admission // of kernel pipes
+	waiting waiters   // loops with listeners that wait for a common pair
 }
 
 // admission is how many connections a listener has and may have, on all loops together.
 type admission struct {
-	budget  *budget
-	limit   int64 // connections at most; 0: as many as there are descriptors for
-	own     int64 // connections guaranteed
-	_       cacheLine
-	conns   atomic.Int64
-	_       cacheLine
+	budget *budget
+	limit  atomic.Int64 // connections at most; 0: as many as there are descriptors for
+	part   atomic.Int64 // connections that are to be guaranteed
+	_      cacheLine
+	word   atomic.Uint64 // connections, and how many are guaranteed now; see split
+	_      cacheLine
+
 	waiting waiters // loops on which the listener waits for room
+}
+
+// connsBits is the size of the lower part of admission.word. Both parts change together, so that each connection is
+// known to have a guaranteed pair or a common one, also while the guaranteed ones become more or fewer.
+const connsBits = 32
+
+func split(word uint64) (conns, own int64) {
+	return int64(word & (1<<connsBits - 1)), int64(word >> connsBits)
+}
+
+func join(conns, own int64) uint64 { return uint64(own)<<connsBits | uint64(conns) }
+
+// conns is how many connections the listener has.
+func (a *admission) conns() int64 {
+	n, _ := split(a.word.Load())
+	return n
 }
 
 // room is the answer of an admission to one more connection.
@@ -39,15 +65,16 @@ type room uint8
 const (
 	granted   room = iota
 	full           // the listener has as many connections as it may have
-	exhausted      // the budget has no descriptors left
+	exhausted      // the budget has no pair left
 )
 
-// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page,
-// profiles.
-const spare = 16
+// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, the admin
+// API, discovery, health checks.
+const spare = 64
 
-// freePairs is how many connections the process has descriptors for, after it has opened so many more files.
-func freePairs(more int) int {
+// freeDescriptors is how many descriptors the process has for connections and listeners. The limit is the hard one: the
+// Go runtime has raised the soft limit to it.
+func freeDescriptors() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return reactor.Unlimited
@@ -56,53 +83,142 @@ func freePairs(more int) int {
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil {
 		used = len(entries)
 	}
-	return max(int(min(limit.Cur, 1<<30))-used-spare-more, 0) / 2
+	return max(int(min(limit.Cur, 1<<30))-used-spare, 0)
 }
 
-// divide makes the budget of so many pairs, and the admission of each listener. A listener is guaranteed one connection
-// at least: if there is no descriptor for it, accepting backs off.
-func divide(pairs int, listeners []Listener) (*budget, []admission) {
-	b := &budget{}
-	admissions := make([]admission, len(listeners))
-	common := int64(pairs)
-	for i, l := range listeners {
-		a := &admissions[i]
-		a.budget, a.limit, a.own = b, int64(l.MaxConnections), int64(max(pairs/2/len(listeners), 1))
-		if a.limit > 0 {
-			a.own = min(a.own, a.limit)
-		}
-		common -= a.own
+// divide divides so many pairs among the listeners of a plan. Others, which are retired, keep the pairs that their
+// connections have until these end. It is called by the planner only, while the loops take and give.
+//
+// pipes further pairs are for kernel pipes only; if there are some, they use no others.
+//
+// At no time are there more connections than pairs, unless a plan has fewer pairs than there are connections, or force
+// was used. So a listener may get its part later, when others give back what they have: see repay.
+func (b *budget) divide(pairs, pipes int, members, retired []*admission) {
+	part := int64(0)
+	if len(members) != 0 {
+		part = int64(pairs / 2 / len(members))
 	}
-	b.common.Store(max(common, 0))
-	return b, admissions
+	pairs += pipes
+	b.pipes.budget = b
+	b.pipes.limit.Store(int64(pipes))
+	b.pipes.part.Store(int64(pipes))
+	members = append(members[:len(members):len(members)], &b.pipes)
+	b.members.Store(&members)
+	for _, a := range retired {
+		a.part.Store(0)
+		a.shrink()
+	}
+	b.shared = int64(pairs)
+	for _, a := range members {
+		if a != &b.pipes {
+			a.part.Store(min(part, a.most()))
+		}
+		a.shrink()
+		b.shared -= a.part.Load()
+	}
+	b.common.Add(int64(pairs) - b.pairs)
+	b.pairs = int64(pairs)
+	b.round++
+	b.owed.Store(b.round)
+	for _, a := range members {
+		a.grow()
+	}
 }
 
 // most is how many connections the listener can have if no other listener has more than is guaranteed to it.
-func (a *admission) most(b *budget) int {
-	n := a.own + b.common.Load()
-	if a.limit > 0 {
-		n = min(n, a.limit)
+func (b *budget) most(a *admission) int {
+	return int(min(b.shared+a.part.Load(), a.most()))
+}
+
+// most is how many connections the listener may have, whatever the budget.
+func (a *admission) most() int64 {
+	if limit := a.limit.Load(); limit > 0 {
+		return limit
 	}
-	return int(n)
+	return math.MaxInt64
+}
+
+// shrink lowers what is guaranteed to the listener's part. What no connection uses becomes common.
+func (a *admission) shrink() {
+	for {
+		w := a.word.Load()
+		n, own := split(w)
+		part := a.part.Load()
+		if own <= part {
+			return
+		}
+		if a.word.CompareAndSwap(w, join(n, part)) {
+			a.budget.common.Add(max(own-max(n, part), 0))
+			return
+		}
+	}
+}
+
+// grow raises what is guaranteed to its part, as far as there are free common pairs.
+func (a *admission) grow() {
+	for {
+		w := a.word.Load()
+		n, own := split(w)
+		part := a.part.Load()
+		if own >= part {
+			return
+		}
+		next, free := min(max(n, own), part), int64(0) // connections that have common pairs keep them as their own
+		if next < part {
+			if free = a.budget.takeUpTo(part - next); free == 0 && next == own {
+				return
+			}
+		}
+		if !a.word.CompareAndSwap(w, join(n, next+free)) {
+			a.budget.common.Add(free)
+		}
+	}
+}
+
+// repay gives a pair, which a connection has given back, to a listener that has less than its part. It reports whether
+// there was one.
+func (b *budget) repay(round uint64) bool {
+	for _, a := range *b.members.Load() {
+		for {
+			w := a.word.Load()
+			n, own := split(w)
+			part := a.part.Load()
+			if own >= part {
+				break
+			}
+			if n > own {
+				a.word.CompareAndSwap(w, join(n, min(n, part)))
+				continue
+			}
+			if a.word.CompareAndSwap(w, join(n, own+1)) {
+				a.shrink() // the planner may have lowered the part meanwhile
+				a.waiting.wake()
+				return true
+			}
+		}
+	}
+	b.owed.CompareAndSwap(round, 0)
+	return false
 }
 
 // take takes room for one more connection, if there is room.
 func (a *admission) take() room {
 	for held := false; ; {
-		n := a.conns.Load()
-		if a.limit > 0 && n >= a.limit {
+		w := a.word.Load()
+		n, own := split(w)
+		if n >= a.most() {
 			if held {
 				a.budget.give()
 			}
 			return full
 		}
-		if n >= a.own && !held {
+		if n >= own && !held {
 			if held = a.budget.take(); !held {
 				return exhausted
 			}
 		}
-		if a.conns.CompareAndSwap(n, n+1) {
-			if held && n < a.own {
+		if a.word.CompareAndSwap(w, w+1) {
+			if held && n < own {
 				a.budget.give()
 			}
 			return granted
@@ -112,37 +228,45 @@ func (a *admission) take() room {
 
 // force takes room for a connection that is already accepted, whatever the limits.
 func (a *admission) force() {
-	if a.conns.Add(1) > a.own {
+	if n, own := split(a.word.Add(1)); n > own {
 		a.budget.common.Add(-1)
 	}
 }
 
 // give gives back the room of a connection, and wakes a waiter.
 func (a *admission) give() {
-	ours := a.conns.Add(-1) < a.own
+	n, own := split(a.word.Add(^uint64(0)))
+	ours := n < own
 	if !ours {
 		a.budget.give()
 	}
-	if ours || a.limit > 0 {
+	if ours || a.limit.Load() > 0 {
 		a.waiting.wake()
 	}
 }
 
 // take takes a common pair, if one is free.
-func (b *budget) take() bool {
+func (b *budget) take() bool { return b.takeUpTo(1) == 1 }
+
+// takeUpTo takes free common pairs, at most n.
+func (b *budget) takeUpTo(n int64) int64 {
 	for {
-		n := b.common.Load()
-		if n <= 0 {
-			return false
+		free := b.common.Load()
+		taken := min(n, free)
+		if taken <= 0 {
+			return 0
 		}
-		if b.common.CompareAndSwap(n, n-1) {
-			return true
+		if b.common.CompareAndSwap(free, free-taken) {
+			return taken
 		}
 	}
 }
 
 // give gives a common pair back.
 func (b *budget) give() {
+	if round := b.owed.Load(); round != 0 && b.common.Load() >= 0 && b.repay(round) {
+		return
+	}
 	b.common.Add(1)
 	b.waiting.wake()
 }
@@ -153,7 +277,7 @@ func (b *budget) give() {
 type waiters struct {
 	count atomic.Int32  // waiters in state waiting
 	turn  atomic.Uint32 // the waiter that is woken next
-	all   []*waiter     // fixed before the loops run
+	all   []*waiter     // fixed before a loop uses them
 }
 
 // waiter is woken by work posted to its loop, once until it joins again:
@@ -166,6 +290,7 @@ type waiter struct {
 	state   atomic.Uint32
 	among   *waiters
 	worker  *worker
+	until   workerState // the last one in which it is resumed
 	resumes resumer
 }
 
@@ -215,8 +340,8 @@ func (ws *waiters) wake() {
 // Run resumes, on the loop.
 func (p *waiter) Run() {
 	p.state.Store(notWaiting)
-	if p.worker.state != workerServing {
-		p.among.wake() // the room is for a loop that still accepts
+	if p.worker.state > p.until {
+		p.among.wake() // the room is for another loop
 		return
 	}
 	p.resumes.resume()

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -39,7 +41,7 @@ func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
 type phase uint8
 
 const (
-	phaseConnecting phase = iota // there is no server yet; dialState has the details
+	phaseConnecting phase = iota // there is no server yet; the setup has the details
 	phaseFlowing                 // bytes are carried; pipeState has the details of each direction
 	phaseDraining                // a side was reset; the other is reset once the bytes for it have arrived
 	phaseClosed                  // the sockets are closed, or closing them is in flight
@@ -57,24 +59,29 @@ func (c *conn) advance(to phase) {
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
 	listener  *listener
+	lane      *lane
+	settings  *config.Backend  // of the backend, when the connection was accepted
+	to        *upstream.Server // that is tried or connected; nil: none is. The connection has one of its Load
+	id        uint64
 	links     intrusive.Links // among the connections of the worker
 	sockets   [2]reactor.Socket
 	pipes     [2]pipe
 	timer     reactor.Timer
 	active    int64     // time of the last byte, or of the last change of what the connection waits for
 	checkedAt int64     // time of the last check for idleness
-	dial      *dial     // nil: the connection has its server
+	setup     *setup    // nil: the connection has its server
 	closing   *closeOps // nil: no socket is being closed
 	watch     *watch    // nil: no side has sent EOF
 	began     int64
 	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
-	server    int32           // index of the server among those of the backend
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
 	why       end
 	sides     [2]sideState
 	closes    uint8 // sockets being closed
 	resetWait uint8 // how often the time between two attempts to reset has doubled
+	counted   bool  // the connection has one of the backend's Load
+	kept      bool  // keep-alive is on
 }
 
 // connOf is the connection that l is of.
@@ -82,33 +89,37 @@ func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
 
-func newConn(l *listener, fd int) {
+func newConn(l *listener, s *settings, fd int) {
 	w := l.worker
-	c := &conn{listener: l, began: w.loop.Now()}
+	lane := w.lane(s.backend)
+	c := &conn{listener: l, lane: lane, settings: lane.settings, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	_ = c.sockets[client].SetNoDelay(true)
+	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
 	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer, _ := c.sockets[client].PeerAddr()
 		c.peer = &peer
 	}
 	w.conns.PushFront(&c.links)
-	c.dial = w.dials.get()
-	*c.dial = dial{conn: c}
+	c.setup = w.setups.get()
+	c.setup.conn = c
 	if w.state == workerClosed {
 		c.close(endKilled, bothSides)
 		return
 	}
-	c.dial.next()
+	c.setup.begin()
+}
+
+// nextID is an id that no other connection of the process has.
+func (w *worker) nextID() uint64 {
+	w.ids++
+	return w.ids*uint64(len(w.proxy.workers)) + uint64(w.index)
 }
 
 func (c *conn) worker() *worker { return c.listener.worker }
 
 func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
-
-func (c *conn) serverStats() *serverStats {
-	return &c.worker().proxy.stats.servers[c.listener.backend.index][c.server]
-}
 
 // flow begins to carry bytes.
 func (c *conn) flow() {
@@ -134,17 +145,11 @@ func (c *conn) touch() { c.active = c.time() }
 func (c *conn) OnTimer(int64) {
 	switch c.phase {
 	case phaseConnecting:
-		c.dial.expire()
+		c.setup.expire()
 	case phaseFlowing:
-		if c.idle() {
-			why := endIdle
-			if c.halfClosed() {
-				why = endHalfClosed
-			}
-			c.close(why, c.undelivered())
-		}
+		c.checkTimeouts()
 	case phaseDraining:
-		if c.idle() {
+		if c.loop().Now() >= c.lifeEnds() || c.idle() {
 			c.close(c.why, bothSides)
 		} else {
 			c.tryReset()
@@ -201,12 +206,7 @@ func (c *conn) close(why end, reset sideSet) {
 	}
 	open := bothSides
 	if c.phase == phaseConnecting {
-		if c.dial.state != dialConnecting {
-			open = clientSide
-		}
-		if c.dial.discarding() {
-			c.closes++ // socketDiscarded counts it down
-		}
+		open = c.setup.abandon()
 	}
 	if entry := c.debug("closing"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("why", why),
@@ -254,15 +254,14 @@ func (c *conn) release() {
 	if c.watch != nil {
 		w.watches.put(c.watch)
 	}
-	if c.dial != nil {
-		w.dials.put(c.dial)
-	} else {
-		c.serverStats().current.Add(-1)
+	if c.setup != nil {
+		w.setups.put(c.setup)
 	}
+	c.lane.give(c)
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
-	w.conns.Remove(&c.links)
-	if len(w.waitingForFD) != 0 {
+	w.forget(c)
+	if w.forFD.length != 0 {
 		w.retryWaiting() // before the listener accepts another connection
 	}
 	l.connClosed()
@@ -277,6 +276,6 @@ func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 
 // names are the fields that identify the connection.
 func (c *conn) names() zap.Field {
-	return zap.Dict("connection", zap.String("listener", c.listener.Name), zap.Stringer("client", c.peer),
-		zap.String("server", c.listener.backend.Servers[c.server].Name))
+	return zap.Dict("connection", zap.Uint64("id", c.id), zap.String("listener", c.listener.name()),
+		zap.Stringer("client", c.peer), zap.String("server", c.serverName()))
 }

@@ -14,29 +14,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backend is a Backend with its index among the others.
-type backend struct {
-	Backend
-	index int
+// listenerState is what a listener does. It only advances:
+//
+//	opened  → serving  start, on its loop
+//	serving → closing  stop: the plan has no such listener any more, or the worker drains
+//	closing → closed   the socket is closed
+type listenerState uint8
+
+const (
+	listenerOpened listenerState = iota // connections queue, and none is accepted yet
+	listenerServing
+	listenerClosing
+	listenerClosed
+)
+
+// listener is a listener on one loop. It accepts the connections that are queued there while its admission has room.
+type listener struct {
+	shared      *sharedListener
+	worker      *worker
+	stats       *listenerStats
+	admission   *admission
+	room        *waiter // among those of the admission
+	state       listenerState
+	paused      bool         // the listener waits for room
+	waits       bool         // the listener is among worker.waitingListeners
+	pausedSince atomic.Int64 // since the process began; 0: it is not paused
+	socket      reactor.Socket
+	poll        reactor.PollManyOp
+	again       reactor.Timer // accepts when it expires
+	closing     reactor.CloseOp
 }
 
-// listener is a Listener on one loop. It accepts the connections that are queued there while its admission has room.
-type listener struct {
-	Listener
-	worker    *worker
-	backend   *backend
-	stats     *listenerStats
-	admission *admission
-	room      *waiter // among those of the admission
-	rotation  int     // the server whose turn it is
-	paused    bool    // the listener waits for room
-	waits     bool    // the listener is among worker.waitingListeners
-	socket    reactor.Socket
-	poll      reactor.PollManyOp
-	again     reactor.Timer // accepts when it expires
-	closing   reactor.CloseOp
-	closed    bool
+func newListener(w *worker, s *sharedListener) *listener {
+	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
+	l.room = s.admission.waiting.add(w, l)
+	l.again.Init((*acceptTimer)(l))
+	if seed := w.proxy.seed; seed != 0 {
+		l.picker.Seed(seed)
+	}
+	return l
 }
+
+// name is the listener's name in the plan in force.
+func (l *listener) name() string { return l.shared.settings.Load().Name }
 
 // acceptTurn is how many connections a listener accepts in a turn of the loop: few, so that open connections advance as
 // fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
@@ -56,22 +76,29 @@ func (l *listener) listen(addr netip.AddrPort) error {
 }
 
 func (l *listener) start() {
-	l.again.Init((*acceptTimer)(l))
+	l.state = listenerServing
 	l.socket.PollMany(unix.POLLIN).Connect(&l.poll, l)
 	l.poll.Start()
 }
 
 // SetNext is called when connections are queued.
 func (l *listener) SetNext(uint32) {
-	if !l.paused && !l.again.Pending() && l.worker.state == workerServing {
+	if !l.paused && !l.again.Pending() && l.state == listenerServing {
 		l.run()
 	}
 }
 
 // resume is called when there may be room.
 func (l *listener) resume() {
-	l.paused = false
+	l.unpause()
 	l.SetNext(0)
+}
+
+func (l *listener) unpause() {
+	if l.paused {
+		l.paused = false
+		l.stats.paused.Add(sinceStart() - l.pausedSince.Swap(0))
+	}
 }
 
 // acceptTimer is a listener as the handler of its timer.
@@ -82,6 +109,7 @@ func (a *acceptTimer) OnTimer(int64) { (*listener)(a).SetNext(0) }
 // run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
 // without queued connections must not keep room that another loop needs.
 func (l *listener) run() {
+	s := l.shared.settings.Load()
 	for range acceptTurn {
 		if l.worker.proxy.waitingForFD.Load() != 0 {
 			// Accepted connections have no descriptor for their server's side. The next free descriptors are for them.
@@ -99,7 +127,7 @@ func (l *listener) run() {
 			}
 			return
 		}
-		l.accepted(fd)
+		l.accepted(fd, s)
 	}
 	l.acceptAfter(0)
 }
@@ -135,6 +163,7 @@ func (l *listener) wait(r room) {
 
 func (l *listener) pause(r room) {
 	l.paused = true
+	l.pausedSince.Store(sinceStart())
 	l.stats.pauses.Add(1)
 	if !l.stats.logged.due(l.worker.loop.Now()) {
 		return
@@ -144,7 +173,7 @@ func (l *listener) pause(r room) {
 		what = "the limit on open files leaves no room for a connection (ulimit -n, LimitNOFILE=); " +
 			"further connections wait in the kernel's queue"
 	}
-	l.worker.proxy.log.Warn(what, zap.String("listener", l.Name), zap.Int64("connections", l.admission.conns.Load()))
+	l.worker.proxy.log.Warn(what, zap.String("listener", l.name()), zap.Int64("connections", l.admission.conns()))
 }
 
 // backOff retries later, after an error of accepting.
@@ -157,6 +186,11 @@ func (l *listener) backOff(err error) {
 // stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
 // listener would reset them.
 func (l *listener) stop() {
+	if l.state >= listenerClosing {
+		return
+	}
+	l.state = listenerClosing
+	l.unpause()
 	l.worker.loop.StopTimer(&l.again)
 	for {
 		fd, err := l.socket.TryAccept()
@@ -165,24 +199,22 @@ func (l *listener) stop() {
 		}
 		l.adopt(fd)
 	}
-	l.socket.Close().Connect(&l.closing, (*listenerClosed)(l))
+	l.worker.forgetWaiting(l)
+	l.socket.Close().Connect(&l.closing, (*listenerSocketClosed)(l))
 	l.closing.Start()
 }
 
 // adopt takes a connection for which there may be no room.
 func (l *listener) adopt(fd int) {
 	l.admission.force()
-	l.accepted(fd)
+	l.accepted(fd, l.shared.settings.Load())
 }
 
-// closeNow closes a listener whose loop does not run.
-func (l *listener) closeNow() error { return unix.Close(l.socket.Fd()) }
-
 // accepted takes a connection for which room was taken.
-func (l *listener) accepted(fd int) {
+func (l *listener) accepted(fd int, s *settings) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
-	newConn(l, fd)
+	newConn(l, s, fd)
 }
 
 // connClosed gives back the room of a connection.
@@ -191,10 +223,16 @@ func (l *listener) connClosed() {
 	l.admission.give()
 }
 
+// noDescriptor notes that there is no descriptor for the connection to a server.
+func (l *listener) noDescriptor(err error) {
+	l.stats.acceptErrors[acceptErrorIndex(err)].Add(1)
+	l.warn("no descriptor is free for the connection to a server; retrying", err)
+}
+
 // warn logs that something failed and is tried again after [reactor.AcceptBackoff].
 func (l *listener) warn(msg string, err error) {
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn(msg, zap.String("listener", l.Name),
+		l.worker.proxy.log.Warn(msg, zap.String("listener", l.name()),
 			zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
 	}
 }
@@ -204,10 +242,10 @@ func (l *listener) SetValue(struct{}) {}
 
 // SetError is called when the socket cannot be polled any more.
 func (l *listener) SetError(err error) {
-	if l.worker.state != workerServing {
+	if l.state != listenerServing {
 		return
 	}
-	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.Name), zap.Error(err))
+	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.name()), zap.Error(err))
 	l.worker.drain()
 }
 
@@ -217,16 +255,16 @@ func (l *listener) SetStopped() { l.worker.close() }
 // Env is empty.
 func (l *listener) Env() sender.Env { return sender.EmptyEnv{} }
 
-// listenerClosed is a listener as the receiver of its closing.
-type listenerClosed listener
+// listenerSocketClosed is a listener as the receiver of its closing.
+type listenerSocketClosed listener
 
-func (c *listenerClosed) SetValue(struct{}) {
-	c.closed = true
-	c.worker.stopIfEmpty()
+func (c *listenerSocketClosed) SetValue(struct{}) {
+	c.state = listenerClosed
+	c.worker.listenerClosed((*listener)(c))
 }
-func (c *listenerClosed) SetError(error)  { c.SetValue(struct{}{}) }
-func (c *listenerClosed) SetStopped()     { c.SetValue(struct{}{}) }
-func (c *listenerClosed) Env() sender.Env { return sender.EmptyEnv{} }
+func (c *listenerSocketClosed) SetError(error)  { c.SetValue(struct{}{}) }
+func (c *listenerSocketClosed) SetStopped()     { c.SetValue(struct{}{}) }
+func (c *listenerSocketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
 // outOfDescriptors reports whether err means that there is no descriptor or memory now.
 func outOfDescriptors(err error) bool { return acceptErrorIndex(err) < len(acceptReasons)-1 }
@@ -238,3 +276,8 @@ func (e *logEvery) due(now int64) bool {
 	last := e.last.Load()
 	return (last == 0 || now-last >= int64(time.Second)) && e.last.CompareAndSwap(last, now)
 }
+
+var processStart = time.Now()
+
+// sinceStart is the time since the process began, on any thread, plus one so that zero can mean never.
+func sinceStart() int64 { return int64(time.Since(processStart)) + 1 }

@@ -97,7 +97,7 @@ type pipe struct {
 // start begins to receive from a side. The credits of the receive bound the bytes in flight.
 func (p *pipe) start(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
-	buffer := c.listener.backend.Buffer
+	buffer := int(c.settings.Buffer)
 	many := p.source().RecvMany(max(buffer/c.loop().Buffers().Size(), 1))
 	if buffer >= minAdaptive {
 		many = many.Adaptive()

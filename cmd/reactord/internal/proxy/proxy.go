@@ -3,26 +3,32 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/uring"
 	"go.uber.org/zap"
 )
 
-// Proxy is a running proxy.
+// Proxy is a running proxy. It is a [plan.Target].
 type Proxy struct {
-	log     *zap.Logger
-	reactor *reactor.Reactor
-	workers []*worker
-	addrs   []netip.AddrPort
-	stats   *stats
+	log       *zap.Logger
+	reactor   *reactor.Reactor
+	workers   []*worker
+	upstreams *upstream.Directory
+	table     atomic.Pointer[table] // the plan in force
+	first     *change               // that the loops begin with
 
+	queues       queues
 	budget       *budget
+	descriptors  int          // that the process has for listeners and connections
+	fixedPairs   int          // see Config.pairs
+	seed         uint64       // see Config.seed
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}
@@ -31,8 +37,8 @@ type Proxy struct {
 	abort sync.Once
 }
 
-// Start listens and runs the proxy's loops. It returns when all of them accept connections.
-func Start(cfg Config) (*Proxy, error) {
+// Start puts a first plan in force and runs the proxy's loops. It returns when all of them accept connections.
+func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
 		Ring: cfg.Ring, MinWait: cfg.MinWait,
 		// As many as possible: each client that does not read its bytes holds some of them.
@@ -41,7 +47,7 @@ func Start(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := prepare(cfg, r.Loops())
+	p, err := prepare(cfg, first, r.Loops())
 	if err != nil {
 		return nil, errors.Join(err, p.discard())
 	}
@@ -55,28 +61,39 @@ func Start(cfg Config) (*Proxy, error) {
 			return nil, p.err
 		}
 	}
+	p.first = nil
 	return p, nil
 }
 
 // prepare makes a proxy that listens on loops which do not run yet. After an error the caller discards it.
-func prepare(cfg Config, loops []*reactor.Loop) (*Proxy, error) {
-	backends := map[string]*backend{}
-	for i, b := range cfg.Backends {
-		backends[b.Name] = &backend{Backend: b.withDefaults(), index: i}
-	}
+func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error) {
 	p := &Proxy{
-		log:   cfg.Log,
-		ended: make(chan struct{}),
-		addrs: make([]netip.AddrPort, len(cfg.Listeners)),
-		stats: newStats(&cfg),
+		log:        cfg.Log,
+		ended:      make(chan struct{}),
+		budget:     &budget{},
+		fixedPairs: cfg.pairs,
+		seed:       cfg.seed,
 	}
 	if p.log == nil {
 		p.log = zap.NewNop()
 	}
-	for i, l := range loops {
-		p.workers = append(p.workers, newWorker(p, l, i))
+	if cfg.pairs == 0 {
+		p.descriptors = freeDescriptors()
 	}
-	return p, p.listen(&cfg, backends)
+	for i, l := range loops {
+		w := newWorker(p, l, i)
+		w.descriptors = p.budget.waiting.add(w, w)
+		p.workers = append(p.workers, w)
+	}
+	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer})
+	p.table.Store(&table{plan: &plan.Plan{}})
+	c, err := p.prepareChange(first)
+	if err != nil {
+		return p, err
+	}
+	p.first = c
+	c.publish()
+	return p, nil
 }
 
 func (p *Proxy) run(ready chan<- struct{}) {
@@ -92,61 +109,29 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	close(p.ended)
 }
 
-// listen opens every listener on every loop, and divides the descriptors among them.
-func (p *Proxy) listen(cfg *Config, backends map[string]*backend) error {
-	pairs := cfg.pairs
-	if pairs == 0 {
-		pairs = freePairs(len(p.workers) * len(cfg.Listeners))
-	}
-	var admissions []admission
-	p.budget, admissions = divide(pairs, cfg.Listeners)
-	for _, w := range p.workers {
-		w.descriptors = p.budget.waiting.add(w, w)
-		w.maxSplices = min(maxSplices, pairs/8/len(p.workers))
-	}
-	for i, c := range cfg.Listeners {
-		b := backends[c.Backend]
-		if b == nil || len(b.Servers) == 0 {
-			return fmt.Errorf("listener %s: backend %q has no servers", c.Name, c.Backend)
-		}
-		a := &admissions[i]
-		p.stats.listeners[i].limit = a.most(p.budget)
-		addr := c.Address
-		for _, w := range p.workers {
-			l := &listener{
-				Listener: c, worker: w, backend: b, admission: a,
-				rotation: w.index % len(b.Servers), stats: &p.stats.listeners[i],
-			}
-			l.room = a.waiting.add(w, l)
-			if err := l.listen(addr); err != nil {
-				return fmt.Errorf("listener %s: cannot listen on %v: %w", c.Name, addr, err)
-			}
-			w.listeners = append(w.listeners, l)
-			bound, err := l.socket.LocalAddr()
-			if err != nil {
-				return fmt.Errorf("listener %s: %w", c.Name, err)
-			}
-			addr = bound // the other loops take the port that the first has been given
-		}
-		p.addrs[i] = addr
-	}
-	return nil
-}
-
 // discard closes a proxy that has not run.
 func (p *Proxy) discard() error {
 	var errs []error
+	if p.first != nil {
+		p.first.Discard()
+	}
 	for _, w := range p.workers {
-		for _, l := range w.listeners {
-			errs = append(errs, l.closeNow())
-		}
 		errs = append(errs, w.loop.Discard())
 	}
 	return errors.Join(errs...)
 }
 
-// Addrs are the addresses of the listeners, in the order of [Config].
-func (p *Proxy) Addrs() []netip.AddrPort { return p.addrs }
+// Addrs are the addresses of the listeners, in the order of the plan in force.
+func (p *Proxy) Addrs() []netip.AddrPort {
+	var addrs []netip.AddrPort
+	for _, s := range p.table.Load().listeners {
+		addrs = append(addrs, s.address)
+	}
+	return addrs
+}
+
+// Plan is the plan in force.
+func (p *Proxy) Plan() *plan.Plan { return p.table.Load().plan }
 
 // Loops are the proxy's loops.
 func (p *Proxy) Loops() []*reactor.Loop { return p.reactor.Loops() }

@@ -49,13 +49,13 @@ const (
 func (t *transfer) startSplice(credits int) bool {
 	p := t.pipe
 	w := p.conn.worker()
-	if w.splicing >= w.maxSplices || !w.proxy.budget.take() {
+	if w.splicing >= w.maxSplices || w.proxy.budget.pipes.take() != granted {
 		return false
 	}
 	s := w.splices.get()
 	*s = splice{pipe: p, credits: credits}
 	if s.tube.Open(w.loop, spliceSize) != nil {
-		w.proxy.budget.give()
+		w.proxy.budget.pipes.give()
 		w.splices.put(s)
 		return false
 	}
@@ -167,7 +167,7 @@ func (s *splice) leave() {
 func (s *splice) end() {
 	w := s.pipe.conn.worker()
 	s.tube.Close()
-	w.proxy.budget.give()
+	w.proxy.budget.pipes.give()
 	s.pipe.out.splice = nil
 	w.splicing--
 	w.splices.put(s)

@@ -8,48 +8,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
-// end is why a connection ended, as it is counted: what ended it, and in which phase.
-type end uint8
-
-const (
-	endNormal end = iota
-	endClientReset
-	endServerReset
-	endIdle
-	endHalfClosed
-	endNoServer
-	endKilled
-	endInternal
-	endCount
-)
-
-var ends = [endCount]proxymetrics.End{
-	endNormal:      {By: "normal", Phase: "data"},
-	endClientReset: {By: "client", Phase: "data"},
-	endServerReset: {By: "server", Phase: "data"},
-	endIdle:        {By: "idle_timeout", Phase: "data"},
-	endHalfClosed:  {By: "half_close_timeout", Phase: "last_data"},
-	endNoServer:    {By: "server", Phase: "connect"},
-	endKilled:      {By: "killed", Phase: "data"},
-	endInternal:    {By: "internal", Phase: "connect"},
-}
-
-// String is the end in logs.
-func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
-
-// The reasons for which errors of accepting, and of connecting, are counted.
-var (
-	acceptReasons  = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
-	connectReasons = [...]string{"refused", "timeout", "unreachable", "addrnotavail", "other"}
-)
-
-const (
-	connectRefused = iota
-	connectTimeout
-	connectUnreachable
-	connectNoPort
-	connectOther
-)
+// The reasons for which errors of accepting are counted.
+var acceptReasons = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
 
 func acceptErrorIndex(err error) int {
 	for i, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
@@ -60,14 +20,8 @@ func acceptErrorIndex(err error) int {
 	return len(acceptReasons) - 1
 }
 
-// stats is the counters of a proxy. Its loops share them: each counter is touched a few times a message at most.
-type stats struct {
-	config      *Config
-	listeners   []listenerStats
-	servers     [][]serverStats // by backend
-	connectTime []histogram     // by backend
-}
-
+// listenerStats is the counters of a listener. The loops share them: each counter is touched a few times a message at
+// most. They continue while plans have the listener.
 type listenerStats struct {
 	_            [64]byte
 	accepted     atomic.Uint64
@@ -77,15 +31,9 @@ type listenerStats struct {
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
 	duration     histogram
-	limit        int
-	logged       logEvery // warnings about limits
-}
-
-type serverStats struct {
-	connections atomic.Uint64
-	current     atomic.Int64
-	failures    [len(connectReasons)]atomic.Uint64
-	retries     atomic.Uint64
+	limit        atomic.Int64
+	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
+	logged       logEvery     // warnings about limits
 }
 
 // histogram counts durations in fixed buckets.
@@ -117,29 +65,21 @@ func (h *histogram) read() proxymetrics.Histogram {
 	return out
 }
 
-func newStats(cfg *Config) *stats {
-	s := &stats{
-		config:      cfg,
-		listeners:   make([]listenerStats, len(cfg.Listeners)),
-		connectTime: make([]histogram, len(cfg.Backends)),
-	}
-	for _, b := range cfg.Backends {
-		s.servers = append(s.servers, make([]serverStats, len(b.Servers)))
-	}
-	return s
-}
-
-// Stats reads the proxy's counters.
+// Stats reads the proxy's counters. Listeners that are retired have none.
 func (p *Proxy) Stats() proxymetrics.Stats {
 	var out proxymetrics.Stats
-	for i, c := range p.stats.config.Listeners {
-		out.Listeners = append(out.Listeners, p.stats.listeners[i].read(c.Name))
+	out.Backends, out.Servers = p.upstreams.Stats()
+	for _, s := range p.table.Load().listeners {
+		out.Listeners = append(out.Listeners, s.read())
 	}
-	for i, b := range p.stats.config.Backends {
-		out.Backends = append(out.Backends,
-			proxymetrics.BackendStats{Name: b.Name, ConnectTime: p.stats.connectTime[i].read()})
-		for j, s := range b.Servers {
-			out.Servers = append(out.Servers, p.stats.servers[i][j].read(b.Name, s.Name))
+	return out
+}
+
+func (s *sharedListener) read() proxymetrics.ListenerStats {
+	out := s.stats.read(s.settings.Load().Name)
+	for _, l := range s.loops {
+		if since := l.pausedSince.Load(); since != 0 {
+			out.PausedSeconds += float64(max(sinceStart()-since, 0)) / 1e9
 		}
 	}
 	return out
@@ -150,8 +90,9 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		Name:          name,
 		Accepted:      l.accepted.Load(),
 		Current:       l.current.Load(),
-		Limit:         l.limit,
+		Limit:         int(l.limit.Load()),
 		Pauses:        l.pauses.Load(),
+		PausedSeconds: float64(l.paused.Load()) / 1e9,
 		ReceivedBytes: l.bytes[client].Load(),
 		SentBytes:     l.bytes[server].Load(),
 		Duration:      l.duration.read(),
@@ -161,20 +102,6 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	}
 	for i, e := range ends {
 		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})
-	}
-	return out
-}
-
-func (s *serverStats) read(backend, name string) proxymetrics.ServerStats {
-	out := proxymetrics.ServerStats{
-		Backend:     backend,
-		Name:        name,
-		Connections: s.connections.Load(),
-		Current:     s.current.Load(),
-		Retries:     s.retries.Load(),
-	}
-	for i, reason := range connectReasons {
-		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.failures[i].Load()})
 	}
 	return out
 }

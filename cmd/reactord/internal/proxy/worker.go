@@ -1,6 +1,9 @@
 package proxy
 
 import (
+	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -22,19 +25,23 @@ type worker struct {
 	proxy     *Proxy
 	loop      *reactor.Loop
 	index     int
-	listeners []*listener
+	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
+	ids       uint64  // that conns were given
+	walks     []*walk // over conns
+	lanes     map[*upstream.Backend]*lane
 	state     workerState
 
 	// Waiting for descriptors; see descriptors.go.
-	waitingForFD     []*conn       // connections without one for the server's side, in order
-	retry            reactor.Timer // of waitingForFD
+	forFD            line          // connections without one for the server's side
+	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *waiter       // among those of the budget
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
-	dials      pool[dial]
+	setups     pool[setup]
+	setupTasks pool[setupTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
 	splices    pool[splice]
@@ -44,15 +51,35 @@ type worker struct {
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
-	w := &worker{proxy: p, loop: l, index: index}
+	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
 	return w
 }
 
 // start is the worker's first work on its loop.
-func (w *worker) start() {
-	for _, l := range w.listeners {
-		l.start()
+func (w *worker) start() { w.follow(w.proxy.first) }
+
+// follow puts a plan in force.
+func (w *worker) follow(c *change) {
+	p := w.proxy
+	if w.index == 0 {
+		c.upstream.Commit()
+	}
+	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
+	for _, s := range c.gone {
+		s.loops[w.index].stop()
+	}
+	for _, s := range c.opened {
+		l := s.loops[w.index]
+		w.listeners = append(w.listeners, l)
+		if l.start(); w.state != workerServing {
+			l.stop()
+		}
+	}
+	for _, l := range w.listeners { // there may be room now, or none is needed
+		if l.paused {
+			l.resume()
+		}
 	}
 }
 
@@ -87,12 +114,15 @@ func (w *worker) stopIfEmpty() {
 	if w.state == workerServing || !w.conns.Empty() {
 		return
 	}
-	for _, l := range w.listeners {
-		if !l.closed {
-			return
-		}
+	if len(w.listeners) == 0 {
+		w.loop.Stop()
 	}
-	w.loop.Stop()
+}
+
+// listenerClosed forgets a listener whose socket is closed. Its connections live on.
+func (w *worker) listenerClosed(l *listener) {
+	w.listeners = slices.DeleteFunc(w.listeners, func(other *listener) bool { return other == l })
+	w.stopIfEmpty()
 }
 
 // pool keeps Ts that are not in use. The last one put back is the first one taken, because it is in the cache.

@@ -22,8 +22,11 @@ type Backend struct {
 	directory *Directory
 	settings  atomic.Pointer[config.Backend]
 	group     atomic.Pointer[Group]
-	retries   retryBudget
-	time      histogram // of connects that succeeded
+
+	_       [64]byte      // what follows is written for each connection, what precedes is read
+	began   atomic.Uint64 // connections
+	time    histogram     // of connects that succeeded
+	retries retryBudget
 
 	// What the control loop has.
 	member    *membership
@@ -54,7 +57,10 @@ func (b *Backend) Group() *Group { return b.group.Load() }
 
 // Began counts a new connection, before it tries its first server. now is the loop's time. It may be called from any
 // thread.
-func (b *Backend) Began(now int64) { b.retries.connections.add(now) }
+func (b *Backend) Began(now int64) {
+	b.began.Add(1)
+	b.retries.connections.add(now)
+}
 
 // Retry reports whether one more connection may try another server, and takes that from the retry budget. now is the
 // loop's time. It may be called from any thread.

@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/sender"
+)
+
+// change is a plan that is prepared. Its states:
+//
+//	prepared → committed  Commit: the loops are told
+//	prepared → discarded  Discard: what was opened is closed
+//
+// A commit is a message to the control loop, which is the first one, and then one to each other loop. It swaps the
+// table, starts new listeners, and stops those that are gone.
+type change struct {
+	proxy    *Proxy
+	next     *table
+	settings []*settings // of the next table's listeners
+	opened   []*sharedListener
+	gone     []*sharedListener
+	upstream *upstream.Change
+	pipes    int           // kernel pipes that there may be
+	left     atomic.Int32  // loops that do not have the table yet
+	done     chan struct{} // closed when all have it
+}
+
+// Prepare makes what the plan adds: it opens the sockets of new listeners on all loops. If it fails, everything that it
+// opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and not
+// while a change is prepared.
+func (p *Proxy) Prepare(next *plan.Plan, _ plan.Diff) (plan.Change, error) {
+	return p.prepareChange(next)
+}
+
+func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
+	before := p.table.Load()
+	c := &change{
+		proxy:    p,
+		next:     &table{plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners))},
+		upstream: p.upstreams.Prepare(next),
+		done:     make(chan struct{}),
+	}
+	c.next.backends = c.upstream.Backends()
+	for i := range next.Listeners {
+		if err := c.prepare(&next.Listeners[i], before); err != nil {
+			c.Discard()
+			return nil, err
+		}
+	}
+	for _, s := range before.listeners {
+		if c.next.byKey[s.key] == nil {
+			c.gone = append(c.gone, s)
+		}
+	}
+	return c, nil
+}
+
+// prepare finds or makes the listener that the next plan has.
+func (c *change) prepare(l *plan.Listener, before *table) error {
+	b := c.next.backends[l.Backend]
+	if b == nil {
+		return fmt.Errorf("listener %s: there is no backend %q", l.Name, l.Backend)
+	}
+	s := before.byKey[l.Key()]
+	if s == nil {
+		var err error
+		if s, err = c.proxy.open(l, before); err != nil {
+			return fmt.Errorf("listener %s: cannot listen on %v: %w", l.Name, l.Bind, err)
+		}
+		c.opened = append(c.opened, s)
+	}
+	c.settings = append(c.settings, newSettings(l, b))
+	c.next.listeners = append(c.next.listeners, s)
+	c.next.byKey[s.key] = s
+	return nil
+}
+
+// Discard closes what Prepare has opened.
+func (c *change) Discard() {
+	for _, s := range c.opened {
+		s.discard()
+	}
+	c.upstream.Discard()
+}
+
+// Commit puts the plan in force, and returns when all loops have it. It cannot fail.
+func (c *change) Commit() {
+	c.commit()
+	select {
+	case <-c.done:
+	case <-c.proxy.ended:
+	}
+}
+
+// commit puts the plan in force. It returns before the loops have it.
+func (c *change) commit() {
+	c.publish()
+	c.left.Store(int32(len(c.proxy.workers)))
+	c.post(c.proxy.workers[0])
+}
+
+// publish makes the plan visible.
+func (c *change) publish() {
+	c.divide()
+	for i, s := range c.next.listeners {
+		s.settings.Store(c.settings[i])
+	}
+	c.proxy.table.Store(c.next)
+}
+
+// divide divides the descriptors among the listeners of the next plan.
+func (c *change) divide() {
+	p := c.proxy
+	members, retired := make([]*admission, len(c.next.listeners)), make([]*admission, len(c.gone))
+	for i, s := range c.next.listeners {
+		members[i] = &s.admission
+		s.admission.limit.Store(int64(c.settings[i].MaxConnections))
+	}
+	for i, s := range c.gone {
+		retired[i] = &s.admission
+	}
+	pairs, pipes := p.pairsFor(c.next.plan)
+	if c.pipes = pipes; pipes == 0 {
+		c.pipes = pairs / 8
+	}
+	p.budget.divide(pairs, pipes, members, retired)
+	for _, s := range c.next.listeners {
+		s.stats.limit.Store(int64(p.budget.most(&s.admission)))
+	}
+}
+
+// pairsFor is how many connections a plan allows, and how many kernel pipes beside them. If the descriptors are what
+// limits the connections, kernel pipes take descriptors that connections can have.
+func (p *Proxy) pairsFor(next *plan.Plan) (pairs, pipes int) {
+	if pairs = p.fixedPairs; pairs == 0 {
+		pairs = max((p.descriptors-len(p.workers)*len(next.Listeners))/2, 1)
+	}
+	if most := next.Limits.MaxConnections; most > 0 && most < pairs {
+		return most, min(pairs-most, len(p.workers)*maxSplices)
+	}
+	return pairs, 0
+}
+
+// post has a loop put the plan in force.
+func (c *change) post(w *worker) {
+	s := &step{change: c, worker: w}
+	s.Runner = s
+	w.loop.Enqueue(&s.Work)
+}
+
+// step is the message of a change to one loop.
+type step struct {
+	sender.Work
+	change *change
+	worker *worker
+}
+
+// Run puts the plan in force on the loop. Other loops follow the control loop.
+func (s *step) Run() {
+	c, w := s.change, s.worker
+	w.follow(c)
+	s.forward()
+}
+
+// Abandon closes the sockets that were opened for the loop, which has ended.
+func (s *step) Abandon(error) {
+	c, w := s.change, s.worker
+	for _, l := range c.opened {
+		l.loops[w.index].socket.Discard()
+	}
+	s.forward()
+}
+
+// forward sends the message of the control loop to the others.
+func (s *step) forward() {
+	if s.worker.index == 0 {
+		for _, other := range s.change.proxy.workers[1:] {
+			s.change.post(other)
+		}
+	}
+	if s.change.left.Add(-1) == 0 {
+		close(s.change.done)
+	}
+}
+
+// open opens a listener on all loops.
+func (p *Proxy) open(l *plan.Listener, before *table) (*sharedListener, error) {
+	s := &sharedListener{key: l.Key(), address: l.Bind}
+	s.admission.budget = p.budget
+	for _, w := range p.workers {
+		s.loops = append(s.loops, newListener(w, s))
+	}
+	for _, l := range s.loops {
+		err := l.listen(s.address)
+		if err == nil && s.address.Port() == 0 { // the other loops take the port that the first has been given
+			s.address, err = l.socket.LocalAddr()
+		}
+		if err != nil {
+			s.discard()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// discard closes a listener that has not been started.
+func (s *sharedListener) discard() {
+	for _, l := range s.loops {
+		if l.socket.Loop() != nil && l.socket.Fd() >= 0 {
+			l.socket.Discard()
+		}
+	}
+}
