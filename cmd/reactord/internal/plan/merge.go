@@ -17,7 +17,7 @@ const MaxServers = 1 << 16
 const (
 	maxWeight   = 1000
 	maxName     = 255
-	maxProblems = 1000 // of discovered servers; more do not help anybody to find the fault
+	maxProblems = 1000 // of discovered servers; more do not help to find the fault
 )
 
 // Merge makes a plan of what the sources say, without a revision. The error joins everything that is wrong, each with
@@ -39,11 +39,12 @@ func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Pla
 		m.backend(i)
 	}
 	slices.SortFunc(m.plan.Backends, func(a, b Backend) int { return strings.Compare(a.Name(), b.Name()) })
-	if len(m.problems) > 0 || len(m.errs) > 0 {
-		return nil, m.joined()
+	if err := m.joined(); err != nil {
+		return nil, err
 	}
-	if m.selfProxying(); len(m.problems) > 0 || len(m.errs) > 0 {
-		return nil, m.joined()
+	m.selfProxying()
+	if err := m.joined(); err != nil {
+		return nil, err
 	}
 	return m.plan, nil
 }
@@ -70,8 +71,10 @@ func (m *merger) joined() error {
 	return errors.Join(errs...)
 }
 
-func (m *merger) problem(path, other, format string, args ...any) {
-	m.problems = append(m.problems, config.Problem{Path: path, Other: other, Text: fmt.Sprintf(format, args...)})
+// value adds a problem of the file whose text begins with the value of the setting that key names.
+func (m *merger) value(path, other, key, format string, args ...any) {
+	m.problems = append(m.problems,
+		config.Problem{Path: path, Setting: key, Other: other, Text: fmt.Sprintf(format, args...)})
 }
 
 // wrong adds what is wrong with a discovered server.
@@ -89,23 +92,11 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Origin + ": " + e.Text }
 
 func (m *merger) listeners() {
-	seen := map[ListenerKey]int{}
-	for i := range m.file.Config.Listeners {
-		l := Listener{Listener: m.file.Config.Listeners[i]}
-		l.bind(m.file)
-		if first, twice := seen[l.Key()]; twice {
-			m.problem(fmt.Sprintf("listeners[%d].address", i), fmt.Sprintf("listeners[%d].address", first),
-				"the same address as another listener's")
-		}
-		seen[l.Key()] = i
-		m.plan.Listeners = append(m.plan.Listeners, l)
+	for _, l := range m.file.Config.Listeners {
+		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
 	}
 	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// bind sets where l listens.
-func (l *Listener) bind(f *File) {
-	l.Bind = f.address(l.Address)
+	m.overlaps()
 }
 
 // backend merges the backend of this index in the file.
@@ -117,7 +108,7 @@ func (m *merger) backend(index int) {
 	}
 	b := &backendMerger{
 		merger:  m,
-		path:    fmt.Sprintf("backends[%d]", index),
+		index:   index,
 		byKey:   map[netip.AddrPort]int{},
 		byName:  map[string]int{},
 		servers: make([]Server, 0, len(c.Servers)),
@@ -149,7 +140,7 @@ func (m *merger) settings(c *config.Backend) *config.Backend {
 // backendMerger is the state of the merge of a backend.
 type backendMerger struct {
 	*merger
-	path    string // in the file
+	index   int // in the file
 	servers []Server
 	byKey   map[netip.AddrPort]int // index in servers
 	byName  map[string]int
@@ -158,23 +149,23 @@ type backendMerger struct {
 func (b *backendMerger) fromFile(servers []config.Server) {
 	for i := range servers {
 		c := &servers[i]
-		path := fmt.Sprintf("%s.servers[%d]", b.path, i)
-		other := func(j int) string { return fmt.Sprintf("%s.servers[%d]", b.path, j) }
+		path := serverPath(b.index, i)
 		state, err := ParseState(c.State)
 		if err != nil {
-			b.problem(path+".state", "", "state %v", err)
+			b.value(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
-			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.address(c.Address),
+			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, State: state, Origin: b.file.place(path),
 		}
 		if j, twice := b.byKey[s.Address]; twice {
-			b.problem(path, other(j), "%q is %s, as another server of the backend is", c.Address, s.Address)
+			b.value(path, serverPath(b.index, j), "server", "%q is %s, and so is another server of the backend",
+				c.Address.String(), s.Address)
 			continue
 		}
 		if j, twice := b.byName[s.Name]; twice {
-			b.problem(path, other(j), "%q is the name of another server of the backend", s.Name)
+			b.value(path, serverPath(b.index, j), "server", "%q is the name of another server of the backend", s.Name)
 			continue
 		}
 		b.add(s)

@@ -37,7 +37,8 @@ type File struct {
 	known map[Source]bool // see sources
 }
 
-func (f *File) address(a config.Address) netip.AddrPort {
+// Address is the address of a setting.
+func (f *File) Address(a config.Address) netip.AddrPort {
 	ip, ok := f.Addresses[a.Host]
 	if !ok {
 		ip, _ = netip.ParseAddr(a.Host)

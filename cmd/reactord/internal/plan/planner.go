@@ -49,12 +49,12 @@ type Config struct {
 	// Load reads the file, and looks up its names. It is called on a goroutine of its own, one call at a time.
 	Load func(ctx context.Context) (*File, error)
 	// Begin makes the target, which carries out the first plan when it returns.
-	Begin func(first *Plan) (Target, error)
+	Begin func(f *File, first *Plan) (Target, error)
 	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They report
 	// to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no discovery.
 	Discover func(configs ...*config.Config)
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May be nil.
-	Committed func(c *config.Config, d Diff)
+	Committed func(f *File, d Diff)
 	Log       *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
@@ -79,32 +79,37 @@ type override struct {
 
 // report is what a source has found.
 type report struct {
-	servers []Server
-	found   bool // there are servers to put in force, which may be none
+	servers []Server // nil: those of the last report
 	err     error
 }
 
 // ErrNoServer is the error of an override of a backend or a server that does not exist.
 var ErrNoServer = errors.New("no such server")
 
-// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up.
-func Start(ctx context.Context, cfg Config) (*Planner, error) {
+// New is a planner without a plan. [Planner.Start] starts it.
+func New(cfg Config) *Planner {
 	cfg.Gather = cmp.Or(cfg.Gather, defaultGather)
 	cfg.FirstAnswer = cmp.Or(cfg.FirstAnswer, defaultFirstAnswer)
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	running, end := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Planner{
+	return &Planner{
 		cfg: cfg, notes: newNotes(cfg.Log), reports: map[Source]report{}, refused: map[Source][]Server{},
-		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), end: end, ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
 	}
+}
+
+// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After an
+// error, p is closed. It is called once, before the other methods.
+func (p *Planner) Start(ctx context.Context) error {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.end = end
 	go p.run(running)
-	if err := p.Reload(ctx); err != nil {
+	err := p.Reload(ctx)
+	if err != nil {
 		p.Close()
-		return nil, err
 	}
-	return p, nil
+	return err
 }
 
 // Plan is the plan in force.
@@ -142,15 +147,15 @@ func (p *Planner) Override(backend, server string, o Override) error {
 	return p.await(context.Background(), done)
 }
 
-// Discovered is called by a source that has found servers, or could not. It does not block. After an error, the servers
-// that it found before stay. servers belongs to the planner.
+// Discovered is called by a source that has looked for servers. It does not block. nil servers are those that it has
+// reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are still
+// known. servers belongs to the planner.
 func (p *Planner) Discovered(source Source, servers []Server, err error) {
 	p.tell(func() {
-		r := report{servers, err == nil, err}
-		if err != nil { // what it has found before and was not looked at yet counts, too
-			r.servers, r.found = p.reports[source].servers, p.reports[source].found
+		if servers == nil { // what it has found before and was not looked at yet
+			servers = p.reports[source].servers
 		}
-		p.reports[source] = r
+		p.reports[source] = report{servers, err}
 	})
 }
 

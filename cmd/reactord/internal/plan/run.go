@@ -145,7 +145,7 @@ func (p *Planner) changes() []change {
 		all = append(all, p.fileChange(l))
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(reports), compareSources) {
-		if r := reports[s]; r.found {
+		if r := reports[s]; r.servers != nil {
 			all = append(all, p.discoveredChange(s, r))
 		} else {
 			p.noteFound(s, r.err)
@@ -159,7 +159,7 @@ func (p *Planner) changes() []change {
 	if len(all) > 0 {
 		for _, s := range slices.SortedFunc(maps.Keys(p.refused), compareSources) {
 			if _, newer := reports[s]; !newer {
-				all = append(all, p.discoveredChange(s, report{servers: p.refused[s], found: true}))
+				all = append(all, p.discoveredChange(s, report{servers: p.refused[s]}))
 			}
 		}
 	}
@@ -191,7 +191,7 @@ func (p *Planner) fileChange(l *loading) change {
 			parts.File = l.file
 			known := l.file.sources()
 			for s, r := range l.early {
-				if r.found {
+				if r.servers != nil {
 					parts.Discovered[s] = r.servers
 				}
 			}
@@ -306,6 +306,12 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 		edits[i] = changes[i].edit
 	}
 	parts := p.good.with(edits...)
+	file := parts.File != p.good.File
+	if file && p.good.File != nil {
+		if problems := fixed(p.good.File.Config, parts.File.Config); len(problems) > 0 {
+			return parts.File.errors(problems)
+		}
+	}
 	before := p.Plan()
 	next, err := merge(parts, before, untouched(changes, before))
 	if err != nil {
@@ -317,16 +323,15 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 	}
 	if !d.Empty() {
 		next.Revision++
-		if err := p.carryOut(ctx, next, d); err != nil {
+		if err := p.carryOut(ctx, parts.File, next, d); err != nil {
 			return err
 		}
 	}
-	file := parts.File != p.good.File
 	p.good = parts
 	p.plan.Store(next)
 	p.log(d)
 	if p.cfg.Committed != nil && (file || !d.Empty()) {
-		p.cfg.Committed(parts.File.Config, d)
+		p.cfg.Committed(parts.File, d)
 	}
 	return nil
 }
@@ -344,9 +349,9 @@ func untouched(changes []change, before *Plan) func(string) bool {
 }
 
 // carryOut has the target do what next says.
-func (p *Planner) carryOut(ctx context.Context, next *Plan, d Diff) (err error) {
+func (p *Planner) carryOut(ctx context.Context, f *File, next *Plan, d Diff) (err error) {
 	if p.target == nil {
-		p.target, err = p.cfg.Begin(next)
+		p.target, err = p.cfg.Begin(f, next)
 		return err
 	}
 	change, err := p.target.Prepare(next, d)

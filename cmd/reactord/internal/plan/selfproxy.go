@@ -1,3 +1,125 @@
 package plan
 
-func (m *merger) selfProxying() {}
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// selfProxying finds listeners whose connections come back to them: a server of their backend is the listener itself,
+// or another listener from which a server leads back. Each connection would open the next one until descriptors run
+// out.
+func (m *merger) selfProxying() {
+	hops := m.hops()
+	if len(hops) == 0 {
+		return
+	}
+	for i := range m.plan.Listeners {
+		if h := m.hopBack(hops, i); h != nil {
+			m.leadsBack(h, &m.plan.Listeners[i])
+		}
+	}
+}
+
+// hop is a server that is a listener of this plan.
+type hop struct {
+	backend  string
+	server   *Server
+	listener int
+}
+
+// hops is the hops of each backend that has any.
+func (m *merger) hops() map[string][]hop {
+	ports := map[uint16][]int{}
+	for i, l := range m.plan.Listeners {
+		if l.Bind.Port() != 0 {
+			ports[l.Bind.Port()] = append(ports[l.Bind.Port()], i)
+		}
+	}
+	hops := map[string][]hop{}
+	var local localAddresses
+	for i := range m.plan.Backends {
+		b := &m.plan.Backends[i]
+		for j := range b.Servers {
+			s := &b.Servers[j]
+			for _, l := range ports[s.Address.Port()] {
+				if local.reaches(s.Address.Addr(), m.plan.Listeners[l].Bind.Addr()) {
+					hops[b.Name()] = append(hops[b.Name()], hop{b.Name(), s, l})
+				}
+			}
+		}
+	}
+	return hops
+}
+
+// hopBack is the hop by which connections come back to a listener; nil: they do not.
+func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
+	seen := map[int]bool{}
+	for queue := []int{listener}; len(queue) != 0; queue = queue[1:] {
+		next := hops[m.plan.Listeners[queue[0]].Backend]
+		for i := range next {
+			h := &next[i]
+			if h.listener == listener {
+				return h
+			}
+			if !seen[h.listener] {
+				seen[h.listener] = true
+				queue = append(queue, h.listener)
+			}
+		}
+	}
+	return nil
+}
+
+// leadsBack adds the problem of a server that leads back to a listener.
+func (m *merger) leadsBack(h *hop, l *Listener) {
+	const why = "leads back to the listener: its connections would be proxied in an endless loop"
+	c := m.file.Config
+	for i := range c.Backends {
+		if c.Backends[i].Name != h.backend {
+			continue
+		}
+		for j, s := range c.Backends[i].Servers {
+			if m.file.Address(s.Address) == h.server.Address {
+				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return c.Name == l.Name })
+				m.value(serverPath(i, j), listenerPath(named), "server", "%q %s", s.Address.String(), why)
+				return
+			}
+		}
+	}
+	m.wrong(h.server, "%s %s %s", h.server.Address, why, l.Name)
+}
+
+func serverPath(backend, server int) string {
+	return fmt.Sprintf("backends[%d].servers[%d]", backend, server)
+}
+
+// localAddresses is the addresses of the interfaces, as far as they can be read. They are read when they are needed.
+type localAddresses map[netip.Addr]bool
+
+// reaches reports whether connections to an address arrive at a listener on this machine.
+func (a *localAddresses) reaches(to, listener netip.Addr) bool {
+	to, listener = to.Unmap(), listener.Unmap()
+	if !listener.IsUnspecified() {
+		return inNumbers(to) == inNumbers(listener)
+	}
+	return (to.IsLoopback() || a.has(to.WithZone(""))) && overlap(to, listener)
+}
+
+func (a *localAddresses) has(ip netip.Addr) bool {
+	if *a == nil {
+		*a = localAddresses{}
+		all, _ := net.InterfaceAddrs()
+		for _, at := range all {
+			if n, ok := at.(*net.IPNet); ok {
+				if ip, ok := netip.AddrFromSlice(n.IP); ok {
+					(*a)[ip.Unmap()] = true
+				}
+			}
+		}
+	}
+	return (*a)[ip]
+}

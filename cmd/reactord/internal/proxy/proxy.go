@@ -29,6 +29,7 @@ type Proxy struct {
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
 	seed         uint64       // see Config.seed
+	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}

@@ -37,6 +37,7 @@ type worker struct {
 	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *waiter       // among those of the budget
+	rejected         reactor.Socket
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"fmt"
@@ -13,32 +13,47 @@ import (
 // The unspecified address of a family overlaps each address of the family. The kernel would prefer the more specific
 // one, but then the backend of a client would depend on the address that the client happens to use. [::] is every
 // address, IPv4 included.
-func overlaps(cfg *config.Config, found addresses) (problems []config.Problem) {
+func (m *merger) overlaps() {
 	type bound struct {
-		setting
+		path, key string
+		config.Address
 		ip netip.Addr
 	}
 	ports := map[uint16][]bound{} // except port 0, which is any free port
-	for _, s := range listening(cfg) {
-		b := bound{s, inNumbers(found[s.Host])}
-		if s.path == "metrics" && b.ip.IsUnspecified() {
-			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
+	sockets := map[string]bound{}
+	add := func(b bound) {
+		if b.FD != "" {
+			if other, twice := sockets[b.FD]; twice {
+				m.value(b.path, other.path, b.key, "%q is used twice", b.String())
+			}
+			sockets[b.FD] = b
+			return
 		}
-		for _, other := range ports[s.Port] {
+		for _, other := range ports[b.Port] {
 			if overlap(b.ip, other.ip) {
-				problems = append(problems, config.Problem{
-					Path: s.path, Setting: s.key, Other: other.path,
-					Text: fmt.Sprintf("%q overlaps %q: a connection could be for either", s.String(), other.String()),
-				})
+				m.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either",
+					b.String(), other.String())
 				break
 			}
 		}
-		if s.Port != 0 {
-			ports[s.Port] = append(ports[s.Port], b)
+		if b.Port != 0 {
+			ports[b.Port] = append(ports[b.Port], b)
 		}
 	}
-	return problems
+	for i, l := range m.file.Config.Listeners {
+		add(bound{listenerPath(i), "address", l.Address, inNumbers(m.file.Address(l.Address).Addr())})
+	}
+	if at := m.file.Config.Metrics; !at.IsZero() {
+		b := bound{"metrics", "metrics", at, inNumbers(m.file.Address(at).Addr())}
+		if b.ip.IsUnspecified() {
+			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
+		}
+		add(b)
+	}
 }
+
+// listenerPath is the path of the address of a listener in the file.
+func listenerPath(i int) string { return fmt.Sprintf("listeners[%d].address", i) }
 
 // overlap reports whether a connection could arrive at both addresses.
 func overlap(a, b netip.Addr) bool {
@@ -48,6 +63,9 @@ func overlap(a, b netip.Addr) bool {
 
 // inNumbers is an address whose zone, if it has one, is the number of the interface.
 func inNumbers(ip netip.Addr) netip.Addr {
+	if ip.Zone() == "" {
+		return ip
+	}
 	if i, err := net.InterfaceByName(ip.Zone()); err == nil {
 		return ip.WithZone(strconv.Itoa(i.Index))
 	}

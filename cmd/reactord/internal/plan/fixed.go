@@ -1,0 +1,39 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// fixed is a problem for each setting that differs and that a reload cannot change. A reload that would change one is
+// refused: a process that runs half of its file would surprise at its next start.
+func fixed(old, next *config.Config) (problems []config.Problem) {
+	for _, s := range []struct {
+		path      string
+		old, next any
+	}{
+		{"ring", old.Ring, next.Ring},
+		{"loops", old.Loops, next.Loops},
+		{"pin", old.Pin, next.Pin},
+		{"min_wait", old.MinWait, next.MinWait},
+		{"metrics", old.Metrics, next.Metrics},
+		{"admin", old.Admin, next.Admin},
+		{"log.format", old.Log.Format, next.Log.Format},
+	} {
+		if s.old != s.next {
+			problems = append(problems, config.Problem{Path: s.path, Text: fmt.Sprintf(
+				"%s changes from %v to %v: a reload cannot do that; restart or upgrade the process", s.path,
+				shown(s.old), shown(s.next))})
+		}
+	}
+	return problems
+}
+
+// shown is a value for people: nothing is "nothing".
+func shown(v any) string {
+	if text := fmt.Sprint(v); text != "" {
+		return text
+	}
+	return "nothing"
+}
