@@ -74,6 +74,7 @@ func (l *listener) listen(addr netip.AddrPort) error {
 
 func (l *listener) start() {
 	l.state = listenerServing
+	_ = l.socket.SetNoDelay(true) // those that are accepted inherit it
 	l.socket.PollMany(unix.POLLIN).Connect(&l.poll, l)
 	l.poll.Start()
 }
