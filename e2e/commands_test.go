@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 		"bad address":      {"tcp://127.0.0.1:0", "tcp://127.0.0.1", ":6:14:"},
 		"unknown backend":  {"    backend: echo", "    backend: ecco", ":7:14:"},
 		"unknown ring":     {"ring: auto", "ring: kqueue", ":2:7:"},
-		"no such duration": {"metrics: 127.0.0.1:0", "drain_timeout: soon", ":3:16:"},
+		"no such duration": {"metrics: 127.0.0.1:0", "drain: {timeout: soon}", ":3:18:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeConfig(t, strings.Replace(good, c.old, c.new, 1))

@@ -31,6 +31,13 @@ func (s *Socket) SetFreeBind(on bool) error {
 	return s.setByFamily(unix.IP_FREEBIND, unix.IPV6_FREEBIND, number(on))
 }
 
+// SetBindNoPort makes [Socket.Bind] with port 0 take an address only: the kernel chooses the port when the socket is
+// connected. So the socket needs a port that is free for that peer only, rather than for all of them. See ip(7),
+// IP_BIND_ADDRESS_NO_PORT, which is for IPv6 too.
+func (s *Socket) SetBindNoPort(on bool) error {
+	return s.switchOption(unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, on)
+}
+
 // SetBroadcast allows sending datagrams to broadcast addresses. See socket(7), SO_BROADCAST.
 func (s *Socket) SetBroadcast(on bool) error {
 	return s.switchOption(unix.SOL_SOCKET, unix.SO_BROADCAST, on)

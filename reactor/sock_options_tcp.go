@@ -26,17 +26,18 @@ func (s *Socket) SetQuickAck(on bool) error {
 
 // SetKeepAlive makes the kernel probe a peer when the connection has been idle for so long, then every interval.
 // After count probes without a reply the connection fails with ETIMEDOUT. An interval or count of 0 leaves the
-// setting as it is, at first net.ipv4.tcp_keepalive_intvl and _probes; an idle of 0 disables probing. The unit of the
-// kernel is a second. See tcp(7), TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, and socket(7), SO_KEEPALIVE.
+// setting as it is, at first net.ipv4.tcp_keepalive_intvl and _probes; an idle of 0 disables probing. It may be called
+// at any time: the kernel knows when the last bytes came. The unit of the kernel is a second. See tcp(7), TCP_KEEPIDLE,
+// TCP_KEEPINTVL, TCP_KEEPCNT, and socket(7), SO_KEEPALIVE.
 func (s *Socket) SetKeepAlive(idle, interval time.Duration, count int) error {
 	if idle <= 0 {
 		return s.setOption(unix.SOL_SOCKET, unix.SO_KEEPALIVE, 0)
 	}
 	for _, o := range [...]struct{ level, option, value int }{
-		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, units(idle, time.Second)},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, units(interval, time.Second)},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, count},
 		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, units(idle, time.Second)}, // last: it sets the kernel's timer anew
 	} {
 		if o.value == 0 {
 			continue

@@ -18,15 +18,13 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
-	"go.uber.org/zap"
 )
 
 // daemon is a running proxy with its planner, its sources of servers, its log and its HTTP server.
 type daemon struct {
 	conf    *configuration
-	log     *zap.Logger
-	level   zap.AtomicLevel // of the log
-	phase   atomic.Int32    // a phase
+	log     *logging.Log
+	phase   atomic.Int32 // a phase
 	planner *plan.Planner
 	sources sources
 	proxy   *proxy.Proxy
@@ -44,15 +42,15 @@ var errUnexpected = errors.New("the proxy has ended unexpectedly")
 // run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
 func run(conf *configuration, started func(*daemon)) error {
 	cfg := conf.first.Config
-	log, level, end, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
+	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = end() }()
+	defer func() { _ = log.Close() }()
 	s := listenForSignals(conf.path != "")
 	defer s.stop()
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, conf, log, level)
+	d, err := start(starting, conf, log)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -72,13 +70,13 @@ func run(conf *configuration, started func(*daemon)) error {
 const collectEarly = 50
 
 // start starts everything, or nothing. When ctx is done it gives up.
-func start(ctx context.Context, conf *configuration, log *zap.Logger, level zap.AtomicLevel) (*daemon, error) {
+func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
-	d := &daemon{conf: conf, log: log, level: level, drains: make(chan string, 1)}
+	d := &daemon{conf: conf, log: log, drains: make(chan string, 1)}
 	d.planner = plan.New(plan.Config{
-		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log,
+		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
 	})
 	d.sources.report = d.planner.Discovered
 	if err := d.planner.Start(ctx); err != nil {
@@ -101,12 +99,12 @@ func start(ctx context.Context, conf *configuration, log *zap.Logger, level zap.
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
 	if !c.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(f.Address(c.Metrics).String(), d.log); err != nil {
+		if d.admin, err = admin.Listen(f.Address(c.Metrics).String(), d.log.Logger); err != nil {
 			return nil, err
 		}
 	}
 	d.proxy, err = proxy.Start(proxy.Config{
-		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log,
+		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
 	}, first)
 	if err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, _ plan.Diff) {
-	_ = d.level.UnmarshalText([]byte(f.Config.Log.Level)) // it is valid
+	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
 	d.watch(f.Config)
 }
 

@@ -14,7 +14,9 @@ import (
 type Seconds float64
 
 // Of is d in seconds, to the millisecond.
-func Of(d time.Duration) Seconds { return Seconds(float64(d.Round(time.Millisecond)) / float64(time.Second)) }
+func Of(d time.Duration) Seconds {
+	return Seconds(float64(d.Round(time.Millisecond)) / float64(time.Second))
+}
 
 // Duration is s as a duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
@@ -122,10 +124,11 @@ type Backend struct {
 	Name           string `json:"name"`
 	Policy         string `json:"policy" doc:"How a server is chosen."`
 	Servers        int    `json:"servers"`
-	Usable         int    `json:"usable" doc:"How many servers take new connections."`
-	Connections    int64  `json:"connections" doc:"Open connections to its servers."`
+	Up             int    `json:"up" doc:"How many servers are up."`
+	Panic          bool   `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
+	Connections    int    `json:"connections" doc:"Open connections to its servers."`
 	MaxConnections int    `json:"max_connections" doc:"0: no limit."`
-	Queued         int64  `json:"queued" doc:"Connections that wait for a server."`
+	Queued         int    `json:"queued" doc:"Connections that wait for a server."`
 }
 
 // Backends is all backends.
@@ -135,23 +138,25 @@ type Backends struct {
 
 // BackendServer is a server of a backend.
 type BackendServer struct {
-	Backend        string  `json:"backend"`
-	Name           string  `json:"name"`
-	Address        string  `json:"address"`
-	State          string  `json:"state" enum:"up,drain,maintenance" doc:"What the operator, or its source, wants."`
-	Health         string  `json:"health" enum:"up,down,ejected,unchecked" doc:"What checks and connections have found."`
-	Reason         string  `json:"reason,omitempty" doc:"Why its health is what it is."`
-	Since          Seconds `json:"since_seconds" doc:"For how long its health has been that."`
-	Weight         int     `json:"weight" min:"0" max:"1000"`
-	Priority       int     `json:"priority"`
-	Backup         bool    `json:"backup"`
-	Locality       string  `json:"locality,omitempty"`
-	Connections    int64   `json:"connections" doc:"Open connections to it."`
-	MaxConnections int     `json:"max_connections" doc:"0: no limit."`
-	Total          uint64  `json:"total" doc:"Connections to it so far."`
-	Failures       uint64  `json:"failures" doc:"Connects to it that have failed so far."`
-	Overridden     bool    `json:"overridden" doc:"Whether an override of this API is in force."`
-	Origin         string  `json:"origin" doc:"Where the server comes from."`
+	Backend        string    `json:"backend"`
+	Name           string    `json:"name"`
+	Address        string    `json:"address"`
+	State          string    `json:"state" enum:"up,ejected,down,drain,maintenance" doc:"What it is used for; only up has new connections."`
+	Reason         string    `json:"reason,omitempty" doc:"Why it is not up."`
+	Since          time.Time `json:"since" doc:"When the state was entered."`
+	AdminState     string    `json:"admin_state" enum:"up,drain,maintenance" doc:"What its source or an override says, whatever its health."`
+	Weight         int       `json:"weight" min:"0" max:"1000" doc:"Its share of connections, in relation to the others."`
+	WeightPercent  float64   `json:"weight_percent" doc:"The part of the weight in force: less than 100 after it came up, or if its agent says so."`
+	Priority       int       `json:"priority"`
+	Backup         bool      `json:"backup"`
+	Locality       string    `json:"locality,omitempty"`
+	Connections    int       `json:"connections" doc:"Open connections to it."`
+	MaxConnections int       `json:"max_connections" doc:"0: no limit."`
+	Total          uint64    `json:"total" doc:"Connections to it so far."`
+	Failures       uint64    `json:"failures" doc:"Connects to it that have failed so far."`
+	Ejections      uint64    `json:"ejections" doc:"How often it was ejected."`
+	Overridden     bool      `json:"overridden" doc:"Whether an override of this API is in force."`
+	Origin         string    `json:"origin" doc:"Where the server comes from."`
 }
 
 // Servers is servers of backends.

@@ -1,12 +1,14 @@
 package balance
 
+import "math"
+
 // Both policies here compare how many connections a server would have for its weight: (n+1)/weight. With n/weight, an
 // idle server of weight 1 would look as good as an idle one of weight 100.
 
-// lighter reports whether member a is to be preferred to b.
-func (c *choice) lighter(a, b int32) bool {
-	x, y := &c.g.members[a], &c.g.members[b]
-	return float64(x.load.N()+1)*x.inverse < float64(y.load.N()+1)*y.inverse
+// burden is what a member would carry with one more connection.
+func (c *choice) burden(i int32) float64 {
+	m := &c.g.members[i]
+	return float64(m.load.N()+1) * m.inverse
 }
 
 // twoRandomTries is how many pairs are drawn until one of both can be used.
@@ -21,7 +23,7 @@ func (c *choice) twoRandom(s *set) int32 {
 			if a, b = b, a; !c.usable(a) {
 				continue
 			}
-		case a != b && c.usable(b) && c.lighter(b, a):
+		case a != b && c.usable(b) && c.burden(b) < c.burden(a):
 			a = b
 		}
 		return a
@@ -31,28 +33,29 @@ func (c *choice) twoRandom(s *set) int32 {
 
 // pair draws two different members of live, or the same twice if there is one only.
 func (c *choice) pair(s *set) (a, b int32) {
-	k := s.at(c.below(s.total))
+	k := s.at(c.p.below(s.total))
 	a = s.live[k]
 	if len(s.live) == 1 {
 		return a, a
 	}
 	// The second is drawn from the others: their intervals without that of the first.
 	weight := c.g.members[a].weight
-	point := c.below(s.total - weight)
+	point := c.p.below(s.total - weight)
 	if point >= s.sums[k]-weight {
 		point += weight
 	}
 	return a, s.live[s.at(point)]
 }
 
-// least takes the server that has the fewest connections for its weight; among equals the first from a random place on.
+// least takes the server that has the fewest connections for its weight; among equals the first from a random place
+// on.
 func (c *choice) least(s *set) int32 {
-	best := int32(none)
-	start := int(c.below(int64(len(s.live))))
+	best, least := int32(none), math.Inf(1)
+	start := int(c.p.below(int64(len(s.live))))
 	for _, part := range [2][]int32{s.live[start:], s.live[:start]} {
 		for _, i := range part {
-			if c.usable(i) && (best == none || c.lighter(i, best)) {
-				best = i
+			if burden := c.burden(i); burden < least && c.usable(i) {
+				best, least = i, burden
 			}
 		}
 	}

@@ -47,7 +47,8 @@ const (
 )
 
 var policies = map[string]policy{
-	"p2c": p2c, "round_robin": roundRobin, "least_connections": leastConnections, "source_hash": sourceHash, "maglev": maglev,
+	"p2c": p2c, "round_robin": roundRobin, "least_connections": leastConnections,
+	"source_hash": sourceHash, "maglev": maglev,
 }
 
 func (p policy) hashes() bool { return p == sourceHash || p == maglev }
@@ -66,8 +67,8 @@ type member struct {
 // It keeps neither s nor servers. An unknown policy panics.
 func NewGroup(s *config.Balance, servers []Server) *Group { return (*Group)(nil).Renew(s, servers) }
 
-// Renew is the same as NewGroup, with further settings and servers of the backend that g is of. It takes over the tables
-// of g that are still right: health does not change them. g may be nil, and stays as it is.
+// Renew is NewGroup for what the backend of g has become. It takes over the tables of g that are still right: health
+// does not change them. g may be nil, and stays as it is.
 func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 	next := &Group{
 		members:    make([]member, len(servers)),

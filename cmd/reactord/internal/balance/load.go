@@ -52,5 +52,5 @@ func (l *Load) Full() bool {
 // Limit is how many connections there may be, or 0 for any number.
 func (l *Load) Limit() int { return int(l.limit.Load()) }
 
-// SetLimit sets the limit. 0 is none. If there are more connections, they stay, and Take refuses until enough have ended.
+// SetLimit sets the limit. 0 is none. Connections beyond it stay; Take refuses until enough of them have ended.
 func (l *Load) SetLimit(limit int) { l.limit.Store(int64(max(limit, 0))) }

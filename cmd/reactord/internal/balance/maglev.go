@@ -30,29 +30,31 @@ func (g *Group) tableFor(next *Group, base []int32) *lookup {
 	return t
 }
 
-// fill lets the servers choose. In a round, the heaviest server chooses one entry, and the others as many in proportion:
-// the k-th entry of a server is due in round k × heaviest / weight. So what two servers do does not depend on a third,
-// and the table of a change is nearly the same.
+// fill lets the servers choose. In a round, the heaviest server chooses one entry, and the others as many in
+// proportion: the k-th entry of a server is due in round (k - phase) × heaviest / weight, with a phase of its own
+// from [0, 1). What two servers do does not depend on a third, so the table after a change is nearly the same.
 func (t *lookup) fill() {
 	n := len(t.ids)
 	heaviest := uint64(slices.Max(t.weights))
-	// due[r] is the first server whose turn comes in round r, next[k] the one after k. A round is a list, because a light
+	// due[r] is the first server that is due in round r, next[k] the one after k. Rounds are lists, because a light
 	// server is due in few of them.
 	due := make([]int32, tableSize+1)
 	for r := range due {
 		due[r] = none
 	}
 	next, position, step := make([]int32, n), make([]uint32, n), make([]uint32, n)
-	chosen := make([]uint64, n)
+	const unit = 1 << 10 // of phases
+	passed := make([]uint64, n)
 	enqueue := func(k int32) {
 		weight := uint64(t.weights[k])
-		if r := ((chosen[k]+1)*heaviest + weight - 1) / weight; r <= tableSize {
+		if r := ((passed[k]+unit)*heaviest + unit*weight - 1) / (unit * weight); r <= tableSize {
 			next[k], due[r] = due[r], k
 		}
 	}
 	for k := range n {
 		position[k] = uint32(mix(t.ids[k]) % tableSize)
 		step[k] = uint32(mix(^t.ids[k])%(tableSize-1)) + 1
+		passed[k] = -(mix(t.ids[k]) >> 54)
 		enqueue(int32(k))
 	}
 
@@ -69,7 +71,7 @@ func (t *lookup) fill() {
 				return
 			}
 			following := next[k]
-			chosen[k]++
+			passed[k] += unit
 			enqueue(k)
 			k = following
 		}
@@ -77,7 +79,7 @@ func (t *lookup) fill() {
 }
 
 // lookupTries is how many entries are looked at for a server that can be used. With half of the servers down, one
-// connection in 256 goes on to rendezvous.
+// connection in 256 is left to rendezvous.
 const lookupTries = 8
 
 // maglev finds a server in the table. If it cannot be used, the client's hash is hashed again: so the clients of a

@@ -24,7 +24,8 @@ type Request struct {
 type Picker struct {
 	random rand.PCG
 	seeded bool
-	turn   turns
+	group  *Group // the last one
+	turns  turns
 	mean   mean
 }
 
@@ -41,6 +42,9 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	if !p.seeded {
 		p.random.Seed(rand.Uint64(), rand.Uint64())
 		p.seeded = true
+	}
+	if p.group != g {
+		p.adopt(g)
 	}
 	c := choice{p: p, g: g, tried: &r.Tried}
 	if g.policy.hashes() {
@@ -65,6 +69,15 @@ func (p *Picker) Pick(g *Group, r *Request) (index int, err error) {
 	return 0, ErrNoServer
 }
 
+// adopt prepares for a group that was not there before.
+func (p *Picker) adopt(g *Group) {
+	if g.policy == roundRobin {
+		p.adoptTurns(g)
+	}
+	p.mean = mean{}
+	p.group = g
+}
+
 // none is what is returned instead of the index of a server.
 const none = -1
 
@@ -79,14 +92,14 @@ type choice struct {
 	bound   float64 // of connections per weight; 0: without bound
 }
 
-// anySet takes a server of the set that has its share of the connections, or else of the first set that has one. A full
-// server is not left for one of a lower priority, unless that has a share anyway: its connection waits.
+// anySet takes a server of the set that has its share of the connections, or else of the first set that has one. A
+// full server is not left for one of a lower priority, unless that has a share anyway: its connection waits.
 func (c *choice) anySet() int32 {
 	first := c.drawSet()
 	if first == none {
 		return none
 	}
-	if i := c.take(&c.g.sets[first]); i != none {
+	if i := c.take(first); i != none {
 		return i
 	}
 	for k := range c.g.sets {
@@ -97,7 +110,7 @@ func (c *choice) anySet() int32 {
 		if k == first {
 			continue
 		}
-		if i := c.take(s); i != none {
+		if i := c.take(k); i != none {
 			return i
 		}
 	}
@@ -129,12 +142,13 @@ func (c *choice) drawSet() int {
 }
 
 // take picks a server of a set and counts the connection.
-func (c *choice) take(s *set) int32 {
+func (c *choice) take(index int) int32 {
+	s := &c.g.sets[index]
 	if len(s.live) == 0 {
 		return none
 	}
 	for {
-		i := c.pick(s)
+		i := c.pick(s, index)
 		if i == none || c.g.members[i].load.Take() {
 			return i
 		}
@@ -143,14 +157,14 @@ func (c *choice) take(s *set) int32 {
 	}
 }
 
-func (c *choice) pick(s *set) int32 {
+func (c *choice) pick(s *set, index int) int32 {
 	switch c.g.policy {
 	case roundRobin:
 		return c.roundRobin(s)
 	case leastConnections:
 		return c.least(s)
 	case sourceHash, maglev:
-		return c.hashed(s)
+		return c.hashed(s, index)
 	default:
 		return c.twoRandom(s)
 	}
@@ -170,8 +184,8 @@ func (c *choice) usable(i int32) bool {
 }
 
 // below draws a number from 0 to n-1.
-func (c *choice) below(n int64) int64 {
-	high, _ := bits.Mul64(c.p.random.Uint64(), uint64(n))
+func (p *Picker) below(n int64) int64 {
+	high, _ := bits.Mul64(p.random.Uint64(), uint64(n))
 	return int64(high)
 }
 

@@ -3,9 +3,9 @@ package balance
 import "math"
 
 // hashed picks by the client's address, within the bound if there is one and it leaves a server.
-func (c *choice) hashed(s *set) int32 {
+func (c *choice) hashed(s *set, index int) int32 {
 	if c.g.loadFactor > 0 {
-		c.bound = c.g.loadFactor * (c.p.mean.of(c.g, s) + s.inverse)
+		c.bound = c.g.loadFactor * (c.p.mean.of(c.g, index) + s.inverse)
 		i := c.byPolicy(s)
 		c.bound = 0
 		if i != none {
@@ -23,9 +23,9 @@ func (c *choice) byPolicy(s *set) int32 {
 }
 
 // rendezvous takes the first usable server in the client's order. Each server has a number u from (0, 1] for each
-// client; the one with the least -ln(u)/weight is the first, which is each server by its weight. So a server that comes
-// or goes moves its own clients only. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase Hit Rates",
-// 1998; Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", 2005.
+// client; the one with the least -ln(u)/weight is the first, which is each server by its weight. So a server that
+// comes or goes moves its own clients only. Sources: Thaler and Ravishankar, "Using Name-Based Mappings to Increase
+// Hit Rates", 1998; Schindelhauer and Schomaker, "Weighted Distributed Hash Tables", 2005.
 func (c *choice) rendezvous(s *set) int32 {
 	best, least := int32(none), math.Inf(1)
 	for _, i := range s.live {

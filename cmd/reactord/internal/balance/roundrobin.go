@@ -1,28 +1,29 @@
 package balance
 
-// turns is the state of smooth weighted round robin, which is nginx's: each server earns its weight with every
-// connection, the one that has most gets the connection, and pays the sum of the weights.
+// turns is the state of smooth weighted round robin, which is nginx's: with each connection every server earns its
+// weight, and the one that then has most gets the connection and pays the sum of the weights.
 type turns struct {
-	group  *Group  // that earned belongs to
-	earned []int64 // by member
+	next   int     // instead, while all weights are equal: the position in live whose turn it is
+	earned []int64 // by the members of the Picker's group
 	spare  []int64
 }
 
-// roundRobin takes the server that has earned most.
+// roundRobin takes the server whose turn it is.
 func (c *choice) roundRobin(s *set) int32 {
-	t := &c.p.turn
-	if t.group != c.g {
-		c.adopt()
+	if s.even {
+		return c.inOrder(s)
 	}
-	best := s.live[0]
-	for _, i := range s.live {
-		t.earned[i] += c.g.members[i].weight
-		if t.earned[i] > t.earned[best] {
+	earned := c.p.turns.earned
+	best, before := s.live[0], int64(0)
+	for k, i := range s.live {
+		earned[i] += s.sums[k] - before // its weight
+		before = s.sums[k]
+		if earned[i] > earned[best] {
 			best = i
 		}
 	}
 	if c.usable(best) {
-		t.earned[best] -= s.total
+		earned[best] -= s.total
 		return best
 	}
 	// Only those that can be used take part. This is apart, because usable looks at counters that other threads write.
@@ -31,48 +32,63 @@ func (c *choice) roundRobin(s *set) int32 {
 	for _, i := range s.live {
 		weight := c.g.members[i].weight
 		if !c.usable(i) {
-			t.earned[i] -= weight
+			earned[i] -= weight
 			continue
 		}
 		total += weight
-		if best == none || t.earned[i] > t.earned[best] {
+		if best == none || earned[i] > earned[best] {
 			best = i
 		}
 	}
 	if best != none {
-		t.earned[best] -= total
+		earned[best] -= total
 	}
 	return best
 }
 
-// adopt begins with a new group. What servers have earned stays theirs, so that groups which change often are as fair as
-// one that does not. New ones begin with the average. In the first group all begin at random, so that loops do not all
-// begin with the same server.
-func (c *choice) adopt() {
-	t := &c.p.turn
-	old, was := t.group, t.earned
-	if cap(t.spare) < len(c.g.members) {
-		t.spare = make([]int64, len(c.g.members))
+// inOrder takes the next server: that is what servers of equal weight earn, without the arithmetic.
+func (c *choice) inOrder(s *set) int32 {
+	n := len(s.live)
+	first := c.p.turns.next % n
+	for k := range n {
+		at := (first + k) % n
+		if i := s.live[at]; c.usable(i) {
+			c.p.turns.next = at + 1
+			return i
+		}
 	}
-	t.group, t.earned, t.spare = c.g, t.spare[:len(c.g.members)], was[:0]
+	return none
+}
 
-	if old == nil {
-		total := int64(0)
-		for i := range c.g.members {
-			total += c.g.members[i].weight
+// adoptTurns begins with a group. What servers have earned stays theirs, so that groups which change often are as
+// fair as one that does not. New ones begin with the average. In the first group all begin at random, so that loops
+// do not all begin with the same server.
+func (p *Picker) adoptTurns(g *Group) {
+	t := &p.turns
+	was := t.earned
+	if cap(t.spare) < len(g.members) {
+		t.spare = make([]int64, len(g.members))
+	}
+	t.earned, t.spare = t.spare[:len(g.members)], was[:0]
+
+	if p.group == nil || p.group.policy != roundRobin {
+		total := int64(1)
+		for i := range g.members {
+			total += max(g.members[i].weight, 0)
 		}
 		for i := range t.earned {
-			t.earned[i] = c.below(max(total, 1))
+			t.earned[i] = p.below(total)
 		}
+		t.next = int(p.below(int64(len(g.members) + 1)))
 		return
 	}
 	average := int64(0)
 	for _, e := range was {
 		average += e / int64(len(was))
 	}
-	k := 0
-	for _, i := range c.g.byID {
-		id := c.g.members[i].id
+	k, old := 0, p.group
+	for _, i := range g.byID {
+		id := g.members[i].id
 		for k < len(old.byID) && old.members[old.byID[k]].id < id {
 			k++
 		}

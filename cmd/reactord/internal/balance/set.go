@@ -92,8 +92,8 @@ func (g *Group) panics(threshold int) bool {
 	return capacity < 1 && healthy*100 < threshold*all
 }
 
-// share gives each set in order what it can carry, until everything is given. If they cannot carry it all, each gets its
-// proportion.
+// share gives each set in order what it can carry, until everything is given. If they cannot carry it all, each gets
+// its proportion.
 func (g *Group) share() {
 	sum := 0.0
 	for i := range g.sets {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,24 +23,24 @@ backends:
     servers: [tcp://127.0.0.1:9000]
 `
 
+func at(host string, port uint16) Address { return Address{Host: host, Port: port} }
+
+func serverAt(host string, port uint16) Server {
+	s := NewServer()
+	s.Address = at(host, port)
+	return s
+}
+
 func TestDefaults(t *testing.T) {
 	got, _, err := Parse("a.yaml", []byte(valid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{
-		Ring:         "auto",
-		DrainTimeout: 30 * time.Second,
-		Log:          Log{Level: "info", Format: "auto"},
-		Listeners: []Listener{{
-			Name: "web", Address: Address{"127.0.0.1", 8080}, Backend: "app",
-		}},
-		Backends: []Backend{{
-			Name: "app", Servers: []Address{{"127.0.0.1", 9000}},
-			ConnectTimeout: 5 * time.Second, IdleTimeout: 10 * time.Minute, HalfCloseTimeout: 30 * time.Second,
-			Buffer: 65536,
-		}},
-	}
+	want := New()
+	l, b := NewListener(), NewBackend()
+	l.Name, l.Address, l.Backend = "web", at("127.0.0.1", 8080), "app"
+	b.Name, b.Servers = "app", []Server{serverAt("127.0.0.1", 9000)}
+	want.Listeners, want.Backends = []Listener{l}, []Backend{b}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -53,8 +54,9 @@ loops: 4
 pin: true
 min_wait: 350us
 metrics: "[::1]:9090"
-drain_timeout: 1m30s
+drain: {timeout: 1m30s}
 log: {level: debug, format: json}
+admin: {mode: 0660}
 listeners:
   - name: web
     address: tcp://[::]:80
@@ -62,12 +64,14 @@ listeners:
     max_connections: 1_000
   - {name: any.port-2, address: "tcp://0.0.0.0:0", backend: app}
   - {name: any_port-3, address: "tcp://0.0.0.0:0", backend: app}
+  - {name: passed, address: "fd://web.socket", backend: app}
 backends:
   - name: app # the application
     servers:
       - tcp://App.Example:9000
       - tcp://[::ffff:192.0.2.1]:9001
-      - 192.0.2.2:9001
+      - {address: 192.0.2.2:9001, weight: 5}
+    source_addresses: ["::ffff:192.0.2.9"]
     connect_timeout: 250ms
     idle_timeout: 0
     half_close_timeout: 0s
@@ -76,21 +80,29 @@ backends:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Config{
-		Ring: "io_uring", Loops: 4, Pin: true, MinWait: 350 * time.Microsecond,
-		Metrics:      Address{"::1", 9090},
-		DrainTimeout: 90 * time.Second,
-		Log:          Log{Level: "debug", Format: "json"},
-		Listeners: []Listener{
-			{Name: "web", Address: Address{"::", 80}, Backend: "app", MaxConnections: 1000},
-			{Name: "any.port-2", Address: Address{"0.0.0.0", 0}, Backend: "app"},
-			{Name: "any_port-3", Address: Address{"0.0.0.0", 0}, Backend: "app"},
-		},
-		Backends: []Backend{{
-			Name: "app", Servers: []Address{{"app.example", 9000}, {"192.0.2.1", 9001}, {"192.0.2.2", 9001}},
-			ConnectTimeout: 250 * time.Millisecond, Buffer: 1 << 20,
-		}},
+	want := New()
+	want.Ring, want.Loops, want.Pin, want.MinWait = "io_uring", 4, true, 350*time.Microsecond
+	want.Metrics = at("::1", 9090)
+	want.Drain.Timeout = 90 * time.Second
+	want.Log = Log{Level: "debug", Format: "json"}
+	for _, l := range []Listener{
+		{Name: "web", Address: at("::", 80), MaxConnections: 1000},
+		{Name: "any.port-2", Address: at("0.0.0.0", 0)},
+		{Name: "any_port-3", Address: at("0.0.0.0", 0)},
+		{Name: "passed", Address: Address{FD: "web.socket"}},
+	} {
+		made := NewListener()
+		made.Name, made.Address, made.Backend, made.MaxConnections = l.Name, l.Address, "app", l.MaxConnections
+		want.Listeners = append(want.Listeners, made)
 	}
+	b := NewBackend()
+	b.Name = "app"
+	b.Servers = []Server{serverAt("app.example", 9000), serverAt("192.0.2.1", 9001), serverAt("192.0.2.2", 9001)}
+	b.Servers[2].Weight = 5
+	b.ConnectTimeout, b.IdleTimeout, b.HalfCloseTimeout, b.Buffer = 250*time.Millisecond, 0, 0, 1<<20
+	b.SourceAddresses = []IP{{netip.MustParseAddr("192.0.2.9")}}
+	want.Backends = []Backend{b}
+	want.Admin.Mode = 0o660
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -104,8 +116,8 @@ func TestErrors(t *testing.T) {
 		want     string
 	}{{
 		name: "unknown key, near one that exists",
-		new:  "drain-timeout: 5s\n",
-		want: `a.yaml:1:1: key "drain-timeout" is unknown: did you mean "drain_timeout"?`,
+		new:  "min-wait: 5s\n",
+		want: `a.yaml:1:1: key "min-wait" is unknown: did you mean "min_wait"?`,
 	}, {
 		name: "unknown key, near none",
 		new:  "log: {colour: blue}\n",
@@ -167,7 +179,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "no servers",
 		old:  "[tcp://127.0.0.1:9000]", new: "[]",
-		want: `a.yaml:7:14: no server: write at least one`,
+		want: `a.yaml:7:14: no server: write at least one, or dns, files or http`,
 	}, {
 		name: "one server without a list",
 		old:  "[tcp://127.0.0.1:9000]", new: "tcp://127.0.0.1:9000",
@@ -175,7 +187,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "a server twice",
 		old:  "[tcp://127.0.0.1:9000]", new: "[tcp://127.0.0.1:9000, 127.0.0.1:9000]",
-		want: `a.yaml:7:37: server "tcp://127.0.0.1:9000" is used twice; see a.yaml:7:15`,
+		want: `a.yaml:7:37: address "tcp://127.0.0.1:9000" is used twice; see a.yaml:7:15`,
 	}, {
 		name: "an unknown backend",
 		old:  "backend: app", new: "backend: ap",
@@ -202,34 +214,34 @@ func TestErrors(t *testing.T) {
 		want: `a.yaml:2:11: name "` + strings.Repeat("x", 60) + `…" is longer than 63 characters`,
 	}, {
 		name: "a duration without a unit",
-		new:  "drain_timeout: 30\n",
-		want: `a.yaml:1:16: drain_timeout 30 has no unit: write a number with its unit, as in 500ms, 5s, 10m or 1h30m`,
+		new:  "drain: {timeout: 30}\n",
+		want: `a.yaml:1:18: timeout 30 has no unit: write a number with its unit, as in 500ms, 5s, 10m or 1h30m`,
 	}, {
 		name: "a duration in days",
-		new:  "drain_timeout: 1 day\n",
-		want: `a.yaml:1:16: drain_timeout "1 day" is not a duration: ` +
+		new:  "drain: {timeout: 1 day}\n",
+		want: `a.yaml:1:18: timeout "1 day" is not a duration: ` +
 			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a duration of the wrong type",
-		new:  "drain_timeout: true\n",
-		want: `a.yaml:1:16: drain_timeout is a duration, not true: ` +
+		new:  "drain: {timeout: true}\n",
+		want: `a.yaml:1:18: timeout is a duration, not true: ` +
 			"write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a negative duration",
-		new:  "drain_timeout: -1s\n",
-		want: `a.yaml:1:16: drain_timeout -1s is negative`,
+		new:  "drain: {timeout: -1s}\n",
+		want: `a.yaml:1:18: timeout -1s is out of range: write 0s, or 1ms to 87600h`,
 	}, {
 		name: "an absurd duration",
-		new:  "drain_timeout: 100000h\n",
-		want: `a.yaml:1:16: drain_timeout 100000h0m0s is more than 10 years`,
+		new:  "drain: {timeout: 100000h}\n",
+		want: `a.yaml:1:18: timeout 100000h is out of range: write 0s, or 1ms to 87600h`,
 	}, {
 		name: "no time to connect",
 		old:  "  - name: app\n", new: "  - name: app\n    connect_timeout: 0s\n",
-		want: `a.yaml:7:22: connect_timeout 0s is too short: write at least 1ms`,
+		want: `a.yaml:7:22: connect_timeout 0s is out of range: write 1ms to 87600h`,
 	}, {
 		name: "hardly time to connect",
 		old:  "  - name: app\n", new: "  - name: app\n    connect_timeout: 5us\n",
-		want: `a.yaml:7:22: connect_timeout 5µs is too short: write at least 1ms`,
+		want: `a.yaml:7:22: connect_timeout 5µs is out of range: write 1ms to 87600h`,
 	}, {
 		name: "a size with an unknown unit",
 		old:  "  - name: app\n", new: "  - name: app\n    buffer: 64K\n",
@@ -276,8 +288,8 @@ func TestErrors(t *testing.T) {
 		want: `a.yaml:2:10: level "verbose" is unknown: write one of "debug", "info", "warn" and "error"`,
 	}, {
 		name: "an anchor",
-		new:  "drain_timeout: &t 5s\n",
-		want: `a.yaml:1:16: drain_timeout is a duration, not an anchor or alias: ` +
+		new:  "drain: {timeout: &t 5s}\n",
+		want: `a.yaml:1:18: timeout is a duration, not an anchor or alias: ` +
 			"write the value itself: write a number with its unit, as in 500ms, 5s, 10m or 1h30m",
 	}, {
 		name: "a merged mapping",
@@ -306,8 +318,8 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "backends", "drain_timeout", "listeners", "log", ` +
-				`"loops", "metrics", "min_wait", "pin" and "ring", not "hello"`},
+			`a.yaml:1:1: the configuration is a mapping of "admin", "backends", "drain", "limits", "listeners", ` +
+				`"log", "loops", "metrics", "min_wait", "pin", "resolver", "ring" and "watch", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
@@ -315,7 +327,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n",
 			`a.yaml:9:1: a second document: one file holds one configuration`},
-		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 1MiB`},
+		{"too large", strings.Repeat("#", maxFile+1), `a.yaml:1:1: the file is larger than 16MiB`},
 		{"a mapping with neither", "ring: auto\n",
 			"a.yaml:1:1: no listener: write at least one\na.yaml:1:1: no backend: write at least one"},
 	} {
@@ -344,12 +356,12 @@ a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
 a.yaml:7:5: no backend: name the one that connections go to
 a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
 a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
-a.yaml:9:5: listener is a mapping of "address", "backend", "max_connections" and "name", not the number 5
+a.yaml:9:5: listener is a mapping of "address", "backend", "max_connections", "name", "on_limit", "rate" and "source_rate", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 cannot be connected to: write the port that the server listens on
-a.yaml:13:19: idle_timeout -5s is negative
+a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h
 a.yaml:14:5: no name: logs and metrics need one
-a.yaml:14:5: no server: write at least one`)
+a.yaml:14:5: no server: write at least one, or dns, files or http`)
 }
 
 func expect(t *testing.T, text, want string) {
@@ -390,11 +402,11 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := New()
-	want.Metrics = Address{"127.0.0.1", 9090}
-	want.Listeners = []Listener{{Name: "web", Address: Address{"127.0.0.1", 8080}, Backend: "app"}}
-	b := NewBackend()
-	b.Name, b.Servers = "app", []Address{{"127.0.0.1", 9000}, {"127.0.0.1", 9001}}
-	want.Backends = []Backend{b}
+	want.Metrics = at("127.0.0.1", 9090)
+	l, b := NewListener(), NewBackend()
+	l.Name, l.Address, l.Backend = "web", at("127.0.0.1", 8080), "app"
+	b.Name, b.Servers = "app", []Server{serverAt("127.0.0.1", 9000), serverAt("127.0.0.1", 9001)}
+	want.Listeners, want.Backends = []Listener{l}, []Backend{b}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -10,101 +12,143 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-func (d *decoder) text(into *string) reader {
-	return func(path string, n ast.Node) {
-		if s, ok := n.(*ast.StringNode); ok {
-			*into = s.Value
-			return
-		}
-		hint := ""
-		if _, ok := n.(ast.ScalarNode); ok && n.Type() != ast.NullType {
-			hint = fmt.Sprintf(": write it in quotes, %q", n.GetToken().Value)
-		}
-		d.fail(path, n, "%s is text, not %s%s", key(path), describe(n), hint)
+func (d *decoder) text(p *place, name string, n ast.Node, into *string) {
+	if s, ok := n.(*ast.StringNode); ok {
+		*into = s.Value
+		return
 	}
+	hint := ""
+	if _, ok := n.(ast.ScalarNode); ok && n.Type() != ast.NullType {
+		hint = fmt.Sprintf(": write it in quotes, %q", n.GetToken().Value)
+	}
+	d.fail(p, "%s is text, not %s%s", name, describe(n), hint)
 }
 
-func (d *decoder) integer(into *int) reader {
-	return func(path string, n ast.Node) {
-		i, ok := n.(*ast.IntegerNode)
-		if !ok {
-			d.fail(path, n, "%s is a whole number, not %s", key(path), describe(n))
-			return
-		}
-		switch v := i.Value.(type) {
+func (d *decoder) integer(p *place, name string, n ast.Node, into *int) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		switch v := n.Value.(type) {
 		case int64:
 			*into = int(v)
+			return
 		case uint64:
 			*into = int(min(v, math.MaxInt)) // larger than every maximum
-		}
-	}
-}
-
-func (d *decoder) boolean(into *bool) reader {
-	return func(path string, n ast.Node) {
-		b, ok := n.(*ast.BoolNode)
-		if !ok {
-			d.fail(path, n, "%s is true or false, not %s", key(path), describe(n))
 			return
 		}
-		*into = b.Value
-	}
-}
-
-func (d *decoder) address(into *Address) reader {
-	return func(path string, n ast.Node) {
-		s, ok := n.(*ast.StringNode)
-		if !ok {
-			d.fail(path, n, "%s is an address such as %s127.0.0.1:8080, not %s", key(path), scheme, describe(n))
+	case *ast.StringNode:
+		if v, err := strconv.Atoi(n.Value); p.env && (err == nil || errors.Is(err, strconv.ErrRange)) {
+			*into = v
 			return
 		}
-		a, err := ParseAddress(s.Value)
+	}
+	d.fail(p, "%s is a whole number, not %s", name, describe(n))
+}
+
+func (d *decoder) boolean(p *place, name string, n ast.Node, into *bool) {
+	switch n := n.(type) {
+	case *ast.BoolNode:
+		*into = n.Value
+		return
+	case *ast.StringNode:
+		if p.env && (n.Value == "true" || n.Value == "false") {
+			*into = n.Value == "true"
+			return
+		}
+	}
+	d.fail(p, "%s is true or false, not %s", name, describe(n))
+}
+
+func (d *decoder) address(p *place, name string, n ast.Node, into *Address) {
+	s, ok := n.(*ast.StringNode)
+	if !ok {
+		d.fail(p, "%s is an address such as %s127.0.0.1:8080, not %s", name, scheme, describe(n))
+		return
+	}
+	if s.Value == "" {
+		return // no address; whether there must be one is a rule
+	}
+	a, err := ParseAddress(s.Value)
+	if err != nil {
+		d.fail(p, "%s %s: %w", name, quote(s.Value), err)
+		return
+	}
+	*into = a
+}
+
+func (d *decoder) duration(p *place, name string, n ast.Node, into *time.Duration) {
+	const example = "write a number with its unit, as in 500ms, 5s, 10m or 1h30m"
+	switch n := n.(type) {
+	case *ast.StringNode:
+		v, err := time.ParseDuration(n.Value)
 		if err != nil {
-			d.fail(path, n, "%s %s: %w", key(path), quote(s.Value), err)
+			d.fail(p, "%s %s is not a duration: %s", name, quote(n.Value), example)
 			return
 		}
-		*into = a
+		*into = v
+	case *ast.IntegerNode, *ast.FloatNode:
+		v := n.GetToken().Value
+		if f, err := strconv.ParseFloat(v, 64); err == nil && f == 0 {
+			*into = 0
+			return
+		}
+		d.fail(p, "%s %s has no unit: %s", name, clip(v), example)
+	default:
+		d.fail(p, "%s is a duration, not %s: %s", name, describe(n), example)
 	}
 }
 
-func (d *decoder) duration(into *time.Duration) reader {
-	return func(path string, n ast.Node) {
-		const example = "write a number with its unit, as in 500ms, 5s, 10m or 1h30m"
-		switch n := n.(type) {
-		case *ast.StringNode:
-			v, err := time.ParseDuration(n.Value)
-			if err != nil {
-				d.fail(path, n, "%s %s is not a duration: %s", key(path), quote(n.Value), example)
-				return
-			}
-			*into = v
-		case *ast.IntegerNode, *ast.FloatNode:
-			v := n.GetToken().Value
-			if f, err := strconv.ParseFloat(v, 64); err == nil && f == 0 {
-				*into = 0
-				return
-			}
-			d.fail(path, n, "%s %s has no unit: %s", key(path), clip(v), example)
-		default:
-			d.fail(path, n, "%s is a duration, not %s: %s", key(path), describe(n), example)
-		}
+func (d *decoder) size(p *place, name string, n ast.Node, into *Size) {
+	text, ok := number(n)
+	if !ok {
+		d.fail(p, "%s is a size such as 64KiB, not %s", name, describe(n))
+		return
 	}
+	v, err := ParseSize(text)
+	if err != nil {
+		d.fail(p, "%s %w", name, err)
+		return
+	}
+	*into = v
 }
 
-func (d *decoder) size(into *Size) reader {
-	return func(path string, n ast.Node) {
-		switch n.(type) {
-		case *ast.StringNode, *ast.IntegerNode:
-			v, err := ParseSize(n.GetToken().Value)
-			if err != nil {
-				d.fail(path, n, "%s %w", key(path), err)
-				return
-			}
-			*into = v
-		default:
-			d.fail(path, n, "%s is a size such as 64KiB, not %s", key(path), describe(n))
-		}
+func (d *decoder) mode(p *place, name string, n ast.Node, into *FileMode) {
+	text, ok := number(n)
+	if !ok {
+		d.fail(p, "%s is permissions in octal such as 0600, not %s", name, describe(n))
+		return
 	}
+	v, err := ParseFileMode(text)
+	if err != nil {
+		d.fail(p, "%s %w", name, err)
+		return
+	}
+	*into = v
+}
+
+// number is the text of a node that is written as a whole number or as text.
+func number(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.IntegerNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+func (d *decoder) ip(p *place, name string, n ast.Node, into *IP) {
+	s, ok := n.(*ast.StringNode)
+	if !ok {
+		d.fail(p, "%s is an IP address such as 192.0.2.1, not %s", name, describe(n))
+		return
+	}
+	ip, err := netip.ParseAddr(s.Value)
+	if err != nil {
+		d.fail(p, "%s %s is not an IP address: write an address of this machine, not a name and no port",
+			name, quote(s.Value))
+		return
+	}
+	into.Addr = ip.Unmap()
 }
 
 // describe says what a node is, for a message that says what it should be.

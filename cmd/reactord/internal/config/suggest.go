@@ -6,24 +6,68 @@ import (
 	"strings"
 )
 
-// nearest is the candidate that the word is most similar to, or "" if there is none with at most one wrong, missing,
-// extra or swapped letter for every three. Case, "-" and "_" are ignored.
-func nearest(word string, candidates []string) string {
+// words is the words that may be written at some place, in the order in which messages list them.
+type words struct {
+	all    []string
+	folded []string
+	text   string
+}
+
+// The bounds of the help with a wrong word, so that thousands of them do not take long.
+const (
+	mostListed   = 40
+	mostCompared = 400
+)
+
+func newWords(all []string) *words {
+	w := &words{all: all, text: list(all)}
+	if len(all) > mostListed {
+		w.text = list(append(slices.Clone(all[:mostListed]), "…"))
+	}
+	for _, word := range all {
+		w.folded = append(w.folded, fold(word))
+	}
+	return w
+}
+
+// String lists the words for a message.
+func (w *words) String() string { return w.text }
+
+// has reports whether a word may be written.
+func (w *words) has(word string) bool { return slices.Contains(w.all, word) }
+
+// nearest is the word that a word is most similar to, or "" if there is none with at most one wrong, missing, extra or
+// swapped letter for every three. Case, "-" and "_" are ignored.
+func (w *words) nearest(word string) string {
+	const longest = 100 // a longer one is no misspelt word
+	if len(word) > longest {
+		return ""
+	}
+	word = fold(word)
+	if len(w.all) > mostCompared {
+		if i := slices.Index(w.folded, word); i >= 0 {
+			return w.all[i]
+		}
+		return ""
+	}
 	best, bestDistance := "", (len(word)+2)/3+1
-	for _, c := range candidates {
-		if d := distance(fold(word), fold(c)); d < bestDistance {
-			best, bestDistance = c, d
+	for i, candidate := range w.folded {
+		if difference := len(candidate) - len(word); max(difference, -difference) >= bestDistance {
+			continue
+		}
+		if d := distance(word, candidate); d < bestDistance {
+			best, bestDistance = w.all[i], d
 		}
 	}
 	return best
 }
 
-// didYouMean proposes the nearest candidate as the end of a sentence. If there is none, it lists all candidates.
-func didYouMean(word string, candidates []string) string {
-	if c := nearest(word, candidates); c != "" {
+// didYouMean proposes the nearest word as the end of a sentence. If there is none, it lists all words.
+func (w *words) didYouMean(word string) string {
+	if c := w.nearest(word); c != "" {
 		return "did you mean " + strconv.Quote(c) + "?"
 	}
-	return "write one of " + list(candidates)
+	return "write one of " + w.text
 }
 
 func list(words []string) string {
@@ -37,8 +81,10 @@ func list(words []string) string {
 	return strings.Join(quoted, "")
 }
 
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")
+
 func fold(s string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s))
+	return strings.ToLower(separators.Replace(s))
 }
 
 // distance is the number of letters to insert, delete, replace or swap with their neighbour, to turn one word into the
@@ -79,13 +125,4 @@ func quote(s string) string {
 func clip(s string) string {
 	s = quote(s)
 	return s[1 : len(s)-1]
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

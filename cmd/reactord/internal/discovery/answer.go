@@ -122,8 +122,8 @@ func codeName(c dnsmessage.RCode) string {
 	}
 }
 
-// collect follows the aliases from the question's name, and takes the records of the name at which they end. The time to
-// live is the shortest of all of these records.
+// collect follows the aliases from the question's name, and takes the records of the name at which they end. The time
+// to live is the shortest of all of these records.
 func collect(q question, records []dnsmessage.Resource) (answer, error) {
 	a := answer{ttl: maxTTL}
 	name := q.name

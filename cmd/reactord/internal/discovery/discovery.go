@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -117,6 +118,18 @@ func (r *reporter) tell(servers []plan.Server, err error) {
 		r.servers = servers
 	}
 	r.report(slices.Clone(servers), err)
+}
+
+// maxErrors bounds the errors that are reported together.
+const maxErrors = 10
+
+// joined joins errors in the order of their texts, so that the same errors give the same text.
+func joined(errs []error) error {
+	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	if more := len(errs) - maxErrors; more > 0 {
+		errs = append(errs[:maxErrors], fmt.Errorf("and %d more errors", more))
+	}
+	return errors.Join(errs...)
 }
 
 // unique sorts servers by address. Of several with one address only the first one stays: that with the lowest priority,

@@ -66,7 +66,7 @@ func (d *DNS) lookup(ctx context.Context) found {
 		return found{err: ctx.Err()}
 	}
 	d.known = r.answered // what was not asked any more is forgotten
-	f := found{servers: unique(servers), err: errors.Join(r.errs...), next: d.interval(r.ttl)}
+	f := found{servers: unique(servers), err: joined(r.errs), next: d.interval(r.ttl)}
 	if len(servers) > maxServers {
 		f.servers, f.err = nil, fmt.Errorf("%s: %w", d.origin, errTooMany)
 	}

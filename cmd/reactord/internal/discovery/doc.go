@@ -1,5 +1,5 @@
-// Package discovery finds the servers of backends: in DNS, in files of Prometheus's file_sd format, and over HTTP in its
-// http_sd format.
+// Package discovery finds the servers of backends: in DNS, in files of Prometheus's file_sd format, and over HTTP in
+// its http_sd format.
 //
 // # How to use it
 //

@@ -23,8 +23,8 @@ const maxFiles = 1000
 // lookupTimeout bounds how long the names in a file may take to be looked up.
 const lookupTimeout = 30 * time.Second
 
-// File is the source for a file, or for all files that match a pattern. A file is replaced by renaming another one: what
-// is written in place may be read when half of it is written.
+// File is the source for a file, or for all files that match a pattern. A file is replaced by renaming another one:
+// what is written in place may be read when half of it is written.
 //
 // JSON is read from files whose name ends in ".json", YAML from all others. A file that is wrong keeps the servers that
 // it had. A file that no longer matches a pattern has none; one that is missing and that the setting names keeps them.
@@ -87,7 +87,7 @@ func (f *File) attempt(ctx context.Context) found {
 	if len(all) > maxServers {
 		return found{err: fmt.Errorf("file %s: %w", f.path, errTooMany)}
 	}
-	return found{servers: unique(all), err: errors.Join(errs...)}
+	return found{servers: unique(all), err: joined(errs)}
 }
 
 // match is the files. If none matches a pattern, that is an error: the directory is more likely missing than empty.

@@ -58,13 +58,10 @@ func (j *jsonReader) wrong(at int, text string) error {
 	return &contentError{line: line, column: column, text: text}
 }
 
-// token reads a token; an error has the place where it begins, or that of the wrong character.
+// token reads a token; an error has the place where it begins.
 func (j *jsonReader) token() (json.Token, int, error) {
 	at := j.next()
 	t, err := j.decoder.Token()
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return nil, at, j.wrong(max(int(syntax.Offset)-1, 0), "not JSON: "+syntax.Error())
-	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, at, j.wrong(len(j.data), "not JSON: it ends too early")
 	}

@@ -108,7 +108,7 @@ func plain(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return fmt.Errorf("no answer in time: %w", os.ErrDeadlineExceeded)
+			return noAnswer{}
 		}
 		return ctx.Err()
 	case errors.As(err, &op):
@@ -116,6 +116,12 @@ func plain(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// noAnswer is the error of a server that does not answer in time.
+type noAnswer struct{}
+
+func (noAnswer) Error() string { return "no answer in time" }
+func (noAnswer) Unwrap() error { return os.ErrDeadlineExceeded }
 
 // message is a question with a random id.
 func (q question) message(extended bool) (id uint16, _ []byte, err error) {

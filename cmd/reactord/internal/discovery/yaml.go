@@ -35,8 +35,7 @@ func parseYAML(data []byte) (value, error) {
 // syntaxError is an error of the YAML parser in one line.
 func syntaxError(err error) error {
 	out := &contentError{line: 1, column: 1, text: err.Error()}
-	var of yaml.Error
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[yaml.Error](err); ok {
 		out.text = of.GetMessage()
 		if t := of.GetToken(); t != nil && t.Position != nil {
 			out.line, out.column = max(t.Position.Line, 1), max(t.Position.Column, 1)

@@ -3,7 +3,7 @@
 //
 // # How to use it
 //
-// [New] returns the logger, and the function that ends it.
+// [New] makes a [Log]: the logger, and its level, which may be changed while it is used. [Log.Close] ends it.
 //
 // # What it guarantees
 //

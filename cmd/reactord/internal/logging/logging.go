@@ -10,13 +10,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// New makes a logger that writes to out. level is the least severe level to write: "debug", "info", "warn" or "error".
-// format is "json", "console", or "auto": console if out is a terminal, and json if not. least changes the level at any
-// time, from any goroutine. end writes what is queued and ends the logger. It does not close out.
-func New(out *os.File, level, format string) (log *zap.Logger, least zap.AtomicLevel, end func() error, err error) {
-	least = zap.NewAtomicLevel()
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, least, nil, fmt.Errorf("log level: %w", err)
+// Log is a logger, and what ends it.
+type Log struct {
+	*zap.Logger
+	// Level is the least severe level that is written. It may be changed from any goroutine.
+	Level zap.AtomicLevel
+
+	queue *queue
+}
+
+// Close writes what is queued and ends the logger. It does not close the file.
+func (l *Log) Close() error { return l.queue.Close() }
+
+// SetLevel makes level the least severe level that is written: "debug", "info", "warn" or "error". From any goroutine.
+func (l *Log) SetLevel(level string) error {
+	least, err := parseLevel(level)
+	if err == nil {
+		l.Level.SetLevel(least)
+	}
+	return err
+}
+
+func parseLevel(text string) (level zapcore.Level, err error) {
+	if err := level.Set(text); err != nil {
+		return level, fmt.Errorf("log level: %w", err)
+	}
+	return level, nil
+}
+
+// New makes a logger that writes to out. level is the least severe level to write at first, in the form of
+// [Log.SetLevel]. format is "json", "console", or "auto": console if out is a terminal, and json if not.
+func New(out *os.File, level, format string) (*Log, error) {
+	least, err := parseLevel(level)
+	if err != nil {
+		return nil, err
 	}
 	terminal := isTerminal(out)
 	if format == "auto" {
@@ -32,13 +59,14 @@ func New(out *os.File, level, format string) (log *zap.Logger, least zap.AtomicL
 	case "console":
 		encoder = zapcore.NewConsoleEncoder(forPeople(terminal))
 	default:
-		return nil, least, nil, fmt.Errorf("log format %q is unknown", format)
+		return nil, fmt.Errorf("log format %q is unknown", format)
 	}
 	direct := zap.New(zapcore.NewCore(encoder, zapcore.AddSync(out), zapcore.WarnLevel))
 	q := newQueue(out, queueBytes, func(lines uint64) {
 		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
 	})
-	return zap.New(zapcore.NewCore(encoder, q, least)), least, q.Close, nil
+	atomic := zap.NewAtomicLevelAt(least)
+	return &Log{zap.New(zapcore.NewCore(encoder, q, atomic)), atomic, q}, nil
 }
 
 // forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;

@@ -27,12 +27,12 @@ func logged(t *testing.T, level, format string, use func(*zap.Logger)) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	log, _, end, err := New(f, level, format)
+	log, err := New(f, level, format)
 	if err != nil {
 		t.Fatal(err)
 	}
-	use(log)
-	if err := end(); err != nil {
+	use(log.Logger)
+	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
 	text, err := os.ReadFile(f.Name())
@@ -86,11 +86,45 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-func TestUnknownSettings(t *testing.T) {
-	if _, _, _, err := New(os.Stderr, "chatty", "json"); err == nil {
+// TestLevelChanges changes the level of a logger in use, and of one that was derived from it.
+func TestLevelChanges(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	log, err := New(f, "warn", "json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	derived := log.With(zap.Int("loop", 1))
+	derived.Info("before")
+	if err := log.SetLevel("debug"); err != nil {
+		t.Fatal(err)
+	}
+	derived.Debug("during")
+	if err := log.SetLevel("chatty"); err == nil {
 		t.Error("no error of an unknown level")
 	}
-	if _, _, _, err := New(os.Stderr, "info", "xml"); err == nil {
+	log.Level.SetLevel(zap.ErrorLevel)
+	derived.Warn("after")
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(text); strings.Count(got, "\n") != 1 || !strings.Contains(got, "during") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestUnknownSettings(t *testing.T) {
+	if _, err := New(os.Stderr, "chatty", "json"); err == nil {
+		t.Error("no error of an unknown level")
+	}
+	if _, err := New(os.Stderr, "info", "xml"); err == nil {
 		t.Error("no error of an unknown format")
 	}
 }
@@ -114,12 +148,12 @@ func TestTerminal(t *testing.T) {
 		t.Skip("no pseudo-terminal: ", err)
 	}
 	defer terminal.Close()
-	log, _, end, err := New(terminal, "info", "auto")
+	log, err := New(terminal, "info", "auto")
 	if err != nil {
 		t.Fatal(err)
 	}
 	log.Info("hello")
-	if err := end(); err != nil {
+	if err := log.Close(); err != nil {
 		t.Error(err)
 	}
 	line := make([]byte, 100)

@@ -290,6 +290,7 @@ type waiter struct {
 	state   atomic.Uint32
 	among   *waiters
 	worker  *worker
+	until   workerState // the last one in which it is resumed
 	resumes resumer
 }
 
@@ -339,8 +340,8 @@ func (ws *waiters) wake() {
 // Run resumes, on the loop.
 func (p *waiter) Run() {
 	p.state.Store(notWaiting)
-	if p.worker.state != workerServing {
-		p.among.wake() // the room is for a loop that still accepts
+	if p.worker.state > p.until {
+		p.among.wake() // the room is for another loop
 		return
 	}
 	p.resumes.resume()

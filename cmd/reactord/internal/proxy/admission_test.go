@@ -18,7 +18,7 @@ import (
 // together have no more than the budget, and everything is given back.
 func TestAdmissionIsExact(t *testing.T) {
 	const pairs = 20
-	b, all := divide(pairs, []Listener{{MaxConnections: 3}, {MaxConnections: 12}, {}, {}})
+	b, all := divided(pairs, 3, 12, 0, 0)
 	common := b.common.Load()
 	var taken atomic.Int64
 	var wg sync.WaitGroup
@@ -27,12 +27,12 @@ func TestAdmissionIsExact(t *testing.T) {
 		wg.Go(func() {
 			var held []*admission
 			for range 20000 {
-				if a := &all[rng.IntN(len(all))]; rng.IntN(2) == 0 && a.take() == granted {
+				if a := all[rng.IntN(len(all))]; rng.IntN(2) == 0 && a.take() == granted {
 					if n := taken.Add(1); n > pairs {
 						t.Errorf("%d taken of %d", n, pairs)
 					}
-					if n := a.conns.Load(); a.limit > 0 && n > a.limit {
-						t.Errorf("%d connections, at most %d", n, a.limit)
+					if n := a.conns(); n > a.most() {
+						t.Errorf("%d connections, at most %d", n, a.most())
 					}
 					held = append(held, a)
 				} else if len(held) != 0 {
@@ -51,10 +51,23 @@ func TestAdmissionIsExact(t *testing.T) {
 	expectAllBack(t, b, all, common)
 }
 
-func expectAllBack(t *testing.T, b *budget, all []admission, common int64) {
+// divided is so many pairs, divided among listeners with these limits.
+func divided(pairs int, limits ...int) (*budget, []*admission) {
+	b := &budget{}
+	var all []*admission
+	for _, n := range limits {
+		a := &admission{budget: b}
+		a.limit.Store(int64(n))
+		all = append(all, a)
+	}
+	b.divide(pairs, 0, all, nil)
+	return b, all
+}
+
+func expectAllBack(t *testing.T, b *budget, all []*admission, common int64) {
 	t.Helper()
 	for i := range all {
-		if n := all[i].conns.Load(); n != 0 {
+		if n := all[i].conns(); n != 0 {
 			t.Errorf("listener %d has %d connections", i, n)
 		}
 	}
@@ -73,19 +86,16 @@ func TestDivide(t *testing.T) {
 		{100, []int{0}, []int64{50}, []int64{100}, 50},
 		{100, []int{7}, []int64{7}, []int64{7}, 93},
 		{100, []int{0, 2, 30}, []int64{16, 2, 16}, []int64{82, 2, 30}, 66},
-		{2, []int{0, 0, 0}, []int64{1, 1, 1}, []int64{1, 1, 1}, 0},
+		{2, []int{0, 0, 0}, []int64{0, 0, 0}, []int64{2, 2, 2}, 2},
 	} {
-		var listeners []Listener
-		for _, n := range test.limits {
-			listeners = append(listeners, Listener{MaxConnections: n})
-		}
-		b, all := divide(test.pairs, listeners)
+		b, all := divided(test.pairs, test.limits...)
 		if n := b.common.Load(); n != test.common {
 			t.Errorf("%v: %d are common, want %d", test, n, test.common)
 		}
 		for i := range all {
-			if a := &all[i]; a.own != test.own[i] || int64(a.most(b)) != test.most[i] {
-				t.Errorf("%v: listener %d has %d of its own, %d at most", test, i, a.own, a.most(b))
+			_, own := split(all[i].word.Load())
+			if most := int64(b.most(all[i])); own != test.own[i] || most != test.most[i] {
+				t.Errorf("%v: listener %d has %d of its own, %d at most", test, i, own, most)
 			}
 		}
 	}
@@ -94,14 +104,14 @@ func TestDivide(t *testing.T) {
 // startMany runs a proxy with several listeners in front of one server, and with so many pairs of descriptors.
 func startMany(t *testing.T, ring reactor.RingKind, loops, listeners, pairs int, ln net.Listener) *Proxy {
 	t.Helper()
-	cfg := config(Backend{}, ln)
+	cfg := setupOf(Backend{}, ln)
 	cfg.Ring, cfg.Loops, cfg.pairs = ring, loops, pairs
 	for i := 1; i < listeners; i++ {
 		l := cfg.Listeners[0]
 		l.Name = fmt.Sprint("l", i)
 		cfg.Listeners = append(cfg.Listeners, l)
 	}
-	p, err := Start(cfg)
+	p, err := cfg.start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,9 +165,9 @@ func TestMaxConnectionsOfAllLoops(t *testing.T) {
 		const limit, rounds = 4, 10
 		ln := listen(t)
 		go echo(ln)
-		cfg := config(Backend{}, ln)
+		cfg := setupOf(Backend{}, ln)
 		cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 3, limit
-		p, err := Start(cfg)
+		p, err := cfg.start()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,9 +296,9 @@ func TestMaxConnections(t *testing.T) {
 
 func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 	ln := listen(t)
-	cfg := config(Backend{}, ln)
+	cfg := setupOf(Backend{}, ln)
 	cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 2, limit
-	p, err := Start(cfg)
+	p, err := cfg.start()
 	if err != nil {
 		t.Fatal(err)
 	}

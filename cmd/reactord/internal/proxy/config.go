@@ -16,5 +16,7 @@ type Config struct {
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
 
-	pairs int // pairs of descriptors for connections; 0: as many as the process has
+	// For tests.
+	pairs int    // pairs of descriptors for connections; 0: as many as the process has
+	seed  uint64 // of the choice of servers; 0: random
 }

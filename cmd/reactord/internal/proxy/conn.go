@@ -41,7 +41,7 @@ func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
 type phase uint8
 
 const (
-	phaseConnecting phase = iota // there is no server yet; dialState has the details
+	phaseConnecting phase = iota // there is no server yet; the dial has the details
 	phaseFlowing                 // bytes are carried; pipeState has the details of each direction
 	phaseDraining                // a side was reset; the other is reset once the bytes for it have arrived
 	phaseClosed                  // the sockets are closed, or closing them is in flight
@@ -59,10 +59,11 @@ func (c *conn) advance(to phase) {
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
 	listener  *listener
-	backend   *upstream.Backend
+	lane      *lane
 	settings  *config.Backend  // of the backend, when the connection was accepted
-	to        *upstream.Server // that is tried or connected; nil: none was yet. The connection has one of its Load
-	links     intrusive.Links  // among the connections of the worker
+	to        *upstream.Server // that is tried or connected; nil: none is. The connection has one of its Load
+	id        uint64
+	links     intrusive.Links // among the connections of the worker
 	sockets   [2]reactor.Socket
 	pipes     [2]pipe
 	timer     reactor.Timer
@@ -79,6 +80,8 @@ type conn struct {
 	sides     [2]sideState
 	closes    uint8 // sockets being closed
 	resetWait uint8 // how often the time between two attempts to reset has doubled
+	counted   bool  // the connection has one of the backend's Load
+	kept      bool  // keep-alive is on
 }
 
 // connOf is the connection that l is of.
@@ -88,9 +91,11 @@ func connOf(l *intrusive.Links) *conn {
 
 func newConn(l *listener, s *settings, fd int) {
 	w := l.worker
-	c := &conn{listener: l, backend: s.backend, settings: s.backend.Settings(), began: w.loop.Now()}
+	lane := w.lane(s.backend)
+	c := &conn{listener: l, lane: lane, settings: lane.settings, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	_ = c.sockets[client].SetNoDelay(true)
+	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
 	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer, _ := c.sockets[client].PeerAddr()
@@ -98,12 +103,18 @@ func newConn(l *listener, s *settings, fd int) {
 	}
 	w.conns.PushFront(&c.links)
 	c.dial = w.dials.get()
-	*c.dial = dial{conn: c}
+	c.dial.conn = c
 	if w.state == workerClosed {
 		c.close(endKilled, bothSides)
 		return
 	}
-	c.dial.next()
+	c.dial.begin()
+}
+
+// nextID is an id that no other connection of the process has.
+func (w *worker) nextID() uint64 {
+	w.ids++
+	return w.ids*uint64(len(w.proxy.workers)) + uint64(w.index)
 }
 
 func (c *conn) worker() *worker { return c.listener.worker }
@@ -136,15 +147,9 @@ func (c *conn) OnTimer(int64) {
 	case phaseConnecting:
 		c.dial.expire()
 	case phaseFlowing:
-		if c.idle() {
-			why := endIdle
-			if c.halfClosed() {
-				why = endHalfClosed
-			}
-			c.close(why, c.undelivered())
-		}
+		c.checkTimeouts()
 	case phaseDraining:
-		if c.idle() {
+		if c.loop().Now() >= c.lifeEnds() || c.idle() {
 			c.close(c.why, bothSides)
 		} else {
 			c.tryReset()
@@ -201,12 +206,7 @@ func (c *conn) close(why end, reset sideSet) {
 	}
 	open := bothSides
 	if c.phase == phaseConnecting {
-		if c.dial.state != dialConnecting {
-			open = clientSide
-		}
-		if c.dial.discarding() {
-			c.closes++ // socketDiscarded counts it down
-		}
+		open = c.dial.abandon()
 	}
 	if entry := c.debug("closing"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("why", why),
@@ -257,13 +257,11 @@ func (c *conn) release() {
 	if c.dial != nil {
 		w.dials.put(c.dial)
 	}
-	if c.to != nil {
-		c.to.Load.Give()
-	}
+	c.lane.give(c)
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
-	w.conns.Remove(&c.links)
-	if len(w.waitingForFD) != 0 {
+	w.forget(c)
+	if w.forFD.length != 0 {
 		w.retryWaiting() // before the listener accepts another connection
 	}
 	l.connClosed()
@@ -278,10 +276,6 @@ func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 
 // names are the fields that identify the connection.
 func (c *conn) names() zap.Field {
-	name := ""
-	if c.to != nil {
-		name = c.to.Name()
-	}
-	return zap.Dict("connection", zap.String("listener", c.listener.name()), zap.Stringer("client", c.peer),
-		zap.String("server", name))
+	return zap.Dict("connection", zap.Uint64("id", c.id), zap.String("listener", c.listener.name()),
+		zap.Stringer("client", c.peer), zap.String("server", c.serverName()))
 }

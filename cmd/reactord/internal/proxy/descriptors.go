@@ -42,15 +42,9 @@ func (w *worker) resume() {
 	}
 }
 
-// waitForFD puts a connection among those that wait for a descriptor, behind the others. It waits for the idle timeout
-// at most.
-func (w *worker) waitForFD(c *conn) {
-	w.waitingForFD = append(w.waitingForFD, c)
+// waitForFD is called before a connection joins the line forFD. Each call is followed by one of hasFD.
+func (w *worker) waitForFD() {
 	w.proxy.waitingForFD.Add(1)
-	if c.dial.state != dialWaitingForFD {
-		c.dial.state = dialWaitingForFD
-		w.loop.SetTimer(&c.timer, w.loop.Now()+int64(c.settings.IdleTimeout))
-	}
 	if !w.retry.Pending() {
 		w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptBackoff))
 	}
@@ -61,19 +55,21 @@ type retryTimer worker
 
 func (r *retryTimer) OnTimer(int64) { (*worker)(r).retryWaiting() }
 
+// hasFD is called when a connection has left the line.
+func (w *worker) hasFD() { w.proxy.waitingForFD.Add(-1) }
+
 // retryWaiting retries the connections that wait for a descriptor, in order, until one of them has to wait again.
 func (w *worker) retryWaiting() {
-	waiting := w.waitingForFD
-	w.waitingForFD = nil
-	for i, c := range waiting {
-		w.proxy.waitingForFD.Add(-1)
-		if c.phase == phaseConnecting {
-			c.dial.next()
-		}
-		if len(w.waitingForFD) != 0 { // c waits again, and so do those behind it
-			w.waitingForFD = waiting[i:]
+	for w.forFD.length != 0 {
+		p := w.forFD.first()
+		err := p.conn.dial.openSocket()
+		if outOfDescriptors(err) {
+			p.conn.listener.noDescriptor(err)
+			if !w.retry.Pending() {
+				w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptBackoff))
+			}
 			return
 		}
-		waiting[i] = nil // the list may be kept for long
+		p.leave(err)
 	}
 }

@@ -1,16 +1,50 @@
 package proxy
 
-import "time"
+import (
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+)
+
+// All timeouts of a connection are checked by its one timer. While bytes flow the timer is not moved with each of them:
+// the time of the last one is checked when it expires.
 
 // idleChecks is how often a connection is checked for idleness in the time for which it may be idle.
 const idleChecks = 4
 
+// forever is a timeout that does not pass.
+const forever = time.Duration(1) << 60
+
 // patience is how long the connection may be idle: no byte is received, sent, or acknowledged by a peer.
 func (c *conn) patience() time.Duration {
+	d := c.settings.IdleTimeout
 	if c.phase == phaseDraining || c.halfClosed() {
-		return timeout(c.settings.HalfCloseTimeout)
+		d = c.settings.HalfCloseTimeout
 	}
-	return timeout(c.settings.IdleTimeout)
+	if d <= 0 {
+		return forever
+	}
+	return d
+}
+
+// lifeEnds is when the connection has been open for as long as it may. The part of the lifetime that is at random
+// depends on the id only.
+func (c *conn) lifeEnds() int64 {
+	life := c.settings.Lifetime
+	if life <= 0 {
+		return int64(forever)
+	}
+	random := float64(c.id*0x9e3779b97f4a7c15>>32) / (1 << 32)
+	return c.began + int64(life) - int64(float64(life)*random*float64(c.settings.LifetimeJitter)/100)
+}
+
+// silenceEnds is when the first byte must have come, on the connection's clock.
+func (c *conn) silenceEnds() int64 {
+	d := c.settings.FirstByteTimeout
+	if d <= 0 || c.phase != phaseFlowing || c.pipes[client].bytes != 0 || c.pipes[server].bytes != 0 {
+		return int64(forever)
+	}
+	return c.active + int64(d)
 }
 
 // restartIdleTimer sets the timer to the first check of a connection that has just changed.
@@ -19,8 +53,52 @@ func (c *conn) restartIdleTimer() {
 	c.setTimer(c.active + int64(c.patience())/idleChecks)
 }
 
-// setTimer sets the timer to a time of the connection's clock.
-func (c *conn) setTimer(at int64) { c.loop().SetTimer(&c.timer, at+c.loop().Stalled()) }
+// setTimer sets the timer to a time of the connection's clock, or to another timeout that comes before.
+func (c *conn) setTimer(at int64) {
+	if idle := c.settings.KeepAlive.Idle; idle > 0 && !c.kept {
+		at = min(at, c.active+int64(idle))
+	}
+	at = min(at, c.silenceEnds()) + c.loop().Stalled()
+	c.loop().SetTimer(&c.timer, min(at, c.lifeEnds()))
+}
+
+// checkTimeouts is called by the timer of a connection that flows. It ends the connection, or sets the timer.
+func (c *conn) checkTimeouts() {
+	c.keepAlive()
+	why := endIdle
+	switch {
+	case c.loop().Now() >= c.lifeEnds():
+		why = endLifetime
+	case c.time() >= c.silenceEnds():
+		why = endFirstByte
+	case !c.idle():
+		return
+	case c.halfClosed():
+		why = endHalfClosed
+	}
+	c.close(why, c.undelivered())
+}
+
+// keepAlive has the kernel ask whether the peers are there. Most connections end before it is needed, and are spared
+// these system calls. The kernel counts the time since the last byte, whenever the option is set.
+func (c *conn) keepAlive() {
+	if c.kept {
+		return
+	}
+	c.kept = true
+	if k := &c.settings.KeepAlive; k.Idle > 0 {
+		for side := range c.sockets {
+			_ = c.sockets[side].SetKeepAlive(k.Idle, k.Interval, k.Count)
+		}
+	}
+}
+
+// setTimeouts sets the timeouts of a socket that the kernel knows, when it has just been opened or accepted.
+func (c *conn) setTimeouts(s *reactor.Socket) {
+	if d := c.settings.UserTimeout; d > 0 {
+		_ = s.SetUserTimeout(d)
+	}
+}
 
 // idle is called by the timer. It reports whether the connection has been idle for too long. If not, it sets the timer
 // to the next check.
@@ -51,14 +129,4 @@ func (c *conn) idle() bool {
 		c.setTimer(end)
 	}
 	return false
-}
-
-// forever stands for no timeout.
-const forever = 100 * 365 * 24 * time.Hour
-
-func timeout(d time.Duration) time.Duration {
-	if d == 0 {
-		return forever
-	}
-	return d
 }

@@ -24,9 +24,12 @@ type Proxy struct {
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
 
+	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
+	seed         uint64       // see Config.seed
+	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
 	ended chan struct{}
@@ -70,6 +73,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		ended:      make(chan struct{}),
 		budget:     &budget{},
 		fixedPairs: cfg.pairs,
+		seed:       cfg.seed,
 	}
 	if p.log == nil {
 		p.log = zap.NewNop()
@@ -82,7 +86,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		w.descriptors = p.budget.waiting.add(w, w)
 		p.workers = append(p.workers, w)
 	}
-	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log})
+	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)
 	if err != nil {

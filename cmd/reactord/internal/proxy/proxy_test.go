@@ -35,14 +35,14 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 	}
 }
 
-// config has one listener, and one backend with the given servers.
-func config(b Backend, servers ...net.Listener) Config {
+// setupOf has one listener, and one backend with the given servers.
+func setupOf(b Backend, servers ...net.Listener) fixture {
 	b.Name = "b"
 	for _, s := range servers {
 		addr := s.Addr().String()
 		b.Servers = append(b.Servers, Server{Name: addr, Address: netip.MustParseAddrPort(addr)})
 	}
-	return Config{
+	return fixture{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
 		Backends:  []Backend{b},
 	}
@@ -51,9 +51,9 @@ func config(b Backend, servers ...net.Listener) Config {
 // start runs a proxy in front of the given servers.
 func start(t *testing.T, ring reactor.RingKind, b Backend, servers ...net.Listener) *Proxy {
 	t.Helper()
-	cfg := config(b, servers...)
+	cfg := setupOf(b, servers...)
 	cfg.Ring, cfg.Loops = ring, 2
-	p, err := Start(cfg)
+	p, err := cfg.start()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func startOn(t *testing.T, ring host.Ring, buffers reactor.BufferConfig, b Backe
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := prepare(config(b, servers...), []*reactor.Loop{l})
+	p, err := setupOf(b, servers...).prepare([]*reactor.Loop{l})
 	if err != nil {
 		t.Fatal(err)
 	}

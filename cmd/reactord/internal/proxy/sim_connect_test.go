@@ -19,9 +19,9 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 	err := simring.Play(func(k *simring.Kernel) func() {
 		k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64, SilentConnectError: 1}
 		s := &simulation{k: k, talk: program.NewTalk(k)}
-		there, absent := netip.MustParseAddrPort("127.0.0.1:9000"), netip.MustParseAddrPort("127.0.0.1:9001")
+		absent, there := netip.MustParseAddrPort("127.0.0.1:9000"), netip.MustParseAddrPort("127.0.0.1:9001")
 		b := Backend{Name: "b", Buffer: 1 << 14, HalfCloseTimeout: time.Hour, IdleTimeout: time.Hour,
-			Servers: []Server{{Name: "absent", Address: absent}, {Name: "there", Address: there}}}
+			Servers: []Server{{Name: "absent", Address: absent}, {Name: "there", Address: there, Priority: 1}}}
 		listens := false
 		k.Go("server", func(t *simring.Thread) {
 			ln := t.Listen(there)
@@ -34,7 +34,7 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 		k.Go("start", func(*simring.Thread) { s.start(roomy(), b, loops) })
 		k.Go("client", func(t *simring.Thread) {
 			t.Until(func() bool { return listens && s.isUp() })
-			fd, err := t.Dial(s.proxy.addrs[0])
+			fd, err := t.Dial(s.proxy.Addrs()[0])
 			if err != nil {
 				k.Errorf("dial: %v", err)
 				return
@@ -53,7 +53,7 @@ func TestSimulationOfAnUnsaidFailure(t *testing.T) {
 		return func() {
 			s.check()
 			stats := s.proxy.Stats().Servers
-			failures := stats[0].Failures[connectRefused].N
+			failures := stats[0].Failures[0].N
 			if failures != 1 || stats[0].Connections != 0 || stats[1].Connections != 1 {
 				k.Errorf("%+v", stats)
 			}

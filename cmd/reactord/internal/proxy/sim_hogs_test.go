@@ -59,7 +59,7 @@ func (s *simulation) hog(hogs int) {
 	hanging, served := 0, false
 	dial := func(t *simring.Thread) int {
 		t.Until(func() bool { return listens && s.isUp() })
-		fd, err := t.Dial(s.proxy.addrs[0])
+		fd, err := t.Dial(s.proxy.Addrs()[0])
 		if err != nil {
 			k.Errorf("dial: %v", err)
 		}

@@ -52,7 +52,7 @@ func (s *idling) run(b Backend) {
 	k.Go("start", func(*simring.Thread) { s.start(roomy(), b, []*reactor.Loop{s.loop}) })
 	k.Go("client", func(t *simring.Thread) {
 		t.Until(func() bool { return listens && s.isUp() })
-		fd, err := t.Dial(s.proxy.addrs[0])
+		fd, err := t.Dial(s.proxy.Addrs()[0])
 		if err != nil {
 			k.Errorf("dial: %v", err)
 			return

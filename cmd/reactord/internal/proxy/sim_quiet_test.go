@@ -74,7 +74,7 @@ type crowd struct {
 }
 
 // run has the clients connect, calls measure, and then has them leave.
-func (s *crowd) run(cfg Config, measure func(t *simring.Thread)) {
+func (s *crowd) run(cfg fixture, measure func(t *simring.Thread)) {
 	k := s.k
 	core, logs := observer.New(zapcore.InfoLevel)
 	cfg.Log, s.logs = zap.New(core), logs
@@ -104,7 +104,7 @@ func (s *crowd) run(cfg Config, measure func(t *simring.Thread)) {
 	for i := range s.clients {
 		k.Go(fmt.Sprintf("client%d", i), func(t *simring.Thread) {
 			t.Until(func() bool { return listens && s.isUp() })
-			fd, err := t.Dial(s.proxy.addrs[0])
+			fd, err := t.Dial(s.proxy.Addrs()[0])
 			if err != nil {
 				k.Errorf("dial: %v", err)
 				return

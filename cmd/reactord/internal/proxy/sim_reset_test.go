@@ -83,7 +83,7 @@ func (s *simulation) resetMidway(saw func(string)) {
 	k.Go("start", func(*simring.Thread) { s.start(roomy(), b, loops) })
 	k.Go("client", func(t *simring.Thread) {
 		t.Until(func() bool { return listens && s.isUp() })
-		fd, err := t.Dial(s.proxy.addrs[0])
+		fd, err := t.Dial(s.proxy.Addrs()[0])
 		if err != nil {
 			k.Errorf("dial: %v", err)
 			return

@@ -109,9 +109,9 @@ func simulate(k *simring.Kernel) *simulation {
 }
 
 // tight is one or two listeners with descriptors for few connections.
-func tight(k *simring.Kernel) Config {
+func tight(k *simring.Kernel) fixture {
 	rng := k.Rand()
-	cfg := Config{pairs: 1 + rng.IntN(6)}
+	cfg := fixture{Config: Config{pairs: 1 + rng.IntN(6)}}
 	for i := range 1 + rng.IntN(2) {
 		cfg.Listeners = append(cfg.Listeners, simulatedListener(i, rng.IntN(5)))
 	}
@@ -119,7 +119,9 @@ func tight(k *simring.Kernel) Config {
 }
 
 // roomy is a listener without limits.
-func roomy() Config { return Config{pairs: 1000, Listeners: []Listener{simulatedListener(0, 0)}} }
+func roomy() fixture {
+	return fixture{Config: Config{pairs: 1000}, Listeners: []Listener{simulatedListener(0, 0)}}
+}
 
 func simulatedListener(i, maxConnections int) Listener {
 	address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(80+i))
@@ -127,11 +129,11 @@ func simulatedListener(i, maxConnections int) Listener {
 }
 
 // start prepares the proxy and runs its loops.
-func (s *simulation) start(cfg Config, b Backend, loops []*reactor.Loop) {
+func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 	odds := s.k.Odds.NoDescriptor
 	s.k.Odds.NoDescriptor = 0 // the listeners are needed
-	cfg.Backends = []Backend{b}
-	p, err := prepare(cfg, loops)
+	cfg.Backends, cfg.seed = []Backend{b}, 1
+	p, err := cfg.prepare(loops)
 	s.k.Odds.NoDescriptor = odds
 	if err != nil {
 		s.k.Errorf("prepare: %v", err)
@@ -170,7 +172,7 @@ func (s *simulation) client(t *simring.Thread) {
 	defer func() { s.clients-- }()
 	t.Until(s.isUp)
 	p := s.talk.Join()
-	fd, err := t.Dial(s.proxy.addrs[s.k.Rand().IntN(len(s.proxy.addrs))])
+	fd, err := t.Dial(s.proxy.Addrs()[s.k.Rand().IntN(len(s.proxy.Addrs()))])
 	if err != nil {
 		p.Refused = true
 		return
@@ -199,7 +201,7 @@ func (s *simulation) check() {
 		p.Judge(s.hurry)
 	}
 	for _, w := range s.proxy.workers {
-		if !w.conns.Empty() || len(w.waitingForFD) != 0 {
+		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
 		}
 		if way := heldConn(w); way != "" {
@@ -212,8 +214,8 @@ func (s *simulation) check() {
 	if n := s.proxy.budget.common.Load(); n != s.common {
 		s.k.Errorf("%d common pairs are free, want %d", n, s.common)
 	}
-	for _, l := range s.proxy.workers[0].listeners {
-		if n := l.admission.conns.Load(); n != 0 {
+	for _, l := range s.proxy.table.Load().listeners {
+		if n := l.admission.conns(); n != 0 {
 			s.k.Errorf("%d connections are admitted", n)
 		}
 	}

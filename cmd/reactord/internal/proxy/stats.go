@@ -8,35 +8,6 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
-// end is why a connection ended, as it is counted: what ended it, and in which phase.
-type end uint8
-
-const (
-	endNormal end = iota
-	endClientReset
-	endServerReset
-	endIdle
-	endHalfClosed
-	endNoServer
-	endKilled
-	endInternal
-	endCount
-)
-
-var ends = [endCount]proxymetrics.End{
-	endNormal:      {By: "normal", Phase: "data"},
-	endClientReset: {By: "client", Phase: "data"},
-	endServerReset: {By: "server", Phase: "data"},
-	endIdle:        {By: "idle_timeout", Phase: "data"},
-	endHalfClosed:  {By: "half_close_timeout", Phase: "last_data"},
-	endNoServer:    {By: "server", Phase: "connect"},
-	endKilled:      {By: "killed", Phase: "data"},
-	endInternal:    {By: "internal", Phase: "connect"},
-}
-
-// String is the end in logs.
-func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
-
 // The reasons for which errors of accepting are counted.
 var acceptReasons = [...]string{"emfile", "enfile", "enobufs", "enomem", "other"}
 
@@ -59,6 +30,7 @@ type listenerStats struct {
 	bytes        [2]atomic.Uint64 // from the client, from the server
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
+	rejected     [verdictCount]atomic.Uint64
 	duration     histogram
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
@@ -128,6 +100,11 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	}
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
+	}
+	for v, reason := range rejections {
+		if reason != "" {
+			out.Rejected = append(out.Rejected, proxymetrics.Count{Reason: reason, N: l.rejected[v].Load()})
+		}
 	}
 	for i, e := range ends {
 		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})

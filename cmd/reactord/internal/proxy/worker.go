@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 )
@@ -26,17 +27,22 @@ type worker struct {
 	index     int
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
+	ids       uint64  // that conns were given
+	walks     []*walk // over conns
+	lanes     map[*upstream.Backend]*lane
 	state     workerState
 
 	// Waiting for descriptors; see descriptors.go.
-	waitingForFD     []*conn       // connections without one for the server's side, in order
-	retry            reactor.Timer // of waitingForFD
+	forFD            line          // connections without one for the server's side
+	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *waiter       // among those of the budget
+	rejected         reactor.Socket
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
 	dials      pool[dial]
+	dialTasks  pool[dialTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
 	splices    pool[splice]
@@ -46,7 +52,7 @@ type worker struct {
 }
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
-	w := &worker{proxy: p, loop: l, index: index}
+	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
 	return w
 }
@@ -59,6 +65,7 @@ func (w *worker) follow(c *change) {
 	p := w.proxy
 	if w.index == 0 {
 		c.upstream.Commit()
+		p.forgetQueues(c.next.backends)
 	}
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
 	for _, s := range c.gone {
@@ -71,6 +78,7 @@ func (w *worker) follow(c *change) {
 			l.stop()
 		}
 	}
+	w.followLanes(c.next.backends)
 	for _, l := range w.listeners { // there may be room now, or none is needed
 		if l.paused {
 			l.resume()

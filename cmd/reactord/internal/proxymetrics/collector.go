@@ -8,6 +8,7 @@ import (
 
 var (
 	ofListener = []string{"listener"}
+	ofBackend  = []string{"backend"}
 	ofServer   = []string{"backend", "server"}
 )
 
@@ -26,11 +27,36 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.SentBytes) }),
 }
 
+var backendTable = series.Table[BackendStats]{
+	series.Counter("backend_connections_total", "Connections for the backend.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.Connections) }),
+	series.Gauge("backend_connections", "Connections that are open to all servers of the backend.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.Current) }),
+	series.Gauge("backend_connections_limit", "Connections that can be open to all servers. 0: any number.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.Limit) }),
+	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.Waiting) }),
+	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
+	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
+		func(b *BackendStats) float64 { return flag(b.Panic) }),
+}
+
 var serverTable = series.Table[ServerStats]{
+	series.Gauge("server_up", "1 if the server gets new connections.", ofServer,
+		func(s *ServerStats) float64 { return flag(s.Up) }),
+	series.Gauge("server_weight", "The weight that is in force.", ofServer,
+		func(s *ServerStats) float64 { return s.Weight }),
 	series.Counter("server_connections_total", "Connects to the server that succeeded.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Connections) }),
 	series.Gauge("server_connections", "Connections that are open to the server.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Current) }),
+	series.Gauge("server_connections_limit", "Connections that can be open to the server. 0: any number.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Limit) }),
+	series.Counter("server_transitions_total", "Changes of the server's state.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Transitions) }),
+	series.Counter("server_ejections_total", "Times that the server was ejected after failed connects.", ofServer,
+		func(s *ServerStats) float64 { return float64(s.Ejections) }),
 	series.Counter("server_retries_total", "Times that a connection failed over from this server to the next one.",
 		ofServer, func(s *ServerStats) float64 { return float64(s.Retries) }),
 }
@@ -44,6 +70,10 @@ var (
 		"How long connections were open that have ended, in seconds.", "listener")
 	connectFailures = series.NewDesc("server_connect_failures_total",
 		"Connects to the server that failed.", "backend", "server", "reason")
+	serverState = series.NewDesc("server_state",
+		"1 for the state that the server is in.", "backend", "server", "state")
+	checks = series.NewDesc("server_checks_total",
+		"Health checks of the server by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
 		"How long connecting to a server of the backend took, in seconds.", "backend")
 )
@@ -58,8 +88,11 @@ type collector struct{ read func() Stats }
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	listenerTable.Describe(ch)
+	backendTable.Describe(ch)
 	serverTable.Describe(ch)
-	for _, d := range []*prometheus.Desc{acceptErrors, closed, duration, connectFailures, connectDuration} {
+	for _, d := range []*prometheus.Desc{
+		acceptErrors, closed, duration, serverState, checks, connectFailures, connectDuration,
+	} {
 		ch <- d
 	}
 }
@@ -72,6 +105,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for i := range stats.Backends {
 		b := &stats.Backends[i]
+		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
 	}
 	for i := range stats.Servers {
@@ -95,6 +129,21 @@ func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {
 	for _, f := range s.Failures {
 		ch <- series.Count(connectFailures, float64(f.N), s.Backend, s.Name, f.Reason)
 	}
+	for _, c := range s.Checks {
+		ch <- series.Count(checks, float64(c.N), s.Backend, s.Name, c.Reason)
+	}
+	for _, state := range s.States {
+		ch <- prometheus.MustNewConstMetric(serverState, prometheus.GaugeValue, flag(state == s.State),
+			s.Backend, s.Name, state)
+	}
+}
+
+// flag is a condition as a value.
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // histogram is h in the form of Prometheus, in which a bucket also counts what the smaller buckets count.

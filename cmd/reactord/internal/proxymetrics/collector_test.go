@@ -22,11 +22,15 @@ func seen() Stats {
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},
 		}},
-		Backends: []BackendStats{{"app", Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5}}},
+		Backends: []BackendStats{{
+			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, RetriesRefused: 2, Panic: true,
+			ConnectTime: Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5},
+		}},
 		Servers: []ServerStats{
-			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Retries: 3,
-				Failures: []Count{{"refused", 4}, {"timeout", 0}}},
-			{Backend: "app", Name: `b"\`, Failures: []Count{{"refused", 0}, {"timeout", 0}}},
+			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Limit: 20, Retries: 3,
+				States: []string{"up", "down"}, State: "up", Up: true, Weight: 2.5, Transitions: 5, Ejections: 1,
+				Checks: []Count{{"success", 6}, {"failure", 7}}, Failures: []Count{{"refused", 4}, {"timeout", 0}}},
+			{Backend: "app", Name: `b"\`, States: []string{"up", "down"}, State: "down", Failures: []Count{{"refused", 0}, {"timeout", 0}}},
 		},
 	}
 }
@@ -35,6 +39,12 @@ func TestProxySeries(t *testing.T) {
 	c := NewCollector(seen)
 	seriestest.Lint(t, seriestest.Expose(t, c))
 	seriestest.Expect(t, c, `
+reactord_backend_connections{backend="app"} 3
+reactord_backend_connections_limit{backend="app"} 50
+reactord_backend_connections_total{backend="app"} 10
+reactord_backend_panic_mode{backend="app"} 1
+reactord_backend_queue_length{backend="app"} 1
+reactord_backend_retries_refused_total{backend="app"} 2
 reactord_connection_duration_seconds_bucket{listener="web",le="0.5"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="10"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="+Inf"} 7
@@ -50,6 +60,8 @@ reactord_listener_connections_total{listener="web"} 9
 reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
 reactord_listener_transmit_bytes_total{listener="web"} 4
+reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7
+reactord_server_checks_total{backend="app",result="success",server="a:1"} 6
 reactord_server_connect_duration_seconds_bucket{backend="app",le="0.001"} 7
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 8
 reactord_server_connect_duration_seconds_sum{backend="app"} 0.5
@@ -60,10 +72,24 @@ reactord_server_connect_failures_total{backend="app",reason="timeout",server="a:
 reactord_server_connect_failures_total{backend="app",reason="timeout",server="b\"\\"} 0
 reactord_server_connections{backend="app",server="a:1"} 2
 reactord_server_connections{backend="app",server="b\"\\"} 0
+reactord_server_connections_limit{backend="app",server="a:1"} 20
+reactord_server_connections_limit{backend="app",server="b\"\\"} 0
 reactord_server_connections_total{backend="app",server="a:1"} 8
 reactord_server_connections_total{backend="app",server="b\"\\"} 0
+reactord_server_ejections_total{backend="app",server="a:1"} 1
+reactord_server_ejections_total{backend="app",server="b\"\\"} 0
 reactord_server_retries_total{backend="app",server="a:1"} 3
 reactord_server_retries_total{backend="app",server="b\"\\"} 0
+reactord_server_state{backend="app",server="a:1",state="down"} 0
+reactord_server_state{backend="app",server="a:1",state="up"} 1
+reactord_server_state{backend="app",server="b\"\\",state="down"} 1
+reactord_server_state{backend="app",server="b\"\\",state="up"} 0
+reactord_server_transitions_total{backend="app",server="a:1"} 5
+reactord_server_transitions_total{backend="app",server="b\"\\"} 0
+reactord_server_up{backend="app",server="a:1"} 1
+reactord_server_up{backend="app",server="b\"\\"} 0
+reactord_server_weight{backend="app",server="a:1"} 2.5
+reactord_server_weight{backend="app",server="b\"\\"} 0
 `)
 }
 
@@ -71,8 +97,8 @@ reactord_server_retries_total{backend="app",server="b\"\\"} 0
 func TestRemovedServer(t *testing.T) {
 	stats := seen()
 	c := NewCollector(func() Stats { return stats })
-	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 5 {
-		t.Errorf("%d series of the server, want 5", n)
+	if n := strings.Count(seriestest.Expose(t, c), `server="a:1"`); n != 14 {
+		t.Errorf("%d series of the server, want 14", n)
 	}
 	stats.Servers = stats.Servers[1:]
 	page := seriestest.Expose(t, c)
@@ -85,6 +111,12 @@ func TestRemovedServer(t *testing.T) {
 func TestEmptyProxy(t *testing.T) {
 	seriestest.Expect(t, NewCollector(func() Stats { return Stats{} }), "")
 	seriestest.Expect(t, NewCollector(func() Stats { return Stats{Backends: []BackendStats{{Name: "app"}}} }), `
+reactord_backend_connections{backend="app"} 0
+reactord_backend_connections_limit{backend="app"} 0
+reactord_backend_connections_total{backend="app"} 0
+reactord_backend_panic_mode{backend="app"} 0
+reactord_backend_queue_length{backend="app"} 0
+reactord_backend_retries_refused_total{backend="app"} 0
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_server_connect_duration_seconds_sum{backend="app"} 0
 reactord_server_connect_duration_seconds_count{backend="app"} 0
@@ -106,7 +138,7 @@ func TestPage(t *testing.T) {
 
 // The formula of the package's documentation.
 func TestCardinality(t *testing.T) {
-	const L, B, S, E, T, F, bounds = 4, 5, 7, 6, 8, 9, 13
+	const L, B, S, E, T, F, K, Z, bounds = 4, 5, 7, 6, 8, 9, 2, 3, 13
 	const H = bounds + 3
 	timings := Histogram{Bounds: make([]float64, bounds), Counts: make([]uint64, bounds+1)}
 	for i := range timings.Bounds {
@@ -127,13 +159,15 @@ func TestCardinality(t *testing.T) {
 		stats.Listeners = append(stats.Listeners, l)
 	}
 	for i := range B {
-		stats.Backends = append(stats.Backends, BackendStats{fmt.Sprint(i), timings})
+		stats.Backends = append(stats.Backends, BackendStats{Name: fmt.Sprint(i), ConnectTime: timings})
 	}
 	for i := range S {
-		stats.Servers = append(stats.Servers, ServerStats{Backend: "0", Name: fmt.Sprint(i), Failures: reasons(F)})
+		stats.Servers = append(stats.Servers, ServerStats{
+			Backend: "0", Name: fmt.Sprint(i), Failures: reasons(F), Checks: reasons(K), States: []string{"a", "b", "c"},
+		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (6+E+T+H)*L + H*B + (3+F)*S + 1; got != want {
+	if want := (6+E+T+H)*L + (6+H)*B + (8+F+K+Z)*S + 1; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

@@ -16,11 +16,24 @@
 //	reactord_listener_accept_errors_total{listener,reason}             counter
 //	reactord_connections_closed_total{listener,term_by,phase}          counter
 //	reactord_connection_duration_seconds{listener}                     histogram
+//	reactord_backend_connections_total{backend}                        counter
+//	reactord_backend_connections{backend}                              gauge
+//	reactord_backend_connections_limit{backend}                        gauge   0: none
+//	reactord_backend_queue_length{backend}                             gauge
+//	reactord_backend_retries_refused_total{backend}                    counter by the retry budget
+//	reactord_backend_panic_mode{backend}                               gauge   0 or 1
+//	reactord_server_connect_duration_seconds{backend}                  histogram of connects that succeeded
+//	reactord_server_up{backend,server}                                 gauge   0 or 1
+//	reactord_server_state{backend,server,state}                        gauge   0 or 1
+//	reactord_server_weight{backend,server}                             gauge   in force: with slow start and agent check
 //	reactord_server_connections_total{backend,server}                  counter
 //	reactord_server_connections{backend,server}                        gauge
+//	reactord_server_connections_limit{backend,server}                  gauge   0: none
 //	reactord_server_connect_failures_total{backend,server,reason}      counter
 //	reactord_server_retries_total{backend,server}                      counter
-//	reactord_server_connect_duration_seconds{backend}                  histogram of connects that succeeded
+//	reactord_server_checks_total{backend,server,result}                counter
+//	reactord_server_transitions_total{backend,server}                  counter changes of the state
+//	reactord_server_ejections_total{backend,server}                    counter
 //
 // # The series of reloads
 //
@@ -35,7 +48,8 @@
 // # How many series there are
 //
 // With L listeners, B backends and S servers; E reasons of accept errors, T ways to end and F reasons of connect
-// failures; and with H, the number of bounds of a histogram and three more (+Inf, sum, count):
+// failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and three more
+// (+Inf, sum, count):
 //
-//	(6+E+T+H)·L + H·B + (3+F)·S + 5
+//	(6+E+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 5
 package proxymetrics

@@ -17,6 +17,7 @@ type ListenerStats struct {
 	Limit         int     // connections that can be open
 	ReceivedBytes uint64  // from clients
 	SentBytes     uint64  // to clients
+	Rejected      []Count // connections that were reset because of a limit
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended
@@ -24,17 +25,31 @@ type ListenerStats struct {
 
 // BackendStats is a reading of the counters of a backend.
 type BackendStats struct {
-	Name        string
-	ConnectTime Histogram // of connects that succeeded
+	Name           string
+	Connections    uint64    // so far
+	Current        int64     // connections now
+	Limit          int       // of connections; 0: none
+	Waiting        int64     // connections in the queue now
+	RetriesRefused uint64    // retries that the retry budget did not allow
+	Panic          bool      // health is ignored, because too few servers are healthy
+	ConnectTime    Histogram // of connects that succeeded
 }
 
 // ServerStats is a reading of the counters of a server of a backend.
 type ServerStats struct {
 	Backend, Name string
-	Connections   uint64 // so far
-	Current       int64  // now
+	States        []string // all that there are; the same for all servers
+	State         string   // one of them
+	Up            bool     // it gets new connections
+	Weight        float64  // that is in force
+	Connections   uint64   // so far
+	Current       int64    // now
+	Limit         int      // of connections; 0: none
 	Failures      []Count
-	Retries       uint64 // times that a connection failed over to the next server
+	Retries       uint64  // times that a connection failed over to the next server
+	Checks        []Count // by result
+	Transitions   uint64  // changes of the state
+	Ejections     uint64
 }
 
 // Count is a count of one kind of event. The reasons are from a fixed set.

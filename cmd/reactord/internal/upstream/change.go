@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
@@ -14,11 +15,11 @@ type Change struct {
 	groups       map[string]*Group // as they are if no server's state changes until Commit
 }
 
-// membership is a backend with its settings and servers in one plan. It does not change.
+// membership is a backend with its settings and servers in a plan, or in several. It does not change.
 type membership struct {
 	backend *Backend
-	plan    *plan.Backend
-	servers []*Server // in the order of plan.Servers
+	plan    plan.Backend // a copy: a pointer would keep all of the plan alive
+	servers []*Server    // in the order of plan.Servers
 	byKey   map[netip.AddrPort]*Server
 }
 
@@ -35,9 +36,15 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 	for i := range p.Backends {
 		b := &p.Backends[i]
 		name := b.Settings.Name
-		m := d.prepare(b, c.before[name])
+		before := c.before[name]
+		if before.same(b) {
+			c.next[name], c.backends[name] = before, before.backend
+			continue
+		}
+		d.preload(&b.Settings.Check)
+		m := d.prepare(b, before)
 		g := newGroup(m, m.backend.Group())
-		if c.before[name] == nil {
+		if before == nil {
 			m.backend.group.Store(g) // nobody has the backend yet
 		}
 		c.next[name], c.backends[name], c.groups[name] = m, m.backend, g
@@ -46,10 +53,15 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 	return c
 }
 
-// prepare makes the membership of a backend that was before in the plan (nil: was not).
+// same reports whether the backend is the same in another plan.
+func (m *membership) same(b *plan.Backend) bool {
+	return m != nil && m.plan.Settings == b.Settings && slices.Equal(m.plan.Servers, b.Servers)
+}
+
+// prepare makes the membership of a backend. before is what it was; nil: the backend is new.
 func (d *Directory) prepare(b *plan.Backend, before *membership) *membership {
 	m := &membership{
-		plan:    b,
+		plan:    *b,
 		servers: make([]*Server, len(b.Servers)),
 		byKey:   make(map[netip.AddrPort]*Server, len(b.Servers)),
 	}
@@ -78,10 +90,12 @@ func (c *Change) Backends() map[string]*Backend { return c.backends }
 
 // Commit puts the change in force. It is called on the control loop, in the order of the calls of Prepare.
 func (c *Change) Commit() {
-	before := *c.directory.inForce.Load()
-	c.directory.inForce.Store(&c.next)
+	next, before := c.next, *c.directory.inForce.Load()
+	c.directory.inForce.Store(&next) // not &c.next: it would keep the plan before alive
 	for name, m := range c.next {
-		m.backend.commit(m, c.groups[name])
+		if before[name] != m {
+			m.backend.commit(m, c.groups[name])
+		}
 	}
 	for name, m := range before {
 		if c.next[name] == nil {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
@@ -42,11 +43,10 @@ var reasonOfErrno = map[syscall.Errno]reason{
 }
 
 func reasonOf(err error) reason {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return reasonTimeout
 	}
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		if r, ok := reasonOfErrno[errno]; ok {
 			return r
 		}

@@ -8,7 +8,8 @@ import (
 
 // retryBudget bounds the retries of a backend to a part of its connections.
 type retryBudget struct {
-	connections, retries window
+	connections, retries window // each in cache lines of its own
+	refused              atomic.Uint64
 }
 
 // take takes a retry, if there is one. When several loops take the last one at the same time, none may get it.
@@ -21,6 +22,7 @@ func (r *retryBudget) take(now int64, c *config.RetryBudget) bool {
 		return true
 	}
 	r.retries.undo(now)
+	r.refused.Add(1)
 	return false
 }
 

@@ -7,7 +7,15 @@ import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []proxymetrics.ServerStats) {
 	for _, m := range d.members() {
 		b := m.backend
-		backends = append(backends, proxymetrics.BackendStats{Name: b.Name, ConnectTime: b.time.read()})
+		backends = append(backends, proxymetrics.BackendStats{
+			Name:           b.Name,
+			Connections:    b.began.Load(),
+			Current:        int64(b.Load.N()),
+			Limit:          b.Load.Limit(),
+			RetriesRefused: b.retries.refused.Load(),
+			Panic:          b.Group().Panic(),
+			ConnectTime:    b.time.read(),
+		})
 		for _, s := range m.servers {
 			servers = append(servers, s.stats())
 		}
@@ -16,15 +24,26 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 }
 
 func (s *Server) stats() proxymetrics.ServerStats {
+	p, st := s.settings.Load(), s.standing.Load()
 	out := proxymetrics.ServerStats{
 		Backend:     s.Backend.Name,
-		Name:        s.Name(),
+		Name:        p.Name,
+		States:      stateNames[:],
+		State:       st.state().String(),
+		Up:          st.state() == Up,
+		Weight:      float64(st.weight(p.Weight)) / 1000,
 		Connections: s.counters.connections.Load(),
 		Current:     int64(s.Load.N()),
+		Limit:       s.Load.Limit(),
 		Retries:     s.counters.retries.Load(),
+		Transitions: s.counters.transitions.Load(),
+		Ejections:   s.counters.ejections.Load(),
 	}
 	for i, reason := range reasons {
 		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.counters.failures[i].Load()})
+	}
+	for i, result := range checkResults {
+		out.Checks = append(out.Checks, proxymetrics.Count{Reason: result, N: s.checking.counts[i].Load()})
 	}
 	return out
 }

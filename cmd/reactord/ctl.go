@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"golang.org/x/sys/unix"
+)
+
+// ctlCommand asks and tells a running reactord by its admin API.
+type ctlCommand struct {
+	Address string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration (${default})."`
+	JSON    bool   `name:"json" help:"Print the answer of the API unchanged."`
+
+	Status      ctlStatus      `cmd:"" help:"Show the state of the process."`
+	Plan        ctlPlan        `cmd:"" help:"Show the plan in force, and where each server comes from."`
+	Listeners   ctlListeners   `cmd:"" help:"List the listeners."`
+	Backends    ctlBackends    `cmd:"" help:"List the backends."`
+	Servers     ctlServers     `cmd:"" help:"List the servers with their state."`
+	Server      ctlServer      `cmd:"" help:"Change the state or the weight of a server."`
+	Connections ctlConnections `cmd:"" help:"List open connections."`
+	Close       ctlClose       `cmd:"" help:"Close connections."`
+	Reload      ctlReload      `cmd:"" help:"Read the configuration file again."`
+	Drain       ctlDrain       `cmd:"" help:"Drain the process: it exits when all connections have ended."`
+	Upgrade     ctlUpgrade     `cmd:"" help:"Start the program anew; the new process takes over."`
+	LogLevel    ctlLogLevel    `cmd:"" help:"Show or set the log level."`
+	Loops       ctlLoops       `cmd:"" help:"Show the I/O threads: their counters, slow turns, and what is in flight."`
+	Profile     ctlProfile     `cmd:"" help:"Write a profile of the process to a file."`
+	Discovery   ctlDiscovery   `cmd:"" help:"List the sources of discovery."`
+	OpenAPI     ctlOpenAPI     `cmd:"" name:"openapi" help:"Print the OpenAPI document of the admin API."`
+}
+
+// AfterApply gives the commands what they work with.
+func (c *ctlCommand) AfterApply(k *kong.Context) error {
+	client, err := admin.NewClient(c.Address)
+	if err != nil {
+		return err
+	}
+	k.Bind(&ctl{client: client, json: c.JSON, out: os.Stdout, colour: wantsColour(os.Stdout)})
+	return nil
+}
+
+// wantsColour reports whether f is a terminal, and its user has not said otherwise (no-color.org).
+func wantsColour(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// ctl is what the commands work with.
+type ctl struct {
+	client *admin.Client
+	json   bool // print the API's text
+	out    io.Writer
+	colour bool
+}
+
+// interruptible is a context that a signal ends.
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+}
+
+// call calls an endpoint, and prints its answer: unchanged, or as show does.
+func call[In, Out any](c *ctl, e admin.Endpoint[In, Out], in In, show func(w *bufio.Writer, out *Out)) error {
+	ctx, cancel := interruptible()
+	defer cancel()
+	defer c.client.Close()
+	out, text, err := e.Call(ctx, c.client, in)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(c.out)
+	if c.json {
+		_, _ = w.Write(text)
+	} else {
+		show(w, &out)
+	}
+	return w.Flush()
+}
+
+// table prints a table.
+func (c *ctl) table(w io.Writer, t *table) {
+	if c.colour {
+		t.write(w, paintState)
+	} else {
+		t.write(w, nil)
+	}
+}
+
+// usageError is something wrong with the arguments of a command.
+type usageError string
+
+func (e usageError) Error() string        { return string(e) + " (see reactord ctl --help)" }
+func (e usageError) Is(target error) bool { return target == errFlags }

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+)
+
+type ctlServer struct {
+	Set   ctlServerSet   `cmd:"" help:"Override the state or the weight of a server, until it is reset or the process ends."`
+	Reset ctlServerReset `cmd:"" help:"End the override of a server."`
+}
+
+type ctlServerSet struct {
+	Backend string  `arg:"" help:"Name of the backend."`
+	Server  string  `arg:"" help:"Name of the server, or its address."`
+	State   *string `placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
+	Weight  *int    `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
+}
+
+// Run overrides the state or the weight of a server.
+func (s ctlServerSet) Run(c *ctl) error {
+	if s.State == nil && s.Weight == nil {
+		return usageError("nothing to set: write --state, --weight, or both")
+	}
+	u := admin.ServerUpdate{
+		ServerKey: admin.ServerKey{Backend: s.Backend, Server: s.Server},
+		Body:      admin.ServerChange{State: s.State, Weight: s.Weight},
+	}
+	return call(c, admin.SetServer, u, c.server)
+}
+
+type ctlServerReset struct {
+	Backend string `arg:"" help:"Name of the backend."`
+	Server  string `arg:"" help:"Name of the server, or its address."`
+}
+
+// Run ends an override.
+func (s ctlServerReset) Run(c *ctl) error {
+	return call(c, admin.ResetServer, admin.ServerKey{Backend: s.Backend, Server: s.Server}, c.server)
+}
+
+func (c *ctl) server(w *bufio.Writer, s *admin.BackendServer) {
+	c.servers(w, []admin.BackendServer{*s})
+}
+
+type ctlClose struct {
+	IDs []string `arg:"" optional:"" name:"id" help:"Connections to close, as listed by ctl connections."`
+	ctlFilter
+	All bool `help:"Close all connections."`
+}
+
+// Run closes connections.
+func (l ctlClose) Run(c *ctl) error {
+	f := l.filter()
+	chosen := 0
+	for _, choice := range []bool{len(l.IDs) > 0, f != (admin.Filter{}), l.All} {
+		if choice {
+			chosen++
+		}
+	}
+	if chosen != 1 {
+		return usageError("choose connections by their ids, by flags such as --listener or --client, or by --all")
+	}
+	if len(l.IDs) == 0 {
+		return call(c, admin.CloseConnections, admin.CloseQuery{Filter: f, All: l.All}, showClosed)
+	}
+	var errs []error
+	for _, id := range l.IDs {
+		if err := call(c, admin.CloseConnection, admin.ConnectionKey{ID: id}, func(w *bufio.Writer, _ *admin.Closed) {
+			fmt.Fprintf(w, "%s closed\n", id)
+		}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func showClosed(w *bufio.Writer, n *admin.Closed) {
+	if n.Closed == 1 {
+		fmt.Fprintln(w, "1 connection closed")
+		return
+	}
+	fmt.Fprintf(w, "%d connections closed\n", n.Closed)
+}
+
+type ctlReload struct{}
+
+// Run reads the configuration file again. What is wrong with it is printed as check does.
+func (ctlReload) Run(c *ctl) error {
+	return call(c, admin.PostReload, admin.None{}, func(w *bufio.Writer, r *admin.Reload) {
+		for _, change := range r.Changes {
+			fmt.Fprintln(w, plain(change))
+		}
+		if len(r.Changes) == 0 {
+			fmt.Fprintln(w, "nothing has changed")
+		}
+	})
+}
+
+type ctlDrain struct {
+	Show bool `help:"Show the progress of a drain, and begin none."`
+	Wait bool `help:"Wait until the process has ended, and show the progress."`
+}
+
+// Run begins to drain, or shows how far it is.
+func (d ctlDrain) Run(c *ctl) error {
+	e := admin.PostDrain
+	if d.Show {
+		e = admin.GetDrain
+	}
+	if err := call(c, e, admin.None{}, showDrain); err != nil || !d.Wait {
+		return err
+	}
+	ctx, cancel := interruptible()
+	defer cancel()
+	last := -1
+	for {
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		now, _, err := admin.GetDrain.Call(ctx, c.client, admin.None{})
+		if err != nil {
+			if _, answered := errors.AsType[*admin.Problem](err); answered || ctx.Err() != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(c.out, "the process has ended")
+			return err
+		}
+		if now.Connections != last {
+			last = now.Connections
+			fmt.Fprintf(c.out, "%d connections, %s left\n", last, humanTime(now.Left))
+		}
+	}
+}
+
+func showDrain(w *bufio.Writer, d *admin.Drain) {
+	if d.Phase != admin.Draining {
+		fmt.Fprintf(w, "not draining, %d connections\n", d.Connections)
+		return
+	}
+	fmt.Fprintf(w, "draining for %s, %d connections, %s left\n", humanTime(d.Elapsed), d.Connections, humanTime(d.Left))
+}
+
+type ctlUpgrade struct{}
+
+// Run starts the program anew.
+func (ctlUpgrade) Run(c *ctl) error {
+	return call(c, admin.PostUpgrade, admin.None{}, func(w *bufio.Writer, u *admin.Upgrade) {
+		fmt.Fprintf(w, "process %d has taken over\n", u.PID)
+	})
+}
+
+type ctlLogLevel struct {
+	Level string `arg:"" optional:"" help:"The level to set: ${log_levels}."`
+}
+
+// Run shows or sets the log level.
+func (l ctlLogLevel) Run(c *ctl) error {
+	show := func(w *bufio.Writer, l *admin.LogLevel) { fmt.Fprintln(w, plain(l.Level)) }
+	if l.Level == "" {
+		return call(c, admin.GetLogLevel, admin.None{}, show)
+	}
+	return call(c, admin.SetLogLevel, admin.LogLevelUpdate{Body: admin.LogLevel{Level: l.Level}}, show)
+}

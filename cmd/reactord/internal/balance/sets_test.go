@@ -1,0 +1,352 @@
+package balance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+func hosts(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("host-%d", i)
+	}
+	return list
+}
+
+// The shares of sets by their health.
+func TestShares(t *testing.T) {
+	// healthy[i] of 10 servers of priority i are healthy.
+	for _, c := range []struct {
+		healthy []int
+		want    []float64
+		panic   bool
+	}{
+		{[]int{10, 10}, []float64{1, 0}, false},
+		{[]int{8, 10}, []float64{1, 0}, false},
+		{[]int{5, 10}, []float64{.7, .3}, false},
+		{[]int{0, 10}, []float64{0, 1}, false},
+		{[]int{5, 2, 10}, []float64{.7, .28, .02}, false},
+		{[]int{0, 0, 3}, []float64{1, 0, 0}, true},
+		{[]int{0, 5}, []float64{1, 0}, true},
+		{[]int{5}, []float64{1}, false},
+		{[]int{4}, []float64{1}, true},
+		{[]int{0}, []float64{1}, true},
+	} {
+		t.Run(fmt.Sprint(c.healthy), func(t *testing.T) {
+			list := servers(10 * len(c.healthy))
+			for i := range list {
+				list[i].Priority = i / 10
+				list[i].Healthy = i%10 < c.healthy[i/10]
+			}
+			for _, policy := range []string{"p2c", "maglev"} {
+				g := NewGroup(settings(policy), list)
+				if g.Panic() != c.panic {
+					t.Errorf("panic = %v, want %v", g.Panic(), c.panic)
+				}
+				count := make([]int, len(c.healthy))
+				for i, n := range counts(t, newPicker(1), g, 10000) {
+					if n > 0 && !list[i].Healthy && !c.panic {
+						t.Errorf("server %d is down and has %d connections", i, n)
+					}
+					count[i/10] += n
+				}
+				within(t, count, c.want, 3.5)
+			}
+		})
+	}
+}
+
+// Without enough, and without panic, the proportions decide.
+func TestSharesWithoutPanic(t *testing.T) {
+	list := servers(20)
+	for i := range list {
+		list[i].Priority = i / 10
+		list[i].Healthy = i == 0 || i >= 10 && i < 13
+	}
+	s := settings("p2c")
+	s.PanicThreshold = 0
+	count := counts(t, newPicker(1), NewGroup(s, list), 10000)
+	within(t, []int{count[0], count[10] + count[11] + count[12]}, []float64{.25, .75}, 3.5)
+}
+
+func TestLocality(t *testing.T) {
+	list := servers(10)
+	for i := range list {
+		list[i].Locality = []string{"a", "b"}[i%2]
+	}
+	s := settings("p2c")
+	s.Locality = "b"
+	own := func(g *Group) int {
+		n := 0
+		for i, c := range counts(t, newPicker(1), g, 10000) {
+			if i%2 == 1 {
+				n += c
+			}
+		}
+		return n
+	}
+	if n := own(NewGroup(s, list)); n != 10000 {
+		t.Errorf("%d of 10000 connections stay in the locality, want all", n)
+	}
+	list[1].Healthy, list[3].Healthy, list[5].Healthy = false, false, false // 2 of 5 are left: 56 %
+	n := own(NewGroup(s, list))
+	within(t, []int{n, 10000 - n}, []float64{.56, .44}, 3.5)
+	// Full servers are left for the other locality, which has the same priority.
+	for i := range list {
+		list[i].Healthy = true
+		if i%2 == 1 {
+			list[i].Load.SetLimit(1)
+			list[i].Load.Force()
+		}
+	}
+	if n := own(NewGroup(s, list)); n != 0 {
+		t.Errorf("%d connections to full servers", n)
+	}
+}
+
+// A backup gets nothing while others can be tried, not even if they are full, and everything when they are tried or
+// down.
+func TestBackup(t *testing.T) {
+	for _, policy := range config.Policies {
+		t.Run(policy, func(t *testing.T) {
+			list := servers(3)
+			list[1].Backup = true
+			list[2].Priority = 1000
+			g, p := NewGroup(settings(policy), list), newPicker(1)
+			if n := counts(t, p, g, 100); n[0] != 100 {
+				t.Errorf("connections by server: %v", n)
+			}
+			list[0].Load.SetLimit(1)
+			list[0].Load.Force()
+			if _, err := p.Pick(g, &Request{}); !errors.Is(err, ErrFull) {
+				t.Errorf("with the first server full: %v", err)
+			}
+			var r Request
+			for _, want := range []int{0, 2, 1} {
+				if want > 0 {
+					r.Tried.Add(list[0].Key)
+				}
+				if want == 1 {
+					r.Tried.Add(list[2].Key)
+				}
+				if want == 0 {
+					list[0].Load.Give()
+				}
+				i, err := p.Pick(g, &r)
+				if i != want || err != nil {
+					t.Errorf("with %d tried: server %d, %v; want %d", r.Tried.Len(), i, err, want)
+				}
+			}
+			r.Tried.Add(list[1].Key)
+			if i, err := p.Pick(g, &r); !errors.Is(err, ErrNoServer) {
+				t.Errorf("with all tried: server %d, %v", i, err)
+			}
+		})
+	}
+}
+
+func TestNothingToPick(t *testing.T) {
+	for _, policy := range config.Policies {
+		for name, change := range map[string]func(*config.Balance, []Server){
+			"no weights": func(_ *config.Balance, list []Server) {
+				for i := range list {
+					list[i].Weight = 0
+				}
+			},
+			"all down, no panic": func(s *config.Balance, list []Server) {
+				s.PanicThreshold = 0
+				for i := range list {
+					list[i].Healthy = false
+				}
+			},
+			"negative": func(_ *config.Balance, list []Server) {
+				for i := range list {
+					list[i].Weight = -1
+				}
+			},
+		} {
+			list, s := servers(3), settings(policy)
+			change(s, list)
+			g := NewGroup(s, list)
+			if i, err := newPicker(1).Pick(g, &Request{}); !errors.Is(err, ErrNoServer) {
+				t.Errorf("%s, %s: server %d, %v; want %v", policy, name, i, err, ErrNoServer)
+			}
+			for i := range list {
+				if g.InUse(i) {
+					t.Errorf("%s, %s: server %d is in use", policy, name, i)
+				}
+			}
+		}
+	}
+}
+
+// In panic, a second attempt prefers the healthy server, and a third takes what is left.
+func TestPanicPrefersHealthyAfterAFailure(t *testing.T) {
+	list := servers(5)
+	for i := range list {
+		list[i].Healthy = i == 4
+	}
+	for _, policy := range config.Policies {
+		g, p := NewGroup(settings(policy), list), newPicker(1)
+		var r Request
+		r.Tried.Add(list[0].Key)
+		for range 20 {
+			i, err := p.Pick(g, &r)
+			if i != 4 || err != nil {
+				t.Fatalf("%s: server %d, %v; want 4", policy, i, err)
+			}
+		}
+		r.Tried.Add(list[4].Key)
+		if i, err := p.Pick(g, &r); err != nil || i == 0 || i == 4 {
+			t.Errorf("%s: server %d, %v; want another", policy, i, err)
+		}
+	}
+}
+
+// Limits hold exactly when several loops pick, and connections are refused only when all servers are full.
+func TestLimitsOfManyLoops(t *testing.T) {
+	for _, policy := range config.Policies {
+		t.Run(policy, func(t *testing.T) {
+			const loops, limit = 8, 20
+			list := servers(7)
+			for i := range list {
+				list[i].Load.SetLimit(limit)
+			}
+			g := NewGroup(settings(policy), list)
+			var wg sync.WaitGroup
+			for l := range loops {
+				wg.Go(func() {
+					p := newPicker(uint64(l))
+					for k := range 1000 {
+						i, err := p.Pick(g, &Request{Source: client(k)})
+						if err == nil && k%3 == 0 {
+							list[i].Load.Give()
+						}
+						if err != nil && !errors.Is(err, ErrFull) {
+							t.Error(err)
+						}
+						if n := list[i].Load.N(); n > limit {
+							t.Errorf("%d connections, the limit is %d", n, limit)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			for i := range list {
+				if n := list[i].Load.N(); n != limit {
+					t.Errorf("server %d has %d connections, want %d", i, n, limit)
+				}
+			}
+		})
+	}
+}
+
+// A subset changes by one member when one server comes, goes or fails.
+func TestSubsetChangesLittle(t *testing.T) {
+	s := settings("p2c")
+	s.Subset = 10
+	list := servers(50)
+	members := func(g *Group, list []Server) []string {
+		var m []string
+		for i := range list {
+			if g.InUse(i) {
+				m = append(m, list[i].Key.String())
+			}
+		}
+		return m
+	}
+	for _, host := range hosts(20) {
+		s.SubsetKey = host
+		g := NewGroup(s, list)
+		before := members(g, list)
+		if len(before) != 10 {
+			t.Fatalf("%d members, want 10", len(before))
+		}
+		for i := range list {
+			common := func(what string, after []string) {
+				n := 0
+				for _, m := range after {
+					if slices.Contains(before, m) {
+						n++
+					}
+				}
+				want := 10
+				if g.InUse(i) {
+					want = 9
+				}
+				if len(after) != 10 || n != want {
+					t.Errorf("server %d %s: %d of %d members stay, want %d", i, what, n, len(after), want)
+				}
+			}
+			less := slices.Delete(slices.Clone(list), i, i+1)
+			common("leaves", members(g.Renew(s, less), less))
+			down := slices.Clone(list)
+			down[i].Healthy = false
+			common("goes down", members(g.Renew(s, down), down))
+			heavier := slices.Clone(list)
+			heavier[i].Weight = 100
+			if after := members(g.Renew(s, heavier), heavier); !slices.Equal(after, before) {
+				t.Errorf("a weight changes the subset")
+			}
+		}
+	}
+}
+
+// Over a fleet, servers are members of about equally many subsets.
+func TestSubsetsOfAFleet(t *testing.T) {
+	const processes, size, n = 1000, 20, 100
+	list := servers(n)
+	s := settings("p2c")
+	s.Subset = size
+	count := make([]int, n)
+	for _, host := range hosts(processes) {
+		s.SubsetKey = host
+		g := NewGroup(s, list)
+		for i := range list {
+			if g.InUse(i) {
+				count[i]++
+			}
+		}
+	}
+	for i, c := range count { // 200 ± 12.6; 100 comparisons
+		if c < 200-50 || c > 200+50 {
+			t.Errorf("server %d is in %d subsets, want 200 ± 50", i, c)
+		}
+	}
+}
+
+func TestSetRemembersTheLast(t *testing.T) {
+	var s Set
+	list := servers(triedMax + 2)
+	for i := range list {
+		s.Add(list[i].Key)
+	}
+	for i := range list {
+		if got := s.has(hashAddrPort(list[i].Key)); got != (i >= 2) {
+			t.Errorf("server %d of %d is in the set: %v", i, len(list), got)
+		}
+	}
+	s.Clear()
+	if s.Len() != 0 || s.has(hashAddrPort(list[9].Key)) {
+		t.Error("the set is not empty")
+	}
+}
+
+// Renew with other servers has the same result as NewGroup.
+func TestRenew(t *testing.T) {
+	for _, policy := range []string{"source_hash", "maglev"} {
+		var g *Group
+		for n := 1; n < 40; n += 3 {
+			list := servers(n)
+			g = g.Renew(settings(policy), list)
+			if !slices.Equal(choose(t, g, 500), choose(t, NewGroup(settings(policy), list), 500)) {
+				t.Errorf("%s, %d servers: Renew differs from NewGroup", policy, n)
+			}
+		}
+	}
+}

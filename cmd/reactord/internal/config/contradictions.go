@@ -1,0 +1,238 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// config finds settings that contradict each other.
+func (v *validator) config(c *Config) {
+	var top *step
+	if c.Metrics.FD != "" {
+		v.value(top.of("metrics"), "%s: only a listener may be a socket of the service manager: write HOST:PORT",
+			quote(c.Metrics.String()))
+	}
+	v.admin(top.of("admin"), &c.Admin)
+	limits := top.of("limits")
+	v.rate(limits, c.Limits.Rate, c.Limits.SourceRate)
+	v.drain(top.of("drain"), c.Drain)
+	if len(c.Listeners) == 0 {
+		v.add(top.of("listeners"), "no listener: write at least one")
+	}
+	if len(c.Backends) == 0 {
+		v.add(top.of("backends"), "no backend: write at least one")
+	}
+	v.listeners(top.of("listeners"), c)
+	v.backends(top.of("backends"), c.Backends)
+}
+
+func (v *validator) admin(at *step, a *Admin) {
+	if strings.HasPrefix(a.Address, "unix://") {
+		return
+	}
+	for _, s := range []struct{ key, value string }{{"owner", a.Owner}, {"group", a.Group}} {
+		if s.value != "" {
+			v.add(at.of(s.key), "%s is of a unix socket: write address: unix:///PATH, or remove it", s.key)
+		}
+	}
+}
+
+func (v *validator) rate(at *step, all Rate, source SourceRate) {
+	if all.Burst > 0 && all.Connections == 0 {
+		v.add(at.of("rate").of("burst"), "burst has no effect without a rate: write connections, too")
+	}
+	if source.Burst > 0 && source.Connections == 0 {
+		v.add(at.of("source_rate").of("burst"), "burst has no effect without a rate: write connections, too")
+	}
+}
+
+func (v *validator) drain(at *step, d Drain) {
+	if d.Spread > d.Timeout && d.Timeout >= 0 {
+		v.value(at.of("spread"), "%s is longer than the timeout, when all connections are reset: write at most %s",
+			formatDuration(d.Spread), formatDuration(d.Timeout)).Other = at.of("timeout").String()
+	}
+}
+
+func (v *validator) listeners(at *step, c *Config) {
+	backends, all := map[string]bool{}, make([]string, 0, len(c.Backends))
+	for i := range c.Backends {
+		if name := c.Backends[i].Name; name != "" && !backends[name] {
+			backends[name] = true
+			all = append(all, name)
+		}
+	}
+	candidates := newWords(all)
+	names, addresses := seen{}, seen{}
+	for i := range c.Listeners {
+		l, at := &c.Listeners[i], at.nth(i)
+		v.unique(at.of("name"), l.Name, names)
+		if l.Address.FD != "" || l.Address.Port != 0 {
+			v.unique(at.of("address"), l.Address.String(), addresses)
+		}
+		v.rate(at, l.Rate, l.SourceRate)
+		if l.Backend != "" && !backends[l.Backend] && len(all) > 0 && !hasNameless(c.Backends) {
+			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
+		}
+	}
+}
+
+// hasNameless reports whether a backend has no name. A listener may have meant that one.
+func hasNameless(all []Backend) bool {
+	for i := range all {
+		if all[i].Name == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *validator) backends(at *step, all []Backend) {
+	names := seen{}
+	for i := range all {
+		b, at := &all[i], at.nth(i)
+		v.unique(at.of("name"), b.Name, names)
+		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP) == 0 {
+			v.add(at.of("servers"), "no server: write at least one, or dns, files or http")
+		}
+		v.servers(at.of("servers"), b.Servers)
+		v.discovery(at, b)
+		v.balance(at.of("balance"), &b.Balance)
+		v.check(at.of("check"), &b.Check, b.Agent.Port != 0)
+		if b.Agent.Send != "" && b.Agent.Port == 0 {
+			v.add(at.of("agent").of("send"), "there is no agent without its port: write port, too")
+		}
+		if e := &b.Ejection; e.MaxTime < e.Time {
+			v.value(at.of("ejection").of("max_time"), "%s is less than time, %s: write at least that",
+				formatDuration(e.MaxTime), formatDuration(e.Time)).Other = at.of("ejection").of("time").String()
+		}
+		v.sources(at.of("source_addresses"), b.SourceAddresses)
+	}
+}
+
+func (v *validator) servers(at *step, all []Server) {
+	names, addresses := seen{}, seen{}
+	for i := range all {
+		s, at := &all[i], at.nth(i)
+		if !s.Address.IsZero() {
+			v.serverAddress(at.of("address"), s.Address, addresses)
+		}
+		v.unique(at.of("name"), s.Name, names)
+		if s.Backup && s.Priority != 0 {
+			v.add(at.of("backup"), "backup is the last priority of all: write either backup or priority")
+		}
+	}
+}
+
+func (v *validator) serverAddress(at *step, a Address, addresses seen) {
+	if a.FD != "" {
+		v.value(at, "%s: only a listener may be a socket of the service manager: write %sHOST:PORT",
+			quote(a.String()), scheme)
+		return
+	}
+	if a.Port == 0 {
+		v.add(at, "port 0 cannot be connected to: write the port that the server listens on")
+	}
+	if ip, err := netip.ParseAddr(a.Host); err == nil && (ip.IsUnspecified() || ip.IsMulticast()) {
+		v.add(at, "%s is not the address of one machine: write the address of the server", a.Host)
+	}
+	v.unique(at, a.String(), addresses)
+}
+
+func (v *validator) discovery(at *step, b *Backend) {
+	names, files, urls := seen{}, seen{}, seen{}
+	for i := range b.DNS {
+		d, at := &b.DNS[i], at.of("dns").nth(i)
+		if d.Name != "" {
+			v.unique(at.of("name"), strings.ToLower(d.Name)+" "+d.Type, names)
+		}
+		switch {
+		case d.Type == "SRV" && d.Port != 0:
+			v.add(at.of("port"), "an SRV record has a port: remove this one, or write another type")
+		case d.Type != "SRV" && d.Port == 0 && slices.Contains(DNSTypes, d.Type):
+			v.add(at.of("port"), "no port: write the port that the servers listen on, or type: SRV")
+		}
+		if d.MaxInterval < d.MinInterval {
+			v.value(at.of("max_interval"), "%s is less than min_interval, %s: write at least that",
+				formatDuration(d.MaxInterval), formatDuration(d.MinInterval)).Other = at.of("min_interval").String()
+		}
+	}
+	for i := range b.Files {
+		v.unique(at.of("files").nth(i).of("path"), b.Files[i].Path, files)
+	}
+	for i := range b.HTTP {
+		h, at := &b.HTTP[i], at.of("http").nth(i)
+		v.unique(at.of("url"), h.URL, urls)
+		if h.CAFile != "" && strings.HasPrefix(strings.ToLower(h.URL), "http:") {
+			v.add(at.of("ca_file"), "there are no certificates with http: write an https URL, or remove ca_file")
+		}
+	}
+}
+
+func (v *validator) balance(at *step, b *Balance) {
+	if b.LoadFactor != 0 && b.Policy != "source_hash" && b.Policy != "maglev" {
+		v.add(at.of("load_factor"), "load_factor is for the policies source_hash and maglev: write one of them, or remove it")
+	}
+	if b.SubsetKey != "" && b.Subset == 0 {
+		v.add(at.of("subset_key"), "subset_key has no effect without a subset: write subset, too")
+	}
+}
+
+func (v *validator) check(at *step, c *Check, agent bool) {
+	if c.Send != "" && c.SendHex != "" {
+		v.add(at.of("send_hex"), "send and send_hex are both set: write one of them")
+	}
+	if c.Expect != "" && c.ExpectHex != "" {
+		v.add(at.of("expect_hex"), "expect and expect_hex are both set: write one of them")
+	}
+	if c.TLSServerName != "" && !c.TLS {
+		v.add(at.of("tls_server_name"), "tls_server_name has no effect without TLS: write tls: true, too")
+	}
+	if c.Interval != 0 {
+		return
+	}
+	for _, s := range []struct {
+		key string
+		set bool
+	}{
+		{"fast_interval", c.FastInterval != 0}, {"down_interval", c.DownInterval != 0}, {"port", c.Port != 0},
+		{"send", c.Send != ""}, {"send_hex", c.SendHex != ""}, {"expect", c.Expect != ""}, {"expect_hex", c.ExpectHex != ""},
+		{"tls", c.TLS}, {"proxy", c.Proxy}, {"close_on_down", c.CloseOnDown && !agent},
+	} {
+		if s.set {
+			v.add(at.of(s.key), "there is no check without an interval: write interval, too, such as 5s")
+			return
+		}
+	}
+}
+
+func (v *validator) sources(at *step, all []IP) {
+	addresses := seen{}
+	for i, ip := range all {
+		at := at.nth(i)
+		switch {
+		case !ip.IsValid():
+			v.add(at, "no address: write an address of this machine")
+		case ip.IsUnspecified() || ip.IsMulticast():
+			v.value(at, "%s is not the address of one machine: write an address of this machine", ip)
+		default:
+			v.unique(at, ip.String(), addresses)
+		}
+	}
+}
+
+// seen is values that must be unique, with the path of each.
+type seen map[string]*step
+
+// unique adds a problem if the value is not empty and was used before.
+func (v *validator) unique(at *step, value string, s seen) {
+	if value == "" {
+		return
+	}
+	first, twice := s[value]
+	if !twice {
+		s[value] = at
+		return
+	}
+	v.value(at, "%s is used twice", quote(value)).Other = first.String()
+}

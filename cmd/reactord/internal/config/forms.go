@@ -1,0 +1,144 @@
+package config
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// The functions of this file are the forms of text. Each says what is wrong with a text, and what to write instead.
+// The message follows the name of the setting and the text in quotes. If it begins with a colon, there is no space.
+
+func isName(s string) string {
+	switch {
+	case len(s) > maxName:
+		return fmt.Sprintf("is longer than %d characters", maxName)
+	case strings.IndexFunc(s, func(r rune) bool { return !isNameRune(r) }) >= 0:
+		return ": use letters, digits, '-', '_' and '.' only"
+	}
+	return ""
+}
+
+// isServerName allows HOST:PORT as well, which is the name of a server without one.
+func isServerName(s string) string {
+	switch {
+	case len(s) > 2*maxName:
+		return fmt.Sprintf("is longer than %d characters", 2*maxName)
+	case strings.IndexFunc(s, func(r rune) bool { return !isNameRune(r) && !strings.ContainsRune("[]:%", r) }) >= 0:
+		return ": use letters, digits, '-', '_', '.' and ':' only"
+	}
+	return ""
+}
+
+func isDNSName(s string) string {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return "is an address: write it below servers"
+	}
+	if !isHostName(s) {
+		return "is not a name: write it as in app.example.org, without a port"
+	}
+	return ""
+}
+
+func isServerHost(s string) string {
+	if _, err := netip.ParseAddr(s); err == nil || isHostName(s) {
+		return ""
+	}
+	return "is not a host: write the name that the certificate is for"
+}
+
+// isAdminAddress allows a socket in the file system and loopback addresses: the admin API does what it is told.
+func isAdminAddress(s string) string {
+	const advice = "write unix:///PATH, or tcp://127.0.0.1:PORT"
+	if file, ok := strings.CutPrefix(s, "unix://"); ok {
+		switch {
+		case !path.IsAbs(file):
+			return "has no absolute path: write unix:///PATH"
+		case len(file) > 107: // sun_path of unix(7), without the zero
+			return "is longer than the 107 bytes of a socket's path"
+		}
+		return ""
+	}
+	a, err := ParseAddress(s)
+	switch ip, e := netip.ParseAddr(a.Host); {
+	case err != nil:
+		return "is not an address: " + advice
+	case a.Host == "localhost" || e == nil && ip.IsLoopback():
+		return ""
+	}
+	return "could be reached from other machines, and the admin API asks for no password: " + advice
+}
+
+func isAccount(s string) string {
+	if len(s) > 256 || strings.ContainsAny(s, ": /\n\t\x00") {
+		return "is not the name or the number of an account"
+	}
+	return ""
+}
+
+func isResolver(s string) string {
+	if at, err := netip.ParseAddrPort(s); err != nil || at.Port() == 0 {
+		return "is not the address of a DNS server: write an IP address and a port, as in 192.0.2.1:53 or [2001:db8::1]:53"
+	}
+	return ""
+}
+
+func isPath(s string) string {
+	if strings.ContainsRune(s, 0) {
+		return "has a zero byte"
+	}
+	return ""
+}
+
+func isPattern(s string) string {
+	dir, last := path.Split(s)
+	if _, err := path.Match(last, ""); err != nil {
+		return "is not a pattern: write \\[ for a bracket of the name"
+	}
+	switch {
+	case last == "":
+		return "is a directory: write a file in it, or a pattern such as *.json"
+	case strings.ContainsAny(dir, "*?"):
+		return "has a pattern for a directory: only the last part may be one"
+	}
+	return isPath(s)
+}
+
+func isURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not a URL: write http://HOST/PATH or https://HOST/PATH"
+	case u.User != nil:
+		return "has a password, which logs would show: write the token into a file, and its path as token_file"
+	case u.Fragment != "":
+		return "has a fragment, which is not sent: remove what begins with #"
+	}
+	return ""
+}
+
+func isHex(s string) string {
+	if b, err := hex.DecodeString(s); err != nil || len(b) > maxText {
+		return "is not hexadecimal: write two digits for each byte, as in 0d0a, and at most 65536 bytes"
+	}
+	return ""
+}
+
+func isShort(s string) string {
+	if len(s) > maxText {
+		return "is longer than 65536 bytes"
+	}
+	return ""
+}
+
+// isText is what every text must be.
+func isText(s string) string {
+	if !utf8.ValidString(s) {
+		return "is not UTF-8"
+	}
+	return ""
+}

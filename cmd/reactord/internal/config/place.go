@@ -1,0 +1,121 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// position is a place in a file, counted from 1.
+type position struct{ line, column int }
+
+// place is where a setting is in the file, with the places of what it contains. A nil place is not in the file.
+type place struct {
+	at      position // of the value
+	key     position // of the key; zero for entries of lists, and for a setting whose key is misspelt
+	env     bool     // the value has something of the environment
+	failed  bool     // the value could not be read: further problems of it follow from that
+	fields  map[string]*place
+	entries []*place
+}
+
+// field adds the place of the setting with this key.
+func (p *place) field(key string, at position) *place {
+	if p.fields == nil {
+		p.fields = map[string]*place{}
+	}
+	made := &place{at: at}
+	p.fields[key] = made
+	return made
+}
+
+// entry adds the place of the next entry of a list.
+func (p *place) entry(at position) *place {
+	made := &place{at: at}
+	p.entries = append(p.entries, made)
+	return made
+}
+
+// child is the place of a setting in p, or nil. p may be nil.
+func (p *place) child(key string) *place {
+	if p == nil {
+		return nil
+	}
+	return p.fields[key]
+}
+
+// nth is the place of an entry of p, or nil. p may be nil.
+func (p *place) nth(i int) *place {
+	if p == nil || i >= len(p.entries) {
+		return nil
+	}
+	return p.entries[i]
+}
+
+// find is the place of the setting at a path such as "backends[0].servers[1].address". If the file does not have it,
+// exact is false, and it is the place of what would contain it. failed is true if a place on the way has failed.
+func (p *place) find(path string) (found *place, exact, failed bool) {
+	found, failed = p, p.failed
+	for path != "" {
+		next := found
+		if rest, ok := strings.CutPrefix(path, "["); ok {
+			index, after, _ := strings.Cut(rest, "]")
+			i, err := strconv.Atoi(index)
+			if err != nil {
+				return found, false, failed
+			}
+			next, path = found.nth(i), strings.TrimPrefix(after, ".")
+		} else {
+			end := strings.IndexAny(path, ".[")
+			if end < 0 {
+				end = len(path)
+			}
+			next, path = found.child(path[:end]), strings.TrimPrefix(path[end:], ".")
+		}
+		if next == nil {
+			return found, false, failed
+		}
+		found, failed = next, failed || next.failed
+	}
+	return found, true, failed
+}
+
+// Source is the places of the settings of a [Config] in its file.
+type Source struct {
+	file string
+	top  *place
+}
+
+// Errors is an error that joins one [*Error] for each of the problems of a [Config] that [Load] has returned. It is nil
+// if there are no problems.
+func (s *Source) Errors(problems []Problem) error {
+	r := report{file: s.file}
+	for _, p := range problems {
+		r.problem(s.top, p)
+	}
+	return r.joined()
+}
+
+// Place is where the setting at a path of a [Problem] is: "FILE:LINE:COLUMN". If the file does not have the setting, it
+// is the place of what would contain it.
+func (s *Source) Place(path string) string {
+	found, _, _ := s.top.find(path)
+	return s.file + ":" + strconv.Itoa(found.at.line) + ":" + strconv.Itoa(found.at.column)
+}
+
+// Origin says for people where the value of the setting at a path comes from: "FILE:LINE", "FILE:LINE, environment" if
+// a variable is a part of it, or "default".
+func (s *Source) Origin(path string) string {
+	found, exact, _ := s.top.find(path)
+	if !exact {
+		return "default"
+	}
+	return s.origin(found)
+}
+
+func (s *Source) origin(p *place) string {
+	text := s.file + ":" + strconv.Itoa(p.at.line)
+	if p.env {
+		text += ", environment"
+	}
+	return text
+}

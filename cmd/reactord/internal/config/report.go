@@ -1,0 +1,68 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Error is something that is wrong with a configuration file.
+type Error struct {
+	File   string // the name that was given to Load or Parse
+	Line   int    // counted from 1
+	Column int    // in characters, counted from 1
+	Text   string // what is wrong, and what to write instead
+
+	err error
+}
+
+// Error is "file:line:column: text".
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
+}
+
+// Unwrap is the error of the system behind e, or nil.
+func (e *Error) Unwrap() error { return e.err }
+
+// report collects what is wrong with a file.
+type report struct {
+	file string
+	errs []*Error
+}
+
+func (r *report) add(at position, format string, args ...any) {
+	r.addText(at, fmt.Errorf(format, args...).Error())
+}
+
+func (r *report) addText(at position, text string) *Error {
+	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text}
+	r.errs = append(r.errs, e)
+	return e
+}
+
+// problem adds a problem that [Config.Validate] found, unless its setting could not be read.
+func (r *report) problem(top *place, p Problem) {
+	at, _, failed := top.find(p.Path)
+	if failed {
+		return
+	}
+	text := p.String()
+	if p.Other != "" {
+		other, _, _ := top.find(p.Other)
+		text += fmt.Sprintf("; see %s:%d:%d", r.file, other.at.line, other.at.column)
+	}
+	r.addText(at.at, text).err = p.Err
+}
+
+// joined joins the errors in the order of the file; it is nil if there are none.
+func (r *report) joined() error {
+	slices.SortStableFunc(r.errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	errs := make([]error, len(r.errs))
+	for i, e := range r.errs {
+		errs[i] = e
+	}
+	return errors.Join(errs...)
+}

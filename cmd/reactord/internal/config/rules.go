@@ -1,0 +1,156 @@
+package config
+
+import (
+	"math"
+	"time"
+)
+
+// rule is what a single value must be. The zero rule allows every value of the type.
+type rule struct {
+	min, max int64 // of a number, a size, or a duration in nanoseconds; both 0: there are no bounds
+	zero     bool  // 0 is allowed as well
+	step     int64 // the value is a multiple of it; 0: it need not be
+	oneOf    *words
+	needed   string                   // what is wrong if there is no value; "": the setting may be left out
+	form     func(text string) string // says what is wrong with a text that is not empty, or ""
+}
+
+// The bounds that several settings have.
+const (
+	maxTimeout     = int64(10 * 365 * 24 * time.Hour) // a longer timeout is a mistake
+	maxConnections = 1 << 30
+	maxPort        = math.MaxUint16
+	maxName        = 63
+	maxText        = 64 << 10
+)
+
+var (
+	timeout     = rule{min: int64(time.Millisecond), max: maxTimeout}
+	orUnlimited = rule{min: int64(time.Millisecond), max: maxTimeout, zero: true}
+	connections = rule{max: maxConnections}
+	percent     = rule{max: 100}
+	port        = rule{max: maxPort}
+	ipv4Prefix  = rule{min: 1, max: 32}
+	ipv6Prefix  = rule{min: 1, max: 128}
+	filePath    = rule{form: isPath}
+	// The kernel counts keep-alive in seconds, and up to MAX_TCP_KEEPIDLE.
+	keepAlive = rule{min: int64(time.Second), max: int64(32767 * time.Second), step: int64(time.Second)}
+)
+
+// rules is the rule of each setting that has one.
+var rules = map[string]rule{
+	"Config.Ring":  {oneOf: newWords(Rings)},
+	"Config.Loops": {max: 1024},
+	// A shorter sleep costs more than it saves, and each byte may be late by twice as much.
+	"Config.MinWait": {min: int64(10 * time.Microsecond), max: int64(100 * time.Millisecond), zero: true},
+
+	"Log.Level":  {oneOf: newWords(LogLevels)},
+	"Log.Format": {oneOf: newWords(LogFormats)},
+
+	"Admin.Address": {form: isAdminAddress},
+	"Admin.Mode":    {max: 0o777},
+	"Admin.Owner":   {form: isAccount},
+	"Admin.Group":   {form: isAccount},
+
+	"Limits.MaxConnections":  connections,
+	"Limits.Memory":          {min: int64(16 * MiB), max: int64(1 << 20 * GiB), zero: true},
+	"Rate.Connections":       connections,
+	"Rate.Burst":             connections,
+	"SourceRate.Connections": connections,
+	"SourceRate.Burst":       connections,
+	"SourceRate.IPv4Prefix":  ipv4Prefix,
+	"SourceRate.IPv6Prefix":  ipv6Prefix,
+	"SourceRate.Sources":     {min: 16, max: 1 << 24},
+
+	"Drain.Delay":   orUnlimited,
+	"Drain.Spread":  orUnlimited,
+	"Drain.Timeout": orUnlimited,
+
+	"Resolver.Servers":  {form: isResolver},
+	"Resolver.Timeout":  timeout,
+	"Resolver.Attempts": {min: 1, max: 100},
+
+	"Listener.Name":           {needed: "no name: logs and metrics need one", form: isName},
+	"Listener.Address":        {needed: "no address: write " + scheme + "HOST:PORT"},
+	"Listener.Backend":        {needed: "no backend: name the one that connections go to"},
+	"Listener.MaxConnections": connections,
+	"Listener.OnLimit":        {oneOf: newWords(OnLimits)},
+
+	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName},
+	"Backend.MaxConnections":      connections,
+	"Backend.Retries":             {max: 100},
+	"Backend.ConnectTimeout":      timeout,
+	"Backend.TotalConnectTimeout": orUnlimited,
+	"Backend.FirstByteTimeout":    orUnlimited,
+	"Backend.IdleTimeout":         orUnlimited,
+	"Backend.HalfCloseTimeout":    orUnlimited,
+	"Backend.Lifetime":            orUnlimited,
+	"Backend.LifetimeJitter":      percent,
+	// The kernel takes milliseconds in 32 bits.
+	"Backend.UserTimeout": {min: int64(time.Millisecond), max: int64(24 * 24 * time.Hour), zero: true},
+	"Backend.Buffer":      {min: int64(4 * KiB), max: int64(16 * MiB)},
+
+	"Server.Address":        {needed: "no address: write " + scheme + "HOST:PORT"},
+	"Server.Name":           {form: isServerName},
+	"Server.Weight":         {max: 1000},
+	"Server.Priority":       {max: 1000},
+	"Server.Locality":       {form: isName},
+	"Server.MaxConnections": connections,
+	"Server.State":          {oneOf: newWords(States)},
+
+	"DNS.Name":        {needed: "no name: write the name whose addresses are servers", form: isDNSName},
+	"DNS.Type":        {oneOf: newWords(DNSTypes)},
+	"DNS.Port":        port,
+	"DNS.MinInterval": timeout,
+	"DNS.MaxInterval": timeout,
+
+	"FileDiscovery.Path": {needed: "no path: write the path of the file", form: isPattern},
+
+	"HTTPDiscovery.URL":       {needed: "no URL: write http://HOST/PATH or https://HOST/PATH", form: isURL},
+	"HTTPDiscovery.Interval":  timeout,
+	"HTTPDiscovery.Timeout":   timeout,
+	"HTTPDiscovery.TokenFile": filePath,
+	"HTTPDiscovery.CAFile":    filePath,
+
+	"Balance.Policy":         {oneOf: newWords(Policies)},
+	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},
+	"Balance.IPv4Prefix":     ipv4Prefix,
+	"Balance.IPv6Prefix":     ipv6Prefix,
+	"Balance.Locality":       {form: isName},
+	"Balance.SlowStart":      orUnlimited,
+	"Balance.Subset":         {max: 1 << 20},
+	"Balance.PanicThreshold": percent,
+
+	"Check.Interval":      orUnlimited,
+	"Check.FastInterval":  orUnlimited,
+	"Check.DownInterval":  orUnlimited,
+	"Check.Timeout":       timeout,
+	"Check.Rise":          {min: 1, max: 1000},
+	"Check.Fall":          {min: 1, max: 1000},
+	"Check.Port":          port,
+	"Check.Send":          {form: isShort},
+	"Check.SendHex":       {form: isHex},
+	"Check.Expect":        {form: isShort},
+	"Check.ExpectHex":     {form: isHex},
+	"Check.TLSServerName": {form: isServerHost},
+
+	"Agent.Port":     port,
+	"Agent.Interval": timeout,
+	"Agent.Timeout":  timeout,
+	"Agent.Send":     {form: isShort},
+
+	"Ejection.Failures":   {max: 1 << 20},
+	"Ejection.Time":       timeout,
+	"Ejection.MaxTime":    timeout,
+	"Ejection.MaxPercent": percent,
+
+	"Queue.Size":    {max: 1 << 20},
+	"Queue.Timeout": timeout,
+
+	"RetryBudget.Percent": {max: 1000},
+	"RetryBudget.Min":     {max: 1 << 20},
+
+	"KeepAlive.Idle":     {min: keepAlive.min, max: keepAlive.max, step: keepAlive.step, zero: true},
+	"KeepAlive.Interval": keepAlive,
+	"KeepAlive.Count":    {min: 1, max: 127}, // MAX_TCP_KEEPCNT
+}

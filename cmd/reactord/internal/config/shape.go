@@ -1,0 +1,139 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// shape is what a struct of settings looks like in the file: a mapping with a key for each field.
+type shape struct {
+	typ    reflect.Type
+	fields []*field
+	byKey  map[string]*field
+	keys   *words
+	fresh  reflect.Value // has every default, if the struct is the entry of a list
+	scalar *field        // the only field that is set if the value is not a mapping; nil: it must be a mapping
+}
+
+// field is one setting.
+type field struct {
+	name  string // in Go
+	key   string // in the file
+	index int    // in the struct
+	typ   reflect.Type
+	shape *shape // of a mapping, or of the mappings of a list; nil for scalars and lists of them
+	rule  rule
+}
+
+// isList reports whether the setting is a list.
+func (f *field) isList() bool { return f.typ.Kind() == reflect.Slice }
+
+var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
+
+// fresh is the defaults of entries of lists. The defaults of other settings are those of [New].
+var fresh = map[reflect.Type]any{
+	reflect.TypeFor[Config]():        *New(),
+	reflect.TypeFor[Listener]():      NewListener(),
+	reflect.TypeFor[Backend]():       NewBackend(),
+	reflect.TypeFor[Server]():        NewServer(),
+	reflect.TypeFor[DNS]():           NewDNS(),
+	reflect.TypeFor[FileDiscovery](): FileDiscovery{},
+	reflect.TypeFor[HTTPDiscovery](): NewHTTPDiscovery(),
+}
+
+// scalars is the fields that stand for their whole struct.
+var scalars = map[reflect.Type]string{reflect.TypeFor[Server](): "Address"}
+
+func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
+	if s := known[t]; s != nil {
+		return s
+	}
+	s := &shape{typ: t, byKey: map[string]*field{}}
+	known[t] = s
+	if v, ok := fresh[t]; ok {
+		s.fresh = reflect.ValueOf(v)
+	}
+	keys := make([]string, 0, t.NumField())
+	for i := range t.NumField() {
+		f := t.Field(i)
+		made := &field{name: f.Name, key: snake(f.Name), index: i, typ: f.Type, rule: rules[t.Name()+"."+f.Name]}
+		if e := element(f.Type); isSection(e) {
+			made.shape = makeShape(e, known)
+		}
+		s.fields = append(s.fields, made)
+		s.byKey[made.key] = made
+		keys = append(keys, made.key)
+		if scalars[t] == f.Name {
+			s.scalar = made
+		}
+	}
+	slices.Sort(keys)
+	s.keys = newWords(keys)
+	return s
+}
+
+// element is the type of the entries of a list, or t if it is no list.
+func element(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Slice {
+		return t.Elem()
+	}
+	return t
+}
+
+// isSection reports whether a value of the type is a mapping in the file.
+func isSection(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[Address]() && t != reflect.TypeFor[IP]()
+}
+
+// snake is the key of a field: MaxConnections is max_connections, TLSServerName tls_server_name, IPv4Prefix
+// ipv4_prefix.
+func snake(name string) string {
+	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6").Replace(name)
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		afterLower := i > 0 && !unicode.IsUpper(runes[i-1])
+		beforeLower := i > 0 && i+1 < len(runes) && !unicode.IsUpper(runes[i+1])
+		if unicode.IsUpper(r) && (afterLower || beforeLower) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// singular is the name of an entry of a list.
+func singular(key string) string {
+	switch {
+	case key == "dns":
+		return key
+	case strings.HasSuffix(key, "sses"):
+		return strings.TrimSuffix(key, "es")
+	}
+	return strings.TrimSuffix(key, "s")
+}
+
+// defaults is a value with every default for each shape.
+var defaults = sync.OnceValue(func() map[*shape]reflect.Value {
+	all := map[*shape]reflect.Value{}
+	var visit func(*shape, reflect.Value)
+	visit = func(s *shape, v reflect.Value) {
+		if _, seen := all[s]; seen {
+			return
+		}
+		all[s] = v
+		for _, f := range s.fields {
+			switch {
+			case f.shape != nil && f.isList():
+				visit(f.shape, f.shape.fresh)
+			case f.shape != nil:
+				visit(f.shape, v.Field(f.index))
+			}
+		}
+	}
+	visit(root, root.fresh)
+	return all
+})

@@ -1,0 +1,497 @@
+package proxy
+
+import (
+	"errors"
+	"math"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"github.com/reactord/reactord/sender/task"
+	"go.uber.org/zap"
+)
+
+// dial is what a connection needs until it has a server. The first attempt to connect is an operation whose receiver
+// is the dial: nearly all connections succeed with it, and when a server does not answer, very many wait for it.
+// Whatever comes behind it, or has to wait before it, is a task:
+//
+//	first attempt → task  proceed: there was no room, no descriptor, or the attempt has failed
+//	first attempt → done  connected
+//	task → done           dialTask.ended
+//
+// When the connection is closed meanwhile, the task is stopped, and ends the dial.
+type dial struct {
+	conn     *conn
+	connect  reactor.DialOp
+	awaits   sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
+	task     *dialTask                 // nil: the first attempt
+	from     *source                   // the local address of the attempt; nil: the kernel chooses
+	began    int64                     // when the attempt began
+	deadline int64                     // for all attempts; math.MaxInt64: none
+	request  balance.Request
+	err      error // why the last attempt has failed; nil: it has not
+	open     bool  // the socket for the server is open
+	retry    bool  // a server could not be reached, and the next attempt needs the retry budget
+	failures int   // servers that could not be reached
+	noPort   int   // attempts without a local port
+}
+
+// begin makes the first attempt.
+func (d *dial) begin() {
+	c, now := d.conn, d.conn.loop().Now()
+	c.lane.backend.Began(now)
+	d.deadline = math.MaxInt64
+	if total := c.settings.TotalConnectTimeout; total > 0 {
+		d.deadline = c.began + int64(total)
+	}
+	if c.lane.needSource {
+		peer, _ := c.sockets[client].PeerAddr()
+		d.request.Source = peer.Addr()
+	}
+	if c.lane.line.length != 0 || c.worker().forFD.length != 0 {
+		d.proceed()
+		return
+	}
+	if err := c.lane.take(c, &d.request); err != nil {
+		if errors.Is(err, balance.ErrFull) {
+			d.proceed()
+		} else {
+			d.noneAvailable(err)
+			c.close(endNoneAvailable, bothSides)
+		}
+		return
+	}
+	if err := d.openSocket(); err != nil {
+		if !outOfDescriptors(err) {
+			d.failed(err)
+		}
+		d.proceed()
+		return
+	}
+	d.began = now
+	c.loop().SetTimer(&c.timer, d.until(now, c.settings.ConnectTimeout))
+	d.Start()
+}
+
+// expire ends the first attempt, which takes too long.
+func (d *dial) expire() {
+	d.failed(os.ErrDeadlineExceeded)
+	d.proceed()
+}
+
+// queued reports whether the connection waits in the queue.
+func (d *dial) queued() bool { return d.task != nil && d.task.place.line == &d.conn.lane.line }
+
+// abandon is called when the connection is closed. It returns the sides whose sockets are to be closed. A task ends the
+// dial: it counts as another socket.
+func (d *dial) abandon() sideSet {
+	switch {
+	case d.task != nil:
+		d.conn.closes++
+		d.task.stop.RequestStop()
+		return clientSide
+	case d.open:
+		return bothSides
+	}
+	return clientSide
+}
+
+// until is when something ends that may take so long from now on.
+func (d *dial) until(now int64, limit time.Duration) int64 {
+	if limit <= 0 {
+		return d.deadline
+	}
+	return min(now+int64(limit), d.deadline)
+}
+
+// openSocket opens the socket for the server that was chosen.
+func (d *dial) openSocket() error {
+	c := d.conn
+	socket, to := &c.sockets[server], c.to.Address
+	if err := openTo(c.loop(), socket, to); err != nil {
+		return err
+	}
+	d.open = true
+	_ = socket.SetNoDelay(true)
+	c.setTimeouts(socket)
+	if d.from = c.lane.sources[familyOf(to.Addr())].next(c.loop().Now()); d.from != nil {
+		return d.from.bind(socket)
+	}
+	return nil
+}
+
+// failed notes that the server could not be reached. A server is not blamed for what this machine lacks: see
+// [upstream.Server.Failed].
+func (d *dial) failed(err error) {
+	c, now := d.conn, d.conn.loop().Now()
+	d.err = err
+	if noPort(err) && d.from != nil {
+		d.from.exhausted = now + int64(reactor.AcceptBackoff)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) || now-d.began >= int64(c.settings.ConnectTimeout) {
+		c.to.Failed(err)
+	} // else there was little time left for it
+	if entry := c.debug("cannot connect"); entry != nil {
+		entry.Write(c.names(), zap.Error(err))
+	}
+}
+
+// noPort reports whether err means that a local address has no port left for this server, or is none of this machine.
+func noPort(err error) bool {
+	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EADDRINUSE)
+}
+
+// connected ends the dial: bytes flow.
+func (d *dial) connected() {
+	c := d.conn
+	c.to.Connected(d.began, c.loop().Now())
+	c.dial = nil
+	c.worker().dials.put(d)
+	c.flow()
+}
+
+// Start begins an attempt.
+func (d *dial) Start() {
+	c := d.conn
+	c.sockets[server].Dial(c.to.Address).Connect(&d.connect, d)
+	d.connect.Start()
+}
+
+// SetValue is called when the server is connected.
+func (d *dial) SetValue(struct{}) {
+	switch {
+	case d.awaits != nil:
+		d.awaits.SetValue(struct{}{})
+	case d.task == nil && d.conn.phase == phaseConnecting:
+		d.connected()
+	} // else it is too late: the socket is being closed
+}
+
+// SetError is called when the server cannot be reached.
+func (d *dial) SetError(err error) {
+	switch {
+	case d.awaits != nil:
+		d.awaits.SetError(err)
+	case d.task == nil && d.conn.phase == phaseConnecting:
+		d.failed(err)
+		d.proceed()
+	}
+}
+
+// SetStopped is called when the loop is stopping, or when the attempt was cancelled.
+func (d *dial) SetStopped() {
+	switch {
+	case d.awaits != nil:
+		d.awaits.SetStopped()
+	case d.task == nil && d.conn.phase == phaseConnecting:
+		d.conn.close(endKilled, bothSides)
+	}
+}
+
+// Env is the environment of the task, if one awaits the attempt.
+func (d *dial) Env() sender.Env {
+	if d.awaits != nil {
+		return d.awaits.Env()
+	}
+	return sender.EmptyEnv{}
+}
+
+// attempt is a dial as a sender: an attempt to connect. Its operation state is in the dial.
+type attempt struct{ s *dial }
+
+type attemptOp struct{}
+
+// Connect implements [sender.Sender].
+func (a attempt) Connect(_ *attemptOp, r sender.Receiver[struct{}]) sender.Operation {
+	a.s.awaits = r
+	return a.s
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (attempt) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }
+
+// dialTask is what a dial needs while its task runs. It is the receiver of the task, and its environment.
+type dialTask struct {
+	sender.EmptyEnv
+	dial    *dial
+	op      task.Op
+	stop    stop.Source
+	place   place
+	gone    reactor.PollOp // has the client reset the connection?
+	discard reactor.CloseOp
+	why     end
+}
+
+// proceed goes on in a task.
+func (d *dial) proceed() {
+	c := d.conn
+	c.loop().StopTimer(&c.timer)
+	d.task = c.worker().dialTasks.get()
+	d.task.dial = d
+	task.New(d.run).Connect(&d.task.op, d.task)
+	d.task.op.Start()
+}
+
+// run is the task: it goes on until the connection has a server.
+func (d *dial) run(t *task.T) error {
+	for {
+		if d.err != nil {
+			if err := d.giveUpServer(t); err != nil {
+				return err
+			}
+		}
+		if err := d.choose(t); err != nil {
+			return err
+		}
+		if err := d.awaitSocket(t); err != nil {
+			return err
+		}
+		if d.err != nil {
+			continue
+		}
+		if err := d.try(t); err == nil || errors.Is(err, sender.ErrStopped) {
+			return err
+		}
+	}
+}
+
+// giveUpServer closes the socket of an attempt that has failed, and decides whether there is another one: with the same
+// server from another local address, or with another server.
+func (d *dial) giveUpServer(t *task.T) error {
+	c, err := d.conn, d.err
+	if d.open {
+		_, _ = task.Await(t, in(c.sockets[server].Close(), &d.task.discard))
+		d.open = false
+	}
+	d.err = nil
+	now := c.loop().Now()
+	if noPort(err) {
+		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
+		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
+			return nil
+		}
+	}
+	d.request.Tried.Add(c.to.Address)
+	d.failures++
+	switch {
+	case now >= d.deadline:
+		return d.fail(endConnectTimeout, err)
+	case d.failures > c.settings.Retries:
+		return d.fail(unreachable(err), err)
+	}
+	d.retry = !noPort(err)
+	c.to.Retried()
+	c.lane.giveServer(c)
+	return nil
+}
+
+// unreachable is how a connection ends whose last attempt has failed with err.
+func unreachable(err error) end {
+	if noPort(err) {
+		return endLocal
+	}
+	return endNoServer
+}
+
+// choose chooses a server, unless there is one. If there is no room at any, it waits in the queue.
+func (d *dial) choose(t *task.T) error {
+	c := d.conn
+	if c.to != nil {
+		return nil
+	}
+	err := error(balance.ErrFull)
+	if c.counted || c.lane.line.length == 0 { // a retry was in the line before
+		err = c.lane.take(c, &d.request)
+	}
+	if errors.Is(err, balance.ErrFull) {
+		err = d.queue(t)
+	}
+	switch {
+	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
+		return d.fail(endNoServer, err)
+	case errors.Is(err, balance.ErrNoServer):
+		d.noneAvailable(err)
+		return d.fail(endNoneAvailable, err)
+	case err != nil:
+		return err
+	case d.retry && !c.lane.backend.Retry(c.loop().Now()):
+		return d.fail(endRetryBudget, nil)
+	}
+	d.retry = false
+	return nil
+}
+
+// queue waits until there is room at a server, the client has reset the connection, or the time is over.
+func (d *dial) queue(t *task.T) error {
+	c := d.conn
+	l, q := c.lane, c.lane.queue
+	l.drop(c)
+	l.room.join()
+	if l.line.length == 0 { // room may have been given back before join
+		if err := l.take(c, &d.request); !errors.Is(err, balance.ErrFull) {
+			return err
+		}
+		l.drop(c)
+	}
+	if !q.enter(c.settings.Queue.Size) {
+		q.stats.refused.Add(1)
+		return d.fail(endQueueFull, nil)
+	}
+	began := c.loop().Now()
+	_, err := task.Await(t, sender.StopWhen(
+		sender.Timeout(l.line.wait(&d.task.place, c), c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))),
+		in(c.sockets[client].Poll(0), &d.task.gone))) // resets are always reported
+	q.leave(c.loop().Now() - began)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		q.stats.expired.Add(1)
+		return d.fail(endQueueTimeout, err)
+	case errors.Is(err, sender.ErrStopped) && !t.StopToken().StopRequested():
+		q.stats.left.Add(1)
+		return d.fail(endQueueClientReset, nil)
+	}
+	return err
+}
+
+// awaitSocket opens a socket for the server. If there is no descriptor, it waits for one, for as long as the connection
+// may be idle. After another error s.err is set.
+func (d *dial) awaitSocket(t *task.T) error {
+	if d.open {
+		return nil
+	}
+	c := d.conn
+	w := c.worker()
+	err := error(syscall.EMFILE)
+	if w.forFD.length == 0 {
+		err = d.openSocket()
+	}
+	if outOfDescriptors(err) {
+		c.listener.noDescriptor(err)
+		w.waitForFD()
+		_, err = task.Await(t, sender.Timeout(w.forFD.wait(&d.task.place, c),
+			c.loop().SleepUntil(d.until(c.loop().Now(), c.settings.IdleTimeout))))
+		w.hasFD()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return d.fail(endLocal, err)
+		case errors.Is(err, sender.ErrStopped):
+			return err
+		}
+	}
+	if err != nil {
+		d.failed(err)
+	}
+	return nil
+}
+
+// try connects. If it fails, s.err is set as well.
+func (d *dial) try(t *task.T) error {
+	c := d.conn
+	d.began = c.loop().Now()
+	until := d.until(d.began, c.settings.ConnectTimeout)
+	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
+	d.awaits = nil
+	if err != nil && !errors.Is(err, sender.ErrStopped) {
+		d.failed(err)
+	}
+	return err
+}
+
+// fail is how the task ends when the connection has got no server.
+func (d *dial) fail(why end, err error) error {
+	d.task.why = why
+	if entry := d.conn.debug("no server could be reached"); entry != nil {
+		entry.Write(d.conn.names(), zap.Stringer("why", why), zap.NamedError("last", err))
+	}
+	return errNoServer
+}
+
+// errNoServer is what fail returns.
+var errNoServer = errors.New("no server")
+
+func (d *dial) noneAvailable(err error) {
+	if entry := d.conn.debug("there is no server"); entry != nil {
+		entry.Write(d.conn.names(), zap.Error(err))
+	}
+}
+
+// Env has the loop, and the stop token of the dial.
+func (k *dialTask) Env() sender.Env             { return k }
+func (k *dialTask) Scheduler() sender.Scheduler { return k.dial.conn.loop() }
+func (k *dialTask) StopToken() stop.Token       { return k.stop.Token() }
+
+// SetValue is called when there is a server.
+func (k *dialTask) SetValue(struct{}) {
+	s := k.release()
+	if s.conn.phase == phaseClosed {
+		s.drop()
+		return
+	}
+	s.connected()
+}
+
+// SetError is called when there is none.
+func (k *dialTask) SetError(err error) {
+	if p, ok := errors.AsType[*sender.PanicError](err); ok {
+		panic(p)
+	}
+	if !k.op.Began() { // the loop has ended
+		k.SetStopped()
+		return
+	}
+	k.failed(k.why)
+}
+
+// SetStopped is called when the connection was closed meanwhile, or when the loop is stopping.
+func (k *dialTask) SetStopped() { k.failed(endKilled) }
+
+func (k *dialTask) failed(why end) {
+	s := k.release()
+	if s.conn.phase == phaseClosed {
+		s.drop()
+		return
+	}
+	s.conn.close(why, bothSides)
+}
+
+// release ends the task.
+func (k *dialTask) release() *dial {
+	s := k.dial
+	s.task = nil
+	s.conn.worker().dialTasks.put(k)
+	return s
+}
+
+// drop closes the server's socket of a connection that was closed while the task ran.
+func (d *dial) drop() {
+	c := d.conn
+	if !d.open {
+		(*socketClosed)(c).SetValue(struct{}{})
+		return
+	}
+	_ = c.sockets[server].SetAbort()
+	c.sockets[server].Close().Connect(&c.closing.ops[server], (*socketClosed)(c))
+	c.closing.ops[server].Start()
+}
+
+// in is s with a place for its operation state. The states that tasks reuse would keep the connection in memory.
+func in[T, O any, S sender.Sender[T, O]](s S, at *O) placed[T, O, S] { return placed[T, O, S]{s, at} }
+
+type placed[T, O any, S sender.Sender[T, O]] struct {
+	s  S
+	at *O
+}
+
+type placedOp struct{}
+
+// Connect implements [sender.Sender].
+func (p placed[T, O, S]) Connect(_ *placedOp, r sender.Receiver[T]) sender.Operation {
+	return p.s.Connect(p.at, r)
+}
+
+// CompletionBehavior implements [sender.CompletionDescriber].
+func (placed[T, O, S]) CompletionBehavior() sender.CompletionBehavior { return sender.Affine }

@@ -1,0 +1,239 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/sender"
+)
+
+// Connection is an open connection, for people.
+type Connection struct {
+	ID         uint64 // unique in the process
+	Listener   string
+	Backend    string
+	Server     string         // "": none is chosen yet
+	Client     netip.AddrPort // zero: the client has reset the connection
+	Age        time.Duration
+	Idle       time.Duration // since the last byte
+	FromClient uint64        // bytes
+	FromServer uint64
+	Phase      string // "queue", "connect", "data", "last_data": one side has sent EOF or was reset
+}
+
+// Filter says which connections are meant: those for which all of it holds. The zero Filter means all connections.
+type Filter struct {
+	ID        uint64 // 0: any
+	Listener  string // "": any
+	Backend   string
+	Server    string
+	Client    netip.Prefix  // the client's address is in it; zero: any
+	OlderThan time.Duration // open for longer than that
+	IdleFor   time.Duration // no byte for longer than that
+}
+
+// Connections lists open connections, at most limit of them (0: all), in the order of their ids. If ctx is done first,
+// it returns its error. It may be called from any goroutine.
+func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connection, error) {
+	var mu sync.Mutex
+	var all []Connection
+	err := p.visit(ctx, func(c *conn) bool {
+		if !f.matches(c) {
+			return true
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if limit > 0 && len(all) >= limit {
+			return false
+		}
+		all = append(all, c.describe())
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Connection) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// CloseConnections resets open connections, and returns how many. If ctx is done first, it returns its error; some are
+// closed then. It may be called from any goroutine.
+func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err error) {
+	counts := make([]int, len(p.workers))
+	err = p.visit(ctx, func(c *conn) bool {
+		if c.phase != phaseClosed && f.matches(c) {
+			counts[c.worker().index]++
+			c.close(endAdmin, bothSides)
+		}
+		return true
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, k := range counts {
+		n += k
+	}
+	return n, nil
+}
+
+// closeServer resets the connections to a server. From any thread.
+func (p *Proxy) closeServer(s *upstream.Server) {
+	p.walkAll(func(c *conn) bool {
+		if c.to == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
+			c.close(endServerDown, bothSides)
+		}
+		return true
+	}, func() {})
+}
+
+// matches reports whether the filter means c.
+func (f *Filter) matches(c *conn) bool {
+	switch {
+	case c.phase == phaseClosed,
+		f.ID != 0 && f.ID != c.id,
+		f.Listener != "" && f.Listener != c.listener.name(),
+		f.Backend != "" && f.Backend != c.lane.backend.Name,
+		f.Server != "" && f.Server != c.serverName(),
+		f.OlderThan > 0 && c.age() <= f.OlderThan,
+		f.IdleFor > 0 && c.idleFor() <= f.IdleFor:
+		return false
+	case f.Client.IsValid():
+		return f.Client.Contains(c.clientAddr().Addr())
+	}
+	return true
+}
+
+func (c *conn) describe() Connection {
+	return Connection{
+		ID: c.id, Listener: c.listener.name(), Backend: c.lane.backend.Name, Server: c.serverName(),
+		Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
+		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
+	}
+}
+
+func (c *conn) age() time.Duration { return time.Duration(c.loop().Now() - c.began) }
+
+// idleFor is the time since the last byte.
+func (c *conn) idleFor() time.Duration {
+	if c.phase == phaseConnecting {
+		return c.age()
+	}
+	return time.Duration(c.time() - c.active)
+}
+
+// clientAddr is the address of the client, as far as the kernel still knows it.
+func (c *conn) clientAddr() netip.AddrPort {
+	if c.peer != nil {
+		return *c.peer
+	}
+	a, _ := c.sockets[client].PeerAddr()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+func (c *conn) serverName() string {
+	if c.to == nil {
+		return ""
+	}
+	return c.to.Name()
+}
+
+// phaseName is the phase for people, and for [Connection].
+func (c *conn) phaseName() string {
+	switch {
+	case c.phase == phaseConnecting && c.dial.queued():
+		return "queue"
+	case c.phase == phaseConnecting:
+		return "connect"
+	case c.phase == phaseFlowing && !c.halfClosed():
+		return "data"
+	}
+	return "last_data"
+}
+
+// visit calls f for the connections of all workers, on their loops, until f returns false. It returns when that is done
+// or, with its error, when ctx is done.
+func (p *Proxy) visit(ctx context.Context, f func(*conn) bool) error {
+	done := make(chan struct{}, len(p.workers))
+	p.walkAll(func(c *conn) bool { return ctx.Err() == nil && f(c) }, func() { done <- struct{}{} })
+	for range p.workers {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return ctx.Err()
+}
+
+// walkAll walks on all loops. done is called when a walk has ended, once for each loop. From any thread.
+func (p *Proxy) walkAll(visit func(*conn) bool, done func()) {
+	for _, w := range p.workers {
+		k := &walk{worker: w, visit: visit, done: done}
+		k.Runner = k
+		w.loop.Enqueue(&k.Work)
+	}
+}
+
+// walk visits the connections of a worker, a few in each turn of the loop, so that what is ready does not wait for
+// long. It does not visit connections that are accepted meanwhile.
+type walk struct {
+	sender.Work
+	worker *worker
+	visit  func(*conn) bool // false: the walk ends
+	done   func()
+	next   *intrusive.Links // of the connection to be visited next
+	begun  bool
+}
+
+// walkTurn is how many connections a walk visits in a turn of the loop.
+const walkTurn = 256
+
+// Run visits some connections.
+func (k *walk) Run() {
+	w := k.worker
+	if !k.begun {
+		k.begun = true
+		k.next = w.conns.First()
+		w.walks = append(w.walks, k)
+	}
+	for range walkTurn {
+		if k.next == nil {
+			break
+		}
+		c := connOf(k.next)
+		k.next = k.next.Next()
+		if !k.visit(c) {
+			k.next = nil
+		}
+	}
+	if k.next != nil {
+		w.loop.Enqueue(&k.Work)
+		return
+	}
+	k.end()
+}
+
+// Abandon ends the walk: the loop has ended, and its connections have.
+func (k *walk) Abandon(error) { k.end() }
+
+func (k *walk) end() {
+	w := k.worker
+	w.walks = slices.DeleteFunc(w.walks, func(other *walk) bool { return other == k })
+	k.done()
+}
+
+// forget takes a connection out of the worker's. Walks that would visit it next visit the one behind it.
+func (w *worker) forget(c *conn) {
+	for _, k := range w.walks {
+		if k.next == &c.links {
+			k.next = c.links.Next()
+		}
+	}
+	w.conns.Remove(&c.links)
+}

@@ -1,0 +1,62 @@
+package proxy
+
+import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+
+// end is why a connection ended, as it is counted and logged: what ended it, and in which phase. It is a fixed set.
+type end uint8
+
+const (
+	endNormal end = iota
+
+	// Before the connection had a server.
+	endQueueClientReset // the client reset it while it waited in the queue
+	endQueueFull
+	endQueueTimeout
+	endConnectTimeout // the time for all attempts was over
+	endNoServer       // the servers that were tried could not be reached
+	endNoneAvailable  // there was no server to try
+	endRetryBudget    // a server could not be reached, and the budget allowed no retry
+	endLocal          // this machine had no descriptor, memory or port
+
+	// While bytes flowed.
+	endClientReset
+	endServerReset
+	endFirstByte
+	endIdle
+	endHalfClosed
+	endLifetime
+
+	// At any time.
+	endServerDown // the server went down, and its connections are closed then
+	endDrain      // the process ends, and spreads the ends of its connections
+	endAdmin      // the admin API closed it
+	endKilled     // the process has ended
+	endInternal
+	endCount
+)
+
+var ends = [endCount]proxymetrics.End{
+	endNormal:           {By: "normal", Phase: "data"},
+	endQueueClientReset: {By: "client", Phase: "queue"},
+	endQueueFull:        {By: "queue_full", Phase: "queue"},
+	endQueueTimeout:     {By: "queue_timeout", Phase: "queue"},
+	endConnectTimeout:   {By: "connect_timeout", Phase: "connect"},
+	endNoServer:         {By: "server", Phase: "connect"},
+	endNoneAvailable:    {By: "no_server", Phase: "connect"},
+	endRetryBudget:      {By: "retry_budget", Phase: "connect"},
+	endLocal:            {By: "local", Phase: "connect"},
+	endClientReset:      {By: "client", Phase: "data"},
+	endServerReset:      {By: "server", Phase: "data"},
+	endFirstByte:        {By: "first_byte_timeout", Phase: "data"},
+	endIdle:             {By: "idle_timeout", Phase: "data"},
+	endHalfClosed:       {By: "half_close_timeout", Phase: "last_data"},
+	endLifetime:         {By: "lifetime", Phase: "data"},
+	endServerDown:       {By: "server_down", Phase: "data"},
+	endDrain:            {By: "drain", Phase: "data"},
+	endAdmin:            {By: "admin", Phase: "data"},
+	endKilled:           {By: "killed", Phase: "data"},
+	endInternal:         {By: "internal", Phase: "connect"},
+}
+
+// String is the end in logs.
+func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }

@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+)
+
+// queue is the connections that wait for room in a backend, on all loops. On each loop they get it in order; the loops
+// take turns.
+type queue struct {
+	length atomic.Int64
+	_      cacheLine
+	rooms  waiters // loops on which connections wait
+	lanes  []*lane // by worker; fixed
+	stats  queueStats
+}
+
+// queueStats counts what became of the connections that found no room.
+type queueStats struct {
+	refused atomic.Uint64 // the queue was full
+	expired atomic.Uint64 // they have waited for too long
+	left    atomic.Uint64 // the client has reset them meanwhile
+	waited  histogram     // time in the queue, whatever came of it
+}
+
+// lane is what a worker has for a backend.
+type lane struct {
+	worker     *worker
+	backend    *upstream.Backend
+	queue      *queue
+	settings   *config.Backend // that new connections begin with
+	picker     balance.Picker
+	needSource bool // the choice of a server depends on the client's address
+	sources    [2]sources
+	line       line    // connections that wait for room
+	room       *waiter // among those of the queue
+}
+
+// queues are the queues of a proxy.
+type queues struct {
+	mu sync.Mutex
+	of map[*upstream.Backend]*queue
+}
+
+// queueOf is the queue of a backend. The caller keeps its lane, so that the lock is taken once a loop and backend.
+func (p *Proxy) queueOf(b *upstream.Backend) *queue {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	q := p.queues.of[b]
+	if q != nil {
+		return q
+	}
+	q = &queue{}
+	for _, w := range p.workers {
+		l := &lane{worker: w, backend: b, queue: q}
+		l.room = q.rooms.add(w, l)
+		l.room.until = workerDraining
+		if p.seed != 0 {
+			l.picker.Seed(p.seed)
+		}
+		q.lanes = append(q.lanes, l)
+	}
+	if p.queues.of == nil {
+		p.queues.of = map[*upstream.Backend]*queue{}
+	}
+	p.queues.of[b] = q
+	return q
+}
+
+// forgetQueues drops the queues of backends that are not in the table any more. Their connections still refer to them.
+func (p *Proxy) forgetQueues(backends map[string]*upstream.Backend) {
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	for b := range p.queues.of {
+		if backends[b.Name] != b {
+			delete(p.queues.of, b)
+		}
+	}
+}
+
+// groupChanged lets connections go on for which a change of the servers has made room. From any thread.
+func (p *Proxy) groupChanged(b *upstream.Backend) {
+	p.queues.mu.Lock()
+	q := p.queues.of[b]
+	p.queues.mu.Unlock()
+	if q != nil {
+		for range q.lanes {
+			q.rooms.wake()
+		}
+	}
+}
+
+// lane is the worker's lane of a backend, with the settings that are in force now.
+func (w *worker) lane(b *upstream.Backend) *lane {
+	l := w.lanes[b]
+	if l == nil {
+		l = w.proxy.queueOf(b).lanes[w.index]
+		w.lanes[b] = l
+	}
+	if s := b.Settings(); s != l.settings {
+		l.configure(s)
+	}
+	return l
+}
+
+func (l *lane) configure(s *config.Backend) {
+	l.settings = s
+	l.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
+	l.sources = newSources(s.SourceAddresses)
+}
+
+// followLanes drops the lanes that are not in the table any more, and lets connections go on for which a plan has room.
+func (w *worker) followLanes(backends map[string]*upstream.Backend) {
+	for b, l := range w.lanes {
+		switch {
+		case l.line.length != 0:
+			l.resume()
+		case backends[b.Name] != b:
+			delete(w.lanes, b)
+		}
+	}
+}
+
+// take takes room for a connection: in the backend, unless it has that already, and at a server. The error matches
+// balance.ErrFull if there may be room later.
+func (l *lane) take(c *conn, r *balance.Request) error {
+	if !c.counted {
+		if !l.backend.Load.Take() {
+			return balance.ErrFull
+		}
+		c.counted = true
+	}
+	g := l.backend.Group()
+	i, err := l.picker.Pick(g.Group, r)
+	if err != nil {
+		return err
+	}
+	c.to = g.Servers[i]
+	return nil
+}
+
+// giveServer gives back the room at the server.
+func (l *lane) giveServer(c *conn) {
+	if c.to != nil {
+		c.to.Load.Give()
+		c.to = nil
+		l.queue.rooms.wake()
+	}
+}
+
+// give gives back all that take has taken.
+func (l *lane) give(c *conn) {
+	l.giveServer(c)
+	if c.counted {
+		c.counted = false
+		l.backend.Load.Give()
+		l.queue.rooms.wake()
+	}
+}
+
+// enter takes one of so many places of the queue, if one is free.
+func (q *queue) enter(size int) bool {
+	for {
+		n := q.length.Load()
+		if n >= int64(size) {
+			return false
+		}
+		if q.length.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave gives the place back, after so much time.
+func (q *queue) leave(ns int64) {
+	q.length.Add(-1)
+	q.stats.waited.observe(ns)
+}
+
+// resume lets the connections at the head of the line go on, while there is room. It joins the waiters before it asks
+// for the last time, so that it cannot miss room that is given back meanwhile.
+func (l *lane) resume() {
+	if l.line.length == 0 {
+		l.queue.rooms.wake() // the room is for another loop
+		return
+	}
+	for joined := false; l.line.length != 0; {
+		p := l.line.first()
+		c := p.conn
+		err := l.take(c, &c.dial.request)
+		if !errors.Is(err, balance.ErrFull) {
+			p.leave(err)
+			continue
+		}
+		l.drop(c)
+		if joined {
+			return
+		}
+		l.room.join()
+		joined = true
+	}
+}
+
+// drop gives back the backend's room of a connection for which no server has room, so that another connection of the
+// backend can have it. It wakes nobody: there is no room for them either.
+func (l *lane) drop(c *conn) {
+	if c.counted {
+		c.counted = false
+		l.backend.Load.Give()
+	}
+}

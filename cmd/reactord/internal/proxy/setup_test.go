@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+)
+
+// fixture is a proxy for tests: its configuration, and what its plan says. What is zero has its default.
+type fixture struct {
+	Config
+	Limits    config.Limits
+	Listeners []Listener
+	Backends  []Backend
+}
+
+// Listener is a listener of a plan for tests.
+type Listener struct {
+	Name           string
+	Address        netip.AddrPort
+	Backend        string
+	MaxConnections int
+	OnLimit        string
+	Rate           config.Rate
+	SourceRate     config.SourceRate
+}
+
+// Backend is a backend of a plan for tests.
+type Backend struct {
+	Name             string
+	Servers          []Server
+	ConnectTimeout   time.Duration
+	IdleTimeout      time.Duration
+	HalfCloseTimeout time.Duration
+	Buffer           int
+	Set              func(*config.Backend) // further settings; nil: none
+}
+
+// Server is a server of a plan for tests.
+type Server struct {
+	Name     string
+	Address  netip.AddrPort
+	Priority int
+}
+
+// plan is the plan of the fixture.
+func (s fixture) plan() *plan.Plan {
+	p := &plan.Plan{Limits: s.Limits}
+	for _, l := range s.Listeners {
+		p.Listeners = append(p.Listeners, l.plan())
+	}
+	for _, b := range s.Backends {
+		p.Backends = append(p.Backends, b.plan())
+	}
+	slices.SortFunc(p.Listeners, func(a, b plan.Listener) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(p.Backends, func(a, b plan.Backend) int { return strings.Compare(a.Name(), b.Name()) })
+	return p
+}
+
+func (l Listener) plan() plan.Listener {
+	out := plan.Listener{Listener: config.NewListener(), Bind: l.Address}
+	out.Name, out.Backend, out.MaxConnections = l.Name, l.Backend, l.MaxConnections
+	if l.OnLimit != "" {
+		out.OnLimit = l.OnLimit
+	}
+	out.Rate = l.Rate
+	if l.SourceRate.Connections != 0 {
+		out.SourceRate = l.SourceRate
+	}
+	return out
+}
+
+func (b Backend) plan() plan.Backend {
+	s := config.NewBackend()
+	s.Name, s.Balance.Policy, s.Retries, s.RetryBudget.Percent = b.Name, "round_robin", max(len(b.Servers)-1, 0), 0
+	s.Ejection.Failures = 0
+	setIf(&s.ConnectTimeout, b.ConnectTimeout)
+	setIf(&s.IdleTimeout, b.IdleTimeout)
+	setIf(&s.HalfCloseTimeout, b.HalfCloseTimeout)
+	setIf(&s.Buffer, config.Size(b.Buffer))
+	if b.Set != nil {
+		b.Set(&s)
+	}
+	out := plan.Backend{Settings: &s}
+	for _, server := range b.Servers {
+		out.Servers = append(out.Servers, plan.Server{
+			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority,
+		})
+	}
+	slices.SortFunc(out.Servers, func(a, b plan.Server) int { return a.Address.Compare(b.Address) })
+	return out
+}
+
+func setIf[T comparable](to *T, v T) {
+	if v != *new(T) {
+		*to = v
+	}
+}
+
+// start starts the proxy of the fixture.
+func (s fixture) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
+
+// prepare makes the proxy of the fixture on loops.
+func (s fixture) prepare(loops []*reactor.Loop) (*Proxy, error) {
+	return prepare(s.Config, s.plan(), loops)
+}

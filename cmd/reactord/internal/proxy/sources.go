@@ -1,0 +1,89 @@
+package proxy
+
+import (
+	"net/netip"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/reactor"
+	"golang.org/x/sys/unix"
+)
+
+// sources are local addresses of one family, from which a lane connects to servers.
+type sources struct {
+	list []source
+	turn int
+}
+
+// source is a local address. The kernel has about 28 000 ports for it and each server (net.ipv4.ip_local_port_range).
+type source struct {
+	address   reactor.Address
+	exhausted int64 // until when it is not used, because it had no port left
+}
+
+// The families of sources.
+const (
+	ipv4 = 0
+	ipv6 = 1
+)
+
+func familyOf(a netip.Addr) int {
+	if a.Is4() {
+		return ipv4
+	}
+	return ipv6
+}
+
+func newSources(addrs []config.IP) (out [2]sources) {
+	for _, ip := range addrs {
+		a, err := reactor.IPAddress(netip.AddrPortFrom(ip.Addr, 0))
+		if err != nil {
+			continue // it was checked
+		}
+		s := &out[familyOf(ip.Addr)]
+		s.list = append(s.list, source{address: a})
+	}
+	return out
+}
+
+// next is the source whose turn it is, without those that had no port left just now; nil: the kernel chooses. If none
+// is left, it is one of those.
+func (s *sources) next(now int64) *source {
+	if len(s.list) == 0 {
+		return nil
+	}
+	for range s.list {
+		s.turn = (s.turn + 1) % len(s.list)
+		if s.list[s.turn].exhausted <= now {
+			break
+		}
+	}
+	return &s.list[s.turn]
+}
+
+// left reports whether there is a source that is not exhausted.
+func (s *sources) left(now int64) bool {
+	for i := range s.list {
+		if s.list[i].exhausted <= now {
+			return true
+		}
+	}
+	return false
+}
+
+// bind gives a socket a local address. The kernel chooses the port when it knows the server: so each server can have
+// all ports. See ip(7), IP_BIND_ADDRESS_NO_PORT.
+func (s *source) bind(socket *reactor.Socket) error {
+	if err := socket.SetBindNoPort(true); err != nil {
+		return err
+	}
+	return socket.Bind(s.address)
+}
+
+// openTo opens a socket of the family of a server's address.
+func openTo(l *reactor.Loop, s *reactor.Socket, to netip.AddrPort) error {
+	family := unix.AF_INET6
+	if to.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	return s.Open(l, family, unix.SOCK_STREAM, 0)
+}
