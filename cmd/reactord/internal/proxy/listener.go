@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/reactor"
-	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
 )
 

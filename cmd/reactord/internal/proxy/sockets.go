@@ -61,6 +61,7 @@ type listenSocket struct {
 }
 
 func (s *listenSocket) start() {
+	_ = s.SetNoDelay(true) // those that are accepted inherit it
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }

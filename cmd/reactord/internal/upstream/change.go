@@ -41,6 +41,7 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 			c.next[name], c.backends[name] = before, before.backend
 			continue
 		}
+		d.preload(&b.Settings.Check)
 		m := d.prepare(b, before)
 		g := newGroup(m, m.backend.Group())
 		if before == nil {
