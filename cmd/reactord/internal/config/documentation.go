@@ -52,8 +52,8 @@ var (
 	word = regexp.MustCompile(`\b[A-Z]\w*\b`)
 )
 
-// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they have in
-// the file, in backquotes.
+// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they
+// have in the file, in backquotes.
 func documentation(s *shape, f *field) string {
 	var text string
 	if f != nil {

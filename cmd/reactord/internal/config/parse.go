@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 )
 
-// maxFile is the maximum size of a file in bytes. It is enough for a hundred thousand servers. A device or a log that is
-// given by mistake is refused quickly.
+// maxFile is the maximum size of a file in bytes. It is enough for a hundred thousand servers. A device or a log that
+// is given by mistake is refused quickly.
 const maxFile = 16 << 20
 
 // Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]

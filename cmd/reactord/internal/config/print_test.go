@@ -82,8 +82,8 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 		return
 	}
 	texts := []string{
-		"", "plain", "with space", "true", "No", "null", "~", "1", "0x1", "1e3", ".inf", "${HOME}", "$${", "$$${x", "$", "a: b",
-		"a #b", "- a", "? a", "\r\n\t\x00\x1b\x7f\u0085\u2028", "\\", `"'`, "ü€😀", "{a}", "[a]", "&a", "*a", "!a", "|", ">", "%a", "@",
+		"", "plain", "with space", "true", "No", "null", "~", "1", "0x1", "1e3", ".inf", "${HOME}", "$${", "$$${x", "$",
+		"a: b", "a #b", "- a", "? a", "\r\n\t\x00\x1b\x7f\u0085\u2028", "\\", `"'`, "ü€😀", "{a}", "[a]", "&a", "*a", "!a", "|", ">", "%a", "@",
 		"`", "---", "...", " leading", "trailing ", "2026-11-22", "<<", "=", "a/b.c:1",
 	}
 	switch into := v.Addr().Interface().(type) {
@@ -120,7 +120,8 @@ func TestPrintedSources(t *testing.T) {
 	text := string(printed(t, c, source.Origin))
 	for _, want := range []string{
 		"ring: auto # default\n", "loops: 3 # a.yaml:1, environment\n", "listeners:\n  - name: web # a.yaml:3\n",
-		"    servers:\n      - address: tcp://127.0.0.1:9000 # a.yaml:8\n        name: \"\" # default\n", "    dns: [] # default\n",
+		"    servers:\n      - address: tcp://127.0.0.1:9000 # a.yaml:8\n        name: \"\" # default\n",
+		"    dns: [] # default\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
