@@ -35,7 +35,7 @@ func (c proxyCommand) Run() error {
 	if err := flagErrors(cfg.Validate()); err != nil {
 		return err
 	}
-	return run(cfg, flagErrors, nil)
+	return run(fromFlags(cfg), nil)
 }
 
 func (c proxyCommand) config() *config.Config {

@@ -15,8 +15,8 @@ type Config struct {
 	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
 	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do. A reload cannot change it.
 	MinWait time.Duration
-	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. The zero Address (default): there is
-	// none. A reload cannot change it.
+	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. Empty (default): there is none. A
+	// reload cannot change it.
 	Metrics Address
 	// Admin is the HTTP server of the admin API. A reload cannot change it.
 	Admin Admin
@@ -106,7 +106,7 @@ type Drain struct {
 
 // Resolver configures the DNS queries of discovery.
 type Resolver struct {
-	// Servers are the DNS servers, HOST:PORT. Empty (default): those of /etc/resolv.conf.
+	// Servers are the DNS servers, IP:PORT. Empty (default): those of /etc/resolv.conf.
 	Servers []string
 	// Timeout is how long a server may take to answer. Default: 2 s.
 	Timeout time.Duration
@@ -164,7 +164,7 @@ type Backend struct {
 	Queue Queue
 	// Retries is how many further servers are tried when one cannot be reached. Default: 3.
 	Retries int
-	// RetryBudget bounds retries to a part of the connections. See [RetryBudget].
+	// RetryBudget bounds retries to a part of the connections.
 	RetryBudget RetryBudget
 	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
 	ConnectTimeout time.Duration

@@ -44,6 +44,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 		done:     make(chan struct{}),
 	}
 	c.next.backends = c.upstream.Backends()
+	c.next.sources = bucketsFor(next.Limits.SourceRate, before.sources)
 	for i := range next.Listeners {
 		if err := c.prepare(&next.Listeners[i], before); err != nil {
 			c.Discard()
@@ -60,8 +61,7 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 
 // prepare finds or makes the listener that the next plan has.
 func (c *change) prepare(l *plan.Listener, before *table) error {
-	b := c.next.backends[l.Backend]
-	if b == nil {
+	if c.next.backends[l.Backend] == nil {
 		return fmt.Errorf("listener %s: there is no backend %q", l.Name, l.Backend)
 	}
 	s := before.byKey[l.Key()]
@@ -72,7 +72,7 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 		}
 		c.opened = append(c.opened, s)
 	}
-	c.settings = append(c.settings, newSettings(l, b))
+	c.settings = append(c.settings, newSettings(l, c.next, s.settings.Load()))
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s
 	return nil

@@ -49,9 +49,6 @@ func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
 	l.room = s.admission.waiting.add(w, l)
 	l.again.Init((*acceptTimer)(l))
-	if seed := w.proxy.seed; seed != 0 {
-		l.picker.Seed(seed)
-	}
 	return l
 }
 
@@ -77,6 +74,7 @@ func (l *listener) listen(addr netip.AddrPort) error {
 
 func (l *listener) start() {
 	l.state = listenerServing
+	_ = l.socket.SetNoDelay(true) // those that are accepted inherit it
 	l.socket.PollMany(unix.POLLIN).Connect(&l.poll, l)
 	l.poll.Start()
 }
@@ -106,6 +104,24 @@ type acceptTimer listener
 
 func (a *acceptTimer) OnTimer(int64) { (*listener)(a).SetNext(0) }
 
+// verdict is what becomes of the next connection of a listener.
+type verdict uint8
+
+const (
+	accept      verdict = iota
+	later               // it waits in the kernel's queue
+	rejectLimit         // it is reset, as the next ones
+	rejectRate
+	rejectSource
+	rejectDraining
+	verdictCount
+)
+
+// rejections are the reasons for which rejected connections are counted.
+var rejections = [verdictCount]string{
+	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectDraining: "draining",
+}
+
 // run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
 // without queued connections must not keep room that another loop needs.
 func (l *listener) run() {
@@ -116,20 +132,90 @@ func (l *listener) run() {
 			l.acceptAfter(reactor.AcceptBackoff)
 			return
 		}
-		if !l.enter() {
+		v := l.next(s)
+		if v == later {
 			return
 		}
-		fd, err := l.socket.TryAccept()
+		fd, peer, err := l.socket.TryAcceptFrom()
 		if err != nil {
-			l.admission.give()
+			if v == accept {
+				l.giveBack(s)
+				l.admission.give()
+			}
 			if !errors.Is(err, syscall.EAGAIN) {
 				l.backOff(err)
 			}
 			return
 		}
-		l.accepted(fd, s)
+		switch {
+		case v != accept:
+			l.reject(fd, v)
+		case !l.allowed(s, peer):
+			l.giveBack(s)
+			l.admission.give()
+			l.reject(fd, rejectSource)
+		default:
+			l.accepted(fd, s)
+		}
 	}
 	l.acceptAfter(0)
+}
+
+// next decides on the next connection, and takes what it needs if it can be accepted.
+func (l *listener) next(s *settings) verdict {
+	now := l.worker.loop.Now()
+	wait := l.worker.proxy.rate.take(s.processRate, now)
+	if wait == 0 {
+		if wait = l.shared.rate.take(s.rate, now); wait != 0 {
+			l.worker.proxy.rate.give(s.processRate)
+		}
+	}
+	switch {
+	case wait != 0 && s.reject:
+		return rejectRate
+	case wait != 0:
+		l.waitForRate(wait)
+		return later
+	case s.reject && l.admission.take() != granted:
+		l.giveBack(s)
+		return rejectLimit
+	case !s.reject && !l.enter():
+		l.giveBack(s)
+		return later
+	}
+	return accept
+}
+
+// giveBack gives back the tokens of a connection that is not accepted.
+func (l *listener) giveBack(s *settings) {
+	l.worker.proxy.rate.give(s.processRate)
+	l.shared.rate.give(s.rate)
+}
+
+// waitForRate lets connections wait in the kernel's queue until one more may be accepted.
+func (l *listener) waitForRate(d time.Duration) {
+	l.stats.pauses.Add(1)
+	l.stats.paused.Add(int64(d))
+	l.acceptAfter(d)
+}
+
+// allowed takes a connection out of the buckets of its source.
+func (l *listener) allowed(s *settings, peer reactor.Address) bool {
+	for _, buckets := range s.sources {
+		if buckets != nil && !buckets.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
+			return false
+		}
+	}
+	return true
+}
+
+// reject resets a connection that was accepted only for this.
+func (l *listener) reject(fd int, why verdict) {
+	socket := &l.worker.rejected
+	socket.Init(l.worker.loop, fd)
+	_ = socket.SetAbort()
+	socket.Discard()
+	l.stats.rejected[why].Add(1)
 }
 
 func (l *listener) acceptAfter(d time.Duration) {

@@ -36,13 +36,13 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 }
 
 // setupOf has one listener, and one backend with the given servers.
-func setupOf(b Backend, servers ...net.Listener) setup {
+func setupOf(b Backend, servers ...net.Listener) fixture {
 	b.Name = "b"
 	for _, s := range servers {
 		addr := s.Addr().String()
 		b.Servers = append(b.Servers, Server{Name: addr, Address: netip.MustParseAddrPort(addr)})
 	}
-	return setup{
+	return fixture{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
 		Backends:  []Backend{b},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// setup is a proxy for tests: its configuration, and what its plan says. What is zero has its default.
-type setup struct {
+// fixture is a proxy for tests: its configuration, and what its plan says. What is zero has its default.
+type fixture struct {
 	Config
 	Limits    config.Limits
 	Listeners []Listener
@@ -48,8 +48,8 @@ type Server struct {
 	Priority int
 }
 
-// plan is the plan of the setup.
-func (s setup) plan() *plan.Plan {
+// plan is the plan of the fixture.
+func (s fixture) plan() *plan.Plan {
 	p := &plan.Plan{Limits: s.Limits}
 	for _, l := range s.Listeners {
 		p.Listeners = append(p.Listeners, l.plan())
@@ -102,10 +102,10 @@ func setIf[T comparable](to *T, v T) {
 	}
 }
 
-// start starts the proxy of the setup.
-func (s setup) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
+// start starts the proxy of the fixture.
+func (s fixture) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
 
-// prepare makes the proxy of the setup on loops.
-func (s setup) prepare(loops []*reactor.Loop) (*Proxy, error) {
+// prepare makes the proxy of the fixture on loops.
+func (s fixture) prepare(loops []*reactor.Loop) (*Proxy, error) {
 	return prepare(s.Config, s.plan(), loops)
 }

@@ -37,11 +37,12 @@ type worker struct {
 	retry            reactor.Timer // of forFD
 	waitingListeners []*listener   // in order
 	descriptors      *waiter       // among those of the budget
+	rejected         reactor.Socket
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
-	setups     pool[setup]
-	setupTasks pool[setupTask]
+	dials      pool[dial]
+	dialTasks  pool[dialTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
 	splices    pool[splice]
@@ -64,6 +65,7 @@ func (w *worker) follow(c *change) {
 	p := w.proxy
 	if w.index == 0 {
 		c.upstream.Commit()
+		p.forgetQueues(c.next.backends)
 	}
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
 	for _, s := range c.gone {
@@ -76,6 +78,7 @@ func (w *worker) follow(c *change) {
 			l.stop()
 		}
 	}
+	w.followLanes(c.next.backends)
 	for _, l := range w.listeners { // there may be room now, or none is needed
 		if l.paused {
 			l.resume()

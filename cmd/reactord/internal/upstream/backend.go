@@ -15,9 +15,6 @@ type Backend struct {
 	// Load is how many connections there are to all servers, with the backend's limit. A connection takes it before it
 	// chooses a server, and gives it back at its end.
 	Load balance.Load
-	// Waiting is how many connections wait for a server, on all loops, with the limit of Queue.Size. If that is 0, none
-	// may wait. A connection takes it when it begins to wait.
-	Waiting balance.Load
 
 	directory *Directory
 	settings  atomic.Pointer[config.Backend]
@@ -30,6 +27,7 @@ type Backend struct {
 
 	// What the control loop has.
 	member    *membership
+	checks    *checks
 	publisher reactor.Timer
 	published int64 // when the last group was made
 	cost      int64 // how long that took
@@ -45,7 +43,6 @@ func newBackend(d *Directory, b *plan.Backend) *Backend {
 func (b *Backend) set(s *config.Backend) {
 	b.settings.Store(s)
 	b.Load.SetLimit(s.MaxConnections)
-	b.Waiting.SetLimit(s.Queue.Size)
 }
 
 // Settings are the backend's settings in the plan in force. They do not change: those of the next plan are others. It
@@ -75,6 +72,7 @@ func (b *Backend) commit(m *membership, g *Group) {
 	before := b.member
 	b.member = m
 	b.set(m.plan.Settings)
+	b.setChecks(m.plan.Settings)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
 	}
@@ -124,6 +122,9 @@ func (b *Backend) publish() {
 	b.group.Store(newGroup(b.member, b.group.Load()))
 	b.published = loop.Clock()
 	b.cost = b.published - began
+	if changed := b.directory.OnGroup; changed != nil {
+		changed(b)
+	}
 	if growing {
 		loop.SetTimer(&b.publisher, b.now()+over/slowStartSteps)
 	}

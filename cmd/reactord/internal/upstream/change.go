@@ -41,6 +41,7 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 			c.next[name], c.backends[name] = before, before.backend
 			continue
 		}
+		d.preload(&b.Settings.Check)
 		m := d.prepare(b, before)
 		g := newGroup(m, m.backend.Group())
 		if before == nil {
@@ -89,8 +90,8 @@ func (c *Change) Backends() map[string]*Backend { return c.backends }
 
 // Commit puts the change in force. It is called on the control loop, in the order of the calls of Prepare.
 func (c *Change) Commit() {
-	before := *c.directory.inForce.Load()
-	c.directory.inForce.Store(&c.next)
+	next, before := c.next, *c.directory.inForce.Load()
+	c.directory.inForce.Store(&next) // not &c.next: it would keep the plan before alive
 	for name, m := range c.next {
 		if before[name] != m {
 			m.backend.commit(m, c.groups[name])

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"fmt"
+	"hash/fnv"
 	"sync/atomic"
 
 	"go.uber.org/zap"
@@ -17,6 +19,11 @@ type Config struct {
 	// OnDown is called on the control loop when a server with Check.CloseOnDown has gone down: its connections are to be
 	// reset. nil: nothing is done.
 	OnDown func(*Server)
+	// OnGroup is called on the control loop when a backend has another group or other limits: connections that wait for
+	// room may find it. nil: nothing is done.
+	OnGroup func(*Backend)
+	// Seed makes the times of checks reproducible. 0: they are random.
+	Seed uint64
 }
 
 // Directory is the backends of a proxy.
@@ -37,6 +44,16 @@ func New(cfg Config) *Directory {
 	d := &Directory{Config: cfg}
 	d.inForce.Store(&table{})
 	return d
+}
+
+// seed is what the times of a server's checks depend on; 0: on nothing.
+func (d *Directory) seed(s *Server) uint64 {
+	if d.Seed == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	fmt.Fprint(h, d.Seed, s.Backend.Name, s.Address)
+	return h.Sum64()
 }
 
 // Stop ends checks and timers. It is called on the control loop. What the directory has can still be used.

@@ -7,11 +7,12 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
 )
 
 // What keeps its key is the same object; what does not is another.
 func TestKeys(t *testing.T) {
-	r := run(t)
+	r := run(t, reactor.Epoll, 1)
 	first := r.commit(backend("a", 2), backend("b", 2))
 	second := r.commit(backend("b", 3), backend("c", 1))
 	if second["b"] != first["b"] || second["a"] != nil || second["c"] == nil {
@@ -25,7 +26,7 @@ func TestKeys(t *testing.T) {
 
 // Nothing of a plan is visible until it is committed, and never if it is discarded.
 func TestDiscard(t *testing.T) {
-	r := run(t)
+	r := run(t, reactor.Epoll, 1)
 	b := r.commit(backend("a", 2))["a"]
 	before := b.Group()
 	c := r.Prepare(&plan.Plan{Backends: []plan.Backend{backend("a", 5, func(c *config.Backend) { c.Retries = 9 })}})
@@ -40,7 +41,7 @@ func TestDiscard(t *testing.T) {
 
 // A server is ejected after failures in a row, and comes back.
 func TestEjection(t *testing.T) {
-	r := run(t)
+	r := run(t, reactor.Epoll, 1)
 	b := r.commit(backend("a", 3, func(c *config.Backend) {
 		c.Ejection = config.Ejection{Failures: 3, Time: 30 * time.Millisecond, MaxTime: time.Second, MaxPercent: 50}
 	}))["a"]

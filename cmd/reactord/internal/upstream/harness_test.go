@@ -10,6 +10,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
@@ -19,8 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // running is a directory on a loop that runs.
 type running struct {
 	*Directory
-	t    *testing.T
-	down chan *Server
+	t     *testing.T
+	loops []*reactor.Loop
+	down  chan *Server
 }
 
 // call is a function that runs on a loop.
@@ -34,10 +36,13 @@ func (c *call) Run()          { c.f(); close(c.done) }
 func (c *call) Abandon(error) { close(c.done) }
 
 // on runs f on the control loop and waits for it.
-func (r *running) on(f func()) {
+func (r *running) on(f func()) { onLoop(r.Loop, f) }
+
+// onLoop runs f on a loop and waits for it.
+func onLoop(l *reactor.Loop, f func()) {
 	c := &call{f: f, done: make(chan struct{})}
 	c.Runner = c
-	r.Loop.Enqueue(&c.Work)
+	l.Enqueue(&c.Work)
 	<-c.done
 }
 
@@ -48,27 +53,38 @@ func (r *running) commit(backends ...plan.Backend) map[string]*Backend {
 	return c.Backends()
 }
 
-// run starts a directory on a loop of its own.
-func run(t *testing.T) *running {
+// run starts a directory on the first of some loops.
+func run(t *testing.T, ring reactor.RingKind, loops int) *running {
 	t.Helper()
-	re, err := reactor.New(reactor.Config{Loops: 1, Loop: reactor.LoopConfig{Ring: reactor.Epoll}})
+	re, err := reactor.New(reactor.Config{Loops: loops, Loop: reactor.LoopConfig{Ring: ring}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{t: t, down: make(chan *Server, 100)}
-	r.Directory = New(Config{Loop: re.Loops()[0], OnDown: func(s *Server) { r.down <- s }})
+	r := &running{t: t, loops: re.Loops(), down: make(chan *Server, 100)}
+	r.Directory = New(Config{Loop: r.loops[0], OnDown: func(s *Server) { r.down <- s }})
 	ended := make(chan error)
 	go func() { ended <- re.Run(func(*reactor.Loop) error { return nil }) }()
 	t.Cleanup(func() {
-		r.on(func() {
-			r.Stop()
-			r.Loop.Stop()
-		})
+		r.on(r.Stop)
+		re.Stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
 	return r
+}
+
+func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
+	for _, kind := range []reactor.RingKind{reactor.IOUring, reactor.Epoll} {
+		t.Run(string(kind), func(t *testing.T) {
+			c, err := reactor.ChooseRing(kind)
+			testenv.NeedIOUring(t, err)
+			if c.Kind != kind {
+				t.Skipf("%s asks for %s", reactor.RingVariable, c.Kind)
+			}
+			test(t, kind)
+		})
+	}
 }
 
 // backend is a backend of a plan with servers at 10.0.0.1:80 and following.

@@ -25,6 +25,7 @@ type Server struct {
 	// What the control loop has.
 	life     life
 	ejection ejection
+	checking checking
 	began    int64 // when a slow start began, as Loop.Now
 }
 
@@ -98,23 +99,33 @@ func (s *Server) join(p *plan.Server) {
 	}
 	state, reason := planned(p)
 	s.hear(voicePlan, state, reason)
+	s.check()
 }
 
 // leave ends what runs for a server that has left.
 func (s *Server) leave() {
 	s.life = lifeGone
 	s.ejection.stop()
+	s.stopChecks()
 }
 
 // hear takes what a voice says of the server.
 func (s *Server) hear(v voice, state State, reason string) {
+	s.hearWeight(v, state, reason, s.standing.Load().agentPercent)
+}
+
+// hearAgent takes what the agent says, with its weight in per cent.
+func (s *Server) hearAgent(state State, reason string, percent int) {
+	s.hearWeight(voiceAgent, state, reason, percent)
+}
+
+func (s *Server) hearWeight(v voice, state State, reason string, percent int) {
 	before := s.standing.Load()
-	if before.says[v] == state && before.reasons[v] == reason {
-		return
-	}
 	after := *before
-	after.says[v], after.reasons[v] = state, reason
-	s.change(before, &after)
+	after.says[v], after.reasons[v], after.agentPercent = state, reason, percent
+	if after != *before {
+		s.change(before, &after)
+	}
 }
 
 // change replaces the standing.

@@ -12,7 +12,6 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			Connections:    b.began.Load(),
 			Current:        int64(b.Load.N()),
 			Limit:          b.Load.Limit(),
-			Waiting:        int64(b.Waiting.N()),
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
 			ConnectTime:    b.time.read(),
@@ -42,6 +41,9 @@ func (s *Server) stats() proxymetrics.ServerStats {
 	}
 	for i, reason := range reasons {
 		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.counters.failures[i].Load()})
+	}
+	for i, result := range checkResults {
+		out.Checks = append(out.Checks, proxymetrics.Count{Reason: result, N: s.checking.counts[i].Load()})
 	}
 	return out
 }

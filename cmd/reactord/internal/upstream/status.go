@@ -12,7 +12,6 @@ type BackendStatus struct {
 	Name        string
 	Connections int
 	Limit       int  // of connections; 0: none
-	Waiting     int  // connections in the queue
 	Panic       bool // health is ignored, because too few servers are healthy
 	Servers     []ServerStatus
 }
@@ -32,6 +31,7 @@ type ServerStatus struct {
 	Total       uint64    // connects that succeeded
 	Failures    uint64    // connects that failed
 	Ejections   uint64
+	Check       *CheckStatus // the last; nil: there was none
 }
 
 // Status reads the backends in force, in the order of their names. It may be called from any goroutine.
@@ -40,7 +40,7 @@ func (d *Directory) Status() []BackendStatus {
 	for _, m := range d.members() {
 		b := m.backend
 		s := BackendStatus{
-			Name: b.Name, Connections: b.Load.N(), Limit: b.Load.Limit(), Waiting: b.Waiting.N(), Panic: b.Group().Panic(),
+			Name: b.Name, Connections: b.Load.N(), Limit: b.Load.Limit(), Panic: b.Group().Panic(),
 		}
 		for _, server := range m.servers {
 			s.Servers = append(s.Servers, server.Status())
@@ -69,6 +69,7 @@ func (s *Server) Status() ServerStatus {
 		Weight: p.Weight, Percent: float64(st.weight(100)) / 1000,
 		Connections: s.Load.N(), Limit: s.Load.Limit(),
 		Total: s.counters.connections.Load(), Ejections: s.counters.ejections.Load(),
+		Check: s.checking.last.Load(),
 	}
 	for i := range s.counters.failures {
 		out.Failures += s.counters.failures[i].Load()

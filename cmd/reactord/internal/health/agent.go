@@ -1,0 +1,120 @@
+package health
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/reactor/netconn"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// lineLimit is how long an agent's line may be.
+const lineLimit = 1 << 10
+
+// maxPercent is the largest weight that an agent may tell.
+const maxPercent = 1000
+
+// defaultAgentTimeout is that of an agent whose settings have none.
+const defaultAgentTimeout = time.Second
+
+// AgentReport is what an agent has said. What it has not said stays as it was.
+type AgentReport struct {
+	Weight int        // in per cent of the configured weight
+	State  AgentState // administrative
+	Down   bool       // it is down, whatever checks say
+	Reason string     // why it is down, in the agent's words
+}
+
+// AgentState is the administrative state that an agent asks for.
+type AgentState uint8
+
+const (
+	AgentReady       AgentState = iota
+	AgentDrain                  // no new connections
+	AgentMaintenance            // the same, and it is not checked
+)
+
+// String is the agent's word.
+func (s AgentState) String() string { return [...]string{"ready", "drain", "maint"}[s] }
+
+// unreported is the report of an agent that has said nothing.
+var unreported = AgentReport{Weight: 100}
+
+// AskAgent asks the agent at a.Port of the address once. before is what it said before. The errors are those of [Check];
+// that the agent cannot be reached says nothing about its server.
+//
+// It is called by the function of t, which runs on a loop.
+func AskAgent(t *task.T, to netip.AddrPort, a *config.Agent, before AgentReport) (AgentReport, error) {
+	to = netip.AddrPortFrom(to.Addr(), uint16(a.Port))
+	report := before
+	err := run(t, to, cmp.Or(a.Timeout, defaultAgentTimeout), func(p *probe, c *netconn.Conn) error {
+		if err := p.send(c, []byte(a.Send)); err != nil {
+			return err
+		}
+		got, err := p.receive(c, lineLimit, func(got []byte) bool { return bytes.ContainsAny(got, "\r\n") })
+		switch {
+		case errors.Is(err, io.ErrShortBuffer):
+			return fmt.Errorf("the agent's line is longer than %d bytes: %s", lineLimit, quote(got))
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		}
+		report, err = parseReport(string(got), before)
+		return err
+	})
+	return report, err
+}
+
+// parseReport reads an agent's line: words that are separated by spaces, tabs or commas, and a reason for being down
+// after #. Words that are not known are ignored if there is one that is, because HAProxy's agents may say more.
+//
+// Source: HAProxy's configuration manual, "agent-check".
+func parseReport(line string, before AgentReport) (AgentReport, error) {
+	if i := strings.IndexAny(line, "\r\n"); i >= 0 {
+		line = line[:i]
+	}
+	words, reason, _ := strings.Cut(line, "#")
+	r, known := before, false
+	for _, word := range strings.FieldsFunc(words, func(c rune) bool { return c == ' ' || c == '\t' || c == ',' }) {
+		ok := true
+		switch lower := strings.ToLower(word); lower {
+		case "up":
+			r.Down, r.Reason = false, ""
+		case "down", "fail", "failed", "stopped":
+			r.Down, r.Reason = true, cmp.Or(strings.TrimSpace(strings.ToValidUTF8(reason, "?")), lower)
+		case "ready":
+			r.State = AgentReady
+		case "drain":
+			r.State = AgentDrain
+		case "maint":
+			r.State = AgentMaintenance
+		default:
+			var percent int
+			if percent, ok = parsePercent(lower); ok {
+				r.Weight = percent
+			}
+		}
+		known = known || ok
+	}
+	if !known {
+		return before, fmt.Errorf("the agent said %s; want up, down, ready, drain, maint or a weight of 0%% to %d%%",
+			quote([]byte(line)), maxPercent)
+	}
+	return r, nil
+}
+
+func parsePercent(word string) (int, bool) {
+	digits, ok := strings.CutSuffix(word, "%")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 16)
+	return int(n), err == nil && n <= maxPercent
+}

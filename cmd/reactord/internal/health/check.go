@@ -1,0 +1,115 @@
+package health
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/reactor/netconn"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// answerLimit is how many bytes of an answer are searched.
+const answerLimit = 64 << 10
+
+// defaultTimeout is that of a check whose settings have none.
+const defaultTimeout = 2 * time.Second
+
+// proxyLocal is a header of the PROXY protocol, version 2, with the command LOCAL: the connection is the proxy's own.
+// Source: proxy-protocol.txt of HAProxy, section 2.2.
+var proxyLocal = []byte("\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00")
+
+// Check checks the server at an address once: it connects, to another port if c has one, and does what c says. It
+// returns nil if the server is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches
+// [ErrInconclusive], or why the server is not healthy. c is read only.
+//
+// It is called by the function of t, which runs on a loop. See [Preload] for c.TLSServerName.
+func Check(t *task.T, to netip.AddrPort, c *config.Check) error {
+	send, err := payload(c.Send, c.SendHex)
+	if err != nil {
+		return fmt.Errorf("send_hex: %w", err)
+	}
+	expect, err := payload(c.Expect, c.ExpectHex)
+	if err != nil {
+		return fmt.Errorf("expect_hex: %w", err)
+	}
+	if c.Port != 0 {
+		to = netip.AddrPortFrom(to.Addr(), uint16(c.Port))
+	}
+	return run(t, to, cmp.Or(c.Timeout, defaultTimeout), func(p *probe, conn *netconn.Conn) error {
+		if c.Proxy {
+			if err := p.send(conn, proxyLocal); err != nil {
+				return err
+			}
+		}
+		var stream io.ReadWriter = conn
+		if c.TLS {
+			p.step = "TLS handshake"
+			client := netconn.Client(conn, &tls.Config{ServerName: c.TLSServerName, InsecureSkipVerify: c.TLSServerName == ""})
+			if err := client.Handshake(); err != nil {
+				return err
+			}
+			stream = client
+		}
+		if err := p.send(stream, send); err != nil {
+			return err
+		}
+		return p.expect(stream, expect)
+	})
+}
+
+// Preload reads what Check needs of files, once for the process: the system's certificates. Check would do it itself, and
+// block its loop. On any goroutine that may block.
+func Preload(c *config.Check) error {
+	if c.TLSServerName == "" {
+		return nil
+	}
+	_, err := x509.SystemCertPool()
+	return err
+}
+
+func (p *probe) expect(r io.Reader, want []byte) error {
+	if len(want) == 0 {
+		return nil
+	}
+	from := 0
+	got, err := p.receive(r, answerLimit, func(got []byte) bool {
+		if bytes.Contains(got[from:], want) {
+			return true
+		}
+		from = max(0, len(got)-len(want)+1)
+		return false
+	})
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("the connection was closed after %s, without %s", quote(got), quote(want))
+	case errors.Is(err, io.ErrShortBuffer):
+		return fmt.Errorf("the first %d bytes, %s, do not contain %s", len(got), quote(got), quote(want))
+	}
+	return err
+}
+
+func payload(text, digits string) ([]byte, error) {
+	if text != "" {
+		return []byte(text), nil
+	}
+	return hex.DecodeString(strings.Join(strings.Fields(digits), ""))
+}
+
+// quote quotes the beginning of what was sent or received.
+func quote(b []byte) string {
+	const most = 64
+	if len(b) > most {
+		return fmt.Sprintf("%q…", b[:most])
+	}
+	return fmt.Sprintf("%q", b)
+}

@@ -1,0 +1,131 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/health"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// checks are the settings of the checks of a backend. They do not change. They are a copy: the settings of a backend may
+// be a part of a whole configuration, which a Monitor would keep.
+type checks struct {
+	check config.Check
+	agent config.Agent
+}
+
+func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
+
+// setChecks takes the settings of a plan. If they are the same, the checks go on as they are.
+func (b *Backend) setChecks(s *config.Backend) {
+	if next := (checks{s.Check, s.Agent}); b.checks == nil || *b.checks != next {
+		b.checks = &next
+	}
+}
+
+// preload reads the files that checks need, where that may block.
+func (d *Directory) preload(s *config.Check) {
+	if s.Interval == 0 || !s.TLS {
+		return
+	}
+	if err := health.Preload(s); err != nil {
+		d.Log.Sugar().Warnf("checks with TLS cannot read the system's certificates: %v", err)
+	}
+}
+
+// checking is the checks of a server.
+type checking struct {
+	monitor *health.Monitor // nil: the server is not checked
+	as      *checks         // what the monitor checks
+	last    atomic.Pointer[CheckStatus]
+	counts  [len(checkResults)]atomic.Uint64
+}
+
+// CheckStatus is a check that has ended.
+type CheckStatus struct {
+	Ended time.Time
+	Took  time.Duration
+	Err   error // nil: the server is healthy
+}
+
+const (
+	checkSuccess = iota
+	checkFailure
+	checkInconclusive // the cause is on this machine
+)
+
+var checkResults = [...]string{"success", "failure", "inconclusive"}
+
+// check begins checks of the server, changes their settings, or ends them, as the plan says.
+func (s *Server) check() {
+	c, want := &s.checking, s.Backend.checks
+	wanted := want.any() && s.settings.Load().State != plan.Maintenance
+	switch {
+	case !wanted && c.monitor != nil:
+		s.stopChecks()
+		s.hear(voiceCheck, Up, "")
+		s.hearAgent(Up, "", 100)
+	case !wanted:
+	case c.monitor == nil:
+		c.as = want
+		c.monitor = new(health.Monitor)
+		c.monitor.Start(health.Config{
+			Loop: s.Backend.directory.Loop, Address: s.Address, Check: &want.check, Agent: &want.agent,
+			Observer: (*observer)(s), OnCheck: s.checked, Seed: s.Backend.directory.seed(s),
+		})
+	case c.as != want:
+		c.as = want
+		c.monitor.Configure(&want.check, &want.agent)
+	}
+}
+
+// stopChecks ends the checks. A check that is in flight ends later, and is not heard.
+func (s *Server) stopChecks() {
+	if m := s.checking.monitor; m != nil {
+		m.Stop(func() {})
+		s.checking.monitor, s.checking.as = nil, nil
+	}
+}
+
+// checked counts a check.
+func (s *Server) checked(err error, took time.Duration) {
+	result := checkSuccess
+	switch {
+	case errors.Is(err, health.ErrInconclusive):
+		result = checkInconclusive
+	case err != nil:
+		result = checkFailure
+	}
+	s.checking.counts[result].Add(1)
+	s.checking.last.Store(&CheckStatus{Ended: time.Now(), Took: took, Err: err})
+}
+
+// observer is a server that is told what checks and its agent say.
+type observer Server
+
+// OnHealth takes what the checks say.
+func (o *observer) OnHealth(up bool, reason error) {
+	if up {
+		(*Server)(o).hear(voiceCheck, Up, "")
+		return
+	}
+	(*Server)(o).hear(voiceCheck, Down, fmt.Sprintf("the check has failed: %v", reason))
+}
+
+// OnAgent takes what the agent says.
+func (o *observer) OnAgent(r health.AgentReport) {
+	state, reason := Up, ""
+	switch {
+	case r.State == health.AgentMaintenance:
+		state, reason = Maintenance, "the agent says maint"
+	case r.State == health.AgentDrain:
+		state, reason = Drain, "the agent says drain"
+	case r.Down:
+		state, reason = Down, "the agent says it is down: "+r.Reason
+	}
+	(*Server)(o).hearAgent(state, reason, r.Weight)
+}
