@@ -29,9 +29,10 @@ type Proxy struct {
 
 	queues       queues
 	budget       *budget
-	descriptors  int          // that the process has for listeners and connections
-	fixedPairs   int          // see Config.pairs
-	seed         uint64       // see Config.seed
+	descriptors  int    // that the process has for listeners and connections
+	fixedPairs   int    // see Config.pairs
+	seed         uint64 // see Config.seed
+	memory       memory
 	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
@@ -67,6 +68,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 		}
 	}
 	p.first = nil
+	go p.watchMemory()
 	return p, nil
 }
 
@@ -80,6 +82,8 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
 	}
+	p.memory.source = cfg.memory
+	p.memory.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
 	}
