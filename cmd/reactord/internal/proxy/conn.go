@@ -94,7 +94,7 @@ func newConn(l *listener, s *settings, fd int) {
 	lane := w.lane(s.backend)
 	c := &conn{listener: l, lane: lane, settings: lane.settings, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
-	_ = c.sockets[client].SetNoDelay(true)
+
 	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
 	if w.proxy.log.Core().Enabled(zap.DebugLevel) {

@@ -24,6 +24,10 @@ type Proxy struct {
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
 
+	planning  sync.Mutex // of the next two, and of swapping the table
+	stopped   bool       // the proxy has stopped accepting
+	inherited inherited
+
 	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
@@ -72,6 +76,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		log:        cfg.Log,
 		ended:      make(chan struct{}),
 		budget:     &budget{},
+		inherited:  newInherited(cfg.Inherited),
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
 	}
@@ -94,6 +99,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 	}
 	p.first = c
 	c.publish()
+	p.inherited.drop(false)
 	return p, nil
 }
 
@@ -107,12 +113,17 @@ func (p *Proxy) run(ready chan<- struct{}) {
 		ready <- struct{}{}
 		return nil
 	})
+	p.planning.Lock()
+	p.stopped = true
+	p.inherited.drop(true)
+	p.planning.Unlock()
 	close(p.ended)
 }
 
 // discard closes a proxy that has not run.
 func (p *Proxy) discard() error {
 	var errs []error
+	p.inherited.drop(true)
 	if p.first != nil {
 		p.first.Discard()
 	}
