@@ -346,6 +346,9 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 // Drain begins to drain the process.
 func (d *adminDaemon) Drain() error {
 	d.requestDrain("the admin API")
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now) // so that the answer says so already
+	d.enter(unready)
 	return nil
 }
 

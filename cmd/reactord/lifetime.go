@@ -91,7 +91,7 @@ func (d *daemon) requestDrain(who string) {
 func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 	c := d.planner.Plan().Drain
 	now := time.Now()
-	d.drainBegan.Store(&now)
+	d.drainBegan.CompareAndSwap(nil, &now)
 	d.enter(unready)
 	if d.admin != nil {
 		d.admin.Drain()
