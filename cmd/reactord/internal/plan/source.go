@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
