@@ -95,7 +95,7 @@ func runBlackbox(t *testing.T, start func(t *testing.T, to string) string, diffe
 	drainProbes(upstream)
 	for _, c := range blackbox.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			err := c.Run(t.Context(), addr, upstream.TCPListener)
+			err := c.Run(t.Context(), blackbox.To(addr), upstream.TCPListener)
 			switch why, known := differs[c.Name]; {
 			case known && err == nil:
 				t.Errorf("passes, but was listed: %s", why)

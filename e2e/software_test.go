@@ -19,11 +19,20 @@ import (
 // launch starts a server and waits until it accepts connections at addr. The server is killed when the test ends.
 func launch(t *testing.T, addr string, argv ...string) {
 	t.Helper()
+	launchAs(t, nil, addr, argv...)
+}
+
+// launchAs is launch as a user; nil: the same user.
+func launchAs(t *testing.T, as *syscall.Credential, addr string, argv ...string) {
+	t.Helper()
 	var output bytes.Buffer
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	// Its own process group, so that its workers are killed with it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Credential: as}
+	if as != nil {
+		cmd.Dir = "/" // the user may not see this one
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -118,12 +118,23 @@ func (s *Socket) Listen(backlog int) error { return s.loop.sys.Listen(int(s.fd),
 // SOCK_NONBLOCK. The error matches unix.EAGAIN if none waits. A connection that has failed before it could be
 // accepted is skipped, as by [Socket.AcceptMany]; after very many in a row the last error is returned.
 func (s *Socket) TryAccept() (fd int, err error) {
+	fd, _, err = s.TryAcceptFrom()
+	return fd, err
+}
+
+// TryAcceptFrom is [Socket.TryAccept]. It also returns the address of the peer; zero if the peer is a unix socket
+// without a name.
+func (s *Socket) TryAcceptFrom() (fd int, peer Address, err error) {
+	var sa unix.Sockaddr
 	for range maxSkipped {
-		fd, _, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
+		fd, sa, err = s.loop.sys.Accept4(int(s.fd), acceptFlags)
 		errno, ok := err.(syscall.Errno) //nolint:errorlint // it is bare
 		if !ok || errno != syscall.EINTR && !connectionGone(errno) {
 			break
 		}
 	}
-	return fd, err
+	if err != nil {
+		return fd, Address{}, err
+	}
+	return fd, addressOf(sa), nil
 }

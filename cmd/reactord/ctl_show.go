@@ -164,7 +164,7 @@ type ctlConnections struct {
 	Watch bool `help:"List them again every 2 s, until Ctrl-C."`
 }
 
-const watchInterval = 2 * time.Second
+const refreshInterval = 2 * time.Second
 
 // Run lists open connections, page by page. In JSON each page is an answer of the API.
 func (l ctlConnections) Run(c *ctl) error {
@@ -179,7 +179,7 @@ func (l ctlConnections) Run(c *ctl) error {
 			return err
 		}
 		select {
-		case <-time.After(watchInterval):
+		case <-time.After(refreshInterval):
 		case <-ctx.Done():
 			return nil
 		}

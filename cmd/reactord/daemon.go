@@ -6,42 +6,51 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/metrics"
-	"go.uber.org/zap"
+	"github.com/reactord/reactord/reactor"
 )
 
-// daemon is a running proxy, with its log and its HTTP server.
+// daemon is a running proxy with its planner, its sources of servers, its log and its HTTP server.
 type daemon struct {
-	cfg   *config.Config
-	log   *zap.Logger
-	proxy *proxy.Proxy
-	admin *admin.Server // nil: there is none
+	conf    *configuration
+	log     *logging.Log
+	phase   atomic.Int32 // a phase
+	planner *plan.Planner
+	sources sources
+	proxy   *proxy.Proxy
+	admin   *admin.Server // of the metrics; nil: there is none
+
+	drains chan string // requests to drain, with who asks
+
+	background sync.WaitGroup
+	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
 }
 
 // errUnexpected is the error if the proxy ends without a signal.
 var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
-// run starts a daemon as cfg says, calls started, which may be nil, and serves until a signal. placed makes errors of
-// the problems of cfg.
-func run(cfg *config.Config, placed placement, started func(*daemon)) error {
+// run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
+func run(conf *configuration, started func(*daemon)) error {
+	cfg := conf.first.Config
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGPIPE) // the daemon continues when the reader of its log has exited
+	s := listenForSignals(conf.path != "")
+	defer s.stop()
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, cfg, placed, log.Logger)
+	d, err := start(starting, conf, log)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -53,120 +62,100 @@ func run(cfg *config.Config, placed placement, started func(*daemon)) error {
 	if started != nil {
 		started(d)
 	}
-	return errors.Join(d.serve(signals), d.closeAdmin())
+	return errors.Join(d.serve(s), d.close())
 }
 
 // collectEarly is the target of the garbage collector in per cent. The daemon makes hardly any garbage, so the memory
 // of an idle connection counts for more than the time of the collector. GOGC overrides it.
 const collectEarly = 50
 
-// start starts everything, or nothing. When ctx is done it looks up no further names.
-func start(ctx context.Context, cfg *config.Config, placed placement, log *zap.Logger) (_ *daemon, err error) {
+// start starts everything, or nothing. When ctx is done it gives up.
+func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
-	found, err := settle(ctx, cfg, placed)
-	if err != nil {
-		return nil, err
-	}
-	d := &daemon{cfg: cfg, log: log}
-	if !cfg.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(found.of(cfg.Metrics).String(), log); err != nil {
-			return nil, err
+	d := &daemon{conf: conf, log: log, drains: make(chan string, 1)}
+	d.planner = plan.New(plan.Config{
+		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
+	})
+	d.sources.report = d.planner.Discovered
+	if err := d.planner.Start(ctx); err != nil {
+		err = errors.Join(err, d.close())
+		if d.proxy != nil { // it was started when ctx was done
+			err = errors.Join(err, d.proxy.Close())
 		}
-	}
-	path, first, err := found.dataPath(cfg, placed, log)
-	if err == nil {
-		d.proxy, err = proxy.Start(path, first)
-	}
-	if err != nil {
-		return nil, errors.Join(err, d.closeAdmin())
+		return nil, err
 	}
 	if d.admin != nil {
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo()))
+			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
 	d.announce()
+	d.enter(serving)
 	return d, nil
 }
 
-// announce logs what was started.
-func (d *daemon) announce() {
-	loops, fallen := d.proxy.Loops(), 0
-	reason := ""
-	for _, l := range loops {
-		if r := l.RingChoice().Reason; r != "" {
-			reason = r
-			fallen++
+// begin starts what carries out the first plan. The planner calls it.
+func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
+	c := f.Config
+	if !c.Metrics.IsZero() {
+		if d.admin, err = admin.Listen(f.Address(c.Metrics).String(), d.log.Logger); err != nil {
+			return nil, err
 		}
 	}
-	if fallen > 0 {
-		d.log.Warn("running on epoll", zap.String("reason", reason), zap.Int("loops", fallen))
+	d.proxy, err = proxy.Start(proxy.Config{
+		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
+	}, first)
+	if err != nil {
+		return nil, err
 	}
-	b := proxymetrics.ReadBuild()
-	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
-		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
-	for i, addr := range d.proxy.Addrs() {
-		l := d.proxy.Plan().Listeners[i]
-		d.log.Info("listening",
-			zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
-	}
-	for i, stats := range d.proxy.Stats().Listeners {
-		if configured := d.proxy.Plan().Listeners[i].MaxConnections; configured > stats.Limit {
-			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
-				zap.String("listener", stats.Name),
-				zap.Int("max_connections", configured), zap.Int("limit", stats.Limit))
-		}
-	}
-	if d.admin != nil {
-		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
+	return d.proxy, nil
+}
+
+// committed does what a file says beside its plan. The planner calls it.
+func (d *daemon) committed(f *plan.File, _ plan.Diff) {
+	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
+	d.watch(f.Config)
+}
+
+// watch begins or ends the watch of the file.
+func (d *daemon) watch(c *config.Config) {
+	switch wanted := c.Watch && d.conf.path != "" && d.conf.path != "-"; {
+	case wanted && d.watching == nil:
+		ctx, cancel := context.WithCancel(context.Background())
+		d.watching = cancel
+		d.background.Go(func() { d.conf.watch(ctx, watchInterval, func() { _ = d.reload(ctx) }) })
+	case !wanted && d.watching != nil:
+		d.watching()
+		d.watching = nil
 	}
 }
 
-// serve returns when the proxy has ended, after a signal or an error.
-func (d *daemon) serve(signals <-chan os.Signal) error {
-	ended := make(chan error, 1)
-	go func() { ended <- d.proxy.Wait() }()
-	select {
-	case err := <-ended:
-		return errors.Join(errUnexpected, err)
-	case s := <-signals:
-		return d.drain(s, signals)
+// close ends everything but the proxy. What has not started is not there.
+func (d *daemon) close() error {
+	d.planner.Close()
+	if d.watching != nil {
+		d.watching()
 	}
-}
-
-// drain waits for the connections to end, until the drain timeout or the next signal.
-func (d *daemon) drain(first os.Signal, signals <-chan os.Signal) error {
-	if d.admin != nil {
-		d.admin.Drain()
-	}
-	d.log.Info("draining", zap.Stringer("signal", first), zap.Duration("timeout", d.cfg.Drain.Timeout))
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Drain.Timeout)
-	defer cancel()
-	go func() {
-		select {
-		case <-signals:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	err := d.proxy.Drain(ctx)
-	switch {
-	case err != nil:
-		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
-	case ctx.Err() != nil:
-		d.log.Warn("stopped: a second signal has reset the remaining connections")
-	default:
-		d.log.Info("stopped: all connections have ended")
-	}
-	return nil
-}
-
-func (d *daemon) closeAdmin() error {
+	d.background.Wait()
+	d.sources.wait()
 	if d.admin == nil {
 		return nil
 	}
 	return d.admin.Close()
+}
+
+// reload reads the file anew, and returns when it is in force, or why it is not. The planner logs the result.
+func (d *daemon) reload(ctx context.Context) error {
+	d.enter(reloading)
+	defer d.enter(serving)
+	return d.planner.Reload(ctx)
+}
+
+// reloads is the counters of reloads.
+func (d *daemon) reloads() proxymetrics.Reloads {
+	r := d.planner.Status().Reloads
+	return proxymetrics.Reloads{
+		Succeeded: r.Succeeded, Failed: r.Failed, LastSuccessful: r.LastSuccessful, LastSuccess: r.LastSuccess,
+	}
 }

@@ -26,7 +26,7 @@ func (c demoCommand) Run() error {
 	if err := flagErrors(cfg.Validate()); err != nil {
 		return err
 	}
-	return run(cfg, flagErrors, func(d *daemon) { explainDemo(d, echo.addr()) })
+	return run(fromFlags(cfg), func(d *daemon) { explainDemo(d, echo.addr()) })
 }
 
 func (c demoCommand) config(server netip.AddrPort) *config.Config {

@@ -67,7 +67,7 @@ func TestCommandLine(t *testing.T) {
 		{"proxy --listen 8080 --to a:1", 2, "", "reactord: error: --listen: no host: write tcp://127.0.0.1:8080"},
 		{"proxy --listen a:1 --to a:1 --listen b:1", 2, "", "reactord: error: --listen is given twice"},
 		{"proxy --listen 192.0.2.1:1 --to 127.0.0.1:1", 1, "",
-			"reactord: listener proxy: listen tcp 192.0.2.1:1: bind: cannot assign requested address: this machine " +
+			"reactord: listener proxy: cannot listen on 192.0.2.1:1: bind: cannot assign requested address: this machine " +
 				"has no such address"},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"

@@ -35,7 +35,7 @@ func (c proxyCommand) Run() error {
 	if err := flagErrors(cfg.Validate()); err != nil {
 		return err
 	}
-	return run(cfg, flagErrors, nil)
+	return run(fromFlags(cfg), nil)
 }
 
 func (c proxyCommand) config() *config.Config {
@@ -89,10 +89,10 @@ func flagErrors(problems []config.Problem) error {
 // flagOf is the flag for the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
-	case strings.HasSuffix(path, ".address"):
-		return "--listen"
 	case strings.Contains(path, ".servers"):
 		return "--to"
+	case strings.HasSuffix(path, ".address"):
+		return "--listen"
 	}
 	if i := strings.Index(path, "]."); i >= 0 {
 		path = path[i+2:]

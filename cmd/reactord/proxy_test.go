@@ -45,21 +45,21 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 		"--half-close-timeout=8s", "--buffer=9KiB", "--ring=epoll", "--loops=10", "--pin", "--min-wait=13us",
 		"--metrics=e:11", "--drain-timeout=12s",
 		"--log-level=warn", "--log-format=json")
-	want := &config.Config{
-		Ring: "epoll", Loops: 10, Pin: true, MinWait: 13 * time.Microsecond,
-		Metrics:      config.Address{Host: "e", Port: 11},
-		DrainTimeout: 12 * time.Second,
-		Log:          config.Log{Level: "warn", Format: "json"},
-		Listeners: []config.Listener{{
-			Name: "proxy", Address: config.Address{Host: "a", Port: 1}, Backend: "servers", MaxConnections: 5,
-		}},
-		Backends: []config.Backend{{
-			Name:           "servers",
-			Servers:        []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}},
-			ConnectTimeout: 6 * time.Second, IdleTimeout: 7 * time.Second, HalfCloseTimeout: 8 * time.Second,
-			Buffer: 9 * config.KiB,
-		}},
+	want := config.New()
+	want.Ring, want.Loops, want.Pin, want.MinWait = "epoll", 10, true, 13*time.Microsecond
+	want.Metrics = config.Address{Host: "e", Port: 11}
+	want.Drain.Timeout = 12 * time.Second
+	want.Log = config.Log{Level: "warn", Format: "json"}
+	l, b := config.NewListener(), config.NewBackend()
+	l.Name, l.Address, l.Backend, l.MaxConnections = "proxy", config.Address{Host: "a", Port: 1}, "servers", 5
+	b.Name, b.Buffer = "servers", 9*config.KiB
+	b.ConnectTimeout, b.IdleTimeout, b.HalfCloseTimeout = 6*time.Second, 7*time.Second, 8*time.Second
+	for _, at := range []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}} {
+		s := config.NewServer()
+		s.Address = at
+		b.Servers = append(b.Servers, s)
 	}
+	want.Listeners, want.Backends = []config.Listener{l}, []config.Backend{b}
 	if diff := cmp.Diff(want, c.config()); diff != "" {
 		t.Error(diff)
 	}

@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/reactor"
-	"go.uber.org/zap"
 )
 
 const (
@@ -28,16 +24,13 @@ const (
 // each problem is.
 type placement func([]config.Problem) error
 
-// settle looks up the names of a configuration, and checks that the addresses are compatible.
-func settle(ctx context.Context, cfg *config.Config, placed placement) (addresses, error) {
-	found, problems := resolve(ctx, cfg, lookup)
-	if err := ctx.Err(); err != nil {
+// settle looks up the names of a configuration, and checks the plan that it makes.
+func settle(ctx context.Context, cfg *config.Config, placed placement) (*plan.Plan, error) {
+	f := &plan.File{Config: cfg, Errors: placed}
+	if err := lookUp(ctx, f); err != nil {
 		return nil, err
 	}
-	if len(problems) == 0 {
-		problems = append(overlaps(cfg, found), selfProxying(cfg, found)...)
-	}
-	return found, placed(problems)
+	return plan.Merge(plan.Parts{File: f})
 }
 
 // addresses is the address of each host of a configuration. A host may be a name.
@@ -56,7 +49,9 @@ type setting struct {
 // listening is the settings of all addresses to listen on.
 func listening(cfg *config.Config) (all []setting) {
 	for i, l := range cfg.Listeners {
-		all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
+		if l.Address.FD == "" {
+			all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
+		}
 	}
 	if !cfg.Metrics.IsZero() {
 		all = append(all, setting{"metrics", "metrics", cfg.Metrics})
@@ -66,17 +61,10 @@ func listening(cfg *config.Config) (all []setting) {
 
 // servers is the settings of all addresses to connect to.
 func servers(cfg *config.Config) (all []setting) {
-	for _, b := range cfg.Backends {
-		all = append(all, serversOf(cfg, b.Name)...)
-	}
-	return all
-}
-
-// serversOf is the settings of the servers of a backend.
-func serversOf(cfg *config.Config, backend string) (all []setting) {
-	i := slices.IndexFunc(cfg.Backends, func(b config.Backend) bool { return b.Name == backend })
-	for j, s := range cfg.Backends[i].Servers {
-		all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s.Address})
+	for i, b := range cfg.Backends {
+		for j, s := range b.Servers {
+			all = append(all, setting{fmt.Sprintf("backends[%d].servers[%d]", i, j), "server", s.Address})
+		}
 	}
 	return all
 }
@@ -156,13 +144,4 @@ func lookup(ctx context.Context, host string) (netip.Addr, error) {
 		}
 	}
 	return best.Unmap(), nil
-}
-
-// dataPath is the configuration of the data path, and its first plan.
-func (a addresses) dataPath(cfg *config.Config, placed placement, log *zap.Logger) (proxy.Config, *plan.Plan, error) {
-	out := proxy.Config{
-		Ring: reactor.RingKind(cfg.Ring), Loops: cfg.Loops, Pin: cfg.Pin, MinWait: cfg.MinWait, Log: log,
-	}
-	first, err := plan.Merge(plan.Parts{File: &plan.File{Config: cfg, Addresses: a, Errors: placed}})
-	return out, first, err
 }

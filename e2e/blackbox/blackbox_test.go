@@ -12,7 +12,7 @@ func TestDirect(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			l := listen(t)
-			if err := c.Run(t.Context(), l.Addr().String(), l); err != nil {
+			if err := c.Run(t.Context(), To(l.Addr().String()), l); err != nil {
 				t.Error(err)
 			}
 		})
@@ -43,7 +43,7 @@ func TestFailures(t *testing.T) {
 		{`connect; pause`, `accept`, `write pause TIME`},
 	} {
 		l := listen(t)
-		err := Case{"case", c.client, c.server}.Run(t.Context(), l.Addr().String(), l)
+		err := Case{Name: "case", Client: c.client, Server: c.server}.Run(t.Context(), To(l.Addr().String()), l)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s | %s: %v, want %q", c.client, c.server, err, c.want)
 		}

@@ -14,18 +14,30 @@ type Case struct {
 	Name   string
 	Client string
 	Server string
+	On     map[string]func() // called by the party that signals the name, before the other one is told; nil: none
 }
 
 // patience bounds every action that has no time of its own.
 const patience = 15 * time.Second
 
-// Run runs a case: the client connects to proxy, and the server accepts from listener, whose next connection must be
+// Dial connects a client to the proxy.
+type Dial func(ctx context.Context) (net.Conn, error)
+
+// To connects to an address.
+func To(addr string) Dial {
+	return func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: patience}
+		return d.DialContext(ctx, "tcp", addr)
+	}
+}
+
+// Run runs a case: the client connects with dial, and the server accepts from listener, whose next connection must be
 // that one. The error names the party, the line of its script and the action that failed.
-func (c Case) Run(ctx context.Context, proxy string, listener *net.TCPListener) error {
+func (c Case) Run(ctx context.Context, dial Dial, listener *net.TCPListener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	board := &board{news: make(chan struct{}), signals: map[string]bool{}}
-	client := &party{name: "client", stream: 1, board: board, proxy: proxy}
+	board := &board{on: c.On, news: make(chan struct{}), signals: map[string]bool{}}
+	client := &party{name: "client", stream: 1, board: board, dial: dial}
 	server := &party{name: "server", stream: 2, board: board, listener: listener}
 	client.other, server.other = server, client
 	var errs [2]error
@@ -53,11 +65,15 @@ func (c Case) Run(ctx context.Context, proxy string, listener *net.TCPListener) 
 // board is what the parties of a case tell each other beside the connection.
 type board struct {
 	mu      sync.Mutex
+	on      map[string]func()
 	signals map[string]bool
 	news    chan struct{} // closed, and made anew, with every signal
 }
 
 func (b *board) signal(name string) {
+	if f := b.on[name]; f != nil {
+		f()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.signals[name] = true

@@ -20,7 +20,7 @@ type party struct {
 	stream   uint64 // tells its stream from the other party's
 	other    *party
 	board    *board
-	proxy    string           // the client connects to it
+	dial     Dial             // the client connects with it
 	listener *net.TCPListener // the server accepts from it
 	conn     *net.TCPConn
 	sent     int          // of the stream
@@ -125,8 +125,7 @@ func (p *party) act(ctx context.Context, s *step) error {
 
 func (p *party) open(ctx context.Context, verb string) error {
 	if verb == "connect" {
-		d := net.Dialer{Timeout: patience}
-		c, err := d.DialContext(ctx, "tcp", p.proxy)
+		c, err := p.dial(ctx)
 		if err != nil {
 			return err
 		}

@@ -19,9 +19,9 @@ func (e *entry) splice() {
 	}
 	e.from = in
 	in.entries = append(in.entries, e)
-	s := splice{out: e.file, in: in, e: e, dontWait: e.OpFlags&unix.SPLICE_F_NONBLOCK != 0}
-	s.source, _ = in.object.(*pipeEnd)
-	s.sink, _ = e.file.object.(*pipeEnd)
+	s := newSplice(k, in, e.file, int(e.Len))
+	s.tee, s.from, s.to = e.Opcode == uring.OpTee, e.Addr, e.Off
+	s.dontWait = e.OpFlags&unix.SPLICE_F_NONBLOCK != 0
 	if errno := s.wrong(); errno != 0 {
 		e.fail(errno)
 		return
@@ -31,26 +31,51 @@ func (e *entry) splice() {
 
 // splice is a splice or a tee in flight.
 type splice struct {
-	e            *entry
+	k            *Kernel
 	in, out      *file
 	source, sink *pipeEnd // nil: not a pipe
+	n            int
+	tee          bool
+	from, to     uint64 // positions
 	dontWait     bool
 	blocked      bool // it waits on -EAGAIN
+}
+
+func newSplice(k *Kernel, in, out *file, n int) *splice {
+	s := &splice{k: k, in: in, out: out, n: n, from: uring.FilePosition, to: uring.FilePosition}
+	s.source, _ = in.object.(*pipeEnd)
+	s.sink, _ = out.object.(*pipeEnd)
+	return s
+}
+
+// Splice is splice(2) with SPLICE_F_NONBLOCK, from and to the current positions.
+func (s System) Splice(from, to, n int) (int, error) {
+	s.k.preempt()
+	in, out := s.k.file(from), s.k.file(to)
+	if in == nil || out == nil {
+		return -1, unix.EBADF
+	}
+	sp := newSplice(s.k, in, out, n)
+	sp.dontWait = true
+	if errno := sp.wrong(); errno != 0 {
+		return -1, errno
+	}
+	return result(sp.move())
 }
 
 // wrong says why the arguments are invalid; 0: they are valid.
 func (s *splice) wrong() unix.Errno {
 	const position = uring.FilePosition
-	switch tee := s.e.Opcode == uring.OpTee; {
+	switch {
 	case s.source != nil && s.source.writes || s.sink != nil && !s.sink.writes:
 		return unix.EBADF
-	case s.source == nil && s.sink == nil, tee && (s.source == nil || s.sink == nil):
+	case s.source == nil && s.sink == nil, s.tee && (s.source == nil || s.sink == nil):
 		return unix.EINVAL
 	case s.source != nil && s.sink != nil && s.source.pipe == s.sink.pipe:
 		return unix.EINVAL
-	case tee:
+	case s.tee:
 		return 0
-	case s.source != nil && s.e.Addr != position || s.sink != nil && s.e.Off != position:
+	case s.source != nil && s.from != position || s.sink != nil && s.to != position:
 		return unix.ESPIPE
 	}
 	return 0
@@ -58,15 +83,15 @@ func (s *splice) wrong() unix.Errno {
 
 // move moves what it can. It returns a count or a negative errno.
 func (s *splice) move() int {
-	switch n := int(s.e.Len); {
-	case n == 0:
+	switch {
+	case s.n == 0:
 		return 0
 	case s.source == nil:
-		return s.fill(n)
+		return s.fill(s.n)
 	case s.sink == nil:
-		return s.drain(n)
+		return s.drain(s.n)
 	default:
-		return s.pass(n)
+		return s.pass(s.n)
 	}
 }
 
@@ -108,9 +133,9 @@ func (s *splice) fill(n int) int {
 	}
 	buf := make([]byte, min(n, s.sink.free()))
 	if f, ok := s.in.object.(*regular); ok {
-		off := s.in.position(s.e.Addr)
+		off := s.in.position(s.from)
 		n = f.pread([][]byte{buf}, off)
-		s.in.advance(s.e.Addr, n)
+		s.in.advance(s.from, n)
 	} else {
 		n = s.in.readFrom([][]byte{buf})
 	}
@@ -130,9 +155,9 @@ func (s *splice) drain(n int) int {
 	}
 	buf := s.source.data[:min(n, len(s.source.data))]
 	if f, ok := s.out.object.(*regular); ok {
-		off := s.out.position(s.e.Off)
+		off := s.out.position(s.to)
 		n = f.pwrite([][]byte{buf}, off)
-		s.out.advance(s.e.Off, n)
+		s.out.advance(s.to, n)
 	} else {
 		n = s.out.writeTo([][]byte{buf})
 	}
@@ -141,7 +166,7 @@ func (s *splice) drain(n int) int {
 		return s.again(s.out)
 	case n > 0:
 		s.source.take(n)
-		if len(s.source.data) != 0 && s.e.ring.k.flawed(LoseSplicedBytes) {
+		if len(s.source.data) != 0 && s.k.flawed(LoseSplicedBytes) {
 			s.source.take(1)
 		}
 	}
@@ -158,7 +183,7 @@ func (s *splice) pass(n int) int {
 	}
 	n = min(n, len(s.source.data), s.sink.free())
 	s.sink.put(s.source.data[:n])
-	if s.e.Opcode == uring.OpSplice || s.e.ring.k.flawed(TeeConsumes) {
+	if !s.tee || s.k.flawed(TeeConsumes) {
 		s.source.take(n)
 	}
 	return n

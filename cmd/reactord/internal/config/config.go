@@ -15,8 +15,8 @@ type Config struct {
 	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
 	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do. A reload cannot change it.
 	MinWait time.Duration
-	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. The zero Address (default): there is
-	// none. A reload cannot change it.
+	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. Empty (default): there is none. A
+	// reload cannot change it.
 	Metrics Address
 	// Admin is the HTTP server of the admin API. A reload cannot change it.
 	Admin Admin
@@ -106,7 +106,7 @@ type Drain struct {
 
 // Resolver configures the DNS queries of discovery.
 type Resolver struct {
-	// Servers are the DNS servers, HOST:PORT. Empty (default): those of /etc/resolv.conf.
+	// Servers are the DNS servers, IP:PORT. Empty (default): those of /etc/resolv.conf.
 	Servers []string
 	// Timeout is how long a server may take to answer. Default: 2 s.
 	Timeout time.Duration
@@ -120,8 +120,8 @@ type Listener struct {
 	// Name identifies the listener in logs and metrics.
 	Name string
 	// Address is the address to listen on. Port 0 is any free port. Once names are looked up, it must not overlap the
-	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address. "fd://NAME"
-	// is a socket that the service manager has opened under this name.
+	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address.
+	// "fd://NAME" is a socket that the service manager has opened under this name.
 	Address Address
 	// Backend is the name of the backend that connections are proxied to.
 	Backend string
@@ -164,7 +164,7 @@ type Backend struct {
 	Queue Queue
 	// Retries is how many further servers are tried when one cannot be reached. Default: 3.
 	Retries int
-	// RetryBudget bounds retries to a part of the connections. See [RetryBudget].
+	// RetryBudget bounds retries to a part of the connections.
 	RetryBudget RetryBudget
 	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
 	ConnectTimeout time.Duration
@@ -277,8 +277,8 @@ type Balance struct {
 	Subset int
 	// SubsetKey is what tells this process from others in the choice of its subset. Default: the host name.
 	SubsetKey string
-	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not: a check
-	// that fails everywhere is more likely wrong than all servers. 0: never. Default: 50.
+	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not: a
+	// check that fails everywhere is more likely wrong than all servers. 0: never. Default: 50.
 	PanicThreshold int
 }
 
@@ -334,7 +334,8 @@ type Agent struct {
 type Ejection struct {
 	// Failures is how many connects in a row must fail, from all loops. 0: no server is ejected. Default: 5.
 	Failures int
-	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10 s.
+	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10
+	// s.
 	Time time.Duration
 	// MaxTime is how long at most. Default: 5 min.
 	MaxTime time.Duration
@@ -362,7 +363,8 @@ type RetryBudget struct {
 
 // KeepAlive is TCP keep-alive. See tcp(7).
 type KeepAlive struct {
-	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1 min.
+	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1
+	// min.
 	Idle time.Duration
 	// Interval is the time between two questions. Default: 15 s.
 	Interval time.Duration

@@ -18,7 +18,11 @@ type decoder struct {
 func (d *decoder) section(p *place, name string, n ast.Node, s *shape, v reflect.Value) {
 	m, ok := n.(*ast.MappingNode)
 	if !ok {
-		d.fail(p, "%s is a mapping of %s, not %s", name, s.keys, describe(n))
+		or := ""
+		if s.scalar != nil {
+			or = "an address such as " + scheme + "127.0.0.1:8080, or "
+		}
+		d.fail(p, "%s is %sa mapping of %s, not %s", name, or, s.keys, describe(n))
 		return
 	}
 	for _, entries := range [][]*ast.MappingValueNode{m.Values, d.surplus[p.at]} {
@@ -38,9 +42,10 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	}
 	f := s.byKey[name.Value]
 	if f == nil {
-		d.add(at, "key %s is unknown: %s", quote(name.Value), s.keys.didYouMean(name.Value))
+		meant := s.keys.nearest(name.Value)
+		d.addText(at, "key "+quote(name.Value)+" is unknown: "+s.keys.propose(meant))
 		// If a known key was probably meant, its absence is no error.
-		if meant := s.keys.nearest(name.Value); meant != "" && p.child(meant) == nil {
+		if meant != "" && p.child(meant) == nil {
 			p.field(meant, at).failed = true
 		}
 		return
@@ -82,7 +87,8 @@ func (d *decoder) list(p *place, f *field, n ast.Node, v reflect.Value) {
 func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.Value) {
 	if s != nil {
 		if _, ok := n.(*ast.StringNode); ok && s.scalar != nil {
-			d.value(p, name, n, nil, v.Field(s.scalar.index))
+			made := p.field(s.scalar.key, p.at)
+			d.value(made, name, n, nil, v.Field(s.scalar.index))
 			return
 		}
 		d.section(p, name, n, s, v)

@@ -395,23 +395,6 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// The values in the example file are the defaults, as the file says.
-func TestExample(t *testing.T) {
-	c, _, err := Load("../../example.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := New()
-	want.Metrics = at("127.0.0.1", 9090)
-	l, b := NewListener(), NewBackend()
-	l.Name, l.Address, l.Backend = "web", at("127.0.0.1", 8080), "app"
-	b.Name, b.Servers = "app", []Server{serverAt("127.0.0.1", 9000), serverAt("127.0.0.1", 9001)}
-	want.Listeners, want.Backends = []Listener{l}, []Backend{b}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	example, err := os.ReadFile("../../example.yaml")
 	if err != nil {

@@ -64,6 +64,9 @@ func (d *decoder) address(p *place, name string, n ast.Node, into *Address) {
 		d.fail(p, "%s is an address such as %s127.0.0.1:8080, not %s", name, scheme, describe(n))
 		return
 	}
+	if s.Value == "" {
+		return // no address; whether there must be one is a rule
+	}
 	a, err := ParseAddress(s.Value)
 	if err != nil {
 		d.fail(p, "%s %s: %w", name, quote(s.Value), err)

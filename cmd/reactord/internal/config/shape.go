@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -114,3 +115,25 @@ func singular(key string) string {
 	}
 	return strings.TrimSuffix(key, "s")
 }
+
+// defaults is a value with every default for each shape.
+var defaults = sync.OnceValue(func() map[*shape]reflect.Value {
+	all := map[*shape]reflect.Value{}
+	var visit func(*shape, reflect.Value)
+	visit = func(s *shape, v reflect.Value) {
+		if _, seen := all[s]; seen {
+			return
+		}
+		all[s] = v
+		for _, f := range s.fields {
+			switch {
+			case f.shape != nil && f.isList():
+				visit(f.shape, f.shape.fresh)
+			case f.shape != nil:
+				visit(f.shape, v.Field(f.index))
+			}
+		}
+	}
+	visit(root, root.fresh)
+	return all
+})

@@ -7,7 +7,7 @@
 //
 // # How to use it
 //
-// [Start] reads the file, starts the target, and returns when the first plan is in force. Then [Planner.Reload] reads
+// [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then [Planner.Reload] reads
 // the file anew, [Planner.Discovered] reports what a source has found, and [Planner.Override] changes a server.
 // [Merge] alone checks a configuration.
 //

@@ -86,24 +86,30 @@ type report struct {
 // ErrNoServer is the error of an override of a backend or a server that does not exist.
 var ErrNoServer = errors.New("no such server")
 
-// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up.
-func Start(ctx context.Context, cfg Config) (*Planner, error) {
+// New is a planner without a plan. [Planner.Start] starts it.
+func New(cfg Config) *Planner {
 	cfg.Gather = cmp.Or(cfg.Gather, defaultGather)
 	cfg.FirstAnswer = cmp.Or(cfg.FirstAnswer, defaultFirstAnswer)
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
-	running, end := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Planner{
+	return &Planner{
 		cfg: cfg, notes: newNotes(cfg.Log), reports: map[Source]report{}, refused: map[Source][]Server{},
-		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), end: end, ended: make(chan struct{}),
+		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
 	}
+}
+
+// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After an
+// error, p is closed. It is called once, before the other methods.
+func (p *Planner) Start(ctx context.Context) error {
+	running, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.end = end
 	go p.run(running)
-	if err := p.Reload(ctx); err != nil {
+	err := p.Reload(ctx)
+	if err != nil {
 		p.Close()
-		return nil, err
 	}
-	return p, nil
+	return err
 }
 
 // Plan is the plan in force.

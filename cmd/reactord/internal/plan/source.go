@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"strconv"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -63,16 +62,8 @@ func Sources(b *config.Backend) []Source {
 	return all
 }
 
-// String is the source for people, without the password of a URL.
-func (s Source) String() string {
-	name := s.Name
-	if s.Kind == HTTP {
-		if u, err := url.Parse(name); err == nil {
-			name = u.Redacted()
-		}
-	}
-	return fmt.Sprintf("backend %s: %s %s", s.Backend, s.Kind, name)
-}
+// String is the source for people.
+func (s Source) String() string { return fmt.Sprintf("backend %s: %s %s", s.Backend, s.Kind, s.Name) }
 
 func compareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

@@ -17,6 +17,7 @@ type Config struct {
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
 
 	// For tests.
-	pairs int    // pairs of descriptors for connections; 0: as many as the process has
-	seed  uint64 // of the choice of servers; 0: random
+	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
+	seed   uint64 // of the choice of servers; 0: random
+	memory memorySource
 }

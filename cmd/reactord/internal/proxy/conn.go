@@ -41,7 +41,7 @@ func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
 type phase uint8
 
 const (
-	phaseConnecting phase = iota // there is no server yet; the setup has the details
+	phaseConnecting phase = iota // there is no server yet; the dial has the details
 	phaseFlowing                 // bytes are carried; pipeState has the details of each direction
 	phaseDraining                // a side was reset; the other is reset once the bytes for it have arrived
 	phaseClosed                  // the sockets are closed, or closing them is in flight
@@ -69,7 +69,7 @@ type conn struct {
 	timer     reactor.Timer
 	active    int64     // time of the last byte, or of the last change of what the connection waits for
 	checkedAt int64     // time of the last check for idleness
-	setup     *setup    // nil: the connection has its server
+	dial      *dial     // nil: the connection has its server
 	closing   *closeOps // nil: no socket is being closed
 	watch     *watch    // nil: no side has sent EOF
 	began     int64
@@ -94,7 +94,7 @@ func newConn(l *listener, s *settings, fd int) {
 	lane := w.lane(s.backend)
 	c := &conn{listener: l, lane: lane, settings: lane.settings, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
-	_ = c.sockets[client].SetNoDelay(true)
+
 	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
 	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
@@ -102,13 +102,13 @@ func newConn(l *listener, s *settings, fd int) {
 		c.peer = &peer
 	}
 	w.conns.PushFront(&c.links)
-	c.setup = w.setups.get()
-	c.setup.conn = c
+	c.dial = w.dials.get()
+	c.dial.conn = c
 	if w.state == workerClosed {
 		c.close(endKilled, bothSides)
 		return
 	}
-	c.setup.begin()
+	c.dial.begin()
 }
 
 // nextID is an id that no other connection of the process has.
@@ -145,7 +145,7 @@ func (c *conn) touch() { c.active = c.time() }
 func (c *conn) OnTimer(int64) {
 	switch c.phase {
 	case phaseConnecting:
-		c.setup.expire()
+		c.dial.expire()
 	case phaseFlowing:
 		c.checkTimeouts()
 	case phaseDraining:
@@ -206,7 +206,7 @@ func (c *conn) close(why end, reset sideSet) {
 	}
 	open := bothSides
 	if c.phase == phaseConnecting {
-		open = c.setup.abandon()
+		open = c.dial.abandon()
 	}
 	if entry := c.debug("closing"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("why", why),
@@ -254,8 +254,8 @@ func (c *conn) release() {
 	if c.watch != nil {
 		w.watches.put(c.watch)
 	}
-	if c.setup != nil {
-		w.setups.put(c.setup)
+	if c.dial != nil {
+		w.dials.put(c.dial)
 	}
 	c.lane.give(c)
 	l.stats.closed[c.why].Add(1)

@@ -146,7 +146,7 @@ func (c *conn) serverName() string {
 // phaseName is the phase for people, and for [Connection].
 func (c *conn) phaseName() string {
 	switch {
-	case c.phase == phaseConnecting && c.setup.queued():
+	case c.phase == phaseConnecting && c.dial.queued():
 		return "queue"
 	case c.phase == phaseConnecting:
 		return "connect"

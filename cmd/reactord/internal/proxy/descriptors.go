@@ -62,8 +62,9 @@ func (w *worker) hasFD() { w.proxy.waitingForFD.Add(-1) }
 func (w *worker) retryWaiting() {
 	for w.forFD.length != 0 {
 		p := w.forFD.first()
-		err := p.conn.setup.openSocket()
+		err := p.conn.dial.openSocket()
 		if outOfDescriptors(err) {
+			p.conn.listener.noDescriptor(err)
 			if !w.retry.Pending() {
 				w.loop.SetTimer(&w.retry, w.loop.Now()+int64(reactor.AcceptBackoff))
 			}

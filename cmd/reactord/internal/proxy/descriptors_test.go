@@ -6,7 +6,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
 	"golang.org/x/sys/unix"
 )
@@ -125,18 +127,26 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 			for _, fd := range fds {
 				w.listeners[0].adopt(fd)
 			}
+		})
+		for p.waitingForFD.Load() != 3 {
+			time.Sleep(time.Millisecond)
+		}
+		p.on(func(w *worker) {
 			before := failures(p)
 			w.retryWaiting()
 			if n := failures(p) - before; n != 1 {
 				t.Errorf("retrying has failed %d times, want once", n)
 			}
-			for i, c := range w.waitingForFD {
-				if c.sockets[client].Fd() != fds[i] {
-					t.Errorf("the waiting connections are out of order")
+			l := w.forFD.places.First()
+			for _, fd := range fds {
+				if l == nil {
+					t.Error("fewer connections wait")
+					break
 				}
-			}
-			if n := p.waitingForFD.Load(); n != 3 {
-				t.Errorf("%d connections wait, want 3", n)
+				if connAt(l).sockets[client].Fd() != fd {
+					t.Error("the waiting connections are out of order")
+				}
+				l = l.Next()
 			}
 		})
 		free()
@@ -151,6 +161,11 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 			t.Errorf("%d connections wait, want none", n)
 		}
 	})
+}
+
+// connAt is the connection at a place in a line.
+func connAt(l *intrusive.Links) *conn {
+	return intrusive.Owner[place](l, unsafe.Offsetof(place{}.links)).conn
 }
 
 func failures(p *Proxy) uint64 { return p.Stats().Listeners[0].AcceptErrors[0].N }

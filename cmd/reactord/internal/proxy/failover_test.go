@@ -107,7 +107,7 @@ func TestFailoverIsFair(t *testing.T) {
 					}
 					wg.Wait()
 					for i, n := range counts {
-						if n := n.Load(); n != each {
+						if n := n.Load(); (n-each)*(n-each) > int64(clients-1) { // clients at a time can change the order
 							t.Errorf("live server %d has served %d, want %d", i, n, each)
 						}
 					}

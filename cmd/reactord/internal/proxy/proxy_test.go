@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/goleak"
@@ -36,13 +37,13 @@ func onEachRing(t *testing.T, test func(t *testing.T, ring reactor.RingKind)) {
 }
 
 // setupOf has one listener, and one backend with the given servers.
-func setupOf(b Backend, servers ...net.Listener) setup {
+func setupOf(b Backend, servers ...net.Listener) fixture {
 	b.Name = "b"
 	for _, s := range servers {
 		addr := s.Addr().String()
 		b.Servers = append(b.Servers, Server{Name: addr, Address: netip.MustParseAddrPort(addr)})
 	}
-	return setup{
+	return fixture{
 		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b"}},
 		Backends:  []Backend{b},
 	}
@@ -284,7 +285,7 @@ func TestDrain(t *testing.T) {
 		p := start(t, ring, Backend{HalfCloseTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)
 		drained := make(chan error, 1)
-		go func() { drained <- p.Drain(context.Background()) }()
+		go func() { drained <- p.Drain(context.Background(), config.Drain{Timeout: time.Minute}) }()
 		for {
 			late, err := net.Dial("tcp", p.Addrs()[0].String())
 			if err != nil {

@@ -60,6 +60,9 @@ func (p *Proxy) queueOf(b *upstream.Backend) *queue {
 		l := &lane{worker: w, backend: b, queue: q}
 		l.room = q.rooms.add(w, l)
 		l.room.until = workerDraining
+		if p.seed != 0 {
+			l.picker.Seed(p.seed)
+		}
 		q.lanes = append(q.lanes, l)
 	}
 	if p.queues.of == nil {
@@ -69,13 +72,25 @@ func (p *Proxy) queueOf(b *upstream.Backend) *queue {
 	return q
 }
 
-// forgetQueues drops the queues of backends that are not kept. Their connections still refer to them.
-func (p *Proxy) forgetQueues(keep func(*upstream.Backend) bool) {
+// forgetQueues drops the queues of backends that are not in the table any more. Their connections still refer to them.
+func (p *Proxy) forgetQueues(backends map[string]*upstream.Backend) {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
 	for b := range p.queues.of {
-		if !keep(b) {
+		if backends[b.Name] != b {
 			delete(p.queues.of, b)
+		}
+	}
+}
+
+// groupChanged lets connections go on for which a change of the servers has made room. From any thread.
+func (p *Proxy) groupChanged(b *upstream.Backend) {
+	p.queues.mu.Lock()
+	q := p.queues.of[b]
+	p.queues.mu.Unlock()
+	if q != nil {
+		for range q.lanes {
+			q.rooms.wake()
 		}
 	}
 }
@@ -97,6 +112,18 @@ func (l *lane) configure(s *config.Backend) {
 	l.settings = s
 	l.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
 	l.sources = newSources(s.SourceAddresses)
+}
+
+// followLanes drops the lanes that are not in the table any more, and lets connections go on for which a plan has room.
+func (w *worker) followLanes(backends map[string]*upstream.Backend) {
+	for b, l := range w.lanes {
+		switch {
+		case l.line.length != 0:
+			l.resume()
+		case backends[b.Name] != b:
+			delete(w.lanes, b)
+		}
+	}
 }
 
 // take takes room for a connection: in the backend, unless it has that already, and at a server. The error matches
@@ -165,7 +192,7 @@ func (l *lane) resume() {
 	for joined := false; l.line.length != 0; {
 		p := l.line.first()
 		c := p.conn
-		err := l.take(c, &c.setup.request)
+		err := l.take(c, &c.dial.request)
 		if !errors.Is(err, balance.ErrFull) {
 			p.leave(err)
 			continue

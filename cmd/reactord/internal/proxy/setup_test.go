@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// setup is a proxy for tests: its configuration, and what its plan says. What is zero has its default.
-type setup struct {
+// fixture is a proxy for tests: its configuration, and what its plan says. What is zero has its default.
+type fixture struct {
 	Config
 	Limits    config.Limits
 	Listeners []Listener
@@ -34,6 +34,7 @@ type Listener struct {
 type Backend struct {
 	Name             string
 	Servers          []Server
+	MaxConnections   int // of each server
 	ConnectTimeout   time.Duration
 	IdleTimeout      time.Duration
 	HalfCloseTimeout time.Duration
@@ -48,8 +49,8 @@ type Server struct {
 	Priority int
 }
 
-// plan is the plan of the setup.
-func (s setup) plan() *plan.Plan {
+// plan is the plan of the fixture.
+func (s fixture) plan() *plan.Plan {
 	p := &plan.Plan{Limits: s.Limits}
 	for _, l := range s.Listeners {
 		p.Listeners = append(p.Listeners, l.plan())
@@ -89,7 +90,7 @@ func (b Backend) plan() plan.Backend {
 	out := plan.Backend{Settings: &s}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
-			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority,
+			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,
 		})
 	}
 	slices.SortFunc(out.Servers, func(a, b plan.Server) int { return a.Address.Compare(b.Address) })
@@ -102,10 +103,10 @@ func setIf[T comparable](to *T, v T) {
 	}
 }
 
-// start starts the proxy of the setup.
-func (s setup) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
+// start starts the proxy of the fixture.
+func (s fixture) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
 
-// prepare makes the proxy of the setup on loops.
-func (s setup) prepare(loops []*reactor.Loop) (*Proxy, error) {
+// prepare makes the proxy of the fixture on loops.
+func (s fixture) prepare(loops []*reactor.Loop) (*Proxy, error) {
 	return prepare(s.Config, s.plan(), loops)
 }

@@ -74,7 +74,7 @@ type crowd struct {
 }
 
 // run has the clients connect, calls measure, and then has them leave.
-func (s *crowd) run(cfg setup, measure func(t *simring.Thread)) {
+func (s *crowd) run(cfg fixture, measure func(t *simring.Thread)) {
 	k := s.k
 	core, logs := observer.New(zapcore.InfoLevel)
 	cfg.Log, s.logs = zap.New(core), logs

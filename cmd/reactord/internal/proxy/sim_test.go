@@ -109,9 +109,9 @@ func simulate(k *simring.Kernel) *simulation {
 }
 
 // tight is one or two listeners with descriptors for few connections.
-func tight(k *simring.Kernel) setup {
+func tight(k *simring.Kernel) fixture {
 	rng := k.Rand()
-	cfg := setup{Config: Config{pairs: 1 + rng.IntN(6)}}
+	cfg := fixture{Config: Config{pairs: 1 + rng.IntN(6)}}
 	for i := range 1 + rng.IntN(2) {
 		cfg.Listeners = append(cfg.Listeners, simulatedListener(i, rng.IntN(5)))
 	}
@@ -119,8 +119,8 @@ func tight(k *simring.Kernel) setup {
 }
 
 // roomy is a listener without limits.
-func roomy() setup {
-	return setup{Config: Config{pairs: 1000}, Listeners: []Listener{simulatedListener(0, 0)}}
+func roomy() fixture {
+	return fixture{Config: Config{pairs: 1000}, Listeners: []Listener{simulatedListener(0, 0)}}
 }
 
 func simulatedListener(i, maxConnections int) Listener {
@@ -129,7 +129,7 @@ func simulatedListener(i, maxConnections int) Listener {
 }
 
 // start prepares the proxy and runs its loops.
-func (s *simulation) start(cfg setup, b Backend, loops []*reactor.Loop) {
+func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 	odds := s.k.Odds.NoDescriptor
 	s.k.Odds.NoDescriptor = 0 // the listeners are needed
 	cfg.Backends, cfg.seed = []Backend{b}, 1
@@ -201,7 +201,7 @@ func (s *simulation) check() {
 		p.Judge(s.hurry)
 	}
 	for _, w := range s.proxy.workers {
-		if !w.conns.Empty() || len(w.waitingForFD) != 0 {
+		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
 		}
 		if way := heldConn(w); way != "" {

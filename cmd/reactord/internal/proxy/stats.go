@@ -30,6 +30,7 @@ type listenerStats struct {
 	bytes        [2]atomic.Uint64 // from the client, from the server
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
+	rejected     [verdictCount]atomic.Uint64
 	duration     histogram
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
@@ -99,6 +100,11 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	}
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
+	}
+	for v, reason := range rejections {
+		if reason != "" {
+			out.Rejected = append(out.Rejected, proxymetrics.Count{Reason: reason, N: l.rejected[v].Load()})
+		}
 	}
 	for i, e := range ends {
 		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})

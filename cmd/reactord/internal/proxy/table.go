@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
@@ -14,6 +15,7 @@ type table struct {
 	listeners []*sharedListener // in the order of the plan
 	byKey     map[plan.ListenerKey]*sharedListener
 	backends  map[string]*upstream.Backend
+	sources   *sourceBuckets // of Limits.SourceRate; nil: no limit
 }
 
 // sharedListener is what the loops share of a listener. It lives as long as plans have its key, and until its last
@@ -24,6 +26,7 @@ type sharedListener struct {
 	settings  atomic.Pointer[settings]
 	stats     listenerStats
 	admission admission
+	rate      bucket
 	loops     []*listener // by index of the worker; fixed
 }
 
@@ -31,10 +34,34 @@ type sharedListener struct {
 // those that were in force when it was accepted.
 type settings struct {
 	*plan.Listener
-	backend *upstream.Backend
-	reject  bool // connections beyond the limits are reset
+	backend     *upstream.Backend
+	reject      bool // connections beyond the limits are reset
+	rate        rate
+	processRate rate
+	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 }
 
-func newSettings(l *plan.Listener, b *upstream.Backend) *settings {
-	return &settings{Listener: l, backend: b, reject: l.OnLimit == "reject"}
+func newSettings(l *plan.Listener, next *table, before *settings) *settings {
+	s := &settings{
+		Listener:    l,
+		backend:     next.backends[l.Backend],
+		reject:      l.OnLimit == "reject",
+		rate:        newRate(l.Rate),
+		processRate: newRate(next.plan.Limits.Rate),
+	}
+	s.sources[0] = next.sources
+	var known *sourceBuckets
+	if before != nil {
+		known = before.sources[1]
+	}
+	s.sources[1] = bucketsFor(l.SourceRate, known)
+	return s
+}
+
+// bucketsFor is the table that there is, if it has this limit. Otherwise it is an empty one.
+func bucketsFor(c config.SourceRate, known *sourceBuckets) *sourceBuckets {
+	if known != nil && known.config == c {
+		return known
+	}
+	return newSourceBuckets(c)
 }

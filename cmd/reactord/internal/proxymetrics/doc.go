@@ -35,6 +35,12 @@
 //	reactord_server_transitions_total{backend,server}                  counter changes of the state
 //	reactord_server_ejections_total{backend,server}                    counter
 //
+// # The series of reloads
+//
+//	reactord_config_reloads_total{result}                              counter success, failure
+//	reactord_config_last_reload_successful                             gauge   1: it succeeded, or there was none
+//	reactord_config_last_reload_success_timestamp_seconds              gauge   of a reload, or of the start
+//
 // # The series of the build
 //
 //	reactord_build_info{version,revision,goversion}                    gauge   1
@@ -45,5 +51,5 @@
 // failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and three more
 // (+Inf, sum, count):
 //
-//	(6+E+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 1
+//	(6+E+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 5
 package proxymetrics

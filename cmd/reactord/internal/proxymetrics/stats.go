@@ -17,6 +17,7 @@ type ListenerStats struct {
 	Limit         int     // connections that can be open
 	ReceivedBytes uint64  // from clients
 	SentBytes     uint64  // to clients
+	Rejected      []Count // connections that were reset because of a limit
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended

@@ -35,11 +35,11 @@ var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func New(n int) *Daemon {
 	d := &Daemon{servers: []admin.BackendServer{
 		{
-			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: time.Now(),
+			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: time.Now().Add(-73*time.Hour - time.Minute),
 			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Total: 1234, Origin: "proxy.yaml:9:5",
 		},
 		{
-			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: time.Now(),
+			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: time.Now().Add(-73*time.Hour - time.Minute),
 			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Total: 7, Failures: 3, Origin: "dns app.test",
 		},
 	}}
@@ -109,7 +109,7 @@ func (d *Daemon) Servers() []admin.BackendServer {
 
 // Discovery is a source that fails.
 func (d *Daemon) Discovery() []admin.Source {
-	at := time.Now().Add(-time.Minute)
+	at := time.Now().Add(-150*time.Minute - time.Second)
 	return []admin.Source{{Name: "dns app.test", Backend: "app", Servers: 1, LastSuccess: &at, LastError: "no answer"}}
 }
 
@@ -215,7 +215,7 @@ func (d *Daemon) remove(which func(admin.Connection) bool) int {
 func (d *Daemon) Reload(context.Context) (admin.Reload, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := admin.Reload{At: time.Now(), OK: d.Err == nil, Revision: 8}
+	r := admin.Reload{At: time.Now().Add(-25*time.Hour - time.Minute), OK: d.Err == nil, Revision: 8}
 	d.reloaded = &r
 	if d.Err != nil {
 		r.Errors = admin.Places(d.Err)

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"os"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+type configCommand struct {
+	Config string `required:"" short:"c" placeholder:"FILE" help:"Configuration file; -: standard input."`
+}
+
+// Run prints every setting of the file as a configuration file, with the place that each value comes from.
+func (c configCommand) Run() error {
+	cfg, source, err := config.Load(c.Config)
+	if err != nil {
+		return err
+	}
+	return config.Print(os.Stdout, cfg, source.Origin)
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	_ "embed" // config.go
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// source is the file whose comments document the settings.
+//
+//go:embed config.go
+var source string
+
+// docs is the comments of the types and fields of config.go, by "Type" and "Type.Field". A field without a comment
+// shares that of the field before.
+var docs = sync.OnceValue(func() map[string]string {
+	texts := map[string]string{}
+	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
+	if err != nil {
+		panic("config: " + err.Error()) // the compiler has read the same file
+	}
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		spec := g.Specs[0].(*ast.TypeSpec)
+		texts[spec.Name.Name] = g.Doc.Text()
+		s, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		text := ""
+		for _, f := range s.Fields.List {
+			if f.Doc != nil {
+				text = f.Doc.Text()
+			}
+			texts[spec.Name.Name+"."+f.Names[0].Name] = text
+		}
+	}
+	return texts
+})
+
+var (
+	link = regexp.MustCompile(`\[([A-Z]\w*)(?:\.(\w+))?\]`)
+	word = regexp.MustCompile(`\b[A-Z]\w*\b`)
+)
+
+// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they
+// have in the file, in backquotes.
+func documentation(s *shape, f *field) string {
+	var text string
+	if f != nil {
+		text = docs()[s.typ.Name()+"."+f.name]
+	} else {
+		subject := "`" + keyOf(s.typ.Name()) + "`"
+		if s.fresh.IsValid() {
+			subject = "An entry"
+		}
+		text = subject + strings.TrimPrefix(docs()[s.typ.Name()], s.typ.Name())
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	text = link.ReplaceAllStringFunc(text, func(found string) string {
+		parts := link.FindStringSubmatch(found)
+		return "`" + strings.TrimSuffix(keyOf(parts[1])+"."+snake(parts[2]), ".") + "`"
+	})
+	byName := map[string]string{}
+	for _, other := range s.fields {
+		byName[other.name] = other.key
+	}
+	first := true
+	return word.ReplaceAllStringFunc(text, func(w string) string {
+		key, isField := byName[w]
+		begins := first
+		first = false
+		// In the middle, a word in upper case such as TLS is an abbreviation.
+		if !isField || !begins && strings.ToUpper(w) == w {
+			return w
+		}
+		return "`" + key + "`"
+	})
+}
+
+// keyOf is the key of the settings of a type.
+func keyOf(typeName string) string {
+	key := strings.ToLower(typeName)
+	eachField(root, func(_ *shape, f *field) {
+		if f.shape != nil && f.shape.typ.Name() == typeName {
+			key = f.key
+		}
+	})
+	return key
+}
+
+// eachShape calls f for s and every shape below it, once each.
+func eachShape(s *shape, f func(*shape)) {
+	seen := map[*shape]bool{}
+	var visit func(*shape)
+	visit = func(s *shape) {
+		if seen[s] {
+			return
+		}
+		seen[s] = true
+		f(s)
+		for _, below := range s.fields {
+			if below.shape != nil {
+				visit(below.shape)
+			}
+		}
+	}
+	visit(s)
+}
+
+// eachField calls f for every field of s and of the shapes below it.
+func eachField(s *shape, f func(*shape, *field)) {
+	eachShape(s, func(s *shape) {
+		for _, below := range s.fields {
+			f(s, below)
+		}
+	})
+}
+
+// values says for people what may be written.
+func (f *field) values() string {
+	r := &f.rule
+	show := func(n int64) string { return "`" + formatNumber(f.typ, n) + "`" }
+	bounds := ""
+	if r.max != 0 {
+		bounds = show(r.min) + " to " + show(r.max)
+		if r.zero {
+			bounds = show(0) + ", or " + bounds
+		}
+	}
+	kind := kinds[element(f.typ)]
+	switch {
+	case f.shape != nil && f.isList():
+		kind = "a list of mappings"
+	case f.shape != nil:
+		kind = "a mapping"
+	case f.isList():
+		kind = "a list"
+	case r.oneOf != nil:
+		return "`" + strings.Join(r.oneOf.all, "`, `") + "`"
+	}
+	if bounds == "" {
+		return kind
+	}
+	return kind + ": " + bounds
+}
+
+// kinds is what people call the types.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[string]():        "text",
+	reflect.TypeFor[int]():           "a whole number",
+	reflect.TypeFor[bool]():          "`true` or `false`",
+	reflect.TypeFor[time.Duration](): "a duration",
+	reflect.TypeFor[Size]():          "a size",
+	reflect.TypeFor[FileMode]():      "permissions",
+	reflect.TypeFor[IP]():            "an IP address",
+	reflect.TypeFor[Address]():       "an address",
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// sources runs the discovery of all backends. Its methods may be called from any goroutine.
+type sources struct {
+	report func(plan.Source, []plan.Server, error) // does not block
+
+	mu      sync.Mutex
+	running map[plan.Source]*running
+	all     sync.WaitGroup
+}
+
+// running is a source that looks for servers.
+type running struct {
+	discovery.Source
+	settings any // what it was started with
+	stop     context.CancelFunc
+}
+
+// wanted is a source that some configuration has.
+type wanted struct {
+	settings any
+	start    func() discovery.Source
+}
+
+// run has exactly the sources of these configurations run. The last one counts for their settings: a source whose
+// settings have changed is started anew. It does not wait for those that it stops.
+func (s *sources) run(configs ...*config.Config) {
+	want := map[plan.Source]wanted{}
+	for _, c := range configs {
+		for i := range c.Backends {
+			wantedBy(c, &c.Backends[i], want)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, r := range s.running {
+		if w, stays := want[key]; !stays || !reflect.DeepEqual(w.settings, r.settings) {
+			r.stop()
+			delete(s.running, key)
+		}
+	}
+	for key, w := range want {
+		if s.running[key] == nil {
+			s.start(key, w)
+		}
+	}
+}
+
+func wantedBy(c *config.Config, b *config.Backend, want map[plan.Source]wanted) {
+	for _, d := range b.DNS {
+		want[plan.DNSSource(b, &d)] = wanted{[]any{d, c.Resolver}, func() discovery.Source {
+			return discovery.NewDNS(d, c.Resolver)
+		}}
+	}
+	for _, f := range b.Files {
+		want[plan.FileSource(b, &f)] = wanted{f, func() discovery.Source { return discovery.NewFile(f) }}
+	}
+	for _, h := range b.HTTP {
+		want[plan.HTTPSource(b, &h)] = wanted{h, func() discovery.Source { return discovery.NewHTTP(h) }}
+	}
+}
+
+// start starts a source. The lock is held.
+func (s *sources) start(key plan.Source, w wanted) {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{Source: w.start(), settings: w.settings, stop: stop}
+	if s.running == nil {
+		s.running = map[plan.Source]*running{}
+	}
+	s.running[key] = r
+	s.all.Go(func() {
+		defer stop()
+		r.Run(ctx, func(servers []plan.Server, err error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.running[key] == r { // else it was stopped while it reported
+				s.report(key, servers, err)
+			}
+		})
+	})
+}
+
+// wait waits for sources that were stopped.
+func (s *sources) wait() { s.all.Wait() }
+
+// stats is the counters of the sources that run.
+func (s *sources) stats() map[plan.Source]discovery.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[plan.Source]discovery.Stats, len(s.running))
+	for key, r := range s.running {
+		all[key] = r.Stats()
+	}
+	return all
+}

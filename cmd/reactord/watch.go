@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// watchInterval is the time between two looks at the file. A look is one stat(2), so that it costs less than a watch by
+// inotify is complicated: no rename, symbolic link, mount or remote file system is special.
+const watchInterval = time.Second
+
+// watch calls reload when the file is another one than was last read: written in place, replaced by a rename, or behind
+// a symbolic link that leads elsewhere, as in a Kubernetes ConfigMap. It waits until a look finds the file as the look
+// before did, so that a file that is being written is left alone. It returns when ctx is done.
+func (c *configuration) watch(ctx context.Context, interval time.Duration, reload func()) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	was := c.stamp.Load()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := stampOf(c.path)
+		if now != nil && now.is(was) && !now.is(c.stamp.Load()) {
+			reload()
+		}
+		was = now
+	}
+}
