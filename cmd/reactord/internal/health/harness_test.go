@@ -42,6 +42,7 @@ type looping struct {
 	*reactor.Loop
 	t     *testing.T
 	ended chan error
+	over  bool
 }
 
 func newLooping(t *testing.T, kind reactor.RingKind) *looping {
@@ -58,9 +59,13 @@ func newLooping(t *testing.T, kind reactor.RingKind) *looping {
 	return r
 }
 
-// end stops the loop and expects nothing to be left of it.
+// end stops the loop, once, and expects nothing to be left of it.
 func (l *looping) end() {
 	l.t.Helper()
+	if l.over {
+		return
+	}
+	l.over = true
 	l.Stop()
 	select {
 	case err := <-l.ended:
@@ -157,7 +162,7 @@ func launch(t *testing.T, to netip.AddrPort, pkg string, argv ...string) {
 	var output bytes.Buffer
 	cmd := exec.Command(path, argv[1:]...)
 	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
