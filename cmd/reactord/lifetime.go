@@ -44,6 +44,9 @@ func (d *daemon) announce() {
 	if d.admin != nil {
 		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
 	}
+	if d.api != nil {
+		d.log.Info("admin", zap.String("address", d.api.Address()))
+	}
 }
 
 // serve returns when the proxy has ended, after a request to drain or an error.
@@ -88,18 +91,20 @@ func (d *daemon) requestDrain(who string) {
 // resets what is left. A signal resets them immediately.
 func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 	c := d.planner.Plan().Drain
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now)
 	d.enter(unready)
 	if d.admin != nil {
 		d.admin.Drain()
 	}
 	d.log.Info("draining", zap.String("requested_by", who),
 		zap.Duration("delay", c.Delay), zap.Duration("spread", c.Spread), zap.Duration("timeout", c.Timeout))
-	ctx, now := context.WithCancel(context.Background())
-	defer now()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	go func() {
 		select {
 		case <-signals:
-			now()
+			end()
 		case <-ctx.Done():
 		}
 	}()

@@ -15,6 +15,8 @@ type Config struct {
 	MinWait   time.Duration  // see [reactor.LoopConfig]
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
+	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
+	OnSlowTurn func(reactor.SlowTurn)
 
 	// For tests.
 	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
