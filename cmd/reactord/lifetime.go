@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"go.uber.org/zap"
 )
@@ -119,14 +120,13 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 }
 
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	err := d.proxy.Drain(ctx)
+	c.Delay = 0 // it has passed
+	err := d.proxy.Drain(ctx, c)
 	switch {
+	case errors.Is(err, proxy.ErrDrainTimeout):
+		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case err != nil:
 		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case ctx.Err() != nil:
 		d.log.Warn("stopped: a second signal has reset the remaining connections")
 	default:

@@ -19,6 +19,7 @@ type Config struct {
 	OnSlowTurn func(reactor.SlowTurn)
 
 	// For tests.
-	pairs int    // pairs of descriptors for connections; 0: as many as the process has
-	seed  uint64 // of the choice of servers; 0: random
+	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
+	seed   uint64 // of the choice of servers; 0: random
+	memory memorySource
 }
