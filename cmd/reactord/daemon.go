@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -113,7 +114,12 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 }
 
 // committed does what a file says beside its plan. The planner calls it.
-func (d *daemon) committed(f *plan.File, _ plan.Diff) {
+func (d *daemon) committed(f *plan.File, diff plan.Diff) {
+	if diff.Old != nil && len(diff.Listeners) > 0 {
+		d.listening(func(l *plan.Listener) bool {
+			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
+		})
+	}
 	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
 	d.watch(f.Config)
 }
