@@ -15,20 +15,26 @@ type ctlServer struct {
 }
 
 type ctlServerSet struct {
-	Backend string  `arg:"" help:"Name of the backend."`
-	Server  string  `arg:"" help:"Name of the server, or its address."`
-	State   *string `placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
-	Weight  *int    `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
+	Backend string `arg:"" help:"Name of the backend."`
+	Server  string `arg:"" help:"Name of the server, or its address."`
+	State   string `enum:",up,drain,maintenance" default:"" placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
+	Weight  *int   `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
 }
 
 // Run overrides the state or the weight of a server.
 func (s ctlServerSet) Run(c *ctl) error {
-	if s.State == nil && s.Weight == nil {
+	switch {
+	case s.State == "" && s.Weight == nil:
 		return usageError("nothing to set: write --state, --weight, or both")
+	case s.Weight != nil && (*s.Weight < 0 || *s.Weight > 1000):
+		return usageError(fmt.Sprintf("--weight %d is out of range: write 0 to 1000", *s.Weight))
 	}
 	u := admin.ServerUpdate{
 		ServerKey: admin.ServerKey{Backend: s.Backend, Server: s.Server},
-		Body:      admin.ServerChange{State: s.State, Weight: s.Weight},
+		Body:      admin.ServerChange{Weight: s.Weight},
+	}
+	if s.State != "" {
+		u.Body.State = &s.State
 	}
 	return call(c, admin.SetServer, u, c.server)
 }
@@ -140,7 +146,7 @@ func (d ctlDrain) Run(c *ctl) error {
 }
 
 func showDrain(w *bufio.Writer, d *admin.Drain) {
-	if d.Phase != admin.Draining {
+	if d.Phase != admin.Draining && d.Phase != admin.Unready {
 		fmt.Fprintf(w, "not draining, %d connections\n", d.Connections)
 		return
 	}
@@ -157,7 +163,7 @@ func (ctlUpgrade) Run(c *ctl) error {
 }
 
 type ctlLogLevel struct {
-	Level string `arg:"" optional:"" help:"The level to set: ${log_levels}."`
+	Level string `arg:"" optional:"" enum:",debug,info,warn,error" default:"" help:"The level to set: ${log_levels}."`
 }
 
 // Run shows or sets the log level.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"go.uber.org/zap"
 )
@@ -27,12 +29,8 @@ func (d *daemon) announce() {
 	b := proxymetrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
+	d.listening(func(*plan.Listener) bool { return true })
 	listeners := d.planner.Plan().Listeners
-	for i, addr := range d.proxy.Addrs() {
-		l := &listeners[i]
-		d.log.Info("listening",
-			zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
-	}
 	for i, stats := range d.proxy.Stats().Listeners {
 		if configured := listeners[i].MaxConnections; configured > stats.Limit {
 			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
@@ -42,6 +40,20 @@ func (d *daemon) announce() {
 	}
 	if d.admin != nil {
 		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
+	}
+	if d.api != nil {
+		d.log.Info("admin", zap.String("address", d.api.Address()))
+	}
+}
+
+// listening logs where those of the listeners in force listen that are wanted.
+func (d *daemon) listening(wanted func(*plan.Listener) bool) {
+	listeners := d.planner.Plan().Listeners
+	for i, addr := range d.proxy.Addrs() {
+		if l := &listeners[i]; wanted(l) {
+			d.log.Info("listening",
+				zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+		}
 	}
 }
 
@@ -87,18 +99,20 @@ func (d *daemon) requestDrain(who string) {
 // resets what is left. A signal resets them immediately.
 func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 	c := d.planner.Plan().Drain
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now)
 	d.enter(unready)
 	if d.admin != nil {
 		d.admin.Drain()
 	}
 	d.log.Info("draining", zap.String("requested_by", who),
 		zap.Duration("delay", c.Delay), zap.Duration("spread", c.Spread), zap.Duration("timeout", c.Timeout))
-	ctx, now := context.WithCancel(context.Background())
-	defer now()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	go func() {
 		select {
 		case <-signals:
-			now()
+			end()
 		case <-ctx.Done():
 		}
 	}()
@@ -114,14 +128,13 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 }
 
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	err := d.proxy.Drain(ctx)
+	c.Delay = 0 // it has passed
+	err := d.proxy.Drain(ctx, c)
 	switch {
+	case errors.Is(err, proxy.ErrDrainTimeout):
+		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case err != nil:
 		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case ctx.Err() != nil:
 		d.log.Warn("stopped: a second signal has reset the remaining connections")
 	default:

@@ -4,9 +4,9 @@
 //	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT  run a proxy
 //	reactord serve --config FILE                                  run the proxy of a configuration file
 //	reactord check --config FILE                                  report what is wrong with a file
-//	reactord ctl COMMAND                                          ask and tell a running reactord
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
+//	reactord ctl COMMAND                                          ask and tell a running reactord
 //	reactord doctor                                               report what this machine offers, and lacks
 //	reactord version                                              print the version
 //
@@ -33,9 +33,9 @@ type commands struct {
 	Proxy   proxyCommand   `cmd:"" help:"Run a proxy from one address to one or more servers."`
 	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
 	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
-	Ctl     ctlCommand     `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
 	Config  configCommand  `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
 	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Ctl     ctlCommand     `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
 	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }

@@ -54,9 +54,9 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 	l.Name, l.Address, l.Backend, l.MaxConnections = "proxy", config.Address{Host: "a", Port: 1}, "servers", 5
 	b.Name, b.Buffer = "servers", 9*config.KiB
 	b.ConnectTimeout, b.IdleTimeout, b.HalfCloseTimeout = 6*time.Second, 7*time.Second, 8*time.Second
-	for i, host := range []string{"b", "c", "d"} {
+	for _, at := range []config.Address{{Host: "b", Port: 2}, {Host: "c", Port: 3}, {Host: "d", Port: 4}} {
 		s := config.NewServer()
-		s.Address = config.Address{Host: host, Port: uint16(i + 2)}
+		s.Address = at
 		b.Servers = append(b.Servers, s)
 	}
 	want.Listeners, want.Backends = []config.Listener{l}, []config.Backend{b}

@@ -42,9 +42,10 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	}
 	f := s.byKey[name.Value]
 	if f == nil {
-		d.add(at, "key %s is unknown: %s", quote(name.Value), s.keys.didYouMean(name.Value))
+		meant := s.keys.nearest(name.Value)
+		d.addText(at, "key "+quote(name.Value)+" is unknown: "+s.keys.propose(meant))
 		// If a known key was probably meant, its absence is no error.
-		if meant := s.keys.nearest(name.Value); meant != "" && p.child(meant) == nil {
+		if meant != "" && p.child(meant) == nil {
 			p.field(meant, at).failed = true
 		}
 		return

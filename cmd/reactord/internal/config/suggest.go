@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // words is the words that may be written at some place, in the order in which messages list them.
@@ -17,6 +18,7 @@ type words struct {
 const (
 	mostListed   = 40
 	mostCompared = 400
+	longestWord  = 100 // a longer one is not proposed, and not misspelt
 )
 
 func newWords(all []string) *words {
@@ -39,8 +41,7 @@ func (w *words) has(word string) bool { return slices.Contains(w.all, word) }
 // nearest is the word that a word is most similar to, or "" if there is none with at most one wrong, missing, extra or
 // swapped letter for every three. Case, "-" and "_" are ignored.
 func (w *words) nearest(word string) string {
-	const longest = 100 // a longer one is no misspelt word
-	if len(word) > longest {
+	if len(word) > longestWord {
 		return ""
 	}
 	word = fold(word)
@@ -52,7 +53,8 @@ func (w *words) nearest(word string) string {
 	}
 	best, bestDistance := "", (len(word)+2)/3+1
 	for i, candidate := range w.folded {
-		if difference := len(candidate) - len(word); max(difference, -difference) >= bestDistance {
+		difference := len(candidate) - len(word)
+		if len(candidate) > longestWord || max(difference, -difference) >= bestDistance {
 			continue
 		}
 		if d := distance(word, candidate); d < bestDistance {
@@ -63,9 +65,12 @@ func (w *words) nearest(word string) string {
 }
 
 // didYouMean proposes the nearest word as the end of a sentence. If there is none, it lists all words.
-func (w *words) didYouMean(word string) string {
-	if c := w.nearest(word); c != "" {
-		return "did you mean " + strconv.Quote(c) + "?"
+func (w *words) didYouMean(word string) string { return w.propose(w.nearest(word)) }
+
+// propose is the same for a word that was found, or "".
+func (w *words) propose(nearest string) string {
+	if nearest != "" {
+		return "did you mean " + strconv.Quote(nearest) + "?"
 	}
 	return "write one of " + w.text
 }
@@ -88,15 +93,15 @@ func fold(s string) string {
 }
 
 // distance is the number of letters to insert, delete, replace or swap with their neighbour, to turn one word into the
-// other (optimal string alignment).
+// other (optimal string alignment). Each word has at most longestWord bytes.
 func distance(a, b string) int {
-	var before, row []int
-	next := make([]int, len(b)+1)
-	for j := range next {
+	var rows [3][longestWord + 1]int
+	before, row, next := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
 		next[j] = j
 	}
 	for i := range len(a) {
-		before, row, next = row, next, make([]int, len(b)+1)
+		before, row, next = row, next, before
 		next[0] = i + 1
 		for j := range len(b) {
 			replaced := row[j]
@@ -115,8 +120,8 @@ func distance(a, b string) int {
 // quote is s in quotes for a message, in one line and shortened.
 func quote(s string) string {
 	const most = 60
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
+	if len(s) > most && utf8.RuneCountInString(s) > most {
+		s = string([]rune(s[:min(len(s), most*utf8.UTFMax)])[:most]) + "…"
 	}
 	return strconv.Quote(s)
 }

@@ -16,12 +16,17 @@ type Parts struct {
 }
 
 // with is a copy of p to which the edits are made.
-func (p Parts) with(edits ...func(*Parts)) Parts {
-	p.Discovered, p.Overrides = maps.Clone(p.Discovered), maps.Clone(p.Overrides)
+func (p Parts) with(edits ...func(*Parts) error) (Parts, error) {
+	discovered, overrides := p.Discovered, p.Overrides
+	p.Discovered, p.Overrides = map[Source][]Server{}, map[ServerKey]Override{}
+	maps.Copy(p.Discovered, discovered)
+	maps.Copy(p.Overrides, overrides)
 	for _, edit := range edits {
-		edit(&p)
+		if err := edit(&p); err != nil {
+			return Parts{}, err
+		}
 	}
-	return p
+	return p, nil
 }
 
 // File is the part of the configuration file.

@@ -74,12 +74,15 @@ func (p *Plan) Backend(name string) *Backend {
 	return &p.Backends[i]
 }
 
-// Server is the server of this name or address (IP:PORT), or nil.
+// Server is the server of this address (IP:PORT), or of this name if it is none; or nil.
 func (b *Backend) Server(name string) *Server {
-	i := slices.IndexFunc(b.Servers, func(s Server) bool { return s.Name == name })
-	if i < 0 {
-		i = slices.IndexFunc(b.Servers, func(s Server) bool { return s.Address.String() == name })
-	}
+	at, err := netip.ParseAddrPort(name)
+	i := slices.IndexFunc(b.Servers, func(s Server) bool {
+		if err == nil {
+			return s.Address == at
+		}
+		return s.Name == name
+	})
 	if i < 0 {
 		return nil
 	}

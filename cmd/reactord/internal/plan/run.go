@@ -30,7 +30,7 @@ type loadResult struct {
 
 // change is what one source has to change.
 type change struct {
-	edit    func(*Parts)
+	edit    func(*Parts) error
 	backend string      // the only one that it concerns; "": any
 	done    func(error) // told whether it is in force
 }
@@ -158,8 +158,8 @@ func (p *Planner) changes() []change {
 	}
 	if len(all) > 0 {
 		for _, s := range slices.SortedFunc(maps.Keys(p.refused), compareSources) {
-			if _, newer := reports[s]; !newer {
-				all = append(all, p.discoveredChange(s, report{servers: p.refused[s]}))
+			if r := reports[s]; r.servers == nil {
+				all = append(all, p.discoveredChange(s, report{p.refused[s], r.err}))
 			}
 		}
 	}
@@ -187,7 +187,7 @@ func (p *Planner) answers(reports map[Source]report) {
 
 func (p *Planner) fileChange(l *loading) change {
 	return change{
-		edit: func(parts *Parts) {
+		edit: func(parts *Parts) error {
 			parts.File = l.file
 			known := l.file.sources()
 			for s, r := range l.early {
@@ -197,6 +197,7 @@ func (p *Planner) fileChange(l *loading) change {
 			}
 			maps.DeleteFunc(parts.Discovered, func(s Source, _ []Server) bool { return !known[s] })
 			maps.DeleteFunc(parts.Overrides, func(k ServerKey, _ Override) bool { return !l.file.has(k.Backend) })
+			return nil
 		},
 		done: p.reloaded,
 	}
@@ -209,10 +210,11 @@ func (f *File) has(backend string) bool {
 func (p *Planner) discoveredChange(s Source, r report) change {
 	return change{
 		backend: s.Backend,
-		edit: func(parts *Parts) {
-			if parts.File.sources()[s] {
+		edit: func(parts *Parts) error {
+			if parts.File.sources()[s] { // else the file that is put in force with it has removed it
 				parts.Discovered[s] = r.servers
 			}
+			return nil
 		},
 		done: func(err error) {
 			delete(p.refused, s)
@@ -245,12 +247,16 @@ func (p *Planner) overrideChange(o override) (change, bool) {
 	}
 	return change{
 		backend: o.backend,
-		edit: func(parts *Parts) {
-			if o.IsZero() {
+		edit: func(parts *Parts) error {
+			switch {
+			case !parts.File.has(o.backend): // the file that is put in force with it has removed it
+				return fmt.Errorf("backend %q: %w", o.backend, ErrNoServer)
+			case o.IsZero():
 				delete(parts.Overrides, key)
-			} else {
+			default:
 				parts.Overrides[key] = o.Override
 			}
+			return nil
 		},
 		done: func(err error) {
 			if err == nil {
@@ -301,11 +307,14 @@ func (p *Planner) apply(ctx context.Context, changes []change) {
 
 // try puts all of the changes in force, or none.
 func (p *Planner) try(ctx context.Context, changes []change) error {
-	edits := make([]func(*Parts), len(changes))
+	edits := make([]func(*Parts) error, len(changes))
 	for i := range changes {
 		edits[i] = changes[i].edit
 	}
-	parts := p.good.with(edits...)
+	parts, err := p.good.with(edits...)
+	if err != nil {
+		return err
+	}
 	file := parts.File != p.good.File
 	if file && p.good.File != nil {
 		if problems := fixed(p.good.File.Config, parts.File.Config); len(problems) > 0 {
@@ -349,9 +358,12 @@ func untouched(changes []change, before *Plan) func(string) bool {
 }
 
 // carryOut has the target do what next says.
-func (p *Planner) carryOut(ctx context.Context, f *File, next *Plan, d Diff) (err error) {
+func (p *Planner) carryOut(ctx context.Context, f *File, next *Plan, d Diff) error {
 	if p.target == nil {
-		p.target, err = p.cfg.Begin(f, next)
+		target, err := p.cfg.Begin(f, next)
+		if err == nil {
+			p.target = target
+		}
 		return err
 	}
 	change, err := p.target.Prepare(next, d)

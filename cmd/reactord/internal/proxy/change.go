@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -24,9 +25,12 @@ type change struct {
 	gone     []*sharedListener
 	upstream *upstream.Change
 	pipes    int           // kernel pipes that there may be
-	left     atomic.Int32  // loops that do not have the table yet
-	done     chan struct{} // closed when all have it
+	left     atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{} // closed when there are none
 }
+
+// ErrStopped is the error of a plan for a proxy that has stopped accepting.
+var ErrStopped = errors.New("the proxy has stopped accepting, and takes no plan any more")
 
 // Prepare makes what the plan adds: it opens the sockets of new listeners on all loops. If it fails, everything that it
 // opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and not
@@ -36,6 +40,11 @@ func (p *Proxy) Prepare(next *plan.Plan, _ plan.Diff) (plan.Change, error) {
 }
 
 func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
+	p.planning.Lock()
+	defer p.planning.Unlock()
+	if p.stopped {
+		return nil, ErrStopped
+	}
 	before := p.table.Load()
 	c := &change{
 		proxy:    p,
@@ -67,8 +76,8 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	s := before.byKey[l.Key()]
 	if s == nil {
 		var err error
-		if s, err = c.proxy.open(l, before); err != nil {
-			return fmt.Errorf("listener %s: cannot listen on %v: %w", l.Name, l.Bind, err)
+		if s, err = c.open(l); err != nil {
+			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, placeOf(l), err)
 		}
 		c.opened = append(c.opened, s)
 	}
@@ -76,6 +85,14 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s
 	return nil
+}
+
+// placeOf is where a listener listens, for people.
+func placeOf(l *plan.Listener) string {
+	if l.FD != "" {
+		return "fd://" + l.FD
+	}
+	return l.Bind.String()
 }
 
 // Discard closes what Prepare has opened.
@@ -86,7 +103,8 @@ func (c *change) Discard() {
 	c.upstream.Discard()
 }
 
-// Commit puts the plan in force, and returns when all loops have it. It cannot fail.
+// Commit puts the plan in force. It returns when all loops have it, and the sockets of listeners that are gone are
+// closed. It cannot fail.
 func (c *change) Commit() {
 	c.commit()
 	select {
@@ -97,6 +115,8 @@ func (c *change) Commit() {
 
 // commit puts the plan in force. It returns before the loops have it.
 func (c *change) commit() {
+	c.proxy.planning.Lock()
+	defer c.proxy.planning.Unlock()
 	c.publish()
 	c.left.Store(int32(len(c.proxy.workers)))
 	c.post(c.proxy.workers[0])
@@ -169,7 +189,7 @@ func (s *step) Run() {
 func (s *step) Abandon(error) {
 	c, w := s.change, s.worker
 	for _, l := range c.opened {
-		l.loops[w.index].socket.Discard()
+		l.loops[w.index].discard()
 	}
 	s.forward()
 }
@@ -181,36 +201,13 @@ func (s *step) forward() {
 			s.change.post(other)
 		}
 	}
-	if s.change.left.Add(-1) == 0 {
-		close(s.change.done)
-	}
+	s.change.end()
 }
 
-// open opens a listener on all loops.
-func (p *Proxy) open(l *plan.Listener, before *table) (*sharedListener, error) {
-	s := &sharedListener{key: l.Key(), address: l.Bind}
-	s.admission.budget = p.budget
-	for _, w := range p.workers {
-		s.loops = append(s.loops, newListener(w, s))
-	}
-	for _, l := range s.loops {
-		err := l.listen(s.address)
-		if err == nil && s.address.Port() == 0 { // the other loops take the port that the first has been given
-			s.address, err = l.socket.LocalAddr()
-		}
-		if err != nil {
-			s.discard()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// discard closes a listener that has not been started.
-func (s *sharedListener) discard() {
-	for _, l := range s.loops {
-		if l.socket.Loop() != nil && l.socket.Fd() >= 0 {
-			l.socket.Discard()
-		}
+// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that is gone is
+// free when the commit has ended.
+func (c *change) end() {
+	if c.left.Add(-1) == 0 {
+		close(c.done)
 	}
 }

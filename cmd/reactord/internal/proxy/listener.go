@@ -2,16 +2,13 @@ package proxy
 
 import (
 	"errors"
-	"net/netip"
-	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
-	"github.com/reactord/reactord/sender"
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 )
 
 // listenerState is what a listener does. It only advances:
@@ -36,13 +33,13 @@ type listener struct {
 	admission   *admission
 	room        *waiter // among those of the admission
 	state       listenerState
-	paused      bool         // the listener waits for room
-	waits       bool         // the listener is among worker.waitingListeners
-	pausedSince atomic.Int64 // since the process began; 0: it is not paused
-	socket      reactor.Socket
-	poll        reactor.PollManyOp
-	again       reactor.Timer // accepts when it expires
-	closing     reactor.CloseOp
+	paused      bool            // the listener waits for room
+	waits       bool            // the listener is among worker.waitingListeners
+	pausedSince atomic.Int64    // since the process began; 0: it is not paused
+	sockets     []*listenSocket // fixed until they are closed
+	turn        int             // index of the socket to accept from next
+	again       reactor.Timer   // accepts when it expires
+	retires     *change         // that waits until the listener is closed; nil: none does
 }
 
 func newListener(w *worker, s *sharedListener) *listener {
@@ -59,28 +56,15 @@ func (l *listener) name() string { return l.shared.settings.Load().Name }
 // fast as new ones come. On epoll a flood of connections costs 74 µs each with 2 and 90 with 8.
 const acceptTurn = 2
 
-// listen opens the socket. [::] is every address, whatever net.ipv6.bindv6only is.
-func (l *listener) listen(addr netip.AddrPort) error {
-	a, err := reactor.IPAddress(addr)
-	if err != nil {
-		return err
-	}
-	cfg := reactor.ListenConfig{Address: a}
-	if ip := addr.Addr(); ip.Is6() && ip.IsUnspecified() {
-		cfg.Options = func(s *reactor.Socket) error { return os.NewSyscallError("setsockopt", s.SetIPv6Only(false)) }
-	}
-	return l.socket.OpenListener(l.worker.loop, cfg)
-}
-
 func (l *listener) start() {
 	l.state = listenerServing
-	_ = l.socket.SetNoDelay(true) // those that are accepted inherit it
-	l.socket.PollMany(unix.POLLIN).Connect(&l.poll, l)
-	l.poll.Start()
+	for _, s := range l.sockets {
+		s.start()
+	}
 }
 
-// SetNext is called when connections are queued.
-func (l *listener) SetNext(uint32) {
+// queued is called when connections may be queued.
+func (l *listener) queued() {
 	if !l.paused && !l.again.Pending() && l.state == listenerServing {
 		l.run()
 	}
@@ -89,7 +73,7 @@ func (l *listener) SetNext(uint32) {
 // resume is called when there may be room.
 func (l *listener) resume() {
 	l.unpause()
-	l.SetNext(0)
+	l.queued()
 }
 
 func (l *listener) unpause() {
@@ -102,7 +86,7 @@ func (l *listener) unpause() {
 // acceptTimer is a listener as the handler of its timer.
 type acceptTimer listener
 
-func (a *acceptTimer) OnTimer(int64) { (*listener)(a).SetNext(0) }
+func (a *acceptTimer) OnTimer(int64) { (*listener)(a).queued() }
 
 // verdict is what becomes of the next connection of a listener.
 type verdict uint8
@@ -136,7 +120,7 @@ func (l *listener) run() {
 		if v == later {
 			return
 		}
-		fd, peer, err := l.socket.TryAcceptFrom()
+		fd, peer, err := l.tryAccept()
 		if err != nil {
 			if v == accept {
 				l.giveBack(s)
@@ -159,6 +143,18 @@ func (l *listener) run() {
 		}
 	}
 	l.acceptAfter(0)
+}
+
+// tryAccept accepts a connection from the sockets, round-robin.
+func (l *listener) tryAccept() (fd int, peer reactor.Address, err error) {
+	for range l.sockets {
+		fd, peer, err = l.sockets[l.turn].TryAcceptFrom()
+		if !errors.Is(err, syscall.EAGAIN) {
+			break
+		}
+		l.turn = (l.turn + 1) % len(l.sockets)
+	}
+	return fd, peer, err
 }
 
 // next decides on the next connection, and takes what it needs if it can be accepted.
@@ -270,24 +266,47 @@ func (l *listener) backOff(err error) {
 }
 
 // stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
-// listener would reset them.
-func (l *listener) stop() {
+// listener would reset them. Unless another process has the same sockets, and serves the queues.
+func (l *listener) stop(handedOver bool) {
 	if l.state >= listenerClosing {
 		return
 	}
 	l.state = listenerClosing
 	l.unpause()
 	l.worker.loop.StopTimer(&l.again)
-	for {
-		fd, err := l.socket.TryAccept()
+	for !handedOver {
+		fd, _, err := l.tryAccept()
 		if err != nil {
 			break
 		}
 		l.adopt(fd)
 	}
 	l.worker.forgetWaiting(l)
-	l.socket.Close().Connect(&l.closing, (*listenerSocketClosed)(l))
-	l.closing.Start()
+	for _, s := range l.sockets {
+		s.close()
+	}
+}
+
+// socketClosed is called when a socket of a listener that stops is closed.
+func (l *listener) socketClosed(s *listenSocket) {
+	l.sockets = slices.DeleteFunc(l.sockets, func(other *listenSocket) bool { return other == s })
+	if len(l.sockets) == 0 {
+		l.state = listenerClosed
+		l.worker.listenerClosed(l)
+		if c := l.retires; c != nil {
+			l.retires = nil
+			c.end()
+		}
+	}
+}
+
+// retire stops a listener that the plan does not have any more.
+func (l *listener) retire(c *change) {
+	if l.state == listenerServing {
+		l.retires = c
+		c.left.Add(1)
+		l.stop(false)
+	}
 }
 
 // adopt takes a connection for which there may be no room.
@@ -300,12 +319,14 @@ func (l *listener) adopt(fd int) {
 func (l *listener) accepted(fd int, s *settings) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
+	l.worker.open.Add(1)
 	newConn(l, s, fd)
 }
 
 // connClosed gives back the room of a connection.
 func (l *listener) connClosed() {
 	l.stats.current.Add(-1)
+	l.worker.open.Add(-1)
 	l.admission.give()
 }
 
@@ -322,35 +343,6 @@ func (l *listener) warn(msg string, err error) {
 			zap.Duration("backoff", reactor.AcceptBackoff), zap.Error(err))
 	}
 }
-
-// SetValue cannot happen: a poll that repeats does not end by itself.
-func (l *listener) SetValue(struct{}) {}
-
-// SetError is called when the socket cannot be polled any more.
-func (l *listener) SetError(err error) {
-	if l.state != listenerServing {
-		return
-	}
-	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.name()), zap.Error(err))
-	l.worker.drain()
-}
-
-// SetStopped is called when the loop is stopping because another one has failed.
-func (l *listener) SetStopped() { l.worker.close() }
-
-// Env is empty.
-func (l *listener) Env() sender.Env { return sender.EmptyEnv{} }
-
-// listenerSocketClosed is a listener as the receiver of its closing.
-type listenerSocketClosed listener
-
-func (c *listenerSocketClosed) SetValue(struct{}) {
-	c.state = listenerClosed
-	c.worker.listenerClosed((*listener)(c))
-}
-func (c *listenerSocketClosed) SetError(error)  { c.SetValue(struct{}{}) }
-func (c *listenerSocketClosed) SetStopped()     { c.SetValue(struct{}{}) }
-func (c *listenerSocketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 
 // outOfDescriptors reports whether err means that there is no descriptor or memory now.
 func outOfDescriptors(err error) bool { return acceptErrorIndex(err) < len(acceptReasons)-1 }

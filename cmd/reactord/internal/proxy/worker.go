@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
@@ -10,12 +11,14 @@ import (
 
 // workerState is what a worker does with connections. It only advances:
 //
-//	serving             → draining  drain
-//	serving or draining → closed    close
+//	serving                      → stopped   stopAccepting
+//	serving, stopped             → draining  drain
+//	serving, stopped or draining → closed    close
 type workerState uint8
 
 const (
 	workerServing  workerState = iota
+	workerStopped              // no connections are accepted, because another process does
 	workerDraining             // no connections are accepted; the worker ends with its last one
 	workerClosed               // connections are reset, and so are those that are still accepted
 )
@@ -27,8 +30,10 @@ type worker struct {
 	index     int
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
-	ids       uint64  // that conns were given
-	walks     []*walk // over conns
+	open      atomic.Int64 // connections, for other threads
+	ids       uint64       // that conns were given
+	walks     []*walk      // over conns
+	spread    spread       // of a drain
 	lanes     map[*upstream.Backend]*lane
 	state     workerState
 
@@ -54,6 +59,7 @@ type worker struct {
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
+	w.spread.init(w)
 	return w
 }
 
@@ -69,13 +75,13 @@ func (w *worker) follow(c *change) {
 	}
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
 	for _, s := range c.gone {
-		s.loops[w.index].stop()
+		s.loops[w.index].retire(c)
 	}
 	for _, s := range c.opened {
 		l := s.loops[w.index]
 		w.listeners = append(w.listeners, l)
 		if l.start(); w.state != workerServing {
-			l.stop()
+			l.stop(false)
 		}
 	}
 	w.followLanes(c.next.backends)
@@ -85,6 +91,9 @@ func (w *worker) follow(c *change) {
 		}
 	}
 }
+
+// stopAccepting leaves accepting to another process, which has the same sockets.
+func (w *worker) stopAccepting() { w.advance(workerStopped) }
 
 // drain stops accepting. The worker ends with its last connection.
 func (w *worker) drain() { w.advance(workerDraining) }
@@ -101,23 +110,23 @@ func (w *worker) close() {
 
 // advance enters a state, unless the worker is already in that state or a later one. It stops accepting.
 func (w *worker) advance(to workerState) {
-	before := w.state
-	w.state = max(before, to)
-	if before != workerServing {
-		return
-	}
+	w.state = max(w.state, to)
 	for _, l := range w.listeners {
-		l.stop()
+		l.stop(to == workerStopped)
 	}
 	w.stopIfEmpty()
 }
 
 // stopIfEmpty stops the loop if the worker drains and has neither connections nor open listeners.
 func (w *worker) stopIfEmpty() {
-	if w.state == workerServing || !w.conns.Empty() {
+	if w.state < workerDraining || !w.conns.Empty() {
 		return
 	}
 	if len(w.listeners) == 0 {
+		w.spread.end()
+		if w.index == 0 {
+			w.proxy.upstreams.Stop()
+		}
 		w.loop.Stop()
 	}
 }

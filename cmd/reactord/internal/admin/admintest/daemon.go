@@ -33,13 +33,14 @@ var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // New is a daemon with two servers of a backend, and n connections.
 func New(n int) *Daemon {
+	since := time.Now().Add(-73*time.Hour - time.Minute)
 	d := &Daemon{servers: []admin.BackendServer{
 		{
-			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: time.Now(),
+			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: since,
 			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Total: 1234, Origin: "proxy.yaml:9:5",
 		},
 		{
-			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: time.Now(),
+			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: since,
 			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Total: 7, Failures: 3, Origin: "dns app.test",
 		},
 	}}
@@ -47,7 +48,7 @@ func New(n int) *Daemon {
 		d.conns = append(d.conns, admin.Connection{
 			ID: strconv.Itoa(i + 1), Listener: "web", Backend: "app", Server: d.servers[i%2].Name,
 			Client:        netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 4000).String(),
-			ServerAddress: d.servers[i%2].Address, State: "open", Age: admin.Seconds(i), Idle: 0.25,
+			ServerAddress: d.servers[i%2].Address, State: "data", Age: admin.Seconds(i), Idle: 0.25,
 			ReceivedBytes: 1 << 20, SentBytes: uint64(i),
 		})
 	}
@@ -109,7 +110,7 @@ func (d *Daemon) Servers() []admin.BackendServer {
 
 // Discovery is a source that fails.
 func (d *Daemon) Discovery() []admin.Source {
-	at := time.Now().Add(-time.Minute)
+	at := time.Now().Add(-150*time.Minute - time.Second)
 	return []admin.Source{{Name: "dns app.test", Backend: "app", Servers: 1, LastSuccess: &at, LastError: "no answer"}}
 }
 
@@ -215,7 +216,7 @@ func (d *Daemon) remove(which func(admin.Connection) bool) int {
 func (d *Daemon) Reload(context.Context) (admin.Reload, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := admin.Reload{At: time.Now(), OK: d.Err == nil, Revision: 8}
+	r := admin.Reload{At: time.Now().Add(-25*time.Hour - time.Minute), OK: d.Err == nil, Revision: 8}
 	d.reloaded = &r
 	if d.Err != nil {
 		r.Errors = admin.Places(d.Err)

@@ -1,0 +1,323 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+var (
+	seeds = flag.Int("plan.seeds", 60, "random programs to run")
+	seed  = flag.Uint64("plan.seed", 0, "the only seed to run; 0: random ones")
+)
+
+// The planner is compared with a model under random sequences of changes and failures. The plan in force is always the
+// merge of the last good parts; what is refused changes nothing and leaks nothing; revisions grow by one; what keeps its
+// key keeps its identity. A sequence that fails is made shorter before it is printed.
+func TestPlannerIsItsModel(t *testing.T) {
+	first, n := rand.Uint64(), uint64(*seeds) //nolint:gosec // any number does
+	if *seed != 0 {
+		first, n = *seed, 1
+	}
+	for s := first; s < first+n; s++ {
+		program := randomProgram(rand.New(rand.NewPCG(s, 0)))
+		if err := runProgram(t, program); err != nil {
+			program, err = shorten(t, program, err)
+			t.Fatalf("-plan.seed %d: %v after:\n%s", s, err, strings.Join(lines2(program), "\n"))
+		}
+	}
+}
+
+func lines2(program []step) (all []string) {
+	for _, s := range program {
+		all = append(all, "  "+s.text)
+	}
+	return all
+}
+
+// shorten leaves out steps as long as the program fails.
+func shorten(t *testing.T, program []step, err error) ([]step, error) {
+	for size := len(program) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(program); {
+			shorter := slices.Delete(slices.Clone(program), i, i+size)
+			if e := runProgram(t, shorter); e != nil {
+				program, err = shorter, e
+			} else {
+				i += size
+			}
+		}
+	}
+	return program, err
+}
+
+// step is one step of a program.
+type step struct {
+	text string
+	do   func(*world)
+}
+
+// world is the planner with everything around it, and the model of what should be.
+type world struct {
+	target  fakeTarget
+	planner *Planner
+
+	mu      sync.Mutex
+	file    *File // that is read next
+	loadErr error
+	sources map[Source]bool // that run
+	waits   sync.WaitGroup  // for results
+
+	// The model: the last good parts, as the results of the changes tell.
+	good    Parts
+	said    map[Source][]Server // last report with servers, of each source
+	faults  []error
+	answers bool // new sources answer immediately
+}
+
+func (w *world) fault(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, fmt.Errorf(format, args...))
+}
+
+func (w *world) load(context.Context) (*File, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.loadErr != nil {
+		return nil, w.loadErr
+	}
+	f := *w.file // as if it was read anew
+	return &f, nil
+}
+
+func (w *world) discover(configs ...*config.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := map[Source]bool{}
+	for _, c := range configs {
+		for i := range c.Backends {
+			for _, s := range Sources(&c.Backends[i]) {
+				now[s] = true
+				if !w.sources[s] && w.answers {
+					delete(w.said, s)
+					go w.planner.Discovered(s, []Server{}, nil)
+				}
+			}
+		}
+	}
+	w.sources = now
+}
+
+// runProgram runs a program in virtual time.
+func runProgram(t *testing.T, program []step) (err error) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{sources: map[Source]bool{}, said: map[Source][]Server{}, answers: true}
+		w.target.refuse = map[netip.AddrPort]bool{}
+		w.file = randomFile(rand.New(rand.NewPCG(1, 1)), false)
+		w.planner = New(Config{Load: w.load, Begin: w.target.begin, Discover: w.discover})
+		if err = w.planner.Start(t.Context()); err != nil {
+			return
+		}
+		w.good = Parts{File: w.file, Discovered: map[Source][]Server{}, Overrides: map[ServerKey]Override{}}
+		for s := range w.sources {
+			w.good.Discovered[s] = []Server{}
+		}
+		for i, s := range program {
+			s.do(w)
+			if err = w.check(); err != nil {
+				err = fmt.Errorf("step %d (%s): %w", i+1, s.text, err)
+				break
+			}
+		}
+		w.planner.Close()
+		if len(w.sources) != 0 && err == nil {
+			err = fmt.Errorf("%v still run", w.sources)
+		}
+	})
+	return err
+}
+
+// settle waits until the planner has nothing to do.
+func (w *world) settle() {
+	w.waits.Wait()
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+// check compares with the model.
+func (w *world) check() error {
+	w.settle()
+	status := w.planner.Status()
+	w.mu.Lock()
+	known := w.good.File.sources()
+	maps.DeleteFunc(w.good.Discovered, func(s Source, _ []Server) bool { return !known[s] })
+	maps.DeleteFunc(w.said, func(s Source, _ []Server) bool { return !known[s] })
+	for _, look := range []func(Source, *Status) error{w.learn, w.answered} {
+		for s := range known {
+			if err := look(s, &status); err != nil {
+				w.faults = append(w.faults, err)
+			}
+		}
+	}
+	faults, running := errors.Join(w.faults...), maps.Clone(w.sources)
+	w.mu.Unlock()
+	if err := errors.Join(faults, w.target.check()); err != nil {
+		return err
+	}
+	want, err := Merge(w.good)
+	if err != nil {
+		return fmt.Errorf("the good parts do not merge: %w", err)
+	}
+	got := w.planner.Plan()
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Plan{}, "Revision"),
+		cmpopts.EquateComparable(netip.AddrPort{}, netip.Addr{})); diff != "" {
+		return fmt.Errorf("not the merge of the good parts (-want +got):\n%s", diff)
+	}
+	if got.Revision != w.target.force.Revision || status.Revision != got.Revision {
+		return fmt.Errorf("revision %d, %d, %d", got.Revision, status.Revision, w.target.force.Revision)
+	}
+	if !maps.Equal(running, known) {
+		return fmt.Errorf("sources %v run, want %v", running, known)
+	}
+	if !maps.EqualFunc(status.Overrides, w.good.Overrides, sameOverride) {
+		return fmt.Errorf("overrides %v, want %v", status.Overrides, w.good.Overrides)
+	}
+	return nil
+}
+
+// learn learns whether what a source said last is in force.
+func (w *world) learn(s Source, _ *Status) error {
+	if w.good.Discovered[s] == nil { // a new source
+		w.good.Discovered[s] = []Server{}
+	}
+	inForce := w.planner.good.Discovered[s] // the planner is idle
+	switch said := w.said[s]; {
+	case said != nil && slices.Equal(inForce, said):
+		w.good.Discovered[s] = said
+	case !slices.Equal(inForce, w.good.Discovered[s]):
+		return fmt.Errorf("%v: what it never said is in force: %v", s, inForce)
+	}
+	return nil
+}
+
+// answered checks that a source was refused with a reason, and told so.
+func (w *world) answered(s Source, status *Status) error {
+	i := slices.IndexFunc(status.Discovered, func(d SourceStatus) bool { return d.Source == s })
+	if i < 0 {
+		return fmt.Errorf("%v: no status", s)
+	}
+	said, told := w.said[s], status.Discovered[i].Err
+	if said == nil || slices.Equal(said, w.good.Discovered[s]) {
+		return nil
+	}
+	with := Parts{File: w.good.File, Discovered: maps.Clone(w.good.Discovered), Overrides: w.good.Overrides}
+	with.Discovered[s] = said
+	switch err := w.acceptable(with); {
+	case err == nil:
+		return fmt.Errorf("%v: refused without a reason: %v", s, told)
+	case told == nil:
+		return fmt.Errorf("%v: was told that it is good: %v", s, err)
+	}
+	return nil
+}
+
+func sameOverride(a, b Override) bool { return cmp.Equal(a, b) }
+
+// acceptable is whether parts can come into force now: the oracle for a change that comes alone.
+func (w *world) acceptable(p Parts) error {
+	if problems := fixed(w.good.File.Config, p.File.Config); len(problems) > 0 {
+		return p.File.errors(problems)
+	}
+	next, err := Merge(p)
+	if err != nil {
+		return err
+	}
+	w.target.mu.Lock()
+	defer w.target.mu.Unlock()
+	for i := range next.Listeners {
+		l := &next.Listeners[i]
+		if w.target.things[l.Key()] == nil && w.target.refuse[l.Bind] {
+			return errBind
+		}
+	}
+	return nil
+}
+
+// with is the good parts with another file.
+func (w *world) with(f *File) Parts {
+	known := map[Source]bool{}
+	for i := range f.Config.Backends {
+		for _, s := range Sources(&f.Config.Backends[i]) {
+			known[s] = true
+		}
+	}
+	next := Parts{File: f, Discovered: maps.Clone(w.good.Discovered), Overrides: maps.Clone(w.good.Overrides)}
+	maps.DeleteFunc(next.Discovered, func(s Source, _ []Server) bool { return !known[s] })
+	maps.DeleteFunc(next.Overrides, func(k ServerKey, _ Override) bool { return !f.has(k.Backend) })
+	return next
+}
+
+// reload reads a file. alone is whether nothing else happens meanwhile.
+func (w *world) reload(f *File, loadErr error, alone bool) {
+	w.mu.Lock()
+	w.file, w.loadErr = f, loadErr
+	w.mu.Unlock()
+	w.waits.Go(func() {
+		want := loadErr
+		if alone && want == nil {
+			want = w.acceptable(w.with(f))
+		}
+		err := w.planner.Reload(context.Background())
+		if alone && (err == nil) != (want == nil) {
+			w.fault("the reload: %v, want %v", err, want)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil {
+			w.good = w.with(f)
+		}
+	})
+}
+
+func (w *world) override(backend, server string, o Override) {
+	key := ServerKey{backend, netip.MustParseAddrPort(server)}
+	w.waits.Go(func() {
+		if err := w.planner.Override(backend, server, o); err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if o.IsZero() {
+				delete(w.good.Overrides, key)
+			} else {
+				w.good.Overrides[key] = o
+			}
+		} else if !errors.Is(err, ErrNoServer) {
+			w.fault("override: %v", err)
+		}
+	})
+}
+
+func (w *world) discovered(s Source, servers []Server, err error) {
+	w.mu.Lock()
+	running := w.sources[s]
+	if running && servers != nil {
+		w.said[s] = servers
+	}
+	w.mu.Unlock()
+	if running {
+		w.planner.Discovered(s, slices.Clone(servers), err)
+	}
+}

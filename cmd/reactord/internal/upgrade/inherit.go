@@ -1,0 +1,230 @@
+package upgrade
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The environment of a process that was given sockets.
+const (
+	successorEnv = "REACTORD_SUCCESSOR" // the descriptor of the socket to the predecessor
+	firstFD      = 3                    // see sd_listen_fds(3)
+)
+
+// manifest is what a predecessor tells its successor first. The descriptors follow that of the socket between them.
+type manifest struct {
+	Sockets []string `json:"sockets"` // names
+}
+
+// The answers of a successor: a line with one of these words, and after "failed" the reason.
+const (
+	answerReady  = "ready"
+	answerFailed = "failed"
+)
+
+const (
+	maxManifest    = 64 << 20 // bytes: a million sockets
+	manifestTime   = 10 * time.Second
+	confirmTime    = 5 * time.Second
+	maxReason      = 4 << 10 // bytes
+	maxDescriptors = 1 << 20
+)
+
+// Given is what a process was given when it was started. Its methods may be called on nil: it was given nothing.
+type Given struct {
+	mu          sync.Mutex
+	sockets     []Socket
+	stored      []Socket
+	predecessor *os.File // the socket to it; nil: there is none, or it knows how the start has ended
+}
+
+// Inherit takes over what the process was given, and removes it from the environment.
+func Inherit() (*Given, error) {
+	g := &Given{}
+	err := g.fromPredecessor()
+	if err == nil {
+		err = g.fromManager()
+	}
+	if err != nil {
+		g.Fail(err)
+		g.Discard()
+		return nil, err
+	}
+	g.stored = slices.DeleteFunc(g.Sockets(), func(s Socket) bool { return strings.HasPrefix(s.Name, fdPrefix) })
+	return g, nil
+}
+
+// fromPredecessor takes over the sockets of a predecessor.
+func (g *Given) fromPredecessor() error {
+	text := os.Getenv(successorEnv)
+	if text == "" {
+		return nil
+	}
+	_ = os.Unsetenv(successorEnv)
+	fd, err := strconv.Atoi(text)
+	if err == nil {
+		err = isSocket(fd)
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%s: %w", successorEnv, text, err)
+	}
+	unix.CloseOnExec(fd)
+	g.predecessor = os.NewFile(uintptr(fd), "predecessor")
+	_ = g.predecessor.SetReadDeadline(time.Now().Add(manifestTime))
+	var m manifest
+	if err := json.NewDecoder(io.LimitReader(g.predecessor, maxManifest)).Decode(&m); err != nil {
+		return fmt.Errorf("the sockets of the predecessor: %w", err)
+	}
+	for i, name := range m.Sockets {
+		if err := g.add(Socket{name, fd + 1 + i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isSocket(fd int) error {
+	_, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return os.NewSyscallError("getsockopt", err)
+}
+
+// fromManager takes over the sockets of the service manager. See sd_listen_fds(3).
+func (g *Given) fromManager() error {
+	pid, fds, names := os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES")
+	for _, v := range managerEnv {
+		_ = os.Unsetenv(v)
+	}
+	if n, err := strconv.Atoi(pid); err != nil || n != os.Getpid() {
+		return nil // they are another process's
+	}
+	n, err := strconv.Atoi(fds)
+	if err != nil || n < 0 || n > maxDescriptors {
+		return fmt.Errorf("LISTEN_FDS=%s is not a number of sockets", fds)
+	}
+	named := strings.Split(names, ":")
+	for i := range n {
+		name := "unknown" // as sd_listen_fds_with_names(3) has it
+		if names != "" && i < len(named) {
+			name = named[i]
+		}
+		if stored, ok := storedName(name); ok {
+			name = stored
+		} else {
+			name = fdPrefix + name
+		}
+		if err := g.add(Socket{name, firstFD + i}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Given) add(s Socket) error {
+	g.sockets = append(g.sockets, s)
+	return take(s)
+}
+
+// Sockets are the sockets that nothing has taken yet.
+func (g *Given) Sockets() []Socket {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]Socket(nil), g.sockets...)
+}
+
+// Stored are the sockets that the service manager may have kept when the process was started, for [Store].
+func (g *Given) Stored() []Socket {
+	if g == nil {
+		return nil
+	}
+	return g.stored
+}
+
+// Take takes the sockets of which want says so. They belong to the caller then.
+func (g *Given) Take(want func(name string) bool) (taken []Socket) {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var left []Socket
+	for _, s := range g.sockets {
+		if want(s.Name) {
+			taken = append(taken, s)
+		} else {
+			left = append(left, s)
+		}
+	}
+	g.sockets = left
+	return taken
+}
+
+// Discard closes the sockets that nothing has taken. What is queued there is reset, unless the predecessor or the
+// service manager has the socket, too.
+func (g *Given) Discard() {
+	for _, s := range g.Take(func(string) bool { return true }) {
+		_ = unix.Close(s.FD)
+	}
+}
+
+// Upgrading reports whether a predecessor waits for this process.
+func (g *Given) Upgrading() bool {
+	if g == nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.predecessor != nil
+}
+
+// Ready tells the predecessor, if there is one, that this process serves. It returns when the predecessor knows, and
+// has told the service manager that this is the main process now; or else after a few seconds, or when the predecessor
+// has ended. Then the function [Ready] may follow.
+func (g *Given) Ready() {
+	if p := g.end(); p != nil {
+		defer p.Close()
+		if _, err := io.WriteString(p, answerReady+"\n"); err == nil {
+			_ = p.SetReadDeadline(time.Now().Add(confirmTime))
+			_, _ = p.Read(make([]byte, 1)) // until EOF
+		}
+	}
+}
+
+// Fail tells the predecessor, if there is one, why this process does not serve.
+func (g *Given) Fail(err error) {
+	if p := g.end(); p != nil {
+		defer p.Close()
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		_, _ = io.WriteString(p, answerFailed+" "+text[:min(len(text), maxReason)]+"\n")
+	}
+}
+
+// end takes the socket to the predecessor.
+func (g *Given) end() *os.File {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := g.predecessor
+	g.predecessor = nil
+	return p
+}
+
+// managerEnv is the environment with which the service manager addresses one process.
+var managerEnv = []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}
+
+// errNoAnswer is the error of a successor that ends without an answer.
+var errNoAnswer = errors.New("it has ended before it served; its log says why")

@@ -1,0 +1,224 @@
+package upgrade
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Timeout is how long a successor may take to serve, unless the context of [Program.Start] ends earlier.
+const Timeout = time.Minute
+
+// Errors of [Program.Start].
+var (
+	// ErrUpgrading: another call is waiting for a successor.
+	ErrUpgrading = errors.New("an upgrade is already in progress")
+	// ErrUpgraded: a successor serves already.
+	ErrUpgraded = errors.New("a successor serves already")
+	// ErrInit: the process is the first one of its container or machine, whose end would end everything in there.
+	ErrInit = errors.New("process 1 cannot be upgraded, because its end is the end of the container: " +
+		"start a new container, or run reactord below an init process (docker run --init)")
+)
+
+// Program is how this process was started.
+type Program struct {
+	path string
+	args []string
+
+	mu    sync.Mutex
+	state programState
+}
+
+// programState is what a Program does:
+//
+//	alone     → upgrading  Start
+//	upgrading → alone      the successor has failed
+//	upgrading → upgraded   the successor serves
+type programState uint8
+
+const (
+	alone programState = iota
+	upgrading
+	upgraded
+)
+
+// NewProgram remembers how this process was started. It is called early: the path is that of the file then, and a file
+// that replaces it later is the one that is started.
+func NewProgram() (*Program, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &Program{path: path, args: slices.Clone(os.Args)}, nil
+}
+
+// Successor is a process that serves in place of this one.
+type Successor struct {
+	PID    int
+	Exited <-chan struct{} // closed when it has ended
+
+	socket  *os.File
+	process *os.Process
+	state   *os.ProcessState // valid once Exited is closed
+}
+
+// endTime is how long a process may take to end that has closed its socket.
+const endTime = time.Second
+
+// Start starts the program anew, with the same arguments and with the sockets, and returns when the successor serves.
+// After an error there is no successor: it is killed if it does not serve in time. The sockets stay the caller's, who
+// keeps them open meanwhile. The caller tells the service manager ([MainProcess]), and then calls [Successor.Confirm].
+func (p *Program) Start(ctx context.Context, sockets []Socket) (_ *Successor, err error) {
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	defer func() { p.finish(err == nil) }()
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	s, err := p.spawn(sockets)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", p.path, err)
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		s.tell(sockets)
+	}()
+	err = s.await(ctx)
+	if err != nil {
+		_ = s.socket.Close()
+		<-told
+		return nil, fmt.Errorf("the successor, process %d: %w", s.PID, s.kill(err))
+	}
+	<-told // it has the manifest, because it is ready
+	return s, nil
+}
+
+// kill ends a successor that does not serve, and waits until it has ended. It adds how to the error.
+func (s *Successor) kill(err error) error {
+	if errors.Is(err, errNoAnswer) { // it is ending
+		select {
+		case <-s.Exited:
+			return fmt.Errorf("%w (%v)", err, s.state)
+		case <-time.After(endTime):
+		}
+	}
+	_ = s.process.Kill() // an error means that it has ended
+	<-s.Exited
+	return err
+}
+
+func (p *Program) begin() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case os.Getpid() == 1:
+		return ErrInit
+	case p.state == upgrading:
+		return ErrUpgrading
+	case p.state == upgraded:
+		return ErrUpgraded
+	}
+	p.state = upgrading
+	return nil
+}
+
+func (p *Program) finish(serves bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state = alone; serves {
+		p.state = upgraded
+	}
+}
+
+// spawn starts the process. Package os/exec is not used, because an os.File would change the mode of the sockets.
+func (p *Program) spawn(sockets []Socket) (*Successor, error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socketpair", err)
+	}
+	defer unix.Close(pair[1])
+	own := os.NewFile(uintptr(pair[0]), "successor")
+	files := []uintptr{0, 1, 2, uintptr(pair[1])}
+	for _, s := range sockets {
+		files = append(files, uintptr(s.FD))
+	}
+	pid, err := syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{Env: environment(), Files: files})
+	if err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	done := make(chan struct{})
+	s := &Successor{PID: pid, Exited: done, socket: own, process: process}
+	go func() {
+		defer close(done)
+		s.state, _ = process.Wait()
+	}()
+	return s, nil
+}
+
+// environment is that of a successor.
+func environment() []string {
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		// The watchdog waits for the main process, which the successor will be.
+		return name == successorEnv || name == "WATCHDOG_PID" || slices.Contains(managerEnv, name)
+	})
+	return append(env, successorEnv+"="+strconv.Itoa(firstFD))
+}
+
+// tell tells the successor the names of the sockets.
+func (s *Successor) tell(sockets []Socket) {
+	m := manifest{Sockets: make([]string, len(sockets))}
+	for i := range sockets {
+		m.Sockets[i] = sockets[i].Name
+	}
+	_ = json.NewEncoder(s.socket).Encode(m) // without it there is no answer
+}
+
+// await waits until the successor serves.
+func (s *Successor) await(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { _ = s.socket.SetDeadline(time.Unix(1, 0)) })()
+	line, err := bufio.NewReader(io.LimitReader(s.socket, maxReason+16)).ReadString('\n')
+	word, reason, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	switch {
+	case err == nil && word == answerReady:
+		return nil
+	case err == nil && word == answerFailed:
+		return errors.New(reason)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errors.New("it was not ready in time, and was killed")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return errNoAnswer
+}
+
+// Failure is how the successor has failed, once Exited is closed; nil: it has ended well.
+func (s *Successor) Failure() error {
+	if s.state == nil || s.state.Success() {
+		return nil
+	}
+	return errors.New(s.state.String())
+}
+
+// Terminate asks the successor to end.
+func (s *Successor) Terminate() { _ = s.process.Signal(unix.SIGTERM) }
+
+// Confirm lets the successor continue, which waits for the service manager to know it.
+func (s *Successor) Confirm() { _ = s.socket.Close() }

@@ -1,0 +1,69 @@
+package upgrade
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"golang.org/x/sys/unix"
+)
+
+// Socket is a listening socket that processes pass on. Several may have one name: then their order counts.
+type Socket struct {
+	Name string // see [ListenerName]; "metrics"; or that of a socket unit of the service manager
+	FD   int
+}
+
+// Metrics is the name of the socket for metrics.
+const Metrics = "metrics"
+
+// The beginnings of the names of listeners.
+const (
+	tcpPrefix = "tcp://" // ADDRESS, or ADDRESS/NAME if the port is any free one
+	fdPrefix  = "fd://"  // NAME of a socket unit
+)
+
+// ListenerName is the name of a listener's sockets.
+func ListenerName(k plan.ListenerKey) string {
+	switch {
+	case k.FD != "":
+		return fdPrefix + k.FD
+	case k.Name != "":
+		return tcpPrefix + k.Bind.String() + "/" + k.Name
+	default:
+		return tcpPrefix + k.Bind.String()
+	}
+}
+
+// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else.
+func ListenerKey(name string) (plan.ListenerKey, bool) {
+	if socket, ok := strings.CutPrefix(name, fdPrefix); ok {
+		return plan.ListenerKey{FD: socket}, socket != ""
+	}
+	rest, ok := strings.CutPrefix(name, tcpPrefix)
+	if !ok {
+		return plan.ListenerKey{}, false
+	}
+	address, listener, _ := strings.Cut(rest, "/")
+	bind, err := netip.ParseAddrPort(address)
+	return plan.ListenerKey{Bind: bind, Name: listener}, err == nil
+}
+
+// take prepares a descriptor that the process was given: programs that it starts do not get it, and a loop never blocks
+// on it.
+func take(s Socket) error {
+	listens, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err == nil && listens == 0 {
+		err = fmt.Errorf("the socket does not listen (ListenStream= and Accept=no in its unit)")
+	}
+	if err == nil {
+		unix.CloseOnExec(s.FD)
+		err = os.NewSyscallError("fcntl", unix.SetNonblock(s.FD, true))
+	}
+	if err != nil {
+		return fmt.Errorf("inherited descriptor %d, %q: %w", s.FD, s.Name, err)
+	}
+	return nil
+}
