@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -30,8 +31,13 @@ type daemon struct {
 	sources sources
 	proxy   *proxy.Proxy
 	admin   *admin.Server // of the metrics; nil: there is none
+	api     *admin.API    // of the admin API; nil: there is none
 
-	drains chan string // requests to drain, with who asks
+	began      time.Time
+	level      string // of the log, as the file says. Only the planner's goroutine has it
+	slow       admin.SlowTurns
+	drains     chan string               // requests to drain, with who asks
+	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -75,7 +81,7 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
-	d := &daemon{conf: conf, log: log, drains: make(chan string, 1)}
+	d := &daemon{conf: conf, log: log, began: time.Now(), drains: make(chan string, 1)}
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
 	})
@@ -92,6 +98,9 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
 	d.announce()
+	if d.api != nil { // it can reload: what is announced does not change before
+		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
+	}
 	d.enter(serving)
 	return d, nil
 }
@@ -104,8 +113,14 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 			return nil, err
 		}
 	}
+	if c.Admin.Address != "" {
+		if d.api, err = admin.ListenAPI(c.Admin, false, d.log.Logger); err != nil {
+			return nil, err
+		}
+	}
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
+		OnSlowTurn: d.slowTurn,
 	}, first)
 	if err != nil {
 		return nil, err
@@ -120,7 +135,10 @@ func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
 		})
 	}
-	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
+	if level := f.Config.Log.Level; level != d.level { // else what the admin API has set stays
+		d.level = level
+		_ = d.log.SetLevel(level) // it is valid
+	}
 	d.watch(f.Config)
 }
 
@@ -145,10 +163,14 @@ func (d *daemon) close() error {
 	}
 	d.background.Wait()
 	d.sources.wait()
-	if d.admin == nil {
-		return nil
+	var errs []error
+	if d.api != nil {
+		errs = append(errs, d.api.Close())
 	}
-	return d.admin.Close()
+	if d.admin != nil {
+		errs = append(errs, d.admin.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // reload reads the file anew, and returns when it is in force, or why it is not. The planner logs the result.

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 )
 
-// maxFile is the maximum size of a file in bytes. It is enough for a hundred thousand servers. A device or a log that
+// maxFile is the maximum size of a file in bytes. It is enough for fifty thousand servers. A device or a log that
 // is given by mistake is refused quickly.
-const maxFile = 16 << 20
+const maxFile = 4 << 20
 
 // Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]
 // does. An error of the file itself is an error of package os.

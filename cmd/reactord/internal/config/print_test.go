@@ -83,7 +83,8 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 	}
 	texts := []string{
 		"", "plain", "with space", "true", "No", "null", "~", "1", "0x1", "1e3", ".inf", "${HOME}", "$${", "$$${x", "$",
-		"a: b", "a #b", "- a", "? a", "\r\n\t\x00\x1b\x7f\u0085\u2028", "\\", `"'`, "ü€😀", "{a}", "[a]", "&a", "*a", "!a", "|", ">", "%a", "@",
+		"a: b", "a #b", "- a", "? a", "\r\n\t\x00\x1b\x7f\u0085\u2028", "\\", `"'`, "ü€😀",
+		"{a}", "[a]", "&a", "*a", "!a", "|", ">", "%a", "@",
 		"`", "---", "...", " leading", "trailing ", "2026-11-22", "<<", "=", "a/b.c:1",
 	}
 	switch into := v.Addr().Interface().(type) {
@@ -95,7 +96,8 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 		*into = r.IntN(2) == 0
 	case *Address:
 		*into = []Address{
-			{}, {Host: "127.0.0.1", Port: 1}, {Host: "fe80::1%eth0", Port: 65535}, {Host: "a_b.example.", Port: 0}, {FD: "a.b"},
+			{}, {Host: "127.0.0.1", Port: 1}, {Host: "fe80::1%eth0", Port: 65535},
+			{Host: "a_b.example.", Port: 0}, {FD: "a.b"},
 		}[r.IntN(5)]
 	case *time.Duration:
 		*into = []time.Duration{0, time.Second, time.Hour, 90 * time.Minute, 1500 * time.Microsecond, -1, 1}[r.IntN(7)]

@@ -230,6 +230,9 @@ func (s *Server) fault() string {
 }
 
 func (o Override) apply(s *Server) {
+	if !o.IsZero() {
+		s.Origin = "override of " + s.Origin
+	}
 	if o.State != nil {
 		s.State = *o.State
 	}

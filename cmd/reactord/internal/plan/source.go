@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -62,8 +63,19 @@ func Sources(b *config.Backend) []Source {
 	return all
 }
 
-// String is the source for people.
-func (s Source) String() string { return fmt.Sprintf("backend %s: %s %s", s.Backend, s.Kind, s.Name) }
+// String is the source for people, without the password of a URL.
+func (s Source) String() string { return fmt.Sprintf("backend %s: %s", s.Backend, s.Title()) }
+
+// Title is the same without the backend.
+func (s Source) Title() string {
+	name := s.Name
+	if s.Kind == HTTP {
+		if u, err := url.Parse(name); err == nil {
+			name = u.Redacted()
+		}
+	}
+	return string(s.Kind) + " " + name
+}
 
 func compareSources(a, b Source) int {
 	return cmp.Or(cmp.Compare(a.Backend, b.Backend), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
