@@ -25,16 +25,16 @@ type change struct {
 	gone     []*sharedListener
 	upstream *upstream.Change
 	pipes    int           // kernel pipes that there may be
-	left     atomic.Int32  // loops that do not have the table yet
-	done     chan struct{} // closed when all have it
+	left     atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{} // closed when there are none
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
 var ErrStopped = errors.New("the proxy has stopped accepting, and takes no plan any more")
 
 // Prepare makes what the plan adds: it opens the sockets of new listeners on all loops. If it fails, everything that it
-// opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and not
-// while a change is prepared.
+// opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and
+// not while a change is prepared.
 func (p *Proxy) Prepare(next *plan.Plan, _ plan.Diff) (plan.Change, error) {
 	return p.prepareChange(next)
 }
@@ -103,7 +103,8 @@ func (c *change) Discard() {
 	c.upstream.Discard()
 }
 
-// Commit puts the plan in force, and returns when all loops have it. It cannot fail.
+// Commit puts the plan in force. It returns when all loops have it, and the sockets of listeners that are gone are
+// closed. It cannot fail.
 func (c *change) Commit() {
 	c.commit()
 	select {
@@ -146,6 +147,7 @@ func (c *change) divide() {
 		c.pipes = pairs / 8
 	}
 	p.budget.divide(pairs, pipes, members, retired)
+	p.limit.Store(int64(pairs))
 	for _, s := range c.next.listeners {
 		s.stats.limit.Store(int64(p.budget.most(&s.admission)))
 	}
@@ -200,7 +202,13 @@ func (s *step) forward() {
 			s.change.post(other)
 		}
 	}
-	if s.change.left.Add(-1) == 0 {
-		close(s.change.done)
+	s.change.end()
+}
+
+// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that
+// is gone is free when the commit has ended.
+func (c *change) end() {
+	if c.left.Add(-1) == 0 {
+		close(c.done)
 	}
 }

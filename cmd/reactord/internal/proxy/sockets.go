@@ -20,9 +20,10 @@ type ListenSocket struct {
 	FD   int
 }
 
-// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes the
-// descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their queues
-// together with this one. There are none once the proxy has stopped accepting. It may be called from any goroutine.
+// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes
+// the descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their
+// queues together with this one. There are none once the proxy has stopped accepting. It may be called from any
+// goroutine.
 func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	p.planning.Lock()
 	defer p.planning.Unlock()
@@ -32,16 +33,21 @@ func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	for _, s := range p.table.Load().listeners {
 		for _, l := range s.loops {
 			for _, socket := range l.sockets {
-				fd, err := socket.Dup()
+				fd, err := duplicate(socket.fd)
 				if err != nil {
 					CloseSockets(all)
-					return nil, os.NewSyscallError("fcntl", err)
+					return nil, err
 				}
 				all = append(all, ListenSocket{Key: s.key, Loop: l.worker.index, FD: fd})
 			}
 		}
 	}
 	return all, nil
+}
+
+func duplicate(fd int) (int, error) {
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	return fd, os.NewSyscallError("fcntl", err)
 }
 
 // CloseSockets closes the descriptors.
@@ -52,15 +58,17 @@ func CloseSockets(all []ListenSocket) {
 }
 
 // listenSocket is a socket of a listener on one loop. Usually there is one; there are more if the process was given the
-// sockets of a process that had more loops.
+// sockets of a process that had more loops. Its descriptor belongs to the loop from start on: the loop may end before.
 type listenSocket struct {
 	reactor.Socket
+	fd       int
 	listener *listener
 	poll     reactor.PollManyOp
 	closing  reactor.CloseOp
 }
 
 func (s *listenSocket) start() {
+	s.Init(s.listener.worker.loop, s.fd)
 	_ = s.SetNoDelay(true) // those that are accepted inherit it
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
@@ -101,8 +109,8 @@ func (c *listenSocketClosed) SetError(error)    { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) SetStopped()       { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for the
-// plans to come; those of a process before this one are for the first plan only.
+// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for
+// the plans to come; those of a process before this one are for the first plan only.
 type inherited map[plan.ListenerKey][]int
 
 func newInherited(sockets []ListenSocket) inherited {
@@ -121,10 +129,10 @@ func (in inherited) take(key plan.ListenerKey) (fds []int, err error) {
 		return fds, nil
 	}
 	for _, fd := range in[key] {
-		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		copied, err := duplicate(fd)
 		if err != nil {
 			closeAll(fds)
-			return nil, os.NewSyscallError("fcntl", err)
+			return nil, err
 		}
 		fds = append(fds, copied)
 	}
@@ -188,22 +196,30 @@ func (s *sharedListener) complete(l *listener) (err error) {
 		err = l.check()
 	case s.key.FD != "": // it may not share its address: the loops share the socket
 		var fd int
-		if fd, err = s.loops[0].sockets[0].Dup(); err == nil {
+		if fd, err = duplicate(s.loops[0].sockets[0].fd); err == nil {
 			l.add(fd)
 		}
 	default:
-		err = l.listen(s.address)
+		return l.listen(s)
 	}
-	if err == nil && s.address.Port() == 0 { // the other loops take the port that the first has been given
-		s.address, err = l.sockets[0].LocalAddr()
+	if err == nil && s.address.Port() == 0 {
+		s.address, err = l.sockets[0].address(l.worker.loop)
 	}
 	return err
+}
+
+// address is the address of a socket that was given.
+func (s *listenSocket) address(loop *reactor.Loop) (netip.AddrPort, error) {
+	var socket reactor.Socket
+	socket.Init(loop, s.fd)
+	defer socket.Release()
+	return socket.LocalAddr()
 }
 
 // check reports whether the sockets that were given can be accepted from.
 func (l *listener) check() error {
 	for _, s := range l.sockets {
-		fd := s.Fd()
+		fd := s.fd
 		unix.CloseOnExec(fd)
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return os.NewSyscallError("fcntl", err)
@@ -216,7 +232,8 @@ func (l *listener) check() error {
 	return nil
 }
 
-// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this change.
+// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this
+// change.
 func (c *change) occupied(a netip.AddrPort) bool {
 	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
 		for _, s := range all {
@@ -250,28 +267,28 @@ func (l *listener) probe(addr netip.AddrPort) error {
 	return os.NewSyscallError("bind", s.Bind(a))
 }
 
-// listen opens a socket.
-func (l *listener) listen(addr netip.AddrPort) error {
-	a, err := reactor.IPAddress(addr)
+// listen opens a socket for a loop. If the port is any free one, the other loops take the one that the first was given.
+func (l *listener) listen(shared *sharedListener) error {
+	a, err := reactor.IPAddress(shared.address)
 	if err != nil {
 		return err
 	}
-	s := &listenSocket{listener: l}
+	var s reactor.Socket
 	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
-		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, addr) },
+		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, shared.address) },
 	})
-	if err == nil {
-		l.sockets = append(l.sockets, s)
+	if err != nil {
+		return err
 	}
+	if shared.address.Port() == 0 {
+		shared.address, err = s.LocalAddr()
+	}
+	l.add(s.Release())
 	return err
 }
 
 // add takes over a socket.
-func (l *listener) add(fd int) {
-	s := &listenSocket{listener: l}
-	s.Init(l.worker.loop, fd)
-	l.sockets = append(l.sockets, s)
-}
+func (l *listener) add(fd int) { l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd}) }
 
 // dualStack makes [::] every address, whatever net.ipv6.bindv6only is.
 func dualStack(s *reactor.Socket, addr netip.AddrPort) error {
@@ -290,7 +307,9 @@ func (s *sharedListener) discard() {
 
 func (l *listener) discard() {
 	for _, s := range l.sockets {
-		s.Discard()
+		var socket reactor.Socket
+		socket.Init(l.worker.loop, s.fd)
+		socket.Discard()
 	}
 	l.sockets = nil
 }
