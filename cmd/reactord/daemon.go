@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
 )
@@ -30,7 +32,11 @@ type daemon struct {
 	proxy   *proxy.Proxy
 	admin   *admin.Server // of the metrics; nil: there is none
 
-	drains chan string // requests to drain, with who asks
+	kin *lineage
+
+	drains    chan string             // requests to drain, with who asks
+	successor chan *upgrade.Successor // that has taken over
+	unwatch   context.CancelFunc      // ends the feeding of the watchdog
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -40,7 +46,7 @@ type daemon struct {
 var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
 // run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
-func run(conf *configuration, started func(*daemon)) error {
+func run(conf *configuration, kin *lineage, started func(*daemon)) error {
 	cfg := conf.first.Config
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
@@ -50,7 +56,7 @@ func run(conf *configuration, started func(*daemon)) error {
 	s := listenForSignals(conf.path != "")
 	defer s.stop()
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, conf, log)
+	d, err := start(starting, conf, kin, log)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -70,11 +76,13 @@ func run(conf *configuration, started func(*daemon)) error {
 const collectEarly = 50
 
 // start starts everything, or nothing. When ctx is done it gives up.
-func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon, error) {
+func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
-	d := &daemon{conf: conf, log: log, drains: make(chan string, 1)}
+	d := &daemon{
+		conf: conf, log: log, kin: kin, drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
+	}
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
 	})
@@ -91,6 +99,7 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
 	d.announce()
+	d.serves()
 	d.enter(serving)
 	return d, nil
 }
@@ -99,12 +108,15 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
 	if !c.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(f.Address(c.Metrics).String(), d.log.Logger); err != nil {
-			return nil, err
+		l, err := d.kin.listenMetrics(c.Metrics, f.Address(c.Metrics).String())
+		if err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
 		}
+		d.admin = admin.On(l, d.log.Logger)
 	}
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
+		Inherited: d.kin.listenSockets(),
 	}, first)
 	if err != nil {
 		return nil, err
@@ -113,7 +125,8 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 }
 
 // committed does what a file says beside its plan. The planner calls it.
-func (d *daemon) committed(f *plan.File, _ plan.Diff) {
+func (d *daemon) committed(f *plan.File, diff plan.Diff) {
+	d.store(&diff)
 	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
 	d.watch(f.Config)
 }
@@ -136,6 +149,9 @@ func (d *daemon) close() error {
 	d.planner.Close()
 	if d.watching != nil {
 		d.watching()
+	}
+	if d.unwatch != nil {
+		d.unwatch()
 	}
 	d.background.Wait()
 	d.sources.wait()
