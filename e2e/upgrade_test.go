@@ -326,6 +326,51 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
+// The admin API upgrades, and is the successor's afterwards, at the same socket or another one.
+func TestUpgradeByAdmin(t *testing.T) {
+	dir := t.TempDir()
+	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) + "admin: {address: 'unix://" + dir + "/%s'}\n"
+	g, config, _ := configured(t, fmt.Sprintf(text, "a"))
+	ctl := func(socket, command string, code int) string {
+		t.Helper()
+		r := run(t, "ctl", "--address", "unix://"+filepath.Join(dir, socket), command)
+		if r.code != code {
+			t.Fatalf("ctl %s: exit code %d\n%s%s", command, r.code, r.stdout, r.stderr)
+		}
+		return r.stdout + r.stderr
+	}
+	upgrade := func(socket string) {
+		t.Helper()
+		n := len(g.logged(anything))
+		ctl(socket, "upgrade", 0)
+		pid, _ := g.awaitSince(n, "upgraded: the new process accepts connections").field["successor"].(float64)
+		g.pid = int(pid)
+	}
+	for range 3 {
+		old := g.pid
+		upgrade("a")
+		g.awaitGone(old)
+		if status := ctl("a", "status", 0); !strings.Contains(status, fmt.Sprint(g.pid)) {
+			t.Errorf("the status is not that of process %d:\n%s", g.pid, status)
+		}
+	}
+	writeFile(t, config, "listeners: 7")
+	if out := ctl("a", "upgrade", 1); !strings.Contains(out, config+":1:12") {
+		t.Errorf("the reason is not told: %s", out)
+	}
+	ctl("a", "status", 0)
+	writeFile(t, config, fmt.Sprintf(text, "b"))
+	upgrade("a")
+	ctl("b", "status", 0)
+	if _, err := os.Lstat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old socket is still there: %v", err)
+	}
+	g.end()
+	if left, _ := filepath.Glob(dir + "/*"); len(left) != 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 // The service manager learns of the new main process before that process speaks.
 func TestUpgradeNotifies(t *testing.T) {
 	m := newManager(t)

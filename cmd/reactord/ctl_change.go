@@ -15,10 +15,10 @@ type ctlServer struct {
 }
 
 type ctlServerSet struct {
-	Backend string  `arg:"" help:"Name of the backend."`
-	Server  string  `arg:"" help:"Name of the server, or its address."`
-	State   string  `enum:",up,drain,maintenance" default:"" placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
-	Weight  *int    `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
+	Backend string `arg:"" help:"Name of the backend."`
+	Server  string `arg:"" help:"Name of the server, or its address."`
+	State   string `enum:",up,drain,maintenance" default:"" placeholder:"STATE" help:"up, drain (no new connections) or maintenance (the same, and it is not checked)."`
+	Weight  *int   `placeholder:"N" help:"The server's share of connections: 0 (none) to 1000."`
 }
 
 // Run overrides the state or the weight of a server.
@@ -146,7 +146,7 @@ func (d ctlDrain) Run(c *ctl) error {
 }
 
 func showDrain(w *bufio.Writer, d *admin.Drain) {
-	if d.Phase != admin.Draining {
+	if d.Phase != admin.Draining && d.Phase != admin.Unready {
 		fmt.Fprintf(w, "not draining, %d connections\n", d.Connections)
 		return
 	}

@@ -175,7 +175,7 @@ func TestPlain(t *testing.T) {
 	table.add("", "")
 	var b strings.Builder
 	table.write(&b, nil)
-	const want = "NAME      N\na?[2J?b?  1\né         22\n-          -\n"
+	const want = "NAME       N\na?[2J?b?   1\né         22\n-          -\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -31,12 +31,17 @@ type daemon struct {
 	sources sources
 	proxy   *proxy.Proxy
 	admin   *admin.Server // of the metrics; nil: there is none
+	api     *admin.API    // of the admin API; nil: there is none
 
 	kin *lineage
 
-	drains    chan string             // requests to drain, with who asks
-	successor chan *upgrade.Successor // that has taken over
-	unwatch   context.CancelFunc      // ends the feeding of the watchdog
+	began      time.Time
+	level      string // of the log, as the file says. Only the planner's goroutine has it
+	slow       admin.SlowTurns
+	drains     chan string               // requests to drain, with who asks
+	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
+	successor  chan *upgrade.Successor   // that has taken over
+	unwatch    context.CancelFunc        // ends the feeding of the watchdog
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -81,7 +86,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		debug.SetGCPercent(collectEarly)
 	}
 	d := &daemon{
-		conf: conf, log: log, kin: kin, drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
+		conf: conf, log: log, kin: kin, began: time.Now(),
+		drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
 	}
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
@@ -98,6 +104,9 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
+	if d.api != nil {
+		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
+	}
 	d.announce()
 	d.serves()
 	d.enter(serving)
@@ -108,15 +117,19 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
 	if !c.Metrics.IsZero() {
-		l, err := d.kin.listenMetrics(c.Metrics, f.Address(c.Metrics).String())
-		if err != nil {
-			return nil, fmt.Errorf("metrics: %w", err)
+		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
+			return nil, err
 		}
-		d.admin = admin.On(l, d.log.Logger)
+	}
+	if c.Admin.Address != "" {
+		if d.api, err = d.kin.listenAdmin(c, d.log.Logger); err != nil {
+			return nil, err
+		}
 	}
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
-		Inherited: d.kin.listenSockets(),
+		OnSlowTurn: d.slowTurn,
+		Inherited:  d.kin.listenSockets(),
 	}, first)
 	if err != nil {
 		return nil, err
@@ -127,7 +140,10 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.store(&diff)
-	_ = d.log.SetLevel(f.Config.Log.Level) // it is valid
+	if level := f.Config.Log.Level; level != d.level { // else what the admin API has set stays
+		d.level = level
+		_ = d.log.SetLevel(level) // it is valid
+	}
 	d.watch(f.Config)
 }
 
@@ -155,10 +171,14 @@ func (d *daemon) close() error {
 	}
 	d.background.Wait()
 	d.sources.wait()
-	if d.admin == nil {
-		return nil
+	var errs []error
+	if d.api != nil {
+		errs = append(errs, d.api.Close())
 	}
-	return d.admin.Close()
+	if d.admin != nil {
+		errs = append(errs, d.admin.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // reload reads the file anew, and returns when it is in force, or why it is not. The planner logs the result.

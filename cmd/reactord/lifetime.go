@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
@@ -43,6 +44,9 @@ func (d *daemon) announce() {
 	}
 	if d.admin != nil {
 		d.log.Info("metrics", zap.Stringer("address", d.admin.Addr()))
+	}
+	if d.api != nil {
+		d.log.Info("admin", zap.String("address", d.api.Address()))
 	}
 }
 
@@ -94,19 +98,21 @@ func (d *daemon) requestDrain(who string) {
 // resets what is left. A signal resets them immediately.
 func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 	c := d.planner.Plan().Drain
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now)
 	d.enter(unready)
 	if d.admin != nil {
 		d.admin.Drain()
 	}
 	d.log.Info("draining", zap.String("requested_by", who),
 		zap.Duration("delay", c.Delay), zap.Duration("spread", c.Spread), zap.Duration("timeout", c.Timeout))
-	ctx, now := context.WithCancel(context.Background())
-	defer now()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	d.background.Go(func() { d.noted(upgrade.Draining(ctx)) })
 	go func() {
 		select {
 		case <-signals:
-			now()
+			end()
 		case <-ctx.Done():
 		}
 	}()
@@ -122,14 +128,13 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 }
 
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	err := d.proxy.Drain(ctx)
+	c.Delay = 0 // it has passed
+	err := d.proxy.Drain(ctx, c)
 	switch {
+	case errors.Is(err, proxy.ErrDrainTimeout):
+		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case err != nil:
 		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		d.log.Warn("stopped: the drain timed out, and the remaining connections were reset")
 	case ctx.Err() != nil:
 		d.log.Warn("stopped: a second signal has reset the remaining connections")
 	default:

@@ -3,10 +3,14 @@ package main
 import (
 	"net"
 	"os"
+	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,17 +45,50 @@ func (k *lineage) listenSockets() (all []proxy.ListenSocket) {
 	return all
 }
 
-// metricsName is the name of the socket for metrics at an address of the configuration.
-func metricsName(a config.Address) string { return upgrade.Metrics + " " + a.String() }
+// The names of the sockets for metrics and for the admin API at an address of the configuration.
+func metricsName(c *config.Config) string { return "metrics " + c.Metrics.String() }
+func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
-// listenMetrics is the socket for metrics that this process was given, or else one of its own.
-func (k *lineage) listenMetrics(configured config.Address, address string) (net.Listener, error) {
-	for _, s := range k.given.Take(func(name string) bool { return name == metricsName(configured) }) {
+// discard closes the sockets that this process does not use. The address of the admin API is another one than before if
+// its socket is among them: then the file of the old one is removed.
+func (k *lineage) discard() {
+	for _, s := range k.given.Sockets() {
+		if path, is := strings.CutPrefix(s.Name, "admin unix://"); is {
+			_ = os.Remove(path)
+		}
+	}
+	k.given.Discard()
+}
+
+// listener is the socket of a name that this process was given, or nil.
+func (k *lineage) listener(name string) (net.Listener, error) {
+	for _, s := range k.given.Take(func(n string) bool { return n == name }) {
 		f := os.NewFile(uintptr(s.FD), s.Name)
 		defer f.Close() // the listener has a copy
 		return net.FileListener(f)
 	}
-	return net.Listen("tcp", address)
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// listenMetrics listens for metrics.
+func (k *lineage) listenMetrics(f *plan.File, log *zap.Logger) (*admin.Server, error) {
+	l, err := k.listener(metricsName(f.Config))
+	if l == nil && err == nil {
+		return admin.Listen(f.Address(f.Config.Metrics).String(), log)
+	}
+	return admin.TakeOver(l, log), err
+}
+
+// listenAdmin listens for the admin API.
+func (k *lineage) listenAdmin(c *config.Config, log *zap.Logger) (*admin.API, error) {
+	l, err := k.listener(adminName(c))
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		return admin.ListenAPI(c.Admin, false, log)
+	}
+	return admin.TakeOverAPI(c.Admin, l, log)
 }
 
 // sockets are copies of the sockets of listeners. The caller closes them.
@@ -66,18 +103,32 @@ func (d *daemon) sockets() (all []upgrade.Socket, err error) {
 	return all, nil
 }
 
-// allSockets are those, and that for metrics.
-func (d *daemon) allSockets() ([]upgrade.Socket, error) {
-	all, err := d.sockets()
-	if err != nil || d.admin == nil {
+// allSockets are those, and those for metrics and the admin API.
+func (d *daemon) allSockets() (all []upgrade.Socket, err error) {
+	defer func() {
+		if err != nil {
+			closeSockets(all)
+		}
+	}()
+	if all, err = d.sockets(); err != nil {
 		return all, err
 	}
-	fd, err := d.admin.Dup()
-	if err != nil {
-		closeSockets(all)
-		return nil, err
+	c := d.conf.first.Config // what a reload cannot change
+	if d.admin != nil {
+		fd, err := d.admin.Dup()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, upgrade.Socket{Name: metricsName(c), FD: fd})
 	}
-	return append(all, upgrade.Socket{Name: metricsName(d.conf.first.Config.Metrics), FD: fd}), nil
+	if d.api != nil {
+		fd, err := d.api.Dup()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, upgrade.Socket{Name: adminName(c), FD: fd})
+	}
+	return all, nil
 }
 
 func closeSockets(all []upgrade.Socket) {

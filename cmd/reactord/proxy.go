@@ -89,10 +89,10 @@ func flagErrors(problems []config.Problem) error {
 // flagOf is the flag for the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
-	case strings.HasSuffix(path, ".address"):
-		return "--listen"
 	case strings.Contains(path, ".servers"):
 		return "--to"
+	case strings.HasSuffix(path, ".address"):
+		return "--listen"
 	}
 	if i := strings.Index(path, "]."); i >= 0 {
 		path = path[i+2:]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
@@ -77,7 +78,7 @@ func (d *daemon) upgradeOn(ctx context.Context, signals <-chan os.Signal) {
 
 // serves tells the process before this one, and the service manager, that this process serves.
 func (d *daemon) serves() {
-	d.kin.given.Discard() // what this process was given and does not have any more
+	d.kin.discard()
 	d.kin.given.Ready()
 	ctx, cancel := context.WithCancel(context.Background())
 	d.unwatch = cancel
@@ -115,21 +116,36 @@ func (d *daemon) store(diff *plan.Diff) {
 // it takes. A signal bounds it to the drain timeout, and another one resets the connections.
 func (d *daemon) retire(s *upgrade.Successor, signals <-chan os.Signal) error {
 	d.enter(unready)
-	if d.admin != nil { // the successor answers there
-		if err := d.admin.Close(); err != nil {
-			d.log.Warn("metrics: the server has not ended well", zap.Error(err))
-		}
-	}
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now)
+	d.leave()
 	d.enter(draining)
 	d.planner.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go d.bound(ctx, cancel, s, signals)
-	if err := d.proxy.Drain(ctx); err != nil {
+	if err := d.proxy.Drain(ctx, config.Drain{Timeout: asLongAsItTakes}); err != nil {
 		return err
 	}
 	d.log.Info("stopped: the new process has taken over", zap.Int("successor", s.PID))
 	return nil
+}
+
+// asLongAsItTakes is longer than any connection.
+const asLongAsItTakes = 10 * 365 * 24 * time.Hour
+
+// leave leaves metrics and the admin API to the successor.
+func (d *daemon) leave() {
+	var errs []error
+	if d.api != nil {
+		errs = append(errs, d.api.Leave())
+	}
+	if d.admin != nil {
+		errs = append(errs, d.admin.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		d.log.Warn("an HTTP server has not ended well", zap.Error(err))
+	}
 }
 
 // bound ends a retirement when signals ask for that.

@@ -19,16 +19,26 @@ var address = netip.MustParseAddrPort("127.0.0.1:7")
 // NewLoop makes a loop on a ring of the kernel, with few and small buffers as the seed says.
 func NewLoop(k *simring.Kernel) *reactor.Loop { return newLoop(k, 1<<(3+k.Rand().IntN(9))) }
 
+// NewBulkLoop makes a loop whose buffers are so small that most of what arrives is bulk.
+func NewBulkLoop(k *simring.Kernel) *reactor.Loop {
+	const size = 16
+	return newLoopWith(k, reactor.BufferConfig{Size: size, Window: 8, Limit: 64, LargeSize: 4 * size, LargeLimit: 8})
+}
+
 // newLoop makes a loop with few buffers of a size.
 func newLoop(k *simring.Kernel, size int) *reactor.Loop {
 	limit := 1 << k.Rand().IntN(7)
+	return newLoopWith(k, reactor.BufferConfig{
+		Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
+		LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
+	})
+}
+
+func newLoopWith(k *simring.Kernel, buffers reactor.BufferConfig) *reactor.Loop {
 	l, err := reactor.NewLoopOn(k.NewRing(), k.System(), reactor.LoopConfig{
 		DrainTimeout: time.Hour,
 		OnMisuse:     func(err error) { k.Errorf("%v", err) },
-		Buffers: reactor.BufferConfig{
-			Size: size, Window: 1 + k.Rand().IntN(limit), Limit: limit,
-			LargeSize: 4 * size, LargeLimit: k.Rand().IntN(4) - 1,
-		},
+		Buffers:      buffers,
 	})
 	if err != nil {
 		panic(err)

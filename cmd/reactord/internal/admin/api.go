@@ -18,7 +18,8 @@ import (
 // API is the server of the admin API. Its methods may be called from any goroutine, but only one at a time.
 type API struct {
 	server
-	socket  *socket // nil on TCP
+	own     net.Listener // without the limit on clients
+	socket  *socket      // nil on TCP
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
@@ -40,7 +41,7 @@ func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a.listener = netutil.LimitListener(l, maxClients)
+	a.own, a.listener = l, netutil.LimitListener(l, maxClients)
 	return a, nil
 }
 
@@ -97,7 +98,8 @@ func (a *API) handler() http.Handler {
 		mux.Handle(path, a.path(methods))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem(http.StatusNotFound, fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))).write(w)
+		text := fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))
+		problem(http.StatusNotFound, text).write(w)
 	})
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,8 +108,8 @@ func (a *API) handler() http.Handler {
 	return a.local(protection.Handler(mux))
 }
 
-// local refuses requests for other host names on TCP: a page whose name has been given a loopback address must not reach
-// the API through its reader's browser.
+// local refuses requests for other host names on TCP: a page whose name has been given a loopback address must not
+// reach the API through its reader's browser.
 func (a *API) local(next http.Handler) http.Handler {
 	if a.socket != nil {
 		return next

@@ -24,9 +24,10 @@ func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * fl
 // None is the input of endpoints that have none.
 type None struct{}
 
-// The phases of the daemon.
+// The phases of the daemon: see [Status].
 const (
 	Serving  = "serving"
+	Unready  = "unready"
 	Draining = "draining"
 )
 
@@ -37,7 +38,7 @@ type Status struct {
 	PID         int       `json:"pid"`
 	Started     time.Time `json:"started"`
 	Uptime      Seconds   `json:"uptime_seconds"`
-	Phase       string    `json:"phase" enum:"serving,draining"`
+	Phase       string    `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
 	Ring        string    `json:"ring" doc:"The kernel interface: io_uring or epoll."`
 	RingReason  string    `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
 	Loops       int       `json:"loops" doc:"The number of I/O threads."`
@@ -45,7 +46,7 @@ type Status struct {
 	Connections int       `json:"connections" doc:"Open connections of clients."`
 	LogLevel    string    `json:"log_level"`
 	LastReload  *Reload   `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
-	Drain       *Drain    `json:"drain,omitempty" doc:"The progress of the drain, in the phase draining."`
+	Drain       *Drain    `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
 }
 
 // Plan is the plan in force.
@@ -155,8 +156,17 @@ type BackendServer struct {
 	Total          uint64    `json:"total" doc:"Connections to it so far."`
 	Failures       uint64    `json:"failures" doc:"Connects to it that have failed so far."`
 	Ejections      uint64    `json:"ejections" doc:"How often it was ejected."`
+	Check          *Check    `json:"check,omitempty" doc:"The last health check, if there was one."`
 	Overridden     bool      `json:"overridden" doc:"Whether an override of this API is in force."`
 	Origin         string    `json:"origin" doc:"Where the server comes from."`
+}
+
+// Check is a health check.
+type Check struct {
+	Ended time.Time `json:"ended"`
+	Took  Seconds   `json:"took_seconds"`
+	OK    bool      `json:"ok"`
+	Error string    `json:"error,omitempty" doc:"Why it has failed."`
 }
 
 // Servers is servers of backends.
@@ -212,7 +222,7 @@ type Connection struct {
 	Backend       string  `json:"backend"`
 	Server        string  `json:"server,omitempty" doc:"The name of the server, once one is chosen."`
 	ServerAddress string  `json:"server_address,omitempty"`
-	State         string  `json:"state" doc:"What it is doing, as connecting or open."`
+	State         string  `json:"state" enum:"queue,connect,data,last_data" doc:"last_data: one side has sent EOF or was reset."`
 	Age           Seconds `json:"age_seconds" doc:"For how long it has been open."`
 	Idle          Seconds `json:"idle_seconds" doc:"For how long no byte has moved."`
 	ReceivedBytes uint64  `json:"received_bytes" doc:"From the client."`
@@ -260,7 +270,7 @@ type Place struct {
 
 // Drain is the progress of a drain.
 type Drain struct {
-	Phase       string  `json:"phase" enum:"serving,draining" doc:"serving: there is no drain."`
+	Phase       string  `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"There is a drain from unready on."`
 	Elapsed     Seconds `json:"elapsed_seconds" doc:"For how long the process has been draining."`
 	Left        Seconds `json:"left_seconds" doc:"In what time the remaining connections are reset."`
 	Connections int     `json:"connections" doc:"Open connections."`

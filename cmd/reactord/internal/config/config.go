@@ -120,8 +120,8 @@ type Listener struct {
 	// Name identifies the listener in logs and metrics.
 	Name string
 	// Address is the address to listen on. Port 0 is any free port. Once names are looked up, it must not overlap the
-	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address. "fd://NAME"
-	// is a socket that the service manager has opened under this name.
+	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address.
+	// "fd://NAME" is a socket that the service manager has opened under this name.
 	Address Address
 	// Backend is the name of the backend that connections are proxied to.
 	Backend string
@@ -277,8 +277,8 @@ type Balance struct {
 	Subset int
 	// SubsetKey is what tells this process from others in the choice of its subset. Default: the host name.
 	SubsetKey string
-	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not: a check
-	// that fails everywhere is more likely wrong than all servers. 0: never. Default: 50.
+	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not: a
+	// check that fails everywhere is more likely wrong than all servers. 0: never. Default: 50.
 	PanicThreshold int
 }
 
@@ -334,7 +334,8 @@ type Agent struct {
 type Ejection struct {
 	// Failures is how many connects in a row must fail, from all loops. 0: no server is ejected. Default: 5.
 	Failures int
-	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10 s.
+	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10
+	// s.
 	Time time.Duration
 	// MaxTime is how long at most. Default: 5 min.
 	MaxTime time.Duration
@@ -362,7 +363,8 @@ type RetryBudget struct {
 
 // KeepAlive is TCP keep-alive. See tcp(7).
 type KeepAlive struct {
-	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1 min.
+	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1
+	// min.
 	Idle time.Duration
 	// Interval is the time between two questions. Default: 15 s.
 	Interval time.Duration

@@ -57,12 +57,13 @@ func (v *validator) drain(at *step, d Drain) {
 func (v *validator) listeners(at *step, c *Config) {
 	backends, all := map[string]bool{}, make([]string, 0, len(c.Backends))
 	for i := range c.Backends {
-		if name := c.Backends[i].Name; name != "" && !backends[name] {
+		if name := c.Backends[i].Name; !backends[name] {
 			backends[name] = true
 			all = append(all, name)
 		}
 	}
 	candidates := newWords(all)
+	complete := len(all) > 0 && !backends[""] // else a listener may have meant a backend whose name is missing
 	names, addresses := seen{}, seen{}
 	for i := range c.Listeners {
 		l, at := &c.Listeners[i], at.nth(i)
@@ -71,20 +72,10 @@ func (v *validator) listeners(at *step, c *Config) {
 			v.unique(at.of("address"), l.Address.String(), addresses)
 		}
 		v.rate(at, l.Rate, l.SourceRate)
-		if l.Backend != "" && !backends[l.Backend] && len(all) > 0 && !hasNameless(c.Backends) {
+		if l.Backend != "" && !backends[l.Backend] && complete {
 			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
 		}
 	}
-}
-
-// hasNameless reports whether a backend has no name. A listener may have meant that one.
-func hasNameless(all []Backend) bool {
-	for i := range all {
-		if all[i].Name == "" {
-			return true
-		}
-	}
-	return false
 }
 
 func (v *validator) backends(at *step, all []Backend) {

@@ -52,12 +52,18 @@ var (
 	word = regexp.MustCompile(`\b[A-Z]\w*\b`)
 )
 
-// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they have in
-// the file, in backquotes.
+// documentation is the documentation of a type, or of a field of it, in one line. Settings have the names that they
+// have in the file, in backquotes.
 func documentation(s *shape, f *field) string {
-	text := docs()[s.typ.Name()]
+	var text string
 	if f != nil {
 		text = docs()[s.typ.Name()+"."+f.name]
+	} else {
+		subject := "`" + keyOf(s.typ.Name()) + "`"
+		if s.fresh.IsValid() {
+			subject = "An entry"
+		}
+		text = subject + strings.TrimPrefix(docs()[s.typ.Name()], s.typ.Name())
 	}
 	text = strings.Join(strings.Fields(text), " ")
 	text = link.ReplaceAllStringFunc(text, func(found string) string {
@@ -74,7 +80,7 @@ func documentation(s *shape, f *field) string {
 		begins := first
 		first = false
 		// In the middle, a word in upper case such as TLS is an abbreviation.
-		if !isField || f == nil && begins || !begins && strings.ToUpper(w) == w {
+		if !isField || !begins && strings.ToUpper(w) == w {
 			return w
 		}
 		return "`" + key + "`"

@@ -76,8 +76,8 @@ func variable(inside string, lookup func(string) (string, bool)) (string, error)
 // isVariable follows the names of IEEE Std 1003.1, XBD 3.231.
 func isVariable(name string) bool {
 	for i, r := range name {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
+		alphabetic := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !alphabetic && (i == 0 || r < '0' || r > '9') {
 			return false
 		}
 	}

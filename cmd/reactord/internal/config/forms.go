@@ -58,8 +58,8 @@ func isAdminAddress(s string) string {
 		switch {
 		case !path.IsAbs(file):
 			return "has no absolute path: write unix:///PATH"
-		case len(file) > 107: // sun_path of unix(7), without the zero
-			return "is longer than the 107 bytes of a socket's path"
+		case len(file) > 100: // sun_path of unix(7) has 107 bytes, and the socket is made under a longer name
+			return "is longer than the 100 bytes of a socket's path"
 		}
 		return ""
 	}

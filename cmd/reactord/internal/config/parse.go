@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 )
 
-// maxFile is the maximum size of a file in bytes. It is enough for a hundred thousand servers. A device or a log that is
-// given by mistake is refused quickly.
-const maxFile = 16 << 20
+// maxFile is the maximum size of a file in bytes. It is enough for fifty thousand servers. A device or a log that
+// is given by mistake is refused quickly.
+const maxFile = 4 << 20
 
 // Load reads the file at path, or standard input if path is "-". It reports what is wrong with the content as [Parse]
 // does. An error of the file itself is an error of package os.
@@ -42,11 +42,8 @@ func read(name string, r io.Reader) (*Config, *Source, error) {
 // is reported.
 func Parse(name string, data []byte) (*Config, *Source, error) {
 	d := &decoder{report: report{file: name}}
-	c := New()
-	top := &place{at: position{1, 1}}
-	if body := d.document(data); body != nil {
-		top.at = positionOf(body)
-		d.section(top, "the configuration", body, root, reflect.ValueOf(c).Elem())
+	c, top := d.decode(data)
+	if c != nil {
 		for _, p := range c.Validate() {
 			d.problem(top, p)
 		}
@@ -55,6 +52,18 @@ func Parse(name string, data []byte) (*Config, *Source, error) {
 		return nil, nil, err
 	}
 	return c, &Source{name, top}, nil
+}
+
+// decode reads a configuration, which may break rules, and where its settings are. The Config is nil if there is
+// nothing to read.
+func (d *decoder) decode(data []byte) (*Config, *place) {
+	body := d.document(data)
+	if body == nil {
+		return nil, nil
+	}
+	c, top := New(), &place{at: positionOf(body)}
+	d.section(top, "the configuration", body, root, reflect.ValueOf(c).Elem())
+	return c, top
 }
 
 // document is the only document of a file, or nil after an error.

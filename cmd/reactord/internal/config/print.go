@@ -86,7 +86,7 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// plain is text that needs no quotes: it begins with a letter, and has nothing that means something to YAML.
+// plain is text that needs no quotes: it begins with A to Z, and has nothing that means something to YAML.
 var plain = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./\-]*(://[A-Za-z0-9_.\-/]+(:[0-9]+)?)?$`)
 
 // words that are no text in some version of YAML.

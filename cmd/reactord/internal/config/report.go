@@ -25,10 +25,14 @@ func (e *Error) Error() string {
 // Unwrap is the error of the system behind e, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
+// mostErrors is how many errors of a file are reported. More do not help.
+const mostErrors = 100_000
+
 // report collects what is wrong with a file.
 type report struct {
 	file string
 	errs []*Error
+	more int // errors beyond mostErrors
 }
 
 func (r *report) add(at position, format string, args ...any) {
@@ -37,7 +41,11 @@ func (r *report) add(at position, format string, args ...any) {
 
 func (r *report) addText(at position, text string) *Error {
 	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text}
-	r.errs = append(r.errs, e)
+	if len(r.errs) < mostErrors {
+		r.errs = append(r.errs, e)
+	} else {
+		r.more++
+	}
 	return e
 }
 
@@ -63,6 +71,9 @@ func (r *report) joined() error {
 	errs := make([]error, len(r.errs))
 	for i, e := range r.errs {
 		errs[i] = e
+	}
+	if r.more > 0 {
+		errs = append(errs, fmt.Errorf("%s: %d further errors", r.file, r.more))
 	}
 	return errors.Join(errs...)
 }

@@ -53,7 +53,8 @@ func (w *words) nearest(word string) string {
 	}
 	best, bestDistance := "", (len(word)+2)/3+1
 	for i, candidate := range w.folded {
-		if difference := len(candidate) - len(word); len(candidate) > longestWord || max(difference, -difference) >= bestDistance {
+		difference := len(candidate) - len(word)
+		if len(candidate) > longestWord || max(difference, -difference) >= bestDistance {
 			continue
 		}
 		if d := distance(word, candidate); d < bestDistance {

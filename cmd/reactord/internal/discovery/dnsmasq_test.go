@@ -2,9 +2,11 @@ package discovery
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,11 +28,15 @@ func newDnsmasq(t *testing.T, args ...string) *dnsmasq {
 			missing(t, "dnsmasq is not installed; it is in Debian's package dnsmasq-base")
 		}
 	}
-	d := &dnsmasq{t: t, addr: serveGone(t).addr}
+	// A loopback address of this process alone: nothing else has taken the port there, neither for UDP nor for TCP.
+	host, pid := "127.0.0.1", os.Getpid()
+	port := strings.TrimPrefix(serveGone(t).addr, host+":")
+	host = fmt.Sprintf("127.%d.%d.1", 100+pid>>8&63, pid&255)
+	d := &dnsmasq{t: t, addr: net.JoinHostPort(host, port)}
 	d.args = append([]string{
 		path, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
-		"--listen-address=127.0.0.1", "--bind-interfaces", "--log-facility=/dev/null",
-		"--port=" + d.addr[len("127.0.0.1:"):],
+		"--listen-address=" + host, "--bind-interfaces", "--log-facility=/dev/null",
+		"--port=" + port,
 	}, args...)
 	t.Cleanup(d.stop)
 	return d

@@ -99,7 +99,7 @@ func (m *Monitor) Start(cfg Config) {
 // first sets the timers of the first check and question.
 func (m *Monitor) first() {
 	for _, j := range []*job{&m.check, &m.agent} {
-		if d := j.task.interval(); d > 0 && !j.inFlight && !j.timer.Pending() {
+		if d := j.task.period(); d > 0 && !j.inFlight && !j.timer.Pending() {
 			m.cfg.Loop.SetTimer(&j.timer, m.cfg.Loop.Clock()+m.below(int64(d)))
 		}
 	}
@@ -116,10 +116,10 @@ func (m *Monitor) Configure(check *config.Check, agent *config.Agent) {
 		m.cfg.Loop.StopTimer(&j.timer)
 	}
 	m.first()
-	if m.check.task.interval() == 0 {
+	if m.check.task.period() == 0 {
 		m.become(newStreak(m.fall()), nil)
 	}
-	if m.agent.task.interval() == 0 {
+	if m.agent.task.period() == 0 {
 		m.reported(unreported)
 	}
 }
@@ -188,12 +188,18 @@ func (m *Monitor) reported(r AgentReport) {
 // checking is a Monitor that checks.
 type checking Monitor
 
-// interval is the time to the next check; 0: there is none.
-func (c *checking) interval() time.Duration {
-	s := c.cfg.Check
-	if s == nil || s.Interval <= 0 {
+func (c *checking) period() time.Duration {
+	if c.cfg.Check == nil {
 		return 0
 	}
+	return max(c.cfg.Check.Interval, 0)
+}
+
+func (c *checking) interval() time.Duration {
+	if c.period() == 0 {
+		return 0
+	}
+	s := c.cfg.Check
 	switch c.health.state {
 	case Falling, Rising:
 		return cmp.Or(s.FastInterval, max(s.Interval/5, 1))
@@ -219,7 +225,7 @@ func (c *checking) outcome(err error, took time.Duration) {
 	case err != nil:
 		m.status.Failures++
 	}
-	if c.interval() == 0 { // there are no checks any more
+	if c.period() == 0 { // there are no checks any more
 		return
 	}
 	m.become(m.health.next(err == nil, max(1, m.cfg.Check.Rise), m.fall()), err)
@@ -228,7 +234,9 @@ func (c *checking) outcome(err error, took time.Duration) {
 // asking is a Monitor that asks the agent.
 type asking Monitor
 
-func (a *asking) interval() time.Duration {
+func (a *asking) interval() time.Duration { return a.period() }
+
+func (a *asking) period() time.Duration {
 	s := a.cfg.Agent
 	if s == nil || s.Port == 0 {
 		return 0
@@ -251,7 +259,8 @@ func (a *asking) outcome(err error, _ time.Duration) {
 
 // recurring is what a job does again and again.
 type recurring interface {
-	interval() time.Duration // to the next time; 0: none
+	period() time.Duration   // usually between two times; 0: it is not done
+	interval() time.Duration // to the next time, as things are; 0 if period is
 	do(t *task.T) error
 	outcome(err error, took time.Duration) // of what was not stopped
 }
@@ -296,10 +305,10 @@ func (j *job) ended(err error) {
 	}
 	now := m.cfg.Loop.Now()
 	j.task.outcome(err, time.Duration(now-j.began))
-	d := int64(max(j.task.interval(), minInterval))
-	if m.life != running || j.task.interval() == 0 || j.timer.Pending() {
+	if m.life != running || j.task.period() == 0 || j.inFlight || j.timer.Pending() {
 		return // the observer has changed that
 	}
+	d := int64(max(j.task.interval(), minInterval))
 	d += m.below(d/5+1) - d/10
 	m.cfg.Loop.SetTimer(&j.timer, max(j.began+d, now))
 }

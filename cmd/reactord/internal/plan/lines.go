@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -110,7 +109,7 @@ func differing(prefix string, old, next reflect.Value) (all []string) {
 		if reflect.DeepEqual(a.Interface(), b.Interface()) {
 			continue
 		}
-		name := prefix + setting(old.Type().Field(i).Name)
+		name := prefix + config.Key(old.Type().Field(i).Name)
 		if _, text := a.Interface().(fmt.Stringer); a.Kind() == reflect.Struct && !text {
 			all = append(all, differing(name+".", a, b)...)
 			continue
@@ -126,20 +125,3 @@ func value(v reflect.Value) string {
 	}
 	return fmt.Sprint(v.Interface())
 }
-
-// setting is the name of a field in the configuration file: TLSServerName is tls_server_name.
-func setting(field string) string {
-	runes := []rune(field)
-	var b strings.Builder
-	for i, r := range runes {
-		upper := unicode.IsUpper(r)
-		begins := upper && i > 0 && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
-		if begins && !strings.HasSuffix(b.String(), "_") && !strings.HasPrefix(string(runes[i:]), "Pv") {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
-
-var _ = config.Config{}

@@ -28,8 +28,8 @@ const (
 // are ignored, and so are overrides of servers that do not exist.
 func Merge(parts Parts) (*Plan, error) { return merge(parts, nil, nil) }
 
-// merge merges, but takes the backends that unchanged reports from the plan before. Settings that are equal to those
-// before are the same pointer.
+// merge merges, but takes the backends that unchanged reports from the plan before, which is of the same file; nil: no
+// backend is. Settings that are equal to those before are the same pointer.
 func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
 	m := merger{parts: parts, file: parts.File, before: before, unchanged: unchanged}
 	c := m.file.Config
@@ -92,6 +92,10 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Origin + ": " + e.Text }
 
 func (m *merger) listeners() {
+	if m.unchanged != nil { // it is the same file
+		m.plan.Listeners = m.before.Listeners
+		return
+	}
 	for _, l := range m.file.Config.Listeners {
 		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
 	}
@@ -226,6 +230,9 @@ func (s *Server) fault() string {
 }
 
 func (o Override) apply(s *Server) {
+	if !o.IsZero() {
+		s.Origin = "override of " + s.Origin
+	}
 	if o.State != nil {
 		s.State = *o.State
 	}

@@ -13,9 +13,12 @@ import (
 // or another listener from which a server leads back. Each connection would open the next one until descriptors run
 // out.
 func (m *merger) selfProxying() {
-	hops := m.hops()
+	hops := m.hops(m.unchanged)
 	if len(hops) == 0 {
-		return
+		return // what has changed leads to no listener
+	}
+	if m.unchanged != nil {
+		hops = m.hops(nil)
 	}
 	for i := range m.plan.Listeners {
 		if h := m.hopBack(hops, i); h != nil {
@@ -31,8 +34,8 @@ type hop struct {
 	listener int
 }
 
-// hops is the hops of each backend that has any.
-func (m *merger) hops() map[string][]hop {
+// hops is the hops of each backend that has any, except of those that are left out. except may be nil.
+func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 	ports := map[uint16][]int{}
 	for i, l := range m.plan.Listeners {
 		if l.Bind.Port() != 0 {
@@ -43,6 +46,9 @@ func (m *merger) hops() map[string][]hop {
 	var local localAddresses
 	for i := range m.plan.Backends {
 		b := &m.plan.Backends[i]
+		if except != nil && except(b.Name()) {
+			continue
+		}
 		for j := range b.Servers {
 			s := &b.Servers[j]
 			for _, l := range ports[s.Address.Port()] {
@@ -76,7 +82,7 @@ func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 
 // leadsBack adds the problem of a server that leads back to a listener.
 func (m *merger) leadsBack(h *hop, l *Listener) {
-	const why = "leads back to the listener: its connections would be proxied in an endless loop"
+	const endless = "its connections would be proxied in an endless loop"
 	c := m.file.Config
 	for i := range c.Backends {
 		if c.Backends[i].Name != h.backend {
@@ -85,12 +91,13 @@ func (m *merger) leadsBack(h *hop, l *Listener) {
 		for j, s := range c.Backends[i].Servers {
 			if m.file.Address(s.Address) == h.server.Address {
 				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return c.Name == l.Name })
-				m.value(serverPath(i, j), listenerPath(named), "server", "%q %s", s.Address.String(), why)
+				m.value(serverPath(i, j), listenerPath(named), "server", "%q leads back to the listener: %s",
+					s.Address.String(), endless)
 				return
 			}
 		}
 	}
-	m.wrong(h.server, "%s %s %s", h.server.Address, why, l.Name)
+	m.wrong(h.server, "%s leads back to listener %s: %s", h.server.Address, l.Name, endless)
 }
 
 func serverPath(backend, server int) string {

@@ -64,14 +64,17 @@ func Sources(b *config.Backend) []Source {
 }
 
 // String is the source for people, without the password of a URL.
-func (s Source) String() string {
+func (s Source) String() string { return fmt.Sprintf("backend %s: %s", s.Backend, s.Title()) }
+
+// Title is the same without the backend.
+func (s Source) Title() string {
 	name := s.Name
 	if s.Kind == HTTP {
 		if u, err := url.Parse(name); err == nil {
 			name = u.Redacted()
 		}
 	}
-	return fmt.Sprintf("backend %s: %s %s", s.Backend, s.Kind, name)
+	return string(s.Kind) + " " + name
 }
 
 func compareSources(a, b Source) int {

@@ -15,8 +15,11 @@ type Config struct {
 	MinWait   time.Duration  // see [reactor.LoopConfig]
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
+	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
+	OnSlowTurn func(reactor.SlowTurn)
 
 	// For tests.
-	pairs int    // pairs of descriptors for connections; 0: as many as the process has
-	seed  uint64 // of the choice of servers; 0: random
+	pairs  int    // pairs of descriptors for connections; 0: as many as the process has
+	seed   uint64 // of the choice of servers; 0: random
+	memory memorySource
 }

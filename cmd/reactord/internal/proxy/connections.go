@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -19,6 +18,7 @@ type Connection struct {
 	Listener   string
 	Backend    string
 	Server     string         // "": none is chosen yet
+	Address    netip.AddrPort // of the server; zero: likewise
 	Client     netip.AddrPort // zero: the client has reset the connection
 	Age        time.Duration
 	Idle       time.Duration // since the last byte
@@ -30,35 +30,36 @@ type Connection struct {
 // Filter says which connections are meant: those for which all of it holds. The zero Filter means all connections.
 type Filter struct {
 	ID        uint64 // 0: any
+	Before    uint64 // only smaller ids; 0: any
 	Listener  string // "": any
 	Backend   string
-	Server    string
-	Client    netip.Prefix  // the client's address is in it; zero: any
-	OlderThan time.Duration // open for longer than that
-	IdleFor   time.Duration // no byte for longer than that
+	Server    string         // the name
+	Address   netip.AddrPort // of the server; zero: any
+	Client    netip.Prefix   // the client's address is in it; zero: any
+	OlderThan time.Duration  // open for longer than that
+	IdleFor   time.Duration  // no byte for longer than that
 }
 
-// Connections lists open connections, at most limit of them (0: all), in the order of their ids. If ctx is done first,
-// it returns its error. It may be called from any goroutine.
+// Connections lists open connections, those with the largest ids first, and at most limit of them (0: all). The
+// connections behind the last one are those with Filter.Before set to its id. If ctx is done first, it returns its
+// error. It may be called from any goroutine.
 func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connection, error) {
-	var mu sync.Mutex
-	var all []Connection
+	found := make([][]Connection, len(p.workers)) // each by its own loop, where the newest are first
 	err := p.visit(ctx, func(c *conn) bool {
-		if !f.matches(c) {
-			return true
+		own := &found[c.worker().index]
+		if f.matches(c) {
+			*own = append(*own, c.describe())
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		if limit > 0 && len(all) >= limit {
-			return false
-		}
-		all = append(all, c.describe())
-		return true
+		return limit == 0 || len(*own) < limit
 	})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(all, func(a, b Connection) int { return cmp.Compare(a.ID, b.ID) })
+	all := slices.Concat(found...)
+	slices.SortFunc(all, func(a, b Connection) int { return cmp.Compare(b.ID, a.ID) })
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
 	return all, nil
 }
 
@@ -97,9 +98,11 @@ func (f *Filter) matches(c *conn) bool {
 	switch {
 	case c.phase == phaseClosed,
 		f.ID != 0 && f.ID != c.id,
+		f.Before != 0 && f.Before <= c.id,
 		f.Listener != "" && f.Listener != c.listener.name(),
 		f.Backend != "" && f.Backend != c.lane.backend.Name,
 		f.Server != "" && f.Server != c.serverName(),
+		f.Address.IsValid() && f.Address != c.serverAddr(),
 		f.OlderThan > 0 && c.age() <= f.OlderThan,
 		f.IdleFor > 0 && c.idleFor() <= f.IdleFor:
 		return false
@@ -112,7 +115,7 @@ func (f *Filter) matches(c *conn) bool {
 func (c *conn) describe() Connection {
 	return Connection{
 		ID: c.id, Listener: c.listener.name(), Backend: c.lane.backend.Name, Server: c.serverName(),
-		Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
+		Address: c.serverAddr(), Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
 		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
 	}
 }
@@ -141,6 +144,13 @@ func (c *conn) serverName() string {
 		return ""
 	}
 	return c.to.Name()
+}
+
+func (c *conn) serverAddr() netip.AddrPort {
+	if c.to == nil {
+		return netip.AddrPort{}
+	}
+	return c.to.Address
 }
 
 // phaseName is the phase for people, and for [Connection].

@@ -24,7 +24,7 @@ func (c *conn) patience() time.Duration {
 	if d <= 0 {
 		return forever
 	}
-	return d
+	return c.worker().proxy.memory.scale(d)
 }
 
 // lifeEnds is when the connection has been open for as long as it may. The part of the lifetime that is at random

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -30,22 +29,24 @@ type Proxy struct {
 
 	queues       queues
 	budget       *budget
-	descriptors  int          // that the process has for listeners and connections
-	fixedPairs   int          // see Config.pairs
-	seed         uint64       // see Config.seed
+	descriptors  int    // that the process has for listeners and connections
+	fixedPairs   int    // see Config.pairs
+	seed         uint64 // see Config.seed
+	memory       memory
 	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
 
-	ended chan struct{}
-	err   error // valid once ended is closed
-	drain sync.Once
-	abort sync.Once
+	draining  drain
+	drainOnce sync.Once
+	abort     sync.Once
+	ended     chan struct{}
+	err       error // valid once ended is closed
 }
 
 // Start puts a first plan in force and runs the proxy's loops. It returns when all of them accept connections.
 func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
-		Ring: cfg.Ring, MinWait: cfg.MinWait,
+		Ring: cfg.Ring, MinWait: cfg.MinWait, OnSlowTurn: cfg.OnSlowTurn,
 		// As many as possible: each client that does not read its bytes holds some of them.
 		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
 	}})
@@ -67,6 +68,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 		}
 	}
 	p.first = nil
+	go p.watchMemory()
 	return p, nil
 }
 
@@ -80,6 +82,8 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
 	}
+	p.memory.source = cfg.memory
+	p.memory.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
 	}
@@ -117,6 +121,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.stopped = true
 	p.inherited.drop(true)
 	p.planning.Unlock()
+	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }
 
@@ -148,21 +153,12 @@ func (p *Proxy) Plan() *plan.Plan { return p.table.Load().plan }
 // Loops are the proxy's loops.
 func (p *Proxy) Loops() []*reactor.Loop { return p.reactor.Loops() }
 
-// Drain stops accepting and waits for the connections to end. If ctx is done first, it closes those that are left, as
-// [Proxy.Close] does. It returns when the proxy has ended.
-func (p *Proxy) Drain(ctx context.Context) error {
-	p.drain.Do(func() { p.each((*worker).drain) })
-	select {
-	case <-p.ended:
-		return p.err
-	case <-ctx.Done():
-		return p.Close()
-	}
-}
-
 // Close resets all connections, and returns when the proxy has ended.
 func (p *Proxy) Close() error {
-	p.abort.Do(func() { p.each((*worker).close) })
+	p.abort.Do(func() {
+		p.stopPlanning()
+		p.each((*worker).close)
+	})
 	return p.Wait()
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/goleak"
@@ -284,7 +285,7 @@ func TestDrain(t *testing.T) {
 		p := start(t, ring, Backend{HalfCloseTimeout: 100 * time.Millisecond}, ln)
 		c, s := pair(t, p, ln)
 		drained := make(chan error, 1)
-		go func() { drained <- p.Drain(context.Background()) }()
+		go func() { drained <- p.Drain(context.Background(), config.Drain{Timeout: time.Minute}) }()
 		for {
 			late, err := net.Dial("tcp", p.Addrs()[0].String())
 			if err != nil {

@@ -34,6 +34,7 @@ type Listener struct {
 type Backend struct {
 	Name             string
 	Servers          []Server
+	MaxConnections   int // of each server
 	ConnectTimeout   time.Duration
 	IdleTimeout      time.Duration
 	HalfCloseTimeout time.Duration
@@ -89,7 +90,7 @@ func (b Backend) plan() plan.Backend {
 	out := plan.Backend{Settings: &s}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
-			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority,
+			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,
 		})
 	}
 	slices.SortFunc(out.Servers, func(a, b plan.Server) int { return a.Address.Compare(b.Address) })

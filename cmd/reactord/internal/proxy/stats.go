@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
 // The reasons for which errors of accepting are counted.
@@ -75,6 +76,9 @@ func (p *Proxy) Stats() proxymetrics.Stats {
 	}
 	return out
 }
+
+// Backends reads the backends and servers of the plan in force, for people. It may be called from any goroutine.
+func (p *Proxy) Backends() []upstream.BackendStatus { return p.upstreams.Status() }
 
 func (s *sharedListener) read() proxymetrics.ListenerStats {
 	out := s.stats.read(s.settings.Load().Name)

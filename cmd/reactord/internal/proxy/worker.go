@@ -33,6 +33,7 @@ type worker struct {
 	open      atomic.Int64 // connections, for other threads
 	ids       uint64       // that conns were given
 	walks     []*walk      // over conns
+	spread    spread       // of a drain
 	lanes     map[*upstream.Backend]*lane
 	state     workerState
 
@@ -58,6 +59,7 @@ type worker struct {
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
+	w.spread.init(w)
 	return w
 }
 
@@ -121,6 +123,7 @@ func (w *worker) stopIfEmpty() {
 		return
 	}
 	if len(w.listeners) == 0 {
+		w.spread.end()
 		if w.index == 0 {
 			w.proxy.upstreams.Stop()
 		}

@@ -53,6 +53,19 @@ func (r *running) commit(backends ...plan.Backend) map[string]*Backend {
 	return c.Backends()
 }
 
+// expectDown waits until the connections to a server are to be closed.
+func (r *running) expectDown(s *Server) {
+	r.t.Helper()
+	select {
+	case got := <-r.down:
+		if got != s {
+			r.t.Error("another server is down")
+		}
+	case <-time.After(10 * time.Second):
+		r.t.Fatal("its connections are not to be closed")
+	}
+}
+
 // run starts a directory on the first of some loops.
 func run(t *testing.T, ring reactor.RingKind, loops int) *running {
 	t.Helper()

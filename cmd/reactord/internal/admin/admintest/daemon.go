@@ -47,7 +47,7 @@ func New(n int) *Daemon {
 		d.conns = append(d.conns, admin.Connection{
 			ID: strconv.Itoa(i + 1), Listener: "web", Backend: "app", Server: d.servers[i%2].Name,
 			Client:        netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 4000).String(),
-			ServerAddress: d.servers[i%2].Address, State: "open", Age: admin.Seconds(i), Idle: 0.25,
+			ServerAddress: d.servers[i%2].Address, State: "data", Age: admin.Seconds(i), Idle: 0.25,
 			ReceivedBytes: 1 << 20, SentBytes: uint64(i),
 		})
 	}

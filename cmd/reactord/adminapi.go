@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+)
+
+// adminDaemon is the daemon as the admin API sees it.
+type adminDaemon struct {
+	*daemon
+	overriding sync.Mutex // an override that changes a part of the one before
+}
+
+var _ admin.Daemon = (*adminDaemon)(nil)
+
+// slowTurn logs and remembers a slow turn of a loop.
+func (d *daemon) slowTurn(t reactor.SlowTurn) {
+	d.log.Warn("a turn of a loop lasts too long", zap.String("loop", t.Loop.Name()), zap.Duration("lasted", t.Lasted),
+		zap.ByteString("stack", t.Stack))
+	d.slow.Add(t)
+}
+
+// Status is the state of the process.
+func (d *adminDaemon) Status() admin.Status {
+	b, loops := proxymetrics.ReadBuild(), d.proxy.Loops()
+	choice := loops[0].RingChoice()
+	s := admin.Status{
+		Version: b.Version, Revision: b.Revision, PID: os.Getpid(), Started: d.began.UTC(),
+		Uptime: admin.Of(time.Since(d.began)), Phase: phase(d.phase.Load()).String(),
+		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
+		LastReload: d.lastReload(),
+	}
+	for _, l := range d.proxy.Stats().Listeners {
+		s.Connections += int(l.Current)
+	}
+	if since := d.drainBegan.Load(); since != nil {
+		c := d.planner.Plan().Drain
+		elapsed := time.Since(*since)
+		s.Drain = &admin.Drain{
+			Phase: s.Phase, Elapsed: admin.Of(elapsed), Left: admin.Of(max(c.Delay+c.Timeout-elapsed, 0)),
+			Connections: s.Connections,
+		}
+	}
+	return s
+}
+
+// lastReload is the last reload, or nil.
+func (d *adminDaemon) lastReload() *admin.Reload {
+	s := d.planner.Status()
+	if s.Reloads.Succeeded+s.Reloads.Failed == 0 {
+		return nil
+	}
+	r := &admin.Reload{
+		OK: s.Reloads.LastSuccessful, At: s.File.LastSuccess.UTC(), Revision: s.Revision, Errors: admin.Places(s.Reloads.Err),
+	}
+	if !r.OK {
+		r.At = s.File.LastError.UTC()
+	}
+	return r
+}
+
+// Plan is the plan in force.
+func (d *adminDaemon) Plan() admin.Plan {
+	p := d.planner.Plan()
+	out := admin.Plan{
+		Revision: p.Revision,
+		Settings: admin.Settings(config.JSON(&struct {
+			Limits config.Limits
+			Drain  config.Drain
+		}{p.Limits, p.Drain})),
+	}
+	for i := range p.Listeners {
+		l := &p.Listeners[i]
+		out.Listeners = append(out.Listeners, admin.PlanListener{
+			Name: l.Name, Address: listenAddress(l), Backend: l.Backend, Settings: admin.Settings(config.JSON(&l.Listener)),
+		})
+	}
+	for i := range p.Backends {
+		b := &p.Backends[i]
+		next := admin.PlanBackend{Name: b.Name(), Settings: admin.Settings(config.JSON(b.Settings))}
+		for _, s := range b.Servers {
+			next.Servers = append(next.Servers, admin.PlanServer{
+				Name: s.Name, Address: s.Address.String(), State: s.State.String(), Weight: s.Weight, Priority: s.Priority,
+				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Origin: s.Origin,
+			})
+		}
+		out.Backends = append(out.Backends, next)
+	}
+	return out
+}
+
+func listenAddress(l *plan.Listener) string {
+	if l.FD != "" {
+		return "fd://" + l.FD
+	}
+	return l.Bind.String()
+}
+
+// Listeners is the listeners of the plan that the proxy has in force.
+func (d *adminDaemon) Listeners() (all []admin.Listener) {
+	stats, addresses := d.proxy.Stats().Listeners, d.proxy.Addrs()
+	backends := map[string]string{}
+	for _, l := range d.proxy.Plan().Listeners {
+		backends[l.Name] = l.Backend
+	}
+	for i, s := range stats {
+		l := admin.Listener{
+			Name: s.Name, Backend: backends[s.Name], Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
+			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
+		}
+		if i < len(addresses) {
+			l.Address = addresses[i].String()
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Backends is the backends of the plan in force.
+func (d *adminDaemon) Backends() (all []admin.Backend) {
+	p, waiting := d.planner.Plan(), map[string]int64{}
+	for _, b := range d.proxy.Stats().Backends {
+		waiting[b.Name] = b.Waiting
+	}
+	for _, b := range d.proxy.Backends() {
+		out := admin.Backend{
+			Name: b.Name, Servers: len(b.Servers), Panic: b.Panic, Connections: b.Connections, MaxConnections: b.Limit,
+			Queued: int(waiting[b.Name]),
+		}
+		if in := p.Backend(b.Name); in != nil {
+			out.Policy = in.Settings.Balance.Policy
+		}
+		for _, s := range b.Servers {
+			if s.State == upstream.Up {
+				out.Up++
+			}
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// Servers is the servers of the plan in force.
+func (d *adminDaemon) Servers() (all []admin.BackendServer) {
+	overrides := d.planner.Status().Overrides
+	p := d.planner.Plan()
+	for _, b := range d.proxy.Backends() {
+		planned := map[netip.AddrPort]*plan.Server{}
+		if in := p.Backend(b.Name); in != nil {
+			for i := range in.Servers {
+				planned[in.Servers[i].Address] = &in.Servers[i]
+			}
+		}
+		for _, s := range b.Servers {
+			out := admin.BackendServer{
+				Backend: b.Name, Name: s.Name, Address: s.Address.String(), State: s.State.String(), Reason: s.Reason,
+				Since: s.Since.UTC(), AdminState: plan.Up.String(), Weight: s.Weight, WeightPercent: s.Percent,
+				Connections: s.Connections, MaxConnections: s.Limit, Total: s.Total, Failures: s.Failures,
+				Ejections: s.Ejections, Origin: s.Origin, Check: checkOf(s.Check),
+				Overridden: !overrides[plan.ServerKey{Backend: b.Name, Address: s.Address}].IsZero(),
+			}
+			if in := planned[s.Address]; in != nil {
+				out.AdminState, out.Priority, out.Backup, out.Locality = in.State.String(), in.Priority, in.Backup, in.Locality
+			}
+			all = append(all, out)
+		}
+	}
+	return all
+}
+
+func checkOf(c *upstream.CheckStatus) *admin.Check {
+	if c == nil {
+		return nil
+	}
+	out := &admin.Check{Ended: c.Ended.UTC(), Took: admin.Of(c.Took), OK: c.Err == nil}
+	if c.Err != nil {
+		out.Error = c.Err.Error()
+	}
+	return out
+}
+
+// Discovery is the sources of the plan in force.
+func (d *adminDaemon) Discovery() (all []admin.Source) {
+	for _, s := range d.planner.Status().Discovered {
+		out := admin.Source{Name: s.Source.Title(), Backend: s.Source.Backend, Servers: s.Servers}
+		if s.Err != nil {
+			out.LastError = s.Err.Error()
+		}
+		if t := s.LastSuccess.UTC(); !s.LastSuccess.IsZero() {
+			out.LastSuccess = &t
+		}
+		if t := s.LastError.UTC(); !s.LastError.IsZero() {
+			out.LastFailure = &t
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// Loops is the proxy's loops.
+func (d *adminDaemon) Loops() []*reactor.Loop { return d.proxy.Loops() }
+
+// SetServer changes what is set of the override of a server, and leaves the rest of it.
+func (d *adminDaemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {
+	d.overriding.Lock()
+	defer d.overriding.Unlock()
+	o := d.override(backend, server)
+	if c.State != nil {
+		state, err := plan.ParseState(*c.State)
+		if err != nil {
+			return err
+		}
+		o.State = &state
+	}
+	if c.Weight != nil {
+		o.Weight = c.Weight
+	}
+	return adminError(d.planner.Override(backend, server, o))
+}
+
+// override is the override of a server, which may be zero.
+func (d *adminDaemon) override(backend, server string) plan.Override {
+	key := plan.ServerKey{Backend: backend}
+	if b := d.planner.Plan().Backend(backend); b != nil {
+		if s := b.Server(server); s != nil {
+			key.Address = s.Address
+		}
+	}
+	return d.planner.Status().Overrides[key]
+}
+
+// ResetServer ends the override of a server.
+func (d *adminDaemon) ResetServer(_ context.Context, backend, server string) error {
+	d.overriding.Lock()
+	defer d.overriding.Unlock()
+	return adminError(d.planner.Override(backend, server, plan.Override{}))
+}
+
+// adminError is an error of the planner or the proxy with what it means to the admin API.
+func adminError(err error) error {
+	switch {
+	case errors.Is(err, plan.ErrNoServer):
+		return fmt.Errorf("%w: %w", admin.ErrNotFound, err)
+	case errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%w: the process is draining, and its plan stays as it is", admin.ErrConflict)
+	}
+	return err
+}
+
+// Connections is a page of connections, the newest first.
+func (d *adminDaemon) Connections(
+	ctx context.Context, f *admin.Filter, after string, limit int,
+) (page []admin.Connection, next string, err error) {
+	filter := d.filter(f)
+	if after != "" {
+		if filter.Before, err = strconv.ParseUint(after, 10, 64); err != nil || filter.Before == 0 {
+			return nil, "", fmt.Errorf("%w: page %q: after is the value next of the page before", admin.ErrNotFound, after)
+		}
+	}
+	found, err := d.proxy.Connections(ctx, filter, limit)
+	for i := range found {
+		page = append(page, describe(&found[i]))
+	}
+	if len(found) == limit {
+		next = page[limit-1].ID
+	}
+	return page, next, err
+}
+
+// filter is the proxy's filter. A server is a name, or else an address.
+func (d *adminDaemon) filter(f *admin.Filter) proxy.Filter {
+	out := proxy.Filter{
+		Listener: f.Listener, Backend: f.Backend, Server: f.Server, Client: f.Client,
+		OlderThan: f.MinAge, IdleFor: f.MinIdle,
+	}
+	if at, err := netip.ParseAddrPort(f.Server); err == nil {
+		out.Server, out.Address = "", at
+	}
+	return out
+}
+
+func describe(c *proxy.Connection) admin.Connection {
+	out := admin.Connection{
+		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
+		Age: admin.Of(c.Age), Idle: admin.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
+	}
+	if c.Client.IsValid() {
+		out.Client = c.Client.String()
+	}
+	if c.Address.IsValid() {
+		out.ServerAddress = c.Address.String()
+	}
+	return out
+}
+
+// CloseConnections resets connections.
+func (d *adminDaemon) CloseConnections(ctx context.Context, f *admin.Filter) (int, error) {
+	return d.proxy.CloseConnections(ctx, d.filter(f))
+}
+
+// CloseConnection resets a connection.
+func (d *adminDaemon) CloseConnection(ctx context.Context, id string) error {
+	n, err := strconv.ParseUint(id, 10, 64)
+	if err == nil && n > 0 {
+		var closed int
+		if closed, err = d.proxy.CloseConnections(ctx, proxy.Filter{ID: n}); err != nil || closed > 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: connection %q", admin.ErrNotFound, id)
+}
+
+// maxChanges is how many changes of a reload are listed.
+const maxChanges = 1000
+
+// Reload reads the file anew.
+func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
+	if d.conf.path == "" {
+		return admin.Reload{}, fmt.Errorf("%w: the configuration is from flags, and there is no file to read", admin.ErrUnsupported)
+	}
+	before := d.planner.Plan()
+	if err := d.reload(ctx); err != nil {
+		return admin.Reload{}, adminError(err)
+	}
+	now := d.planner.Plan()
+	changes := plan.Compare(before, now)
+	return admin.Reload{At: time.Now().UTC(), OK: true, Revision: now.Revision, Changes: changes.Lines(maxChanges)}, nil
+}
+
+// Drain begins to drain the process.
+func (d *adminDaemon) Drain() error {
+	d.requestDrain("the admin API")
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now) // so that the answer says so already
+	d.enter(unready)
+	return nil
+}
+
+// Upgrade starts the program anew.
+func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Each line breaks a rule: what is written, and what is then said.
+func TestRules(t *testing.T) {
+	for _, test := range []struct{ where, text, want string }{
+		{"", "admin: {address: 'tcp://192.0.2.1:1'}", `address "tcp://192.0.2.1:1" could be reached from other machines, ` +
+			"and the admin API asks for no password: write unix:///PATH, or tcp://127.0.0.1:PORT"},
+		{"", "admin: {address: 'unix://a'}", `address "unix://a" has no absolute path: write unix:///PATH`},
+		{"", "admin: {address: 'unix:///" + strings.Repeat("a", 110) + "'}",
+			`is longer than the 107 bytes of a socket's path`},
+		{"", "admin: {address: 'a b'}", `address "a b" is not an address: write unix:///PATH, or tcp://127.0.0.1:PORT`},
+		{"", "admin: {address: 'fd://a'}", "could be reached from other machines"},
+		{"", "admin: {address: 'localhost:1', owner: www}",
+			"owner is of a unix socket: write address: unix:///PATH, or remove it"},
+		{"", "admin: {mode: 0888}", `mode "0888" is not permissions: write them in octal, from 0000 to 0777, as in 0600`},
+		{"", "admin: {mode: 01000}", `mode "01000" is not permissions`},
+		{"", "metrics: fd://a",
+			`metrics "fd://a": only a listener may be a socket of the service manager: write HOST:PORT`},
+		{"", "limits: {rate: {burst: 5}}", "burst has no effect without a rate: write connections, too"},
+		{"", "limits: {source_rate: {connections: 5, ipv4_prefix: 33}}", "ipv4_prefix 33 is out of range: write 1 to 32"},
+		{"", "limits: {memory: 1MiB}", "memory 1MiB is out of range: write 0B, or 16MiB to 1048576GiB"},
+		{"", "drain: {spread: 1m}",
+			"spread 1m is longer than the timeout, when all connections are reset: write at most 30s; see"},
+		{"", "resolver: {servers: ['dns.example.org:53']}",
+			`server "dns.example.org:53" is not the address of a DNS server: ` +
+				"write an IP address and a port, as in 192.0.2.1:53 or [2001:db8::1]:53"},
+		{"", "resolver: {attempts: 0}", "attempts 0 is out of range: write 1 to 100"},
+
+		{"listener", "on_limit: drop", `on_limit "drop" is unknown: write one of "wait" and "reject"`},
+		{"listener", "source_rate: {burst: 5}", "burst has no effect without a rate: write connections, too"},
+
+		{"server", "address: fd://a",
+			`address "fd://a": only a listener may be a socket of the service manager: write tcp://HOST:PORT`},
+		{"server", "weight: 1001", "weight 1001 is out of range: write 0 to 1000"},
+		{"server", "priority: 1, backup: true", "backup is the last priority of all: write either backup or priority"},
+		{"server", "state: down", `state "down" is unknown: write one of "up", "drain" and "maintenance"`},
+		{"server", "name: a b", `name "a b": use`},
+
+		{"backend", "source_addresses: [localhost]", `source_address "localhost" is not an IP address: ` +
+			"write an address of this machine, not a name and no port"},
+		{"backend", "source_addresses: ['0.0.0.0']", "source_address 0.0.0.0 is not the address of one machine"},
+		{"backend", "source_addresses: ['::1', '::1']", `source_address "::1" is used twice; see`},
+		{"backend", "balance: {load_factor: 150}", "load_factor is for the policies source_hash and maglev: " +
+			"write one of them, or remove it"},
+		{"backend", "balance: {policy: maglev, load_factor: 50}",
+			"load_factor 50 is out of range: write 0, or 101 to 100000"},
+		{"backend", "balance: {subset_key: a}", "subset_key has no effect without a subset: write subset, too"},
+		{"backend", "balance: {subset: -1}", "subset -1 is out of range: write 0 to 1048576"},
+		{"backend", "balance: {policy: roundrobin}", `policy "roundrobin" is unknown: did you mean "round_robin"?`},
+		{"backend", "check: {interval: 1s, send: a, send_hex: '00'}", "send and send_hex are both set: write one of them"},
+		{"backend", "check: {interval: 1s, expect: a, expect_hex: '00'}",
+			"expect and expect_hex are both set: write one of them"},
+		{"backend", "check: {interval: 1s, send_hex: 0x}", `send_hex "0x" is not hexadecimal: ` +
+			"write two digits for each byte, as in 0d0a, and at most 65536 bytes"},
+		{"backend", "check: {interval: 1s, expect_hex: '0'}", `expect_hex "0" is not hexadecimal`},
+		{"backend", "check: {interval: 1s, port: 65536}", "port 65536 is out of range: write 0 to 65535"},
+		{"backend", "check: {interval: 1s, tls_server_name: a}",
+			"tls_server_name has no effect without TLS: write tls: true, too"},
+		{"backend", "check: {interval: 1s, tls: true, tls_server_name: a b}", `tls_server_name "a b" is not a host`},
+		{"backend", "check: {send: PING}", "there is no check without an interval: write interval, too, such as 5s"},
+		{"backend", "check: {close_on_down: true}", "there is no check without an interval"},
+		{"backend", "agent: {send: a}", "there is no agent without its port: write port, too"},
+		{"backend", "ejection: {max_time: 1s}", "max_time 1s is less than time, 10s: write at least that; see"},
+		{"backend", "keep_alive: {idle: 1500ms}", "idle 1.5s has a fraction: write a multiple of 1s"},
+		{"backend", "dns: [{port: 1}]", "no name: write the name whose addresses are servers"},
+		{"backend", "dns: [{name: a.b}]", "no port: write the port that the servers listen on, or type: SRV"},
+		{"backend", "dns: [{name: a.b, type: SRV, port: 1}]",
+			"an SRV record has a port: remove this one, or write another type"},
+		{"backend", "dns: [{name: 192.0.2.1, port: 1}]", `name "192.0.2.1" is an address: write it below servers`},
+		{"backend", "dns: [{name: 'a:53', port: 1}]",
+			`name "a:53" is not a name: write it as in app.example.org, without a port`},
+		{"backend", "dns: [{name: a, port: 1}, {name: A, port: 1}]", "is used twice; see"},
+		{"backend", "dns: [{name: a, port: 1, max_interval: 1ms}]",
+			"max_interval 1ms is less than min_interval, 1s: write at least that"},
+		{"backend", "files: [{path: /a/*/b}]",
+			`path "/a/*/b" has a pattern for a directory: only the last part may be one`},
+		{"backend", "files: [{path: /a/}]", `path "/a/" is a directory: write a file in it, or a pattern such as *.json`},
+		{"backend", "files: [{path: '/a/['}]", `path "/a/[" is not a pattern: write \[ for a bracket of the name`},
+		{"backend", "http: [{url: 'ftp://a/'}]",
+			`url "ftp://a/" is not a URL: write http://HOST/PATH or https://HOST/PATH`},
+		{"backend", "http: [{url: 'http://u:p@a/'}]", "has a password, which logs would show: write the token into a file"},
+		{"backend", "http: [{url: 'http://a/', ca_file: /a}]",
+			"there are no certificates with http: write an https URL, or remove ca_file"},
+		{"backend", "http: [{url: 'http://a/#b'}]", "has a fragment, which is not sent: remove what begins with #"},
+	} {
+		settings := map[string]string{"listener": "", "server": "", "backend": ""}
+		if test.where != "" {
+			settings[test.where] = ", " + test.text
+		}
+		address := "address: '192.0.2.1:1'"
+		if strings.HasPrefix(test.text, "address: fd") {
+			address, settings["server"] = test.text, ""
+		}
+		text := fmt.Sprintf("listeners:\n- {name: l, address: '127.0.0.1:1', backend: b%s}\n"+
+			"backends:\n- {name: b, servers: [{%s%s}]%s}\n",
+			settings["listener"], address, settings["server"], settings["backend"])
+		if test.where == "" {
+			text += test.text + "\n"
+		}
+		_, _, err := Parse("f", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: got\n%v\nwant\n%s", test.text, err, test.want)
+		}
+	}
+}
+
+// What looks like a contradiction, and is none.
+func TestAllowed(t *testing.T) {
+	for _, text := range []string{
+		"agent: {port: 1}\n    check: {close_on_down: true}",
+		"dns: [{name: a, port: 1}, {name: a, port: 1, type: AAAA}, {name: a, type: SRV}]",
+		"dns: [{name: _http._tcp.a, type: SRV}]",
+		"balance: {policy: source_hash, load_factor: 125}",
+		"max_connections: 5\n    queue: {size: 0}",
+		"check: {interval: 1s, send_hex: 00FF, expect_hex: 0a}",
+		"http: [{url: 'HTTPS://A/', ca_file: /a}]",
+		"files: [{path: 'relative/*.yml'}, {path: other}]",
+		"keep_alive: {idle: 0s}",
+		"source_addresses: []",
+	} {
+		if _, _, err := Parse("f", []byte(valid+"    "+text+"\n")); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A backend that has only discovery needs no servers.
+func TestDiscoveryInsteadOfServers(t *testing.T) {
+	text := strings.Replace(valid, "servers: [tcp://127.0.0.1:9000]", "files: [{path: a.json}]", 1)
+	if _, _, err := Parse("f", []byte(text)); err != nil {
+		t.Error(err)
+	}
+}

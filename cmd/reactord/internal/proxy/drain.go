@@ -1,0 +1,199 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/reactor"
+)
+
+// DrainPhase is how far a drain has come. It only advances:
+//
+//	not draining → delay    Drain
+//	delay        → closing  the delay has passed: nothing is accepted any more
+//	closing      → ended    all connections have ended, or were reset
+type DrainPhase uint32
+
+// The phases of a drain.
+const (
+	NotDraining  DrainPhase = iota
+	DrainDelay              // connections are still accepted
+	DrainClosing            // open connections end: by themselves, spread over a time, or by the timeout
+	DrainEnded
+)
+
+// String is "not draining", "delay", "closing" or "ended".
+func (d DrainPhase) String() string {
+	return [...]string{"not draining", "delay", "closing", "ended"}[d]
+}
+
+// ErrDrainTimeout is the error of a drain whose timeout has passed before all connections had ended. They were reset.
+var ErrDrainTimeout = errors.New("the drain timed out, and the remaining connections were reset")
+
+// drain is the state of a drain.
+type drain struct {
+	phase    atomic.Uint32
+	timedOut atomic.Bool
+}
+
+// DrainPhase is how far the proxy's drain has come. It may be called from any goroutine.
+func (p *Proxy) DrainPhase() DrainPhase { return DrainPhase(p.draining.phase.Load()) }
+
+// Open is how many connections are open. It may be called from any goroutine.
+func (p *Proxy) Open() (n int64) {
+	for _, w := range p.workers {
+		n += w.open.Load()
+	}
+	return n
+}
+
+// StopAccepting leaves accepting to another process, which has the sockets of [Proxy.ListenSockets]: they are closed
+// here, with their queues left to the other one. Open connections live on until [Proxy.Drain]. No plan is taken any
+// more. It may be called from any goroutine.
+func (p *Proxy) StopAccepting() {
+	p.stopPlanning()
+	p.each((*worker).stopAccepting)
+}
+
+func (p *Proxy) stopPlanning() {
+	p.planning.Lock()
+	defer p.planning.Unlock()
+	p.stopped = true
+}
+
+// Drain ends the proxy in phases: it accepts connections for d.Delay; it stops, and ends open connections evenly spread
+// over d.Spread, if that is set; after d.Timeout it resets those that are left. A connection whose turn has come is
+// ended by EOF on both sides as soon as no byte is in flight, so that all that was received is delivered. One that
+// always has bytes in flight is left until the timeout.
+//
+// It returns when the proxy has ended, with an error that matches [ErrDrainTimeout] if connections had to be reset. If
+// ctx is done first, it resets them immediately. Only the first of several calls counts; the others wait. It may be
+// called from any goroutine.
+func (p *Proxy) Drain(ctx context.Context, d config.Drain) error {
+	p.drainOnce.Do(func() { p.drain(ctx, d) })
+	select {
+	case <-p.ended:
+		return p.drained()
+	case <-ctx.Done():
+		return p.Close()
+	}
+}
+
+// drain carries out the phases until the proxy has ended or ctx is done.
+func (p *Proxy) drain(ctx context.Context, d config.Drain) {
+	p.draining.phase.Store(uint32(DrainDelay))
+	if !p.waitFor(ctx, d.Delay) {
+		return
+	}
+	p.draining.phase.Store(uint32(DrainClosing))
+	p.stopPlanning()
+	p.each(func(w *worker) {
+		if w.drain(); d.Spread > 0 {
+			w.spread.begin(d.Spread)
+		}
+	})
+	if p.waitFor(ctx, d.Timeout) {
+		p.draining.timedOut.Store(p.Open() != 0)
+		_ = p.Close()
+	}
+}
+
+// waitFor reports whether so much time has passed before the proxy ended or ctx was done.
+func (p *Proxy) waitFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-p.ended:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func (p *Proxy) drained() error {
+	if p.err == nil && p.draining.timedOut.Load() {
+		return ErrDrainTimeout
+	}
+	return p.err
+}
+
+// spread ends the connections of a worker evenly over a time. It is a walk that the worker's timer continues. When it
+// has visited all, it visits those again that were not quiet.
+type spread struct {
+	walk
+	timer reactor.Timer
+	over  int64 // ns
+	since int64
+	due   int // connections to visit in that time
+	done  int // of them
+}
+
+// spreadStep is how often the timer expires at most.
+const spreadStep = int64(5 * time.Millisecond)
+
+// spreadAgain is the time over which those are visited again that were not quiet.
+const spreadAgain = int64(time.Second)
+
+func (s *spread) init(w *worker) {
+	s.worker = w
+	s.timer.Init(s)
+}
+
+// begin begins to visit all connections over a time.
+func (s *spread) begin(over time.Duration) {
+	s.worker.walks = append(s.worker.walks, &s.walk)
+	s.round(max(int64(over), 1))
+}
+
+func (s *spread) round(over int64) {
+	w := s.worker
+	s.next, s.over, s.since = w.conns.First(), over, w.loop.Now()
+	s.due, s.done = int(w.open.Load()), 0
+	s.arm()
+}
+
+// arm sets the timer to the turn of the next connection.
+func (s *spread) arm() {
+	at := s.since + s.over*int64(s.done+1)/int64(max(s.due, 1))
+	s.worker.loop.SetTimer(&s.timer, max(at, s.worker.loop.Now()+spreadStep))
+}
+
+// OnTimer visits the connections whose turn has come. After a stall it catches up with few in each turn of the loop.
+func (s *spread) OnTimer(int64) {
+	w := s.worker
+	for n := int64(s.due) * (w.loop.Now() - s.since) / s.over; int64(s.done) < n && s.next != nil; {
+		if s.done%walkTurn == walkTurn-1 {
+			n = 0
+		}
+		c := connOf(s.next)
+		s.next = s.next.Next()
+		s.done++
+		c.endIfQuiet()
+	}
+	switch {
+	case w.conns.Empty():
+		s.end()
+	case s.next == nil:
+		s.round(max(s.since+s.over-w.loop.Now(), spreadAgain))
+	default:
+		s.arm()
+	}
+}
+
+func (s *spread) end() {
+	w := s.worker
+	w.loop.StopTimer(&s.timer)
+	w.walks = slices.DeleteFunc(w.walks, func(other *walk) bool { return other == &s.walk })
+}
+
+// endIfQuiet ends the connection by EOF on both sides, if no byte is in flight.
+func (c *conn) endIfQuiet() {
+	if c.phase == phaseFlowing && c.undelivered() == noSide {
+		c.close(endDrain, noSide)
+	}
+}

@@ -1,0 +1,166 @@
+package proxy
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// When memory becomes short, connections may be idle for less time: from 80 % of the limit on the timeouts shrink evenly,
+// to a tenth at 100 %. Before the kernel ends the process, the connections that are used the least are ended.
+
+const (
+	pressureFrom  = 0.8 // of the limit
+	leastPatience = 0.1 // of a timeout
+	memoryEvery   = time.Second
+)
+
+// memory is how short memory is. Only the goroutine of watchMemory writes it.
+type memory struct {
+	patience  atomic.Uint32 // patienceFull: timeouts are as configured
+	pressured atomic.Int64  // ns for which they were shorter
+	source    memorySource
+}
+
+const patienceFull = 1 << 16
+
+// scale is how long a connection may be idle instead of d. From any thread.
+func (m *memory) scale(d time.Duration) time.Duration {
+	n := m.patience.Load()
+	if n == patienceFull {
+		return d
+	}
+	return d / patienceFull * time.Duration(n)
+}
+
+// patienceAt is the part of the timeouts that is left when a part of the memory is used.
+func patienceAt(used float64) float64 {
+	over := (used - pressureFrom) / (1 - pressureFrom)
+	return 1 - (1-leastPatience)*min(max(over, 0), 1)
+}
+
+// watchMemory reads how much memory is used, every second, until the proxy has ended.
+func (p *Proxy) watchMemory() {
+	t := time.NewTicker(memoryEvery)
+	defer t.Stop()
+	walked := 1.0 // the patience of the connections' timers
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-t.C:
+		}
+		walked = p.checkMemory(walked)
+	}
+}
+
+// checkMemory follows the memory that is used. Timers of connections are set long before they expire. So connections are
+// checked whenever there is notably less patience than their timers were set with. It returns that patience.
+func (p *Proxy) checkMemory(walked float64) float64 {
+	m := &p.memory
+	used := m.source.used(int64(p.Plan().Limits.Memory))
+	patience := patienceAt(used)
+	before := m.patience.Swap(uint32(patience * patienceFull))
+	switch {
+	case patience < 1 && before == patienceFull:
+		p.log.Warn("memory is short; connections may be idle for less time",
+			zap.Int("used_percent", int(used*100)), zap.Int("timeouts_percent", int(patience*100)))
+	case patience == 1 && before != patienceFull:
+		p.log.Info("memory is not short any more; idle timeouts are as configured")
+	}
+	if patience == 1 {
+		return 1
+	}
+	m.pressured.Add(int64(memoryEvery))
+	if patience > walked*0.9 {
+		return walked
+	}
+	p.walkAll(func(c *conn) bool {
+		if c.phase == phaseFlowing {
+			c.checkTimeouts()
+		}
+		return true
+	}, func() {})
+	return patience
+}
+
+// memorySource is where memory is read. The zero value is the system.
+type memorySource struct {
+	proc, cgroup string // directories; "": /proc/self and /sys/fs/cgroup
+}
+
+// used is the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0. It is 0
+// if there is no limit.
+func (s memorySource) used(limit int64) float64 {
+	if limit > 0 {
+		return float64(s.resident()) / float64(limit)
+	}
+	return s.ofCgroup()
+}
+
+// resident is the resident memory of the process.
+func (s memorySource) resident() int64 {
+	fields := bytes.Fields(s.read(orDefault(s.proc, "/proc/self"), "statm"))
+	if len(fields) < 2 {
+		return 0
+	}
+	return number(fields[1]) * int64(os.Getpagesize())
+}
+
+// ofCgroup is the largest used part of the cgroups that the process is in. What files keep cached is not used: the kernel
+// frees it first. Sockets count here, unlike in the resident memory.
+func (s memorySource) ofCgroup() (used float64) {
+	of := ""
+	for line := range bytes.Lines(s.read(orDefault(s.proc, "/proc/self"), "cgroup")) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::"); ok {
+			of = name
+		}
+	}
+	if of == "" {
+		return 0
+	}
+	for root := orDefault(s.cgroup, "/sys/fs/cgroup"); ; of = path.Dir(of) {
+		dir := path.Join(root, of)
+		if most := number(bytes.TrimSpace(s.read(dir, "memory.max"))); most > 0 {
+			now := number(bytes.TrimSpace(s.read(dir, "memory.current"))) - s.cached(dir)
+			used = max(used, float64(now)/float64(most))
+		}
+		if of == "/" || of == "." {
+			return used
+		}
+	}
+}
+
+// cached is the memory of a cgroup that keeps files which were not used for a time.
+func (s memorySource) cached(dir string) int64 {
+	for line := range bytes.Lines(s.read(dir, "memory.stat")) {
+		if n, ok := bytes.CutPrefix(line, []byte("inactive_file ")); ok {
+			return number(bytes.TrimSpace(n))
+		}
+	}
+	return 0
+}
+
+func (memorySource) read(dir, name string) []byte {
+	b, _ := os.ReadFile(path.Join(dir, name)) // what cannot be read is no limit
+	return b
+}
+
+// number is 0 if b is none, as "max".
+func number(b []byte) int64 {
+	n, _ := strconv.ParseInt(string(b), 10, 64)
+	return n
+}
+
+func orDefault(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
