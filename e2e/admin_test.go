@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -237,7 +238,8 @@ func TestAdminDrain(t *testing.T) {
 		if text := a.ctl("drain", "--show"); !strings.HasPrefix(text, "draining for ") {
 			t.Errorf("progress: %q", text)
 		}
-		if r := a.tryCtl("server", "set", "app", "one", "--weight", "2"); r.code != 1 || !strings.Contains(r.stderr, "draining") {
+		r := a.tryCtl("server", "set", "app", "one", "--weight", "2")
+		if r.code != 1 || !strings.Contains(r.stderr, "draining") {
 			t.Errorf("a change while draining: %+v", r)
 		}
 		c.finish()
@@ -255,7 +257,8 @@ func TestAdminSocket(t *testing.T) {
 	if info, err := os.Lstat(a.socket); err != nil || info.Mode() != os.ModeSocket|0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if r := run(t, "serve", "--config", a.file); r.code != 1 || !strings.Contains(r.stderr, "another process answers there") {
+	r := run(t, "serve", "--config", a.file)
+	if r.code != 1 || !strings.Contains(r.stderr, "another process answers there") {
 		t.Errorf("a second process: %+v", r)
 	}
 	a.signal(syscall.SIGKILL)
@@ -318,7 +321,9 @@ func TestAdminManyConnections(t *testing.T) {
 // readPages reads all connections over HTTP, in pages.
 func (a *administered) readPages(t *testing.T, want int) {
 	client := http.Client{Transport: &http.Transport{
-		Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", a.socket) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", a.socket)
+		},
 	}}
 	defer client.CloseIdleConnections()
 	seen := map[string]bool{}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -104,10 +105,10 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
-	if d.api != nil {
+	d.announce()
+	if d.api != nil { // it can reload: what is announced does not change before
 		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
 	}
-	d.announce()
 	d.serves()
 	d.enter(serving)
 	return d, nil
@@ -140,6 +141,11 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.store(&diff)
+	if diff.Old != nil && len(diff.Listeners) > 0 {
+		d.listening(func(l *plan.Listener) bool {
+			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
+		})
+	}
 	if level := f.Config.Log.Level; level != d.level { // else what the admin API has set stays
 		d.level = level
 		_ = d.log.SetLevel(level) // it is valid

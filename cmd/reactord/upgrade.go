@@ -25,7 +25,7 @@ func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	if d.conf.path == "-" {
 		return 0, fmt.Errorf("%w: %w", admin.ErrConflict, errStandardInput)
 	}
-	if p := phase(d.phase.Load()); p > reloading {
+	if p := phase(d.phase.Load()); p != serving && p != reloading {
 		return 0, fmt.Errorf("%w: the process is %v", admin.ErrConflict, p)
 	}
 	sockets, err := d.allSockets()

@@ -7,8 +7,8 @@ import (
 )
 
 // The values that the API and [Client] exchange, as JSON. The tag doc describes a field, enum lists its values, and min
-// and max bound it: the server checks what it is sent, and the OpenAPI document says the same. Times are RFC 3339, sizes
-// are bytes.
+// and max bound it: the server checks what it is sent, and the OpenAPI document says the same. Times are RFC 3339,
+// sizes are bytes.
 
 // Seconds is a duration in seconds.
 type Seconds float64
@@ -338,9 +338,9 @@ type Profiles struct {
 
 // ProfileQuery chooses a profile.
 type ProfileQuery struct {
-	Name    string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, as heap or goroutine."`
-	Seconds time.Duration `query:"seconds" doc:"For how long cpu and trace record. Default: 10. At most 300."`
-	Debug   int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text, for people."`
+	Name   string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, as heap or goroutine."`
+	Length time.Duration `query:"seconds" doc:"For how long cpu and trace record. Default: 10. At most 300."`
+	Debug  int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text, for people."`
 }
 
 // Source is a source of discovery.

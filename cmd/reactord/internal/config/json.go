@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// JSON is a struct of settings as a JSON object, with the names and the values of the file: durations and sizes are text.
-// settings is a pointer to it, as a *Backend. Lists without entries are left out.
+// JSON is a struct of settings as a JSON object, with the names and the values of the file: durations and sizes are
+// text. settings is a pointer to it, as a *Backend. Lists without entries are left out.
 func JSON(settings any) json.RawMessage {
 	v := reflect.ValueOf(settings).Elem()
 	text, err := json.Marshal(jsonObject(makeShape(v.Type(), map[reflect.Type]*shape{}), v))
