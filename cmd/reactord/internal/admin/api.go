@@ -33,8 +33,7 @@ const (
 )
 
 // ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
-// called. If takeover is set, the process on the unix socket may be alive, because this process replaces it: that
-// process answers until [API.Serve] is called.
+// called. If takeover is set, it takes the unix socket of a process that is alive: the one that this process replaces.
 func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
 	a := &API{server: server{name: "admin", log: log}}
 	l, err := a.listen(cfg, takeover)
@@ -65,12 +64,6 @@ func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 	a.daemon, a.level, a.slow = d, level, slow
 	a.openAPI = OpenAPI()
 	a.serve(a.handler())
-	if a.socket == nil {
-		return
-	}
-	if err := a.socket.publish(); err != nil {
-		a.log.Error("admin: the socket of the process before could not be replaced", zap.Error(err))
-	}
 }
 
 // Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".

@@ -19,16 +19,11 @@ import (
 
 // socket is a listening unix socket with its file. The file is made under another name, gets its owner and permissions,
 // and is then renamed, so that it is never there without them, and so that a successor replaces it without a gap. Who
-// replaces or removes it holds a lock of its directory meanwhile. Its states:
-//
-//	early → published  immediately, or, to replace a live socket, when the successor begins to answer
-//	published → gone   at the end, unless another process has replaced the file
-//	early → gone       at the end
+// replaces or removes it holds a lock of its directory meanwhile.
 type socket struct {
 	*net.UnixListener
-	path  string
-	early string      // the other name
-	file  os.FileInfo // identifies the file that s has made
+	path string
+	file os.FileInfo // identifies the file that s has made
 }
 
 // errAlive is the error if another process answers on a unix socket.
@@ -71,18 +66,7 @@ func listenUnix(path string, cfg config.Admin, takeover bool) (_ *socket, err er
 	if err := replaceable(path, takeover); err != nil {
 		return nil, err
 	}
-	s, err := makeSocket(path, takeover)
-	if err != nil {
-		return nil, err
-	}
-	err = s.own(fs.FileMode(cfg.Mode), uid, gid)
-	if err == nil && !takeover {
-		err = os.Rename(s.early, s.path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.UnixListener.Close(), os.Remove(s.early))
-	}
-	return s, nil
+	return makeSocket(path, fs.FileMode(cfg.Mode), uid, gid)
 }
 
 // lookupID is the number of a user or a group: -1 if name is empty.
@@ -126,11 +110,8 @@ func replaceable(path string, takeover bool) error {
 	return err
 }
 
-func makeSocket(path string, takeover bool) (*socket, error) {
+func makeSocket(path string, mode fs.FileMode, uid, gid int) (*socket, error) {
 	early := path + ".new"
-	if takeover {
-		early = path + ".next" // it stays for longer, and other processes leave it alone
-	}
 	if err := os.Remove(early); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -142,36 +123,28 @@ func makeSocket(path string, takeover bool) (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{UnixListener: l.(*net.UnixListener), path: path, early: early}
+	s := &socket{UnixListener: l.(*net.UnixListener), path: path}
 	s.SetUnlinkOnClose(false)
+	if err := s.publish(early, mode, uid, gid); err != nil {
+		return nil, errors.Join(err, s.UnixListener.Close(), os.Remove(early))
+	}
 	return s, nil
 }
 
-// own gives the file its owner and its permissions.
-func (s *socket) own(mode fs.FileMode, uid, gid int) (err error) {
+// publish gives the file its owner, its permissions and its name.
+func (s *socket) publish(early string, mode fs.FileMode, uid, gid int) (err error) {
 	if uid >= 0 || gid >= 0 {
-		if err := os.Chown(s.early, uid, gid); err != nil {
+		if err := os.Chown(early, uid, gid); err != nil {
 			return err
 		}
 	}
-	if err := os.Chmod(s.early, mode.Perm()); err != nil {
+	if err := os.Chmod(early, mode.Perm()); err != nil {
 		return err
 	}
-	s.file, err = os.Lstat(s.early)
-	return err
-}
-
-// publish gives the file its name, if it does not have it yet.
-func (s *socket) publish() error {
-	unlock, err := lockDirectory(s.path)
-	if err != nil {
+	if s.file, err = os.Lstat(early); err != nil {
 		return err
 	}
-	defer unlock()
-	if now, err := os.Lstat(s.early); err != nil || !os.SameFile(s.file, now) {
-		return nil //nolint:nilerror // it has its name
-	}
-	return os.Rename(s.early, s.path)
+	return os.Rename(early, s.path)
 }
 
 // remove removes the file, unless it is another's by now.
@@ -181,12 +154,10 @@ func (s *socket) remove() error {
 		return err
 	}
 	defer unlock()
-	for _, name := range []string{s.early, s.path} {
-		if now, err := os.Lstat(name); err == nil && os.SameFile(s.file, now) {
-			return os.Remove(name)
-		}
+	if now, err := os.Lstat(s.path); err != nil || !os.SameFile(s.file, now) {
+		return nil //nolint:nilerror // it is gone
 	}
-	return nil
+	return os.Remove(s.path)
 }
 
 // lockTimeout is how long another process may hold the lock.
