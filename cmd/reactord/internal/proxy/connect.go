@@ -333,7 +333,6 @@ func (d *dial) queue(t *task.T) error {
 		l.drop(c)
 	}
 	if !q.enter(c.settings.Queue.Size) {
-		q.stats.refused.Add(1)
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()
@@ -343,10 +342,8 @@ func (d *dial) queue(t *task.T) error {
 	q.leave(c.loop().Now() - began)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		q.stats.expired.Add(1)
 		return d.fail(endQueueTimeout, err)
 	case errors.Is(err, sender.ErrStopped) && !t.StopToken().StopRequested():
-		q.stats.left.Add(1)
 		return d.fail(endQueueClientReset, nil)
 	}
 	return err

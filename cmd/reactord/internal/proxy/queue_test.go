@@ -161,7 +161,7 @@ func TestQueueIsBounded(t *testing.T) {
 		began := time.Now()
 		waits := dialAs(t, p, 1)
 		waitFor(t, "the connection is in the queue", func() bool { return queued(p) == 1 })
-		expectReset(t, dialAs(t, p, 2))
+		expectRefusal(t, p)
 		waitFor(t, "the end is counted", func() bool { return endedBy(p, endQueueFull) == 1 })
 		expectReset(t, waits)
 		if took := time.Since(began); took < limit {

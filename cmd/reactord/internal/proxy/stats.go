@@ -71,6 +71,7 @@ func (h *histogram) read() proxymetrics.Histogram {
 func (p *Proxy) Stats() proxymetrics.Stats {
 	var out proxymetrics.Stats
 	out.Backends, out.Servers = p.upstreams.Stats()
+	p.readQueues(out.Backends)
 	for _, s := range p.table.Load().listeners {
 		out.Listeners = append(out.Listeners, s.read())
 	}

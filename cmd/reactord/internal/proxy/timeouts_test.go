@@ -91,4 +91,3 @@ func TestNoTimeouts(t *testing.T) {
 		pass(t, s, c)
 	})
 }
-

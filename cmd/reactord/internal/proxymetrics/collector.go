@@ -76,6 +76,8 @@ var (
 		"Health checks of the server by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
 		"How long connecting to a server of the backend took, in seconds.", "backend")
+	queueDuration = series.NewDesc("backend_queue_duration_seconds",
+		"How long connections waited for a server, whether they got one or not, in seconds.", "backend")
 )
 
 // NewCollector is a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
@@ -91,7 +93,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
-		acceptErrors, closed, duration, serverState, checks, connectFailures, connectDuration,
+		acceptErrors, closed, duration, serverState, checks, connectFailures, connectDuration, queueDuration,
 	} {
 		ch <- d
 	}
@@ -107,6 +109,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		b := &stats.Backends[i]
 		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
+		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
 	}
 	for i := range stats.Servers {
 		collectServer(ch, &stats.Servers[i])
