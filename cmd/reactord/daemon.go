@@ -97,10 +97,10 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
 	}
-	if d.api != nil {
+	d.announce()
+	if d.api != nil { // it can reload: what is announced does not change before
 		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
 	}
-	d.announce()
 	d.enter(serving)
 	return d, nil
 }

@@ -13,7 +13,7 @@ func TestRules(t *testing.T) {
 			"and the admin API asks for no password: write unix:///PATH, or tcp://127.0.0.1:PORT"},
 		{"", "admin: {address: 'unix://a'}", `address "unix://a" has no absolute path: write unix:///PATH`},
 		{"", "admin: {address: 'unix:///" + strings.Repeat("a", 110) + "'}",
-			`is longer than the 107 bytes of a socket's path`},
+			`is longer than the 100 bytes of a socket's path`},
 		{"", "admin: {address: 'a b'}", `address "a b" is not an address: write unix:///PATH, or tcp://127.0.0.1:PORT`},
 		{"", "admin: {address: 'fd://a'}", "could be reached from other machines"},
 		{"", "admin: {address: 'localhost:1', owner: www}",

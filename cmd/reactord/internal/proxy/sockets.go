@@ -20,9 +20,10 @@ type ListenSocket struct {
 	FD   int
 }
 
-// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes the
-// descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their queues
-// together with this one. There are none once the proxy has stopped accepting. It may be called from any goroutine.
+// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes
+// the descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their
+// queues together with this one. There are none once the proxy has stopped accepting. It may be called from any
+// goroutine.
 func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	p.planning.Lock()
 	defer p.planning.Unlock()
@@ -108,8 +109,8 @@ func (c *listenSocketClosed) SetError(error)    { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) SetStopped()       { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for the
-// plans to come; those of a process before this one are for the first plan only.
+// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for
+// the plans to come; those of a process before this one are for the first plan only.
 type inherited map[plan.ListenerKey][]int
 
 func newInherited(sockets []ListenSocket) inherited {
@@ -231,7 +232,8 @@ func (l *listener) check() error {
 	return nil
 }
 
-// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this change.
+// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this
+// change.
 func (c *change) occupied(a netip.AddrPort) bool {
 	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
 		for _, s := range all {
