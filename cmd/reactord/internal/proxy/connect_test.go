@@ -22,7 +22,8 @@ func silent(t *testing.T) net.Listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Close(fd) })
-	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)); err != nil {
+	err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	if err := errors.Join(err, unix.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
 	at, err := unix.Getsockname(fd)
@@ -166,8 +167,8 @@ func TestSourceAddresses(t *testing.T) {
 func TestNoLocalPort(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		p := start(t, ring, Backend{Set: func(s *config.Backend) {
-			s.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}, {Addr: netip.MustParseAddr("203.0.113.202")}}
-			s.Retries = 100
+			a := netip.MustParseAddr("203.0.113.201")
+			s.SourceAddresses, s.Retries = []config.IP{{Addr: a}, {Addr: a.Next()}}, 100
 		}}, listen(t), listen(t))
 		const clients = 10
 		for range clients {
@@ -211,8 +212,8 @@ func TestKilledServer(t *testing.T) {
 	})
 }
 
-// The kernel's options are set on both sides: TCP_NODELAY and TCP_USER_TIMEOUT immediately, keep-alive when a connection
-// has lasted for as long as the first probe waits.
+// The kernel's options are set on both sides: TCP_NODELAY and TCP_USER_TIMEOUT immediately, keep-alive when a
+// connection has lasted for as long as the first probe waits.
 func TestSocketOptions(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)

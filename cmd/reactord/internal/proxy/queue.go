@@ -211,7 +211,7 @@ func (l *lane) resume() {
 }
 
 // drop gives back the backend's room of a connection for which no server has room, so that another connection of the
-// backend can have it. It wakes nobody: there is no room for them either.
+// backend can have it. No other connection is woken: there is no room for it either.
 func (l *lane) drop(c *conn) {
 	if c.counted {
 		c.counted = false

@@ -148,7 +148,7 @@ func TestLimitsAreExact(t *testing.T) {
 	})
 }
 
-// A connection beyond the queue is reset immediately, and one that waits for too long when the time is over.
+// A connection beyond the queue is reset immediately, and one that waits for too long when that time has passed.
 func TestQueueIsBounded(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
