@@ -237,7 +237,8 @@ func TestAdminDrain(t *testing.T) {
 		if text := a.ctl("drain", "--show"); !strings.HasPrefix(text, "draining for ") {
 			t.Errorf("progress: %q", text)
 		}
-		if r := a.tryCtl("server", "set", "app", "one", "--weight", "2"); r.code != 1 || !strings.Contains(r.stderr, "draining") {
+		r := a.tryCtl("server", "set", "app", "one", "--weight", "2")
+		if r.code != 1 || !strings.Contains(r.stderr, "draining") {
 			t.Errorf("a change while draining: %+v", r)
 		}
 		c.finish()
@@ -255,7 +256,8 @@ func TestAdminSocket(t *testing.T) {
 	if info, err := os.Lstat(a.socket); err != nil || info.Mode() != os.ModeSocket|0o640 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if r := run(t, "serve", "--config", a.file); r.code != 1 || !strings.Contains(r.stderr, "another process answers there") {
+	r := run(t, "serve", "--config", a.file)
+	if r.code != 1 || !strings.Contains(r.stderr, "another process answers there") {
 		t.Errorf("a second process: %+v", r)
 	}
 	a.signal(syscall.SIGKILL)

@@ -77,6 +77,18 @@ func (d *Descriptor) Init(l *Loop, fd int) {
 	d.self = d.address()
 }
 
+// Release gives the descriptor, which has had no operation yet, to the caller: he closes it or gives it to another
+// Descriptor. From any thread, if no other one uses the Descriptor. It is closed then, and may be used again.
+func (d *Descriptor) Release() (fd int) {
+	if d.pending != 0 {
+		panic("reactor: Release of a descriptor with operations in flight: it can only be released before the first one")
+	}
+	fd = int(d.fd)
+	d.disown()
+	d.state, d.fd = descriptorClosed, -1
+	return fd
+}
+
 // address is what self has to be. The bits that are cut off tell apart only what is 32 GiB away.
 func (d *Descriptor) address() uint32 { return uint32(uintptr(unsafe.Pointer(d)) >> 3) }
 

@@ -332,7 +332,8 @@ const maxChanges = 1000
 // Reload reads the file anew.
 func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 	if d.conf.path == "" {
-		return admin.Reload{}, fmt.Errorf("%w: the configuration is from flags, and there is no file to read", admin.ErrUnsupported)
+		return admin.Reload{}, fmt.Errorf("%w: the configuration is from flags: there is no file to read",
+			admin.ErrUnsupported)
 	}
 	before := d.planner.Plan()
 	if err := d.reload(ctx); err != nil {

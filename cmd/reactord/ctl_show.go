@@ -82,7 +82,8 @@ type ctlListeners struct{}
 // Run lists the listeners.
 func (ctlListeners) Run(c *ctl) error {
 	return call(c, admin.ListListeners, admin.None{}, func(w *bufio.Writer, all *admin.Listeners) {
-		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">PAUSES", ">RECEIVED", ">SENT")
+		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">PAUSES",
+			">RECEIVED", ">SENT")
 		for _, l := range all.Listeners {
 			t.add(l.Name, l.Address, l.Backend, l.Connections, limited(l.Limit), l.Accepted, l.Pauses,
 				humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))

@@ -45,8 +45,8 @@ func runCtl(t *testing.T, address string, args ...string) (code int, stdout, std
 	return c.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// TestCtl runs commands one after the other against one daemon, and compares what they print, and their exit codes, with
-// testdata/ctl.txt.
+// TestCtl runs commands one after the other against one daemon, and compares what they print, and their exit codes,
+// with testdata/ctl.txt.
 func TestCtl(t *testing.T) {
 	address := serveAdmin(t, admintest.New(4))
 	var got strings.Builder
@@ -140,7 +140,8 @@ func TestCtlProfile(t *testing.T) {
 	if text, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
-	if _, stdout, _ := runCtl(t, address, "profile", "goroutine", "--text"); !strings.HasPrefix(stdout, "goroutine profile") {
+	_, stdout, _ = runCtl(t, address, "profile", "goroutine", "--text")
+	if !strings.HasPrefix(stdout, "goroutine profile") {
 		t.Errorf("as text: %.100s", stdout)
 	}
 }

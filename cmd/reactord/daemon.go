@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -128,7 +129,12 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 }
 
 // committed does what a file says beside its plan. The planner calls it.
-func (d *daemon) committed(f *plan.File, _ plan.Diff) {
+func (d *daemon) committed(f *plan.File, diff plan.Diff) {
+	if diff.Old != nil && len(diff.Listeners) > 0 {
+		d.listening(func(l *plan.Listener) bool {
+			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
+		})
+	}
 	if level := f.Config.Log.Level; level != d.level { // else what the admin API has set stays
 		d.level = level
 		_ = d.log.SetLevel(level) // it is valid

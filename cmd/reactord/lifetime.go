@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"go.uber.org/zap"
@@ -28,12 +29,8 @@ func (d *daemon) announce() {
 	b := proxymetrics.ReadBuild()
 	d.log.Info("started", zap.String("version", b.Version), zap.String("revision", b.Revision),
 		zap.String("ring", string(loops[0].RingChoice().Kind)), zap.Int("loops", len(loops)), zap.Int("pid", os.Getpid()))
+	d.listening(func(*plan.Listener) bool { return true })
 	listeners := d.planner.Plan().Listeners
-	for i, addr := range d.proxy.Addrs() {
-		l := &listeners[i]
-		d.log.Info("listening",
-			zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
-	}
 	for i, stats := range d.proxy.Stats().Listeners {
 		if configured := listeners[i].MaxConnections; configured > stats.Limit {
 			d.log.Warn("max_connections is more than the limit on open files allows (ulimit -n, LimitNOFILE=)",
@@ -46,6 +43,17 @@ func (d *daemon) announce() {
 	}
 	if d.api != nil {
 		d.log.Info("admin", zap.String("address", d.api.Address()))
+	}
+}
+
+// listening logs where those of the listeners in force listen that are wanted.
+func (d *daemon) listening(wanted func(*plan.Listener) bool) {
+	listeners := d.planner.Plan().Listeners
+	for i, addr := range d.proxy.Addrs() {
+		if l := &listeners[i]; wanted(l) {
+			d.log.Info("listening",
+				zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+		}
 	}
 }
 

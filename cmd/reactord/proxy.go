@@ -24,6 +24,7 @@ type proxyCommand struct {
 	Pin          bool           `help:"Bind each I/O thread to a CPU of its own."`
 	MinWait      time.Duration  `placeholder:"TIME" help:"How long an idle I/O thread sleeps at least, such as 350us: less CPU time, more latency. 0s: until there is something to do."`
 	Metrics      config.Address `placeholder:"HOST:PORT" help:"Address of the HTTP server for /metrics, /livez and /readyz."`
+	Admin        string         `placeholder:"ADDRESS" help:"Address of the admin API: unix:///PATH, or tcp:// and a loopback address."`
 	DrainTimeout time.Duration  `default:"${drain_timeout}" help:"How long open connections may take to end after SIGTERM before they are reset (${default})."`
 	LogLevel     string         `default:"${log_level}" help:"Least severe level to log: ${log_levels} (${default})."`
 	LogFormat    string         `default:"${log_format}" help:"Format of the log: ${log_formats} (${default})."`
@@ -41,7 +42,7 @@ func (c proxyCommand) Run() error {
 func (c proxyCommand) config() *config.Config {
 	cfg := config.New()
 	cfg.Ring, cfg.Loops, cfg.Pin, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.MinWait
-	cfg.Metrics = c.Metrics
+	cfg.Metrics, cfg.Admin.Address = c.Metrics, c.Admin
 	cfg.Drain.Timeout = c.DrainTimeout
 	cfg.Log = config.Log{Level: c.LogLevel, Format: c.LogFormat}
 

@@ -97,7 +97,8 @@ func (a *API) handler() http.Handler {
 		mux.Handle(path, a.path(methods))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem(http.StatusNotFound, fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))).write(w)
+		text := fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))
+		problem(http.StatusNotFound, text).write(w)
 	})
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -106,8 +107,8 @@ func (a *API) handler() http.Handler {
 	return a.local(protection.Handler(mux))
 }
 
-// local refuses requests for other host names on TCP: a page whose name has been given a loopback address must not reach
-// the API through its reader's browser.
+// local refuses requests for other host names on TCP: a page whose name has been given a loopback address must not
+// reach the API through its reader's browser.
 func (a *API) local(next http.Handler) http.Handler {
 	if a.socket != nil {
 		return next

@@ -256,7 +256,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestPagesOfBrowsers makes requests as a page of another site does, and as one whose name was given a loopback address.
+// TestPagesOfBrowsers makes requests as a page of another site does, and as one whose name was given a loopback
+// address.
 func TestPagesOfBrowsers(t *testing.T) {
 	d := admintest.New(1)
 	s := serve(t, d, "tcp://127.0.0.1:0")
@@ -433,6 +434,11 @@ func TestOtherServer(t *testing.T) {
 	}
 }
 
+func conflicts(err error) bool {
+	p, ok := errors.AsType[*admin.Problem](err)
+	return ok && p.Status == http.StatusConflict
+}
+
 // TestCloseEndsProfile closes the server while a profile is recorded.
 func TestCloseEndsProfile(t *testing.T) {
 	a, err := admin.ListenAPI(config.Admin{Address: onSocket(t), Mode: 0o600}, false, zap.NewNop())
@@ -447,12 +453,17 @@ func TestCloseEndsProfile(t *testing.T) {
 	defer c.Close()
 	done := make(chan error)
 	go func() {
-		_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Seconds: 5 * time.Minute})
-		done <- err
+		for {
+			_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Seconds: 5 * time.Minute})
+			if !conflicts(err) { // with the attempts below
+				done <- err
+				return
+			}
+		}
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Seconds: time.Millisecond})
-		if p, ok := errors.AsType[*admin.Problem](err); ok && p.Status == http.StatusConflict {
+		if conflicts(err) {
 			break // it is being recorded
 		}
 		if time.Now().After(deadline) {

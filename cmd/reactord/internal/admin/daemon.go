@@ -7,9 +7,10 @@ import (
 	"github.com/reactord/reactord/reactor"
 )
 
-// Daemon is what the API asks and tells. Its methods are called from any goroutine, several at a time. They return soon,
-// or when ctx is done; no method makes a loop wait. Errors that match [ErrNotFound], [ErrConflict] and [ErrUnsupported]
-// are answered with 404, 409 and 501, other errors with 422 where the request can be wrong, and their text is for people.
+// Daemon is what the API asks and tells. Its methods are called from any goroutine, several at a time. They return
+// soon, or when ctx is done; no method makes a loop wait. Errors that match [ErrNotFound], [ErrConflict] and
+// [ErrUnsupported] are answered with 404, 409 and 501, other errors with 422 where the request can be wrong, and their
+// text is for people.
 type Daemon interface {
 	Status() Status
 	Plan() Plan

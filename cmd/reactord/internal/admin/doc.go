@@ -13,9 +13,10 @@
 //
 // # The admin API
 //
-// [ListenAPI] takes a unix socket or a loopback address, [API.Serve] answers from a [Daemon], [API.Close] ends the server
-// and removes the socket. docs/admin-api.md describes the paths. They are all made from one table of [Endpoint] values:
-// the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the table of the documentation.
+// [ListenAPI] takes a unix socket or a loopback address, [API.Serve] answers from a [Daemon], [API.Close] ends the
+// server and removes the socket. docs/admin-api.md describes the paths. They are all made from one table of [Endpoint]
+// values: the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the tables of the
+// documentation.
 //
 // There is no authentication: the permissions of the unix socket say who may use it, and on TCP every local user may.
 // Pages of browsers are refused: those of other sites by their origin, and those with names of their own by their host.
@@ -28,7 +29,7 @@
 //
 // # Files
 //
-// metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged, routes.go, loops.go and profiles.go
-// the handlers. params.go and body.go read requests, problem.go answers errors. address.go and socket.go are about where
-// it listens, schema.go is the OpenAPI document, client.go the client.
+// metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
+// profiles.go are the handlers. params.go and body.go read requests, problem.go answers errors. address.go and socket.go
+// are about where it listens, schema.go is the OpenAPI document, client.go the client.
 package admin

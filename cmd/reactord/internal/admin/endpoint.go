@@ -2,8 +2,8 @@ package admin
 
 import "net/http"
 
-// Endpoint is an operation of the API: a method on a path. In has the parameters, as fields with a tag path or query, and
-// the body as the field Body. Out is the answer. The server's handlers, [Client], the OpenAPI document and the
+// Endpoint is an operation of the API: a method on a path. In has the parameters, as fields with a tag path or query,
+// and the body as the field Body. Out is the answer. The server's handlers, [Client], the OpenAPI document and the
 // documentation are all made from it.
 type Endpoint[In, Out any] struct {
 	Method string
@@ -56,7 +56,8 @@ var (
 	ListLoops = Endpoint[None, Loops]{http.MethodGet, "/v1/loops", "listLoops",
 		"The loops, with their counters and their last slow turns.", 0, ""}
 	GetInFlight = Endpoint[None, Raw]{http.MethodGet, "/v1/loops/in-flight", "getInFlight",
-		"What is in flight on each loop, as text for people. A loop that does not answer says for how long it is blocked.", 0, "text/plain; charset=utf-8"}
+		"What is in flight on each loop, as text for people. A loop that does not answer says for how long it is blocked.",
+		0, "text/plain; charset=utf-8"}
 	ListProfiles = Endpoint[None, Profiles]{http.MethodGet, "/v1/profiles", "listProfiles",
 		"The profiles of the process.", 0, ""}
 	GetProfile = Endpoint[ProfileQuery, Raw]{http.MethodGet, "/v1/profiles/{name}", "getProfile",

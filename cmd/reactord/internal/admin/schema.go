@@ -98,10 +98,11 @@ func OpenAPI() []byte {
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title":       "reactord admin API",
-			"version":     "1",
-			"description": "Shows and changes a running reactord. Answers may get more fields; clients ignore those they do not know.",
-			"license":     object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"title":   "reactord admin API",
+			"version": "1",
+			"description": "Shows and changes a running reactord. Answers may get more fields: clients ignore those that " +
+				"they do not know.",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 		},
 		"servers":    []object{{"url": "http://localhost", "description": "The unix socket, or the loopback address."}},
 		"paths":      paths,

@@ -95,7 +95,7 @@ func TestPermissions(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	a, err := listen("unix://"+path, func(c *config.Admin) { c.Mode, c.Owner, c.Group = 0o660, "nobody", "12345" }, false)
+	a, err := listen("unix://"+path, func(c *config.Admin) { c.Mode, c.Owner, c.Group = 0o660, "65534", "12345" }, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := info.Sys().(*syscall.Stat_t)
-	if info.Mode() != fs.ModeSocket|0o660 || owner.Gid != 12345 || owner.Uid == 0 {
+	if info.Mode() != fs.ModeSocket|0o660 || owner.Gid != 12345 || owner.Uid != 65534 {
 		t.Errorf("mode %v, owner %d, group %d", info.Mode(), owner.Uid, owner.Gid)
 	}
 	if names, _ := filepath.Glob(filepath.Dir(path) + "/*"); len(names) != 1 {
@@ -159,7 +159,8 @@ func TestLiveSocketIsRefused(t *testing.T) {
 	address := onSocket(t)
 	a := started(t, address, false)
 	defer closed(t, a)
-	if _, err := listen(address, nil, false); err == nil || !strings.Contains(err.Error(), "another process answers there") {
+	_, err := listen(address, nil, false)
+	if err == nil || !strings.Contains(err.Error(), "another process answers there") {
 		t.Errorf("got %v", err)
 	}
 	if !answers(t, address) {

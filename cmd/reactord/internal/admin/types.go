@@ -7,8 +7,8 @@ import (
 )
 
 // The values that the API and [Client] exchange, as JSON. The tag doc describes a field, enum lists its values, and min
-// and max bound it: the server checks what it is sent, and the OpenAPI document says the same. Times are RFC 3339, sizes
-// are bytes.
+// and max bound it: the server checks what it is sent, and the OpenAPI document says the same. Times are RFC 3339,
+// sizes are bytes.
 
 // Seconds is a duration in seconds.
 type Seconds float64

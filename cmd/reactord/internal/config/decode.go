@@ -43,7 +43,7 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	f := s.byKey[name.Value]
 	if f == nil {
 		meant := s.keys.nearest(name.Value)
-		d.addText(at, "key "+quote(name.Value)+" is unknown: "+s.keys.propose(meant))
+		d.addText(at, "key "+quote(name.Value)+" is unknown: "+s.keys.propose(meant), nil)
 		// If a known key was probably meant, its absence is no error.
 		if meant != "" && p.child(meant) == nil {
 			p.field(meant, at).failed = true

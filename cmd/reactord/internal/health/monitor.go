@@ -30,7 +30,7 @@ type Config struct {
 	Agent    *config.Agent // without a port, or nil: no agent
 	Observer Observer
 	// OnCheck is called after each check, before the Observer: with nil if the server is healthy, with an error that
-	// matches ErrInconclusive, or with why it is not. nil: nobody is told.
+	// matches ErrInconclusive, or with why it is not. It may be nil, and does not stop the Monitor.
 	OnCheck func(err error, took time.Duration)
 	Seed    uint64 // makes the jitter reproducible; 0: it is random
 }
@@ -209,7 +209,12 @@ func (c *checking) interval() time.Duration {
 	return s.Interval
 }
 
-func (c *checking) do(t *task.T) error { return Check(t, c.cfg.Address, c.cfg.Check) }
+func (c *checking) do(t *task.T) error {
+	if c.period() == 0 { // since a moment ago
+		return ErrInconclusive
+	}
+	return Check(t, c.cfg.Address, c.cfg.Check)
+}
 
 func (c *checking) outcome(err error, took time.Duration) {
 	m := (*Monitor)(c)
@@ -244,8 +249,10 @@ func (a *asking) period() time.Duration {
 	return cmp.Or(s.Interval, 2*time.Second)
 }
 
-func (a *asking) do(t *task.T) error {
-	var err error
+func (a *asking) do(t *task.T) (err error) {
+	if a.period() == 0 {
+		return ErrInconclusive
+	}
 	a.agent.report, err = AskAgent(t, a.cfg.Address, a.cfg.Agent, a.status.Agent)
 	return err
 }

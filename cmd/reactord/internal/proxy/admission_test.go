@@ -64,6 +64,16 @@ func divided(pairs int, limits ...int) (*budget, []*admission) {
 	return b, all
 }
 
+// free is the pairs that no connection has, if there is no connection.
+func (b *budget) free() int64 {
+	n := b.common.Load()
+	for _, a := range *b.members.Load() {
+		_, own := split(a.word.Load())
+		n += own
+	}
+	return n
+}
+
 func expectAllBack(t *testing.T, b *budget, all []*admission, common int64) {
 	t.Helper()
 	for i := range all {

@@ -25,8 +25,8 @@ type change struct {
 	gone     []*sharedListener
 	upstream *upstream.Change
 	pipes    int           // kernel pipes that there may be
-	left     atomic.Int32  // loops that do not have the table yet
-	done     chan struct{} // closed when all have it
+	left     atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{} // closed when there are none
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
@@ -103,7 +103,8 @@ func (c *change) Discard() {
 	c.upstream.Discard()
 }
 
-// Commit puts the plan in force, and returns when all loops have it. It cannot fail.
+// Commit puts the plan in force. It returns when all loops have it, and the sockets of listeners that are gone are
+// closed. It cannot fail.
 func (c *change) Commit() {
 	c.commit()
 	select {
@@ -200,7 +201,13 @@ func (s *step) forward() {
 			s.change.post(other)
 		}
 	}
-	if s.change.left.Add(-1) == 0 {
-		close(s.change.done)
+	s.change.end()
+}
+
+// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that is gone is
+// free when the commit has ended.
+func (c *change) end() {
+	if c.left.Add(-1) == 0 {
+		close(c.done)
 	}
 }

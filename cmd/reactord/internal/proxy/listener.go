@@ -39,6 +39,7 @@ type listener struct {
 	sockets     []*listenSocket // fixed until they are closed
 	turn        int             // index of the socket to accept from next
 	again       reactor.Timer   // accepts when it expires
+	retires     *change         // that waits until the listener is closed; nil: none does
 }
 
 func newListener(w *worker, s *sharedListener) *listener {
@@ -292,6 +293,19 @@ func (l *listener) socketClosed(s *listenSocket) {
 	if len(l.sockets) == 0 {
 		l.state = listenerClosed
 		l.worker.listenerClosed(l)
+		if c := l.retires; c != nil {
+			l.retires = nil
+			c.end()
+		}
+	}
+}
+
+// retire stops a listener that the plan does not have any more.
+func (l *listener) retire(c *change) {
+	if l.state == listenerServing {
+		l.retires = c
+		c.left.Add(1)
+		l.stop(false)
 	}
 }
 

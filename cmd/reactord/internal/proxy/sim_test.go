@@ -77,8 +77,7 @@ type simulation struct {
 	running int               // loops
 	threads []*simring.Thread // the loops'
 	clients int
-	common  int64 // pairs of descriptors that are common at first
-	hurry   bool  // the proxy is closed while there are connections
+	hurry   bool // the proxy is closed while there are connections
 }
 
 // simulate puts a proxy on the kernel: one or two listeners on one to three loops before one to three servers, of which
@@ -139,7 +138,7 @@ func (s *simulation) start(cfg fixture, b Backend, loops []*reactor.Loop) {
 		s.k.Errorf("prepare: %v", err)
 		return
 	}
-	s.proxy, s.running, s.common = p, len(loops), p.budget.common.Load()
+	s.proxy, s.running = p, len(loops)
 	for i, w := range p.workers {
 		s.k.Go(fmt.Sprintf("loop%d", i), func(t *simring.Thread) {
 			s.threads = append(s.threads, t)
@@ -211,8 +210,8 @@ func (s *simulation) check() {
 	if n := s.proxy.waitingForFD.Load(); n != 0 {
 		s.k.Errorf("%d connections wait for a descriptor", n)
 	}
-	if n := s.proxy.budget.common.Load(); n != s.common {
-		s.k.Errorf("%d common pairs are free, want %d", n, s.common)
+	if free := s.proxy.budget.free(); free != s.proxy.budget.pairs {
+		s.k.Errorf("%d pairs are free, want %d", free, s.proxy.budget.pairs)
 	}
 	for _, l := range s.proxy.table.Load().listeners {
 		if n := l.admission.conns(); n != 0 {

@@ -32,16 +32,21 @@ func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	for _, s := range p.table.Load().listeners {
 		for _, l := range s.loops {
 			for _, socket := range l.sockets {
-				fd, err := socket.Dup()
+				fd, err := duplicate(socket.fd)
 				if err != nil {
 					CloseSockets(all)
-					return nil, os.NewSyscallError("fcntl", err)
+					return nil, err
 				}
 				all = append(all, ListenSocket{Key: s.key, Loop: l.worker.index, FD: fd})
 			}
 		}
 	}
 	return all, nil
+}
+
+func duplicate(fd int) (int, error) {
+	fd, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	return fd, os.NewSyscallError("fcntl", err)
 }
 
 // CloseSockets closes the descriptors.
@@ -52,15 +57,17 @@ func CloseSockets(all []ListenSocket) {
 }
 
 // listenSocket is a socket of a listener on one loop. Usually there is one; there are more if the process was given the
-// sockets of a process that had more loops.
+// sockets of a process that had more loops. Its descriptor belongs to the loop from start on: the loop may end before.
 type listenSocket struct {
 	reactor.Socket
+	fd       int
 	listener *listener
 	poll     reactor.PollManyOp
 	closing  reactor.CloseOp
 }
 
 func (s *listenSocket) start() {
+	s.Init(s.listener.worker.loop, s.fd)
 	_ = s.SetNoDelay(true) // those that are accepted inherit it
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
@@ -121,10 +128,10 @@ func (in inherited) take(key plan.ListenerKey) (fds []int, err error) {
 		return fds, nil
 	}
 	for _, fd := range in[key] {
-		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		copied, err := duplicate(fd)
 		if err != nil {
 			closeAll(fds)
-			return nil, os.NewSyscallError("fcntl", err)
+			return nil, err
 		}
 		fds = append(fds, copied)
 	}
@@ -188,22 +195,30 @@ func (s *sharedListener) complete(l *listener) (err error) {
 		err = l.check()
 	case s.key.FD != "": // it may not share its address: the loops share the socket
 		var fd int
-		if fd, err = s.loops[0].sockets[0].Dup(); err == nil {
+		if fd, err = duplicate(s.loops[0].sockets[0].fd); err == nil {
 			l.add(fd)
 		}
 	default:
-		err = l.listen(s.address)
+		return l.listen(s)
 	}
-	if err == nil && s.address.Port() == 0 { // the other loops take the port that the first has been given
-		s.address, err = l.sockets[0].LocalAddr()
+	if err == nil && s.address.Port() == 0 {
+		s.address, err = l.sockets[0].address(l.worker.loop)
 	}
 	return err
+}
+
+// address is the address of a socket that was given.
+func (s *listenSocket) address(loop *reactor.Loop) (netip.AddrPort, error) {
+	var socket reactor.Socket
+	socket.Init(loop, s.fd)
+	defer socket.Release()
+	return socket.LocalAddr()
 }
 
 // check reports whether the sockets that were given can be accepted from.
 func (l *listener) check() error {
 	for _, s := range l.sockets {
-		fd := s.Fd()
+		fd := s.fd
 		unix.CloseOnExec(fd)
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return os.NewSyscallError("fcntl", err)
@@ -250,28 +265,28 @@ func (l *listener) probe(addr netip.AddrPort) error {
 	return os.NewSyscallError("bind", s.Bind(a))
 }
 
-// listen opens a socket.
-func (l *listener) listen(addr netip.AddrPort) error {
-	a, err := reactor.IPAddress(addr)
+// listen opens a socket for a loop. If the port is any free one, the other loops take the one that the first was given.
+func (l *listener) listen(shared *sharedListener) error {
+	a, err := reactor.IPAddress(shared.address)
 	if err != nil {
 		return err
 	}
-	s := &listenSocket{listener: l}
+	var s reactor.Socket
 	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
-		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, addr) },
+		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, shared.address) },
 	})
-	if err == nil {
-		l.sockets = append(l.sockets, s)
+	if err != nil {
+		return err
 	}
+	if shared.address.Port() == 0 {
+		shared.address, err = s.LocalAddr()
+	}
+	l.add(s.Release())
 	return err
 }
 
 // add takes over a socket.
-func (l *listener) add(fd int) {
-	s := &listenSocket{listener: l}
-	s.Init(l.worker.loop, fd)
-	l.sockets = append(l.sockets, s)
-}
+func (l *listener) add(fd int) { l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd}) }
 
 // dualStack makes [::] every address, whatever net.ipv6.bindv6only is.
 func dualStack(s *reactor.Socket, addr netip.AddrPort) error {
@@ -290,7 +305,9 @@ func (s *sharedListener) discard() {
 
 func (l *listener) discard() {
 	for _, s := range l.sockets {
-		s.Discard()
+		var socket reactor.Socket
+		socket.Init(l.worker.loop, s.fd)
+		socket.Discard()
 	}
 	l.sockets = nil
 }

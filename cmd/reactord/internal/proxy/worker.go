@@ -75,7 +75,7 @@ func (w *worker) follow(c *change) {
 	}
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
 	for _, s := range c.gone {
-		s.loops[w.index].stop(false)
+		s.loops[w.index].retire(c)
 	}
 	for _, s := range c.opened {
 		l := s.loops[w.index]

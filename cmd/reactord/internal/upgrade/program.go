@@ -209,5 +209,16 @@ func (s *Successor) await(ctx context.Context) error {
 	return errNoAnswer
 }
 
+// Failure is how the successor has failed, once Exited is closed; nil: it has ended well.
+func (s *Successor) Failure() error {
+	if s.state == nil || s.state.Success() {
+		return nil
+	}
+	return errors.New(s.state.String())
+}
+
+// Terminate asks the successor to end.
+func (s *Successor) Terminate() { _ = s.process.Signal(unix.SIGTERM) }
+
 // Confirm lets the successor continue, which waits for the service manager to know it.
 func (s *Successor) Confirm() { _ = s.socket.Close() }

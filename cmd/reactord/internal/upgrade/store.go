@@ -33,22 +33,21 @@ func storedName(name string) (string, bool) {
 // [Inherit] finds them again. The unit has FileDescriptorStoreMax=. Sockets of socket units (fd://) are left out: the
 // service manager keeps them anyway.
 //
-// Sockets are kept if the variable FDSTORE is in the environment and not 0. The service manager sets it since systemd
-// 254 if it keeps descriptors; with an older one, the unit sets it.
+// Names count, and how many sockets have one: the descriptors may be copies.
 func Store(before, now []Socket) error {
-	if room := os.Getenv("FDSTORE"); room == "" || room == "0" {
+	if !Storing() {
 		return nil
 	}
 	groups, names := grouped(now)
 	old, oldNames := grouped(before)
 	var errs []error
 	for _, name := range oldNames {
-		if !slices.Equal(old[name], groups[name]) {
+		if len(old[name]) != len(groups[name]) {
 			errs = append(errs, notify("FDSTOREREMOVE=1", "FDNAME="+storePrefix+stored.Replace(name)))
 		}
 	}
 	for _, name := range names {
-		if slices.Equal(old[name], groups[name]) {
+		if len(old[name]) == len(groups[name]) {
 			continue
 		}
 		for fds := range slices.Chunk(groups[name], maxRights) {
@@ -57,6 +56,13 @@ func Store(before, now []Socket) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Storing reports whether the service manager keeps sockets: the variable FDSTORE is in the environment and not 0. The
+// service manager sets it since systemd 254; with an older one, the unit sets it.
+func Storing() bool {
+	room := os.Getenv("FDSTORE")
+	return room != "" && room != "0"
 }
 
 // grouped are the descriptors of each name, and the names in order.

@@ -25,6 +25,8 @@ type Backend struct {
 	time    histogram     // of connects that succeeded
 	retries retryBudget
 
+	surprises atomic.Uint64 // changes of servers that Prepare cannot know
+
 	// What the control loop has.
 	member    *membership
 	checks    *checks
@@ -68,28 +70,28 @@ func (b *Backend) Retry(now int64) bool {
 func (b *Backend) now() int64 { return b.directory.Loop.Now() }
 
 // commit puts the settings and servers of a plan in force.
-func (b *Backend) commit(m *membership, g *Group) {
-	before := b.member
+func (b *Backend) commit(next *prepared) {
+	m := next.membership
 	b.member = m
 	b.set(m.plan.Settings)
 	b.setChecks(m.plan.Settings)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
 	}
-	if before != nil {
-		for key, s := range before.byKey {
-			if m.byKey[key] == nil {
-				s.leave()
-			}
-		}
+	for _, s := range next.leave {
+		s.leave()
 	}
 	if m.plan.Settings.Ejection.Failures == 0 {
 		for _, s := range m.servers {
 			s.ejection.end()
 		}
 	}
-	b.group.Store(g)
-	b.publish()
+	if b.surprises.Load() != next.surprises || next.slow {
+		b.publish()
+		return
+	}
+	b.group.Store(next.group)
+	b.changed()
 }
 
 // retire ends what runs for a backend that has left.
@@ -122,11 +124,16 @@ func (b *Backend) publish() {
 	b.group.Store(newGroup(b.member, b.group.Load()))
 	b.published = loop.Clock()
 	b.cost = b.published - began
-	if changed := b.directory.OnGroup; changed != nil {
-		changed(b)
-	}
+	b.changed()
 	if growing {
 		loop.SetTimer(&b.publisher, b.now()+over/slowStartSteps)
+	}
+}
+
+// changed tells that the backend has another group or other limits.
+func (b *Backend) changed() {
+	if b.directory.OnGroup != nil {
+		b.directory.OnGroup(b)
 	}
 }
 

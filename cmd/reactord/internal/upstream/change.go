@@ -12,7 +12,7 @@ type Change struct {
 	directory    *Directory
 	before, next table
 	backends     map[string]*Backend
-	groups       map[string]*Group // as they are if no server's state changes until Commit
+	prepared     []*prepared // the backends that are new or not the same
 }
 
 // membership is a backend with its settings and servers in a plan, or in several. It does not change.
@@ -23,6 +23,15 @@ type membership struct {
 	byKey   map[netip.AddrPort]*Server
 }
 
+// prepared is a membership that is to be put in force.
+type prepared struct {
+	*membership
+	leave     []*Server // those that were in the plan before
+	slow      bool      // there are new servers that start slowly, or slow start is another
+	group     *Group    // as it is if there are no surprises
+	surprises uint64    // of the backend, until then
+}
+
 // Prepare makes what a plan needs and the plan before it did not have. Nothing of it is visible until Commit. The next
 // Prepare assumes that the change is committed, unless it was discarded.
 func (d *Directory) Prepare(p *plan.Plan) *Change {
@@ -31,23 +40,17 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 		before:    d.planned,
 		next:      make(table, len(p.Backends)),
 		backends:  make(map[string]*Backend, len(p.Backends)),
-		groups:    make(map[string]*Group, len(p.Backends)),
 	}
 	for i := range p.Backends {
 		b := &p.Backends[i]
 		name := b.Settings.Name
-		before := c.before[name]
-		if before.same(b) {
-			c.next[name], c.backends[name] = before, before.backend
-			continue
+		m := c.before[name]
+		if !m.same(b) {
+			next := d.prepare(b, m)
+			c.prepared = append(c.prepared, next)
+			m = next.membership
 		}
-		d.preload(&b.Settings.Check)
-		m := d.prepare(b, before)
-		g := newGroup(m, m.backend.Group())
-		if before == nil {
-			m.backend.group.Store(g) // nobody has the backend yet
-		}
-		c.next[name], c.backends[name], c.groups[name] = m, m.backend, g
+		c.next[name], c.backends[name] = m, m.backend
 	}
 	d.planned = c.next
 	return c
@@ -58,30 +61,45 @@ func (m *membership) same(b *plan.Backend) bool {
 	return m != nil && m.plan.Settings == b.Settings && slices.Equal(m.plan.Servers, b.Servers)
 }
 
-// prepare makes the membership of a backend. before is what it was; nil: the backend is new.
-func (d *Directory) prepare(b *plan.Backend, before *membership) *membership {
-	m := &membership{
+// prepare prepares a backend. before is what it was; nil: the backend is new.
+func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
+	d.preload(&b.Settings.Check)
+	next := &prepared{membership: &membership{
 		plan:    *b,
 		servers: make([]*Server, len(b.Servers)),
 		byKey:   make(map[netip.AddrPort]*Server, len(b.Servers)),
+	}}
+	if before == nil {
+		next.backend = newBackend(d, b)
+		next.addServers(&membership{}, false)
+		next.group = newGroup(next.membership, nil)
+		next.backend.group.Store(next.group) // nobody has the backend yet
+		return next
 	}
-	if before != nil {
-		m.backend = before.backend
-	} else {
-		m.backend = newBackend(d, b)
-	}
-	for i := range b.Servers {
-		address := b.Servers[i].Address
-		var s *Server
-		if before != nil {
-			s = before.byKey[address]
-		}
+	next.backend = before.backend
+	next.surprises = next.backend.surprises.Load()
+	next.slow = b.Settings.Balance.SlowStart != before.plan.Settings.Balance.SlowStart
+	next.addServers(before, b.Settings.Balance.SlowStart != 0)
+	next.group = newGroup(next.membership, next.backend.Group())
+	return next
+}
+
+// addServers takes servers over, and makes those that are new.
+func (p *prepared) addServers(before *membership, slowly bool) {
+	for i := range p.plan.Servers {
+		server := &p.plan.Servers[i]
+		s := before.byKey[server.Address]
 		if s == nil {
-			s = newServer(m.backend, &b.Servers[i], before != nil && b.Settings.Balance.SlowStart != 0)
+			s = newServer(p.backend, server, slowly)
+			p.slow = p.slow || slowly
 		}
-		m.servers[i], m.byKey[address] = s, s
+		p.servers[i], p.byKey[server.Address] = s, s
 	}
-	return m
+	for _, s := range before.servers {
+		if p.byKey[s.Address] == nil {
+			p.leave = append(p.leave, s)
+		}
+	}
 }
 
 // Backends is the table of the loops: the backends of the plan by name. It does not change. A loop may use it before
@@ -90,14 +108,12 @@ func (c *Change) Backends() map[string]*Backend { return c.backends }
 
 // Commit puts the change in force. It is called on the control loop, in the order of the calls of Prepare.
 func (c *Change) Commit() {
-	next, before := c.next, *c.directory.inForce.Load()
+	next := c.next
 	c.directory.inForce.Store(&next) // not &c.next: it would keep the plan before alive
-	for name, m := range c.next {
-		if before[name] != m {
-			m.backend.commit(m, c.groups[name])
-		}
+	for _, p := range c.prepared {
+		p.backend.commit(p)
 	}
-	for name, m := range before {
+	for name, m := range c.before {
 		if c.next[name] == nil {
 			m.backend.retire()
 		}

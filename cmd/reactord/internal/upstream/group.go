@@ -29,11 +29,14 @@ func (i *inputs) equal(o *inputs) bool {
 // newGroup is the group of the servers that take part. It may be called from any thread. If the given group is made of
 // the same, it is that.
 func newGroup(m *membership, old *Group) *Group {
-	g := &Group{made: inputs{settings: m.plan.Settings.Balance}}
+	g := &Group{
+		Servers: make([]*Server, 0, len(m.servers)),
+		made:    inputs{m.plan.Settings.Balance, make([]balance.Server, 0, len(m.servers))},
+	}
 	for i, s := range m.servers {
 		p := &m.plan.Servers[i]
-		st := s.standing.Load().inPlan(p)
-		state, weight := st.state(), st.weight(p.Weight)
+		st := s.standing.Load()
+		state, weight := st.stateIn(planned(p)), st.weight(p.Weight)
 		if !state.takesPart() || weight == 0 {
 			continue
 		}

@@ -48,7 +48,7 @@ func newServer(b *Backend, p *plan.Server, slowly bool) *Server {
 	if slowly {
 		st.permille = slowStartPermille
 	}
-	st = st.inPlan(p)
+	st.says[voicePlan], st.reasons[voicePlan] = planned(p), planReason(p)
 	s.settings.Store(p)
 	s.standing.Store(&st)
 	s.Load.SetLimit(p.MaxConnections)
@@ -89,7 +89,7 @@ func (s *Server) Failed(err error) {
 // thread.
 func (s *Server) Retried() { s.counters.retries.Add(1) }
 
-// join puts the settings of a plan in force. It reports whether the server has come up.
+// join puts the settings of a plan in force.
 func (s *Server) join(p *plan.Server) {
 	s.settings.Store(p)
 	s.Load.SetLimit(p.MaxConnections)
@@ -97,9 +97,16 @@ func (s *Server) join(p *plan.Server) {
 		s.life = lifeMember
 		s.began = s.Backend.now()
 	}
-	state, reason := planned(p)
-	s.hear(voicePlan, state, reason)
+	s.hear(voicePlan, planned(p), planReason(p))
 	s.check()
+}
+
+// planReason is why a server is not up in a plan.
+func planReason(p *plan.Server) string {
+	if p.State == plan.Up {
+		return ""
+	}
+	return "the plan says so"
 }
 
 // leave ends what runs for a server that has left.
@@ -121,15 +128,16 @@ func (s *Server) hearAgent(state State, reason string, percent int) {
 
 func (s *Server) hearWeight(v voice, state State, reason string, percent int) {
 	before := s.standing.Load()
+	if before.says[v] == state && before.reasons[v] == reason && before.agentPercent == percent {
+		return
+	}
 	after := *before
 	after.says[v], after.reasons[v], after.agentPercent = state, reason, percent
-	if after != *before {
-		s.change(before, &after)
-	}
+	s.change(v, before, &after)
 }
 
-// change replaces the standing.
-func (s *Server) change(before, after *standing) {
+// change replaces the standing, as a voice says.
+func (s *Server) change(v voice, before, after *standing) {
 	from, to := before.state(), after.state()
 	if from != to {
 		after.since = time.Now()
@@ -141,7 +149,10 @@ func (s *Server) change(before, after *standing) {
 		s.log(from, to, after.reason())
 	}
 	s.standing.Store(after)
-	s.Backend.publishSoon()
+	if v != voicePlan || after.permille != before.permille {
+		s.Backend.surprises.Add(1)
+		s.Backend.publishSoon()
+	}
 	if went(before, after, Down) && s.Backend.Settings().Check.CloseOnDown && s.Backend.directory.OnDown != nil {
 		s.Backend.directory.OnDown(s)
 	}

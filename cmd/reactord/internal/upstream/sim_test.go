@@ -150,6 +150,12 @@ func (s *simulation) commit(t *simring.Thread) {
 		p.Backends = append(p.Backends, b)
 	}
 	c := s.d.Prepare(p)
+	if s.rng.IntN(2) == 0 { // meanwhile
+		t.Sleep(time.Duration(s.rng.Int64N(int64(3 * time.Second))))
+		s.on(t, 0, s.follow)
+		s.hear(t)
+		s.connects(t)
+	}
 	if s.rng.IntN(4) == 0 {
 		c.Discard()
 		return
@@ -286,14 +292,21 @@ func (s *simulation) eject(server *Server, m *model, c *config.Ejection) {
 	s.say(m, voiceEjection, Ejected, 0)
 }
 
-// check compares everything with the model.
-func (s *simulation) check() {
-	now := s.loops[0].Now()
-	for server, m := range s.servers {
-		if m.says[voiceEjection] == Ejected && now > m.backAt {
+// follow lets servers back whose ejection is over.
+func (s *simulation) follow() {
+	for _, m := range s.servers {
+		if m.says[voiceEjection] == Ejected && s.loops[0].Now() > m.backAt {
 			m.inARow = 0
 			s.say(m, voiceEjection, Up, m.backAt)
 		}
+	}
+}
+
+// check compares everything with the model.
+func (s *simulation) check() {
+	s.follow()
+	now := s.loops[0].Now()
+	for server, m := range s.servers {
 		s.saw[m.state()]++
 		st := server.Status()
 		if st.State != m.state() || st.Failures != m.failures {

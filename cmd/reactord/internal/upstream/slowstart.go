@@ -21,5 +21,6 @@ func (s *Server) grow(now, over int64) bool {
 		after.permille = slowStartPermille + int((1000-slowStartPermille)*elapsed/over)
 	}
 	s.standing.Store(&after)
+	s.Backend.surprises.Add(1)
 	return after.permille < 1000
 }

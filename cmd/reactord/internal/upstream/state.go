@@ -73,20 +73,18 @@ func (s *standing) reason() string { return s.reasons[s.deciding()] }
 // weight is what the server's weight is now, in thousandths.
 func (s *standing) weight(of int) int { return of * s.agentPercent * s.permille / 100 }
 
-// inPlan is the standing if the plan says so.
-func (s *standing) inPlan(p *plan.Server) standing {
-	out := *s
-	out.says[voicePlan], out.reasons[voicePlan] = planned(p)
-	return out
+// stateIn is the state if the plan says another one.
+func (s *standing) stateIn(planned State) State {
+	return max(planned, s.says[voiceCheck], s.says[voiceAgent], s.says[voiceEjection])
 }
 
 // planned is what a plan says of a server.
-func planned(p *plan.Server) (State, string) {
+func planned(p *plan.Server) State {
 	switch p.State {
 	case plan.Drain:
-		return Drain, "set by " + p.Origin
+		return Drain
 	case plan.Maintenance:
-		return Maintenance, "set by " + p.Origin
+		return Maintenance
 	}
-	return Up, ""
+	return Up
 }

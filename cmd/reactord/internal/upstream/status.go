@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 // BackendStatus is a reading of a backend, for people.
@@ -13,6 +16,7 @@ type BackendStatus struct {
 	Connections int
 	Limit       int  // of connections; 0: none
 	Panic       bool // health is ignored, because too few servers are healthy
+	Settings    *config.Backend
 	Servers     []ServerStatus
 }
 
@@ -32,6 +36,7 @@ type ServerStatus struct {
 	Failures    uint64    // connects that failed
 	Ejections   uint64
 	Check       *CheckStatus // the last; nil: there was none
+	Plan        *plan.Server // what the plan says of it; read only
 }
 
 // Status reads the backends in force, in the order of their names. It may be called from any goroutine.
@@ -41,6 +46,7 @@ func (d *Directory) Status() []BackendStatus {
 		b := m.backend
 		s := BackendStatus{
 			Name: b.Name, Connections: b.Load.N(), Limit: b.Load.Limit(), Panic: b.Group().Panic(),
+			Settings: b.Settings(),
 		}
 		for _, server := range m.servers {
 			s.Servers = append(s.Servers, server.Status())
@@ -69,7 +75,7 @@ func (s *Server) Status() ServerStatus {
 		Weight: p.Weight, Percent: float64(st.weight(100)) / 1000,
 		Connections: s.Load.N(), Limit: s.Load.Limit(),
 		Total: s.counters.connections.Load(), Ejections: s.counters.ejections.Load(),
-		Check: s.checking.last.Load(),
+		Check: s.checking.last.Load(), Plan: p,
 	}
 	for i := range s.counters.failures {
 		out.Failures += s.counters.failures[i].Load()

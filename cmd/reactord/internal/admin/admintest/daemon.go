@@ -33,13 +33,14 @@ var Start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // New is a daemon with two servers of a backend, and n connections.
 func New(n int) *Daemon {
+	since := time.Now().Add(-73*time.Hour - time.Minute)
 	d := &Daemon{servers: []admin.BackendServer{
 		{
-			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: time.Now().Add(-73*time.Hour - time.Minute),
+			Backend: "app", Name: "a", Address: "192.0.2.1:80", State: "up", AdminState: "up", Since: since,
 			Weight: 10, WeightPercent: 100, Connections: 2, MaxConnections: 100, Total: 1234, Origin: "proxy.yaml:9:5",
 		},
 		{
-			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: time.Now().Add(-73*time.Hour - time.Minute),
+			Backend: "app", Name: "b", Address: "192.0.2.2:80", State: "down", AdminState: "up", Since: since,
 			Reason: "check: connection refused", Weight: 1, WeightPercent: 40, Total: 7, Failures: 3, Origin: "dns app.test",
 		},
 	}}
