@@ -138,12 +138,14 @@ func TestStatus(t *testing.T) {
 	s.Load.Force()
 	b.Load.Force()
 	all := r.Status()
-	if len(all) != 2 || all[0].Name != "a" || all[1].Connections != 1 || all[1].Limit != 50 || all[1].Settings != p.Settings {
+	if len(all) != 2 || all[0].Name != "a" || all[1].Connections != 1 || all[1].Limit != 50 ||
+		all[1].Settings != p.Settings {
 		t.Fatalf("%+v", all)
 	}
 	got := all[1].Servers
 	if g := got[0]; g.Name != "0" || g.State != Up || g.Reason != "" || g.Weight != 3 || g.Percent != 100 ||
-		g.Connections != 1 || g.Limit != 9 || g.Origin != "test" || time.Since(g.Since) > time.Minute || *g.Plan != p.Servers[0] {
+		g.Connections != 1 || g.Limit != 9 || g.Origin != "test" || time.Since(g.Since) > time.Minute ||
+		*g.Plan != p.Servers[0] {
 		t.Errorf("%+v", g)
 	}
 	if g := got[1]; g.State != Drain || g.State.String() != "drain" || g.Reason == "" {

@@ -292,7 +292,7 @@ func (s *simulation) eject(server *Server, m *model, c *config.Ejection) {
 	s.say(m, voiceEjection, Ejected, 0)
 }
 
-// follow lets servers back whose ejection is over.
+// follow lets servers back whose ejection has ended.
 func (s *simulation) follow() {
 	for _, m := range s.servers {
 		if m.says[voiceEjection] == Ejected && s.loops[0].Now() > m.backAt {
