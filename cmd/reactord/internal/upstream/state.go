@@ -16,6 +16,7 @@ import (
 //	            Ejected → Up                         its time has passed, or servers are not ejected any more
 type State uint8
 
+// The states of a server.
 const (
 	Up          State = iota // it gets new connections
 	Ejected                  // out for a time, because connections could not be made
