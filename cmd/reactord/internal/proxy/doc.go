@@ -12,11 +12,19 @@
 // # What it guarantees
 //
 // Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
-// becomes a reset, behind the bytes that came before it. If a server cannot be reached, another one is tried.
+// becomes a reset, behind the bytes that came before it.
 //
-// At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from until
-// the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of up to
-// 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by splice(2).
+// If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
+// retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
+// blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
+// Connections beyond them wait in the backend's queue: in order on each loop, while the loops take turns. A connection
+// leaves the queue when its time has passed, or when the client resets it. A client that has only sent EOF may still
+// wait for an answer, so it stays.
+//
+// At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
+// until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of
+// up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
+// splice(2).
 //
 // # Plans
 //
@@ -25,26 +33,26 @@
 // apply to new connections immediately; a connection keeps the settings of its backend with which it was accepted.
 //
 // A listener that is gone accepts what is queued, whatever the limits, because closing the socket would reset it; and
-// then its sockets are closed. Its connections are left alone: they end by themselves or by their timeouts, and no drain
-// applies to them before the process drains. When the last has ended, nothing is left of the listener.
+// then its sockets are closed. Its connections are left alone: they end by themselves or by their timeouts, and no
+// drain applies to them before the process drains. When the last has ended, nothing is left of the listener.
 //
-// An address that another process listens on is refused, although the kernel would share it. That is not noticed if this
-// process itself has an address that overlaps it.
+// An address that another process listens on is refused, although the kernel would share it. That is not noticed if
+// this process itself has an address that overlaps it.
 //
 // # Limits
 //
 // The limits on connections of the process and of a listener are exact, for all loops together. The descriptors of the
-// process, or Limits.MaxConnections if that is less, are one budget. Half of it is guaranteed to the listeners, in equal
-// parts. The other half is for the connections that need it first. A plan with other listeners divides it anew: a
-// listener gets its part as soon as others have given back what they have of it. A few descriptors are left to logs, the
-// admin API, discovery and health checks.
+// process, or Limits.MaxConnections if that is less, are one budget. Half of it is guaranteed to the listeners, in
+// equal parts. The other half is for the connections that need it first. A plan with other listeners divides it anew: a
+// listener gets its part as soon as others have given back what they have of it. A few descriptors are left to logs,
+// the admin API, discovery and health checks.
 //
 // If a listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
 // whichever loop they are queued on; or with on_limit: reject they are accepted and reset. The same holds beyond the
 // rates of the process and of the listener, which are exact, too. Beyond the rate of a source prefix connections are
 // always reset; that rate is exact as long as the table has an entry for the prefix. If descriptors run out
-// nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is short,
-// idle timeouts are shorter: see memory.go.
+// nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is
+// short, idle timeouts are shorter: see memory.go.
 //
 // When a drain begins, the connections that are already queued are accepted beyond the limits: otherwise they would be
 // reset.
@@ -70,17 +78,17 @@
 //	sourcerate.go   the same for each source prefix
 //	descriptors.go  the listeners and connections that wait for a descriptor
 //	memory.go       how short memory is
-//	connect.go      connects to a server
-//	queue.go        the connections that wait for room in a backend
-//	line.go         waits in order
-//	sources.go      the local addresses that servers are connected to from
+//	connect.go      gives a connection a server: the first attempt, and the task of what follows
+//	queue.go        connections that wait for room in a backend; what a worker has for a backend
+//	line.go         where tasks of a loop wait in order
+//	sources.go      local addresses to connect from
 //	conn.go         a connection and its phases
 //	connections.go  lists and closes connections
 //	pipe.go         a direction of a connection, its states and its regimes
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
-//	idle.go         the timeouts of a connection
-//	ends.go         why connections end
+//	idle.go         the timeouts of open connections
+//	ends.go         how connections end
 //	stats.go        the counters
 package proxy
