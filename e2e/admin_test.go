@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -320,7 +321,9 @@ func TestAdminManyConnections(t *testing.T) {
 // readPages reads all connections over HTTP, in pages.
 func (a *administered) readPages(t *testing.T, want int) {
 	client := http.Client{Transport: &http.Transport{
-		Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", a.socket) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", a.socket)
+		},
 	}}
 	defer client.CloseIdleConnections()
 	seen := map[string]bool{}

@@ -36,8 +36,8 @@ func OpenPair(l *Loop, typ int, a, b *Socket) error {
 	return nil
 }
 
-// Discard closes a socket that has had no operation yet, or whose operations have all completed. It may be called on any
-// thread, if no other one uses the socket.
+// Discard closes a socket that has had no operation yet, or whose operations have all completed. It may be called on
+// any thread, if no other one uses the socket.
 func (s *Socket) Discard() {
 	s.disown()
 	_ = s.loop.sys.Close(int(s.fd))

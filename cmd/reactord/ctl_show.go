@@ -276,10 +276,10 @@ func (ctlOpenAPI) Run(c *ctl) error {
 }
 
 type ctlProfile struct {
-	Name    string        `arg:"" optional:"" help:"cpu, trace, heap, goroutine, …; without it, the profiles are listed."`
-	Seconds time.Duration `placeholder:"TIME" help:"For how long cpu and trace record (10s)."`
-	Output  string        `short:"o" placeholder:"FILE" help:"File to write; -: standard output (NAME.pprof)."`
-	Text    bool          `help:"Write text for people to standard output."`
+	Name   string        `arg:"" optional:"" help:"cpu, trace, heap, goroutine, …; without it, the profiles are listed."`
+	Length time.Duration `name:"seconds" placeholder:"TIME" help:"For how long cpu and trace record (10s)."`
+	Output string        `short:"o" placeholder:"FILE" help:"File to write; -: standard output (NAME.pprof)."`
+	Text   bool          `help:"Write text for people to standard output."`
 }
 
 // Run writes a profile, or lists them.
@@ -296,7 +296,7 @@ func (p ctlProfile) Run(c *ctl) error {
 	ctx, cancel := interruptible()
 	defer cancel()
 	defer c.client.Close()
-	q := admin.ProfileQuery{Name: p.Name, Seconds: p.Seconds}
+	q := admin.ProfileQuery{Name: p.Name, Length: p.Length}
 	if p.Text {
 		q.Debug = 1
 	}

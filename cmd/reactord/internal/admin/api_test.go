@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,9 @@ func serve(t *testing.T, d admin.Daemon, address string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.http.Transport = &http.Transport{Dial: func(string, string) (net.Conn, error) { return net.Dial(network, at) }}
+	s.http.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, at)
+	}}
 	t.Cleanup(func() {
 		s.client.Close()
 		s.http.CloseIdleConnections()
@@ -454,7 +457,7 @@ func TestCloseEndsProfile(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		for {
-			_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Seconds: 5 * time.Minute})
+			_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: 5 * time.Minute})
 			if !conflicts(err) { // with the attempts below
 				done <- err
 				return
@@ -462,7 +465,7 @@ func TestCloseEndsProfile(t *testing.T) {
 		}
 	}()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Seconds: time.Millisecond})
+		_, _, err := admin.GetProfile.Call(t.Context(), c, admin.ProfileQuery{Name: "cpu", Length: time.Millisecond})
 		if conflicts(err) {
 			break // it is being recorded
 		}

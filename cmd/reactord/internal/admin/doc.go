@@ -30,6 +30,6 @@
 // # Files
 //
 // metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
-// profiles.go are the handlers. params.go and body.go read requests, problem.go answers errors. address.go and socket.go
-// are about where it listens, schema.go is the OpenAPI document, client.go the client.
+// profiles.go are the handlers. params.go and body.go read requests, problem.go answers errors. address.go and
+// socket.go are about where it listens, schema.go is the OpenAPI document, client.go the client.
 package admin

@@ -41,7 +41,7 @@ func (a *API) profiles(context.Context, *None) (Profiles, error) {
 func (a *API) profile(w http.ResponseWriter, r *http.Request, q *ProfileQuery) error {
 	w.Header().Set("Content-Type", GetProfile.Media)
 	w.Header().Set("Cache-Control", "no-store")
-	if q.Seconds > maxRecording {
+	if q.Length > maxRecording {
 		return problem(http.StatusBadRequest, fmt.Sprintf("seconds is at most %v", maxRecording.Seconds()))
 	}
 	switch q.Name {
@@ -63,7 +63,7 @@ func (a *API) profile(w http.ResponseWriter, r *http.Request, q *ProfileQuery) e
 
 // record records until the time has passed or the client has gone.
 func record(w http.ResponseWriter, r *http.Request, q *ProfileQuery, start func(io.Writer) error, stop func()) error {
-	d := cmp.Or(q.Seconds, defaultRecording)
+	d := cmp.Or(q.Length, defaultRecording)
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d + writeTimeout)); err != nil {
 		return problem(http.StatusInternalServerError, err.Error())
 	}

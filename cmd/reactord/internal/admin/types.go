@@ -338,9 +338,9 @@ type Profiles struct {
 
 // ProfileQuery chooses a profile.
 type ProfileQuery struct {
-	Name    string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, as heap or goroutine."`
-	Seconds time.Duration `query:"seconds" doc:"For how long cpu and trace record. Default: 10. At most 300."`
-	Debug   int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text, for people."`
+	Name   string        `path:"name" doc:"cpu, trace, or the name of a profile of runtime/pprof, as heap or goroutine."`
+	Length time.Duration `query:"seconds" doc:"For how long cpu and trace record. Default: 10. At most 300."`
+	Debug  int           `query:"debug" min:"0" max:"2" doc:"1 or 2: as text, for people."`
 }
 
 // Source is a source of discovery.

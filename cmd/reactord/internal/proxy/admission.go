@@ -14,8 +14,8 @@ import (
 type cacheLine [64]byte
 
 // budget is how many connections the process may have. Each takes a pair of descriptors, and so does the kernel pipe of
-// a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is common: a listener that
-// has used its part takes common pairs as it needs them. The loops share the budget.
+// a splice. Half of the pairs are guaranteed to the listeners, in equal parts. The other half is common: a listener
+// that has used its part takes common pairs as it needs them. The loops share the budget.
 //
 // A plan with other listeners or limits divides the pairs anew while the loops take and give: see divide.
 type budget struct {
@@ -68,8 +68,8 @@ const (
 	exhausted      // the budget has no pair left
 )
 
-// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, the admin
-// API, discovery, health checks.
+// spare is how many descriptors the budget leaves to what is not a proxied connection: logs, the metrics page, the
+// admin API, discovery, health checks.
 const spare = 64
 
 // freeDescriptors is how many descriptors the process has for connections and listeners. The limit is the hard one: the

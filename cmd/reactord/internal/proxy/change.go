@@ -33,8 +33,8 @@ type change struct {
 var ErrStopped = errors.New("the proxy has stopped accepting, and takes no plan any more")
 
 // Prepare makes what the plan adds: it opens the sockets of new listeners on all loops. If it fails, everything that it
-// opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and not
-// while a change is prepared.
+// opened is closed, and nothing has changed. It is called on the planner's goroutine, as are Commit and Discard, and
+// not while a change is prepared.
 func (p *Proxy) Prepare(next *plan.Plan, _ plan.Diff) (plan.Change, error) {
 	return p.prepareChange(next)
 }
@@ -147,6 +147,7 @@ func (c *change) divide() {
 		c.pipes = pairs / 8
 	}
 	p.budget.divide(pairs, pipes, members, retired)
+	p.limit.Store(int64(pairs))
 	for _, s := range c.next.listeners {
 		s.stats.limit.Store(int64(p.budget.most(&s.admission)))
 	}
@@ -204,8 +205,8 @@ func (s *step) forward() {
 	s.change.end()
 }
 
-// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that is gone is
-// free when the commit has ended.
+// end is called when a loop has the table, and when a listener that is gone is closed. The address of a listener that
+// is gone is free when the commit has ended.
 func (c *change) end() {
 	if c.left.Add(-1) == 0 {
 		close(c.done)

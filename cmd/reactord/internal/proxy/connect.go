@@ -35,7 +35,6 @@ type dial struct {
 	request  balance.Request
 	err      error // why the last attempt has failed; nil: it has not
 	open     bool  // the socket for the server is open
-	retry    bool  // a server could not be reached, and the next attempt needs the retry budget
 	failures int   // servers that could not be reached
 	noPort   int   // attempts without a local port
 }
@@ -280,10 +279,11 @@ func (d *dial) giveUpServer(t *task.T) error {
 	switch {
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
-	case d.failures > c.settings.Retries:
+	case d.failures > c.settings.Retries, d.failures >= len(c.lane.backend.Group().Servers):
 		return d.fail(unreachable(err), err)
+	case !noPort(err) && !c.lane.backend.Retry(now):
+		return d.fail(endRetryBudget, err)
 	}
-	d.retry = !noPort(err)
 	c.to.Retried()
 	c.lane.giveServer(c)
 	return nil
@@ -316,13 +316,8 @@ func (d *dial) choose(t *task.T) error {
 	case errors.Is(err, balance.ErrNoServer):
 		d.noneAvailable(err)
 		return d.fail(endNoneAvailable, err)
-	case err != nil:
-		return err
-	case d.retry && !c.lane.backend.Retry(c.loop().Now()):
-		return d.fail(endRetryBudget, nil)
 	}
-	d.retry = false
-	return nil
+	return err
 }
 
 // queue waits until there is room at a server, the client has reset the connection, or the time is over.

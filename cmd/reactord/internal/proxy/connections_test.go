@@ -192,3 +192,33 @@ func TestServerDown(t *testing.T) {
 		_ = clients
 	})
 }
+
+// Pages of a list have every connection once, the newest of each loop first.
+func TestPagesOfConnections(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		p := start(t, ring, Backend{}, ln)
+		for range 11 {
+			pair(t, p, ln)
+		}
+		waitFor(t, "all have a server", func() bool {
+			return len(list(t, p, Filter{Address: ln.Addr().(*net.TCPAddr).AddrPort()}, 0)) == 11
+		})
+		var before uint64
+		for _, want := range []int{4, 4, 3, 0} {
+			page := list(t, p, Filter{Before: before}, 4)
+			if len(page) != want {
+				t.Fatalf("%d connections before %d, want %d", len(page), before, want)
+			}
+			for _, c := range page {
+				if before != 0 && c.ID >= before {
+					t.Errorf("id %d behind %d", c.ID, before)
+				}
+				before = c.ID
+			}
+		}
+		if n := len(list(t, p, Filter{Address: netip.MustParseAddrPort("192.0.2.1:1")}, 0)); n != 0 {
+			t.Errorf("%d connections to another address", n)
+		}
+	})
+}

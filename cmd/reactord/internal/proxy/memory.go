@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// When memory becomes short, connections may be idle for less time: from 80 % of the limit on the timeouts shrink evenly,
-// to a tenth at 100 %. Before the kernel ends the process, the connections that are used the least are ended.
+// When memory becomes short, connections may be idle for less time: from 80 % of the limit on the timeouts shrink
+// evenly, to a tenth at 100 %. Before the kernel ends the process, the connections that are used the least are ended.
 
 const (
 	pressureFrom  = 0.8 // of the limit
@@ -60,8 +60,8 @@ func (p *Proxy) watchMemory() {
 	}
 }
 
-// checkMemory follows the memory that is used. Timers of connections are set long before they expire. So connections are
-// checked whenever there is notably less patience than their timers were set with. It returns that patience.
+// checkMemory follows the memory that is used. Timers of connections are set long before they expire. So connections
+// are checked whenever there is notably less patience than their timers were set with. It returns that patience.
 func (p *Proxy) checkMemory(walked float64) float64 {
 	m := &p.memory
 	used := m.source.used(int64(p.Plan().Limits.Memory))
@@ -95,8 +95,8 @@ type memorySource struct {
 	proc, cgroup string // directories; "": /proc/self and /sys/fs/cgroup
 }
 
-// used is the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0. It is 0
-// if there is no limit.
+// used is the part of the memory that is used: of limit, or of what the process's cgroup may have if limit is 0. It is
+// 0 if there is no limit.
 func (s memorySource) used(limit int64) float64 {
 	if limit > 0 {
 		return float64(s.resident()) / float64(limit)
@@ -113,8 +113,8 @@ func (s memorySource) resident() int64 {
 	return number(fields[1]) * int64(os.Getpagesize())
 }
 
-// ofCgroup is the largest used part of the cgroups that the process is in. What files keep cached is not used: the kernel
-// frees it first. Sockets count here, unlike in the resident memory.
+// ofCgroup is the largest used part of the cgroups that the process is in. What files keep cached is not used: the
+// kernel frees it first. Sockets count here, unlike in the resident memory.
 func (s memorySource) ofCgroup() (used float64) {
 	of := ""
 	for line := range bytes.Lines(s.read(orDefault(s.proc, "/proc/self"), "cgroup")) {

@@ -29,9 +29,10 @@ type Proxy struct {
 
 	queues       queues
 	budget       *budget
-	descriptors  int    // that the process has for listeners and connections
-	fixedPairs   int    // see Config.pairs
-	seed         uint64 // see Config.seed
+	descriptors  int          // that the process has for listeners and connections
+	fixedPairs   int          // see Config.pairs
+	seed         uint64       // see Config.seed
+	limit        atomic.Int64 // connections that can be open
 	memory       memory
 	rate         bucket       // of Limits.Rate
 	waitingForFD atomic.Int64 // connections that wait for a descriptor, on all loops
@@ -95,7 +96,9 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		w.descriptors = p.budget.waiting.add(w, w)
 		p.workers = append(p.workers, w)
 	}
-	p.upstreams = upstream.New(upstream.Config{Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged})
+	p.upstreams = upstream.New(upstream.Config{
+		Loop: loops[0], Log: p.log, OnDown: p.closeServer, OnGroup: p.groupChanged,
+	})
 	p.table.Store(&table{plan: &plan.Plan{}})
 	c, err := p.prepareChange(first)
 	if err != nil {

@@ -25,8 +25,8 @@ func rateOf(connections, burst int) rate {
 
 func newRate(r config.Rate) rate { return rateOf(r.Connections, r.Burst) }
 
-// bucket is a token bucket that the loops share. It is one number, the time at which the bucket will be full again: each
-// connection moves it by the interval. So the limit is exact, for all loops together.
+// bucket is a token bucket that the loops share. It is one number, the time at which the bucket will be full again:
+// each connection moves it by the interval. So the limit is exact, for all loops together.
 type bucket struct {
 	_    cacheLine
 	full atomic.Int64 // ns on the clock of the loops

@@ -20,9 +20,10 @@ type ListenSocket struct {
 	FD   int
 }
 
-// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes the
-// descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their queues
-// together with this one. There are none once the proxy has stopped accepting. It may be called from any goroutine.
+// ListenSockets duplicates the sockets of all listeners, in the order of the plan and of the loops. The caller closes
+// the descriptors, which have FD_CLOEXEC. A process that is started with them as its [Config.Inherited] serves their
+// queues together with this one. There are none once the proxy has stopped accepting. It may be called from any
+// goroutine.
 func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	p.planning.Lock()
 	defer p.planning.Unlock()
@@ -68,7 +69,6 @@ type listenSocket struct {
 
 func (s *listenSocket) start() {
 	s.Init(s.listener.worker.loop, s.fd)
-	_ = s.SetNoDelay(true) // those that are accepted inherit it
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }
@@ -108,8 +108,8 @@ func (c *listenSocketClosed) SetError(error)    { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) SetStopped()       { c.SetValue(struct{}{}) }
 func (c *listenSocketClosed) Env() sender.Env   { return sender.EmptyEnv{} }
 
-// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for the
-// plans to come; those of a process before this one are for the first plan only.
+// inherited is the sockets that the process was given, by their listeners. Those of the service manager are kept for
+// the plans to come; those of a process before this one are for the first plan only.
 type inherited map[plan.ListenerKey][]int
 
 func newInherited(sockets []ListenSocket) inherited {
@@ -220,6 +220,7 @@ func (l *listener) check() error {
 	for _, s := range l.sockets {
 		fd := s.fd
 		unix.CloseOnExec(fd)
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
@@ -231,7 +232,8 @@ func (l *listener) check() error {
 	return nil
 }
 
-// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this change.
+// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this
+// change.
 func (c *change) occupied(a netip.AddrPort) bool {
 	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
 		for _, s := range all {
@@ -273,7 +275,10 @@ func (l *listener) listen(shared *sharedListener) error {
 	}
 	var s reactor.Socket
 	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
-		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, shared.address) },
+		Address: a, Options: func(s *reactor.Socket) error {
+			_ = s.SetNoDelay(true) // connections inherit it
+			return dualStack(s, shared.address)
+		},
 	})
 	if err != nil {
 		return err

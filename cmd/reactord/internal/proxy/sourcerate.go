@@ -9,10 +9,11 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// sourceBuckets is the token buckets of source prefixes: a table of fixed size that the loops share without locks. A prefix
-// has its place in one of the 8 entries of a set. The limit is exact for a prefix while it has an entry. A prefix without
-// one takes that of the prefix in its set whose bucket is the fullest: if that is full nothing is lost, because a full
-// bucket is what a prefix begins with. So limits weaken when more prefixes than the table remembers connect at a time.
+// sourceBuckets is the token buckets of source prefixes: a table of fixed size that the loops share without locks. A
+// prefix has its place in one of the 8 entries of a set. The limit is exact for a prefix while it has an entry. A
+// prefix without one takes that of the prefix in its set whose bucket is the fullest: if that is full nothing is lost,
+// because a full bucket is what a prefix begins with. So limits weaken when more prefixes than the table remembers
+// connect at a time.
 type sourceBuckets struct {
 	config config.SourceRate
 	seed   maphash.Seed

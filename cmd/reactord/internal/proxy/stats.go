@@ -69,7 +69,13 @@ func (h *histogram) read() proxymetrics.Histogram {
 
 // Stats reads the proxy's counters. Listeners that are retired have none.
 func (p *Proxy) Stats() proxymetrics.Stats {
-	var out proxymetrics.Stats
+	out := proxymetrics.Stats{Process: &proxymetrics.ProcessStats{
+		Current:          p.Open(),
+		Limit:            int(p.limit.Load()),
+		Draining:         p.DrainPhase() != NotDraining,
+		Patience:         float64(p.memory.patience.Load()) / patienceFull,
+		PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
+	}}
 	out.Backends, out.Servers = p.upstreams.Stats()
 	for _, s := range p.table.Load().listeners {
 		out.Listeners = append(out.Listeners, s.read())

@@ -12,6 +12,19 @@ var (
 	ofServer   = []string{"backend", "server"}
 )
 
+var processTable = series.Table[ProcessStats]{
+	series.Gauge("connections", "Connections that are open, those of listeners that are gone, too.", nil,
+		func(p *ProcessStats) float64 { return float64(p.Current) }),
+	series.Gauge("connections_limit", "Connections that can be open in the process.", nil,
+		func(p *ProcessStats) float64 { return float64(p.Limit) }),
+	series.Gauge("draining", "1 if the process does not accept connections any more, or will soon.", nil,
+		func(p *ProcessStats) float64 { return flag(p.Draining) }),
+	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts in force. It is below 1 while memory is short.", nil,
+		func(p *ProcessStats) float64 { return p.Patience }),
+	series.Counter("memory_pressure_seconds_total", "Seconds for which idle timeouts were shortened.", nil,
+		func(p *ProcessStats) float64 { return p.PressuredSeconds }),
+}
+
 var listenerTable = series.Table[ListenerStats]{
 	series.Counter("listener_connections_total", "Connections accepted.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.Accepted) }),
@@ -19,8 +32,10 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.Current) }),
 	series.Gauge("listener_connections_limit", "Connections that can be open at the same time.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.Limit) }),
-	series.Counter("listener_pauses_total", "Times that accepting paused because the limit of connections was reached.",
-		ofListener, func(l *ListenerStats) float64 { return float64(l.Pauses) }),
+	series.Counter("listener_pauses_total", "Times that accepting paused because a limit was reached.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Pauses) }),
+	series.Counter("listener_paused_seconds_total", "Seconds for which accepting paused, of all loops together.",
+		ofListener, func(l *ListenerStats) float64 { return l.PausedSeconds }),
 	series.Counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.ReceivedBytes) }),
 	series.Counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,
@@ -64,6 +79,8 @@ var serverTable = series.Table[ServerStats]{
 var (
 	acceptErrors = series.NewDesc("listener_accept_errors_total",
 		"Errors of accepting connections.", "listener", "reason")
+	rejected = series.NewDesc("listener_rejected_total",
+		"Connections that were reset because of a limit.", "listener", "reason")
 	closed = series.NewDesc("connections_closed_total",
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
@@ -87,11 +104,12 @@ type collector struct{ read func() Stats }
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	processTable.Describe(ch)
 	listenerTable.Describe(ch)
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
-		acceptErrors, closed, duration, serverState, checks, connectFailures, connectDuration,
+		acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
 	} {
 		ch <- d
 	}
@@ -100,6 +118,9 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	stats := c.read()
+	if stats.Process != nil {
+		processTable.Collect(ch, stats.Process)
+	}
 	for i := range stats.Listeners {
 		collectListener(ch, &stats.Listeners[i])
 	}
@@ -117,6 +138,9 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 	listenerTable.Collect(ch, l, l.Name)
 	for _, e := range l.AcceptErrors {
 		ch <- series.Count(acceptErrors, float64(e.N), l.Name, e.Reason)
+	}
+	for _, r := range l.Rejected {
+		ch <- series.Count(rejected, float64(r.N), l.Name, r.Reason)
 	}
 	for _, e := range l.Closed {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)

@@ -16,8 +16,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // seen is the counters of a proxy with a server that was used and one that was not.
 func seen() Stats {
 	return Stats{
+		Process: &ProcessStats{Current: 4, Limit: 200, Draining: true, Patience: 0.5, PressuredSeconds: 3},
 		Listeners: []ListenerStats{{
-			Name: "web", Accepted: 9, Pauses: 6, Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
+			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, Rejected: []Count{{"limit", 3}, {"rate", 0}},
+			Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},
@@ -50,16 +52,24 @@ reactord_connection_duration_seconds_bucket{listener="web",le="10"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="+Inf"} 7
 reactord_connection_duration_seconds_sum{listener="web"} 1000.25
 reactord_connection_duration_seconds_count{listener="web"} 7
+reactord_connections 4
 reactord_connections_closed_total{listener="web",phase="connect",term_by="server"} 1
 reactord_connections_closed_total{listener="web",phase="data",term_by="client"} 6
+reactord_connections_limit 200
+reactord_draining 1
+reactord_idle_timeout_ratio 0.5
 reactord_listener_accept_errors_total{listener="web",reason="emfile"} 5
 reactord_listener_accept_errors_total{listener="web",reason="other"} 0
 reactord_listener_connections{listener="web"} 2
 reactord_listener_connections_limit{listener="web"} 100
 reactord_listener_connections_total{listener="web"} 9
+reactord_listener_paused_seconds_total{listener="web"} 1.5
 reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
+reactord_listener_rejected_total{listener="web",reason="limit"} 3
+reactord_listener_rejected_total{listener="web",reason="rate"} 0
 reactord_listener_transmit_bytes_total{listener="web"} 4
+reactord_memory_pressure_seconds_total 3
 reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7
 reactord_server_checks_total{backend="app",result="success",server="a:1"} 6
 reactord_server_connect_duration_seconds_bucket{backend="app",le="0.001"} 7
@@ -138,7 +148,7 @@ func TestPage(t *testing.T) {
 
 // The formula of the package's documentation.
 func TestCardinality(t *testing.T) {
-	const L, B, S, E, T, F, K, Z, bounds = 4, 5, 7, 6, 8, 9, 2, 3, 13
+	const L, B, S, E, R, T, F, K, Z, bounds = 4, 5, 7, 6, 4, 8, 9, 2, 3, 13
 	const H = bounds + 3
 	timings := Histogram{Bounds: make([]float64, bounds), Counts: make([]uint64, bounds+1)}
 	for i := range timings.Bounds {
@@ -150,9 +160,9 @@ func TestCardinality(t *testing.T) {
 		}
 		return out
 	}
-	var stats Stats
+	stats := Stats{Process: &ProcessStats{}}
 	for i := range L {
-		l := ListenerStats{Name: fmt.Sprint(i), AcceptErrors: reasons(E), Duration: timings}
+		l := ListenerStats{Name: fmt.Sprint(i), AcceptErrors: reasons(E), Rejected: reasons(R), Duration: timings}
 		for j := range T {
 			l.Closed = append(l.Closed, EndCount{End: End{By: fmt.Sprint(j)}})
 		}
@@ -167,7 +177,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (6+E+T+H)*L + (6+H)*B + (8+F+K+Z)*S + 1; got != want {
+	if want := (7+E+R+T+H)*L + (6+H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

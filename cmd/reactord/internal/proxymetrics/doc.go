@@ -7,10 +7,17 @@
 //
 // # The series of the proxy
 //
+//	reactord_connections                                               gauge
+//	reactord_connections_limit                                         gauge
+//	reactord_draining                                                  gauge   0 or 1
+//	reactord_idle_timeout_ratio                                        gauge   below 1 while memory is short
+//	reactord_memory_pressure_seconds_total                             counter
 //	reactord_listener_connections_total{listener}                      counter
 //	reactord_listener_connections{listener}                            gauge
 //	reactord_listener_connections_limit{listener}                      gauge
-//	reactord_listener_pauses_total{listener}                           counter times that the limit was reached
+//	reactord_listener_pauses_total{listener}                           counter times that a limit was reached
+//	reactord_listener_paused_seconds_total{listener}                   counter of all loops together
+//	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, draining
 //	reactord_listener_receive_bytes_total{listener}                    counter from clients
 //	reactord_listener_transmit_bytes_total{listener}                   counter to clients
 //	reactord_listener_accept_errors_total{listener,reason}             counter
@@ -47,9 +54,9 @@
 //
 // # How many series there are
 //
-// With L listeners, B backends and S servers; E reasons of accept errors, T ways to end and F reasons of connect
-// failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and three more
-// (+Inf, sum, count):
+// With L listeners, B backends and S servers; E reasons of accept errors, R of rejections, T ways to end and F reasons
+// of connect failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and
+// three more (+Inf, sum, count):
 //
-//	(6+E+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 5
+//	(7+E+R+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 10
 package proxymetrics

@@ -2,9 +2,19 @@ package proxymetrics
 
 // Stats is a reading of a proxy's counters.
 type Stats struct {
+	Process   *ProcessStats // nil: none
 	Listeners []ListenerStats
 	Backends  []BackendStats
 	Servers   []ServerStats
+}
+
+// ProcessStats is a reading of what the listeners share.
+type ProcessStats struct {
+	Current          int64   // connections now, those of listeners that are gone, too
+	Limit            int     // connections that can be open
+	Draining         bool    // the proxy drains, or has stopped accepting
+	Patience         float64 // the part of the idle timeouts that is in force: less than 1 while memory is short
+	PressuredSeconds float64 // for which it was less than 1
 }
 
 // ListenerStats is a reading of the counters of a listener.
@@ -14,7 +24,7 @@ type ListenerStats struct {
 	PausedSeconds float64 // in which Limit was reached, on all loops together
 	Pauses        uint64  // times that accepting stopped because Limit was reached
 	Current       int64   // connections now
-	Limit         int     // connections that can be open
+	Limit         int     // connections that can be open, if other listeners have few
 	ReceivedBytes uint64  // from clients
 	SentBytes     uint64  // to clients
 	Rejected      []Count // connections that were reset because of a limit

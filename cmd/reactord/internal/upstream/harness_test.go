@@ -3,6 +3,7 @@ package upstream
 import (
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,9 +21,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // running is a directory on a loop that runs.
 type running struct {
 	*Directory
-	t     *testing.T
-	loops []*reactor.Loop
-	down  chan *Server
+	t      *testing.T
+	loops  []*reactor.Loop
+	down   chan *Server
+	groups atomic.Int64 // that were made
 }
 
 // call is a function that runs on a loop.
@@ -74,7 +76,11 @@ func run(t *testing.T, ring reactor.RingKind, loops int) *running {
 		t.Fatal(err)
 	}
 	r := &running{t: t, loops: re.Loops(), down: make(chan *Server, 100)}
-	r.Directory = New(Config{Loop: r.loops[0], OnDown: func(s *Server) { r.down <- s }})
+	r.Directory = New(Config{
+		Loop:    r.loops[0],
+		OnDown:  func(s *Server) { r.down <- s },
+		OnGroup: func(*Backend) { r.groups.Add(1) },
+	})
 	ended := make(chan error)
 	go func() { ended <- re.Run(func(*reactor.Loop) error { return nil }) }()
 	t.Cleanup(func() {

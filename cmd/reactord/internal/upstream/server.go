@@ -141,7 +141,6 @@ func (s *Server) change(v voice, before, after *standing) {
 	from, to := before.state(), after.state()
 	if from != to {
 		after.since = time.Now()
-		after.permille = 1000
 		if to == Up && s.Backend.slowStart() != 0 {
 			after.permille, s.began = slowStartPermille, s.Backend.now()
 		}

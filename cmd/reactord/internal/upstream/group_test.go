@@ -1,0 +1,84 @@
+package upstream
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+)
+
+// Whatever changes in a turn makes one group.
+func TestOneGroupATurn(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		r := run(t, ring, 1)
+		b := r.commit(backend("a", 100))["a"]
+		before := r.groups.Load()
+		r.on(func() {
+			for _, s := range b.member.servers {
+				s.hear(voiceCheck, Down, "test")
+				s.hear(voiceCheck, Up, "")
+				s.hear(voiceCheck, Down, "test")
+			}
+		})
+		eventually(t, "a group was made", func() bool { return r.groups.Load() > before })
+		r.on(func() {})
+		if n := r.groups.Load() - before; n != 1 {
+			t.Errorf("%d groups were made, want 1", n)
+		}
+	})
+}
+
+// If groups take long, fewer are made.
+func TestSlowGroups(t *testing.T) {
+	r := run(t, reactor.Epoll, 1)
+	b := r.commit(backend("a", 3))["a"]
+	r.on(func() {
+		b.published, b.cost = b.now(), int64(time.Second)
+		b.publishSoon()
+		if wait := b.publisher.Deadline() - b.now(); wait != int64(9*time.Second) {
+			t.Errorf("the next group is made after %v, want 9 s", time.Duration(wait))
+		}
+	})
+	before := b.Group()
+	if r.commit(backend("a", 4)); b.Group() == before {
+		t.Error("a plan waits for it")
+	}
+}
+
+func TestReduce(t *testing.T) {
+	for range 1000 {
+		var servers []balance.Server
+		factor := 1 + rand.IntN(1000)
+		want := []int{1 + rand.IntN(5), 1 + rand.IntN(5), 1}
+		for _, w := range want {
+			servers = append(servers, balance.Server{Weight: w * factor})
+		}
+		reduce(servers)
+		for i, w := range want {
+			if servers[i].Weight != w {
+				t.Fatalf("weight %d of %v times %d", servers[i].Weight, want, factor)
+			}
+		}
+	}
+	reduce(nil)
+}
+
+// Servers that drain, are in maintenance or have no weight are not in the group, those that are down are.
+func TestGroup(t *testing.T) {
+	r := run(t, reactor.Epoll, 1)
+	p := backend("a", 6)
+	p.Servers[0].State = plan.Drain
+	p.Servers[1].State = plan.Maintenance
+	p.Servers[2].Weight = 0
+	p.Servers[3].Backup, p.Servers[3].Locality, p.Servers[3].Priority = true, "here", 7
+	b := r.commit(p)["a"]
+	r.on(func() { b.member.servers[4].hear(voiceCheck, Down, "test") })
+	eventually(t, "there is a group with a server that is down", func() bool { return !b.Group().made.servers[1].Healthy })
+	g := b.Group().made.servers
+	if len(g) != 3 || !g[0].Backup || g[0].Locality != "here" || g[0].Priority != 7 || !g[0].Healthy || !g[2].Healthy {
+		t.Errorf("%+v", g)
+	}
+}
