@@ -75,6 +75,14 @@ func (d *adminDaemon) lastReload() *admin.Reload {
 	return r
 }
 
+// Config is the configuration in force.
+func (d *adminDaemon) Config() []byte {
+	if f := d.file.Load(); f != nil {
+		return inForce(f, d.planner.Plan())
+	}
+	return nil
+}
+
 // Plan is the plan in force.
 func (d *adminDaemon) Plan() admin.Plan {
 	p := d.planner.Plan()

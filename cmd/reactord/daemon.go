@@ -37,7 +37,8 @@ type daemon struct {
 	kin *lineage
 
 	began      time.Time
-	level      string // of the log, as the file says. Only the planner's goroutine has it
+	level      string                    // of the log, as the file says. Only the planner's goroutine has it
+	file       atomic.Pointer[plan.File] // that is in force
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
@@ -141,6 +142,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.store(&diff)
+	d.file.Store(f)
 	if diff.Old != nil && len(diff.Listeners) > 0 {
 		d.listening(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })

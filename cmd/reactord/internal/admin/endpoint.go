@@ -23,6 +23,9 @@ var (
 		"The state of the daemon.", 0, ""}
 	GetPlan = Endpoint[None, Plan]{http.MethodGet, "/v1/plan", "getPlan",
 		"The plan in force. Each server says where it comes from.", 0, ""}
+	GetConfig = Endpoint[None, Raw]{http.MethodGet, "/v1/config", "getConfig",
+		"The plan in force as a configuration file. Each value has a comment that says where it comes from.",
+		0, "application/yaml"}
 	ListListeners = Endpoint[None, Listeners]{http.MethodGet, "/v1/listeners", "listListeners",
 		"The listeners, with their counters.", 0, ""}
 	ListBackends = Endpoint[None, Backends]{http.MethodGet, "/v1/backends", "listBackends",
