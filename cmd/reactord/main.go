@@ -58,7 +58,13 @@ func main() {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
 	}
-	if err := command.Run(); err != nil {
+	kin, err := inherit()
+	if err == nil {
+		if err = command.Run(kin); err != nil {
+			kin.given.Fail(err)
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, explain(err))
 		if errors.Is(err, errFlags) {
 			os.Exit(2)
