@@ -33,7 +33,7 @@ type served struct {
 
 func serve(t *testing.T, d admin.Daemon, address string) *served {
 	t.Helper()
-	a, err := admin.ListenAPI(config.Admin{Address: address, Mode: 0o600}, false, zaptest.NewLogger(t))
+	a, err := admin.ListenAPI(config.Admin{Address: address, Mode: 0o600}, zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func conflicts(err error) bool {
 
 // TestCloseEndsProfile closes the server while a profile is recorded.
 func TestCloseEndsProfile(t *testing.T) {
-	a, err := admin.ListenAPI(config.Admin{Address: onSocket(t), Mode: 0o600}, false, zap.NewNop())
+	a, err := admin.ListenAPI(config.Admin{Address: onSocket(t), Mode: 0o600}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
