@@ -11,7 +11,7 @@
 //	reactord version                                              print the version
 //
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
-// out, or on a second signal, it resets the remaining connections and exits.
+// out, or on a second signal, it resets the remaining connections and exits. On SIGHUP it reads its file again.
 //
 // Exit status: 0 after a drain, 1 for an error, 2 for a wrong command line.
 package main
