@@ -33,12 +33,17 @@ type served struct {
 
 func serve(t *testing.T, d admin.Daemon, address string) *served {
 	t.Helper()
+	return serveWith(t, d, address, nil)
+}
+
+func serveWith(t *testing.T, d admin.Daemon, address string, slow *admin.SlowTurns) *served {
+	t.Helper()
 	a, err := admin.ListenAPI(config.Admin{Address: address, Mode: 0o600}, zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{API: a, t: t, level: zap.NewAtomicLevel()}
-	a.Serve(d, s.level, nil)
+	a.Serve(d, s.level, slow)
 	if s.client, err = admin.NewClient(a.Address()); err != nil {
 		t.Fatal(err)
 	}
