@@ -329,7 +329,8 @@ func writeFile(t *testing.T, path, text string) {
 // The admin API upgrades, and is the successor's afterwards, at the same socket or another one.
 func TestUpgradeByAdmin(t *testing.T) {
 	dir := t.TempDir()
-	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) + "admin: {address: 'unix://" + dir + "/%s'}\n"
+	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) +
+		"admin: {address: 'unix://" + dir + "/%s'}\n"
 	g, config, _ := configured(t, fmt.Sprintf(text, "a"))
 	ctl := func(socket, command string, code int) string {
 		t.Helper()
@@ -501,4 +502,18 @@ func TestSocketActivation(t *testing.T) {
 		exchange(web)
 		g.end()
 	})
+}
+
+// The unit of the documentation is one that systemd understands.
+func TestUnit(t *testing.T) {
+	analyze := need(t, "systemd-analyze", "systemd")
+	text, err := os.ReadFile("../docs/examples/reactord.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "reactord.service")
+	writeFile(t, unit, strings.ReplaceAll(string(text), "/usr/bin/reactord", reactord))
+	if r := runCommand(t, analyze, "verify", unit); r.code != 0 || r.stderr != "" {
+		t.Errorf("exit code %d\n%s", r.code, r.stderr)
+	}
 }

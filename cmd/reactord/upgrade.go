@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// upgrade starts the program anew, and returns when the new process serves: its id. Then this process drains. If the new
-// process fails, this one serves as before.
+// upgrade starts the program anew, and returns when the new process serves: its id. Then this process drains. If the
+// new process fails, this one serves as before.
 func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	defer func() {
 		if err != nil {
