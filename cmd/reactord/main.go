@@ -11,7 +11,7 @@
 //	reactord version                                              print the version
 //
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
-// out, or on a second signal, it resets the remaining connections and exits.
+// out, or on a second signal, it resets the remaining connections and exits. On SIGHUP it reads its file again.
 //
 // On SIGHUP it reloads its file. On SIGUSR2 it starts its program again, which takes over the listening sockets, and ends
 // with its last connection.

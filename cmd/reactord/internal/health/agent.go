@@ -48,8 +48,8 @@ func (s AgentState) String() string { return [...]string{"ready", "drain", "main
 // unreported is the report of an agent that has said nothing.
 var unreported = AgentReport{Weight: 100}
 
-// AskAgent asks the agent at a.Port of the address once. before is what it said before. The errors are those of [Check];
-// that the agent cannot be reached says nothing about its server.
+// AskAgent asks the agent at a.Port of the address once. before is what it said before. The errors are those of
+// [Check]; that the agent cannot be reached says nothing about its server.
 //
 // It is called by the function of t, which runs on a loop.
 func AskAgent(t *task.T, to netip.AddrPort, a *config.Agent, before AgentReport) (AgentReport, error) {

@@ -33,7 +33,9 @@ func TestParseReport(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", c.line, got, err, c.want)
 		}
 	}
-	for _, line := range []string{"", "\n", "hello", "%", "-1%", "1001%", "99999999999999999999%", "1.5%", "# up", "\nup"} {
+	for _, line := range []string{
+		"", "\n", "hello", "%", "-1%", "1001%", "99999999999999999999%", "1.5%", "# up", "\nup",
+	} {
 		got, err := parseReport(line, down)
 		if err == nil || got != down {
 			t.Errorf("%q: %+v, %v; want an error", line, got, err)

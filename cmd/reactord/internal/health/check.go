@@ -54,7 +54,9 @@ func Check(t *task.T, to netip.AddrPort, c *config.Check) error {
 		var stream io.ReadWriter = conn
 		if c.TLS {
 			p.step = "TLS handshake"
-			client := netconn.Client(conn, &tls.Config{ServerName: c.TLSServerName, InsecureSkipVerify: c.TLSServerName == ""})
+			client := netconn.Client(conn, &tls.Config{
+				ServerName: c.TLSServerName, InsecureSkipVerify: c.TLSServerName == "",
+			})
 			if err := client.Handshake(); err != nil {
 				return err
 			}
@@ -67,8 +69,8 @@ func Check(t *task.T, to netip.AddrPort, c *config.Check) error {
 	})
 }
 
-// Preload reads what Check needs of files, once for the process: the system's certificates. Check would do it itself, and
-// block its loop. On any goroutine that may block.
+// Preload reads what Check needs of files, once for the process: the system's certificates. Check would do it itself,
+// and block its loop. On any goroutine that may block.
 func Preload(c *config.Check) error {
 	if c.TLSServerName == "" {
 		return nil

@@ -321,7 +321,11 @@ func TestAgent(t *testing.T) {
 			})
 			return r, err
 		}
-		r, err := ask(func(c *net.TCPConn) { _, _ = io.WriteString(c, "dra"); _, _ = io.WriteString(c, "in 20%\n"); silent(c) }, "")
+		r, err := ask(func(c *net.TCPConn) {
+			_, _ = io.WriteString(c, "dra")
+			_, _ = io.WriteString(c, "in 20%\n")
+			silent(c)
+		}, "")
 		if want := (AgentReport{Weight: 20, State: AgentDrain}); r != want || err != nil {
 			t.Errorf("%+v, %v; want %+v", r, err, want)
 		}

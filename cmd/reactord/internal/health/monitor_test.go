@@ -61,7 +61,9 @@ func (l *looping) stop(m *Monitor) {
 
 // fast is a check that is made all the time.
 func fast() *config.Check {
-	return &config.Check{Interval: 2 * time.Millisecond, FastInterval: time.Millisecond, Timeout: patience, Rise: 2, Fall: 3}
+	return &config.Check{
+		Interval: 2 * time.Millisecond, FastInterval: time.Millisecond, Timeout: patience, Rise: 2, Fall: 3,
+	}
 }
 
 // switchable is a server that resets connections while it is off.

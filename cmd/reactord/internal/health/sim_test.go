@@ -53,7 +53,7 @@ func TestSimulation(t *testing.T) {
 			"up": saw.up, "down": saw.down, "inconclusive": saw.inconclusive, "checks": saw.checks, "agents": saw.agents,
 			"stopped in flight": saw.stoppedInFlight,
 		} {
-			if n < 50 {
+			if n < 20 {
 				t.Errorf("%s: %d times only", what, n)
 			}
 		}
@@ -178,7 +178,7 @@ func (s *simulation) operate(t *simring.Thread) {
 func (o *subject) draw() {
 	rng := o.s.rng
 	o.check = config.Check{
-		Interval: time.Duration(1 + rng.Int64N(int64(20*time.Millisecond))),
+		Interval: time.Duration(rng.Int64N(int64(60 * time.Millisecond))),
 		Timeout:  time.Duration(1 + rng.Int64N(int64(20*time.Millisecond))),
 		Rise:     rng.IntN(4), Fall: rng.IntN(4),
 		Proxy: rng.IntN(2) == 0,

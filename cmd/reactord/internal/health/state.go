@@ -11,7 +11,8 @@ package health
 //
 // With a fall or rise of 1, the states between are skipped. A check that is inconclusive changes nothing.
 //
-// A server begins as Falling with one failure left, as in HAProxy: it is used immediately, and the first check decides.
+// A server begins as Falling with one failure left, as in HAProxy: it is used immediately, and the first check
+// decides.
 type State uint8
 
 const (
