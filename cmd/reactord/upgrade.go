@@ -93,8 +93,6 @@ func (d *daemon) tell(p phase) {
 		d.noted(upgrade.Ready(fmt.Sprintf("serving: %d listeners, %d backends", len(in.Listeners), len(in.Backends))))
 	case reloading:
 		d.noted(upgrade.Reloading())
-	case draining:
-		d.noted(upgrade.Status("draining"))
 	}
 }
 
