@@ -353,7 +353,5 @@ func (d *adminDaemon) Drain() error {
 	return nil
 }
 
-// Upgrade is not possible yet.
-func (d *adminDaemon) Upgrade(context.Context) (int, error) {
-	return 0, fmt.Errorf("%w: an upgrade of this process", admin.ErrUnsupported)
-}
+// Upgrade starts the program anew.
+func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }

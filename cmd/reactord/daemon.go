@@ -18,6 +18,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
 )
@@ -33,11 +34,15 @@ type daemon struct {
 	admin   *admin.Server // of the metrics; nil: there is none
 	api     *admin.API    // of the admin API; nil: there is none
 
+	kin *lineage
+
 	began      time.Time
 	level      string // of the log, as the file says. Only the planner's goroutine has it
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
+	successor  chan *upgrade.Successor   // that has taken over
+	unwatch    context.CancelFunc        // ends the feeding of the watchdog
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -47,7 +52,7 @@ type daemon struct {
 var errUnexpected = errors.New("the proxy has ended unexpectedly")
 
 // run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
-func run(conf *configuration, started func(*daemon)) error {
+func run(conf *configuration, kin *lineage, started func(*daemon)) error {
 	cfg := conf.first.Config
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
@@ -57,7 +62,7 @@ func run(conf *configuration, started func(*daemon)) error {
 	s := listenForSignals(conf.path != "")
 	defer s.stop()
 	starting, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	d, err := start(starting, conf, log)
+	d, err := start(starting, conf, kin, log)
 	cancel()
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -77,11 +82,14 @@ func run(conf *configuration, started func(*daemon)) error {
 const collectEarly = 50
 
 // start starts everything, or nothing. When ctx is done it gives up.
-func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon, error) {
+func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.Log) (*daemon, error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectEarly)
 	}
-	d := &daemon{conf: conf, log: log, began: time.Now(), drains: make(chan string, 1)}
+	d := &daemon{
+		conf: conf, log: log, kin: kin, began: time.Now(),
+		drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
+	}
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
 	})
@@ -101,6 +109,7 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 	if d.api != nil { // it can reload: what is announced does not change before
 		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
 	}
+	d.serves()
 	d.enter(serving)
 	return d, nil
 }
@@ -109,18 +118,19 @@ func start(ctx context.Context, conf *configuration, log *logging.Log) (*daemon,
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
 	if !c.Metrics.IsZero() {
-		if d.admin, err = admin.Listen(f.Address(c.Metrics).String(), d.log.Logger); err != nil {
+		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
 			return nil, err
 		}
 	}
 	if c.Admin.Address != "" {
-		if d.api, err = admin.ListenAPI(c.Admin, false, d.log.Logger); err != nil {
+		if d.api, err = d.kin.listenAdmin(c, d.log.Logger); err != nil {
 			return nil, err
 		}
 	}
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
 		OnSlowTurn: d.slowTurn,
+		Inherited:  d.kin.listenSockets(),
 	}, first)
 	if err != nil {
 		return nil, err
@@ -130,6 +140,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
+	d.store(&diff)
 	if diff.Old != nil && len(diff.Listeners) > 0 {
 		d.listening(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
@@ -160,6 +171,9 @@ func (d *daemon) close() error {
 	d.planner.Close()
 	if d.watching != nil {
 		d.watching()
+	}
+	if d.unwatch != nil {
+		d.unwatch()
 	}
 	d.background.Wait()
 	d.sources.wait()

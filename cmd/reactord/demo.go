@@ -16,7 +16,7 @@ type demoCommand struct {
 }
 
 // Run runs the daemon in front of an echo server.
-func (c demoCommand) Run() error {
+func (c demoCommand) Run(kin *lineage) error {
 	echo, err := listenEcho()
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (c demoCommand) Run() error {
 	if err := flagErrors(cfg.Validate()); err != nil {
 		return err
 	}
-	return run(fromFlags(cfg), func(d *daemon) { explainDemo(d, echo.addr()) })
+	return run(fromFlags(cfg), kin, func(d *daemon) { explainDemo(d, echo.addr()) })
 }
 
 func (c demoCommand) config(server netip.AddrPort) *config.Config {

@@ -10,6 +10,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
 )
 
@@ -65,13 +66,19 @@ func (d *daemon) serve(s *signals) error {
 	reloads, stop := context.WithCancel(context.Background())
 	defer stop()
 	d.background.Go(func() { d.reloadOn(reloads, s.reload) })
+	d.background.Go(func() { d.upgradeOn(reloads, s.upgrade) })
 	select {
 	case err := <-end:
 		return errors.Join(errUnexpected, err)
 	case first := <-s.end:
+		stop()
 		return d.drain("signal "+first.String(), s.end)
 	case who := <-d.drains:
+		stop()
 		return d.drain(who, s.end)
+	case next := <-d.successor:
+		stop()
+		return d.retire(next, s.end)
 	}
 }
 
@@ -109,6 +116,7 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 		zap.Duration("delay", c.Delay), zap.Duration("spread", c.Spread), zap.Duration("timeout", c.Timeout))
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
+	d.background.Go(func() { d.noted(upgrade.Draining(ctx)) })
 	go func() {
 		select {
 		case <-signals:

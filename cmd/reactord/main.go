@@ -11,7 +11,7 @@
 //	reactord version                                              print the version
 //
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
-// out, or on a second signal, it resets the remaining connections and exits.
+// out, or on a second signal, it resets the remaining connections and exits. On SIGHUP it reads its file again.
 //
 // Exit status: 0 after a drain, 1 for an error, 2 for a wrong command line.
 package main
@@ -58,7 +58,13 @@ func main() {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
 	}
-	if err := command.Run(); err != nil {
+	kin, err := inherit()
+	if err == nil {
+		if err = command.Run(kin); err != nil {
+			kin.given.Fail(err)
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, explain(err))
 		if errors.Is(err, errFlags) {
 			os.Exit(2)

@@ -4,7 +4,8 @@ package main
 //
 //	starting → serving              the first plan is in force, and every loop accepts
 //	serving ⇄ reloading             a reload was asked for; its result is known
-//	serving, reloading → unready    a signal or the admin API has asked to drain: /readyz says so; it still accepts
+//	serving, reloading → unready    a signal or the admin API has asked to drain: /readyz says so; it still accepts;
+//	                                or a successor serves
 //	unready → draining              drain.delay has passed: it accepts no more
 //	draining → ended                all connections have ended, or the timeout or a second signal has reset them
 type phase int32
@@ -34,6 +35,7 @@ func (d *daemon) enter(p phase) {
 			return
 		}
 		if d.phase.CompareAndSwap(int32(was), int32(p)) {
+			d.tell(p)
 			return
 		}
 	}

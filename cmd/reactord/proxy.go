@@ -31,12 +31,12 @@ type proxyCommand struct {
 }
 
 // Run runs the daemon as the flags say.
-func (c proxyCommand) Run() error {
+func (c proxyCommand) Run(kin *lineage) error {
 	cfg := c.config()
 	if err := flagErrors(cfg.Validate()); err != nil {
 		return err
 	}
-	return run(fromFlags(cfg), nil)
+	return run(fromFlags(cfg), kin, nil)
 }
 
 func (c proxyCommand) config() *config.Config {

@@ -5,10 +5,10 @@ type serveCommand struct {
 }
 
 // Run runs the daemon as the file says.
-func (c serveCommand) Run() error {
+func (c serveCommand) Run(kin *lineage) error {
 	conf, err := fromFile(c.Config)
 	if err != nil {
 		return err
 	}
-	return run(conf, nil)
+	return run(conf, kin, nil)
 }

@@ -18,7 +18,8 @@ import (
 // API is the server of the admin API. Its methods may be called from any goroutine, but only one at a time.
 type API struct {
 	server
-	socket  *socket // nil on TCP
+	own     net.Listener // without the limit on clients
+	socket  *socket      // nil on TCP
 	daemon  Daemon
 	level   zap.AtomicLevel
 	slow    *SlowTurns
@@ -40,7 +41,7 @@ func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
-	a.listener = netutil.LimitListener(l, maxClients)
+	a.own, a.listener = l, netutil.LimitListener(l, maxClients)
 	return a, nil
 }
 

@@ -1,17 +1,14 @@
 package admin
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"sync/atomic"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 )
 
 // Server answers questions about the daemon for monitoring, on one address. Its methods may be called from any
@@ -28,22 +25,7 @@ func Listen(address string, log *zap.Logger) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return On(l, log), nil
-}
-
-// On takes over a TCP listener.
-func On(l net.Listener, log *zap.Logger) *Server {
-	return &Server{server: server{name: "metrics", listener: l, log: log}}
-}
-
-// Dup is a copy of the listening socket, for another process. The caller closes it.
-func (s *Server) Dup() (fd int, err error) {
-	raw, err := s.listener.(*net.TCPListener).SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	e := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
-	return fd, errors.Join(e, os.NewSyscallError("fcntl", err))
+	return TakeOver(l, log), nil
 }
 
 // Serve begins to answer, and returns. metrics is the handler of /metrics.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -42,12 +43,7 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 	}
 	f := s.byKey[name.Value]
 	if f == nil {
-		meant := s.keys.nearest(name.Value)
-		d.addText(at, "key "+quote(name.Value)+" is unknown: "+s.keys.propose(meant))
-		// If a known key was probably meant, its absence is no error.
-		if meant != "" && p.child(meant) == nil {
-			p.field(meant, at).failed = true
-		}
+		d.unknownKey(p, name.Value, at, s)
 		return
 	}
 	if first := p.child(f.key); first != nil && first.key.line != 0 {
@@ -60,6 +56,24 @@ func (d *decoder) setting(p *place, entry *ast.MappingValueNode, s *shape, v ref
 		d.list(made, f, entry.Value, v.Field(f.index))
 	} else {
 		d.value(made, f.key, entry.Value, f.shape, v.Field(f.index))
+	}
+}
+
+// unknownKey adds the error of an unknown key. If a known key was probably meant, its absence is no error.
+func (d *decoder) unknownKey(p *place, key string, at position, s *shape) {
+	meant := s.keys.nearest(key)
+	advice := s.keys.propose(meant)
+	if meant == "" {
+		for _, f := range s.fields { // drain_timeout is timeout below drain
+			rest, ok := strings.CutPrefix(key, f.key+"_")
+			if ok && f.shape != nil && f.shape.byKey[rest] != nil {
+				meant, advice = f.key, "write "+rest+" below "+f.key
+			}
+		}
+	}
+	d.addText(at, "key "+quote(key)+" is unknown: "+advice, nil)
+	if meant != "" && p.child(meant) == nil {
+		p.field(meant, at).failed = true
 	}
 }
 

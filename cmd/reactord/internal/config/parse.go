@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 )
 
 // maxFile is the maximum size of a file in bytes. It is enough for fifty thousand servers. A device or a log that
@@ -125,6 +126,9 @@ func (d *decoder) syntax(err error) {
 	t, text := syntaxAt(err)
 	if t != nil && t.Position != nil {
 		at = position{max(t.Position.Line, 1), max(t.Position.Column, 1)}
+	}
+	if t != nil && t.Type == token.MappingStartType && t.Prev != nil && strings.HasSuffix(t.Prev.Value, "$") {
+		text += ": write quotes around text with ${"
 	}
 	text = strings.ReplaceAll(text, "'\t'", "'\\t' (a tab: write spaces)")
 	d.add(at, "not YAML: %s", strings.Join(strings.Fields(text), " "))

@@ -123,6 +123,10 @@ func TestErrors(t *testing.T) {
 		new:  "log: {colour: blue}\n",
 		want: `a.yaml:1:7: key "colour" is unknown: write one of "format" and "level"`,
 	}, {
+		name: "unknown key of a mapping that is not written",
+		new:  "drain_timeout: 5s\n",
+		want: `a.yaml:1:1: key "drain_timeout" is unknown: write timeout below drain`,
+	}, {
 		name: "a misspelt key is not also missing",
 		old:  "    address:", new: "    adress:",
 		want: `a.yaml:3:5: key "adress" is unknown: did you mean "address"?`,
@@ -323,6 +327,8 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
+		{"a variable in braces", "log: {level: ${LEVEL}}\n",
+			`a.yaml:1:15: not YAML: ',' or '}' must be specified: write quotes around text with ${`},
 		{"a tab", "log:\n\tlevel: info\n",
 			`a.yaml:2:1: not YAML: found character '\t' (a tab: write spaces) that cannot start any token`},
 		{"two documents", valid + "---\nring: auto\n",

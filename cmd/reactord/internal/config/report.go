@@ -36,17 +36,17 @@ type report struct {
 }
 
 func (r *report) add(at position, format string, args ...any) {
-	r.addText(at, fmt.Errorf(format, args...).Error())
+	r.addText(at, fmt.Errorf(format, args...).Error(), nil)
 }
 
-func (r *report) addText(at position, text string) *Error {
-	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text}
+// addText adds an error. err is the error of the system behind it, or nil.
+func (r *report) addText(at position, text string, err error) {
+	e := &Error{File: r.file, Line: at.line, Column: at.column, Text: text, err: err}
 	if len(r.errs) < mostErrors {
 		r.errs = append(r.errs, e)
 	} else {
 		r.more++
 	}
-	return e
 }
 
 // problem adds a problem that [Config.Validate] found, unless its setting could not be read.
@@ -60,7 +60,7 @@ func (r *report) problem(top *place, p Problem) {
 		other, _, _ := top.find(p.Other)
 		text += fmt.Sprintf("; see %s:%d:%d", r.file, other.at.line, other.at.column)
 	}
-	r.addText(at.at, text).err = p.Err
+	r.addText(at.at, text, p.Err)
 }
 
 // joined joins the errors in the order of the file; it is nil if there are none.

@@ -69,7 +69,6 @@ type listenSocket struct {
 
 func (s *listenSocket) start() {
 	s.Init(s.listener.worker.loop, s.fd)
-	_ = s.SetNoDelay(true) // those that are accepted inherit it
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }
@@ -221,6 +220,7 @@ func (l *listener) check() error {
 	for _, s := range l.sockets {
 		fd := s.fd
 		unix.CloseOnExec(fd)
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
@@ -275,7 +275,10 @@ func (l *listener) listen(shared *sharedListener) error {
 	}
 	var s reactor.Socket
 	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
-		Address: a, Options: func(s *reactor.Socket) error { return dualStack(s, shared.address) },
+		Address: a, Options: func(s *reactor.Socket) error {
+			_ = s.SetNoDelay(true) // before the first connection: see listenSocket.start
+			return dualStack(s, shared.address)
+		},
 	})
 	if err != nil {
 		return err

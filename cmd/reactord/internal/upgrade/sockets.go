@@ -12,12 +12,9 @@ import (
 
 // Socket is a listening socket that processes pass on. Several may have one name: then their order counts.
 type Socket struct {
-	Name string // see [ListenerName]; "metrics"; or that of a socket unit of the service manager
+	Name string // see [ListenerName]; or what the processes agree on
 	FD   int
 }
-
-// Metrics is the name of the socket for metrics.
-const Metrics = "metrics"
 
 // The beginnings of the names of listeners.
 const (

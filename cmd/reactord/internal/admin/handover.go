@@ -1,0 +1,61 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"go.uber.org/zap"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sys/unix"
+)
+
+// A process that replaces another one takes over its listening sockets. Both answer on them until the old one leaves.
+
+// TakeOver takes over a TCP listener for metrics.
+func TakeOver(l net.Listener, log *zap.Logger) *Server {
+	return &Server{server: server{name: "metrics", listener: l, log: log}}
+}
+
+// TakeOverAPI takes over a listener for the admin API, which listens on the address of cfg. A unix socket keeps its
+// file, with its owner and permissions.
+func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error) {
+	a := &API{server: server{name: "admin", listener: netutil.LimitListener(l, maxClients), log: log}, own: l}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+		_, path, err := ParseAddress(cfg.Address)
+		if err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
+		}
+		a.socket = &socket{UnixListener: u, path: path}
+		if a.socket.file, err = os.Lstat(path); err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Dup is a copy of the listening socket for another process. The caller closes it.
+func (s *Server) Dup() (fd int, err error) { return dup(s.listener) }
+
+// Dup is a copy of the listening socket for another process. The caller closes it.
+func (a *API) Dup() (fd int, err error) { return dup(a.own) }
+
+// Leave ends the server, and leaves the file of its unix socket to the process that has taken it over.
+func (a *API) Leave() error {
+	a.socket = nil
+	return a.server.Close()
+}
+
+// dup does not change the mode of the socket, as the method File would.
+func dup(l net.Listener) (fd int, err error) {
+	raw, err := l.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	e := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	return fd, errors.Join(e, os.NewSyscallError("fcntl", err))
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"net"
+	"os"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+)
+
+// lineage is what this process has of the process before it and of the service manager, and how the next one is
+// started.
+type lineage struct {
+	given   *upgrade.Given
+	program *upgrade.Program
+	units   []upgrade.Socket // sockets of socket units; a plan to come may have them
+	stored  []upgrade.Socket // that the service manager keeps; only the planner's goroutine has it
+}
+
+// inherit takes over what this process was given.
+func inherit() (*lineage, error) {
+	program, err := upgrade.NewProgram()
+	if err != nil {
+		return nil, err
+	}
+	given, err := upgrade.Inherit()
+	return &lineage{given: given, program: program, stored: given.Stored()}, err
+}
+
+// listenSockets takes the sockets for listeners.
+func (k *lineage) listenSockets() (all []proxy.ListenSocket) {
+	for _, s := range k.given.Take(func(name string) bool { _, is := upgrade.ListenerKey(name); return is }) {
+		key, _ := upgrade.ListenerKey(s.Name)
+		if key.FD != "" {
+			k.units = append(k.units, s)
+		}
+		all = append(all, proxy.ListenSocket{Key: key, FD: s.FD})
+	}
+	return all
+}
+
+// The names of the sockets for metrics and for the admin API at an address of the configuration.
+func metricsName(c *config.Config) string { return "metrics " + c.Metrics.String() }
+func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
+
+// discard closes the sockets that this process does not use. The address of the admin API is another one than before if
+// its socket is among them: then the file of the old one is removed.
+func (k *lineage) discard() {
+	for _, s := range k.given.Sockets() {
+		if path, is := strings.CutPrefix(s.Name, "admin unix://"); is {
+			_ = os.Remove(path)
+		}
+	}
+	k.given.Discard()
+}
+
+// listener is the socket of a name that this process was given, or nil.
+func (k *lineage) listener(name string) (net.Listener, error) {
+	for _, s := range k.given.Take(func(n string) bool { return n == name }) {
+		f := os.NewFile(uintptr(s.FD), s.Name)
+		defer f.Close() // the listener has a copy
+		return net.FileListener(f)
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+// listenMetrics listens for metrics.
+func (k *lineage) listenMetrics(f *plan.File, log *zap.Logger) (*admin.Server, error) {
+	l, err := k.listener(metricsName(f.Config))
+	if l == nil && err == nil {
+		return admin.Listen(f.Address(f.Config.Metrics).String(), log)
+	}
+	return admin.TakeOver(l, log), err
+}
+
+// listenAdmin listens for the admin API.
+func (k *lineage) listenAdmin(c *config.Config, log *zap.Logger) (*admin.API, error) {
+	l, err := k.listener(adminName(c))
+	switch {
+	case err != nil:
+		return nil, err
+	case l == nil:
+		return admin.ListenAPI(c.Admin, false, log)
+	}
+	return admin.TakeOverAPI(c.Admin, l, log)
+}
+
+// sockets are copies of the sockets of listeners. The caller closes them.
+func (d *daemon) sockets() (all []upgrade.Socket, err error) {
+	listening, err := d.proxy.ListenSockets()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range listening {
+		all = append(all, upgrade.Socket{Name: upgrade.ListenerName(s.Key), FD: s.FD})
+	}
+	return all, nil
+}
+
+// allSockets are those, and those for metrics and the admin API.
+func (d *daemon) allSockets() (all []upgrade.Socket, err error) {
+	defer func() {
+		if err != nil {
+			closeSockets(all)
+		}
+	}()
+	if all, err = d.sockets(); err != nil {
+		return all, err
+	}
+	c := d.conf.first.Config // what a reload cannot change
+	if d.admin != nil {
+		fd, err := d.admin.Dup()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, upgrade.Socket{Name: metricsName(c), FD: fd})
+	}
+	if d.api != nil {
+		fd, err := d.api.Dup()
+		if err != nil {
+			return all, err
+		}
+		all = append(all, upgrade.Socket{Name: adminName(c), FD: fd})
+	}
+	return all, nil
+}
+
+func closeSockets(all []upgrade.Socket) {
+	for _, s := range all {
+		_ = unix.Close(s.FD)
+	}
+}
+
+// forSuccessor are the sockets with those of units instead of the copies that the loops have: a unit's socket may be of
+// no listener now.
+func (k *lineage) forSuccessor(all []upgrade.Socket) []upgrade.Socket {
+	out := append([]upgrade.Socket{}, k.units...)
+	for _, s := range all {
+		if key, is := upgrade.ListenerKey(s.Name); !is || key.FD == "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"go.uber.org/zap"
+)
+
+// upgrade starts the program anew, and returns when the new process serves: its id. Then this process drains. If the new
+// process fails, this one serves as before.
+func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
+	defer func() {
+		if err != nil {
+			d.log.Error("the upgrade has failed; this process serves as before", zap.Error(err))
+		}
+	}()
+	if d.conf.path == "-" {
+		return 0, fmt.Errorf("%w: %w", admin.ErrConflict, errStandardInput)
+	}
+	if p := phase(d.phase.Load()); p != serving && p != reloading {
+		return 0, fmt.Errorf("%w: the process is %v", admin.ErrConflict, p)
+	}
+	sockets, err := d.allSockets()
+	if err != nil {
+		return 0, err
+	}
+	defer closeSockets(sockets)
+	d.log.Info("upgrading", zap.Int("sockets", len(sockets)))
+	s, err := d.kin.program.Start(ctx, d.kin.forSuccessor(sockets))
+	if errors.Is(err, upgrade.ErrUpgrading) || errors.Is(err, upgrade.ErrUpgraded) {
+		err = fmt.Errorf("%w: %w", admin.ErrConflict, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d.handOver(s)
+	return s.PID, nil
+}
+
+// handOver leaves the work to a successor.
+func (d *daemon) handOver(s *upgrade.Successor) {
+	d.unwatch()
+	d.noted(upgrade.MainProcess(s.PID))
+	s.Confirm()
+	d.log.Info("upgraded: the new process accepts connections", zap.Int("successor", s.PID))
+	if phase(d.phase.Load()) > reloading { // a drain was requested meanwhile, which is for the successor, too
+		s.Terminate()
+	}
+	d.successor <- s
+}
+
+// noted logs that the service manager could not be told something.
+func (d *daemon) noted(err error) {
+	if err != nil {
+		d.log.Warn("the service manager was not told", zap.Error(err))
+	}
+}
+
+// upgradeOn upgrades at each signal, until ctx is done.
+func (d *daemon) upgradeOn(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+			_, _ = d.upgrade(ctx) // it is logged
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serves tells the process before this one, and the service manager, that this process serves.
+func (d *daemon) serves() {
+	d.kin.discard()
+	d.kin.given.Ready()
+	ctx, cancel := context.WithCancel(context.Background())
+	d.unwatch = cancel
+	d.background.Go(func() { d.noted(upgrade.Watch(ctx, d.proxy.Loops(), d.log.Logger)) })
+}
+
+// tell tells the service manager of a phase.
+func (d *daemon) tell(p phase) {
+	switch p {
+	case serving:
+		in := d.planner.Plan()
+		d.noted(upgrade.Ready(fmt.Sprintf("serving: %d listeners, %d backends", len(in.Listeners), len(in.Backends))))
+	case reloading:
+		d.noted(upgrade.Reloading())
+	case draining:
+		d.noted(upgrade.Status("draining"))
+	}
+}
+
+// store has the service manager keep the sockets of the plan in force. The planner calls it.
+func (d *daemon) store(diff *plan.Diff) {
+	if !upgrade.Storing() || !listenersChange(diff) {
+		return
+	}
+	now, err := d.sockets()
+	if err == nil {
+		err = upgrade.Store(d.kin.stored, now)
+		d.kin.stored = now
+		closeSockets(now)
+	}
+	d.noted(err)
+}
+
+// retire ends this process after a successor has taken over: when its connections have ended, which may take as long as
+// it takes. A signal bounds it to the drain timeout, and another one resets the connections.
+func (d *daemon) retire(s *upgrade.Successor, signals <-chan os.Signal) error {
+	d.enter(unready)
+	now := time.Now()
+	d.drainBegan.CompareAndSwap(nil, &now)
+	d.leave()
+	d.enter(draining)
+	d.planner.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go d.bound(ctx, cancel, s, signals)
+	if err := d.proxy.Drain(ctx, config.Drain{Timeout: asLongAsItTakes}); err != nil {
+		return err
+	}
+	d.log.Info("stopped: the new process has taken over", zap.Int("successor", s.PID))
+	return nil
+}
+
+// asLongAsItTakes is longer than any connection.
+const asLongAsItTakes = 10 * 365 * 24 * time.Hour
+
+// leave leaves metrics and the admin API to the successor.
+func (d *daemon) leave() {
+	var errs []error
+	if d.api != nil {
+		errs = append(errs, d.api.Leave())
+	}
+	if d.admin != nil {
+		errs = append(errs, d.admin.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		d.log.Warn("an HTTP server has not ended well", zap.Error(err))
+	}
+}
+
+// bound ends a retirement when signals ask for that.
+func (d *daemon) bound(ctx context.Context, end func(), s *upgrade.Successor, signals <-chan os.Signal) {
+	timeout := time.NewTimer(0)
+	<-timeout.C
+	exited, waits := s.Exited, false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-exited:
+			if err := s.Failure(); err != nil { // else it has drained, or has a successor of its own
+				d.log.Error("the new process has failed; no process accepts connections",
+					zap.Int("successor", s.PID), zap.Error(err))
+			}
+			exited = nil
+		case <-timeout.C:
+			d.log.Warn("the drain timed out, and the remaining connections are reset")
+			end()
+		case <-signals:
+			if waits {
+				end()
+			}
+			waits = true
+			timeout.Reset(d.planner.Plan().Drain.Timeout)
+		}
+	}
+}
+
+// listenersChange reports whether a plan has other listeners than the one before it.
+func listenersChange(diff *plan.Diff) bool {
+	for _, c := range diff.Listeners {
+		if c.Old == nil || c.New == nil {
+			return true
+		}
+	}
+	return false
+}
