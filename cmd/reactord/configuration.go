@@ -44,7 +44,7 @@ func (c *configuration) read() (*plan.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place}, nil
+	return &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}, nil
 }
 
 // load is the file as it is now, with the addresses of its names as they are now. The first call has the file that

@@ -20,6 +20,7 @@ type ctlCommand struct {
 
 	Status      ctlStatus      `cmd:"" help:"Show the state of the process."`
 	Plan        ctlPlan        `cmd:"" help:"Show the plan in force, and where each server comes from."`
+	Config      ctlConfig      `cmd:"" help:"Print the plan in force as a configuration file, and where each value comes from."`
 	Listeners   ctlListeners   `cmd:"" help:"List the listeners."`
 	Backends    ctlBackends    `cmd:"" help:"List the backends."`
 	Servers     ctlServers     `cmd:"" help:"List the servers with their state."`

@@ -77,6 +77,13 @@ func (ctlPlan) Run(c *ctl) error {
 	})
 }
 
+type ctlConfig struct{}
+
+// Run prints every setting in force.
+func (ctlConfig) Run(c *ctl) error {
+	return call(c, admin.GetConfig, admin.None{}, func(w *bufio.Writer, text *admin.Raw) { _, _ = w.Write(*text) })
+}
+
 type ctlListeners struct{}
 
 // Run lists the listeners.

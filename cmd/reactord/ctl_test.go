@@ -21,7 +21,7 @@ var updateTables = flag.Bool("update-tables", false, "write testdata/ctl.txt")
 func serveAdmin(t *testing.T, d admin.Daemon) string {
 	t.Helper()
 	cfg := config.Admin{Address: "unix://" + filepath.Join(t.TempDir(), "admin.sock"), Mode: 0o600}
-	a, err := admin.ListenAPI(cfg, false, zap.NewNop())
+	a, err := admin.ListenAPI(cfg, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestCtl(t *testing.T) {
 	address := serveAdmin(t, admintest.New(4))
 	var got strings.Builder
 	for _, args := range []string{
-		"status", "plan", "listeners", "backends", "servers", "servers --backend app", "servers --backend none",
+		"status", "plan", "config", "listeners", "backends", "servers", "servers --backend app", "servers --backend none",
 		"connections", "connections --client 10.0.0.2/31 --limit 1", "connections --min-age 2s --server b", "discovery",
 		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",

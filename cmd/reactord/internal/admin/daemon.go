@@ -14,6 +14,7 @@ import (
 type Daemon interface {
 	Status() Status
 	Plan() Plan
+	Config() []byte // the same as a configuration file
 	Listeners() []Listener
 	Backends() []Backend
 	Servers() []BackendServer

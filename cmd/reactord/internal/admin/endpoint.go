@@ -23,6 +23,9 @@ var (
 		"The state of the daemon.", 0, ""}
 	GetPlan = Endpoint[None, Plan]{http.MethodGet, "/v1/plan", "getPlan",
 		"The plan in force. Each server says where it comes from.", 0, ""}
+	GetConfig = Endpoint[None, Raw]{http.MethodGet, "/v1/config", "getConfig",
+		"The plan in force as a configuration file. Each value has a comment that says where it comes from.",
+		0, "application/yaml"}
 	ListListeners = Endpoint[None, Listeners]{http.MethodGet, "/v1/listeners", "listListeners",
 		"The listeners, with their counters.", 0, ""}
 	ListBackends = Endpoint[None, Backends]{http.MethodGet, "/v1/backends", "listBackends",
@@ -52,7 +55,7 @@ var (
 	GetLogLevel = Endpoint[None, LogLevel]{http.MethodGet, "/v1/log-level", "getLogLevel",
 		"The least severe level that is logged.", 0, ""}
 	SetLogLevel = Endpoint[LogLevelUpdate, LogLevel]{http.MethodPut, "/v1/log-level", "setLogLevel",
-		"Set the least severe level that is logged, until the next reload or the end of the process.", 0, ""}
+		"Set the least severe level that is logged, until the file has another one than before, or the process ends.", 0, ""}
 	ListLoops = Endpoint[None, Loops]{http.MethodGet, "/v1/loops", "listLoops",
 		"The loops, with their counters and their last slow turns.", 0, ""}
 	GetInFlight = Endpoint[None, Raw]{http.MethodGet, "/v1/loops/in-flight", "getInFlight",

@@ -29,6 +29,7 @@ func routes() []route {
 	return []route{
 		bind(GetStatus, (*API).status),
 		bind(GetPlan, (*API).plan),
+		raw(GetConfig, (*API).config),
 		bind(ListListeners, (*API).listeners),
 		bind(ListBackends, (*API).backends),
 		bind(ListServers, (*API).servers),
@@ -112,6 +113,11 @@ func (a *API) status(context.Context, *None) (Status, error) {
 		s.LastReload = &r
 	}
 	return s, nil
+}
+
+func (a *API) config(w http.ResponseWriter, _ *http.Request, _ *None) error {
+	write(w, http.StatusOK, GetConfig.Media, a.daemon.Config())
+	return nil
 }
 
 func (a *API) plan(context.Context, *None) (Plan, error) {

@@ -38,6 +38,8 @@ type File struct {
 	Errors func([]config.Problem) error
 	// Place is where a setting is, for people: "FILE:LINE:COLUMN". nil: Origin of the file's servers is "file".
 	Place func(path string) string
+	// Origin is where the value of a setting comes from, for people: "FILE:LINE" or "default". It may be nil.
+	Origin func(path string) string
 
 	known map[Source]bool // see sources
 }

@@ -70,6 +70,9 @@ func (d *Daemon) Status() admin.Status {
 	return s
 }
 
+// Config is a configuration with one setting.
+func (d *Daemon) Config() []byte { return []byte("ring: auto # default\n") }
+
 // Plan is a plan with a listener and a backend.
 func (d *Daemon) Plan() admin.Plan {
 	p := admin.Plan{
