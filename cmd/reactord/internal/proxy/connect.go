@@ -225,7 +225,7 @@ type dialTask struct {
 	why     end
 }
 
-// proceed goes on in a task.
+// proceed continues in a task.
 func (d *dial) proceed() {
 	c := d.conn
 	c.loop().StopTimer(&c.timer)
@@ -235,7 +235,7 @@ func (d *dial) proceed() {
 	d.task.op.Start()
 }
 
-// run is the task: it goes on until the connection has a server.
+// run is the task: it continues until the connection has a server.
 func (d *dial) run(t *task.T) error {
 	for {
 		if d.err != nil {
@@ -320,7 +320,7 @@ func (d *dial) choose(t *task.T) error {
 	return err
 }
 
-// queue waits until there is room at a server, the client has reset the connection, or the time is over.
+// queue waits until there is room at a server, the client has reset the connection, or the time has passed.
 func (d *dial) queue(t *task.T) error {
 	c := d.conn
 	l, q := c.lane, c.lane.queue
@@ -333,7 +333,6 @@ func (d *dial) queue(t *task.T) error {
 		l.drop(c)
 	}
 	if !q.enter(c.settings.Queue.Size) {
-		q.stats.refused.Add(1)
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()
@@ -343,10 +342,8 @@ func (d *dial) queue(t *task.T) error {
 	q.leave(c.loop().Now() - began)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		q.stats.expired.Add(1)
 		return d.fail(endQueueTimeout, err)
 	case errors.Is(err, sender.ErrStopped) && !t.StopToken().StopRequested():
-		q.stats.left.Add(1)
 		return d.fail(endQueueClientReset, nil)
 	}
 	return err

@@ -9,8 +9,14 @@
 // # What it guarantees
 //
 // Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
-// becomes a reset, behind the bytes that came before it. If a server cannot be reached, the connection fails over to
-// the next one; see [Backend].
+// becomes a reset, behind the bytes that came before it.
+//
+// If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
+// retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
+// blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
+// Connections beyond them wait in the backend's queue: in order on each loop, while the loops take turns. A connection
+// leaves the queue when its time has passed, or when the client resets it. A client that has only sent EOF may still wait
+// for an answer, so it stays.
 //
 // At most Backend.Buffer bytes are in flight in each direction: then the sender is not read from until the receiver has
 // taken some. There are two exceptions if Backend.Buffer is 64 KiB or more. Bulk is received in pieces of up to 256
@@ -36,12 +42,17 @@
 //	listener.go     accepts connections
 //	admission.go    the limits on connections, and the listeners that wait for room
 //	descriptors.go  the listeners and connections that wait for a descriptor
-//	dial.go         connects to a server
+//	connect.go      gives a connection a server: the first attempt, and the task of what follows
+//	queue.go        connections that wait for room in a backend; what a worker has for a backend
+//	line.go         where tasks of a loop wait in order
+//	sources.go      local addresses to connect from
 //	conn.go         a connection and its phases
 //	pipe.go         a direction of a connection, its states and its regimes
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
-//	idle.go         ends idle connections
+//	idle.go         the timeouts of open connections
+//	connections.go  lists and closes connections
+//	ends.go         how connections end
 //	stats.go        the counters
 package proxy

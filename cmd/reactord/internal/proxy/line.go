@@ -9,13 +9,13 @@ import (
 )
 
 // line is where the tasks of a loop wait for something in order. What they wait for is taken for the first of them
-// while it is still in the line: so nobody gets ahead of it.
+// while it is still in the line: so no other task gets ahead of it.
 type line struct {
 	places intrusive.List
 	length int
 }
 
-// first is the place of the task that has waited longest; nil: nobody waits.
+// first is the place of the task that has waited longest; nil: no task waits.
 func (l *line) first() *place {
 	return intrusive.Owner[place](l.places.First(), unsafe.Offsetof(place{}.links))
 }

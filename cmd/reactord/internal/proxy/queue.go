@@ -7,6 +7,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -15,17 +16,9 @@ import (
 type queue struct {
 	length atomic.Int64
 	_      cacheLine
-	rooms  waiters // loops on which connections wait
-	lanes  []*lane // by worker; fixed
-	stats  queueStats
-}
-
-// queueStats counts what became of the connections that found no room.
-type queueStats struct {
-	refused atomic.Uint64 // the queue was full
-	expired atomic.Uint64 // they have waited for too long
-	left    atomic.Uint64 // the client has reset them meanwhile
-	waited  histogram     // time in the queue, whatever came of it
+	rooms  waiters   // loops on which connections wait
+	lanes  []*lane   // by worker; fixed
+	waited histogram // time in the queue, whatever came of it
 }
 
 // lane is what a worker has for a backend.
@@ -79,6 +72,17 @@ func (p *Proxy) forgetQueues(backends map[string]*upstream.Backend) {
 	for b := range p.queues.of {
 		if backends[b.Name] != b {
 			delete(p.queues.of, b)
+		}
+	}
+}
+
+// readQueues reads the queues of the backends.
+func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
+	table := p.table.Load().backends
+	for i := range backends {
+		if b := table[backends[i].Name]; b != nil {
+			q := p.queueOf(b)
+			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.read()
 		}
 	}
 }
@@ -179,7 +183,7 @@ func (q *queue) enter(size int) bool {
 // leave gives the place back, after so much time.
 func (q *queue) leave(ns int64) {
 	q.length.Add(-1)
-	q.stats.waited.observe(ns)
+	q.waited.observe(ns)
 }
 
 // resume lets the connections at the head of the line go on, while there is room. It joins the waiters before it asks
@@ -207,7 +211,7 @@ func (l *lane) resume() {
 }
 
 // drop gives back the backend's room of a connection for which no server has room, so that another connection of the
-// backend can have it. It wakes nobody: there is no room for them either.
+// backend can have it. No other connection is woken: there is no room for it either.
 func (l *lane) drop(c *conn) {
 	if c.counted {
 		c.counted = false

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
@@ -87,6 +88,14 @@ func simulate(k *simring.Kernel) *simulation {
 	rng := k.Rand()
 	s := &simulation{k: k, talk: program.NewTalk(k), clients: 1 + rng.IntN(6), hurry: rng.IntN(4) == 0}
 	b := Backend{Name: "b", Buffer: 1 << rng.IntN(14), HalfCloseTimeout: time.Hour, IdleTimeout: 2 * time.Hour}
+	if rng.IntN(2) == 0 { // little room, so that connections wait in the queue
+		b.MaxConnections = rng.IntN(3)
+		most, size := rng.IntN(4), rng.IntN(5)
+		timeout, total := time.Duration(1+rng.Int64N(int64(time.Second))), time.Duration(rng.Int64N(int64(time.Second)))
+		b.Set = func(s *config.Backend) {
+			s.MaxConnections, s.Queue.Size, s.Queue.Timeout, s.TotalConnectTimeout = most, size, timeout, total
+		}
+	}
 	for i := range 1 + rng.IntN(3) {
 		address := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(9000+i))
 		b.Servers = append(b.Servers, Server{Name: fmt.Sprint(i), Address: address})
@@ -202,6 +211,14 @@ func (s *simulation) check() {
 	for _, w := range s.proxy.workers {
 		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
+		}
+		for _, l := range w.lanes {
+			if n := l.queue.length.Load(); n != 0 || l.line.length != 0 {
+				s.k.Errorf("%d connections are in the queue", n)
+			}
+			if n := l.backend.Load.N(); n != 0 {
+				s.k.Errorf("%d connections to the backend are counted", n)
+			}
 		}
 		if way := heldConn(w); way != "" {
 			s.k.Errorf("a closed connection is referred to by %s", way)

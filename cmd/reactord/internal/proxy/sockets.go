@@ -276,7 +276,7 @@ func (l *listener) listen(shared *sharedListener) error {
 	var s reactor.Socket
 	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
 		Address: a, Options: func(s *reactor.Socket) error {
-			_ = s.SetNoDelay(true) // connections inherit it
+			_ = s.SetNoDelay(true) // before the first connection: see listenSocket.start
 			return dualStack(s, shared.address)
 		},
 	})

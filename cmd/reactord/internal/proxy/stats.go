@@ -77,6 +77,7 @@ func (p *Proxy) Stats() proxymetrics.Stats {
 		PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
 	}}
 	out.Backends, out.Servers = p.upstreams.Stats()
+	p.readQueues(out.Backends)
 	for _, s := range p.table.Load().listeners {
 		out.Listeners = append(out.Listeners, s.read())
 	}

@@ -32,7 +32,7 @@ func TestFirstByteTimeout(t *testing.T) {
 	})
 }
 
-// Connections end when their lifetime is over, although bytes flow, and not all at the same time.
+// Connections end when their lifetime has passed, although bytes flow, and not all at the same time.
 func TestLifetime(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
@@ -91,4 +91,3 @@ func TestNoTimeouts(t *testing.T) {
 		pass(t, s, c)
 	})
 }
-

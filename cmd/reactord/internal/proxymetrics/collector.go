@@ -93,6 +93,8 @@ var (
 		"Health checks of the server by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
 		"How long connecting to a server of the backend took, in seconds.", "backend")
+	queueDuration = series.NewDesc("backend_queue_duration_seconds",
+		"How long connections waited for a server, whether they got one or not, in seconds.", "backend")
 )
 
 // NewCollector is a collector of a proxy's counters. It calls read once for each scrape, on any goroutine and on
@@ -110,6 +112,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
+		queueDuration,
 	} {
 		ch <- d
 	}
@@ -128,6 +131,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		b := &stats.Backends[i]
 		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
+		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
 	}
 	for i := range stats.Servers {
 		collectServer(ch, &stats.Servers[i])

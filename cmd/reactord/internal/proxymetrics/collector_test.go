@@ -27,6 +27,7 @@ func seen() Stats {
 		Backends: []BackendStats{{
 			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, RetriesRefused: 2, Panic: true,
 			ConnectTime: Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5},
+			QueueTime:   Histogram{Bounds: []float64{0.001}, Counts: []uint64{2, 3}, Sum: 1.5},
 		}},
 		Servers: []ServerStats{
 			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Limit: 20, Retries: 3,
@@ -45,6 +46,10 @@ reactord_backend_connections{backend="app"} 3
 reactord_backend_connections_limit{backend="app"} 50
 reactord_backend_connections_total{backend="app"} 10
 reactord_backend_panic_mode{backend="app"} 1
+reactord_backend_queue_duration_seconds_bucket{backend="app",le="0.001"} 2
+reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 5
+reactord_backend_queue_duration_seconds_sum{backend="app"} 1.5
+reactord_backend_queue_duration_seconds_count{backend="app"} 5
 reactord_backend_queue_length{backend="app"} 1
 reactord_backend_retries_refused_total{backend="app"} 2
 reactord_connection_duration_seconds_bucket{listener="web",le="0.5"} 3

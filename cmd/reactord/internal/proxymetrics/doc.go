@@ -27,6 +27,7 @@
 //	reactord_backend_connections{backend}                              gauge
 //	reactord_backend_connections_limit{backend}                        gauge   0: none
 //	reactord_backend_queue_length{backend}                             gauge
+//	reactord_backend_queue_duration_seconds{backend}                   histogram also of those that got no server
 //	reactord_backend_retries_refused_total{backend}                    counter by the retry budget
 //	reactord_backend_panic_mode{backend}                               gauge   0 or 1
 //	reactord_server_connect_duration_seconds{backend}                  histogram of connects that succeeded

@@ -43,6 +43,7 @@ type BackendStats struct {
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	Panic          bool      // health is ignored, because too few servers are healthy
 	ConnectTime    Histogram // of connects that succeeded
+	QueueTime      Histogram // in the queue, of connections that have left it
 }
 
 // ServerStats is a reading of the counters of a server of a backend.
