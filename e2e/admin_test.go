@@ -216,6 +216,9 @@ func TestAdminReload(t *testing.T) {
 	if text := a.ctl("reload"); text != "backend app: retries 3 → 1\n" {
 		t.Errorf("reload: %q", text)
 	}
+	if text := a.ctl("status", "--json"); !strings.Contains(text, `"changes":["backend app: retries 3 → 1"]`) {
+		t.Errorf("status: %s", text)
+	}
 	a.ctl("log-level", "debug")
 	c := dial(t, a.addr)
 	c.send([]byte("x"))
@@ -268,6 +271,41 @@ func TestAdminSocket(t *testing.T) {
 	}
 	a.start(t)
 	a.ctl("status")
+}
+
+// TestAdminDiscovery shows a source that works, and then fails.
+func TestAdminDiscovery(t *testing.T) {
+	a := administer(t, "auto", serve(t, echo), serve(t, echo))
+	text, err := os.ReadFile(a.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := filepath.Join(t.TempDir(), "targets.json")
+	writeFile(t, targets, `[{"targets": ["192.0.2.1:80"]}]`)
+	a.write(t, string(text)+"    files: [{path: \""+targets+"\"}]\n")
+	a.ctl("reload")
+	var found struct {
+		Sources []struct {
+			Name, Backend string
+			Servers       int
+			LastError     string `json:"last_error"`
+		}
+	}
+	eventually(t, "the source has found a server", func() bool {
+		a.read(&found, "discovery")
+		return len(found.Sources) == 1 && found.Sources[0].Servers == 1
+	})
+	if s := found.Sources[0]; s.Name != "file "+targets || s.Backend != "app" || s.LastError != "" {
+		t.Errorf("%+v", s)
+	}
+	if text := a.ctl("plan"); !strings.Contains(text, "192.0.2.1:80") {
+		t.Errorf("the plan:\n%s", text)
+	}
+	writeFile(t, targets, "[")
+	eventually(t, "the source has failed", func() bool {
+		a.read(&found, "discovery")
+		return found.Sources[0].LastError != "" && found.Sources[0].Servers == 1
+	})
 }
 
 // TestAdminProfiles reads a profile of each loop's process, and what is in flight.

@@ -228,9 +228,13 @@ func TestReloadUnderLoad(t *testing.T) {
 				}
 			})
 		}
+		long := dial(t, d.addr)
 		for i := range reloads {
+			sent := random(byte(i), 256<<10)
 			replace(t, path, config(i+1))
 			d.signal(syscall.SIGHUP)
+			go func() { _, _ = long.Write(sent) }() // what does not arrive fails the test
+			long.expect(sent)
 			d.awaitLines("reloaded", i+1)
 		}
 		close(stop)
@@ -239,6 +243,8 @@ func TestReloadUnderLoad(t *testing.T) {
 		for err := range failed {
 			t.Error(err)
 		}
+		long.finish()
+		long.expectEOF()
 		t.Logf("%d reloads in %v, %.0f connections/s", reloads, time.Since(start).Round(time.Millisecond),
 			float64(next.Load())/time.Since(start).Seconds())
 		if n := d.scrape().sum("reactord_config_reloads_total", "result=success"); n != reloads {

@@ -69,6 +69,9 @@ func (d *adminDaemon) lastReload() *admin.Reload {
 	r := &admin.Reload{
 		OK: s.Reloads.LastSuccessful, At: s.File.LastSuccess.UTC(), Revision: s.Revision, Errors: admin.Places(s.Reloads.Err),
 	}
+	if changes := d.changes.Load(); r.OK && changes != nil {
+		r.Changes = *changes
+	}
 	if !r.OK {
 		r.At = s.File.LastError.UTC()
 	}
@@ -343,13 +346,22 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 		return admin.Reload{}, fmt.Errorf("%w: the configuration is from flags: there is no file to read",
 			admin.ErrUnsupported)
 	}
-	before := d.planner.Plan()
 	if err := d.reload(ctx); err != nil {
 		return admin.Reload{}, adminError(err)
 	}
-	now := d.planner.Plan()
-	changes := plan.Compare(before, now)
-	return admin.Reload{At: time.Now().UTC(), OK: true, Revision: now.Revision, Changes: changes.Lines(maxChanges)}, nil
+	return *d.lastReload(), nil
+}
+
+// noteReload notes what a file has changed. The planner calls it after each plan.
+func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
+	if f == d.file {
+		return
+	}
+	if d.file != nil {
+		lines := diff.Lines(maxChanges)
+		d.changes.Store(&lines)
+	}
+	d.file = f
 }
 
 // Drain begins to drain the process.

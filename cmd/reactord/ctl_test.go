@@ -21,7 +21,7 @@ var updateTables = flag.Bool("update-tables", false, "write testdata/ctl.txt")
 func serveAdmin(t *testing.T, d admin.Daemon) string {
 	t.Helper()
 	cfg := config.Admin{Address: "unix://" + filepath.Join(t.TempDir(), "admin.sock"), Mode: 0o600}
-	a, err := admin.ListenAPI(cfg, false, zap.NewNop())
+	a, err := admin.ListenAPI(cfg, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

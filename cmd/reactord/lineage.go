@@ -86,7 +86,7 @@ func (k *lineage) listenAdmin(c *config.Config, log *zap.Logger) (*admin.API, er
 	case err != nil:
 		return nil, err
 	case l == nil:
-		return admin.ListenAPI(c.Admin, false, log)
+		return admin.ListenAPI(c.Admin, log)
 	}
 	return admin.TakeOverAPI(c.Admin, l, log)
 }

@@ -34,10 +34,10 @@ const (
 )
 
 // ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
-// called. If takeover is set, it takes the unix socket of a process that is alive: the one that this process replaces.
-func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
+// called.
+func ListenAPI(cfg config.Admin, log *zap.Logger) (*API, error) {
 	a := &API{server: server{name: "admin", log: log}}
-	l, err := a.listen(cfg, takeover)
+	l, err := a.listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
@@ -45,13 +45,13 @@ func ListenAPI(cfg config.Admin, takeover bool, log *zap.Logger) (*API, error) {
 	return a, nil
 }
 
-func (a *API) listen(cfg config.Admin, takeover bool) (net.Listener, error) {
+func (a *API) listen(cfg config.Admin) (net.Listener, error) {
 	network, address, err := ParseAddress(cfg.Address)
 	if err != nil {
 		return nil, err
 	}
 	if network == "unix" {
-		a.socket, err = listenUnix(address, cfg, takeover)
+		a.socket, err = listenUnix(address, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +63,9 @@ func (a *API) listen(cfg config.Admin, takeover bool) (net.Listener, error) {
 // Serve begins to answer from d, and returns. level is the log's. slow may be nil.
 func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 	a.daemon, a.level, a.slow = d, level, slow
+	if a.socket != nil {
+		a.socket.owned = true
+	}
 	a.openAPI = OpenAPI()
 	a.serve(a.handler())
 }
@@ -75,8 +78,8 @@ func (a *API) Address() string {
 	return "tcp://" + a.listener.Addr().String()
 }
 
-// Close ends the server, and removes its unix socket, unless it is another process's by now. Answers in flight have a
-// second to be finished.
+// Close ends the server, and removes its unix socket, unless it is another process's: by now, or still. Answers in
+// flight have a second to be finished.
 func (a *API) Close() error {
 	if a.socket == nil {
 		return a.server.Close()

@@ -33,12 +33,17 @@ type served struct {
 
 func serve(t *testing.T, d admin.Daemon, address string) *served {
 	t.Helper()
-	a, err := admin.ListenAPI(config.Admin{Address: address, Mode: 0o600}, false, zaptest.NewLogger(t))
+	return serveWith(t, d, address, nil)
+}
+
+func serveWith(t *testing.T, d admin.Daemon, address string, slow *admin.SlowTurns) *served {
+	t.Helper()
+	a, err := admin.ListenAPI(config.Admin{Address: address, Mode: 0o600}, zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{API: a, t: t, level: zap.NewAtomicLevel()}
-	a.Serve(d, s.level, nil)
+	a.Serve(d, s.level, slow)
 	if s.client, err = admin.NewClient(a.Address()); err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +449,7 @@ func conflicts(err error) bool {
 
 // TestCloseEndsProfile closes the server while a profile is recorded.
 func TestCloseEndsProfile(t *testing.T) {
-	a, err := admin.ListenAPI(config.Admin{Address: onSocket(t), Mode: 0o600}, false, zap.NewNop())
+	a, err := admin.ListenAPI(config.Admin{Address: onSocket(t), Mode: 0o600}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

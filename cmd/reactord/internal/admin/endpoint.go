@@ -55,7 +55,7 @@ var (
 	GetLogLevel = Endpoint[None, LogLevel]{http.MethodGet, "/v1/log-level", "getLogLevel",
 		"The least severe level that is logged.", 0, ""}
 	SetLogLevel = Endpoint[LogLevelUpdate, LogLevel]{http.MethodPut, "/v1/log-level", "setLogLevel",
-		"Set the least severe level that is logged, until the next reload or the end of the process.", 0, ""}
+		"Set the least severe level that is logged, until the file has another one than before, or the process ends.", 0, ""}
 	ListLoops = Endpoint[None, Loops]{http.MethodGet, "/v1/loops", "listLoops",
 		"The loops, with their counters and their last slow turns.", 0, ""}
 	GetInFlight = Endpoint[None, Raw]{http.MethodGet, "/v1/loops/in-flight", "getInFlight",

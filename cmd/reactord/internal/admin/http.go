@@ -43,7 +43,7 @@ func (s *server) serve(h http.Handler) {
 	s.ended = make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(newReserved(s.listener)); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error(s.name+": the server has ended", zap.Error(err))
 		}
 	}()

@@ -18,12 +18,13 @@ import (
 )
 
 // socket is a listening unix socket with its file. The file is made under another name, gets its owner and permissions,
-// and is then renamed, so that it is never there without them, and so that a successor replaces it without a gap. Who
-// replaces or removes it holds a lock of its directory meanwhile.
+// and is then renamed, so that it is never there without them. Who replaces or removes it holds a lock of its directory
+// meanwhile.
 type socket struct {
 	*net.UnixListener
-	path string
-	file os.FileInfo // identifies the file that s has made
+	path  string
+	file  os.FileInfo // identifies the file
+	owned bool        // this process removes the file; not so before it serves on a socket that it was given
 }
 
 // errAlive is the error if another process answers on a unix socket.
@@ -32,7 +33,7 @@ var errAlive = errors.New("another process answers there: end it first, or choos
 // aliveTimeout is how long a process that listens on the path may take to accept. Its kernel does that.
 const aliveTimeout = time.Second
 
-func listenUnix(path string, cfg config.Admin, takeover bool) (_ *socket, err error) {
+func listenUnix(path string, cfg config.Admin) (_ *socket, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("unix://%s: %w", path, err)
@@ -63,7 +64,7 @@ func listenUnix(path string, cfg config.Admin, takeover bool) (_ *socket, err er
 		return nil, err
 	}
 	defer unlock()
-	if err := replaceable(path, takeover); err != nil {
+	if err := replaceable(path); err != nil {
 		return nil, err
 	}
 	return makeSocket(path, fs.FileMode(cfg.Mode), uid, gid)
@@ -85,7 +86,7 @@ func lookupID(what, name string, lookup func(string) (string, error)) (int, erro
 }
 
 // replaceable is an error unless path is free, or the socket of a process that is gone.
-func replaceable(path string, takeover bool) error {
+func replaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -94,8 +95,6 @@ func replaceable(path string, takeover bool) error {
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
 		return errors.New("the file is not a socket: remove it, or choose another path")
-	case takeover:
-		return nil
 	}
 	c, err := net.DialTimeout("unix", path, aliveTimeout)
 	switch {
@@ -144,11 +143,15 @@ func (s *socket) publish(early string, mode fs.FileMode, uid, gid int) (err erro
 	if s.file, err = os.Lstat(early); err != nil {
 		return err
 	}
+	s.owned = true
 	return os.Rename(early, s.path)
 }
 
-// remove removes the file, unless it is another's by now.
+// remove removes the file, unless it is another's.
 func (s *socket) remove() error {
+	if !s.owned {
+		return nil
+	}
 	unlock, err := lockDirectory(s.path)
 	if err != nil {
 		return err

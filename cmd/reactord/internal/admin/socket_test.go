@@ -19,18 +19,18 @@ import (
 	"go.uber.org/zap"
 )
 
-func listen(address string, change func(*config.Admin), takeover bool) (*admin.API, error) {
+func listen(address string, change func(*config.Admin)) (*admin.API, error) {
 	cfg := config.Admin{Address: address, Mode: 0o600}
 	if change != nil {
 		change(&cfg)
 	}
-	return admin.ListenAPI(cfg, takeover, zap.NewNop())
+	return admin.ListenAPI(cfg, zap.NewNop())
 }
 
 // started is an API that answers.
-func started(t *testing.T, address string, takeover bool) *admin.API {
+func started(t *testing.T, address string) *admin.API {
 	t.Helper()
-	a, err := listen(address, nil, takeover)
+	a, err := listen(address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAddresses(t *testing.T) {
 		{"tcp://192.0.2.1:80", "reach it through ssh"},
 		{"tcp://admin.test:80", "must be a loopback address"},
 	} {
-		a, err := listen(test.address, nil, false)
+		a, err := listen(test.address, nil)
 		if err == nil {
 			closed(t, a)
 		}
@@ -82,7 +82,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"tcp://127.0.0.1:0", "tcp://127.1.2.3:0", "tcp://localhost:0"} {
-		a := started(t, address, false)
+		a := started(t, address)
 		if !answers(t, a.Address()) {
 			t.Errorf("%s does not answer at %s", address, a.Address())
 		}
@@ -95,7 +95,7 @@ func TestPermissions(t *testing.T) {
 		t.Skip("only root can give files away")
 	}
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	a, err := listen("unix://"+path, func(c *config.Admin) { c.Mode, c.Owner, c.Group = 0o660, "65534", "12345" }, false)
+	a, err := listen("unix://"+path, func(c *config.Admin) { c.Mode, c.Owner, c.Group = 0o660, "65534", "12345" })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestUnknownOwner(t *testing.T) {
 		func(c *config.Admin) { c.Group = "no-such-group" },
 	} {
 		address := onSocket(t)
-		if a, err := listen(address, change, false); err == nil || !strings.Contains(err.Error(), `"no-such-`) {
+		if a, err := listen(address, change); err == nil || !strings.Contains(err.Error(), `"no-such-`) {
 			closed(t, a)
 			t.Errorf("got %v", err)
 		}
@@ -145,7 +145,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	path := strings.TrimPrefix(address, "unix://")
 	stale(t, path)
 	stale(t, path+".new") // of a process that was killed while it started
-	a := started(t, address, false)
+	a := started(t, address)
 	if !answers(t, address) {
 		t.Error("no answer")
 	}
@@ -157,9 +157,9 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 
 func TestLiveSocketIsRefused(t *testing.T) {
 	address := onSocket(t)
-	a := started(t, address, false)
+	a := started(t, address)
 	defer closed(t, a)
-	_, err := listen(address, nil, false)
+	_, err := listen(address, nil)
 	if err == nil || !strings.Contains(err.Error(), "another process answers there") {
 		t.Errorf("got %v", err)
 	}
@@ -174,28 +174,72 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := listen(address, nil, false); err == nil || !strings.Contains(err.Error(), "is not a socket") {
+	if _, err := listen(address, nil); err == nil || !strings.Contains(err.Error(), "is not a socket") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := listen("unix:///no/such/directory/x", nil, false); !errors.Is(err, fs.ErrNotExist) ||
+	if _, err := listen("unix:///no/such/directory/x", nil); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "RuntimeDirectory=reactord") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestSuccessorKeepsSocket takes over a live socket; the one before leaves it alone when it ends.
-func TestSuccessorKeepsSocket(t *testing.T) {
+// TestSuccessor gives the socket to one process that fails, and to one that serves.
+func TestSuccessor(t *testing.T) {
+	for _, address := range []string{onSocket(t), "tcp://127.0.0.1:0"} {
+		first := started(t, address)
+		address = first.Address()
+		closed(t, successor(t, first))
+		if !answers(t, address) {
+			t.Error(address, " does not answer after a successor has failed")
+		}
+		second := successor(t, first)
+		second.Serve(admintest.New(0), zap.NewAtomicLevel(), nil)
+		if err := first.Leave(); err != nil {
+			t.Error(err)
+		}
+		if !answers(t, address) {
+			t.Error(address, ": the successor does not answer")
+		}
+		closed(t, second)
+		if path, unix := strings.CutPrefix(address, "unix://"); unix && exists(path) {
+			t.Error("the socket is left")
+		}
+	}
+}
+
+// successor has the socket of a process, and does not answer yet.
+func successor(t *testing.T, of *admin.API) *admin.API {
+	t.Helper()
+	fd, err := of.Dup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "admin")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := admin.TakeOverAPI(config.Admin{Address: of.Address()}, l, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestReplacedSocketIsKept removes a socket and makes another one: the process before leaves that one alone.
+func TestReplacedSocketIsKept(t *testing.T) {
 	address := onSocket(t)
-	first := started(t, address, false)
-	second := started(t, address, true)
+	first := started(t, address)
+	if err := os.Remove(strings.TrimPrefix(address, "unix://")); err != nil {
+		t.Fatal(err)
+	}
+	second := started(t, address)
 	closed(t, first)
 	if !answers(t, address) {
-		t.Error("the successor does not answer")
+		t.Error("the second process does not answer")
 	}
 	closed(t, second)
-	if exists(strings.TrimPrefix(address, "unix://")) {
-		t.Error("the socket is left")
-	}
 }
 
 // TestOneOfManyStarts starts many processes on a stale socket, together: one of them gets it.
@@ -206,7 +250,7 @@ func TestOneOfManyStarts(t *testing.T) {
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
-			a, err := listen(address, nil, false)
+			a, err := listen(address, nil)
 			if err != nil {
 				if !strings.Contains(err.Error(), "another process answers") {
 					t.Error(err)
@@ -229,7 +273,7 @@ func TestOneOfManyStarts(t *testing.T) {
 
 func TestCloseAPIBeforeServe(t *testing.T) {
 	address := onSocket(t)
-	a, err := listen(address, nil, false)
+	a, err := listen(address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +286,7 @@ func TestCloseAPIBeforeServe(t *testing.T) {
 // TestMoreClientsWait connects more clients than are served together.
 func TestMoreClientsWait(t *testing.T) {
 	address := onSocket(t)
-	a := started(t, address, false)
+	a := started(t, address)
 	defer closed(t, a)
 	path := strings.TrimPrefix(address, "unix://")
 	var idle []net.Conn

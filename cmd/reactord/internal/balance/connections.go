@@ -18,15 +18,13 @@ const twoRandomTries = 4
 func (c *choice) twoRandom(s *set) int32 {
 	for range twoRandomTries {
 		a, b := c.pair(s)
+		first, second := c.usable(a), c.usable(b)
 		switch {
-		case !c.usable(a):
-			if a, b = b, a; !c.usable(a) {
-				continue
-			}
-		case a != b && c.usable(b) && c.burden(b) < c.burden(a):
-			a = b
+		case second && (!first || c.burden(b) < c.burden(a)):
+			return b
+		case first:
+			return a
 		}
-		return a
 	}
 	return c.least(s) // nearly all were tried or are full
 }

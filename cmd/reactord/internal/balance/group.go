@@ -34,6 +34,7 @@ type Group struct {
 	loadFactor             float64
 	ipv4Prefix, ipv6Prefix int
 	byID                   []int32 // the members in the order of their ids, for round robin
+	total                  int64   // of the weights, for round robin
 }
 
 type policy uint8
@@ -106,6 +107,7 @@ func (g *Group) Renew(s *config.Balance, servers []Server) *Group {
 		next.byID = make([]int32, len(servers))
 		for i := range next.byID {
 			next.byID[i] = int32(i)
+			next.total += max(next.members[i].weight, 0)
 		}
 		slices.SortFunc(next.byID, func(a, b int32) int { return cmp.Compare(next.members[a].id, next.members[b].id) })
 	}

@@ -3,9 +3,9 @@ package balance
 // turns is the state of smooth weighted round robin, which is nginx's: with each connection every server earns its
 // weight, and the one that then has most gets the connection and pays the sum of the weights.
 type turns struct {
-	next   int     // instead, while all weights are equal: the position in live whose turn it is
-	earned []int64 // by the members of the Picker's group
-	spare  []int64
+	next   int       // instead, while all weights are equal: the position in live whose turn it is
+	earned []float64 // by the members of the Picker's group
+	spare  []float64
 }
 
 // roundRobin takes the server whose turn it is.
@@ -16,21 +16,21 @@ func (c *choice) roundRobin(s *set) int32 {
 	earned := c.p.turns.earned
 	best, before := s.live[0], int64(0)
 	for k, i := range s.live {
-		earned[i] += s.sums[k] - before // its weight
+		earned[i] += float64(s.sums[k] - before) // its weight
 		before = s.sums[k]
 		if earned[i] > earned[best] {
 			best = i
 		}
 	}
 	if c.usable(best) {
-		earned[best] -= s.total
+		earned[best] -= float64(s.total)
 		return best
 	}
 	// Only those that can be used take part. This is apart, because usable looks at counters that other threads write.
 	best = none
-	total := int64(0)
+	total := 0.0
 	for _, i := range s.live {
-		weight := c.g.members[i].weight
+		weight := float64(c.g.members[i].weight)
 		if !c.usable(i) {
 			earned[i] -= weight
 			continue
@@ -60,41 +60,40 @@ func (c *choice) inOrder(s *set) int32 {
 	return none
 }
 
-// adoptTurns begins with a group. What servers have earned stays theirs, so that groups which change often are as
-// fair as one that does not. New ones begin with the average. In the first group all begin at random, so that loops
-// do not all begin with the same server.
+// adoptTurns begins with a group. What servers have earned stays theirs, in connections (a connection costs the sum
+// of the weights), so that groups which change often are as fair as one that does not. New ones begin at random. In
+// the first group all begin at random, so that loops do not all begin with the same server.
 func (p *Picker) adoptTurns(g *Group) {
 	t := &p.turns
 	was := t.earned
 	if cap(t.spare) < len(g.members) {
-		t.spare = make([]int64, len(g.members))
+		t.spare = make([]float64, len(g.members))
 	}
 	t.earned, t.spare = t.spare[:len(g.members)], was[:0]
 
-	if p.group == nil || p.group.policy != roundRobin {
-		total := int64(1)
-		for i := range g.members {
-			total += max(g.members[i].weight, 0)
-		}
+	old := p.group
+	if old == nil || old.policy != roundRobin || old.total == 0 {
 		for i := range t.earned {
-			t.earned[i] = p.below(total)
+			t.earned[i] = float64(p.below(g.total + 1))
 		}
 		t.next = int(p.below(int64(len(g.members) + 1)))
 		return
 	}
-	average := int64(0)
+	average := 0.0
 	for _, e := range was {
-		average += e / int64(len(was))
+		average += e / float64(len(was))
 	}
-	k, old := 0, p.group
+	rate := float64(g.total) / float64(old.total)
+	k := 0
 	for _, i := range g.byID {
 		id := g.members[i].id
 		for k < len(old.byID) && old.members[old.byID[k]].id < id {
 			k++
 		}
-		t.earned[i] = average
 		if k < len(old.byID) && old.members[old.byID[k]].id == id {
-			t.earned[i] = was[old.byID[k]]
+			t.earned[i] = (was[old.byID[k]] - average) * rate
+		} else {
+			t.earned[i] = float64(p.below(g.total+1)) - float64(g.total)/2
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package balance
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // triedMax is how many servers a [Set] remembers.
 const triedMax = 8
@@ -25,10 +28,5 @@ func (s *Set) Len() int { return s.n }
 func (s *Set) Clear() { s.n = 0 }
 
 func (s *Set) has(id uint64) bool {
-	for _, t := range s.ids[:min(s.n, triedMax)] {
-		if t == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.ids[:min(s.n, triedMax)], id)
 }

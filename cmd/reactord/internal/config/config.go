@@ -257,8 +257,9 @@ type HTTPDiscovery struct {
 // Balance is how a server is chosen.
 type Balance struct {
 	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "least_connections", "source_hash" (the same server for a client address while the servers stay the same)
-	// or "maglev" (the same, and a change of servers moves few clients).
+	// weighted), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
+	// moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the number of servers:
+	// for hundreds of them).
 	Policy string
 	// LoadFactor bounds the connections of a server to this many per cent of the average, with source_hash and maglev: a
 	// client goes to the next server of its order then. 0 (default): without bound.
@@ -272,13 +273,14 @@ type Balance struct {
 	// SlowStart is the time over which the weight of a server that has come up grows from a tenth to its value. 0
 	// (default): it has its value immediately. It does not apply when the process starts.
 	SlowStart time.Duration
-	// Subset is how many servers this process uses at most, so that each of many processes keeps connections to few. The
-	// same number of changes of servers moves few members. 0 (default): all.
+	// Subset is how many servers of each priority this process uses at most, so that each of many processes keeps
+	// connections to few. A server that comes, goes or fails changes one member at most. 0 (default): all.
 	Subset int
 	// SubsetKey is what tells this process from others in the choice of its subset. Default: the host name.
 	SubsetKey string
-	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not: a
-	// check that fails everywhere is more likely wrong than all servers. 0: never. Default: 50.
+	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not, unless
+	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0: never.
+	// Default: 50.
 	PanicThreshold int
 }
 

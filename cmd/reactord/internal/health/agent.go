@@ -36,6 +36,7 @@ type AgentReport struct {
 // AgentState is the administrative state that an agent asks for.
 type AgentState uint8
 
+// The administrative states.
 const (
 	AgentReady       AgentState = iota
 	AgentDrain                  // no new connections

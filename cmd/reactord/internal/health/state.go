@@ -15,6 +15,7 @@ package health
 // decides.
 type State uint8
 
+// The states of a server.
 const (
 	Falling State = iota
 	Up

@@ -3,8 +3,11 @@
 //
 // # How to use it
 //
-// [Start] runs a proxy as its [Config] says. [Proxy.Stats] reads its counters. [Proxy.Drain] stops accepting and waits
-// for the connections to end; [Proxy.Close] resets them. The methods of a Proxy may be called from any goroutine.
+// [Start] runs a proxy with a first plan. A Proxy is a [plan.Target]: [Proxy.Prepare] makes what another plan adds, and
+// the change is committed or discarded. [Proxy.Stats] reads its counters, [Proxy.Connections] lists connections.
+// [Proxy.Drain] ends it in phases; [Proxy.Close] resets all connections. [Proxy.ListenSockets] and
+// [Proxy.StopAccepting] leave accepting to another process. The methods of a Proxy may be called from any goroutine;
+// Prepare, Commit and Discard from one at a time.
 //
 // # What it guarantees
 //
@@ -15,44 +18,77 @@
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
 // blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
 // Connections beyond them wait in the backend's queue: in order on each loop, while the loops take turns. A connection
-// leaves the queue when its time has passed, or when the client resets it. A client that has only sent EOF may still wait
-// for an answer, so it stays.
+// leaves the queue when its time has passed, or when the client resets it. A client that has only sent EOF may still
+// wait for an answer, so it stays.
 //
-// At most Backend.Buffer bytes are in flight in each direction: then the sender is not read from until the receiver has
-// taken some. There are two exceptions if Backend.Buffer is 64 KiB or more. Bulk is received in pieces of up to 256
-// KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by splice(2).
+// At most Buffer bytes of the backend's settings are in flight in each direction: then the sender is not read from
+// until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of
+// up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
+// splice(2).
 //
-// Listener.MaxConnections is exact, for all loops together. The descriptors of the process are one budget. Half of it
-// is guaranteed to the listeners, in equal parts. The other half is for the connections and splices that need it first.
+// # Plans
+//
+// A plan that cannot be prepared leaves nothing open, and everything is as before. Committing cannot fail. A listener
+// that keeps its key keeps its sockets, connections, counters and rates, also if its name changes. Its new settings
+// apply to new connections immediately; a connection keeps the settings of its backend with which it was accepted.
+//
+// A listener that is gone accepts what is queued, whatever the limits, because closing the socket would reset it; and
+// then its sockets are closed. Its connections are left alone: they end by themselves or by their timeouts, and no
+// drain applies to them before the process drains. When the last has ended, nothing is left of the listener.
+//
+// An address that another process listens on is refused, although the kernel would share it. That is not noticed if
+// this process itself has an address that overlaps it.
+//
+// # Limits
+//
+// The limits on connections of the process and of a listener are exact, for all loops together. The descriptors of the
+// process, or Limits.MaxConnections if that is less, are one budget. Half of it is guaranteed to the listeners, in
+// equal parts. The other half is for the connections that need it first. A plan with other listeners divides it anew: a
+// listener gets its part as soon as others have given back what they have of it. A few descriptors are left to logs,
+// the admin API, discovery and health checks.
+//
 // If a listener has no room, further connections wait in the kernel's queue, and are accepted as soon as there is room,
-// whichever loop they are queued on. If descriptors run out nevertheless, accepting backs off for
-// [reactor.AcceptBackoff], and open connections still flow. When a drain begins, the connections that are already
-// queued are accepted beyond the limits: otherwise they would be reset.
+// whichever loop they are queued on; or with on_limit: reject they are accepted and reset. The same holds beyond the
+// rates of the process and of the listener, which are exact, too. Beyond the rate of a source prefix connections are
+// always reset; that rate is exact as long as the table has an entry for the prefix. If descriptors run out
+// nevertheless, accepting backs off for [reactor.AcceptBackoff], and open connections still flow. While memory is
+// short, idle timeouts are shorter: see memory.go.
+//
+// When a drain begins, the connections that are already queued are accepted beyond the limits: otherwise they would be
+// reset.
 //
 // # Threads
 //
 // A connection lives on the loop that accepted it, with both of its sockets. Only that loop's thread touches its conn.
-// A worker is everything that one loop has.
+// A worker is everything that one loop has. A listener is what one loop has of it; a sharedListener is what the loops
+// share. Sockets are opened on the planner's goroutine and belong to their loop from listener.start on.
 //
 // # Files
 //
-//	proxy.go        Proxy: start, drain, close
-//	config.go       Config: listeners and backends
+//	proxy.go        Proxy: start, close
+//	config.go       Config: what a plan cannot change
+//	table.go        a plan as the loops use it, and what they share of a listener
+//	change.go       prepares, commits and discards a plan
+//	sockets.go      opens, inherits and hands on the sockets of listeners
+//	drain.go        ends the proxy in phases
 //	worker.go       what one loop has, with the pools of what connections need only at times
 //	listener.go     accepts connections
 //	admission.go    the limits on connections, and the listeners that wait for room
+//	rate.go         the limits on new connections in a time
+//	sourcerate.go   the same for each source prefix
 //	descriptors.go  the listeners and connections that wait for a descriptor
+//	memory.go       how short memory is
 //	connect.go      gives a connection a server: the first attempt, and the task of what follows
 //	queue.go        connections that wait for room in a backend; what a worker has for a backend
 //	line.go         where tasks of a loop wait in order
 //	sources.go      local addresses to connect from
 //	conn.go         a connection and its phases
+//	connections.go  lists and closes connections
 //	pipe.go         a direction of a connection, its states and its regimes
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
 //	idle.go         the timeouts of open connections
-//	connections.go  lists and closes connections
 //	ends.go         how connections end
 //	stats.go        the counters
 package proxy

@@ -73,7 +73,7 @@ func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 		next.backend = newBackend(d, b)
 		next.addServers(&membership{}, false)
 		next.group = newGroup(next.membership, nil)
-		next.backend.group.Store(next.group) // nobody has the backend yet
+		next.backend.group.Store(next.group) // no loop has the backend yet
 		return next
 	}
 	next.backend = before.backend

@@ -11,8 +11,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// checks are the settings of the checks of a backend. They do not change. They are a copy: the settings of a backend may
-// be a part of a whole configuration, which a Monitor would keep.
+// checks are the settings of the checks of a backend. They do not change. They are a copy: the settings of a backend
+// may be a part of a whole configuration, which a Monitor would keep.
 type checks struct {
 	check config.Check
 	agent config.Agent
@@ -20,7 +20,7 @@ type checks struct {
 
 func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
 
-// setChecks takes the settings of a plan. If they are the same, the checks go on as they are.
+// setChecks takes the settings of a plan. If they are the same, the checks continue as they are.
 func (b *Backend) setChecks(s *config.Backend) {
 	if next := (checks{s.Check, s.Agent}); b.checks == nil || *b.checks != next {
 		b.checks = &next

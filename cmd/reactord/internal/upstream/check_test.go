@@ -67,21 +67,21 @@ func checkedBackend(s *served, change ...func(*config.Backend)) plan.Backend {
 // Checks take a server out and back, and its connections are to be closed.
 func TestChecks(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		r, real := run(t, ring, 1), serve(t)
-		b := r.commit(checkedBackend(real))["a"]
+		r, backing := run(t, ring, 1), serve(t)
+		b := r.commit(checkedBackend(backing))["a"]
 		s := b.Group().Servers[0]
 		eventually(t, "it was checked", func() bool { return s.Status().Check != nil })
 		if st := s.Status(); st.State != Up || st.Check.Err != nil {
 			t.Errorf("%+v", st)
 		}
-		real.down()
+		backing.down()
 		eventually(t, "it is down", func() bool { return s.State() == Down })
 		r.expectDown(s)
 		if st := s.Status(); st.Reason == "" || st.Check.Err == nil {
 			t.Errorf("%+v", st)
 		}
 		eventually(t, "it is not healthy in the group", func() bool { return !b.Group().made.servers[0].Healthy })
-		real.up()
+		backing.up()
 		eventually(t, "it is up", func() bool { return s.State() == Up })
 		eventually(t, "it is healthy in the group", func() bool { return b.Group().made.servers[0].Healthy })
 		_, stats := r.Stats()
@@ -94,13 +94,13 @@ func TestChecks(t *testing.T) {
 // What is found out stays while the checks stay, and goes with them.
 func TestChecksChange(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		r, real := run(t, ring, 1), serve(t)
-		real.down()
-		s := r.commit(checkedBackend(real))["a"].Group().Servers[0]
+		r, backing := run(t, ring, 1), serve(t)
+		backing.down()
+		s := r.commit(checkedBackend(backing))["a"].Group().Servers[0]
 		eventually(t, "it is down", func() bool { return s.State() == Down })
 		r.expectDown(s)
 		next := func(state plan.State) plan.Backend {
-			b := checkedBackend(real, func(c *config.Backend) { c.Check.Fall = 7 })
+			b := checkedBackend(backing, func(c *config.Backend) { c.Check.Fall = 7 })
 			b.Servers[0].State = state
 			return b
 		}
@@ -126,9 +126,9 @@ func TestChecksChange(t *testing.T) {
 // The agent sets the weight and the state.
 func TestAgent(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		r, real := run(t, ring, 1), serve(t)
-		p := checkedBackend(real, func(c *config.Backend) {
-			c.Agent = config.Agent{Port: int(real.address.Port()), Interval: 10 * time.Millisecond}
+		r, backing := run(t, ring, 1), serve(t)
+		p := checkedBackend(backing, func(c *config.Backend) {
+			c.Agent = config.Agent{Port: int(backing.address.Port()), Interval: 10 * time.Millisecond}
 		})
 		p.Servers = append(p.Servers, server(1))
 		b := r.commit(p)["a"]
@@ -148,7 +148,7 @@ func TestAgent(t *testing.T) {
 			{"up 0%", Up, 0, 0},
 			{"200%", Up, 200, 16},
 		} {
-			real.say(test.says)
+			backing.say(test.says)
 			eventually(t, test.says, func() bool {
 				st, g := s.Status(), b.Group()
 				in, weight := g.Servers[0] == s, 0

@@ -16,8 +16,8 @@ import (
 	"github.com/reactord/reactord/sender"
 )
 
-// Servers come and go 100 times a second while two loops use them. Every connect is counted, groups are right, those who
-// have left are freed.
+// Servers come and go 100 times a second while two loops use them. Every connect is counted, groups are right, and
+// those that have left are freed.
 func TestChurn(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		r := run(t, ring, 3)

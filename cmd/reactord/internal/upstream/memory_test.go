@@ -14,13 +14,13 @@ import (
 // A server that has left is freed when its last connection has ended: whether it was checked, ejected, or both.
 func TestLeftServersAreFreed(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
-		r, real := run(t, ring, 1), serve(t)
+		r, backing := run(t, ring, 1), serve(t)
 		full := backend("a", 3, func(c *config.Backend) {
 			c.Ejection = config.Ejection{Failures: 1, Time: time.Hour, MaxTime: time.Hour, MaxPercent: 50}
-			c.Check.Interval, c.Check.Port = time.Millisecond, int(real.address.Port())
+			c.Check.Interval, c.Check.Port = time.Millisecond, int(backing.address.Port())
 		})
 		for i := range full.Servers {
-			full.Servers[i].Address = netip.AddrPortFrom(real.address.Addr(), uint16(1+i))
+			full.Servers[i].Address = netip.AddrPortFrom(backing.address.Addr(), uint16(1+i))
 		}
 		b := r.commit(full)["a"]
 		seen := map[weak.Pointer[Server]]bool{}

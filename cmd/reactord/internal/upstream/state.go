@@ -13,15 +13,16 @@ import (
 //	            Down → Up                            Rise checks in a row have succeeded, or there are none any more
 //	the agent   Up → Down, Drain, Maintenance, back  the agent's word, or it is not asked any more
 //	ejection    Up → Ejected                         Failures connects in a row have failed
-//	            Ejected → Up                         its time is over, or servers are not ejected any more
+//	            Ejected → Up                         its time has passed, or servers are not ejected any more
 type State uint8
 
+// The states of a server.
 const (
-	Up          State = iota
-	Ejected           // out for a time, because connections could not be made
-	Down              // a check or the agent says so
-	Drain             // no new connections
-	Maintenance       // the same, and it is not checked
+	Up          State = iota // it gets new connections
+	Ejected                  // out for a time, because connections could not be made
+	Down                     // a check or the agent says so
+	Drain                    // no new connections
+	Maintenance              // the same, and it is not checked
 	stateCount
 )
 

@@ -2,8 +2,8 @@ package upstream
 
 import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 
-// Stats reads the counters of the backends in force, in the order of their names, and of their servers. It may be called
-// from any goroutine.
+// Stats reads the counters of the backends in force, in the order of their names, and of their servers. It may be
+// called from any goroutine.
 func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []proxymetrics.ServerStats) {
 	for _, m := range d.members() {
 		b := m.backend
