@@ -354,14 +354,14 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 
 // noteReload notes what a file has changed. The planner calls it after each plan.
 func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	if f == d.file {
+	was := d.file.Swap(f)
+	if f == was {
 		return
 	}
-	if d.file != nil {
+	if was != nil {
 		lines := diff.Lines(maxChanges)
 		d.changes.Store(&lines)
 	}
-	d.file = f
 }
 
 // Drain begins to drain the process.
