@@ -38,7 +38,7 @@ type daemon struct {
 
 	began      time.Time
 	level      string                    // of the log, as the file says. Only the planner's goroutine has it
-	file       atomic.Pointer[plan.File] // in force
+	file       atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
