@@ -354,14 +354,11 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 
 // noteReload notes what a file has changed. The planner calls it after each plan.
 func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	if f == d.file {
-		return
-	}
-	if d.file != nil {
+	before := d.file.Swap(f)
+	if before != nil && before != f {
 		lines := diff.Lines(maxChanges)
 		d.changes.Store(&lines)
 	}
-	d.file = f
 }
 
 // Drain begins to drain the process.

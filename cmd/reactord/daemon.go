@@ -38,11 +38,10 @@ type daemon struct {
 
 	began      time.Time
 	level      string                    // of the log, as the file says. Only the planner's goroutine has it
-	file       atomic.Pointer[plan.File] // that is in force
+	file       atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
-	file       *plan.File                // in force. Only the planner's goroutine has it
 	changes    atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
 	successor  chan *upgrade.Successor   // that has taken over
 	unwatch    context.CancelFunc        // ends the feeding of the watchdog
@@ -106,7 +105,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	if d.admin != nil {
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
+			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
+			proxymetrics.NewDiscovery(d.sources.stats)))
 	}
 	d.announce()
 	if d.api != nil { // it can reload: what is announced does not change before
@@ -145,7 +145,6 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.noteReload(f, &diff)
 	d.store(&diff)
-	d.file.Store(f)
 	if diff.Old != nil && len(diff.Listeners) > 0 {
 		d.listening(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
