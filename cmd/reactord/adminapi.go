@@ -13,6 +13,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
@@ -208,12 +209,20 @@ func checkOf(c *upstream.CheckStatus) *admin.Check {
 
 // Discovery is the sources of the plan in force.
 func (d *adminDaemon) Discovery() (all []admin.Source) {
+	counters := d.sources.stats()
 	for _, s := range d.planner.Status().Discovered {
+		counted := counters[s.Source]
 		out := admin.Source{Name: s.Source.Title(), Backend: s.Source.Backend, Servers: s.Servers}
+		for result, n := range counted.Lookups {
+			out.Lookups += n
+			if result != discovery.ResultOK {
+				out.Failures += n
+			}
+		}
 		if s.Err != nil {
 			out.LastError = s.Err.Error()
 		}
-		if t := s.LastSuccess.UTC(); !s.LastSuccess.IsZero() {
+		if t := counted.LastSuccess.UTC(); !counted.LastSuccess.IsZero() {
 			out.LastSuccess = &t
 		}
 		if t := s.LastError.UTC(); !s.LastError.IsZero() {
@@ -354,14 +363,11 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 
 // noteReload notes what a file has changed. The planner calls it after each plan.
 func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	if f == d.file {
+	if before := d.file.Swap(f); before == nil || before == f {
 		return
 	}
-	if d.file != nil {
-		lines := diff.Lines(maxChanges)
-		d.changes.Store(&lines)
-	}
-	d.file = f
+	lines := diff.Lines(maxChanges)
+	d.changes.Store(&lines)
 }
 
 // Drain begins to drain the process.

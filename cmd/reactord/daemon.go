@@ -42,7 +42,6 @@ type daemon struct {
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
-	file       *plan.File                // in force. Only the planner's goroutine has it
 	changes    atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
 	successor  chan *upgrade.Successor   // that has taken over
 	unwatch    context.CancelFunc        // ends the feeding of the watchdog
@@ -145,7 +144,6 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 	d.noteReload(f, &diff)
 	d.store(&diff)
-	d.file.Store(f)
 	if diff.Old != nil && len(diff.Listeners) > 0 {
 		d.listening(func(l *plan.Listener) bool {
 			return slices.ContainsFunc(diff.Listeners, func(c plan.ListenerChange) bool { return c.Old == nil && c.New == l })
