@@ -209,9 +209,13 @@ func checkOf(c *upstream.CheckStatus) *admin.Check {
 
 // Discovery is the sources of the plan in force.
 func (d *adminDaemon) Discovery() (all []admin.Source) {
-	counters := d.sources.stats()
+	type source struct{ backend, title string }
+	counters := map[source]discovery.Stats{}
+	for _, c := range d.sources.stats() {
+		counters[source{c.Backend, c.Source}] = c.Stats
+	}
 	for _, s := range d.planner.Status().Discovered {
-		counted := counters[s.Source]
+		counted := counters[source{s.Source.Backend, s.Source.Title()}]
 		out := admin.Source{Name: s.Source.Title(), Backend: s.Source.Backend, Servers: s.Servers}
 		for result, n := range counted.Lookups {
 			out.Lookups += n
@@ -363,11 +367,11 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 
 // noteReload notes what a file has changed. The planner calls it after each plan.
 func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	if before := d.file.Swap(f); before == nil || before == f {
-		return
+	before := d.file.Swap(f)
+	if before != nil && before != f {
+		lines := diff.Lines(maxChanges)
+		d.changes.Store(&lines)
 	}
-	lines := diff.Lines(maxChanges)
-	d.changes.Store(&lines)
 }
 
 // Drain begins to drain the process.
