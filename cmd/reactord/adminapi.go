@@ -354,11 +354,8 @@ func (d *adminDaemon) Reload(ctx context.Context) (admin.Reload, error) {
 
 // noteReload notes what a file has changed. The planner calls it after each plan.
 func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
-	was := d.file.Swap(f)
-	if f == was {
-		return
-	}
-	if was != nil {
+	before := d.file.Swap(f)
+	if before != nil && before != f {
 		lines := diff.Lines(maxChanges)
 		d.changes.Store(&lines)
 	}

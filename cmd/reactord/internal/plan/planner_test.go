@@ -334,3 +334,42 @@ func TestPlannerFromManyGoroutines(t *testing.T) {
 		t.Error("the last override is not in force")
 	}
 }
+
+// An error does not displace servers that were found just before it.
+func TestAnErrorAfterServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, source := withDNS()
+		p, _ := started(t, Config{Load: always(f)})
+		p.Discovered(source, []Server{server("10.0.0.9:80", "")}, nil)
+		p.Discovered(source, nil, errSERVFAIL)
+		time.Sleep(defaultGather)
+		synctest.Wait()
+		if p.Plan().Backend("app").Server("10.0.0.9:80") == nil {
+			t.Error("the server is not in force")
+		}
+		if s := p.Status().Discovered; len(s) != 1 || !errors.Is(s[0].Err, errSERVFAIL) || s[0].Servers != 1 {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+// A discovered server that leads back through another listener is refused, and said to its source only.
+func TestDiscoveredCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := parsed(t, `listeners:
+  - {name: one, address: "127.0.0.1:81", backend: a}
+  - {name: two, address: "127.0.0.1:82", backend: b}
+backends:
+  - {name: a, dns: [{name: a.test, port: 82}]}
+  - {name: b, servers: ["127.0.0.1:81"]}
+`)
+		p, target := started(t, Config{Load: always(f)})
+		p.Discovered(Sources(&f.Config.Backends[0])[0], []Server{server("127.0.0.1:82", "")}, nil)
+		time.Sleep(defaultGather)
+		synctest.Wait()
+		s := p.Status().Discovered
+		if target.commits != 1 || len(s) != 1 || s[0].Err == nil || !strings.Contains(s[0].Err.Error(), "endless loop") {
+			t.Errorf("%d commits, status %+v", target.commits, s)
+		}
+	})
+}

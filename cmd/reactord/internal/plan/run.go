@@ -148,7 +148,7 @@ func (p *Planner) changes() []change {
 		if r := reports[s]; r.servers != nil {
 			all = append(all, p.discoveredChange(s, r))
 		} else {
-			p.noteFound(s, r.err)
+			p.noteFound(s, false, r.err)
 		}
 	}
 	for _, o := range overrides {
@@ -221,18 +221,18 @@ func (p *Planner) discoveredChange(s Source, r report) change {
 			if err != nil {
 				p.refused[s] = r.servers
 			}
-			p.noteFound(s, cmp.Or(err, r.err))
+			p.noteFound(s, err == nil, cmp.Or(err, r.err))
 		},
 	}
 }
 
 // noteFound notes the result of a source that is known.
-func (p *Planner) noteFound(s Source, err error) {
+func (p *Planner) noteFound(s Source, came bool, err error) {
 	if !p.good.File.sources()[s] {
 		delete(p.refused, s)
 		return
 	}
-	p.notes.find(s, p.Plan().Revision, len(p.good.Discovered[s]), err)
+	p.notes.find(s, p.Plan().Revision, len(p.good.Discovered[s]), came, err)
 }
 
 // overrideChange is an override's change, or false if it names no server; then it was told so.
@@ -410,7 +410,7 @@ func (p *Planner) accepted(l *loading) {
 	p.notes.keep(known)
 	p.notes.override(p.good.Overrides)
 	for s, r := range l.early {
-		p.noteFound(s, r.err)
+		p.noteFound(s, r.servers != nil, r.err)
 	}
 }
 

@@ -68,7 +68,7 @@ func (n *notes) status(revision uint64) Status {
 func (n *notes) reload(revision uint64, err error) {
 	n.mu.Lock()
 	start := n.file.LastSuccess.IsZero()
-	n.file.note(revision, 0, err)
+	n.file.note(revision, 0, err == nil, err)
 	r := &n.reloads
 	if !start {
 		if r.LastSuccessful, r.Err = err == nil, err; err == nil {
@@ -90,8 +90,8 @@ func (n *notes) reload(revision uint64, err error) {
 	}
 }
 
-// find notes the result of a source.
-func (n *notes) find(s Source, revision uint64, servers int, err error) {
+// find notes the result of a source: whether servers of it came into force, and what went wrong, which may be a part only.
+func (n *notes) find(s Source, revision uint64, servers int, came bool, err error) {
 	n.mu.Lock()
 	d := n.discovered[s]
 	if d == nil {
@@ -99,11 +99,11 @@ func (n *notes) find(s Source, revision uint64, servers int, err error) {
 		n.discovered[s] = d
 	}
 	was := d.Err
-	d.note(revision, servers, err)
+	d.note(revision, servers, came, err)
 	n.mu.Unlock()
 	switch {
 	case err != nil && (was == nil || was.Error() != err.Error()):
-		n.lines("discovery failed: the servers found before stay", err, zap.Stringer("source", s))
+		n.lines("discovery failed: the servers that were found stay", err, zap.Stringer("source", s))
 	case err == nil && was != nil:
 		n.log.Info("discovery succeeds again", zap.Stringer("source", s))
 	}
@@ -122,13 +122,14 @@ func (n *notes) override(overrides map[ServerKey]Override) {
 	n.overrides = overrides
 }
 
-func (s *SourceStatus) note(revision uint64, servers int, err error) {
+func (s *SourceStatus) note(revision uint64, servers int, came bool, err error) {
 	now := time.Now()
 	if s.Err = err; err != nil {
 		s.LastError = now
-		return
 	}
-	s.Revision, s.LastSuccess, s.Servers = revision, now, servers
+	if came {
+		s.Revision, s.LastSuccess, s.Servers = revision, now, servers
+	}
 }
 
 // lines logs an error, with a line for each of its lines.
