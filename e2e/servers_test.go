@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +69,15 @@ func blackHole(t *testing.T) string {
 func TestRoundRobin(t *testing.T) {
 	const connections = 100
 	onEachRing(t, func(t *testing.T, ring string) {
-		d := startProxy(t, ring, []string{names(t, "a"), names(t, "b")}, "--loops", "1")
+		file := filepath.Join(t.TempDir(), "reactord.yaml")
+		write(t, file, fmt.Sprintf(`
+ring: %s
+loops: 1
+listeners: [{name: in, address: "127.0.0.1:0", backend: all}]
+backends: [{name: all, servers: ["%s", "%s"], balance: {policy: round_robin}}]
+`, ring, names(t, "a"), names(t, "b")))
+		d := spawn(t, nil, nil, "serve", "--config", file)
+		d.addr = d.await("listening").str("address")
 		served := map[byte]int{}
 		for range connections {
 			c := dial(t, d.addr)

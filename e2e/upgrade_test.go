@@ -329,7 +329,8 @@ func writeFile(t *testing.T, path, text string) {
 // The admin API upgrades, and is the successor's afterwards, at the same socket or another one.
 func TestUpgradeByAdmin(t *testing.T) {
 	dir := t.TempDir()
-	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) + "admin: {address: 'unix://" + dir + "/%s'}\n"
+	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) +
+		"admin: {address: 'unix://" + dir + "/%s'}\n"
 	g, config, _ := configured(t, fmt.Sprintf(text, "a"))
 	ctl := func(socket, command string, code int) string {
 		t.Helper()
@@ -390,6 +391,39 @@ func TestUpgradeNotifies(t *testing.T) {
 	}
 }
 
+// The service manager keeps the sockets of a process that ends. Connections that arrive meanwhile are served by the
+// next one.
+func TestStoredSockets(t *testing.T) {
+	m := newManager(t)
+	addr := vacant(t)
+	argv := []string{"proxy", "--listen", "tcp://" + addr, "--to", "tcp://" + serve(t, echo), "--loops", "2"}
+	d := spawn(t, nil, []string{"NOTIFY_SOCKET=" + m.path, "FDSTORE=10"}, argv...)
+	name := "FDNAME=reactord/tcp%3A//" + strings.Replace(addr, ":", "%3A", 1)
+	m.await(d.pid(), name)
+	m.await(d.pid(), "READY=1")
+	d.stop()
+	early := dial(t, addr)
+	early.send([]byte("early"))
+	fds := m.stored()
+	if len(fds) != 2 {
+		t.Fatalf("%d sockets are kept, not one for each loop", len(fds))
+	}
+	name = strings.TrimPrefix(name, "FDNAME=")
+	// The shell moves the descriptors to where the program expects them.
+	behind := []string{need(t, "bash", "bash"), "-c", fmt.Sprintf(`exec 3<&%d 4<&%d; LISTEN_PID=$$ exec "$0" "$@"`, fds[0], fds[1])}
+	for _, fd := range fds {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil { // the shell inherits it
+			t.Fatal(err)
+		}
+	}
+	next := spawn(t, behind, []string{"LISTEN_FDS=2", "LISTEN_FDNAMES=" + name + ":" + name}, argv...)
+	next.await("listening")
+	early.expect([]byte("early"))
+	early.finish()
+	early.expectEOF()
+	next.stop()
+}
+
 // manager is a service manager's end of NOTIFY_SOCKET.
 type manager struct {
 	t    *testing.T
@@ -399,10 +433,11 @@ type manager struct {
 	messages []notice
 }
 
-// notice is a line of a message, with the process that has sent it.
+// notice is a line of a message, with the process that has sent it, and the descriptors that came with the message.
 type notice struct {
 	pid  int
 	line string
+	fds  []int
 }
 
 func newManager(t *testing.T) *manager {
@@ -425,8 +460,28 @@ func newManager(t *testing.T) *manager {
 		defer close(ended)
 		m.read(c)
 	}()
-	t.Cleanup(func() { c.Close(); <-ended })
+	t.Cleanup(func() {
+		c.Close()
+		<-ended
+		closeAll(m.stored())
+	})
 	return m
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// stored are the descriptors that were sent.
+func (m *manager) stored() (fds []int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.messages {
+		fds = append(fds, n.fds...)
+	}
+	return fds
 }
 
 func (m *manager) read(c *net.UnixConn) {
@@ -436,20 +491,24 @@ func (m *manager) read(c *net.UnixConn) {
 		if err != nil {
 			return
 		}
-		pid := 0
+		pid, fds := 0, []int(nil)
 		controls, _ := unix.ParseSocketControlMessage(rights[:r])
 		for _, control := range controls {
 			if cred, err := unix.ParseUnixCredentials(&control); err == nil {
 				pid = int(cred.Pid)
 			}
-			fds, _ := unix.ParseUnixRights(&control)
-			for _, fd := range fds {
-				_ = unix.Close(fd)
-			}
+			rights, _ := unix.ParseUnixRights(&control)
+			fds = append(fds, rights...)
+		}
+		lines := strings.Split(string(text[:n]), "\n")
+		if lines[0] == "BARRIER=1" { // it is answered by closing the descriptor
+			closeAll(fds)
+			fds = nil
 		}
 		m.mu.Lock()
-		for text := range strings.Lines(string(text[:n])) {
-			m.messages = append(m.messages, notice{pid, strings.TrimSuffix(text, "\n")})
+		for _, line := range lines {
+			m.messages = append(m.messages, notice{pid, line, fds})
+			fds = nil // with the first line
 		}
 		m.mu.Unlock()
 	}
@@ -501,4 +560,18 @@ func TestSocketActivation(t *testing.T) {
 		exchange(web)
 		g.end()
 	})
+}
+
+// The unit of the documentation is one that systemd understands.
+func TestUnit(t *testing.T) {
+	analyze := need(t, "systemd-analyze", "systemd")
+	text, err := os.ReadFile("../docs/examples/reactord.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "reactord.service")
+	writeFile(t, unit, strings.ReplaceAll(string(text), "/usr/bin/reactord", reactord))
+	if r := runCommand(t, analyze, "verify", unit); r.code != 0 || r.stderr != "" {
+		t.Errorf("exit code %d\n%s", r.code, r.stderr)
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
@@ -208,12 +209,24 @@ func checkOf(c *upstream.CheckStatus) *admin.Check {
 
 // Discovery is the sources of the plan in force.
 func (d *adminDaemon) Discovery() (all []admin.Source) {
+	type source struct{ backend, title string }
+	counters := map[source]discovery.Stats{}
+	for _, c := range d.sources.stats() {
+		counters[source{c.Backend, c.Source}] = c.Stats
+	}
 	for _, s := range d.planner.Status().Discovered {
+		counted := counters[source{s.Source.Backend, s.Source.Title()}]
 		out := admin.Source{Name: s.Source.Title(), Backend: s.Source.Backend, Servers: s.Servers}
+		for result, n := range counted.Lookups {
+			out.Lookups += n
+			if result != discovery.ResultOK {
+				out.Failures += n
+			}
+		}
 		if s.Err != nil {
 			out.LastError = s.Err.Error()
 		}
-		if t := s.LastSuccess.UTC(); !s.LastSuccess.IsZero() {
+		if t := counted.LastSuccess.UTC(); !counted.LastSuccess.IsZero() {
 			out.LastSuccess = &t
 		}
 		if t := s.LastError.UTC(); !s.LastError.IsZero() {

@@ -263,13 +263,13 @@ type ctlDiscovery struct{}
 // Run lists the sources of discovery.
 func (ctlDiscovery) Run(c *ctl) error {
 	return call(c, admin.ListDiscovery, admin.None{}, func(w *bufio.Writer, all *admin.Discovery) {
-		t := newTable("BACKEND", "SOURCE", ">SERVERS", ">LAST SUCCESS", "LAST ERROR")
+		t := newTable("BACKEND", "SOURCE", ">SERVERS", ">LOOKUPS", ">FAILURES", ">LAST SUCCESS", "LAST ERROR")
 		for _, s := range all.Sources {
 			success := ""
 			if s.LastSuccess != nil {
 				success = ago(*s.LastSuccess) + " ago"
 			}
-			t.add(s.Backend, s.Name, s.Servers, success, s.LastError)
+			t.add(s.Backend, s.Name, s.Servers, s.Lookups, s.Failures, success, s.LastError)
 		}
 		c.table(w, t)
 	})

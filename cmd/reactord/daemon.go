@@ -38,7 +38,7 @@ type daemon struct {
 
 	began      time.Time
 	level      string                    // of the log, as the file says. Only the planner's goroutine has it
-	file       atomic.Pointer[plan.File] // in force
+	file       atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
@@ -105,7 +105,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	if d.admin != nil {
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads)))
+			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
+			proxymetrics.NewDiscovery(d.sources.stats)))
 	}
 	d.announce()
 	if d.api != nil { // it can reload: what is announced does not change before

@@ -28,7 +28,9 @@ backends:
 	}
 	f := &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}
 	parts := plan.Parts{File: f, Discovered: map[plan.Source][]plan.Server{
-		plan.Sources(&cfg.Backends[0])[0]: {{Address: netip.MustParseAddrPort("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"}},
+		plan.Sources(&cfg.Backends[0])[0]: {
+			{Address: netip.MustParseAddrPort("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"},
+		},
 	}}
 	p, err := plan.Merge(parts)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 )
 
 // sources runs the discovery of all backends. Its methods may be called from any goroutine.
@@ -94,12 +95,12 @@ func (s *sources) start(key plan.Source, w wanted) {
 func (s *sources) wait() { s.all.Wait() }
 
 // stats is the counters of the sources that run.
-func (s *sources) stats() map[plan.Source]discovery.Stats {
+func (s *sources) stats() []proxymetrics.Discovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[plan.Source]discovery.Stats, len(s.running))
+	all := make([]proxymetrics.Discovery, 0, len(s.running))
 	for key, r := range s.running {
-		all[key] = r.Stats()
+		all = append(all, proxymetrics.Discovery{Backend: key.Backend, Source: key.Title(), Stats: r.Stats()})
 	}
 	return all
 }

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// upgrade starts the program anew, and returns when the new process serves: its id. Then this process drains. If the new
-// process fails, this one serves as before.
+// upgrade starts the program anew, and returns when the new process serves: its id. Then this process drains. If the
+// new process fails, this one serves as before.
 func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	defer func() {
 		if err != nil {
@@ -93,8 +93,6 @@ func (d *daemon) tell(p phase) {
 		d.noted(upgrade.Ready(fmt.Sprintf("serving: %d listeners, %d backends", len(in.Listeners), len(in.Backends))))
 	case reloading:
 		d.noted(upgrade.Reloading())
-	case draining:
-		d.noted(upgrade.Status("draining"))
 	}
 }
 

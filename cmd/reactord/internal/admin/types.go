@@ -348,6 +348,8 @@ type Source struct {
 	Name        string     `json:"name" doc:"What it asks, as dns NAME."`
 	Backend     string     `json:"backend"`
 	Servers     int        `json:"servers" doc:"How many servers its last good answer has."`
+	Lookups     uint64     `json:"lookups" doc:"Attempts so far."`
+	Failures    uint64     `json:"failures" doc:"How many of them have failed."`
 	LastSuccess *time.Time `json:"last_success,omitempty" doc:"When it last had a good answer."`
 	LastError   string     `json:"last_error,omitempty" doc:"Why the last attempt has failed. Empty if it has not."`
 	LastFailure *time.Time `json:"last_failure,omitempty"`

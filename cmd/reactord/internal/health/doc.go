@@ -19,8 +19,9 @@
 // that it must have; then [Preload] is called before, because the first use of the system's certificates reads files.
 // A handshake takes about a millisecond of the loop.
 //
-// A connection of a check is reset in the end, unless the server has closed it first: so none stays in TIME_WAIT. Some
-// servers log that.
+// A connection of a check is reset in the end, unless the server has closed it first: so none stays in TIME_WAIT.
+// Some servers log that; one that does not answer may not see the connection at all, because the reset can overtake
+// the end of the handshake.
 //
 // # Threads
 //

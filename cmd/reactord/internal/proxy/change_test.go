@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +16,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -145,6 +149,85 @@ func TestSettingsOfAListenerChange(t *testing.T) {
 	})
 }
 
+// A listener that waits for its rate does not wait any more when the plan lifts it.
+func TestRateIsLifted(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		go echo(ln)
+		f := setupOf(Backend{}, ln)
+		f.Ring, f.Loops, f.Listeners[0].Address = ring, 1, freePort(t)
+		f.Listeners[0].Rate = config.Rate{Connections: 1, Burst: 1}
+		f.Limits.Rate = config.Rate{Connections: 1000}
+		p, err := f.start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		expectServed(t, caller(t, p, 0))
+		began := time.Now()
+		waits := []net.Conn{caller(t, p, 0), caller(t, p, 0), caller(t, p, 0)}
+		f.Listeners[0].Rate = config.Rate{}
+		p.change(t, f)
+		for _, c := range waits {
+			expectServed(t, c)
+		}
+		if d := time.Since(began); d > 900*time.Millisecond {
+			t.Errorf("served after %v", d)
+		}
+	})
+}
+
+// A socket of the service manager is found by its name, by all loops, and is there again for a later plan.
+func TestSocketOfTheServiceManager(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln, passed := listen(t), listen(t)
+		go echo(ln)
+		file, err := passed.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := duplicate(int(file.Fd()))
+		file.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := setupOf(Backend{}, ln)
+		f.Ring, f.Loops = ring, 2
+		f.Inherited = []ListenSocket{{Key: plan.ListenerKey{FD: "web"}, FD: fd}}
+		p, err := f.start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		own := f.plan()
+		withSocket := f.plan()
+		l := Listener{Name: "m", Backend: "b"}.plan()
+		l.FD = "web"
+		withSocket.Listeners = append(withSocket.Listeners, l)
+		for range 2 {
+			for _, next := range []*plan.Plan{withSocket, own} {
+				c, err := p.prepareChange(next)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Commit()
+				if next != own {
+					if got, want := p.Addrs()[1].String(), passed.Addr().String(); got != want {
+						t.Errorf("the address is %s, want %s", got, want)
+					}
+					expectServed(t, caller(t, p, 1))
+				}
+			}
+		}
+		unknown := *withSocket
+		unknown.Listeners = slices.Clone(withSocket.Listeners)
+		unknown.Listeners[1].FD = "none"
+		if _, err := p.prepareChange(&unknown); err == nil || !strings.Contains(err.Error(), "fd://none") {
+			t.Errorf("%v, want that there is no such socket", err)
+		}
+	})
+}
+
 // However often the budget is divided anew while loops take and give, there are never more connections than pairs, and
 // in the end all is given back.
 func TestDivideIsExact(t *testing.T) {
@@ -232,8 +315,8 @@ func TestFailedPlanLeaksNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Discard()
-		if n := descriptors(t); n != open {
-			t.Errorf("%d descriptors are open, want %d", n, open)
+		if n := descriptors(t); n > open {
+			t.Errorf("%d descriptors are open, want %d at most", n, open)
 		}
 		if p.Plan() != before || len(p.Stats().Listeners) != 1 {
 			t.Error("the plan has changed")

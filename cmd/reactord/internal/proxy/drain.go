@@ -67,8 +67,8 @@ func (p *Proxy) stopPlanning() {
 
 // Drain ends the proxy in phases: it accepts connections for d.Delay; it stops, and ends open connections evenly spread
 // over d.Spread, if that is set; after d.Timeout it resets those that are left. A connection whose turn has come is
-// ended by EOF on both sides as soon as no byte is in flight, so that all that was received is delivered. One that
-// always has bytes in flight is left until the timeout.
+// ended by EOF on both sides if no byte is in flight and none has moved for 100 ms, so that all that was received is
+// delivered. Otherwise its turn comes again, a second later; one that is never quiet is left until the timeout.
 //
 // It returns when the proxy has ended, with an error that matches [ErrDrainTimeout] if connections had to be reset. If
 // ctx is done first, it resets them immediately. Only the first of several calls counts; the others wait. It may be
@@ -191,9 +191,13 @@ func (s *spread) end() {
 	w.walks = slices.DeleteFunc(w.walks, func(other *walk) bool { return other == &s.walk })
 }
 
-// endIfQuiet ends the connection by EOF on both sides, if no byte is in flight.
+// quietFor is how long no byte must have moved before a drain ends a connection: a sender between two of its pieces is
+// not quiet.
+const quietFor = 100 * time.Millisecond
+
+// endIfQuiet ends the connection by EOF on both sides, if no byte is in flight and none was for a time.
 func (c *conn) endIfQuiet() {
-	if c.phase == phaseFlowing && c.undelivered() == noSide {
+	if c.phase == phaseFlowing && c.undelivered() == noSide && c.idleFor() >= quietFor {
 		c.close(endDrain, noSide)
 	}
 }

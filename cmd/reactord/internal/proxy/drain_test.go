@@ -61,6 +61,7 @@ func TestDrainSpreads(t *testing.T) {
 				ends = append(ends, time.Now())
 			})
 		}
+		time.Sleep(quietFor + 50*time.Millisecond) // now they are idle
 		began := time.Now()
 		if err := p.Drain(t.Context(), config.Drain{Spread: over, Timeout: over + time.Minute}); err != nil {
 			t.Error(err)
@@ -91,23 +92,18 @@ func TestDrainDeliversFirst(t *testing.T) {
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)
 		_ = s.SetReadBuffer(16 << 10)
-		const size = 16 << 20
-		sent := make(chan error, 1)
-		go func() {
-			_, err := c.Write(make([]byte, size))
-			sent <- err
-		}()
-		_, _ = io.ReadFull(s, make([]byte, 1))
+		const size = 1 << 20 // more than the server's side holds
+		_ = c.SetWriteBuffer(size)
+		if _, err := c.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
 		drained := make(chan error, 1)
 		go func() {
 			drained <- p.Drain(context.Background(), config.Drain{Spread: 10 * time.Millisecond, Timeout: time.Minute})
 		}()
 		time.Sleep(50 * time.Millisecond)
-		if n, err := io.ReadFull(s, make([]byte, size-1)); err != nil {
+		if n, err := io.ReadFull(s, make([]byte, size)); err != nil {
 			t.Fatalf("%d bytes and %v", n, err)
-		}
-		if err := <-sent; err != nil {
-			t.Error(err)
 		}
 		expectEOF(t, s)
 		expectEOF(t, c)

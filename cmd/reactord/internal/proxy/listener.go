@@ -35,6 +35,7 @@ type listener struct {
 	state       listenerState
 	paused      bool            // the listener waits for room
 	waits       bool            // the listener is among worker.waitingListeners
+	rated       bool            // the timer of the listener waits for a rate
 	pausedSince atomic.Int64    // since the process began; 0: it is not paused
 	sockets     []*listenSocket // fixed until they are closed
 	turn        int             // index of the socket to accept from next
@@ -65,6 +66,7 @@ func (l *listener) start() {
 
 // queued is called when connections may be queued.
 func (l *listener) queued() {
+	l.rated = l.rated && l.again.Pending()
 	if !l.paused && !l.again.Pending() && l.state == listenerServing {
 		l.run()
 	}
@@ -74,6 +76,17 @@ func (l *listener) queued() {
 func (l *listener) resume() {
 	l.unpause()
 	l.queued()
+}
+
+// follow applies changed limits to a listener that waits: there may be room now, or none is needed.
+func (l *listener) follow() {
+	switch {
+	case l.paused:
+		l.resume()
+	case l.rated:
+		l.worker.loop.StopTimer(&l.again)
+		l.queued()
+	}
 }
 
 func (l *listener) unpause() {
@@ -97,7 +110,7 @@ const (
 	rejectLimit         // it is reset, as the next ones
 	rejectRate
 	rejectSource
-	rejectDraining
+	rejectDraining // the worker is closed
 	verdictCount
 )
 
@@ -190,6 +203,7 @@ func (l *listener) giveBack(s *settings) {
 
 // waitForRate lets connections wait in the kernel's queue until one more may be accepted.
 func (l *listener) waitForRate(d time.Duration) {
+	l.rated = true
 	l.stats.pauses.Add(1)
 	l.stats.paused.Add(int64(d))
 	l.acceptAfter(d)
@@ -212,6 +226,10 @@ func (l *listener) reject(fd int, why verdict) {
 	_ = socket.SetAbort()
 	socket.Discard()
 	l.stats.rejected[why].Add(1)
+	if l.stats.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn("connections beyond a limit are reset",
+			zap.String("listener", l.name()), zap.String("limit", rejections[why]))
+	}
 }
 
 func (l *listener) acceptAfter(d time.Duration) {
@@ -311,6 +329,10 @@ func (l *listener) retire(c *change) {
 
 // adopt takes a connection for which there may be no room.
 func (l *listener) adopt(fd int) {
+	if l.worker.state == workerClosed {
+		l.reject(fd, rejectDraining)
+		return
+	}
 	l.admission.force()
 	l.accepted(fd, l.shared.settings.Load())
 }

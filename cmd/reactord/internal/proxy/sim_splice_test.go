@@ -35,6 +35,7 @@ func TestSimulationOfSplices(t *testing.T) {
 
 // A splice that loses bytes is found.
 func TestSimulationOfSplicesFindsFlaws(t *testing.T) {
+	defer abandonTasks()
 	for seed := range uint64(1000) {
 		err := simring.Play(func(k *simring.Kernel) func() { return simulateBulk(k).check }, seed, simring.LoseSplicedBytes, nil)
 		if err != nil {

@@ -57,6 +57,7 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestSimulationFindsFlaws(t *testing.T) {
+	defer abandonTasks()
 	for _, flaw := range simring.Flaws {
 		t.Run(string(flaw), func(t *testing.T) {
 			for seed := range uint64(1000) {
@@ -193,6 +194,7 @@ func (s *simulation) stop(t *simring.Thread, after time.Duration) {
 	t.Until(s.isUp)
 	if s.hurry {
 		t.Sleep(after)
+		s.closeSome(t)
 	} else {
 		t.Until(func() bool { return s.clients == 0 })
 	}
@@ -203,6 +205,21 @@ func (s *simulation) stop(t *simring.Thread, after time.Duration) {
 	}
 }
 
+// closeSome closes open connections, as the admin API does.
+func (s *simulation) closeSome(t *simring.Thread) {
+	rng, walks := s.k.Rand(), len(s.proxy.workers)
+	if rng.IntN(2) == 0 {
+		return
+	}
+	s.proxy.walkAll(func(c *conn) bool {
+		if rng.IntN(2) == 0 {
+			c.close(endAdmin, bothSides)
+		}
+		return rng.IntN(8) != 0
+	}, func() { walks-- })
+	t.Until(func() bool { return walks == 0 || s.running == 0 })
+}
+
 // check asserts that nothing of the proxy is left, and that all parties have received what they should.
 func (s *simulation) check() {
 	for _, p := range s.talk.Parties() {
@@ -211,6 +228,9 @@ func (s *simulation) check() {
 	for _, w := range s.proxy.workers {
 		if !w.conns.Empty() || w.forFD.length != 0 {
 			s.k.Errorf("connections are left")
+		}
+		if len(w.walks) != 0 {
+			s.k.Errorf("%d walks have not ended", len(w.walks))
 		}
 		for _, l := range w.lanes {
 			if n := l.queue.length.Load(); n != 0 || l.line.length != 0 {

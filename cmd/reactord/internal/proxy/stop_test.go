@@ -30,7 +30,7 @@ func TestLoopsStop(t *testing.T) {
 		for _, c := range []interface{ Close() error }{flowing, flowed, waiting} {
 			c.Close()
 		}
-		if after := descriptors(t); after != others {
+		if after := descriptors(t); after > others { // servers of other tests may still close some
 			t.Errorf("%d descriptors are open, want %d", after, others)
 		}
 	})

@@ -85,10 +85,8 @@ func (w *worker) follow(c *change) {
 		}
 	}
 	w.followLanes(c.next.backends)
-	for _, l := range w.listeners { // there may be room now, or none is needed
-		if l.paused {
-			l.resume()
-		}
+	for _, l := range w.listeners {
+		l.follow()
 	}
 }
 

@@ -130,6 +130,9 @@ reactord_backend_connections{backend="app"} 0
 reactord_backend_connections_limit{backend="app"} 0
 reactord_backend_connections_total{backend="app"} 0
 reactord_backend_panic_mode{backend="app"} 0
+reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 0
+reactord_backend_queue_duration_seconds_sum{backend="app"} 0
+reactord_backend_queue_duration_seconds_count{backend="app"} 0
 reactord_backend_queue_length{backend="app"} 0
 reactord_backend_retries_refused_total{backend="app"} 0
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 0
@@ -174,7 +177,7 @@ func TestCardinality(t *testing.T) {
 		stats.Listeners = append(stats.Listeners, l)
 	}
 	for i := range B {
-		stats.Backends = append(stats.Backends, BackendStats{Name: fmt.Sprint(i), ConnectTime: timings})
+		stats.Backends = append(stats.Backends, BackendStats{Name: fmt.Sprint(i), ConnectTime: timings, QueueTime: timings})
 	}
 	for i := range S {
 		stats.Servers = append(stats.Servers, ServerStats{
@@ -182,7 +185,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (7+E+R+T+H)*L + (6+H)*B + (8+F+K+Z)*S + 6; got != want {
+	if want := (7+E+R+T+H)*L + (6+2*H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

@@ -59,5 +59,5 @@
 // of connect failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and
 // three more (+Inf, sum, count):
 //
-//	(7+E+R+T+H)·L + (6+H)·B + (8+F+K+Z)·S + 10
+//	(7+E+R+T+H)·L + (6+2H)·B + (8+F+K+Z)·S + 10
 package proxymetrics

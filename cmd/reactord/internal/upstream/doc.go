@@ -7,9 +7,10 @@
 // is the table of the loops. [Change.Commit] puts the change in force; [Change.Discard] drops it. [Directory.Stop] ends
 // checks and timers.
 //
-// A connection calls [Backend.Began] once. It asks its [Backend] for the [Group], chooses a server by a
-// balance.Picker, which takes the server's Load, and calls [Server.Connected] or [Server.Failed]. When it ends, or could not be made, it
-// gives the Load back. Before it tries another server it asks [Backend.Retry] and calls [Server.Retried].
+// A connection calls [Backend.Began] once. It asks its [Backend] for the [Group], and chooses a server by a
+// balance.Picker, which takes the server's Load. It calls [Server.Connected] or [Server.Failed]. When it ends, or could
+// not be made, it gives the Load back. Before it tries another server it asks [Backend.Retry], and calls
+// [Server.Retried].
 //
 // # What it guarantees
 //

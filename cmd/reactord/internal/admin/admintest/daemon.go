@@ -114,7 +114,9 @@ func (d *Daemon) Servers() []admin.BackendServer {
 // Discovery is a source that fails.
 func (d *Daemon) Discovery() []admin.Source {
 	at := time.Now().Add(-150*time.Minute - time.Second)
-	return []admin.Source{{Name: "dns app.test", Backend: "app", Servers: 1, LastSuccess: &at, LastError: "no answer"}}
+	return []admin.Source{{
+		Name: "dns app.test", Backend: "app", Servers: 1, Lookups: 12, Failures: 2, LastSuccess: &at, LastError: "no answer",
+	}}
 }
 
 // Loops is those of the reactor.

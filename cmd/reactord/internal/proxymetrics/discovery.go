@@ -1,0 +1,55 @@
+package proxymetrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
+	"github.com/reactord/reactord/internal/series"
+)
+
+// Discovery is a reading of the counters of a source of servers.
+type Discovery struct {
+	Backend string
+	Source  string // unique in the backend
+	discovery.Stats
+}
+
+var ofSource = []string{"backend", "source"}
+
+// discoveryTable has the series of a source.
+var discoveryTable = series.Table[Discovery]{
+	series.Gauge("discovery_last_success_timestamp_seconds",
+		"When the source was last looked at with success, in seconds since 1970; 0: never.", ofSource,
+		func(d *Discovery) float64 {
+			if d.LastSuccess.IsZero() {
+				return 0
+			}
+			return float64(d.LastSuccess.UnixMilli()) / 1000
+		}),
+	series.Gauge("discovery_servers", "Servers that the source has found.", ofSource,
+		func(d *Discovery) float64 { return float64(d.Servers) }),
+}
+
+var lookups = series.NewDesc("discovery_lookups_total", "Attempts to find servers, by their result.",
+	"backend", "source", "result")
+
+// NewDiscovery is a collector of the sources of servers. It calls read once for each scrape, on any goroutine.
+func NewDiscovery(read func() []Discovery) prometheus.Collector { return discoveryCollector{read} }
+
+type discoveryCollector struct{ read func() []Discovery }
+
+// Describe implements [prometheus.Collector].
+func (c discoveryCollector) Describe(ch chan<- *prometheus.Desc) {
+	discoveryTable.Describe(ch)
+	ch <- lookups
+}
+
+// Collect implements [prometheus.Collector].
+func (c discoveryCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, d := range c.read() {
+		discoveryTable.Collect(ch, &d, d.Backend, d.Source)
+		for _, result := range discovery.Results {
+			ch <- series.Count(lookups, float64(d.Lookups[result]), d.Backend, d.Source, result)
+		}
+	}
+}
