@@ -1,25 +1,25 @@
 // Package plan is what the proxy is told to do, as one immutable value: listeners, and backends with their servers.
 //
-// Several sources contribute a part to a [Plan]: the file, discovery, and the overrides of the admin API. One [Planner]
-// merges the parts, checks the whole, compares it with the plan in force, and has its [Target] carry out the
-// difference in three steps. Prepare may fail, and then nothing has changed. Commit cannot fail. Retire ends what is
-// gone, by itself.
+// Several sources contribute a part to a [Plan]: the file, discovery, and the overrides of the admin API. One
+// [Planner] merges the parts, checks the whole, compares it with the plan in force, and has its [Target] carry out
+// the difference in three steps. Prepare may fail, and then nothing has changed. Commit cannot fail. Retire ends what
+// is gone, by itself.
 //
 // # How to use it
 //
-// [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then [Planner.Reload] reads
-// the file anew, [Planner.Discovered] reports what a source has found, and [Planner.Override] changes a server.
-// [Merge] alone checks a configuration.
+// [Planner.Start] reads the file, begins the target, and returns when the first plan is in force. Then
+// [Planner.Reload] reads the file anew, [Planner.Discovered] reports what a source has found, and [Planner.Override]
+// changes a server. [Merge] alone checks a configuration.
 //
 // # What it guarantees
 //
 // The plan in force is always the merge of the last good part of each source. A part that is refused changes nothing:
-// its source is told why, and [Planner.Status] remembers it. A discovered part that was refused is tried again whenever
-// another part changes; a file is not.
+// its source is told why, and [Planner.Status] remembers it. A discovered part that was refused is tried again
+// whenever another part changes; a file is not.
 //
-// What has the same key in two plans is the same: a listener its address ([Listener.Key]), a backend its name, a server
-// its backend and address. A target keeps its sockets, connections, counters, health and limits. Revisions grow by one
-// with each plan that changes something.
+// What has the same key in two plans is the same: a listener its address ([Listener.Key]), a backend its name, a
+// server its backend and address. A target keeps its sockets, connections, counters, health and limits. Revisions
+// grow by one with each plan that changes something.
 //
 // # Threads
 //

@@ -25,9 +25,9 @@ var (
 	seed  = flag.Uint64("plan.seed", 0, "the only seed to run; 0: random ones")
 )
 
-// The planner is compared with a model under random sequences of changes and failures. The plan in force is always the
-// merge of the last good parts; what is refused changes nothing and leaks nothing; revisions grow by one; what keeps its
-// key keeps its identity. A sequence that fails is made shorter before it is printed.
+// The planner is compared with a model under random sequences of changes and failures. The plan in force is always
+// the merge of the last good parts; what is refused changes nothing and leaks nothing; revisions grow by one; what
+// keeps its key keeps its identity. A sequence that fails is made shorter before it is printed.
 func TestPlannerIsItsModel(t *testing.T) {
 	first, n := rand.Uint64(), uint64(*seeds) //nolint:gosec // any number does
 	if *seed != 0 {

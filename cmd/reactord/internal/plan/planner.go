@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Planner merges what the sources say into plans, and has its target carry them out. Its methods may be called from any
-// goroutine.
+// Planner merges what the sources say into plans, and has its target carry them out. Its methods may be called from
+// any goroutine.
 //
 // A change waits for others for [Config.Gather], counted from the first of them, so that a burst is one plan, and a
 // steady stream of changes delays none. If the plan of all of them is refused, they are tried one by one: what is
@@ -50,17 +50,19 @@ type Config struct {
 	Load func(ctx context.Context) (*File, error)
 	// Begin makes the target, which carries out the first plan when it returns.
 	Begin func(f *File, first *Plan) (Target, error)
-	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They report
-	// to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no discovery.
+	// Discover starts the sources of these configurations that do not run, and stops those that neither has. They
+	// report to [Planner.Discovered]. The last configuration counts for settings. It does not block. nil: there is no
+	// discovery.
 	Discover func(configs ...*config.Config)
-	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May be nil.
+	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May
+	// be nil.
 	Committed func(f *File, d Diff)
 	Log       *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
 	Gather time.Duration
-	// FirstAnswer is how long a file waits for the first answers of its new sources, so that its backends are not empty
-	// for a moment. 0: 5 s.
+	// FirstAnswer is how long a file waits for the first answers of its new sources, so that its backends are not
+	// empty for a moment. 0: 5 s.
 	FirstAnswer time.Duration
 }
 
@@ -99,8 +101,8 @@ func New(cfg Config) *Planner {
 	}
 }
 
-// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After an
-// error, p is closed. It is called once, before the other methods.
+// Start reads the file, and returns when the first plan is in force. When ctx is done before that, it gives up. After
+// an error, p is closed. It is called once, before the other methods.
 func (p *Planner) Start(ctx context.Context) error {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	p.end = end
@@ -148,8 +150,8 @@ func (p *Planner) Override(backend, server string, o Override) error {
 }
 
 // Discovered is called by a source that has looked for servers. It does not block. nil servers are those that it has
-// reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are still
-// known. servers belongs to the planner.
+// reported before; an empty slice that is not nil is none. err is what went wrong: then servers are those that are
+// still known. servers belongs to the planner.
 func (p *Planner) Discovered(source Source, servers []Server, err error) {
 	p.tell(func() {
 		if servers == nil { // what it has found before and was not looked at yet

@@ -90,7 +90,8 @@ func (n *notes) reload(revision uint64, err error) {
 	}
 }
 
-// find notes the result of a source: whether servers of it came into force, and what went wrong, which may be a part only.
+// find notes the result of a source: whether servers of it came into force, and what went wrong, which may be a part
+// only.
 func (n *notes) find(s Source, revision uint64, servers int, came bool, err error) {
 	n.mu.Lock()
 	d := n.discovered[s]

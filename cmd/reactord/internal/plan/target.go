@@ -3,8 +3,9 @@ package plan
 // Target is what carries plans out. The planner calls it on one goroutine at a time, and ends each [Change] before it
 // prepares the next one.
 type Target interface {
-	// Prepare makes everything that next needs and that may fail. The Target still does what the plan before says, whatever
-	// Prepare returns. After an error, nothing is left of what was prepared. A Target that starts has d.Old nil.
+	// Prepare makes everything that next needs and that may fail. The Target still does what the plan before says,
+	// whatever Prepare returns. After an error, nothing is left of what was prepared. A Target that starts has d.Old
+	// nil.
 	Prepare(next *Plan, d Diff) (Change, error)
 }
 
