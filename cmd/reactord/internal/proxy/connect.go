@@ -276,12 +276,14 @@ func (d *dial) giveUpServer(t *task.T) error {
 	}
 	d.request.Tried.Add(c.to.Address)
 	d.failures++
+	group := c.lane.backend.Group()
+	free := noPort(err) || group.Panic() // then most first attempts go to servers that are down
 	switch {
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
-	case d.failures > c.settings.Retries, d.failures >= len(c.lane.backend.Group().Servers):
+	case d.failures > c.settings.Retries, d.failures >= len(group.Servers):
 		return d.fail(unreachable(err), err)
-	case !noPort(err) && !c.lane.backend.Retry(now):
+	case !free && !c.lane.backend.Retry(now):
 		return d.fail(endRetryBudget, err)
 	}
 	c.to.Retried()
