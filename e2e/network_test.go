@@ -216,7 +216,8 @@ func (n *network) runSome(t *testing.T, l *net.TCPListener) {
 func (n *network) vanish(t *testing.T, l *net.TCPListener, machine, client, server string) {
 	t.Helper()
 	n.whenGone(t, l, func() {
-		n.nft(n.proxy, "add rule inet faults in ip saddr "+machine+" drop", "add rule inet faults out ip daddr "+machine+" drop")
+		n.nft(n.proxy, "add rule inet faults in ip saddr "+machine+" drop",
+			"add rule inet faults out ip daddr "+machine+" drop")
 	}, client, server)
 	n.heal(n.proxy, "in")
 	n.heal(n.proxy, "out")

@@ -18,7 +18,7 @@ func postgres(t *testing.T) string {
 	t.Helper()
 	bin := postgresBin(t)
 	as := postgresUser(t)
-	home, err := os.MkdirTemp("/tmp", "reactord-postgres-")
+	home, err := os.MkdirTemp("", "reactord-postgres-") //nolint:usetesting // another user must be able to enter it
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func differing(prefix string, old, next reflect.Value) (all []string) {
 			continue
 		}
 		name := prefix + config.Key(old.Type().Field(i).Name)
-		if _, text := a.Interface().(fmt.Stringer); a.Kind() == reflect.Struct && !text {
+		if _, text := reflect.TypeAssert[fmt.Stringer](a); a.Kind() == reflect.Struct && !text {
 			all = append(all, differing(name+".", a, b)...)
 			continue
 		}

@@ -103,11 +103,11 @@ func randomProgram(r *rand.Rand) (program []step) {
 		used := map[string]bool{}
 		for range 2 + r.IntN(6) {
 			s := randomStep(r, false)
-			if subject, _, _ := strings.Cut(s.text, ":"); used[subject] {
+			subject, _, _ := strings.Cut(s.text, ":")
+			if used[subject] {
 				continue // the result of the last one only would be known
-			} else {
-				used[subject] = true
 			}
+			used[subject] = true
 			burst, text = append(burst, s), append(text, s.text)
 		}
 		program = append(program, step{"together " + strings.Join(text, "; "), func(w *world) {

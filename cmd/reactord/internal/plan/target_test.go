@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 )
@@ -147,9 +148,7 @@ func (c *fakeChange) Commit() {
 	if t.things == nil {
 		t.things = map[any]*thing{}
 	}
-	for key, made := range c.opened {
-		t.things[key] = made
-	}
+	maps.Copy(t.things, c.opened)
 	stays := keysOf(c.next)
 	for key := range t.things {
 		if !stays[key] {

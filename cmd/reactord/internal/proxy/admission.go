@@ -3,6 +3,7 @@ package proxy
 import (
 	"math"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/reactord/reactord/reactor"
@@ -102,7 +103,7 @@ func (b *budget) divide(pairs, pipes int, members, retired []*admission) {
 	b.pipes.budget = b
 	b.pipes.limit.Store(int64(pipes))
 	b.pipes.part.Store(int64(pipes))
-	members = append(members[:len(members):len(members)], &b.pipes)
+	members = append(slices.Clip(members), &b.pipes)
 	b.members.Store(&members)
 	for _, a := range retired {
 		a.part.Store(0)

@@ -305,7 +305,7 @@ func (d *dial) choose(t *task.T) error {
 	if c.to != nil {
 		return nil
 	}
-	err := error(balance.ErrFull)
+	err := balance.ErrFull
 	if c.counted || c.lane.line.length == 0 { // a retry was in the line before
 		err = c.lane.take(c, &d.request)
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// abandoned are the coroutines of tasks of simulated runs that have failed, as they were meant to. Nothing resumes them.
+// abandoned are the coroutines of tasks of simulated runs that have failed, as was intended. Nothing resumes them.
 var abandoned []goleak.Option
 
 // abandonTasks is called at the end of a test whose runs fail.

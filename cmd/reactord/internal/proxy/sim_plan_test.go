@@ -52,7 +52,6 @@ func TestSimulationOfPlans(t *testing.T) {
 // planSimulation is a simulation with a thread that makes plans.
 type planSimulation struct {
 	simulation
-	backends                     []Backend
 	planning                     bool
 	listeners                    map[*sharedListener]bool // that there ever were
 	committed, discarded, failed int

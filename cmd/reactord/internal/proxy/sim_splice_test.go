@@ -37,7 +37,8 @@ func TestSimulationOfSplices(t *testing.T) {
 func TestSimulationOfSplicesFindsFlaws(t *testing.T) {
 	defer abandonTasks()
 	for seed := range uint64(1000) {
-		err := simring.Play(func(k *simring.Kernel) func() { return simulateBulk(k).check }, seed, simring.LoseSplicedBytes, nil)
+		play := func(k *simring.Kernel) func() { return simulateBulk(k).check }
+		err := simring.Play(play, seed, simring.LoseSplicedBytes, nil)
 		if err != nil {
 			return
 		}

@@ -30,7 +30,7 @@ const sourceWays = 8
 
 // An entry is a part of the hash of the prefix and the time, modulo 2^32 units, at which its bucket will be full. 0 is
 // no entry.
-func sourceEntry(print, full uint32) uint64 { return uint64(print)<<32 | uint64(full) }
+func sourceEntry(mark, full uint32) uint64 { return uint64(mark)<<32 | uint64(full) }
 
 // newSourceBuckets is nil if there is no limit.
 func newSourceBuckets(c config.SourceRate) *sourceBuckets {
@@ -50,13 +50,13 @@ func newSourceBuckets(c config.SourceRate) *sourceBuckets {
 func (s *sourceBuckets) take(client netip.Addr, now int64) bool {
 	h := s.hash(client)
 	set := &s.sets[h&uint64(len(s.sets)-1)]
-	print, at := max(uint32(h>>32), 1), uint32(now/s.unit)
+	mark, at := max(uint32(h>>32), 1), uint32(now/s.unit)
 	for {
-		place, before, ahead := set.find(print, at, s.most+s.cost)
+		place, before, ahead := set.find(mark, at, s.most+s.cost)
 		if ahead > s.most {
 			return false
 		}
-		if place.CompareAndSwap(before, sourceEntry(print, at+uint32(ahead)+uint32(s.cost))) {
+		if place.CompareAndSwap(before, sourceEntry(mark, at+uint32(ahead)+uint32(s.cost))) {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func (s *sourceBuckets) take(client netip.Addr, now int64) bool {
 
 // find is the entry of a prefix, and how far its time is ahead; or the entry that it is to take. No entry can be ahead
 // by more than most: one that seems to be is so old that its time has wrapped around.
-func (set *sourceSet) find(print, at uint32, most int32) (place *atomic.Uint64, before uint64, ahead int32) {
+func (set *sourceSet) find(mark, at uint32, most int32) (place *atomic.Uint64, before uint64, ahead int32) {
 	fullest := most + 1
 	for i := range set {
 		e := set[i].Load()
@@ -72,7 +72,7 @@ func (set *sourceSet) find(print, at uint32, most int32) (place *atomic.Uint64, 
 		if ahead < 0 || ahead > most {
 			ahead = 0
 		}
-		if uint32(e>>32) == print {
+		if uint32(e>>32) == mark {
 			return &set[i], e, ahead
 		}
 		if e == 0 {
