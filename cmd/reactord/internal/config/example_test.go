@@ -16,6 +16,7 @@ import (
 const (
 	exampleFile       = "../../example.yaml"
 	documentationFile = "../../../../docs/configuration.md"
+	operatingFile     = "../../../../docs/operating.md"
 )
 
 func example(t *testing.T) []byte {
@@ -110,18 +111,20 @@ func TestExamples(t *testing.T) {
 
 // In the documentation there are short pieces, too.
 func TestConfigurationsInTheDocumentation(t *testing.T) {
-	data, err := os.ReadFile(documentationFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(data), "```yaml\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("no configuration")
-	}
-	for _, block := range blocks {
-		text, _, _ := strings.Cut(block, "```")
-		if _, _, err := Parse("block", []byte(text)); err != nil {
-			t.Errorf("%v, in\n%s", err, text)
+	for _, file := range []string{documentationFile, operatingFile} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := strings.Split(string(data), "```yaml\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s: no configuration", file)
+		}
+		for _, block := range blocks {
+			text, _, _ := strings.Cut(block, "```")
+			if _, _, err := Parse(file, []byte(text)); err != nil {
+				t.Errorf("%v, in\n%s", err, text)
+			}
 		}
 	}
 }
