@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -80,7 +81,13 @@ func Places(err error) []Place {
 		for _, each := range e.Unwrap() {
 			all = append(all, Places(each)...)
 		}
-		return all
+		if err.Error() == errors.Join(e.Unwrap()...).Error() {
+			return all
+		}
+		// One error that wraps several, as a kind and a cause.
+		if all = slices.DeleteFunc(all, func(p Place) bool { return p.File == "" }); len(all) > 0 {
+			return all
+		}
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		if places := Places(inner); len(places) > 1 || len(places) == 1 && places[0].File != "" {
