@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -329,7 +330,8 @@ func writeFile(t *testing.T, path, text string) {
 // The admin API upgrades, and is the successor's afterwards, at the same socket or another one.
 func TestUpgradeByAdmin(t *testing.T) {
 	dir := t.TempDir()
-	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), serve(t, echo)) +
+	server := serve(t, echo)
+	text := fmt.Sprintf(upgradeConfig, "auto", 1, vacant(t), server) +
 		"admin: {address: 'unix://" + dir + "/%s'}\n"
 	g, config, _ := configured(t, fmt.Sprintf(text, "a"))
 	ctl := func(socket, command string, code int) string {
@@ -347,10 +349,17 @@ func TestUpgradeByAdmin(t *testing.T) {
 		pid, _ := g.awaitSince(n, "upgraded: the new process accepts connections").field["successor"].(float64)
 		g.pid = int(pid)
 	}
+	if r := run(t, "ctl", "--address", "unix://"+filepath.Join(dir, "a"),
+		"server", "set", "b", server, "--state", "drain", "--weight", "7"); r.code != 0 {
+		t.Fatal(r.stdout, r.stderr)
+	}
 	for range 3 {
 		old := g.pid
 		upgrade("a")
 		g.awaitGone(old)
+		if plan := ctl("a", "plan", 0); !regexp.MustCompile(`drain +7 `).MatchString(plan) {
+			t.Errorf("the override is lost:\n%s", plan)
+		}
 		if status := ctl("a", "status", 0); !strings.Contains(status, fmt.Sprint(g.pid)) {
 			t.Errorf("the status is not that of process %d:\n%s", g.pid, status)
 		}

@@ -92,8 +92,13 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		conf: conf, log: log, kin: kin, began: time.Now(),
 		drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
 	}
+	overrides, err := kin.overrides()
+	if err != nil {
+		return nil, err
+	}
 	d.planner = plan.New(plan.Config{
-		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Log: log.Logger,
+		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: overrides,
+		Log: log.Logger,
 	})
 	d.sources.report = d.planner.Discovered
 	if err := d.planner.Start(ctx); err != nil {

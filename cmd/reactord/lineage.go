@@ -25,10 +25,7 @@ type lineage struct {
 
 // inherit takes over what this process was given.
 func inherit() (*lineage, error) {
-	program, err := upgrade.NewProgram()
-	if err != nil {
-		return nil, err
-	}
+	program := upgrade.NewProgram()
 	given, err := upgrade.Inherit()
 	return &lineage{given: given, program: program, stored: given.Stored()}, err
 }

@@ -34,7 +34,7 @@ func (d *daemon) upgrade(ctx context.Context) (pid int, err error) {
 	}
 	defer closeSockets(sockets)
 	d.log.Info("upgrading", zap.Int("sockets", len(sockets)))
-	s, err := d.kin.program.Start(ctx, d.kin.forSuccessor(sockets))
+	s, err := d.kin.program.Start(ctx, d.kin.forSuccessor(sockets), d.handed())
 	if errors.Is(err, upgrade.ErrUpgrading) || errors.Is(err, upgrade.ErrUpgraded) {
 		err = fmt.Errorf("%w: %w", admin.ErrConflict, err)
 	}

@@ -35,7 +35,7 @@ var (
 	GetServer = Endpoint[ServerKey, BackendServer]{http.MethodGet, serverPath, "getServer",
 		"A server.", 0, ""}
 	SetServer = Endpoint[ServerUpdate, BackendServer]{http.MethodPatch, serverPath, "setServer",
-		"Override the state or the weight of a server. The override lasts until it is reset, or the process ends.", 0, ""}
+		"Override the state or the weight of a server. The override lasts until it is reset, also over upgrades.", 0, ""}
 	ResetServer = Endpoint[ServerKey, BackendServer]{http.MethodDelete, serverPath + "/override", "resetServer",
 		"End the override of a server. It has the state and the weight of its source again.", 0, ""}
 	ListConnections = Endpoint[ConnectionQuery, Connections]{http.MethodGet, "/v1/connections", "listConnections",

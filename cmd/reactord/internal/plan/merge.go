@@ -229,9 +229,12 @@ func (s *Server) fault() string {
 	return ""
 }
 
+// Overridden is what the Origin of a server begins with that has an [Override].
+const Overridden = "override of "
+
 func (o Override) apply(s *Server) {
 	if !o.IsZero() {
-		s.Origin = "override of " + s.Origin
+		s.Origin = Overridden + s.Origin
 	}
 	if o.State != nil {
 		s.State = *o.State

@@ -57,6 +57,9 @@ type Config struct {
 	// Committed is called after each plan that was put in force, on the planner's goroutine. It does not block. May
 	// be nil.
 	Committed func(f *File, d Diff)
+	// Overrides are there from the first plan on: those of the process before this one. Those of servers that do not
+	// exist have no effect.
+	Overrides map[ServerKey]Override
 	Log       *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
@@ -96,7 +99,8 @@ func New(cfg Config) *Planner {
 		cfg.Log = zap.NewNop()
 	}
 	return &Planner{
-		cfg: cfg, notes: newNotes(cfg.Log), reports: map[Source]report{}, refused: map[Source][]Server{},
+		cfg: cfg, good: Parts{Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
+		reports: map[Source]report{}, refused: map[Source][]Server{},
 		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
 	}
 }

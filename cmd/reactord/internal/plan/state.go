@@ -22,6 +22,15 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
+// MarshalText is the text of [State.String].
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText does the same as [ParseState].
+func (s *State) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseState(string(text))
+	return err
+}
+
 // ParseState reads "up", "drain" or "maintenance".
 func ParseState(text string) (State, error) {
 	for i, name := range states {

@@ -23,7 +23,8 @@ const (
 
 // manifest is what a predecessor tells its successor first. The descriptors follow that of the socket between them.
 type manifest struct {
-	Sockets []string `json:"sockets"` // names
+	Sockets []string        `json:"sockets"`         // names
+	State   json.RawMessage `json:"state,omitempty"` // see [Given.State]
 }
 
 // The answers of a successor: a line with one of these words, and after "failed" the reason.
@@ -45,6 +46,7 @@ type Given struct {
 	mu          sync.Mutex
 	sockets     []Socket
 	stored      []Socket
+	state       json.RawMessage
 	predecessor *os.File // the socket to it; nil: there is none, or it knows how the start has ended
 }
 
@@ -85,6 +87,7 @@ func (g *Given) fromPredecessor() error {
 	if err := json.NewDecoder(io.LimitReader(g.predecessor, maxManifest)).Decode(&m); err != nil {
 		return fmt.Errorf("the sockets of the predecessor: %w", err)
 	}
+	g.state = m.State
 	for i, name := range m.Sockets {
 		if err := g.add(Socket{name, fd + 1 + i}); err != nil {
 			return err
@@ -132,6 +135,15 @@ func (g *Given) fromManager() error {
 func (g *Given) add(s Socket) error {
 	g.sockets = append(g.sockets, s)
 	return take(s)
+}
+
+// State reads into into what the predecessor has passed to [Program.Start] beside the sockets, as package json does. If
+// there is nothing, into stays as it is.
+func (g *Given) State(into any) error {
+	if g == nil || len(g.state) == 0 {
+		return nil
+	}
+	return json.Unmarshal(g.state, into)
 }
 
 // Sockets are the sockets that nothing has taken yet.

@@ -150,10 +150,7 @@ func greeting(t *testing.T, addr string) (pid int, name string) {
 func program(t *testing.T, role string) *Program {
 	t.Helper()
 	t.Setenv(roleEnv, role)
-	p, err := NewProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := NewProgram()
 	return p
 }
 

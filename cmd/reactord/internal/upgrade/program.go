@@ -35,6 +35,7 @@ var (
 // Program is how this process was started.
 type Program struct {
 	path string
+	err  error // why the path is not known
 	args []string
 
 	mu    sync.Mutex
@@ -56,12 +57,12 @@ const (
 
 // NewProgram remembers how this process was started. It is called early: the path is that of the file then, and a file
 // that replaces it later is the one that is started.
-func NewProgram() (*Program, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return &Program{path: path, args: slices.Clone(os.Args)}, nil
+//
+// Without /proc the path is not known. Then only [Program.Start] fails.
+func NewProgram() *Program {
+	p := &Program{args: slices.Clone(os.Args)}
+	p.path, p.err = os.Executable()
+	return p
 }
 
 // Successor is a process that serves in place of this one.
@@ -79,8 +80,13 @@ const endTime = time.Second
 
 // Start starts the program anew, with the same arguments and with the sockets, and returns when the successor serves.
 // After an error there is no successor: it is killed if it does not serve in time. The sockets stay the caller's, who
-// keeps them open meanwhile. The caller tells the service manager ([MainProcess]), and then calls [Successor.Confirm].
-func (p *Program) Start(ctx context.Context, sockets []Socket) (_ *Successor, err error) {
+// keeps them open meanwhile. state goes to [Given.State] in the form of package json; nil: nothing. The caller tells
+// the service manager ([MainProcess]), and then calls [Successor.Confirm].
+func (p *Program) Start(ctx context.Context, sockets []Socket, state any) (_ *Successor, err error) {
+	m, err := newManifest(sockets, state)
+	if err != nil {
+		return nil, err
+	}
 	if err := p.begin(); err != nil {
 		return nil, err
 	}
@@ -94,7 +100,7 @@ func (p *Program) Start(ctx context.Context, sockets []Socket) (_ *Successor, er
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		s.tell(sockets)
+		_ = json.NewEncoder(s.socket).Encode(m) // without it there is no answer
 	}()
 	err = s.await(ctx)
 	if err != nil {
@@ -126,6 +132,8 @@ func (p *Program) begin() error {
 	switch {
 	case os.Getpid() == 1:
 		return ErrInit
+	case p.err != nil:
+		return fmt.Errorf("the path of the program is not known: %w", p.err)
 	case p.state == upgrading:
 		return ErrUpgrading
 	case p.state == upgraded:
@@ -182,13 +190,15 @@ func environment() []string {
 	return append(env, successorEnv+"="+strconv.Itoa(firstFD))
 }
 
-// tell tells the successor the names of the sockets.
-func (s *Successor) tell(sockets []Socket) {
-	m := manifest{Sockets: make([]string, len(sockets))}
-	for i := range sockets {
-		m.Sockets[i] = sockets[i].Name
+// newManifest is what the successor is told.
+func newManifest(sockets []Socket, state any) (m manifest, err error) {
+	for _, s := range sockets {
+		m.Sockets = append(m.Sockets, s.Name)
 	}
-	_ = json.NewEncoder(s.socket).Encode(m) // without it there is no answer
+	if state != nil {
+		m.State, err = json.Marshal(state)
+	}
+	return m, err
 }
 
 // await waits until the successor serves.

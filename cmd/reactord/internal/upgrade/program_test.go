@@ -28,7 +28,7 @@ func TestStart(t *testing.T) {
 	}
 	defer early.Close()
 	p := program(t, "serve")
-	s, err := p.Start(context10s(t), []Socket{a, b, b})
+	s, err := p.Start(context10s(t), []Socket{a, b, b}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestStart(t *testing.T) {
 	if text, err := io.ReadAll(early); err != nil || !strings.Contains(string(text), "tcp://a") {
 		t.Errorf("the connection that was queued: %q, %v", text, err)
 	}
-	if _, err := p.Start(context10s(t), nil); !errors.Is(err, ErrUpgraded) {
+	if _, err := p.Start(context10s(t), nil, nil); !errors.Is(err, ErrUpgraded) {
 		t.Errorf("a second upgrade: %v", err)
 	}
 }
@@ -72,7 +72,7 @@ func TestStartFails(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), limit)
 			defer cancel()
-			_, err := p.Start(ctx, []Socket{s})
+			_, err := p.Start(ctx, []Socket{s}, nil)
 			if err == nil || !strings.Contains(err.Error(), test.text) {
 				t.Fatalf("%v, want %s", err, test.text)
 			}
@@ -80,7 +80,7 @@ func TestStartFails(t *testing.T) {
 				t.Error(err)
 			}
 			t.Setenv(roleEnv, "serve")
-			next, err := p.Start(context10s(t), []Socket{s})
+			next, err := p.Start(context10s(t), []Socket{s}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestStartFails(t *testing.T) {
 	t.Run("no file", func(t *testing.T) {
 		p := program(t, "serve")
 		p.path = filepath.Join(t.TempDir(), "gone")
-		if _, err := p.Start(context10s(t), nil); !errors.Is(err, os.ErrNotExist) {
+		if _, err := p.Start(context10s(t), nil, nil); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -102,7 +102,7 @@ func TestStartFails(t *testing.T) {
 		p := program(t, "hang")
 		ctx, cancel := context.WithCancel(context.Background())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		if _, err := p.Start(ctx, nil); !errors.Is(err, context.Canceled) {
+		if _, err := p.Start(ctx, nil, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -113,7 +113,7 @@ func TestStartTwice(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := p.Start(ctx, nil)
+		_, err := p.Start(ctx, nil, nil)
 		ended <- err
 	}()
 	deadline := time.Now().Add(patience)
@@ -129,7 +129,7 @@ func TestStartTwice(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := p.Start(ctx, nil); !errors.Is(err, ErrUpgrading) {
+	if _, err := p.Start(ctx, nil, nil); !errors.Is(err, ErrUpgrading) {
 		t.Errorf("%v", err)
 	}
 	cancel()
@@ -144,7 +144,7 @@ func TestStartManySockets(t *testing.T) {
 	for range 500 {
 		sockets = append(sockets, s)
 	}
-	next, err := program(t, "serve").Start(context10s(t), sockets)
+	next, err := program(t, "serve").Start(context10s(t), sockets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestStartWrongSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(fd)
-	_, err = program(t, "serve").Start(context10s(t), []Socket{{"tcp://x", fd}})
+	_, err = program(t, "serve").Start(context10s(t), []Socket{{"tcp://x", fd}}, nil)
 	if err == nil || !strings.Contains(err.Error(), `"tcp://x": the socket does not listen`) {
 		t.Errorf("%v", err)
 	}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -106,6 +107,9 @@ func planReason(p *plan.Server) string {
 	if p.State == plan.Up {
 		return ""
 	}
+	if strings.HasPrefix(p.Origin, plan.Overridden) {
+		return "an operator says so"
+	}
 	return "the plan says so"
 }
 
@@ -172,6 +176,6 @@ func (s *Server) log(from, to State, reason string) {
 	if to == Down || to == Ejected {
 		log = s.Backend.directory.Log.Warn
 	}
-	log("server is "+to.String(), zap.String("backend", s.Backend.Name), zap.String("server", s.Name()),
+	log(logged[to], zap.String("backend", s.Backend.Name), zap.String("server", s.Name()),
 		zap.Stringer("address", s.Address), zap.Stringer("before", from), zap.String("reason", reason))
 }

@@ -28,6 +28,11 @@ const (
 
 var stateNames = [stateCount]string{"up", "ejected", "down", "drain", "maintenance"}
 
+// logged is what the log says when a server enters a state.
+var logged = [stateCount]string{
+	"server is up", "server is ejected", "server is down", "server is draining", "server is in maintenance",
+}
+
 // String is the state for people and metrics.
 func (s State) String() string { return stateNames[s] }
 

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"net/netip"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// handed is what a process hands to its successor beside its sockets.
+type handed struct {
+	Overrides []handedOverride `json:"overrides,omitempty"`
+}
+
+// handedOverride is an override of the admin API.
+type handedOverride struct {
+	Backend string         `json:"backend"`
+	Server  netip.AddrPort `json:"server"`
+	State   *plan.State    `json:"state,omitempty"`
+	Weight  *int           `json:"weight,omitempty"`
+}
+
+// handed is what this process hands over: what operators have said of servers holds in the next process, too.
+func (d *daemon) handed() (h handed) {
+	for key, o := range d.planner.Status().Overrides {
+		h.Overrides = append(h.Overrides, handedOverride{key.Backend, key.Address, o.State, o.Weight})
+	}
+	return h
+}
+
+// overrides are those of the process before this one.
+func (k *lineage) overrides() (map[plan.ServerKey]plan.Override, error) {
+	var h handed
+	if err := k.given.State(&h); err != nil {
+		return nil, err
+	}
+	all := make(map[plan.ServerKey]plan.Override, len(h.Overrides))
+	for _, o := range h.Overrides {
+		all[plan.ServerKey{Backend: o.Backend, Address: o.Server}] = plan.Override{State: o.State, Weight: o.Weight}
+	}
+	return all, nil
+}
