@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
@@ -82,7 +83,8 @@ func Example_gracefulStop() {
 		stopLoops()
 	})
 	addr := make(chan netip.AddrPort, 1)
-	go func() {
+	var client sync.WaitGroup
+	client.Go(func() {
 		c, err := net.Dial("tcp", (<-addr).String())
 		if err != nil {
 			fmt.Println(err)
@@ -92,7 +94,7 @@ func Example_gracefulStop() {
 		reply, err := io.ReadAll(c)
 		fmt.Printf("%s %v\n", reply, err)
 		c.Close()
-	}()
+	})
 	err := reactor.Run(ended, reactor.Config{Loops: 1}, func(l *reactor.Loop) error {
 		cfg := reactor.ListenConfig{Addr: netip.MustParseAddrPort("127.0.0.1:0")}
 		if err := g.listener.OpenListener(l, cfg); err != nil {
@@ -106,6 +108,7 @@ func Example_gracefulStop() {
 		}))
 		return err
 	})
+	client.Wait()
 	fmt.Println(err)
 	// Output:
 	// hello <nil>
