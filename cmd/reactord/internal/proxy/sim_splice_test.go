@@ -35,6 +35,9 @@ func TestSimulationOfSplices(t *testing.T) {
 
 // A splice that loses bytes is found.
 func TestSimulationOfSplicesFindsFlaws(t *testing.T) {
+	if underRace {
+		t.Skip("many simulated runs")
+	}
 	defer abandonTasks()
 	for seed := range uint64(1000) {
 		play := func(k *simring.Kernel) func() { return simulateBulk(k).check }

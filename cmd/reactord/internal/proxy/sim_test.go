@@ -57,6 +57,9 @@ func TestSimulation(t *testing.T) {
 }
 
 func TestSimulationFindsFlaws(t *testing.T) {
+	if underRace {
+		t.Skip("many simulated runs")
+	}
 	defer abandonTasks()
 	for _, flaw := range simring.Flaws {
 		t.Run(string(flaw), func(t *testing.T) {
