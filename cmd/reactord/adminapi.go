@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -224,7 +225,7 @@ func (d *adminDaemon) Discovery() (all []admin.Source) {
 			}
 		}
 		if s.Err != nil {
-			out.LastError = s.Err.Error()
+			out.LastError = strings.ReplaceAll(s.Err.Error(), "\n", "; ")
 		}
 		if t := counted.LastSuccess.UTC(); !counted.LastSuccess.IsZero() {
 			out.LastSuccess = &t
