@@ -22,7 +22,7 @@ func serveHTTP(ctx context.Context, l net.Listener) error {
 			w.Header().Set("Content-Type", "text/plain")
 			_, _ = io.WriteString(w, hello) // the client sees the error
 		})}
-	defer context.AfterFunc(ctx, func() { s.Close() })()
+	defer closeWith(ctx, s)() // with its connections
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
 	if c.Behaviour == "http" {
 		return serveHTTP(ctx, l)
 	}
-	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer closeWith(ctx, l)()
 	var conns sync.WaitGroup
 	defer conns.Wait() // the connections end with the server
 	for {
@@ -47,10 +48,26 @@ func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
 			continue
 		}
 		conns.Go(func() {
-			defer conn.Close()
-			defer context.AfterFunc(ctx, func() { conn.Close() })()
+			defer closeWith(ctx, conn)()
 			_ = c.serve(conn, sleep) // the client sees the error
 		})
+	}
+}
+
+// closeWith closes c when ctx ends, or when the function that it returns is called, which returns once c is closed. (A
+// second Close would return at once, while the first is still closing the descriptor.)
+func closeWith(ctx context.Context, c io.Closer) (end func()) {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.Close()
+		close(closed)
+	})
+	return func() {
+		if stop() {
+			c.Close()
+			return
+		}
+		<-closed
 	}
 }
 
@@ -66,8 +83,7 @@ func (c *Config) serveDatagrams(ctx context.Context, target engine.Target) error
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer closeWith(ctx, l)()
 	c.ready(l.LocalAddr())
 	buf := make([]byte, 64<<10)
 	for {
