@@ -24,6 +24,8 @@ type Config struct {
 	Watch bool
 	// Log configures the log.
 	Log Log
+	// AccessLog is the log of connections.
+	AccessLog AccessLog
 	// Limits bound the connections of the process.
 	Limits Limits
 	// Drain is how the process ends after SIGTERM.
@@ -114,320 +116,33 @@ type Resolver struct {
 	Attempts int
 }
 
-// Listener is an address on which connections for a backend are accepted. A listener keeps its socket and its
-// connections when a reload leaves its address unchanged.
-type Listener struct {
-	// Name identifies the listener in logs and metrics.
-	Name string
-	// Address is the address to listen on. Port 0 is any free port. Once names are looked up, it must not overlap the
-	// address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every address.
-	// "fd://NAME" is a socket that the service manager has opened under this name.
-	Address Address
-	// Backend is the name of the backend that connections are proxied to.
-	Backend string
-	// MaxConnections is the maximum number of open connections, for all loops together. 0 (default): as many as the limit
-	// on open files allows. A part of that is guaranteed to each listener.
-	MaxConnections int
-	// OnLimit is what becomes of connections beyond MaxConnections: "wait" (default), in the kernel's queue, or "reject":
-	// they are reset.
-	OnLimit string
-	// Rate limits new connections; those beyond it wait in the kernel's queue, or are reset, as OnLimit says.
-	Rate Rate
-	// SourceRate limits new connections from each source prefix.
-	SourceRate SourceRate
-}
-
-// Backend is a group of servers that can stand in for each other. A backend keeps its counters, health and limits when
-// its name stays; a server when its address stays.
-type Backend struct {
-	// Name is the name by which listeners refer to the backend.
-	Name string
-	// Servers are the addresses that connections are spread over. At least one, unless there is discovery.
-	Servers []Server
-	// DNS are names whose addresses are servers, looked up again when their TTL ends.
-	DNS []DNS
-	// Files are files of Prometheus's file_sd format whose targets are servers, read again when they change.
-	Files []FileDiscovery
-	// HTTP are URLs of Prometheus's http_sd format whose targets are servers, asked again after an interval.
-	HTTP []HTTPDiscovery
-	// Balance is how a server is chosen.
-	Balance Balance
-	// Check is the active health check.
-	Check Check
-	// Agent is the agent check: the server tells its weight and state.
-	Agent Agent
-	// Ejection takes servers out that connections fail to reach.
-	Ejection Ejection
-	// MaxConnections is the maximum number of connections to all servers, for all loops together. 0 (default): no limit.
-	MaxConnections int
-	// Queue is where connections wait if MaxConnections of the backend or of every server is reached.
-	Queue Queue
-	// Retries is how many further servers are tried when one cannot be reached. Default: 3.
-	Retries int
-	// RetryBudget bounds retries to a part of the connections.
-	RetryBudget RetryBudget
-	// ConnectTimeout is how long connecting to a server may take. Then the next server is tried. Default: 5 s.
-	ConnectTimeout time.Duration
-	// TotalConnectTimeout is how long a connection may take to reach a server, with its time in the queue and retries.
-	// 0 (default): it is bounded by the other timeouts only.
-	TotalConnectTimeout time.Duration
-	// FirstByteTimeout is how long a connection may be open until its first byte, from either side. 0 (default): without
-	// limit.
-	FirstByteTimeout time.Duration
-	// IdleTimeout is how long a connection may be open while no byte is received, sent or acknowledged in either
-	// direction. 0: without limit. Default: 10 min.
-	IdleTimeout time.Duration
-	// HalfCloseTimeout is the same after one side has sent EOF or was reset. 0: without limit. Default: 30 s.
-	HalfCloseTimeout time.Duration
-	// Lifetime is how long a connection may be open. 0 (default): without limit.
-	Lifetime time.Duration
-	// LifetimeJitter is by how many per cent a lifetime is shortened at most, at random, so that connections that began
-	// together do not end together. Default: 10.
-	LifetimeJitter int
-	// SourceAddresses are the local addresses that servers are connected to from, round-robin. Empty (default): the
-	// kernel chooses.
-	SourceAddresses []IP
-	// KeepAlive is TCP keep-alive on both sides.
-	KeepAlive KeepAlive
-	// UserTimeout is how long bytes may stay unacknowledged before the connection is reset: TCP_USER_TIMEOUT, on both
-	// sides. 0 (default): the kernel's.
-	UserTimeout time.Duration
-	// Buffer is the maximum number of bytes in flight in each direction. At this number, reading from the source
-	// pauses. Default: 64 KiB. If it is that much or more, bulk may take a piece of 256 KiB in a direction, or up to 1
-	// MiB in the kernel in 16 directions of a loop.
-	Buffer Size
-}
-
-// Server is a server of a backend. In the file it is a mapping, or its address only.
-type Server struct {
-	// Address is where the server listens. A host name is looked up when the file is read.
-	Address Address
-	// Name identifies the server in logs and metrics. Default: HOST:PORT of the address.
-	Name string
-	// Weight is the server's share of connections, in relation to the others: 0 (none) to 1000. Default: 1.
-	Weight int
-	// Priority is the group of servers to which it belongs: connections go to the lowest that has enough healthy servers.
-	// Default: 0.
-	Priority int
-	// Backup is the same as the last priority of all. Default: false.
-	Backup bool
-	// Locality is where the server is, as a zone. See [Balance.Locality].
-	Locality string
-	// MaxConnections is the maximum number of connections to it, for all loops together. 0 (default): no limit.
-	MaxConnections int
-	// State is "up" (default), "drain" (no new connections), or "maintenance" (the same, and it is not checked).
-	State string
-}
-
-// DNS is a name whose addresses are servers. The last good answer is kept when a lookup fails.
-type DNS struct {
-	// Name is the name, which is not completed by search domains.
-	Name string
-	// Type is "ip" (default), for A and AAAA records, "A", "AAAA" or "SRV".
-	Type string
-	// Port is the port of the servers. An SRV record has its own.
-	Port int
-	// MinInterval bounds how soon the name is looked up again, whatever its TTL. Default: 1 s.
-	MinInterval time.Duration
-	// MaxInterval bounds how late. Default: 5 min.
-	MaxInterval time.Duration
-}
-
-// FileDiscovery is a file of Prometheus's file_sd format, in JSON or YAML. The labels "weight", "priority", "backup",
-// "locality", "name", "max_connections" and "state" of a target are those of [Server].
-type FileDiscovery struct {
-	// Path is the path of the file. A pattern of path.Match in its last part is all files that match.
-	Path string
-}
-
-// HTTPDiscovery is a URL of Prometheus's http_sd format. Labels are those of [FileDiscovery].
-type HTTPDiscovery struct {
-	// URL is http:// or https://.
-	URL string
-	// Interval is the time between two requests, with a jitter of 10 %. Default: 30 s.
-	Interval time.Duration
-	// Timeout is how long an answer may take. Default: 10 s.
-	Timeout time.Duration
-	// TokenFile is a file with a bearer token, read again for each request. Empty (default): none.
-	TokenFile string
-	// CAFile is a file with certificates of authorities. Empty (default): the system's.
-	CAFile string
-}
-
-// Balance is how a server is chosen.
-type Balance struct {
-	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
-	// moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the number of servers:
-	// for hundreds of them).
-	Policy string
-	// LoadFactor bounds the connections of a server to this many per cent of the average, with source_hash and maglev: a
-	// client goes to the next server of its order then. 0 (default): without bound.
-	LoadFactor int
-	// IPv4Prefix and IPv6Prefix are how many bits of the client's address are hashed. Defaults: 32 and 64.
-	IPv4Prefix int
-	IPv6Prefix int
-	// Locality is the locality of this process. Its servers are preferred: others get the part that it has no healthy
-	// servers for. Empty (default): all servers are alike.
-	Locality string
-	// SlowStart is the time over which the weight of a server that has come up grows from a tenth to its value. 0
-	// (default): it has its value immediately. It does not apply when the process starts.
-	SlowStart time.Duration
-	// Subset is how many servers of each priority this process uses at most, so that each of many processes keeps
-	// connections to few. A server that comes, goes or fails changes one member at most. 0 (default): all.
-	Subset int
-	// SubsetKey is what tells this process from others in the choice of its subset. Default: the host name.
-	SubsetKey string
-	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not, unless
-	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0: never.
-	// Default: 50.
-	PanicThreshold int
-}
-
-// Check is an active health check. Without an interval there is none.
-type Check struct {
-	// Interval is the time between two checks of a server, with a jitter of 10 %. 0 (default): servers are not checked.
-	Interval time.Duration
-	// FastInterval is the interval while a state changes: after a first failure or success. Default: a fifth of Interval.
-	FastInterval time.Duration
-	// DownInterval is the interval while the server is down. Default: Interval.
-	DownInterval time.Duration
-	// Timeout is how long a check may take. Default: 2 s.
-	Timeout time.Duration
-	// Rise is how many checks must succeed in a row before a server that is down is up. Default: 2.
-	Rise int
-	// Fall is how many checks must fail in a row before a server that is up is down. Default: 3.
-	Fall int
-	// Port is the port to connect to. 0 (default): the server's.
-	Port int
-	// Send is what is sent after connecting: text, with escapes as \r and \n in YAML's double quotes.
-	Send string
-	// SendHex is the same in hexadecimal digits. Only one of both can be set.
-	SendHex string
-	// Expect is what the answer must contain. Empty (default): the check succeeds when it is connected and has sent.
-	Expect string
-	// ExpectHex is the same in hexadecimal digits.
-	ExpectHex string
-	// TLS begins TLS before anything is sent. Default: false.
-	TLS bool
-	// TLSServerName is the name that is asked for, and that the certificate must have. Empty: the certificate is not
-	// verified.
-	TLSServerName string
-	// Proxy sends a PROXY protocol version 2 header with the command LOCAL first. Default: false.
-	Proxy bool
-	// CloseOnDown resets the connections to a server when it goes down. Default: false.
-	CloseOnDown bool
-}
-
-// Agent is an agent check, as HAProxy's: the server's agent answers a connection with a line of words: "up", "ready",
-// "down", "drain", "maint", "N%" (of the weight).
-type Agent struct {
-	// Port is the port of the agent, on the server's address. 0 (default): there is none.
-	Port int
-	// Interval is the time between two checks, with a jitter of 10 %. Default: 2 s.
-	Interval time.Duration
-	// Timeout is how long an answer may take. Default: 1 s.
-	Timeout time.Duration
-	// Send is what is sent after connecting. Empty (default): nothing.
-	Send string
-}
-
-// Ejection takes a server out for a time, after connections could not be made to it.
-type Ejection struct {
-	// Failures is how many connects in a row must fail, from all loops. 0: no server is ejected. Default: 5.
-	Failures int
-	// Time is how long the server is out: this long at first, and as much longer each time that follows soon. Default: 10
-	// s.
-	Time time.Duration
-	// MaxTime is how long at most. Default: 5 min.
-	MaxTime time.Duration
-	// MaxPercent is how many per cent of a backend's servers may be out at most; one may always be, if there are more.
-	// Default: 50.
-	MaxPercent int
-}
-
-// Queue is where connections wait for a server in order.
-type Queue struct {
-	// Size is how many connections wait at most. 0: none. Default: 1024.
-	Size int
-	// Timeout is how long a connection waits at most. Default: 5 s.
-	Timeout time.Duration
-}
-
-// RetryBudget bounds retries, so that they do not multiply the load on servers that fail: at most Percent of the
-// connections of the last 10 s, and at least Min each second.
-type RetryBudget struct {
-	// Percent is how many retries there may be for 100 connections. 0: without bound. Default: 20.
-	Percent int
-	// Min is how many retries a second are always allowed. Default: 10.
-	Min int
-}
-
-// KeepAlive is TCP keep-alive. See tcp(7).
-type KeepAlive struct {
-	// Idle is the time without a byte after which the kernel asks whether the peer is there. 0: it does not. Default: 1
-	// min.
-	Idle time.Duration
-	// Interval is the time between two questions. Default: 15 s.
-	Interval time.Duration
-	// Count is how many questions remain unanswered before the connection is reset. Default: 4.
-	Count int
-}
-
 // The values of the settings that have a fixed set of values.
 var (
-	Rings      = []string{"auto", "io_uring", "epoll"}
-	LogLevels  = []string{"debug", "info", "warn", "error"}
-	LogFormats = []string{"auto", "json", "console"}
-	OnLimits   = []string{"wait", "reject"}
-	Policies   = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
-	States     = []string{"up", "drain", "maintenance"}
-	DNSTypes   = []string{"ip", "A", "AAAA", "SRV"}
+	Rings             = []string{"auto", "io_uring", "epoll"}
+	LogLevels         = []string{"debug", "info", "warn", "error"}
+	LogFormats        = []string{"auto", "json", "console"}
+	OnLimits          = []string{"wait", "reject"}
+	Policies          = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
+	States            = []string{"up", "drain", "maintenance"}
+	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
+	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3", "mysql"}
+	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
+	ClientAuths       = []string{"none", "request", "require"}
+	ProxyVersions     = []string{"none", "v1", "v2"}
+	AccessLogFormats  = []string{"json", "tcplog", "text"}
 )
 
 // New is the configuration with every default, without listeners and backends.
 func New() *Config {
 	return &Config{
-		Ring:     "auto",
-		Admin:    Admin{Mode: 0o600},
-		Log:      Log{Level: "info", Format: "auto"},
-		Limits:   Limits{SourceRate: newSourceRate()},
-		Drain:    Drain{Timeout: 30 * time.Second},
-		Resolver: Resolver{Timeout: 2 * time.Second, Attempts: 2},
+		Ring:      "auto",
+		Admin:     Admin{Mode: 0o600},
+		Log:       Log{Level: "info", Format: "auto"},
+		AccessLog: newAccessLog(),
+		Limits:    Limits{SourceRate: newSourceRate()},
+		Drain:     Drain{Timeout: 30 * time.Second},
+		Resolver:  Resolver{Timeout: 2 * time.Second, Attempts: 2},
 	}
 }
 
 func newSourceRate() SourceRate { return SourceRate{IPv4Prefix: 32, IPv6Prefix: 64, Sources: 65536} }
-
-// NewListener is a listener with every default, without a name, an address and a backend.
-func NewListener() Listener { return Listener{OnLimit: "wait", SourceRate: newSourceRate()} }
-
-// NewBackend is a backend with every default, without a name and servers.
-func NewBackend() Backend {
-	return Backend{
-		Balance:          Balance{Policy: "p2c", IPv4Prefix: 32, IPv6Prefix: 64, PanicThreshold: 50},
-		Check:            Check{Timeout: 2 * time.Second, Rise: 2, Fall: 3},
-		Agent:            Agent{Interval: 2 * time.Second, Timeout: time.Second},
-		Ejection:         Ejection{Failures: 5, Time: 10 * time.Second, MaxTime: 5 * time.Minute, MaxPercent: 50},
-		Queue:            Queue{Size: 1024, Timeout: 5 * time.Second},
-		Retries:          3,
-		RetryBudget:      RetryBudget{Percent: 20, Min: 10},
-		ConnectTimeout:   5 * time.Second,
-		IdleTimeout:      10 * time.Minute,
-		HalfCloseTimeout: 30 * time.Second,
-		LifetimeJitter:   10,
-		KeepAlive:        KeepAlive{Idle: time.Minute, Interval: 15 * time.Second, Count: 4},
-		Buffer:           64 * KiB,
-	}
-}
-
-// NewServer is a server with every default, without an address.
-func NewServer() Server { return Server{Weight: 1, State: "up"} }
-
-// NewDNS is a DNS discovery with every default, without a name.
-func NewDNS() DNS { return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute} }
-
-// NewHTTPDiscovery is an HTTP discovery with every default, without a URL.
-func NewHTTPDiscovery() HTTPDiscovery {
-	return HTTPDiscovery{Interval: 30 * time.Second, Timeout: 10 * time.Second}
-}

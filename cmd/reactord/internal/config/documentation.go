@@ -1,7 +1,7 @@
 package config
 
 import (
-	_ "embed" // config.go
+	"embed"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,19 +12,30 @@ import (
 	"time"
 )
 
-// source is the file whose comments document the settings.
+// sources is the files whose comments document the settings.
 //
-//go:embed config.go
-var source string
+//go:embed config.go listener.go backend.go tls.go accesslog.go
+var sources embed.FS
 
-// docs is the comments of the types and fields of config.go, by "Type" and "Type.Field". A field without a comment
+// docs is the comments of the types and fields of settings, by "Type" and "Type.Field". A field without a comment
 // shares that of the field before.
 var docs = sync.OnceValue(func() map[string]string {
 	texts := map[string]string{}
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
-	if err != nil {
-		panic("config: " + err.Error()) // the compiler has read the same file
+	files, err := sources.ReadDir(".")
+	for _, f := range files {
+		text, _ := sources.ReadFile(f.Name())
+		var parsed *ast.File
+		if parsed, err = parser.ParseFile(token.NewFileSet(), f.Name(), text, parser.ParseComments); err == nil {
+			addDocs(texts, parsed)
+		}
 	}
+	if err != nil {
+		panic("config: " + err.Error()) // the compiler has read the same files
+	}
+	return texts
+})
+
+func addDocs(texts map[string]string, file *ast.File) {
 	for _, d := range file.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.TYPE {
@@ -44,8 +55,7 @@ var docs = sync.OnceValue(func() map[string]string {
 			texts[spec.Name.Name+"."+f.Names[0].Name] = text
 		}
 	}
-	return texts
-})
+}
 
 var (
 	link = regexp.MustCompile(`\[([A-Z]\w*)(?:\.(\w+))?\]`)

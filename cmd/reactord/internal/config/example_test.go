@@ -65,8 +65,10 @@ func TestExample(t *testing.T) {
 		}
 	}
 	visit(root, source.top)
-	eachField(root, func(s *shape, f *field) {
-		if !written[f] {
+	text := string(example(t))
+	eachField(root, func(s *shape, f *field) { // entries of some lists are in comments
+		if !written[f] && !strings.Contains(text, "{"+f.key+": ") && !strings.Contains(text, ", "+f.key+": ") &&
+			!strings.Contains(text, "# "+f.key+": ") {
 			t.Errorf("%s does not show %s of %s", exampleFile, f.key, s.typ.Name())
 		}
 	})

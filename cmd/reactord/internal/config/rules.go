@@ -72,9 +72,56 @@ var rules = map[string]rule{
 
 	"Listener.Name":           {needed: "no name: logs and metrics need one", form: isName},
 	"Listener.Address":        {needed: "no address: write " + scheme + "HOST:PORT"},
-	"Listener.Backend":        {needed: "no backend: name the one that connections go to"},
 	"Listener.MaxConnections": connections,
 	"Listener.OnLimit":        {oneOf: newWords(OnLimits)},
+
+	"Listener.StartTLS":       {oneOf: newWords(StartTLSProtocols)},
+	"Listener.InspectTimeout": timeout,
+
+	"Socket.Mode":      {max: 0o777},
+	"Socket.Owner":     {form: isAccount},
+	"Socket.Group":     {form: isAccount},
+	"Socket.Backlog":   {max: math.MaxInt32},
+	"Socket.FastOpen":  {max: math.MaxUint16},
+	"Socket.Interface": {form: isName},
+	"Socket.MSS":       {min: 88, max: 32767, zero: true},
+	"Socket.TOS":       {max: 255},
+
+	"Route.Name":    {form: isName},
+	"Route.Backend": {needed: "no backend: name the one that connections go to"},
+
+	"ByteRate.FromClient": {max: int64(1 << 20 * GiB)},
+	"ByteRate.FromServer": {max: int64(1 << 20 * GiB)},
+	"ByteRate.Burst":      {max: int64(1 << 20 * GiB)},
+
+	"UDP.IdleTimeout": timeout,
+	"UDP.Requests":    {max: math.MaxInt32},
+	"UDP.Responses":   {max: math.MaxInt32},
+
+	"ServerTLS.MinVersion":       {oneOf: newWords(TLSVersions)},
+	"ServerTLS.MaxVersion":       {oneOf: newWords(TLSVersions)},
+	"ServerTLS.ClientAuth":       {oneOf: newWords(ClientAuths)},
+	"ServerTLS.ClientCA":         filePath,
+	"ServerTLS.TicketKeys":       filePath,
+	"ServerTLS.HandshakeTimeout": timeout,
+	"Certificate.Cert":           filePath,
+	"Certificate.Key":            filePath,
+	"Certificate.OCSP":           filePath,
+	"ClientTLS.StartTLS":         {oneOf: newWords(StartTLSProtocols)},
+	"ClientTLS.ServerName":       {form: isServerHost},
+	"ClientTLS.CA":               filePath,
+	"ClientTLS.Cert":             filePath,
+	"ClientTLS.Key":              filePath,
+	"ClientTLS.MinVersion":       {oneOf: newWords(TLSVersions)},
+	"ClientTLS.MaxVersion":       {oneOf: newWords(TLSVersions)},
+	"ClientTLS.HandshakeTimeout": timeout,
+
+	"SendProxy.Version": {oneOf: newWords(ProxyVersions)},
+
+	"AccessLog.Mode":    {max: 0o777},
+	"AccessLog.Format":  {oneOf: newWords(AccessLogFormats)},
+	"AccessLog.Interim": orUnlimited,
+	"AccessLog.Queue":   {min: 16, max: 1 << 24},
 
 	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName},
 	"Backend.MaxConnections":      connections,

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 var fresh = map[reflect.Type]any{
 	reflect.TypeFor[Config]():        *New(),
 	reflect.TypeFor[Listener]():      NewListener(),
+	reflect.TypeFor[Route]():         Route{},
+	reflect.TypeFor[Certificate]():   Certificate{},
 	reflect.TypeFor[Backend]():       NewBackend(),
 	reflect.TypeFor[Server]():        NewServer(),
 	reflect.TypeFor[DNS]():           NewDNS(),
@@ -85,13 +88,13 @@ func element(t reflect.Type) reflect.Type {
 
 // isSection reports whether a value of the type is a mapping in the file.
 func isSection(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t != reflect.TypeFor[Address]() && t != reflect.TypeFor[IP]()
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // snake is the key of a field: MaxConnections is max_connections, TLSServerName tls_server_name, IPv4Prefix
 // ipv4_prefix.
 func snake(name string) string {
-	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6").Replace(name)
+	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs").Replace(name)
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

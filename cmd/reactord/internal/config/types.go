@@ -28,6 +28,33 @@ func (m *FileMode) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// Prefix is a network: addresses that begin with the same bits.
+type Prefix struct{ netip.Prefix }
+
+// ParsePrefix reads a network, as in "10.0.0.0/8", or an address, which is a network of its own.
+func ParsePrefix(text string) (Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return Prefix{netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen())}, nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return Prefix{}, fmt.Errorf("%s is not a network: write it as in 10.0.0.0/8 or 2001:db8::/32", quote(text))
+	}
+	if masked := p.Masked(); masked != p {
+		return Prefix{}, fmt.Errorf("%s has bits beyond its length: write %s", quote(text), masked)
+	}
+	return Prefix{p}, nil
+}
+
+// UnmarshalText does the same as [ParsePrefix].
+func (p *Prefix) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePrefix(string(text))
+	return err
+}
+
+// Equal reports whether both are the same network.
+func (p Prefix) Equal(other Prefix) bool { return p == other }
+
 // IP is an IP address.
 type IP struct{ netip.Addr }
 

@@ -61,7 +61,7 @@ func (d *Diff) listeners(old, next *Plan) {
 		l := &next.Listeners[i]
 		was := before[l.Key()]
 		delete(before, l.Key())
-		if was == nil || *was != *l {
+		if was == nil || !reflect.DeepEqual(was, l) {
 			d.Listeners = append(d.Listeners, ListenerChange{was, l})
 		}
 	}

@@ -8,6 +8,18 @@ type end uint8
 const (
 	endNormal end = iota
 
+	// Before the connection had a backend.
+	endOpeningClient  // the client ended or reset it
+	endOpeningTimeout // its PROXY header or ClientHello did not come in time
+	endDenied         // its source is not allowed
+	endUntrusted      // a PROXY header is wanted, and its source is not trusted
+	endBadHeader      // the PROXY header is malformed, or there is none
+	endBadPreamble    // the client did not ask for TLS as the listener's protocol says
+	endBadHello       // a ClientHello was wanted, and something else came
+	endNoRoute
+	endClientTLS        // the handshake with the client failed
+	endClientTLSTimeout // it took too long
+
 	// Before the connection had a server.
 	endQueueClientReset // the client reset it while it waited in the queue
 	endQueueFull
@@ -17,6 +29,9 @@ const (
 	endNoneAvailable  // there was no server to try
 	endRetryBudget    // a server could not be reached, and the budget allowed no retry
 	endLocal          // this machine had no descriptor, memory or port
+
+	endServerTLS        // the handshake with the server failed
+	endServerTLSTimeout // it took too long
 
 	// While bytes flowed.
 	endClientReset
@@ -37,6 +52,16 @@ const (
 
 var ends = [endCount]proxymetrics.End{
 	endNormal:           {By: "normal", Phase: "data"},
+	endOpeningClient:    {By: "client", Phase: "opening"},
+	endOpeningTimeout:   {By: "inspect_timeout", Phase: "opening"},
+	endDenied:           {By: "denied", Phase: "opening"},
+	endUntrusted:        {By: "untrusted", Phase: "opening"},
+	endBadHeader:        {By: "bad_proxy_header", Phase: "opening"},
+	endBadPreamble:      {By: "bad_preamble", Phase: "opening"},
+	endBadHello:         {By: "bad_client_hello", Phase: "opening"},
+	endNoRoute:          {By: "no_route", Phase: "opening"},
+	endClientTLS:        {By: "client", Phase: "tls"},
+	endClientTLSTimeout: {By: "handshake_timeout", Phase: "tls"},
 	endQueueClientReset: {By: "client", Phase: "queue"},
 	endQueueFull:        {By: "queue_full", Phase: "queue"},
 	endQueueTimeout:     {By: "queue_timeout", Phase: "queue"},
@@ -45,6 +70,8 @@ var ends = [endCount]proxymetrics.End{
 	endNoneAvailable:    {By: "no_server", Phase: "connect"},
 	endRetryBudget:      {By: "retry_budget", Phase: "connect"},
 	endLocal:            {By: "local", Phase: "connect"},
+	endServerTLS:        {By: "server", Phase: "tls_server"},
+	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server"},
 	endClientReset:      {By: "client", Phase: "data"},
 	endServerReset:      {By: "server", Phase: "data"},
 	endFirstByte:        {By: "first_byte_timeout", Phase: "data"},

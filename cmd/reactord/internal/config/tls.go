@@ -1,0 +1,81 @@
+package config
+
+import "time"
+
+// ServerTLS is TLS with clients. Files are read anew by each reload, and by [Config.Watch] when they change.
+type ServerTLS struct {
+	// Certificates are the certificates. The one whose names match the SNI is used; the first one if none does. Empty
+	// (default): TLS does not end here.
+	Certificates []Certificate
+	// MinVersion is the least version: "1.0", "1.1", "1.2" (default) or "1.3".
+	MinVersion string
+	// MaxVersion is the greatest version. Default: 1.3.
+	MaxVersion string
+	// Ciphers are the cipher suites of TLS 1.2 and before, with their names of IANA. Empty (default): the secure ones of
+	// Go. Those of TLS 1.3 are fixed.
+	Ciphers []string
+	// ALPN are the protocols that may be negotiated, the preferred one first. Empty (default): there is no negotiation.
+	ALPN []string
+	// ClientAuth is whether clients need a certificate: "none" (default), "request" (one that they send must be valid) or
+	// "require".
+	ClientAuth string
+	// ClientCA is a file with the certificates of the authorities of clients.
+	ClientCA string
+	// Tickets lets clients resume sessions. Default: true.
+	Tickets bool
+	// TicketKeys is a file with keys of 32 bytes, a line each in base64, for processes that share sessions: the first key
+	// encrypts. Empty (default): keys of this process, which change each day, and which an upgraded process keeps.
+	TicketKeys string
+	// HandshakeTimeout is how long a handshake may take. Default: 10 s.
+	HandshakeTimeout time.Duration
+}
+
+// Certificate is a certificate chain with its key, in PEM.
+type Certificate struct {
+	// Cert is the file of the chain, the server's certificate first.
+	Cert string
+	// Key is the file of the key. Default: the file of the chain.
+	Key string
+	// OCSP is a file with an OCSP response in DER, which is stapled. Empty (default): there is none.
+	OCSP string
+}
+
+// ClientTLS is TLS with servers.
+type ClientTLS struct {
+	// Enabled begins TLS with servers. Default: false.
+	Enabled bool
+	// StartTLS is the protocol in which servers are asked for TLS, as [Listener.StartTLS]. Default: "none".
+	StartTLS string
+	// ServerName is the name that is asked for, and that certificates must have. Empty (default): the SNI of the client,
+	// if TLS ends here, and otherwise the host of the server's address.
+	ServerName string
+	// CA is a file with the certificates of authorities. Empty (default): the system's.
+	CA string
+	// Insecure accepts every certificate. Default: false.
+	Insecure bool
+	// Cert is the file of the certificate chain that servers may ask for. Empty (default): there is none.
+	Cert string
+	// Key is the file of its key. Default: the file of the chain.
+	Key string
+	// MinVersion is the least version. Default: 1.2.
+	MinVersion string
+	// MaxVersion is the greatest version. Default: 1.3.
+	MaxVersion string
+	// Ciphers are the cipher suites of TLS 1.2 and before. Empty (default): the secure ones of Go.
+	Ciphers []string
+	// ALPN are the protocols that are offered, the preferred one first. Empty (default): the one that was negotiated with
+	// the client, if any.
+	ALPN []string
+	// HandshakeTimeout is how long a handshake may take. Default: 10 s.
+	HandshakeTimeout time.Duration
+}
+
+func newServerTLS() ServerTLS {
+	return ServerTLS{
+		MinVersion: "1.2", MaxVersion: "1.3", ClientAuth: "none", Tickets: true, HandshakeTimeout: 10 * time.Second,
+	}
+}
+
+func newClientTLS() ClientTLS {
+	return ClientTLS{StartTLS: "none", MinVersion: "1.2", MaxVersion: "1.3", HandshakeTimeout: 10 * time.Second}
+}
