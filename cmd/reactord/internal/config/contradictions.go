@@ -72,6 +72,9 @@ func (v *validator) listeners(at *step, c *Config) {
 			v.unique(at.of("address"), l.Address.String(), addresses)
 		}
 		v.rate(at, l.Rate, l.SourceRate)
+		if l.Backend == "" && len(l.Routes) == 0 {
+			v.add(at.of("backend"), "no backend: name the one that connections go to")
+		}
 		if l.Backend != "" && !backends[l.Backend] && complete {
 			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
 		}
