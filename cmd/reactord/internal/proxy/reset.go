@@ -40,7 +40,7 @@ func (p *pipe) eofIsReset() bool {
 	}
 	// The kernel counts EOF (FIN) as a byte received, and a reset not. See tcp(7), TCP_INFO.
 	info, err := p.source().TCPInfo()
-	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes
+	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes+uint64(p.skipped)
 }
 
 // tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.

@@ -34,7 +34,7 @@ type sharedListener struct {
 // those that were in force when it was accepted.
 type settings struct {
 	*plan.Listener
-	backend     *upstream.Backend
+	router      *router
 	opens       bool // a connection has to be opened before its backend is known
 	reject      bool // connections beyond the limits are reset
 	rate        rate
@@ -42,10 +42,14 @@ type settings struct {
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 }
 
-func newSettings(l *plan.Listener, next *table, before *settings) *settings {
+func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
+	r, err := newRouter(&l.Listener, next.backends)
+	if err != nil {
+		return nil, err
+	}
 	s := &settings{
 		Listener:    l,
-		backend:     next.backends[l.Backend],
+		router:      r,
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
@@ -56,7 +60,8 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 		known = before.sources[1]
 	}
 	s.sources[1] = bucketsFor(l.SourceRate, known)
-	return s
+	s.opens = s.header() || s.asks() || s.terminates() || len(l.Routes) != 0 || r.fallback == nil
+	return s, nil
 }
 
 // bucketsFor is the table that there is, if it has this limit. Otherwise it is an empty one.
