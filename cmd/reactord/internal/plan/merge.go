@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -99,8 +100,35 @@ func (m *merger) listeners() {
 	for _, l := range m.file.Config.Listeners {
 		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
 	}
+	for i := range m.plan.Listeners {
+		m.listenerKeys(&m.plan.Listeners[i])
+	}
 	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
 	m.overlaps()
+}
+
+// listenerKeys sets the keys of a listener: the ones before, if they are the same.
+func (m *merger) listenerKeys(l *Listener) {
+	l.Keys = m.file.Servers[l.Name]
+	if m.before == nil {
+		return
+	}
+	for i := range m.before.Listeners {
+		if was := m.before.Listeners[i].Keys; m.before.Listeners[i].Name == l.Name && was.Same(l.Keys) {
+			l.Keys = was
+		}
+	}
+}
+
+// backendKeys are the keys of a backend, likewise.
+func (m *merger) backendKeys(name string) *certs.Client {
+	keys := m.file.Clients[name]
+	if m.before != nil {
+		if was := m.before.Backend(name); was != nil && was.Keys.Same(keys) {
+			return was.Keys
+		}
+	}
+	return keys
 }
 
 // backend merges the backend of this index in the file.
@@ -126,7 +154,9 @@ func (m *merger) backend(index int) {
 		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
 	}
 	slices.SortFunc(b.servers, func(a, b Server) int { return a.Address.Compare(b.Address) })
-	m.plan.Backends = append(m.plan.Backends, Backend{Settings: m.settings(c), Servers: b.servers})
+	m.plan.Backends = append(m.plan.Backends, Backend{
+		Settings: m.settings(c), Servers: b.servers, Keys: m.backendKeys(c.Name),
+	})
 }
 
 // settings is the policies of a backend: the ones before, if they are the same.
@@ -159,7 +189,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			b.value(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
-			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address),
+			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address), Host: hostName(c.Address.Host),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, State: state, Origin: b.file.place(path),
 		}
@@ -174,6 +204,14 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 		}
 		b.add(s)
 	}
+}
+
+// hostName is a host if it is a name, and "" if it is an IP address.
+func hostName(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	return host
 }
 
 func (b *backendMerger) add(s Server) {
