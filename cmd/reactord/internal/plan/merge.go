@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -98,26 +99,39 @@ func (m *merger) listeners() {
 		return
 	}
 	for _, l := range m.file.Config.Listeners {
-		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
-	}
-	for i := range m.plan.Listeners {
-		m.listenerKeys(&m.plan.Listeners[i])
+		m.listener(l)
 	}
 	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
 	m.overlaps()
 }
 
-// listenerKeys sets the keys of a listener: the ones before, if they are the same.
-func (m *merger) listenerKeys(l *Listener) {
-	l.Keys = m.file.Servers[l.Name]
-	if m.before == nil {
-		return
+// listener adds a listener, or one for each of its ports.
+func (m *merger) listener(l config.Listener) {
+	all, keys := l.Address.Ports(), m.listenerKeys(l.Name)
+	for _, a := range all {
+		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys}
+		one.Address = a
+		if a.Host != "" {
+			one.Bind = m.file.Address(a)
+		}
+		if len(all) > 1 {
+			one.Name = l.Name + ":" + strconv.Itoa(int(a.Port))
+		}
+		m.plan.Listeners = append(m.plan.Listeners, one)
 	}
-	for i := range m.before.Listeners {
-		if was := m.before.Listeners[i].Keys; m.before.Listeners[i].Name == l.Name && was.Same(l.Keys) {
-			l.Keys = was
+}
+
+// listenerKeys are the keys of a listener of the file: the ones before, if they are the same.
+func (m *merger) listenerKeys(name string) *certs.Server {
+	keys := m.file.Servers[name]
+	if m.before != nil {
+		for i := range m.before.Listeners {
+			if was := m.before.Listeners[i].Keys; was.Same(keys) {
+				return was
+			}
 		}
 	}
+	return keys
 }
 
 // backendKeys are the keys of a backend, likewise.
