@@ -35,6 +35,7 @@ func TestRecvMsgManyWhole(t *testing.T) {
 			}
 		}
 		r.close(s)
+		_ = unix.Close(fd)
 	})
 }
 
