@@ -70,8 +70,8 @@ func (l *Listener) Key() ListenerKey {
 	return k
 }
 
-// Place is where l listens, for people: "tcp://IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface
-// follows, as in "tcp://0.0.0.0:80 on eth0".
+// Place is where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface follows,
+// as in "0.0.0.0:80 on eth0".
 func (l *Listener) Place() string { return l.Key().Place() }
 
 // Place is where the listener listens: see [Listener.Place].
@@ -84,7 +84,10 @@ func (k ListenerKey) Place() string {
 	case k.Path != "":
 		return "unix://" + k.Path
 	}
-	place := k.Network + "://" + k.Bind.String()
+	place := k.Bind.String()
+	if k.Network == "udp" {
+		place = "udp://" + place
+	}
 	if k.Interface != "" {
 		place += " on " + k.Interface
 	}

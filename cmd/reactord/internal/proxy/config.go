@@ -15,6 +15,9 @@ type Config struct {
 	MinWait   time.Duration  // see [reactor.LoopConfig]
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
+	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
+	// for a process to come.
+	KeepFiles bool
 	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
 	OnSlowTurn func(reactor.SlowTurn)
 
