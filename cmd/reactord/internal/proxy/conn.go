@@ -72,8 +72,9 @@ type conn struct {
 	dial      *dial     // nil: the connection has its server
 	closing   *closeOps // nil: no socket is being closed
 	watch     *watch    // nil: no side has sent EOF
+	log       *record   // nil: the access log does not have the connection
 	began     int64
-	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
+	peer      *netip.AddrPort // the client's address for logs; nil: connections are not logged
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
 	why       end
@@ -97,7 +98,8 @@ func newConn(l *listener, s *settings, fd int) {
 
 	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
-	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
+	c.record(s)
+	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer, _ := c.sockets[client].PeerAddr()
 		c.peer = &peer
 	}
@@ -215,6 +217,7 @@ func (c *conn) close(why end, reset sideSet) {
 	}
 	c.advance(phaseClosed)
 	c.why = why
+	c.logEnd()
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
 	for side := range c.sockets {
@@ -256,6 +259,10 @@ func (c *conn) release() {
 	}
 	if c.dial != nil {
 		w.dials.put(c.dial)
+	}
+	if c.log != nil {
+		c.peer = nil
+		w.records.put(c.log)
 	}
 	c.lane.give(c)
 	l.stats.closed[c.why].Add(1)

@@ -72,6 +72,7 @@ func (d *dial) begin() {
 		return
 	}
 	d.began = now
+	c.log.picked(now)
 	c.loop().SetTimer(&c.timer, d.until(now, c.settings.ConnectTimeout))
 	d.Start()
 }
@@ -148,6 +149,7 @@ func noPort(err error) bool {
 func (d *dial) connected() {
 	c := d.conn
 	c.to.Connected(d.began, c.loop().Now())
+	c.log.connected(c.loop().Now())
 	c.dial = nil
 	c.worker().dials.put(d)
 	c.flow()
@@ -271,6 +273,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	if noPort(err) {
 		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
 		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
+			c.log.retried()
 			return nil
 		}
 	}
@@ -287,6 +290,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 		return d.fail(endRetryBudget, err)
 	}
 	c.to.Retried()
+	c.log.retried()
 	c.lane.giveServer(c)
 	return nil
 }
@@ -338,6 +342,7 @@ func (d *dial) queue(t *task.T) error {
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()
+	c.log.queued(began, q.length.Load()-1)
 	_, err := task.Await(t, sender.StopWhen(
 		sender.Timeout(l.line.wait(&d.task.place, c), c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))),
 		in(c.sockets[client].Poll(0), &d.task.gone))) // resets are always reported
@@ -386,6 +391,7 @@ func (d *dial) awaitSocket(t *task.T) error {
 func (d *dial) try(t *task.T) error {
 	c := d.conn
 	d.began = c.loop().Now()
+	c.log.picked(d.began)
 	until := d.until(d.began, c.settings.ConnectTimeout)
 	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
 	d.awaits = nil

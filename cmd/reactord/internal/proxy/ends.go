@@ -1,6 +1,6 @@
 package proxy
 
-import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+import "github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 
 // end is why a connection ended, as it is counted and logged: what ended it, and in which phase. It is a fixed set.
 type end uint8
@@ -50,7 +50,7 @@ const (
 	endCount
 )
 
-var ends = [endCount]proxymetrics.End{
+var ends = [endCount]accesslog.End{
 	endNormal:           {By: "normal", Phase: "data"},
 	endOpeningClient:    {By: "client", Phase: "opening"},
 	endOpeningTimeout:   {By: "inspect_timeout", Phase: "opening"},
@@ -87,3 +87,6 @@ var ends = [endCount]proxymetrics.End{
 
 // String is the end in logs.
 func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
+
+// interim is the end of a line of a connection that is still open.
+var interim = accesslog.End{By: "open", Phase: "data", Code: "--", Why: "the connection is still open"}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
@@ -26,6 +27,10 @@ type Proxy struct {
 	planning  sync.Mutex // of the next two, and of swapping the table
 	stopped   bool       // the proxy has stopped accepting
 	inherited inherited
+
+	accessLog atomic.Pointer[accesslog.Writer] // in force; nil: there is none
+	lines     accesslog.Stats                  // of all access logs there were
+	retiring  sync.WaitGroup                   // access logs that are not in force any more
 
 	queues       queues
 	budget       *budget
@@ -124,6 +129,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.stopped = true
 	p.inherited.drop(true)
 	p.planning.Unlock()
+	p.closeLogs()
 	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }

@@ -118,7 +118,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		}
 	}
 	for i, e := range ends {
-		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})
+		out.Closed = append(out.Closed, proxymetrics.EndCount{End: proxymetrics.End{By: e.By, Phase: e.Phase}, N: l.closed[i].Load()})
 	}
 	return out
 }
