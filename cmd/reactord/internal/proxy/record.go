@@ -89,7 +89,7 @@ func (c *conn) record(s *settings) {
 	if w.accessLog == nil || !s.AccessLog {
 		return
 	}
-	peer, _ := c.sockets[client].PeerAddr()
+	peer := c.peerAddr()
 	c.log = w.records.get()
 	c.log.begin(w.loop.Now(), peer, w.accessLog.Settings().Interim)
 	c.peer = &c.log.peer
@@ -136,7 +136,7 @@ func (c *conn) line(out *accesslog.Record) {
 	r, l, w := c.log, c.listener, c.worker()
 	now, total := time.Now(), time.Duration(w.loop.Now()-c.began)
 	*out = accesslog.Record{
-		ID: c.id, Network: "tcp", Listener: l.name(), Client: unmapped(r.peer), Peer: unmapped(r.peer),
+		ID: c.id, Network: "tcp", Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
 		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
 		Bytes:    [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
 		Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
@@ -151,6 +151,15 @@ func (c *conn) line(out *accesslog.Record) {
 	if w.accessLog.Wants("local") {
 		out.Local = c.localAddr()
 	}
+	if k := c.known; k != nil {
+		out.SNI, out.ALPN, out.Route = k.SNI, k.Negotiated, k.Route
+		if k.TLS != nil {
+			out.TLS = accesslog.TLS{Version: k.TLS.Version, Cipher: k.TLS.CipherSuite, Resumed: k.TLS.DidResume}
+			if certs := k.TLS.PeerCertificates; len(certs) > 0 {
+				out.ClientCN = certs[0].Subject.CommonName
+			}
+		}
+	}
 }
 
 // localAddr is the address that the client has connected to.
@@ -161,6 +170,3 @@ func (c *conn) localAddr() netip.AddrPort {
 	a, _ := c.sockets[client].LocalAddr()
 	return unmapped(a)
 }
-
-// unmapped is an address without the prefix that IPv4 has on an IPv6 socket.
-func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
