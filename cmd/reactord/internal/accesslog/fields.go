@@ -63,6 +63,7 @@ var fields = []field{
 	{name: "phase", text: func(r *Record) string { return r.End.Phase }},
 	{name: "code", text: func(r *Record) string { return r.End.Code }},
 	{name: "why", text: func(r *Record) string { return r.End.Why }, own: true},
+	{name: "error", text: func(r *Record) string { return r.error() }},
 }
 
 func fieldOf(name string) (*field, error) {
@@ -71,6 +72,13 @@ func fieldOf(name string) (*field, error) {
 		return nil, fmt.Errorf("access_log: there is no field %q", name)
 	}
 	return &fields[i], nil
+}
+
+func (r *Record) error() string {
+	if r.Err == nil {
+		return ""
+	}
+	return r.Err.Error()
 }
 
 func (t TLS) version() string {

@@ -42,6 +42,7 @@ type Record struct {
 	Connections, ListenerConnections, BackendConnections, ServerConnections int
 
 	End End
+	Err error // of the system, behind the end; nil: none. Its text does not change
 }
 
 // Phase is a part of a connection's life before bytes flow.

@@ -35,7 +35,7 @@ var AccessLogFields = []string{
 	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "client_cn", "opening_ms", "tls_ms",
 	"queue_ms", "connect_ms", "server_tls_ms", "total_ms", "bytes_from_client", "bytes_from_server",
 	"datagrams_from_client", "datagrams_from_server", "attempts", "retries", "queue_position", "connections",
-	"listener_connections", "backend_connections", "server_connections", "by", "phase", "code", "why",
+	"listener_connections", "backend_connections", "server_connections", "by", "phase", "code", "why", "error",
 }
 
 var accessLogFields = newWords(AccessLogFields)

@@ -230,6 +230,8 @@ func (c *conn) close(why end, reset sideSet) {
 	if c.phase == phaseClosed {
 		return
 	}
+	c.why = why
+	c.logEnd()
 	open := bothSides
 	switch {
 	case c.phase == phaseOpening:
@@ -243,8 +245,6 @@ func (c *conn) close(why end, reset sideSet) {
 			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	}
 	c.advance(phaseClosed)
-	c.why = why
-	c.logEnd()
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
 	for side := range c.sockets {

@@ -59,7 +59,7 @@ func (d *dial) begin() {
 		if errors.Is(err, balance.ErrFull) {
 			d.proceed()
 		} else {
-			d.noneAvailable(err)
+			d.gotNone(endNoneAvailable, err)
 			c.close(endNoneAvailable, bothSides)
 		}
 		return
@@ -129,6 +129,7 @@ func (d *dial) openSocket() error {
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err = err
+	c.log.failed(err)
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}
@@ -320,7 +321,6 @@ func (d *dial) choose(t *task.T) error {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
 		return d.fail(endNoServer, err)
 	case errors.Is(err, balance.ErrNoServer):
-		d.noneAvailable(err)
 		return d.fail(endNoneAvailable, err)
 	}
 	return err
@@ -404,20 +404,25 @@ func (d *dial) try(t *task.T) error {
 // fail is how the task ends when the connection has got no server.
 func (d *dial) fail(why end, err error) error {
 	d.task.why = why
-	if entry := d.conn.debug("no server could be reached"); entry != nil {
-		entry.Write(d.conn.names(), zap.Stringer("why", why), zap.NamedError("last", err))
-	}
+	d.gotNone(why, err)
 	return errNoServer
+}
+
+// gotNone logs that the connection has got no server: each at the level debug, and one a second of the backend as a
+// warning, unless the client is the cause.
+func (d *dial) gotNone(why end, err error) {
+	c := d.conn
+	if entry := c.debug("the connection has got no server"); entry != nil {
+		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
+	if why != endQueueClientReset && c.lane.queue.logged.due(c.loop().Now()) {
+		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
+			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
 }
 
 // errNoServer is what fail returns.
 var errNoServer = errors.New("no server")
-
-func (d *dial) noneAvailable(err error) {
-	if entry := d.conn.debug("there is no server"); entry != nil {
-		entry.Write(d.conn.names(), zap.Error(err))
-	}
-}
 
 // Env has the loop, and the stop token of the dial.
 func (k *dialTask) Env() sender.Env             { return k }

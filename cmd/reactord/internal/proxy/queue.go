@@ -19,6 +19,7 @@ type queue struct {
 	rooms  waiters   // loops on which connections wait
 	lanes  []*lane   // by worker; fixed
 	waited histogram // time in the queue, whatever came of it
+	logged logEvery  // connections that have got no server
 }
 
 // lane is what a worker has for a backend.

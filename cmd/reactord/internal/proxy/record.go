@@ -15,6 +15,7 @@ type record struct {
 	mark     int64 // when the phase in progress began
 	waits    int64 // when the connection joined the queue; 0: it is not in it
 	due      int64 // of the next interim line
+	err      error // why the last attempt, or a handshake, has failed; nil: it has not
 	attempts int32
 	retries  int32
 	position int32 // connections that were in the queue before this one
@@ -79,7 +80,14 @@ func (r *record) retried() {
 func (r *record) connected(now int64) {
 	if r != nil {
 		r.phases[accesslog.Connect] = time.Duration(now-r.mark) - r.phases[accesslog.Queue]
-		r.mark = now
+		r.mark, r.err = now, nil
+	}
+}
+
+// failed notes why an attempt or a handshake has failed.
+func (r *record) failed(err error) {
+	if r != nil {
+		r.err = err
 	}
 }
 
@@ -102,7 +110,7 @@ func (c *conn) logEnd() {
 		return
 	}
 	c.line(&w.line)
-	w.line.End = ends[c.why]
+	w.line.End = c.why.logged(c.phaseName())
 	w.accessLog.Log(&w.line)
 }
 
@@ -121,7 +129,7 @@ func (c *conn) logInterim() {
 		c.log.due = now + int64(every)
 	}
 	c.line(&w.line)
-	w.line.Interim, w.line.End = true, interim
+	w.line.Interim, w.line.End = true, stillOpen(c.phaseName())
 	w.accessLog.Log(&w.line)
 }
 
@@ -138,8 +146,8 @@ func (c *conn) line(out *accesslog.Record) {
 	*out = accesslog.Record{
 		ID: c.id, Network: "tcp", Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
 		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
-		Bytes:    [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
-		Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
+		Bytes: [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
+		Err:   r.err, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
 		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
 	}
 	if c.lane != nil {

@@ -76,6 +76,9 @@ func (p *Proxy) Stats() proxymetrics.Stats {
 		Patience:         float64(p.memory.patience.Load()) / patienceFull,
 		PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
 	}}
+	out.AccessLog = &proxymetrics.AccessLogStats{
+		Lines: p.lines.Lines.Load(), Dropped: p.lines.Dropped.Load(), Errors: p.lines.Errors.Load(),
+	}
 	out.Backends, out.Servers = p.upstreams.Stats()
 	p.readQueues(out.Backends)
 	for _, s := range p.table.Load().listeners {
