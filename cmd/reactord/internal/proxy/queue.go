@@ -22,6 +22,7 @@ type queue struct {
 	waited histogram // time in the queue, whatever came of it
 	// What is of the backend and not of its queue.
 	handshakes handshakeStats
+	logged     logEvery // connections that have got no server
 }
 
 // lane is what a worker has for a backend.
