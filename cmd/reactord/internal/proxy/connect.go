@@ -35,11 +35,12 @@ type dial struct {
 	reached  int64                     // when the server was connected; 0: it is not
 	deadline int64                     // for all attempts; math.MaxInt64: none
 	request  balance.Request
-	err      error // why the last attempt has failed; nil: it has not
-	shaking  bool  // the last attempt has come as far as STARTTLS or TLS with the server
-	open     bool  // the socket for the server is open
-	failures int   // servers that could not be reached
-	noPort   int   // attempts without a local port
+	err      error  // why the last attempt has failed; nil: it has not
+	rest     []byte // of what the server has said before bytes flow, for a client that speaks TLS
+	shaking  bool   // the last attempt has come as far as STARTTLS or TLS with the server
+	open     bool   // the socket for the server is open
+	failures int    // servers that could not be reached
+	noPort   int    // attempts without a local port
 }
 
 // begin makes the first attempt.
@@ -61,7 +62,7 @@ func (d *dial) begin() {
 		if errors.Is(err, balance.ErrFull) {
 			d.proceed()
 		} else {
-			d.noneAvailable(err)
+			d.gotNone(endNoneAvailable, err)
 			c.close(endNoneAvailable, bothSides)
 		}
 		return
@@ -74,6 +75,7 @@ func (d *dial) begin() {
 		return
 	}
 	d.began = now
+	c.log.picked(now)
 	c.loop().SetTimer(&c.timer, d.until(now, c.settings.ConnectTimeout))
 	d.Start()
 }
@@ -130,6 +132,7 @@ func (d *dial) openSocket() error {
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err = err
+	c.log.failed(err)
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}
@@ -150,11 +153,20 @@ func noPort(err error) bool {
 func (d *dial) done() {
 	c := d.conn
 	c.to.Connected(d.began, d.reached)
+	c.log.connected(d.reached)
+	if d.shaking {
+		c.log.serverTLSDone(c.loop().Now())
+	}
+	rest := d.rest
 	c.forgetDial()
-	if c.opening != nil && c.secure == nil {
+	if c.secure == nil {
 		c.passedEarly()
 	}
-	c.flow()
+	if c.flow(); c.secure != nil {
+		c.encrypt(server, c.early)
+		c.encrypt(client, rest)
+		c.forgetOpening()
+	}
 }
 
 // forgetDial gives back the dial.
@@ -239,7 +251,7 @@ type dialTask struct {
 	place   place
 	gone    reactor.PollOp // has the client reset the connection?
 	discard reactor.CloseOp
-	shake   task.Op // STARTTLS and TLS with the server
+	limit   int64 // when STARTTLS with the server takes too long
 	send    reactor.SendOp
 	recv    reactor.RecvLeaseOp
 	why     end
@@ -297,6 +309,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	if noPort(err) {
 		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
 		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
+			c.log.retried()
 			return nil
 		}
 	}
@@ -313,6 +326,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 		return d.fail(endRetryBudget, err)
 	}
 	c.to.Retried()
+	c.log.retried()
 	c.lane.giveServer(c)
 	return nil
 }
@@ -347,7 +361,6 @@ func (d *dial) choose(t *task.T) error {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
 		return d.fail(endNoServer, err)
 	case errors.Is(err, balance.ErrNoServer):
-		d.noneAvailable(err)
 		return d.fail(endNoneAvailable, err)
 	}
 	return err
@@ -369,6 +382,7 @@ func (d *dial) queue(t *task.T) error {
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()
+	c.log.queued(began, q.length.Load()-1)
 	_, err := task.Await(t, sender.StopWhen(
 		sender.Timeout(l.line.wait(&d.task.place, c), c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))),
 		in(c.sockets[client].Poll(0), &d.task.gone))) // resets are always reported
@@ -427,6 +441,7 @@ func (d *dial) try(t *task.T) error {
 func (d *dial) reach(t *task.T) error {
 	c := d.conn
 	d.began = c.loop().Now()
+	c.log.picked(d.began)
 	c.pipes[server].skipped = 0
 	until := d.until(d.began, c.settings.ConnectTimeout)
 	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
@@ -440,20 +455,25 @@ func (d *dial) reach(t *task.T) error {
 // fail is how the task ends when the connection has got no server.
 func (d *dial) fail(why end, err error) error {
 	d.task.why = why
-	if entry := d.conn.debug("no server could be reached"); entry != nil {
-		entry.Write(d.conn.names(), zap.Stringer("why", why), zap.NamedError("last", err))
-	}
+	d.gotNone(why, err)
 	return errNoServer
+}
+
+// gotNone logs that the connection has got no server: each at the level debug, and one a second of the backend as a
+// warning, unless the client is the cause.
+func (d *dial) gotNone(why end, err error) {
+	c := d.conn
+	if entry := c.debug("the connection has got no server"); entry != nil {
+		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
+	if why != endQueueClientReset && c.lane.queue.logged.due(c.loop().Now()) {
+		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
+			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
 }
 
 // errNoServer is what fail returns.
 var errNoServer = errors.New("no server")
-
-func (d *dial) noneAvailable(err error) {
-	if entry := d.conn.debug("there is no server"); entry != nil {
-		entry.Write(d.conn.names(), zap.Error(err))
-	}
-}
 
 // Env has the loop, and the stop token of the dial.
 func (k *dialTask) Env() sender.Env             { return k }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 
@@ -77,12 +76,12 @@ func (g *greeting) Env() sender.Env { return sender.EmptyEnv{} }
 // shakes reports whether the server has to answer before bytes flow.
 func (c *conn) shakes() bool {
 	s := &c.settings.TLS
-	return s.Enabled || s.StartTLS != "none" || c.greetedIn() != ""
+	return s.Enabled || s.StartTLS != "none" || c.greetedIn() != "" && starttls.NewGreeted(c.greetedIn()) != nil
 }
 
 // greetedIn is the protocol in which the client was greeted: the greeting of the server is not for it. See [starttls].
 func (c *conn) greetedIn() string {
-	if c.known == nil || c.known.asked == "" || c.settings.TLS.Enabled {
+	if c.known == nil {
 		return ""
 	}
 	return c.known.asked
@@ -224,87 +223,126 @@ func (d *dial) greet(t *task.T) error {
 		return nil
 	}
 	d.shaking = true
-	_, err := task.Await(t, sender.Timeout(in(task.New(d.shake), &d.task.shake),
-		loop.SleepUntil(d.until(loop.Now(), c.settings.TLS.HandshakeTimeout))))
-	return err
+	d.task.limit = d.until(loop.Now(), c.settings.TLS.HandshakeTimeout)
+	return d.shake(t)
 }
 
 // shake speaks with the server until bytes can flow.
 func (d *dial) shake(t *task.T) error {
 	c := d.conn
-	rest, err := d.preamble(t)
-	if err != nil {
-		return err
-	}
-	if c.settings.TLS.Enabled {
-		err = c.originate(t)
-	} else if c.secure == nil {
-		err = d.say(t, server, c.early)
-	}
-	if err != nil || len(rest) == 0 {
-		return err
-	}
-	if c.known != nil && c.known.TLS != nil {
-		return errLateGreeting
-	}
-	c.pipes[server].skipped -= uint32(len(rest))
-	c.count(server, len(rest))
-	return d.say(t, client, rest)
-}
-
-var errLateGreeting = errors.New("the client speaks TLS, and cannot get the greeting that the server has sent before TLS: " +
-	"write start_tls for the listener, too")
-
-// preamble asks the server for TLS, or takes the greeting from it that the client has got from the listener. What it
-// returns is for the client.
-func (d *dial) preamble(t *task.T) (rest []byte, err error) {
-	c := d.conn
-	speak := starttls.NewClient(c.settings.TLS.StartTLS)
-	if speak == nil {
-		if speak = starttls.NewGreeted(c.greetedIn()); speak == nil {
-			return nil, nil
+	asks := starttls.NewClient(c.settings.TLS.StartTLS)
+	if asks != nil {
+		if err := d.converse(t, asks); err != nil {
+			return err
 		}
 	}
+	if c.settings.TLS.Enabled {
+		if err := c.originate(t); err != nil {
+			return err
+		}
+	}
+	if greeted := starttls.NewGreeted(c.greetedIn()); asks == nil && greeted != nil {
+		if err := d.converse(t, greeted); err != nil {
+			return err
+		}
+	}
+	if c.secure != nil {
+		return nil
+	}
+	return d.say(t, server, c.early)
+}
+
+// converse asks the server for TLS, or takes the greeting from it that the client has got from the listener. What the
+// server has said for the client is passed on.
+func (d *dial) converse(t *task.T, speak *starttls.Dialogue) error {
+	c := d.conn
+	var heard []byte
 	for {
-		used, out, done, err := speak.Step(rest)
-		rest = rest[used:]
+		used, out, done, err := speak.Step(heard)
+		heard = heard[used:]
 		if e := d.say(t, server, out); e != nil || err != nil {
-			return nil, cmp.Or(err, e)
+			return cmp.Or(err, e)
 		}
 		if done {
 			break
 		}
-		if rest, err = d.hear(t, rest); err != nil {
-			return nil, err
+		if heard, err = d.hear(t, heard); err != nil {
+			return err
 		}
 	}
-	if c.known == nil || c.known.asked == "" {
-		rest = append(speak.Greeting(), rest...)
+	if c.greetedIn() == "" {
+		heard = append(speak.Greeting(), heard...)
 	}
-	return rest, nil
+	if c.speaksTLS(client) {
+		d.rest = heard
+		return nil
+	}
+	c.passed(server, len(heard))
+	return d.say(t, client, heard)
 }
 
-// say sends b to a side.
+// say sends b to a side, without TLS.
 func (d *dial) say(t *task.T, side int, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	_, err := task.Await(t, in(d.conn.sockets[side].SendAll(b), &d.task.send))
+	_, err := task.Await(t, sender.Timeout(
+		in(d.conn.sockets[side].SendAll(b), &d.task.send), d.conn.loop().SleepUntil(d.task.limit)))
 	return err
 }
 
-// hear receives more of the server.
-func (d *dial) hear(t *task.T, so []byte) ([]byte, error) {
+// hear appends more of what the server says.
+func (d *dial) hear(t *task.T, heard []byte) ([]byte, error) {
 	c := d.conn
-	lease, err := task.Await(t, in(c.sockets[server].RecvLease(), &d.task.recv))
+	if c.speaksTLS(server) {
+		return c.secure.sides[server].hear(t, heard, d.task.limit)
+	}
+	lease, err := task.Await(t, sender.Timeout(
+		in(c.sockets[server].RecvLease(), &d.task.recv), c.loop().SleepUntil(d.task.limit)))
 	if err != nil {
 		return nil, err
 	}
 	if lease.Len() == 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
-	so = append(so, lease.Bytes()...)
+	heard = append(heard, lease.Bytes()...)
 	c.pipes[server].skipped += uint32(lease.Len())
 	lease.Release()
-	return so, nil
+	return heard, nil
+}
+
+// hear appends more of what a side says in TLS, before bytes flow.
+func (s *tlsSide) hear(t *task.T, heard []byte, limit int64) ([]byte, error) {
+	s.shake = &handshake{side: s, t: t, deadline: limit}
+	defer func() { s.shake = nil }()
+	b := make([]byte, 4<<10)
+	n, err := s.tls.Read(b)
+	return append(heard, b[:n]...), err
+}
+
+// speaksTLS reports whether there is TLS with a side.
+func (c *conn) speaksTLS(side int) bool { return c.secure != nil && c.secure.sides[side].tls != nil }
+
+// encrypt sends bytes to a side before all others, by TLS if that side speaks it. Bytes have just begun to flow.
+func (c *conn) encrypt(to int, b []byte) {
+	if len(b) == 0 || c.phase != phaseFlowing {
+		return
+	}
+	from := 1 - to
+	r := c.secure.relay(from)
+	if c.speaksTLS(to) {
+		c.secure.sides[to].encrypt(b)
+	} else {
+		r.append(b)
+	}
+	c.count(from, len(b))
+	c.secure.advance(from)
+}
+
+// passed counts bytes of a side that were received and passed on before others began to flow.
+func (c *conn) passed(side, n int) {
+	if c.secure == nil { // else what flows is counted apart from what is received
+		c.pipes[side].skipped -= uint32(n)
+	}
+	c.count(side, n)
 }

@@ -98,7 +98,7 @@ func (o *opening) mayTell() error {
 		switch a := o.conn.peerAddr().Addr(); {
 		case !a.IsValid():
 			return &refused{endOpeningClient, errGone}
-		case !s.trusts(a):
+		case !s.trusted.Contains(a):
 			return &refused{endUntrusted, errUntrusted}
 		}
 	}
@@ -157,7 +157,7 @@ func (o *opening) step() error {
 		}
 		o.stage = stagePreamble
 	}
-	if s.asks() || s.terminates() {
+	if s.asks() || s.tls != nil {
 		return errAnswer
 	}
 	o.stage = stageHello
@@ -194,7 +194,7 @@ func (o *opening) header() error {
 		id.TLVs = append([]byte(nil), h.TLVs...)
 	}
 	c.early = c.early[n:]
-	if a := h.Source.Addr(); a.IsValid() && !o.settings.admits(a) {
+	if a := h.Source.Addr(); a.IsValid() && !o.settings.allowed(a) {
 		return &refused{endDenied, errDenied}
 	}
 	return nil
@@ -216,7 +216,7 @@ func (o *opening) hello() error {
 		return &refused{endBadHello, err}
 	}
 	id := c.identify()
-	id.SNI, id.Offered = lower(h.SNI), h.ALPN
+	id.SNI, id.Offered = lowered(h.SNI), h.ALPN
 	return nil
 }
 
@@ -227,6 +227,9 @@ func (o *opening) route() {
 	if to == nil {
 		o.refuse(&refused{endNoRoute, errNoRoute})
 		return
+	}
+	if o.stage != stageHandshake {
+		c.log.opened(c.loop().Now())
 	}
 	o.stage = stageRouted
 	if len(c.early) == 0 {
@@ -243,6 +246,7 @@ func (o *opening) refuse(err error) {
 	if r, ok := errors.AsType[*refused](err); ok {
 		why = r.why
 	}
+	c.log.failed(err)
 	if l := c.listener; why != endOpeningClient && l.stats.logged.due(c.loop().Now()) {
 		c.worker().proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
 			zap.Stringer("client", c.clientAddr()), zap.Stringer("why", why), zap.Error(err))
@@ -296,16 +300,14 @@ func (o *opening) answer() {
 
 // run is the task: it continues until the backend can be chosen.
 func (o *opening) run(t *task.T) error {
-	c, s := o.conn, o.settings
+	s := o.settings
 	if s.asks() {
 		if err := o.preamble(t); err != nil {
 			return err
 		}
 	}
-	if s.terminates() {
-		o.stage = stageHandshake
-		o.limit(s.TLS.HandshakeTimeout)
-		return handshakeFailed(c.terminate(t))
+	if s.tls != nil {
+		return o.handshake(t)
 	}
 	o.stage = stageHello
 	for {
@@ -316,6 +318,18 @@ func (o *opening) run(t *task.T) error {
 			return err
 		}
 	}
+}
+
+// handshake begins TLS with the client.
+func (o *opening) handshake(t *task.T) error {
+	c := o.conn
+	o.stage = stageHandshake
+	o.limit(o.settings.TLS.HandshakeTimeout)
+	c.log.opened(c.loop().Now())
+	c.pipes[client].skipped -= uint32(len(c.early)) // secure counts them
+	err := c.terminate(t)
+	c.log.clientTLSDone(c.loop().Now())
+	return handshakeFailed(err)
 }
 
 // preamble speaks the listener's protocol until the client has asked for TLS.
@@ -413,10 +427,10 @@ func (k *openingTask) ended(err error) {
 
 // passedEarly counts the early bytes, which a server has taken, as bytes of the client.
 func (c *conn) passedEarly() {
-	n := len(c.early)
-	c.pipes[client].skipped -= uint32(n)
-	c.count(client, n)
-	c.forgetOpening()
+	if c.opening != nil {
+		c.passed(client, len(c.early))
+		c.forgetOpening()
+	}
 }
 
 // kept is b as a buffer for another connection, unless it is large.

@@ -95,15 +95,18 @@ func expectEnd(t *testing.T, p *Proxy, why end) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		n := uint64(0)
-		for _, c := range p.Stats().Listeners[0].Closed {
-			if n += c.N; c.End == ends[why] && c.N != 0 {
+		for i, c := range p.Stats().Listeners[0].Closed {
+			n += c.N
+			switch {
+			case c.N == 0:
+			case end(i) == why:
 				return
-			} else if c.N != 0 {
-				t.Fatalf("the connection has ended as %v, want %v", c.End, ends[why])
+			default:
+				t.Fatalf("the connection has ended as %v, want %v", end(i), why)
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d connections have ended, none as %v", n, ends[why])
+			t.Fatalf("%d connections have ended, none as %v", n, why)
 		}
 	}
 }

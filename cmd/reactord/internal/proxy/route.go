@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -25,17 +26,8 @@ type route struct {
 	name                  string
 	to                    *upstream.Backend
 	alpn                  []string
-	sources, destinations networks
+	sources, destinations *netset.Set // nil: all
 }
-
-// networks are networks; nil: all.
-type networks []config.Prefix
-
-func (n networks) contain(a netip.Addr) bool {
-	return n == nil || slices.ContainsFunc(n, func(p config.Prefix) bool { return p.Contains(a) })
-}
-
-func (n networks) denies(a netip.Addr) bool { return n != nil && n.contain(a) }
 
 // newRouter makes the router of a listener.
 func newRouter(l *config.Listener, backends map[string]*upstream.Backend) (*router, error) {
@@ -62,13 +54,13 @@ func (r *router) add(c *config.Route, to *upstream.Backend) {
 		name = c.Backend
 	}
 	index := len(r.routes)
-	r.routes = append(r.routes, route{name, to, c.ALPN, c.Sources, c.Destinations})
+	r.routes = append(r.routes, route{name, to, c.ALPN, networks(c.Sources), networks(c.Destinations)})
 	r.hello = r.hello || len(c.SNI)+len(c.ALPN) != 0
 	if len(c.SNI) == 0 {
 		r.any = append(r.any, index)
 	}
 	for _, sni := range c.SNI {
-		if name, wild := strings.CutPrefix(lower(sni), "*."); wild {
+		if name, wild := strings.CutPrefix(lowered(sni), "*."); wild {
 			r.below[name] = append(r.below[name], index)
 		} else {
 			r.exact[name] = append(r.exact[name], index)
@@ -125,7 +117,7 @@ func (r *route) matches(a *asked) bool {
 	if len(r.alpn) != 0 && (a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
 		return false
 	}
-	return (r.sources == nil || r.sources.contain(a.from())) && (r.destinations == nil || r.destinations.contain(a.to()))
+	return (r.sources == nil || r.sources.Contains(a.from())) && (r.destinations == nil || r.destinations.Contains(a.to()))
 }
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
@@ -150,22 +142,8 @@ func (a *asked) to() netip.Addr {
 	return a.destination
 }
 
-// lower is a name of DNS in lower case.
-func lower(name string) string { return strings.ToLower(name) }
-
 // header reports whether connections begin with a PROXY header.
-func (s *settings) header() bool { return len(s.ProxyProtocol.Trusted) != 0 }
-
-// trusts reports whether the sender of a PROXY header is trusted.
-func (s *settings) trusts(a netip.Addr) bool { return networks(s.ProxyProtocol.Trusted).contain(a) }
-
-// admits reports whether a client may connect whose address a PROXY header tells.
-func (s *settings) admits(a netip.Addr) bool {
-	return (len(s.Allow) == 0 || networks(s.Allow).contain(a)) && !networks(s.Deny).denies(a)
-}
+func (s *settings) header() bool { return s.trusted != nil }
 
 // asks reports whether clients ask for TLS in another protocol.
-func (s *settings) asks() bool { return s.StartTLS != "none" && s.StartTLS != "" }
-
-// terminates reports whether TLS ends here.
-func (s *settings) terminates() bool { return len(s.TLS.Certificates) != 0 }
+func (s *settings) asks() bool { return s.StartTLS != "none" }
