@@ -1,15 +1,22 @@
 import { el, svg, say, set } from './dom.js';
 import { clock, known } from './format.js';
 
-const WINDOW = 5 * 60e3; // that a chart shows, in ms
+// The times that a chart shows, in ms, with the distance of their marks. It is the first in which all of the series is.
+const WINDOWS = [
+  { length: 60e3, step: 15e3, name: 'minute', mark: (ago) => `−${ago / 1e3} s` },
+  { length: 120e3, step: 30e3, name: '2 minutes', mark: (ago) => `−${ago / 1e3} s` },
+  { length: 300e3, step: 60e3, name: '5 minutes', mark: (ago) => `−${ago / 60e3} min` },
+];
+const LONGEST = WINDOWS.at(-1);
 const EDGE = { left: 62, right: 10, top: 10, bottom: 22 };
 
-// Chart draws the last five minutes of a Series: a line for each quantity, told apart by its dashes as well as its
+// Chart draws the last minutes of a Series: a line for each quantity, told apart by its dashes as well as its
 // colour. Its text alternative is a summary and a table.
 export class Chart {
-  constructor({ title, series, names, text, most = 0 }) {
+  constructor({ title, series, names, text, base = 10, most = 0 }) {
     this.series = series;
     this.text = text; // of a value
+    this.base = base; // of round values
     this.most = most; // the scale reaches at least this far
     this.drawing = svg('svg', { role: 'img' });
     this.keys = names.map((name, i) => {
@@ -49,9 +56,11 @@ export class Chart {
     this.now = now;
     if (!now || !this.width) return;
     const stats = this.measure();
-    const top = nice(Math.max(this.most, ...stats.map((s) => s.max ?? 0)));
+    const first = stats[0].points[0]?.[0] ?? now;
+    this.window = WINDOWS.find((w) => now - first <= w.length) ?? LONGEST;
+    const top = nice(Math.max(this.most, ...stats.map((s) => s.max ?? 0)), this.base);
     const bottom = this.height - EDGE.bottom;
-    const x = (time) => this.width - EDGE.right - (now - time) / WINDOW * (this.width - EDGE.left - EDGE.right);
+    const x = (time) => this.width - EDGE.right - (now - time) / this.window.length * (this.width - EDGE.left - EDGE.right);
     const y = (value) => bottom - value / top * (bottom - EDGE.top);
     this.drawGrid(x, y, top);
     stats.forEach((s, i) => set(this.lines[i], 'd', path(s.points, x, y)));
@@ -64,7 +73,7 @@ export class Chart {
   // measure reads the points of each quantity.
   measure() {
     const stats = this.keys.map(() => ({ points: [], last: null, min: null, max: null }));
-    this.series.since(this.now - WINDOW, (time, index) => stats.forEach((s, i) => {
+    this.series.since(this.now - LONGEST.length, (time, index) => stats.forEach((s, i) => {
       const value = this.series.at(i, index);
       s.points.push([time, value]);
       s.last = value;
@@ -82,11 +91,11 @@ export class Chart {
       children.push(svg('path', { d: `M${EDGE.left} ${at}H${this.width - EDGE.right}` }),
         svg('text', { x: EDGE.left - 8, y: at + 4, 'text-anchor': 'end' }, this.text(top * i / 4)));
     }
-    for (let minute = 4; minute >= 0; minute--) {
-      const name = minute ? `−${minute} min` : 'now';
-      children.push(svg('text', {
-        x: x(this.now - minute * 60e3), y: this.height - 5, 'text-anchor': minute ? 'middle' : 'end',
-      }, name));
+    const { length, step, mark } = this.window;
+    const sparse = this.width < 330 ? 2 : 1;
+    for (let ago = 0; ago < length; ago += step * sparse) {
+      children.push(svg('text', { x: x(this.now - ago), y: this.height - 5, 'text-anchor': ago ? 'middle' : 'end' },
+        ago ? mark(ago) : 'now'));
     }
     this.grid.replaceChildren(...children);
   }
@@ -107,14 +116,14 @@ export class Chart {
   summary(stats) {
     const parts = stats.map((s, i) => `${this.keys[i].name}: ${known(s.last) ? this.text(s.last) : 'not known'}` +
       (s.max === null ? '' : `, from ${this.text(s.min)} to ${this.text(s.max)}`));
-    return `${this.title} in the last 5 minutes. ${parts.join('. ')}.`;
+    return `${this.title} in the last ${this.window.name}. ${parts.join('. ')}.`;
   }
 
   // fillTable has a row for each half minute.
   fillTable() {
     const rows = [];
     let due = -Infinity;
-    this.series.since(this.now - WINDOW, (time, index) => {
+    this.series.since(this.now - LONGEST.length, (time, index) => {
       if (time < due) return;
       due = time + 30e3;
       rows.unshift(el('tr', {}, el('th', { scope: 'row' }, clock(new Date(time))),
@@ -155,8 +164,9 @@ function area(points, x, y, bottom) {
 }
 
 // nice is a round number of at least n, for the top of a scale.
-function nice(n) {
-  if (!(n > 0)) return 1;
-  const unit = 10 ** Math.floor(Math.log10(n));
+function nice(n, base) {
+  let unit = 1;
+  while (base > 10 && n / unit >= base) unit *= base; // KiB, MiB, …
+  unit *= 10 ** Math.floor(Math.log10(n / unit));
   return unit * [1, 2, 4, 6, 8, 10].find((f) => f * unit >= n * 0.9999);
 }

@@ -5,11 +5,11 @@ import { brief, byteRate, count, known, limited, long, percent, rate } from './f
 const TILES = [
   ['Open connections', (v) => count(v.open), (v) => v.status.limit ? `of ${count(v.status.limit)}` : ''],
   ['New connections', (v) => rate(v.perSecond), (v) => `${count(v.accepted)} so far`],
-  ['Rejected', (v) => rate(v.rejectedPerSecond), (v) => `${count(v.rejections)} so far`],
+  ['Rejected', (v) => rate(v.rejectedPerSecond), (v) => `${count(v.rejections)} so far`, (v) => v.rejectedPerSecond > 0 ? 'warn' : ''],
   ['Received', (v) => byteRate(v.received), () => 'from clients'],
   ['Sent', (v) => byteRate(v.sent), () => 'to clients'],
-  ['Connecting', (v) => brief(v.connectAverage), (v) => known(v.connectMost) ? `99 of 100 within ${brief(v.connectMost)}` : 'to servers'],
-  ['In queues', (v) => count(v.queued), (v) => `${count(v.queueRefused)} found it full`],
+  ['Connecting', (v) => brief(v.connectAverage), (v) => known(v.connectMost) ? `99 % within ${brief(v.connectMost)}` : 'to servers'],
+  ['In queues', (v) => count(v.queued), (v) => `${count(v.queueRefused)} found it full`, (v) => v.queued > 0 ? 'warn' : ''],
   ['Servers up', (v) => limited(v.up, v.servers.length), (v) => others(v.servers), (v) => v.up === v.servers.length ? 'up' : 'warn'],
 ];
 

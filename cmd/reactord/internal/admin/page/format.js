@@ -3,9 +3,9 @@
 const DASH = '–';
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 
-// digits is n with about three digits.
+// digits is n with two or three digits.
 function digits(n) {
-  return n >= 100 || Number.isInteger(n) ? whole.format(n) : n.toFixed(n >= 10 ? 1 : 2);
+  return n >= 100 || Number.isInteger(n) ? whole.format(n) : n.toFixed(n >= 0.995 ? 1 : 2);
 }
 
 function scaled(n, base, units) {
@@ -55,5 +55,8 @@ export function long(s) {
 
 // limited is a number with its limit, of which 0 is none.
 export const limited = (n, limit) => limit > 0 ? `${count(n)} of ${count(limit)}` : count(n);
+
+// words is a name of the metrics as people write it.
+export const words = (name) => name.replaceAll('_', ' ');
 
 export const clock = (date) => date.toLocaleTimeString('en-GB');

@@ -21,8 +21,8 @@ export class Model {
     const seconds = this.before && status.uptime_seconds - this.before.uptime;
     const old = this.before?.rows;
     const rows = new Map();
-    const per = (kind, key, row) => {
-      const id = JSON.stringify([kind, ...key]);
+    const per = (kind, names, row) => {
+      const id = key(kind, names);
       rows.set(id, row);
       const was = old?.get(id);
       // rate is null if there was no row before, or if it has begun anew.
@@ -35,9 +35,11 @@ export class Model {
       backends: snapshot.backends.map((b) => this.backend(b, per('backend', [b.name], b))),
       servers: snapshot.servers.map((s) => ({ ...s, perSecond: per('server', [s.backend, s.address], s)((r) => r.total) })),
     };
-    view.ends = snapshot.listeners.flatMap((l) => (l.ended ?? []).map((e) => ({
-      ...e, listener: l.name, perSecond: per('end', [l.name, e.by, e.phase], e)((r) => r.count),
-    })));
+    view.ends = snapshot.listeners.flatMap((l) => (l.ended ?? []).map((e) => {
+      const id = ['end', [l.name, e.by, e.phase]];
+      if (old?.has(key('listener', [l.name])) && !old.has(key(...id))) old.set(key(...id), { count: 0 }); // the first one
+      return { ...e, listener: l.name, perSecond: per(...id, e)((r) => r.count) };
+    }));
     this.forgetBackends(snapshot.backends);
     this.before = { process, uptime: status.uptime_seconds, rows };
     return Object.assign(view, this.sums(view));
@@ -93,6 +95,8 @@ export class Model {
     };
   }
 }
+
+const key = (kind, names) => JSON.stringify([kind, ...names]);
 
 // sumOf is null if there are no rows.
 function sumOf(rows, n) {

@@ -2,13 +2,14 @@ import { el, say, set } from './dom.js';
 import { count } from './format.js';
 
 const PAGE = 25; // rows at a time
+const FEW = 8; // rows that need no filter
 
 // Table is a table whose columns sort it, in pages. A column is
 //
 //	{ name, text(row), sort(row), number, state(row), share(row), head, when(rows) }
 //
 // text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right. state
-// gives the cell a mark, share a bar behind its text. head makes it the header of its row. when says whether there is
+// gives the cell a mark, share a bar below its text, unless it is null. head makes it the header of its row. when says whether there is
 // such a column at all.
 export class Table {
   constructor({ title, columns, empty, find = null }) {
@@ -46,7 +47,8 @@ export class Table {
       autocomplete: 'off', spellcheck: 'false' });
     this.filter.addEventListener('input', () => { this.from = 0; this.draw(); });
     this.found = el('output');
-    return [this.found, this.filter];
+    this.toolbox = el('div', { class: 'tools' }, this.found, this.filter);
+    return [this.toolbox];
   }
 
   pages(title) {
@@ -107,7 +109,10 @@ export class Table {
     if (!shown) return;
     say(cell, column.text(row));
     if (column.state) set(cell, 'data-state', column.state(row));
-    if (column.share) cell.style.setProperty('--share', Math.min(column.share(row) || 0, 1));
+    if (!column.share) return;
+    const share = column.share(row);
+    cell.classList.toggle('share', share !== null);
+    cell.style.setProperty('--share', Math.min(share ?? 0, 1));
   }
 
   tell(found, onPage) {
@@ -116,6 +121,7 @@ export class Table {
     this.forth.disabled = this.from + PAGE >= found;
     say(this.where, `${count(this.from + 1)} to ${count(this.from + onPage)} of ${count(found)}`);
     if (!this.filter) return;
+    this.toolbox.hidden = this.rows.length <= FEW && !this.filter.value;
     say(this.found, this.filter.value.trim() ? `${count(found)} of ${count(this.rows.length)}` : count(this.rows.length));
     say(this.note, this.rows.length ? 'No row has all of these words.' : 'There are none.');
   }

@@ -1,8 +1,8 @@
-import { brief, byteRate, bytes, count, limited, long, percent, rate } from './format.js';
+import { brief, byteRate, bytes, count, limited, long, percent, rate, words } from './format.js';
 import { Table } from './table.js';
 
-const share = (n, limit) => limit > 0 ? n / limit : 0;
-const reasons = (counts) => counts?.map((c) => `${c.reason} ${count(c.count)}`).join(', ') || '–';
+const share = (n, limit) => limit > 0 ? n / limit : null;
+const reasons = (counts) => counts?.map((c) => `${words(c.reason)} ${count(c.count)}`).join(', ') || '–';
 
 // number is a column of numbers that are sorted by the number itself.
 const number = (name, sort, text, more = {}) => ({ name, number: true, sort, text: (r) => text(sort(r)), ...more });
@@ -17,13 +17,13 @@ const some = (of) => (rows) => rows.some((r) => of(r) !== undefined);
 
 const LISTENERS = [
   { name: 'Listener', head: true, text: (l) => l.name },
-  { name: 'Address', text: (l) => l.address },
-  { name: 'Backend', text: (l) => l.backend },
   connections((l) => l.limit),
   number('Accepted', (l) => l.perSecond, rate),
   number('Rejected', (l) => l.rejectedPerSecond, rate),
   number('Received', (l) => l.receivedPerSecond, byteRate),
   number('Sent', (l) => l.sentPerSecond, byteRate),
+  { name: 'Address', text: (l) => l.address },
+  { name: 'Backend', text: (l) => l.backend },
   number('Accepted in all', (l) => l.accepted, count),
   number('Pauses', (l) => l.pauses, count),
   { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
@@ -32,7 +32,6 @@ const LISTENERS = [
 
 const BACKENDS = [
   { name: 'Backend', head: true, text: (b) => b.name },
-  { name: 'Policy', text: (b) => b.policy },
   { name: 'Servers up', number: true, sort: (b) => share(b.up, b.servers), text: (b) => `${count(b.up)} of ${count(b.servers)}`,
     state: (b) => b.up === b.servers ? 'up' : b.up ? 'warn' : 'down' },
   connections((b) => b.max_connections),
@@ -40,7 +39,8 @@ const BACKENDS = [
   { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size), share: (b) => share(b.queued, b.queue_size) },
   number('Queue full', (b) => b.queue_refused, count),
   number('Connect time', (b) => b.connectAverage, brief),
-  number('99 of 100 within', (b) => b.connectMost, brief),
+  number('99 % within', (b) => b.connectMost, brief),
+  { name: 'Policy', text: (b) => words(b.policy) },
   number('Retries refused', (b) => b.retries_refused, count),
   { name: 'Health', text: (b) => b.panic ? 'ignored: too few servers are healthy' : 'respected',
     state: (b) => b.panic ? 'warn' : '', when: (rows) => rows.some((b) => b.panic) },
@@ -48,8 +48,8 @@ const BACKENDS = [
 
 const SERVERS = [
   { name: 'Server', head: true, text: (s) => s.name },
-  { name: 'Backend', text: (s) => s.backend },
   { name: 'State', text: (s) => s.state, state: (s) => s.state },
+  { name: 'Backend', text: (s) => s.backend },
   number('For', (s) => (Date.now() - Date.parse(s.since)) / 1000, long),
   { name: 'Why', text: (s) => s.reason ?? '–' },
   { name: 'Weight', number: true, sort: (s) => s.weight * s.weight_percent,
@@ -66,7 +66,8 @@ const SERVERS = [
 
 function check(s) {
   if (!s.check) return '–';
-  return s.check.ok ? `passed in ${brief(s.check.took_seconds)}` : `failed: ${s.check.error}`;
+  const took = s.check.took_seconds < 0.001 ? 'less than 1 ms' : brief(s.check.took_seconds);
+  return `${s.check.ok ? 'passed' : 'failed'} in ${took}`;
 }
 
 const LOOPS = [
@@ -82,8 +83,8 @@ const LOOPS = [
 ];
 
 const ENDS = [
-  { name: 'Ended by', head: true, text: (e) => e.by.replaceAll('_', ' ') },
-  { name: 'Phase', text: (e) => e.phase.replaceAll('_', ' ') },
+  { name: 'Ended by', head: true, text: (e) => words(e.by) },
+  { name: 'Phase', text: (e) => words(e.phase) },
   { name: 'Listener', text: (e) => e.listener },
   number('Now', (e) => e.perSecond, rate),
   number('In all', (e) => e.count, count),
@@ -99,7 +100,8 @@ export class Tables {
       servers: new Table({ title: 'Servers', columns: SERVERS, empty: none,
         find: (s) => `${s.name} ${s.address} ${s.backend} ${s.state} ${s.reason ?? ''} ${s.locality ?? ''}` }),
       loops: new Table({ title: 'Loops', columns: LOOPS, empty: none }),
-      ends: new Table({ title: 'How connections ended', columns: ENDS, empty: 'None has ended yet.' }),
+      ends: new Table({ title: 'How connections ended', columns: ENDS, empty: 'None has ended yet.',
+        find: (e) => `${e.by} ${e.phase} ${e.listener}` }),
     };
     document.getElementById('tables').append(...Object.values(this.tables).map((t) => t.element));
   }
