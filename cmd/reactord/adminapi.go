@@ -103,7 +103,7 @@ func (d *adminDaemon) Plan() admin.Plan {
 	for i := range p.Listeners {
 		l := &p.Listeners[i]
 		out.Listeners = append(out.Listeners, admin.PlanListener{
-			Name: l.Name, Address: listenAddress(l), Backend: l.Backend, Settings: admin.Settings(config.JSON(&l.Listener)),
+			Name: l.Name, Address: l.Place(), Backend: l.Backend, Settings: admin.Settings(config.JSON(&l.Listener)),
 		})
 	}
 	for i := range p.Backends {
@@ -118,13 +118,6 @@ func (d *adminDaemon) Plan() admin.Plan {
 		out.Backends = append(out.Backends, next)
 	}
 	return out
-}
-
-func listenAddress(l *plan.Listener) string {
-	if l.FD != "" {
-		return "fd://" + l.FD
-	}
-	return l.Bind.String()
 }
 
 // Listeners is the listeners of the plan that the proxy has in force.

@@ -9,9 +9,9 @@ import (
 // config finds settings that contradict each other.
 func (v *validator) config(c *Config) {
 	var top *step
-	if c.Metrics.FD != "" {
-		v.value(top.of("metrics"), "%s: only a listener may be a socket of the service manager: write HOST:PORT",
-			quote(c.Metrics.String()))
+	v.onePort(top.of("metrics"), c.Metrics, "HOST:PORT")
+	if c.Metrics.UDP {
+		v.value(top.of("metrics"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(c.Metrics.String()))
 	}
 	v.admin(top.of("admin"), &c.Admin)
 	limits := top.of("limits")
@@ -25,6 +25,7 @@ func (v *validator) config(c *Config) {
 	}
 	v.listeners(top.of("listeners"), c)
 	v.backends(top.of("backends"), c.Backends)
+	v.protocols(top.of("backends"), c)
 }
 
 func (v *validator) admin(at *step, a *Admin) {
@@ -68,10 +69,14 @@ func (v *validator) listeners(at *step, c *Config) {
 	for i := range c.Listeners {
 		l, at := &c.Listeners[i], at.nth(i)
 		v.unique(at.of("name"), l.Name, names)
-		if l.Address.FD != "" || l.Address.Port != 0 {
-			v.unique(at.of("address"), l.Address.String(), addresses)
+		v.listener(at, l)
+		if a := l.Address; a.FD != "" || a.Path != "" || a.Port != 0 {
+			v.unique(at.of("address"), l.place(), addresses)
 		}
 		v.rate(at, l.Rate, l.SourceRate)
+		if l.Backend == "" && len(l.Routes) == 0 {
+			v.add(at.of("backend"), "no backend: name the one that connections go to")
+		}
 		if l.Backend != "" && !backends[l.Backend] && complete {
 			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
 		}
@@ -116,9 +121,7 @@ func (v *validator) servers(at *step, all []Server) {
 }
 
 func (v *validator) serverAddress(at *step, a Address, addresses seen) {
-	if a.FD != "" {
-		v.value(at, "%s: only a listener may be a socket of the service manager: write %sHOST:PORT",
-			quote(a.String()), scheme)
+	if !v.onePort(at, a, scheme+"HOST:PORT") {
 		return
 	}
 	if a.Port == 0 {
@@ -128,6 +131,23 @@ func (v *validator) serverAddress(at *step, a Address, addresses seen) {
 		v.add(at, "%s is not the address of one machine: write the address of the server", a.Host)
 	}
 	v.unique(at, a.String(), addresses)
+}
+
+// onePort adds a problem if an address is not a host and a port. Only those of listeners may be something else.
+func (v *validator) onePort(at *step, a Address, write string) bool {
+	what := ""
+	switch {
+	case a.FD != "":
+		what = "be a socket of the service manager"
+	case a.Path != "":
+		what = "be a unix socket"
+	case a.Last != 0:
+		what = "have a range of ports"
+	default:
+		return true
+	}
+	v.value(at, "%s: only a listener may %s: write %s", quote(a.String()), what, write)
+	return false
 }
 
 func (v *validator) discovery(at *step, b *Backend) {

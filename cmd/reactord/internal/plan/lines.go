@@ -44,20 +44,12 @@ func (l *lines) settings(of string, old, next any) {
 func (l *lines) listener(c ListenerChange) {
 	switch {
 	case c.Old == nil:
-		l.add("listener "+c.New.Name, "added on "+c.New.place())
+		l.add("listener "+c.New.Name, "added on "+c.New.Place())
 	case c.New == nil:
-		l.add("listener "+c.Old.Name, "removed from "+c.Old.place())
+		l.add("listener "+c.Old.Name, "removed from "+c.Old.Place())
 	default:
 		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
 	}
-}
-
-// place is where l listens.
-func (l *Listener) place() string {
-	if l.FD != "" {
-		return "fd://" + l.FD
-	}
-	return l.Bind.String()
 }
 
 func (l *lines) backend(c BackendChange) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -97,10 +98,26 @@ func (m *merger) listeners() {
 		return
 	}
 	for _, l := range m.file.Config.Listeners {
-		m.plan.Listeners = append(m.plan.Listeners, Listener{Listener: l, Bind: m.file.Address(l.Address), FD: l.Address.FD})
+		m.listener(l)
 	}
 	slices.SortFunc(m.plan.Listeners, func(a, b Listener) int { return strings.Compare(a.Name, b.Name) })
 	m.overlaps()
+}
+
+// listener adds a listener, or one for each of its ports.
+func (m *merger) listener(l config.Listener) {
+	all := l.Address.Ports()
+	for _, a := range all {
+		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD}
+		one.Address = a
+		if a.Host != "" {
+			one.Bind = m.file.Address(a)
+		}
+		if len(all) > 1 {
+			one.Name = l.Name + ":" + strconv.Itoa(int(a.Port))
+		}
+		m.plan.Listeners = append(m.plan.Listeners, one)
+	}
 }
 
 // backend merges the backend of this index in the file.

@@ -17,12 +17,15 @@ type Plan struct {
 	Backends  []Backend  // in the order of their names
 }
 
-// Listener is an address on which connections are accepted. Its key is Bind: a listener that keeps it keeps its sockets
-// and connections.
+// Listener is an address on which connections, or datagrams, are accepted. Its key is where it listens: a listener that
+// keeps it keeps its sockets and connections. A range of ports is a listener for each port: its name is that of the
+// range, a colon and the port.
 type Listener struct {
 	config.Listener
-	Bind netip.AddrPort // port 0: any free one; then the key is the name, too
-	FD   string         // "" or the name of a socket of the service manager (fd://NAME)
+	Network string         // "tcp", "udp" or "unix"; see [config.Address.Network]
+	Bind    netip.AddrPort // port 0: any free one; then the key is the name, too
+	Path    string         // of a unix socket; "@" and its name if it is abstract
+	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
 }
 
 // Backend is a group of servers. Its key is its name.
@@ -46,18 +49,36 @@ type Server struct {
 
 // ListenerKey identifies a listener across plans.
 type ListenerKey struct {
-	Bind netip.AddrPort
-	FD   string
-	Name string // only if Bind does not tell listeners apart: port 0
+	Network string
+	Bind    netip.AddrPort
+	Path    string
+	FD      string
+	Name    string // only if Bind does not tell listeners apart: port 0
 }
 
 // Key is what tells l from other listeners, in this plan and the next ones.
 func (l *Listener) Key() ListenerKey {
-	k := ListenerKey{Bind: l.Bind, FD: l.FD}
-	if l.FD == "" && l.Bind.Port() == 0 {
+	k := ListenerKey{Network: l.Network, Bind: l.Bind, Path: l.Path, FD: l.FD}
+	if l.FD == "" && l.Path == "" && l.Bind.Port() == 0 {
 		k.Name = l.Name
 	}
 	return k
+}
+
+// Place is where l listens, for people: "tcp://IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME".
+func (l *Listener) Place() string { return l.Key().Place() }
+
+// Place is where the listener listens: see [Listener.Place].
+func (k ListenerKey) Place() string {
+	switch {
+	case k.FD != "" && k.Network == "udp":
+		return "fd+udp://" + k.FD
+	case k.FD != "":
+		return "fd://" + k.FD
+	case k.Path != "":
+		return "unix://" + k.Path
+	}
+	return k.Network + "://" + k.Bind.String()
 }
 
 // Name is the name of the backend.

@@ -77,7 +77,7 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	if s == nil {
 		var err error
 		if s, err = c.open(l); err != nil {
-			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, placeOf(l), err)
+			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
 		}
 		c.opened = append(c.opened, s)
 	}
@@ -85,14 +85,6 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s
 	return nil
-}
-
-// placeOf is where a listener listens, for people.
-func placeOf(l *plan.Listener) string {
-	if l.FD != "" {
-		return "fd://" + l.FD
-	}
-	return l.Bind.String()
 }
 
 // Discard closes what Prepare has opened.

@@ -115,13 +115,23 @@ type inherited map[plan.ListenerKey][]int
 func newInherited(sockets []ListenSocket) inherited {
 	in := inherited{}
 	for _, s := range sockets {
-		in[s.Key] = append(in[s.Key], s.FD)
+		key := inheritedKey(s.Key)
+		in[key] = append(in[key], s.FD)
 	}
 	return in
 }
 
+// inheritedKey leaves out what the name of a service manager's socket does not tell.
+func inheritedKey(key plan.ListenerKey) plan.ListenerKey {
+	if key.FD != "" {
+		return plan.ListenerKey{FD: key.FD}
+	}
+	return key
+}
+
 // take returns the sockets of a listener, which the caller closes.
 func (in inherited) take(key plan.ListenerKey) (fds []int, err error) {
+	key = inheritedKey(key)
 	if key.FD == "" {
 		fds = in[key]
 		delete(in, key)

@@ -35,6 +35,7 @@ type sharedListener struct {
 type settings struct {
 	*plan.Listener
 	backend     *upstream.Backend
+	opens       bool // a connection has to be opened before its backend is known
 	reject      bool // connections beyond the limits are reset
 	rate        rate
 	processRate rate

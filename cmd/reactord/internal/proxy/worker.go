@@ -46,6 +46,8 @@ type worker struct {
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
+	openings   pool[opening]
+	openTasks  pool[openingTask]
 	dials      pool[dial]
 	dialTasks  pool[dialTask]
 	closings   pool[closeOps]

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -18,8 +19,10 @@ type Socket struct {
 
 // The beginnings of the names of listeners.
 const (
-	tcpPrefix = "tcp://" // ADDRESS, or ADDRESS/NAME if the port is any free one
-	fdPrefix  = "fd://"  // NAME of a socket unit
+	tcpPrefix  = "tcp://"  // ADDRESS, or ADDRESS/NAME if the port is any free one
+	udpPrefix  = "udp://"  // likewise
+	unixPrefix = "unix://" // PATH, or @NAME
+	fdPrefix   = "fd://"   // NAME of a socket unit
 )
 
 // ListenerName is the name of a listener's sockets.
@@ -28,32 +31,41 @@ func ListenerName(k plan.ListenerKey) string {
 	case k.FD != "":
 		return fdPrefix + k.FD
 	case k.Name != "":
-		return tcpPrefix + k.Bind.String() + "/" + k.Name
+		return k.Place() + "/" + k.Name
 	default:
-		return tcpPrefix + k.Bind.String()
+		return k.Place()
 	}
 }
 
-// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else.
+// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else. Of a
+// socket unit it is the FD only: its name does not tell the network.
 func ListenerKey(name string) (plan.ListenerKey, bool) {
 	if socket, ok := strings.CutPrefix(name, fdPrefix); ok {
 		return plan.ListenerKey{FD: socket}, socket != ""
 	}
-	rest, ok := strings.CutPrefix(name, tcpPrefix)
-	if !ok {
-		return plan.ListenerKey{}, false
+	if path, ok := strings.CutPrefix(name, unixPrefix); ok {
+		return plan.ListenerKey{Network: "unix", Path: path}, path != ""
 	}
-	address, listener, _ := strings.Cut(rest, "/")
-	bind, err := netip.ParseAddrPort(address)
-	return plan.ListenerKey{Bind: bind, Name: listener}, err == nil
+	for network, prefix := range map[string]string{"tcp": tcpPrefix, "udp": udpPrefix} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			address, listener, _ := strings.Cut(rest, "/")
+			bind, err := netip.ParseAddrPort(address)
+			return plan.ListenerKey{Network: network, Bind: bind, Name: listener}, err == nil
+		}
+	}
+	return plan.ListenerKey{}, false
 }
 
 // take prepares a descriptor that the process was given: programs that it starts do not get it, and a loop never blocks
 // on it.
 func take(s Socket) error {
-	listens, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err == nil && listens == 0 {
-		err = fmt.Errorf("the socket does not listen (ListenStream= and Accept=no in its unit)")
+	kind, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_DGRAM {
+		var listens int
+		listens, err = unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if err == nil && listens == 0 {
+			err = errors.New("the socket does not listen (ListenStream= and Accept=no in its unit)")
+		}
 	}
 	if err == nil {
 		unix.CloseOnExec(s.FD)
