@@ -25,7 +25,7 @@ func TestSelfProxying(t *testing.T) {
 		{"any free port", "127.0.0.1:0", "127.0.0.1:80", false},
 	} {
 		c, _ := parse(t, "--listen", test.listen, "--to", "192.0.2.2:1", "--to", test.to)
-		_, err := settle(t.Context(), c.config(), flagErrors)
+		_, err := settle(t.Context(), c.config(), flagErrors, noWarning)
 		if (err != nil) != test.want {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -62,7 +62,7 @@ backends:
 			t.Fatal(err)
 		}
 		got := ""
-		if _, err := settle(t.Context(), cfg, source.Errors); err != nil {
+		if _, err := settle(t.Context(), cfg, source.Errors, noWarning); err != nil {
 			got = strings.ReplaceAll(err.Error(), "\n", "|")
 		}
 		if got != want {
