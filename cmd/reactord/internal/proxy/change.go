@@ -22,6 +22,7 @@ type change struct {
 	next     *table
 	settings []*settings // of the next table's listeners
 	opened   []*sharedListener
+	files    []accessChange
 	gone     []*sharedListener
 	upstream *upstream.Change
 	pipes    int           // kernel pipes that there may be
@@ -82,6 +83,8 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
 		}
 		c.opened = append(c.opened, s)
+	} else if err := c.prepareAccess(s, l); err != nil {
+		return fmt.Errorf("listener %s: %s: %w", l.Name, l.Place(), err)
 	}
 	c.settings = append(c.settings, newSettings(l, c.next, s.settings.Load()))
 	c.next.listeners = append(c.next.listeners, s)
@@ -105,6 +108,7 @@ func (c *change) Commit() {
 	case <-c.done:
 	case <-c.proxy.ended:
 	}
+	c.commitFiles()
 }
 
 // commit puts the plan in force. It returns before the loops have it.

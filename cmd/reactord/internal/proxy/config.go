@@ -17,6 +17,9 @@ type Config struct {
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
 	Tickets   *certs.Tickets // the keys of session tickets; nil: new ones
+	// KeepFiles leaves the files of unix sockets where they are when the proxy ends: the service manager keeps the sockets
+	// for a process to come.
+	KeepFiles bool
 	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
 	OnSlowTurn func(reactor.SlowTurn)
 

@@ -24,9 +24,11 @@ type Proxy struct {
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
 
-	planning  sync.Mutex // of the next two, and of swapping the table
-	stopped   bool       // the proxy has stopped accepting
-	inherited inherited
+	planning   sync.Mutex // of the next three, and of swapping the table
+	stopped    bool       // the proxy has stopped accepting
+	handedOver bool       // another process has the sockets
+	inherited  inherited
+	keepFiles  bool // see Config.KeepFiles
 
 	tickets      *certs.Tickets
 	queues       queues
@@ -83,6 +85,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		ended:      make(chan struct{}),
 		budget:     &budget{},
 		inherited:  newInherited(cfg.Inherited),
+		keepFiles:  cfg.KeepFiles,
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
 		tickets:    cfg.Tickets,
@@ -131,6 +134,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.stopped = true
 	p.inherited.drop(true)
 	p.planning.Unlock()
+	p.removeFiles(false)
 	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }
@@ -148,13 +152,23 @@ func (p *Proxy) discard() error {
 	return errors.Join(errs...)
 }
 
-// Addrs are the addresses of the listeners, in the order of the plan in force.
+// Addrs are the addresses of the listeners, in the order of the plan in force; zero for unix sockets.
 func (p *Proxy) Addrs() []netip.AddrPort {
 	var addrs []netip.AddrPort
 	for _, s := range p.table.Load().listeners {
 		addrs = append(addrs, s.address)
 	}
 	return addrs
+}
+
+// Places are where the listeners listen, for people, in the order of the plan in force: see [plan.Listener.Place]. Of a
+// socket of the service manager, and of port 0, it is what the socket has.
+func (p *Proxy) Places() []string {
+	var places []string
+	for _, s := range p.table.Load().listeners {
+		places = append(places, s.place())
+	}
+	return places
 }
 
 // Plan is the plan in force.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -25,7 +27,11 @@ type table struct {
 // connection has ended.
 type sharedListener struct {
 	key       plan.ListenerKey
-	address   netip.AddrPort // that the sockets have
+	address   netip.AddrPort    // that the sockets have
+	path      string            // likewise, of a unix socket
+	file      *unixsocket.File  // of a unix socket that has one; see files.go
+	made      bool              // the file was made by this process
+	access    unixsocket.Access // that the file has
 	settings  atomic.Pointer[settings]
 	stats     listenerStats
 	admission admission
@@ -44,6 +50,7 @@ type settings struct {
 	rate        rate
 	processRate rate
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
+	allow, deny *netset.Set       // nil: none are written
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) *settings {
@@ -54,6 +61,8 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
+		allow:       networks(l.Allow),
+		deny:        networks(l.Deny),
 	}
 	s.sources[0] = next.sources
 	var known *sourceBuckets
