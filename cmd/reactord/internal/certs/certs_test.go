@@ -2,19 +2,12 @@ package certs
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
-	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,88 +15,16 @@ import (
 
 	"golang.org/x/crypto/ocsp"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
-// authority issues certificates into files of a directory.
-type authority struct {
-	t    *testing.T
-	dir  string
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, dir: t.TempDir(), key: newKey(t)}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	a.must(err)
-	a.cert, err = x509.ParseCertificate(der)
-	a.must(err)
-	a.write("ca.pem", block("CERTIFICATE", der))
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-func (a *authority) must(err error) {
-	a.t.Helper()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-}
-
-func block(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }
-
-func (a *authority) write(name string, text []byte) string {
-	path := filepath.Join(a.dir, name)
-	a.must(os.WriteFile(path, text, 0o600))
-	return path
-}
-
 // issue makes a certificate with its key in one file.
-func (a *authority) issue(name string, key crypto.Signer, expires time.Duration, names ...string) config.Certificate {
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: names,
-		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(expires),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	a.must(err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	a.must(err)
-	text := append(block("CERTIFICATE", der), block("CERTIFICATE", a.cert.Raw)...)
-	return config.Certificate{Cert: a.write(name+".pem", append(text, block("PRIVATE KEY", secret)...))}
+func issue(a *certstest.Authority, name string, key crypto.Signer, expires time.Duration, names ...string) config.Certificate {
+	return config.Certificate{Cert: a.Issue(name, key, expires, names...)}
 }
 
-func (a *authority) leaf(c config.Certificate) *x509.Certificate {
-	text, err := os.ReadFile(c.Cert)
-	a.must(err)
-	first, _ := pem.Decode(text)
-	leaf, err := x509.ParseCertificate(first.Bytes)
-	a.must(err)
-	return leaf
-}
-
-// staple writes an OCSP response for a certificate.
-func (a *authority) staple(c config.Certificate, status int, next time.Duration) string {
-	b, err := ocsp.CreateResponse(a.cert, a.cert, ocsp.Response{
-		Status: status, SerialNumber: a.leaf(c).SerialNumber, ThisUpdate: time.Now().Add(-2 * time.Hour),
-		NextUpdate: time.Now().Add(next), RevokedAt: time.Now().Add(-time.Hour),
-	}, a.key)
-	a.must(err)
-	return a.write("ocsp", b)
-}
+func newKey(t *testing.T) crypto.Signer { return certstest.Key(t) }
 
 func settings(all ...config.Certificate) *config.ServerTLS {
 	s := config.NewListener().TLS
@@ -123,14 +44,16 @@ func mustLoad(t *testing.T, s *config.ServerTLS) *Server {
 
 // The certificate is chosen by the name, and by what the client knows.
 func TestNames(t *testing.T) {
-	a := newAuthority(t)
+	a := certstest.New(t)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	a.must(err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := settings(
-		a.issue("first", newKey(t), time.Hour, "first.test"),
-		a.issue("wild", newKey(t), time.Hour, "*.example.test"),
-		a.issue("exact", newKey(t), time.Hour, "a.example.test", "both.test"),
-		a.issue("rsa", rsaKey, time.Hour, "both.test"),
+		issue(a, "first", newKey(t), time.Hour, "first.test"),
+		issue(a, "wild", newKey(t), time.Hour, "*.example.test"),
+		issue(a, "exact", newKey(t), time.Hour, "a.example.test", "both.test"),
+		issue(a, "rsa", rsaKey, time.Hour, "both.test"),
 	)
 	c := mustLoad(t, s).Config(s)
 	for _, test := range []struct {
@@ -152,8 +75,10 @@ func TestNames(t *testing.T) {
 			ServerName: test.name, SignatureSchemes: test.ids, SupportedVersions: []uint16{tls.VersionTLS13},
 		}
 		got, err := c.GetCertificate(hello)
-		a.must(err)
-		if want := a.leaf(s.Certificates[test.want]); !got.Leaf.Equal(want) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := a.Pair(s.Certificates[test.want].Cert).Leaf; !got.Leaf.Equal(want) {
 			t.Errorf("%q, %v: got the certificate for %v, want that for %v", test.name, test.ids, got.Leaf.DNSNames,
 				want.DNSNames)
 		}
@@ -162,13 +87,13 @@ func TestNames(t *testing.T) {
 
 // What is wrong with a file is told with the file, and with its setting.
 func TestProblems(t *testing.T) {
-	a := newAuthority(t)
-	good := a.issue("good", newKey(t), time.Hour, "good.test")
-	other := a.issue("other", newKey(t), time.Hour, "other.test")
-	expired := a.issue("expired", newKey(t), -time.Hour, "old.test")
-	empty := a.write("empty", nil)
-	bad := a.write("bad", block("CERTIFICATE", []byte("nonsense")))
-	encrypted := a.write("encrypted", block("ENCRYPTED PRIVATE KEY", []byte("x")))
+	a := certstest.New(t)
+	good := issue(a, "good", newKey(t), time.Hour, "good.test")
+	other := issue(a, "other", newKey(t), time.Hour, "other.test")
+	expired := issue(a, "expired", newKey(t), -time.Hour, "old.test")
+	empty := a.Write("empty", nil)
+	bad := a.Write("bad", certstest.Block("CERTIFICATE", []byte("nonsense")))
+	encrypted := a.Write("encrypted", certstest.Block("ENCRYPTED PRIVATE KEY", []byte("x")))
 	with := func(c config.Certificate, key, staple string) *config.ServerTLS {
 		c.Key, c.OCSP = key, staple
 		return settings(c)
@@ -178,15 +103,15 @@ func TestProblems(t *testing.T) {
 		want     string // a part of the problem; "warning: " in front of a warning
 	}{
 		"missing":           {with(config.Certificate{Cert: "/nowhere"}, "", ""), "certificates[0].cert: open /nowhere"},
-		"directory":         {with(config.Certificate{Cert: a.dir}, "", ""), "is no regular file"},
+		"directory":         {with(config.Certificate{Cert: a.Dir}, "", ""), "is no regular file"},
 		"no certificate":    {with(config.Certificate{Cert: empty}, good.Cert, ""), "has no certificate in PEM"},
 		"bad certificate":   {with(config.Certificate{Cert: bad}, good.Cert, ""), "certificates[0].cert: " + bad},
-		"no key":            {with(good, a.dir+"/ca.pem", ""), "certificates[0].key: " + a.dir + "/ca.pem has no key"},
+		"no key":            {with(good, a.Dir+"/ca.pem", ""), "certificates[0].key: " + a.Dir + "/ca.pem has no key"},
 		"another key":       {with(good, other.Cert, ""), "certificates[0].key: the key in"},
 		"encrypted":         {with(good, encrypted, ""), "decrypt it"},
 		"expired":           {with(expired, "", ""), "warning: certificates[0].cert: the certificate in"},
 		"staple":            {with(good, "", empty), "certificates[0].ocsp: " + empty},
-		"staple of another": {with(good, "", a.staple(other, ocsp.Good, time.Hour)), "OCSP response"},
+		"staple of another": {with(good, "", a.Staple(other.Cert, ocsp.Good, time.Hour)), "OCSP response"},
 	} {
 		out, problems := LoadServer(test.settings)
 		if len(problems) != 1 {
@@ -205,8 +130,8 @@ func TestProblems(t *testing.T) {
 }
 
 func TestStaples(t *testing.T) {
-	a := newAuthority(t)
-	c := a.issue("cert", newKey(t), time.Hour, "good.test")
+	a := certstest.New(t)
+	c := issue(a, "cert", newKey(t), time.Hour, "good.test")
 	for name, test := range map[string]struct {
 		status  int
 		next    time.Duration
@@ -218,7 +143,7 @@ func TestStaples(t *testing.T) {
 		"revoked": {ocsp.Revoked, time.Hour, false, "was revoked"},
 		"unknown": {ocsp.Unknown, time.Hour, false, "unknown to its authority"},
 	} {
-		c.OCSP = a.staple(c, test.status, test.next)
+		c.OCSP = a.Staple(c.Cert, test.status, test.next)
 		out, problems := LoadServer(settings(c))
 		if test.want == "" != (len(problems) == 0) || len(problems) == 1 && !strings.Contains(problems[0].Text, test.want) {
 			t.Errorf("%s: %+v", name, problems)
@@ -231,14 +156,14 @@ func TestStaples(t *testing.T) {
 
 // Same tells whether any of the files has changed.
 func TestSame(t *testing.T) {
-	a := newAuthority(t)
-	s := settings(a.issue("cert", newKey(t), time.Hour, "good.test"))
-	s.ClientCA, s.ClientAuth = filepath.Join(a.dir, "ca.pem"), "require"
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "good.test"))
+	s.ClientCA, s.ClientAuth = filepath.Join(a.Dir, "ca.pem"), "require"
 	first := mustLoad(t, s)
 	if !first.Same(mustLoad(t, s)) {
 		t.Error("the same files are not the same")
 	}
-	s.Certificates[0] = a.issue("cert", newKey(t), time.Hour, "good.test")
+	s.Certificates[0] = issue(a, "cert", newKey(t), time.Hour, "good.test")
 	if second := mustLoad(t, s); first.Same(second) || first.Same(nil) || !(*Server)(nil).Same(nil) {
 		t.Error("other files are the same")
 	}
@@ -248,14 +173,14 @@ func TestSame(t *testing.T) {
 }
 
 func TestClient(t *testing.T) {
-	a := newAuthority(t)
-	pair := a.issue("cert", newKey(t), time.Hour, "client.test")
+	a := certstest.New(t)
+	pair := issue(a, "cert", newKey(t), time.Hour, "client.test")
 	b := config.NewBackend()
 	c := &b.TLS
 	if out, problems := LoadClient(c); out != nil || problems != nil {
 		t.Error("TLS is not enabled, and something is read")
 	}
-	c.Enabled, c.CA, c.Cert = true, filepath.Join(a.dir, "ca.pem"), pair.Cert
+	c.Enabled, c.CA, c.Cert = true, filepath.Join(a.Dir, "ca.pem"), pair.Cert
 	out, problems := LoadClient(c)
 	if len(problems) != 0 {
 		t.Fatalf("%+v", problems)
@@ -297,8 +222,8 @@ func connect(t *testing.T, server, client *tls.Config) bool {
 // Sessions are resumed with the keys of the process before this one, and after the keys have changed, but not where
 // other rules for clients hold.
 func TestTickets(t *testing.T) {
-	a := newAuthority(t)
-	s := settings(a.issue("cert", newKey(t), time.Hour, "good.test"))
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "good.test"))
 	keys := mustLoad(t, s)
 	first := NewTickets(nil)
 	config := func(k *Tickets, s *config.ServerTLS, keys *Server) *tls.Config {
@@ -306,9 +231,7 @@ func TestTickets(t *testing.T) {
 		k.Serve(keys, c)
 		return c
 	}
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	client := &tls.Config{RootCAs: pool, ServerName: "good.test", ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	client := &tls.Config{RootCAs: a.Pool, ServerName: "good.test", ClientSessionCache: tls.NewLRUClientSessionCache(0)}
 	if connect(t, config(first, s, keys), client) {
 		t.Error("the first session is resumed")
 	}
@@ -323,7 +246,7 @@ func TestTickets(t *testing.T) {
 		t.Error("a session is not resumed after a day")
 	}
 	strict := *s
-	strict.ClientAuth, strict.ClientCA = "request", filepath.Join(a.dir, "ca.pem")
+	strict.ClientAuth, strict.ClientCA = "request", filepath.Join(a.Dir, "ca.pem")
 	if connect(t, config(next, &strict, mustLoad(t, &strict)), client) {
 		t.Error("a session is resumed where other rules for clients hold")
 	}
@@ -341,15 +264,15 @@ func TestTickets(t *testing.T) {
 }
 
 func TestTicketKeys(t *testing.T) {
-	a := newAuthority(t)
-	s := settings(a.issue("cert", newKey(t), time.Hour, "good.test"))
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "good.test"))
 	line := base64.StdEncoding.EncodeToString(make([]byte, 32))
-	s.TicketKeys = a.write("keys", []byte("# comment\n"+line+"\n\n"+line+"\n"))
+	s.TicketKeys = a.Write("keys", []byte("# comment\n"+line+"\n\n"+line+"\n"))
 	if n := len(mustLoad(t, s).tickets); n != 2 {
 		t.Errorf("%d keys", n)
 	}
 	for _, text := range []string{"", "# nothing", "short", line + "AA", strings.Repeat(line+"\n", maxKeys+1)} {
-		a.write("keys", []byte(text))
+		a.Write("keys", []byte(text))
 		if out, problems := LoadServer(s); out != nil || len(problems) != 1 || problems[0].Key != "ticket_keys" {
 			t.Errorf("%.20q: %+v", text, problems)
 		}
