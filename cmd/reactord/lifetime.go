@@ -50,10 +50,10 @@ func (d *daemon) announce() {
 // listening logs where those of the listeners in force listen that are wanted.
 func (d *daemon) listening(wanted func(*plan.Listener) bool) {
 	listeners := d.planner.Plan().Listeners
-	for i, addr := range d.proxy.Addrs() {
+	for i, place := range d.proxy.Places() {
 		if l := &listeners[i]; wanted(l) {
 			d.log.Info("listening",
-				zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+				zap.String("listener", l.Name), zap.String("address", place), zap.String("backend", l.Backend))
 		}
 	}
 }

@@ -23,6 +23,7 @@ type change struct {
 	next     *table
 	settings []*settings // of the next table's listeners
 	opened   []*sharedListener
+	files    []accessChange
 	gone     []*sharedListener
 	upstream *upstream.Change
 	log      *accesslog.Writer // of the next plan; nil: it has none
@@ -49,8 +50,10 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 	}
 	before := p.table.Load()
 	c := &change{
-		proxy:    p,
-		next:     &table{plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners))},
+		proxy: p,
+		next: &table{
+			plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners)), tickets: p.tickets,
+		},
 		upstream: p.upstreams.Prepare(next),
 		done:     make(chan struct{}),
 	}
@@ -86,6 +89,8 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
 		}
 		c.opened = append(c.opened, s)
+	} else if err := c.prepareAccess(s, l); err != nil {
+		return fmt.Errorf("listener %s: %s: %w", l.Name, l.Place(), err)
 	}
 	c.settings = append(c.settings, newSettings(l, c.next, s.settings.Load()))
 	c.next.listeners = append(c.next.listeners, s)
@@ -112,6 +117,7 @@ func (c *change) Commit() {
 	case <-c.proxy.ended:
 	}
 	c.proxy.retireLog(before)
+	c.commitFiles()
 }
 
 // commit puts the plan in force. It returns before the loops have it.

@@ -244,6 +244,9 @@ func (c *conn) close(why end, reset sideSet) {
 			zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
 			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	}
+	if c.secure != nil {
+		c.secure.farewell(open &^ reset)
+	}
 	c.advance(phaseClosed)
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
@@ -293,7 +296,7 @@ func (c *conn) release() {
 	}
 	if c.log != nil {
 		c.peer = nil
-		w.records.put(c.log)
+		w.notes.put(c.log)
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)

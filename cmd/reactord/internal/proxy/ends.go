@@ -36,6 +36,10 @@ const (
 	// While bytes flowed.
 	endClientReset
 	endServerReset
+	endClientCut     // the client sent EOF without close_notify: its stream may have been cut off
+	endServerCut     // likewise
+	endClientTLSData // the client broke the rules of TLS, or has said that we do
+	endServerTLSData // likewise
 	endFirstByte
 	endIdle
 	endHalfClosed
@@ -78,6 +82,10 @@ var ends = [endCount]accesslog.End{
 	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server", Code: "sC", Why: "the TLS handshake with the server took too long"},
 	endClientReset:      {By: "client", Phase: "data", Code: "CD", Why: "the client has reset the connection"},
 	endServerReset:      {By: "server", Phase: "data", Code: "SD", Why: "the server has reset the connection"},
+	endClientCut:        {By: "client_cut", Phase: "data", Code: "CD", Why: "the client has sent EOF without the close_notify of TLS"},
+	endServerCut:        {By: "server_cut", Phase: "data", Code: "SD", Why: "the server has sent EOF without the close_notify of TLS"},
+	endClientTLSData:    {By: "client_tls", Phase: "data", Code: "CD", Why: "the client has broken TLS"},
+	endServerTLSData:    {By: "server_tls", Phase: "data", Code: "SD", Why: "the server has broken TLS"},
 	endFirstByte:        {By: "first_byte_timeout", Phase: "data", Code: "sD", Why: "no byte came from either side in time"},
 	endIdle:             {By: "idle_timeout", Phase: "data", Code: "cD", Why: "no byte has moved for too long"},
 	endHalfClosed:       {By: "half_close_timeout", Phase: "last_data", Code: "cL", Why: "one side had ended, and no byte has moved for too long"},

@@ -49,13 +49,16 @@ type worker struct {
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
+	relays     pool[relay]
+	records    records
+	shaking    steps
 	openings   pool[opening]
 	openTasks  pool[openingTask]
 	dials      pool[dial]
 	dialTasks  pool[dialTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
-	records    pool[record]
+	notes      pool[record]
 	splices    pool[splice]
 	splicing   int            // splices in use
 	maxSplices int            // at a time
@@ -66,6 +69,7 @@ func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
+	w.shaking.init(l)
 	return w
 }
 
