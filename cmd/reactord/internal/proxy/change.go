@@ -116,8 +116,8 @@ func (c *change) Commit() {
 	case <-c.done:
 	case <-c.proxy.ended:
 	}
-	c.proxy.retireLog(before)
 	c.commitFiles()
+	c.proxy.retireLog(before)
 }
 
 // commit puts the plan in force. It returns before the loops have it.

@@ -31,11 +31,11 @@ type Proxy struct {
 	inherited  inherited
 	keepFiles  bool // see Config.KeepFiles
 
+	tickets   *certs.Tickets
 	accessLog atomic.Pointer[accesslog.Writer] // in force; nil: there is none
 	lines     accesslog.Stats                  // of all access logs there were
 	retiring  sync.WaitGroup                   // access logs that are not in force any more
 
-	tickets      *certs.Tickets
 	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
@@ -139,8 +139,8 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.stopped = true
 	p.inherited.drop(true)
 	p.planning.Unlock()
-	p.closeLogs()
 	p.removeFiles(false)
+	p.closeLogs()
 	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }

@@ -50,7 +50,7 @@ type worker struct {
 	// What a connection needs only at times.
 	transfers  pool[transfer]
 	relays     pool[relay]
-	records    records
+	tlsRecords records
 	shaking    steps
 	openings   pool[opening]
 	openTasks  pool[openingTask]
