@@ -122,7 +122,7 @@ func (d *adminDaemon) Plan() admin.Plan {
 
 // Listeners is the listeners of the plan that the proxy has in force.
 func (d *adminDaemon) Listeners() (all []admin.Listener) {
-	stats, addresses := d.proxy.Stats().Listeners, d.proxy.Addrs()
+	stats, addresses := d.proxy.Stats().Listeners, d.proxy.Places()
 	backends := map[string]string{}
 	for _, l := range d.proxy.Plan().Listeners {
 		backends[l.Name] = l.Backend
@@ -134,7 +134,7 @@ func (d *adminDaemon) Listeners() (all []admin.Listener) {
 			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
 		}
 		if i < len(addresses) {
-			l.Address = addresses[i].String()
+			l.Address = addresses[i]
 		}
 		all = append(all, l)
 	}

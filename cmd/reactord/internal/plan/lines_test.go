@@ -50,7 +50,7 @@ func TestLines(t *testing.T) {
 		{"a listener's name", func(c *config.Config) { c.Listeners[0].Name = "www" },
 			[]string{`listener web: name "web" → "www"`}},
 		{"a listener's address", func(c *config.Config) { c.Listeners[0].Address.Port = 81 },
-			[]string{"listener web: added on tcp://127.0.0.1:81", "listener web: removed from tcp://127.0.0.1:80"}},
+			[]string{"listener web: added on 127.0.0.1:81", "listener web: removed from 127.0.0.1:80"}},
 		{"servers", func(c *config.Config) { c.Backends[0].Servers[0].Address.Host = "10.0.0.3" },
 			[]string{"backend app: -10.0.0.1:80 +10.0.0.3:80"}},
 		{"a server", func(c *config.Config) { s := &c.Backends[0].Servers[0]; s.Weight, s.State = 7, "drain" },

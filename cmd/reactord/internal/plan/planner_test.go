@@ -169,7 +169,7 @@ func TestRefusedReload(t *testing.T) {
 	}
 	const refused = "the reload was refused: the configuration is what it was: "
 	wantLog := refused + strings.ReplaceAll(want, "|", "|"+refused) +
-		"|changed: listener web: added on tcp://127.0.0.1:81|changed: listener web: removed from tcp://127.0.0.1:80|reloaded"
+		"|changed: listener web: added on 127.0.0.1:81|changed: listener web: removed from 127.0.0.1:80|reloaded"
 	if got := strings.Join(said, "|"); got != wantLog {
 		t.Errorf("logged\n%s\nwant\n%s", got, wantLog)
 	}

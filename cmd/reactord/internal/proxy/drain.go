@@ -65,7 +65,9 @@ func (p *Proxy) OpenOnLoops() []int {
 // here, with their queues left to the other one. Open connections live on until [Proxy.Drain]. No plan is taken any
 // more. It may be called from any goroutine.
 func (p *Proxy) StopAccepting() {
-	p.stopPlanning()
+	p.planning.Lock()
+	p.stopped, p.handedOver = true, true
+	p.planning.Unlock()
 	p.each((*worker).stopAccepting)
 }
 
@@ -101,6 +103,7 @@ func (p *Proxy) drain(ctx context.Context, d config.Drain) {
 	}
 	p.draining.phase.Store(uint32(DrainClosing))
 	p.stopPlanning()
+	p.removeFiles(true)
 	p.each(func(w *worker) {
 		if w.drain(); d.Spread > 0 {
 			w.spread.begin(d.Spread)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 
@@ -25,16 +26,34 @@ const (
 	fdPrefix   = "fd://"   // NAME of a socket unit
 )
 
+// What follows the address, or the NAME, of a listener behind a question mark, in the form of a URL's query.
+const (
+	interfaceParameter = "interface"
+	ipv6OnlyParameter  = "ipv6_only"
+)
+
 // ListenerName is the name of a listener's sockets.
 func ListenerName(k plan.ListenerKey) string {
 	switch {
 	case k.FD != "":
 		return fdPrefix + k.FD
-	case k.Name != "":
-		return k.Place() + "/" + k.Name
-	default:
-		return k.Place()
+	case k.Path != "":
+		return unixPrefix + k.Path
 	}
+	name, options := k.Network+"://"+k.Bind.String(), url.Values{}
+	if k.Name != "" {
+		name += "/" + k.Name
+	}
+	if k.Interface != "" {
+		options.Set(interfaceParameter, k.Interface)
+	}
+	if k.IPv6Only {
+		options.Set(ipv6OnlyParameter, "true")
+	}
+	if len(options) != 0 {
+		name += "?" + options.Encode()
+	}
+	return name
 }
 
 // ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else. Of a
@@ -48,9 +67,14 @@ func ListenerKey(name string) (plan.ListenerKey, bool) {
 	}
 	for network, prefix := range map[string]string{"tcp": tcpPrefix, "udp": udpPrefix} {
 		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			rest, query, _ := strings.Cut(rest, "?")
 			address, listener, _ := strings.Cut(rest, "/")
 			bind, err := netip.ParseAddrPort(address)
-			return plan.ListenerKey{Network: network, Bind: bind, Name: listener}, err == nil
+			options, bad := url.ParseQuery(query)
+			return plan.ListenerKey{
+				Network: network, Bind: bind, Name: listener,
+				Interface: options.Get(interfaceParameter), IPv6Only: options.Has(ipv6OnlyParameter),
+			}, err == nil && bad == nil
 		}
 	}
 	return plan.ListenerKey{}, false
