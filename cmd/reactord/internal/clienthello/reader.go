@@ -1,0 +1,52 @@
+package clienthello
+
+import "encoding/binary"
+
+// reader takes fields from the front of its bytes. If there are not enough, it is broken from then on, and fields are
+// empty.
+type reader struct {
+	b      []byte
+	broken bool
+}
+
+// bytes takes n bytes.
+func (r *reader) bytes(n int) []byte {
+	if n > len(r.b) {
+		r.b, r.broken = nil, true
+		return nil
+	}
+	field := r.b[:n]
+	r.b = r.b[n:]
+	return field
+}
+
+// uint8 takes a byte; 0 if there is none.
+func (r *reader) uint8() int {
+	if field := r.bytes(1); len(field) == 1 {
+		return int(field[0])
+	}
+	return 0
+}
+
+// uint16 takes a number of two bytes; 0 if there is none.
+func (r *reader) uint16() int {
+	if field := r.bytes(2); len(field) == 2 {
+		return int(binary.BigEndian.Uint16(field))
+	}
+	return 0
+}
+
+// prefixed8 and prefixed16 take a field that has its length in front, of one or two bytes. What is inside is broken if
+// the field is.
+func (r *reader) prefixed8() reader {
+	field := r.bytes(r.uint8())
+	return reader{b: field, broken: r.broken}
+}
+
+func (r *reader) prefixed16() reader {
+	field := r.bytes(r.uint16())
+	return reader{b: field, broken: r.broken}
+}
+
+// empty reports whether all was taken.
+func (r *reader) empty() bool { return len(r.b) == 0 }

@@ -1,0 +1,136 @@
+package proxyproto
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"iter"
+)
+
+// Type is the type of a TLV. Others than these may be in a header: 0xe0 to 0xef are those of applications.
+type Type byte
+
+// The types of the specification, section 2.2.
+const (
+	ALPN      Type = 0x01 // the protocol that was negotiated in TLS
+	Authority Type = 0x02 // the host name that the client has asked for: the SNI
+	CRC32C    Type = 0x03 // the checksum of the header
+	Noop      Type = 0x04 // to be ignored
+	UniqueID  Type = 0x05 // an identifier of the connection, of 128 bytes at most
+	TLS       Type = 0x20 // PP2_TYPE_SSL: see SSL
+	NetNS     Type = 0x30 // the name of a network namespace
+)
+
+// TLVs are types with their values, in the form of a header of version 2. Make them by [AppendTLV] and [AppendSSL].
+type TLVs []byte
+
+// tlvLen is the length of a TLV without its value: type, and length of the value.
+const tlvLen = 3
+
+// All are the types and values in order. Values refer to the bytes of t. It ends at what has not the form of a TLV; there
+// is nothing like that in what [Parse] returns.
+func (t TLVs) All() iter.Seq2[Type, []byte] {
+	return func(yield func(Type, []byte) bool) {
+		for len(t) >= tlvLen {
+			n := tlvLen + int(binary.BigEndian.Uint16(t[1:]))
+			if n > len(t) || !yield(Type(t[0]), t[tlvLen:n]) {
+				return
+			}
+			t = t[n:]
+		}
+	}
+}
+
+// Get is the first value of the type, and whether there is one.
+func (t TLVs) Get(kind Type) ([]byte, bool) {
+	for k, value := range t.All() {
+		if k == kind {
+			return value, true
+		}
+	}
+	return nil, false
+}
+
+// AppendTLV appends a TLV. A value of more than 65 535 bytes is left out with its type. The value of a CRC32C is not
+// needed: [Append] computes it.
+func AppendTLV(dst TLVs, kind Type, value []byte) TLVs { return appendTLV(dst, kind, value) }
+
+// AppendTLVString is [AppendTLV] of a string.
+func AppendTLVString(dst TLVs, kind Type, value string) TLVs { return appendTLV(dst, kind, value) }
+
+func appendTLV[V []byte | string](dst TLVs, kind Type, value V) TLVs {
+	if kind == CRC32C {
+		return append(dst, byte(CRC32C), 0, crc32.Size, 0, 0, 0, 0)
+	}
+	if len(value) > 65535 {
+		return dst
+	}
+	return append(append(dst, byte(kind), byte(len(value)>>8), byte(len(value))), value...)
+}
+
+// check returns what is wrong with t, or "".
+func (t TLVs) check() string {
+	length, sums := 0, 0
+	for kind, value := range t.All() {
+		length += tlvLen + len(value)
+		if kind != CRC32C {
+			continue
+		}
+		if sums++; sums > 1 {
+			return "a second CRC32c"
+		}
+		if len(value) != crc32.Size {
+			return fmt.Sprintf("a CRC32c of %d bytes", len(value))
+		}
+	}
+	if length != len(t) {
+		return fmt.Sprintf("%d bytes behind the addresses, and the TLVs in them end after %d", len(t), length)
+	}
+	return ""
+}
+
+// appendTo appends those of t that fit into room bytes. It returns the place of the CRC32c's value, which is not set; 0 if
+// there is none.
+func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
+	for kind, value := range t.All() {
+		if kind == CRC32C {
+			if sum > 0 || room < tlvLen+crc32.Size {
+				continue
+			}
+			sum = len(dst) + tlvLen
+			value = make([]byte, crc32.Size)
+		}
+		if room -= tlvLen + len(value); room < 0 {
+			break
+		}
+		dst = appendTLV(TLVs(dst), kind, value)
+	}
+	return dst, sum
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// verify checks the CRC32c of a header that ends in t, if t has one.
+func (t TLVs) verify(header []byte) error {
+	at := len(header) - len(t)
+	for kind, value := range t.All() {
+		at += tlvLen
+		if kind == CRC32C {
+			told, sum := binary.BigEndian.Uint32(value), checksum(header, at)
+			if sum != told {
+				return fmt.Errorf("%w: CRC32c is %08x, and the header says %08x", ErrChecksum, sum, told)
+			}
+			return nil
+		}
+		at += len(value)
+	}
+	return nil
+}
+
+// checksum is the CRC32c of a header whose CRC32c is at an index, and counts as 0.
+func checksum(header []byte, at int) uint32 {
+	var zeros [crc32.Size]byte
+	sum := crc32.Update(0, castagnoli, header[:at])
+	sum = crc32.Update(sum, castagnoli, zeros[:])
+	return crc32.Update(sum, castagnoli, header[at+crc32.Size:])
+}
