@@ -150,8 +150,8 @@ func (h *Hello) versions(r reader) string {
 	return ""
 }
 
-// grease reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a, 0x1a1a
-// and so forth. Source: RFC 8701 section 2.
+// grease reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a,
+// 0x1a1a and so forth. Source: RFC 8701 section 2.
 func grease(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
 // greaseProtocol reports the same of a protocol.
