@@ -10,13 +10,16 @@ const (
 	extSupportedVersions = 43
 )
 
+// maxLegacy is the highest version that counts in the message's own field, TLS 1.2: later ones are in an extension.
+const maxLegacy = 0x0303
+
 // maxExtensions bounds how many extensions there may be: an extension is sent once, and there are some 60.
 const maxExtensions = 256
 
 // parse parses the body of a ClientHello message.
 func parse(message []byte) (Hello, error) {
 	r := reader{b: message}
-	h := Hello{Version: uint16(r.uint16())}
+	h := Hello{Version: min(uint16(r.uint16()), maxLegacy)}
 	r.bytes(32)    // random
 	r.prefixed8()  // session
 	r.prefixed16() // cipher suites

@@ -61,8 +61,13 @@ func same(b []byte) error {
 			highest = max(highest, v)
 		}
 	}
-	// Without the extension, theirs is made of the versions that they know.
-	if known := min(h.Version, tls.VersionTLS12); h.Version != highest && known != highest && highest != 0 {
+	if !slices.Contains(theirs.Extensions, extSupportedVersions) {
+		// Theirs are the versions that they know up to the message's own, even TLS 1.3.
+		if highest = min(highest, tls.VersionTLS12); highest == 0 {
+			return nil
+		}
+	}
+	if h.Version != highest {
 		return fmt.Errorf("version %x, theirs is %x", h.Version, highest)
 	}
 	return nil
