@@ -86,6 +86,8 @@ var good = []struct {
 }{
 	{"without extensions", records(message()), Hello{Version: 0x0303}},
 	{"a version of the future", strings.Replace(records(message()), "\x03\x03", "\x03\x09", 1), Hello{Version: 0x0303}},
+	{"another version of the record", strings.Replace(records(message()), "\x03\x01", "\x02\x00", 1),
+		Hello{Version: 0x0303}},
 	{"SNI", records(message(sni("example.org"))), Hello{SNI: "example.org", Version: 0x0303}},
 	{"SNI as it was written", records(message(sni("eXample.ORG"))), Hello{SNI: "eXample.ORG", Version: 0x0303}},
 	{"a name of another type", records(message(extension(0, field(2, "\x01", field(2, "a"), "\x00", field(2, "b"))))),
@@ -139,7 +141,7 @@ func TestBadHellos(t *testing.T) {
 		{"SSH", "SSH-2.0-OpenSSH\r\n", ErrNotTLS, `"SSH-2.0`, 1},
 		{"SSL 2", "\x80\x2e\x01\x00\x02", ErrNotTLS, "a hello of SSL 2", 1},
 		{"an alert", "\x15\x03\x01\x00\x02\x02\x28", ErrNotTLS, `"\x15\x03`, 1},
-		{"version 2.0", "\x16\x02\x00", ErrNotTLS, `"\x16\x02`, 2},
+		{"no version", "\x16\x10\x00", ErrNotTLS, `"\x16\x10`, 2},
 		{"an empty record", "\x16\x03\x01\x00\x00", ErrMalformed, "a record of 0 bytes", 0},
 		{"a large record", "\x16\x03\x01\x40\x01", ErrMalformed, "a record of 16385 bytes", 0},
 		{"a ServerHello", "\x16\x03\x01\x00\x10\x02", ErrMalformed, "a message of type 2", 0},

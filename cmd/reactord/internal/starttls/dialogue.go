@@ -161,10 +161,12 @@ func lines(line func(d *Dialogue, text, b []byte, n int) error) func(*Dialogue, 
 		}
 		end := bytes.IndexByte(b[:min(len(b), MaxLine)], '\n')
 		switch {
+		case len(b) > 0 && b[0] == clientHello: // waiting for the end of the line would take its time
+			return 0, fmt.Errorf("%w: TLS begins without having been asked for", ErrProtocol)
 		case end < 0 && len(b) >= MaxLine:
 			return 0, fmt.Errorf("%w: a line of more than %d bytes", ErrTooLong, MaxLine)
 		case end < 0:
-			return 0, wrongStart(b)
+			return 0, nil
 		}
 		text := bytes.TrimSuffix(b[:end], []byte("\r"))
 		if bytes.IndexByte(text, 0) >= 0 {
@@ -172,14 +174,6 @@ func lines(line func(d *Dialogue, text, b []byte, n int) error) func(*Dialogue, 
 		}
 		return end + 1, line(d, text, b, end+1)
 	}
-}
-
-// wrongStart tells a ClientHello from a line: waiting for the line's end would end in a timeout.
-func wrongStart(b []byte) error {
-	if len(b) > 0 && b[0] == clientHello {
-		return fmt.Errorf("%w: TLS begins without having been asked for", ErrProtocol)
-	}
-	return nil
 }
 
 // clientHello is the first byte of a TLS connection: the type of a record with handshake messages.
