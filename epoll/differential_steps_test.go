@@ -23,6 +23,16 @@ func (w *world) busy(end int, in bool) bool {
 	return false
 }
 
+// receives reports whether an entry of one kind is in flight on an endpoint.
+func (w *world) receives(end, op int) bool {
+	for _, p := range w.all {
+		if !p.done && p.end == end && p.op == op {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *world) watched(end int) bool {
 	for _, p := range w.all {
 		if !p.done && p.end == end && (p.op == poll || p.op == pollMulti) {
@@ -58,6 +68,9 @@ func (w *world) allowed(what, end, arg int) bool {
 		}
 		if (what == recvSelect || what == recvMsgMulti) && hasBoundaries(end) && w.shut[end] {
 			return false // done by a worker thread of the kernel's, which lets the end carry a buffer
+		}
+		if what == recvMsgMulti && hasBoundaries(end) && w.empty[end] {
+			return false // an empty datagram is the last one of the kernel's, and one of many of this ring's
 		}
 		return w.near[end] >= 0 && !w.busy(end, true) && !w.urgent[end] &&
 			(end != listener || what == accept || what == acceptMulti)
@@ -283,6 +296,12 @@ func (w *world) peer(what, end, arg int) {
 		size := arg
 		if (hasBoundaries(end) || end == seqpacket) && arg%5 == 0 {
 			size = 0
+		}
+		if size == 0 && hasBoundaries(end) {
+			if w.receives(end, recvMsgMulti) {
+				return
+			}
+			w.empty[end] = true
 		}
 		n, err := unix.Write(fd, pattern(w.rig, size))
 		if err == nil && (end == tcpA || end == tcpB) {

@@ -121,6 +121,7 @@ type world struct {
 	addr      unix.Sockaddr   // of the listener
 	freeAddr  unix.Sockaddr   // of the far end of udpFree
 	shut      [endpoints]bool // by either side
+	empty     [endpoints]bool // an empty datagram came
 	urgent    [endpoints]bool // urgent data came: the kernel blocks a worker thread in an ordinary receive
 	sent      [endpoints]int  // bytes that completions of sends report
 	got       [endpoints]int  // of them, read by the peer

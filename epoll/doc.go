@@ -29,9 +29,12 @@
 // A send is tried when it is submitted, and waits only if there is no room. A receive waits first, unless the
 // descriptor is known to be readable, or nothing is known of it. A short receive from a TCP stream says that it is
 // drained, unless EOF, an error or urgent data was signalled; so no call is spent on EAGAIN. A short message says
-// nothing, and the next one is asked for. Descriptors that are ready are served round-robin, with one system call for
-// each direction, until a batch of bytes has been received (Config.BatchBytes). If descriptors are ready after that,
-// the next Enter does not wait.
+// nothing, and the next one is asked for. But a multishot recvmsg on a socket for datagrams takes up to 32 of them with
+// one call (recvmmsg(2)), and fewer than it asked for say that nothing is left. Messages that one such socket sends to
+// addresses, if they are queued one behind the other, are sent with one call as well (sendmmsg(2)).
+//
+// Descriptors that are ready are served round-robin, with one system call for each direction, until a batch of bytes
+// has been received (Config.BatchBytes). If descriptors are ready after that, the next Enter does not wait.
 //
 // A file named op_x.go interprets one family of opcodes; op.go says which opcode is in which. file*.go is what the ring
 // knows of descriptors, entry*.go the entries, and ring*.go the interface.
@@ -69,6 +72,8 @@
 //
 //   - Receives on one descriptor complete in the order of their submission; the kernel wakes the last one first. A
 //     multishot entry goes to the end of the queue with each completion.
+//   - An empty datagram is one of many for a multishot recvmsg; it ends the kernel's. (An empty message on a socket with
+//     connections ends both: it may be EOF.)
 //   - uring.CQESockNonempty says that there may be more: it is set when a receive filled its buffer, and when EOF or an
 //     error was signalled. The kernel knows exactly. Accepts never have it.
 //   - The provided buffer that is used is the one that was provided last.

@@ -100,26 +100,43 @@ func (r *Ring) tooSmall(e *entry) bool {
 	if e.Len != 0 && e.Len < size {
 		size = e.Len
 	}
-	return uint64(size) < outSize+e.Off&math.MaxUint32+e.Off>>32
+	return uint64(size) < e.before()
 }
 
 // outSize is the size of what comes before the name in a buffer of a multishot recvmsg.
 const outSize = uint64(unsafe.Sizeof(uring.RecvmsgOut{}))
 
 // recvmsgMultishot is one recvmsg(2) into a provided buffer, which takes in this order a uring.RecvmsgOut, the name,
-// the control data and the payload.
+// the control data and the payload. On a socket for datagrams it is one recvmmsg(2) into several buffers.
 func (r *Ring) recvmsgMultishot(e *entry) verdict {
+	if r.takesBatch(e) {
+		return r.recvmmsg(e)
+	}
 	base, size, ok := r.groups.pick(e)
 	if !ok {
 		return r.noBuffer(e)
 	}
-	name, control := e.Off&math.MaxUint32, e.Off>>32
-	before := outSize + name + control
-	if uint64(size) < before {
+	if uint64(size) < e.before() {
 		r.fail(e, unix.EFAULT)
 		return completed
 	}
-	h, iov := &r.tmp.header, &r.tmp.iov
+	h := &r.tmp.header
+	room := e.layOut(h, &r.tmp.iov, base, size)
+	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(h)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
+	if n < 0 {
+		return r.receivedNothing(e, n)
+	}
+	describe(h, base, n)
+	e.Len = 0 // what the header says of the payload is for the first message alone
+	return r.receivedMessage(e, n, room)
+}
+
+// before is how much of a buffer a multishot recvmsg takes for what comes before the payload.
+func (e *entry) before() uint64 { return outSize + e.Off&math.MaxUint32 + e.Off>>32 }
+
+// layOut makes h and iov describe the parts of a buffer. It returns how much room there is for the payload.
+func (e *entry) layOut(h *unix.Msghdr, iov *unix.Iovec, base uintptr, size uint32) (room int) {
+	name, control := e.Off&math.MaxUint32, e.Off>>32
 	*h = unix.Msghdr{Namelen: uint32(name), Iov: iov}
 	h.SetIovlen(1)
 	h.SetControllen(int(control))
@@ -132,25 +149,26 @@ func (r *Ring) recvmsgMultishot(e *entry) verdict {
 	}
 	at += control
 	iov.Base = (*byte)(pointer(&at))
-	iov.SetLen(int(uint64(size) - before))
-	n := raw(unix.SYS_RECVMSG, uintptr(e.Fd), uintptr(unsafe.Pointer(h)), uintptr(e.OpFlags|unix.MSG_DONTWAIT), 0, 0, 0)
-	if n < 0 {
-		return r.receivedNothing(e, n)
-	}
+	room = int(uint64(size) - e.before())
+	iov.SetLen(room)
+	return room
+}
+
+// describe writes what was received, a message of n bytes, to the beginning of a buffer.
+func describe(h *unix.Msghdr, base uintptr, n int) {
 	start := uint64(base)
 	*(*uring.RecvmsgOut)(pointer(&start)) = uring.RecvmsgOut{
 		Namelen: h.Namelen, Controllen: uint32(h.Controllen), Payloadlen: uint32(n), Flags: uint32(h.Flags),
 	}
-	e.Len = 0 // what the header says of the payload is for the first message alone
-	return r.receivedMessage(e, n, int(before), int(uint64(size)-before))
 }
 
-// receivedMessage posts a message of n bytes for which there was room for want, behind before other bytes of the
-// buffer. A message of no bytes is the last, be it EOF or not.
-func (r *Ring) receivedMessage(e *entry, n, before, want int) verdict {
+// receivedMessage posts a message of n bytes for which there was so much room. A message of no bytes is the last one
+// of a socket with connections, be it EOF or not; datagrams have no EOF.
+func (r *Ring) receivedMessage(e *entry, n, room int) verdict {
+	before := int(e.before())
 	r.spent += before + n
-	res, flags := int32(before+min(n, want)), r.drained(e, n < want)|r.groups.use(e)
-	if n == 0 {
+	res, flags := int32(before+min(n, room)), r.drained(e, n < room)|r.groups.use(e)
+	if n == 0 && r.files.at(e.Fd).kind != datagrams {
 		r.finish(e, res, flags)
 		return completed
 	}

@@ -57,6 +57,7 @@ type Ring struct {
 
 	files    files
 	groups   groups
+	several  batch
 	fixed    fixedBuffers
 	retries  connectRetries
 	children children
@@ -124,8 +125,13 @@ func (r *Ring) Push(sqe *uring.SQE) {
 }
 
 func (r *Ring) submit() {
-	for _, i := range r.queued {
-		r.issue(r.entries.at(i))
+	for queued := r.queued; len(queued) != 0; {
+		n := r.sendBatch(queued)
+		if n == 0 {
+			r.issue(r.entries.at(queued[0]))
+			n = 1
+		}
+		queued = queued[n:]
 	}
 	r.queued = r.queued[:0]
 	if r.direct.queued != 0 {

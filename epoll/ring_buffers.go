@@ -95,6 +95,9 @@ func (g *group) take() uint16 {
 	return buf
 }
 
+// at is where a buffer is.
+func (g *group) at(buf uint16) uintptr { return g.base + uintptr(buf)*uintptr(g.size) }
+
 // find returns a group, or nil.
 func (gs groups) find(id uint16) *group {
 	if int(id) < len(gs) {
@@ -128,7 +131,7 @@ func (gs groups) pick(e *entry) (base uintptr, size uint32, ok bool) {
 	if e.Len != 0 && e.Len < size {
 		size = e.Len
 	}
-	return g.base + uintptr(e.buf)*uintptr(g.size), size, true
+	return g.at(e.buf), size, true
 }
 
 // use hands the buffer that an entry holds, if any, to its completion. It returns the flags to post.

@@ -35,8 +35,9 @@ type Loop struct {
 	finished   int          // how many of finishing have finished
 	delivering *op          // the operation that delivers an item of its final completion, or nil: see beginDelivery
 	buffers    Buffers
-	now        int64 // ns on the loop's clock, when the turn began
-	yielded    int64 // when the loop last yielded
+	whole      *Buffers // for whole datagrams; nil: none was asked for
+	now        int64    // ns on the loop's clock, when the turn began
+	yielded    int64    // when the loop last yielded
 	late       lateness
 	tid        int
 	phase      phase
@@ -280,7 +281,7 @@ func (l *Loop) enter() error {
 		l.yielded = l.now
 	}
 	l.takeStops()
-	l.buffers.refill()
+	l.refill()
 	timeout := time.Duration(-1)
 	now := l.sys.Clock() // not l.now: this turn may have taken a while
 	l.endTurn(now)
@@ -289,7 +290,7 @@ func (l *Loop) enter() error {
 			timeout = max(timeout, l.cfg.TimerSlack)
 		}
 	}
-	if len(l.ready) != 0 || l.buffers.mustRefill() || timeout != 0 && !l.sleep() {
+	if len(l.ready) != 0 || l.mustRefill() || timeout != 0 && !l.sleep() {
 		timeout = 0
 	}
 	l.publish() // before the loop sleeps, so that readers see what it holds meanwhile

@@ -167,7 +167,7 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 	l.slots.init()
 	l.remote.init()
 	l.stops.init()
-	if err := l.buffers.init(l, cfg.Buffers); err != nil {
+	if err := l.buffers.init(l, group, cfg.Buffers); err != nil {
 		return nil, err
 	}
 	l.unused = runtime.AddCleanup(l, forgotten.free, forgotten{ring, l.buffers.mem})
@@ -186,6 +186,6 @@ func (l *Loop) Discard() error {
 func (l *Loop) discard() error {
 	l.refuse()
 	err := l.ring.Close()
-	l.buffers.unmap()
+	l.unmapBuffers()
 	return err
 }

@@ -39,7 +39,7 @@ func (l *Loop) reportLeft() {
 		l.misuse(fmt.Errorf("reactor: a Loop has ended, and %d %w: %s: start Close of each of them, which works "+
 			"while the Loop drains", n, ErrNotClosed, l.owned.list()))
 	}
-	if n := l.buffers.leasedBytes(); n != 0 {
+	if n := l.leasedBytes(); n != 0 {
 		l.misuse(fmt.Errorf("reactor: a Loop has ended, and %w: %d bytes, which stay mapped: call Release of every "+
 			"Lease, also when an operation is stopped", ErrNotReleased, n))
 	}

@@ -75,8 +75,8 @@ func (l *Loop) close() error {
 func (l *Loop) free() error {
 	l.publish()
 	err := l.ring.Close()
-	if l.buffers.leasedBytes() == 0 {
-		l.buffers.unmap()
+	if l.leasedBytes() == 0 {
+		l.unmapBuffers()
 	}
 	return err
 }

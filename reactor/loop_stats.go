@@ -61,8 +61,8 @@ func (l *Loop) publish() {
 	s.completions.Store(c.completions)
 	s.enters.Store(c.enters)
 	store(&s.inFlight, int64(l.slots.used))
-	store(&s.bufferBytes, int64(l.buffers.inRing)*int64(l.buffers.size))
-	store(&s.leasedBytes, l.buffers.leasedBytes())
+	store(&s.bufferBytes, l.bufferBytes())
+	store(&s.leasedBytes, l.leasedBytes())
 	if rare := c.cancels + c.posts + c.timers + c.stale + c.bufferWaits + uint64(c.leaked); rare != l.published {
 		l.published = rare
 		s.cancels.Store(c.cancels)

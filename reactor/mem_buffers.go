@@ -59,16 +59,23 @@ func (BufferConfig) check(name string, v *int, most, otherwise int) error {
 	return setInRange("LoopConfig.Buffers."+name, v, 1, most, otherwise)
 }
 
-// group is the id of the one buffer group of a loop.
-const group = 0
+// The ids of the buffer groups of a loop.
+const (
+	group      = 0 // of LoopConfig.Buffers
+	wholeGroup = 1 // of buffers for whole datagrams, which are made when they are first asked for
+)
+
+// wholeBuffers is the buffers for whole datagrams: each has room for 64 KiB, and for what comes before a payload.
+var wholeBuffers = BufferConfig{Size: 64<<10 + 512, Window: 16, Limit: 1024, LargeLimit: -1}
 
 // Buffers are a loop's receive buffers. They are mapped memory, not memory of Go's heap. A receive that asks for a
 // buffer holds none until there is data, and gets a [Lease] of one then. Only a small window of the buffers is in the
 // ring. The buffer that was released last is used first, so that it is still in the cache.
 type Buffers struct {
-	loop *Loop
-	mem  []byte
-	size int
+	loop  *Loop
+	group uint16
+	mem   []byte
+	size  int
 
 	free     []uint16 // neither leased nor in the ring; the last was released last
 	inRing   int
@@ -84,14 +91,14 @@ type Buffers struct {
 	large  largeBuffers
 }
 
-func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
+func (b *Buffers) init(l *Loop, group uint16, cfg BufferConfig) error {
 	mem, err := unix.Mmap(-1, 0, cfg.Limit*cfg.Size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_NORESERVE)
 	if err != nil {
 		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size,
 			os.NewSyscallError("mmap", err))
 	}
-	*b = Buffers{loop: l, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit)}
+	*b = Buffers{loop: l, group: group, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit)}
 	b.large.size, b.large.limit = cfg.LargeSize, max(cfg.LargeLimit, 0)
 	b.starved.retry.Init((*retryStarved)(b))
 	b.exhausted.timer.Init((*reportExhausted)(b))
@@ -106,6 +113,26 @@ func (b *Buffers) init(l *Loop, cfg BufferConfig) error {
 		b.free[i] = uint16(cfg.Limit - 1 - i)
 	}
 	return nil
+}
+
+// wholeDatagrams is the loop's buffers for whole datagrams. It makes them if there are none.
+func (l *Loop) wholeDatagrams() (*Buffers, error) {
+	if l.whole == nil {
+		b := new(Buffers)
+		if err := b.init(l, wholeGroup, wholeBuffers); err != nil {
+			return nil, err
+		}
+		l.whole = b
+	}
+	return l.whole, nil
+}
+
+// buffers is those that an operation selects from.
+func (o *op) buffers() *Buffers {
+	if o.sqe.BufIndex == wholeGroup && o.sqe.Flags&uring.SQEBufferSelect != 0 {
+		return o.loop.whole
+	}
+	return &o.loop.buffers
 }
 
 func (b *Buffers) unmap() {
@@ -123,13 +150,38 @@ func (b *Buffers) leasedBytes() int64 {
 	return int64(b.leased)*int64(b.size) + int64(b.large.leased)*int64(b.large.size)
 }
 
+// leasedBytes is what the loop has leased of all its buffers.
+func (l *Loop) leasedBytes() int64 {
+	n := l.buffers.leasedBytes()
+	if l.whole != nil {
+		n += l.whole.leasedBytes()
+	}
+	return n
+}
+
+// bufferBytes is what its ring has of them.
+func (l *Loop) bufferBytes() int64 {
+	n := int64(l.buffers.inRing) * int64(l.buffers.size)
+	if l.whole != nil {
+		n += int64(l.whole.inRing) * int64(l.whole.size)
+	}
+	return n
+}
+
+func (l *Loop) unmapBuffers() {
+	l.buffers.unmap()
+	if l.whole != nil {
+		l.whole.unmap()
+	}
+}
+
 // refill fills the ring's window, arms the receives that wait for a buffer, and now and then judges the window. It is
 // called once a turn, before the ring is entered.
 func (b *Buffers) refill() {
 	for b.inRing < b.window.target && len(b.free) != 0 {
 		last := len(b.free) - 1
 		id := b.free[last]
-		b.loop.ring.ProvideBuffer(group, id)
+		b.loop.ring.ProvideBuffer(b.group, id)
 		b.free = b.free[:last]
 		b.inRing++
 		b.starved.moved()

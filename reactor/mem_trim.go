@@ -75,7 +75,7 @@ func (b *Buffers) takeBack() {
 	ring, ok := b.loop.ring.(host.BufferTaker)
 	for ok && b.inRing > b.window.target {
 		var id uint16
-		if id, ok = ring.TakeBuffer(group); ok {
+		if id, ok = ring.TakeBuffer(b.group); ok {
 			b.free = append(b.free, id)
 			b.inRing--
 			b.starved.moved()

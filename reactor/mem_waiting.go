@@ -157,6 +157,19 @@ func (b *Buffers) mustWait(o *op, held int32) bool {
 	return o.rationed
 }
 
+// mustRefill is [Buffers.mustRefill] of all buffers.
+func (l *Loop) mustRefill() bool {
+	return l.buffers.mustRefill() || l.whole != nil && l.whole.mustRefill()
+}
+
+// refill is [Buffers.refill] of all buffers.
+func (l *Loop) refill() {
+	l.buffers.refill()
+	if l.whole != nil {
+		l.whole.refill()
+	}
+}
+
 // canResumeRationed reports whether sequences are rationed although buffers are ample again.
 func (b *Buffers) canResumeRationed() bool { return !b.rationed.empty() && b.leased <= b.ample }
 

@@ -83,7 +83,7 @@ func (l *Loop) takeStops() {
 // retire frees the slot of an operation that is about to complete.
 func (l *Loop) retire(id uint64) {
 	if assert.Enabled {
-		if b := &l.buffers; b.has(&b.waiting, id) || b.has(&b.rationed, id) {
+		if b := l.slots.at(slotOf(id)).op.buffers(); b.has(&b.waiting, id) || b.has(&b.rationed, id) {
 			panic("reactor: an operation completes that waits for a buffer")
 		}
 	}
@@ -117,7 +117,7 @@ func (o *op) cancel() {
 	case opArmed:
 		o.disarm()
 	case opDormant:
-		o.loop.buffers.dropWaiter(o)
+		o.buffers().dropWaiter(o)
 		o.ready(outcome{kind: outcomeStopped})
 	}
 }

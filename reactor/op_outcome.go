@@ -333,7 +333,7 @@ func (o *op) react(run operation, out outcome, next reaction) {
 			o.arm()
 			return
 		}
-		o.loop.buffers.wait(o)
+		o.buffers().wait(o)
 	}
 }
 

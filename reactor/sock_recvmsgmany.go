@@ -83,6 +83,7 @@ type recvMsgManySender struct {
 	affine
 	s               *Socket
 	credit, control int
+	whole           bool
 }
 
 // RecvFromMany is a sequence of datagrams, each in a buffer that is leased to the receiver, who releases it. On a
@@ -108,11 +109,19 @@ func (s *Socket) RecvMsgMany(credit, control int) recvMsgManySender {
 	return recvMsgManySender{s: s, credit: credit, control: control}
 }
 
+// Whole has the sequence receive into buffers of the loop that have room for the largest datagram of UDP, and for as
+// much as the kernel makes of several of them (UDP_GRO), so that none is truncated. A loop has 1024 of these buffers,
+// which take memory only if they are used.
+func (c recvMsgManySender) Whole() recvMsgManySender {
+	c.whole = true
+	return c
+}
+
 func (c recvMsgManySender) Connect(op *RecvMsgManyOp, r seq.Receiver[Datagram]) sender.Operation {
 	if op.in.control = op.in.control[:0]; cap(op.in.control) < c.control {
 		op.in.control = make([]byte, 0, c.control)
 	}
-	op.in.control = op.in.control[:c.control]
+	op.in.control, op.in.whole = op.in.control[:c.control], c.whole
 	op.policy, op.loop, op.on, op.r = policyRecvMany, c.s.loop, &c.s.Descriptor, r
 	op.credit.init(c.credit)
 	return op
@@ -130,8 +139,14 @@ func (o *RecvMsgManyOp) Start() {
 	env := o.env()
 	o.credit.reset()
 	o.flags = 0
+	if o.in.whole {
+		if _, err := o.loop.wholeDatagrams(); err != nil {
+			o.startFailed(o, env, failure(syscall.ENOMEM))
+			return
+		}
+	}
 	o.in.prepMany(&o.op)
-	if o.in.before >= o.loop.buffers.size {
+	if o.in.before >= o.buffers().size {
 		o.startFailed(o, env, failure(syscall.EMSGSIZE))
 		return
 	}
@@ -171,7 +186,7 @@ func (o *RecvMsgManyOp) deliver(d *Datagram) {
 
 // afterItem takes the entry back if there is no credit for more, and none was granted meanwhile.
 func (o *RecvMsgManyOp) afterItem() {
-	if o.credit.left <= 0 || o.loop.buffers.exceeds(o.credit.held()) {
+	if o.credit.left <= 0 || o.buffers().exceeds(o.credit.held()) {
 		o.disarm()
 	}
 }
@@ -179,7 +194,7 @@ func (o *RecvMsgManyOp) afterItem() {
 // prep fills the entry, or lets the source wait for credit.
 func (o *RecvMsgManyOp) prep() bool {
 	c := &o.credit
-	if o.awaitCredit(c, c.left <= 0 || o.loop.buffers.mustWait(&o.op, c.held())) {
+	if o.awaitCredit(c, c.left <= 0 || o.buffers().mustWait(&o.op, c.held())) {
 		return false
 	}
 	o.in.prepMany(&o.op)
@@ -195,10 +210,26 @@ type leasedMessage struct {
 	msg       unix.Msghdr
 	iov       unix.Iovec
 	from      Address
+	whole     bool
 	control   []byte // or, of a multishot entry, only the room for it
 	multishot bool
 	name      int // room for the address in a buffer
 	before    int // room for all that is in a buffer besides the payload
+}
+
+// group is the id of the buffers that the message is received into.
+func (m *leasedMessage) group() uint16 {
+	if m.whole {
+		return wholeGroup
+	}
+	return group
+}
+
+func (m *leasedMessage) buffers(o *op) *Buffers {
+	if m.whole {
+		return o.loop.whole
+	}
+	return &o.loop.buffers
 }
 
 // prep fills a single entry.
@@ -206,13 +237,13 @@ func (m *leasedMessage) prep(o *op) {
 	m.multishot, m.before = false, len(m.control)
 	m.msg = unix.Msghdr{Name: (*byte)(unsafe.Pointer(&m.from.raw)), Namelen: sizeofAddress, Iov: &m.iov}
 	m.msg.SetIovlen(1)
-	m.iov.SetLen(o.loop.buffers.size - m.before)
+	m.iov.SetLen(m.buffers(o).size - m.before)
 	if len(m.control) != 0 {
 		m.msg.Control = unsafe.SliceData(m.control)
 		m.msg.SetControllen(len(m.control))
 	}
 	o.sqe.PrepRecvmsg(int(o.on.fd), unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
-	o.sqe.Flags, o.sqe.BufIndex = uring.SQEBufferSelect, group
+	o.sqe.Flags, o.sqe.BufIndex = uring.SQEBufferSelect, m.group()
 	o.sleepFirst(o.flags)
 }
 
@@ -234,7 +265,7 @@ func (m *leasedMessage) prepMany(o *op) {
 	m.before = int(unsafe.Sizeof(uring.RecvmsgOut{})) + m.name + len(m.control)
 	m.msg = unix.Msghdr{Namelen: uint32(m.name)}
 	m.msg.SetControllen(len(m.control))
-	o.sqe.PrepRecvmsgMultishot(int(o.on.fd), group, unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
+	o.sqe.PrepRecvmsgMultishot(int(o.on.fd), m.group(), unsafe.Pointer(&m.msg), unix.MSG_CMSG_CLOEXEC)
 }
 
 // take fills d, which is zero, with what a completion carries. A Datagram is large: it is copied once, for the
@@ -243,7 +274,7 @@ func (m *leasedMessage) take(d *Datagram, o *op, out outcome) {
 	cqe := uring.CQE{Res: out.res, Flags: out.flags}
 	var buf []byte
 	if id, ok := cqe.BufferID(); ok {
-		b := &o.loop.buffers
+		b := m.buffers(o)
 		d.lease = b.lease(id, max(int(out.res), 0))
 		buf = b.mem[int(id)*b.size:][:b.size:b.size]
 	}

@@ -139,6 +139,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
 		OnSlowTurn: d.slowTurn,
 		Inherited:  d.kin.listenSockets(),
+		KeepFiles:  upgrade.Storing(),
 	}, first)
 	if err != nil {
 		return nil, err

@@ -50,10 +50,10 @@ func (d *daemon) announce() {
 // listening logs where those of the listeners in force listen that are wanted.
 func (d *daemon) listening(wanted func(*plan.Listener) bool) {
 	listeners := d.planner.Plan().Listeners
-	for i, addr := range d.proxy.Addrs() {
+	for i, place := range d.proxy.Places() {
 		if l := &listeners[i]; wanted(l) {
 			d.log.Info("listening",
-				zap.String("listener", l.Name), zap.Stringer("address", addr), zap.String("backend", l.Backend))
+				zap.String("listener", l.Name), zap.String("address", place), zap.String("backend", l.Backend))
 		}
 	}
 }
@@ -67,6 +67,9 @@ func (d *daemon) serve(s *signals) error {
 	defer stop()
 	d.background.Go(func() { d.reloadOn(reloads, s.reload) })
 	d.background.Go(func() { d.upgradeOn(reloads, s.upgrade) })
+	reopening, stopReopening := context.WithCancel(context.Background())
+	defer stopReopening()
+	d.background.Go(func() { d.reopenOn(reopening, s.reopen) })
 	select {
 	case err := <-end:
 		return errors.Join(errUnexpected, err)
@@ -88,6 +91,18 @@ func (d *daemon) reloadOn(ctx context.Context, hups <-chan os.Signal) {
 		select {
 		case <-hups:
 			_ = d.reload(ctx) // the planner logs it
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reopenOn opens the access log anew at each signal, until ctx is done: also while connections drain.
+func (d *daemon) reopenOn(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+			d.proxy.ReopenAccessLog()
 		case <-ctx.Done():
 			return
 		}

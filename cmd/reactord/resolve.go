@@ -49,7 +49,7 @@ type setting struct {
 // listening is the settings of all addresses to listen on.
 func listening(cfg *config.Config) (all []setting) {
 	for i, l := range cfg.Listeners {
-		if l.Address.FD == "" {
+		if l.Address.Host != "" {
 			all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
 		}
 	}

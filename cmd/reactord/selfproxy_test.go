@@ -36,6 +36,29 @@ func TestSelfProxying(t *testing.T) {
 	}
 }
 
+// TCP does not come back by UDP, nor by an interface that this machine does not use for itself.
+func TestSelfProxyingByAnotherKind(t *testing.T) {
+	for listener, want := range map[string]bool{
+		"address: 'udp://127.0.0.1:80', backend: b":                                                    true,
+		"address: '127.0.0.1:80', backend: b":                                                          true,
+		"address: '127.0.0.1:79-81', backend: b":                                                       true,
+		"address: '0.0.0.0:80', socket: {interface: eth0}, backend: b":                                 false,
+		"address: '0.0.0.0:80', socket: {interface: lo}, backend: b":                                   true,
+		"address: '127.0.0.1:80', backend: c, routes: [{sni: [a], backend: b}]":                        true,
+		"address: '127.0.0.1:80', backend: c, routes: [{sources: [10.0.0.0/8], backend: b}]":           false,
+		"address: 'udp://127.0.0.1:79', backend: b}\n- {name: l2, address: '127.0.0.1:80', backend: c": false,
+	} {
+		cfg, source, err := config.Parse("f", []byte("listeners:\n- {name: l, "+listener+"}\n"+
+			"backends: [{name: b, servers: ['127.0.0.1:80']}, {name: c, servers: ['192.0.2.1:1']}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = settle(t.Context(), cfg, source.Errors); (err != nil) != want {
+			t.Errorf("%s: %v", listener, err)
+		}
+	}
+}
+
 // A cycle of listeners is refused, a chain is not.
 func TestSelfProxyingThroughAnotherListener(t *testing.T) {
 	const text = `listeners:

@@ -119,6 +119,7 @@ func (d *daemon) retire(s *upgrade.Successor, signals <-chan os.Signal) error {
 	d.leave()
 	d.enter(draining)
 	d.planner.Close()
+	d.proxy.StopAccepting()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go d.bound(ctx, cancel, s, signals)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"go.uber.org/zap"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error
 			return nil, fmt.Errorf("admin: %w", err)
 		}
 		a.socket = &socket{UnixListener: u, path: path}
-		if a.socket.file, err = os.Lstat(path); err != nil {
+		if a.socket.file, err = unixsocket.Adopt(path); err != nil {
 			return nil, fmt.Errorf("admin: %w", err)
 		}
 	}

@@ -5,46 +5,71 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// Address is a TCP address: a host, which is an IP address or a name, and a port. Or it is a socket that the service
-// manager has opened. The zero Address is no address.
+// Address is where a listener listens, or where a server is: a host and a port of TCP or UDP, a unix socket, or a socket
+// that the service manager has opened. The zero Address is no address.
 type Address struct {
 	Host string // an IP address in its canonical form (without brackets), or a name in lower case
 	Port uint16
-	FD   string // the name of a socket of the service manager, instead of Host and Port
+	Last uint16 // the last port of a range that begins with Port; 0: it is one port
+	UDP  bool   // else TCP, if there is a Host; or a socket of the service manager for datagrams
+	Path string // the path of a unix socket, or "@" and its abstract name; instead of Host and Port
+	FD   string // the name of a socket of the service manager; likewise
 }
 
 // The schemes of addresses.
 const (
-	scheme   = "tcp://"
-	schemeFD = "fd://"
+	scheme      = "tcp://"
+	schemeUDP   = "udp://"
+	schemeUnix  = "unix://"
+	schemeFD    = "fd://"
+	schemeFDUDP = "fd+udp://"
 )
 
-// ParseAddress reads "tcp://HOST:PORT" or "fd://NAME". An IPv6 host is in brackets. "tcp://" is optional.
+// The bounds of addresses.
+const (
+	maxUnixPath = 107 // bytes of sun_path, see unix(7)
+	maxRange    = 4096
+)
+
+// ParseAddress reads "tcp://HOST:PORT", "tcp://HOST:FIRST-LAST", the same with udp, "unix:///PATH", "unix://@NAME",
+// "fd://NAME", or "fd+udp://NAME". An IPv6 host is in brackets. "tcp://" is optional.
 func ParseAddress(text string) (Address, error) {
-	if name, ok := strings.CutPrefix(text, schemeFD); ok {
-		return parseFD(name)
+	name, rest, found := strings.Cut(text, "://")
+	if !found {
+		return parseHostPort(scheme, text)
 	}
-	rest, found := strings.CutPrefix(text, scheme)
-	if before, after, other := strings.Cut(text, "://"); other && !found {
-		return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(before), scheme, clip(after))
+	switch prefix := name + "://"; prefix {
+	case scheme, schemeUDP:
+		return parseHostPort(prefix, rest)
+	case schemeUnix:
+		return parseUnix(rest)
+	case schemeFD, schemeFDUDP:
+		return parseFD(prefix, rest)
 	}
-	if _, err := parsePort(rest); err == nil { // a port only
+	return Address{}, fmt.Errorf("scheme %s is unknown: write %s%s", quote(name), scheme, clip(rest))
+}
+
+func parseHostPort(prefix, rest string) (Address, error) {
+	if _, _, err := parsePorts(rest); err == nil { // ports only
 		rest = ":" + rest
 	}
-	host, port, err := net.SplitHostPort(rest)
+	host, ports, err := net.SplitHostPort(rest)
 	if err != nil {
-		return Address{}, splitHint(rest, err)
+		return Address{}, splitHint(prefix, rest, err)
 	}
 	if host == "" {
 		return Address{}, fmt.Errorf("no host: write %s127.0.0.1:%s for this machine only, "+
-			"or %[1]s[::]:%[2]s for every address", scheme, clip(port))
+			"or %[1]s[::]:%[2]s for every address", prefix, clip(ports))
 	}
-	a := Address{}
-	if a.Port, err = parsePort(port); err != nil {
+	a := Address{UDP: prefix == schemeUDP}
+	if a.Port, a.Last, err = parsePorts(ports); err != nil {
 		return Address{}, err
 	}
 	if a.Host, err = parseHost(host, strings.HasPrefix(rest, "[")); err != nil {
@@ -53,31 +78,76 @@ func ParseAddress(text string) (Address, error) {
 	return a, nil
 }
 
+func parseUnix(path string) (Address, error) {
+	abstract := strings.HasPrefix(path, "@")
+	switch {
+	case path == "" || path == "@":
+		return Address{}, fmt.Errorf("no path: write %s/PATH, or %[1]s@NAME for an abstract socket", schemeUnix)
+	case len(path) > maxUnixPath:
+		return Address{}, fmt.Errorf("the path of a unix socket has at most %d bytes, "+
+			"and this one has %d", maxUnixPath, len(path))
+	case !utf8.ValidString(path) || strings.IndexFunc(path, unicode.IsControl) >= 0:
+		return Address{}, errors.New("the path of a unix socket is not UTF-8 without control characters")
+	case abstract:
+	case path[0] != '/':
+		return Address{}, fmt.Errorf("the path is not absolute: write %s/PATH, or %[1]s@NAME for an abstract socket",
+			schemeUnix)
+	case filepath.Clean(path) != path:
+		return Address{}, fmt.Errorf("write %s%s", schemeUnix, filepath.Clean(path))
+	}
+	return Address{Path: path}, nil
+}
+
 // parseFD reads the name of a socket; see FileDescriptorName= in systemd.socket(5).
-func parseFD(name string) (Address, error) {
+func parseFD(prefix, name string) (Address, error) {
 	switch {
 	case name == "":
-		return Address{}, fmt.Errorf("no name: write %sNAME, with the name of FileDescriptorName=", schemeFD)
+		return Address{}, fmt.Errorf("no name: write %sNAME, with the name of FileDescriptorName=", prefix)
 	case len(name) > 255 || strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) >= 0:
 		return Address{}, fmt.Errorf("%s is not the name of a socket: use at most 255 ASCII characters without ':'",
 			quote(name))
 	}
-	return Address{FD: name}, nil
+	return Address{FD: name, UDP: prefix == schemeFDUDP}, nil
 }
 
 // splitHint is the error of SplitHostPort with advice what to write.
-func splitHint(rest string, err error) error {
+func splitHint(prefix, rest string, err error) error {
 	if ip, e := netip.ParseAddr(rest); e == nil && ip.Is6() {
-		return fmt.Errorf("no port: an IPv6 address is written in brackets, as in %s[%s]:8080", scheme, ip)
+		return fmt.Errorf("no port: an IPv6 address is written in brackets, as in %s[%s]:8080", prefix, ip)
 	}
 	if strings.ContainsAny(rest, "/?#") {
 		return errors.New("nothing may follow the port")
 	}
 	var split *net.AddrError
 	if errors.As(err, &split) && split.Err == "missing port in address" {
-		return fmt.Errorf("no port: write %s%s:PORT", scheme, clip(rest))
+		return fmt.Errorf("no port: write %s%s:PORT", prefix, clip(rest))
 	}
-	return fmt.Errorf("not an address: write %sHOST:PORT, with an IPv6 host in brackets", scheme)
+	return fmt.Errorf("not an address: write %sHOST:PORT, with an IPv6 host in brackets", prefix)
+}
+
+// parsePorts reads a port, or the first and the last port of a range.
+func parsePorts(text string) (first, last uint16, err error) {
+	from, to, found := strings.Cut(text, "-")
+	if !found || from == "" {
+		first, err = parsePort(text)
+		return first, 0, err
+	}
+	if first, err = parsePort(from); err == nil {
+		last, err = parsePort(to)
+	}
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case first == 0:
+		return 0, 0, errors.New("a range of ports begins with 1 or more")
+	case last < first:
+		return 0, 0, fmt.Errorf("the range of ports is reversed: write %d-%d", last, first)
+	case last-first >= maxRange:
+		return 0, 0, fmt.Errorf("a range has at most %d ports, and this one has %d", maxRange, int(last)-int(first)+1)
+	case last == first:
+		last = 0
+	}
+	return first, last, nil
 }
 
 func parsePort(text string) (uint16, error) {
@@ -134,16 +204,54 @@ func isNameRune(r rune) bool {
 // IsZero reports whether a is the zero Address.
 func (a Address) IsZero() bool { return a == Address{} }
 
-// HostPort is the address in the form of package net. A socket of the service manager has none.
-func (a Address) HostPort() string { return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port))) }
+// Network is "tcp", "udp" or "unix". What a socket of the service manager is, only the socket knows: if it is not for
+// datagrams, its network is "tcp".
+func (a Address) Network() string {
+	switch {
+	case a.UDP:
+		return "udp"
+	case a.Path != "":
+		return "unix"
+	}
+	return "tcp"
+}
+
+// HostPort is the host and the ports in the form of package net. An address without a host has none.
+func (a Address) HostPort() string {
+	ports := strconv.Itoa(int(a.Port))
+	if a.Last != 0 {
+		ports += "-" + strconv.Itoa(int(a.Last))
+	}
+	return net.JoinHostPort(a.Host, ports)
+}
+
+// Ports is each address of a range of ports, or a itself if it is none.
+func (a Address) Ports() []Address {
+	if a.Last == 0 {
+		return []Address{a}
+	}
+	all := make([]Address, 0, int(a.Last-a.Port)+1)
+	for port := int(a.Port); port <= int(a.Last); port++ {
+		one := a
+		one.Port, one.Last = uint16(port), 0
+		all = append(all, one)
+	}
+	return all
+}
 
 // String is the address in the form of [ParseAddress]. For the zero Address it is empty.
 func (a Address) String() string {
 	switch {
 	case a.IsZero():
 		return ""
+	case a.FD != "" && a.UDP:
+		return schemeFDUDP + a.FD
 	case a.FD != "":
 		return schemeFD + a.FD
+	case a.Path != "":
+		return schemeUnix + a.Path
+	case a.UDP:
+		return schemeUDP + a.HostPort()
 	}
 	return scheme + a.HostPort()
 }

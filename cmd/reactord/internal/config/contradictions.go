@@ -9,11 +9,12 @@ import (
 // config finds settings that contradict each other.
 func (v *validator) config(c *Config) {
 	var top *step
-	if c.Metrics.FD != "" {
-		v.value(top.of("metrics"), "%s: only a listener may be a socket of the service manager: write HOST:PORT",
-			quote(c.Metrics.String()))
+	v.onePort(top.of("metrics"), c.Metrics, "HOST:PORT")
+	if c.Metrics.UDP {
+		v.value(top.of("metrics"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(c.Metrics.String()))
 	}
 	v.admin(top.of("admin"), &c.Admin)
+	v.accessLog(top.of("access_log"), &c.AccessLog)
 	limits := top.of("limits")
 	v.rate(limits, c.Limits.Rate, c.Limits.SourceRate)
 	v.drain(top.of("drain"), c.Drain)
@@ -25,6 +26,7 @@ func (v *validator) config(c *Config) {
 	}
 	v.listeners(top.of("listeners"), c)
 	v.backends(top.of("backends"), c.Backends)
+	v.protocols(top.of("backends"), c)
 }
 
 func (v *validator) admin(at *step, a *Admin) {
@@ -35,6 +37,17 @@ func (v *validator) admin(at *step, a *Admin) {
 		if s.value != "" {
 			v.add(at.of(s.key), "%s is of a unix socket: write address: unix:///PATH, or remove it", s.key)
 		}
+	}
+}
+
+func (v *validator) accessLog(at *step, a *AccessLog) {
+	switch {
+	case len(a.Fields) > 0 && a.Format != "json":
+		v.add(at.of("fields"), "fields are of the format json: write format: json, or remove them")
+	case a.Template != "" && a.Format != "text":
+		v.add(at.of("template"), "template is of the format text: write format: text, or remove it")
+	case a.Template == "" && a.Format == "text":
+		v.add(at.of("format"), "the format text has no template: write template, too")
 	}
 }
 
@@ -68,10 +81,14 @@ func (v *validator) listeners(at *step, c *Config) {
 	for i := range c.Listeners {
 		l, at := &c.Listeners[i], at.nth(i)
 		v.unique(at.of("name"), l.Name, names)
-		if l.Address.FD != "" || l.Address.Port != 0 {
-			v.unique(at.of("address"), l.Address.String(), addresses)
+		v.listener(at, l)
+		if a := l.Address; a.FD != "" || a.Path != "" || a.Port != 0 {
+			v.unique(at.of("address"), l.place(), addresses)
 		}
 		v.rate(at, l.Rate, l.SourceRate)
+		if l.Backend == "" && len(l.Routes) == 0 {
+			v.add(at.of("backend"), "no backend: name the one that connections go to")
+		}
 		if l.Backend != "" && !backends[l.Backend] && complete {
 			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
 		}
@@ -116,9 +133,7 @@ func (v *validator) servers(at *step, all []Server) {
 }
 
 func (v *validator) serverAddress(at *step, a Address, addresses seen) {
-	if a.FD != "" {
-		v.value(at, "%s: only a listener may be a socket of the service manager: write %sHOST:PORT",
-			quote(a.String()), scheme)
+	if !v.onePort(at, a, scheme+"HOST:PORT") {
 		return
 	}
 	if a.Port == 0 {
@@ -128,6 +143,23 @@ func (v *validator) serverAddress(at *step, a Address, addresses seen) {
 		v.add(at, "%s is not the address of one machine: write the address of the server", a.Host)
 	}
 	v.unique(at, a.String(), addresses)
+}
+
+// onePort adds a problem if an address is not a host and a port. Only those of listeners may be something else.
+func (v *validator) onePort(at *step, a Address, write string) bool {
+	what := ""
+	switch {
+	case a.FD != "":
+		what = "be a socket of the service manager"
+	case a.Path != "":
+		what = "be a unix socket"
+	case a.Last != 0:
+		what = "have a range of ports"
+	default:
+		return true
+	}
+	v.value(at, "%s: only a listener may %s: write %s", quote(a.String()), what, write)
+	return false
 }
 
 func (v *validator) discovery(at *step, b *Backend) {

@@ -33,6 +33,17 @@ func TestRules(t *testing.T) {
 		{"", "resolver: {attempts: 0}", "attempts 0 is out of range: write 1 to 100"},
 
 		{"listener", "on_limit: drop", `on_limit "drop" is unknown: write one of "wait" and "reject"`},
+		{"", "metrics: unix:///a", `metrics "unix:///a": only a listener may be a unix socket: write HOST:PORT`},
+		{"", "metrics: 'a:1-2'", `metrics "tcp://a:1-2": only a listener may have a range of ports: write HOST:PORT`},
+		{"", "metrics: 'udp://a:1'", `metrics "udp://a:1": HTTP is spoken over TCP: write HOST:PORT`},
+		{"", "admin: {address: 'udp://127.0.0.1:1'}", "is not an address: write unix:///PATH, or tcp://127.0.0.1:PORT"},
+		{"listener", "udp: {requests: 1}", "udp is for listeners of datagrams: write address: udp://HOST:PORT, or remove it"},
+		{"listener", "socket: {owner: www}", "owner does not fit the address: it is of the file of a unix socket"},
+		{"listener", "socket: {mode: 0600}", "mode does not fit the address"},
+		{"listener", "socket: {ipv6_only: true}", "ipv6_only is for the address [::], which takes IPv4 clients, too: remove it"},
+		{"server", "address: 'unix:///a'", `only a listener may be a unix socket: write tcp://HOST:PORT`},
+		{"server", "address: 'a:1-2'", `only a listener may have a range of ports: write tcp://HOST:PORT`},
+		{"server", "address: 'udp://a:1'", `address "udp://a:1": listener "l" sends connections there: write a:1 without a scheme`},
 		{"listener", "source_rate: {burst: 5}", "burst has no effect without a rate: write connections, too"},
 
 		{"server", "address: fd://a",
@@ -94,7 +105,7 @@ func TestRules(t *testing.T) {
 			settings[test.where] = ", " + test.text
 		}
 		address := "address: '192.0.2.1:1'"
-		if strings.HasPrefix(test.text, "address: fd") {
+		if strings.HasPrefix(test.text, "address: ") {
 			address, settings["server"] = test.text, ""
 		}
 		text := fmt.Sprintf("listeners:\n- {name: l, address: '127.0.0.1:1', backend: b%s}\n"+
@@ -106,6 +117,39 @@ func TestRules(t *testing.T) {
 		_, _, err := Parse("f", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got\n%v\nwant\n%s", test.text, err, test.want)
+		}
+	}
+}
+
+// Settings that do not fit the address of a listener.
+func TestMisfits(t *testing.T) {
+	for _, test := range []struct{ address, text, want string }{
+		{"unix:///a", "allow: [10.0.0.0/8]", "allow does not fit the address: a unix socket's clients have no address"},
+		{"unix://@a", "deny: [10.0.0.0/8]", "deny does not fit the address"},
+		{"unix:///a", "source_rate: {connections: 1}", "source_rate does not fit"},
+		{"unix:///a", "bandwidth: {source: {from_client: 1MiB}}", "bandwidth.source does not fit"},
+		{"unix:///a", "socket: {tos: 8}", "tos does not fit the address: a unix socket has no such option"},
+		{"unix://@a", "socket: {mode: 0600}", "mode does not fit the address: it is of the file of a unix socket"},
+		{"fd://a", "socket: {interface: eth0}", "interface does not fit the address: the service manager has opened"},
+		{"udp://[::]:1", "tls: {certificates: [{cert: a}]}", "tls does not fit the address: it is for connections"},
+		{"udp://[::]:1", "proxy_protocol: {trusted: ['::/0']}", "proxy_protocol.trusted does not fit"},
+		{"fd+udp://a", "start_tls: smtp", "start_tls does not fit the address"},
+		{"udp://[::]:1", "routes: [{sni: [a], backend: b}]", "datagrams have no ClientHello: remove sni and alpn"},
+		{"udp://[::]:1", "socket: {backlog: 5}", "backlog does not fit the address: it is an option of TCP"},
+		{"udp://[::]:1", "udp: {responses: 1}", "responses has no effect without requests"},
+		{"udp://[::]:1", "socket: {ipv6_only: true, interface: lo, tos: 8}, udp: {requests: 1, responses: 1}, deny: ['::1']", ""},
+		{"unix:///a", "socket: {mode: 0666, owner: a, group: '5', backlog: 5}", ""},
+		{"fd://a", "socket: {mss: 1000, tos: 8, backlog: 5}", ""},
+		{"tcp://[::]:1-5", "socket: {mss: 1000, fast_open: 5, ipv6_only: true}, allow: [10.0.0.1, '::1/128']", ""},
+	} {
+		text := fmt.Sprintf("listeners:\n- {name: l, address: '%s', backend: b, %s}\n"+
+			"backends:\n- {name: b, servers: ['192.0.2.1:1']}\n", test.address, test.text)
+		_, _, err := Parse("f", []byte(text))
+		if test.want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || test.want == "" {
+			t.Errorf("%s, %s: got\n%v\nwant\n%s", test.address, test.text, err, test.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"reflect"
 	"strings"
 	"time"
@@ -123,12 +124,8 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 		d.address(p, name, n, into)
 	case *time.Duration:
 		d.duration(p, name, n, into)
-	case *Size:
-		d.size(p, name, n, into)
-	case *FileMode:
-		d.mode(p, name, n, into)
-	case *IP:
-		d.ip(p, name, n, into)
+	case encoding.TextUnmarshaler:
+		d.unmarshal(p, name, n, into, v.CanInt() || v.CanUint())
 	default:
 		panic("config: no reader for " + v.Type().String())
 	}

@@ -173,5 +173,14 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[Size]():          "a size",
 	reflect.TypeFor[FileMode]():      "permissions",
 	reflect.TypeFor[IP]():            "an IP address",
+	reflect.TypeFor[Prefix]():        "a network",
 	reflect.TypeFor[Address]():       "an address",
+}
+
+// samples is a value of each type that knows its form in text.
+var samples = map[reflect.Type]string{
+	reflect.TypeFor[Size]():     "64KiB",
+	reflect.TypeFor[FileMode](): "0600",
+	reflect.TypeFor[IP]():       "192.0.2.1",
+	reflect.TypeFor[Prefix]():   "10.0.0.0/8",
 }

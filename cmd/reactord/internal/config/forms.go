@@ -65,7 +65,7 @@ func isAdminAddress(s string) string {
 	}
 	a, err := ParseAddress(s)
 	switch ip, e := netip.ParseAddr(a.Host); {
-	case err != nil:
+	case err != nil || a.UDP || a.Last != 0:
 		return "is not an address: " + advice
 	case a.Host == "localhost" || e == nil && ip.IsLoopback():
 		return ""

@@ -2,19 +2,33 @@ package config
 
 import (
 	"encoding/json"
+	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestJSON(t *testing.T) {
-	l := NewListener()
-	l.Name, l.Address, l.Backend = "web", Address{Host: "::1", Port: 80}, "app"
-	const listener = `{"address":"tcp://[::1]:80","backend":"app","max_connections":0,"name":"web","on_limit":"wait",` +
-		`"rate":{"burst":0,"connections":0},` +
-		`"source_rate":{"burst":0,"connections":0,"ipv4_prefix":32,"ipv6_prefix":64,"sources":65536}}`
-	if diff := cmp.Diff(listener, string(JSON(&l))); diff != "" {
-		t.Error(diff)
+	l := Listener{
+		Name: "web", Address: Address{Host: "::1", Port: 80}, InspectTimeout: 90 * time.Second, AccessLog: true,
+		Deny: []Prefix{{netip.MustParsePrefix("10.0.0.0/8")}}, Socket: Socket{Mode: 0o600},
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(JSON(&l), &object); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"name": "web", "address": "tcp://[::1]:80", "inspect_timeout": "1m30s", "access_log": true,
+		"deny": []any{"10.0.0.0/8"}, "max_connections": 0.0, "on_limit": "",
+	}
+	for key, value := range want {
+		if diff := cmp.Diff(value, object[key]); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+	}
+	if _, empty := object["allow"]; empty || object["socket"].(map[string]any)["mode"] != "0600" {
+		t.Errorf("got %v", object)
 	}
 	b := NewBackend()
 	b.Servers = []Server{NewServer()}

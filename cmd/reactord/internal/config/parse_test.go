@@ -322,7 +322,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "admin", "backends", "drain", "limits", "listeners", ` +
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "limits", "listeners", ` +
 				`"log", "loops", "metrics", "min_wait", "pin", "resolver", "ring" and "watch", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
@@ -362,7 +362,7 @@ a.yaml:2:10: metrics "localhost": no port: write tcp://localhost:PORT
 a.yaml:7:5: no backend: name the one that connections go to
 a.yaml:7:11: name "web" is used twice; see a.yaml:4:11
 a.yaml:8:14: address "tcp://127.0.0.1:8080" is used twice; see a.yaml:5:14
-a.yaml:9:5: listener is a mapping of "address", "backend", "max_connections", "name", "on_limit", "rate" and "source_rate", not the number 5
+a.yaml:9:5: listener is a mapping of "access_log", "address", "allow", "backend", "bandwidth", "deny", "inspect_timeout", "max_connections", "name", "on_limit", "proxy_protocol", "rate", "routes", "socket", "source_rate", "start_tls", "tls" and "udp", not the number 5
 a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 cannot be connected to: write the port that the server listens on
 a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h

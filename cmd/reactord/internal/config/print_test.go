@@ -107,6 +107,8 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 		*into = FileMode(r.IntN(0o1000))
 	case *IP:
 		into.Addr = netip.MustParseAddr([]string{"::", "192.0.2.1", "fe80::1%1"}[r.IntN(3)])
+	case *Prefix:
+		into.Prefix = netip.MustParsePrefix([]string{"::/0", "192.0.2.0/24", "2001:db8::1/128"}[r.IntN(3)])
 	default:
 		panic(v.Type())
 	}

@@ -1,10 +1,11 @@
 package config
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"math"
-	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -97,32 +98,17 @@ func (d *decoder) duration(p *place, name string, n ast.Node, into *time.Duratio
 	}
 }
 
-func (d *decoder) size(p *place, name string, n ast.Node, into *Size) {
+// unmarshal reads a value that knows its form in text. numeric is whether it may look like a number, too.
+func (d *decoder) unmarshal(p *place, name string, n ast.Node, into encoding.TextUnmarshaler, numeric bool) {
 	text, ok := number(n)
-	if !ok {
-		d.fail(p, "%s is a size such as 64KiB, not %s", name, describe(n))
+	if _, isText := n.(*ast.StringNode); !ok || !isText && !numeric {
+		t := reflect.TypeOf(into).Elem()
+		d.fail(p, "%s is %s such as %s, not %s", name, kinds[t], samples[t], describe(n))
 		return
 	}
-	v, err := ParseSize(text)
-	if err != nil {
+	if err := into.UnmarshalText([]byte(text)); err != nil {
 		d.fail(p, "%s %w", name, err)
-		return
 	}
-	*into = v
-}
-
-func (d *decoder) mode(p *place, name string, n ast.Node, into *FileMode) {
-	text, ok := number(n)
-	if !ok {
-		d.fail(p, "%s is permissions in octal such as 0600, not %s", name, describe(n))
-		return
-	}
-	v, err := ParseFileMode(text)
-	if err != nil {
-		d.fail(p, "%s %w", name, err)
-		return
-	}
-	*into = v
 }
 
 // number is the text of a node that is written as a whole number or as text.
@@ -134,21 +120,6 @@ func number(n ast.Node) (string, bool) {
 		return n.GetToken().Value, true
 	}
 	return "", false
-}
-
-func (d *decoder) ip(p *place, name string, n ast.Node, into *IP) {
-	s, ok := n.(*ast.StringNode)
-	if !ok {
-		d.fail(p, "%s is an IP address such as 192.0.2.1, not %s", name, describe(n))
-		return
-	}
-	ip, err := netip.ParseAddr(s.Value)
-	if err != nil {
-		d.fail(p, "%s %s is not an IP address: write an address of this machine, not a name and no port",
-			name, quote(s.Value))
-		return
-	}
-	into.Addr = ip.Unmap()
 }
 
 // describe says what a node is, for a message that says what it should be.

@@ -58,5 +58,16 @@ func (p Prefix) Equal(other Prefix) bool { return p == other }
 // IP is an IP address.
 type IP struct{ netip.Addr }
 
+// UnmarshalText reads an address of either family. An IPv4 address may be written as an IPv6 one.
+func (ip *IP) UnmarshalText(text []byte) error {
+	a, err := netip.ParseAddr(string(text))
+	if err != nil {
+		return fmt.Errorf("%s is not an IP address: write an address of this machine, not a name and no port",
+			quote(string(text)))
+	}
+	ip.Addr = a.Unmap()
+	return nil
+}
+
 // Equal reports whether both are the same address.
 func (ip IP) Equal(other IP) bool { return ip == other }

@@ -7,13 +7,22 @@ import (
 
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"tcp://127.0.0.1:80":        "tcp://127.0.0.1:80",
-		"localhost:1":               "tcp://localhost:1",
-		"tcp://[::1]:65535":         "tcp://[::1]:65535",
-		"[2001:DB8:0::1]:1":         "tcp://[2001:db8::1]:1",
-		"[fe80::1%eth0]:1":          "tcp://[fe80::1%eth0]:1",
-		"tcp://[::ffff:10.0.0.1]:1": "tcp://10.0.0.1:1",
-		"_sip.Example.org.:5060":    "tcp://_sip.example.org.:5060",
+		"tcp://127.0.0.1:80":                       "tcp://127.0.0.1:80",
+		"localhost:1":                              "tcp://localhost:1",
+		"tcp://[::1]:65535":                        "tcp://[::1]:65535",
+		"[2001:DB8:0::1]:1":                        "tcp://[2001:db8::1]:1",
+		"[fe80::1%eth0]:1":                         "tcp://[fe80::1%eth0]:1",
+		"tcp://[::ffff:10.0.0.1]:1":                "tcp://10.0.0.1:1",
+		"_sip.Example.org.:5060":                   "tcp://_sip.example.org.:5060",
+		"a:8000-8010":                              "tcp://a:8000-8010",
+		"a:8000-8000":                              "tcp://a:8000",
+		"tcp://[::]:1-4096":                        "tcp://[::]:1-4096",
+		"udp://127.0.0.1:53":                       "udp://127.0.0.1:53",
+		"unix:///run/a b.sock":                     "unix:///run/a b.sock",
+		"unix://@name/x":                           "unix://@name/x",
+		"fd://web":                                 "fd://web",
+		"fd+udp://dns":                             "fd+udp://dns",
+		"unix://" + strings.Repeat("/a", 53) + "b": "unix://" + strings.Repeat("/a", 53) + "b",
 	} {
 		a, err := ParseAddress(text)
 		if err != nil || a.String() != want {
@@ -26,8 +35,11 @@ func TestParseAddress(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", ":", "a", "a:", ":1", "a:-1", "a:+1", "a:65536", "a:http", "a:1:2", "[::1]", "[::1:80", "::1:80", "[a]:1",
-		"tcp://", "tcp:a:1", "udp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1", "1.2.3:1", "1.2.3.4.5:1",
+		"tcp://", "tcp:a:1", "udp://a", "udp://:1", "sctp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1", "1.2.3:1", "1.2.3.4.5:1",
 		"a:1/", "a/b:1",
+		"a:2-1", "a:0-1", "a:1-4097", "a:1-", "a:-1-2", "a:1-2-3", "a:1-65536", "unix://", "unix://@", "unix://a", "unix:///a/",
+		"unix:///a//b", "unix:///a/../b", "unix:///a\x00b", "unix:///a\xffb", "unix://" + strings.Repeat("/a", 54), "fd://",
+		"fd://a:b", "fd+udp://", "fd+tcp://a",
 		strings.Repeat("a", 64) + ":1", strings.Repeat("a.", 127) + "a:1", "ä:1", "tcp://tcp://a:1",
 	} {
 		if a, err := ParseAddress(text); err == nil {

@@ -15,6 +15,7 @@ func (d *Diff) Lines(most int) []string {
 	if d.Old != nil {
 		l.settings("limits", d.Old.Limits, d.New.Limits)
 		l.settings("drain", d.Old.Drain, d.New.Drain)
+		l.settings("access_log", d.Old.AccessLog, d.New.AccessLog)
 	}
 	for _, c := range d.Listeners {
 		l.listener(c)
@@ -44,20 +45,12 @@ func (l *lines) settings(of string, old, next any) {
 func (l *lines) listener(c ListenerChange) {
 	switch {
 	case c.Old == nil:
-		l.add("listener "+c.New.Name, "added on "+c.New.place())
+		l.add("listener "+c.New.Name, "added on "+c.New.Place())
 	case c.New == nil:
-		l.add("listener "+c.Old.Name, "removed from "+c.Old.place())
+		l.add("listener "+c.Old.Name, "removed from "+c.Old.Place())
 	default:
 		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
 	}
-}
-
-// place is where l listens.
-func (l *Listener) place() string {
-	if l.FD != "" {
-		return "fd://" + l.FD
-	}
-	return l.Bind.String()
 }
 
 func (l *lines) backend(c BackendChange) {

@@ -12,53 +12,90 @@ import (
 // overlaps finds addresses that would be listened on twice: the kernel would spread connections over both listeners.
 // The unspecified address of a family overlaps each address of the family. The kernel would prefer the more specific
 // one, but then the backend of a client would depend on the address that the client happens to use. [::] is every
-// address, IPv4 included.
+// address, IPv4 included, unless it is for IPv6 only. TCP and UDP do not overlap, and neither do two interfaces.
 func (m *merger) overlaps() {
-	type bound struct {
-		path, key string
-		config.Address
-		ip netip.Addr
-	}
-	ports := map[uint16][]bound{} // except port 0, which is any free port
-	sockets := map[string]bound{}
-	add := func(b bound) {
-		if b.FD != "" {
-			if other, twice := sockets[b.FD]; twice {
-				m.value(b.path, other.path, b.key, "%q is used twice", b.String())
-			}
-			sockets[b.FD] = b
-			return
+	o := overlaps{merger: m, ports: map[portKey][]bound{}, names: map[string]bound{}}
+	for i := range m.file.Config.Listeners {
+		l := &m.file.Config.Listeners[i]
+		b := bound{path: listenerPath(i), key: "address", Address: l.Address, socket: &l.Socket}
+		switch a := l.Address; {
+		case a.FD != "":
+			o.name("fd "+a.FD, b)
+		case a.Path != "":
+			o.name("unix "+a.Path, b)
+		default:
+			b.ip = inNumbers(m.file.Address(a).Addr())
+			o.ip(b)
 		}
-		for _, other := range ports[b.Port] {
-			if overlap(b.ip, other.ip) {
-				m.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either",
-					b.String(), other.String())
-				break
-			}
-		}
-		if b.Port != 0 {
-			ports[b.Port] = append(ports[b.Port], b)
-		}
-	}
-	for i, l := range m.file.Config.Listeners {
-		add(bound{listenerPath(i), "address", l.Address, inNumbers(m.file.Address(l.Address).Addr())})
 	}
 	if at := m.file.Config.Metrics; !at.IsZero() {
-		b := bound{"metrics", "metrics", at, inNumbers(m.file.Address(at).Addr())}
-		if b.ip.IsUnspecified() {
+		b := bound{path: "metrics", key: "metrics", Address: at, socket: &config.Socket{}}
+		if b.ip = inNumbers(m.file.Address(at).Addr()); b.ip.IsUnspecified() {
 			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
 		}
-		add(b)
+		o.ip(b)
 	}
+}
+
+// overlaps is what was seen of the addresses.
+type overlaps struct {
+	*merger
+	ports map[portKey][]bound
+	names map[string]bound // of unix sockets and of the service manager's
+}
+
+type portKey struct {
+	udp  bool
+	port uint16
+}
+
+// bound is an address to listen on.
+type bound struct {
+	path, key string // of its setting
+	config.Address
+	ip     netip.Addr
+	socket *config.Socket
+}
+
+func (o *overlaps) name(name string, b bound) {
+	if other, twice := o.names[name]; twice {
+		o.value(b.path, other.path, b.key, "%q is used twice", b.String())
+	}
+	o.names[name] = b
+}
+
+// ip notes an address, and finds the first one that it overlaps. Port 0 is any free one, and overlaps none.
+func (o *overlaps) ip(b bound) {
+	if b.Port == 0 {
+		return
+	}
+	found := false
+	for _, one := range b.Ports() {
+		key := portKey{b.UDP, one.Port}
+		for _, other := range o.ports[key] {
+			if !found && b.overlaps(&other) {
+				found = true
+				o.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either", b.String(), other.String())
+			}
+		}
+		o.ports[key] = append(o.ports[key], b)
+	}
+}
+
+// overlaps reports whether a connection could arrive at both addresses of a port.
+func (b *bound) overlaps(other *bound) bool {
+	if i, j := b.socket.Interface, other.socket.Interface; i != "" && j != "" && i != j {
+		return false
+	}
+	return b.ip == other.ip || covers(b.ip, b.socket.IPv6Only, other.ip) || covers(other.ip, other.socket.IPv6Only, b.ip)
 }
 
 // listenerPath is the path of the address of a listener in the file.
 func listenerPath(i int) string { return fmt.Sprintf("listeners[%d].address", i) }
 
-// overlap reports whether a connection could arrive at both addresses.
-func overlap(a, b netip.Addr) bool {
-	covers := func(a, b netip.Addr) bool { return a.IsUnspecified() && (a.Is6() || b.Is4()) }
-	return a == b || covers(a, b) || covers(b, a)
+// covers reports whether an unspecified address is every address of ip's family.
+func covers(a netip.Addr, ipv6Only bool, ip netip.Addr) bool {
+	return a.IsUnspecified() && (a.Is4() == ip.Is4() || a.Is6() && !ipv6Only)
 }
 
 // inNumbers is an address whose zone, if it has one, is the number of the interface.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -13,29 +14,36 @@ type Plan struct {
 	Revision  uint64 // counts plans that were put in force
 	Limits    config.Limits
 	Drain     config.Drain
+	AccessLog config.AccessLog
 	Listeners []Listener // in the order of their names
 	Backends  []Backend  // in the order of their names
 }
 
-// Listener is an address on which connections are accepted. Its key is Bind: a listener that keeps it keeps its sockets
-// and connections.
+// Listener is an address on which connections, or datagrams, are accepted. Its key is where it listens: a listener that
+// keeps it keeps its sockets and connections. A range of ports is a listener for each port: its name is that of the
+// range, a colon and the port.
 type Listener struct {
 	config.Listener
-	Bind netip.AddrPort // port 0: any free one; then the key is the name, too
-	FD   string         // "" or the name of a socket of the service manager (fd://NAME)
+	Network string         // "tcp", "udp" or "unix"; see [config.Address.Network]
+	Bind    netip.AddrPort // port 0: any free one; then the key is the name, too
+	Path    string         // of a unix socket; "@" and its name if it is abstract
+	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
+	Keys    *certs.Server  // what the files of its TLS settings hold; nil: TLS does not end here
 }
 
 // Backend is a group of servers. Its key is its name.
 type Backend struct {
 	Settings *config.Backend // the policies; not its Servers, DNS, Files and HTTP
 	Servers  []Server        // in the order of their addresses
+	Keys     *certs.Client   // what the files of its TLS settings hold; nil: there is no TLS with the servers
 }
 
 // Server is a server of a backend. Its key is its backend and Address.
 type Server struct {
 	Name           string // for logs and metrics; unique in the backend
 	Address        netip.AddrPort
-	Weight         int // 0 to 1000
+	Host           string // of the address, if that was a name
+	Weight         int    // 0 to 1000
 	Priority       int
 	Backup         bool
 	Locality       string
@@ -44,20 +52,51 @@ type Server struct {
 	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }
 
-// ListenerKey identifies a listener across plans.
+// ListenerKey identifies a listener across plans. What the kernel does not let change on an open socket is a part of it:
+// a listener whose interface changes is another one, with sockets of its own.
 type ListenerKey struct {
-	Bind netip.AddrPort
-	FD   string
-	Name string // only if Bind does not tell listeners apart: port 0
+	Network   string
+	Bind      netip.AddrPort
+	Path      string
+	FD        string
+	Name      string // only if Bind does not tell listeners apart: port 0
+	Interface string // that the sockets are bound to
+	IPv6Only  bool   // [::] is without IPv4
 }
 
 // Key is what tells l from other listeners, in this plan and the next ones.
 func (l *Listener) Key() ListenerKey {
-	k := ListenerKey{Bind: l.Bind, FD: l.FD}
-	if l.FD == "" && l.Bind.Port() == 0 {
+	k := ListenerKey{
+		Network: l.Network, Bind: l.Bind, Path: l.Path, FD: l.FD, Interface: l.Socket.Interface, IPv6Only: l.Socket.IPv6Only,
+	}
+	if l.FD == "" && l.Path == "" && l.Bind.Port() == 0 {
 		k.Name = l.Name
 	}
 	return k
+}
+
+// Place is where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface follows,
+// as in "0.0.0.0:80 on eth0".
+func (l *Listener) Place() string { return l.Key().Place() }
+
+// Place is where the listener listens: see [Listener.Place].
+func (k ListenerKey) Place() string {
+	switch {
+	case k.FD != "" && k.Network == "udp":
+		return "fd+udp://" + k.FD
+	case k.FD != "":
+		return "fd://" + k.FD
+	case k.Path != "":
+		return "unix://" + k.Path
+	}
+	place := k.Bind.String()
+	if k.Network == "udp" {
+		place = "udp://" + place
+	}
+	if k.Interface != "" {
+		place += " on " + k.Interface
+	}
+	return place
 }
 
 // Name is the name of the backend.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -37,8 +38,9 @@ type hop struct {
 // hops is the hops of each backend that has any, except of those that are left out. except may be nil.
 func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 	ports := map[uint16][]int{}
-	for i, l := range m.plan.Listeners {
-		if l.Bind.Port() != 0 {
+	for i := range m.plan.Listeners {
+		l := &m.plan.Listeners[i]
+		if iface := l.Socket.Interface; l.Bind.Port() != 0 && (iface == "" || iface == "lo") { // others are not reached from here
 			ports[l.Bind.Port()] = append(ports[l.Bind.Port()], i)
 		}
 	}
@@ -52,7 +54,7 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 		for j := range b.Servers {
 			s := &b.Servers[j]
 			for _, l := range ports[s.Address.Port()] {
-				if local.reaches(s.Address.Addr(), m.plan.Listeners[l].Bind.Addr()) {
+				if local.reaches(s.Address.Addr(), &m.plan.Listeners[l]) {
 					hops[b.Name()] = append(hops[b.Name()], hop{b.Name(), s, l})
 				}
 			}
@@ -65,19 +67,35 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 	seen := map[int]bool{}
 	for queue := []int{listener}; len(queue) != 0; queue = queue[1:] {
-		next := hops[m.plan.Listeners[queue[0]].Backend]
-		for i := range next {
-			h := &next[i]
-			if h.listener == listener {
-				return h
-			}
-			if !seen[h.listener] {
-				seen[h.listener] = true
-				queue = append(queue, h.listener)
+		from := &m.plan.Listeners[queue[0]]
+		for _, backend := range from.leadsTo() {
+			next := hops[backend]
+			for i := range next {
+				h := &next[i]
+				switch to := &m.plan.Listeners[h.listener]; {
+				case (to.Network == "udp") != (from.Network == "udp"): // it is another listener's port
+				case h.listener == listener:
+					return h
+				case !seen[h.listener]:
+					seen[h.listener] = true
+					queue = append(queue, h.listener)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// leadsTo is the backends of connections that could come back. Those of a route by addresses are left out: a connection
+// that comes back has other ones.
+func (l *Listener) leadsTo() []string {
+	all := []string{l.Backend}
+	for i := range l.Routes {
+		if r := &l.Routes[i]; len(r.Sources)+len(r.Destinations) == 0 {
+			all = append(all, r.Backend)
+		}
+	}
+	return all
 }
 
 // leadsBack adds the problem of a server that leads back to a listener.
@@ -90,7 +108,8 @@ func (m *merger) leadsBack(h *hop, l *Listener) {
 		}
 		for j, s := range c.Backends[i].Servers {
 			if m.file.Address(s.Address) == h.server.Address {
-				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return c.Name == l.Name })
+				name, _, _ := strings.Cut(l.Name, ":") // of a range
+				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return c.Name == name })
 				m.value(serverPath(i, j), listenerPath(named), "server", "%q leads back to the listener: %s",
 					s.Address.String(), endless)
 				return
@@ -108,12 +127,12 @@ func serverPath(backend, server int) string {
 type localAddresses map[netip.Addr]bool
 
 // reaches reports whether connections to an address arrive at a listener on this machine.
-func (a *localAddresses) reaches(to, listener netip.Addr) bool {
-	to, listener = to.Unmap(), listener.Unmap()
-	if !listener.IsUnspecified() {
-		return inNumbers(to) == inNumbers(listener)
+func (a *localAddresses) reaches(to netip.Addr, l *Listener) bool {
+	to, at := to.Unmap(), l.Bind.Addr().Unmap()
+	if !at.IsUnspecified() {
+		return inNumbers(to) == inNumbers(at)
 	}
-	return (to.IsLoopback() || a.has(to.WithZone(""))) && overlap(to, listener)
+	return (to.IsLoopback() || a.has(to.WithZone(""))) && covers(at, l.Socket.IPv6Only, to)
 }
 
 func (a *localAddresses) has(ip netip.Addr) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/sender"
@@ -22,11 +23,13 @@ type change struct {
 	next     *table
 	settings []*settings // of the next table's listeners
 	opened   []*sharedListener
+	files    []accessChange
 	gone     []*sharedListener
 	upstream *upstream.Change
-	pipes    int           // kernel pipes that there may be
-	left     atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
-	done     chan struct{} // closed when there are none
+	log      *accesslog.Writer // of the next plan; nil: it has none
+	pipes    int               // kernel pipes that there may be
+	left     atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{}     // closed when there are none
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
@@ -47,13 +50,19 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 	}
 	before := p.table.Load()
 	c := &change{
-		proxy:    p,
-		next:     &table{plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners))},
+		proxy: p,
+		next: &table{
+			plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners)), tickets: p.tickets,
+		},
 		upstream: p.upstreams.Prepare(next),
 		done:     make(chan struct{}),
 	}
 	c.next.backends = c.upstream.Backends()
 	c.next.sources = bucketsFor(next.Limits.SourceRate, before.sources)
+	if err := c.openLog(before); err != nil {
+		c.Discard()
+		return nil, err
+	}
 	for i := range next.Listeners {
 		if err := c.prepare(&next.Listeners[i], before); err != nil {
 			c.Discard()
@@ -77,22 +86,16 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	if s == nil {
 		var err error
 		if s, err = c.open(l); err != nil {
-			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, placeOf(l), err)
+			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
 		}
 		c.opened = append(c.opened, s)
+	} else if err := c.prepareAccess(s, l); err != nil {
+		return fmt.Errorf("listener %s: %s: %w", l.Name, l.Place(), err)
 	}
 	c.settings = append(c.settings, newSettings(l, c.next, s.settings.Load()))
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s
 	return nil
-}
-
-// placeOf is where a listener listens, for people.
-func placeOf(l *plan.Listener) string {
-	if l.FD != "" {
-		return "fd://" + l.FD
-	}
-	return l.Bind.String()
 }
 
 // Discard closes what Prepare has opened.
@@ -101,16 +104,20 @@ func (c *change) Discard() {
 		s.discard()
 	}
 	c.upstream.Discard()
+	c.discardLog()
 }
 
 // Commit puts the plan in force. It returns when all loops have it, and the sockets of listeners that are gone are
 // closed. It cannot fail.
 func (c *change) Commit() {
+	before := c.proxy.accessLog.Load()
 	c.commit()
 	select {
 	case <-c.done:
 	case <-c.proxy.ended:
 	}
+	c.commitFiles()
+	c.proxy.retireLog(before)
 }
 
 // commit puts the plan in force. It returns before the loops have it.
@@ -129,6 +136,7 @@ func (c *change) publish() {
 		s.settings.Store(c.settings[i])
 	}
 	c.proxy.table.Store(c.next)
+	c.proxy.accessLog.Store(c.log)
 }
 
 // divide divides the descriptors among the listeners of the next plan.

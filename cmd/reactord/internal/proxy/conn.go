@@ -35,13 +35,17 @@ func (s sideSet) has(side int) bool { return s&(1<<side) != 0 }
 
 // phase is how far a connection has come. It only advances:
 //
-//	connecting → flowing   flow: a server is connected
-//	flowing    → draining  sideReset: a side was reset
-//	any other  → closed    close
+//	opening    → connecting  connect: its backend is known
+//	connecting → flowing     flow: a server is connected, and was greeted
+//	flowing    → draining    sideReset: a side was reset
+//	any other  → closed      close
+//
+// A connection whose listener needs nothing of the client before it knows the backend begins with connecting.
 type phase uint8
 
 const (
-	phaseConnecting phase = iota // there is no server yet; the dial has the details
+	phaseOpening    phase = iota // the backend is not known yet; the opening has the details
+	phaseConnecting              // there is no server yet; the dial has the details
 	phaseFlowing                 // bytes are carried; pipeState has the details of each direction
 	phaseDraining                // a side was reset; the other is reset once the bytes for it have arrived
 	phaseClosed                  // the sockets are closed, or closing them is in flight
@@ -59,8 +63,8 @@ func (c *conn) advance(to phase) {
 // takes what it needs only at times from the pools of its worker.
 type conn struct {
 	listener  *listener
-	lane      *lane
-	settings  *config.Backend  // of the backend, when the connection was accepted
+	lane      *lane            // nil: the backend is not known yet
+	settings  *config.Backend  // of the backend, when it was chosen; nil: likewise
 	to        *upstream.Server // that is tried or connected; nil: none is. The connection has one of its Load
 	id        uint64
 	links     intrusive.Links // among the connections of the worker
@@ -69,11 +73,16 @@ type conn struct {
 	timer     reactor.Timer
 	active    int64     // time of the last byte, or of the last change of what the connection waits for
 	checkedAt int64     // time of the last check for idleness
-	dial      *dial     // nil: the connection has its server
+	dial      *dial     // nil: the backend is not known yet, or the connection has its server
+	opening   *opening  // nil: there was none, or the early bytes were sent
+	early     []byte    // what the client has sent and nobody has consumed yet; in the opening
+	known     *identity // nil: no more is known of the client than what the kernel tells
+	secure    *secure   // nil: there is no TLS on either side
 	closing   *closeOps // nil: no socket is being closed
 	watch     *watch    // nil: no side has sent EOF
+	log       *record   // nil: the access log does not have the connection
 	began     int64
-	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
+	peer      *netip.AddrPort // the client's address for logs; nil: connections are not logged
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
 	why       end
@@ -91,23 +100,34 @@ func connOf(l *intrusive.Links) *conn {
 
 func newConn(l *listener, s *settings, fd int) {
 	w := l.worker
-	lane := w.lane(s.backend)
-	c := &conn{listener: l, lane: lane, settings: lane.settings, id: w.nextID(), began: w.loop.Now()}
+	c := &conn{listener: l, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
-
-	c.setTimeouts(&c.sockets[client])
 	c.timer.Init(c)
-	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
-		peer, _ := c.sockets[client].PeerAddr()
+	c.record(s)
+	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
+		peer := c.peerAddr()
 		c.peer = &peer
 	}
 	w.conns.PushFront(&c.links)
+	switch {
+	case w.state == workerClosed:
+		c.close(endKilled, bothSides)
+	case s.opens:
+		c.open(s)
+	default:
+		c.connect(s.backend)
+	}
+}
+
+// connect begins to connect to a server of a backend.
+func (c *conn) connect(to *upstream.Backend) {
+	w := c.worker()
+	c.phase = phaseConnecting
+	c.lane = w.lane(to)
+	c.settings = c.lane.settings
+	c.setTimeouts(&c.sockets[client])
 	c.dial = w.dials.get()
 	c.dial.conn = c
-	if w.state == workerClosed {
-		c.close(endKilled, bothSides)
-		return
-	}
 	c.dial.begin()
 }
 
@@ -124,6 +144,10 @@ func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
 // flow begins to carry bytes.
 func (c *conn) flow() {
 	c.advance(phaseFlowing)
+	if c.secure != nil {
+		c.flowSecure()
+		return
+	}
 	for side := range c.pipes {
 		c.pipes[side].start(c, side)
 	}
@@ -144,6 +168,8 @@ func (c *conn) touch() { c.active = c.time() }
 // each of them: the time of the last one is checked here.
 func (c *conn) OnTimer(int64) {
 	switch c.phase {
+	case phaseOpening:
+		c.opening.expire()
 	case phaseConnecting:
 		c.dial.expire()
 	case phaseFlowing:
@@ -204,8 +230,13 @@ func (c *conn) close(why end, reset sideSet) {
 	if c.phase == phaseClosed {
 		return
 	}
+	c.why = why
+	c.logEnd()
 	open := bothSides
-	if c.phase == phaseConnecting {
+	switch {
+	case c.phase == phaseOpening:
+		open = c.opening.abandon()
+	case c.dial != nil:
 		open = c.dial.abandon()
 	}
 	if entry := c.debug("closing"); entry != nil {
@@ -213,8 +244,10 @@ func (c *conn) close(why end, reset sideSet) {
 			zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
 			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	}
+	if c.secure != nil {
+		c.secure.farewell(open &^ reset)
+	}
 	c.advance(phaseClosed)
-	c.why = why
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
 	for side := range c.sockets {
@@ -257,7 +290,14 @@ func (c *conn) release() {
 	if c.dial != nil {
 		w.dials.put(c.dial)
 	}
-	c.lane.give(c)
+	c.forgetOpening()
+	if c.lane != nil {
+		c.lane.give(c)
+	}
+	if c.log != nil {
+		c.peer = nil
+		w.records.put(c.log)
+	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)
 	w.forget(c)

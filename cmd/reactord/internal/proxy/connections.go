@@ -16,7 +16,7 @@ import (
 type Connection struct {
 	ID         uint64 // unique in the process
 	Listener   string
-	Backend    string
+	Backend    string         // "": it is not known yet
 	Server     string         // "": none is chosen yet
 	Address    netip.AddrPort // of the server; zero: likewise
 	Client     netip.AddrPort // zero: the client has reset the connection
@@ -24,7 +24,7 @@ type Connection struct {
 	Idle       time.Duration // since the last byte
 	FromClient uint64        // bytes
 	FromServer uint64
-	Phase      string // "queue", "connect", "data", "last_data": one side has sent EOF or was reset
+	Phase      string // "opening", "queue", "connect", "greeting", "data", "last_data": one side has sent EOF or was reset
 }
 
 // Filter says which connections are meant: those for which all of it holds. The zero Filter means all connections.
@@ -100,7 +100,7 @@ func (f *Filter) matches(c *conn) bool {
 		f.ID != 0 && f.ID != c.id,
 		f.Before != 0 && f.Before <= c.id,
 		f.Listener != "" && f.Listener != c.listener.name(),
-		f.Backend != "" && f.Backend != c.lane.backend.Name,
+		f.Backend != "" && f.Backend != c.backendName(),
 		f.Server != "" && f.Server != c.serverName(),
 		f.Address.IsValid() && f.Address != c.serverAddr(),
 		f.OlderThan > 0 && c.age() <= f.OlderThan,
@@ -114,7 +114,7 @@ func (f *Filter) matches(c *conn) bool {
 
 func (c *conn) describe() Connection {
 	return Connection{
-		ID: c.id, Listener: c.listener.name(), Backend: c.lane.backend.Name, Server: c.serverName(),
+		ID: c.id, Listener: c.listener.name(), Backend: c.backendName(), Server: c.serverName(),
 		Address: c.serverAddr(), Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
 		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
 	}
@@ -124,19 +124,17 @@ func (c *conn) age() time.Duration { return time.Duration(c.loop().Now() - c.beg
 
 // idleFor is the time since the last byte.
 func (c *conn) idleFor() time.Duration {
-	if c.phase == phaseConnecting {
+	if c.phase <= phaseConnecting {
 		return c.age()
 	}
 	return time.Duration(c.time() - c.active)
 }
 
-// clientAddr is the address of the client, as far as the kernel still knows it.
-func (c *conn) clientAddr() netip.AddrPort {
-	if c.peer != nil {
-		return *c.peer
+func (c *conn) backendName() string {
+	if c.lane == nil {
+		return ""
 	}
-	a, _ := c.sockets[client].PeerAddr()
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+	return c.lane.backend.Name
 }
 
 func (c *conn) serverName() string {
@@ -156,6 +154,8 @@ func (c *conn) serverAddr() netip.AddrPort {
 // phaseName is the phase for people, and for [Connection].
 func (c *conn) phaseName() string {
 	switch {
+	case c.phase == phaseOpening:
+		return "opening"
 	case c.phase == phaseConnecting && c.dial.queued():
 		return "queue"
 	case c.phase == phaseConnecting:

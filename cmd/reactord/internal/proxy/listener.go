@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -38,6 +39,7 @@ type listener struct {
 	rated       bool            // the timer of the listener waits for a rate
 	pausedSince atomic.Int64    // since the process began; 0: it is not paused
 	sockets     []*listenSocket // fixed until they are closed
+	options     config.Socket   // that the sockets have
 	turn        int             // index of the socket to accept from next
 	again       reactor.Timer   // accepts when it expires
 	retires     *change         // that waits until the listener is closed; nil: none does
@@ -78,8 +80,9 @@ func (l *listener) resume() {
 	l.queued()
 }
 
-// follow applies changed limits to a listener that waits: there may be room now, or none is needed.
+// follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is needed.
 func (l *listener) follow() {
+	l.followOptions()
 	switch {
 	case l.paused:
 		l.resume()
@@ -110,13 +113,15 @@ const (
 	rejectLimit         // it is reset, as the next ones
 	rejectRate
 	rejectSource
+	rejectDenied   // the client is not allowed
 	rejectDraining // the worker is closed
 	verdictCount
 )
 
 // rejections are the reasons for which rejected connections are counted.
 var rejections = [verdictCount]string{
-	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectDraining: "draining",
+	rejectLimit: "limit", rejectRate: "rate", rejectSource: "source_rate", rejectDenied: "denied",
+	rejectDraining: "draining",
 }
 
 // run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
@@ -147,7 +152,11 @@ func (l *listener) run() {
 		switch {
 		case v != accept:
 			l.reject(fd, v)
-		case !l.allowed(s, peer):
+		case !s.allowed(peer.AddrPort().Addr()):
+			l.giveBack(s)
+			l.admission.give()
+			l.deny(fd, peer)
+		case !l.takeSource(s, peer):
 			l.giveBack(s)
 			l.admission.give()
 			l.reject(fd, rejectSource)
@@ -209,8 +218,8 @@ func (l *listener) waitForRate(d time.Duration) {
 	l.acceptAfter(d)
 }
 
-// allowed takes a connection out of the buckets of its source.
-func (l *listener) allowed(s *settings, peer reactor.Address) bool {
+// takeSource takes a connection out of the buckets of its source.
+func (l *listener) takeSource(s *settings, peer reactor.Address) bool {
 	for _, buckets := range s.sources {
 		if buckets != nil && !buckets.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
 			return false
@@ -221,15 +230,28 @@ func (l *listener) allowed(s *settings, peer reactor.Address) bool {
 
 // reject resets a connection that was accepted only for this.
 func (l *listener) reject(fd int, why verdict) {
+	l.abort(fd, why)
+	if l.stats.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn("connections beyond a limit are reset",
+			zap.String("listener", l.name()), zap.String("limit", rejections[why]))
+	}
+}
+
+// deny is reject for a client that is not allowed.
+func (l *listener) deny(fd int, peer reactor.Address) {
+	l.abort(fd, rejectDenied)
+	if l.stats.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn("a client that is not allowed is reset",
+			zap.String("listener", l.name()), zap.Stringer("client", peer))
+	}
+}
+
+func (l *listener) abort(fd int, why verdict) {
 	socket := &l.worker.rejected
 	socket.Init(l.worker.loop, fd)
 	_ = socket.SetAbort()
 	socket.Discard()
 	l.stats.rejected[why].Add(1)
-	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("connections beyond a limit are reset",
-			zap.String("listener", l.name()), zap.String("limit", rejections[why]))
-	}
 }
 
 func (l *listener) acceptAfter(d time.Duration) {
@@ -292,12 +314,16 @@ func (l *listener) stop(handedOver bool) {
 	l.state = listenerClosing
 	l.unpause()
 	l.worker.loop.StopTimer(&l.again)
-	for !handedOver {
-		fd, _, err := l.tryAccept()
+	for s := l.shared.settings.Load(); !handedOver; {
+		fd, peer, err := l.tryAccept()
 		if err != nil {
 			break
 		}
-		l.adopt(fd)
+		if s.allowed(peer.AddrPort().Addr()) {
+			l.adopt(fd)
+		} else {
+			l.deny(fd, peer)
+		}
 	}
 	l.worker.forgetWaiting(l)
 	for _, s := range l.sockets {

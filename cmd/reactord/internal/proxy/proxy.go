@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
@@ -23,9 +25,16 @@ type Proxy struct {
 	table     atomic.Pointer[table] // the plan in force
 	first     *change               // that the loops begin with
 
-	planning  sync.Mutex // of the next two, and of swapping the table
-	stopped   bool       // the proxy has stopped accepting
-	inherited inherited
+	planning   sync.Mutex // of the next three, and of swapping the table
+	stopped    bool       // the proxy has stopped accepting
+	handedOver bool       // another process has the sockets
+	inherited  inherited
+	keepFiles  bool // see Config.KeepFiles
+
+	tickets   *certs.Tickets
+	accessLog atomic.Pointer[accesslog.Writer] // in force; nil: there is none
+	lines     accesslog.Stats                  // of all access logs there were
+	retiring  sync.WaitGroup                   // access logs that are not in force any more
 
 	queues       queues
 	budget       *budget
@@ -70,6 +79,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	}
 	p.first = nil
 	go p.watchMemory()
+	go p.rotateTickets()
 	return p, nil
 }
 
@@ -80,13 +90,18 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		ended:      make(chan struct{}),
 		budget:     &budget{},
 		inherited:  newInherited(cfg.Inherited),
+		keepFiles:  cfg.KeepFiles,
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
+		tickets:    cfg.Tickets,
 	}
 	p.memory.source = cfg.memory
 	p.memory.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
+	}
+	if p.tickets == nil {
+		p.tickets = certs.NewTickets(nil)
 	}
 	if cfg.pairs == 0 {
 		p.descriptors = freeDescriptors()
@@ -124,6 +139,8 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.stopped = true
 	p.inherited.drop(true)
 	p.planning.Unlock()
+	p.removeFiles(false)
+	p.closeLogs()
 	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }
@@ -141,13 +158,23 @@ func (p *Proxy) discard() error {
 	return errors.Join(errs...)
 }
 
-// Addrs are the addresses of the listeners, in the order of the plan in force.
+// Addrs are the addresses of the listeners, in the order of the plan in force; zero for unix sockets.
 func (p *Proxy) Addrs() []netip.AddrPort {
 	var addrs []netip.AddrPort
 	for _, s := range p.table.Load().listeners {
 		addrs = append(addrs, s.address)
 	}
 	return addrs
+}
+
+// Places are where the listeners listen, for people, in the order of the plan in force: see [plan.Listener.Place]. Of a
+// socket of the service manager, and of port 0, it is what the socket has.
+func (p *Proxy) Places() []string {
+	var places []string
+	for _, s := range p.table.Load().listeners {
+		places = append(places, s.place())
+	}
+	return places
 }
 
 // Plan is the plan in force.

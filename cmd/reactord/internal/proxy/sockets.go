@@ -1,9 +1,7 @@
 package proxy
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -69,6 +67,9 @@ type listenSocket struct {
 
 func (s *listenSocket) start() {
 	s.Init(s.listener.worker.loop, s.fd)
+	if s.listener.shared.key.Network == "udp" {
+		return // see udp.go
+	}
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }
@@ -115,13 +116,23 @@ type inherited map[plan.ListenerKey][]int
 func newInherited(sockets []ListenSocket) inherited {
 	in := inherited{}
 	for _, s := range sockets {
-		in[s.Key] = append(in[s.Key], s.FD)
+		key := inheritedKey(s.Key)
+		in[key] = append(in[key], s.FD)
 	}
 	return in
 }
 
+// inheritedKey leaves out what the name of a service manager's socket does not tell.
+func inheritedKey(key plan.ListenerKey) plan.ListenerKey {
+	if key.FD != "" {
+		return plan.ListenerKey{FD: key.FD}
+	}
+	return key
+}
+
 // take returns the sockets of a listener, which the caller closes.
 func (in inherited) take(key plan.ListenerKey) (fds []int, err error) {
+	key = inheritedKey(key)
 	if key.FD == "" {
 		fds = in[key]
 		delete(in, key)
@@ -155,164 +166,4 @@ func closeAll(fds []int) {
 	for _, fd := range fds {
 		_ = unix.Close(fd)
 	}
-}
-
-// open opens a listener on all loops: each loop accepts from the sockets that were given for it, or from one that is
-// opened for it.
-func (c *change) open(l *plan.Listener) (*sharedListener, error) {
-	p := c.proxy
-	s := &sharedListener{key: l.Key(), address: l.Bind}
-	s.admission.budget = p.budget
-	for _, w := range p.workers {
-		s.loops = append(s.loops, newListener(w, s))
-	}
-	given, err := p.inherited.take(s.key)
-	if err != nil {
-		return nil, err
-	}
-	for i, fd := range given {
-		s.loops[i%len(s.loops)].add(fd)
-	}
-	if len(given) == 0 && s.address.Port() != 0 && !c.occupied(s.address) {
-		err = s.loops[0].probe(s.address)
-	}
-	for _, l := range s.loops {
-		if err == nil {
-			err = s.complete(l)
-		}
-	}
-	if err != nil {
-		s.discard()
-		return nil, err
-	}
-	return s, nil
-}
-
-// complete sees to it that the listener has a socket on a loop, and knows its address.
-func (s *sharedListener) complete(l *listener) (err error) {
-	switch {
-	case len(l.sockets) != 0:
-		err = l.check()
-	case s.key.FD != "": // it may not share its address: the loops share the socket
-		var fd int
-		if fd, err = duplicate(s.loops[0].sockets[0].fd); err == nil {
-			l.add(fd)
-		}
-	default:
-		return l.listen(s)
-	}
-	if err == nil && s.address.Port() == 0 {
-		s.address, err = l.sockets[0].address(l.worker.loop)
-	}
-	return err
-}
-
-// address is the address of a socket that was given.
-func (s *listenSocket) address(loop *reactor.Loop) (netip.AddrPort, error) {
-	var socket reactor.Socket
-	socket.Init(loop, s.fd)
-	defer socket.Release()
-	return socket.LocalAddr()
-}
-
-// check reports whether the sockets that were given can be accepted from.
-func (l *listener) check() error {
-	for _, s := range l.sockets {
-		fd := s.fd
-		unix.CloseOnExec(fd)
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if err := unix.SetNonblock(fd, true); err != nil {
-			return os.NewSyscallError("fcntl", err)
-		}
-		on, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-		if err != nil || on == 0 {
-			return errors.New("the socket that was passed does not listen (Accept=no, ListenStream=)")
-		}
-	}
-	return nil
-}
-
-// occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this
-// change.
-func (c *change) occupied(a netip.AddrPort) bool {
-	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
-		for _, s := range all {
-			b := s.address
-			if b.Port() == a.Port() && (b.Addr() == a.Addr() || b.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// probe fails if another process listens on an address. The loops share addresses by SO_REUSEPORT: without the probe
-// they would share them with another reactord, too. It is not used for addresses that this process listens on.
-func (l *listener) probe(addr netip.AddrPort) error {
-	a, err := reactor.IPAddress(addr)
-	if err != nil {
-		return err
-	}
-	var s reactor.Socket
-	if err := s.Open(l.worker.loop, a.Family(), unix.SOCK_STREAM, 0); err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	defer s.Discard()
-	if err := s.SetReuseAddr(true); err != nil {
-		return os.NewSyscallError("setsockopt", err)
-	}
-	if err := dualStack(&s, addr); err != nil {
-		return err
-	}
-	return os.NewSyscallError("bind", s.Bind(a))
-}
-
-// listen opens a socket for a loop. If the port is any free one, the other loops take the one that the first was given.
-func (l *listener) listen(shared *sharedListener) error {
-	a, err := reactor.IPAddress(shared.address)
-	if err != nil {
-		return err
-	}
-	var s reactor.Socket
-	err = s.OpenListener(l.worker.loop, reactor.ListenConfig{
-		Address: a, Options: func(s *reactor.Socket) error {
-			_ = s.SetNoDelay(true) // before the first connection: see listenSocket.start
-			return dualStack(s, shared.address)
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if shared.address.Port() == 0 {
-		shared.address, err = s.LocalAddr()
-	}
-	l.add(s.Release())
-	return err
-}
-
-// add takes over a socket.
-func (l *listener) add(fd int) { l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd}) }
-
-// dualStack makes [::] every address, whatever net.ipv6.bindv6only is.
-func dualStack(s *reactor.Socket, addr netip.AddrPort) error {
-	if ip := addr.Addr(); !ip.Is6() || !ip.IsUnspecified() {
-		return nil
-	}
-	return os.NewSyscallError("setsockopt", s.SetIPv6Only(false))
-}
-
-// discard closes a listener that has not been started.
-func (s *sharedListener) discard() {
-	for _, l := range s.loops {
-		l.discard()
-	}
-}
-
-func (l *listener) discard() {
-	for _, s := range l.sockets {
-		var socket reactor.Socket
-		socket.Init(l.worker.loop, s.fd)
-		socket.Discard()
-	}
-	l.sockets = nil
 }

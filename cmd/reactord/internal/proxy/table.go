@@ -1,11 +1,15 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
@@ -15,6 +19,7 @@ type table struct {
 	listeners []*sharedListener // in the order of the plan
 	byKey     map[plan.ListenerKey]*sharedListener
 	backends  map[string]*upstream.Backend
+	tickets   *certs.Tickets
 	sources   *sourceBuckets // of Limits.SourceRate; nil: no limit
 }
 
@@ -22,7 +27,11 @@ type table struct {
 // connection has ended.
 type sharedListener struct {
 	key       plan.ListenerKey
-	address   netip.AddrPort // that the sockets have
+	address   netip.AddrPort    // that the sockets have
+	path      string            // likewise, of a unix socket
+	file      *unixsocket.File  // of a unix socket that has one; see files.go
+	made      bool              // the file was made by this process
+	access    unixsocket.Access // that the file has
 	settings  atomic.Pointer[settings]
 	stats     listenerStats
 	admission admission
@@ -35,19 +44,25 @@ type sharedListener struct {
 type settings struct {
 	*plan.Listener
 	backend     *upstream.Backend
-	reject      bool // connections beyond the limits are reset
+	opens       bool        // a connection has to be opened before its backend is known
+	tls         *tls.Config // nil: TLS does not end here
+	reject      bool        // connections beyond the limits are reset
 	rate        rate
 	processRate rate
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
+	allow, deny *netset.Set       // nil: none are written
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 	s := &settings{
 		Listener:    l,
 		backend:     next.backends[l.Backend],
+		tls:         next.terminates(l, before),
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
+		allow:       networks(l.Allow),
+		deny:        networks(l.Deny),
 	}
 	s.sources[0] = next.sources
 	var known *sourceBuckets

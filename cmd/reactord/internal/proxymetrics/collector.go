@@ -1,6 +1,8 @@
 package proxymetrics
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/internal/series"
@@ -23,6 +25,15 @@ var processTable = series.Table[ProcessStats]{
 		func(p *ProcessStats) float64 { return p.Patience }),
 	series.Counter("memory_pressure_seconds_total", "Seconds for which idle timeouts were shortened.", nil,
 		func(p *ProcessStats) float64 { return p.PressuredSeconds }),
+}
+
+var accessLogTable = series.Table[AccessLogStats]{
+	series.Counter("access_log_lines_total", "Lines of the access log that were written.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Lines) }),
+	series.Counter("access_log_dropped_total", "Lines that were dropped because the file took too little.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Dropped) }),
+	series.Counter("access_log_errors_total", "Errors of writing the access log. The lines are written later.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Errors) }),
 }
 
 var listenerTable = series.Table[ListenerStats]{
@@ -51,6 +62,8 @@ var backendTable = series.Table[BackendStats]{
 		func(b *BackendStats) float64 { return float64(b.Limit) }),
 	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Waiting) }),
+	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
@@ -85,6 +98,12 @@ var (
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
 		"How long connections were open that have ended, in seconds.", "listener")
+	handshakes = series.NewDesc("listener_tls_handshakes_total",
+		"TLS handshakes with clients, by version and result.", "listener", "version", "result")
+	serverHandshakes = series.NewDesc("backend_tls_handshakes_total",
+		"TLS handshakes with servers, by version and result.", "backend", "version", "result")
+	expiry = series.NewDesc("listener_tls_certificate_expiry_seconds",
+		"When a certificate of the listener expires, in seconds since 1970.", "listener", "index", "name")
 	connectFailures = series.NewDesc("server_connect_failures_total",
 		"Connects to the server that failed.", "backend", "server", "reason")
 	serverState = series.NewDesc("server_state",
@@ -107,12 +126,13 @@ type collector struct{ read func() Stats }
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	processTable.Describe(ch)
+	accessLogTable.Describe(ch)
 	listenerTable.Describe(ch)
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration,
+		queueDuration, handshakes, serverHandshakes, expiry,
 	} {
 		ch <- d
 	}
@@ -124,6 +144,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	if stats.Process != nil {
 		processTable.Collect(ch, stats.Process)
 	}
+	if stats.AccessLog != nil {
+		accessLogTable.Collect(ch, stats.AccessLog)
+	}
 	for i := range stats.Listeners {
 		collectListener(ch, &stats.Listeners[i])
 	}
@@ -132,6 +155,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
 		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
+		for _, h := range b.Handshakes {
+			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
+		}
 	}
 	for i := range stats.Servers {
 		collectServer(ch, &stats.Servers[i])
@@ -150,6 +176,13 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
 	}
 	ch <- histogram(duration, &l.Duration, l.Name)
+	for _, h := range l.Handshakes {
+		ch <- series.Count(handshakes, float64(h.N), l.Name, h.Version, h.Result)
+	}
+	for _, c := range l.Certificates {
+		ch <- prometheus.MustNewConstMetric(expiry, prometheus.GaugeValue, c.Expires,
+			l.Name, strconv.Itoa(c.Index), c.Name)
+	}
 }
 
 func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {

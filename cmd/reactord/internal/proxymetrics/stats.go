@@ -2,7 +2,8 @@ package proxymetrics
 
 // Stats is a reading of a proxy's counters.
 type Stats struct {
-	Process   *ProcessStats // nil: none
+	Process   *ProcessStats   // nil: none
+	AccessLog *AccessLogStats // nil: none
 	Listeners []ListenerStats
 	Backends  []BackendStats
 	Servers   []ServerStats
@@ -15,6 +16,13 @@ type ProcessStats struct {
 	Draining         bool    // the proxy drains, or has stopped accepting
 	Patience         float64 // the part of the idle timeouts that is in force: less than 1 while memory is short
 	PressuredSeconds float64 // for which it was less than 1
+}
+
+// AccessLogStats is a reading of what became of the lines of the access log.
+type AccessLogStats struct {
+	Lines   uint64 // written
+	Dropped uint64 // because the file took too little
+	Errors  uint64 // of writing
 }
 
 // ListenerStats is a reading of the counters of a listener.
@@ -31,6 +39,22 @@ type ListenerStats struct {
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended
+	Handshakes    []Handshakes
+	Certificates  []Certificate
+}
+
+// Handshakes is a count of TLS handshakes that had one result.
+type Handshakes struct {
+	Version string // "1.0" to "1.3"; "none": none was agreed on
+	Result  string // "full", "resumed", "failed" or "timeout"
+	N       uint64
+}
+
+// Certificate is when a certificate of a listener expires.
+type Certificate struct {
+	Index   int     // in the configuration
+	Name    string  // the first one that it is for
+	Expires float64 // in seconds since 1970
 }
 
 // BackendStats is a reading of the counters of a backend.
@@ -40,10 +64,12 @@ type BackendStats struct {
 	Current        int64     // connections now
 	Limit          int       // of connections; 0: none
 	Waiting        int64     // connections in the queue now
+	QueueRefused   uint64    // connections that found the queue full
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	Panic          bool      // health is ignored, because too few servers are healthy
 	ConnectTime    Histogram // of connects that succeeded
 	QueueTime      Histogram // in the queue, of connections that have left it
+	Handshakes     []Handshakes
 }
 
 // ServerStats is a reading of the counters of a server of a backend.

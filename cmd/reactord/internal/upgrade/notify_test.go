@@ -110,7 +110,7 @@ func TestInheritStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := plan.ListenerKey{Bind: l.Addr().(*net.TCPAddr).AddrPort()}
+	key := plan.ListenerKey{Network: "tcp", Bind: l.Addr().(*net.TCPAddr).AddrPort()}
 	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec "$0"`, exe)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.Env = append(os.Environ(), roleEnv+"=serve", "LISTEN_FDS=1",

@@ -1,8 +1,10 @@
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 
@@ -18,8 +20,16 @@ type Socket struct {
 
 // The beginnings of the names of listeners.
 const (
-	tcpPrefix = "tcp://" // ADDRESS, or ADDRESS/NAME if the port is any free one
-	fdPrefix  = "fd://"  // NAME of a socket unit
+	tcpPrefix  = "tcp://"  // ADDRESS, or ADDRESS/NAME if the port is any free one
+	udpPrefix  = "udp://"  // likewise
+	unixPrefix = "unix://" // PATH, or @NAME
+	fdPrefix   = "fd://"   // NAME of a socket unit
+)
+
+// What follows the address, or the NAME, of a listener behind a question mark, in the form of a URL's query.
+const (
+	interfaceParameter = "interface"
+	ipv6OnlyParameter  = "ipv6_only"
 )
 
 // ListenerName is the name of a listener's sockets.
@@ -27,33 +37,59 @@ func ListenerName(k plan.ListenerKey) string {
 	switch {
 	case k.FD != "":
 		return fdPrefix + k.FD
-	case k.Name != "":
-		return tcpPrefix + k.Bind.String() + "/" + k.Name
-	default:
-		return tcpPrefix + k.Bind.String()
+	case k.Path != "":
+		return unixPrefix + k.Path
 	}
+	name, options := k.Network+"://"+k.Bind.String(), url.Values{}
+	if k.Name != "" {
+		name += "/" + k.Name
+	}
+	if k.Interface != "" {
+		options.Set(interfaceParameter, k.Interface)
+	}
+	if k.IPv6Only {
+		options.Set(ipv6OnlyParameter, "true")
+	}
+	if len(options) != 0 {
+		name += "?" + options.Encode()
+	}
+	return name
 }
 
-// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else.
+// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else. Of a
+// socket unit it is the FD only: its name does not tell the network.
 func ListenerKey(name string) (plan.ListenerKey, bool) {
 	if socket, ok := strings.CutPrefix(name, fdPrefix); ok {
 		return plan.ListenerKey{FD: socket}, socket != ""
 	}
-	rest, ok := strings.CutPrefix(name, tcpPrefix)
-	if !ok {
-		return plan.ListenerKey{}, false
+	if path, ok := strings.CutPrefix(name, unixPrefix); ok {
+		return plan.ListenerKey{Network: "unix", Path: path}, path != ""
 	}
-	address, listener, _ := strings.Cut(rest, "/")
-	bind, err := netip.ParseAddrPort(address)
-	return plan.ListenerKey{Bind: bind, Name: listener}, err == nil
+	for network, prefix := range map[string]string{"tcp": tcpPrefix, "udp": udpPrefix} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			rest, query, _ := strings.Cut(rest, "?")
+			address, listener, _ := strings.Cut(rest, "/")
+			bind, err := netip.ParseAddrPort(address)
+			options, bad := url.ParseQuery(query)
+			return plan.ListenerKey{
+				Network: network, Bind: bind, Name: listener,
+				Interface: options.Get(interfaceParameter), IPv6Only: options.Has(ipv6OnlyParameter),
+			}, err == nil && bad == nil
+		}
+	}
+	return plan.ListenerKey{}, false
 }
 
 // take prepares a descriptor that the process was given: programs that it starts do not get it, and a loop never blocks
 // on it.
 func take(s Socket) error {
-	listens, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
-	if err == nil && listens == 0 {
-		err = fmt.Errorf("the socket does not listen (ListenStream= and Accept=no in its unit)")
+	kind, err := unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err == nil && kind != unix.SOCK_DGRAM {
+		var listens int
+		listens, err = unix.GetsockoptInt(s.FD, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if err == nil && listens == 0 {
+			err = errors.New("the socket does not listen (ListenStream= and Accept=no in its unit)")
+		}
 	}
 	if err == nil {
 		unix.CloseOnExec(s.FD)

@@ -1,0 +1,62 @@
+package certs
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// Client is what the files of a backend's TLS settings hold. It does not change.
+type Client struct {
+	fingerprint [sha256.Size]byte
+	authorities *x509.CertPool // nil: the system's
+	certificate *tls.Certificate
+}
+
+// LoadClient reads the files of a backend. If its TLS is not enabled there is nothing to read, and the Client is nil. It
+// is nil as well if there is a problem that is no warning.
+func LoadClient(c *config.ClientTLS) (*Client, []Problem) {
+	if !c.Enabled {
+		return nil, nil
+	}
+	r := newReader()
+	out := &Client{authorities: r.authorities("ca", c.CA)}
+	if c.Cert != "" {
+		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
+	}
+	if r.failed() {
+		return nil, r.problems
+	}
+	out.fingerprint = r.fingerprint()
+	return out, r.problems
+}
+
+// Same reports whether both are of the same settings of files, with the same content. Both may be nil.
+func (c *Client) Same(other *Client) bool {
+	return c == other || c != nil && other != nil && c.fingerprint == other.fingerprint
+}
+
+// sessions is how many sessions with servers a backend keeps. A session has about 2 KiB.
+const sessions = 1024
+
+// Config makes the configuration of crypto/tls. A connection has a copy with its ServerName and its protocols. The
+// cache of sessions has a lock, which a handshake takes twice.
+func (c *Client) Config(s *config.ClientTLS) *tls.Config {
+	out := &tls.Config{
+		RootCAs:                     c.authorities,
+		ServerName:                  s.ServerName,
+		InsecureSkipVerify:          s.Insecure, //nolint:gosec // as the operator wants
+		MinVersion:                  versions[s.MinVersion],
+		MaxVersion:                  versions[s.MaxVersion],
+		CipherSuites:                suites(s.Ciphers),
+		NextProtos:                  s.ALPN,
+		ClientSessionCache:          tls.NewLRUClientSessionCache(sessions),
+		DynamicRecordSizingDisabled: true,
+	}
+	if c.certificate != nil {
+		out.Certificates = []tls.Certificate{*c.certificate}
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"time"
+)
+
+// Problem is what is wrong with the files of a setting, or what is unusual about them.
+type Problem struct {
+	Key  string // the path of the setting below the TLS settings, such as "certificates[0].cert"
+	Text string // what is wrong, with the file
+	Err  error  // the cause; nil: there is none
+	// Warning is set if the files are used nevertheless.
+	Warning bool
+}
+
+// maxFile bounds the size of a file.
+const maxFile = 4 << 20
+
+// reader reads the files of TLS settings, and notes what is wrong with them.
+type reader struct {
+	now      time.Time
+	sum      hash.Hash // of everything that was read
+	problems []Problem
+}
+
+func newReader() *reader { return &reader{now: time.Now(), sum: sha256.New()} }
+
+func (r *reader) wrong(key string, err error, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Key: key, Text: fmt.Sprintf(format, args...), Err: err})
+}
+
+func (r *reader) warn(key, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Key: key, Text: fmt.Sprintf(format, args...), Warning: true})
+}
+
+// failed reports whether there is a problem that is no warning.
+func (r *reader) failed() bool {
+	for _, p := range r.problems {
+		if !p.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// fingerprint is of everything that was read.
+func (r *reader) fingerprint() (f [sha256.Size]byte) {
+	copy(f[:], r.sum.Sum(nil))
+	return f
+}
+
+// file reads a file; false: it could not be read.
+func (r *reader) file(key, path string) ([]byte, bool) {
+	b, err := readFile(path)
+	if err != nil {
+		r.wrong(key, err, "%v", err)
+		return nil, false
+	}
+	fmt.Fprintf(r.sum, "%s %q %d\n", key, path, len(b))
+	r.sum.Write(b)
+	return b, true
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	switch info, err := f.Stat(); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(b) > maxFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return b, err
+}
+
+// pair reads a certificate chain and its key; nil: it could not.
+func (r *reader) pair(certKey, cert, keyKey, key string) *tls.Certificate {
+	if key == "" {
+		key, keyKey = cert, certKey
+	}
+	chain, ok := r.file(certKey, cert)
+	if !ok {
+		return nil
+	}
+	secret := chain
+	if key != cert {
+		if secret, ok = r.file(keyKey, key); !ok {
+			return nil
+		}
+	}
+	if !hasBlock(chain, "CERTIFICATE") {
+		r.wrong(certKey, nil, "%s has no certificate in PEM", cert)
+		return nil
+	}
+	if text := keyFault(secret, key); text != "" {
+		r.wrong(keyKey, nil, "%s", text)
+		return nil
+	}
+	pair, err := tls.X509KeyPair(chain, secret)
+	switch {
+	case err == nil:
+	case mismatch(chain, secret):
+		r.wrong(keyKey, err, "the key in %s is not that of the first certificate in %s", key, cert)
+		return nil
+	default:
+		r.wrong(certKey, err, "%s: %v", cert, err)
+		return nil
+	}
+	if now, leaf := r.now, pair.Leaf; now.After(leaf.NotAfter) {
+		r.warn(certKey, "the certificate in %s has expired on %s", cert, leaf.NotAfter.Format(time.DateTime))
+	} else if now.Before(leaf.NotBefore) {
+		r.warn(certKey, "the certificate in %s is valid from %s on only", cert, leaf.NotBefore.Format(time.DateTime))
+	}
+	return &pair
+}
+
+func hasBlock(text []byte, kind string) bool {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// keyFault is what is wrong with a file as the file of a key, or "".
+func keyFault(text []byte, path string) string {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		switch {
+		case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
+			return fmt.Sprintf("the key in %s is encrypted: decrypt it, as with openssl pkey -in FILE -out FILE", path)
+		case bytes.HasSuffix([]byte(block.Type), []byte("PRIVATE KEY")):
+			return ""
+		}
+	}
+	return path + " has no key in PEM"
+}
+
+// mismatch reports whether a certificate and a key are well-formed, and do not belong together.
+func mismatch(chain, secret []byte) bool {
+	block, rest := pem.Decode(chain)
+	for block != nil && block.Type != "CERTIFICATE" {
+		block, rest = pem.Decode(rest)
+	}
+	if block == nil {
+		return false
+	}
+	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+		return false
+	}
+	for block, rest = pem.Decode(secret); block != nil; block, rest = pem.Decode(rest) {
+		_, err1 := x509.ParsePKCS8PrivateKey(block.Bytes)
+		_, err2 := x509.ParsePKCS1PrivateKey(block.Bytes)
+		_, err3 := x509.ParseECPrivateKey(block.Bytes)
+		if err1 == nil || err2 == nil || err3 == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// authorities reads the certificates of authorities; nil: it could not, or there is no file.
+func (r *reader) authorities(key, path string) *x509.CertPool {
+	if path == "" {
+		return nil
+	}
+	text, ok := r.file(key, path)
+	if !ok {
+		return nil
+	}
+	pool := x509.NewCertPool()
+	if err := addAll(pool, text); err != nil {
+		r.wrong(key, err, "%s: %v", path, err)
+		return nil
+	}
+	return pool
+}
+
+func addAll(pool *x509.CertPool, text []byte) error {
+	n := 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return err
+		}
+		pool.AddCert(c)
+		n++
+	}
+	if n == 0 {
+		return errors.New("there is no certificate in PEM")
+	}
+	return nil
+}

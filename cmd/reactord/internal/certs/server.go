@@ -1,0 +1,98 @@
+package certs
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// Server is what the files of a listener's TLS settings hold. It does not change.
+type Server struct {
+	fingerprint  [sha256.Size]byte
+	certificates []*tls.Certificate
+	clients      *x509.CertPool // nil: there is no file of authorities
+	clientsSum   [sha256.Size]byte
+	tickets      []Key // of the file; nil: those of the process
+}
+
+// LoadServer reads the files of a listener. Without certificates there is nothing to read, and the Server is nil. It is
+// nil as well if there is a problem that is no warning.
+func LoadServer(s *config.ServerTLS) (*Server, []Problem) {
+	if len(s.Certificates) == 0 {
+		return nil, nil
+	}
+	r, out := newReader(), &Server{}
+	for i, c := range s.Certificates {
+		at := fmt.Sprintf("certificates[%d]", i)
+		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
+		if pair == nil {
+			continue
+		}
+		if c.OCSP != "" {
+			r.staple(at+".ocsp", c.OCSP, pair)
+		}
+		out.certificates = append(out.certificates, pair)
+	}
+	out.clients = r.authorities("client_ca", s.ClientCA)
+	if s.ClientCA != "" {
+		b, _ := readFile(s.ClientCA)
+		out.clientsSum = sha256.Sum256(b)
+	}
+	if s.TicketKeys != "" {
+		out.tickets = r.ticketKeys("ticket_keys", s.TicketKeys)
+	}
+	if r.failed() {
+		return nil, r.problems
+	}
+	out.fingerprint = r.fingerprint()
+	return out, r.problems
+}
+
+// Same reports whether both are of the same settings of files, with the same content. Both may be nil.
+func (s *Server) Same(other *Server) bool {
+	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
+}
+
+// Expiry is when a certificate expires.
+type Expiry struct {
+	Name  string // the first name of the certificate
+	Index int    // in the settings
+	At    time.Time
+}
+
+// Expiries are when the certificates expire. s may be nil.
+func (s *Server) Expiries() (all []Expiry) {
+	if s == nil {
+		return nil
+	}
+	for i, c := range s.certificates {
+		e := Expiry{Index: i, At: c.Leaf.NotAfter}
+		if names := NamesOf(c); len(names) > 0 {
+			e.Name = names[0]
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+var clientAuths = map[string]tls.ClientAuthType{
+	"request": tls.VerifyClientCertIfGiven, "require": tls.RequireAndVerifyClientCert,
+}
+
+// Config makes the configuration of crypto/tls. The caller sets the keys of tickets, with [Tickets.Serve].
+func (s *Server) Config(c *config.ServerTLS) *tls.Config {
+	return &tls.Config{
+		GetCertificate:         newNames(s.certificates).choose,
+		MinVersion:             versions[c.MinVersion],
+		MaxVersion:             versions[c.MaxVersion],
+		CipherSuites:           suites(c.Ciphers),
+		NextProtos:             c.ALPN,
+		ClientAuth:             clientAuths[c.ClientAuth],
+		ClientCAs:              s.clients,
+		SessionTicketsDisabled: !c.Tickets,
+	}
+}

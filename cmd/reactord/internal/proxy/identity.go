@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"net/netip"
+)
+
+// identity is what is known of a client besides what the kernel tells. It does not change once its connection has its
+// backend.
+type identity struct {
+	Source      netip.AddrPort // of the PROXY header; zero: it told none
+	Destination netip.AddrPort // likewise
+	TLVs        []byte         // of the PROXY header, as they came
+	SNI         string         // in lower case; "": none was sent, or nobody has looked
+	Offered     []string       // protocols of the ClientHello (ALPN)
+	Negotiated  string         // the one that was chosen here; "": none
+	TLS         *tls.ConnectionState
+	Route       string // "": no route has matched
+}
+
+// identify is the identity of the connection, which can be added to until the backend is known.
+func (c *conn) identify() *identity {
+	if c.known == nil {
+		c.known = &identity{}
+	}
+	return c.known
+}
+
+// clientAddr is the address of the client: as a trusted PROXY header tells, or else as the kernel does.
+func (c *conn) clientAddr() netip.AddrPort {
+	if c.known != nil && c.known.Source.IsValid() {
+		return c.known.Source
+	}
+	return c.peerAddr()
+}
+
+// peerAddr is the address that the client's socket is connected to, as far as the kernel still knows it.
+func (c *conn) peerAddr() netip.AddrPort {
+	if c.peer != nil {
+		return *c.peer
+	}
+	a, _ := c.sockets[client].PeerAddr()
+	return unmapped(a)
+}
+
+// destination is the address that the client has connected to: as a trusted PROXY header tells, or else as the kernel
+// does.
+func (c *conn) destination() netip.AddrPort {
+	if c.known != nil && c.known.Destination.IsValid() {
+		return c.known.Destination
+	}
+	a, _ := c.sockets[client].LocalAddr()
+	return unmapped(a)
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }

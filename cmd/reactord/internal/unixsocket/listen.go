@@ -1,0 +1,126 @@
+package unixsocket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxPath is how many bytes a path, or an abstract name, has at most. See unix(7).
+const MaxPath = 107
+
+// Errors of [Listen].
+var (
+	// ErrAlive: another process listens on the path.
+	ErrAlive    = errors.New("another process answers there: end it first, or choose another path")
+	errNoSocket = errors.New("the file is not a socket: remove it, or choose another path")
+)
+
+// aliveTimeout is how long a process that listens on the path may take to accept. Its kernel does that.
+const aliveTimeout = time.Second
+
+// earlyName is the name that a socket's file is made under, in the directory of its path. The lock is held meanwhile.
+const earlyName = ".new~"
+
+// Listen opens a stream socket that listens, does not block, and is closed by exec. A path that begins with '@' is an
+// abstract name, which has no File, and no Access. The caller closes the descriptor.
+func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
+	if strings.HasPrefix(path, "@") {
+		fd, err = open(path, backlog)
+		if errors.Is(err, unix.EADDRINUSE) {
+			err = fmt.Errorf("%w: %w", ErrAlive, err)
+		}
+		return fd, nil, err
+	}
+	unlock, err := lockDirectory(path)
+	if err != nil {
+		return -1, nil, err
+	}
+	defer unlock()
+	if err := replaceable(path); err != nil {
+		return -1, nil, err
+	}
+	return publish(path, a, backlog)
+}
+
+// replaceable is an error unless path is free, or the socket of a process that is gone.
+func replaceable(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return errNoSocket
+	}
+	c, err := net.DialTimeout("unix", path, aliveTimeout)
+	switch {
+	case err == nil:
+		_ = c.Close()
+		return ErrAlive
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded):
+		return ErrAlive // its queue is full
+	case errors.Is(err, syscall.EPROTOTYPE):
+		return fmt.Errorf("%w (it is not a stream socket)", ErrAlive)
+	}
+	return err
+}
+
+// publish makes the socket under another name, and gives it its own when it is complete.
+func publish(path string, a Access, backlog int) (fd int, f *File, err error) {
+	early := filepath.Join(filepath.Dir(path), earlyName)
+	if len(early) > MaxPath {
+		return -1, nil, fmt.Errorf("the directory's name is too long: at most %d bytes", MaxPath-len(earlyName)-1)
+	}
+	if info, err := os.Lstat(early); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = os.Remove(early) // of a process that was killed meanwhile
+	}
+	if fd, err = open(early, backlog); err != nil {
+		return -1, nil, err
+	}
+	err = a.apply(early)
+	if err == nil {
+		f, err = Adopt(early)
+	}
+	if err == nil {
+		err = os.Rename(early, path)
+	}
+	if err != nil {
+		return -1, nil, errors.Join(err, unix.Close(fd), os.Remove(early))
+	}
+	f.path = path
+	return fd, f, nil
+}
+
+// open opens a socket that listens. The file is the process's own at first: its permissions are those of the descriptor.
+func open(name string, backlog int) (fd int, err error) {
+	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, os.NewSyscallError("socket", err)
+	}
+	for _, step := range []struct {
+		call string
+		do   func() error
+	}{
+		{"fchmod", func() error { return unix.Fchmod(fd, 0o600) }},
+		{"bind", func() error { return unix.Bind(fd, &unix.SockaddrUnix{Name: name}) }},
+		{"listen", func() error { return unix.Listen(fd, backlog) }},
+	} {
+		if err := step.do(); err != nil {
+			_ = unix.Close(fd)
+			return -1, os.NewSyscallError(step.call, err)
+		}
+	}
+	return fd, nil
+}
