@@ -86,8 +86,8 @@ func addSeeds(f *testing.F) {
 	f.Add([]byte("\x80\x2e\x01\x00\x02"))
 }
 
-// FuzzParse parses anything: more bytes never change what was said, and what crypto/tls takes is taken and understood in
-// the same way.
+// FuzzParse parses anything: more bytes never change what was said, and what crypto/tls takes is taken and understood
+// in the same way.
 func FuzzParse(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {

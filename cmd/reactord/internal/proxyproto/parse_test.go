@@ -47,7 +47,7 @@ var good = []struct {
 		"v1 mapped", "PROXY TCP6 ::ffff:192.0.2.1 ::ffff:c633:6402 1000 443\r\n",
 		Header{Version: 1, Source: from4, Destination: to4},
 	},
-	{"v1 longest", "PROXY TCP6 " + strings.Repeat("ffff:", 7) + "ffff " + strings.Repeat("ffff:", 7) + "ffff 65535 65535\r\n",
+	{"v1 longest", "PROXY TCP6 " + strings.Repeat(strings.Repeat(":ffff", 8)[1:]+" ", 2) + "65535 65535\r\n",
 		Header{
 			Version:     1,
 			Source:      netip.MustParseAddrPort("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535"),
