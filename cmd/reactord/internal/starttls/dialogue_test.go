@@ -78,7 +78,7 @@ var conversations = []struct {
 	{"agrees", NewClient, "smtp", "220-a\r\n220 b\r\n250-a\r\n250-starttls\r\n250 SIZE\r\n220 go\r\n",
 		ehlo + "STARTTLS\r\n", nil, "", ""},
 	{"agrees in few words", NewClient, "smtp", "220\r\n250 STARTTLS\r\n220\r\n", ehlo + "STARTTLS\r\n", nil, "", ""},
-	{"does not offer it", NewClient, "smtp", "220 a\r\n250-a\r\n250 STARTTLSX\r\n", ehlo, ErrRefused, "does not offer", ""},
+	{"offers another", NewClient, "smtp", "220 a\r\n250-a\r\n250 STARTTLSX\r\n", ehlo, ErrRefused, "does not offer", ""},
 	{"is closed", NewClient, "smtp", "554 no\r\n", "", ErrRefused, `greets with "554 no"`, ""},
 	{"knows no EHLO", NewClient, "smtp", "220 a\r\n502 what\r\n", ehlo, ErrRefused, `EHLO with "502 what"`, ""},
 	{"refuses", NewClient, "smtp", "220 a\r\n250 STARTTLS\r\n454 no\r\n", ehlo + "STARTTLS\r\n", ErrRefused, "454 no",
