@@ -379,6 +379,7 @@ func (d *dial) queue(t *task.T) error {
 		l.drop(c)
 	}
 	if !q.enter(c.settings.Queue.Size) {
+		q.refused.Add(1)
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()

@@ -62,6 +62,8 @@ var backendTable = series.Table[BackendStats]{
 		func(b *BackendStats) float64 { return float64(b.Limit) }),
 	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Waiting) }),
+	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,

@@ -64,6 +64,7 @@ type BackendStats struct {
 	Current        int64     // connections now
 	Limit          int       // of connections; 0: none
 	Waiting        int64     // connections in the queue now
+	QueueRefused   uint64    // connections that found the queue full
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	Panic          bool      // health is ignored, because too few servers are healthy
 	ConnectTime    Histogram // of connects that succeeded
