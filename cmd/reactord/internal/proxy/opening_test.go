@@ -181,7 +181,7 @@ func TestEndsOfOpenings(t *testing.T) {
 			sends(told1, expectResetOf), endDenied},
 		{"EOF", trusting, sends("PROXY", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
 			endOpeningClient},
-		{"reset", trusting, sends("PROXY", reset), endOpeningClient},
+		{"reset", trusting, sends("PROXY", resets), endOpeningClient},
 		{"EOF in a ClientHello", sni, sends("\x16\x03", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
 			endOpeningClient},
 		{"no ClientHello", sni, sends("SSH-2.0-x\r\n", expectResetOf), endBadHello},
@@ -221,13 +221,7 @@ func sends(s string, then func(*testing.T, *net.TCPConn)) func(*testing.T, *net.
 
 func expectResetOf(t *testing.T, c *net.TCPConn) { t.Helper(); expectReset(t, c) }
 
-func reset(t *testing.T, c *net.TCPConn) {
-	t.Helper()
-	if err := c.SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-}
+func resets(_ *testing.T, c *net.TCPConn) { reset(c) }
 
 // hello is the ClientHello that crypto/tls sends for a name.
 func hello(t *testing.T, sni string, alpn ...string) []byte {
@@ -373,7 +367,7 @@ func TestResetBehindAHeader(t *testing.T) {
 		write(t, c, told1+"hello")
 		s := acceptFrom(t, ln)
 		expect(t, s, "hello")
-		reset(t, c)
+		reset(c)
 		expectReset(t, s)
 		expectEnd(t, p, endClientReset)
 	})
