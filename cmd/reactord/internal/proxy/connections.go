@@ -19,7 +19,8 @@ type Connection struct {
 	Backend    string         // "": it is not known yet
 	Server     string         // "": none is chosen yet
 	Address    netip.AddrPort // of the server; zero: likewise
-	Client     netip.AddrPort // zero: the client has reset the connection
+	Client     netip.AddrPort // zero: the client has reset the connection, or has no address
+	ClientName string         // the same for people: "unix" if it came by a unix socket
 	Age        time.Duration
 	Idle       time.Duration // since the last byte
 	FromClient uint64        // bytes
@@ -115,7 +116,7 @@ func (f *Filter) matches(c *conn) bool {
 func (c *conn) describe() Connection {
 	return Connection{
 		ID: c.id, Listener: c.listener.name(), Backend: c.backendName(), Server: c.serverName(),
-		Address: c.serverAddr(), Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
+		Address: c.serverAddr(), Client: c.clientAddr(), ClientName: c.clientName(), Age: c.age(), Idle: c.idleFor(),
 		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
 	}
 }

@@ -34,7 +34,8 @@ func setOptions(s *reactor.Socket, key plan.ListenerKey, o *config.Socket, has c
 	if err != nil || family == unix.AF_UNIX {
 		return err
 	}
-	if key.Network == "tcp" {
+	tcp := key.Network != "udp"
+	if tcp {
 		_ = s.SetNoDelay(true) // before the first connection, which inherits it
 	}
 	fd := s.Fd()
@@ -44,8 +45,8 @@ func setOptions(s *reactor.Socket, key plan.ListenerKey, o *config.Socket, has c
 		value, has    int
 		of            bool // the sockets of the listener have it
 	}{
-		{"TCP_MAXSEG", unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MSS, has.MSS, key.Network == "tcp"},
-		{"TCP_FASTOPEN", unix.IPPROTO_TCP, unix.TCP_FASTOPEN, o.FastOpen, has.FastOpen, key.Network == "tcp"},
+		{"TCP_MAXSEG", unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MSS, has.MSS, tcp},
+		{"TCP_FASTOPEN", unix.IPPROTO_TCP, unix.TCP_FASTOPEN, o.FastOpen, has.FastOpen, tcp},
 		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, o.TOS, has.TOS, true}, // IPv4 clients of an IPv6 socket, too
 		{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, o.TOS, has.TOS, family == unix.AF_INET6},
 	} {

@@ -28,6 +28,7 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
+	Set            func(*plan.Listener) // further settings; nil: none
 }
 
 // Backend is a backend of a plan for tests.
@@ -64,7 +65,7 @@ func (s fixture) plan() *plan.Plan {
 }
 
 func (l Listener) plan() plan.Listener {
-	out := plan.Listener{Listener: config.NewListener(), Bind: l.Address}
+	out := plan.Listener{Listener: config.NewListener(), Network: "tcp", Bind: l.Address}
 	out.Name, out.Backend, out.MaxConnections = l.Name, l.Backend, l.MaxConnections
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
@@ -72,6 +73,9 @@ func (l Listener) plan() plan.Listener {
 	out.Rate = l.Rate
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
+	}
+	if l.Set != nil {
+		l.Set(&out)
 	}
 	return out
 }
