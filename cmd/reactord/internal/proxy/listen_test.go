@@ -86,16 +86,16 @@ func TestUnixSockets(t *testing.T) {
 			if got := p.Places(); len(got) != 1 || got[0] != "unix://"+path {
 				t.Errorf("it listens on %v", got)
 			}
-			for range 8 {
+			for range 4 {
 				c := unixCaller(t, path)
 				s, err := ln.Accept()
 				if err != nil {
 					t.Fatal(err)
 				}
-				transfer4MiB(t, c, s)
+				transfer1MiB(t, c, s)
 				_, _ = c.Close(), s.Close()
 			}
-			if n := p.Stats().Listeners[0].Accepted; n != 8 {
+			if n := p.Stats().Listeners[0].Accepted; n != 4 {
 				t.Errorf("%d connections were accepted", n)
 			}
 			if err := p.Close(); err != nil {
@@ -112,10 +112,10 @@ func TestUnixSockets(t *testing.T) {
 	})
 }
 
-// transfer4MiB sends bytes in both directions, and EOF behind them.
-func transfer4MiB(t *testing.T, ends ...net.Conn) {
+// transfer1MiB sends bytes in both directions, and EOF behind them.
+func transfer1MiB(t *testing.T, ends ...net.Conn) {
 	t.Helper()
-	want := make([]byte, 4<<20)
+	want := make([]byte, 1<<20)
 	_, _ = rand.Read(want[:1<<10])
 	var wg sync.WaitGroup
 	for _, end := range ends {

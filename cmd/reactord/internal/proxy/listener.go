@@ -247,11 +247,11 @@ func (l *listener) deny(fd int, peer reactor.Address) {
 }
 
 func (l *listener) abort(fd int, why verdict) {
+	l.stats.rejected[why].Add(1)
 	socket := &l.worker.rejected
 	socket.Init(l.worker.loop, fd)
 	_ = socket.SetAbort()
 	socket.Discard()
-	l.stats.rejected[why].Add(1)
 }
 
 func (l *listener) acceptAfter(d time.Duration) {
