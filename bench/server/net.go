@@ -55,7 +55,7 @@ func (c *Config) serveListener(ctx context.Context, l net.Listener) error {
 }
 
 // closeWith closes c when ctx ends, or when the function that it returns is called, which returns once c is closed. (A
-// second Close would return at once, while the first is still closing the descriptor.)
+// second Close would return immediately, while the first is still closing the descriptor.)
 func closeWith(ctx context.Context, c io.Closer) (end func()) {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -48,7 +48,9 @@ func (d *adminDaemon) Status() admin.Status {
 		Ring: string(choice.Kind), RingReason: choice.Reason, Loops: len(loops), Plan: d.planner.Plan().Revision,
 		LastReload: d.lastReload(),
 	}
-	for _, l := range d.proxy.Stats().Listeners {
+	stats := d.proxy.Stats()
+	s.Limit, s.IdleTimeout = stats.Process.Limit, stats.Process.Patience
+	for _, l := range stats.Listeners {
 		s.Connections += int(l.Current)
 	}
 	if since := d.drainBegan.Load(); since != nil {
@@ -129,6 +131,7 @@ func (d *adminDaemon) Listeners() (all []admin.Listener) {
 		l := admin.Listener{
 			Name: s.Name, Backend: backends[s.Name], Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
 			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
+			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
 		}
 		if i < len(addresses) {
 			l.Address = addresses[i]
@@ -138,19 +141,41 @@ func (d *adminDaemon) Listeners() (all []admin.Listener) {
 	return all
 }
 
+// counts is what has happened at least once.
+func counts(of []proxymetrics.Count) (all []admin.Count) {
+	for _, c := range of {
+		if c.N > 0 {
+			all = append(all, admin.Count{Reason: c.Reason, Count: c.N})
+		}
+	}
+	return all
+}
+
+func endCounts(of []proxymetrics.EndCount) (all []admin.EndCount) {
+	for _, e := range of {
+		if e.N > 0 {
+			all = append(all, admin.EndCount{By: e.By, Phase: e.Phase, Count: e.N})
+		}
+	}
+	return all
+}
+
 // Backends is the backends of the plan in force.
 func (d *adminDaemon) Backends() (all []admin.Backend) {
-	p, waiting := d.planner.Plan(), map[string]int64{}
-	for _, b := range d.proxy.Stats().Backends {
-		waiting[b.Name] = b.Waiting
+	counted := map[string]*proxymetrics.BackendStats{}
+	stats := d.proxy.Stats().Backends
+	for i := range stats {
+		counted[stats[i].Name] = &stats[i]
 	}
 	for _, b := range d.proxy.Backends() {
 		out := admin.Backend{
 			Name: b.Name, Servers: len(b.Servers), Panic: b.Panic, Connections: b.Connections, MaxConnections: b.Limit,
-			Queued: int(waiting[b.Name]),
+			Policy: b.Settings.Balance.Policy, QueueSize: b.Settings.Queue.Size,
 		}
-		if in := p.Backend(b.Name); in != nil {
-			out.Policy = in.Settings.Balance.Policy
+		if s := counted[b.Name]; s != nil {
+			out.Queued, out.QueueRefused = int(s.Waiting), s.QueueRefused
+			out.Total, out.RetriesRefused = s.Connections, s.RetriesRefused
+			out.ConnectTime = (*admin.Histogram)(&s.ConnectTime)
 		}
 		for _, s := range b.Servers {
 			if s.State == upstream.Up {
@@ -178,7 +203,7 @@ func (d *adminDaemon) Servers() (all []admin.BackendServer) {
 				Backend: b.Name, Name: s.Name, Address: s.Address.String(), State: s.State.String(), Reason: s.Reason,
 				Since: s.Since.UTC(), AdminState: plan.Up.String(), Weight: s.Weight, WeightPercent: s.Percent,
 				Connections: s.Connections, MaxConnections: s.Limit, Total: s.Total, Failures: s.Failures,
-				Ejections: s.Ejections, Origin: s.Origin, Check: checkOf(s.Check),
+				Retries: s.Retries, Ejections: s.Ejections, Origin: s.Origin, Check: checkOf(s.Check),
 				Overridden: !overrides[plan.ServerKey{Backend: b.Name, Address: s.Address}].IsZero(),
 			}
 			if in := planned[s.Address]; in != nil {
@@ -233,6 +258,19 @@ func (d *adminDaemon) Discovery() (all []admin.Source) {
 
 // Loops is the proxy's loops.
 func (d *adminDaemon) Loops() []*reactor.Loop { return d.proxy.Loops() }
+
+// LoopConnections is how many connections each loop has.
+func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
+
+// Events is the last lines of the log.
+func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
+	for _, l := range d.log.Recent.After(after) {
+		all = append(all, admin.Event{
+			Number: l.Number, At: l.At.UTC(), Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
+		})
+	}
+	return all
+}
 
 // SetServer changes what is set of the override of a server, and leaves the rest of it.
 func (d *adminDaemon) SetServer(_ context.Context, backend, server string, c admin.ServerChange) error {

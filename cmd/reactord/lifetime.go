@@ -67,6 +67,9 @@ func (d *daemon) serve(s *signals) error {
 	defer stop()
 	d.background.Go(func() { d.reloadOn(reloads, s.reload) })
 	d.background.Go(func() { d.upgradeOn(reloads, s.upgrade) })
+	reopening, stopReopening := context.WithCancel(context.Background())
+	defer stopReopening()
+	d.background.Go(func() { d.reopenOn(reopening, s.reopen) })
 	select {
 	case err := <-end:
 		return errors.Join(errUnexpected, err)
@@ -88,6 +91,18 @@ func (d *daemon) reloadOn(ctx context.Context, hups <-chan os.Signal) {
 		select {
 		case <-hups:
 			_ = d.reload(ctx) // the planner logs it
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reopenOn opens the access log anew at each signal, until ctx is done: also while connections drain.
+func (d *daemon) reopenOn(ctx context.Context, signals <-chan os.Signal) {
+	for {
+		select {
+		case <-signals:
+			d.proxy.ReopenAccessLog()
 		case <-ctx.Done():
 			return
 		}

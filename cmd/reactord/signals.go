@@ -11,6 +11,7 @@ type signals struct {
 	end    chan os.Signal // SIGTERM, SIGINT
 	reload chan os.Signal // SIGHUP; several that wait are one
 
+	reopen  chan os.Signal // SIGUSR1; likewise
 	upgrade chan os.Signal // SIGUSR2; likewise
 }
 
@@ -18,6 +19,8 @@ type signals struct {
 // it ends the process, as it does when the terminal of `reactord demo` is closed.
 func listenForSignals(file bool) *signals {
 	s := &signals{end: make(chan os.Signal, 2), reload: make(chan os.Signal, 1), upgrade: make(chan os.Signal, 1)}
+	s.reopen = make(chan os.Signal, 1)
+	signal.Notify(s.reopen, syscall.SIGUSR1)
 	signal.Notify(s.end, syscall.SIGTERM, syscall.SIGINT)
 	signal.Notify(s.upgrade, syscall.SIGUSR2)
 	if file {
@@ -30,5 +33,6 @@ func listenForSignals(file bool) *signals {
 func (s *signals) stop() {
 	signal.Stop(s.end)
 	signal.Stop(s.reload)
+	signal.Stop(s.reopen)
 	signal.Stop(s.upgrade)
 }

@@ -100,6 +100,7 @@ func (a *API) handler() http.Handler {
 	for path, methods := range byPath {
 		mux.Handle(path, a.path(methods))
 	}
+	mountPage(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		text := fmt.Sprintf("there is no path %q: /v1/openapi.json lists all", clip(r.URL.Path))
 		problem(http.StatusNotFound, text).write(w)

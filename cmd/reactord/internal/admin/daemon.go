@@ -20,6 +20,9 @@ type Daemon interface {
 	Servers() []BackendServer
 	Discovery() []Source
 	Loops() []*reactor.Loop
+	LoopConnections() []int // open ones, of each loop
+	// Events is what has happened since the event with the number, as far as it is remembered.
+	Events(after uint64) []Event
 
 	// SetServer overrides settings of a server: its name, or its address. ResetServer ends the override.
 	SetServer(ctx context.Context, backend, server string, change ServerChange) error

@@ -21,6 +21,8 @@ type Raw []byte
 var (
 	GetStatus = Endpoint[None, Status]{http.MethodGet, "/v1/status", "getStatus",
 		"The state of the daemon.", 0, ""}
+	GetSnapshot = Endpoint[SnapshotQuery, Snapshot]{http.MethodGet, "/v1/snapshot", "getSnapshot",
+		"All counters, and what happened last. The status page is drawn from it.", 0, ""}
 	GetPlan = Endpoint[None, Plan]{http.MethodGet, "/v1/plan", "getPlan",
 		"The plan in force. Each server says where it comes from.", 0, ""}
 	GetConfig = Endpoint[None, Raw]{http.MethodGet, "/v1/config", "getConfig",

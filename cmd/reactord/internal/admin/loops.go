@@ -16,8 +16,13 @@ const inFlightTimeout = 2 * time.Second
 
 func (a *API) loops(context.Context, *None) (Loops, error) {
 	out := Loops{Loops: []Loop{}, SlowTurns: list(a.slow.last())}
-	for _, l := range a.daemon.Loops() {
-		out.Loops = append(out.Loops, readLoop(l))
+	open := a.daemon.LoopConnections()
+	for i, l := range a.daemon.Loops() {
+		next := readLoop(l)
+		if i < len(open) {
+			next.Connections = open[i]
+		}
+		out.Loops = append(out.Loops, next)
 	}
 	return out, nil
 }

@@ -28,6 +28,7 @@ type route struct {
 func routes() []route {
 	return []route{
 		bind(GetStatus, (*API).status),
+		bind(GetSnapshot, (*API).snapshot),
 		bind(GetPlan, (*API).plan),
 		raw(GetConfig, (*API).config),
 		bind(ListListeners, (*API).listeners),
@@ -113,6 +114,15 @@ func (a *API) status(context.Context, *None) (Status, error) {
 		s.LastReload = &r
 	}
 	return s, nil
+}
+
+func (a *API) snapshot(ctx context.Context, q *SnapshotQuery) (Snapshot, error) {
+	status, _ := a.status(ctx, nil)
+	loops, _ := a.loops(ctx, nil)
+	return Snapshot{
+		Status: status, Loops: loops.Loops, Listeners: list(a.daemon.Listeners()), Backends: list(a.daemon.Backends()),
+		Servers: list(a.daemon.Servers()), Events: list(a.daemon.Events(uint64(max(q.After, 0)))),
+	}, nil
 }
 
 func (a *API) config(w http.ResponseWriter, _ *http.Request, _ *None) error {

@@ -44,6 +44,8 @@ type Status struct {
 	Loops       int       `json:"loops" doc:"The number of I/O threads."`
 	Plan        uint64    `json:"plan" doc:"The revision of the plan in force."`
 	Connections int       `json:"connections" doc:"Open connections of clients."`
+	Limit       int       `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
+	IdleTimeout float64   `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
 	LogLevel    string    `json:"log_level"`
 	LastReload  *Reload   `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
 	Drain       *Drain    `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
@@ -104,15 +106,38 @@ type PlanServer struct {
 
 // Listener is an address on which connections are accepted.
 type Listener struct {
-	Name          string `json:"name"`
-	Address       string `json:"address" doc:"Where it listens: IP:PORT."`
-	Backend       string `json:"backend"`
-	Connections   int64  `json:"connections" doc:"Open connections."`
-	Limit         int    `json:"limit" doc:"How many may be open."`
-	Accepted      uint64 `json:"accepted" doc:"Connections so far."`
-	Pauses        uint64 `json:"pauses" doc:"How often accepting stopped because of the limit."`
-	ReceivedBytes uint64 `json:"received_bytes" doc:"From clients."`
-	SentBytes     uint64 `json:"sent_bytes" doc:"To clients."`
+	Name          string     `json:"name"`
+	Address       string     `json:"address" doc:"Where it listens: IP:PORT."`
+	Backend       string     `json:"backend"`
+	Connections   int64      `json:"connections" doc:"Open connections."`
+	Limit         int        `json:"limit" doc:"How many may be open."`
+	Accepted      uint64     `json:"accepted" doc:"Connections so far."`
+	Pauses        uint64     `json:"pauses" doc:"How often accepting stopped because of the limit."`
+	ReceivedBytes uint64     `json:"received_bytes" doc:"From clients."`
+	SentBytes     uint64     `json:"sent_bytes" doc:"To clients."`
+	Rejected      []Count    `json:"rejected,omitempty" doc:"Connections that were reset because of a limit, by reason."`
+	AcceptErrors  []Count    `json:"accept_errors,omitempty" doc:"Errors of accepting, by reason."`
+	Ended         []EndCount `json:"ended,omitempty" doc:"Connections that have ended, by what ended them and in which phase."`
+}
+
+// Count is how often something happened for one reason. What never happened is not listed.
+type Count struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+}
+
+// EndCount is how many connections ended in one way. What never happened is not listed.
+type EndCount struct {
+	By    string `json:"by" doc:"What ended them, as in the metrics."`
+	Phase string `json:"phase"`
+	Count uint64 `json:"count"`
+}
+
+// Histogram is how long something took.
+type Histogram struct {
+	Bounds []float64 `json:"bounds" doc:"The upper bounds of the buckets, in seconds."`
+	Counts []uint64  `json:"counts" doc:"How many are in each bucket; the last one is for those above all bounds."`
+	Sum    float64   `json:"sum" doc:"Of all durations, in seconds."`
 }
 
 // Listeners is all listeners.
@@ -122,14 +147,19 @@ type Listeners struct {
 
 // Backend is a group of servers.
 type Backend struct {
-	Name           string `json:"name"`
-	Policy         string `json:"policy" doc:"How a server is chosen."`
-	Servers        int    `json:"servers"`
-	Up             int    `json:"up" doc:"How many servers are up."`
-	Panic          bool   `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
-	Connections    int    `json:"connections" doc:"Open connections to its servers."`
-	MaxConnections int    `json:"max_connections" doc:"0: no limit."`
-	Queued         int    `json:"queued" doc:"Connections that wait for a server."`
+	Name           string     `json:"name"`
+	Policy         string     `json:"policy" doc:"How a server is chosen."`
+	Servers        int        `json:"servers"`
+	Up             int        `json:"up" doc:"How many servers are up."`
+	Panic          bool       `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
+	Connections    int        `json:"connections" doc:"Open connections to its servers."`
+	MaxConnections int        `json:"max_connections" doc:"0: no limit."`
+	Queued         int        `json:"queued" doc:"Connections that wait for a server."`
+	QueueSize      int        `json:"queue_size" doc:"How many may wait."`
+	QueueRefused   uint64     `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
+	Total          uint64     `json:"total" doc:"Connections for it so far."`
+	RetriesRefused uint64     `json:"retries_refused" doc:"Retries that the retry budget did not allow."`
+	ConnectTime    *Histogram `json:"connect_time,omitempty" doc:"How long connecting to its servers took."`
 }
 
 // Backends is all backends.
@@ -155,6 +185,7 @@ type BackendServer struct {
 	MaxConnections int       `json:"max_connections" doc:"0: no limit."`
 	Total          uint64    `json:"total" doc:"Connections to it so far."`
 	Failures       uint64    `json:"failures" doc:"Connects to it that have failed so far."`
+	Retries        uint64    `json:"retries" doc:"Connections that failed over from it to the next server."`
 	Ejections      uint64    `json:"ejections" doc:"How often it was ejected."`
 	Check          *Check    `json:"check,omitempty" doc:"The last health check, if there was one."`
 	Overridden     bool      `json:"overridden" doc:"Whether an override of this API is in force."`
@@ -309,6 +340,7 @@ type Loop struct {
 	BufferBytes int64   `json:"buffer_bytes"`
 	LeasedBytes int64   `json:"leased_bytes"`
 	Descriptors int     `json:"descriptors"`
+	Connections int     `json:"connections" doc:"Open connections of clients."`
 }
 
 // SlowTurn is a turn of a loop that lasted too long.
@@ -358,4 +390,28 @@ type Source struct {
 // Discovery is all sources of discovery.
 type Discovery struct {
 	Sources []Source `json:"sources"`
+}
+
+// SnapshotQuery is what a snapshot has beside the counters.
+type SnapshotQuery struct {
+	After int `query:"after" doc:"Only events after the one with this number. Default: all that are remembered."`
+}
+
+// Snapshot is all counters of the daemon, and what happened last.
+type Snapshot struct {
+	Status    Status          `json:"status"`
+	Loops     []Loop          `json:"loops"`
+	Listeners []Listener      `json:"listeners"`
+	Backends  []Backend       `json:"backends"`
+	Servers   []BackendServer `json:"servers"`
+	Events    []Event         `json:"events" doc:"In order. The last 256 are remembered."`
+}
+
+// Event is a line of the log: something that happened to the daemon, not to one connection.
+type Event struct {
+	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1."`
+	At      time.Time `json:"at"`
+	Level   string    `json:"level" enum:"info,warn,error"`
+	Message string    `json:"message"`
+	Fields  Settings  `json:"fields" doc:"What it is about."`
 }

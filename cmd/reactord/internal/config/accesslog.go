@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // AccessLog is the log of connections: a line for each, when it ends.
 type AccessLog struct {
@@ -16,10 +20,78 @@ type AccessLog struct {
 	Template string
 	// Interim is the time between two lines of a connection that is still open. 0 (default): there is only the last line.
 	Interim time.Duration
-	// SkipEmpty leaves out connections that ended normally without a byte, as health checks do. Default: false.
+	// SkipEmpty leaves out connections that their client has ended without a byte in either direction, as health checks
+	// of others do. Default: false.
 	SkipEmpty bool
 	// Queue is how many lines wait at most to be written. Lines beyond it are dropped and counted. Default: 8192.
 	Queue int
 }
 
 func newAccessLog() AccessLog { return AccessLog{Mode: 0o640, Format: "json", Queue: 8192} }
+
+// AccessLogFields are the fields that a line of the access log may have.
+var AccessLogFields = []string{
+	"time", "accepted", "id", "interim", "listener", "network", "route", "backend", "server", "server_address", "client",
+	"peer", "local", "sni", "alpn", "tls_version", "tls_cipher", "tls_resumed", "client_cn", "opening_ms", "tls_ms",
+	"queue_ms", "connect_ms", "server_tls_ms", "total_ms", "bytes_from_client", "bytes_from_server",
+	"datagrams_from_client", "datagrams_from_server", "attempts", "retries", "queue_position", "connections",
+	"listener_connections", "backend_connections", "server_connections", "by", "phase", "code", "why", "error",
+}
+
+var accessLogFields = newWords(AccessLogFields)
+
+// TemplatePart is a field of [AccessLog.Template], or a text between fields.
+type TemplatePart struct{ Field, Text string }
+
+// ParseTemplate takes a template apart. "{{" and "}}" are braces. The error says what is wrong, without the template.
+func ParseTemplate(template string) (parts []TemplatePart, err error) {
+	text := strings.Builder{}
+	for rest := template; rest != ""; {
+		at := strings.IndexAny(rest, "{}")
+		if at < 0 {
+			at = len(rest)
+		}
+		text.WriteString(rest[:at])
+		rest = rest[at:]
+		switch {
+		case rest == "":
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			text.WriteByte(rest[0])
+			rest = rest[2:]
+		case rest[0] == '}':
+			return nil, fmt.Errorf("has a '}' without a '{': write '}}' for a brace")
+		default:
+			name, after, closed := strings.Cut(rest[1:], "}")
+			if !closed {
+				return nil, fmt.Errorf("has a '{' without a '}': write '{{' for a brace")
+			}
+			if !accessLogFields.has(name) {
+				return nil, fmt.Errorf("has an unknown field %s: %s", quote(name), accessLogFields.didYouMean(name))
+			}
+			if text.Len() > 0 {
+				parts = append(parts, TemplatePart{Text: text.String()})
+				text.Reset()
+			}
+			parts = append(parts, TemplatePart{Field: name})
+			rest = after
+		}
+	}
+	if text.Len() > 0 {
+		parts = append(parts, TemplatePart{Text: text.String()})
+	}
+	return parts, nil
+}
+
+func isTemplate(s string) string {
+	if _, err := ParseTemplate(s); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func isLogPath(s string) string {
+	if s == "-" {
+		return ""
+	}
+	return isPath(s)
+}

@@ -14,6 +14,7 @@ func (v *validator) config(c *Config) {
 		v.value(top.of("metrics"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(c.Metrics.String()))
 	}
 	v.admin(top.of("admin"), &c.Admin)
+	v.accessLog(top.of("access_log"), &c.AccessLog)
 	limits := top.of("limits")
 	v.rate(limits, c.Limits.Rate, c.Limits.SourceRate)
 	v.drain(top.of("drain"), c.Drain)
@@ -36,6 +37,17 @@ func (v *validator) admin(at *step, a *Admin) {
 		if s.value != "" {
 			v.add(at.of(s.key), "%s is of a unix socket: write address: unix:///PATH, or remove it", s.key)
 		}
+	}
+}
+
+func (v *validator) accessLog(at *step, a *AccessLog) {
+	switch {
+	case len(a.Fields) > 0 && a.Format != "json":
+		v.add(at.of("fields"), "fields are of the format json: write format: json, or remove them")
+	case a.Template != "" && a.Format != "text":
+		v.add(at.of("template"), "template is of the format text: write format: text, or remove it")
+	case a.Template == "" && a.Format == "text":
+		v.add(at.of("format"), "the format text has no template: write template, too")
 	}
 }
 

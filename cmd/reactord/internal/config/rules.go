@@ -118,10 +118,13 @@ var rules = map[string]rule{
 
 	"SendProxy.Version": {oneOf: newWords(ProxyVersions)},
 
-	"AccessLog.Mode":    {max: 0o777},
-	"AccessLog.Format":  {oneOf: newWords(AccessLogFormats)},
-	"AccessLog.Interim": orUnlimited,
-	"AccessLog.Queue":   {min: 16, max: 1 << 24},
+	"AccessLog.Path":     {form: isLogPath},
+	"AccessLog.Mode":     {max: 0o777},
+	"AccessLog.Format":   {oneOf: newWords(AccessLogFormats)},
+	"AccessLog.Fields":   {oneOf: accessLogFields},
+	"AccessLog.Template": {form: isTemplate},
+	"AccessLog.Interim":  {min: int64(time.Second), max: maxTimeout, zero: true},
+	"AccessLog.Queue":    {min: 16, max: 1 << 20},
 
 	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName},
 	"Backend.MaxConnections":      connections,

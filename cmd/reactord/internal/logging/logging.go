@@ -15,6 +15,8 @@ type Log struct {
 	*zap.Logger
 	// Level is the least severe level that is written. It may be changed from any goroutine.
 	Level zap.AtomicLevel
+	// Recent is the last lines.
+	Recent *Recent
 
 	queue *queue
 }
@@ -66,7 +68,9 @@ func New(out *os.File, level, format string) (*Log, error) {
 		direct.Warn("log lines were dropped: the log's reader is too slow", zap.Uint64("lines", lines))
 	})
 	atomic := zap.NewAtomicLevelAt(least)
-	return &Log{zap.New(zapcore.NewCore(encoder, q, atomic)), atomic, q}, nil
+	recent := &Recent{}
+	both := zapcore.NewTee(zapcore.NewCore(encoder, q, atomic), newRecentCore(recent))
+	return &Log{zap.New(both), atomic, recent, q}, nil
 }
 
 // forMachines has the names of fields that log collectors expect. Times are RFC 3339 in UTC with microseconds;

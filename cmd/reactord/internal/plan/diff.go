@@ -44,9 +44,14 @@ func (d *Diff) Limits() bool { return d.Old == nil || d.Old.Limits != d.New.Limi
 // Drain reports whether the settings of the drain change.
 func (d *Diff) Drain() bool { return d.Old == nil || d.Old.Drain != d.New.Drain }
 
+// AccessLog reports whether the settings of the access log change.
+func (d *Diff) AccessLog() bool {
+	return d.Old == nil || !reflect.DeepEqual(d.Old.AccessLog, d.New.AccessLog)
+}
+
 // Empty reports whether nothing changes.
 func (d *Diff) Empty() bool {
-	return len(d.Listeners) == 0 && len(d.Backends) == 0 && !d.Limits() && !d.Drain()
+	return len(d.Listeners) == 0 && len(d.Backends) == 0 && !d.Limits() && !d.Drain() && !d.AccessLog()
 }
 
 func (d *Diff) listeners(old, next *Plan) {

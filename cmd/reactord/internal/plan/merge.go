@@ -35,7 +35,7 @@ func Merge(parts Parts) (*Plan, error) { return merge(parts, nil, nil) }
 func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
 	m := merger{parts: parts, file: parts.File, before: before, unchanged: unchanged}
 	c := m.file.Config
-	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain}
+	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, AccessLog: c.AccessLog}
 	m.listeners()
 	for i := range c.Backends {
 		m.backend(i)

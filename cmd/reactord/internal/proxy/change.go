@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/sender"
@@ -25,9 +26,10 @@ type change struct {
 	files    []accessChange
 	gone     []*sharedListener
 	upstream *upstream.Change
-	pipes    int           // kernel pipes that there may be
-	left     atomic.Int32  // loops that do not have the table yet, and listeners that are not closed yet
-	done     chan struct{} // closed when there are none
+	log      *accesslog.Writer // of the next plan; nil: it has none
+	pipes    int               // kernel pipes that there may be
+	left     atomic.Int32      // loops that do not have the table yet, and listeners that are not closed yet
+	done     chan struct{}     // closed when there are none
 }
 
 // ErrStopped is the error of a plan for a proxy that has stopped accepting.
@@ -57,6 +59,10 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 	}
 	c.next.backends = c.upstream.Backends()
 	c.next.sources = bucketsFor(next.Limits.SourceRate, before.sources)
+	if err := c.openLog(before); err != nil {
+		c.Discard()
+		return nil, err
+	}
 	for i := range next.Listeners {
 		if err := c.prepare(&next.Listeners[i], before); err != nil {
 			c.Discard()
@@ -98,17 +104,20 @@ func (c *change) Discard() {
 		s.discard()
 	}
 	c.upstream.Discard()
+	c.discardLog()
 }
 
 // Commit puts the plan in force. It returns when all loops have it, and the sockets of listeners that are gone are
 // closed. It cannot fail.
 func (c *change) Commit() {
+	before := c.proxy.accessLog.Load()
 	c.commit()
 	select {
 	case <-c.done:
 	case <-c.proxy.ended:
 	}
 	c.commitFiles()
+	c.proxy.retireLog(before)
 }
 
 // commit puts the plan in force. It returns before the loops have it.
@@ -127,6 +136,7 @@ func (c *change) publish() {
 		s.settings.Store(c.settings[i])
 	}
 	c.proxy.table.Store(c.next)
+	c.proxy.accessLog.Store(c.log)
 }
 
 // divide divides the descriptors among the listeners of the next plan.

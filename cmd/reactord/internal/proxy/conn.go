@@ -80,8 +80,9 @@ type conn struct {
 	secure    *secure   // nil: there is no TLS on either side
 	closing   *closeOps // nil: no socket is being closed
 	watch     *watch    // nil: no side has sent EOF
+	log       *record   // nil: the access log does not have the connection
 	began     int64
-	peer      *netip.AddrPort // the client's address for the log; nil: connections are not logged
+	peer      *netip.AddrPort // the client's address for logs; nil: connections are not logged
 	acked     uint32          // bytes that both peers had acknowledged at the last check, modulo 2^32
 	phase     phase
 	why       end
@@ -102,7 +103,8 @@ func newConn(l *listener, s *settings, fd int) {
 	c := &conn{listener: l, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	c.timer.Init(c)
-	if w.proxy.log.Core().Enabled(zap.DebugLevel) {
+	c.record(s)
+	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer := c.peerAddr()
 		c.peer = &peer
 	}
@@ -228,6 +230,8 @@ func (c *conn) close(why end, reset sideSet) {
 	if c.phase == phaseClosed {
 		return
 	}
+	c.why = why
+	c.logEnd()
 	open := bothSides
 	switch {
 	case c.phase == phaseOpening:
@@ -244,7 +248,6 @@ func (c *conn) close(why end, reset sideSet) {
 		c.secure.farewell(open &^ reset)
 	}
 	c.advance(phaseClosed)
-	c.why = why
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
 	for side := range c.sockets {
@@ -290,6 +293,10 @@ func (c *conn) release() {
 	c.forgetOpening()
 	if c.lane != nil {
 		c.lane.give(c)
+	}
+	if c.log != nil {
+		c.peer = nil
+		w.records.put(c.log)
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)

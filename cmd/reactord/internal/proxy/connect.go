@@ -59,7 +59,7 @@ func (d *dial) begin() {
 		if errors.Is(err, balance.ErrFull) {
 			d.proceed()
 		} else {
-			d.noneAvailable(err)
+			d.gotNone(endNoneAvailable, err)
 			c.close(endNoneAvailable, bothSides)
 		}
 		return
@@ -72,6 +72,7 @@ func (d *dial) begin() {
 		return
 	}
 	d.began = now
+	c.log.picked(now)
 	c.loop().SetTimer(&c.timer, d.until(now, c.settings.ConnectTimeout))
 	d.Start()
 }
@@ -128,6 +129,7 @@ func (d *dial) openSocket() error {
 func (d *dial) failed(err error) {
 	c, now := d.conn, d.conn.loop().Now()
 	d.err = err
+	c.log.failed(err)
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}
@@ -148,6 +150,7 @@ func noPort(err error) bool {
 func (d *dial) connected() {
 	c := d.conn
 	c.to.Connected(d.began, c.loop().Now())
+	c.log.connected(c.loop().Now())
 	c.dial = nil
 	c.worker().dials.put(d)
 	c.flow()
@@ -271,6 +274,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	if noPort(err) {
 		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
 		if d.noPort++; d.noPort < len(from.list) && from.left(now) {
+			c.log.retried()
 			return nil
 		}
 	}
@@ -287,6 +291,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 		return d.fail(endRetryBudget, err)
 	}
 	c.to.Retried()
+	c.log.retried()
 	c.lane.giveServer(c)
 	return nil
 }
@@ -316,7 +321,6 @@ func (d *dial) choose(t *task.T) error {
 	case errors.Is(err, balance.ErrNoServer) && d.failures != 0:
 		return d.fail(endNoServer, err)
 	case errors.Is(err, balance.ErrNoServer):
-		d.noneAvailable(err)
 		return d.fail(endNoneAvailable, err)
 	}
 	return err
@@ -335,9 +339,11 @@ func (d *dial) queue(t *task.T) error {
 		l.drop(c)
 	}
 	if !q.enter(c.settings.Queue.Size) {
+		q.refused.Add(1)
 		return d.fail(endQueueFull, nil)
 	}
 	began := c.loop().Now()
+	c.log.queued(began, q.length.Load()-1)
 	_, err := task.Await(t, sender.StopWhen(
 		sender.Timeout(l.line.wait(&d.task.place, c), c.loop().SleepUntil(d.until(began, c.settings.Queue.Timeout))),
 		in(c.sockets[client].Poll(0), &d.task.gone))) // resets are always reported
@@ -386,6 +392,7 @@ func (d *dial) awaitSocket(t *task.T) error {
 func (d *dial) try(t *task.T) error {
 	c := d.conn
 	d.began = c.loop().Now()
+	c.log.picked(d.began)
 	until := d.until(d.began, c.settings.ConnectTimeout)
 	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
 	d.awaits = nil
@@ -398,20 +405,25 @@ func (d *dial) try(t *task.T) error {
 // fail is how the task ends when the connection has got no server.
 func (d *dial) fail(why end, err error) error {
 	d.task.why = why
-	if entry := d.conn.debug("no server could be reached"); entry != nil {
-		entry.Write(d.conn.names(), zap.Stringer("why", why), zap.NamedError("last", err))
-	}
+	d.gotNone(why, err)
 	return errNoServer
+}
+
+// gotNone logs that the connection has got no server: each at the level debug, and one a second of the backend as a
+// warning, unless the client is the cause.
+func (d *dial) gotNone(why end, err error) {
+	c := d.conn
+	if entry := c.debug("the connection has got no server"); entry != nil {
+		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
+	if why != endQueueClientReset && c.lane.queue.logged.due(c.loop().Now()) {
+		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
+			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
+	}
 }
 
 // errNoServer is what fail returns.
 var errNoServer = errors.New("no server")
-
-func (d *dial) noneAvailable(err error) {
-	if entry := d.conn.debug("there is no server"); entry != nil {
-		entry.Write(d.conn.names(), zap.Error(err))
-	}
-}
 
 // Env has the loop, and the stop token of the dial.
 func (k *dialTask) Env() sender.Env             { return k }

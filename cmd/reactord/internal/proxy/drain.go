@@ -51,6 +51,16 @@ func (p *Proxy) Open() (n int64) {
 	return n
 }
 
+// OpenOnLoops is how many connections are open on each loop, in the order of [Proxy.Loops]. It may be called from any
+// goroutine.
+func (p *Proxy) OpenOnLoops() []int {
+	all := make([]int, len(p.workers))
+	for i, w := range p.workers {
+		all[i] = int(w.open.Load())
+	}
+	return all
+}
+
 // StopAccepting leaves accepting to another process, which has the sockets of [Proxy.ListenSockets]: they are closed
 // here, with their queues left to the other one. Open connections live on until [Proxy.Drain]. No plan is taken any
 // more. It may be called from any goroutine.

@@ -59,12 +59,16 @@ func (c *conn) setTimer(at int64) {
 		at = min(at, c.active+int64(idle))
 	}
 	at = min(at, c.silenceEnds()) + c.loop().Stalled()
+	if c.log != nil {
+		at = min(at, c.log.due)
+	}
 	c.loop().SetTimer(&c.timer, min(at, c.lifeEnds()))
 }
 
 // checkTimeouts is called by the timer of a connection that flows. It ends the connection, or sets the timer.
 func (c *conn) checkTimeouts() {
 	c.keepAlive()
+	c.logInterim()
 	why := endIdle
 	switch {
 	case c.loop().Now() >= c.lifeEnds():

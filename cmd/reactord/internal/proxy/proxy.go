@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -30,7 +31,11 @@ type Proxy struct {
 	inherited  inherited
 	keepFiles  bool // see Config.KeepFiles
 
-	tickets      *certs.Tickets
+	tickets   *certs.Tickets
+	accessLog atomic.Pointer[accesslog.Writer] // in force; nil: there is none
+	lines     accesslog.Stats                  // of all access logs there were
+	retiring  sync.WaitGroup                   // access logs that are not in force any more
+
 	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
@@ -135,6 +140,7 @@ func (p *Proxy) run(ready chan<- struct{}) {
 	p.inherited.drop(true)
 	p.planning.Unlock()
 	p.removeFiles(false)
+	p.closeLogs()
 	p.draining.phase.Store(uint32(DrainEnded))
 	close(p.ended)
 }

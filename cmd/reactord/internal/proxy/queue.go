@@ -15,13 +15,15 @@ import (
 // queue is the connections that wait for room in a backend, on all loops. On each loop they get it in order; the loops
 // take turns.
 type queue struct {
-	length atomic.Int64
-	_      cacheLine
-	rooms  waiters   // loops on which connections wait
-	lanes  []*lane   // by worker; fixed
-	waited histogram // time in the queue, whatever came of it
+	length  atomic.Int64
+	_       cacheLine
+	rooms   waiters       // loops on which connections wait
+	lanes   []*lane       // by worker; fixed
+	waited  histogram     // time in the queue, whatever came of it
+	refused atomic.Uint64 // connections that found it full
 	// What is of the backend and not of its queue.
 	handshakes handshakeStats
+	logged     logEvery // connections that have got no server
 }
 
 // lane is what a worker has for a backend.
@@ -88,6 +90,7 @@ func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
 			q := p.queueOf(b)
 			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.read()
 			backends[i].Handshakes = q.handshakes.read()
+			backends[i].QueueRefused = q.refused.Load()
 		}
 	}
 }

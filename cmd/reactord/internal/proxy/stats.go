@@ -77,6 +77,9 @@ func (p *Proxy) Stats() proxymetrics.Stats {
 		Patience:         float64(p.memory.patience.Load()) / patienceFull,
 		PressuredSeconds: float64(p.memory.pressured.Load()) / 1e9,
 	}}
+	out.AccessLog = &proxymetrics.AccessLogStats{
+		Lines: p.lines.Lines.Load(), Dropped: p.lines.Dropped.Load(), Errors: p.lines.Errors.Load(),
+	}
 	out.Backends, out.Servers = p.upstreams.Stats()
 	p.readQueues(out.Backends)
 	for _, s := range p.table.Load().listeners {
@@ -126,7 +129,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		}
 	}
 	for i, e := range ends {
-		out.Closed = append(out.Closed, proxymetrics.EndCount{End: e, N: l.closed[i].Load()})
+		out.Closed = append(out.Closed, proxymetrics.EndCount{End: proxymetrics.End{By: e.By, Phase: e.Phase}, N: l.closed[i].Load()})
 	}
 	return out
 }

@@ -170,7 +170,7 @@ func (r *relay) room() []byte {
 	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= minRoom {
 		return r.out[last]
 	}
-	b := r.secure.conn.worker().records.get()[:0]
+	b := r.secure.conn.worker().tlsRecords.get()[:0]
 	r.out = append(r.out, b)
 	return b
 }
@@ -267,7 +267,7 @@ var errFlood = errors.New("the peer demands answers, and reads none")
 // trim gives back the last buffer if it is empty.
 func (r *relay) trim() {
 	if last := len(r.out) - 1; last >= 0 && len(r.out[last]) == 0 {
-		r.secure.conn.worker().records.put(r.out[last])
+		r.secure.conn.worker().tlsRecords.put(r.out[last])
 		r.out[last] = nil
 		r.out = r.out[:last]
 	}
@@ -358,7 +358,7 @@ func (r *relay) forget(n int) {
 	w := r.secure.conn.worker()
 	for _, b := range r.out[:n] {
 		r.unsent -= len(b)
-		w.records.put(b)
+		w.tlsRecords.put(b)
 	}
 	left := copy(r.out, r.out[n:])
 	clear(r.out[left:])

@@ -107,8 +107,8 @@ func (r *records) put(b []byte) {
 
 // plain is a buffer that is free again when what is in it was encrypted.
 func (w *worker) plain() []byte {
-	if w.records.plain == nil {
-		w.records.plain = make([]byte, maxRecord)
+	if w.tlsRecords.plain == nil {
+		w.tlsRecords.plain = make([]byte, maxRecord)
 	}
-	return w.records.plain
+	return w.tlsRecords.plain
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
@@ -36,6 +37,8 @@ type worker struct {
 	spread    spread       // of a drain
 	lanes     map[*upstream.Backend]*lane
 	state     workerState
+	accessLog *accesslog.Writer // in force; nil: there is none
+	line      accesslog.Record  // that is being filled
 
 	// Waiting for descriptors; see descriptors.go.
 	forFD            line          // connections without one for the server's side
@@ -47,7 +50,7 @@ type worker struct {
 	// What a connection needs only at times.
 	transfers  pool[transfer]
 	relays     pool[relay]
-	records    records
+	tlsRecords records
 	shaking    steps
 	openings   pool[opening]
 	openTasks  pool[openingTask]
@@ -55,6 +58,7 @@ type worker struct {
 	dialTasks  pool[dialTask]
 	closings   pool[closeOps]
 	watches    pool[watch]
+	records    pool[record]
 	splices    pool[splice]
 	splicing   int            // splices in use
 	maxSplices int            // at a time
@@ -79,6 +83,7 @@ func (w *worker) follow(c *change) {
 		c.upstream.Commit()
 		p.forgetQueues(c.next.backends)
 	}
+	w.accessLog = c.log
 	w.maxSplices = min(maxSplices, c.pipes/len(p.workers))
 	for _, s := range c.gone {
 		s.loops[w.index].retire(c)

@@ -27,6 +27,15 @@ var processTable = series.Table[ProcessStats]{
 		func(p *ProcessStats) float64 { return p.PressuredSeconds }),
 }
 
+var accessLogTable = series.Table[AccessLogStats]{
+	series.Counter("access_log_lines_total", "Lines of the access log that were written.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Lines) }),
+	series.Counter("access_log_dropped_total", "Lines that were dropped because the file took too little.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Dropped) }),
+	series.Counter("access_log_errors_total", "Errors of writing the access log. The lines are written later.", nil,
+		func(a *AccessLogStats) float64 { return float64(a.Errors) }),
+}
+
 var listenerTable = series.Table[ListenerStats]{
 	series.Counter("listener_connections_total", "Connections accepted.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.Accepted) }),
@@ -53,6 +62,8 @@ var backendTable = series.Table[BackendStats]{
 		func(b *BackendStats) float64 { return float64(b.Limit) }),
 	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Waiting) }),
+	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
@@ -115,6 +126,7 @@ type collector struct{ read func() Stats }
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	processTable.Describe(ch)
+	accessLogTable.Describe(ch)
 	listenerTable.Describe(ch)
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
@@ -131,6 +143,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	stats := c.read()
 	if stats.Process != nil {
 		processTable.Collect(ch, stats.Process)
+	}
+	if stats.AccessLog != nil {
+		accessLogTable.Collect(ch, stats.AccessLog)
 	}
 	for i := range stats.Listeners {
 		collectListener(ch, &stats.Listeners[i])

@@ -25,7 +25,7 @@ func seen() Stats {
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},
 		}},
 		Backends: []BackendStats{{
-			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, RetriesRefused: 2, Panic: true,
+			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2, Panic: true,
 			ConnectTime: Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5},
 			QueueTime:   Histogram{Bounds: []float64{0.001}, Counts: []uint64{2, 3}, Sum: 1.5},
 		}},
@@ -51,6 +51,7 @@ reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 5
 reactord_backend_queue_duration_seconds_sum{backend="app"} 1.5
 reactord_backend_queue_duration_seconds_count{backend="app"} 5
 reactord_backend_queue_length{backend="app"} 1
+reactord_backend_queue_refused_total{backend="app"} 4
 reactord_backend_retries_refused_total{backend="app"} 2
 reactord_connection_duration_seconds_bucket{listener="web",le="0.5"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="10"} 3
@@ -134,6 +135,7 @@ reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_backend_queue_duration_seconds_sum{backend="app"} 0
 reactord_backend_queue_duration_seconds_count{backend="app"} 0
 reactord_backend_queue_length{backend="app"} 0
+reactord_backend_queue_refused_total{backend="app"} 0
 reactord_backend_retries_refused_total{backend="app"} 0
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_server_connect_duration_seconds_sum{backend="app"} 0
@@ -185,7 +187,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (7+E+R+T+H)*L + (6+2*H)*B + (8+F+K+Z)*S + 6; got != want {
+	if want := (7+E+R+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

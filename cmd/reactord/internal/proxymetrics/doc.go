@@ -27,6 +27,7 @@
 //	reactord_backend_connections{backend}                              gauge
 //	reactord_backend_connections_limit{backend}                        gauge   0: none
 //	reactord_backend_queue_length{backend}                             gauge
+//	reactord_backend_queue_refused_total{backend}                      counter of those that found it full
 //	reactord_backend_queue_duration_seconds{backend}                   histogram also of those that got no server
 //	reactord_backend_retries_refused_total{backend}                    counter by the retry budget
 //	reactord_backend_panic_mode{backend}                               gauge   0 or 1
@@ -59,5 +60,5 @@
 // of connect failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and
 // three more (+Inf, sum, count):
 //
-//	(7+E+R+T+H)·L + (6+2H)·B + (8+F+K+Z)·S + 10
+//	(7+E+R+T+H)·L + (7+2H)·B + (8+F+K+Z)·S + 10
 package proxymetrics

@@ -2,7 +2,8 @@ package proxymetrics
 
 // Stats is a reading of a proxy's counters.
 type Stats struct {
-	Process   *ProcessStats // nil: none
+	Process   *ProcessStats   // nil: none
+	AccessLog *AccessLogStats // nil: none
 	Listeners []ListenerStats
 	Backends  []BackendStats
 	Servers   []ServerStats
@@ -15,6 +16,13 @@ type ProcessStats struct {
 	Draining         bool    // the proxy drains, or has stopped accepting
 	Patience         float64 // the part of the idle timeouts that is in force: less than 1 while memory is short
 	PressuredSeconds float64 // for which it was less than 1
+}
+
+// AccessLogStats is a reading of what became of the lines of the access log.
+type AccessLogStats struct {
+	Lines   uint64 // written
+	Dropped uint64 // because the file took too little
+	Errors  uint64 // of writing
 }
 
 // ListenerStats is a reading of the counters of a listener.
@@ -56,6 +64,7 @@ type BackendStats struct {
 	Current        int64     // connections now
 	Limit          int       // of connections; 0: none
 	Waiting        int64     // connections in the queue now
+	QueueRefused   uint64    // connections that found the queue full
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	Panic          bool      // health is ignored, because too few servers are healthy
 	ConnectTime    Histogram // of connects that succeeded

@@ -34,6 +34,7 @@ type ServerStatus struct {
 	Limit       int       // of connections; 0: none
 	Total       uint64    // connects that succeeded
 	Failures    uint64    // connects that failed
+	Retries     uint64    // connections that failed over to the next server
 	Ejections   uint64
 	Check       *CheckStatus // the last; nil: there was none
 	Plan        *plan.Server // what the plan says of it; read only
@@ -74,7 +75,7 @@ func (s *Server) Status() ServerStatus {
 		State: st.state(), Reason: st.reason(), Since: st.since,
 		Weight: p.Weight, Percent: float64(st.weight(100)) / 1000,
 		Connections: s.Load.N(), Limit: s.Load.Limit(),
-		Total: s.counters.connections.Load(), Ejections: s.counters.ejections.Load(),
+		Total: s.counters.connections.Load(), Retries: s.counters.retries.Load(), Ejections: s.counters.ejections.Load(),
 		Check: s.checking.last.Load(), Plan: p,
 	}
 	for i := range s.counters.failures {

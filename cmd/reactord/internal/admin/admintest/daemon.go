@@ -127,6 +127,18 @@ func (d *Daemon) Loops() []*reactor.Loop {
 	return d.Reactor.Loops()
 }
 
+// LoopConnections is nothing.
+func (d *Daemon) LoopConnections() []int { return nil }
+
+// Events is two events.
+func (d *Daemon) Events(after uint64) []admin.Event {
+	all := []admin.Event{
+		{Number: 1, At: Start, Level: "info", Message: "started"},
+		{Number: 2, At: Start, Level: "warn", Message: "server is down", Fields: admin.Settings(`{"server":"b"}`)},
+	}
+	return all[min(after, 2):]
+}
+
 func (d *Daemon) update(backend, server string, f func(*admin.BackendServer)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

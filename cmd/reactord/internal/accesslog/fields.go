@@ -1,0 +1,114 @@
+package accesslog
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// field is something that a line may show. It has one of the functions.
+type field struct {
+	name    string // as in config.AccessLogFields
+	text    func(*Record) string
+	number  func(*Record) int64
+	took    func(*Record) time.Duration // in milliseconds, to a thousandth
+	address func(*Record) netip.AddrPort
+	at      func(*Record) time.Time
+	flag    func(*Record) bool
+	own     bool // the text is from this program, and may have spaces
+}
+
+var fields = []field{
+	{name: "time", at: func(r *Record) time.Time { return r.Ended }},
+	{name: "accepted", at: func(r *Record) time.Time { return r.Accepted }},
+	{name: "id", number: func(r *Record) int64 { return int64(r.ID) }},
+	{name: "interim", flag: func(r *Record) bool { return r.Interim }},
+	{name: "listener", text: func(r *Record) string { return r.Listener }},
+	{name: "network", text: func(r *Record) string { return r.Network }},
+	{name: "route", text: func(r *Record) string { return r.Route }},
+	{name: "backend", text: func(r *Record) string { return r.Backend }},
+	{name: "server", text: func(r *Record) string { return r.Server }},
+	{name: "server_address", address: func(r *Record) netip.AddrPort { return r.ServerAddress }},
+	{name: "client", address: func(r *Record) netip.AddrPort { return r.Client }},
+	{name: "peer", address: func(r *Record) netip.AddrPort { return r.Peer }},
+	{name: "local", address: func(r *Record) netip.AddrPort { return r.Local }},
+	{name: "sni", text: func(r *Record) string { return r.SNI }},
+	{name: "alpn", text: func(r *Record) string { return r.ALPN }},
+	{name: "tls_version", text: func(r *Record) string { return r.TLS.version() }},
+	{name: "tls_cipher", text: func(r *Record) string { return r.TLS.cipher() }},
+	{name: "tls_resumed", flag: func(r *Record) bool { return r.TLS.Resumed }},
+	{name: "client_cn", text: func(r *Record) string { return r.ClientCN }},
+	{name: "opening_ms", took: func(r *Record) time.Duration { return r.Phases[Opening] }},
+	{name: "tls_ms", took: func(r *Record) time.Duration { return r.Phases[ClientTLS] }},
+	{name: "queue_ms", took: func(r *Record) time.Duration { return r.Phases[Queue] }},
+	{name: "connect_ms", took: func(r *Record) time.Duration { return r.Phases[Connect] }},
+	{name: "server_tls_ms", took: func(r *Record) time.Duration { return r.Phases[ServerTLS] }},
+	{name: "total_ms", took: func(r *Record) time.Duration { return r.Total }},
+	{name: "bytes_from_client", number: func(r *Record) int64 { return int64(r.Bytes[0]) }},
+	{name: "bytes_from_server", number: func(r *Record) int64 { return int64(r.Bytes[1]) }},
+	{name: "datagrams_from_client", number: func(r *Record) int64 { return int64(r.Datagrams[0]) }},
+	{name: "datagrams_from_server", number: func(r *Record) int64 { return int64(r.Datagrams[1]) }},
+	{name: "attempts", number: func(r *Record) int64 { return int64(r.Attempts) }},
+	{name: "retries", number: func(r *Record) int64 { return int64(r.Retries) }},
+	{name: "queue_position", number: func(r *Record) int64 { return int64(r.QueuedPos) }},
+	{name: "connections", number: func(r *Record) int64 { return int64(r.Connections) }},
+	{name: "listener_connections", number: func(r *Record) int64 { return int64(r.ListenerConnections) }},
+	{name: "backend_connections", number: func(r *Record) int64 { return int64(r.BackendConnections) }},
+	{name: "server_connections", number: func(r *Record) int64 { return int64(r.ServerConnections) }},
+	{name: "by", text: func(r *Record) string { return r.End.By }},
+	{name: "phase", text: func(r *Record) string { return r.End.Phase }},
+	{name: "code", text: func(r *Record) string { return r.End.Code }},
+	{name: "why", text: func(r *Record) string { return r.End.Why }, own: true},
+	{name: "error", text: func(r *Record) string { return r.error() }},
+}
+
+func fieldOf(name string) (*field, error) {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("access_log: there is no field %q", name)
+	}
+	return &fields[i], nil
+}
+
+func (r *Record) error() string {
+	if r.Err == nil {
+		return ""
+	}
+	return r.Err.Error()
+}
+
+func (t TLS) version() string {
+	if t.Version == 0 {
+		return ""
+	}
+	return tls.VersionName(t.Version)
+}
+
+func (t TLS) cipher() string {
+	if t.Cipher == 0 {
+		return ""
+	}
+	return tls.CipherSuiteName(t.Cipher)
+}
+
+// format makes lines of records.
+type format interface {
+	append(line []byte, r *Record) []byte
+	wants(field string) bool
+}
+
+func newFormat(c *config.AccessLog) (format, error) {
+	switch c.Format {
+	case "", "json":
+		return newJSON(c.Fields)
+	case "tcplog":
+		return tcplog{}, nil
+	case "text":
+		return newText(c.Template)
+	}
+	return nil, fmt.Errorf("access_log: the format %q is unknown", c.Format)
+}

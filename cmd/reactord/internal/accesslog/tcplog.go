@@ -1,0 +1,82 @@
+package accesslog
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// tcplog makes the lines of HAProxy's `option tcplog`:
+//
+//	CLIENT:PORT [ACCEPTED] FRONTEND BACKEND/SERVER Tw/Tc/Tt BYTES CODE ACT/FE/BE/SRV/RETRIES SRVQ/BACKQ
+//
+// Times are milliseconds. A listener is a frontend; "~" behind its name says that TLS ends here. A line of a connection
+// that is still open has "+" before the total time and the bytes, as with `option logasap`.
+type tcplog struct{}
+
+// noServer is what HAProxy writes if there is no server, and noBackend if there is no backend.
+const (
+	noServer = "<NOSRV>"
+	haTime   = "02/Jan/2006:15:04:05.000"
+)
+
+func (tcplog) wants(field string) bool { return false }
+
+func (tcplog) append(line []byte, r *Record) []byte {
+	line = appendPeer(line, r)
+	line = append(line, " ["...)
+	line = r.Accepted.Local().AppendFormat(line, haTime)
+	line = append(line, "] "...)
+	line = appendEscaped(line, r.Listener)
+	if r.TLS.Version != 0 {
+		line = append(line, '~')
+	}
+	line = append(line, ' ')
+	backend, server := r.Backend, r.Server
+	if backend == "" {
+		backend = r.Listener
+	}
+	line = append(appendEscaped(line, backend), '/')
+	if server == "" {
+		line = append(line, noServer...)
+	} else {
+		line = appendEscaped(line, server)
+	}
+	line = append(line, ' ')
+	line = append(appendWhole(line, r.Phases[Queue]), '/')
+	line = append(appendWhole(line, r.Phases[Connect]), '/')
+	plus := func() {
+		if r.Interim {
+			line = append(line, '+')
+		}
+	}
+	plus()
+	line = append(appendWhole(line, r.Total), ' ')
+	plus()
+	line = append(strconv.AppendUint(line, r.Bytes[1], 10), ' ')
+	line = append(append(line, r.End.Code...), ' ')
+	for _, n := range []int{r.Connections, r.ListenerConnections, r.BackendConnections, r.ServerConnections} {
+		line = append(strconv.AppendInt(line, int64(n), 10), '/')
+	}
+	if r.Retries > 0 {
+		line = append(line, '+') // with another server
+	}
+	line = append(strconv.AppendInt(line, int64(r.Retries), 10), " 0/"...)
+	return append(strconv.AppendInt(line, int64(r.QueuedPos), 10), '\n')
+}
+
+// appendPeer appends the client as HAProxy does: without brackets.
+func appendPeer(line []byte, r *Record) []byte {
+	if !r.Client.IsValid() || r.Client.Addr() == (netip.Addr{}) {
+		return append(line, "unix:1"...)
+	}
+	line = append(r.Client.Addr().AppendTo(line), ':')
+	return strconv.AppendUint(line, uint64(r.Client.Port()), 10)
+}
+
+func appendWhole(line []byte, d time.Duration) []byte {
+	if d < 0 {
+		return append(line, "-1"...)
+	}
+	return strconv.AppendInt(line, d.Milliseconds(), 10)
+}

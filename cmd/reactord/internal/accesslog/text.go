@@ -1,0 +1,102 @@
+package accesslog
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// asText makes lines of a template. A text or an address that is not known is "-".
+type asText struct{ pieces []piece }
+
+// piece is a field, or a text as it is.
+type piece struct {
+	field *field // nil: it is a text
+	text  string
+}
+
+func newText(template string) (*asText, error) {
+	parts, err := config.ParseTemplate(template)
+	if err != nil {
+		return nil, fmt.Errorf("access_log: template %w", err)
+	}
+	t := &asText{}
+	for _, p := range parts {
+		if p.Field == "" {
+			t.pieces = append(t.pieces, piece{text: p.Text})
+			continue
+		}
+		f, err := fieldOf(p.Field)
+		if err != nil {
+			return nil, err
+		}
+		t.pieces = append(t.pieces, piece{field: f})
+	}
+	return t, nil
+}
+
+func (t *asText) wants(name string) bool {
+	return slices.ContainsFunc(t.pieces, func(p piece) bool { return p.field != nil && p.field.name == name })
+}
+
+func (t *asText) append(line []byte, r *Record) []byte {
+	for _, p := range t.pieces {
+		if p.field == nil {
+			line = append(line, p.text...)
+		} else {
+			line = p.field.appendText(line, r)
+		}
+	}
+	return append(line, '\n')
+}
+
+func (f *field) appendText(line []byte, r *Record) []byte {
+	switch {
+	case f.own && f.text(r) != "":
+		return append(line, f.text(r)...)
+	case f.text != nil:
+		return appendEscaped(line, f.text(r))
+	case f.number != nil:
+		return strconv.AppendInt(line, f.number(r), 10)
+	case f.took != nil:
+		return appendMilliseconds(line, f.took(r))
+	case f.flag != nil:
+		return strconv.AppendBool(line, f.flag(r))
+	case f.at != nil:
+		return f.at(r).UTC().AppendFormat(line, isoTime)
+	default:
+		if a := f.address(r); a.IsValid() {
+			return a.AppendTo(line)
+		}
+	}
+	return append(line, '-')
+}
+
+// appendMilliseconds appends a duration with three digits behind the point; -1: it was not reached.
+func appendMilliseconds(line []byte, d time.Duration) []byte {
+	if d < 0 {
+		return append(line, "-1"...)
+	}
+	us := d.Microseconds()
+	line = strconv.AppendInt(line, us/1000, 10)
+	return append(line, '.', byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
+}
+
+// appendEscaped appends a text from outside that stays one field: see [Writer.Log].
+func appendEscaped(line []byte, s string) []byte {
+	if s == "" {
+		return append(line, '-')
+	}
+	const hex = "0123456789abcdef"
+	for _, b := range []byte(s) {
+		if b <= ' ' || b > '~' || b == '\\' || b == '"' {
+			line = append(line, '\\', 'x', hex[b>>4], hex[b&15])
+		} else {
+			line = append(line, b)
+		}
+	}
+	return line
+}

@@ -1,0 +1,251 @@
+package accesslog
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"go.uber.org/zap"
+)
+
+// Stats counts what becomes of lines. Several writers may share it, one after another.
+type Stats struct {
+	Lines   atomic.Uint64 // written
+	Dropped atomic.Uint64 // because the file took too little
+	Errors  atomic.Uint64 // of writing; the lines are written later
+}
+
+// Writer is an open access log.
+type Writer struct {
+	settings config.AccessLog
+	format   format
+	queue    *queue
+	stats    *Stats
+	log      *zap.Logger
+	delay    time.Duration // between a first line and its write, for others to be written with it
+
+	wake   chan struct{} // something is queued
+	reopen chan struct{} // the file is to be opened anew
+	quit   chan struct{} // closed by Close
+	ended  chan struct{}
+	close  sync.Once
+
+	// What the goroutine has.
+	file     *os.File
+	lines    []byte    // to be written
+	partial  bool      // the beginning of the first of them is written
+	until    time.Time // when a writer that ends gives up; zero: it does not end
+	reported uint64    // of Stats.Dropped, that were logged
+	logged   time.Time // when something was logged
+}
+
+const (
+	maxDelay = 10 * time.Millisecond
+	// maxBatch is about how many bytes are written with one call.
+	maxBatch = 64 << 10
+	// backoff is the time between two attempts to write to a file that takes nothing.
+	backoff = 100 * time.Millisecond
+	// closing is how long Close tries to write.
+	closing = time.Second
+)
+
+// Open opens a log, as its settings say. Errors name the path. What goes wrong later is written to log.
+func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
+	f, err := newFormat(&c)
+	if err != nil {
+		return nil, err
+	}
+	size := cmp.Or(c.Queue, config.New().AccessLog.Queue)
+	w := &Writer{
+		settings: c, format: f, queue: newQueue(size), stats: stats, log: log,
+		delay: min(time.Duration(size)*time.Microsecond, maxDelay),
+		wake:  make(chan struct{}, 1), reopen: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		reported: stats.Dropped.Load(),
+	}
+	if w.file, err = open(c.Path, os.FileMode(c.Mode)); err != nil {
+		return nil, fmt.Errorf("access_log: %w", err)
+	}
+	go w.run()
+	return w, nil
+}
+
+// Settings are the settings of the log.
+func (w *Writer) Settings() *config.AccessLog { return &w.settings }
+
+// Wants reports whether a line shows this field, or what is made of it.
+func (w *Writer) Wants(field string) bool { return w.format.wants(field) }
+
+// Log queues a line. If there is no room, it is dropped. Texts of the record may be anything: in JSON they are escaped
+// as JSON says, and in the other formats what is not a printable character of ASCII is \xNN, and so are spaces,
+// backslashes and quotation marks.
+func (w *Writer) Log(r *Record) {
+	ok, first := w.queue.put(r)
+	switch {
+	case !ok:
+		w.stats.Dropped.Add(1)
+	case first:
+		signal(w.wake)
+	}
+}
+
+// Reopen has the file opened anew. It returns before that is done. If it cannot be opened, the old one is used still.
+func (w *Writer) Reopen() { signal(w.reopen) }
+
+// Close writes what is queued, for a second at most, and ends the log. What is logged meanwhile, or later, may be lost.
+func (w *Writer) Close() {
+	w.close.Do(func() { close(w.quit) })
+	giveUp := time.NewTimer(closing + 2*patience)
+	defer giveUp.Stop()
+	select {
+	case <-w.ended:
+	case <-giveUp.C: // the standard output blocks
+	}
+}
+
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Writer) run() {
+	defer close(w.ended)
+	for w.until.IsZero() {
+		select {
+		case <-w.wake:
+			w.rest(w.delay)
+		case <-w.reopen:
+			w.openAnew()
+		case <-w.quit:
+			w.until = time.Now().Add(closing)
+		}
+		w.writeQueued()
+	}
+	if err := closeFile(w.file); err != nil {
+		w.failed(err)
+	}
+	w.report()
+}
+
+// rest waits, unless the writer ends.
+func (w *Writer) rest(d time.Duration) {
+	if !w.until.IsZero() {
+		d = min(d, time.Until(w.until))
+		time.Sleep(d)
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.quit:
+		w.until = time.Now().Add(closing)
+	}
+}
+
+// writeQueued writes what is queued.
+func (w *Writer) writeQueued() {
+	count := uint64(0)
+	for n := w.queue.all(); n != 0; {
+		w.lines = w.format.append(w.lines, &w.queue.slot(n).Record)
+		count++
+		if n = w.queue.give(n); n == 0 || len(w.lines) >= maxBatch {
+			lost := w.writeLines()
+			w.stats.Lines.Add(count - min(lost, count))
+			count = 0
+		}
+	}
+	w.report()
+}
+
+// writeLines writes w.lines, however long that takes, unless the writer ends. It returns how many lines were lost.
+func (w *Writer) writeLines() (lost uint64) {
+	for len(w.lines) > 0 {
+		n, err := writeSome(w.file, w.lines)
+		if n > 0 {
+			w.partial = w.lines[n-1] != '\n'
+			w.lines = w.lines[:copy(w.lines, w.lines[n:])]
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			w.failed(err)
+			w.rest(backoff)
+		}
+		select {
+		case <-w.reopen:
+			lost += w.openAnew()
+		case <-w.quit:
+			if w.until.IsZero() {
+				w.until = time.Now().Add(closing)
+			}
+		default:
+		}
+		w.report()
+		if !w.until.IsZero() && time.Now().After(w.until) {
+			lost += w.drop(len(w.lines))
+		}
+	}
+	return lost
+}
+
+// openAnew opens the file anew. A line whose beginning is in the old one is lost.
+func (w *Writer) openAnew() (lost uint64) {
+	f, err := open(w.settings.Path, os.FileMode(w.settings.Mode))
+	if err != nil {
+		w.log.Error("the access log cannot be opened anew: the old file is used still", zap.Error(err))
+		return 0
+	}
+	if err := closeFile(w.file); err != nil {
+		w.failed(err)
+	}
+	w.file = f
+	if w.partial {
+		lost = w.drop(bytes.IndexByte(w.lines, '\n') + 1)
+	}
+	w.log.Info("the access log was opened anew", zap.String("path", w.settings.Path))
+	return lost
+}
+
+// drop drops so many bytes of lines.
+func (w *Writer) drop(n int) (lost uint64) {
+	lost = uint64(bytes.Count(w.lines[:n], []byte{'\n'}))
+	w.stats.Dropped.Add(lost)
+	w.lines, w.partial = w.lines[:copy(w.lines, w.lines[n:])], false
+	return lost
+}
+
+// failed notes an error of writing.
+func (w *Writer) failed(err error) {
+	w.stats.Errors.Add(1)
+	if w.due() {
+		w.log.Error("the access log cannot be written; retrying", zap.Error(err))
+	}
+}
+
+// report logs that lines were dropped.
+func (w *Writer) report() {
+	if n := w.stats.Dropped.Load(); n != w.reported && (w.due() || !w.until.IsZero()) {
+		w.log.Warn("lines of the access log were dropped: its file takes too little",
+			zap.String("path", w.settings.Path), zap.Uint64("lines", n-w.reported))
+		w.reported = n
+	}
+}
+
+// due lets one message a second pass.
+func (w *Writer) due() bool {
+	now := time.Now()
+	if now.Sub(w.logged) < time.Second {
+		return false
+	}
+	w.logged = now
+	return true
+}

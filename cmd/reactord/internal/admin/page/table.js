@@ -1,0 +1,136 @@
+import { el, say, set } from './dom.js';
+import { count } from './format.js';
+
+const PAGE = 25; // rows at a time
+const FEW = 8; // rows that need no filter
+
+// Table is a table whose columns sort it, in pages. A column is
+//
+//	{ name, text(row), sort(row), number, state(row), share(row), head, when(rows) }
+//
+// text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right. state
+// gives the cell a mark, share a bar below its text, unless it is null. head makes it the header of its row. when says whether there is
+// such a column at all.
+export class Table {
+  constructor({ title, columns, empty, find = null }) {
+    this.columns = columns;
+    this.rows = [];
+    this.from = 0;
+    this.sorted = null; // the column
+    this.down = false;
+    this.find = find; // a row's text that the filter searches
+    this.buttons = columns.map((c) => this.button(c));
+    this.heads = columns.map((c, i) => el('th', { scope: 'col', class: c.number ? 'number' : null }, this.buttons[i]));
+    this.body = el('tbody');
+    const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` },
+      el('table', {}, el('caption', { class: 'unseen' }, title), el('thead', {}, el('tr', {}, ...this.heads)), this.body));
+    this.note = el('p', { class: 'note' }, empty);
+    this.element = el('section', { class: 'card' }, el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title)),
+      scroll, this.note, this.pages(title));
+  }
+
+  button(column) {
+    const b = el('button', { type: 'button' }, column.name);
+    b.addEventListener('click', () => {
+      this.down = this.sorted === column ? !this.down : !!column.number;
+      this.sorted = column;
+      this.from = 0;
+      this.draw();
+    });
+    return b;
+  }
+
+  // tools is the filter, if the table has one.
+  tools(title) {
+    if (!this.find) return [];
+    this.filter = el('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`,
+      autocomplete: 'off', spellcheck: 'false' });
+    this.filter.addEventListener('input', () => { this.from = 0; this.draw(); });
+    this.found = el('output');
+    this.toolbox = el('div', { class: 'tools' }, this.found, this.filter);
+    return [this.toolbox];
+  }
+
+  pages(title) {
+    const turn = (by, text) => {
+      const b = el('button', { type: 'button', 'aria-label': `${text} page of ${title.toLowerCase()}` }, text);
+      b.addEventListener('click', () => { this.from += by; this.draw(); });
+      return b;
+    };
+    this.back = turn(-PAGE, 'Previous');
+    this.forth = turn(PAGE, 'Next');
+    this.where = el('span');
+    this.pager = el('nav', { class: 'pages', 'aria-label': `Pages of ${title.toLowerCase()}` }, this.back, this.where, this.forth);
+    return this.pager;
+  }
+
+  show(rows) {
+    this.rows = rows;
+    this.draw();
+  }
+
+  // draw shows a page of the rows. It uses the elements of the rows that were there before.
+  draw() {
+    const rows = this.chosen();
+    this.from = Math.max(0, Math.min(this.from, Math.floor((rows.length - 1) / PAGE) * PAGE));
+    const page = rows.slice(this.from, this.from + PAGE);
+    const shown = this.columns.map((c) => !c.when || c.when(this.rows));
+    this.columns.forEach((c, i) => {
+      this.heads[i].hidden = !shown[i];
+      set(this.heads[i], 'aria-sort', this.sorted !== c ? 'none' : this.down ? 'descending' : 'ascending');
+    });
+    while (this.body.rows.length > page.length) this.body.lastChild.remove();
+    while (this.body.rows.length < page.length) this.body.append(this.line());
+    page.forEach((row, i) => this.columns.forEach((c, j) => this.cell(this.body.rows[i].cells[j], c, row, shown[j])));
+    this.note.hidden = page.length > 0;
+    this.tell(rows.length, page.length);
+  }
+
+  chosen() {
+    const words = this.filter ? this.filter.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    const rows = words.length
+      ? this.rows.filter((r) => { const text = this.find(r).toLowerCase(); return words.every((w) => text.includes(w)); })
+      : this.rows.slice();
+    const by = this.sorted && (this.sorted.sort ?? this.sorted.text);
+    if (by) {
+      const sign = this.down ? -1 : 1;
+      rows.sort((a, b) => sign * compare(by(a), by(b)));
+    }
+    return rows;
+  }
+
+  line() {
+    return el('tr', {}, ...this.columns.map((c) => c.head
+      ? el('th', { scope: 'row' }) : el('td', { class: c.number ? 'number' : null })));
+  }
+
+  cell(cell, column, row, shown) {
+    if (cell.hidden === shown) cell.hidden = !shown;
+    if (!shown) return;
+    say(cell, column.text(row));
+    if (column.state) set(cell, 'data-state', column.state(row));
+    if (!column.share) return;
+    const share = column.share(row);
+    cell.classList.toggle('share', share !== null);
+    cell.style.setProperty('--share', Math.min(share ?? 0, 1));
+  }
+
+  tell(found, onPage) {
+    this.pager.hidden = found <= PAGE;
+    this.back.disabled = this.from === 0;
+    this.forth.disabled = this.from + PAGE >= found;
+    say(this.where, `${count(this.from + 1)} to ${count(this.from + onPage)} of ${count(found)}`);
+    if (!this.filter) return;
+    this.toolbox.hidden = this.rows.length <= FEW && !this.filter.value;
+    say(this.found, this.filter.value.trim() ? `${count(found)} of ${count(this.rows.length)}` : count(this.rows.length));
+    say(this.note, this.rows.length ? 'No row has all of these words.' : 'There are none.');
+  }
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+
+// compare orders texts as people do, and numbers; what is not known is the least.
+function compare(a, b) {
+  if (typeof a === 'string' && typeof b === 'string') return collator.compare(a, b);
+  return (a ?? -1) - (b ?? -1);
+}

@@ -1,0 +1,112 @@
+import { brief, byteRate, bytes, count, limited, long, percent, rate, words } from './format.js';
+import { Table } from './table.js';
+
+const share = (n, limit) => limit > 0 ? n / limit : null;
+const reasons = (counts) => counts?.map((c) => `${words(c.reason)} ${count(c.count)}`).join(', ') || '–';
+
+// number is a column of numbers that are sorted by the number itself.
+const number = (name, sort, text, more = {}) => ({ name, number: true, sort, text: (r) => text(sort(r)), ...more });
+
+const connections = (limit) => ({
+  name: 'Connections', number: true, sort: (r) => r.connections, text: (r) => limited(r.connections, limit(r)),
+  share: (r) => share(r.connections, limit(r)),
+});
+
+// The rows of what not every listener has: a column is there if one of them has it.
+const some = (of) => (rows) => rows.some((r) => of(r) !== undefined);
+
+const LISTENERS = [
+  { name: 'Listener', head: true, text: (l) => l.name },
+  connections((l) => l.limit),
+  number('Accepted', (l) => l.perSecond, rate),
+  number('Rejected', (l) => l.rejectedPerSecond, rate),
+  number('Received', (l) => l.receivedPerSecond, byteRate),
+  number('Sent', (l) => l.sentPerSecond, byteRate),
+  { name: 'Address', text: (l) => l.address },
+  { name: 'Backend', text: (l) => l.backend },
+  number('Accepted in all', (l) => l.accepted, count),
+  number('Pauses', (l) => l.pauses, count),
+  { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
+  { name: 'Errors of accepting', text: (l) => reasons(l.accept_errors), when: some((l) => l.accept_errors) },
+];
+
+const BACKENDS = [
+  { name: 'Backend', head: true, text: (b) => b.name },
+  { name: 'Servers up', number: true, sort: (b) => share(b.up, b.servers), text: (b) => `${count(b.up)} of ${count(b.servers)}`,
+    state: (b) => b.up === b.servers ? 'up' : b.up ? 'warn' : 'down' },
+  connections((b) => b.max_connections),
+  number('New', (b) => b.perSecond, rate),
+  { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size), share: (b) => share(b.queued, b.queue_size) },
+  number('Queue full', (b) => b.queue_refused, count),
+  number('Connect time', (b) => b.connectAverage, brief),
+  number('99 % within', (b) => b.connectMost, brief),
+  { name: 'Policy', text: (b) => words(b.policy) },
+  number('Retries refused', (b) => b.retries_refused, count),
+  { name: 'Health', text: (b) => b.panic ? 'ignored: too few servers are healthy' : 'respected',
+    state: (b) => b.panic ? 'warn' : '', when: (rows) => rows.some((b) => b.panic) },
+];
+
+const SERVERS = [
+  { name: 'Server', head: true, text: (s) => s.name },
+  { name: 'State', text: (s) => s.state, state: (s) => s.state },
+  { name: 'Backend', text: (s) => s.backend },
+  number('For', (s) => (Date.now() - Date.parse(s.since)) / 1000, long),
+  { name: 'Why', text: (s) => s.reason ?? '–' },
+  { name: 'Weight', number: true, sort: (s) => s.weight * s.weight_percent,
+    text: (s) => count(s.weight) + (s.weight_percent < 100 ? ` (${percent(s.weight_percent / 100)})` : '') },
+  connections((s) => s.max_connections),
+  number('New', (s) => s.perSecond, rate),
+  number('In all', (s) => s.total, count),
+  number('Failures', (s) => s.failures, count),
+  number('Retries', (s) => s.retries, count),
+  number('Ejections', (s) => s.ejections, count),
+  { name: 'Last check', text: check, sort: (s) => s.check?.took_seconds, when: some((s) => s.check) },
+  { name: 'Address', text: (s) => s.address },
+];
+
+function check(s) {
+  if (!s.check) return '–';
+  const took = s.check.took_seconds < 0.001 ? 'less than 1 ms' : brief(s.check.took_seconds);
+  return `${s.check.ok ? 'passed' : 'failed'} in ${took}`;
+}
+
+const LOOPS = [
+  { name: 'Loop', head: true, text: (l) => l.name },
+  { name: 'Busy', number: true, sort: (l) => l.busy, text: (l) => percent(l.busy), share: (l) => l.busy },
+  number('Connections', (l) => l.connections, count),
+  number('Completions', (l) => l.completionRate, rate),
+  number('Longest turn', (l) => l.longest_turn_seconds, brief),
+  number('In flight', (l) => l.in_flight, count),
+  number('Descriptors', (l) => l.descriptors, count),
+  number('Buffers', (l) => l.buffer_bytes, bytes),
+  number('Waits for buffers', (l) => l.buffer_waits, count),
+];
+
+const ENDS = [
+  { name: 'Ended by', head: true, text: (e) => words(e.by) },
+  { name: 'Phase', text: (e) => words(e.phase) },
+  { name: 'Listener', text: (e) => e.listener },
+  number('Now', (e) => e.perSecond, rate),
+  number('In all', (e) => e.count, count),
+];
+
+// Tables is everything that is counted one by one.
+export class Tables {
+  constructor() {
+    const none = 'There are none.';
+    this.tables = {
+      listeners: new Table({ title: 'Listeners', columns: LISTENERS, empty: none, find: (l) => `${l.name} ${l.address} ${l.backend}` }),
+      backends: new Table({ title: 'Backends', columns: BACKENDS, empty: none, find: (b) => `${b.name} ${b.policy}` }),
+      servers: new Table({ title: 'Servers', columns: SERVERS, empty: none,
+        find: (s) => `${s.name} ${s.address} ${s.backend} ${s.state} ${s.reason ?? ''} ${s.locality ?? ''}` }),
+      loops: new Table({ title: 'Loops', columns: LOOPS, empty: none }),
+      ends: new Table({ title: 'How connections ended', columns: ENDS, empty: 'None has ended yet.',
+        find: (e) => `${e.by} ${e.phase} ${e.listener}` }),
+    };
+    document.getElementById('tables').append(...Object.values(this.tables).map((t) => t.element));
+  }
+
+  show(view) {
+    for (const [name, table] of Object.entries(this.tables)) table.show(view[name]);
+  }
+}

@@ -1,0 +1,60 @@
+package proxy
+
+import (
+	"reflect"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+)
+
+// An access log lives from the first plan that has its settings to the first one that has others. Its successor is
+// opened when that plan is prepared. It is closed when no loop writes to it any more.
+
+// openLog opens the access log of the next plan, unless it is the one in force.
+func (c *change) openLog(before *table) (err error) {
+	p, settings := c.proxy, c.next.plan.AccessLog
+	if c.log = p.accessLog.Load(); reflect.DeepEqual(settings, before.plan.AccessLog) {
+		return nil
+	}
+	c.log = nil
+	if settings.Path != "" {
+		c.log, err = accesslog.Open(settings, &p.lines, p.log)
+	}
+	return err
+}
+
+// discardLog closes the access log that was opened for the change.
+func (c *change) discardLog() {
+	if c.log != nil && c.log != c.proxy.accessLog.Load() {
+		c.log.Close()
+	}
+}
+
+// retireLog closes an access log that was in force before a change. Nobody waits for it but the end of the proxy.
+func (p *Proxy) retireLog(before *accesslog.Writer) {
+	if before == nil || before == p.accessLog.Load() {
+		return
+	}
+	p.planning.Lock()
+	defer p.planning.Unlock()
+	if p.stopped {
+		before.Close()
+		return
+	}
+	p.retiring.Go(before.Close)
+}
+
+// closeLogs writes what is queued, after the loops have ended. No plan is taken any more.
+func (p *Proxy) closeLogs() {
+	if w := p.accessLog.Load(); w != nil {
+		w.Close()
+	}
+	p.retiring.Wait()
+}
+
+// ReopenAccessLog opens the file of the access log anew, after it was renamed. It returns before that is done. It may be
+// called from any goroutine.
+func (p *Proxy) ReopenAccessLog() {
+	if w := p.accessLog.Load(); w != nil {
+		w.Reopen()
+	}
+}

@@ -1,0 +1,180 @@
+package proxy
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+)
+
+// record is what is noted of a connection for the access log while it is open. What is known at its end anyway is taken
+// from the connection then. All methods do nothing on nil: the connection is not logged. Times are the loop's.
+type record struct {
+	peer     netip.AddrPort // of the client's socket
+	phases   [accesslog.PhaseCount]time.Duration
+	mark     int64 // when the phase in progress began
+	waits    int64 // when the connection joined the queue; 0: it is not in it
+	due      int64 // of the next interim line
+	err      error // why the last attempt, or a handshake, has failed; nil: it has not
+	attempts int32
+	retries  int32
+	position int32 // connections that were in the queue before this one
+}
+
+// begin begins the record of a connection that was accepted just now.
+func (r *record) begin(now int64, peer netip.AddrPort, interim time.Duration) {
+	*r = record{peer: peer, mark: now, due: int64(forever)}
+	for i := range r.phases {
+		r.phases[i] = accesslog.NotReached
+	}
+	if interim > 0 {
+		r.due = now + int64(interim)
+	}
+}
+
+// opened notes that the PROXY header and the ClientHello have come.
+func (r *record) opened(now int64) { r.done(accesslog.Opening, now) }
+
+// clientTLSDone notes the end of the handshake with the client.
+func (r *record) clientTLSDone(now int64) { r.done(accesslog.ClientTLS, now) }
+
+// serverTLSDone notes the end of the handshake with the server.
+func (r *record) serverTLSDone(now int64) { r.done(accesslog.ServerTLS, now) }
+
+func (r *record) done(p accesslog.Phase, now int64) {
+	if r != nil {
+		r.phases[p] = time.Duration(now - r.mark)
+		r.mark = now
+	}
+}
+
+// queued notes that the connection joins the queue, behind so many others.
+func (r *record) queued(now int64, position int64) {
+	if r != nil {
+		r.waits, r.position = now, int32(position)
+	}
+}
+
+// picked notes that a server was chosen, and is tried.
+func (r *record) picked(now int64) {
+	if r == nil {
+		return
+	}
+	r.attempts++
+	queue := &r.phases[accesslog.Queue]
+	*queue = max(*queue, 0)
+	if r.waits != 0 {
+		*queue += time.Duration(now - r.waits)
+		r.waits = 0
+	}
+}
+
+// retried notes that there is another attempt.
+func (r *record) retried() {
+	if r != nil {
+		r.retries++
+	}
+}
+
+// connected notes that the server is connected. What was not spent in the queue was spent on connecting.
+func (r *record) connected(now int64) {
+	if r != nil {
+		r.phases[accesslog.Connect] = time.Duration(now-r.mark) - r.phases[accesslog.Queue]
+		r.mark, r.err = now, nil
+	}
+}
+
+// failed notes why an attempt or a handshake has failed.
+func (r *record) failed(err error) {
+	if r != nil {
+		r.err = err
+	}
+}
+
+// record begins the record of the connection, if there is an access log and its listener is logged.
+func (c *conn) record(s *settings) {
+	w := c.worker()
+	if w.accessLog == nil || !s.AccessLog {
+		return
+	}
+	peer := c.peerAddr()
+	c.log = w.records.get()
+	c.log.begin(w.loop.Now(), peer, w.accessLog.Settings().Interim)
+	c.peer = &c.log.peer
+}
+
+// logEnd writes the line of a connection that ends.
+func (c *conn) logEnd() {
+	w := c.worker()
+	if c.log == nil || w.accessLog == nil || c.empty() && w.accessLog.Settings().SkipEmpty {
+		return
+	}
+	c.line(&w.line)
+	w.line.End = c.why.logged(c.phaseName())
+	w.accessLog.Log(&w.line)
+}
+
+// logInterim writes a line of a connection that stays open, if one is due.
+func (c *conn) logInterim() {
+	now := c.loop().Now()
+	if c.log == nil || now < c.log.due {
+		return
+	}
+	w := c.worker()
+	c.log.due = int64(forever)
+	if w.accessLog == nil {
+		return
+	}
+	if every := w.accessLog.Settings().Interim; every > 0 {
+		c.log.due = now + int64(every)
+	}
+	c.line(&w.line)
+	w.line.Interim, w.line.End = true, stillOpen(c.phaseName())
+	w.accessLog.Log(&w.line)
+}
+
+// empty reports whether the client has ended the connection without a byte.
+func (c *conn) empty() bool {
+	byClient := c.why == endNormal || c.why == endClientReset || c.why == endOpeningClient || c.why == endQueueClientReset
+	return byClient && c.pipes[client].bytes == 0 && c.pipes[server].bytes == 0
+}
+
+// line fills a line with what is known of the connection now.
+func (c *conn) line(out *accesslog.Record) {
+	r, l, w := c.log, c.listener, c.worker()
+	now, total := time.Now(), time.Duration(w.loop.Now()-c.began)
+	*out = accesslog.Record{
+		ID: c.id, Network: "tcp", Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
+		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
+		Bytes: [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
+		Err:   r.err, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),
+		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
+	}
+	if c.lane != nil {
+		out.Backend, out.BackendConnections = c.lane.backend.Name, c.lane.backend.Load.N()
+	}
+	if c.to != nil {
+		out.Server, out.ServerAddress, out.ServerConnections = c.to.Name(), c.to.Address, c.to.Load.N()
+	}
+	if w.accessLog.Wants("local") {
+		out.Local = c.localAddr()
+	}
+	if k := c.known; k != nil {
+		out.SNI, out.ALPN, out.Route = k.SNI, k.Negotiated, k.Route
+		if k.TLS != nil {
+			out.TLS = accesslog.TLS{Version: k.TLS.Version, Cipher: k.TLS.CipherSuite, Resumed: k.TLS.DidResume}
+			if certs := k.TLS.PeerCertificates; len(certs) > 0 {
+				out.ClientCN = certs[0].Subject.CommonName
+			}
+		}
+	}
+}
+
+// localAddr is the address that the client has connected to.
+func (c *conn) localAddr() netip.AddrPort {
+	if a := c.listener.shared.address; !a.Addr().IsUnspecified() {
+		return a
+	}
+	a, _ := c.sockets[client].LocalAddr()
+	return unmapped(a)
+}
