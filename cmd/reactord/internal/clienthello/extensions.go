@@ -155,4 +155,6 @@ func (h *Hello) versions(r reader) string {
 func grease(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
 // greaseProtocol reports the same of a protocol.
-func greaseProtocol(name []byte) bool { return len(name) == 2 && grease(uint16(name[0])<<8|uint16(name[1])) }
+func greaseProtocol(name []byte) bool {
+	return len(name) == 2 && grease(uint16(name[0])<<8|uint16(name[1]))
+}

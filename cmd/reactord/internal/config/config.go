@@ -125,7 +125,7 @@ var (
 	Policies          = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
-	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3", "mysql"}
+	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}
 	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
 	ClientAuths       = []string{"none", "request", "require"}
 	ProxyVersions     = []string{"none", "v1", "v2"}

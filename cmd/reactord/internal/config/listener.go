@@ -20,8 +20,8 @@ type Listener struct {
 	Deny []Prefix
 	// ProxyProtocol accepts PROXY protocol headers, versions 1 and 2, from trusted networks.
 	ProxyProtocol AcceptProxy
-	// StartTLS is the protocol in which clients ask for TLS: "postgresql", "smtp", "imap", "pop3" or "mysql". The
-	// listener speaks it until TLS begins. "none" (default): TLS, if any, begins immediately.
+	// StartTLS is the protocol in which clients ask for TLS: "postgresql", "smtp", "imap" or "pop3". The listener
+	// speaks it until TLS begins. "none" (default): TLS, if any, begins immediately.
 	StartTLS string
 	// TLS ends TLS here. Without certificates there is none.
 	TLS ServerTLS

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/reactor/netconn"
 	"github.com/reactord/reactord/sender/task"
 )
@@ -25,8 +26,7 @@ const answerLimit = 64 << 10
 const defaultTimeout = 2 * time.Second
 
 // proxyLocal is a header of the PROXY protocol, version 2, with the command LOCAL: the connection is the proxy's own.
-// Source: proxy-protocol.txt of HAProxy, section 2.2.
-var proxyLocal = []byte("\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00")
+var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})
 
 // Check checks the server at an address once: it connects, to another port if c has one, and does what c says. It
 // returns nil if the server is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches

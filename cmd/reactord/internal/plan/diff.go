@@ -93,7 +93,7 @@ func compareBackends(was, b *Backend) BackendChange {
 		c.Servers = compareServers(nil, b.Servers)
 		return c
 	}
-	c.Settings = !sameSettings(was.Settings, b.Settings)
+	c.Settings = !sameSettings(was.Settings, b.Settings) || !was.Keys.Same(b.Keys)
 	c.Servers = compareServers(was.Servers, b.Servers)
 	return c
 }

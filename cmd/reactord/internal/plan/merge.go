@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -106,9 +107,9 @@ func (m *merger) listeners() {
 
 // listener adds a listener, or one for each of its ports.
 func (m *merger) listener(l config.Listener) {
-	all := l.Address.Ports()
+	all, keys := l.Address.Ports(), m.listenerKeys(l.Name)
 	for _, a := range all {
-		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD}
+		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys}
 		one.Address = a
 		if a.Host != "" {
 			one.Bind = m.file.Address(a)
@@ -118,6 +119,30 @@ func (m *merger) listener(l config.Listener) {
 		}
 		m.plan.Listeners = append(m.plan.Listeners, one)
 	}
+}
+
+// listenerKeys are the keys of a listener of the file: the ones before, if they are the same.
+func (m *merger) listenerKeys(name string) *certs.Server {
+	keys := m.file.Servers[name]
+	if m.before != nil {
+		for i := range m.before.Listeners {
+			if was := m.before.Listeners[i].Keys; was.Same(keys) {
+				return was
+			}
+		}
+	}
+	return keys
+}
+
+// backendKeys are the keys of a backend, likewise.
+func (m *merger) backendKeys(name string) *certs.Client {
+	keys := m.file.Clients[name]
+	if m.before != nil {
+		if was := m.before.Backend(name); was != nil && was.Keys.Same(keys) {
+			return was.Keys
+		}
+	}
+	return keys
 }
 
 // backend merges the backend of this index in the file.
@@ -143,7 +168,9 @@ func (m *merger) backend(index int) {
 		m.parts.Overrides[ServerKey{c.Name, s.Address}].apply(s)
 	}
 	slices.SortFunc(b.servers, func(a, b Server) int { return a.Address.Compare(b.Address) })
-	m.plan.Backends = append(m.plan.Backends, Backend{Settings: m.settings(c), Servers: b.servers})
+	m.plan.Backends = append(m.plan.Backends, Backend{
+		Settings: m.settings(c), Servers: b.servers, Keys: m.backendKeys(c.Name),
+	})
 }
 
 // settings is the policies of a backend: the ones before, if they are the same.
@@ -176,7 +203,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 			b.value(path+".state", "", "state", "%v", err)
 		}
 		s := Server{
-			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address),
+			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address), Host: hostName(c.Address.Host),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
 			MaxConnections: c.MaxConnections, State: state, Origin: b.file.place(path),
 		}
@@ -191,6 +218,14 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 		}
 		b.add(s)
 	}
+}
+
+// hostName is a host if it is a name, and "" if it is an IP address.
+func hostName(host string) string {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return ""
+	}
+	return host
 }
 
 func (b *backendMerger) add(s Server) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -34,6 +35,9 @@ type File struct {
 	Config *config.Config // valid
 	// Addresses is the address of each host of a listener or a server. A host may be a name.
 	Addresses map[string]netip.Addr
+	// Servers and Clients are what the files of the TLS settings hold, by the names of the listeners and backends.
+	Servers map[string]*certs.Server
+	Clients map[string]*certs.Client
 	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each problem is.
 	Errors func([]config.Problem) error
 	// Place is where a setting is, for people: "FILE:LINE:COLUMN". nil: Origin of the file's servers is "file".

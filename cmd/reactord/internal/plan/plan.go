@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -26,19 +27,22 @@ type Listener struct {
 	Bind    netip.AddrPort // port 0: any free one; then the key is the name, too
 	Path    string         // of a unix socket; "@" and its name if it is abstract
 	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
+	Keys    *certs.Server  // what the files of its TLS settings hold; nil: TLS does not end here
 }
 
 // Backend is a group of servers. Its key is its name.
 type Backend struct {
 	Settings *config.Backend // the policies; not its Servers, DNS, Files and HTTP
 	Servers  []Server        // in the order of their addresses
+	Keys     *certs.Client   // what the files of its TLS settings hold; nil: there is no TLS with the servers
 }
 
 // Server is a server of a backend. Its key is its backend and Address.
 type Server struct {
 	Name           string // for logs and metrics; unique in the backend
 	Address        netip.AddrPort
-	Weight         int // 0 to 1000
+	Host           string // of the address, if that was a name
+	Weight         int    // 0 to 1000
 	Priority       int
 	Backup         bool
 	Locality       string

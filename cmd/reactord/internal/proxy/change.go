@@ -47,8 +47,10 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 	}
 	before := p.table.Load()
 	c := &change{
-		proxy:    p,
-		next:     &table{plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners))},
+		proxy: p,
+		next: &table{
+			plan: next, byKey: make(map[plan.ListenerKey]*sharedListener, len(next.Listeners)), tickets: p.tickets,
+		},
 		upstream: p.upstreams.Prepare(next),
 		done:     make(chan struct{}),
 	}

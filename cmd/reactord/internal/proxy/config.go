@@ -3,6 +3,7 @@ package proxy
 import (
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -15,6 +16,7 @@ type Config struct {
 	MinWait   time.Duration  // see [reactor.LoopConfig]
 	Log       *zap.Logger    // nil: nowhere
 	Inherited []ListenSocket // sockets that the process was given; [Start] takes them over
+	Tickets   *certs.Tickets // the keys of session tickets; nil: new ones
 	// OnSlowTurn is told of turns of a loop that last too long: see [reactor.LoopConfig]. nil: package log is.
 	OnSlowTurn func(reactor.SlowTurn)
 

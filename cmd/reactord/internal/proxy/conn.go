@@ -240,6 +240,9 @@ func (c *conn) close(why end, reset sideSet) {
 			zap.Duration("after", time.Duration(c.loop().Now()-c.began)),
 			zap.Uint64("from_client", c.pipes[client].bytes), zap.Uint64("from_server", c.pipes[server].bytes))
 	}
+	if c.secure != nil {
+		c.secure.farewell(open &^ reset)
+	}
 	c.advance(phaseClosed)
 	c.why = why
 	c.loop().StopTimer(&c.timer)

@@ -36,6 +36,10 @@ const (
 	// While bytes flowed.
 	endClientReset
 	endServerReset
+	endClientCut     // the client sent EOF without close_notify: its stream may have been cut off
+	endServerCut     // likewise
+	endClientTLSData // the client broke the rules of TLS, or has said that we do
+	endServerTLSData // likewise
 	endFirstByte
 	endIdle
 	endHalfClosed
@@ -74,6 +78,10 @@ var ends = [endCount]proxymetrics.End{
 	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server"},
 	endClientReset:      {By: "client", Phase: "data"},
 	endServerReset:      {By: "server", Phase: "data"},
+	endClientCut:        {By: "client_cut", Phase: "data"},
+	endServerCut:        {By: "server_cut", Phase: "data"},
+	endClientTLSData:    {By: "client_tls", Phase: "data"},
+	endServerTLSData:    {By: "server_tls", Phase: "data"},
 	endFirstByte:        {By: "first_byte_timeout", Phase: "data"},
 	endIdle:             {By: "idle_timeout", Phase: "data"},
 	endHalfClosed:       {By: "half_close_timeout", Phase: "last_data"},

@@ -97,13 +97,18 @@ type pipe struct {
 // start begins to receive from a side. The credits of the receive bound the bytes in flight.
 func (p *pipe) start(c *conn, from int) {
 	p.conn, p.from = c, uint8(from)
+	p.receive().Connect(&p.recv, p)
+	p.recv.Start()
+}
+
+func (p *pipe) receive() reactor.RecvManySender {
+	c := p.conn
 	buffer := int(c.settings.Buffer)
 	many := p.source().RecvMany(max(buffer/c.loop().Buffers().Size(), 1))
 	if buffer >= minAdaptive {
 		many = many.Adaptive()
 	}
-	many.Connect(&p.recv, p)
-	p.recv.Start()
+	return many
 }
 
 func (p *pipe) source() *reactor.Socket { return &p.conn.sockets[p.from] }
@@ -171,6 +176,9 @@ func (p *pipe) Env() sender.Env { return sender.EmptyEnv{} }
 
 // inFlight reports whether there are bytes that were received and not sent yet.
 func (p *pipe) inFlight() bool {
+	if s := p.conn.secure; s != nil {
+		return s.relays[p.from] != nil
+	}
 	t := p.out
 	return t != nil && (t.splice == nil || t.splice.tube.Held() != 0)
 }
@@ -188,7 +196,12 @@ func (p *pipe) drained() {
 // failed is called when the target takes no more bytes. The source is left alone: bytes to it still flow, and its own
 // receive tells how the connection ends. (EPIPE: the target was reset after it had sent EOF. That EOF counts.)
 func (p *pipe) failed(err error) {
-	switch c := p.releaseTransfer(); c.phase {
+	p.releaseTransfer()
+	p.broke(err)
+}
+
+func (p *pipe) broke(err error) {
+	switch c := p.conn; c.phase {
 	case phaseDraining:
 		c.tryReset()
 	case phaseFlowing:

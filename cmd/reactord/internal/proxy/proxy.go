@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
@@ -27,6 +28,7 @@ type Proxy struct {
 	stopped   bool       // the proxy has stopped accepting
 	inherited inherited
 
+	tickets      *certs.Tickets
 	queues       queues
 	budget       *budget
 	descriptors  int          // that the process has for listeners and connections
@@ -70,6 +72,7 @@ func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	}
 	p.first = nil
 	go p.watchMemory()
+	go p.rotateTickets()
 	return p, nil
 }
 
@@ -82,11 +85,15 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		inherited:  newInherited(cfg.Inherited),
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
+		tickets:    cfg.Tickets,
 	}
 	p.memory.source = cfg.memory
 	p.memory.patience.Store(patienceFull)
 	if p.log == nil {
 		p.log = zap.NewNop()
+	}
+	if p.tickets == nil {
+		p.tickets = certs.NewTickets(nil)
 	}
 	if cfg.pairs == 0 {
 		p.descriptors = freeDescriptors()

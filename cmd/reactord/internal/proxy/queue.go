@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -19,6 +20,8 @@ type queue struct {
 	rooms  waiters   // loops on which connections wait
 	lanes  []*lane   // by worker; fixed
 	waited histogram // time in the queue, whatever came of it
+	// What is of the backend and not of its queue.
+	handshakes handshakeStats
 }
 
 // lane is what a worker has for a backend.
@@ -27,6 +30,7 @@ type lane struct {
 	backend    *upstream.Backend
 	queue      *queue
 	settings   *config.Backend // that new connections begin with
+	tls        *originator     // nil: there is no TLS with the servers
 	picker     balance.Picker
 	needSource bool // the choice of a server depends on the client's address
 	sources    [2]sources
@@ -83,6 +87,7 @@ func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
 		if b := table[backends[i].Name]; b != nil {
 			q := p.queueOf(b)
 			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.read()
+			backends[i].Handshakes = q.handshakes.read()
 		}
 	}
 }
@@ -106,14 +111,14 @@ func (w *worker) lane(b *upstream.Backend) *lane {
 		l = w.proxy.queueOf(b).lanes[w.index]
 		w.lanes[b] = l
 	}
-	if s := b.Settings(); s != l.settings {
-		l.configure(s)
+	if s, keys := b.Settings(), b.Keys(); s != l.settings || keys != l.tls.keys() {
+		l.configure(s, keys)
 	}
 	return l
 }
 
-func (l *lane) configure(s *config.Backend) {
-	l.settings = s
+func (l *lane) configure(s *config.Backend, keys *certs.Client) {
+	l.settings, l.tls = s, newOriginator(s, keys)
 	l.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
 	l.sources = newSources(s.SourceAddresses)
 }

@@ -40,7 +40,15 @@ func (p *pipe) eofIsReset() bool {
 	}
 	// The kernel counts EOF (FIN) as a byte received, and a reset not. See tcp(7), TCP_INFO.
 	info, err := p.source().TCPInfo()
-	return err == nil && info.State == tcpClose && info.Bytes_received <= p.bytes
+	return err == nil && info.State == tcpClose && info.Bytes_received <= p.received()
+}
+
+// received is how many bytes were received from the socket of the source.
+func (p *pipe) received() uint64 {
+	if s := p.conn.secure; s != nil {
+		return s.sides[p.from].received
+	}
+	return p.bytes
 }
 
 // tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.

@@ -33,6 +33,7 @@ type listenerStats struct {
 	closed       [endCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
 	duration     histogram
+	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
 	logged       logEvery     // warnings about limits
@@ -88,7 +89,13 @@ func (p *Proxy) Stats() proxymetrics.Stats {
 func (p *Proxy) Backends() []upstream.BackendStatus { return p.upstreams.Status() }
 
 func (s *sharedListener) read() proxymetrics.ListenerStats {
-	out := s.stats.read(s.settings.Load().Name)
+	settings := s.settings.Load()
+	out := s.stats.read(settings.Name)
+	for _, e := range settings.Keys.Expiries() {
+		out.Certificates = append(out.Certificates, proxymetrics.Certificate{
+			Index: e.Index, Name: e.Name, Expires: float64(e.At.Unix()),
+		})
+	}
 	for _, l := range s.loops {
 		if since := l.pausedSince.Load(); since != 0 {
 			out.PausedSeconds += float64(max(sinceStart()-since, 0)) / 1e9
@@ -108,6 +115,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		ReceivedBytes: l.bytes[client].Load(),
 		SentBytes:     l.bytes[server].Load(),
 		Duration:      l.duration.read(),
+		Handshakes:    l.handshakes.read(),
 	}
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})

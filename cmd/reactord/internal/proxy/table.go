@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
@@ -15,6 +17,7 @@ type table struct {
 	listeners []*sharedListener // in the order of the plan
 	byKey     map[plan.ListenerKey]*sharedListener
 	backends  map[string]*upstream.Backend
+	tickets   *certs.Tickets
 	sources   *sourceBuckets // of Limits.SourceRate; nil: no limit
 }
 
@@ -35,8 +38,9 @@ type sharedListener struct {
 type settings struct {
 	*plan.Listener
 	backend     *upstream.Backend
-	opens       bool // a connection has to be opened before its backend is known
-	reject      bool // connections beyond the limits are reset
+	opens       bool        // a connection has to be opened before its backend is known
+	tls         *tls.Config // nil: TLS does not end here
+	reject      bool        // connections beyond the limits are reset
 	rate        rate
 	processRate rate
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
@@ -46,6 +50,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 	s := &settings{
 		Listener:    l,
 		backend:     next.backends[l.Backend],
+		tls:         next.terminates(l, before),
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),

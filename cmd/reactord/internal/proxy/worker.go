@@ -46,6 +46,9 @@ type worker struct {
 
 	// What a connection needs only at times.
 	transfers  pool[transfer]
+	relays     pool[relay]
+	records    records
+	shaking    steps
 	openings   pool[opening]
 	openTasks  pool[openingTask]
 	dials      pool[dial]
@@ -62,6 +65,7 @@ func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
+	w.shaking.init(l)
 	return w
 }
 

@@ -1,6 +1,8 @@
 package proxymetrics
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/internal/series"
@@ -85,6 +87,12 @@ var (
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
 		"How long connections were open that have ended, in seconds.", "listener")
+	handshakes = series.NewDesc("listener_tls_handshakes_total",
+		"TLS handshakes with clients, by version and result.", "listener", "version", "result")
+	serverHandshakes = series.NewDesc("backend_tls_handshakes_total",
+		"TLS handshakes with servers, by version and result.", "backend", "version", "result")
+	expiry = series.NewDesc("listener_tls_certificate_expiry_seconds",
+		"When a certificate of the listener expires, in seconds since 1970.", "listener", "index", "name")
 	connectFailures = series.NewDesc("server_connect_failures_total",
 		"Connects to the server that failed.", "backend", "server", "reason")
 	serverState = series.NewDesc("server_state",
@@ -112,7 +120,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration,
+		queueDuration, handshakes, serverHandshakes, expiry,
 	} {
 		ch <- d
 	}
@@ -132,6 +140,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
 		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
+		for _, h := range b.Handshakes {
+			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
+		}
 	}
 	for i := range stats.Servers {
 		collectServer(ch, &stats.Servers[i])
@@ -150,6 +161,13 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
 	}
 	ch <- histogram(duration, &l.Duration, l.Name)
+	for _, h := range l.Handshakes {
+		ch <- series.Count(handshakes, float64(h.N), l.Name, h.Version, h.Result)
+	}
+	for _, c := range l.Certificates {
+		ch <- prometheus.MustNewConstMetric(expiry, prometheus.GaugeValue, c.Expires,
+			l.Name, strconv.Itoa(c.Index), c.Name)
+	}
 }
 
 func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {

@@ -31,6 +31,22 @@ type ListenerStats struct {
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended
+	Handshakes    []Handshakes
+	Certificates  []Certificate
+}
+
+// Handshakes is a count of TLS handshakes that had one result.
+type Handshakes struct {
+	Version string // "1.0" to "1.3"; "none": none was agreed on
+	Result  string // "full", "resumed", "failed" or "timeout"
+	N       uint64
+}
+
+// Certificate is when a certificate of a listener expires.
+type Certificate struct {
+	Index   int     // in the configuration
+	Name    string  // the first one that it is for
+	Expires float64 // in seconds since 1970
 }
 
 // BackendStats is a reading of the counters of a backend.
@@ -44,6 +60,7 @@ type BackendStats struct {
 	Panic          bool      // health is ignored, because too few servers are healthy
 	ConnectTime    Histogram // of connects that succeeded
 	QueueTime      Histogram // in the queue, of connections that have left it
+	Handshakes     []Handshakes
 }
 
 // ServerStats is a reading of the counters of a server of a backend.

@@ -31,9 +31,12 @@
 // immediately, as of clients of PostgreSQL 17 with sslnegotiation=direct. A request to cancel a query is refused if it
 // comes without TLS, as libpq's PQcancel sends it; PQcancelBlocking asks for TLS.
 //
-// smtp: RFC 3207, with the lines of RFC 5321. imap: RFC 9051 and RFC 3501, section 6.2.1. A server that greets with
-// PREAUTH is refused: it cannot begin TLS then. pop3: RFC 2595 section 4, RFC 2449. A client cannot use APOP, because the
-// time in the greeting is not that of the server.
+// smtp: RFC 3207, with the lines of RFC 5321.
+//
+// imap: RFC 9051 and RFC 3501, section 6.2.1. A server that greets with PREAUTH is refused: it cannot begin TLS then.
+//
+// pop3: RFC 2595 section 4, RFC 2449. A client cannot use APOP, because the time in the greeting is not that of the
+// server.
 //
 // There is no mysql. Its server speaks first, with a random number that the password is hashed with, and it counts
 // packets until the login ends. A proxy that ends TLS would have to connect to the server before it could greet, and to

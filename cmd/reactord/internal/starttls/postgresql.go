@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Packets without a type that a client of PostgreSQL begins with: a length, which counts itself, and one of these codes.
+// The packets that a client of PostgreSQL begins with have no type: a length, which counts itself, and one of these
+// codes.
 const (
 	pgHeader  = 8
 	pgSSL     = 1234<<16 | 5679
@@ -51,7 +52,8 @@ func postgresServer(d *Dialogue, b []byte) (int, error) {
 }
 
 // pgWantsTLS is an ErrorResponse: 28000 is invalid_authorization_specification.
-const pgWantsTLS = "E\x00\x00\x00\x49SFATAL\x00VFATAL\x00C28000\x00Mconnections need TLS here: use sslmode=require\x00\x00"
+const pgWantsTLS = "E\x00\x00\x00\x4aSFATAL\x00VFATAL\x00C28000\x00" +
+	"Mconnections need TLS here: use sslmode=require\x00\x00"
 
 // postgresClient asks a server.
 func postgresClient(d *Dialogue, b []byte) (int, error) {

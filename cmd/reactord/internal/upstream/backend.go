@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -18,6 +19,7 @@ type Backend struct {
 
 	directory *Directory
 	settings  atomic.Pointer[config.Backend]
+	keys      atomic.Pointer[certs.Client]
 	group     atomic.Pointer[Group]
 
 	_       [64]byte      // what follows is written for each connection, what precedes is read
@@ -38,14 +40,19 @@ type Backend struct {
 func newBackend(d *Directory, b *plan.Backend) *Backend {
 	out := &Backend{Name: b.Settings.Name, directory: d}
 	out.publisher.Init((*publisher)(out))
-	out.set(b.Settings)
+	out.set(b)
 	return out
 }
 
-func (b *Backend) set(s *config.Backend) {
-	b.settings.Store(s)
-	b.Load.SetLimit(s.MaxConnections)
+func (b *Backend) set(p *plan.Backend) {
+	b.keys.Store(p.Keys) // first: who sees new settings sees their keys
+	b.settings.Store(p.Settings)
+	b.Load.SetLimit(p.Settings.MaxConnections)
 }
+
+// Keys are what the files of the TLS settings hold in the plan in force; nil: there is no TLS with the servers. It may
+// be called from any thread, after Settings.
+func (b *Backend) Keys() *certs.Client { return b.keys.Load() }
 
 // Settings are the backend's settings in the plan in force. They do not change: those of the next plan are others. It
 // may be called from any thread.
@@ -73,7 +80,7 @@ func (b *Backend) now() int64 { return b.directory.Loop.Now() }
 func (b *Backend) commit(next *prepared) {
 	m := next.membership
 	b.member = m
-	b.set(m.plan.Settings)
+	b.set(&m.plan)
 	b.setChecks(m.plan.Settings)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])

@@ -58,7 +58,7 @@ func (d *Directory) Prepare(p *plan.Plan) *Change {
 
 // same reports whether the backend is the same in another plan.
 func (m *membership) same(b *plan.Backend) bool {
-	return m != nil && m.plan.Settings == b.Settings && slices.Equal(m.plan.Servers, b.Servers)
+	return m != nil && m.plan.Settings == b.Settings && m.plan.Keys == b.Keys && slices.Equal(m.plan.Servers, b.Servers)
 }
 
 // prepare prepares a backend. before is what it was; nil: the backend is new.

@@ -60,6 +60,14 @@ func newServer(b *Backend, p *plan.Server, slowly bool) *Server {
 // Name is the server's name, for logs and metrics. It may be called from any thread.
 func (s *Server) Name() string { return s.settings.Load().Name }
 
+// Host is the host name of the server's address, or its IP address if it has none. It may be called from any thread.
+func (s *Server) Host() string {
+	if host := s.settings.Load().Host; host != "" {
+		return host
+	}
+	return s.Address.Addr().String()
+}
+
 // State is the server's state. It may be called from any thread.
 func (s *Server) State() State { return s.standing.Load().state() }
 

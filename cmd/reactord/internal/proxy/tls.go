@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// secure is the TLS of a connection: with the client, with the server, or with both.
+//
+// crypto/tls has no handshake that can be continued, so a handshake is a part of a task: see tls_handshake.go. When it
+// is done, neither a task nor a buffer is left: a Read of crypto/tls that finds too little returns
+// os.ErrDeadlineExceeded, as after SetReadDeadline, and continues the next time. It reads leases, which stay encrypted
+// while the other side takes nothing. What it writes is queued, so nothing waits under its locks: see tls_flow.go.
+type secure struct {
+	conn   *conn
+	sides  [2]tlsSide
+	relays [2]*relay // by direction; nil: no bytes are in flight
+}
+
+// tlsState is what TLS with a side may still do:
+//
+//	handshake → open      the handshake is done
+//	open      → notified  passEOF, farewell: close_notify is written, and nothing else from now on
+type tlsState uint8
+
+const (
+	tlsNone tlsState = iota // there is no TLS with this side
+	tlsHandshake
+	tlsOpen
+	tlsNotified
+)
+
+// tlsSide is one side of a secure connection: what crypto/tls has for its net.Conn. All of it is on the loop's thread.
+type tlsSide struct {
+	secure   *secure
+	tls      *tls.Conn  // nil: there is no TLS with this side
+	shake    *handshake // nil: there is none in progress
+	early    []byte     // that came before the handshake began
+	received uint64     // bytes of the socket
+	side     uint8
+	state    tlsState
+	more     bool // crypto/tls may have bytes that it was not asked for
+	fin      bool // the socket has reported EOF
+	cut      bool // and crypto/tls was given it
+	flooded  bool // the peer makes us answer, and takes no answer
+}
+
+// secured is a side of the secure connection, which begins to be one.
+func (c *conn) secured(side int) *tlsSide {
+	if c.secure == nil {
+		c.secure = &secure{conn: c}
+		for i := range c.secure.sides {
+			c.secure.sides[i].secure, c.secure.sides[i].side = c.secure, uint8(i)
+		}
+	}
+	return &c.secure.sides[side]
+}
+
+// inward is the direction from the side, outward the one to it.
+func (s *tlsSide) inward() int  { return int(s.side) }
+func (s *tlsSide) outward() int { return 1 - int(s.side) }
+
+// Read takes what has arrived.
+func (s *tlsSide) Read(p []byte) (int, error) {
+	r := s.secure.relays[s.inward()]
+	switch {
+	case len(s.early) != 0:
+		n := copy(p, s.early)
+		s.early = s.early[n:]
+		return n, nil
+	case s.shake != nil:
+		return s.shake.receive(p)
+	case r != nil && len(r.in) != 0:
+		return r.pull(p), nil
+	case s.fin:
+		s.cut = true
+		return 0, io.EOF
+	}
+	return 0, os.ErrDeadlineExceeded
+}
+
+// Write queues what is to be sent. It never waits: crypto/tls holds a lock meanwhile, and a Read may write.
+func (s *tlsSide) Write(p []byte) (int, error) {
+	c := s.secure.conn
+	switch {
+	case s.shake != nil:
+		s.shake.out = append(s.shake.out, p...)
+		return len(p), nil
+	case c.phase == phaseClosed || s.flooded:
+		return 0, net.ErrClosed
+	case c.pipes[s.outward()].state.ended(): // an answer, behind our EOF
+		return len(p), nil
+	}
+	r := s.secure.relay(s.outward())
+	if r.unsent > r.limit+floodLimit {
+		s.flooded = true
+		return 0, net.ErrClosed
+	}
+	r.append(p)
+	return len(p), nil
+}
+
+// Close does nothing: the connection closes its sockets.
+func (s *tlsSide) Close() error { return nil }
+
+// The addresses are nil: nothing asks for them.
+func (s *tlsSide) LocalAddr() net.Addr  { return nil }
+func (s *tlsSide) RemoteAddr() net.Addr { return tlsPeer{} }
+
+// The deadlines are those of the handshake, and the timeouts of the connection.
+func (s *tlsSide) SetDeadline(time.Time) error      { return nil }
+func (s *tlsSide) SetReadDeadline(time.Time) error  { return nil }
+func (s *tlsSide) SetWriteDeadline(time.Time) error { return nil }
+
+// tlsPeer is an address that says nothing. crypto/tls has a session under it if there is no name.
+type tlsPeer struct{}
+
+func (tlsPeer) Network() string { return "tcp" }
+func (tlsPeer) String() string  { return "" }

@@ -1,0 +1,417 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"go.uber.org/zap"
+)
+
+// A secure connection flows by the pipes of a plain one: their receives, states and counters, which count the bytes
+// without TLS. What differs is here: bytes go through crypto/tls, and what is in flight is in a relay.
+
+const (
+	// maxRecord is how many bytes a TLS record holds (RFC 8446, section 5.1).
+	maxRecord = 16 << 10
+	// recordBuffer is the size of a buffer: of a record with what is around it.
+	recordBuffer = 18 << 10
+	// minRoom is how much room a buffer has left that is filled further.
+	minRoom = 1 << 10
+	// maxRelay bounds the bytes of a relay that wait to be sent. Those of Backend.Buffer that arrived and are beyond it
+	// stay as they came.
+	maxRelay = 128 << 10
+	// floodLimit is how many bytes of answers a peer may have beyond that: answers to KeyUpdates, alerts.
+	floodLimit = 64 << 10
+)
+
+// flowSecure begins to carry bytes, if there is TLS on a side.
+func (c *conn) flowSecure() {
+	for from := range c.pipes {
+		c.pipes[from].startSecure(c, from)
+	}
+	c.restartIdleTimer()
+	for from := range c.pipes { // what came with the last bytes of a handshake
+		if c.secure.sides[from].more && c.phase == phaseFlowing {
+			c.secure.relay(from)
+			c.secure.advance(from)
+		}
+	}
+}
+
+// startSecure is start with other receivers.
+func (p *pipe) startSecure(c *conn, from int) {
+	p.conn, p.from = c, uint8(from)
+	p.receive().Connect(&p.recv, (*securePipe)(p))
+	p.recv.Start()
+}
+
+// securePipe is a pipe as the receiver of the bytes of its source.
+type securePipe pipe
+
+// SetNext takes what was received.
+func (p *securePipe) SetNext(lease reactor.Lease) {
+	c := p.conn
+	s := &c.secure.sides[p.from]
+	s.received += uint64(lease.Len())
+	c.touch()
+	if (*pipe)(p).regime() == regimeDrain {
+		lease.Release()
+		return
+	}
+	if s.tls == nil {
+		(*pipe)(p).moved(lease.Len())
+	}
+	s.more = true
+	r := c.secure.relay(int(p.from))
+	r.in = append(r.in, lease)
+	c.secure.advance(int(p.from))
+}
+
+// SetValue is called when the receive reports EOF, which may be a reset.
+func (p *securePipe) SetValue(struct{}) {
+	c := p.conn
+	s := &c.secure.sides[p.from]
+	switch plain := (*pipe)(p); {
+	case c.phase != phaseFlowing:
+	case plain.eofIsReset():
+		c.sideReset(int(p.from))
+	default:
+		c.watchForReset(int(p.from))
+		if plain.state != pipeOpen { // behind close_notify
+			return
+		}
+		s.fin, s.more = true, true
+		c.secure.relay(int(p.from))
+		c.secure.advance(int(p.from))
+	}
+}
+
+// SetError is called when the source was reset.
+func (p *securePipe) SetError(err error) { (*pipe)(p).SetError(err) }
+
+// SetStopped is called when the loop is stopping.
+func (p *securePipe) SetStopped() { (*pipe)(p).SetStopped() }
+
+// Env is empty.
+func (p *securePipe) Env() sender.Env { return sender.EmptyEnv{} }
+
+// relay is the bytes of a direction that are in flight, and the operation that sends them. While nothing is calling
+// crypto/tls, there is a relay exactly while a send is in flight.
+type relay struct {
+	secure  *secure
+	from    uint8
+	in      []reactor.Lease // received; nobody has taken all of them yet
+	head    int             // bytes of the first one that were taken
+	credits int             // of leases that were taken
+	out     [][]byte        // what is to be sent
+	unsent  int             // bytes of out
+	limit   int             // of unsent; then nothing more is taken from in
+	send    reactor.SendvOp
+	sending int // buffers of out that are being sent, from the first on; 0: there is no send in flight
+	bytes   int // in those
+	granted int // credits to grant when they were sent
+	alone   bool
+}
+
+// relay is that of a direction; it makes one if there is none.
+func (s *secure) relay(from int) *relay {
+	r := s.relays[from]
+	if r == nil {
+		w := s.conn.worker()
+		r = w.relays.get()
+		r.secure, r.from = s, uint8(from)
+		r.limit = min(int(s.conn.settings.Buffer), maxRelay)
+		s.relays[from] = r
+		r.pipe().target().Sendv(nil).Connect(&r.send, r)
+	}
+	return r
+}
+
+func (r *relay) pipe() *pipe { return &r.secure.conn.pipes[r.from] }
+
+// source and target are the sides of the direction.
+func (r *relay) source() *tlsSide { return &r.secure.sides[r.from] }
+func (r *relay) target() *tlsSide { return &r.secure.sides[1-r.from] }
+
+// pull takes bytes of the first lease.
+func (r *relay) pull(p []byte) int {
+	n := copy(p, r.in[0].Bytes()[r.head:])
+	r.took(n)
+	return n
+}
+
+// took notes that bytes of the first lease were taken.
+func (r *relay) took(n int) {
+	lease := r.in[0]
+	if r.head += n; r.head == lease.Len() {
+		r.head = 0
+		r.in = append(r.in[:0], r.in[1:]...)
+		r.credits += lease.Credits()
+		lease.Release()
+	}
+}
+
+// append queues a copy of p to be sent.
+func (r *relay) append(p []byte) {
+	for len(p) != 0 {
+		b := r.room()
+		n := min(len(p), cap(b)-len(b))
+		r.filled(append(b, p[:n]...))
+		p = p[n:]
+	}
+}
+
+// room is a buffer that can be filled further: the last one, or a new one. filled takes it back.
+func (r *relay) room() []byte {
+	if last := len(r.out) - 1; last >= r.sending && cap(r.out[last])-len(r.out[last]) >= minRoom {
+		return r.out[last]
+	}
+	b := r.secure.conn.worker().records.get()[:0]
+	r.out = append(r.out, b)
+	return b
+}
+
+func (r *relay) filled(b []byte) {
+	last := len(r.out) - 1
+	r.unsent += len(b) - len(r.out[last])
+	r.out[last] = b
+}
+
+// advance carries on a direction, and whatever crypto/tls has made of it: answers go the other way.
+func (s *secure) advance(from int) {
+	s.relays[from].take()
+	for i := range s.relays { // a reset may have ended them meanwhile
+		if d := (from + i) & 1; s.relays[d] != nil {
+			s.relays[d].settle()
+		}
+	}
+}
+
+// take moves bytes through crypto/tls, until there are none or enough wait to be sent.
+func (r *relay) take() {
+	c := r.secure.conn
+	for r.unsent < r.limit && c.phase != phaseClosed && r.pipe().state == pipeOpen && r.step() {
+	}
+}
+
+// step moves some bytes, and reports whether there may be more.
+func (r *relay) step() bool {
+	src, dst := r.source(), r.target()
+	switch {
+	case src.tls != nil:
+		return src.more && r.decrypt()
+	case len(r.in) != 0:
+		b := r.in[0].Bytes()[r.head:]
+		b = b[:min(len(b), maxRecord)]
+		ok := dst.encrypt(b)
+		r.took(len(b))
+		return ok
+	case src.fin:
+		r.pipe().state = pipeEOF
+	}
+	return false
+}
+
+// decrypt takes bytes of the source: into a buffer to be sent, or to be encrypted for the target.
+func (r *relay) decrypt() bool {
+	src, dst := r.source(), r.target()
+	var b []byte
+	var n int
+	var err error
+	if dst.tls == nil {
+		b = r.room()
+		n, err = src.tls.Read(b[len(b):cap(b)])
+		r.filled(b[:len(b)+n])
+		r.trim()
+	} else {
+		b = r.secure.conn.worker().plain()
+		n, err = src.tls.Read(b)
+	}
+	if n > 0 {
+		r.pipe().moved(n)
+		if dst.tls != nil && !dst.encrypt(b[:n]) {
+			return false
+		}
+	}
+	if src.flooded {
+		err = errFlood
+	}
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, os.ErrDeadlineExceeded):
+	case err == io.EOF && (!src.cut || r.late()): //nolint:errorlint // as Read returns it
+		r.pipe().state = pipeEOF
+	case src.cut:
+		r.secure.conn.tlsFailed([2]end{endClientCut, endServerCut}[src.side], err)
+	default:
+		r.secure.conn.tlsFailed([2]end{endClientTLSData, endServerTLSData}[src.side], err)
+	}
+	src.more = false
+	return false
+}
+
+// late reports whether the client ends the connection after the server has: such clients often do not say so by
+// close_notify, and nothing that anybody waits for can be missing.
+func (r *relay) late() bool {
+	return r.from == client && r.secure.conn.pipes[server].state == pipeHalfClosed
+}
+
+// errFlood is the error of a peer that makes us answer and reads nothing.
+var errFlood = errors.New("the peer demands answers, and reads none")
+
+// trim gives back the last buffer if it is empty.
+func (r *relay) trim() {
+	if last := len(r.out) - 1; last >= 0 && len(r.out[last]) == 0 {
+		r.secure.conn.worker().records.put(r.out[last])
+		r.out[last] = nil
+		r.out = r.out[:last]
+	}
+}
+
+// encrypt queues b for the side, and reports whether it could.
+func (s *tlsSide) encrypt(b []byte) bool {
+	if _, err := s.tls.Write(b); err != nil {
+		s.secure.conn.tlsFailed([2]end{endClientTLSData, endServerTLSData}[s.side], err)
+		return false
+	}
+	return true
+}
+
+// tlsFailed is called when a stream cannot be continued, because a peer broke the protocol or has cut the stream off.
+// What was received before is delivered, and the alert, and then both sides are reset.
+func (c *conn) tlsFailed(why end, err error) {
+	if c.phase != phaseFlowing {
+		return
+	}
+	if entry := c.debug("TLS has failed"); entry != nil {
+		entry.Write(c.names(), zap.Stringer("why", why), zap.Error(err))
+	}
+	c.why = why
+	c.advance(phaseDraining)
+	c.restartIdleTimer()
+}
+
+// settle has what is queued sent, or ends the relay if there is nothing.
+func (r *relay) settle() {
+	c, p := r.secure.conn, r.pipe()
+	switch {
+	case r.sending != 0:
+	case c.phase == phaseClosed:
+		r.end()
+	case len(r.out) != 0:
+		r.flush()
+	case p.state == pipeEOF && c.phase == phaseFlowing && r.target().state == tlsOpen:
+		r.target().notify()
+		r.alone = true
+		r.settle()
+	default:
+		credits := r.credits
+		r.end()
+		p.recv.Grant(credits)
+		switch {
+		case c.phase == phaseDraining:
+			c.tryReset()
+		case c.phase == phaseFlowing && p.state == pipeEOF:
+			p.passEOF()
+		}
+	}
+}
+
+// notify queues close_notify.
+func (s *tlsSide) notify() {
+	_ = s.tls.CloseWrite() // fails if crypto/tls has failed before
+	s.state = tlsNotified
+}
+
+// flush sends everything that is queued.
+func (r *relay) flush() {
+	r.sending, r.bytes = min(len(r.out), maxPieces), 0
+	r.send.Reset()
+	for _, b := range r.out[:r.sending] {
+		r.send.Add(b)
+		r.bytes += len(b)
+	}
+	r.granted, r.credits = r.credits, 0
+	r.send.Start()
+}
+
+// SetValue is called when the bytes were sent. Fewer were sent if the connection or the loop is stopping.
+func (r *relay) SetValue(sent int) {
+	s := r.secure
+	if s.conn.phase == phaseClosed || sent < r.bytes {
+		r.SetStopped()
+		return
+	}
+	r.forget(r.sending)
+	s.conn.touch()
+	r.pipe().recv.Grant(r.granted)
+	s.advance(int(r.from))
+}
+
+// forget gives back the first n buffers.
+func (r *relay) forget(n int) {
+	w := r.secure.conn.worker()
+	for _, b := range r.out[:n] {
+		r.unsent -= len(b)
+		w.records.put(b)
+	}
+	left := copy(r.out, r.out[n:])
+	clear(r.out[left:])
+	r.out, r.sending = r.out[:left], 0
+}
+
+// SetError is called when the target takes no more bytes. A peer may close without waiting for our close_notify: that
+// it was not sent is no error.
+func (r *relay) SetError(err error) {
+	p, notified := r.pipe(), r.alone
+	r.end()
+	if notified && p.conn.phase == phaseFlowing && p.conn.pipes[1-p.from].state.ended() {
+		p.state = pipeHalfClosed
+		p.conn.directionEnded()
+		return
+	}
+	p.broke(err)
+}
+
+// SetStopped is called when the connection or the loop is stopping.
+func (r *relay) SetStopped() { r.SetError(syscall.ECANCELED) }
+
+// Env is empty.
+func (r *relay) Env() sender.Env { return sender.EmptyEnv{} }
+
+// end gives the relay back, with all that it has.
+func (r *relay) end() {
+	w := r.secure.conn.worker()
+	r.forget(len(r.out))
+	for _, lease := range r.in {
+		lease.Release()
+	}
+	r.secure.relays[r.from] = nil
+	w.noSocket.Sendv(nil).Connect(&r.send, r)
+	clear(r.in)
+	r.secure, r.in, r.head, r.credits, r.granted, r.alone = nil, r.in[:0], 0, 0, 0, false
+	w.relays.keep(r)
+}
+
+// farewell is called when the connection closes: it writes close_notify to the sides that are not reset, if nothing is
+// in flight to them. A peer can then tell the end from a connection that was cut off.
+func (s *secure) farewell(sides sideSet) {
+	if p := s.conn.phase; p != phaseFlowing && p != phaseDraining {
+		return
+	}
+	for i := range s.sides {
+		side := &s.sides[i]
+		if !sides.has(i) || side.state != tlsOpen || s.relays[side.outward()] != nil {
+			continue
+		}
+		side.notify()
+		if r := s.relays[side.outward()]; r != nil {
+			r.flush()
+		}
+	}
+}

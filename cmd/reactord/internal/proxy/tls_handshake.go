@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"time"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/task"
+)
+
+// handshake is what a side needs until its handshake is done.
+type handshake struct {
+	side     *tlsSide
+	t        *task.T
+	deadline int64  // as the loop's time
+	out      []byte // to be sent before anything is received
+	recv     reactor.RecvOp
+	send     reactor.SendOp
+	place    place
+}
+
+// terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in c.known
+// what it has learned. It fails with the error of crypto/tls, or of the socket, or with os.ErrDeadlineExceeded. Then the
+// client was sent the alert.
+func (c *conn) terminate(t *task.T) error {
+	s, set := c.secured(client), c.opening.settings
+	s.early, c.early = bytes.Clone(c.early), nil
+	s.received = uint64(len(s.early))
+	err := s.shakeHands(t, tls.Server(s, set.tls), set.TLS.HandshakeTimeout)
+	c.listener.stats.handshakes.note(s.tls, err)
+	if err != nil {
+		return err
+	}
+	state := s.tls.ConnectionState()
+	known := c.identify()
+	known.TLS, known.SNI, known.Negotiated = &state, lowered(state.ServerName), state.NegotiatedProtocol
+	return nil
+}
+
+// originate does the handshake with the server, as terminate. It may be called again after an error, with another
+// server.
+func (c *conn) originate(t *task.T) error {
+	s := c.secured(server)
+	*s = tlsSide{secure: s.secure, side: s.side}
+	err := s.shakeHands(t, tls.Client(s, c.lane.tls.config(c)), c.settings.TLS.HandshakeTimeout)
+	c.lane.queue.handshakes.note(s.tls, err)
+	return err
+}
+
+// shakeHands does the handshake.
+func (s *tlsSide) shakeHands(t *task.T, with *tls.Conn, limit time.Duration) error {
+	loop := s.secure.conn.loop()
+	h := &handshake{side: s, t: t, deadline: loop.Now() + int64(limit)}
+	s.tls, s.shake, s.state, s.more = with, h, tlsHandshake, true
+	err := s.tls.HandshakeContext(context.Background())
+	if e := h.flush(); err == nil {
+		err = e
+	}
+	if s.shake = nil; err == nil {
+		s.state = tlsOpen
+	}
+	return err
+}
+
+// receive waits for bytes of the peer, after it was sent all that it waits for.
+func (h *handshake) receive(p []byte) (int, error) {
+	if err := h.flush(); err != nil {
+		return 0, err
+	}
+	c := h.side.secure.conn
+	n, err := task.Await(h.t, sender.Timeout(
+		in(c.sockets[h.side.side].Recv(p), &h.recv), c.loop().SleepUntil(h.deadline)))
+	switch {
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	h.side.received += uint64(n)
+	return n, h.turn()
+}
+
+// flush sends what is queued.
+func (h *handshake) flush() error {
+	if len(h.out) == 0 {
+		return nil
+	}
+	c := h.side.secure.conn
+	_, err := task.Await(h.t, sender.Timeout(
+		in(c.sockets[h.side.side].SendAll(h.out), &h.send), c.loop().SleepUntil(h.deadline)))
+	h.out = h.out[:0]
+	return err
+}
+
+// turn waits for the handshake's turn to compute.
+func (h *handshake) turn() error {
+	c := h.side.secure.conn
+	turns := &c.worker().shaking
+	if turns.take() {
+		return nil
+	}
+	_, err := task.Await(h.t, sender.Timeout(turns.line.wait(&h.place, c), c.loop().SleepUntil(h.deadline)))
+	return err
+}
+
+// stepsATurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred microseconds,
+// or milliseconds with an RSA key, and whatever else is ready waits for it.
+const stepsATurn = 1
+
+// steps bounds what handshakes compute in a turn of the loop. Those beyond it wait in order.
+type steps struct {
+	line  line
+	next  reactor.Timer // begins the next turn
+	loop  *reactor.Loop
+	taken int // in this turn
+}
+
+func (s *steps) init(l *reactor.Loop) {
+	s.loop = l
+	s.next.Init(s)
+}
+
+// take takes a step of this turn, unless all are taken.
+func (s *steps) take() bool {
+	if s.taken == stepsATurn || s.line.length != 0 {
+		return false
+	}
+	s.begin()
+	return true
+}
+
+func (s *steps) begin() {
+	if s.taken++; !s.next.Pending() {
+		s.loop.SetTimer(&s.next, s.loop.Now())
+	}
+}
+
+// OnTimer begins a turn.
+func (s *steps) OnTimer(int64) {
+	for s.taken = 0; s.taken < stepsATurn && s.line.length != 0; {
+		s.begin()
+		s.line.first().leave(nil)
+	}
+}

@@ -1,0 +1,114 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"reflect"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// terminates is how a listener ends TLS; nil: it does not. before is what it did until now.
+func (t *table) terminates(l *plan.Listener, before *settings) *tls.Config {
+	switch {
+	case l.Keys == nil:
+		return nil
+	case before != nil && before.Keys == l.Keys && reflect.DeepEqual(before.TLS, l.TLS):
+		return before.tls
+	}
+	c := l.Keys.Config(&l.TLS)
+	c.GetConfigForClient = offered
+	t.tickets.Serve(l.Keys, c)
+	return c
+}
+
+// offered notes what a client offers.
+func offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if s, ok := hello.Conn.(*tlsSide); ok {
+		s.secure.conn.identify().Offered = hello.SupportedProtos
+	}
+	return nil, nil //nolint:nilnil // the configuration stays
+}
+
+func lowered(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// originator is TLS with the servers of a backend, on one loop. It does not change.
+type originator struct {
+	client *certs.Client
+	base   *tls.Config
+}
+
+// newOriginator is nil if there is no TLS with the servers.
+func newOriginator(s *config.Backend, keys *certs.Client) *originator {
+	if keys == nil {
+		return nil
+	}
+	return &originator{keys, keys.Config(&s.TLS)}
+}
+
+// keys are those with which o was made. o may be nil.
+func (o *originator) keys() *certs.Client {
+	if o == nil {
+		return nil
+	}
+	return o.client
+}
+
+// config is the configuration for a connection.
+func (o *originator) config(c *conn) *tls.Config {
+	out := o.base.Clone()
+	if out.ServerName == "" {
+		if out.ServerName = c.to.Host(); c.known != nil && c.known.TLS != nil && c.known.SNI != "" {
+			out.ServerName = c.known.SNI
+		}
+	}
+	if len(out.NextProtos) == 0 && c.known != nil && c.known.TLS != nil && c.known.Negotiated != "" {
+		out.NextProtos = []string{c.known.Negotiated}
+	}
+	out.ClientSessionCache = sessions{o.base.ClientSessionCache, c.to.Address.String() + " "}
+	return out
+}
+
+// sessions are the sessions with one server. Servers do not share the keys of their tickets.
+type sessions struct {
+	of     tls.ClientSessionCache
+	prefix string
+}
+
+func (s sessions) Get(key string) (*tls.ClientSessionState, bool) { return s.of.Get(s.prefix + key) }
+func (s sessions) Put(key string, state *tls.ClientSessionState)  { s.of.Put(s.prefix+key, state) }
+
+// records are buffers for TLS records that are not in use.
+type records struct {
+	free  [][]byte
+	plain []byte // what is decrypted only to be encrypted again
+}
+
+// recordsKept is how many buffers are kept.
+const recordsKept = 128
+
+func (r *records) get() []byte {
+	if last := len(r.free) - 1; last >= 0 {
+		b := r.free[last]
+		r.free = r.free[:last]
+		return b
+	}
+	return make([]byte, 0, recordBuffer)
+}
+
+// put takes a buffer back; nil is nothing.
+func (r *records) put(b []byte) {
+	if cap(b) == recordBuffer && len(r.free) < recordsKept {
+		r.free = append(r.free, b[:0])
+	}
+}
+
+// plain is a buffer that is free again when what is in it was encrypted.
+func (w *worker) plain() []byte {
+	if w.records.plain == nil {
+		w.records.plain = make([]byte, maxRecord)
+	}
+	return w.records.plain
+}
