@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -37,6 +38,7 @@ type listener struct {
 	waits       bool            // the listener is among worker.waitingListeners
 	rated       bool            // the timer of the listener waits for a rate
 	pausedSince atomic.Int64    // since the process began; 0: it is not paused
+	udp         *udp.Listener   // nil: it accepts connections from sockets
 	sockets     []*listenSocket // fixed until they are closed
 	turn        int             // index of the socket to accept from next
 	again       reactor.Timer   // accepts when it expires
@@ -47,6 +49,9 @@ func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
 	l.room = s.admission.waiting.add(w, l)
 	l.again.Init((*acceptTimer)(l))
+	if s.isUDP() {
+		l.udp = newUDP(l)
+	}
 	return l
 }
 
@@ -59,6 +64,10 @@ const acceptTurn = 2
 
 func (l *listener) start() {
 	l.state = listenerServing
+	if l.udp != nil {
+		l.startUDP()
+		return
+	}
 	for _, s := range l.sockets {
 		s.start()
 	}
@@ -286,6 +295,10 @@ func (l *listener) backOff(err error) {
 // stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
 // listener would reset them. Unless another process has the same sockets, and serves the queues.
 func (l *listener) stop(handedOver bool) {
+	if l.udp != nil {
+		l.stopUDP(handedOver)
+		return
+	}
 	if l.state >= listenerClosing {
 		return
 	}
@@ -309,12 +322,17 @@ func (l *listener) stop(handedOver bool) {
 func (l *listener) socketClosed(s *listenSocket) {
 	l.sockets = slices.DeleteFunc(l.sockets, func(other *listenSocket) bool { return other == s })
 	if len(l.sockets) == 0 {
-		l.state = listenerClosed
-		l.worker.listenerClosed(l)
-		if c := l.retires; c != nil {
-			l.retires = nil
-			c.end()
-		}
+		l.closed()
+	}
+}
+
+// closed is called when all sockets are closed.
+func (l *listener) closed() {
+	l.state = listenerClosed
+	l.worker.listenerClosed(l)
+	if c := l.retires; c != nil {
+		l.retires = nil
+		c.end()
 	}
 }
 

@@ -28,6 +28,7 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
+	UDP            *config.UDP // nil: it is a listener of TCP
 }
 
 // Backend is a backend of a plan for tests.
@@ -70,6 +71,9 @@ func (l Listener) plan() plan.Listener {
 		out.OnLimit = l.OnLimit
 	}
 	out.Rate = l.Rate
+	if l.UDP != nil {
+		out.Network, out.UDP = "udp", *l.UDP
+	}
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
 	}

@@ -32,8 +32,8 @@ func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	}
 	for _, s := range p.table.Load().listeners {
 		for _, l := range s.loops {
-			for _, socket := range l.sockets {
-				fd, err := duplicate(socket.fd)
+			for _, given := range l.fds() {
+				fd, err := duplicate(given)
 				if err != nil {
 					CloseSockets(all)
 					return nil, err
@@ -183,7 +183,7 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	for i, fd := range given {
 		s.loops[i%len(s.loops)].add(fd)
 	}
-	if len(given) == 0 && s.address.Port() != 0 && !c.occupied(s.address) {
+	if len(given) == 0 && s.address.Port() != 0 && !c.occupied(s) {
 		err = s.loops[0].probe(s.address)
 	}
 	for _, l := range s.loops {
@@ -198,9 +198,22 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 	return s, nil
 }
 
+// fds are the descriptors of the listener's sockets.
+func (l *listener) fds() (fds []int) {
+	if l.udp != nil {
+		return l.udp.FDs()
+	}
+	for _, s := range l.sockets {
+		fds = append(fds, s.fd)
+	}
+	return fds
+}
+
 // complete sees to it that the listener has a socket on a loop, and knows its address.
 func (s *sharedListener) complete(l *listener) (err error) {
 	switch {
+	case l.udp != nil:
+		return s.completeUDP(l)
 	case len(l.sockets) != 0:
 		err = l.check()
 	case s.key.FD != "": // it may not share its address: the loops share the socket
@@ -244,11 +257,12 @@ func (l *listener) check() error {
 
 // occupied reports whether a listener of this process has the address, or one that overlaps it, now or with this
 // change.
-func (c *change) occupied(a netip.AddrPort) bool {
+func (c *change) occupied(by *sharedListener) bool {
+	a := by.address
 	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
 		for _, s := range all {
 			b := s.address
-			if b.Port() == a.Port() && (b.Addr() == a.Addr() || b.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
+			if s.isUDP() == by.isUDP() && b.Port() == a.Port() && (b.Addr() == a.Addr() || b.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
 				return true
 			}
 		}
@@ -264,12 +278,18 @@ func (l *listener) probe(addr netip.AddrPort) error {
 		return err
 	}
 	var s reactor.Socket
-	if err := s.Open(l.worker.loop, a.Family(), unix.SOCK_STREAM, 0); err != nil {
+	kind := unix.SOCK_STREAM
+	if l.udp != nil {
+		kind = unix.SOCK_DGRAM
+	}
+	if err := s.Open(l.worker.loop, a.Family(), kind, 0); err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	defer s.Discard()
-	if err := s.SetReuseAddr(true); err != nil {
-		return os.NewSyscallError("setsockopt", err)
+	if l.udp == nil { // sockets for datagrams would share the address
+		if err := s.SetReuseAddr(true); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
 	}
 	if err := dualStack(&s, addr); err != nil {
 		return err
@@ -301,7 +321,13 @@ func (l *listener) listen(shared *sharedListener) error {
 }
 
 // add takes over a socket.
-func (l *listener) add(fd int) { l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd}) }
+func (l *listener) add(fd int) {
+	if l.udp != nil {
+		l.udp.Add(fd)
+		return
+	}
+	l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd})
+}
 
 // dualStack makes [::] every address, whatever net.ipv6.bindv6only is.
 func dualStack(s *reactor.Socket, addr netip.AddrPort) error {
@@ -319,6 +345,9 @@ func (s *sharedListener) discard() {
 }
 
 func (l *listener) discard() {
+	if l.udp != nil {
+		l.udp.Discard()
+	}
 	for _, s := range l.sockets {
 		var socket reactor.Socket
 		socket.Init(l.worker.loop, s.fd)
