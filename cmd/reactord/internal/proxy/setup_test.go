@@ -29,6 +29,7 @@ type Listener struct {
 	Rate           config.Rate
 	SourceRate     config.SourceRate
 	Set            func(*plan.Listener) // further settings; nil: none
+	UDP            *config.UDP          // nil: it is a listener of TCP
 }
 
 // Backend is a backend of a plan for tests.
@@ -71,6 +72,9 @@ func (l Listener) plan() plan.Listener {
 		out.OnLimit = l.OnLimit
 	}
 	out.Rate = l.Rate
+	if l.UDP != nil {
+		out.Network, out.UDP = "udp", *l.UDP
+	}
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
 	}
