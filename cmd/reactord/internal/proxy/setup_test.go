@@ -28,6 +28,7 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
+	Bandwidth      config.Bandwidth
 }
 
 // Backend is a backend of a plan for tests.
@@ -69,7 +70,7 @@ func (l Listener) plan() plan.Listener {
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
 	}
-	out.Rate = l.Rate
+	out.Rate, out.Bandwidth = l.Rate, l.Bandwidth
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
 	}

@@ -36,6 +36,7 @@ type sharedListener struct {
 	stats     listenerStats
 	admission admission
 	rate      bucket
+	bytes     sharedBytes
 	loops     []*listener // by index of the worker; fixed
 }
 
@@ -49,6 +50,7 @@ type settings struct {
 	reject      bool        // connections beyond the limits are reset
 	rate        rate
 	processRate rate
+	bytes       *byteLimits       // nil: bytes are not limited
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 	allow, deny *netset.Set       // nil: none are written
 }
@@ -61,6 +63,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
+		bytes:       newByteLimits(&l.Bandwidth),
 		allow:       networks(l.Allow),
 		deny:        networks(l.Deny),
 	}
