@@ -266,7 +266,7 @@ func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
 func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	for _, l := range d.log.Recent.After(after) {
 		all = append(all, admin.Event{
-			Number: l.Number, At: l.At.UTC(), Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
+			Number: l.Number, At: l.At.UTC(), Times: l.Times, Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
 		})
 	}
 	return all

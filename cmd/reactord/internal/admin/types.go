@@ -409,8 +409,9 @@ type Snapshot struct {
 
 // Event is a line of the log: something that happened to the daemon, not to one connection.
 type Event struct {
-	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1."`
+	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1. An event that is repeated soon gets the next one."`
 	At      time.Time `json:"at"`
+	Times   int       `json:"times" doc:"How often it has happened, each time within 5 s."`
 	Level   string    `json:"level" enum:"info,warn,error"`
 	Message string    `json:"message"`
 	Fields  Settings  `json:"fields" doc:"What it is about."`

@@ -51,7 +51,6 @@ const SERVERS = [
   { name: 'State', text: (s) => s.state, state: (s) => s.state },
   { name: 'Backend', text: (s) => s.backend },
   number('For', (s) => (Date.now() - Date.parse(s.since)) / 1000, long),
-  { name: 'Why', text: (s) => s.reason ?? '–' },
   { name: 'Weight', number: true, sort: (s) => s.weight * s.weight_percent,
     text: (s) => count(s.weight) + (s.weight_percent < 100 ? ` (${percent(s.weight_percent / 100)})` : '') },
   connections((s) => s.max_connections),
@@ -60,6 +59,7 @@ const SERVERS = [
   number('Failures', (s) => s.failures, count),
   number('Retries', (s) => s.retries, count),
   number('Ejections', (s) => s.ejections, count),
+  { name: 'Why', wrapped: true, text: (s) => s.reason ?? '–', when: some((s) => s.reason) },
   { name: 'Last check', text: check, sort: (s) => s.check?.took_seconds, when: some((s) => s.check) },
   { name: 'Address', text: (s) => s.address },
 ];
