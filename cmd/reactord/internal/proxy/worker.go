@@ -56,9 +56,10 @@ type worker struct {
 	openTasks  pool[openingTask]
 	dials      pool[dial]
 	dialTasks  pool[dialTask]
+	greetings  pool[greeting]
 	closings   pool[closeOps]
 	watches    pool[watch]
-	records    pool[record]
+	notes      pool[record]
 	splices    pool[splice]
 	splicing   int            // splices in use
 	maxSplices int            // at a time
