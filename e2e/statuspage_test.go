@@ -99,7 +99,7 @@ func (p *statusPage) load(t *testing.T) {
 }
 
 // The page shows figures as they change, and a server that goes down and comes back. It says when the daemon is gone,
-// and goes on with the next one. It does not complain, and asks for nothing elsewhere.
+// and continues with the next one. It does not complain, and asks for nothing elsewhere.
 func TestStatusPage(t *testing.T) {
 	mortal := newMortal(t)
 	p := openStatusPage(t, 0, serve(t, echo), mortal.addr)
