@@ -42,11 +42,6 @@ func inQueue(t *testing.T, p *Proxy, ln net.Listener) *net.TCPConn {
 	return c
 }
 
-func reset(c *net.TCPConn) {
-	_ = c.SetLinger(0)
-	c.Close()
-}
-
 func oneAtATime(patience time.Duration) func(*plan.Plan, *config.Backend) {
 	return each(func(b *config.Backend) { b.MaxConnections, b.Queue.Size, b.Queue.Timeout = 1, 1, patience })
 }
@@ -56,8 +51,8 @@ const soon = 100 * time.Millisecond
 // idly makes a connection and leaves it alone.
 func idly(t *testing.T, p *Proxy, ln net.Listener) { pair(t, p, ln) }
 
-// refused makes a connection that is reset.
-func refused(t *testing.T, p *Proxy, _ net.Listener) { expectRefusal(t, p) }
+// expectRefused makes a connection that is reset.
+func expectRefused(t *testing.T, p *Proxy, _ net.Listener) { expectRefusal(t, p) }
 
 func endAll(t *testing.T, p *Proxy) {
 	t.Helper()
@@ -86,9 +81,9 @@ var provocations = []provocation{
 		expectRefusal(t, p)
 	}},
 	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
-		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: refused},
-	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} }, provoke: refused},
-	{end: endNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: refused},
+		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: expectRefused},
+	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} }, provoke: expectRefused},
+	{end: endNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: expectRefused},
 	{end: endRetryBudget, set: each(func(b *config.Backend) { b.RetryBudget = config.RetryBudget{Percent: 1, Min: 1} }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t), refusing(t)} },
 		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
@@ -98,7 +93,7 @@ var provocations = []provocation{
 		}},
 	{end: endLocal, set: each(func(b *config.Backend) {
 		b.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}}
-	}), provoke: refused},
+	}), provoke: expectRefused},
 	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, _ := pair(t, p, ln)
 		reset(c)
