@@ -22,6 +22,7 @@ import (
 	oracle "github.com/pires/go-proxyproto"
 	"github.com/pires/go-proxyproto/tlvparse"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/reactor"
@@ -254,7 +255,7 @@ func TestTLSOnEachSide(t *testing.T) {
 					t.Fatal(err)
 				}
 				ln := listen(t)
-				p := startAs(t, ring, func(l *config.Listener) {
+				p := startAs(t, ring, func(l *plan.Listener) {
 					trusting(l)
 					if l.StartTLS = "none"; test.asks != "" {
 						l.StartTLS = test.asks
