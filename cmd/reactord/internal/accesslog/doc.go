@@ -29,7 +29,8 @@
 //	queue.go   the queue between them
 //	file.go    opens files, pipes and the standard output
 //	fields.go  the fields that a line may have
-//	json.go    the formats
-//	tcplog.go
-//	text.go
+//	json.go    the format json
+//	tcplog.go  the format tcplog
+//	text.go    the format text
+//	clock.go   times
 package accesslog

@@ -92,8 +92,20 @@ func (t TLS) cipher() string {
 	if t.Cipher == 0 {
 		return ""
 	}
+	if name, known := ciphers[t.Cipher]; known {
+		return name
+	}
 	return tls.CipherSuiteName(t.Cipher)
 }
+
+// ciphers is the names of cipher suites; crypto/tls makes a list for each question.
+var ciphers = func() map[uint16]string {
+	names := map[uint16]string{}
+	for _, c := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		names[c.ID] = c.Name
+	}
+	return names
+}()
 
 // format makes lines of records.
 type format interface {
@@ -106,7 +118,7 @@ func newFormat(c *config.AccessLog) (format, error) {
 	case "", "json":
 		return newJSON(c.Fields)
 	case "tcplog":
-		return tcplog{}, nil
+		return &tcplog{accepted: clock{layout: haTime, in: time.Local}}, nil
 	case "text":
 		return newText(c.Template)
 	}

@@ -12,20 +12,17 @@ import (
 //
 // Times are milliseconds. A listener is a frontend; "~" behind its name says that TLS ends here. A line of a connection
 // that is still open has "+" before the total time and the bytes, as with `option logasap`.
-type tcplog struct{}
+type tcplog struct{ accepted clock }
 
-// noServer is what HAProxy writes if there is no server, and noBackend if there is no backend.
-const (
-	noServer = "<NOSRV>"
-	haTime   = "02/Jan/2006:15:04:05.000"
-)
+// noServer is what HAProxy writes if there is no server.
+const noServer = "<NOSRV>"
 
-func (tcplog) wants(field string) bool { return false }
+func (*tcplog) wants(string) bool { return false }
 
-func (tcplog) append(line []byte, r *Record) []byte {
+func (t *tcplog) append(line []byte, r *Record) []byte {
 	line = appendPeer(line, r)
 	line = append(line, " ["...)
-	line = r.Accepted.Local().AppendFormat(line, haTime)
+	line = t.accepted.append(line, r.Accepted, 3)
 	line = append(line, "] "...)
 	line = appendEscaped(line, r.Listener)
 	if r.TLS.Version != 0 {

@@ -10,7 +10,10 @@ import (
 )
 
 // asText makes lines of a template. A text or an address that is not known is "-".
-type asText struct{ pieces []piece }
+type asText struct {
+	pieces []piece
+	clock  clock
+}
 
 // piece is a field, or a text as it is.
 type piece struct {
@@ -23,7 +26,7 @@ func newText(template string) (*asText, error) {
 	if err != nil {
 		return nil, fmt.Errorf("access_log: template %w", err)
 	}
-	t := &asText{}
+	t := &asText{clock: clock{layout: isoTime, in: time.UTC}}
 	for _, p := range parts {
 		if p.Field == "" {
 			t.pieces = append(t.pieces, piece{text: p.Text})
@@ -47,13 +50,13 @@ func (t *asText) append(line []byte, r *Record) []byte {
 		if p.field == nil {
 			line = append(line, p.text...)
 		} else {
-			line = p.field.appendText(line, r)
+			line = t.appendField(line, p.field, r)
 		}
 	}
 	return append(line, '\n')
 }
 
-func (f *field) appendText(line []byte, r *Record) []byte {
+func (t *asText) appendField(line []byte, f *field, r *Record) []byte {
 	switch {
 	case f.own && f.text(r) != "":
 		return append(line, f.text(r)...)
@@ -66,7 +69,7 @@ func (f *field) appendText(line []byte, r *Record) []byte {
 	case f.flag != nil:
 		return strconv.AppendBool(line, f.flag(r))
 	case f.at != nil:
-		return f.at(r).UTC().AppendFormat(line, isoTime)
+		return append(t.clock.append(line, f.at(r), 6), 'Z')
 	default:
 		if a := f.address(r); a.IsValid() {
 			return a.AppendTo(line)

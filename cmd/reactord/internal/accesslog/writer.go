@@ -42,7 +42,8 @@ type Writer struct {
 	partial  bool      // the beginning of the first of them is written
 	until    time.Time // when a writer that ends gives up; zero: it does not end
 	reported uint64    // of Stats.Dropped, that were logged
-	logged   time.Time // when something was logged
+	logged   time.Time // when reported was
+	blamed   time.Time // when an error was logged
 }
 
 const (
@@ -168,6 +169,9 @@ func (w *Writer) writeQueued() {
 // writeLines writes w.lines, however long that takes, unless the writer ends. It returns how many lines were lost.
 func (w *Writer) writeLines() (lost uint64) {
 	for len(w.lines) > 0 {
+		if !w.until.IsZero() && time.Now().After(w.until) {
+			return lost + w.drop(len(w.lines))
+		}
 		n, err := writeSome(w.file, w.lines)
 		if n > 0 {
 			w.partial = w.lines[n-1] != '\n'
@@ -190,9 +194,6 @@ func (w *Writer) writeLines() (lost uint64) {
 		default:
 		}
 		w.report()
-		if !w.until.IsZero() && time.Now().After(w.until) {
-			lost += w.drop(len(w.lines))
-		}
 	}
 	return lost
 }
@@ -226,26 +227,26 @@ func (w *Writer) drop(n int) (lost uint64) {
 // failed notes an error of writing.
 func (w *Writer) failed(err error) {
 	w.stats.Errors.Add(1)
-	if w.due() {
+	if due(&w.blamed) {
 		w.log.Error("the access log cannot be written; retrying", zap.Error(err))
 	}
 }
 
 // report logs that lines were dropped.
 func (w *Writer) report() {
-	if n := w.stats.Dropped.Load(); n != w.reported && (w.due() || !w.until.IsZero()) {
+	if n := w.stats.Dropped.Load(); n != w.reported && (due(&w.logged) || !w.until.IsZero()) {
 		w.log.Warn("lines of the access log were dropped: its file takes too little",
 			zap.String("path", w.settings.Path), zap.Uint64("lines", n-w.reported))
 		w.reported = n
 	}
 }
 
-// due lets one message a second pass.
-func (w *Writer) due() bool {
+// due lets one message a second pass; last is when one has.
+func due(last *time.Time) bool {
 	now := time.Now()
-	if now.Sub(w.logged) < time.Second {
+	if now.Sub(*last) < time.Second {
 		return false
 	}
-	w.logged = now
+	*last = now
 	return true
 }

@@ -294,7 +294,7 @@ func (c *conn) release() {
 	}
 	if c.log != nil {
 		c.peer = nil
-		w.records.put(c.log)
+		w.notes.put(c.log)
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.observe(w.loop.Now() - c.began)

@@ -98,7 +98,7 @@ func (c *conn) record(s *settings) {
 		return
 	}
 	peer := c.peerAddr()
-	c.log = w.records.get()
+	c.log = w.notes.get()
 	c.log.begin(w.loop.Now(), peer, w.accessLog.Settings().Interim)
 	c.peer = &c.log.peer
 }

@@ -59,7 +59,7 @@ type worker struct {
 	greetings  pool[greeting]
 	closings   pool[closeOps]
 	watches    pool[watch]
-	records    pool[record]
+	notes      pool[record]
 	splices    pool[splice]
 	splicing   int            // splices in use
 	maxSplices int            // at a time

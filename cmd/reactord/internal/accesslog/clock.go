@@ -1,0 +1,31 @@
+package accesslog
+
+import "time"
+
+// isoTime and haTime are RFC 3339, as in the daemon's log, and HAProxy's time, both without the fraction of a second.
+const (
+	isoTime = "2006-01-02T15:04:05"
+	haTime  = "02/Jan/2006:15:04:05"
+)
+
+// clock formats times. Many lines have the same second.
+type clock struct {
+	layout string
+	in     *time.Location
+	second int64
+	text   []byte // of the second; empty: of none
+}
+
+// append appends a time with so many digits of the fraction, at most 9.
+func (c *clock) append(line []byte, t time.Time, digits int) []byte {
+	if s := t.Unix(); len(c.text) == 0 || s != c.second {
+		c.second = s
+		c.text = t.In(c.in).AppendFormat(c.text[:0], c.layout)
+	}
+	line = append(append(line, c.text...), '.')
+	fraction := t.Nanosecond()
+	for scale := 100_000_000; digits > 0; digits, scale = digits-1, scale/10 {
+		line = append(line, byte('0'+fraction/scale%10))
+	}
+	return line
+}

@@ -1,0 +1,250 @@
+package proxy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/reactor"
+)
+
+// provocation makes a connection end in one way.
+type provocation struct {
+	end   end
+	phase string // that the log has; "": that of the end
+	// servers are the servers of the backend; nil: one that listens.
+	servers func(*testing.T) []net.Listener
+	set     func(*plan.Plan, *config.Backend) // nil: the defaults
+	provoke func(*testing.T, *Proxy, net.Listener)
+	test    string // that provokes it instead
+}
+
+// each is settings of the backend.
+func each(set func(*config.Backend)) func(*plan.Plan, *config.Backend) {
+	return func(_ *plan.Plan, b *config.Backend) { set(b) }
+}
+
+// inQueue is a connection that waits in the queue of a server that takes one.
+func inQueue(t *testing.T, p *Proxy, ln net.Listener) *net.TCPConn {
+	dialAs(t, p, 0)
+	expectName(t, ln, 0)
+	c := dialAs(t, p, 1)
+	waitFor(t, "the connection is in the queue", func() bool { return queued(p) == 1 })
+	return c
+}
+
+func reset(c *net.TCPConn) {
+	_ = c.SetLinger(0)
+	c.Close()
+}
+
+func oneAtATime(patience time.Duration) func(*plan.Plan, *config.Backend) {
+	return each(func(b *config.Backend) { b.MaxConnections, b.Queue.Size, b.Queue.Timeout = 1, 1, patience })
+}
+
+const soon = 100 * time.Millisecond
+
+// idly makes a connection and leaves it alone.
+func idly(t *testing.T, p *Proxy, ln net.Listener) { pair(t, p, ln) }
+
+// refused makes a connection that is reset.
+func refused(t *testing.T, p *Proxy, _ net.Listener) { expectRefusal(t, p) }
+
+func endAll(t *testing.T, p *Proxy) {
+	t.Helper()
+	if n, err := p.CloseConnections(t.Context(), Filter{}); n == 0 || err != nil {
+		t.Errorf("%d connections are closed, %v", n, err)
+	}
+}
+
+var provocations = []provocation{
+	{end: endNormal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 10)
+		c.Close()
+		s.Close()
+	}},
+	{end: endQueueClientReset, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		reset(inQueue(t, p, ln))
+	}},
+	{end: endQueueFull, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		inQueue(t, p, ln)
+		expectRefusal(t, p)
+	}},
+	{end: endQueueTimeout, set: oneAtATime(soon), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		dialAs(t, p, 0)
+		expectName(t, ln, 0)
+		expectRefusal(t, p)
+	}},
+	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
+		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: refused},
+	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} }, provoke: refused},
+	{end: endNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: refused},
+	{end: endRetryBudget, set: each(func(b *config.Backend) { b.RetryBudget = config.RetryBudget{Percent: 1, Min: 1} }),
+		servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t), refusing(t)} },
+		provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
+			for i := 0; i < 1000 && endedBy(p, endRetryBudget) == 0; i++ {
+				expectRefusal(t, p)
+			}
+		}},
+	{end: endLocal, set: each(func(b *config.Backend) {
+		b.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}}
+	}), provoke: refused},
+	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, _ := pair(t, p, ln)
+		reset(c)
+	}},
+	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		_, s := pair(t, p, ln)
+		reset(s)
+	}},
+	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
+	{end: endIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},
+	{end: endHalfClosed, set: each(func(b *config.Backend) { b.HalfCloseTimeout = soon }),
+		provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+			c, _ := pair(t, p, ln)
+			_ = c.CloseWrite()
+		}},
+	{end: endLifetime, set: each(func(b *config.Backend) { b.Lifetime = soon }), provoke: idly},
+	{end: endServerDown, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		pair(t, p, ln)
+		waitFor(t, "bytes can flow", func() bool { all := list(t, p, Filter{}, 0); return len(all) == 1 && all[0].Phase == "data" })
+		p.closeServer(p.table.Load().backends["b"].Group().Servers[0])
+	}},
+	{end: endDrain, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
+		if err := p.Drain(t.Context(), config.Drain{Spread: soon, Timeout: time.Minute}); err != nil {
+			t.Error(err)
+		}
+	}},
+	{end: endAdmin, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
+		endAll(t, p)
+	}},
+	{end: endAdmin, phase: "queue", set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		inQueue(t, p, ln)
+		endAll(t, p)
+	}},
+	{end: endKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
+		_ = p.Close()
+	}},
+}
+
+// Each end is counted, and has its line in the access log.
+func TestEnds(t *testing.T) {
+	for _, v := range provocations {
+		if v.provoke == nil {
+			continue
+		}
+		phase := v.phase
+		if phase == "" {
+			phase = ends[v.end].Phase
+		}
+		t.Run(ends[v.end].By+"/"+phase, func(t *testing.T) {
+			onEachRing(t, func(t *testing.T, ring reactor.RingKind) { v.run(t, ring, phase) })
+		})
+	}
+}
+
+func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
+	servers := []net.Listener{listen(t)}
+	ln := servers[0]
+	if v.servers != nil {
+		servers = v.servers(t)
+	}
+	cfg := setupOf(Backend{Set: func(b *config.Backend) {
+		if v.set != nil {
+			v.set(&plan.Plan{}, b)
+		}
+	}}, servers...)
+	cfg.Ring, cfg.Loops = ring, 2
+	next := cfg.plan()
+	next.AccessLog = logTo(t, "{by}/{phase} {code} {listener} {why}")
+	if v.set != nil {
+		v.set(next, next.Backends[0].Settings)
+	}
+	p, err := Start(cfg.Config, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	v.provoke(t, p, ln)
+	waitFor(t, "the end is counted", func() bool { return endedBy(p, v.end) > 0 })
+	how := v.end.logged(phase)
+	want := how.By + "/" + phase + " " + how.Code + " l " + how.Why
+	waitFor(t, "the line: "+want, func() bool {
+		text, _ := os.ReadFile(next.AccessLog.Path)
+		return strings.Contains("\n"+string(text), "\n"+want+"\n")
+	})
+}
+
+// logTo is an access log in a file of the test.
+func logTo(t *testing.T, template string) config.AccessLog {
+	return config.AccessLog{
+		Path: filepath.Join(t.TempDir(), "access.log"), Mode: 0o600, Format: "text", Template: template, Queue: 1024,
+	}
+}
+
+// Each end has a provocation, here or in a test that exists.
+func TestEveryEndIsProvoked(t *testing.T) {
+	tests := map[string]bool{}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				tests[f.Name.Name] = true
+			}
+		}
+	}
+	var provoked [endCount]bool
+	for _, v := range provocations {
+		provoked[v.end] = true
+		if v.provoke == nil && !tests[v.test] {
+			t.Errorf("%v: there is no test %q", v.end, v.test)
+		}
+	}
+	for e, done := range provoked {
+		if !done {
+			t.Errorf("nothing provokes %v", end(e))
+		}
+	}
+}
+
+// The documentation has a row for each end, with what the log says of it.
+func TestEveryEndIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[byte]bool{}
+	for _, e := range ends {
+		row := "| `" + e.By + "` | `" + e.Phase + "` | `" + e.Code + "` | " + e.Why + " |"
+		if strings.Count(string(text), "\n"+row) != 1 {
+			t.Errorf("docs/operating.md has no row\n%s", row)
+		}
+		codes[e.Code[0]] = true
+		if len(e.Code) != 2 || !strings.ContainsRune("CSPLRIDUKcs-", rune(e.Code[0])) || !strings.ContainsRune("RQCDL-", rune(e.Code[1])) {
+			t.Errorf("%v: HAProxy has no code %q", e, e.Code)
+		}
+	}
+}
