@@ -21,10 +21,7 @@ func TestTLSBytesInBothDirections(t *testing.T) {
 		for _, buffer := range []int{4 << 10, 64 << 10} {
 			s := startTLS(t, kind, mode, tlsOptions{backend: Backend{Buffer: buffer}})
 			c, srv := s.pair()
-			size := 4 << 20
-			if underRace {
-				size = 1 << 20
-			}
+			const size = 1 << 20
 			want := make([]byte, size)
 			_, _ = rand.Read(want)
 			var wg sync.WaitGroup
