@@ -57,19 +57,19 @@ func dialProxy(t *testing.T, p *Proxy) *net.TCPConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	t.Cleanup(func() { c.Close() })
 	return c.(*net.TCPConn)
 }
 
 func acceptFrom(t *testing.T, ln net.Listener) *net.TCPConn {
 	t.Helper()
-	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second))
+	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(5 * time.Second))
 	c, err := ln.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 	t.Cleanup(func() { c.Close() })
 	return c.(*net.TCPConn)
 }
@@ -202,7 +202,7 @@ func TestEndsOfOpenings(t *testing.T) {
 				p := startAs(t, ring, test.set, nil, ln)
 				if c, err := net.Dial("tcp", p.Addrs()[0].String()); err == nil { // else it was reset immediately
 					defer c.Close()
-					_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+					_ = c.SetDeadline(time.Now().Add(5 * time.Second))
 					test.client(t, c.(*net.TCPConn))
 				}
 				expectEnd(t, p, test.want)

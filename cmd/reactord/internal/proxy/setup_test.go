@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -77,6 +78,9 @@ func (l Listener) plan() plan.Listener {
 	if l.Set != nil {
 		l.Set(&out.Listener)
 	}
+	if len(out.TLS.Certificates) != 0 {
+		out.Keys, _ = certs.LoadServer(&out.TLS)
+	}
 	return out
 }
 
@@ -92,6 +96,9 @@ func (b Backend) plan() plan.Backend {
 		b.Set(&s)
 	}
 	out := plan.Backend{Settings: &s}
+	if s.TLS.Enabled {
+		out.Keys, _ = certs.LoadClient(&s.TLS)
+	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
 			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,
