@@ -176,7 +176,7 @@ func raw(c net.Conn) *net.TCPConn {
 }
 
 // reset closes a connection with a reset.
-func reset(c net.Conn) {
+func resetConn(c net.Conn) {
 	_ = raw(c).SetLinger(0)
 	_ = raw(c).Close()
 }
