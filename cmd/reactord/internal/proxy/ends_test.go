@@ -136,6 +136,15 @@ var provocations = []provocation{
 		inQueue(t, p, ln)
 		endAll(t, p)
 	}},
+	{end: endInternal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
+		p.on(func(w *worker) {
+			if l := w.conns.First(); l != nil {
+				connOf(l).close(endInternal, bothSides)
+			}
+		})
+	}, phase: "data"},
 	{end: endKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
