@@ -52,7 +52,11 @@ func TestFilesAtRandom(t *testing.T) {
 	d := newFileDuel(t)
 	random := rand.New(rand.NewPCG(*fileSeed, 0))
 	program := make([]byte, 48*stepLen)
-	for d.entries < *fileEntries {
+	most := *fileEntries
+	if testing.Short() {
+		most /= 10
+	}
+	for d.entries < most {
 		for i := range program {
 			program[i] = byte(random.Uint32())
 		}

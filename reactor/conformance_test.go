@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/conformance"
 	"github.com/reactord/reactord/reactor"
 )
@@ -31,7 +32,7 @@ func TestConformance(t *testing.T) {
 	})
 	for name, cfg := range configs {
 		t.Run("sim/"+name, conformance.Suite{
-			On:       conformance.Simulated(cfg, 8),
+			On:       conformance.Simulated(cfg, testenv.Seeds(8)),
 			Leftover: (*reactor.Loop).Leftover,
 		}.Run)
 	}

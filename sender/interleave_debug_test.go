@@ -20,6 +20,9 @@ import (
 // This is the code itself, not a model of it: step marks where another thread may come in between.
 func everyOrder(t *testing.T, world func(t *testing.T) (threads []func(), check func())) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("many orders")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		orders := 0
 		for path := []choice(nil); ; orders++ {

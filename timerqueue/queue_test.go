@@ -116,10 +116,14 @@ func (p *pair) verify() {
 
 // TestAgainstOracle runs phases of growth and decay, with many equal deadlines.
 func TestAgainstOracle(t *testing.T) {
+	steps := 60_000
+	if testing.Short() {
+		steps /= 10
+	}
 	for _, spread := range []int64{1, 16, 1 << 40} {
 		r := rand.New(rand.NewPCG(1, uint64(spread)))
 		p := &pair{TB: t, timers: make([]Timer, 600)}
-		for i := range 60_000 {
+		for i := range steps {
 			timer, deadline := &p.timers[r.IntN(len(p.timers))], r.Int64N(spread)-spread/2
 			growing := i/3000%2 == 0
 			switch n := r.IntN(10); {

@@ -20,7 +20,10 @@ func TestNothingIsAllocated(t *testing.T) {
 			t.Run(p.name+"/"+string(kind), func(t *testing.T) {
 				b := lay(t, kind, p)
 				b.play(1000) // until tables have grown
-				const n = 10_000
+				n := 10_000
+				if testing.Short() {
+					n = 1000
+				}
 				if allocated := b.play(n); allocated > 20 && !raceDetector {
 					t.Errorf("%d allocations in %d rounds", allocated, n)
 				}

@@ -60,7 +60,11 @@ func TestHistogramAgreesWithASort(t *testing.T) {
 // Histograms and counts of parts add up to those of the whole.
 func TestWindowsAddUp(t *testing.T) {
 	whole, sum := NewWindow(), NewWindow()
-	for i, x := range values(1000) {
+	n := 1000
+	if testing.Short() {
+		n = 200
+	}
+	for i, x := range values(n) {
 		part := NewWindow()
 		for _, w := range []*Window{part, whole} {
 			w.Latency.Record(x)

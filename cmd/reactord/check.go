@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -12,15 +13,18 @@ type checkCommand struct {
 }
 
 // Run prints that the file is ok, or returns everything that is wrong with it. It accepts what serve accepts: it looks
-// up names, too.
+// up names, and reads certificates, too.
 func (c checkCommand) Run() error {
 	cfg, source, err := config.Load(c.Config)
 	if err != nil {
 		return err
 	}
-	if _, err := settle(context.Background(), cfg, source.Errors); err != nil {
+	if _, err := settle(context.Background(), cfg, source.Errors, printWarning); err != nil {
 		return err
 	}
 	_, err = fmt.Printf("%s: ok\n", c.Config)
 	return err
 }
+
+// printWarning prints what is unusual, and not wrong.
+func printWarning(text string) { fmt.Fprintln(os.Stderr, "warning: "+text) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -18,7 +19,8 @@ type configuration struct {
 	first *plan.File
 	began bool // first was taken
 
-	stamp atomic.Pointer[stamp] // of the file as it was last read; nil: it could not be read
+	warn   func(string)           // is told what is unusual; nil: nobody is
+	stamps atomic.Pointer[stamps] // of the file, and of those that it names, as they were last read
 }
 
 // errStandardInput is the error of a reload.
@@ -39,11 +41,15 @@ func fromFile(path string) (*configuration, error) {
 
 // read reads the file. It does not look up names.
 func (c *configuration) read() (*plan.File, error) {
-	c.stamp.Store(stampOf(c.path)) // before it is read, so that what is written meanwhile is noticed
+	files := c.look() // before they are read, so that what is written meanwhile is noticed
 	cfg, source, err := config.Load(c.path)
 	if err != nil {
+		c.stamps.Store(&files)
 		return nil, err
 	}
+	named := stampsOf(keyFiles(cfg))
+	named[c.path] = files[c.path]
+	c.stamps.Store(&named)
 	return &plan.File{Config: cfg, Errors: source.Errors, Place: source.Place, Origin: source.Origin}, nil
 }
 
@@ -62,6 +68,9 @@ func (c *configuration) load(ctx context.Context) (*plan.File, error) {
 			return nil, err
 		}
 		f = *now
+	}
+	if err := readKeys(&f, c.warn); err != nil {
+		return nil, err
 	}
 	return &f, lookUp(ctx, &f)
 }
@@ -95,6 +104,31 @@ func stampOf(path string) *stamp {
 	}
 	return s
 }
+
+// stamps are those of several files, by path.
+type stamps map[string]*stamp
+
+func stampsOf(paths []string) stamps {
+	all := make(stamps, len(paths))
+	for _, path := range paths {
+		all[path] = stampOf(path)
+	}
+	return all
+}
+
+// look is the stamps of the same files as they are now.
+func (c *configuration) look() stamps {
+	now := stamps{c.path: stampOf(c.path)}
+	if was := c.stamps.Load(); was != nil {
+		for path := range *was {
+			now[path] = stampOf(path)
+		}
+	}
+	return now
+}
+
+// are reports whether both are of one version of the same files.
+func (s stamps) are(other stamps) bool { return maps.EqualFunc(s, other, (*stamp).is) }
 
 // is reports whether both are of one version of a file.
 func (s *stamp) is(other *stamp) bool { return s == other || s != nil && other != nil && *s == *other }

@@ -44,9 +44,22 @@ type ctlServerReset struct {
 	Server  string `arg:"" help:"Name of the server, or its address."`
 }
 
-// Run ends an override.
+// Run ends an override, and says so if there is none.
 func (s ctlServerReset) Run(c *ctl) error {
-	return call(c, admin.ResetServer, admin.ServerKey{Backend: s.Backend, Server: s.Server}, c.server)
+	ctx, cancel := interruptible()
+	defer cancel()
+	key := admin.ServerKey{Backend: s.Backend, Server: s.Server}
+	before, _, err := admin.GetServer.Call(ctx, c.client, key)
+	if err != nil {
+		c.client.Close()
+		return err
+	}
+	return call(c, admin.ResetServer, key, func(w *bufio.Writer, s *admin.BackendServer) {
+		if !before.Overridden {
+			fmt.Fprintln(w, "the server has no override: nothing has changed")
+		}
+		c.server(w, s)
+	})
 }
 
 func (c *ctl) server(w *bufio.Writer, s *admin.BackendServer) {

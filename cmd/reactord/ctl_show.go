@@ -89,14 +89,22 @@ type ctlListeners struct{}
 // Run lists the listeners.
 func (ctlListeners) Run(c *ctl) error {
 	return call(c, admin.ListListeners, admin.None{}, func(w *bufio.Writer, all *admin.Listeners) {
-		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">PAUSES",
-			">RECEIVED", ">SENT")
+		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">REJECTED",
+			">PAUSES", ">RECEIVED", ">SENT")
 		for _, l := range all.Listeners {
-			t.add(l.Name, l.Address, l.Backend, l.Connections, limited(l.Limit), l.Accepted, l.Pauses,
+			t.add(l.Name, l.Address, l.Backend, l.Connections, limited(l.Limit), l.Accepted, sum(l.Rejected), l.Pauses,
 				humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
 		}
 		c.table(w, t)
 	})
+}
+
+// sum is how often something happened for all reasons together.
+func sum(counts []admin.Count) (n uint64) {
+	for _, c := range counts {
+		n += c.Count
+	}
+	return n
 }
 
 type ctlBackends struct{}
@@ -104,9 +112,11 @@ type ctlBackends struct{}
 // Run lists the backends.
 func (ctlBackends) Run(c *ctl) error {
 	return call(c, admin.ListBackends, admin.None{}, func(w *bufio.Writer, all *admin.Backends) {
-		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", "PANIC")
+		t := newTable("BACKEND", "POLICY", ">SERVERS", ">UP", ">CONNECTIONS", ">LIMIT", ">QUEUED", ">QUEUE", ">REFUSED",
+			"PANIC")
 		for _, b := range all.Backends {
-			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, yes(b.Panic))
+			t.add(b.Name, b.Policy, b.Servers, b.Up, b.Connections, limited(b.MaxConnections), b.Queued, b.QueueSize,
+				b.QueueRefused, yes(b.Panic))
 		}
 		c.table(w, t)
 	})

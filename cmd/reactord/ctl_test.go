@@ -53,7 +53,8 @@ func TestCtl(t *testing.T) {
 	for _, args := range []string{
 		"status", "plan", "config", "listeners", "backends", "servers", "servers --backend app", "servers --backend none",
 		"connections", "connections --client 10.0.0.2/31 --limit 1", "connections --min-age 2s --server b", "discovery",
-		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server set app c --weight 1",
+		"server set app a --state drain --weight 50", "server reset app 192.0.2.1:80", "server reset app a",
+		"server set app c --weight 1",
 		"server set app a", "server set app a --weight 2000", "server set app a --state off",
 		"close 2 9", "close --server a", "close", "close --all --server a", "close --all", "connections",
 		"log-level", "log-level debug", "log-level loud", "reload", "upgrade", "drain --show", "drain", "status", "loops",

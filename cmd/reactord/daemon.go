@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -21,6 +22,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
 )
 
 // daemon is a running proxy with its planner, its sources of servers, its log and its HTTP server.
@@ -31,8 +33,9 @@ type daemon struct {
 	planner *plan.Planner
 	sources sources
 	proxy   *proxy.Proxy
-	admin   *admin.Server // of the metrics; nil: there is none
-	api     *admin.API    // of the admin API; nil: there is none
+	tickets *certs.Tickets // the keys of session tickets
+	admin   *admin.Server  // of the metrics; nil: there is none
+	api     *admin.API     // of the admin API; nil: there is none
 
 	kin *lineage
 
@@ -92,12 +95,14 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		conf: conf, log: log, kin: kin, began: time.Now(),
 		drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
 	}
-	overrides, err := kin.overrides()
+	conf.warn = func(text string) { log.Warn("the configuration is unusual", zap.String("warning", text)) }
+	handed, err := kin.handed()
 	if err != nil {
 		return nil, err
 	}
+	d.tickets = certs.NewTickets(handed.Tickets)
 	d.planner = plan.New(plan.Config{
-		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: overrides,
+		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: handed.overrides(),
 		Log: log.Logger,
 	})
 	d.sources.report = d.planner.Discovered
@@ -137,9 +142,9 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 	}
 	d.proxy, err = proxy.Start(proxy.Config{
 		Ring: reactor.RingKind(c.Ring), Loops: c.Loops, Pin: c.Pin, MinWait: c.MinWait, Log: d.log.Logger,
-		OnSlowTurn: d.slowTurn,
-		Inherited:  d.kin.listenSockets(),
-		KeepFiles:  upgrade.Storing(),
+		OnSlowTurn: d.slowTurn, Tickets: d.tickets,
+		Inherited: d.kin.listenSockets(),
+		KeepFiles: upgrade.Storing(),
 	}, first)
 	if err != nil {
 		return nil, err

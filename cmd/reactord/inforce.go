@@ -11,10 +11,10 @@ import (
 
 // inForce is what a process does, as a configuration file: the file that is in force, with the servers of the plan,
 // discovered ones too, and the overrides of the admin API. Each value has a comment with its source.
-func inForce(f *plan.File, p *plan.Plan) []byte {
+func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Override) []byte {
 	c := *f.Config
 	c.Backends = append([]config.Backend(nil), c.Backends...)
-	found := map[string]string{} // origins of servers, by path
+	found := map[string]string{} // origins of servers and of what is overridden of them, by path
 	for i := range c.Backends {
 		b := p.Backend(c.Backends[i].Name)
 		if b == nil {
@@ -27,17 +27,29 @@ func inForce(f *plan.File, p *plan.Plan) []byte {
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
 				MaxConnections: s.MaxConnections, State: s.State.String(),
 			}
-			found[fmt.Sprintf("backends[%d].servers[%d]", i, j)] = s.Origin
+			path := fmt.Sprintf("backends[%d].servers[%d]", i, j)
+			found[path] = strings.TrimPrefix(s.Origin, plan.Overridden)
+			o := overrides[plan.ServerKey{Backend: b.Name(), Address: s.Address}]
+			if o.State != nil {
+				found[path+".state"] = plan.Overridden + found[path]
+			}
+			if o.Weight != nil {
+				found[path+".weight"] = plan.Overridden + found[path]
+			}
 		}
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "# The plan of revision %d\n", p.Revision)
 	_ = config.Print(&text, &c, func(path string) string {
-		server, _, ok := cutLast(path, "].")
-		switch origin, known := found[server+"]"]; {
-		case ok && known:
+		if origin, ok := found[path]; ok {
 			return origin
-		case f.Origin == nil:
+		}
+		if server, _, ok := cutLast(path, "]."); ok {
+			if origin, ok := found[server+"]"]; ok {
+				return origin
+			}
+		}
+		if f.Origin == nil {
 			return "command line or default"
 		}
 		return f.Origin(path)

@@ -32,15 +32,21 @@ backends:
 			{Address: netip.MustParseAddrPort("192.0.2.9:1"), Weight: 3, Origin: "dns a.test"},
 		},
 	}}
+	state := plan.Drain
+	overrides := map[plan.ServerKey]plan.Override{
+		{Backend: "b", Address: netip.MustParseAddrPort("192.0.2.1:1")}: {State: &state},
+	}
+	parts.Overrides = overrides
 	p, err := plan.Merge(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := inForce(f, p)
+	got := inForce(f, p, overrides)
 	for _, want := range []string{
 		"# The plan of revision 0\n", "loops: 2 # f:1\n", "pin: false # default\n", "    retries: 7 # f:7\n",
 		"      - address: tcp://192.0.2.9:1 # dns a.test\n", "        weight: 3 # dns a.test\n",
-		"      - address: tcp://192.0.2.1:1 # f:9:5\n", "        weight: 5 # f:9:5\n", "        port: 1 # f:5\n",
+		"      - address: tcp://192.0.2.1:1 # f:9:5\n", "        weight: 5 # f:9:5\n",
+		"        state: drain # override of f:9:5\n", "        port: 1 # f:5\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%q is missing in\n%s", want, got)
@@ -50,7 +56,7 @@ backends:
 		t.Errorf("what is in force is no configuration: %v", err)
 	}
 	f.Origin = nil
-	if got := inForce(f, p); !bytes.Contains(got, []byte("loops: 2 # command line or default\n")) {
+	if got := inForce(f, p, overrides); !bytes.Contains(got, []byte("loops: 2 # command line or default\n")) {
 		t.Errorf("flags have no origin:\n%s", got)
 	}
 }

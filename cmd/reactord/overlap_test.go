@@ -51,7 +51,7 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = settle(t.Context(), cfg, source.Errors)
+			_, err = settle(t.Context(), cfg, source.Errors, noWarning)
 			if (err != nil) != test.want {
 				t.Errorf("%v: %v", order, err)
 			}
@@ -84,7 +84,7 @@ backends: [{name: b, servers: ["192.0.2.1:1"]}]
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = settle(t.Context(), cfg, source.Errors); (err != nil) != test.want {
+		if _, err = settle(t.Context(), cfg, source.Errors, noWarning); (err != nil) != test.want {
 			t.Errorf("%s, %s: %v", test.a, test.b, err)
 		}
 	}
@@ -98,13 +98,13 @@ func TestMetricsOverlap(t *testing.T) {
 		"127.0.0.1:81": "",
 	} {
 		c, _ := parse(t, "--listen", listen, "--to", "192.0.2.1:1", "--metrics", "127.0.0.1:80")
-		_, err := settle(t.Context(), c.config(), flagErrors)
+		_, err := settle(t.Context(), c.config(), flagErrors, noWarning)
 		if err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%s: %v", listen, err)
 		}
 	}
 	c, _ := parse(t, "--listen", "[::1]:80", "--to", "192.0.2.1:1", "--metrics", "0.0.0.0:80")
-	if _, err := settle(t.Context(), c.config(), flagErrors); err == nil {
+	if _, err := settle(t.Context(), c.config(), flagErrors, noWarning); err == nil {
 		t.Error("0.0.0.0 for the metrics is every address")
 	}
 }

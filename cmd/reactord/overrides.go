@@ -3,12 +3,14 @@ package main
 import (
 	"net/netip"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
 // handed is what a process hands to its successor beside its sockets.
 type handed struct {
-	Overrides []handedOverride `json:"overrides,omitempty"`
+	Overrides []handedOverride  `json:"overrides,omitempty"`
+	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
 }
 
 // handedOverride is an override of the admin API.
@@ -19,23 +21,27 @@ type handedOverride struct {
 	Weight  *int           `json:"weight,omitempty"`
 }
 
-// handed is what this process hands over: what operators have said of servers holds in the next process, too.
+// handed is what this process hands over: what operators have said of servers holds in the next process, too, and
+// clients resume their sessions there.
 func (d *daemon) handed() (h handed) {
 	for key, o := range d.planner.Status().Overrides {
 		h.Overrides = append(h.Overrides, handedOverride{key.Backend, key.Address, o.State, o.Weight})
 	}
+	h.Tickets = d.tickets.Keys()
 	return h
 }
 
-// overrides are those of the process before this one.
-func (k *lineage) overrides() (map[plan.ServerKey]plan.Override, error) {
-	var h handed
-	if err := k.given.State(&h); err != nil {
-		return nil, err
-	}
+// handed is what the process before this one has handed over.
+func (k *lineage) handed() (h handed, err error) {
+	err = k.given.State(&h)
+	return h, err
+}
+
+// overrides are those that were handed over.
+func (h *handed) overrides() map[plan.ServerKey]plan.Override {
 	all := make(map[plan.ServerKey]plan.Override, len(h.Overrides))
 	for _, o := range h.Overrides {
 		all[plan.ServerKey{Backend: o.Backend, Address: o.Server}] = plan.Override{State: o.State, Weight: o.Weight}
 	}
-	return all, nil
+	return all
 }

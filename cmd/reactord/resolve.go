@@ -24,9 +24,13 @@ const (
 // each problem is.
 type placement func([]config.Problem) error
 
-// settle looks up the names of a configuration, and checks the plan that it makes.
-func settle(ctx context.Context, cfg *config.Config, placed placement) (*plan.Plan, error) {
+// settle reads the files that a configuration names and looks up its names, and checks the plan that it makes. warn is
+// told what is unusual.
+func settle(ctx context.Context, cfg *config.Config, placed placement, warn func(string)) (*plan.Plan, error) {
 	f := &plan.File{Config: cfg, Errors: placed}
+	if err := readKeys(f, warn); err != nil {
+		return nil, err
+	}
 	if err := lookUp(ctx, f); err != nil {
 		return nil, err
 	}

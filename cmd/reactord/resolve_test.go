@@ -32,7 +32,7 @@ backends:
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := settle(t.Context(), cfg, flagErrors)
+	got, err := settle(t.Context(), cfg, flagErrors, noWarning)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,3 +150,5 @@ func TestLookupsEnd(t *testing.T) {
 		t.Errorf("%d lookups, want %d", n, parallelLookups)
 	}
 }
+
+func noWarning(string) {}

@@ -25,7 +25,7 @@ func TestSelfProxying(t *testing.T) {
 		{"any free port", "127.0.0.1:0", "127.0.0.1:80", false},
 	} {
 		c, _ := parse(t, "--listen", test.listen, "--to", "192.0.2.2:1", "--to", test.to)
-		_, err := settle(t.Context(), c.config(), flagErrors)
+		_, err := settle(t.Context(), c.config(), flagErrors, noWarning)
 		if (err != nil) != test.want {
 			t.Errorf("%s: %v", test.name, err)
 		}
@@ -53,7 +53,7 @@ func TestSelfProxyingByAnotherKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = settle(t.Context(), cfg, source.Errors); (err != nil) != want {
+		if _, err = settle(t.Context(), cfg, source.Errors, noWarning); (err != nil) != want {
 			t.Errorf("%s: %v", listener, err)
 		}
 	}
@@ -85,7 +85,7 @@ backends:
 			t.Fatal(err)
 		}
 		got := ""
-		if _, err := settle(t.Context(), cfg, source.Errors); err != nil {
+		if _, err := settle(t.Context(), cfg, source.Errors, noWarning); err != nil {
 			got = strings.ReplaceAll(err.Error(), "\n", "|")
 		}
 		if got != want {

@@ -1,4 +1,5 @@
-// Package testenv skips the tests that need what the machine does not have.
+// Package testenv skips the tests that need what the machine does not have, and says how much of a long search a test
+// makes: see [Seeds].
 //
 // A test that needs io_uring tries to use it, and gives the error to [NeedIOUring]:
 //

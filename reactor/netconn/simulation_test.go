@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/reactor/netconn"
@@ -22,11 +23,7 @@ import (
 // TestSimulated plays an echo server of tasks on simulated kernels. Another thread closes some of the connections, and
 // moves deadlines of others.
 func TestSimulated(t *testing.T) {
-	seeds := uint64(2000)
-	if testing.Short() {
-		seeds = 200
-	}
-	for seed := range seeds {
+	for seed := range testenv.Seeds(2000) {
 		if err := simring.Play(echoProgram, seed, simring.Flawless, nil); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

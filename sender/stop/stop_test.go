@@ -308,10 +308,7 @@ func TestOthersDuringHandler(t *testing.T) {
 // The memory of a callback is written over as soon as Deregister has returned, by plain stores, while
 // another thread requests stop: the race detector finds a goroutine that still reads it.
 func TestStorm(t *testing.T) {
-	rounds := 20000
-	if testing.Short() {
-		rounds = 2000
-	}
+	const rounds = 20000
 	var s stop.Source
 	type owner struct {
 		c    stop.Callback
@@ -382,8 +379,16 @@ func race(round int, f, g func()) {
 	<-done
 }
 
+// rounds is how often two goroutines race.
+func rounds() int {
+	if testing.Short() {
+		return 4000
+	}
+	return 20000
+}
+
 func TestOneOfTwoRequestsIsFirst(t *testing.T) {
-	for round := range 20000 {
+	for round := range rounds() {
 		var s stop.Source
 		var c stop.Callback
 		var h counter
@@ -398,7 +403,7 @@ func TestOneOfTwoRequestsIsFirst(t *testing.T) {
 
 // A handler that is registered while stop is requested is called, by the one or by the other.
 func TestNoRequestIsLost(t *testing.T) {
-	for round := range 20000 {
+	for round := range rounds() {
 		var s stop.Source
 		var c stop.Callback
 		var h counter

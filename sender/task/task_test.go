@@ -364,7 +364,10 @@ func TestTaskAwaitsTask(t *testing.T) {
 // Awaiting what completes inside Start neither switches nor deepens the stack.
 func TestMillionInlineAwaits(t *testing.T) {
 	eachScheduler(t, func(t *testing.T, sch sender.Scheduler) {
-		const million = 1_000_000
+		million := 1_000_000
+		if testing.Short() {
+			million /= 10
+		}
 		depth := func() int { return runtime.Callers(0, make([]uintptr, 1000)) }
 		x := run(t, sch, task.NewValue(func(t *task.T) (n int, err error) {
 			before := depth()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/reactord/reactord/internal/assert"
 )
 
 // proxy is the program about the daemon's proxy, which only packages of the daemon may import: a test of that package
@@ -17,7 +19,11 @@ func (s *search) exploreProxy() (failed uint64) {
 		fmt.Fprintf(s.out, "%s: -faults and -shrink are for the other programs only\n", proxy)
 	}
 	const pkg = "github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	cmd := exec.Command("go", "test", pkg, "-count=1", "-timeout=0", "-v",
+	tags := ""
+	if assert.Enabled {
+		tags = "reactordebug"
+	}
+	cmd := exec.Command("go", "test", pkg, "-tags="+tags, "-count=1", "-timeout=0", "-v",
 		"-run=^TestSimulation$", "-args", fmt.Sprintf("-sim.from=%d", s.from), fmt.Sprintf("-sim.seeds=%d", s.seeds),
 		"-sim.flaw="+string(s.flaw), fmt.Sprintf("-sim.trace=%v", s.trace))
 	cmd.Stderr = s.out

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestPrograms(t *testing.T) {
 	for name, p := range program.All {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(300) {
+			for seed := range testenv.Seeds(300) {
 				if err := simring.Play(p, seed, simring.Flawless, nil); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
@@ -25,6 +26,9 @@ func TestPrograms(t *testing.T) {
 
 // Each flaw is found by each of the programs that it concerns.
 func TestFlawsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many simulated runs")
+	}
 	finders := map[simring.Flaw][]string{
 		simring.LoseNotifications:     {"tasks", "loops"},
 		simring.LoseCancels:           {"tasks", "echo", "loops"},
@@ -67,7 +71,7 @@ func TestFlawsAreFound(t *testing.T) {
 // A run is a function of its seed, to the last step.
 func TestSeedsReproduce(t *testing.T) {
 	for name, p := range program.All {
-		for seed := range uint64(20) {
+		for seed := range testenv.Seeds(20) {
 			var first, second bytes.Buffer
 			_ = simring.Play(p, seed, simring.Flawless, &first)
 			_ = simring.Play(p, seed, simring.Flawless, &second)

@@ -197,7 +197,13 @@ var requests = []struct {
 	{"GET", "/v1/discovery", "", 200, `"last_error":"no answer"`},
 	{"GET", "/v1/openapi.json", "", 200, `"openapi": "3.1.0"`},
 	{"GET", "/v1/nothing", "", 404, "/v1/openapi.json lists all"},
-	{"GET", "/", "", 404, "there is no path"},
+	{"GET", "/nothing", "", 404, "there is no path"},
+	{"GET", "/page/index.html", "", 404, "there is no path"},
+	{"POST", "/", "", 404, "there is no path"},
+	{"GET", "/v1/snapshot", "", 200, `"connect_time":`},
+	{"GET", "/v1/snapshot?after=1", "", 200, `"events":[{"number":2,`},
+	{"GET", "/v1/snapshot?after=2", "", 200, `"events":[]`},
+	{"GET", "/v1/snapshot?after=x", "", 400, "a whole number"},
 	{"PUT", "/v1/status", "", 405, "use GET, HEAD"},
 }
 
@@ -284,6 +290,19 @@ func TestPagesOfBrowsers(t *testing.T) {
 	}
 	for _, host := range []string{"localhost:1", "127.0.0.1:1", "[::1]:1", "localhost"} {
 		if code, _, text := s.do("GET", "/v1/status", "", "Host", host); code != 200 || !strings.Contains(text, `"serving"`) {
+			t.Errorf("%s: %d %s", host, code, text)
+		}
+	}
+}
+
+// TestPagesOnSockets has a unix socket that a browser reaches through ssh: names of sites have a dot.
+func TestPagesOnSockets(t *testing.T) {
+	s := serve(t, admintest.New(1), onSocket(t))
+	for host, want := range map[string]int{
+		"site.test": 403, "site.test:80": 403, "10.0.0.1": 403,
+		"localhost:8080": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "unix": 200, "any-name": 200,
+	} {
+		if code, _, text := s.do("GET", "/v1/status", "", "Host", host); code != want {
 			t.Errorf("%s: %d %s", host, code, text)
 		}
 	}

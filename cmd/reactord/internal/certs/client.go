@@ -22,7 +22,8 @@ func LoadClient(c *config.ClientTLS) (*Client, []Problem) {
 		return nil, nil
 	}
 	r := newReader()
-	out := &Client{authorities: r.authorities("ca", c.CA)}
+	out := &Client{}
+	out.authorities, _ = r.authorities("ca", c.CA)
 	if c.Cert != "" {
 		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
 	}

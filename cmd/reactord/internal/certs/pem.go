@@ -176,21 +176,21 @@ func mismatch(chain, secret []byte) bool {
 	return false
 }
 
-// authorities reads the certificates of authorities; nil: it could not, or there is no file.
-func (r *reader) authorities(key, path string) *x509.CertPool {
+// authorities reads the certificates of authorities, and sums the file; nil: it could not, or there is no file.
+func (r *reader) authorities(key, path string) (pool *x509.CertPool, sum [sha256.Size]byte) {
 	if path == "" {
-		return nil
+		return nil, sum
 	}
 	text, ok := r.file(key, path)
 	if !ok {
-		return nil
+		return nil, sum
 	}
-	pool := x509.NewCertPool()
+	pool = x509.NewCertPool()
 	if err := addAll(pool, text); err != nil {
 		r.wrong(key, err, "%s: %v", path, err)
-		return nil
+		return nil, sum
 	}
-	return pool
+	return pool, sha256.Sum256(text)
 }
 
 func addAll(pool *x509.CertPool, text []byte) error {

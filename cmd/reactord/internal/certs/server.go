@@ -37,11 +37,7 @@ func LoadServer(s *config.ServerTLS) (*Server, []Problem) {
 		}
 		out.certificates = append(out.certificates, pair)
 	}
-	out.clients = r.authorities("client_ca", s.ClientCA)
-	if s.ClientCA != "" {
-		b, _ := readFile(s.ClientCA)
-		out.clientsSum = sha256.Sum256(b)
-	}
+	out.clients, out.clientsSum = r.authorities("client_ca", s.ClientCA)
 	if s.TicketKeys != "" {
 		out.tickets = r.ticketKeys("ticket_keys", s.TicketKeys)
 	}

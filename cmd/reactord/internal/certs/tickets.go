@@ -25,7 +25,7 @@ const (
 	keyLife = 24 * time.Hour
 	// keysKept is how many keys decrypt tickets: a ticket is valid for a week (RFC 8446, section 4.6.1).
 	keysKept = 8
-	// minKeys bounds a file of keys.
+	// maxKeys bounds a file of keys.
 	maxKeys = 64
 )
 

@@ -3,15 +3,15 @@
 //
 // # How to use it
 //
-// Call [Parse] with the bytes that have arrived, from the first one. While it returns [ErrIncomplete], call it again when
-// there are more. Nothing is consumed: the bytes are passed on to who does the handshake.
+// Call [Parse] with the bytes that have arrived, from the first one. While it returns [ErrIncomplete], call it again
+// when there are more. Nothing is consumed: the bytes are passed on to who does the handshake.
 //
 // # What it guarantees
 //
-// The specifications are RFC 8446 (TLS 1.3) section 4.1.2, RFC 5246 (TLS 1.2) section 7.4.1.2, RFC 6066 section 3 (SNI)
-// and RFC 7301 (ALPN). Parse understands every ClientHello that crypto/tls does, and the same in it; a fuzz test compares
-// them. Of fields and extensions that it does not need it checks the lengths only, so it accepts some that a server will
-// refuse.
+// The specifications are RFC 8446 (TLS 1.3) section 4.1.2, RFC 5246 (TLS 1.2) section 7.4.1.2, RFC 6066 section 3
+// (SNI) and RFC 7301 (ALPN). Parse understands every ClientHello that crypto/tls does, and the same in it; a fuzz test
+// compares them. Of fields and extensions that it does not need it checks the lengths only, so it accepts some that a
+// server will refuse.
 //
 //   - The ClientHello may be spread over any number of records, and these over any number of reads.
 //   - The first byte that cannot be TLS is an error, without waiting for more; so is what cannot be a ClientHello.

@@ -10,13 +10,16 @@ const (
 	extSupportedVersions = 43
 )
 
+// maxLegacy is the highest version that counts in the message's own field, TLS 1.2: later ones are in an extension.
+const maxLegacy = 0x0303
+
 // maxExtensions bounds how many extensions there may be: an extension is sent once, and there are some 60.
 const maxExtensions = 256
 
 // parse parses the body of a ClientHello message.
 func parse(message []byte) (Hello, error) {
 	r := reader{b: message}
-	h := Hello{Version: uint16(r.uint16())}
+	h := Hello{Version: min(uint16(r.uint16()), maxLegacy)}
 	r.bytes(32)    // random
 	r.prefixed8()  // session
 	r.prefixed16() // cipher suites
@@ -150,8 +153,8 @@ func (h *Hello) versions(r reader) string {
 	return ""
 }
 
-// grease reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a, 0x1a1a
-// and so forth. Source: RFC 8701 section 2.
+// grease reports whether v is one of the values that clients send to see that unknown values are ignored: 0x0a0a,
+// 0x1a1a and so forth. Source: RFC 8701 section 2.
 func grease(v uint16) bool { return v&0x0f0f == 0x0a0a && v>>8 == v&0xff }
 
 // greaseProtocol reports the same of a protocol.

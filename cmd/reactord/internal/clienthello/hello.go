@@ -2,13 +2,14 @@ package clienthello
 
 import "errors"
 
-// MaxLen is how many bytes a ClientHello may have, with the headers of its records. Real ones have hundreds, or 2 KiB with
-// keys against quantum computers.
+// MaxLen is how many bytes a ClientHello may have, with the headers of its records. Real ones have hundreds, or 2 KiB
+// with keys against quantum computers.
 const MaxLen = 64 << 10
 
 // Errors of [Parse], to be matched by errors.Is. All but ErrIncomplete come with what is wrong.
 var (
-	// ErrIncomplete says that the bytes so far may begin a ClientHello, and that more are needed. It is returned as it is.
+	// ErrIncomplete says that the bytes so far may begin a ClientHello, and that more are needed. It is returned as it
+	// is.
 	ErrIncomplete = errors.New("incomplete ClientHello")
 	// ErrNotTLS says that the client does not speak TLS 1.0 or later.
 	ErrNotTLS = errors.New("not TLS")

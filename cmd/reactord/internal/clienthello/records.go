@@ -13,6 +13,10 @@ const (
 	typeClientHello = 1
 
 	messageHeader = 4 // type, length
+
+	// notAVersion is the first byte of a record's version that crypto/tls refuses. Which one it is else does not matter:
+	// RFC 8446 section 5.1.
+	notAVersion = 0x10
 )
 
 // gather returns the body of the ClientHello message in the records of b. It copies only what is spread over several
@@ -84,7 +88,7 @@ func checkFirst(b []byte) error {
 		return ErrIncomplete
 	case b[0] == 0x80:
 		return fmt.Errorf("%w: a hello of SSL 2", ErrNotTLS)
-	case b[0] != typeHandshake, len(b) > 1 && b[1] != 3:
+	case b[0] != typeHandshake, len(b) > 1 && b[1] >= notAVersion:
 		return fmt.Errorf("%w: the connection begins with %q", ErrNotTLS, b[:min(len(b), 16)])
 	}
 	return nil

@@ -82,6 +82,7 @@ func (v *validator) listeners(at *step, c *Config) {
 		l, at := &c.Listeners[i], at.nth(i)
 		v.unique(at.of("name"), l.Name, names)
 		v.listener(at, l)
+		v.serverTLS(at.of("tls"), &l.TLS)
 		if a := l.Address; a.FD != "" || a.Path != "" || a.Port != 0 {
 			v.unique(at.of("address"), l.place(), addresses)
 		}
@@ -105,6 +106,7 @@ func (v *validator) backends(at *step, all []Backend) {
 		}
 		v.servers(at.of("servers"), b.Servers)
 		v.discovery(at, b)
+		v.clientTLS(at.of("tls"), &b.TLS)
 		v.balance(at.of("balance"), &b.Balance)
 		v.check(at.of("check"), &b.Check, b.Agent.Port != 0)
 		if b.Agent.Send != "" && b.Agent.Port == 0 {

@@ -104,7 +104,7 @@ var rules = map[string]rule{
 	"ServerTLS.ClientCA":         filePath,
 	"ServerTLS.TicketKeys":       filePath,
 	"ServerTLS.HandshakeTimeout": timeout,
-	"Certificate.Cert":           filePath,
+	"Certificate.Cert":           {needed: "no certificate: write the path of its file, in PEM", form: isPath},
 	"Certificate.Key":            filePath,
 	"Certificate.OCSP":           filePath,
 	"ClientTLS.StartTLS":         {oneOf: newWords(StartTLSProtocols)},

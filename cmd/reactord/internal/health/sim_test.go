@@ -13,6 +13,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -20,10 +21,18 @@ import (
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 100, "number of seeds to run the simulation with")
+	simSeeds = flag.Uint64("sim.seeds", 0, "number of seeds to run the simulation with; 0: as many as the test wants")
 	simFrom  = flag.Uint64("sim.from", 0, "first seed")
 	simTrace = flag.Bool("sim.trace", false, "print each step")
 )
+
+// manySeeds is how many seeds a simulation is run with.
+func manySeeds() uint64 {
+	if *simSeeds != 0 {
+		return *simSeeds
+	}
+	return testenv.Seeds(100)
+}
 
 // tally is what the runs have seen.
 type tally struct{ up, down, inconclusive, checks, agents, stoppedInFlight int }
@@ -37,7 +46,8 @@ func TestSimulation(t *testing.T) {
 		trace = os.Stdout
 	}
 	var saw tally
-	for seed := *simFrom; seed < *simFrom+*simSeeds; seed++ {
+	seeds := manySeeds()
+	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s := &simulation{k: k, rng: k.Rand(), saw: &saw}
 			s.start()
@@ -48,7 +58,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", saw)
-	if *simSeeds >= 100 {
+	if seeds >= 100 {
 		for what, n := range map[string]int{
 			"up": saw.up, "down": saw.down, "inconclusive": saw.inconclusive, "checks": saw.checks, "agents": saw.agents,
 			"stopped in flight": saw.stoppedInFlight,

@@ -79,12 +79,16 @@ func (p *Proxy) prepareChange(next *plan.Plan) (*change, error) {
 
 // prepare finds or makes the listener that the next plan has.
 func (c *change) prepare(l *plan.Listener, before *table) error {
-	if c.next.backends[l.Backend] == nil {
-		return fmt.Errorf("listener %s: there is no backend %q", l.Name, l.Backend)
-	}
 	s := before.byKey[l.Key()]
+	var known *settings
+	if s != nil {
+		known = s.settings.Load()
+	}
+	next, err := newSettings(l, c.next, known)
+	if err != nil {
+		return fmt.Errorf("listener %s: %w", l.Name, err)
+	}
 	if s == nil {
-		var err error
 		if s, err = c.open(l); err != nil {
 			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
 		}
@@ -92,7 +96,7 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	} else if err := c.prepareAccess(s, l); err != nil {
 		return fmt.Errorf("listener %s: %s: %w", l.Name, l.Place(), err)
 	}
-	c.settings = append(c.settings, newSettings(l, c.next, s.settings.Load()))
+	c.settings = append(c.settings, next)
 	c.next.listeners = append(c.next.listeners, s)
 	c.next.byKey[s.key] = s
 	return nil

@@ -115,7 +115,7 @@ func newConn(l *listener, s *settings, fd int) {
 	case s.opens:
 		c.open(s)
 	default:
-		c.connect(s.backend)
+		c.connect(s.router.fallback)
 	}
 }
 
@@ -287,9 +287,7 @@ func (c *conn) release() {
 	if c.watch != nil {
 		w.watches.put(c.watch)
 	}
-	if c.dial != nil {
-		w.dials.put(c.dial)
-	}
+	c.forgetDial()
 	c.forgetOpening()
 	if c.lane != nil {
 		c.lane.give(c)

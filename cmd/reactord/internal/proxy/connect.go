@@ -30,13 +30,17 @@ type dial struct {
 	awaits   sender.Receiver[struct{}] // the task that awaits the attempt; nil: none does
 	task     *dialTask                 // nil: the first attempt
 	from     *source                   // the local address of the attempt; nil: the kernel chooses
+	greeting *greeting                 // nil: the server is not being greeted
 	began    int64                     // when the attempt began
+	reached  int64                     // when the server was connected; 0: it is not
 	deadline int64                     // for all attempts; math.MaxInt64: none
 	request  balance.Request
-	err      error // why the last attempt has failed; nil: it has not
-	open     bool  // the socket for the server is open
-	failures int   // servers that could not be reached
-	noPort   int   // attempts without a local port
+	err      error  // why the last attempt has failed; nil: it has not
+	rest     []byte // of what the server has said before bytes flow, for a client that speaks TLS
+	shaking  bool   // the last attempt has come as far as STARTTLS or TLS with the server
+	open     bool   // the socket for the server is open
+	failures int    // servers that could not be reached
+	noPort   int    // attempts without a local port
 }
 
 // begin makes the first attempt.
@@ -45,11 +49,10 @@ func (d *dial) begin() {
 	c.lane.backend.Began(now)
 	d.deadline = math.MaxInt64
 	if total := c.settings.TotalConnectTimeout; total > 0 {
-		d.deadline = c.began + int64(total)
+		d.deadline = now + int64(total)
 	}
 	if c.lane.needSource {
-		peer, _ := c.sockets[client].PeerAddr()
-		d.request.Source = peer.Addr()
+		d.request.Source = c.clientAddr().Addr()
 	}
 	if c.lane.line.length != 0 || c.worker().forFD.length != 0 {
 		d.proceed()
@@ -133,7 +136,7 @@ func (d *dial) failed(err error) {
 	if noPort(err) && d.from != nil {
 		d.from.exhausted = now + int64(reactor.AcceptBackoff)
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) || now-d.began >= int64(c.settings.ConnectTimeout) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || d.shaking || now-d.began >= int64(c.settings.ConnectTimeout) {
 		c.to.Failed(err)
 	} // else there was little time left for it
 	if entry := c.debug("cannot connect"); entry != nil {
@@ -146,14 +149,37 @@ func noPort(err error) bool {
 	return errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EADDRINUSE)
 }
 
-// connected ends the dial: bytes flow.
-func (d *dial) connected() {
+// done ends the dial: bytes flow.
+func (d *dial) done() {
 	c := d.conn
-	c.to.Connected(d.began, c.loop().Now())
-	c.log.connected(c.loop().Now())
+	c.to.Connected(d.began, d.reached)
+	c.log.connected(d.reached)
+	if d.shaking {
+		c.log.serverTLSDone(c.loop().Now())
+	}
+	rest := d.rest
+	c.forgetDial()
+	if c.secure == nil {
+		c.passedEarly()
+	}
+	if c.flow(); c.secure != nil {
+		c.encrypt(server, c.early)
+		c.encrypt(client, rest)
+		c.forgetOpening()
+	}
+}
+
+// forgetDial gives back the dial.
+func (c *conn) forgetDial() {
+	d, w := c.dial, c.worker()
+	if d == nil {
+		return
+	}
+	if d.greeting != nil {
+		w.forgetGreeting(d.greeting)
+	}
 	c.dial = nil
-	c.worker().dials.put(d)
-	c.flow()
+	w.dials.put(d)
 }
 
 // Start begins an attempt.
@@ -225,6 +251,9 @@ type dialTask struct {
 	place   place
 	gone    reactor.PollOp // has the client reset the connection?
 	discard reactor.CloseOp
+	limit   int64 // when STARTTLS with the server takes too long
+	send    reactor.SendOp
+	recv    reactor.RecvLeaseOp
 	why     end
 }
 
@@ -255,9 +284,14 @@ func (d *dial) run(t *task.T) error {
 		if d.err != nil {
 			continue
 		}
-		if err := d.try(t); err == nil || errors.Is(err, sender.ErrStopped) {
+		err := d.try(t)
+		if err == nil || errors.Is(err, sender.ErrStopped) {
 			return err
 		}
+		if p, ok := errors.AsType[*sender.PanicError](err); ok {
+			return p
+		}
+		d.failed(err)
 	}
 }
 
@@ -269,7 +303,8 @@ func (d *dial) giveUpServer(t *task.T) error {
 		_, _ = task.Await(t, in(c.sockets[server].Close(), &d.task.discard))
 		d.open = false
 	}
-	d.err = nil
+	why := d.unreachable()
+	d.err, d.reached, d.shaking = nil, 0, false
 	now := c.loop().Now()
 	if noPort(err) {
 		from := &c.lane.sources[familyOf(c.to.Address.Addr())]
@@ -286,7 +321,7 @@ func (d *dial) giveUpServer(t *task.T) error {
 	case now >= d.deadline:
 		return d.fail(endConnectTimeout, err)
 	case d.failures > c.settings.Retries, d.failures >= len(group.Servers):
-		return d.fail(unreachable(err), err)
+		return d.fail(why, err)
 	case !free && !c.lane.backend.Retry(now):
 		return d.fail(endRetryBudget, err)
 	}
@@ -296,9 +331,14 @@ func (d *dial) giveUpServer(t *task.T) error {
 	return nil
 }
 
-// unreachable is how a connection ends whose last attempt has failed with err.
-func unreachable(err error) end {
-	if noPort(err) {
+// unreachable is how a connection ends whose last attempt has failed.
+func (d *dial) unreachable() end {
+	switch {
+	case d.shaking && errors.Is(d.err, os.ErrDeadlineExceeded):
+		return endServerTLSTimeout
+	case d.shaking:
+		return endServerTLS
+	case noPort(d.err):
 		return endLocal
 	}
 	return endNoServer
@@ -388,16 +428,27 @@ func (d *dial) awaitSocket(t *task.T) error {
 	return nil
 }
 
-// try connects. If it fails, s.err is set as well.
+// try connects and greets the server.
 func (d *dial) try(t *task.T) error {
+	if d.reached == 0 {
+		if err := d.reach(t); err != nil {
+			return err
+		}
+	}
+	return d.greet(t)
+}
+
+// reach connects.
+func (d *dial) reach(t *task.T) error {
 	c := d.conn
 	d.began = c.loop().Now()
 	c.log.picked(d.began)
+	c.pipes[server].skipped = 0
 	until := d.until(d.began, c.settings.ConnectTimeout)
 	_, err := task.Await(t, sender.Timeout(attempt{d}, c.loop().SleepUntil(until)))
 	d.awaits = nil
-	if err != nil && !errors.Is(err, sender.ErrStopped) {
-		d.failed(err)
+	if err == nil {
+		d.reached = c.loop().Now()
 	}
 	return err
 }
@@ -437,7 +488,7 @@ func (k *dialTask) SetValue(struct{}) {
 		s.drop()
 		return
 	}
-	s.connected()
+	s.done()
 }
 
 // SetError is called when there is none.

@@ -58,6 +58,7 @@ func expectRefusal(t *testing.T, p *Proxy) {
 // A server that does not answer is left for another one after the connect timeout.
 func TestConnectTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		const limit = 100 * time.Millisecond
 		p := startOn(t, newRing(t, ring), reactor.BufferConfig{}, Backend{ConnectTimeout: limit}, silent(t), listen(t))
 		for range 2 { // one of them begins with the silent server
@@ -92,6 +93,7 @@ func TestConnectTimeout(t *testing.T) {
 // The time for all attempts is bounded. A server is not blamed if there was little time left for it.
 func TestTotalConnectTimeout(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		const one, all = 200 * time.Millisecond, 300 * time.Millisecond
 		b := Backend{ConnectTimeout: one, Set: func(s *config.Backend) { s.TotalConnectTimeout = all }}
 		p := start(t, ring, b, silent(t), silent(t), silent(t))
@@ -216,6 +218,7 @@ func TestKilledServer(t *testing.T) {
 // connection has lasted for as long as the first probe waits.
 func TestSocketOptions(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		ln := listen(t)
 		p := startOn(t, newRing(t, ring), reactor.BufferConfig{}, Backend{Set: func(s *config.Backend) {
 			s.UserTimeout = 12345 * time.Millisecond

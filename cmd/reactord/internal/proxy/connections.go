@@ -158,6 +158,8 @@ func (c *conn) phaseName() string {
 		return "opening"
 	case c.phase == phaseConnecting && c.dial.queued():
 		return "queue"
+	case c.phase == phaseConnecting && c.dial.reached != 0:
+		return "greeting"
 	case c.phase == phaseConnecting:
 		return "connect"
 	case c.phase == phaseFlowing && !c.halfClosed():

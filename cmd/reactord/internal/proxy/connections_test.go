@@ -148,6 +148,7 @@ func TestWalkOverManyConnections(t *testing.T) {
 // When a server goes down, its connections are reset, and those of others are left alone.
 func TestServerDown(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		lns := []net.Listener{listen(t), listen(t)}
 		p := start(t, ring, Backend{}, lns...)
 		accept := func(ln net.Listener) <-chan net.Conn {

@@ -88,6 +88,7 @@ func TestDrainSpreads(t *testing.T) {
 // A connection with bytes in flight is not ended before they have arrived.
 func TestDrainDeliversFirst(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		ln := listen(t)
 		p := start(t, ring, Backend{}, ln)
 		c, s := pair(t, p, ln)

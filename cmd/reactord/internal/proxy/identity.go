@@ -16,6 +16,7 @@ type identity struct {
 	Negotiated  string         // the one that was chosen here; "": none
 	TLS         *tls.ConnectionState
 	Route       string // "": no route has matched
+	asked       string // the protocol in which the client has asked for TLS; "": TLS began immediately, if at all
 }
 
 // identify is the identity of the connection, which can be added to until the backend is known.

@@ -18,7 +18,9 @@ import (
 func TestSlowReader(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		t.Run(fmt.Sprintf("half closed %v", half), func(t *testing.T) {
+			t.Parallel() // it waits
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+				t.Parallel()
 				const limit = 400 * time.Millisecond
 				ln := listen(t)
 				p := start(t, ring, Backend{IdleTimeout: limit, HalfCloseTimeout: limit, Buffer: 1 << 20}, ln)
@@ -45,6 +47,7 @@ func TestSlowReader(t *testing.T) {
 // A reset of the server waits while the client reads the bytes before it, and no longer.
 func TestResetBehindASlowReader(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		t.Parallel() // it waits
 		const limit, all = 500 * time.Millisecond, 1 << 20
 		ln := listen(t)
 		p := start(t, ring, Backend{IdleTimeout: time.Minute, HalfCloseTimeout: limit, Buffer: all}, ln)

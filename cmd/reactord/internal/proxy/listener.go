@@ -124,6 +124,11 @@ var rejections = [verdictCount]string{
 	rejectDraining: "draining",
 }
 
+// limits are the settings that a rejected connection was beyond, for the log.
+var limits = [verdictCount]string{
+	rejectLimit: "max_connections", rejectRate: "rate", rejectSource: "source_rate", rejectDraining: "draining",
+}
+
 // run accepts until no connection is queued or there is no room. It takes room only for the accept itself: a loop
 // without queued connections must not keep room that another loop needs.
 func (l *listener) run() {
@@ -156,11 +161,13 @@ func (l *listener) run() {
 			l.giveBack(s)
 			l.admission.give()
 			l.deny(fd, peer)
-		case !l.takeSource(s, peer):
-			l.giveBack(s)
-			l.admission.give()
-			l.reject(fd, rejectSource)
 		default:
+			if full := l.takeSource(s, peer); full != nil {
+				l.giveBack(s)
+				l.admission.give()
+				l.rejectSource(fd, full, peer)
+				break
+			}
 			l.accepted(fd, s)
 		}
 	}
@@ -218,24 +225,34 @@ func (l *listener) waitForRate(d time.Duration) {
 	l.acceptAfter(d)
 }
 
-// takeSource takes a connection out of the buckets of its source.
-func (l *listener) takeSource(s *settings, peer reactor.Address) bool {
+// takeSource takes a connection out of the buckets of its source. It returns those that have none, or nil.
+func (l *listener) takeSource(s *settings, peer reactor.Address) *sourceBuckets {
 	for _, buckets := range s.sources {
 		if buckets != nil && !buckets.take(peer.AddrPort().Addr(), l.worker.loop.Now()) {
-			return false
+			return buckets
 		}
 	}
-	return true
+	return nil
 }
 
 // reject resets a connection that was accepted only for this.
 func (l *listener) reject(fd int, why verdict) {
 	l.abort(fd, why)
 	if l.stats.logged.due(l.worker.loop.Now()) {
-		l.worker.proxy.log.Warn("connections beyond a limit are reset",
-			zap.String("listener", l.name()), zap.String("limit", rejections[why]))
+		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[why]))
 	}
 }
+
+// rejectSource is reject for a source that connects too often.
+func (l *listener) rejectSource(fd int, full *sourceBuckets, peer reactor.Address) {
+	l.abort(fd, rejectSource)
+	if l.stats.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn(beyondLimit, zap.String("listener", l.name()), zap.String("limit", limits[rejectSource]),
+			zap.Stringer("source", full.prefix(peer.AddrPort().Addr())))
+	}
+}
+
+const beyondLimit = "connections beyond a limit are reset"
 
 // deny is reject for a client that is not allowed.
 func (l *listener) deny(fd int, peer reactor.Address) {

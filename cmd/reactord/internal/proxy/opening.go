@@ -5,19 +5,23 @@ import (
 	"os"
 	"time"
 
-	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/starttls"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
 	"github.com/reactord/reactord/sender/task"
+	"go.uber.org/zap"
 )
 
-// stage is how far an opening has come. It only advances. Stages that the listener does not ask for are skipped.
+// stage is how far an opening has come. It only advances. What the listener does not ask for is skipped.
 //
-//	header   → preamble   a PROXY header came
-//	preamble → hello      the client has asked for TLS
-//	hello    → handshake  a whole ClientHello came
-//	any      → routed     connect
+//	header    → preamble   a PROXY header came
+//	preamble  → hello      the client has asked for TLS
+//	hello     → routed     a whole ClientHello came
+//	hello     → handshake  TLS ends here
+//	handshake → routed     it has begun
 type stage uint8
 
 const (
@@ -25,19 +29,25 @@ const (
 	stagePreamble
 	stageHello
 	stageHandshake
-	stageRouted // the early bytes are kept until a server has taken them
+	stageRouted // the backend is known; early bytes are kept until a server has taken them
 )
 
 // opening is what a connection needs until its backend is known, if its listener has to learn something from the client
-// first. What only has to be received is received by an operation whose receiver is the opening; when the client has to
-// be answered, in a STARTTLS preamble or a TLS handshake, a task goes on. As little is received as is needed, and what
-// was not consumed is in conn.early.
+// first. As little is received as is needed, and what nobody has consumed is in conn.early.
+//
+// What only has to be received is received by an operation whose receiver is the opening. When the client has to be
+// answered, in a STARTTLS preamble or a TLS handshake, a task does the rest:
+//
+//	receives → routed  advance: all has come that the listener asks for
+//	receives → task    answer: the client has to be answered
+//	task     → routed  openingTask.ended
+//	either   → closed  refuse, expire; or by others: abandon
 type opening struct {
 	conn     *conn
 	settings *settings // of the listener, when the connection was accepted
 	recv     reactor.RecvLeaseOp
-	task     *openingTask // nil: none is needed so far
-	bytes    []byte       // what was received; its rest is conn.early
+	task     *openingTask // nil: no task runs
+	bytes    []byte       // what was received; its end is conn.early
 	stage    stage
 }
 
@@ -48,12 +58,25 @@ type openingTask struct {
 	op      task.Op
 	stop    stop.Source
 	send    reactor.SendOp
-	to      *upstream.Backend
-	why     end
 }
 
-// errMore means that more bytes of the client are needed.
-var errMore = errors.New("more bytes are needed")
+// What a step of an opening needs, if it is not done.
+var (
+	errMore   = errors.New("more bytes are needed")
+	errAnswer = errors.New("the client has to be answered")
+)
+
+// refused is why an opening cannot go on.
+type refused struct {
+	why end
+	err error
+}
+
+func (r *refused) Error() string { return r.why.String() + ": " + r.err.Error() }
+func (r *refused) Unwrap() error { return r.err }
+
+// errGone is the error of a client that has ended its connection.
+var errGone = errors.New("the client has ended the connection")
 
 // open begins the opening of a connection.
 func (c *conn) open(s *settings) {
@@ -61,7 +84,28 @@ func (c *conn) open(s *settings) {
 	o.conn, o.settings = c, s
 	c.opening = o
 	o.limit(s.InspectTimeout)
+	if err := o.mayTell(); err != nil {
+		o.refuse(err)
+		return
+	}
+	c.sockets[client].RecvLease().Connect(&o.recv, o)
+	o.advance()
 }
+
+// mayTell checks that a PROXY header of this client counts. A unix socket has no address: its permissions decide.
+func (o *opening) mayTell() error {
+	if s := o.settings; s.header() && s.Network != "unix" {
+		switch a := o.conn.peerAddr().Addr(); {
+		case !a.IsValid():
+			return &refused{endOpeningClient, errGone}
+		case !s.trusted.Contains(a):
+			return &refused{endUntrusted, errUntrusted}
+		}
+	}
+	return nil
+}
+
+var errUntrusted = errors.New("a PROXY header is expected, and its sender is not in proxy_protocol.trusted")
 
 // limit sets the time that what follows may take.
 func (o *opening) limit(d time.Duration) {
@@ -69,7 +113,7 @@ func (o *opening) limit(d time.Duration) {
 	c.loop().SetTimer(&c.timer, c.loop().Now()+int64(d))
 }
 
-// expire is called when it takes too long.
+// expire is called when that has passed.
 func (o *opening) expire() {
 	why := endOpeningTimeout
 	if o.stage == stageHandshake {
@@ -88,19 +132,322 @@ func (o *opening) abandon() sideSet {
 	return clientSide
 }
 
-// handshakeFailed is how the connection ends when the handshake with the client has failed.
-func handshakeFailed(err error) end {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return endClientTLSTimeout
+// advance goes on with what has come.
+func (o *opening) advance() {
+	switch err := o.step(); err { //nolint:errorlint // as step returns them
+	case nil:
+		o.route()
+	case errMore:
+		o.recv.Start()
+	case errAnswer:
+		o.answer()
+	default:
+		o.refuse(err)
 	}
-	return endClientTLS
+}
+
+// step consumes what can be consumed without an answer.
+func (o *opening) step() error {
+	s := o.settings
+	if o.stage == stageHeader {
+		if s.header() {
+			if err := o.header(); err != nil {
+				return err
+			}
+		}
+		o.stage = stagePreamble
+	}
+	if s.asks() || s.tls != nil {
+		return errAnswer
+	}
+	o.stage = stageHello
+	return o.hello()
+}
+
+// took takes what was received.
+func (o *opening) took(lease reactor.Lease) error {
+	n := lease.Len()
+	if n == 0 {
+		return &refused{endOpeningClient, errGone}
+	}
+	c := o.conn
+	o.bytes = append(o.bytes, lease.Bytes()...)
+	lease.Release()
+	c.early = o.bytes[len(o.bytes)-len(c.early)-n:]
+	c.pipes[client].skipped += uint32(n)
+	return nil
+}
+
+// header consumes the PROXY header.
+func (o *opening) header() error {
+	c := o.conn
+	h, n, err := proxyproto.Parse(c.early)
+	switch {
+	case errors.Is(err, proxyproto.ErrIncomplete):
+		return errMore
+	case err != nil:
+		return &refused{endBadHeader, err}
+	}
+	if h.Source.IsValid() || len(h.TLVs) != 0 {
+		id := c.identify()
+		id.Source, id.Destination = h.Source, h.Destination
+		id.TLVs = append([]byte(nil), h.TLVs...)
+	}
+	c.early = c.early[n:]
+	if a := h.Source.Addr(); a.IsValid() && !o.settings.allowed(a) {
+		return &refused{endDenied, errDenied}
+	}
+	return nil
+}
+
+var errDenied = errors.New("the client that the PROXY header names is not allowed")
+
+// hello reads the ClientHello if there are routes by what is in it. It is left in the early bytes.
+func (o *opening) hello() error {
+	s, c := o.settings, o.conn
+	if !s.router.hello {
+		return nil
+	}
+	h, err := clienthello.Parse(c.early)
+	switch {
+	case errors.Is(err, clienthello.ErrIncomplete):
+		return errMore
+	case err != nil:
+		return &refused{endBadHello, err}
+	}
+	id := c.identify()
+	id.SNI, id.Offered = lowered(h.SNI), h.ALPN
+	return nil
+}
+
+// route ends the opening: the backend is known now.
+func (o *opening) route() {
+	c := o.conn
+	to := o.settings.router.route(c)
+	if to == nil {
+		o.refuse(&refused{endNoRoute, errNoRoute})
+		return
+	}
+	if o.stage != stageHandshake {
+		c.log.opened(c.loop().Now())
+	}
+	o.stage = stageRouted
+	if len(c.early) == 0 {
+		c.forgetOpening()
+	}
+	c.connect(to)
+}
+
+var errNoRoute = errors.New("no route matches, and the listener has no backend")
+
+// refuse ends the connection.
+func (o *opening) refuse(err error) {
+	c, why := o.conn, endInternal
+	if r, ok := errors.AsType[*refused](err); ok {
+		why = r.why
+	}
+	c.log.failed(err)
+	if l := c.listener; why != endOpeningClient && l.stats.logged.due(c.loop().Now()) {
+		c.worker().proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
+			zap.Stringer("client", c.clientAddr()), zap.Stringer("why", why), zap.Error(err))
+	}
+	c.close(why, why.told())
+}
+
+// told is the sides that are told by a reset that the connection was refused. After TLS has begun, an alert tells it,
+// which a reset would overtake.
+func (e end) told() sideSet {
+	switch e {
+	case endOpeningClient, endBadPreamble, endClientTLS, endClientTLSTimeout:
+		return noSide
+	}
+	return bothSides
+}
+
+// SetValue is called when something was received.
+func (o *opening) SetValue(lease reactor.Lease) {
+	if o.conn.phase != phaseOpening {
+		lease.Release()
+		return
+	}
+	if err := o.took(lease); err != nil {
+		o.refuse(err)
+		return
+	}
+	o.advance()
+}
+
+// SetError is called when the client has reset the connection, or it is being closed.
+func (o *opening) SetError(err error) {
+	if o.conn.phase == phaseOpening {
+		o.refuse(&refused{endOpeningClient, err})
+	}
+}
+
+// SetStopped is called when the loop is stopping, or the connection is being closed.
+func (o *opening) SetStopped() { o.conn.close(endKilled, bothSides) }
+
+// Env is empty.
+func (o *opening) Env() sender.Env { return sender.EmptyEnv{} }
+
+// answer goes on in a task.
+func (o *opening) answer() {
+	o.task = o.conn.worker().openTasks.get()
+	o.task.opening = o
+	task.New(o.run).Connect(&o.task.op, o.task)
+	o.task.op.Start()
+}
+
+// run is the task: it continues until the backend can be chosen.
+func (o *opening) run(t *task.T) error {
+	s := o.settings
+	if s.asks() {
+		if err := o.preamble(t); err != nil {
+			return err
+		}
+	}
+	if s.tls != nil {
+		return o.handshake(t)
+	}
+	o.stage = stageHello
+	for {
+		if err := o.hello(); err != errMore { //nolint:errorlint // as hello returns it
+			return err
+		}
+		if err := o.receive(t); err != nil {
+			return err
+		}
+	}
+}
+
+// handshake begins TLS with the client.
+func (o *opening) handshake(t *task.T) error {
+	c := o.conn
+	o.stage = stageHandshake
+	o.limit(o.settings.TLS.HandshakeTimeout)
+	c.log.opened(c.loop().Now())
+	c.pipes[client].skipped -= uint32(len(c.early)) // secure counts them
+	err := c.terminate(t)
+	c.log.clientTLSDone(c.loop().Now())
+	return handshakeFailed(err)
+}
+
+// preamble speaks the listener's protocol until the client has asked for TLS.
+func (o *opening) preamble(t *task.T) error {
+	c := o.conn
+	d := starttls.NewServer(o.settings.StartTLS)
+	for {
+		used, out, done, err := d.Step(c.early)
+		c.early = c.early[used:]
+		if len(out) != 0 {
+			if _, err := task.Await(t, in(c.sockets[client].SendAll(out), &o.task.send)); err != nil {
+				return goneOr(err)
+			}
+		}
+		switch {
+		case err != nil:
+			return &refused{endBadPreamble, err}
+		case done:
+			c.identify().asked = o.settings.StartTLS
+			return nil
+		}
+		if err := o.receive(t); err != nil {
+			return err
+		}
+	}
+}
+
+// receive receives more of the client, in the task.
+func (o *opening) receive(t *task.T) error {
+	lease, err := task.Await(t, in(o.conn.sockets[client].RecvLease(), &o.recv))
+	if err != nil {
+		return goneOr(err)
+	}
+	return o.took(lease)
+}
+
+// goneOr is the error of an operation of the client's socket: the client is gone, or the task is stopped.
+func goneOr(err error) error {
+	if errors.Is(err, sender.ErrStopped) {
+		return err
+	}
+	return &refused{endOpeningClient, err}
+}
+
+// handshakeFailed is how the opening ends when the handshake with the client has ended with an error.
+func handshakeFailed(err error) error {
+	switch {
+	case err == nil, errors.Is(err, sender.ErrStopped):
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &refused{endClientTLSTimeout, err}
+	}
+	return &refused{endClientTLS, err}
+}
+
+// Env has the loop, and the stop token of the opening.
+func (k *openingTask) Env() sender.Env             { return k }
+func (k *openingTask) Scheduler() sender.Scheduler { return k.opening.conn.loop() }
+func (k *openingTask) StopToken() stop.Token       { return k.stop.Token() }
+
+// SetValue is called when the backend can be chosen.
+func (k *openingTask) SetValue(struct{}) { k.ended(nil) }
+
+// SetError is called when the connection is refused.
+func (k *openingTask) SetError(err error) {
+	if p, ok := errors.AsType[*sender.PanicError](err); ok {
+		panic(p)
+	}
+	if !k.op.Began() { // the loop has ended
+		err = sender.ErrStopped
+	}
+	k.ended(err)
+}
+
+// SetStopped is called when the connection was closed meanwhile, or when the loop is stopping.
+func (k *openingTask) SetStopped() { k.ended(sender.ErrStopped) }
+
+// ended ends the task.
+func (k *openingTask) ended(err error) {
+	o := k.opening
+	c := o.conn
+	o.task = nil
+	c.worker().openTasks.put(k)
+	switch {
+	case c.phase == phaseClosed:
+		(*socketClosed)(c).SetValue(struct{}{})
+	case err == nil:
+		o.route()
+	case errors.Is(err, sender.ErrStopped):
+		c.close(endKilled, bothSides)
+	default:
+		o.refuse(err)
+	}
+}
+
+// passedEarly counts the early bytes, which a server has taken, as bytes of the client.
+func (c *conn) passedEarly() {
+	if c.opening != nil {
+		c.passed(client, len(c.early))
+		c.forgetOpening()
+	}
+}
+
+// kept is b as a buffer for another connection, unless it is large.
+func kept[B ~[]byte](b B) B {
+	if cap(b) > 4<<10 {
+		return nil
+	}
+	return b[:0]
 }
 
 // forgetOpening gives back the opening, with the early bytes.
 func (c *conn) forgetOpening() {
-	if o := c.opening; o != nil {
-		c.opening, c.early = nil, nil
-		*o = opening{bytes: o.bytes[:0]}
-		c.worker().openings.keep(o)
+	o := c.opening
+	if o == nil {
+		return
 	}
+	c.opening, c.early = nil, nil
+	*o = opening{bytes: kept(o.bytes)}
+	c.worker().openings.keep(o)
 }

@@ -85,13 +85,14 @@ func (p *pipe) filled(credits int) {
 // fit into the last lease that waits behind it: see transfer.push. While no bytes are in flight, a pipe consists of the
 // receive operation only.
 type pipe struct {
-	conn  *conn
-	recv  reactor.RecvManyOp
-	out   *transfer // nil: no bytes are in flight
-	bytes uint64    // received
-	from  uint8
-	state pipeState
-	bulk  uint8 // evidence of bulk: 0 to bulkItems
+	conn    *conn
+	recv    reactor.RecvManyOp
+	out     *transfer // nil: no bytes are in flight
+	bytes   uint64    // received
+	skipped uint32    // bytes received before, which were for the proxy itself
+	from    uint8
+	state   pipeState
+	bulk    uint8 // evidence of bulk: 0 to bulkItems
 }
 
 // start begins to receive from a side. The credits of the receive bound the bytes in flight.
@@ -118,8 +119,13 @@ func (p *pipe) target() *reactor.Socket { return &p.conn.sockets[1-p.from] }
 // moved counts bytes taken from the source.
 func (p *pipe) moved(n int) {
 	p.conn.touch()
-	p.bytes += uint64(n)
-	p.conn.listener.stats.bytes[p.from].Add(uint64(n))
+	p.conn.count(int(p.from), n)
+}
+
+// count counts bytes of a side.
+func (c *conn) count(side, n int) {
+	c.pipes[side].bytes += uint64(n)
+	c.listener.stats.bytes[side].Add(uint64(n))
 }
 
 // SetNext takes what was received.

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -41,6 +43,7 @@ type Proxy struct {
 	descriptors  int          // that the process has for listeners and connections
 	fixedPairs   int          // see Config.pairs
 	seed         uint64       // see Config.seed
+	unique       uint64       // tells the connections of this process from those of others
 	limit        atomic.Int64 // connections that can be open
 	memory       memory
 	rate         bucket       // of Limits.Rate
@@ -93,6 +96,7 @@ func prepare(cfg Config, first *plan.Plan, loops []*reactor.Loop) (*Proxy, error
 		keepFiles:  cfg.KeepFiles,
 		fixedPairs: cfg.pairs,
 		seed:       cfg.seed,
+		unique:     cmp.Or(cfg.seed, rand.Uint64()),
 		tickets:    cfg.Tickets,
 	}
 	p.memory.source = cfg.memory

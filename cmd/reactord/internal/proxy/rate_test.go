@@ -14,6 +14,9 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // However many loops take concurrently, no more is taken than the burst and what was refilled.
@@ -185,7 +188,8 @@ func rejected(p *Proxy, reason string) (n uint64) {
 	return n
 }
 
-// Beyond a limit with on_limit: reject, connections are reset and counted by the reason.
+// Beyond a limit with on_limit: reject, connections are reset and counted by the reason. The log has the setting, and
+// the source if that is what is limited.
 func TestReject(t *testing.T) {
 	for reason, set := range map[string]func(*fixture){
 		"limit":       func(s *fixture) { s.Listeners[0].MaxConnections, s.Listeners[0].OnLimit = 4, "reject" },
@@ -195,8 +199,10 @@ func TestReject(t *testing.T) {
 		for _, process := range []bool{false, true} {
 			t.Run(fmt.Sprint(reason, process), func(t *testing.T) {
 				onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+					core, logs := observer.New(zapcore.WarnLevel)
 					p, clients := limited(t, ring, func(s *fixture) {
 						set(s)
+						s.Log = zap.New(core)
 						l := &s.Listeners[0]
 						l.OnLimit = "reject"
 						if process {
@@ -225,6 +231,15 @@ func TestReject(t *testing.T) {
 					}
 					if n != uint64(12-served) {
 						t.Errorf("%d are counted as rejected, want %d", n, 12-served)
+					}
+					lines := logs.FilterMessage(beyondLimit).All()
+					if len(lines) == 0 {
+						t.Fatal("the log does not tell")
+					}
+					setting, source := lines[0].ContextMap()["limit"], lines[0].ContextMap()["source"]
+					if reason == "limit" && setting != "max_connections" || reason != "limit" && setting != reason ||
+						(source == "127.0.0.0/24") != (reason == "source_rate") {
+						t.Errorf("the log says %v", lines[0].ContextMap())
 					}
 				})
 			})

@@ -46,9 +46,9 @@ func (p *pipe) eofIsReset() bool {
 // received is how many bytes were received from the socket of the source.
 func (p *pipe) received() uint64 {
 	if s := p.conn.secure; s != nil {
-		return s.sides[p.from].received
+		return s.sides[p.from].received + uint64(p.skipped)
 	}
-	return p.bytes
+	return p.bytes + uint64(p.skipped)
 }
 
 // tcpClose is the kernel's TCP_CLOSE: the state of a TCP connection that was reset.

@@ -28,6 +28,7 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
+	Set            func(*config.Listener) // further settings; nil: none
 }
 
 // Backend is a backend of a plan for tests.
@@ -72,6 +73,9 @@ func (l Listener) plan() plan.Listener {
 	out.Rate = l.Rate
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
+	}
+	if l.Set != nil {
+		l.Set(&out.Listener)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
@@ -14,7 +15,7 @@ import (
 // As TestClientsThatDoNotReadLeaveBuffersForOthers, with every kind of ring: the clients that do not read, one after
 // the other, leave enough for one that is served all the time.
 func TestSimulationOfClientsThatDoNotRead(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range testenv.Seeds(20) {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			k.Odds = simring.Odds{Latency: 1, Buffer: 128, Files: 1024, CQ: 64, OldKernel: k.Odds.OldKernel}
 			s := &simulation{k: k, talk: program.NewTalk(k)}

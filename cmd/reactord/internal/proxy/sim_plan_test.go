@@ -22,7 +22,8 @@ func TestSimulationOfPlans(t *testing.T) {
 		trace = os.Stdout
 	}
 	var saw struct{ ends, refused, committed, discarded, failed int }
-	for seed := *simFrom; seed < *simFrom+*simSeeds; seed++ {
+	seeds := manySeeds()
+	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *planSimulation
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulatePlans(k)
@@ -44,7 +45,7 @@ func TestSimulationOfPlans(t *testing.T) {
 		saw.failed += s.failed
 	}
 	t.Logf("%+v", saw)
-	if *simSeeds >= 100 && (saw.ends < 100 || saw.committed < 100 || saw.discarded < 10 || saw.failed < 10) {
+	if seeds >= 100 && (saw.ends < 100 || saw.committed < 100 || saw.discarded < 10 || saw.failed < 10) {
 		t.Errorf("the simulation did not try enough: %+v", saw)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
@@ -19,7 +20,7 @@ import (
 // their time has passed.
 func TestSimulationOfAQueue(t *testing.T) {
 	const clients, stay, patience = 5, time.Second, 2500 * time.Millisecond
-	for seed := range uint64(20) {
+	for seed := range testenv.Seeds(20) {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			k.Odds = calm(1 << 10)
 			s := &simulation{k: k, talk: program.NewTalk(k), clients: clients}

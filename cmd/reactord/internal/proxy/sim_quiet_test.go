@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
@@ -139,7 +140,7 @@ func (s *crowd) idleFor(t *simring.Thread, d time.Duration) used {
 // However slowly a server reads, and for however long, what waits for it never takes more buffers than the backend's
 // Buffer is worth.
 func TestSimulationOfASlowReaderBoundsWhatIsLeased(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range testenv.Seeds(20) {
 		const size, buffer, total = 64, 4 * 64, 20_000
 		most := int64(0)
 		err := simring.Play(func(k *simring.Kernel) func() {

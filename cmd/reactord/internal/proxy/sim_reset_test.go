@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
@@ -19,7 +20,8 @@ import (
 // with EOF. The client must be reset nevertheless. The seed decides which of the two is told.
 func TestSimulationOfAResetBehindAPart(t *testing.T) {
 	told := map[string]int{}
-	for seed := range uint64(50) {
+	seeds := testenv.Seeds(50)
+	for seed := range seeds {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			k.Odds = simring.Odds{Latency: 1, Buffer: 1 << 10, Files: 64, CQ: 64}
 			s := &simulation{k: k, talk: program.NewTalk(k)}
@@ -30,8 +32,8 @@ func TestSimulationOfAResetBehindAPart(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}
-	if told["reset"] != 50 {
-		t.Errorf("the client saw %v, want 50 resets", told)
+	if told["reset"] != int(seeds) {
+		t.Errorf("the client saw %v, want %d resets", told, seeds)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 // closed, while pipes hold bytes.
 func TestSimulationOfSplices(t *testing.T) {
 	spliced := 0
-	for seed := *simFrom; seed < *simFrom+*simSeeds; seed++ {
+	seeds := manySeeds()
+	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *simulation
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulateBulk(k)
@@ -28,14 +29,14 @@ func TestSimulationOfSplices(t *testing.T) {
 			spliced += len(w.splices.free)
 		}
 	}
-	if *simSeeds >= 100 && spliced < int(*simSeeds)/10 {
+	if seeds >= 100 && spliced < int(seeds)/10 {
 		t.Errorf("only %d splices", spliced)
 	}
 }
 
 // A splice that loses bytes is found.
 func TestSimulationOfSplicesFindsFlaws(t *testing.T) {
-	if underRace {
+	if testing.Short() {
 		t.Skip("many simulated runs")
 	}
 	defer abandonTasks()

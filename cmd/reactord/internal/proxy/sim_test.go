@@ -11,16 +11,25 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 300, "number of seeds to run the simulation with")
+	simSeeds = flag.Uint64("sim.seeds", 0, "number of seeds to run the simulation with; 0: as many as the test wants")
 	simFrom  = flag.Uint64("sim.from", 0, "first seed")
 	simFlaw  = flag.String("sim.flaw", "", "flaw of the simulated rings")
 	simTrace = flag.Bool("sim.trace", false, "print each step")
 )
+
+// manySeeds is how many seeds a simulation of everything is run with.
+func manySeeds() uint64 {
+	if *simSeeds != 0 {
+		return *simSeeds
+	}
+	return testenv.Seeds(300)
+}
 
 // The data path on a simulated kernel. This runs a failing seed again, with a trace:
 // go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace
@@ -30,7 +39,8 @@ func TestSimulation(t *testing.T) {
 		trace = os.Stdout
 	}
 	var saw struct{ ends, resets, refused int }
-	for seed := *simFrom; seed < *simFrom+*simSeeds; seed++ {
+	seeds := manySeeds()
+	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		var s *simulation
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s = simulate(k)
@@ -51,13 +61,13 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", saw)
-	if *simSeeds >= 100 && (saw.ends < 100 || saw.resets < 100 || saw.refused == 0) {
+	if seeds >= 100 && (saw.ends < 100 || saw.resets < 100 || saw.refused == 0) {
 		t.Errorf("the simulation did not try enough: %+v", saw)
 	}
 }
 
 func TestSimulationFindsFlaws(t *testing.T) {
-	if underRace {
+	if testing.Short() {
 		t.Skip("many simulated runs")
 	}
 	defer abandonTasks()

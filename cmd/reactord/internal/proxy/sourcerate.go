@@ -87,6 +87,12 @@ func (set *sourceSet) find(mark, at uint32, most int32) (place *atomic.Uint64, b
 
 // hash is the hash of the client's prefix. Its key is random, so that no client can choose its set.
 func (s *sourceBuckets) hash(client netip.Addr) uint64 {
+	b := s.prefix(client).Addr().As16()
+	return maphash.Bytes(s.seed, b[:])
+}
+
+// prefix is the client's prefix.
+func (s *sourceBuckets) prefix(client netip.Addr) netip.Prefix {
 	client = client.Unmap()
 	length := s.config.IPv6Prefix
 	if client.Is4() {
@@ -94,8 +100,7 @@ func (s *sourceBuckets) hash(client netip.Addr) uint64 {
 	}
 	prefix, err := client.WithZone("").Prefix(length)
 	if err != nil { // the client is a unix socket, or the length is wrong: one bucket for all
-		prefix = netip.Prefix{}
+		return netip.Prefix{}
 	}
-	b := prefix.Addr().As16()
-	return maphash.Bytes(s.seed, b[:])
+	return prefix
 }

@@ -271,7 +271,11 @@ func TestNoSpliceWithoutDescriptors(t *testing.T) {
 
 // More directions than can be spliced, in both directions together.
 func TestSpliceMany(t *testing.T) {
-	send := noise(8 << 20)
+	size := 8 << 20
+	if testing.Short() {
+		size /= 2
+	}
+	send := noise(size)
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
 		p := startOn(t, newRing(t, ring), reactor.BufferConfig{}, Backend{}, ln)

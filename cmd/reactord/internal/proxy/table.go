@@ -43,7 +43,7 @@ type sharedListener struct {
 // those that were in force when it was accepted.
 type settings struct {
 	*plan.Listener
-	backend     *upstream.Backend
+	router      *router
 	opens       bool        // a connection has to be opened before its backend is known
 	tls         *tls.Config // nil: TLS does not end here
 	reject      bool        // connections beyond the limits are reset
@@ -51,18 +51,24 @@ type settings struct {
 	processRate rate
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 	allow, deny *netset.Set       // nil: none are written
+	trusted     *netset.Set       // of whom connections begin with a PROXY header; nil: none does
 }
 
-func newSettings(l *plan.Listener, next *table, before *settings) *settings {
+func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
+	r, err := newRouter(&l.Listener, next.backends)
+	if err != nil {
+		return nil, err
+	}
 	s := &settings{
 		Listener:    l,
-		backend:     next.backends[l.Backend],
+		router:      r,
 		tls:         next.terminates(l, before),
 		reject:      l.OnLimit == "reject",
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
 		allow:       networks(l.Allow),
 		deny:        networks(l.Deny),
+		trusted:     networks(l.ProxyProtocol.Trusted),
 	}
 	s.sources[0] = next.sources
 	var known *sourceBuckets
@@ -70,7 +76,8 @@ func newSettings(l *plan.Listener, next *table, before *settings) *settings {
 		known = before.sources[1]
 	}
 	s.sources[1] = bucketsFor(l.SourceRate, known)
-	return s
+	s.opens = s.header() || s.asks() || s.tls != nil || len(l.Routes) != 0 || r.fallback == nil
+	return s, nil
 }
 
 // bucketsFor is the table that there is, if it has this limit. Otherwise it is an empty one.

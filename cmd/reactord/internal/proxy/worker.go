@@ -56,6 +56,7 @@ type worker struct {
 	openTasks  pool[openingTask]
 	dials      pool[dial]
 	dialTasks  pool[dialTask]
+	greetings  pool[greeting]
 	closings   pool[closeOps]
 	watches    pool[watch]
 	notes      pool[record]

@@ -3,14 +3,14 @@
 //
 // # How to use it
 //
-// Call [Parse] with the bytes that have arrived, from the first one. While it returns [ErrIncomplete], call it again when
-// there are more. Else n bytes were the header, and what follows them is the connection's. [Append] makes a header, and
-// [AppendTLV] and [AppendSSL] what it may have besides addresses.
+// Call [Parse] with the bytes that have arrived, from the first one. While it returns [ErrIncomplete], call it again
+// when there are more. Else n bytes were the header, and what follows them is the connection's. [Append] makes a
+// header, and [AppendTLV] and [AppendSSL] what it may have besides addresses.
 //
 // # What it guarantees
 //
-// The specification is proxy-protocol.txt of HAProxy (doc/ in its sources). Parse is strict where the specification is,
-// and where it leaves the receiver a choice, this is the choice:
+// The specification is proxy-protocol.txt of HAProxy (doc/ in its sources). Parse is strict where the specification
+// is, and where it leaves the receiver a choice, this is the choice:
 //
 //   - The first byte that no header can have is an error, without waiting for more.
 //   - A header is at most [MaxLen] bytes, of the 65 551 that version 2 could have. A line of version 1 is at most 107.
@@ -22,8 +22,8 @@
 //   - A CRC32c is verified where there is one. There may be one only.
 //   - An IPv4 address that is written as an IPv6 address ("::ffff:192.0.2.1") is an IPv4 address.
 //
-// Parse reads what it was given, and neither copies nor keeps it: a [Header] refers to these bytes. It allocates for an
-// error only. Its time is proportional to the bytes it was given.
+// Parse reads what it was given, and neither copies nor keeps it: a [Header] refers to these bytes. It allocates for
+// an error only. Its time is proportional to the bytes it was given.
 //
 // # Threads
 //

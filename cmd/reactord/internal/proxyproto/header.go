@@ -49,8 +49,8 @@ const (
 	signature2 = "\r\n\r\n\x00\r\nQUIT\n"
 )
 
-// Parse reads the header at the start of b, which is n bytes. b is everything that has arrived, from the first byte. See
-// the errors, and the package's documentation for what is accepted. The header's slices refer to b.
+// Parse reads the header at the start of b, which is n bytes. b is everything that has arrived, from the first byte.
+// See the errors, and the package's documentation for what is accepted. The header's slices refer to b.
 func Parse(b []byte) (h Header, n int, err error) {
 	switch {
 	case len(b) == 0:
@@ -71,9 +71,9 @@ func begins(b []byte, signature string) bool {
 
 // Append appends the header of h.Version to dst; another version than 1 is 2. It does not change h.
 //
-// If only one of the addresses is IPv4, it is sent in its IPv6 form; if one is invalid, neither is sent. Version 1 tells
-// TCP addresses only, else UNKNOWN. A CRC32c of h.TLVs is computed, whatever its value is, and a second one is left out.
-// TLVs that do not fit into the 65 535 bytes of a header, or that have not the form of a TLV, are left out.
+// If only one of the addresses is IPv4, it is sent in its IPv6 form; if one is invalid, neither is sent. Version 1
+// tells TCP addresses only, else UNKNOWN. A CRC32c of h.TLVs is computed, whatever its value is, and a second one is
+// left out. TLVs that do not fit into the 65 535 bytes of a header, or that have not the form of a TLV, are left out.
 func Append(dst []byte, h *Header) []byte {
 	if h.Version == 1 {
 		return append1(dst, h)

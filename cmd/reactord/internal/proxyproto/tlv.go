@@ -27,8 +27,8 @@ type TLVs []byte
 // tlvLen is the length of a TLV without its value: type, and length of the value.
 const tlvLen = 3
 
-// All are the types and values in order. Values refer to the bytes of t. It ends at what has not the form of a TLV; there
-// is nothing like that in what [Parse] returns.
+// All are the types and values in order. Values refer to the bytes of t. It ends at what has not the form of a TLV;
+// there is nothing like that in what [Parse] returns.
 func (t TLVs) All() iter.Seq2[Type, []byte] {
 	return func(yield func(Type, []byte) bool) {
 		for len(t) >= tlvLen {
@@ -70,9 +70,11 @@ func appendTLV[V []byte | string](dst TLVs, kind Type, value V) TLVs {
 
 // check returns what is wrong with t, or "".
 func (t TLVs) check() string {
-	length, sums := 0, 0
+	if n := t.whole(); n != len(t) {
+		return fmt.Sprintf("%d bytes behind the addresses, and the TLVs in them end after %d", len(t), n)
+	}
+	sums := 0
 	for kind, value := range t.All() {
-		length += tlvLen + len(value)
 		if kind != CRC32C {
 			continue
 		}
@@ -83,14 +85,20 @@ func (t TLVs) check() string {
 			return fmt.Sprintf("a CRC32c of %d bytes", len(value))
 		}
 	}
-	if length != len(t) {
-		return fmt.Sprintf("%d bytes behind the addresses, and the TLVs in them end after %d", len(t), length)
-	}
 	return ""
 }
 
-// appendTo appends those of t that fit into room bytes. It returns the place of the CRC32c's value, which is not set; 0 if
-// there is none.
+// whole is how many bytes of t have the form of TLVs.
+func (t TLVs) whole() int {
+	n := 0
+	for _, value := range t.All() {
+		n += tlvLen + len(value)
+	}
+	return n
+}
+
+// appendTo appends those of t that fit into room bytes. It returns the place of the CRC32c's value, which is not set;
+// 0 if there is none.
 func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
 	for kind, value := range t.All() {
 		if kind == CRC32C {
@@ -98,7 +106,7 @@ func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
 				continue
 			}
 			sum = len(dst) + tlvLen
-			value = make([]byte, crc32.Size)
+			value = zeros[:]
 		}
 		if room -= tlvLen + len(value); room < 0 {
 			break
@@ -108,7 +116,10 @@ func (t TLVs) appendTo(dst []byte, room int) (result []byte, sum int) {
 	return dst, sum
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	zeros      [crc32.Size]byte
+)
 
 // verify checks the CRC32c of a header that ends in t, if t has one.
 func (t TLVs) verify(header []byte) error {
@@ -129,7 +140,6 @@ func (t TLVs) verify(header []byte) error {
 
 // checksum is the CRC32c of a header whose CRC32c is at an index, and counts as 0.
 func checksum(header []byte, at int) uint32 {
-	var zeros [crc32.Size]byte
 	sum := crc32.Update(0, castagnoli, header[:at])
 	sum = crc32.Update(sum, castagnoli, zeros[:])
 	return crc32.Update(sum, castagnoli, header[at+crc32.Size:])

@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// The layout of a version 2 header: the signature, a byte of version and command, a byte of family and protocol, and the
-// length of what follows.
+// The layout of a version 2 header: the signature, a byte of version and command, a byte of family and protocol, and
+// the length of what follows.
 const (
 	atCommand = len(signature2)
 	atFamily  = atCommand + 1
@@ -50,18 +50,20 @@ func parse2(b []byte) (Header, int, error) {
 		return h, n, nil
 	}
 	family, protocol := b[atFamily]>>4, b[atFamily]&0xf
+	known := family != unspecified && protocol != unspecified
 	addresses, rest := b[fixedLen:fixedLen+addressLen[family]], TLVs(b[fixedLen+addressLen[family]:n])
-	if wrong := rest.check(); wrong == "" {
+	if known || rest.whole() == len(rest) {
 		h.TLVs = rest
-	} else if family != unspecified && protocol != unspecified {
+	}
+	if wrong := h.TLVs.check(); wrong != "" {
 		return Header{}, 0, fmt.Errorf("%w: %s", ErrMalformed, wrong)
 	}
 	if err := h.TLVs.verify(b[:n]); err != nil {
 		return Header{}, 0, err
 	}
-	if protocol != unspecified {
+	if known {
 		h.setAddresses(family, addresses)
-		h.Datagram = family != unspecified && protocol == datagram
+		h.Datagram = protocol == datagram
 	}
 	return h, n, nil
 }

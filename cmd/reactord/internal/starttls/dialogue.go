@@ -33,8 +33,8 @@ var (
 //	stateStart ──▶ stateGreeting ──▶ stateHello ──▶ stateAsked ──▶ stateDone
 //
 // A side that answers is in stateStart until it has greeted and in stateHello until it was asked for TLS. A side that
-// asks waits for the greeting (stateGreeting), for what the server can do (stateHello), and for the answer to its request
-// (stateAsked). Protocols leave out what they have not. An error leads to stateFailed, from anywhere.
+// asks waits for the greeting (stateGreeting), for what the server can do (stateHello), and for the answer to its
+// request (stateAsked). Protocols leave out what they have not. An error leads to stateFailed, from anywhere.
 type state uint8
 
 const (
@@ -95,10 +95,11 @@ func newDialogue(unit func(*Dialogue, []byte) (int, error)) *Dialogue {
 	return &Dialogue{unit: unit}
 }
 
-// Step continues with in, all the bytes of the peer that no step has used. It takes used of them, and as many as it can:
-// it is called again when more have arrived. What it returns as out is to be sent before that, even if there is an error;
-// it is valid until the next call. When it is done, TLS begins, with the bytes of in that were not used. There are none,
-// except for a client that began with its ClientHello, and behind a greeting that [NewGreeted] has taken.
+// Step continues with in, all the bytes of the peer that no step has used. It takes used of them, and as many as it
+// can: it is called again when more have arrived. What it returns as out is to be sent before that, even if there is
+// an error; it is valid until the next call. When it is done, TLS begins, with the bytes of in that were not used.
+// There are none, except for a client that began with its ClientHello, and behind a greeting that [NewGreeted] has
+// taken.
 //
 // After an error, it returns the same error.
 func (d *Dialogue) Step(in []byte) (used int, out []byte, done bool, err error) {
@@ -118,8 +119,8 @@ func (d *Dialogue) Step(in []byte) (used int, out []byte, done bool, err error) 
 	return used, d.out, d.state == stateDone, d.err
 }
 
-// Greeting is what the server has greeted with, whole lines, once a dialogue of [NewClient] is done. A client that waits
-// for a greeting gets it in front of everything else.
+// Greeting is what the server has greeted with, whole lines, once a dialogue of [NewClient] is done. A client that
+// waits for a greeting gets it in front of everything else.
 func (d *Dialogue) Greeting() []byte { return d.greeting }
 
 // next takes a line or packet.
@@ -160,10 +161,12 @@ func lines(line func(d *Dialogue, text, b []byte, n int) error) func(*Dialogue, 
 		}
 		end := bytes.IndexByte(b[:min(len(b), MaxLine)], '\n')
 		switch {
+		case len(b) > 0 && b[0] == clientHello: // waiting for the end of the line would take its time
+			return 0, fmt.Errorf("%w: TLS begins without having been asked for", ErrProtocol)
 		case end < 0 && len(b) >= MaxLine:
 			return 0, fmt.Errorf("%w: a line of more than %d bytes", ErrTooLong, MaxLine)
 		case end < 0:
-			return 0, wrongStart(b)
+			return 0, nil
 		}
 		text := bytes.TrimSuffix(b[:end], []byte("\r"))
 		if bytes.IndexByte(text, 0) >= 0 {
@@ -171,14 +174,6 @@ func lines(line func(d *Dialogue, text, b []byte, n int) error) func(*Dialogue, 
 		}
 		return end + 1, line(d, text, b, end+1)
 	}
-}
-
-// wrongStart tells a ClientHello from a line: waiting for the line's end would end in a timeout.
-func wrongStart(b []byte) error {
-	if len(b) > 0 && b[0] == clientHello {
-		return fmt.Errorf("%w: TLS begins without having been asked for", ErrProtocol)
-	}
-	return nil
 }
 
 // clientHello is the first byte of a TLS connection: the type of a record with handshake messages.

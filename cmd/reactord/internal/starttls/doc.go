@@ -4,17 +4,18 @@
 // # How to use it
 //
 // A [Dialogue] is one side of the conversation, without I/O: [NewServer] answers a client until it asks for TLS,
-// [NewClient] asks a server for it, and [NewGreeted] only takes the greeting from a server. Call [Dialogue.Step] once with
-// nothing, because some servers speak first, and then with the bytes that have arrived and were not used, until it is
-// done or fails. What it returns is to be sent, with an error too: the peer learns from it why the connection ends.
+// [NewClient] asks a server for it, and [NewGreeted] only takes the greeting from a server. Call [Dialogue.Step] once
+// with nothing, because some servers speak first, and then with the bytes that have arrived and were not used, until
+// it is done or fails. What it returns is to be sent, with an error too: the peer learns from it why the connection
+// ends.
 //
 // # Greetings
 //
 // A client that has been greeted before TLS is not greeted again after it. So if the listener has spoken SMTP, IMAP or
-// POP3 until TLS began, the greeting of the server is not for the client: NewClient keeps it to itself, and if the server
-// is not asked for TLS, NewGreeted takes it away (after the handshake, if TLS begins immediately). And if a server was
-// asked for TLS by NewClient, and the client has not been greeted by NewServer, the client still waits for the greeting:
-// [Dialogue.Greeting] is what the server has said.
+// POP3 until TLS began, the greeting of the server is not for the client: NewClient keeps it to itself, and if the
+// server is not asked for TLS, NewGreeted takes it away (after the handshake, if TLS begins immediately). And if a
+// server was asked for TLS by NewClient, and the client has not been greeted by NewServer, the client still waits for
+// the greeting: [Dialogue.Greeting] is what the server has said.
 //
 // # What it guarantees
 //
@@ -26,10 +27,10 @@
 //
 // # Protocols
 //
-// postgresql: "Message Flow" and "Message Formats" of PostgreSQL's manual, sections SSL and GSSAPI Session Encryption. A
-// client that asks for encryption by GSSAPI is told that there is none, and may ask for TLS then. A ClientHello may come
-// immediately, as of clients of PostgreSQL 17 with sslnegotiation=direct. A request to cancel a query is refused if it
-// comes without TLS, as libpq's PQcancel sends it; PQcancelBlocking asks for TLS.
+// postgresql: "Message Flow" and "Message Formats" of PostgreSQL's manual, sections SSL and GSSAPI Session Encryption.
+// A client that asks for encryption by GSSAPI is told that there is none, and may ask for TLS then. A ClientHello may
+// come immediately, as of clients of PostgreSQL 17 with sslnegotiation=direct. A request to cancel a query is refused
+// if it comes without TLS, as libpq's PQcancel sends it; PQcancelBlocking asks for TLS.
 //
 // smtp: RFC 3207, with the lines of RFC 5321.
 //
@@ -39,8 +40,8 @@
 // server.
 //
 // There is no mysql. Its server speaks first, with a random number that the password is hashed with, and it counts
-// packets until the login ends. A proxy that ends TLS would have to connect to the server before it could greet, and to
-// change the numbers of packets afterwards.
+// packets until the login ends. A proxy that ends TLS would have to connect to the server before it could greet, and
+// to change the numbers of packets afterwards.
 //
 // # Threads
 //

@@ -12,15 +12,24 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
 	"github.com/reactord/reactord/reactor"
 )
 
 var (
-	simSeeds = flag.Uint64("sim.seeds", 100, "number of seeds to run the simulation with")
+	simSeeds = flag.Uint64("sim.seeds", 0, "number of seeds to run the simulation with; 0: as many as the test wants")
 	simFrom  = flag.Uint64("sim.from", 0, "first seed")
 	simTrace = flag.Bool("sim.trace", false, "print each step")
 )
+
+// manySeeds is how many seeds a simulation is run with.
+func manySeeds() uint64 {
+	if *simSeeds != 0 {
+		return *simSeeds
+	}
+	return testenv.Seeds(100)
+}
 
 // The states of servers under random events, beside a model, on a simulated kernel. This runs a failing seed again:
 // go test -run TestSimulation -sim.from SEED -sim.seeds 1 -sim.trace
@@ -30,7 +39,8 @@ func TestSimulation(t *testing.T) {
 		trace = os.Stdout
 	}
 	var saw [stateCount]int
-	for seed := *simFrom; seed < *simFrom+*simSeeds; seed++ {
+	seeds := manySeeds()
+	for seed := *simFrom; seed < *simFrom+seeds; seed++ {
 		err := simring.Play(func(k *simring.Kernel) func() {
 			s := &simulation{k: k, rng: k.Rand(), saw: &saw, servers: map[*Server]*model{}}
 			s.start()
@@ -41,7 +51,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	for state, n := range saw {
-		if *simSeeds >= 100 && n < 20 {
+		if seeds >= 100 && n < 20 {
 			t.Errorf("%d servers were seen to be %v", n, State(state))
 		}
 	}

@@ -96,12 +96,18 @@ func (d *Daemon) Listeners() []admin.Listener {
 	return []admin.Listener{{
 		Name: "web", Address: "0.0.0.0:80", Backend: "app", Connections: int64(len(d.conns)), Limit: 100, Accepted: 1241,
 		Pauses: 1, ReceivedBytes: 5 << 30, SentBytes: 123,
+		Rejected: []admin.Count{{Reason: "limit", Count: 3}, {Reason: "rate", Count: 4}},
+		Ended:    []admin.EndCount{{By: "normal", Phase: "data", Count: 1237}},
 	}}
 }
 
 // Backends is a backend.
 func (d *Daemon) Backends() []admin.Backend {
-	return []admin.Backend{{Name: "app", Policy: "p2c", Servers: 2, Up: 1, Connections: 2, Queued: 3}}
+	return []admin.Backend{{
+		Name: "app", Policy: "p2c", Servers: 2, Up: 1, Connections: 2, Queued: 3,
+		QueueSize: 1024, QueueRefused: 5, Total: 1241, RetriesRefused: 1,
+		ConnectTime: &admin.Histogram{Bounds: []float64{0.001, 0.01}, Counts: []uint64{1200, 40, 1}, Sum: 0.9},
+	}}
 }
 
 // Servers is the servers.

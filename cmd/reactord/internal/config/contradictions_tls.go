@@ -1,0 +1,92 @@
+package config
+
+import "slices"
+
+// serverTLS finds contradictions in the TLS settings of a listener.
+func (v *validator) serverTLS(at *step, t *ServerTLS) {
+	v.versions(at, t.MinVersion, t.MaxVersion)
+	v.ciphers(at.of("ciphers"), t.Ciphers)
+	v.alpn(at.of("alpn"), t.ALPN)
+	switch d := newServerTLS(); {
+	case len(t.Certificates) == 0:
+		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
+			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
+			{"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0}, {"alpn", len(t.ALPN) != 0},
+		})
+	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
+		v.add(at.of("client_ca"), "no authorities: write the file of those whose certificates clients may have")
+	case t.ClientAuth == "none" && t.ClientCA != "":
+		v.add(at.of("client_ca"), "client_ca has no effect with client_auth: none: write request or require")
+	}
+	if t.TicketKeys != "" && !t.Tickets {
+		v.add(at.of("ticket_keys"), "there are no tickets with tickets: false: remove one of them")
+	}
+}
+
+// clientTLS finds contradictions in the TLS settings of a backend.
+func (v *validator) clientTLS(at *step, t *ClientTLS) {
+	v.versions(at, t.MinVersion, t.MaxVersion)
+	v.ciphers(at.of("ciphers"), t.Ciphers)
+	v.alpn(at.of("alpn"), t.ALPN)
+	if !t.Enabled {
+		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
+			{"server_name", t.ServerName != ""}, {"ca", t.CA != ""}, {"insecure", t.Insecure}, {"cert", t.Cert != ""},
+			{"ciphers", len(t.Ciphers) != 0}, {"alpn", len(t.ALPN) != 0},
+		})
+		return
+	}
+	if t.Insecure && t.CA != "" {
+		v.add(at.of("ca"), "insecure accepts every certificate: remove one of them")
+	}
+	if t.Key != "" && t.Cert == "" {
+		v.add(at.of("key"), "a key has no effect without its certificate: write cert, too")
+	}
+}
+
+// isSet is whether a setting is set.
+type isSet struct {
+	key string
+	set bool
+}
+
+// without adds a problem for the first setting that is set and has no effect.
+func (v *validator) without(at *step, text string, all []isSet) {
+	for _, s := range all {
+		if s.set {
+			v.add(at.of(s.key), "%s", text)
+			return
+		}
+	}
+}
+
+func (v *validator) versions(at *step, least, greatest string) {
+	i, j := slices.Index(TLSVersions, least), slices.Index(TLSVersions, greatest)
+	if i > j && j >= 0 {
+		v.value(at.of("min_version"), "%s is greater than max_version, %s", quote(least), greatest).Other =
+			at.of("max_version").String()
+	}
+}
+
+// ciphers finds names of cipher suites that are unknown.
+func (v *validator) ciphers(at *step, all []string) {
+	known := newWords(Ciphers)
+	for i, name := range all {
+		switch {
+		case slices.Contains(fixedCiphers, name):
+			v.value(at.nth(i), "%s is of TLS 1.3, whose cipher suites are fixed: remove it", quote(name))
+		case !known.has(name):
+			v.value(at.nth(i), "%s is unknown: %s", quote(name), known.didYouMean(name))
+		}
+	}
+}
+
+// maxProtocol is how long the name of a protocol may be (RFC 7301).
+const maxProtocol = 255
+
+func (v *validator) alpn(at *step, all []string) {
+	for i, name := range all {
+		if name == "" || len(name) > maxProtocol {
+			v.value(at.nth(i), "%s is no protocol: write a name of 1 to %d bytes, such as h2", quote(name), maxProtocol)
+		}
+	}
+}
