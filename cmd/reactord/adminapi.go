@@ -356,8 +356,8 @@ func describe(c *proxy.Connection) admin.Connection {
 		ID: strconv.FormatUint(c.ID, 10), Listener: c.Listener, Backend: c.Backend, Server: c.Server, State: c.Phase,
 		Age: admin.Of(c.Age), Idle: admin.Of(c.Idle), ReceivedBytes: c.FromClient, SentBytes: c.FromServer,
 	}
-	if c.Client.IsValid() {
-		out.Client = c.Client.String()
+	if c.Client.IsValid() || c.ClientName == "unix" {
+		out.Client = c.ClientName
 	}
 	if c.Address.IsValid() {
 		out.ServerAddress = c.Address.String()

@@ -315,5 +315,5 @@ func (c *conn) debug(msg string) *zapcore.CheckedEntry {
 // names are the fields that identify the connection.
 func (c *conn) names() zap.Field {
 	return zap.Dict("connection", zap.Uint64("id", c.id), zap.String("listener", c.listener.name()),
-		zap.Stringer("client", c.clientAddr()), zap.String("server", c.serverName()))
+		zap.String("client", c.clientName()), zap.String("server", c.serverName()))
 }

@@ -37,12 +37,12 @@ func each(set func(*config.Backend)) func(*testing.T, *plan.Plan) {
 }
 
 // opens is settings of the listener.
-func opens(set func(*config.Listener)) func(*testing.T, *plan.Plan) {
-	return func(_ *testing.T, p *plan.Plan) { set(&p.Listeners[0].Listener) }
+func opens(set func(*plan.Listener)) func(*testing.T, *plan.Plan) {
+	return func(_ *testing.T, p *plan.Plan) { set(&p.Listeners[0]) }
 }
 
 // bySNI routes a name.
-func bySNI(l *config.Listener) {
+func bySNI(l *plan.Listener) {
 	l.Backend, l.Routes = "", []config.Route{{SNI: []string{"a.test"}, Backend: "b"}}
 }
 
@@ -122,13 +122,13 @@ var provocations = []provocation{
 	{end: endOpeningClient, set: opens(trusting), provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 		dialAs(t, p, 'P').Close()
 	}},
-	{end: endOpeningTimeout, set: opens(func(l *config.Listener) { trusting(l); l.InspectTimeout = soon }), provoke: says("")},
-	{end: endDenied, set: opens(func(l *config.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
+	{end: endOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }), provoke: says("")},
+	{end: endDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
 		provoke: says("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n")},
-	{end: endUntrusted, set: opens(func(l *config.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
+	{end: endUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
 		provoke: says("")},
 	{end: endBadHeader, set: opens(trusting), provoke: says("GET / HTTP/1.1\r\n")},
-	{end: endBadPreamble, set: opens(func(l *config.Listener) { bySNI(l); l.StartTLS = "smtp" }),
+	{end: endBadPreamble, set: opens(func(l *plan.Listener) { bySNI(l); l.StartTLS = "smtp" }),
 		provoke: says("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n")},
 	{end: endBadHello, set: opens(bySNI), provoke: says("SSH-2.0-x\r\n")},
 	{end: endNoRoute, set: opens(bySNI), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {

@@ -28,7 +28,8 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
-	Set            func(*config.Listener) // further settings; nil: none
+	Set            func(*plan.Listener) // further settings; nil: none
+	UDP            *config.UDP          // nil: it is a listener of TCP
 }
 
 // Backend is a backend of a plan for tests.
@@ -65,17 +66,20 @@ func (s fixture) plan() *plan.Plan {
 }
 
 func (l Listener) plan() plan.Listener {
-	out := plan.Listener{Listener: config.NewListener(), Bind: l.Address}
+	out := plan.Listener{Listener: config.NewListener(), Network: "tcp", Bind: l.Address}
 	out.Name, out.Backend, out.MaxConnections = l.Name, l.Backend, l.MaxConnections
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
 	}
 	out.Rate = l.Rate
+	if l.UDP != nil {
+		out.Network, out.UDP = "udp", *l.UDP
+	}
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
 	}
 	if l.Set != nil {
-		l.Set(&out.Listener)
+		l.Set(&out)
 	}
 	return out
 }

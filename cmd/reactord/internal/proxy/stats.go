@@ -36,7 +36,8 @@ type listenerStats struct {
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
-	logged       logEvery     // warnings about limits
+	udpStats
+	logged logEvery // warnings about limits
 }
 
 // histogram counts durations in fixed buckets.
@@ -120,6 +121,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		Duration:      l.duration.read(),
 		Handshakes:    l.handshakes.read(),
 	}
+	l.udpStats.read(&out)
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
 	}

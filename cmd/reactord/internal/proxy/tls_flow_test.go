@@ -22,7 +22,7 @@ func TestTLSBytesInBothDirections(t *testing.T) {
 			s := startTLS(t, kind, mode, tlsOptions{backend: Backend{Buffer: buffer}})
 			c, srv := s.pair()
 			size := 4 << 20
-			if underRace {
+			if testing.Short() {
 				size = 1 << 20
 			}
 			want := make([]byte, size)

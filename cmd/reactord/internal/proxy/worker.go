@@ -31,10 +31,11 @@ type worker struct {
 	index     int
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
-	open      atomic.Int64 // connections, for other threads
-	ids       uint64       // that conns were given
-	walks     []*walk      // over conns
-	spread    spread       // of a drain
+	sessions  intrusive.List // of UDP
+	open      atomic.Int64   // connections, for other threads
+	ids       uint64         // that conns were given
+	walks     []*walk        // over conns
+	spread    spread         // of a drain
 	lanes     map[*upstream.Backend]*lane
 	state     workerState
 	accessLog *accesslog.Writer // in force; nil: there is none

@@ -39,8 +39,12 @@ type ListenerStats struct {
 	AcceptErrors  []Count
 	Closed        []EndCount
 	Duration      Histogram // of connections that have ended
-	Handshakes    []Handshakes
-	Certificates  []Certificate
+	// Of UDP only: datagrams that were passed on, and those that were not.
+	ReceivedDatagrams, SentDatagrams uint64
+	DroppedDatagrams                 []Count
+
+	Handshakes   []Handshakes
+	Certificates []Certificate
 }
 
 // Handshakes is a count of TLS handshakes that had one result.
