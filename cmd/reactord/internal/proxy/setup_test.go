@@ -31,6 +31,7 @@ type Listener struct {
 	SourceRate     config.SourceRate
 	Set            func(*plan.Listener) // further settings; nil: none
 	UDP            *config.UDP          // nil: it is a listener of TCP
+	Bandwidth      config.Bandwidth
 }
 
 // Backend is a backend of a plan for tests.
@@ -72,7 +73,7 @@ func (l Listener) plan() plan.Listener {
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
 	}
-	out.Rate = l.Rate
+	out.Rate, out.Bandwidth = l.Rate, l.Bandwidth
 	if l.UDP != nil {
 		out.Network, out.UDP = "udp", *l.UDP
 	}
