@@ -135,7 +135,7 @@ func TestTLSWithOpenSSL(t *testing.T) {
 			{"ALPN", "", "ALPN protocol: http/1.1", []string{"-alpn", "x,http/1.1"}},
 			{"a wildcard", "hello\n", "hello", []string{"-servername", "a.wild.test", "-verify_hostname", "a.wild.test"}},
 			{"KeyUpdates", "K\nk\nhello\nK\nagain\n", "again", []string{"-tls1_3"}},
-			{"renegotiation", "R\n", "no renegotiation", []string{"-tls1_2"}},
+			{"renegotiation", "R\n", "unexpected message", []string{"-tls1_2"}},
 			{"a cipher", "hello\n", "hello", []string{"-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"}},
 			{"a bad cipher", "", "handshake failure", []string{"-tls1_2", "-cipher", "AES128-SHA"}},
 		} {
