@@ -12,7 +12,8 @@
 // # What it guarantees
 //
 // Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
-// becomes a reset, behind the bytes that came before it.
+// becomes a reset, behind the bytes that came before it. With TLS on a side, close_notify is its EOF; an EOF without it
+// is passed on as a reset, because the stream may have been cut off, unless the server has ended before the client.
 //
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
@@ -104,6 +105,12 @@
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
 //	idle.go         the timeouts of open connections
+//	tls.go          TLS between a connection and its sockets, as crypto/tls sees them
+//	tls_handshake.go  handshakes, as parts of tasks, and how many of their steps a turn computes
+//	tls_flow.go     carries the bytes of a connection with TLS
+//	tls_settings.go what crypto/tls is configured with
+//	tls_tickets.go  has listeners use new keys of session tickets
+//	tls_stats.go    counts handshakes
 //	ends.go         how connections end
 //	stats.go        the counters
 package proxy
