@@ -17,6 +17,7 @@ type message struct {
 	named   bool    // a send says to whom
 	files   []*file // SCM_RIGHTS
 	rights  int     // how many descriptors a receive has room for
+	segment int     // UDP_SEGMENT: the size of each datagram that a send makes; 0: it makes one
 	outcome int     // MSG_TRUNC, MSG_CTRUNC, MSG_EOR: what a receive says
 }
 
@@ -98,9 +99,22 @@ func (k *Kernel) outgoing(h *unix.Msghdr, flags int) (*message, unix.Errno) {
 	if h.Control == nil || h.Controllen == 0 {
 		return m, 0
 	}
-	files, errno := k.rights(unsafe.Slice(h.Control, h.Controllen))
+	control := unsafe.Slice(h.Control, h.Controllen)
+	m.segment = segmentSize(control)
+	files, errno := k.rights(control)
 	m.files = files
 	return m, errno
+}
+
+// segmentSize is the UDP_SEGMENT of control data; 0: it has none.
+func segmentSize(control []byte) int {
+	messages, _ := unix.ParseSocketControlMessage(control)
+	for i := range messages {
+		if h := &messages[i].Header; h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_SEGMENT && len(messages[i].Data) >= 2 {
+			return int(binary.NativeEndian.Uint16(messages[i].Data))
+		}
+	}
+	return 0
 }
 
 // rights finds the files that control data carries.

@@ -3,6 +3,7 @@ package simring
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,10 +128,16 @@ func (s *udp) send(m *message, _ int) int {
 		}
 		from = ip(netip.AddrPortFrom(own, from.Port()))
 	}
-	p := packet{from: from, to: to, data: append([]byte(nil), m.bytes(0)...)}
-	s.flying += len(p.data)
-	s.fly(p)
-	return len(p.data)
+	data := append([]byte(nil), m.bytes(0)...)
+	s.flying += len(data)
+	if m.segment == 0 || len(data) == 0 {
+		s.fly(packet{from: from, to: to, data: data})
+		return len(data)
+	}
+	for b := range slices.Chunk(data, m.segment) {
+		s.fly(packet{from: from, to: to, data: b})
+	}
+	return len(data)
 }
 
 // fly sends a datagram on its way, on which it may be lost.

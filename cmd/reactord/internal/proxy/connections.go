@@ -19,7 +19,8 @@ type Connection struct {
 	Backend    string         // "": it is not known yet
 	Server     string         // "": none is chosen yet
 	Address    netip.AddrPort // of the server; zero: likewise
-	Client     netip.AddrPort // zero: the client has reset the connection
+	Client     netip.AddrPort // zero: the client has reset the connection, or has no address
+	ClientName string         // the same for people: "unix" if it came by a unix socket
 	Age        time.Duration
 	Idle       time.Duration // since the last byte
 	FromClient uint64        // bytes
@@ -52,6 +53,15 @@ func (p *Proxy) Connections(ctx context.Context, f Filter, limit int) ([]Connect
 		}
 		return limit == 0 || len(*own) < limit
 	})
+	if err == nil {
+		err = p.visitSessions(ctx, func(x *session) bool {
+			own := &found[x.listener.worker.index]
+			if f.matchesSession(x) {
+				*own = append(*own, x.describe())
+			}
+			return limit == 0 || len(*own) < 2*limit
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +84,15 @@ func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err erro
 		}
 		return true
 	})
+	if err == nil {
+		err = p.visitSessions(ctx, func(x *session) bool {
+			if f.matchesSession(x) {
+				counts[x.listener.worker.index]++
+				x.close(endAdmin)
+			}
+			return true
+		})
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -85,9 +104,15 @@ func (p *Proxy) CloseConnections(ctx context.Context, f Filter) (n int, err erro
 
 // closeServer resets the connections to a server. From any thread.
 func (p *Proxy) closeServer(s *upstream.Server) {
-	p.walkAll(func(c *conn) bool {
-		if c.to == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
+	p.walkAll(connsOf, func(l *intrusive.Links) bool {
+		if c := connOf(l); c.to == s && (c.phase == phaseFlowing || c.phase == phaseDraining) {
 			c.close(endServerDown, bothSides)
+		}
+		return true
+	}, func() {})
+	p.walkAll(sessionsOf, func(l *intrusive.Links) bool {
+		if x := sessionOf(l); x.to == s {
+			x.close(endServerDown)
 		}
 		return true
 	}, func() {})
@@ -112,10 +137,28 @@ func (f *Filter) matches(c *conn) bool {
 	return true
 }
 
+// matchesSession reports whether the filter means x.
+func (f *Filter) matchesSession(x *session) bool {
+	switch {
+	case x.Over(),
+		f.ID != 0 && f.ID != x.id,
+		f.Before != 0 && f.Before <= x.id,
+		f.Listener != "" && f.Listener != x.listener.name(),
+		f.Backend != "" && f.Backend != x.lane.backend.Name,
+		f.Server != "" && f.Server != x.to.Name(),
+		f.Address.IsValid() && f.Address != x.to.Address,
+		f.OlderThan > 0 && x.age() <= f.OlderThan,
+		f.IdleFor > 0 && x.idleFor() <= f.IdleFor,
+		f.Client.IsValid() && !f.Client.Contains(x.client.Addr()):
+		return false
+	}
+	return true
+}
+
 func (c *conn) describe() Connection {
 	return Connection{
 		ID: c.id, Listener: c.listener.name(), Backend: c.backendName(), Server: c.serverName(),
-		Address: c.serverAddr(), Client: c.clientAddr(), Age: c.age(), Idle: c.idleFor(),
+		Address: c.serverAddr(), Client: c.clientAddr(), ClientName: c.clientName(), Age: c.age(), Idle: c.idleFor(),
 		FromClient: c.pipes[client].bytes, FromServer: c.pipes[server].bytes, Phase: c.phaseName(),
 	}
 }
@@ -171,8 +214,20 @@ func (c *conn) phaseName() string {
 // visit calls f for the connections of all workers, on their loops, until f returns false. It returns when that is done
 // or, with its error, when ctx is done.
 func (p *Proxy) visit(ctx context.Context, f func(*conn) bool) error {
+	return p.visitAll(ctx, connsOf, func(l *intrusive.Links) bool { return f(connOf(l)) })
+}
+
+// visitSessions is visit for UDP sessions.
+func (p *Proxy) visitSessions(ctx context.Context, f func(*session) bool) error {
+	return p.visitAll(ctx, sessionsOf, func(l *intrusive.Links) bool { return f(sessionOf(l)) })
+}
+
+func connsOf(w *worker) *intrusive.List    { return &w.conns }
+func sessionsOf(w *worker) *intrusive.List { return &w.sessions }
+
+func (p *Proxy) visitAll(ctx context.Context, list func(*worker) *intrusive.List, f func(*intrusive.Links) bool) error {
 	done := make(chan struct{}, len(p.workers))
-	p.walkAll(func(c *conn) bool { return ctx.Err() == nil && f(c) }, func() { done <- struct{}{} })
+	p.walkAll(list, func(l *intrusive.Links) bool { return ctx.Err() == nil && f(l) }, func() { done <- struct{}{} })
 	for range p.workers {
 		select {
 		case <-done:
@@ -184,9 +239,9 @@ func (p *Proxy) visit(ctx context.Context, f func(*conn) bool) error {
 }
 
 // walkAll walks on all loops. done is called when a walk has ended, once for each loop. From any thread.
-func (p *Proxy) walkAll(visit func(*conn) bool, done func()) {
+func (p *Proxy) walkAll(list func(*worker) *intrusive.List, visit func(*intrusive.Links) bool, done func()) {
 	for _, w := range p.workers {
-		k := &walk{worker: w, visit: visit, done: done}
+		k := &walk{worker: w, list: list(w), visit: visit, done: done}
 		k.Runner = k
 		w.loop.Enqueue(&k.Work)
 	}
@@ -197,9 +252,10 @@ func (p *Proxy) walkAll(visit func(*conn) bool, done func()) {
 type walk struct {
 	sender.Work
 	worker *worker
-	visit  func(*conn) bool // false: the walk ends
+	list   *intrusive.List             // connections or sessions
+	visit  func(*intrusive.Links) bool // false: the walk ends
 	done   func()
-	next   *intrusive.Links // of the connection to be visited next
+	next   *intrusive.Links // the one to be visited next
 	begun  bool
 }
 
@@ -211,16 +267,16 @@ func (k *walk) Run() {
 	w := k.worker
 	if !k.begun {
 		k.begun = true
-		k.next = w.conns.First()
+		k.next = k.list.First()
 		w.walks = append(w.walks, k)
 	}
 	for range walkTurn {
 		if k.next == nil {
 			break
 		}
-		c := connOf(k.next)
-		k.next = k.next.Next()
-		if !k.visit(c) {
+		l := k.next
+		k.next = l.Next()
+		if !k.visit(l) {
 			k.next = nil
 		}
 	}
@@ -241,11 +297,13 @@ func (k *walk) end() {
 }
 
 // forget takes a connection out of the worker's. Walks that would visit it next visit the one behind it.
-func (w *worker) forget(c *conn) {
+func (w *worker) forget(c *conn) { w.forgetLinks(&c.links, &w.conns) }
+
+func (w *worker) forgetLinks(l *intrusive.Links, list *intrusive.List) {
 	for _, k := range w.walks {
-		if k.next == &c.links {
-			k.next = c.links.Next()
+		if k.next == l {
+			k.next = l.Next()
 		}
 	}
-	w.conns.Remove(&c.links)
+	list.Remove(l)
 }

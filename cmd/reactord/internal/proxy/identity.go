@@ -35,6 +35,15 @@ func (c *conn) clientAddr() netip.AddrPort {
 	return c.peerAddr()
 }
 
+// clientName is the address of the client for people; "unix" if it has none, because it came by a unix socket.
+func (c *conn) clientName() string {
+	a := c.clientAddr()
+	if !a.IsValid() && c.listener.shared.path != "" {
+		return "unix"
+	}
+	return a.String()
+}
+
 // peerAddr is the address that the client's socket is connected to, as far as the kernel still knows it.
 func (c *conn) peerAddr() netip.AddrPort {
 	if c.peer != nil {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -30,12 +31,15 @@ func (c *conn) patience() time.Duration {
 // lifeEnds is when the connection has been open for as long as it may. The part of the lifetime that is at random
 // depends on the id only.
 func (c *conn) lifeEnds() int64 {
-	life := c.settings.Lifetime
-	if life <= 0 {
+	if c.settings.Lifetime <= 0 {
 		return int64(forever)
 	}
-	random := float64(c.id*0x9e3779b97f4a7c15>>32) / (1 << 32)
-	return c.began + int64(life) - int64(float64(life)*random*float64(c.settings.LifetimeJitter)/100)
+	return lifeEnds(c.began, c.id, c.settings)
+}
+
+func lifeEnds(began int64, id uint64, s *config.Backend) int64 {
+	random := float64(id*0x9e3779b97f4a7c15>>32) / (1 << 32)
+	return began + int64(s.Lifetime) - int64(float64(s.Lifetime)*random*float64(s.LifetimeJitter)/100)
 }
 
 // silenceEnds is when the first byte must have come, on the connection's clock.
@@ -112,6 +116,9 @@ func (c *conn) setTimeouts(s *reactor.Socket) {
 // kernel holds bytes is idle only if the peers acknowledge none of them between two checks. It is ended too late by a
 // quarter of the timeout at most.
 func (c *conn) idle() bool {
+	if c.throttled() {
+		c.touch()
+	}
 	now, patience := c.time(), int64(c.patience())
 	step := patience / idleChecks
 	if now-c.active < step {

@@ -59,26 +59,26 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 // complete sees to it that the listener has a socket on a loop, and knows its address.
 func (s *sharedListener) complete(l *listener) (err error) {
 	switch {
-	case len(l.sockets) != 0:
+	case len(l.fds()) != 0:
 		err = l.check()
 	case s.key.FD != "" || s.path != "":
 		var fd int
-		if fd, err = duplicate(s.loops[0].sockets[0].fd); err == nil {
+		if fd, err = duplicate(s.loops[0].fds()[0]); err == nil {
 			l.add(fd)
 		}
 	default:
 		return l.listen()
 	}
 	if err == nil && s.address.Port() == 0 && s.path == "" {
-		s.address, s.path, err = l.sockets[0].address(l.worker.loop)
+		s.address, s.path, err = boundTo(l.worker.loop, l.fds()[0])
 	}
 	return err
 }
 
-// address is the address, or the path, of a socket that was given.
-func (s *listenSocket) address(loop *reactor.Loop) (netip.AddrPort, string, error) {
+// boundTo is the address, or the path, of a socket that was given.
+func boundTo(loop *reactor.Loop, fd int) (netip.AddrPort, string, error) {
 	var socket reactor.Socket
-	socket.Init(loop, s.fd)
+	socket.Init(loop, fd)
 	defer socket.Release()
 	a, err := socket.LocalAddress()
 	return a.AddrPort(), a.Name(), err
@@ -86,22 +86,16 @@ func (s *listenSocket) address(loop *reactor.Loop) (netip.AddrPort, string, erro
 
 // check reports whether the sockets that were given are of the kind that the listener needs, and prepares them.
 func (l *listener) check() error {
-	for _, s := range l.sockets {
-		unix.CloseOnExec(s.fd)
-		if err := unix.SetNonblock(s.fd, true); err != nil {
+	for _, fd := range l.fds() {
+		unix.CloseOnExec(fd)
+		if err := unix.SetNonblock(fd, true); err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
-		if err := suits(s.fd, l.shared.key); err != nil {
+		if err := suits(fd, l.shared.key); err != nil {
 			return err
 		}
-		var socket reactor.Socket
-		socket.Init(l.worker.loop, s.fd)
-		err := setOptions(&socket, l.shared.key, &l.options, config.Socket{})
-		if err == nil && l.options.Backlog != 0 {
-			err = os.NewSyscallError("listen", socket.Listen(l.options.Backlog))
-		}
-		socket.Release()
-		if err != nil {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		if err := setOptions(fd, l.shared.key, l.options, config.Socket{}); err != nil {
 			return err
 		}
 	}
@@ -137,7 +131,7 @@ func (c *change) occupied(l *sharedListener) bool {
 	for _, all := range [][]*sharedListener{c.proxy.table.Load().listeners, c.opened} {
 		for _, s := range all {
 			b := s.address
-			if s.key.Network == l.key.Network && b.Port() == a.Port() &&
+			if s.isUDP() == l.isUDP() && b.Port() == a.Port() &&
 				(b.Addr() == a.Addr() || b.Addr().IsUnspecified() || a.Addr().IsUnspecified()) {
 				return true
 			}
@@ -154,11 +148,15 @@ func (s *sharedListener) probe(l *listener) error {
 		return err
 	}
 	var socket reactor.Socket
-	if err := socket.Open(l.worker.loop, a.Family(), s.socketType(), 0); err != nil {
+	kind := unix.SOCK_STREAM
+	if s.isUDP() {
+		kind = unix.SOCK_DGRAM
+	}
+	if err := socket.Open(l.worker.loop, a.Family(), kind, 0); err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	defer socket.Discard()
-	if s.key.Network != "udp" { // with it several sockets for datagrams could have the address
+	if !s.isUDP() { // with it several sockets for datagrams could have the address
 		if err := socket.SetReuseAddr(true); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
@@ -167,13 +165,6 @@ func (s *sharedListener) probe(l *listener) error {
 		return err
 	}
 	return os.NewSyscallError("bind", socket.Bind(a))
-}
-
-func (s *sharedListener) socketType() int {
-	if s.key.Network == "udp" {
-		return unix.SOCK_DGRAM
-	}
-	return unix.SOCK_STREAM
 }
 
 // listen opens a socket for a loop. If the port is any free one, the other loops take the one that the first was given.
@@ -185,11 +176,21 @@ func (l *listener) listen() error {
 	}
 	cfg := reactor.ListenConfig{
 		Address: a, Backlog: backlog(&l.options), Options: func(s *reactor.Socket) error {
-			return cmp.Or(bindOptions(s, shared.key), setOptions(s, shared.key, &l.options, config.Socket{}))
+			if err := bindOptions(s, shared.key); err != nil {
+				return err
+			}
+			if l.udp != nil {
+				_ = s.SetRecvBuffer(udpReceiveBuffer) // as far as net.core.rmem_max allows
+			} else {
+				_ = s.SetNoDelay(true) // before the first connection, which inherits it
+			}
+			o := l.options
+			o.Backlog = 0 // comes last
+			return setOptions(s.Fd(), shared.key, o, config.Socket{})
 		},
 	}
 	var s reactor.Socket
-	if shared.key.Network == "udp" {
+	if l.udp != nil {
 		err = s.ListenPacket(l.worker.loop, cfg)
 	} else {
 		err = s.OpenListener(l.worker.loop, cfg)
@@ -237,7 +238,24 @@ func access(l *plan.Listener) (unixsocket.Access, error) {
 }
 
 // add takes over a socket.
-func (l *listener) add(fd int) { l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd}) }
+func (l *listener) add(fd int) {
+	if l.udp != nil {
+		l.udp.Add(fd)
+		return
+	}
+	l.sockets = append(l.sockets, &listenSocket{listener: l, fd: fd})
+}
+
+// fds are the descriptors of the listener's sockets.
+func (l *listener) fds() (fds []int) {
+	if l.udp != nil {
+		return l.udp.FDs()
+	}
+	for _, s := range l.sockets {
+		fds = append(fds, s.fd)
+	}
+	return fds
+}
 
 // place is where the listener listens, for people: as [plan.Listener.Place], with the port or the path that its sockets
 // have.
@@ -260,6 +278,9 @@ func (s *sharedListener) discard() {
 }
 
 func (l *listener) discard() {
+	if l.udp != nil {
+		l.udp.Discard()
+	}
 	for _, s := range l.sockets {
 		var socket reactor.Socket
 		socket.Init(l.worker.loop, s.fd)

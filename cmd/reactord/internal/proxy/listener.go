@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -38,6 +39,7 @@ type listener struct {
 	waits       bool            // the listener is among worker.waitingListeners
 	rated       bool            // the timer of the listener waits for a rate
 	pausedSince atomic.Int64    // since the process began; 0: it is not paused
+	udp         *udp.Listener   // nil: it accepts connections from sockets
 	sockets     []*listenSocket // fixed until they are closed
 	options     config.Socket   // that the sockets have
 	turn        int             // index of the socket to accept from next
@@ -49,6 +51,9 @@ func newListener(w *worker, s *sharedListener) *listener {
 	l := &listener{shared: s, worker: w, stats: &s.stats, admission: &s.admission}
 	l.room = s.admission.waiting.add(w, l)
 	l.again.Init((*acceptTimer)(l))
+	if s.isUDP() {
+		l.udp = newUDP(l)
+	}
 	return l
 }
 
@@ -61,6 +66,10 @@ const acceptTurn = 2
 
 func (l *listener) start() {
 	l.state = listenerServing
+	if l.udp != nil {
+		l.startUDP()
+		return
+	}
 	for _, s := range l.sockets {
 		s.start()
 	}
@@ -264,11 +273,11 @@ func (l *listener) deny(fd int, peer reactor.Address) {
 }
 
 func (l *listener) abort(fd int, why verdict) {
+	l.stats.rejected[why].Add(1)
 	socket := &l.worker.rejected
 	socket.Init(l.worker.loop, fd)
 	_ = socket.SetAbort()
 	socket.Discard()
-	l.stats.rejected[why].Add(1)
 }
 
 func (l *listener) acceptAfter(d time.Duration) {
@@ -325,6 +334,10 @@ func (l *listener) backOff(err error) {
 // stop ends accepting. Connections that are already queued are accepted first, whatever the limits: closing the
 // listener would reset them. Unless another process has the same sockets, and serves the queues.
 func (l *listener) stop(handedOver bool) {
+	if l.udp != nil {
+		l.stopUDP(handedOver)
+		return
+	}
 	if l.state >= listenerClosing {
 		return
 	}
@@ -352,12 +365,17 @@ func (l *listener) stop(handedOver bool) {
 func (l *listener) socketClosed(s *listenSocket) {
 	l.sockets = slices.DeleteFunc(l.sockets, func(other *listenSocket) bool { return other == s })
 	if len(l.sockets) == 0 {
-		l.state = listenerClosed
-		l.worker.listenerClosed(l)
-		if c := l.retires; c != nil {
-			l.retires = nil
-			c.end()
-		}
+		l.closed()
+	}
+}
+
+// closed is called when all sockets are closed.
+func (l *listener) closed() {
+	l.state = listenerClosed
+	l.worker.listenerClosed(l)
+	if c := l.retires; c != nil {
+		l.retires = nil
+		c.end()
 	}
 }
 

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"github.com/reactord/reactord/internal/intrusive"
 	"os"
 	"path"
 	"strconv"
@@ -81,8 +82,8 @@ func (p *Proxy) checkMemory(walked float64) float64 {
 	if patience > walked*0.9 {
 		return walked
 	}
-	p.walkAll(func(c *conn) bool {
-		if c.phase == phaseFlowing {
+	p.walkAll(connsOf, func(l *intrusive.Links) bool {
+		if c := connOf(l); c.phase == phaseFlowing {
 			c.checkTimeouts()
 		}
 		return true

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/reactor"
 )
@@ -24,10 +25,10 @@ func prefixes(all ...string) (out []config.Prefix) {
 }
 
 // trusting has a listener begin connections with PROXY headers.
-func trusting(l *config.Listener) { l.ProxyProtocol.Trusted = prefixes("127.0.0.0/8") }
+func trusting(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("127.0.0.0/8") }
 
 // startAs runs a proxy of one loop, whose listener and backend are changed.
-func startAs(t *testing.T, ring reactor.RingKind, l func(*config.Listener), b func(*config.Backend),
+func startAs(t *testing.T, ring reactor.RingKind, l func(*plan.Listener), b func(*config.Backend),
 	servers ...net.Listener,
 ) *Proxy {
 	t.Helper()
@@ -158,42 +159,42 @@ func TestPROXYHeaderCutAnywhere(t *testing.T) {
 
 // The ends of openings, each as it is counted and as the client is told.
 func TestEndsOfOpenings(t *testing.T) {
-	sni := func(l *config.Listener) {
+	sni := func(l *plan.Listener) {
 		l.Backend, l.Routes = "", []config.Route{{SNI: []string{"a.test"}, Backend: "b"}}
 	}
 	for _, test := range []struct {
 		name   string
-		set    func(*config.Listener)
+		set    func(*plan.Listener)
 		client func(t *testing.T, c *net.TCPConn)
 		want   end
 	}{
-		{"timeout", func(l *config.Listener) { trusting(l); l.InspectTimeout = 20 * time.Millisecond }, expectResetOf,
+		{"timeout", func(l *plan.Listener) { trusting(l); l.InspectTimeout = 20 * time.Millisecond }, expectResetOf,
 			endOpeningTimeout},
-		{"timeout of a ClientHello", func(l *config.Listener) { sni(l); l.InspectTimeout = 20 * time.Millisecond },
+		{"timeout of a ClientHello", func(l *plan.Listener) { sni(l); l.InspectTimeout = 20 * time.Millisecond },
 			sends("\x16\x03\x01\x01", expectResetOf), endOpeningTimeout},
-		{"untrusted", func(l *config.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") },
+		{"untrusted", func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") },
 			expectResetOf, endUntrusted},
 		{"no header", trusting, sends("GET / HTTP/1.1\r\n", expectResetOf), endBadHeader},
 		{"long header", trusting, sends("\r\n\r\n\x00\r\nQUIT\n\x21\x11\xff\xff", expectResetOf), endBadHeader},
-		{"denied", func(l *config.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") },
+		{"denied", func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") },
 			sends(told1, expectResetOf), endDenied},
-		{"not allowed", func(l *config.Listener) { trusting(l); l.Allow = prefixes("127.0.0.0/8") },
+		{"not allowed", func(l *plan.Listener) { trusting(l); l.Allow = prefixes("127.0.0.0/8") },
 			sends(told1, expectResetOf), endDenied},
 		{"EOF", trusting, sends("PROXY", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
 			endOpeningClient},
-		{"reset", trusting, sends("PROXY", reset), endOpeningClient},
+		{"reset", trusting, sends("PROXY", resets), endOpeningClient},
 		{"EOF in a ClientHello", sni, sends("\x16\x03", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
 			endOpeningClient},
 		{"no ClientHello", sni, sends("SSH-2.0-x\r\n", expectResetOf), endBadHello},
 		{"no route", sni, sends(string(hello(t, "b.test")), expectResetOf), endNoRoute},
-		{"no route without a ClientHello", func(l *config.Listener) {
+		{"no route without a ClientHello", func(l *plan.Listener) {
 			l.Backend, l.Routes = "", []config.Route{{Sources: prefixes("192.0.2.0/24"), Backend: "b"}}
 		}, expectResetOf, endNoRoute},
-		{"bad preamble", func(l *config.Listener) { sni(l); l.StartTLS = "smtp" },
+		{"bad preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
 			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", func(t *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }), endBadPreamble},
-		{"EOF in a preamble", func(l *config.Listener) { sni(l); l.StartTLS = "smtp" },
+		{"EOF in a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
 			func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); _, _ = io.Copy(io.Discard, c) }, endOpeningClient},
-		{"timeout of a preamble", func(l *config.Listener) { sni(l); l.StartTLS = "smtp"; l.InspectTimeout = 20 * time.Millisecond },
+		{"timeout of a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp"; l.InspectTimeout = 20 * time.Millisecond },
 			func(t *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }, endOpeningTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -219,15 +220,9 @@ func sends(s string, then func(*testing.T, *net.TCPConn)) func(*testing.T, *net.
 	}
 }
 
-func expectResetOf(t *testing.T, c *net.TCPConn) { t.Helper(); expectReset(t, c) }
+func resets(_ *testing.T, c *net.TCPConn) { resetConn(c) }
 
-func reset(t *testing.T, c *net.TCPConn) {
-	t.Helper()
-	if err := c.SetLinger(0); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-}
+func expectResetOf(t *testing.T, c *net.TCPConn) { t.Helper(); expectReset(t, c) }
 
 // hello is the ClientHello that crypto/tls sends for a name.
 func hello(t *testing.T, sni string, alpn ...string) []byte {
@@ -252,7 +247,7 @@ func hello(t *testing.T, sni string, alpn ...string) []byte {
 func TestOpeningIsAConnection(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
-		p := startAs(t, ring, func(l *config.Listener) { trusting(l); l.InspectTimeout = time.Hour }, nil, ln)
+		p := startAs(t, ring, func(l *plan.Listener) { trusting(l); l.InspectTimeout = time.Hour }, nil, ln)
 		c := dialProxy(t, p)
 		write(t, c, "PROXY")
 		var all []Connection
@@ -279,7 +274,7 @@ func TestOpeningIsAConnection(t *testing.T) {
 func TestDrainInTheOpening(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)
-		p := startAs(t, ring, func(l *config.Listener) { trusting(l); l.InspectTimeout = time.Hour }, nil, ln)
+		p := startAs(t, ring, func(l *plan.Listener) { trusting(l); l.InspectTimeout = time.Hour }, nil, ln)
 		on, stuck := dialProxy(t, p), dialProxy(t, p)
 		write(t, on, "PROXY")
 		write(t, stuck, "PROXY")
@@ -312,7 +307,7 @@ func TestRoutesBySNI(t *testing.T) {
 		other.Name = "other"
 		cfg.Backends = append(cfg.Backends, other)
 		cfg.Listeners[0].Backend = ""
-		cfg.Listeners[0].Set = func(l *config.Listener) {
+		cfg.Listeners[0].Set = func(l *plan.Listener) {
 			l.Routes = []config.Route{
 				{SNI: []string{"A.test"}, Backend: "b"},
 				{Name: "wild", SNI: []string{"*.a.test"}, Backend: "other"},
@@ -373,7 +368,7 @@ func TestResetBehindAHeader(t *testing.T) {
 		write(t, c, told1+"hello")
 		s := acceptFrom(t, ln)
 		expect(t, s, "hello")
-		reset(t, c)
+		resetConn(c)
 		expectReset(t, s)
 		expectEnd(t, p, endClientReset)
 	})

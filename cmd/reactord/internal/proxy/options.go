@@ -29,24 +29,24 @@ func bindOptions(s *reactor.Socket, key plan.ListenerKey) error {
 }
 
 // setOptions sets the options that differ from those that a socket has.
-func setOptions(s *reactor.Socket, key plan.ListenerKey, o *config.Socket, has config.Socket) error {
-	family, err := s.Family()
-	if err != nil || family == unix.AF_UNIX {
-		return err
+func setOptions(fd int, key plan.ListenerKey, o, has config.Socket) error {
+	if o.MSS == has.MSS && o.FastOpen == has.FastOpen && o.TOS == has.TOS && o.Backlog == has.Backlog {
+		return nil
 	}
-	if key.Network == "tcp" {
-		_ = s.SetNoDelay(true) // before the first connection, which inherits it
+	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return os.NewSyscallError("getsockopt", err)
 	}
-	fd := s.Fd()
+	tcp, ip := key.Network != "udp" && family != unix.AF_UNIX, family != unix.AF_UNIX
 	for _, option := range []struct {
 		name          string
 		level, option int
 		value, has    int
-		of            bool // the sockets of the listener have it
+		of            bool // the socket has it
 	}{
-		{"TCP_MAXSEG", unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MSS, has.MSS, key.Network == "tcp"},
-		{"TCP_FASTOPEN", unix.IPPROTO_TCP, unix.TCP_FASTOPEN, o.FastOpen, has.FastOpen, key.Network == "tcp"},
-		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, o.TOS, has.TOS, true}, // IPv4 clients of an IPv6 socket, too
+		{"TCP_MAXSEG", unix.IPPROTO_TCP, unix.TCP_MAXSEG, o.MSS, has.MSS, tcp},
+		{"TCP_FASTOPEN", unix.IPPROTO_TCP, unix.TCP_FASTOPEN, o.FastOpen, has.FastOpen, tcp},
+		{"IP_TOS", unix.IPPROTO_IP, unix.IP_TOS, o.TOS, has.TOS, ip}, // IPv4 clients of an IPv6 socket, too
 		{"IPV6_TCLASS", unix.IPPROTO_IPV6, unix.IPV6_TCLASS, o.TOS, has.TOS, family == unix.AF_INET6},
 	} {
 		if !option.of || option.value == option.has {
@@ -55,6 +55,9 @@ func setOptions(s *reactor.Socket, key plan.ListenerKey, o *config.Socket, has c
 		if err := unix.SetsockoptInt(fd, option.level, option.option, option.value); err != nil {
 			return os.NewSyscallError("setsockopt "+option.name, err)
 		}
+	}
+	if o.Backlog != has.Backlog && key.Network != "udp" {
+		return os.NewSyscallError("listen", unix.Listen(fd, backlog(&o)))
 	}
 	return nil
 }
@@ -68,12 +71,8 @@ func (l *listener) followOptions() {
 	}
 	has := l.options
 	l.options = o
-	for _, s := range l.sockets {
-		err := setOptions(&s.Socket, l.shared.key, &o, has)
-		if err == nil && o.Backlog != has.Backlog {
-			err = os.NewSyscallError("listen", s.Listen(backlog(&o)))
-		}
-		if err != nil {
+	for _, fd := range l.fds() {
+		if err := setOptions(fd, l.shared.key, o, has); err != nil {
 			l.worker.proxy.log.Error("an option of a listener could not be changed",
 				zap.String("listener", l.name()), zap.Error(err))
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -28,7 +29,9 @@ type Listener struct {
 	OnLimit        string
 	Rate           config.Rate
 	SourceRate     config.SourceRate
-	Set            func(*config.Listener) // further settings; nil: none
+	Set            func(*plan.Listener) // further settings; nil: none
+	UDP            *config.UDP          // nil: it is a listener of TCP
+	Bandwidth      config.Bandwidth
 }
 
 // Backend is a backend of a plan for tests.
@@ -65,17 +68,23 @@ func (s fixture) plan() *plan.Plan {
 }
 
 func (l Listener) plan() plan.Listener {
-	out := plan.Listener{Listener: config.NewListener(), Bind: l.Address}
+	out := plan.Listener{Listener: config.NewListener(), Network: "tcp", Bind: l.Address}
 	out.Name, out.Backend, out.MaxConnections = l.Name, l.Backend, l.MaxConnections
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
 	}
-	out.Rate = l.Rate
+	out.Rate, out.Bandwidth = l.Rate, l.Bandwidth
+	if l.UDP != nil {
+		out.Network, out.UDP = "udp", *l.UDP
+	}
 	if l.SourceRate.Connections != 0 {
 		out.SourceRate = l.SourceRate
 	}
 	if l.Set != nil {
-		l.Set(&out.Listener)
+		l.Set(&out)
+	}
+	if len(out.TLS.Certificates) != 0 {
+		out.Keys, _ = certs.LoadServer(&out.TLS)
 	}
 	return out
 }
@@ -92,6 +101,9 @@ func (b Backend) plan() plan.Backend {
 		b.Set(&s)
 	}
 	out := plan.Backend{Settings: &s}
+	if s.TLS.Enabled {
+		out.Keys, _ = certs.LoadClient(&s.TLS)
+	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
 			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,

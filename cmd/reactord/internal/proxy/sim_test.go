@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/internal/simring"
 	"github.com/reactord/reactord/internal/testenv"
 	"github.com/reactord/reactord/internal/testing/program"
@@ -224,9 +225,9 @@ func (s *simulation) closeSome(t *simring.Thread) {
 	if rng.IntN(2) == 0 {
 		return
 	}
-	s.proxy.walkAll(func(c *conn) bool {
+	s.proxy.walkAll(connsOf, func(l *intrusive.Links) bool {
 		if rng.IntN(2) == 0 {
-			c.close(endAdmin, bothSides)
+			connOf(l).close(endAdmin, bothSides)
 		}
 		return rng.IntN(8) != 0
 	}, func() { walks-- })

@@ -30,8 +30,8 @@ func (p *Proxy) ListenSockets() (all []ListenSocket, err error) {
 	}
 	for _, s := range p.table.Load().listeners {
 		for _, l := range s.loops {
-			for _, socket := range l.sockets {
-				fd, err := duplicate(socket.fd)
+			for _, given := range l.fds() {
+				fd, err := duplicate(given)
 				if err != nil {
 					CloseSockets(all)
 					return nil, err
@@ -67,9 +67,6 @@ type listenSocket struct {
 
 func (s *listenSocket) start() {
 	s.Init(s.listener.worker.loop, s.fd)
-	if s.listener.shared.key.Network == "udp" {
-		return // see udp.go
-	}
 	s.PollMany(unix.POLLIN).Connect(&s.poll, s)
 	s.poll.Start()
 }

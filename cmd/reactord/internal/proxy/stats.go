@@ -36,7 +36,9 @@ type listenerStats struct {
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
-	logged       logEvery     // warnings about limits
+	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
+	udpStats
+	logged logEvery // warnings about limits
 }
 
 // histogram counts durations in fixed buckets.
@@ -109,17 +111,19 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 
 func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	out := proxymetrics.ListenerStats{
-		Name:          name,
-		Accepted:      l.accepted.Load(),
-		Current:       l.current.Load(),
-		Limit:         int(l.limit.Load()),
-		Pauses:        l.pauses.Load(),
-		PausedSeconds: float64(l.paused.Load()) / 1e9,
-		ReceivedBytes: l.bytes[client].Load(),
-		SentBytes:     l.bytes[server].Load(),
-		Duration:      l.duration.read(),
-		Handshakes:    l.handshakes.read(),
+		Name:             name,
+		Accepted:         l.accepted.Load(),
+		Current:          l.current.Load(),
+		Limit:            int(l.limit.Load()),
+		Pauses:           l.pauses.Load(),
+		PausedSeconds:    float64(l.paused.Load()) / 1e9,
+		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
+		ReceivedBytes:    l.bytes[client].Load(),
+		SentBytes:        l.bytes[server].Load(),
+		Duration:         l.duration.read(),
+		Handshakes:       l.handshakes.read(),
 	}
+	l.udpStats.read(&out)
 	for i, reason := range acceptReasons {
 		out.AcceptErrors = append(out.AcceptErrors, proxymetrics.Count{Reason: reason, N: l.acceptErrors[i].Load()})
 	}

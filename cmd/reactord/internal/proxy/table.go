@@ -9,6 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/netset"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/udp"
 	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
@@ -36,6 +37,7 @@ type sharedListener struct {
 	stats     listenerStats
 	admission admission
 	rate      bucket
+	bytes     sharedBytes
 	loops     []*listener // by index of the worker; fixed
 }
 
@@ -44,11 +46,13 @@ type sharedListener struct {
 type settings struct {
 	*plan.Listener
 	router      *router
-	opens       bool        // a connection has to be opened before its backend is known
-	tls         *tls.Config // nil: TLS does not end here
-	reject      bool        // connections beyond the limits are reset
+	opens       bool          // a connection has to be opened before its backend is known
+	tls         *tls.Config   // nil: TLS does not end here
+	reject      bool          // connections beyond the limits are reset
+	udp         *udp.Settings // nil: it is no listener of UDP
 	rate        rate
 	processRate rate
+	bytes       *byteLimits       // nil: bytes are not limited
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 	allow, deny *netset.Set       // nil: none are written
 	trusted     *netset.Set       // of whom connections begin with a PROXY header; nil: none does
@@ -64,8 +68,10 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		router:      r,
 		tls:         next.terminates(l, before),
 		reject:      l.OnLimit == "reject",
+		udp:         udpSettings(l, before),
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
+		bytes:       newByteLimits(&l.Bandwidth),
 		allow:       networks(l.Allow),
 		deny:        networks(l.Deny),
 		trusted:     networks(l.ProxyProtocol.Trusted),

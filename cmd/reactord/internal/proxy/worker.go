@@ -31,10 +31,12 @@ type worker struct {
 	index     int
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
-	open      atomic.Int64 // connections, for other threads
-	ids       uint64       // that conns were given
-	walks     []*walk      // over conns
-	spread    spread       // of a drain
+	sessions  intrusive.List // of UDP
+	throttled intrusive.List // directions that limits on bytes hold back
+	open      atomic.Int64   // connections, for other threads
+	ids       uint64         // that conns were given
+	walks     []*walk        // over conns
+	spread    spread         // of a drain
 	lanes     map[*upstream.Backend]*lane
 	state     workerState
 	accessLog *accesslog.Writer // in force; nil: there is none
@@ -97,6 +99,7 @@ func (w *worker) follow(c *change) {
 		}
 	}
 	w.followLanes(c.next.backends)
+	w.followBandwidth()
 	for _, l := range w.listeners {
 		l.follow()
 	}

@@ -47,10 +47,17 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.Pauses) }),
 	series.Counter("listener_paused_seconds_total", "Seconds for which accepting paused, of all loops together.",
 		ofListener, func(l *ListenerStats) float64 { return l.PausedSeconds }),
+	series.Counter("listener_throttled_seconds_total",
+		"Seconds for which limits on bytes held directions of connections back, of all together.",
+		ofListener, func(l *ListenerStats) float64 { return l.ThrottledSeconds }),
 	series.Counter("listener_receive_bytes_total", "Bytes received from clients.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.ReceivedBytes) }),
 	series.Counter("listener_transmit_bytes_total", "Bytes sent to clients.", ofListener,
 		func(l *ListenerStats) float64 { return float64(l.SentBytes) }),
+	series.Counter("listener_receive_datagrams_total", "Datagrams of clients that were passed on.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.ReceivedDatagrams) }),
+	series.Counter("listener_transmit_datagrams_total", "Datagrams of servers that were passed on.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.SentDatagrams) }),
 }
 
 var backendTable = series.Table[BackendStats]{
@@ -94,6 +101,8 @@ var (
 		"Errors of accepting connections.", "listener", "reason")
 	rejected = series.NewDesc("listener_rejected_total",
 		"Connections that were reset because of a limit.", "listener", "reason")
+	droppedDatagrams = series.NewDesc("listener_dropped_datagrams_total",
+		"Datagrams that were not passed on.", "listener", "reason")
 	closed = series.NewDesc("connections_closed_total",
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
@@ -131,7 +140,7 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
-		acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
+		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
 		queueDuration, handshakes, serverHandshakes, expiry,
 	} {
 		ch <- d
@@ -171,6 +180,9 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 	}
 	for _, r := range l.Rejected {
 		ch <- series.Count(rejected, float64(r.N), l.Name, r.Reason)
+	}
+	for _, d := range l.DroppedDatagrams {
+		ch <- series.Count(droppedDatagrams, float64(d.N), l.Name, d.Reason)
 	}
 	for _, e := range l.Closed {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)

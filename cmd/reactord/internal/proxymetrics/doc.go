@@ -17,9 +17,13 @@
 //	reactord_listener_connections_limit{listener}                      gauge
 //	reactord_listener_pauses_total{listener}                           counter times that a limit was reached
 //	reactord_listener_paused_seconds_total{listener}                   counter of all loops together
+//	reactord_listener_throttled_seconds_total{listener}                counter of all directions together
 //	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, draining
 //	reactord_listener_receive_bytes_total{listener}                    counter from clients
 //	reactord_listener_transmit_bytes_total{listener}                   counter to clients
+//	reactord_listener_receive_datagrams_total{listener}                counter of clients, passed on (UDP)
+//	reactord_listener_transmit_datagrams_total{listener}               counter of servers, passed on (UDP)
+//	reactord_listener_dropped_datagrams_total{listener,reason}         counter refused, draining, full, error, ended
 //	reactord_listener_accept_errors_total{listener,reason}             counter
 //	reactord_connections_closed_total{listener,term_by,phase}          counter
 //	reactord_connection_duration_seconds{listener}                     histogram

@@ -1,0 +1,146 @@
+package proxy
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/udp"
+	"go.uber.org/zap"
+)
+
+// A listener of UDP has a [udp.Listener] instead of sockets that it accepts from. Its sessions are connections to the
+// limits and the counters. A datagram for which there is no session, and no room for one, is dropped: datagrams cannot
+// wait in the kernel's queue, because those of other sessions are behind them.
+
+// isUDP reports whether the listener receives datagrams.
+func (k *sharedListener) isUDP() bool { return k.key.Network == "udp" }
+
+// newUDP makes the part of a listener that receives datagrams. It knows its address when it is started.
+func newUDP(l *listener) *udp.Listener {
+	w := l.worker
+	return udp.New(udp.Config{Loop: w.loop, Owner: (*udpOwner)(l), Patience: w.proxy.memory.scale})
+}
+
+// udpSettings are how sessions of a listener end. They are those of before if nothing has changed.
+func udpSettings(l *plan.Listener, before *settings) *udp.Settings {
+	if l.Network != "udp" {
+		return nil
+	}
+	s := udp.Settings{Idle: l.UDP.IdleTimeout, Requests: l.UDP.Requests, Responses: l.UDP.Responses}
+	if before != nil && before.udp != nil && *before.udp == s {
+		return before.udp
+	}
+	return &s
+}
+
+// udpReceiveBuffer is how much the kernel may hold for a socket: what comes in a few milliseconds. What comes while it
+// is full is lost.
+const udpReceiveBuffer = 4 << 20
+
+// startUDP begins to receive.
+func (l *listener) startUDP() {
+	l.udp.Address = l.shared.address
+	l.udp.Start()
+}
+
+// stopUDP begins no session any more. Datagrams of the sessions are still passed on: until they are idle, or the worker
+// is closed. If another process has the sockets, that receives; or if the plan has no such listener any more, its
+// sessions end, because its address is to be free.
+func (l *listener) stopUDP(handedOver bool) {
+	if l.state == listenerClosed {
+		return
+	}
+	l.state = listenerClosing
+	l.unpause()
+	switch {
+	case l.worker.state == workerClosed || l.retires != nil:
+		l.udp.Close()
+	case handedOver:
+		l.udp.HandOver()
+	default:
+		l.udp.Drain()
+	}
+}
+
+// udpOwner is a listener as the owner of its sessions.
+type udpOwner listener
+
+// Admit makes a session, if there is room and a server.
+func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
+	l := (*listener)(o)
+	s := l.shared.settings.Load()
+	if v := l.admitUDP(s, from); v != accept {
+		l.stats.rejected[v].Add(1)
+		if l.stats.logged.due(l.worker.loop.Now()) {
+			l.worker.proxy.log.Warn("datagrams beyond a limit are dropped",
+				zap.String("listener", l.name()), zap.String("limit", rejections[v]))
+		}
+		return nil
+	}
+	return l.beginSession(s, from, local)
+}
+
+// admitUDP decides on a session, and takes what it needs if there is room.
+func (l *listener) admitUDP(s *settings, from netip.AddrPort) verdict {
+	now := l.worker.loop.Now()
+	switch {
+	case l.worker.state >= workerDraining:
+		return rejectDraining
+	case !s.allowed(from.Addr()):
+		return rejectDenied
+	case l.worker.proxy.rate.take(s.processRate, now) != 0:
+		return rejectRate
+	case l.shared.rate.take(s.rate, now) != 0:
+		l.worker.proxy.rate.give(s.processRate)
+		return rejectRate
+	case l.admission.take() != granted:
+		l.giveBack(s)
+		return rejectLimit
+	}
+	for _, buckets := range s.sources {
+		if buckets != nil && !buckets.take(from.Addr(), now) {
+			l.giveBack(s)
+			l.admission.give()
+			return rejectSource
+		}
+	}
+	return accept
+}
+
+// Count adds up what has moved.
+func (o *udpOwner) Count(t udp.Tally) {
+	for side := range t.Bytes {
+		o.stats.bytes[side].Add(t.Bytes[side])
+		o.stats.datagrams[side].Add(t.Datagrams[side])
+	}
+	for i, n := range t.Dropped {
+		if n != 0 {
+			o.stats.dropped[i].Add(n)
+		}
+	}
+}
+
+// Failed is called when the socket cannot be received from.
+func (o *udpOwner) Failed(err error) {
+	l := (*listener)(o)
+	l.worker.proxy.log.Error("listener failed", zap.String("listener", l.name()), zap.Error(err))
+	l.worker.drain()
+}
+
+// Closed is called when the listener has neither sessions nor sockets.
+func (o *udpOwner) Closed() { (*listener)(o).closed() }
+
+// udpStats is the counters that only listeners of UDP have.
+type udpStats struct {
+	datagrams [2]atomic.Uint64 // that were passed on, from the client, from the server
+	dropped   [udp.DropCount]atomic.Uint64
+}
+
+func (u *udpStats) read(out *proxymetrics.ListenerStats) {
+	out.ReceivedDatagrams, out.SentDatagrams = u.datagrams[client].Load(), u.datagrams[server].Load()
+	for i, reason := range udp.Drops {
+		out.DroppedDatagrams = append(out.DroppedDatagrams, proxymetrics.Count{Reason: reason, N: u.dropped[i].Load()})
+	}
+}

@@ -1,0 +1,206 @@
+package proxy
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+	"unsafe"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/balance"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/cmd/reactord/internal/udp"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+)
+
+// session is what the proxy keeps of a UDP session, which is a connection to everything that counts, limits and lists
+// them. It has a server from the beginning: sessions do not wait in queues.
+type session struct {
+	udp.Session
+	listener *listener
+	lane     *lane
+	settings *config.Backend
+	to       *upstream.Server // the session has one of its Load, and one of the backend's
+	from     *source          // the local address; nil: the kernel chooses
+	id       uint64
+	links    intrusive.Links // among the sessions of the worker
+	client   netip.AddrPort
+	began    int64
+	why      end // if the owner has ended it
+	answered bool
+}
+
+func sessionOf(l *intrusive.Links) *session {
+	return intrusive.Owner[session](l, unsafe.Offsetof(session{}.links))
+}
+
+// beginSession makes a session for which room was taken; nil: there is no server for it.
+func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
+	w := l.worker
+	now := w.loop.Now()
+	lane := w.lane(s.router.fallback)
+	lane.backend.Began(now)
+	to, err := lane.takeServer(&balance.Request{Source: from.Addr().Unmap()})
+	l.stats.accepted.Add(1)
+	if err != nil {
+		why := endNoneAvailable
+		if errors.Is(err, balance.ErrFull) {
+			why = endQueueFull
+		}
+		l.stats.closed[why].Add(1)
+		l.admission.give()
+		return nil
+	}
+	x := &session{
+		listener: l, lane: lane, settings: lane.settings, to: to, id: w.nextID(), client: unmapped(from), began: now,
+	}
+	var ends int64
+	if x.settings.Lifetime > 0 {
+		ends = lifeEnds(now, x.id, x.settings)
+	}
+	x.Init(x, s.udp, to.Address, x.header(local), ends)
+	l.stats.current.Add(1)
+	w.open.Add(1)
+	w.sessions.PushFront(&x.links)
+	return &x.Session
+}
+
+// header is the PROXY header in front of the first datagram, if the backend asks for one.
+func (x *session) header(local netip.AddrPort) []byte {
+	if x.settings.ProxyProtocol.Version != "v2" {
+		return nil
+	}
+	h := proxyproto.Header{Version: 2, Datagram: true, Source: x.client, Destination: unmapped(local)}
+	for _, kind := range x.settings.ProxyProtocol.TLVs {
+		if kind == "crc32c" {
+			h.TLVs = proxyproto.AppendTLV(h.TLVs, proxyproto.CRC32C, make([]byte, 4))
+		}
+	}
+	return proxyproto.Append(nil, &h)
+}
+
+// takeServer takes room for a session, in the backend and at a server. The error matches balance.ErrFull if there may
+// be room later.
+func (l *lane) takeServer(r *balance.Request) (*upstream.Server, error) {
+	if !l.backend.Load.Take() {
+		return nil, balance.ErrFull
+	}
+	g := l.backend.Group()
+	i, err := l.picker.Pick(g.Group, r)
+	if err != nil {
+		l.backend.Load.Give()
+		return nil, err
+	}
+	return g.Servers[i], nil
+}
+
+// Bind gives the server's socket a local address, if the backend has some.
+func (x *session) Bind(s *reactor.Socket) error {
+	if x.from = x.lane.sources[familyOf(x.to.Address.Addr())].next(x.listener.worker.loop.Now()); x.from != nil {
+		return x.from.bind(s)
+	}
+	return nil
+}
+
+// Answered is called when the first datagram of the server has come: until then nobody knows that it is there.
+func (x *session) Answered() {
+	x.answered = true
+	x.to.Connected(x.began, x.listener.worker.loop.Now())
+}
+
+// Refused is called when the server does not take datagrams.
+func (x *session) Refused(err error) {
+	w := x.listener.worker
+	if noPort(err) && x.from != nil {
+		x.from.exhausted = w.loop.Now() + int64(reactor.AcceptBackoff)
+	}
+	x.to.Failed(err)
+	if entry := w.proxy.log.Check(zap.DebugLevel, "cannot send to a server"); entry != nil {
+		entry.Write(x.names(), zap.Error(err))
+	}
+}
+
+// close ends the session.
+func (x *session) close(why end) {
+	if !x.Over() {
+		x.why = why
+		x.End(udp.WhyOwner)
+	}
+}
+
+// end is why the session has ended, for the counters and the log.
+func (x *session) end(why udp.Why) end {
+	switch why {
+	case udp.WhyIdle:
+		return endIdle
+	case udp.WhyLifetime:
+		return endLifetime
+	case udp.WhyRefused:
+		return endNoServer
+	case udp.WhyReset:
+		return endServerReset
+	case udp.WhyLocal:
+		return endLocal
+	case udp.WhyOwner:
+		switch {
+		case x.why != endNormal:
+			return x.why
+		case x.listener.worker.state == workerClosed:
+			return endKilled
+		}
+		return endDrain
+	}
+	return endNormal
+}
+
+// Ended gives back what the session has, and makes room for another one.
+func (x *session) Ended(why udp.Why) {
+	l := x.listener
+	w := l.worker
+	x.why = x.end(why)
+	if entry := w.proxy.log.Check(zap.DebugLevel, "closing"); entry != nil {
+		_, moved := x.Moved()
+		entry.Write(x.names(), zap.Stringer("why", x.why), zap.Duration("after", x.age()),
+			zap.Uint64("from_client", moved[client]), zap.Uint64("from_server", moved[server]))
+	}
+	x.to.Load.Give()
+	x.lane.backend.Load.Give()
+	x.lane.queue.rooms.wake()
+	l.stats.closed[x.why].Add(1)
+	l.stats.duration.observe(w.loop.Now() - x.began)
+	w.forgetLinks(&x.links, &w.sessions)
+	if w.forFD.length != 0 {
+		w.retryWaiting()
+	}
+	l.connClosed()
+}
+
+func (x *session) age() time.Duration { return time.Duration(x.listener.worker.loop.Now() - x.began) }
+
+func (x *session) idleFor() time.Duration {
+	l := x.listener.worker.loop
+	return time.Duration(l.Now() - l.Stalled() - x.IdleSince())
+}
+
+// names are the fields that identify the session.
+func (x *session) names() zap.Field {
+	return zap.Dict("connection", zap.Uint64("id", x.id), zap.String("listener", x.listener.name()),
+		zap.Stringer("client", x.client), zap.String("server", x.to.Name()))
+}
+
+// describe is the session for people.
+func (x *session) describe() Connection {
+	_, moved := x.Moved()
+	c := Connection{
+		ID: x.id, Listener: x.listener.name(), Backend: x.lane.backend.Name, Server: x.to.Name(), Address: x.to.Address,
+		Client: x.client, Age: x.age(), Idle: x.idleFor(), FromClient: moved[client], FromServer: moved[server],
+		Phase: "data",
+	}
+	if !x.answered {
+		c.Phase = "connect"
+	}
+	return c
+}

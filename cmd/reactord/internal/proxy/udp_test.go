@@ -1,0 +1,488 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
+	"github.com/reactord/reactord/reactor"
+)
+
+// packetServer is a UDP server that counts what comes.
+type packetServer struct {
+	*net.UDPConn
+	got chan packetOf
+}
+
+type packetOf struct {
+	data []byte
+	from netip.AddrPort
+}
+
+// listenUDP is a UDP server. If it echoes, each datagram is sent back behind a prefix.
+func listenUDP(t *testing.T, at, prefix string) *packetServer {
+	t.Helper()
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort(at)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &packetServer{c, make(chan packetOf, 10000)}
+	t.Cleanup(func() { c.Close() })
+	go func() {
+		b := make([]byte, 65536)
+		for {
+			n, from, err := c.ReadFromUDPAddrPort(b)
+			if err != nil {
+				if errors.Is(err, net.ErrClosed) {
+					return
+				}
+				continue
+			}
+			s.got <- packetOf{bytes.Clone(b[:n]), from}
+			if prefix != "-" {
+				_, _ = c.WriteToUDPAddrPort(append([]byte(prefix), b[:n]...), from)
+			}
+		}
+	}()
+	return s
+}
+
+func (s *packetServer) addr() netip.AddrPort { return s.LocalAddr().(*net.UDPAddr).AddrPort() }
+
+// next is the next datagram that the server gets.
+func (s *packetServer) next(t *testing.T) packetOf {
+	t.Helper()
+	select {
+	case p := <-s.got:
+		return p
+	case <-time.After(10 * time.Second):
+		t.Fatal("no datagram comes")
+		panic("unreachable")
+	}
+}
+
+// udpFixture has one listener of UDP, and one backend with the given servers.
+func udpFixture(b Backend, u config.UDP, servers ...netip.AddrPort) fixture {
+	b.Name = "b"
+	for _, s := range servers {
+		b.Servers = append(b.Servers, Server{Name: s.String(), Address: s})
+	}
+	if u.IdleTimeout == 0 {
+		u.IdleTimeout = 30 * time.Second
+	}
+	return fixture{
+		Config:    Config{Loops: 2},
+		Listeners: []Listener{{Name: "l", Address: netip.MustParseAddrPort("127.0.0.1:0"), Backend: "b", UDP: &u}},
+		Backends:  []Backend{b},
+	}
+}
+
+func (s fixture) run(t *testing.T, ring reactor.RingKind) *Proxy {
+	t.Helper()
+	s.Ring = ring
+	p, err := s.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := leased(p); n != 0 {
+			t.Errorf("%d bytes of buffers were not released", n)
+		}
+	})
+	return p
+}
+
+func dialUDP(t *testing.T, to netip.AddrPort) *net.UDPConn {
+	t.Helper()
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// ask sends a datagram, and returns the answer.
+func ask(t *testing.T, c *net.UDPConn, b []byte) []byte {
+	t.Helper()
+	if _, err := c.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	answer := make([]byte, 65536)
+	n, err := c.Read(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer[:n]
+}
+
+// awaitOpen waits until so many connections are open.
+func awaitOpen(t *testing.T, p *Proxy, n int64) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); p.Open() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d sessions are open, want %d", p.Open(), n)
+		}
+	}
+}
+
+func closedBy(p *Proxy, e end) uint64 {
+	return p.table.Load().listeners[0].stats.closed[e].Load()
+}
+
+func TestUDPDatagramsOfAllSizes(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		for i, n := range []int{1, 0, 65507, 100, 1472, 17 << 10, 65507, 0, 1} {
+			want := bytes.Repeat([]byte{byte(i)}, n)
+			if got := ask(t, c, want); !bytes.Equal(got, want) {
+				t.Errorf("a datagram of %d bytes came back as %d", n, len(got))
+			}
+		}
+		from := s.next(t).from
+		for range 8 {
+			if again := s.next(t).from; again != from {
+				t.Errorf("the session has two sockets: %v and %v", from, again)
+			}
+		}
+		if l := p.Stats().Listeners[0]; l.Accepted != 1 || l.ReceivedDatagrams != 9 || l.SentDatagrams != 9 ||
+			l.ReceivedBytes != l.SentBytes {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// Many datagrams in a row, of one size and of others, come in order. (The kernel may make one of several.)
+func TestUDPInOrder(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "-")
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		for i := range 50 {
+			size := 100
+			if i%11 == 5 {
+				size = 90
+			}
+			for k := range 20 {
+				b := make([]byte, size+k/19)
+				copy(b, fmt.Sprint(i, ".", k))
+				_, _ = c.Write(b)
+			}
+			for k := range 20 {
+				got, want := s.next(t).data, fmt.Sprint(i, ".", k)
+				if len(got) != size+k/19 || string(got[:len(want)]) != want {
+					t.Fatalf("%d bytes, %.20q, want %s", len(got), got, want)
+				}
+			}
+		}
+	})
+}
+
+// Each datagram is a session of its own, and the servers take turns; the session ends with its answer.
+func TestUDPPerDatagram(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		a, b := listenUDP(t, "127.0.0.1:0", "a"), listenUDP(t, "127.0.0.1:0", "b")
+		f := udpFixture(Backend{}, config.UDP{Requests: 1, Responses: 1}, a.addr(), b.addr())
+		f.Loops = 1
+		p := f.run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		const n = 50
+		count := map[byte]int{}
+		for range n {
+			count[ask(t, c, []byte("x"))[0]]++
+		}
+		if count['a'] != n/2 || count['b'] != n/2 {
+			t.Errorf("%v", count)
+		}
+		awaitOpen(t, p, 0)
+		if got := closedBy(p, endNormal); got != n {
+			t.Errorf("%d sessions have ended normally, want %d", got, n)
+		}
+	})
+}
+
+// A server that is not there answers by ICMP: the session ends, and when the server is there the next one works.
+func TestUDPServerGoesAndComesBack(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		ask(t, c, []byte("there"))
+		s.Close()
+		for deadline := time.Now().Add(10 * time.Second); closedBy(p, endServerReset) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the session does not end")
+			}
+			_, _ = c.Write([]byte("gone"))
+		}
+		for deadline := time.Now().Add(10 * time.Second); closedBy(p, endNoServer) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the next session does not end")
+			}
+			_, _ = c.Write([]byte("gone"))
+		}
+		awaitOpen(t, p, 0)
+		if n := p.Stats().Servers[0].Failures; len(n) == 0 {
+			t.Error("the server is not blamed")
+		}
+		listenUDP(t, s.addr().String(), "")
+		if got := ask(t, c, []byte("back")); string(got) != "back" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// Clients of one port and different addresses have sessions of their own, and replies leave from the address that was
+// asked.
+func TestUDPAddresses(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = netip.MustParseAddrPort("0.0.0.0:0")
+		p := f.run(t, ring)
+		port := 0
+		for i := 2; i < 5; i++ {
+			from := &net.UDPAddr{IP: net.IPv4(127, 0, 0, byte(i)), Port: port}
+			to := &net.UDPAddr{IP: net.IPv4(127, 0, 1, byte(i)), Port: int(p.Addrs()[0].Port())}
+			c, err := net.DialUDP("udp", from, to) // it takes answers of that address only
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			port = c.LocalAddr().(*net.UDPAddr).Port
+			want := fmt.Sprint("client ", i)
+			if got := ask(t, c, []byte(want)); string(got) != want {
+				t.Errorf("%q", got)
+			}
+		}
+		if n := p.Open(); n != 3 {
+			t.Errorf("%d sessions, want 3", n)
+		}
+	})
+}
+
+func TestUDPv6AndMapped(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "[::1]:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = netip.MustParseAddrPort("[::]:0")
+		p := f.run(t, ring)
+		for _, to := range []string{"::1", "127.0.0.1", "127.0.0.9"} {
+			c := dialUDP(t, netip.AddrPortFrom(netip.MustParseAddr(to), p.Addrs()[0].Port()))
+			if got := ask(t, c, []byte(to)); string(got) != to {
+				t.Errorf("%q", got)
+			}
+		}
+	})
+}
+
+// A session that is idle ends, and its table and memory are given back.
+func TestUDPIdle(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 100 * time.Millisecond}, s.addr()).run(t, ring)
+		for range 20 {
+			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
+		}
+		awaitOpen(t, p, 0)
+		if n := closedBy(p, endIdle); n != 20 {
+			t.Errorf("%d sessions were idle, want 20", n)
+		}
+	})
+}
+
+// What is beyond a limit is dropped and counted.
+func TestUDPLimits(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].MaxConnections = 2
+		p := f.run(t, ring)
+		for range 2 {
+			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
+		}
+		c := dialUDP(t, p.Addrs()[0])
+		_, _ = c.Write([]byte("too many"))
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			l := p.Stats().Listeners[0]
+			if reasonCount(l.Rejected, "limit") == 1 && reasonCount(l.DroppedDatagrams, "refused") == 1 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v", l)
+			}
+		}
+		if n, err := p.CloseConnections(context.Background(), Filter{}); n != 2 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		awaitOpen(t, p, 0)
+		if got := ask(t, c, []byte("now")); string(got) != "now" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+func reasonCount(all []proxymetrics.Count, reason string) uint64 {
+	for _, c := range all {
+		if c.Reason == reason {
+			return c.N
+		}
+	}
+	return 0
+}
+
+// A reload keeps a session, with the server's socket and its settings, and lists it.
+func TestUDPReload(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s, other := listenUDP(t, "127.0.0.1:0", "a"), listenUDP(t, "127.0.0.1:0", "b")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = freePort(t)
+		p := f.run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		ask(t, c, []byte("1"))
+		from := s.next(t).from
+		f.Backends[0].Servers = []Server{{Name: "other", Address: other.addr()}}
+		f.Listeners[0].UDP = &config.UDP{IdleTimeout: time.Hour}
+		p.change(t, f)
+		if got := ask(t, c, []byte("2")); string(got) != "a2" || s.next(t).from != from {
+			t.Errorf("%q", got)
+		}
+		if got := ask(t, dialUDP(t, p.Addrs()[0]), []byte("3")); string(got) != "b3" {
+			t.Errorf("%q", got)
+		}
+		all, err := p.Connections(context.Background(), Filter{Client: netip.PrefixFrom(p.Addrs()[0].Addr(), 32)}, 0)
+		if err != nil || len(all) != 2 {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		for _, x := range all {
+			if x.Client.String() == c.LocalAddr().String() && (x.FromClient != 2 || x.FromServer != 4 || x.Phase != "data") {
+				t.Errorf("%+v", x)
+			}
+		}
+	})
+}
+
+// The sessions of a listener that is gone end, and its address is free.
+func TestUDPListenerIsGone(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = freePort(t)
+		p := f.run(t, ring)
+		ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
+		at := p.Addrs()[0]
+		f.Listeners[0].Address = freePort(t)
+		p.change(t, f)
+		awaitOpen(t, p, 0)
+		listenUDP(t, at.String(), "")
+	})
+}
+
+// While the process drains, a session goes on, and no other begins; the drain ends with the session.
+func TestUDPDrain(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 500 * time.Millisecond}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		ask(t, c, []byte("x"))
+		done := make(chan error, 1)
+		go func() { done <- p.Drain(context.Background(), config.Drain{Timeout: 10 * time.Second}) }()
+		for p.DrainPhase() != DrainClosing {
+			time.Sleep(time.Millisecond)
+		}
+		if got := ask(t, c, []byte("still")); string(got) != "still" {
+			t.Errorf("%q", got)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Another process takes the sockets over: it gets the datagrams, while this one passes on replies.
+func TestUDPHandOver(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s, other := listenUDP(t, "127.0.0.1:0", "-"), listenUDP(t, "127.0.0.1:0", "new ")
+		f := udpFixture(Backend{}, config.UDP{IdleTimeout: time.Second}, s.addr())
+		f.Listeners[0].Address = freePort(t)
+		p := f.run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		_, _ = c.Write([]byte("x"))
+		from := s.next(t).from
+
+		sockets, err := p.ListenSockets()
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := udpFixture(Backend{}, config.UDP{}, other.addr())
+		next.Listeners[0].Address = p.Addrs()[0]
+		next.Inherited, next.Loops = sockets, 3
+		q := next.run(t, ring)
+		p.StopAccepting()
+		_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
+		b := make([]byte, 100)
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if n, err := c.Read(b); err != nil || string(b[:n]) != "late" {
+			t.Errorf("%q, %v", b[:n], err)
+		}
+		awaitOpen(t, p, 0)
+		if got := ask(t, c, []byte("y")); string(got) != "new y" {
+			t.Errorf("%q", got)
+		}
+		if q.Open() != 1 {
+			t.Errorf("%d sessions in the new process", q.Open())
+		}
+	})
+}
+
+// The first datagram of a session has a PROXY header in front.
+func TestUDPProxyHeader(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "-")
+		f := udpFixture(Backend{Set: func(b *config.Backend) { b.ProxyProtocol.Version = "v2" }}, config.UDP{}, s.addr())
+		p := f.run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		for i, text := range []string{"first", "second"} {
+			_, _ = c.Write([]byte(text))
+			got := s.next(t).data
+			if i == 0 {
+				h, n, err := proxyproto.Parse(got)
+				if err != nil || h.Source.String() != c.LocalAddr().String() || h.Destination != p.Addrs()[0] || !h.Datagram {
+					t.Errorf("%+v, %v", h, err)
+				}
+				got = got[n:]
+			}
+			if string(got) != text {
+				t.Errorf("%q, want %q", got, text)
+			}
+		}
+	})
+}
+
+// Two processes cannot have the same address.
+func TestUDPAddressInUse(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		f := udpFixture(Backend{}, config.UDP{}, s.addr())
+		f.Listeners[0].Address = s.addr()
+		f.Ring = ring
+		if _, err := f.start(); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("%v", err)
+		}
+	})
+}

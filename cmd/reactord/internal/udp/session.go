@@ -1,0 +1,314 @@
+package udp
+
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+	"unsafe"
+
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"golang.org/x/sys/unix"
+)
+
+// sessionState is how far a session has come. It only advances:
+//
+//	connecting → flowing  connected: datagrams are sent to the server
+//	any        → ending   End: its socket is closed
+//	ending     → ended    the socket is closed, or there was none
+type sessionState uint8
+
+const (
+	connecting sessionState = iota // datagrams wait in waiting
+	flowing
+	ending
+	ended
+)
+
+// Session is the datagrams of a client and of the server that was chosen for it. It is initialized by [Session.Init].
+type Session struct {
+	account  Account
+	settings *Settings
+	to       netip.AddrPort // the server
+	header   []byte         // in front of the first datagram; nil: nothing, or not any more
+	ends     int64          // when the lifetime is over; 0: never
+
+	listener *Listener
+	key      key
+	client   reactor.Address
+	via      *socket // that replies are sent by
+	pktinfo  []byte  // the address that replies leave from; none: the kernel knows
+	links    intrusive.Links
+	queue    *queue // that links are on; nil: none
+	active   int64  // time of the last datagram
+
+	socket    reactor.Socket // connected to the server
+	recv      reactor.RecvMsgManyOp
+	closing   reactor.CloseOp
+	dial      *dial
+	waiting   []*packet // until the socket is connected
+	pending   [2]int    // datagrams of each side that are being sent
+	requests  int
+	responses int
+	datagrams [2]uint64
+	bytes     [2]uint64
+	state     sessionState
+	why       Why
+	bound     bool // it is in the table of the listener
+	receives  bool
+	single    bool // the kernel, or the way to the server, does not take several datagrams as one
+	segments  bool // the server's socket can
+}
+
+// sessionCredit is how many datagrams of a server may wait to be sent to the client.
+const sessionCredit = 64
+
+// maxPending is how many datagrams of a session may wait to be sent in each direction.
+const maxPending = 64
+
+// Init initializes a session to a server. header is what comes in front of the first datagram, or nil; it is not
+// changed. ends is when the session ends in any case, as Loop.Now; 0: never.
+func (s *Session) Init(a Account, settings *Settings, to netip.AddrPort, header []byte, ends int64) {
+	s.account, s.settings, s.to, s.header, s.ends = a, settings, to, header, ends
+}
+
+// Client is the client's address.
+func (s *Session) Client() netip.AddrPort { return s.key.client }
+
+// Moved is how many datagrams and bytes have been taken from the client and from the server.
+func (s *Session) Moved() (datagrams, bytes [2]uint64) { return s.datagrams, s.bytes }
+
+// IdleSince is the time of the last datagram, on the clock of the loop less its [reactor.Loop.Stalled].
+func (s *Session) IdleSince() int64 { return s.active }
+
+// Over reports whether the session has ended, or is ending.
+func (s *Session) Over() bool { return s.state >= ending }
+
+// dial is what a session needs until its socket is connected.
+type dial struct {
+	sender.EmptyEnv
+	session *Session
+	op      reactor.DialOp
+}
+
+// start opens the socket for the server.
+func (s *Session) start() {
+	l := s.listener
+	family := unix.AF_INET6
+	if s.to.Addr().Is4() {
+		family = unix.AF_INET
+	}
+	if err := s.socket.Open(l.Loop, family, unix.SOCK_DGRAM, 0); err != nil {
+		s.account.Refused(err)
+		s.leave(WhyLocal)
+		s.finish()
+		return
+	}
+	if err := s.account.Bind(&s.socket); err != nil {
+		s.fail(err)
+		return
+	}
+	s.dial = l.dials.get()
+	s.dial.session = s
+	s.socket.Dial(s.to).Connect(&s.dial.op, s.dial)
+	s.dial.op.Start()
+}
+
+// SetValue is called when the socket is connected.
+func (d *dial) SetValue(struct{}) {
+	if s := d.done(); s.state == connecting {
+		s.connected()
+	}
+}
+
+// SetError is called when there is no way to the server.
+func (d *dial) SetError(err error) {
+	if s := d.done(); s.state == connecting {
+		s.fail(err)
+	}
+}
+
+// SetStopped is called when the session has ended, or when the loop is stopping.
+func (d *dial) SetStopped() { d.done().End(WhyOwner) }
+
+// Env is empty.
+func (d *dial) Env() sender.Env { return d }
+
+func (d *dial) done() *Session {
+	s := d.session
+	s.dial, d.session = nil, nil
+	s.listener.dials.put(d)
+	return s
+}
+
+// connected begins to carry datagrams.
+func (s *Session) connected() {
+	s.state = flowing
+	s.segments = coalesce(&s.socket)
+	s.receive()
+	waiting := s.waiting
+	s.waiting = nil
+	for _, p := range waiting {
+		p.send()
+	}
+}
+
+func (s *Session) receive() {
+	s.receives = true
+	s.socket.RecvMsgMany(sessionCredit, unix.CmsgSpace(4)).Whole().Connect(&s.recv, (*replies)(s))
+	s.recv.Start()
+}
+
+// lifetimeOver reports whether the session has been there for as long as it may.
+func (s *Session) lifetimeOver() bool { return s.ends != 0 && s.listener.Loop.Now() >= s.ends }
+
+// allows is how many bytes of b, which are datagrams of the client, are the session's: all, unless it has a limit.
+func (s *Session) allows(b []byte, segment int) int {
+	if s.settings.Requests == 0 {
+		return len(b)
+	}
+	return min(len(b), (s.settings.Requests-s.requests)*segment)
+}
+
+// request passes on datagrams of the client.
+func (s *Session) request(in *received, b []byte) {
+	s.touch()
+	s.requests += datagrams(b, in.segment)
+	s.note(client, b, in.segment)
+	s.send(client, in, b)
+	if n := s.settings.Requests; n != 0 && s.requests >= n {
+		s.listener.unbind(s)
+	}
+}
+
+func (s *Session) note(from int, b []byte, segment int) {
+	s.datagrams[from] += uint64(datagrams(b, segment))
+	s.bytes[from] += uint64(len(b))
+}
+
+// answered reports whether the session has its requests, and the responses to all of them.
+func (s *Session) answered() bool {
+	c := s.settings
+	return c.Responses != 0 && s.requests >= c.Requests && s.responses >= c.Responses*s.requests
+}
+
+// replies is a Session as the receiver of the server's datagrams.
+type replies Session
+
+// SetNext is called with each datagram of the server.
+func (r *replies) SetNext(d reactor.Datagram) {
+	s := (*Session)(r)
+	in := s.listener.take(d, s)
+	if s.state == flowing {
+		s.touch()
+		if s.responses == 0 {
+			s.account.Answered()
+		}
+		b := d.Bytes()
+		s.responses += datagrams(b, in.segment)
+		s.note(server, b, in.segment)
+		s.send(server, in, b)
+		switch {
+		case s.answered():
+			s.End(WhyAnswered)
+		case s.lifetimeOver():
+			s.End(WhyLifetime)
+		}
+	}
+	in.release()
+}
+
+// granted gives credit for a datagram of the server that was sent.
+func (s *Session) granted() {
+	if s.receives {
+		s.recv.Grant(1)
+	}
+}
+
+// SetValue cannot happen: datagrams have no end.
+func (r *replies) SetValue(struct{}) { r.receives = false }
+
+// SetError is called when the server refuses datagrams.
+func (r *replies) SetError(err error) {
+	r.receives = false
+	(*Session)(r).fail(err)
+}
+
+// SetStopped is called when the session has ended, or when the loop is stopping.
+func (r *replies) SetStopped() {
+	r.receives = false
+	(*Session)(r).End(WhyOwner)
+}
+
+// Env is empty.
+func (r *replies) Env() sender.Env { return sender.EmptyEnv{} }
+
+// fail ends the session because of an error of the server's socket.
+func (s *Session) fail(err error) {
+	if s.Over() {
+		return
+	}
+	s.account.Refused(err)
+	why := WhyRefused
+	switch {
+	case lacking(err):
+		why = WhyLocal
+	case s.responses != 0:
+		why = WhyReset
+	}
+	s.End(why)
+}
+
+// lacking reports whether err is the lack of something on this machine.
+func lacking(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.EADDRNOTAVAIL, syscall.EADDRINUSE} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// End ends the session. Its account is told when its socket is closed.
+func (s *Session) End(why Why) {
+	if s.Over() {
+		return
+	}
+	if p := s.listener.open; p != nil && p.session == s {
+		s.listener.flush()
+	}
+	s.leave(why)
+	for _, p := range s.waiting {
+		p.drop(DropEnded)
+	}
+	s.waiting = nil
+	s.socket.Close().Connect(&s.closing, (*sessionClosed)(s))
+	s.closing.Start()
+}
+
+// leave takes the session out of the listener's lists.
+func (s *Session) leave(why Why) {
+	s.state, s.why = ending, why
+	s.listener.unbind(s)
+	s.listener.idle.remove(s)
+}
+
+// finish is the last that happens to a session.
+func (s *Session) finish() {
+	s.state = ended
+	s.account.Ended(s.why)
+	s.listener.forget()
+}
+
+// sessionClosed is a Session as the receiver of the closing of its socket.
+type sessionClosed Session
+
+func (c *sessionClosed) SetValue(struct{}) { (*Session)(c).finish() }
+func (c *sessionClosed) SetError(error)    { c.SetValue(struct{}{}) }
+func (c *sessionClosed) SetStopped()       { c.SetValue(struct{}{}) }
+func (c *sessionClosed) Env() sender.Env   { return sender.EmptyEnv{} }
+
+// SizeofSession is what a session takes, for those who estimate memory.
+const SizeofSession = unsafe.Sizeof(Session{})

@@ -1,0 +1,154 @@
+package udp
+
+import (
+	"net/netip"
+
+	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/sender"
+	"github.com/reactord/reactord/sender/stop"
+	"golang.org/x/sys/unix"
+)
+
+// socket is a socket that clients send to. Usually a listener has one; there are more if the process was given the
+// sockets of a process that had more loops. Its descriptor belongs to the loop from start on.
+type socket struct {
+	sender.EmptyEnv
+	reactor.Socket
+	listener *Listener
+	fd       int
+	recv     reactor.RecvMsgManyOp
+	receives bool
+	stop     stop.Source
+	closing  reactor.CloseOp
+	many     bool // it has several addresses: control data says which one a datagram came to
+	segments bool // the kernel makes one of several datagrams, and several of one
+}
+
+// socketCredit is how many datagrams of a socket may wait to be sent.
+const socketCredit = 256
+
+// controlRoom is room for an IPV6_PKTINFO and a UDP_GRO.
+var controlRoom = unix.CmsgSpace(unix.SizeofInet6Pktinfo) + unix.CmsgSpace(4)
+
+// Add gives the listener a socket, which is bound.
+func (l *Listener) Add(fd int) { l.sockets = append(l.sockets, &socket{listener: l, fd: fd}) }
+
+// FDs are the descriptors of the listener's sockets.
+func (l *Listener) FDs() (fds []int) {
+	for _, s := range l.sockets {
+		fds = append(fds, s.fd)
+	}
+	return fds
+}
+
+// Discard closes the sockets of a listener that was not started.
+func (l *Listener) Discard() {
+	for _, s := range l.sockets {
+		s.Init(l.Loop, s.fd)
+		s.Socket.Discard()
+	}
+	l.sockets = nil
+}
+
+func (s *socket) start() {
+	l := s.listener
+	s.Init(l.Loop, s.fd)
+	if a := l.Address.Addr(); !a.IsValid() || a.IsUnspecified() {
+		s.many = s.SetPacketInfo(true) == nil
+	}
+	s.segments = coalesce(&s.Socket)
+	s.receive()
+}
+
+// coalesce lets the kernel make one of several datagrams, if it can also make several of one.
+func coalesce(s *reactor.Socket) bool {
+	return s.SetSegmentSize(0) == nil && s.SetCoalescing(true) == nil
+}
+
+func (s *socket) receive() {
+	s.receives = true
+	s.RecvMsgMany(socketCredit, controlRoom).Whole().Connect(&s.recv, s)
+	s.recv.Start()
+}
+
+// SetNext is called with each datagram.
+func (s *socket) SetNext(d reactor.Datagram) {
+	l := s.listener
+	in := l.take(d, s)
+	k := key{client: d.From.AddrPort()}
+	local := l.Address
+	var pktinfo []byte
+	if s.many {
+		if a, info := in.destination(); a.IsValid() {
+			k.local, pktinfo = a, info
+			local = netip.AddrPortFrom(a, local.Port())
+		}
+	}
+	x := l.sessions[k]
+	for b := d.Bytes(); ; {
+		if x != nil && x.lifetimeOver() {
+			x.End(WhyLifetime)
+			x = nil
+		}
+		if x == nil {
+			if x = l.begin(k, d.From, s, local, pktinfo); x == nil {
+				break
+			}
+		}
+		n := x.allows(b, in.segment)
+		x.request(in, b[:n])
+		if b = b[n:]; len(b) == 0 {
+			break
+		}
+		x = l.sessions[k]
+	}
+	in.release()
+}
+
+// granted gives credit for a datagram that was sent.
+func (s *socket) granted() {
+	if s.receives {
+		s.recv.Grant(1)
+	}
+}
+
+// SetValue cannot happen: datagrams have no end.
+func (s *socket) SetValue(struct{}) { s.receives = false }
+
+// SetError is called when the socket cannot receive any more.
+func (s *socket) SetError(err error) {
+	s.receives = false
+	if s.listener.receives {
+		s.listener.Owner.Failed(err)
+	}
+}
+
+// SetStopped is called when the listener has stopped receiving, or when the loop is stopping.
+func (s *socket) SetStopped() {
+	s.receives = false
+	if s.listener.receives {
+		s.listener.receives = false
+		s.listener.Close()
+		return
+	}
+	s.listener.closeIfDone()
+}
+
+// StopToken is that of the receiving.
+func (s *socket) StopToken() stop.Token { return s.stop.Token() }
+
+// Env has the stop token.
+func (s *socket) Env() sender.Env { return s }
+
+func (s *socket) close() {
+	s.Close().Connect(&s.closing, (*socketClosed)(s))
+	s.closing.Start()
+}
+
+// socketClosed is a socket as the receiver of its closing.
+type socketClosed socket
+
+func (c *socketClosed) SetValue(struct{}) { c.listener.socketClosed((*socket)(c)) }
+func (c *socketClosed) SetError(error)    { c.SetValue(struct{}{}) }
+func (c *socketClosed) SetStopped()       { c.SetValue(struct{}{}) }
+func (c *socketClosed) Env() sender.Env   { return sender.EmptyEnv{} }
