@@ -194,7 +194,7 @@ backends:
 			{"haproxy in front, v1", v1, "v1 ", ""},
 			{"haproxy in front, v2", v2, "v2 ", " 5:7 3:4"},
 			{"nginx in front", front, "v1 ", ""},
-			{"nobody in front", plain, "v2 ", " 5:32 3:4"},
+			{"none in front", plain, "v2 ", " 5:32 3:4"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				p := dial(t, c.to)
