@@ -123,15 +123,17 @@ func TestUnixSocketOfAnotherProcess(t *testing.T) {
 // anew if something has removed it.
 func TestUpgradeKeepsUnixSockets(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
-		path := socketPath(t)
-		d := spawn(t, nil, nil, "serve", "--config", writeConfig(t, fmt.Sprintf(`
+		path, other := socketPath(t), socketPath(t)
+		text := fmt.Sprintf(`
 ring: %s
 loops: 2
 listeners:
   - {name: u, address: 'unix://%s', backend: b}
 backends:
   - {name: b, servers: ['%s']}
-`, ring, path, serve(t, echo))))
+`, ring, path, serve(t, echo))
+		config := writeConfig(t, text)
+		d := spawn(t, nil, nil, "serve", "--config", config)
 		d.await("started")
 		g := generationsOf(t, d)
 		file := inode(t, path)
@@ -168,8 +170,14 @@ backends:
 		}
 		g.upgrade()
 		mustUnixEcho(t, path)
-		g.end()
+		writeFile(t, config, strings.Replace(text, path, other, 1))
+		g.upgrade()
+		mustUnixEcho(t, other)
 		if !gone(path) {
+			t.Error("the file of a listener that is gone is left")
+		}
+		g.end()
+		if !gone(other) {
 			t.Error("the file is left")
 		}
 	})
