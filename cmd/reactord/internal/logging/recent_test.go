@@ -63,7 +63,8 @@ func TestRecentRepetitions(t *testing.T) {
 		log.Warn("full", zap.String("listener", "a"))
 		log.Warn("full", zap.String("listener", "b"))
 	}
-	log.Recent.add(Line{Message: "full", Level: zap.WarnLevel, Fields: []byte(`{"listener":"a"}`), At: time.Now().Add(2 * soon)})
+	later := time.Now().Add(2 * soon)
+	log.Recent.add(Line{Message: "full", Level: zap.WarnLevel, Fields: []byte(`{"listener":"a"}`), At: later})
 	var got []string
 	for _, l := range log.Recent.After(0) {
 		got = append(got, fmt.Sprintf("%d %s ×%d", l.Number, l.Fields, l.Times))
