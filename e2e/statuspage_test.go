@@ -102,6 +102,7 @@ func (p *statusPage) load(t *testing.T) {
 // The page shows figures as they change, and a server that goes down and comes back. It says when the daemon is gone,
 // and continues with the next one. It does not complain, and asks for nothing elsewhere.
 func TestStatusPage(t *testing.T) {
+	t.Parallel()
 	mortal := newMortal(t)
 	p := openStatusPage(t, 0, serve(t, echo), mortal.addr)
 	p.load(t)
@@ -118,6 +119,7 @@ func TestStatusPage(t *testing.T) {
 		p.screenshot("narrow-" + scheme)
 	}
 	p.names()
+	p.keys()
 
 	mortal.stop()
 	p.await("the server is down", row("app-2")+"?.textContent.includes('down')")
@@ -184,6 +186,7 @@ func (m *mortal) stop() {
 
 // A thousand servers are in pages, are found by words, are sorted, and keep the browser busy for a moment only.
 func TestStatusPageOfManyServers(t *testing.T) {
+	t.Parallel()
 	p := openStatusPage(t, 1000, serve(t, echo))
 	p.await("a page of servers", "document.querySelectorAll('tbody tr').length > 25")
 	p.eval(`(() => {
@@ -291,6 +294,29 @@ func (p *statusPage) names() {
 	}
 	if seen["image"]+seen["img"] < 5 {
 		p.browser.t.Errorf("%d charts are pictures", seen["image"]+seen["img"])
+	}
+}
+
+// keys checks the first steps with a keyboard: the way past the header, and the button that pauses the page.
+func (p *statusPage) keys() {
+	p.browser.t.Helper()
+	var focused string
+	for _, want := range []string{"Skip to the figures", "Pause"} {
+		for _, kind := range []string{"rawKeyDown", "keyUp"} {
+			p.call("Input.dispatchKeyEvent", object{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}, nil)
+		}
+		p.eval("document.activeElement.textContent + getComputedStyle(document.activeElement).outlineStyle", &focused)
+		if focused != want+"solid" {
+			p.browser.t.Errorf("the key Tab leads to %q, want %q with an outline", focused, want)
+		}
+	}
+	p.eval("(pause.click(), state.textContent)", &focused)
+	if focused != "Paused" {
+		p.browser.t.Errorf("paused, the page is %q", focused)
+	}
+	p.eval("(pause.click(), state.textContent)", &focused)
+	if focused != "Live" {
+		p.browser.t.Errorf("after the pause, the page is %q", focused)
 	}
 }
 

@@ -44,7 +44,8 @@ func TestRecent(t *testing.T) {
 	}
 	for i, want := range []string{`1 info first {"listener":"web","took":"1s"}`, `2 warn second {}`} {
 		l := lines[i]
-		if got := fmt.Sprintf("%d %s %s %s", l.Number, l.Level, l.Message, l.Fields); got != want || time.Since(l.At) > time.Hour {
+		got := fmt.Sprintf("%d %s %s %s", l.Number, l.Level, l.Message, l.Fields)
+		if got != want || time.Since(l.At) > time.Hour {
 			t.Errorf("got %s at %v, want %s", got, l.At, want)
 		}
 	}

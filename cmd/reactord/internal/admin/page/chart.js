@@ -166,7 +166,7 @@ function area(points, x, y, bottom) {
 // nice is a round number of at least n, for the top of a scale.
 function nice(n, base) {
   let unit = 1;
-  while (base > 10 && n / unit >= base) unit *= base; // KiB, MiB, …
+  while (base > 10 && n / unit > 0.8 * base) unit *= base; // KiB, MiB, …
   unit *= 10 ** Math.floor(Math.log10(n / unit));
   return unit * [1, 2, 4, 6, 8, 10].find((f) => f * unit >= n * 0.9999);
 }
