@@ -38,8 +38,8 @@ func (s *tlsSetup) echo() {
 	}()
 }
 
-// ask sends a few bytes, and expects them back.
-func ask(c duplex) error {
+// echoes sends a few bytes, and expects them back.
+func echoes(c duplex) error {
 	if _, err := c.Write([]byte("ping")); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *tlsSetup) visit(cfg *tls.Config) (tls.ConnectionState, error) {
 	if err := c.Handshake(); err != nil {
 		return tls.ConnectionState{}, err
 	}
-	return c.ConnectionState(), ask(c)
+	return c.ConnectionState(), echoes(c)
 }
 
 func handshakesOf(p *Proxy, version, result string) uint64 {
@@ -238,7 +238,7 @@ func TestTLSFailover(t *testing.T) {
 				}()
 				s.echo()
 				for range 2 { // round-robin: one of them begins with the bad server
-					if err := ask(s.dialRaw()); err != nil {
+					if err := echoes(s.dialRaw()); err != nil {
 						t.Error(err)
 					}
 				}
@@ -257,7 +257,7 @@ func TestTLSNoServer(t *testing.T) {
 			servers: func(c *config.ClientTLS, _ *certstest.Authority) { c.ServerName = "other.test" },
 		})
 		s.echo()
-		if err := ask(s.dialRaw()); err == nil {
+		if err := echoes(s.dialRaw()); err == nil {
 			t.Error("a server with another name is accepted")
 		}
 		awaitEnd(t, s.p, endServerTLS)
@@ -295,7 +295,7 @@ func TestTLSReload(t *testing.T) {
 		s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{})
 		s.echo()
 		open := tls.Client(s.dialRaw(), s.client)
-		if err := ask(open); err != nil {
+		if err := echoes(open); err != nil {
 			t.Fatal(err)
 		}
 		stop := make(chan struct{})
@@ -336,7 +336,7 @@ func TestTLSReload(t *testing.T) {
 		}
 		close(stop)
 		load.Wait()
-		if err := ask(open); err != nil {
+		if err := echoes(open); err != nil {
 			t.Error(err)
 		}
 		if n := s.p.Stats().Listeners[0].Certificates; len(n) != 1 || n[0].Name != "proxy.test" {

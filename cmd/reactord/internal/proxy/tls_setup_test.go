@@ -175,7 +175,7 @@ func raw(c net.Conn) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// reset closes a connection with a reset.
+// resetConn closes a connection with a reset.
 func resetConn(c net.Conn) {
 	_ = raw(c).SetLinger(0)
 	_ = raw(c).Close()
