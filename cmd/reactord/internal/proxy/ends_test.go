@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -23,14 +26,68 @@ type provocation struct {
 	phase string // that the log has; "": that of the end
 	// servers are the servers of the backend; nil: one that listens.
 	servers func(*testing.T) []net.Listener
-	set     func(*plan.Plan, *config.Backend) // nil: the defaults
+	set     func(*testing.T, *plan.Plan) // nil: the defaults
 	provoke func(*testing.T, *Proxy, net.Listener)
 	test    string // that provokes it instead
 }
 
 // each is settings of the backend.
-func each(set func(*config.Backend)) func(*plan.Plan, *config.Backend) {
-	return func(_ *plan.Plan, b *config.Backend) { set(b) }
+func each(set func(*config.Backend)) func(*testing.T, *plan.Plan) {
+	return func(_ *testing.T, p *plan.Plan) { set(p.Backends[0].Settings) }
+}
+
+// opens is settings of the listener.
+func opens(set func(*plan.Listener)) func(*testing.T, *plan.Plan) {
+	return func(_ *testing.T, p *plan.Plan) { set(&p.Listeners[0]) }
+}
+
+// bySNI routes a name.
+func bySNI(l *plan.Listener) {
+	l.Backend, l.Routes = "", []config.Route{{SNI: []string{"a.test"}, Backend: "b"}}
+}
+
+// withTLS ends TLS at the listener, and limits the time of a handshake.
+func withTLS(limit time.Duration) func(*testing.T, *plan.Plan) {
+	return func(t *testing.T, p *plan.Plan) {
+		l := &p.Listeners[0]
+		l.TLS.HandshakeTimeout = limit
+		l.TLS.Certificates = []config.Certificate{{
+			Cert: certstest.New(t).Issue("cert", certstest.Key(t), time.Hour, "proxy.test"),
+		}}
+		l.Keys, _ = certs.LoadServer(&l.TLS)
+	}
+}
+
+// toTLS begins TLS with the server, and limits the time of a handshake.
+func toTLS(limit time.Duration) func(*testing.T, *plan.Plan) {
+	return func(t *testing.T, p *plan.Plan) {
+		b := &p.Backends[0]
+		b.Settings.TLS.Enabled, b.Settings.TLS.HandshakeTimeout, b.Settings.TLS.CA = true, limit, certstest.New(t).File
+		b.Keys, _ = certs.LoadClient(&b.Settings.TLS)
+	}
+}
+
+// says makes a connection whose client sends something, and waits for its end.
+func says(text string) func(*testing.T, *Proxy, net.Listener) {
+	return func(t *testing.T, p *Proxy, _ net.Listener) {
+		c, err := net.Dial("tcp", p.Addrs()[0].String())
+		if err != nil {
+			return // it was reset already
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.WriteString(c, text)
+		_, _ = io.Copy(io.Discard, c)
+	}
+}
+
+// answers makes a connection whose server sends something, and waits for its end.
+func answers(text string) func(*testing.T, *Proxy, net.Listener) {
+	return func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		_, _ = io.WriteString(s, text)
+		_, _ = io.Copy(io.Discard, c)
+	}
 }
 
 // inQueue is a connection that waits in the queue of a server that takes one.
@@ -42,7 +99,7 @@ func inQueue(t *testing.T, p *Proxy, ln net.Listener) *net.TCPConn {
 	return c
 }
 
-func oneAtATime(patience time.Duration) func(*plan.Plan, *config.Backend) {
+func oneAtATime(patience time.Duration) func(*testing.T, *plan.Plan) {
 	return each(func(b *config.Backend) { b.MaxConnections, b.Queue.Size, b.Queue.Timeout = 1, 1, patience })
 }
 
@@ -54,14 +111,37 @@ func idly(t *testing.T, p *Proxy, ln net.Listener) { pair(t, p, ln) }
 // expectRefused makes a connection that is reset.
 func expectRefused(t *testing.T, p *Proxy, _ net.Listener) { expectRefusal(t, p) }
 
-func endAll(t *testing.T, p *Proxy) {
+func endAll(t *testing.T, p *Proxy, f Filter) {
 	t.Helper()
-	if n, err := p.CloseConnections(t.Context(), Filter{}); n == 0 || err != nil {
+	if n, err := p.CloseConnections(t.Context(), f); n == 0 || err != nil {
 		t.Errorf("%d connections are closed, %v", n, err)
 	}
 }
 
 var provocations = []provocation{
+	{end: endOpeningClient, set: opens(trusting), provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
+		dialAs(t, p, 'P').Close()
+	}},
+	{end: endOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }), provoke: says("")},
+	{end: endDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
+		provoke: says("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n")},
+	{end: endUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
+		provoke: says("")},
+	{end: endBadHeader, set: opens(trusting), provoke: says("GET / HTTP/1.1\r\n")},
+	{end: endBadPreamble, set: opens(func(l *plan.Listener) { bySNI(l); l.StartTLS = "smtp" }),
+		provoke: says("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n")},
+	{end: endBadHello, set: opens(bySNI), provoke: says("SSH-2.0-x\r\n")},
+	{end: endNoRoute, set: opens(bySNI), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		says(string(hello(t, "b.test")))(t, p, ln)
+	}},
+	{end: endClientTLS, set: withTLS(time.Minute), provoke: says("GET / HTTP/1.1\r\n\r\n")},
+	{end: endClientTLSTimeout, set: withTLS(soon), provoke: says("\x16\x03\x01")},
+	{end: endServerTLS, set: toTLS(time.Minute), provoke: answers("SSH-2.0-x\r\n")},
+	{end: endServerTLSTimeout, set: toTLS(soon), provoke: answers("")},
+	{end: endClientCut, test: "TestTLSCut"},
+	{end: endServerCut, test: "TestTLSCut"},
+	{end: endClientTLSData, test: "TestTLSGarbage"},
+	{end: endServerTLSData, test: "TestTLSGarbage"},
 	{end: endNormal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 10)
@@ -69,7 +149,7 @@ var provocations = []provocation{
 		s.Close()
 	}},
 	{end: endQueueClientReset, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		reset(inQueue(t, p, ln))
+		resetConn(inQueue(t, p, ln))
 	}},
 	{end: endQueueFull, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		inQueue(t, p, ln)
@@ -96,11 +176,11 @@ var provocations = []provocation{
 	}), provoke: expectRefused},
 	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, _ := pair(t, p, ln)
-		reset(c)
+		resetConn(c)
 	}},
 	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		_, s := pair(t, p, ln)
-		reset(s)
+		resetConn(s)
 	}},
 	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
 	{end: endIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},
@@ -125,12 +205,21 @@ var provocations = []provocation{
 	{end: endAdmin, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
-		endAll(t, p)
+		endAll(t, p, Filter{})
 	}},
 	{end: endAdmin, phase: "queue", set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		inQueue(t, p, ln)
-		endAll(t, p)
+		for _, c := range list(t, p, Filter{}, 0) {
+			if c.Phase == "queue" {
+				endAll(t, p, Filter{ID: c.ID})
+			}
+		}
 	}},
+	{end: endInternal, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
+		_ = p.visit(t.Context(), func(c *conn) bool { c.close(endInternal, bothSides); return true })
+	}, phase: "data"},
 	{end: endKilled, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
@@ -160,16 +249,12 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	if v.servers != nil {
 		servers = v.servers(t)
 	}
-	cfg := setupOf(Backend{Set: func(b *config.Backend) {
-		if v.set != nil {
-			v.set(&plan.Plan{}, b)
-		}
-	}}, servers...)
+	cfg := setupOf(Backend{}, servers...)
 	cfg.Ring, cfg.Loops = ring, 2
 	next := cfg.plan()
 	next.AccessLog = logTo(t, "{by}/{phase} {code} {listener} {why}")
 	if v.set != nil {
-		v.set(next, next.Backends[0].Settings)
+		v.set(t, next)
 	}
 	p, err := Start(cfg.Config, next)
 	if err != nil {
