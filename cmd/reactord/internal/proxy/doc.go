@@ -26,6 +26,12 @@
 // up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
 // splice(2).
 //
+// # UDP
+//
+// A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
+// have a server from the beginning: what would have to wait is dropped. A reload keeps them with their settings; the
+// sessions of a listener that is gone end with it. When another process accepts, they pass on replies until they end.
+//
 // # Plans
 //
 // A plan that cannot be prepared leaves nothing open, and everything is as before. Committing cannot fail. A listener
@@ -90,6 +96,8 @@
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
+//	udp.go          listeners of UDP: the owner of the sessions of package udp
+//	udp_session.go  a UDP session: its server, its accounts, its end
 //	idle.go         the timeouts of open connections
 //	ends.go         how connections end
 //	stats.go        the counters

@@ -119,7 +119,7 @@ func (x *session) Bind(s *reactor.Socket) error {
 	return nil
 }
 
-// Answered is called when the first datagram of the server has come: until then nobody knows that it is there.
+// Answered is called when the first datagram of the server has come: until then it is not known to be there.
 func (x *session) Answered() {
 	x.answered = x.listener.worker.loop.Now()
 	x.to.Connected(x.began, x.answered)
