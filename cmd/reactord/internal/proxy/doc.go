@@ -35,6 +35,11 @@
 // until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
 // has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
 // early bytes would be the end of what the client says.
+// # UDP
+//
+// A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
+// have a server from the beginning: what would have to wait is dropped. A reload keeps them with their settings; the
+// sessions of a listener that is gone end with it. When another process accepts, they pass on replies until they end.
 //
 // # Plans
 //
@@ -104,6 +109,8 @@
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
+//	udp.go          listeners of UDP: the owner of the sessions of package udp
+//	udp_session.go  a UDP session: its server, its accounts, its end
 //	idle.go         the timeouts of open connections
 //	tls.go          TLS between a connection and its sockets, as crypto/tls sees them
 //	tls_handshake.go  handshakes, as parts of tasks, and how many of their steps a turn computes
