@@ -67,6 +67,8 @@ stream {
 const (
 	serverResetIsEOF = "a reset of the server becomes EOF for the client"
 	resetIsEOF       = "a reset of one side becomes EOF for the other"
+	sometimes        = "sometimes "
+	urgentStalls     = sometimes + "the bytes behind urgent data wait until more come"
 )
 
 // What others do differently: the case, and why.
@@ -84,6 +86,9 @@ var (
 		"reset of the client by unread data":  resetIsEOF,
 		"reset of the server by unread data":  resetIsEOF,
 		"reset of the client behind a flood":  resetIsEOF,
+
+		"urgent data of the client is not passed on, and costs no other byte": urgentStalls,
+		"urgent data of the server is not passed on, and costs no other byte": urgentStalls,
 	}
 )
 
@@ -95,6 +100,9 @@ func runBlackbox(t *testing.T, start func(t *testing.T, to string) string, diffe
 	drainProbes(upstream)
 	for _, c := range blackbox.Cases {
 		t.Run(c.Name, func(t *testing.T) {
+			if why := differs[c.Name]; strings.HasPrefix(why, sometimes) {
+				t.Skip("known difference: ", why)
+			}
 			err := c.Run(t.Context(), blackbox.To(addr), upstream.TCPListener)
 			switch why, known := differs[c.Name]; {
 			case known && err == nil:

@@ -14,6 +14,8 @@
 // Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
 // becomes a reset, behind the bytes that came before it.
 //
+// Urgent data (MSG_OOB) is not passed on: the byte is dropped, as by HAProxy, and nothing else.
+//
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
 // blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
@@ -90,5 +92,7 @@
 //	reset.go        tells resets from EOF, and passes them on
 //	idle.go         the timeouts of open connections
 //	ends.go         how connections end
+//	record.go       what is noted of a connection for the access log, and its line
+//	accesslog.go    opens and retires access logs
 //	stats.go        the counters
 package proxy
