@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// postgres starts a PostgreSQL server with an empty database, and returns its address. It does not run as root.
-func postgres(t *testing.T) string {
+// postgres starts a PostgreSQL server with an empty database and more arguments, and returns its address. It does not run
+// as root.
+func postgres(t *testing.T, settings ...string) string {
 	t.Helper()
 	bin := postgresBin(t)
 	as := postgresUser(t)
@@ -35,7 +36,8 @@ func postgres(t *testing.T) string {
 	}
 	addr := vacant(t)
 	host, port, _ := net.SplitHostPort(addr)
-	launchAs(t, as, addr, filepath.Join(bin, "postgres"), "-D", data, "-k", home, "-h", host, "-p", port, "-F")
+	argv := []string{filepath.Join(bin, "postgres"), "-D", data, "-k", home, "-h", host, "-p", port, "-F"}
+	launchAs(t, as, addr, append(argv, settings...)...)
 	eventually(t, "PostgreSQL accepts connections", func() bool {
 		return exec.Command(filepath.Join(bin, "pg_isready"), "-q", "-h", host, "-p", port).Run() == nil
 	})

@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -96,32 +98,238 @@ func (p *statusPage) load(t *testing.T) {
 	}
 }
 
-// The page shows numbers as they change, a server that goes down and comes back, and that the daemon is gone.
+// The page shows figures as they change, and a server that goes down and comes back. It says when the daemon is gone,
+// and continues with the next one. It does not complain, and asks for nothing elsewhere.
 func TestStatusPage(t *testing.T) {
-	mortal := listen(t)
-	at := mortal.addr()
-	go echoAll(mortal.TCPListener)
-	p := openStatusPage(t, 0, serve(t, echo), at)
+	mortal := newMortal(t)
+	p := openStatusPage(t, 0, serve(t, echo), mortal.addr)
 	p.load(t)
-	p.await("figures are shown", tile("New connections")+" !== '–'")
-	first := p.text("#events li")
 	p.await("connections are counted", "Number.parseFloat("+tile("New connections")+") > 0")
-	time.Sleep(time.Second)
-	t.Log(first)
-	for _, s := range []string{"light", "dark"} {
-		p.show(1600, 1000, s)
-		p.screenshot("wide-" + s)
-		p.show(360, 740, s)
-		p.screenshot("narrow-" + s)
+	p.await("bytes are counted", tile("Received")+".match(/[1-9].*B.s/)")
+	p.await("rejections have a reason", row("public")+"?.textContent.includes('source rate')")
+	p.await("a chart says what it shows", "document.querySelector('.chart [role=img]').ariaLabel.includes('open: ')")
+	for _, scheme := range []string{"light", "dark"} {
+		p.show(1600, 1000, scheme)
+		p.contrasts(scheme)
+		p.screenshot("wide-" + scheme)
+		p.show(360, 740, scheme)
+		p.fits()
+		p.screenshot("narrow-" + scheme)
 	}
-	mortal.Close()
+	p.names()
+
+	mortal.stop()
 	p.await("the server is down", row("app-2")+"?.textContent.includes('down')")
-	if len(p.problems) > 0 {
-		t.Errorf("the page complains: %q", p.problems)
-	}
+	p.await("the feed says so", feed("server is down", "app-2"))
 	p.show(1600, 1000, "dark")
 	p.screenshot("down-dark")
-	t.Log(p.requests)
+	mortal.start()
+	p.await("the server is up", row("app-2")+"?.cells[1].textContent === 'up'")
+	p.await("the feed says so", feed("server is up", "app-2"))
+	p.complains()
+
+	p.daemon.signal(syscall.SIGKILL)
+	<-p.daemon.exited
+	p.await("the page says that the daemon is gone", "document.querySelector('#lost').textContent.includes('not answered')")
+	p.start(t)
+	p.await("the page has found the next daemon", "document.querySelector('#lost').hidden")
+	p.await("it says that it is another", feed("another process", fmt.Sprint(p.daemon.pid())))
+}
+
+// A mortal is an echo server that can be stopped and started at the same address.
+type mortal struct {
+	t    *testing.T
+	addr string
+	l    net.Listener
+	all  sync.WaitGroup
+}
+
+func newMortal(t *testing.T) *mortal {
+	t.Helper()
+	m := &mortal{t: t, addr: vacant(t)}
+	m.start()
+	t.Cleanup(m.stop)
+	return m
+}
+
+func (m *mortal) start() {
+	m.t.Helper()
+	l, err := net.Listen("tcp", m.addr)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.l = l
+	m.all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.all.Go(func() {
+				defer c.Close()
+				_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+				echo(c.(*net.TCPConn))
+			})
+		}
+	})
+}
+
+// stop ends accepting. Open connections end by themselves.
+func (m *mortal) stop() {
+	m.l.Close()
+	m.all.Wait()
+}
+
+// A thousand servers are in pages, are found by words, are sorted, and keep the browser busy for a moment only.
+func TestStatusPageOfManyServers(t *testing.T) {
+	p := openStatusPage(t, 1000, serve(t, echo))
+	p.await("a page of servers", "document.querySelectorAll('tbody tr').length > 25")
+	p.eval(`(() => {
+		const box = document.querySelector('[aria-label="Filter servers"]');
+		box.value = 'MANY-77 many up';
+		box.dispatchEvent(new Event('input'));
+		return 0;
+	})()`, new(int))
+	var found []string
+	servers := "[...document.querySelectorAll('[aria-label=\"Servers, table\"] tbody th')].map((h) => h.textContent)"
+	p.eval(servers, &found)
+	if len(found) != 11 || found[0] != "many-77" { // 770 to 779, too
+		t.Errorf("found %v", found)
+	}
+	sort := "[...document.querySelectorAll('[aria-label=\"Servers, table\"] thead button')].find((b) => b.textContent === 'Server')"
+	p.eval("("+sort+".click(), "+sort+".click(), 0)", new(int))
+	p.eval(servers, &found)
+	var order string
+	p.eval(sort+".parentElement.getAttribute('aria-sort')", &order)
+	if len(found) != 11 || found[0] != "many-779" || order != "descending" {
+		t.Errorf("sorted %s: %v", order, found)
+	}
+	var took float64
+	p.eval(`(async () => {
+		const { Model } = await import('./page/model.js');
+		const { Tables } = await import('./page/tables.js');
+		const model = new Model(), tables = new Tables();
+		const text = await (await fetch('v1/snapshot')).text();
+		let most = 0;
+		for (let i = 0; i < 5; i++) {
+			const began = performance.now();
+			tables.show(model.read(JSON.parse(text)));
+			document.body.getBoundingClientRect(); // lays it out
+			if (i > 1) most = Math.max(most, performance.now() - began);
+		}
+		return most;
+	})()`, &took)
+	t.Logf("a snapshot of a thousand servers takes %.0f ms", took)
+	if took > 500 { // a jam of the machine, or of the page
+		t.Errorf("a snapshot of a thousand servers takes %.0f ms", took)
+	}
+	p.complains()
+}
+
+// complains fails the test if the page has complained, or has asked for something elsewhere.
+func (p *statusPage) complains() {
+	p.browser.t.Helper()
+	p.browser.mu.Lock()
+	defer p.browser.mu.Unlock()
+	if len(p.problems) > 0 {
+		p.browser.t.Errorf("the page complains: %q", p.problems)
+	}
+	for _, r := range p.requests {
+		if !strings.HasPrefix(r, p.url) {
+			p.browser.t.Errorf("the page asks for %s", r)
+		}
+	}
+	if len(p.requests) < 10 {
+		p.browser.t.Errorf("the page has asked for %v only", p.requests)
+	}
+}
+
+// fits checks that nothing but tables scrolls sideways.
+func (p *statusPage) fits() {
+	p.browser.t.Helper()
+	var widths []int
+	p.eval("[document.documentElement.scrollWidth, innerWidth]", &widths)
+	if widths[0] > widths[1] {
+		p.browser.t.Errorf("the page is %d wide in a window of %d", widths[0], widths[1])
+	}
+}
+
+// names checks the accessibility tree: what can be used or is a landmark, a table or a picture has a name.
+func (p *statusPage) names() {
+	p.browser.t.Helper()
+	type value struct{ Value any }
+	var tree struct {
+		Nodes []struct {
+			Ignored    bool
+			Role, Name value
+		}
+	}
+	p.call("Accessibility.getFullAXTree", object{}, &tree)
+	seen := map[any]int{}
+	for _, n := range tree.Nodes {
+		if n.Ignored {
+			continue
+		}
+		seen[n.Role.Value]++
+		switch n.Role.Value {
+		case "button", "link", "searchbox", "textbox", "table", "image", "img", "region", "heading", "columnheader", "rowheader",
+			"navigation", "DisclosureTriangle":
+			if name, _ := n.Name.Value.(string); strings.TrimSpace(name) == "" {
+				p.browser.t.Errorf("a %s has no name", n.Role.Value)
+			}
+		}
+	}
+	for _, role := range []string{"banner", "main", "heading", "table", "columnheader", "rowheader", "button", "link", "status"} {
+		if seen[role] == 0 {
+			p.browser.t.Errorf("the page has no %s: %v", role, seen)
+		}
+	}
+	if seen["image"]+seen["img"] < 5 {
+		p.browser.t.Errorf("%d charts are pictures", seen["image"]+seen["img"])
+	}
+}
+
+// contrasts computes the contrasts of the colours that the style sheet defines, as WCAG 2.2 does.
+func (p *statusPage) contrasts(scheme string) {
+	p.browser.t.Helper()
+	var colours map[string]string
+	p.eval(`Object.fromEntries(['page', 'card', 'text', 'soft', 'control', 'accent', 'good', 'warn', 'bad', 'line0', 'line1']
+		.map((n) => [n, getComputedStyle(document.documentElement).getPropertyValue('--' + n).trim()]))`, &colours)
+	for _, behind := range []string{"page", "card"} {
+		for name, least := range map[string]float64{
+			"text": 4.5, "soft": 4.5, "accent": 4.5, "good": 4.5, "warn": 4.5, "bad": 4.5, "control": 3, "line0": 3, "line1": 3,
+		} {
+			if got := contrast(p.browser.t, colours[name], colours[behind]); got < least {
+				p.browser.t.Errorf("%s: %s on %s has a contrast of %.2f, want %v", scheme, name, behind, got, least)
+			}
+		}
+	}
+}
+
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+// luminance is the relative luminance of a colour #rrggbb.
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	var rgb [3]uint8
+	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
+		t.Fatalf("colour %q: %v", colour, err)
+	}
+	var sum float64
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		c := float64(rgb[i]) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
 }
 
 // tile is the text of a figure.
@@ -135,12 +343,8 @@ func row(name string) string {
 	return fmt.Sprintf("[...document.querySelectorAll('tbody tr')].find((r) => r.cells[0].textContent === %q)", name)
 }
 
-func echoAll(l *net.TCPListener) {
-	for {
-		c, err := l.AcceptTCP()
-		if err != nil {
-			return
-		}
-		go func() { defer c.Close(); echo(c) }()
-	}
+// feed says whether an event has both texts.
+func feed(message, about string) string {
+	return fmt.Sprintf("[...document.querySelectorAll('#events li')].some((e) => "+
+		"e.textContent.includes(%q) && e.textContent.includes(%q))", message, about)
 }

@@ -50,6 +50,7 @@ func (d *adminDaemon) Status() admin.Status {
 	}
 	stats := d.proxy.Stats()
 	s.Limit, s.IdleTimeout = stats.Process.Limit, stats.Process.Patience
+	s.AccessLog = (*admin.AccessLog)(stats.AccessLog)
 	for _, l := range stats.Listeners {
 		s.Connections += int(l.Current)
 	}
@@ -132,6 +133,7 @@ func (d *adminDaemon) Listeners() (all []admin.Listener) {
 			Name: s.Name, Backend: backends[s.Name], Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
 			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
 			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
+			Handshakes: handshakes(s.Handshakes), Certificates: certificates(s.Certificates),
 		}
 		if i < len(addresses) {
 			l.Address = addresses[i]
@@ -160,6 +162,22 @@ func endCounts(of []proxymetrics.EndCount) (all []admin.EndCount) {
 	return all
 }
 
+func handshakes(of []proxymetrics.Handshakes) (all []admin.Handshakes) {
+	for _, h := range of {
+		if h.N > 0 {
+			all = append(all, admin.Handshakes{Version: h.Version, Result: h.Result, Count: h.N})
+		}
+	}
+	return all
+}
+
+func certificates(of []proxymetrics.Certificate) (all []admin.Certificate) {
+	for _, c := range of {
+		all = append(all, admin.Certificate{Name: c.Name, Expires: time.Unix(int64(c.Expires), 0).UTC()})
+	}
+	return all
+}
+
 // Backends is the backends of the plan in force.
 func (d *adminDaemon) Backends() (all []admin.Backend) {
 	counted := map[string]*proxymetrics.BackendStats{}
@@ -175,7 +193,7 @@ func (d *adminDaemon) Backends() (all []admin.Backend) {
 		if s := counted[b.Name]; s != nil {
 			out.Queued, out.QueueRefused = int(s.Waiting), s.QueueRefused
 			out.Total, out.RetriesRefused = s.Connections, s.RetriesRefused
-			out.ConnectTime = (*admin.Histogram)(&s.ConnectTime)
+			out.ConnectTime, out.Handshakes = (*admin.Histogram)(&s.ConnectTime), handshakes(s.Handshakes)
 		}
 		for _, s := range b.Servers {
 			if s.State == upstream.Up {
@@ -266,7 +284,7 @@ func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
 func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	for _, l := range d.log.Recent.After(after) {
 		all = append(all, admin.Event{
-			Number: l.Number, At: l.At.UTC(), Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
+			Number: l.Number, At: l.At.UTC(), Times: l.Times, Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
 		})
 	}
 	return all

@@ -33,22 +33,30 @@ const (
 
 // Status is the state of the daemon.
 type Status struct {
-	Version     string    `json:"version" doc:"The version of reactord."`
-	Revision    string    `json:"revision" doc:"The revision of its source."`
-	PID         int       `json:"pid"`
-	Started     time.Time `json:"started"`
-	Uptime      Seconds   `json:"uptime_seconds"`
-	Phase       string    `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
-	Ring        string    `json:"ring" doc:"The kernel interface: io_uring or epoll."`
-	RingReason  string    `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
-	Loops       int       `json:"loops" doc:"The number of I/O threads."`
-	Plan        uint64    `json:"plan" doc:"The revision of the plan in force."`
-	Connections int       `json:"connections" doc:"Open connections of clients."`
-	Limit       int       `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
-	IdleTimeout float64   `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
-	LogLevel    string    `json:"log_level"`
-	LastReload  *Reload   `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
-	Drain       *Drain    `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
+	Version     string     `json:"version" doc:"The version of reactord."`
+	Revision    string     `json:"revision" doc:"The revision of its source."`
+	PID         int        `json:"pid"`
+	Started     time.Time  `json:"started"`
+	Uptime      Seconds    `json:"uptime_seconds"`
+	Phase       string     `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"unready: it drains soon, and still accepts."`
+	Ring        string     `json:"ring" doc:"The kernel interface: io_uring or epoll."`
+	RingReason  string     `json:"ring_reason,omitempty" doc:"Why it is epoll although io_uring was preferred."`
+	Loops       int        `json:"loops" doc:"The number of I/O threads."`
+	Plan        uint64     `json:"plan" doc:"The revision of the plan in force."`
+	Connections int        `json:"connections" doc:"Open connections of clients."`
+	Limit       int        `json:"limit" doc:"How many may be open: the limit on open files, or max_connections."`
+	IdleTimeout float64    `json:"idle_timeout_ratio" doc:"The part of the idle timeouts that is in force: below 1 while memory is short."`
+	LogLevel    string     `json:"log_level"`
+	AccessLog   *AccessLog `json:"access_log,omitempty" doc:"What became of the lines of the access log, if there is one."`
+	LastReload  *Reload    `json:"last_reload,omitempty" doc:"The last reload, if there was one."`
+	Drain       *Drain     `json:"drain,omitempty" doc:"The progress of the drain, if there is one."`
+}
+
+// AccessLog is what became of the lines of the access log.
+type AccessLog struct {
+	Lines   uint64 `json:"lines" doc:"Written so far."`
+	Dropped uint64 `json:"dropped" doc:"Those for which the file was too slow."`
+	Errors  uint64 `json:"errors" doc:"Of writing."`
 }
 
 // Plan is the plan in force.
@@ -106,18 +114,37 @@ type PlanServer struct {
 
 // Listener is an address on which connections are accepted.
 type Listener struct {
-	Name          string     `json:"name"`
-	Address       string     `json:"address" doc:"Where it listens: IP:PORT."`
-	Backend       string     `json:"backend"`
-	Connections   int64      `json:"connections" doc:"Open connections."`
-	Limit         int        `json:"limit" doc:"How many may be open."`
-	Accepted      uint64     `json:"accepted" doc:"Connections so far."`
-	Pauses        uint64     `json:"pauses" doc:"How often accepting stopped because of the limit."`
-	ReceivedBytes uint64     `json:"received_bytes" doc:"From clients."`
-	SentBytes     uint64     `json:"sent_bytes" doc:"To clients."`
-	Rejected      []Count    `json:"rejected,omitempty" doc:"Connections that were reset because of a limit, by reason."`
-	AcceptErrors  []Count    `json:"accept_errors,omitempty" doc:"Errors of accepting, by reason."`
-	Ended         []EndCount `json:"ended,omitempty" doc:"Connections that have ended, by what ended them and in which phase."`
+	Name          string        `json:"name"`
+	Address       string        `json:"address" doc:"Where it listens: IP:PORT."`
+	Backend       string        `json:"backend"`
+	Connections   int64         `json:"connections" doc:"Open connections."`
+	Limit         int           `json:"limit" doc:"How many may be open."`
+	Accepted      uint64        `json:"accepted" doc:"Connections so far."`
+	Pauses        uint64        `json:"pauses" doc:"How often accepting stopped because of the limit."`
+	ReceivedBytes uint64        `json:"received_bytes" doc:"From clients."`
+	SentBytes     uint64        `json:"sent_bytes" doc:"To clients."`
+	Rejected      []Count       `json:"rejected,omitempty" doc:"Connections that were reset because of a limit, by reason."`
+	AcceptErrors  []Count       `json:"accept_errors,omitempty" doc:"Errors of accepting, by reason."`
+	Ended         []EndCount    `json:"ended,omitempty" doc:"Connections that have ended, by what ended them and in which phase."`
+	Handshakes    []Handshakes  `json:"handshakes,omitempty" doc:"TLS handshakes with clients."`
+	Certificates  []Certificate `json:"certificates,omitempty" doc:"Those that clients are shown."`
+
+	ReceivedDatagrams uint64  `json:"received_datagrams,omitempty" doc:"Of UDP: those from clients that were passed on."`
+	SentDatagrams     uint64  `json:"sent_datagrams,omitempty" doc:"Of UDP: those to clients."`
+	DroppedDatagrams  []Count `json:"dropped_datagrams,omitempty" doc:"Of UDP: those that were not passed on, by reason."`
+}
+
+// Handshakes is how many TLS handshakes had one result. What never happened is not listed.
+type Handshakes struct {
+	Version string `json:"version" doc:"Of TLS, as 1.3; none: the sides have agreed on none."`
+	Result  string `json:"result" doc:"As in the metrics: full, resumed, failed or timeout."`
+	Count   uint64 `json:"count"`
+}
+
+// Certificate is a certificate of a listener.
+type Certificate struct {
+	Name    string    `json:"name" doc:"The first name that it is for."`
+	Expires time.Time `json:"expires"`
 }
 
 // Count is how often something happened for one reason. What never happened is not listed.
@@ -147,19 +174,20 @@ type Listeners struct {
 
 // Backend is a group of servers.
 type Backend struct {
-	Name           string     `json:"name"`
-	Policy         string     `json:"policy" doc:"How a server is chosen."`
-	Servers        int        `json:"servers"`
-	Up             int        `json:"up" doc:"How many servers are up."`
-	Panic          bool       `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
-	Connections    int        `json:"connections" doc:"Open connections to its servers."`
-	MaxConnections int        `json:"max_connections" doc:"0: no limit."`
-	Queued         int        `json:"queued" doc:"Connections that wait for a server."`
-	QueueSize      int        `json:"queue_size" doc:"How many may wait."`
-	QueueRefused   uint64     `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
-	Total          uint64     `json:"total" doc:"Connections for it so far."`
-	RetriesRefused uint64     `json:"retries_refused" doc:"Retries that the retry budget did not allow."`
-	ConnectTime    *Histogram `json:"connect_time,omitempty" doc:"How long connecting to its servers took."`
+	Name           string       `json:"name"`
+	Policy         string       `json:"policy" doc:"How a server is chosen."`
+	Servers        int          `json:"servers"`
+	Up             int          `json:"up" doc:"How many servers are up."`
+	Panic          bool         `json:"panic" doc:"Whether health is ignored, because too few servers are healthy."`
+	Connections    int          `json:"connections" doc:"Open connections to its servers."`
+	MaxConnections int          `json:"max_connections" doc:"0: no limit."`
+	Queued         int          `json:"queued" doc:"Connections that wait for a server."`
+	QueueSize      int          `json:"queue_size" doc:"How many may wait."`
+	QueueRefused   uint64       `json:"queue_refused" doc:"Connections that were reset because the queue was full."`
+	Total          uint64       `json:"total" doc:"Connections for it so far."`
+	RetriesRefused uint64       `json:"retries_refused" doc:"Retries that the retry budget did not allow."`
+	ConnectTime    *Histogram   `json:"connect_time,omitempty" doc:"How long connecting to its servers took."`
+	Handshakes     []Handshakes `json:"handshakes,omitempty" doc:"TLS handshakes with its servers."`
 }
 
 // Backends is all backends.
@@ -409,8 +437,9 @@ type Snapshot struct {
 
 // Event is a line of the log: something that happened to the daemon, not to one connection.
 type Event struct {
-	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1."`
+	Number  uint64    `json:"number" doc:"Counts the events of the process, from 1. An event that is repeated soon gets the next one."`
 	At      time.Time `json:"at"`
+	Times   int       `json:"times" doc:"How often it has happened, each time within 5 s."`
 	Level   string    `json:"level" enum:"info,warn,error"`
 	Message string    `json:"message"`
 	Fields  Settings  `json:"fields" doc:"What it is about."`

@@ -2,6 +2,8 @@ package logging
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,17 +12,18 @@ import (
 )
 
 // Recent remembers the last lines of a log for the status page: those of level info and above, whatever the log's own
-// level is.
+// level is. Lines that repeat one another soon, as warnings about a limit do, are one line.
 type Recent struct {
 	mu    sync.Mutex
-	lines [maxRecent]Line // line n is at n%maxRecent
-	last  uint64          // the number of the last line; 0: there is none
+	lines []Line // by their numbers
+	last  uint64 // the number of the last line; 0: there is none
 }
 
 // Line is a line of a log.
 type Line struct {
-	Number  uint64 // counts the lines, from 1
+	Number  uint64 // counts the lines, from 1; that of the last repetition
 	At      time.Time
+	Times   int // that it was written
 	Level   zapcore.Level
 	Message string
 	Fields  []byte // a JSON object, without texts of several lines such as stacks; read only
@@ -28,30 +31,37 @@ type Line struct {
 
 const (
 	maxRecent = 256
-	maxFields = 2 << 10 // bytes of a line's fields; of a line with more they are left out
+	maxFields = 2 << 10         // bytes of a line's fields; of a line with more they are left out
+	soon      = 5 * time.Second // for repetitions
 )
 
 // After is the lines after the one with the number, in order, as far as they are remembered. From any goroutine.
 func (r *Recent) After(number uint64) []Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if number >= r.last {
-		return nil
-	}
-	n := min(r.last-number, maxRecent)
-	all := make([]Line, 0, n)
-	for i := r.last - n + 1; i <= r.last; i++ {
-		all = append(all, r.lines[i%maxRecent])
-	}
-	return all
+	i, _ := slices.BinarySearchFunc(r.lines, number+1, func(l Line, n uint64) int { return cmp.Compare(l.Number, n) })
+	return slices.Clone(r.lines[i:])
 }
 
 func (r *Recent) add(l Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last++
-	l.Number = r.last
-	r.lines[l.Number%maxRecent] = l
+	l.Number, l.Times = r.last, 1
+	same := slices.IndexFunc(r.lines, l.repeats)
+	switch {
+	case same >= 0:
+		l.Times += r.lines[same].Times
+		r.lines = slices.Delete(r.lines, same, same+1)
+	case len(r.lines) == maxRecent:
+		r.lines = slices.Delete(r.lines, 0, 1)
+	}
+	r.lines = append(r.lines, l)
+}
+
+func (l Line) repeats(before Line) bool {
+	return l.At.Sub(before.At) < soon && l.Message == before.Message && l.Level == before.Level &&
+		bytes.Equal(l.Fields, before.Fields)
 }
 
 // recentCore is the zap core that fills a [Recent].

@@ -56,15 +56,32 @@ func TestRecent(t *testing.T) {
 	}
 }
 
+// What repeats soon is one line with the last number.
+func TestRecentRepetitions(t *testing.T) {
+	log := newLog(t, "error")
+	for range 3 {
+		log.Warn("full", zap.String("listener", "a"))
+		log.Warn("full", zap.String("listener", "b"))
+	}
+	log.Recent.add(Line{Message: "full", Level: zap.WarnLevel, Fields: []byte(`{"listener":"a"}`), At: time.Now().Add(2 * soon)})
+	var got []string
+	for _, l := range log.Recent.After(0) {
+		got = append(got, fmt.Sprintf("%d %s ×%d", l.Number, l.Fields, l.Times))
+	}
+	if want := `[5 {"listener":"a"} ×3 6 {"listener":"b"} ×3 7 {"listener":"a"} ×1]`; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
 // Many goroutines log: the lines have consecutive numbers, and their number is bounded.
 func TestRecentIsBounded(t *testing.T) {
 	log := newLog(t, "error")
 	const each, writers = 2 * maxRecent, 4
 	var all sync.WaitGroup
-	for range writers {
+	for w := range writers {
 		all.Go(func() {
-			for range each {
-				log.Info("line")
+			for i := range each {
+				log.Info("line", zap.Int("writer", w), zap.Int("line", i))
 			}
 		})
 	}

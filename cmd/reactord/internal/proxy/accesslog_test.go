@@ -94,7 +94,7 @@ func TestAccessLogLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		swap(t, second.(*net.TCPConn), third.(*net.TCPConn), 1)
-		reset(third)
+		resetConn(third)
 		lines := logged(t, log.Path, 2)
 		expectFields(t, lines[0], map[string]any{
 			"listener": "l", "network": "tcp", "backend": "b", "server": ln.Addr(), "server_address": ln.Addr(),
@@ -145,7 +145,7 @@ func TestInterimLines(t *testing.T) {
 			text, _ := os.ReadFile(log.Path)
 			return strings.Count(string(text), "\n") >= 3
 		})
-		reset(c)
+		resetConn(c)
 		var lines []string
 		waitFor(t, "the last line", func() bool {
 			text, _ := os.ReadFile(log.Path)
@@ -193,7 +193,7 @@ func TestNotLogged(t *testing.T) {
 			}
 			before := p.Stats().Listeners[at].Current
 			swap(t, c.(*net.TCPConn), s.(*net.TCPConn), bytes)
-			reset(c)
+			resetConn(c)
 			s.Close()
 			waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[at].Current < before })
 		}

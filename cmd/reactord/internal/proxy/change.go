@@ -137,6 +137,11 @@ func (c *change) commit() {
 func (c *change) publish() {
 	c.divide()
 	for i, s := range c.next.listeners {
+		var before *byteLimits
+		if known := s.settings.Load(); known != nil {
+			before = known.bytes
+		}
+		s.bytes.follow(before, c.settings[i].bytes)
 		s.settings.Store(c.settings[i])
 	}
 	c.proxy.table.Store(c.next)

@@ -144,6 +144,7 @@ func (c *conn) loop() *reactor.Loop { return c.listener.worker.loop }
 // flow begins to carry bytes.
 func (c *conn) flow() {
 	c.advance(phaseFlowing)
+	c.limitBytes()
 	if c.secure != nil {
 		c.flowSecure()
 		return
@@ -248,6 +249,7 @@ func (c *conn) close(why end, reset sideSet) {
 		c.secure.farewell(open &^ reset)
 	}
 	c.advance(phaseClosed)
+	c.endThrottles()
 	c.loop().StopTimer(&c.timer)
 	c.takeCloseOps()
 	for side := range c.sockets {

@@ -78,6 +78,8 @@
 //	admission.go    the limits on connections, and the listeners that wait for room
 //	rate.go         the limits on new connections in a time
 //	sourcerate.go   the same for each source prefix
+//	bandwidth.go    the limits on bytes
+//	bytes_bucket.go their token buckets
 //	descriptors.go  the listeners and connections that wait for a descriptor
 //	memory.go       how short memory is
 //	connect.go      gives a connection a server: the first attempt, and the task of what follows

@@ -149,7 +149,7 @@ var provocations = []provocation{
 		s.Close()
 	}},
 	{end: endQueueClientReset, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		reset(inQueue(t, p, ln))
+		resetConn(inQueue(t, p, ln))
 	}},
 	{end: endQueueFull, set: oneAtATime(time.Minute), provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		inQueue(t, p, ln)
@@ -176,11 +176,11 @@ var provocations = []provocation{
 	}), provoke: expectRefused},
 	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		c, _ := pair(t, p, ln)
-		reset(c)
+		resetConn(c)
 	}},
 	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		_, s := pair(t, p, ln)
-		reset(s)
+		resetConn(s)
 	}},
 	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
 	{end: endIdle, set: each(func(b *config.Backend) { b.IdleTimeout = soon }), provoke: idly},

@@ -116,6 +116,9 @@ func (c *conn) setTimeouts(s *reactor.Socket) {
 // kernel holds bytes is idle only if the peers acknowledge none of them between two checks. It is ended too late by a
 // quarter of the timeout at most.
 func (c *conn) idle() bool {
+	if c.throttled() {
+		c.touch()
+	}
 	now, patience := c.time(), int64(c.patience())
 	step := patience / idleChecks
 	if now-c.active < step {

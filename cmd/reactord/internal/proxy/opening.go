@@ -66,14 +66,14 @@ var (
 	errAnswer = errors.New("the client has to be answered")
 )
 
-// refused is why an opening cannot go on.
-type refused struct {
+// refusal is why an opening cannot go on.
+type refusal struct {
 	why end
 	err error
 }
 
-func (r *refused) Error() string { return r.why.String() + ": " + r.err.Error() }
-func (r *refused) Unwrap() error { return r.err }
+func (r *refusal) Error() string { return r.why.String() + ": " + r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
 
 // errGone is the error of a client that has ended its connection.
 var errGone = errors.New("the client has ended the connection")
@@ -97,9 +97,9 @@ func (o *opening) mayTell() error {
 	if s := o.settings; s.header() && s.Network != "unix" {
 		switch a := o.conn.peerAddr().Addr(); {
 		case !a.IsValid():
-			return &refused{endOpeningClient, errGone}
+			return &refusal{endOpeningClient, errGone}
 		case !s.trusted.Contains(a):
-			return &refused{endUntrusted, errUntrusted}
+			return &refusal{endUntrusted, errUntrusted}
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (o *opening) step() error {
 func (o *opening) took(lease reactor.Lease) error {
 	n := lease.Len()
 	if n == 0 {
-		return &refused{endOpeningClient, errGone}
+		return &refusal{endOpeningClient, errGone}
 	}
 	c := o.conn
 	o.bytes = append(o.bytes, lease.Bytes()...)
@@ -186,7 +186,7 @@ func (o *opening) header() error {
 	case errors.Is(err, proxyproto.ErrIncomplete):
 		return errMore
 	case err != nil:
-		return &refused{endBadHeader, err}
+		return &refusal{endBadHeader, err}
 	}
 	if h.Source.IsValid() || len(h.TLVs) != 0 {
 		id := c.identify()
@@ -195,7 +195,7 @@ func (o *opening) header() error {
 	}
 	c.early = c.early[n:]
 	if a := h.Source.Addr(); a.IsValid() && !o.settings.allowed(a) {
-		return &refused{endDenied, errDenied}
+		return &refusal{endDenied, errDenied}
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (o *opening) hello() error {
 	case errors.Is(err, clienthello.ErrIncomplete):
 		return errMore
 	case err != nil:
-		return &refused{endBadHello, err}
+		return &refusal{endBadHello, err}
 	}
 	id := c.identify()
 	id.SNI, id.Offered = lowered(h.SNI), h.ALPN
@@ -225,7 +225,7 @@ func (o *opening) route() {
 	c := o.conn
 	to := o.settings.router.route(c)
 	if to == nil {
-		o.refuse(&refused{endNoRoute, errNoRoute})
+		o.refuse(&refusal{endNoRoute, errNoRoute})
 		return
 	}
 	if o.stage != stageHandshake {
@@ -243,7 +243,7 @@ var errNoRoute = errors.New("no route matches, and the listener has no backend")
 // refuse ends the connection.
 func (o *opening) refuse(err error) {
 	c, why := o.conn, endInternal
-	if r, ok := errors.AsType[*refused](err); ok {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		why = r.why
 	}
 	c.log.failed(err)
@@ -280,7 +280,7 @@ func (o *opening) SetValue(lease reactor.Lease) {
 // SetError is called when the client has reset the connection, or it is being closed.
 func (o *opening) SetError(err error) {
 	if o.conn.phase == phaseOpening {
-		o.refuse(&refused{endOpeningClient, err})
+		o.refuse(&refusal{endOpeningClient, err})
 	}
 }
 
@@ -346,7 +346,7 @@ func (o *opening) preamble(t *task.T) error {
 		}
 		switch {
 		case err != nil:
-			return &refused{endBadPreamble, err}
+			return &refusal{endBadPreamble, err}
 		case done:
 			c.identify().asked = o.settings.StartTLS
 			return nil
@@ -371,7 +371,7 @@ func goneOr(err error) error {
 	if errors.Is(err, sender.ErrStopped) {
 		return err
 	}
-	return &refused{endOpeningClient, err}
+	return &refusal{endOpeningClient, err}
 }
 
 // handshakeFailed is how the opening ends when the handshake with the client has ended with an error.
@@ -380,9 +380,9 @@ func handshakeFailed(err error) error {
 	case err == nil, errors.Is(err, sender.ErrStopped):
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &refused{endClientTLSTimeout, err}
+		return &refusal{endClientTLSTimeout, err}
 	}
-	return &refused{endClientTLS, err}
+	return &refusal{endClientTLS, err}
 }
 
 // Env has the loop, and the stop token of the opening.

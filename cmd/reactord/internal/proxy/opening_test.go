@@ -220,7 +220,7 @@ func sends(s string, then func(*testing.T, *net.TCPConn)) func(*testing.T, *net.
 	}
 }
 
-func resets(_ *testing.T, c *net.TCPConn) { reset(c) }
+func resets(_ *testing.T, c *net.TCPConn) { resetConn(c) }
 
 func expectResetOf(t *testing.T, c *net.TCPConn) { t.Helper(); expectReset(t, c) }
 
@@ -368,7 +368,7 @@ func TestResetBehindAHeader(t *testing.T) {
 		write(t, c, told1+"hello")
 		s := acceptFrom(t, ln)
 		expect(t, s, "hello")
-		reset(c)
+		resetConn(c)
 		expectReset(t, s)
 		expectEnd(t, p, endClientReset)
 	})

@@ -85,14 +85,15 @@ func (p *pipe) filled(credits int) {
 // fit into the last lease that waits behind it: see transfer.push. While no bytes are in flight, a pipe consists of the
 // receive operation only.
 type pipe struct {
-	conn    *conn
-	recv    reactor.RecvManyOp
-	out     *transfer // nil: no bytes are in flight
-	bytes   uint64    // received
-	skipped uint32    // bytes received before, which were for the proxy itself
-	from    uint8
-	state   pipeState
-	bulk    uint8 // evidence of bulk: 0 to bulkItems
+	conn     *conn
+	recv     reactor.RecvManyOp
+	out      *transfer // nil: no bytes are in flight
+	throttle *throttle // nil: the bytes are not limited
+	bytes    uint64    // received
+	skipped  uint32    // bytes received before, which were for the proxy itself
+	from     uint8
+	state    pipeState
+	bulk     uint8 // evidence of bulk: 0 to bulkItems
 }
 
 // start begins to receive from a side. The credits of the receive bound the bytes in flight.
@@ -105,7 +106,11 @@ func (p *pipe) start(c *conn, from int) {
 func (p *pipe) receive() reactor.RecvManySender {
 	c := p.conn
 	buffer := int(c.settings.Buffer)
-	many := p.source().RecvMany(max(buffer/c.loop().Buffers().Size(), 1))
+	credits := max(buffer/c.loop().Buffers().Size(), 1)
+	if p.throttle != nil {
+		return p.source().RecvMany(p.limitedCredits(credits))
+	}
+	many := p.source().RecvMany(credits)
 	if buffer >= minAdaptive {
 		many = many.Adaptive()
 	}
@@ -120,6 +125,9 @@ func (p *pipe) target() *reactor.Socket { return &p.conn.sockets[1-p.from] }
 func (p *pipe) moved(n int) {
 	p.conn.touch()
 	p.conn.count(int(p.from), n)
+	if p.throttle != nil {
+		p.throttle.received(n)
+	}
 }
 
 // count counts bytes of a side.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
@@ -30,6 +31,7 @@ type Listener struct {
 	SourceRate     config.SourceRate
 	Set            func(*plan.Listener) // further settings; nil: none
 	UDP            *config.UDP          // nil: it is a listener of TCP
+	Bandwidth      config.Bandwidth
 }
 
 // Backend is a backend of a plan for tests.
@@ -71,7 +73,7 @@ func (l Listener) plan() plan.Listener {
 	if l.OnLimit != "" {
 		out.OnLimit = l.OnLimit
 	}
-	out.Rate = l.Rate
+	out.Rate, out.Bandwidth = l.Rate, l.Bandwidth
 	if l.UDP != nil {
 		out.Network, out.UDP = "udp", *l.UDP
 	}
@@ -80,6 +82,9 @@ func (l Listener) plan() plan.Listener {
 	}
 	if l.Set != nil {
 		l.Set(&out)
+	}
+	if len(out.TLS.Certificates) != 0 {
+		out.Keys, _ = certs.LoadServer(&out.TLS)
 	}
 	return out
 }
@@ -96,6 +101,9 @@ func (b Backend) plan() plan.Backend {
 		b.Set(&s)
 	}
 	out := plan.Backend{Settings: &s}
+	if s.TLS.Enabled {
+		out.Keys, _ = certs.LoadClient(&s.TLS)
+	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{
 			Name: server.Name, Address: server.Address, Weight: 1, Priority: server.Priority, MaxConnections: b.MaxConnections,

@@ -36,6 +36,7 @@ type listenerStats struct {
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
+	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
 	udpStats
 	logged logEvery // warnings about limits
 }
@@ -110,16 +111,17 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 
 func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 	out := proxymetrics.ListenerStats{
-		Name:          name,
-		Accepted:      l.accepted.Load(),
-		Current:       l.current.Load(),
-		Limit:         int(l.limit.Load()),
-		Pauses:        l.pauses.Load(),
-		PausedSeconds: float64(l.paused.Load()) / 1e9,
-		ReceivedBytes: l.bytes[client].Load(),
-		SentBytes:     l.bytes[server].Load(),
-		Duration:      l.duration.read(),
-		Handshakes:    l.handshakes.read(),
+		Name:             name,
+		Accepted:         l.accepted.Load(),
+		Current:          l.current.Load(),
+		Limit:            int(l.limit.Load()),
+		Pauses:           l.pauses.Load(),
+		PausedSeconds:    float64(l.paused.Load()) / 1e9,
+		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
+		ReceivedBytes:    l.bytes[client].Load(),
+		SentBytes:        l.bytes[server].Load(),
+		Duration:         l.duration.read(),
+		Handshakes:       l.handshakes.read(),
 	}
 	l.udpStats.read(&out)
 	for i, reason := range acceptReasons {

@@ -37,6 +37,7 @@ type sharedListener struct {
 	stats     listenerStats
 	admission admission
 	rate      bucket
+	bytes     sharedBytes
 	loops     []*listener // by index of the worker; fixed
 }
 
@@ -51,6 +52,7 @@ type settings struct {
 	udp         *udp.Settings // nil: it is no listener of UDP
 	rate        rate
 	processRate rate
+	bytes       *byteLimits       // nil: bytes are not limited
 	sources     [2]*sourceBuckets // of the process and of the listener; nil: no limit
 	allow, deny *netset.Set       // nil: none are written
 	trusted     *netset.Set       // of whom connections begin with a PROXY header; nil: none does
@@ -69,6 +71,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		udp:         udpSettings(l, before),
 		rate:        newRate(l.Rate),
 		processRate: newRate(next.plan.Limits.Rate),
+		bytes:       newByteLimits(&l.Bandwidth),
 		allow:       networks(l.Allow),
 		deny:        networks(l.Deny),
 		trusted:     networks(l.ProxyProtocol.Trusted),

@@ -312,7 +312,7 @@ func (r *relay) settle() {
 	default:
 		credits := r.credits
 		r.end()
-		p.recv.Grant(credits)
+		p.grant(credits)
 		switch {
 		case c.phase == phaseDraining:
 			c.tryReset()
@@ -349,7 +349,7 @@ func (r *relay) SetValue(sent int) {
 	}
 	r.forget(r.sending)
 	s.conn.touch()
-	r.pipe().recv.Grant(r.granted)
+	r.pipe().grant(r.granted)
 	s.advance(int(r.from))
 }
 

@@ -21,10 +21,7 @@ func TestTLSBytesInBothDirections(t *testing.T) {
 		for _, buffer := range []int{4 << 10, 64 << 10} {
 			s := startTLS(t, kind, mode, tlsOptions{backend: Backend{Buffer: buffer}})
 			c, srv := s.pair()
-			size := 4 << 20
-			if testing.Short() {
-				size = 1 << 20
-			}
+			const size = 1 << 20
 			want := make([]byte, size)
 			_, _ = rand.Read(want)
 			var wg sync.WaitGroup
@@ -102,7 +99,7 @@ func TestTLSReset(t *testing.T) {
 			ends := [2]duplex{c, srv}
 			_, _ = ends[i].Write([]byte("last words"))
 			time.Sleep(20 * time.Millisecond)
-			reset(ends[i])
+			resetConn(ends[i])
 			got, err := io.ReadAll(ends[1-i])
 			if !errors.Is(err, syscall.ECONNRESET) || string(got) != "last words" {
 				t.Errorf("%s: %q, %v", why, got, err)
@@ -185,8 +182,7 @@ func TestTLSBackPressure(t *testing.T) {
 			if from == server {
 				src, dst = srv, c
 			}
-			_ = raw(dst).SetReadBuffer(16 << 10)
-			_ = raw(src).SetWriteBuffer(16 << 10)
+			_ = raw(dst).SetReadBuffer(64 << 10)
 			const size = 8 << 20
 			sent := make(chan error, 1)
 			go func() {
@@ -272,8 +268,8 @@ func TestTLSEarlyData(t *testing.T) {
 			if _, err := io.ReadFull(srv, make([]byte, len("at once"))); err != nil {
 				t.Fatal(err)
 			}
-			reset(c)
-			reset(srv)
+			resetConn(c)
+			resetConn(srv)
 		}
 	})
 }

@@ -175,8 +175,8 @@ func raw(c net.Conn) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// reset closes a connection with a reset.
-func reset(c net.Conn) {
+// resetConn closes a connection with a reset.
+func resetConn(c net.Conn) {
 	_ = raw(c).SetLinger(0)
 	_ = raw(c).Close()
 }

@@ -34,7 +34,7 @@ func (t *transfer) push(lease reactor.Lease) {
 		tail := &t.queue[last]
 		if credits := tail.Credits() + lease.Credits(); tail.Append(lease.Bytes()) {
 			lease.Release()
-			t.pipe.recv.Grant(credits - tail.Credits())
+			t.pipe.grant(credits - tail.Credits())
 			return
 		}
 	}
@@ -74,7 +74,7 @@ func (t *transfer) SetValue(sent int) {
 	if len(t.queue) == 0 && t.pipe.regime() == regimeSplice && t.startSplice(credits) {
 		return
 	}
-	t.pipe.recv.Grant(credits)
+	t.pipe.grant(credits)
 	if len(t.queue) != 0 {
 		t.flush()
 	} else {

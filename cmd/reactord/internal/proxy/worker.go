@@ -32,6 +32,7 @@ type worker struct {
 	listeners []*listener // that accept, or are being closed
 	conns     intrusive.List
 	sessions  intrusive.List // of UDP
+	throttled intrusive.List // directions that limits on bytes hold back
 	open      atomic.Int64   // connections, for other threads
 	ids       uint64         // that conns were given
 	walks     []*walk        // over conns
@@ -98,6 +99,7 @@ func (w *worker) follow(c *change) {
 		}
 	}
 	w.followLanes(c.next.backends)
+	w.followBandwidth()
 	for _, l := range w.listeners {
 		l.follow()
 	}

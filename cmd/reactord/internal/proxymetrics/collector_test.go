@@ -18,7 +18,7 @@ func seen() Stats {
 	return Stats{
 		Process: &ProcessStats{Current: 4, Limit: 200, Draining: true, Patience: 0.5, PressuredSeconds: 3},
 		Listeners: []ListenerStats{{
-			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, Rejected: []Count{{"limit", 3}, {"rate", 0}},
+			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5, Rejected: []Count{{"limit", 3}, {"rate", 0}},
 			Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
@@ -74,6 +74,7 @@ reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
 reactord_listener_rejected_total{listener="web",reason="limit"} 3
 reactord_listener_rejected_total{listener="web",reason="rate"} 0
+reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_memory_pressure_seconds_total 3
 reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7
@@ -187,7 +188,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (7+E+R+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
+	if want := (8+E+R+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

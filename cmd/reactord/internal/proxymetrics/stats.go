@@ -30,15 +30,17 @@ type ListenerStats struct {
 	Name          string
 	Accepted      uint64  // connections so far
 	PausedSeconds float64 // in which Limit was reached, on all loops together
-	Pauses        uint64  // times that accepting stopped because Limit was reached
-	Current       int64   // connections now
-	Limit         int     // connections that can be open, if other listeners have few
-	ReceivedBytes uint64  // from clients
-	SentBytes     uint64  // to clients
-	Rejected      []Count // connections that were reset because of a limit
-	AcceptErrors  []Count
-	Closed        []EndCount
-	Duration      Histogram // of connections that have ended
+	// ThrottledSeconds is how long limits on bytes held directions of connections back, all together.
+	ThrottledSeconds float64
+	Pauses           uint64  // times that accepting stopped because Limit was reached
+	Current          int64   // connections now
+	Limit            int     // connections that can be open, if other listeners have few
+	ReceivedBytes    uint64  // from clients
+	SentBytes        uint64  // to clients
+	Rejected         []Count // connections that were reset because of a limit
+	AcceptErrors     []Count
+	Closed           []EndCount
+	Duration         Histogram // of connections that have ended
 	// Of UDP only: datagrams that were passed on, and those that were not.
 	ReceivedDatagrams, SentDatagrams uint64
 	DroppedDatagrams                 []Count

@@ -139,8 +139,8 @@ func (d *Daemon) LoopConnections() []int { return nil }
 // Events is two events.
 func (d *Daemon) Events(after uint64) []admin.Event {
 	all := []admin.Event{
-		{Number: 1, At: Start, Level: "info", Message: "started"},
-		{Number: 2, At: Start, Level: "warn", Message: "server is down", Fields: admin.Settings(`{"server":"b"}`)},
+		{Number: 1, At: Start, Times: 1, Level: "info", Message: "started"},
+		{Number: 2, At: Start, Times: 1, Level: "warn", Message: "server is down", Fields: admin.Settings(`{"server":"b"}`)},
 	}
 	return all[min(after, 2):]
 }

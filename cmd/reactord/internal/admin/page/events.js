@@ -1,4 +1,4 @@
-import { el } from './dom.js';
+import { el, say, set } from './dom.js';
 import { clock } from './format.js';
 
 const MOST = 200; // events that the page keeps
@@ -11,29 +11,42 @@ export class Events {
     this.last = 0; // the number of the last event
   }
 
-  // show adds events, the newest first. Those that were there before the page are not read out.
+  // show adds events, the newest first. Those that were there before the page are not read out, and neither are
+  // repetitions.
   show(events) {
     const first = this.last === 0;
     for (const e of events) {
       if (e.number <= this.last) continue;
       this.last = e.number;
-      this.add(new Date(e.at), e.level, e.message, e.fields);
+      const key = JSON.stringify([e.level, e.message, e.fields]);
+      const before = e.times > 1 && [...this.list.children].find((item) => item.key === key);
+      if (before) before.repeat(e);
+      else this.add(e, key);
     }
     if (first && events.length) requestAnimationFrame(() => this.list.setAttribute('aria-live', 'polite'));
   }
 
   restart(pid) {
     this.last = 0;
-    this.add(new Date(), 'info', 'another process answers', { pid });
+    this.add({ at: new Date(), level: 'info', message: 'another process answers', fields: { pid } });
   }
 
-  add(at, level, message, fields) {
+  add(e, key) {
     const about = el('span', { class: 'fields' });
-    for (const [key, value] of Object.entries(fields)) {
-      about.append(el('span', {}, el('i', {}, key + ' '), typeof value === 'string' ? value : JSON.stringify(value)), ' ');
+    for (const [name, value] of Object.entries(e.fields)) {
+      about.append(el('span', {}, el('i', {}, name + ' '), typeof value === 'string' ? value : JSON.stringify(value)), ' ');
     }
-    this.list.prepend(el('li', { 'data-level': level }, el('time', { datetime: at.toISOString() }, clock(at)), ' ',
-      el('span', { class: 'message' }, level === 'info' ? '' : el('b', {}, level + ': '), message), ' ', about));
+    const time = el('time'), times = el('b', { class: 'times' });
+    const item = el('li', { 'data-level': e.level }, time, ' ', el('span', {},
+      e.level === 'info' ? '' : el('b', {}, e.level + ': '), e.message, ' ', times), ' ', about);
+    item.key = key;
+    item.repeat = ({ at, times: n }) => {
+      set(time, 'datetime', new Date(at).toISOString());
+      say(time, clock(new Date(at)));
+      say(times, n > 1 ? `×${n}` : '');
+    };
+    item.repeat(e);
+    this.list.prepend(item);
     while (this.list.children.length > MOST) this.list.lastChild.remove();
     this.none.hidden = true;
   }

@@ -30,6 +30,7 @@ const FACTS = [
   ['Plan', (s) => `revision ${s.plan}`],
   ['Last reload', reload],
   ['Memory', (s) => s.idle_timeout_ratio < 1 ? `short: idle timeouts are at ${percent(s.idle_timeout_ratio)}` : 'enough'],
+  ['Access log', (s) => s.access_log ? `${count(s.access_log.lines)} lines, ${count(s.access_log.dropped)} dropped` : 'none'],
   ['Log level', (s) => s.log_level],
 ];
 

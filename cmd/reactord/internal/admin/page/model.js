@@ -53,6 +53,9 @@ export class Model {
   listener(l, rate) {
     const rejections = (r) => (r.rejected ?? []).reduce((sum, c) => sum + c.count, 0);
     return {
+      ...secured(l, rate),
+      receivedDatagramsPerSecond: rate((r) => r.received_datagrams ?? 0),
+      sentDatagramsPerSecond: rate((r) => r.sent_datagrams ?? 0),
       ...l, perSecond: rate((r) => r.accepted), rejections: rejections(l), rejectedPerSecond: rate(rejections),
       receivedPerSecond: rate((r) => r.received_bytes), sentPerSecond: rate((r) => r.sent_bytes),
     };
@@ -64,7 +67,10 @@ export class Model {
     if (times.length > SMOOTH) times.shift();
     this.times.set(b.name, times);
     const recent = times.length > 1 ? delta(times.at(-1), times[0]) : null;
-    return { ...b, perSecond: rate((r) => r.total), recent, connectAverage: average(recent), connectMost: quantile(recent, 0.99) };
+    return {
+      ...b, ...secured(b, rate), perSecond: rate((r) => r.total), recent,
+      connectAverage: average(recent), connectMost: quantile(recent, 0.99),
+    };
   }
 
   forgetBackends(backends) {
@@ -94,6 +100,16 @@ export class Model {
       busyMost: busy.length ? Math.max(...busy) : null,
     };
   }
+}
+
+// secured is what there is of TLS.
+function secured(row, rate) {
+  const sum = (r, which) => (r.handshakes ?? []).filter(which).reduce((n, h) => n + h.count, 0);
+  const failed = (h) => h.result === 'failed' || h.result === 'timeout';
+  return {
+    handshakesPerSecond: rate((r) => sum(r, (h) => !failed(h))), handshakesFailed: sum(row, failed),
+    expires: row.certificates?.map((c) => Date.parse(c.expires)).sort((a, b) => a - b)[0],
+  };
 }
 
 const key = (kind, names) => JSON.stringify([kind, ...names]);

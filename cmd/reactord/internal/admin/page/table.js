@@ -6,11 +6,11 @@ const FEW = 8; // rows that need no filter
 
 // Table is a table whose columns sort it, in pages. A column is
 //
-//	{ name, text(row), sort(row), number, state(row), share(row), head, when(rows) }
+//	{ name, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows) }
 //
-// text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right. state
-// gives the cell a mark, share a bar below its text, unless it is null. head makes it the header of its row. when says whether there is
-// such a column at all.
+// text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right, wrapped
+// is for long texts. state gives the cell a mark, share a bar below its text, unless it is null. head makes it the
+// header of its row. when says whether there is such a column at all.
 export class Table {
   constructor({ title, columns, empty, find = null }) {
     this.columns = columns;
@@ -101,7 +101,7 @@ export class Table {
 
   line() {
     return el('tr', {}, ...this.columns.map((c) => c.head
-      ? el('th', { scope: 'row' }) : el('td', { class: c.number ? 'number' : null })));
+      ? el('th', { scope: 'row' }) : el('td', { class: c.number ? 'number' : c.wrapped ? 'wrapped' : null })));
   }
 
   cell(cell, column, row, shown) {

@@ -15,6 +15,11 @@ const connections = (limit) => ({
 // The rows of what not every listener has: a column is there if one of them has it.
 const some = (of) => (rows) => rows.some((r) => of(r) !== undefined);
 
+const TLS = [
+  number('TLS handshakes', (r) => r.handshakesPerSecond, rate, { when: some((r) => r.handshakes) }),
+  number('Handshakes failed', (r) => r.handshakesFailed, count, { when: some((r) => r.handshakes) }),
+];
+
 const LISTENERS = [
   { name: 'Listener', head: true, text: (l) => l.name },
   connections((l) => l.limit),
@@ -22,11 +27,17 @@ const LISTENERS = [
   number('Rejected', (l) => l.rejectedPerSecond, rate),
   number('Received', (l) => l.receivedPerSecond, byteRate),
   number('Sent', (l) => l.sentPerSecond, byteRate),
+  number('Datagrams received', (l) => l.receivedDatagramsPerSecond, rate, { when: some((l) => l.received_datagrams) }),
+  number('Datagrams sent', (l) => l.sentDatagramsPerSecond, rate, { when: some((l) => l.received_datagrams) }),
+  ...TLS,
+  { name: 'Certificate expires', sort: (l) => l.expires, text: expiry, state: urgency,
+    when: some((l) => l.certificates) },
   { name: 'Address', text: (l) => l.address },
   { name: 'Backend', text: (l) => l.backend },
   number('Accepted in all', (l) => l.accepted, count),
   number('Pauses', (l) => l.pauses, count),
   { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
+  { name: 'Datagrams dropped', text: (l) => reasons(l.dropped_datagrams), when: some((l) => l.dropped_datagrams) },
   { name: 'Errors of accepting', text: (l) => reasons(l.accept_errors), when: some((l) => l.accept_errors) },
 ];
 
@@ -40,6 +51,7 @@ const BACKENDS = [
   number('Queue full', (b) => b.queue_refused, count),
   number('Connect time', (b) => b.connectAverage, brief),
   number('99 % within', (b) => b.connectMost, brief),
+  ...TLS,
   { name: 'Policy', text: (b) => words(b.policy) },
   number('Retries refused', (b) => b.retries_refused, count),
   { name: 'Health', text: (b) => b.panic ? 'ignored: too few servers are healthy' : 'respected',
@@ -51,7 +63,6 @@ const SERVERS = [
   { name: 'State', text: (s) => s.state, state: (s) => s.state },
   { name: 'Backend', text: (s) => s.backend },
   number('For', (s) => (Date.now() - Date.parse(s.since)) / 1000, long),
-  { name: 'Why', text: (s) => s.reason ?? '–' },
   { name: 'Weight', number: true, sort: (s) => s.weight * s.weight_percent,
     text: (s) => count(s.weight) + (s.weight_percent < 100 ? ` (${percent(s.weight_percent / 100)})` : '') },
   connections((s) => s.max_connections),
@@ -60,9 +71,14 @@ const SERVERS = [
   number('Failures', (s) => s.failures, count),
   number('Retries', (s) => s.retries, count),
   number('Ejections', (s) => s.ejections, count),
+  { name: 'Why', wrapped: true, text: (s) => s.reason ?? '–', when: some((s) => s.reason) },
   { name: 'Last check', text: check, sort: (s) => s.check?.took_seconds, when: some((s) => s.check) },
   { name: 'Address', text: (s) => s.address },
 ];
+
+// expiry says when the first certificate of a listener expires; it is urgent a week before.
+const expiry = (l) => !l.expires ? '–' : l.expires < Date.now() ? 'expired' : `in ${long((l.expires - Date.now()) / 1000)}`;
+const urgency = (l) => l.expires < Date.now() ? 'down' : l.expires < Date.now() + 7 * 86400e3 ? 'warn' : '';
 
 function check(s) {
   if (!s.check) return '–';

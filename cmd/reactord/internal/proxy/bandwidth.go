@@ -1,0 +1,284 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/internal/intrusive"
+	"github.com/reactord/reactord/reactor"
+)
+
+// Limits on bytes hold back the credits of a receive. Then bytes stay in the kernel, and their sender waits for room
+// there. A direction is limited if its listener limited it when it began to flow. What is limited is received into
+// buffers of the loop, one credit each, and is not spliced.
+//
+// The bytes of a credit are not known when it is granted. It is granted for as many bytes as have come since the last
+// grant, and what is received settles the difference. So the rate is exact over time, and a direction is ahead of it by what it
+// may have in flight at most: Buffer bytes, or the burst if that is less, but one buffer at least. A kernel that cannot
+// limit a multishot receive may add what it delivers before the receive is stopped.
+
+// byteLimits are the limits of a listener, by direction. They do not change.
+type byteLimits struct{ own, all, source [2]byteRate }
+
+// newByteLimits is nil if nothing is limited.
+func newByteLimits(b *config.Bandwidth) *byteLimits {
+	l := &byteLimits{own: byteRates(b.Connection), all: byteRates(b.Listener), source: byteRates(b.Source)}
+	if *l == (byteLimits{}) {
+		return nil
+	}
+	return l
+}
+
+func byteRates(r config.ByteRate) [2]byteRate {
+	return [2]byteRate{client: newByteRate(r.FromClient, r.Burst), server: newByteRate(r.FromServer, r.Burst)}
+}
+
+// limits reports whether the bytes from a side are limited. l may be nil.
+func (l *byteLimits) limits(from int) bool {
+	return l != nil && (l.own[from].limited() || l.all[from].limited() || l.source[from].limited())
+}
+
+// least is the smallest burst of the bytes from a side.
+func (l *byteLimits) least(from int) (bytes int64) {
+	bytes = 1 << 40
+	for _, r := range []byteRate{l.own[from], l.all[from], l.source[from]} {
+		if r.limited() {
+			bytes = min(bytes, int64(float64(r.perSecond)*float64(r.burst)/1e9))
+		}
+	}
+	return bytes
+}
+
+// throttle is what a limited direction has.
+//
+//	flows → waits  grant: the credits may not be granted yet
+//	waits → flows  OnTimer; or the limits have changed
+//	any   → ended  end: the connection is closed
+type throttle struct {
+	pipe     *pipe
+	source   *byteSource // nil: sources are not limited
+	own      byteBucket
+	timer    reactor.Timer
+	links    intrusive.Links // among the worker's that wait
+	waits    bool
+	until    int64       // the end of the wait
+	with     *byteLimits // the limits when the wait began
+	held     int         // credits to grant
+	came     int         // bytes since credits were granted last
+	reserved int         // bytes that were taken out of the buckets and have not come
+}
+
+func throttleOf(l *intrusive.Links) *throttle {
+	return intrusive.Owner[throttle](l, unsafe.Offsetof(throttle{}.links))
+}
+
+// limitBytes gives the directions of a connection that begins to flow their throttles.
+func (c *conn) limitBytes() {
+	s := c.listener.shared.settings.Load()
+	if s.bytes == nil {
+		return
+	}
+	for from := range c.pipes {
+		if !s.bytes.limits(from) {
+			continue
+		}
+		t := &throttle{pipe: &c.pipes[from]}
+		t.timer.Init(t)
+		if sources := c.listener.shared.bytes.sources.Load(); sources != nil {
+			t.source = sources.acquire(c.clientAddr().Addr(), c.loop().Now())
+		}
+		c.pipes[from].throttle = t
+	}
+}
+
+// credits is how many credits a limited direction begins with, instead of n.
+func (p *pipe) limitedCredits(n int) int {
+	s := p.conn.listener.shared.settings.Load()
+	if !s.bytes.limits(int(p.from)) {
+		return n
+	}
+	return max(min(n, int(s.bytes.least(int(p.from)))/p.conn.loop().Buffers().Size()), 1)
+}
+
+// grant grants credits to the receive of a direction when the limits allow it.
+func (p *pipe) grant(credits int) {
+	if p.throttle == nil {
+		p.recv.Grant(credits)
+	} else {
+		p.throttle.grant(credits)
+	}
+}
+
+func (t *throttle) grant(credits int) {
+	c := t.pipe.conn
+	if c.phase == phaseClosed || credits == 0 {
+		return
+	}
+	now := c.loop().Now()
+	t.held += credits
+	t.reserved += t.came
+	limits, until := t.take(t.came, now)
+	t.came = 0
+	if until <= now && !t.waits {
+		t.flow()
+		return
+	}
+	if !t.waits {
+		t.waits, t.until = true, now
+		c.worker().throttled.PushBack(&t.links)
+	}
+	if until > t.until {
+		c.listener.stats.throttled.Add(until - t.until)
+		t.until, t.with = until, limits
+		c.loop().SetTimer(&t.timer, until)
+	}
+}
+
+// take takes bytes out of all buckets. They may come at the time until.
+func (t *throttle) take(bytes int, now int64) (limits *byteLimits, until int64) {
+	from, shared := t.pipe.from, t.pipe.conn.listener.shared
+	limits = shared.settings.Load().bytes
+	if limits == nil {
+		return nil, 0
+	}
+	if r := limits.own[from]; r.limited() {
+		until = max(until, t.own.reserve(r, bytes, now))
+	}
+	if r := limits.all[from]; r.limited() {
+		until = max(until, shared.bytes.all[from].reserve(r, bytes, now))
+	}
+	if r := limits.source[from]; r.limited() && t.source != nil {
+		until = max(until, t.source.buckets[from].reserve(r, bytes, now))
+	}
+	return limits, until
+}
+
+// received settles what was reserved with what has come.
+func (t *throttle) received(n int) {
+	t.came += n
+	known := min(n, t.reserved)
+	t.reserved -= known
+	if n > known {
+		t.take(n-known, t.pipe.conn.loop().Now())
+	}
+}
+
+// OnTimer is called when the limits allow what waits.
+func (t *throttle) OnTimer(int64) {
+	t.forget()
+	t.pipe.conn.touch() // the peers could do nothing meanwhile
+	t.flow()
+}
+
+// flow grants what is held.
+func (t *throttle) flow() {
+	credits := t.held
+	t.held = 0
+	t.pipe.recv.Grant(credits)
+}
+
+// forget ends the wait.
+func (t *throttle) forget() {
+	if t.waits {
+		t.waits = false
+		c := t.pipe.conn
+		c.worker().throttled.Remove(&t.links)
+		c.loop().StopTimer(&t.timer)
+		if early := t.until - c.loop().Now(); early > 0 {
+			c.listener.stats.throttled.Add(-early)
+		}
+	}
+}
+
+// end gives back what the closed connection has of the buckets.
+func (t *throttle) end() {
+	t.forget()
+	from, shared := t.pipe.from, t.pipe.conn.listener.shared
+	if l := shared.settings.Load().bytes; l != nil && t.reserved != 0 {
+		if r := l.all[from]; r.limited() {
+			shared.bytes.all[from].giveBack(r, t.reserved)
+		}
+		if r := l.source[from]; r.limited() && t.source != nil {
+			t.source.buckets[from].giveBack(r, t.reserved)
+		}
+	}
+	if t.source != nil {
+		t.source.release()
+		t.source = nil
+	}
+	t.reserved = 0
+}
+
+// endThrottles is called when the connection is closed.
+func (c *conn) endThrottles() {
+	for i := range c.pipes {
+		if t := c.pipes[i].throttle; t != nil {
+			t.end()
+		}
+	}
+}
+
+// throttled reports whether the limits hold a direction back.
+func (c *conn) throttled() bool {
+	for i := range c.pipes {
+		if t := c.pipes[i].throttle; t != nil && t.waits {
+			return true
+		}
+	}
+	return false
+}
+
+// followBandwidth lets those go whose limits have changed: they may have waited for very long.
+func (w *worker) followBandwidth() {
+	for l := w.throttled.First(); l != nil; {
+		t := throttleOf(l)
+		l = l.Next()
+		if now := t.pipe.conn.listener.shared.settings.Load().bytes; !now.equals(t.with) {
+			t.own.full.Store(0)
+			t.OnTimer(0)
+		}
+	}
+}
+
+func (l *byteLimits) equals(other *byteLimits) bool {
+	return l == other || l != nil && other != nil && *l == *other
+}
+
+// sharedBytes is the buckets of a listener.
+type sharedBytes struct {
+	_       cacheLine
+	all     [2]byteBucket
+	_       cacheLine
+	sources atomic.Pointer[byteSources] // nil: sources were never limited
+}
+
+// take takes a datagram of a client out of the buckets, if it may come now. Source is that of the client, or nil.
+func (b *sharedBytes) take(l *byteLimits, from, n int, source *byteSource, now int64) bool {
+	if l == nil {
+		return true
+	}
+	if r := l.source[from]; r.limited() && source != nil && !source.buckets[from].take(r, n, now) {
+		return false
+	}
+	if r := l.all[from]; r.limited() && !b.all[from].take(r, n, now) {
+		if r := l.source[from]; r.limited() && source != nil {
+			source.buckets[from].giveBack(r, n)
+		}
+		return false
+	}
+	return true
+}
+
+// follow is called when the listener has other limits: what was taken by the old ones is forgotten.
+func (b *sharedBytes) follow(before, after *byteLimits) {
+	if !after.equals(before) {
+		for i := range b.all {
+			b.all[i].full.Store(0)
+		}
+	}
+	if after != nil && (after.source[client].limited() || after.source[server].limited()) &&
+		(b.sources.Load() == nil || before == nil || before.source != after.source) {
+		b.sources.Store(newByteSources())
+	}
+}
