@@ -75,7 +75,7 @@ type conn struct {
 	checkedAt int64     // time of the last check for idleness
 	dial      *dial     // nil: the backend is not known yet, or the connection has its server
 	opening   *opening  // nil: there was none, or the early bytes were sent
-	early     []byte    // what the client has sent and nobody has consumed yet; in the opening
+	early     []byte    // what the client has sent and was not consumed yet; in the opening
 	known     *identity // nil: no more is known of the client than what the kernel tells
 	secure    *secure   // nil: there is no TLS on either side
 	closing   *closeOps // nil: no socket is being closed
