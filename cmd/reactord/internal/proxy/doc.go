@@ -27,6 +27,15 @@
 // up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
 // splice(2).
 //
+// # Setting up
+//
+// A listener that needs nothing of a client connects to its backend immediately. Otherwise the connection is opened
+// first: its PROXY header is consumed, a STARTTLS preamble is answered, the ClientHello is read and left as it is, or
+// TLS begins. Nothing is received that this does not need, except what came with it: the early bytes. They are kept
+// until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
+// has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
+// early bytes would be the end of what the client says.
+//
 // # Plans
 //
 // A plan that cannot be prepared leaves nothing open, and everything is as before. Committing cannot fail. A listener
@@ -81,7 +90,11 @@
 //	bytes_bucket.go their token buckets
 //	descriptors.go  the listeners and connections that wait for a descriptor
 //	memory.go       how short memory is
+//	opening.go      what has to be learned from a client before its backend is known
+//	identity.go     who a client is
+//	route.go        chooses the backend
 //	connect.go      gives a connection a server: the first attempt, and the task of what follows
+//	greeting.go     what a server is told before bytes flow
 //	queue.go        connections that wait for room in a backend; what a worker has for a backend
 //	line.go         where tasks of a loop wait in order
 //	sources.go      local addresses to connect from
