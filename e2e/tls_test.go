@@ -297,8 +297,8 @@ func TestTLSToServers(t *testing.T) {
 				body, err = io.ReadAll(resp.Body)
 				return err == nil
 			})
-			if want := map[string]string{"-tls1_2": "TLSv1.2", "-tls1_3": "TLSv1.3"}[version]; !bytes.Contains(body, []byte(want)) ||
-				!bytes.Contains(body, []byte("CN=client")) {
+			want := map[string]string{"-tls1_2": "TLSv1.2", "-tls1_3": "TLSv1.3"}[version]
+			if !bytes.Contains(body, []byte(want)) || !bytes.Contains(body, []byte("CN=client")) {
 				t.Errorf("%s: %s", version, body)
 			}
 			d.stop()

@@ -67,7 +67,7 @@ func TestTLSMemory(t *testing.T) {
 		go func() { _ = web.ServeTLS(ln, "", "") }()
 		defer web.Close()
 		theirs := hold(ln.Addr().String())
-		t.Logf("%d bytes a connection, with both of its sockets and the ends of clients and servers; net/http: %d", ours, theirs)
+		t.Logf("%d bytes a connection, with the ends of clients and servers; net/http: %d", ours, theirs)
 		if ours > theirs/2 {
 			t.Errorf("more than half")
 		}
