@@ -81,10 +81,18 @@ func (r *router) route(c *conn) *upstream.Backend {
 	return r.routes[i].to
 }
 
+// routeDatagrams is the backend of a session of UDP; nil: it has none.
+func (r *router) routeDatagrams(from, to netip.Addr) *upstream.Backend {
+	if i := r.find(&asked{source: from, destination: to}); i < len(r.routes) {
+		return r.routes[i].to
+	}
+	return r.fallback
+}
+
 // find is the index of the first route that matches; the number of routes: none does.
 func (r *router) find(a *asked) int {
 	first := r.first(r.any, a, len(r.routes))
-	if a.c.known == nil || a.c.known.SNI == "" {
+	if a.c == nil || a.c.known == nil || a.c.known.SNI == "" {
 		return first
 	}
 	sni := a.c.known.SNI
@@ -114,7 +122,7 @@ func (r *router) first(routes []int, a *asked, before int) int {
 
 // matches reports whether all conditions hold but that of the SNI.
 func (r *route) matches(a *asked) bool {
-	if len(r.alpn) != 0 && (a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
+	if len(r.alpn) != 0 && (a.c == nil || a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
 		return false
 	}
 	return (r.sources == nil || r.sources.Contains(a.from())) && (r.destinations == nil || r.destinations.Contains(a.to()))
@@ -122,7 +130,7 @@ func (r *route) matches(a *asked) bool {
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs it.
+// asked is a connection whose route is looked for; without one, both addresses are known. The kernel is asked for an address once, and only if a route needs it.
 type asked struct {
 	c                   *conn
 	source, destination netip.Addr

@@ -41,10 +41,16 @@ func sessionOf(l *intrusive.Links) *session {
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
 	w := l.worker
 	now := w.loop.Now()
-	lane := w.lane(s.router.fallback)
+	l.stats.accepted.Add(1)
+	backend := s.router.routeDatagrams(unmapped(from).Addr(), unmapped(local).Addr())
+	if backend == nil {
+		l.stats.closed[endNoRoute].Add(1)
+		l.admission.give()
+		return nil
+	}
+	lane := w.lane(backend)
 	lane.backend.Began(now)
 	to, err := lane.takeServer(&balance.Request{Source: from.Addr().Unmap()})
-	l.stats.accepted.Add(1)
 	if err != nil {
 		why := endNoneAvailable
 		if errors.Is(err, balance.ErrFull) {
