@@ -219,7 +219,7 @@ func (s *sharedListener) openUnix(l *plan.Listener) (err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		s.discard() // nobody can connect to the one that was given
+		s.discard() // no client can connect to the one that was given
 	}
 	if len(first.sockets) == 0 {
 		var fd int

@@ -40,7 +40,7 @@ func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 		}
 		return fd, nil, err
 	}
-	if len(path) > MaxPath { // nobody could connect to it
+	if len(path) > MaxPath { // no client could connect to it
 		return -1, nil, fmt.Errorf("the path has %d bytes: at most %d are possible", len(path), MaxPath)
 	}
 	unlock, err := lockDirectory(path)
