@@ -138,7 +138,7 @@ func TestMisfits(t *testing.T) {
 		{"udp://[::]:1", "routes: [{sni: [a], backend: b}]", "datagrams have no ClientHello: remove sni and alpn"},
 		{"udp://[::]:1", "socket: {backlog: 5}", "backlog does not fit the address: it is an option of TCP"},
 		{"udp://[::]:1", "udp: {responses: 1}", "responses has no effect without requests"},
-		{"udp://[::]:1", 
+		{"udp://[::]:1",
 			"socket: {ipv6_only: true, interface: lo, tos: 8}, udp: {requests: 1, responses: 1}, deny: ['::1']", ""},
 		{"unix:///a", "socket: {mode: 0666, owner: a, group: '5', backlog: 5}", ""},
 		{"fd://a", "socket: {mss: 1000, tos: 8, backlog: 5}", ""},
