@@ -18,7 +18,7 @@
 //	reactord_listener_pauses_total{listener}                           counter times that a limit was reached
 //	reactord_listener_paused_seconds_total{listener}                   counter of all loops together
 //	reactord_listener_throttled_seconds_total{listener}                counter of all directions together
-//	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, draining
+//	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, denied, draining
 //	reactord_listener_receive_bytes_total{listener}                    counter from clients
 //	reactord_listener_transmit_bytes_total{listener}                   counter to clients
 //	reactord_listener_receive_datagrams_total{listener}                counter of clients, passed on (UDP)
