@@ -25,9 +25,9 @@ func (v *validator) listener(at *step, l *Listener) {
 	} else if l.UDP.Requests != 0 || l.UDP.Responses != 0 {
 		v.add(at.of("udp"), "udp is for listeners of datagrams: write address: %sHOST:PORT, or remove it", schemeUDP)
 	}
-	if a.Path != "" {
+	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
-			{"allow", len(l.Allow) > 0}, {"deny", len(l.Deny) > 0}, {"source_rate", l.SourceRate.Connections != 0},
+			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told}, {"source_rate", l.SourceRate.Connections != 0},
 			{"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
