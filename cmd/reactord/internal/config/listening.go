@@ -101,8 +101,8 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP listeners.
-// A server without a scheme, or with tcp://, fits both.
+// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP
+// listeners. A server without a scheme, or with tcp://, fits both.
 func (v *validator) protocols(at *step, c *Config) {
 	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {
