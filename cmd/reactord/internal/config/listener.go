@@ -126,8 +126,8 @@ type UDP struct {
 	// Requests is how many datagrams of the client a session has; the next one begins another session. 0 (default):
 	// without limit. 1 spreads datagrams over servers one by one.
 	Requests int
-	// Responses is how many datagrams of the server end a session that has all its Requests. 0 (default): none do, and
-	// the session ends when it is idle.
+	// Responses is how many datagrams of the server answer one of the client: a session that has all its Requests ends
+	// with the last one. 0 (default): it is not known, and the session ends when it is idle.
 	Responses int
 }
 

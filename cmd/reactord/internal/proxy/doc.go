@@ -15,6 +15,8 @@
 // becomes a reset, behind the bytes that came before it. With TLS on a side, close_notify is its EOF; an EOF without it
 // is passed on as a reset, because the stream may have been cut off, unless the server has ended before the client.
 //
+// Urgent data (MSG_OOB) is not passed on: the byte is dropped, as by HAProxy, and nothing else.
+//
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
 // blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
@@ -35,6 +37,11 @@
 // until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
 // has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
 // early bytes would be the end of what the client says.
+// # UDP
+//
+// A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
+// have a server from the beginning: what would have to wait is dropped. A reload keeps them with their settings; the
+// sessions of a listener that is gone end with it. When another process accepts, they pass on replies until they end.
 //
 // # Plans
 //
@@ -104,6 +111,8 @@
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
+//	udp.go          listeners of UDP: the owner of the sessions of package udp
+//	udp_session.go  a UDP session: its server, its accounts, its end
 //	idle.go         the timeouts of open connections
 //	tls.go          TLS between a connection and its sockets, as crypto/tls sees them
 //	tls_handshake.go  handshakes, as parts of tasks, and how many of their steps a turn computes
@@ -112,5 +121,7 @@
 //	tls_tickets.go  has listeners use new keys of session tickets
 //	tls_stats.go    counts handshakes
 //	ends.go         how connections end
+//	record.go       what is noted of a connection for the access log, and its line
+//	accesslog.go    opens and retires access logs
 //	stats.go        the counters
 package proxy

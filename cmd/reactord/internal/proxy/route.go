@@ -81,12 +81,13 @@ func (r *router) route(c *conn) *upstream.Backend {
 	return r.routes[i].to
 }
 
-// routeDatagrams is the backend of a session of UDP; nil: it has none.
-func (r *router) routeDatagrams(from, to netip.Addr) *upstream.Backend {
-	if i := r.find(&asked{source: from, destination: to}); i < len(r.routes) {
-		return r.routes[i].to
+// routeDatagram is the backend of a UDP session, and the name of its route.
+func (r *router) routeDatagram(from, to netip.Addr) (*upstream.Backend, string) {
+	i := r.find(&asked{source: from, destination: to})
+	if i == len(r.routes) {
+		return r.fallback, ""
 	}
-	return r.fallback
+	return r.routes[i].to, r.routes[i].name
 }
 
 // find is the index of the first route that matches; the number of routes: none does.
@@ -130,9 +131,9 @@ func (r *route) matches(a *asked) bool {
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// asked is a connection whose route is looked for; without one, both addresses are known. The kernel is asked for an address once, and only if a route needs it.
+// asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs it.
 type asked struct {
-	c                   *conn
+	c                   *conn // nil: a UDP session, whose addresses are known
 	source, destination netip.Addr
 }
 
