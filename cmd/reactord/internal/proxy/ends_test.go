@@ -175,11 +175,13 @@ var provocations = []provocation{
 		b.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}}
 	}), provoke: expectRefused},
 	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		c, _ := pair(t, p, ln)
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
 		resetConn(c)
 	}},
 	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		_, s := pair(t, p, ln)
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1) // else it may be a connect that fails
 		resetConn(s)
 	}},
 	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
@@ -262,7 +264,7 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	}
 	defer p.Close()
 	v.provoke(t, p, ln)
-	waitFor(t, "the end is counted", func() bool { return endedBy(p, v.end) > 0 })
+	awaitEnd(t, p, v.end)
 	how := v.end.logged(phase)
 	want := how.By + "/" + phase + " " + how.Code + " l " + how.Why
 	waitFor(t, "the line: "+want, func() bool {
