@@ -83,8 +83,10 @@ func (l *Loop) takeStops() {
 // retire frees the slot of an operation that is about to complete.
 func (l *Loop) retire(id uint64) {
 	if assert.Enabled {
-		if b := l.slots.at(slotOf(id)).op.buffers(); b.has(&b.waiting, id) || b.has(&b.rationed, id) {
-			panic("reactor: an operation completes that waits for a buffer")
+		if o := l.slots.at(slotOf(id)).op; o != nil { // a timer has none
+			if b := o.buffers(); b.has(&b.waiting, id) || b.has(&b.rationed, id) {
+				panic("reactor: an operation completes that waits for a buffer")
+			}
 		}
 	}
 	l.slots.release(id)
