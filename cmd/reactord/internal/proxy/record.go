@@ -92,7 +92,8 @@ func (r *record) failed(err error) {
 	}
 }
 
-// record begins the record of the connection from this peer (zero: the kernel is asked), if there is an access log and its listener is logged.
+// record begins the record of the connection from this peer (zero: the kernel is asked), if there is an access log and
+// its listener is logged.
 func (c *conn) record(s *settings, peer netip.AddrPort) {
 	w := c.worker()
 	if w.accessLog == nil || !s.AccessLog {
