@@ -98,12 +98,13 @@ func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
 
-func newConn(l *listener, s *settings, fd int) {
+// newConn makes a connection. If peer is zero, the kernel is asked for it when it is needed.
+func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w := l.worker
 	c := &conn{listener: l, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	c.timer.Init(c)
-	c.record(s)
+	c.record(s, peer)
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer := c.peerAddr()
 		c.peer = &peer
