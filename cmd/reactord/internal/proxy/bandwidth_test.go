@@ -42,15 +42,11 @@ func TestByteBucket(t *testing.T) {
 	r := newByteRate(1000, 0) // the burst is 250 bytes
 	var b byteBucket
 	const second = int64(time.Second)
-	for _, c := range []struct {
-		now, n int64
-		taken  bool
-	}{
-		{0, 200, true}, {0, 50, true}, {0, 1, true}, {0, 1, false}, {second / 1000, 1, true}, {10 * second, 300, true},
-		{10 * second, 1, false}, {10*second + second/20, 1, true},
+	for _, c := range []struct{ now, n, from int64 }{ // from: ms
+		{0, 200, -250}, {0, 51, -50}, {0, 1, 1}, {0, 1, 2}, {1000, 1, 750}, {10_000, 300, 9750}, {10_000, 1, 10_050},
 	} {
-		if got := b.take(r, int(c.n), c.now); got != c.taken {
-			t.Errorf("%d bytes at %v: %v", c.n, time.Duration(c.now), got)
+		if got := b.reserve(r, int(c.n), c.now*second/1000); got != c.from*second/1000 {
+			t.Errorf("%d bytes at %d ms may come at %v, want %d ms", c.n, c.now, time.Duration(got), c.from)
 		}
 	}
 	b.giveBack(r, 1000)
