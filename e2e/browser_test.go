@@ -70,6 +70,9 @@ func startBrowser(t *testing.T) *browser {
 		to.Close()
 		<-ended
 		from.Close()
+		if t.Failed() {
+			t.Logf("the page has complained: %q", b.problems)
+		}
 	})
 	b.attach()
 	return b

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// postgres starts a PostgreSQL server with an empty database and more arguments, and returns its address. It does not run
-// as root.
+// postgres starts a PostgreSQL server with an empty database and further arguments, and returns its address. It does
+// not run as root.
 func postgres(t *testing.T, settings ...string) string {
 	t.Helper()
 	bin := postgresBin(t)

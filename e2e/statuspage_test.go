@@ -30,7 +30,8 @@ func openStatusPage(t *testing.T, many int, servers ...string) *statusPage {
 	fmt.Fprintf(&b, "- {name: web, address: \"tcp://127.0.0.1:0\", backend: app, max_connections: 200}\n")
 	fmt.Fprintf(&b, "- {name: postgres, address: \"tcp://127.0.0.1:0\", backend: app}\n")
 	fmt.Fprintf(&b, "- {name: public, address: \"tcp://127.0.0.1:0\", backend: app, source_rate: {connections: 1}}\n")
-	fmt.Fprintf(&b, "backends:\n- name: app\n  max_connections: 300\n  check: {interval: 100ms, fall: 2, rise: 2}\n  servers:\n")
+	fmt.Fprintf(&b, "backends:\n- name: app\n  max_connections: 300\n  check: {interval: 100ms, fall: 2, rise: 2}\n"+
+		"  ejection: {failures: 0}\n  servers:\n")
 	for i, s := range servers {
 		fmt.Fprintf(&b, "  - {name: app-%d, address: \"tcp://%s\"}\n", i+1, s)
 	}
@@ -101,11 +102,12 @@ func (p *statusPage) load(t *testing.T) {
 // The page shows figures as they change, and a server that goes down and comes back. It says when the daemon is gone,
 // and continues with the next one. It does not complain, and asks for nothing elsewhere.
 func TestStatusPage(t *testing.T) {
+	t.Parallel()
 	mortal := newMortal(t)
 	p := openStatusPage(t, 0, serve(t, echo), mortal.addr)
 	p.load(t)
 	p.await("connections are counted", "Number.parseFloat("+tile("New connections")+") > 0")
-	p.await("bytes are counted", tile("Received")+".match(/[1-9].*B.s/)")
+	p.await("bytes are counted", tile("Received")+"?.match(/[1-9].*B.s/)")
 	p.await("rejections have a reason", row("public")+"?.textContent.includes('source rate')")
 	p.await("a chart says what it shows", "document.querySelector('.chart [role=img]').ariaLabel.includes('open: ')")
 	for _, scheme := range []string{"light", "dark"} {
@@ -117,6 +119,7 @@ func TestStatusPage(t *testing.T) {
 		p.screenshot("narrow-" + scheme)
 	}
 	p.names()
+	p.keys()
 
 	mortal.stop()
 	p.await("the server is down", row("app-2")+"?.textContent.includes('down')")
@@ -130,7 +133,8 @@ func TestStatusPage(t *testing.T) {
 
 	p.daemon.signal(syscall.SIGKILL)
 	<-p.daemon.exited
-	p.await("the page says that the daemon is gone", "document.querySelector('#lost').textContent.includes('not answered')")
+	p.await("the page says that the daemon is gone",
+		"document.querySelector('#lost').textContent.includes('not answered')")
 	p.start(t)
 	p.await("the page has found the next daemon", "document.querySelector('#lost').hidden")
 	p.await("it says that it is another", feed("another process", fmt.Sprint(p.daemon.pid())))
@@ -182,6 +186,7 @@ func (m *mortal) stop() {
 
 // A thousand servers are in pages, are found by words, are sorted, and keep the browser busy for a moment only.
 func TestStatusPageOfManyServers(t *testing.T) {
+	t.Parallel()
 	p := openStatusPage(t, 1000, serve(t, echo))
 	p.await("a page of servers", "document.querySelectorAll('tbody tr').length > 25")
 	p.eval(`(() => {
@@ -191,12 +196,13 @@ func TestStatusPageOfManyServers(t *testing.T) {
 		return 0;
 	})()`, new(int))
 	var found []string
-	servers := "[...document.querySelectorAll('[aria-label=\"Servers, table\"] tbody th')].map((h) => h.textContent)"
+	const table = "document.querySelector('[aria-label=\"Servers, table\"]')"
+	const servers = "[..." + table + ".querySelectorAll('tbody th')].map((h) => h.textContent)"
 	p.eval(servers, &found)
 	if len(found) != 11 || found[0] != "many-77" { // 770 to 779, too
 		t.Errorf("found %v", found)
 	}
-	sort := "[...document.querySelectorAll('[aria-label=\"Servers, table\"] thead button')].find((b) => b.textContent === 'Server')"
+	const sort = "[..." + table + ".querySelectorAll('thead button')].find((b) => b.textContent === 'Server')"
 	p.eval("("+sort+".click(), "+sort+".click(), 0)", new(int))
 	p.eval(servers, &found)
 	var order string
@@ -272,14 +278,16 @@ func (p *statusPage) names() {
 		}
 		seen[n.Role.Value]++
 		switch n.Role.Value {
-		case "button", "link", "searchbox", "textbox", "table", "image", "img", "region", "heading", "columnheader", "rowheader",
-			"navigation", "DisclosureTriangle":
+		case "button", "link", "searchbox", "textbox", "table", "image", "img", "region", "heading", "columnheader",
+			"rowheader", "navigation", "DisclosureTriangle":
 			if name, _ := n.Name.Value.(string); strings.TrimSpace(name) == "" {
 				p.browser.t.Errorf("a %s has no name", n.Role.Value)
 			}
 		}
 	}
-	for _, role := range []string{"banner", "main", "heading", "table", "columnheader", "rowheader", "button", "link", "status"} {
+	for _, role := range []string{
+		"banner", "main", "heading", "table", "columnheader", "rowheader", "button", "link", "status",
+	} {
 		if seen[role] == 0 {
 			p.browser.t.Errorf("the page has no %s: %v", role, seen)
 		}
@@ -289,15 +297,40 @@ func (p *statusPage) names() {
 	}
 }
 
+// keys checks the first steps with a keyboard: the way past the header, and the button that pauses the page.
+func (p *statusPage) keys() {
+	p.browser.t.Helper()
+	var focused string
+	for _, want := range []string{"Skip to the figures", "Pause"} {
+		for _, kind := range []string{"rawKeyDown", "keyUp"} {
+			p.call("Input.dispatchKeyEvent", object{"type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}, nil)
+		}
+		p.eval("document.activeElement.textContent + getComputedStyle(document.activeElement).outlineStyle", &focused)
+		if focused != want+"solid" {
+			p.browser.t.Errorf("the key Tab leads to %q, want %q with an outline", focused, want)
+		}
+	}
+	p.eval("(pause.click(), state.textContent)", &focused)
+	if focused != "Paused" {
+		p.browser.t.Errorf("paused, the page is %q", focused)
+	}
+	p.eval("(pause.click(), state.textContent)", &focused)
+	if focused != "Live" {
+		p.browser.t.Errorf("after the pause, the page is %q", focused)
+	}
+}
+
 // contrasts computes the contrasts of the colours that the style sheet defines, as WCAG 2.2 does.
 func (p *statusPage) contrasts(scheme string) {
 	p.browser.t.Helper()
 	var colours map[string]string
-	p.eval(`Object.fromEntries(['page', 'card', 'text', 'soft', 'control', 'accent', 'good', 'warn', 'bad', 'line0', 'line1']
+	p.eval(`Object.fromEntries(
+		['page', 'card', 'text', 'soft', 'control', 'accent', 'good', 'warn', 'bad', 'line0', 'line1']
 		.map((n) => [n, getComputedStyle(document.documentElement).getPropertyValue('--' + n).trim()]))`, &colours)
 	for _, behind := range []string{"page", "card"} {
 		for name, least := range map[string]float64{
-			"text": 4.5, "soft": 4.5, "accent": 4.5, "good": 4.5, "warn": 4.5, "bad": 4.5, "control": 3, "line0": 3, "line1": 3,
+			"text": 4.5, "soft": 4.5, "accent": 4.5, "good": 4.5, "warn": 4.5, "bad": 4.5,
+			"control": 3, "line0": 3, "line1": 3,
 		} {
 			if got := contrast(p.browser.t, colours[name], colours[behind]); got < least {
 				p.browser.t.Errorf("%s: %s on %s has a contrast of %.2f, want %v", scheme, name, behind, got, least)
@@ -335,7 +368,7 @@ func luminance(t *testing.T, colour string) float64 {
 // tile is the text of a figure.
 func tile(name string) string {
 	return fmt.Sprintf("[...document.querySelectorAll('#tiles > div')].find((d) => "+
-		"d.querySelector('dt').textContent === %q).querySelector('dd').textContent", name)
+		"d.querySelector('dt').textContent === %q)?.querySelector('dd').textContent", name)
 }
 
 // row is the row of a table that has a name.

@@ -134,6 +134,8 @@ func (d *adminDaemon) Listeners() (all []admin.Listener) {
 			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
 			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
 			Handshakes: handshakes(s.Handshakes), Certificates: certificates(s.Certificates),
+			ReceivedDatagrams: s.ReceivedDatagrams, SentDatagrams: s.SentDatagrams,
+			DroppedDatagrams: counts(s.DroppedDatagrams),
 		}
 		if i < len(addresses) {
 			l.Address = addresses[i]
@@ -284,7 +286,8 @@ func (d *adminDaemon) LoopConnections() []int { return d.proxy.OpenOnLoops() }
 func (d *adminDaemon) Events(after uint64) (all []admin.Event) {
 	for _, l := range d.log.Recent.After(after) {
 		all = append(all, admin.Event{
-			Number: l.Number, At: l.At.UTC(), Times: l.Times, Level: l.Level.String(), Message: l.Message, Fields: admin.Settings(l.Fields),
+			Number: l.Number, At: l.At.UTC(), Times: l.Times, Level: l.Level.String(), Message: l.Message,
+			Fields: admin.Settings(l.Fields),
 		})
 	}
 	return all

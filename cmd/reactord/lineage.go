@@ -3,12 +3,14 @@ package main
 import (
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
+	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -20,6 +22,7 @@ type lineage struct {
 	given   *upgrade.Given
 	program *upgrade.Program
 	units   []upgrade.Socket // sockets of socket units; a plan to come may have them
+	files   []string         // of the unix sockets of listeners; a plan may not have them any more
 	stored  []upgrade.Socket // that the service manager keeps; only the planner's goroutine has it
 }
 
@@ -37,6 +40,9 @@ func (k *lineage) listenSockets() (all []proxy.ListenSocket) {
 		if key.FD != "" {
 			k.units = append(k.units, s)
 		}
+		if key.Path != "" && !strings.HasPrefix(key.Path, "@") {
+			k.files = append(k.files, key.Path)
+		}
 		all = append(all, proxy.ListenSocket{Key: key, FD: s.FD})
 	}
 	return all
@@ -47,8 +53,16 @@ func metricsName(c *config.Config) string { return "metrics " + c.Metrics.String
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
 // discard closes the sockets that this process does not use. The address of the admin API is another one than before if
-// its socket is among them: then the file of the old one is removed.
-func (k *lineage) discard() {
+// its socket is among them: then the file of the old one is removed. So are those of listeners that the plan does not
+// have.
+func (k *lineage) discard(p *plan.Plan) {
+	for _, path := range k.files {
+		if !slices.ContainsFunc(p.Listeners, func(l plan.Listener) bool { return l.Path == path }) {
+			if f, err := unixsocket.Adopt(path); err == nil {
+				_ = f.Remove()
+			}
+		}
+	}
 	for _, s := range k.given.Sockets() {
 		if path, is := strings.CutPrefix(s.Name, "admin unix://"); is {
 			_ = os.Remove(path)

@@ -78,7 +78,7 @@ func (d *daemon) upgradeOn(ctx context.Context, signals <-chan os.Signal) {
 
 // serves tells the process before this one, and the service manager, that this process serves.
 func (d *daemon) serves() {
-	d.kin.discard()
+	d.kin.discard(d.planner.Plan())
 	d.kin.given.Ready()
 	ctx, cancel := context.WithCancel(context.Background())
 	d.unwatch = cancel

@@ -13,6 +13,7 @@
 //	flood               send from the stream until nothing is taken any more for half a second
 //	expect DATA         receive exactly that: a size is that much of the other party's stream
 //	expect flood        receive what the other party's last flood has sent
+//	expect line         receive until "\r\n"
 //	expect eof          receive EOF, and nothing before it
 //	expect reset        receive until the connection is reset
 //	expect gone         receive until EOF or a reset
@@ -35,4 +36,5 @@
 //	parse.go   reads a script
 //	party.go   what each action does
 //	cases.go   the cases that every proxy should pass
+//	proxied.go those of a proxy that believes PROXY headers and sends them
 package blackbox

@@ -34,7 +34,8 @@ var verbs = map[string]string{
 	"send": ofData, "dribble": ofData, "expect": ofData,
 	"pause": ofTime, "expect silence": ofTime,
 	"signal": ofName, "await": ofName,
-	"expect flood": nothing, "expect eof": nothing, "expect reset": nothing, "expect gone": nothing,
+	"expect flood": nothing, "expect line": nothing,
+	"expect eof": nothing, "expect reset": nothing, "expect gone": nothing,
 }
 
 // parse reads a script.

@@ -102,6 +102,8 @@ func (p *party) act(ctx context.Context, s *step) error {
 		return p.expect(s)
 	case "expect flood":
 		return p.expect(&step{size: int(p.other.flooded.Load())})
+	case "expect line":
+		return p.line()
 	case "expect eof":
 		return p.end(func(n int64, err error) bool { return n == 0 && err == nil })
 	case "expect reset":
@@ -211,6 +213,18 @@ func (p *party) expect(s *step) error {
 		}
 		if at += n; err != nil && at < len(want) {
 			return fmt.Errorf("received %d bytes of %d: %w", at, len(want), err)
+		}
+	}
+	return nil
+}
+
+// line receives until CRLF, and not more.
+func (p *party) line() error {
+	_ = p.conn.SetReadDeadline(time.Now().Add(patience))
+	var line []byte
+	for b := make([]byte, 1); !bytes.HasSuffix(line, []byte("\r\n")); line = append(line, b[0]) {
+		if _, err := io.ReadFull(p.conn, b); err != nil {
+			return fmt.Errorf("received %q and: %w", line, err)
 		}
 	}
 	return nil

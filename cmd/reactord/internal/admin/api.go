@@ -114,8 +114,8 @@ func (a *API) handler() http.Handler {
 }
 
 // local refuses requests for other host names: a page whose name has been given a loopback address must not reach the
-// API through its reader's browser. To a unix socket, which a browser reaches through ssh only, clients send any word as
-// the host; names of sites have a dot.
+// API through its reader's browser. To a unix socket, which a browser reaches through ssh only, clients send any word
+// as the host; names of sites have a dot.
 func (a *API) local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

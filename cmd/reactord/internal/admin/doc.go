@@ -19,9 +19,28 @@
 // documentation.
 //
 // There is no authentication: the permissions of the unix socket say who may use it, and on TCP every local user may.
-// Pages of browsers are refused: those of other sites by their origin, and those with names of their own by their host.
+// Other pages of browsers are refused: those of other sites by their origin, and those with names of their own by their
+// host.
 // Requests are bounded in size and time, and so is the number of clients. What a request has that the API does not know
 // is an error, as is a field or a parameter that is given twice.
+//
+// # The status page
+//
+//	GET /        a page for people, drawn in the browser from GET /v1/snapshot, which it asks for once a second
+//	GET /page/   its parts: files of the directory page, embedded as they are
+//
+// It is on the address of the admin API, under the same rules, and only reads. Its policy (Content-Security-Policy)
+// allows what these paths serve, and nothing else. A new figure is a field of [Snapshot], and a line of page/tables.js,
+// page/charts.js or page/figures.js:
+//
+//	main.js     asks, and says what is live, paused or lost
+//	model.js    makes rates of counters
+//	history.js  the last minutes, and distributions
+//	chart.js, table.js, events.js   how things look
+//	format.js, dom.js               numbers as text, elements
+//
+// What the page holds is bounded: ten minutes of a few series, 200 events, and the last snapshot. It shows 25 rows of a
+// table at a time.
 //
 // # What both guarantee
 //
@@ -31,5 +50,6 @@
 //
 // metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
 // profiles.go are the handlers. params.go and body.go read requests, problem.go answers errors. address.go and
-// socket.go are about where it listens, schema.go is the OpenAPI document, client.go the client.
+// socket.go are about where it listens, schema.go is the OpenAPI document, client.go the client. page.go serves the
+// status page.
 package admin

@@ -90,9 +90,13 @@ func (v *validator) listeners(at *step, c *Config) {
 		if l.Backend == "" && len(l.Routes) == 0 {
 			v.add(at.of("backend"), "no backend: name the one that connections go to")
 		}
-		if l.Backend != "" && !backends[l.Backend] && complete {
-			v.value(at.of("backend"), "%s does not exist: %s", quote(l.Backend), candidates.didYouMean(l.Backend))
+		known := func(at *step, name string) {
+			if name != "" && !backends[name] && complete {
+				v.value(at, "%s does not exist: %s", quote(name), candidates.didYouMean(name))
+			}
 		}
+		known(at.of("backend"), l.Backend)
+		v.routes(at, l, known)
 	}
 }
 

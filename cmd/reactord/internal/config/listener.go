@@ -8,15 +8,17 @@ type Listener struct {
 	// Name identifies the listener in logs and metrics.
 	Name string
 	// Address is the address to listen on: "tcp://HOST:PORT", "udp://HOST:PORT", "unix:///PATH", or "unix://@NAME" (an
-	// abstract socket). Port 0 is any free port; "FIRST-LAST" is a range of ports. Once names are looked up, it must not
+	// abstract socket). Port 0 is any free port. "FIRST-LAST" is a range of up to 4096 ports: a listener for each, with
+	// limits of its own, whose name is that of the range, a colon and the port. Once names are looked up, it must not
 	// overlap the address of another listener or of the metrics: "0.0.0.0" overlaps every IPv4 address, "::" every
-	// address. "fd://NAME" is a socket that the service manager has opened under this name.
+	// address. "fd://NAME" is a socket that the service manager has opened under this name, "fd+udp://NAME" one of UDP.
 	Address Address
 	// Socket is the options of the listener's sockets.
 	Socket Socket
-	// Allow are the networks that may connect. Empty (default): all.
+	// Allow are the networks whose clients may connect; others are reset, before anything is read. Empty (default): all.
+	// IPv4 clients of "[::]" are in IPv4 networks. If a PROXY header tells the client's address, that one counts.
 	Allow []Prefix
-	// Deny are the networks that may not, even if they are allowed.
+	// Deny are the networks whose clients may not, even if they are allowed.
 	Deny []Prefix
 	// ProxyProtocol accepts PROXY protocol headers, versions 1 and 2, from trusted networks.
 	ProxyProtocol AcceptProxy
@@ -53,7 +55,7 @@ type Listener struct {
 
 // Socket is the options of a listener's sockets.
 type Socket struct {
-	// Mode is the permissions of a unix socket's file, in octal. Default: 0660.
+	// Mode is the permissions of a unix socket's file, in octal: who may write to it may connect. Default: 0660.
 	Mode FileMode
 	// Owner and Group are the names or the numbers of its owner and group. Empty (default): the process's.
 	Owner string
@@ -63,7 +65,8 @@ type Socket struct {
 	// FastOpen is how many connections may be open whose client has sent bytes with its SYN: TCP_FASTOPEN. 0 (default):
 	// none.
 	FastOpen int
-	// Interface is the network interface that is listened on: SO_BINDTODEVICE. Empty (default): all.
+	// Interface is the network interface that is listened on: SO_BINDTODEVICE. A reload that changes it, or IPv6Only,
+	// makes another listener of it. Empty (default): all.
 	Interface string
 	// MSS is the maximum segment size: TCP_MAXSEG. 0 (default): the kernel's.
 	MSS int
@@ -76,7 +79,7 @@ type Socket struct {
 // AcceptProxy accepts PROXY protocol headers. They tell the addresses of a connection that another proxy has accepted.
 type AcceptProxy struct {
 	// Trusted are the networks whose connections begin with a header. Connections from elsewhere, or without a header,
-	// are reset. Empty (default): no connection has one.
+	// are reset. Whoever may connect to a unix socket is trusted. Empty (default): no connection has a header.
 	Trusted []Prefix
 }
 
@@ -123,8 +126,8 @@ type UDP struct {
 	// Requests is how many datagrams of the client a session has; the next one begins another session. 0 (default):
 	// without limit. 1 spreads datagrams over servers one by one.
 	Requests int
-	// Responses is how many datagrams of the server end a session that has all its Requests. 0 (default): none do, and
-	// the session ends when it is idle.
+	// Responses is how many datagrams of the server answer one of the client: a session that has all its Requests ends
+	// with the last one. 0 (default): it is not known, and the session ends when it is idle.
 	Responses int
 }
 

@@ -25,9 +25,9 @@ func (v *validator) listener(at *step, l *Listener) {
 	} else if l.UDP.Requests != 0 || l.UDP.Responses != 0 {
 		v.add(at.of("udp"), "udp is for listeners of datagrams: write address: %sHOST:PORT, or remove it", schemeUDP)
 	}
-	if a.Path != "" {
+	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
-			{"allow", len(l.Allow) > 0}, {"deny", len(l.Deny) > 0}, {"source_rate", l.SourceRate.Connections != 0},
+			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told}, {"source_rate", l.SourceRate.Connections != 0},
 			{"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
@@ -45,6 +45,7 @@ func (v *validator) datagrams(at *step, l *Listener) {
 	v.misfits(at, "it is for connections, and this listener takes datagrams", []misfit{
 		{"tls", len(l.TLS.Certificates) > 0}, {"start_tls", l.StartTLS != "none" && l.StartTLS != ""},
 		{"proxy_protocol.trusted", len(l.ProxyProtocol.Trusted) > 0},
+		{"bandwidth", l.Bandwidth != Bandwidth{}},
 	})
 	if l.UDP.Responses != 0 && l.UDP.Requests == 0 {
 		v.add(at.of("udp").of("responses"), "responses has no effect without requests: write requests, too")
@@ -99,20 +100,25 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds servers of UDP in backends of TCP listeners. A server without a scheme, or with tcp://, fits both.
+// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP listeners.
+// A server without a scheme, or with tcp://, fits both.
 func (v *validator) protocols(at *step, c *Config) {
-	tcp := map[string]*Listener{}
+	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {
-		l := &c.Listeners[i]
+		l, of := &c.Listeners[i], tcp
 		if l.Address.UDP {
-			continue
+			of = udp
 		}
-		tcp[l.Backend] = l
+		of[l.Backend] = l
 		for j := range l.Routes {
-			tcp[l.Routes[j].Backend] = l
+			of[l.Routes[j].Backend] = l
 		}
 	}
 	for i := range c.Backends {
+		if l := udp[c.Backends[i].Name]; l != nil && c.Backends[i].ProxyProtocol.Version == "v1" {
+			v.value(at.nth(i).of("proxy_protocol").of("version"),
+				"v1: listener %s sends datagrams there, which version 1 has no header for: write v2", quote(l.Name))
+		}
 		l := tcp[c.Backends[i].Name]
 		if l == nil {
 			continue

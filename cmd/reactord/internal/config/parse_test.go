@@ -201,6 +201,25 @@ func TestErrors(t *testing.T) {
 		old:  "    backend: app\n", new: "",
 		want: `a.yaml:2:5: no backend: name the one that connections go to`,
 	}, {
+		name: "a route to an unknown backend",
+		old:  "    backend: app\n", new: "    routes: [{sni: [a.test], backend: ap}]\n",
+		want: `a.yaml:4:39: backend "ap" does not exist: did you mean "app"?`,
+	}, {
+		name: "a route without a condition",
+		old:  "    backend: app\n", new: "    routes: [{backend: app}]\n",
+		want: `a.yaml:4:14: a route without a condition matches every connection: write sni, alpn, sources or destinations, ` +
+			`or name the backend as the listener's`,
+	}, {
+		name: "a route by a pattern",
+		old:  "    backend: app\n", new: "    routes: [{sni: [a.*.test], backend: app}]\n",
+		want: `a.yaml:4:21: sni "a.*.test" has a "*" that is not its first label: ` +
+			`write "*.example.org" for every name below example.org`,
+	}, {
+		name: "STARTTLS without TLS",
+		old:  "    backend: app\n", new: "    backend: app\n    start_tls: smtp\n",
+		want: `a.yaml:5:16: nobody speaks the TLS that clients are asked for: write tls.certificates to end it here, ` +
+			`or routes by sni or alpn to pass it on`,
+	}, {
 		name: "a name of the wrong type",
 		old:  "name: web", new: "name: 8080",
 		want: `a.yaml:2:11: name is text, not the number 8080: write it in quotes, "8080"`,

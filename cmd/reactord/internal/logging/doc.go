@@ -3,7 +3,8 @@
 //
 // # How to use it
 //
-// [New] makes a [Log]: the logger, and its level, which may be changed while it is used. [Log.Close] ends it.
+// [New] makes a [Log]: the logger, its level, which may be changed while it is used, and its last lines ([Recent]), for
+// the status page. [Log.Close] ends it.
 //
 // # What it guarantees
 //

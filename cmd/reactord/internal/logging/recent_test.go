@@ -44,7 +44,8 @@ func TestRecent(t *testing.T) {
 	}
 	for i, want := range []string{`1 info first {"listener":"web","took":"1s"}`, `2 warn second {}`} {
 		l := lines[i]
-		if got := fmt.Sprintf("%d %s %s %s", l.Number, l.Level, l.Message, l.Fields); got != want || time.Since(l.At) > time.Hour {
+		got := fmt.Sprintf("%d %s %s %s", l.Number, l.Level, l.Message, l.Fields)
+		if got != want || time.Since(l.At) > time.Hour {
 			t.Errorf("got %s at %v, want %s", got, l.At, want)
 		}
 	}
@@ -63,7 +64,8 @@ func TestRecentRepetitions(t *testing.T) {
 		log.Warn("full", zap.String("listener", "a"))
 		log.Warn("full", zap.String("listener", "b"))
 	}
-	log.Recent.add(Line{Message: "full", Level: zap.WarnLevel, Fields: []byte(`{"listener":"a"}`), At: time.Now().Add(2 * soon)})
+	later := time.Now().Add(2 * soon)
+	log.Recent.add(Line{Message: "full", Level: zap.WarnLevel, Fields: []byte(`{"listener":"a"}`), At: later})
 	var got []string
 	for _, l := range log.Recent.After(0) {
 		got = append(got, fmt.Sprintf("%d %s ×%d", l.Number, l.Fields, l.Times))

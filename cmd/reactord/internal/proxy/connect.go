@@ -300,6 +300,9 @@ func (d *dial) run(t *task.T) error {
 func (d *dial) giveUpServer(t *task.T) error {
 	c, err := d.conn, d.err
 	if d.open {
+		if d.reached != 0 {
+			_ = c.sockets[server].SetAbort() // EOF behind early bytes would be the end of what the client says
+		}
 		_, _ = task.Await(t, in(c.sockets[server].Close(), &d.task.discard))
 		d.open = false
 	}

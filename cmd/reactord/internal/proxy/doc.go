@@ -12,7 +12,8 @@
 // # What it guarantees
 //
 // Bytes are neither lost nor reordered. EOF (FIN) becomes EOF, and the other direction still flows. A reset (RST)
-// becomes a reset, behind the bytes that came before it.
+// becomes a reset, behind the bytes that came before it. With TLS on a side, close_notify is its EOF; an EOF without it
+// is passed on as a reset, because the stream may have been cut off, unless the server has ended before the client.
 //
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
@@ -25,6 +26,20 @@
 // until the receiver has taken some. There are two exceptions if that is 64 KiB or more. Bulk is received in pieces of
 // up to 256 KiB; and in up to 16 directions of a loop at a time, bulk goes through kernel pipes of up to 1 MiB, by
 // splice(2).
+//
+// # Setting up
+//
+// A listener that needs nothing of a client connects to its backend immediately. Otherwise the connection is opened
+// first: its PROXY header is consumed, a STARTTLS preamble is answered, the ClientHello is read and left as it is, or
+// TLS begins. Nothing is received that this does not need, except what came with it: the early bytes. They are kept
+// until a server has taken them, behind the PROXY header for it; a server that resets, refuses or is silent until then
+// has failed, and another one gets them. A server that was given up after it was connected is reset, because EOF behind
+// early bytes would be the end of what the client says.
+// # UDP
+//
+// A UDP listener has sessions (see package udp), which are connections to the limits, the counters and the lists. They
+// have a server from the beginning: what would have to wait is dropped. A reload keeps them with their settings; the
+// sessions of a listener that is gone end with it. When another process accepts, they pass on replies until they end.
 //
 // # Plans
 //
@@ -80,7 +95,11 @@
 //	bytes_bucket.go their token buckets
 //	descriptors.go  the listeners and connections that wait for a descriptor
 //	memory.go       how short memory is
+//	opening.go      what has to be learned from a client before its backend is known
+//	identity.go     who a client is
+//	route.go        chooses the backend
 //	connect.go      gives a connection a server: the first attempt, and the task of what follows
+//	greeting.go     what a server is told before bytes flow
 //	queue.go        connections that wait for room in a backend; what a worker has for a backend
 //	line.go         where tasks of a loop wait in order
 //	sources.go      local addresses to connect from
@@ -90,7 +109,15 @@
 //	transfer.go     sends the bytes of a direction
 //	splice.go       moves the bulk of a direction through the kernel only
 //	reset.go        tells resets from EOF, and passes them on
+//	udp.go          listeners of UDP: the owner of the sessions of package udp
+//	udp_session.go  a UDP session: its server, its accounts, its end
 //	idle.go         the timeouts of open connections
+//	tls.go          TLS between a connection and its sockets, as crypto/tls sees them
+//	tls_handshake.go  handshakes, as parts of tasks, and how many of their steps a turn computes
+//	tls_flow.go     carries the bytes of a connection with TLS
+//	tls_settings.go what crypto/tls is configured with
+//	tls_tickets.go  has listeners use new keys of session tickets
+//	tls_stats.go    counts handshakes
 //	ends.go         how connections end
 //	stats.go        the counters
 package proxy

@@ -46,7 +46,7 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 			err = s.complete(one)
 		}
 	}
-	if err == nil && s.path != "" && len(l.Allow)+len(l.Deny) > 0 {
+	if err == nil && s.path != "" && len(l.Allow)+len(l.Deny) > 0 && len(l.ProxyProtocol.Trusted) == 0 {
 		err = errors.New("the socket that was passed is a unix socket, whose clients have no address: remove allow and deny")
 	}
 	if err != nil {

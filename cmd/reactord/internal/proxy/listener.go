@@ -166,7 +166,7 @@ func (l *listener) run() {
 		switch {
 		case v != accept:
 			l.reject(fd, v)
-		case !s.allowed(peer.AddrPort().Addr()):
+		case !s.admitted(peer.AddrPort().Addr()):
 			l.giveBack(s)
 			l.admission.give()
 			l.deny(fd, peer)
@@ -349,7 +349,7 @@ func (l *listener) stop(handedOver bool) {
 		if err != nil {
 			break
 		}
-		if s.allowed(peer.AddrPort().Addr()) {
+		if s.admitted(peer.AddrPort().Addr()) {
 			l.adopt(fd)
 		} else {
 			l.deny(fd, peer)

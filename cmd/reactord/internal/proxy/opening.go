@@ -94,7 +94,7 @@ func (c *conn) open(s *settings) {
 
 // mayTell checks that a PROXY header of this client counts. A unix socket has no address: its permissions decide.
 func (o *opening) mayTell() error {
-	if s := o.settings; s.header() && s.Network != "unix" {
+	if s := o.settings; s.header() && o.conn.listener.shared.path == "" {
 		switch a := o.conn.peerAddr().Addr(); {
 		case !a.IsValid():
 			return &refusal{endOpeningClient, errGone}

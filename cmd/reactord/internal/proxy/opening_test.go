@@ -162,6 +162,10 @@ func TestEndsOfOpenings(t *testing.T) {
 	sni := func(l *plan.Listener) {
 		l.Backend, l.Routes = "", []config.Route{{SNI: []string{"a.test"}, Backend: "b"}}
 	}
+	cert, _ := certFiles(t)
+	secure := func(l *plan.Listener) {
+		l.TLS.Certificates, l.TLS.HandshakeTimeout = []config.Certificate{cert}, 50*time.Millisecond
+	}
 	for _, test := range []struct {
 		name   string
 		set    func(*plan.Listener)
@@ -190,12 +194,16 @@ func TestEndsOfOpenings(t *testing.T) {
 		{"no route without a ClientHello", func(l *plan.Listener) {
 			l.Backend, l.Routes = "", []config.Route{{Sources: prefixes("192.0.2.0/24"), Backend: "b"}}
 		}, expectResetOf, endNoRoute},
+		{"no TLS", secure, sends("GET / HTTP/1.1\r\n\r\n", drained), endClientTLS},
+		{"EOF in a handshake", secure, sends("\x16\x03\x01", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); drained(t, c) }),
+			endClientTLS},
+		{"timeout of a handshake", secure, sends("\x16\x03\x01", drained), endClientTLSTimeout},
 		{"bad preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
-			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", func(t *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }), endBadPreamble},
+			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", drained), endBadPreamble},
 		{"EOF in a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
-			func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); _, _ = io.Copy(io.Discard, c) }, endOpeningClient},
+			func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); drained(t, c) }, endOpeningClient},
 		{"timeout of a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp"; l.InspectTimeout = 20 * time.Millisecond },
-			func(t *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }, endOpeningTimeout},
+			drained, endOpeningTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
@@ -211,6 +219,9 @@ func TestEndsOfOpenings(t *testing.T) {
 		})
 	}
 }
+
+// drained reads until the connection has ended in any way.
+func drained(_ *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
 
 func sends(s string, then func(*testing.T, *net.TCPConn)) func(*testing.T, *net.TCPConn) {
 	return func(t *testing.T, c *net.TCPConn) {

@@ -81,10 +81,19 @@ func (r *router) route(c *conn) *upstream.Backend {
 	return r.routes[i].to
 }
 
+// routeDatagram is the backend of a UDP session, and the name of its route.
+func (r *router) routeDatagram(from, to netip.Addr) (*upstream.Backend, string) {
+	i := r.find(&asked{source: from, destination: to})
+	if i == len(r.routes) {
+		return r.fallback, ""
+	}
+	return r.routes[i].to, r.routes[i].name
+}
+
 // find is the index of the first route that matches; the number of routes: none does.
 func (r *router) find(a *asked) int {
 	first := r.first(r.any, a, len(r.routes))
-	if a.c.known == nil || a.c.known.SNI == "" {
+	if a.c == nil || a.c.known == nil || a.c.known.SNI == "" {
 		return first
 	}
 	sni := a.c.known.SNI
@@ -114,7 +123,7 @@ func (r *router) first(routes []int, a *asked, before int) int {
 
 // matches reports whether all conditions hold but that of the SNI.
 func (r *route) matches(a *asked) bool {
-	if len(r.alpn) != 0 && (a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
+	if len(r.alpn) != 0 && (a.c == nil || a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
 		return false
 	}
 	return (r.sources == nil || r.sources.Contains(a.from())) && (r.destinations == nil || r.destinations.Contains(a.to()))
@@ -124,7 +133,7 @@ func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, pr
 
 // asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs it.
 type asked struct {
-	c                   *conn
+	c                   *conn // nil: a UDP session, whose addresses are known
 	source, destination netip.Addr
 }
 

@@ -74,8 +74,8 @@ func (o *udpOwner) Admit(from, local netip.AddrPort) *udp.Session {
 	if v := l.admitUDP(s, from); v != accept {
 		l.stats.rejected[v].Add(1)
 		if l.stats.logged.due(l.worker.loop.Now()) {
-			l.worker.proxy.log.Warn("datagrams beyond a limit are dropped",
-				zap.String("listener", l.name()), zap.String("limit", rejections[v]))
+			l.worker.proxy.log.Warn("datagrams of a client are dropped, because it may not have a session",
+				zap.String("listener", l.name()), zap.Stringer("client", from), zap.String("limit", rejections[v]))
 		}
 		return nil
 	}

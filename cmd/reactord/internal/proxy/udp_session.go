@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
 	"github.com/reactord/reactord/cmd/reactord/internal/balance"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
@@ -28,9 +29,13 @@ type session struct {
 	id       uint64
 	links    intrusive.Links // among the sessions of the worker
 	client   netip.AddrPort
+	local    netip.AddrPort // that the client has asked
+	route    string         // "": none has matched
 	began    int64
-	why      end // if the owner has ended it
-	answered bool
+	answered int64 // when the server's first datagram came; 0: none has
+	err      error // why the server did not take datagrams
+	why      end   // if the owner has ended it
+	logged   bool  // there is a line in the access log at the end
 }
 
 func sessionOf(l *intrusive.Links) *session {
@@ -41,21 +46,23 @@ func sessionOf(l *intrusive.Links) *session {
 func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Session {
 	w := l.worker
 	now := w.loop.Now()
-	lane := w.lane(s.router.fallback)
+	l.stats.accepted.Add(1)
+	backend, route := s.router.routeDatagram(unmapped(from).Addr(), unmapped(local).Addr())
+	if backend == nil {
+		return l.noSession(endNoRoute)
+	}
+	lane := w.lane(backend)
 	lane.backend.Began(now)
 	to, err := lane.takeServer(&balance.Request{Source: from.Addr().Unmap()})
-	l.stats.accepted.Add(1)
-	if err != nil {
-		why := endNoneAvailable
-		if errors.Is(err, balance.ErrFull) {
-			why = endQueueFull
-		}
-		l.stats.closed[why].Add(1)
-		l.admission.give()
-		return nil
+	switch {
+	case errors.Is(err, balance.ErrFull):
+		return l.noSession(endQueueFull)
+	case err != nil:
+		return l.noSession(endNoneAvailable)
 	}
 	x := &session{
 		listener: l, lane: lane, settings: lane.settings, to: to, id: w.nextID(), client: unmapped(from), began: now,
+		local: unmapped(local), route: route, logged: s.AccessLog,
 	}
 	var ends int64
 	if x.settings.Lifetime > 0 {
@@ -66,6 +73,13 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	w.open.Add(1)
 	w.sessions.PushFront(&x.links)
 	return &x.Session
+}
+
+// noSession counts a session that there is no server for, and gives back its room.
+func (l *listener) noSession(why end) *udp.Session {
+	l.stats.closed[why].Add(1)
+	l.admission.give()
+	return nil
 }
 
 // header is the PROXY header in front of the first datagram, if the backend asks for one.
@@ -105,10 +119,10 @@ func (x *session) Bind(s *reactor.Socket) error {
 	return nil
 }
 
-// Answered is called when the first datagram of the server has come: until then nobody knows that it is there.
+// Answered is called when the first datagram of the server has come: until then it is not known to be there.
 func (x *session) Answered() {
-	x.answered = true
-	x.to.Connected(x.began, x.listener.worker.loop.Now())
+	x.answered = x.listener.worker.loop.Now()
+	x.to.Connected(x.began, x.answered)
 }
 
 // Refused is called when the server does not take datagrams.
@@ -117,6 +131,7 @@ func (x *session) Refused(err error) {
 	if noPort(err) && x.from != nil {
 		x.from.exhausted = w.loop.Now() + int64(reactor.AcceptBackoff)
 	}
+	x.err = err
 	x.to.Failed(err)
 	if entry := w.proxy.log.Check(zap.DebugLevel, "cannot send to a server"); entry != nil {
 		entry.Write(x.names(), zap.Error(err))
@@ -166,6 +181,7 @@ func (x *session) Ended(why udp.Why) {
 		entry.Write(x.names(), zap.Stringer("why", x.why), zap.Duration("after", x.age()),
 			zap.Uint64("from_client", moved[client]), zap.Uint64("from_server", moved[server]))
 	}
+	x.logEnd()
 	x.to.Load.Give()
 	x.lane.backend.Load.Give()
 	x.lane.queue.rooms.wake()
@@ -197,10 +213,42 @@ func (x *session) describe() Connection {
 	c := Connection{
 		ID: x.id, Listener: x.listener.name(), Backend: x.lane.backend.Name, Server: x.to.Name(), Address: x.to.Address,
 		Client: x.client, Age: x.age(), Idle: x.idleFor(), FromClient: moved[client], FromServer: moved[server],
-		Phase: "data",
 	}
-	if !x.answered {
-		c.Phase = "connect"
-	}
+	c.Phase = x.phaseName()
 	return c
+}
+
+// phaseName is the phase for people. A session is connected when the server has answered.
+func (x *session) phaseName() string {
+	if x.answered == 0 {
+		return "connect"
+	}
+	return "data"
+}
+
+// logEnd writes the line of the session to the access log, if there is one.
+func (x *session) logEnd() {
+	l := x.listener
+	w := l.worker
+	if w.accessLog == nil || !x.logged {
+		return
+	}
+	now, total := time.Now(), x.age()
+	datagrams, bytes := x.Moved()
+	r := &w.line
+	*r = accesslog.Record{
+		ID: x.id, Network: "udp", Listener: l.name(), Route: x.route, Backend: x.lane.backend.Name, Server: x.to.Name(),
+		ServerAddress: x.to.Address, Client: x.client, Peer: x.client, Local: x.local,
+		Accepted: now.Add(-total), Ended: now, Total: total, Bytes: bytes, Datagrams: datagrams, Err: x.err, Attempts: 1,
+		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
+		BackendConnections: x.lane.backend.Load.N(), ServerConnections: x.to.Load.N(),
+		End: x.why.logged(x.phaseName()),
+	}
+	for i := range r.Phases {
+		r.Phases[i] = accesslog.NotReached
+	}
+	if x.answered != 0 {
+		r.Phases[accesslog.Connect] = time.Duration(x.answered - x.began)
+	}
+	w.accessLog.Log(r)
 }

@@ -393,7 +393,7 @@ func TestUDPListenerIsGone(t *testing.T) {
 	})
 }
 
-// While the process drains, a session goes on, and no other begins; the drain ends with the session.
+// While the process drains, a session continues, and no other begins; the drain ends with the session.
 func TestUDPDrain(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")

@@ -22,7 +22,7 @@
 // The server's socket is connected, so that the loop hears of a server that does not listen (ICMP). That ends the
 // session, and its owner is told; the client's next datagram makes another session.
 //
-// A session ends when it has been idle, when it has its requests and responses, when its lifetime is over (which is
+// A session ends when it has been idle, when it has its requests and responses, when its lifetime has passed (which is
 // noticed at the next datagram), or when its owner says so.
 //
 // # Memory

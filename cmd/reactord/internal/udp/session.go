@@ -32,7 +32,7 @@ type Session struct {
 	settings *Settings
 	to       netip.AddrPort // the server
 	header   []byte         // in front of the first datagram; nil: nothing, or not any more
-	ends     int64          // when the lifetime is over; 0: never
+	ends     int64          // when the lifetime has passed; 0: never
 
 	listener *Listener
 	key      key

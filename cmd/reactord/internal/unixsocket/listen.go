@@ -40,6 +40,9 @@ func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 		}
 		return fd, nil, err
 	}
+	if len(path) > MaxPath { // nobody could connect to it
+		return -1, nil, fmt.Errorf("the path has %d bytes: at most %d are possible", len(path), MaxPath)
+	}
 	unlock, err := lockDirectory(path)
 	if err != nil {
 		return -1, nil, err

@@ -38,6 +38,8 @@ func (s *Server) stats() proxymetrics.ServerStats {
 		Retries:     s.counters.retries.Load(),
 		Transitions: s.counters.transitions.Load(),
 		Ejections:   s.counters.ejections.Load(),
+		Failures:    make([]proxymetrics.Count, 0, len(reasons)),
+		Checks:      make([]proxymetrics.Count, 0, len(checkResults)),
 	}
 	for i, reason := range reasons {
 		out.Failures = append(out.Failures, proxymetrics.Count{Reason: reason, N: s.counters.failures[i].Load()})

@@ -26,8 +26,8 @@ export class Chart {
       return { name, value, item: el('li', {}, sample, name + ' ', value) };
     });
     this.table = el('table');
-    this.values = el('details', { class: 'values' }, el('summary', {}, 'Values', el('span', { class: 'unseen' }, ` of ${title}`)),
-      this.table);
+    this.values = el('details', { class: 'values' },
+      el('summary', {}, 'Values', el('span', { class: 'unseen' }, ` of ${title}`)), this.table);
     this.values.addEventListener('toggle', () => this.fillTable());
     this.title = title;
     this.element = el('section', { class: 'card chart' }, el('h3', {}, title),
@@ -114,8 +114,8 @@ export class Chart {
   }
 
   summary(stats) {
-    const parts = stats.map((s, i) => `${this.keys[i].name}: ${known(s.last) ? this.text(s.last) : 'not known'}` +
-      (s.max === null ? '' : `, from ${this.text(s.min)} to ${this.text(s.max)}`));
+    const parts = stats.map((s, i) => `${this.keys[i].name}: ` + (s.max === null ? 'not known'
+      : `${known(s.last) ? this.text(s.last) : 'not known now'}, from ${this.text(s.min)} to ${this.text(s.max)}`));
     return `${this.title} in the last ${this.window.name}. ${parts.join('. ')}.`;
   }
 
@@ -129,9 +129,9 @@ export class Chart {
       rows.unshift(el('tr', {}, el('th', { scope: 'row' }, clock(new Date(time))),
         ...this.keys.map((_, i) => el('td', {}, this.text(this.series.at(i, index))))));
     });
-    const head = el('tr', {}, ...['Time', ...this.keys.map((k) => k.name)].map((t) => el('th', { scope: 'col' }, t)));
-    this.table.replaceChildren(el('caption', { class: 'unseen' }, `${this.title}, every 30 seconds`), el('thead', {}, head),
-      el('tbody', {}, ...rows));
+    const titles = ['Time', ...this.keys.map((k) => k.name)];
+    this.table.replaceChildren(el('caption', { class: 'unseen' }, `${this.title}, every 30 seconds`),
+      el('thead', {}, el('tr', {}, ...titles.map((t) => el('th', { scope: 'col' }, t)))), el('tbody', {}, ...rows));
   }
 }
 
@@ -166,7 +166,7 @@ function area(points, x, y, bottom) {
 // nice is a round number of at least n, for the top of a scale.
 function nice(n, base) {
   let unit = 1;
-  while (base > 10 && n / unit >= base) unit *= base; // KiB, MiB, …
+  while (base > 10 && n / unit > 0.8 * base) unit *= base; // KiB, MiB, …
   unit *= 10 ** Math.floor(Math.log10(n / unit));
   return unit * [1, 2, 4, 6, 8, 10].find((f) => f * unit >= n * 0.9999);
 }

@@ -4,11 +4,14 @@ import { brief, byteRate, count, percent, rate } from './format.js';
 
 const CHARTS = [
   { title: 'Open connections', names: ['open'], text: count, most: 1, values: (v) => [v.open] },
-  { title: 'New connections', names: ['accepted', 'rejected'], text: rate, most: 1, values: (v) => [v.perSecond, v.rejectedPerSecond] },
-  { title: 'Bytes of clients', names: ['received', 'sent'], text: byteRate, base: 1024, most: 1024, values: (v) => [v.received, v.sent] },
+  { title: 'New connections', names: ['accepted', 'rejected'], text: rate, most: 1,
+    values: (v) => [v.perSecond, v.rejectedPerSecond] },
+  { title: 'Bytes of clients', names: ['received', 'sent'], text: byteRate, base: 1024, most: 1024,
+    values: (v) => [v.received, v.sent] },
   { title: 'Time to connect', names: ['average', '99 % within'], text: brief, most: 0.001,
     values: (v) => [v.connectAverage, v.connectMost] },
-  { title: 'Busy share of loops', names: ['average', 'busiest'], text: percent, most: 1, values: (v) => [v.busyAverage, v.busyMost] },
+  { title: 'Busy share of loops', names: ['average', 'busiest'], text: percent, most: 1,
+    values: (v) => [v.busyAverage, v.busyMost] },
 ];
 
 // Charts is the charts of the whole process.

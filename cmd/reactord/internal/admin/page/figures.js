@@ -3,14 +3,18 @@ import { brief, byteRate, count, known, limited, long, percent, rate } from './f
 
 // What is most important, as a number with a remark.
 const TILES = [
-  ['Open connections', (v) => count(v.open), (v) => v.status.limit ? `of ${count(v.status.limit)}` : ''],
-  ['New connections', (v) => rate(v.perSecond), (v) => `${count(v.accepted)} so far`],
-  ['Rejected', (v) => rate(v.rejectedPerSecond), (v) => `${count(v.rejections)} so far`, (v) => v.rejectedPerSecond > 0 ? 'warn' : ''],
-  ['Received', (v) => byteRate(v.received), () => 'from clients'],
-  ['Sent', (v) => byteRate(v.sent), () => 'to clients'],
-  ['Connecting', (v) => brief(v.connectAverage), (v) => known(v.connectMost) ? `99 % within ${brief(v.connectMost)}` : 'to servers'],
-  ['In queues', (v) => count(v.queued), (v) => `${count(v.queueRefused)} found it full`, (v) => v.queued > 0 ? 'warn' : ''],
-  ['Servers up', (v) => limited(v.up, v.servers.length), (v) => others(v.servers), (v) => v.up === v.servers.length ? 'up' : 'warn'],
+  { name: 'Open connections', value: (v) => count(v.open), remark: (v) => `of ${count(v.status.limit)}` },
+  { name: 'New connections', value: (v) => rate(v.perSecond), remark: (v) => `${count(v.accepted)} so far` },
+  { name: 'Rejected', value: (v) => rate(v.rejectedPerSecond), remark: (v) => `${count(v.rejections)} so far`,
+    state: (v) => v.rejectedPerSecond > 0 ? 'warn' : '' },
+  { name: 'Received', value: (v) => byteRate(v.received), remark: () => 'from clients' },
+  { name: 'Sent', value: (v) => byteRate(v.sent), remark: () => 'to clients' },
+  { name: 'Connecting', value: (v) => brief(v.connectAverage),
+    remark: (v) => known(v.connectMost) ? `99 % within ${brief(v.connectMost)}` : 'to servers' },
+  { name: 'In queues', value: (v) => count(v.queued), remark: (v) => `${count(v.queueRefused)} found it full`,
+    state: (v) => v.queued > 0 ? 'warn' : '' },
+  { name: 'Servers up', value: (v) => limited(v.up, v.servers.length), remark: (v) => others(v.servers),
+    state: (v) => v.up === v.servers.length ? 'up' : 'warn' },
 ];
 
 // others says in which states the servers are that are not up.
@@ -30,7 +34,7 @@ const FACTS = [
   ['Plan', (s) => `revision ${s.plan}`],
   ['Last reload', reload],
   ['Memory', (s) => s.idle_timeout_ratio < 1 ? `short: idle timeouts are at ${percent(s.idle_timeout_ratio)}` : 'enough'],
-  ['Access log', (s) => s.access_log ? `${count(s.access_log.lines)} lines, ${count(s.access_log.dropped)} dropped` : 'none'],
+  ['Access log', ({ access_log: l }) => l?.lines || l?.dropped ? `${count(l.lines)} lines, ${count(l.dropped)} dropped` : 'none'],
   ['Log level', (s) => s.log_level],
 ];
 
@@ -44,10 +48,10 @@ function reload({ last_reload: r }) {
 // Figures is the tiles and the facts.
 export class Figures {
   constructor() {
-    this.tiles = TILES.map(([name, value, remark, state]) => {
-      const tile = { value, remark, state, big: el('dd', {}, '–'), small: el('dd', { class: 'remark' }) };
-      document.getElementById('tiles').append(el('div', {}, el('dt', {}, name), tile.big, tile.small));
-      return tile;
+    this.tiles = TILES.map((t) => {
+      const big = el('dd', {}, '–'), small = el('dd', { class: 'remark' });
+      document.getElementById('tiles').append(el('div', {}, el('dt', {}, t.name), big, small));
+      return { ...t, big, small };
     });
     this.facts = FACTS.map(([name, text]) => {
       const value = el('dd', {}, '–');

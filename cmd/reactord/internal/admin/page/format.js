@@ -20,7 +20,10 @@ function scaled(n, base, units) {
 export const known = (n) => n !== null && n !== undefined && !Number.isNaN(n);
 
 // count is a number of things: all digits up to a million.
-export const count = (n) => !known(n) ? DASH : Math.abs(n) < 1e6 ? whole.format(n) : scaled(n, 1000, ['', 'k', 'M', 'G', 'T']);
+export function count(n) {
+  if (!known(n)) return DASH;
+  return Math.abs(n) < 1e6 ? whole.format(n) : scaled(n, 1000, ['', 'k', 'M', 'G', 'T']);
+}
 
 export const bytes = (n) => !known(n) ? DASH : scaled(Math.round(n), 1024, ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);
 

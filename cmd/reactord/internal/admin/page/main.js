@@ -38,7 +38,7 @@ async function read() {
   reading = true;
   const began = performance.now();
   try {
-    const answer = await fetch(`v1/snapshot?after=${events.last}`, { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT) });
+    const answer = await fetch(`v1/snapshot?after=${events.last}`, { signal: AbortSignal.timeout(TIMEOUT) });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     show(await answer.json());
   } catch {

@@ -33,11 +33,12 @@ export class Model {
       loops: snapshot.loops.map((l) => this.loop(l, per('loop', [l.name], l))),
       listeners: snapshot.listeners.map((l) => this.listener(l, per('listener', [l.name], l))),
       backends: snapshot.backends.map((b) => this.backend(b, per('backend', [b.name], b))),
-      servers: snapshot.servers.map((s) => ({ ...s, perSecond: per('server', [s.backend, s.address], s)((r) => r.total) })),
+      servers: snapshot.servers.map((s) => this.server(s, per('server', [s.backend, s.address], s))),
     };
     view.ends = snapshot.listeners.flatMap((l) => (l.ended ?? []).map((e) => {
       const id = ['end', [l.name, e.by, e.phase]];
-      if (old?.has(key('listener', [l.name])) && !old.has(key(...id))) old.set(key(...id), { count: 0 }); // the first one
+      // The first one of its kind: there was none before.
+      if (old?.has(key('listener', [l.name])) && !old.has(key(...id))) old.set(key(...id), { count: 0 });
       return { ...e, listener: l.name, perSecond: per(...id, e)((r) => r.count) };
     }));
     this.forgetBackends(snapshot.backends);
@@ -47,8 +48,11 @@ export class Model {
 
   loop(l, rate) {
     const busy = rate((r) => r.busy_seconds), waiting = rate((r) => r.waiting_seconds);
-    return { ...l, busy: busy + waiting > 0 ? busy / (busy + waiting) : null, completionRate: rate((r) => r.completions) };
+    const share = busy + waiting > 0 ? busy / (busy + waiting) : null;
+    return { ...l, busy: share, completionRate: rate((r) => r.completions) };
   }
+
+  server(s, rate) { return { ...s, perSecond: rate((r) => r.total) }; }
 
   listener(l, rate) {
     const rejections = (r) => (r.rejected ?? []).reduce((sum, c) => sum + c.count, 0);

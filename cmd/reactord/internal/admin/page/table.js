@@ -22,11 +22,12 @@ export class Table {
     this.buttons = columns.map((c) => this.button(c));
     this.heads = columns.map((c, i) => el('th', { scope: 'col', class: c.number ? 'number' : null }, this.buttons[i]));
     this.body = el('tbody');
-    const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` },
-      el('table', {}, el('caption', { class: 'unseen' }, title), el('thead', {}, el('tr', {}, ...this.heads)), this.body));
+    const head = el('thead', {}, el('tr', {}, ...this.heads));
+    const table = el('table', {}, el('caption', { class: 'unseen' }, title), head, this.body);
+    const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` }, table);
+    const bar = el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title));
     this.note = el('p', { class: 'note' }, empty);
-    this.element = el('section', { class: 'card' }, el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title)),
-      scroll, this.note, this.pages(title));
+    this.element = el('section', { class: 'card' }, bar, scroll, this.note, this.pages(title));
   }
 
   button(column) {
@@ -43,8 +44,10 @@ export class Table {
   // tools is the filter, if the table has one.
   tools(title) {
     if (!this.find) return [];
-    this.filter = el('input', { type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`,
-      autocomplete: 'off', spellcheck: 'false' });
+    this.filter = el('input', {
+      type: 'search', placeholder: 'Filter', 'aria-label': `Filter ${title.toLowerCase()}`, autocomplete: 'off',
+      spellcheck: 'false',
+    });
     this.filter.addEventListener('input', () => { this.from = 0; this.draw(); });
     this.found = el('output');
     this.toolbox = el('div', { class: 'tools' }, this.found, this.filter);
@@ -60,7 +63,8 @@ export class Table {
     this.back = turn(-PAGE, 'Previous');
     this.forth = turn(PAGE, 'Next');
     this.where = el('span');
-    this.pager = el('nav', { class: 'pages', 'aria-label': `Pages of ${title.toLowerCase()}` }, this.back, this.where, this.forth);
+    this.pager = el('nav', { class: 'pages', 'aria-label': `Pages of ${title.toLowerCase()}` },
+      this.back, this.where, this.forth);
     return this.pager;
   }
 
@@ -87,10 +91,9 @@ export class Table {
   }
 
   chosen() {
-    const words = this.filter ? this.filter.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
-    const rows = words.length
-      ? this.rows.filter((r) => { const text = this.find(r).toLowerCase(); return words.every((w) => text.includes(w)); })
-      : this.rows.slice();
+    const words = (this.filter?.value ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text) => words.every((w) => text.includes(w));
+    const rows = words.length ? this.rows.filter((r) => has(this.find(r).toLowerCase())) : this.rows.slice();
     const by = this.sorted && (this.sorted.sort ?? this.sorted.text);
     if (by) {
       const sign = this.down ? -1 : 1;
@@ -122,7 +125,8 @@ export class Table {
     say(this.where, `${count(this.from + 1)} to ${count(this.from + onPage)} of ${count(found)}`);
     if (!this.filter) return;
     this.toolbox.hidden = this.rows.length <= FEW && !this.filter.value;
-    say(this.found, this.filter.value.trim() ? `${count(found)} of ${count(this.rows.length)}` : count(this.rows.length));
+    const all = count(this.rows.length);
+    say(this.found, this.filter.value.trim() ? `${count(found)} of ${all}` : all);
     say(this.note, this.rows.length ? 'No row has all of these words.' : 'There are none.');
   }
 }

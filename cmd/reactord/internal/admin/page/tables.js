@@ -20,6 +20,8 @@ const TLS = [
   number('Handshakes failed', (r) => r.handshakesFailed, count, { when: some((r) => r.handshakes) }),
 ];
 
+const UDP = { when: some((l) => l.received_datagrams) };
+
 const LISTENERS = [
   { name: 'Listener', head: true, text: (l) => l.name },
   connections((l) => l.limit),
@@ -27,8 +29,8 @@ const LISTENERS = [
   number('Rejected', (l) => l.rejectedPerSecond, rate),
   number('Received', (l) => l.receivedPerSecond, byteRate),
   number('Sent', (l) => l.sentPerSecond, byteRate),
-  number('Datagrams received', (l) => l.receivedDatagramsPerSecond, rate, { when: some((l) => l.received_datagrams) }),
-  number('Datagrams sent', (l) => l.sentDatagramsPerSecond, rate, { when: some((l) => l.received_datagrams) }),
+  number('Datagrams received', (l) => l.receivedDatagramsPerSecond, rate, UDP),
+  number('Datagrams sent', (l) => l.sentDatagramsPerSecond, rate, UDP),
   ...TLS,
   { name: 'Certificate expires', sort: (l) => l.expires, text: expiry, state: urgency,
     when: some((l) => l.certificates) },
@@ -37,17 +39,19 @@ const LISTENERS = [
   number('Accepted in all', (l) => l.accepted, count),
   number('Pauses', (l) => l.pauses, count),
   { name: 'Rejected in all', text: (l) => reasons(l.rejected), when: some((l) => l.rejected) },
-  { name: 'Datagrams dropped', text: (l) => reasons(l.dropped_datagrams), when: some((l) => l.dropped_datagrams) },
+  { name: 'Datagrams dropped', text: (l) => reasons(l.dropped_datagrams), ...UDP },
   { name: 'Errors of accepting', text: (l) => reasons(l.accept_errors), when: some((l) => l.accept_errors) },
 ];
 
 const BACKENDS = [
   { name: 'Backend', head: true, text: (b) => b.name },
-  { name: 'Servers up', number: true, sort: (b) => share(b.up, b.servers), text: (b) => `${count(b.up)} of ${count(b.servers)}`,
+  { name: 'Servers up', number: true, sort: (b) => share(b.up, b.servers),
+    text: (b) => `${count(b.up)} of ${count(b.servers)}`,
     state: (b) => b.up === b.servers ? 'up' : b.up ? 'warn' : 'down' },
   connections((b) => b.max_connections),
   number('New', (b) => b.perSecond, rate),
-  { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size), share: (b) => share(b.queued, b.queue_size) },
+  { name: 'Queue', number: true, sort: (b) => b.queued, text: (b) => limited(b.queued, b.queue_size),
+    share: (b) => share(b.queued, b.queue_size) },
   number('Queue full', (b) => b.queue_refused, count),
   number('Connect time', (b) => b.connectAverage, brief),
   number('99 % within', (b) => b.connectMost, brief),
@@ -77,8 +81,15 @@ const SERVERS = [
 ];
 
 // expiry says when the first certificate of a listener expires; it is urgent a week before.
-const expiry = (l) => !l.expires ? '–' : l.expires < Date.now() ? 'expired' : `in ${long((l.expires - Date.now()) / 1000)}`;
-const urgency = (l) => l.expires < Date.now() ? 'down' : l.expires < Date.now() + 7 * 86400e3 ? 'warn' : '';
+function expiry(l) {
+  if (!l.expires) return '–';
+  return l.expires < Date.now() ? 'expired' : `in ${long((l.expires - Date.now()) / 1000)}`;
+}
+
+function urgency(l) {
+  if (l.expires < Date.now()) return 'down';
+  return l.expires < Date.now() + 7 * 86400e3 ? 'warn' : '';
+}
 
 function check(s) {
   if (!s.check) return '–';
@@ -111,7 +122,8 @@ export class Tables {
   constructor() {
     const none = 'There are none.';
     this.tables = {
-      listeners: new Table({ title: 'Listeners', columns: LISTENERS, empty: none, find: (l) => `${l.name} ${l.address} ${l.backend}` }),
+      listeners: new Table({ title: 'Listeners', columns: LISTENERS, empty: none,
+        find: (l) => `${l.name} ${l.address} ${l.backend}` }),
       backends: new Table({ title: 'Backends', columns: BACKENDS, empty: none, find: (b) => `${b.name} ${b.policy}` }),
       servers: new Table({ title: 'Servers', columns: SERVERS, empty: none,
         find: (s) => `${s.name} ${s.address} ${s.backend} ${s.state} ${s.reason ?? ''} ${s.locality ?? ''}` }),
