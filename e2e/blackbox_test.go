@@ -102,6 +102,8 @@ const (
 	resetIsEOF       = "a reset of one side becomes EOF for the other"
 	oneSegment       = "a header must come in one segment"
 	unchecked        = "accepted"
+	sometimes        = "sometimes "
+	urgentStalls     = sometimes + "the bytes behind urgent data wait until more come"
 )
 
 // What others do differently: the case, and why.
@@ -119,6 +121,9 @@ var (
 		"reset of the client by unread data":  resetIsEOF,
 		"reset of the server by unread data":  resetIsEOF,
 		"reset of the client behind a flood":  resetIsEOF,
+
+		"urgent data of the client is not passed on, and costs no other byte": urgentStalls,
+		"urgent data of the server is not passed on, and costs no other byte": urgentStalls,
 	}
 	haproxyProxiedDiffers = map[string]string{
 		"v1 in two segments":      oneSegment,
@@ -146,6 +151,9 @@ func runBlackbox(t *testing.T, start func(t *testing.T, to string) string, cases
 	drainProbes(upstream)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
+			if why := differs[c.Name]; strings.HasPrefix(why, sometimes) {
+				t.Skip("known difference: ", why)
+			}
 			why, known := differs[c.Name]
 			ctx := t.Context()
 			if known { // no answer is known very soon

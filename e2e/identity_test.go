@@ -300,6 +300,14 @@ func TestStartTLS(t *testing.T) {
 				}
 			})
 		}
+		t.Run("injection", func(t *testing.T) {
+			p := dial(t, at["smtp"])
+			p.send([]byte("EHLO a\r\nSTARTTLS\r\nMAIL FROM:<a@example.org>\r\n"))
+			said, err := io.ReadAll(p)
+			if err != nil || !strings.HasSuffix(string(said), "\r\n554 5.5.0 Nothing may follow STARTTLS\r\n") {
+				t.Errorf("%q, %v", said, err)
+			}
+		})
 		d.stop()
 	})
 }

@@ -10,6 +10,7 @@
 //	accept              the connection from the proxy; the server's first action
 //	send DATA           DATA is "text" as in Go, or a size such as 1MiB: that much of the party's stream
 //	dribble DATA        the same, a byte at a time
+//	urgent DATA         send it, with its last byte as urgent data (MSG_OOB)
 //	flood               send from the stream until nothing is taken any more for half a second
 //	expect DATA         receive exactly that: a size is that much of the other party's stream
 //	expect flood        receive what the other party's last flood has sent

@@ -31,7 +31,7 @@ const (
 var verbs = map[string]string{
 	"connect": nothing, "accept": nothing, "flood": nothing, "shutdown": nothing, "shutdown-read": nothing,
 	"reset": nothing, "close": nothing, "wait": nothing,
-	"send": ofData, "dribble": ofData, "expect": ofData,
+	"send": ofData, "urgent": ofData, "dribble": ofData, "expect": ofData,
 	"pause": ofTime, "expect silence": ofTime,
 	"signal": ofName, "await": ofName,
 	"expect flood": nothing, "expect line": nothing,

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // party is a client or a server of a case. Its steps run one after the other, but for those in the background.
@@ -96,6 +98,8 @@ func (p *party) act(ctx context.Context, s *step) error {
 		return p.send(p.next(s), 64<<10)
 	case "dribble":
 		return p.send(p.next(s), 1)
+	case "urgent":
+		return p.urgent(p.next(s))
 	case "flood":
 		return p.flood()
 	case "expect":
@@ -177,6 +181,25 @@ func (p *party) send(b []byte, piece int) error {
 		b = b[n:]
 	}
 	return nil
+}
+
+// urgent sends b, with its last byte as urgent data.
+func (p *party) urgent(b []byte) error {
+	raw, err := p.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = p.conn.SetWriteDeadline(time.Now().Add(patience))
+	var n int
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		n, failed = unix.SendmsgN(int(fd), b, nil, nil, unix.MSG_OOB)
+		return !errors.Is(failed, unix.EAGAIN)
+	})
+	if failed == nil && n != len(b) {
+		failed = fmt.Errorf("sent %d bytes of %d", n, len(b))
+	}
+	return errors.Join(err, failed)
 }
 
 // flood sends until the proxy and the kernel take no more.

@@ -89,7 +89,7 @@ func TestTCPLog(t *testing.T) {
 		r    Record
 		want string
 	}{
-		{r, "192.0.2.1:1234 [" + at + "] web~ app/app1 3/4/2500 2000 CD 14/13/12/11/+2 0/6\n"},
+		{r, "192.0.2.1:1234 [" + at + "] web~ app/app1 3/4/2500 2000 CD 14/13/11/10/+2 0/6\n"},
 		{refused, "2001:db8::1:99 [" + at + "] web app/<NOSRV> -1/-1/0 0 SC 0/0/0/0/0 0/0\n"},
 		{Record{Listener: "web", Accepted: r.Accepted, End: End{Code: "PR"}},
 			"unix:1 [" + at + "] web web/<NOSRV> 0/0/0 0 PR 0/0/0/0/0 0/0\n"},

@@ -52,7 +52,13 @@ func (t *tcplog) append(line []byte, r *Record) []byte {
 	plus()
 	line = append(strconv.AppendUint(line, r.Bytes[1], 10), ' ')
 	line = append(append(line, r.End.Code...), ' ')
-	for _, n := range []int{r.Connections, r.ListenerConnections, r.BackendConnections, r.ServerConnections} {
+	own := 0 // HAProxy does not count the connection itself any more, but for its listener
+	if !r.Interim && r.Server != "" {
+		own = 1
+	}
+	for _, n := range []int{
+		r.Connections, r.ListenerConnections, max(r.BackendConnections-own, 0), max(r.ServerConnections-own, 0),
+	} {
 		line = append(strconv.AppendInt(line, int64(n), 10), '/')
 	}
 	if r.Retries > 0 {

@@ -1,6 +1,9 @@
 package clienthello
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The extensions that are read.
 const (
@@ -52,10 +55,8 @@ func (h *Hello) extensions(r reader) error {
 		if n == maxExtensions {
 			return fmt.Errorf("%w: more than %d extensions", ErrMalformed, maxExtensions)
 		}
-		for _, k := range seen[:n] {
-			if k == kind {
-				return fmt.Errorf("%w: extension %d is there twice", ErrMalformed, kind)
-			}
+		if slices.Contains(seen[:n], kind) {
+			return fmt.Errorf("%w: extension %d is there twice", ErrMalformed, kind)
 		}
 		seen[n] = kind
 		if wrong := h.extension(kind, value); wrong != "" {

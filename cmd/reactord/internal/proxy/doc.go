@@ -15,6 +15,8 @@
 // becomes a reset, behind the bytes that came before it. With TLS on a side, close_notify is its EOF; an EOF without it
 // is passed on as a reset, because the stream may have been cut off, unless the server has ended before the client.
 //
+// Urgent data (MSG_OOB) is not passed on: the byte is dropped, as by HAProxy, and nothing else.
+//
 // If a server cannot be reached, the connection fails over to another one, as often as the backend's Retries and its
 // retry budget allow; never to one that it has tried. What this machine lacks, a descriptor or a local port, is not
 // blamed on a server. The limits on the connections of a backend and of its servers are exact, for all loops together.
@@ -84,7 +86,11 @@
 //	config.go       Config: what a plan cannot change
 //	table.go        a plan as the loops use it, and what they share of a listener
 //	change.go       prepares, commits and discards a plan
-//	sockets.go      opens, inherits and hands on the sockets of listeners
+//	listen.go       opens the sockets of listeners
+//	options.go      their options
+//	files.go        the files of unix sockets
+//	sockets.go      inherits the sockets, and hands them on
+//	allow.go        who may connect
 //	drain.go        ends the proxy in phases
 //	worker.go       what one loop has, with the pools of what connections need only at times
 //	listener.go     accepts connections
@@ -119,5 +125,7 @@
 //	tls_tickets.go  has listeners use new keys of session tickets
 //	tls_stats.go    counts handshakes
 //	ends.go         how connections end
+//	record.go       what is noted of a connection for the access log, and its line
+//	accesslog.go    opens and retires access logs
 //	stats.go        the counters
 package proxy

@@ -89,7 +89,8 @@ func (l *listener) resume() {
 	l.queued()
 }
 
-// follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is needed.
+// follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is
+// needed.
 func (l *listener) follow() {
 	l.followOptions()
 	switch {
