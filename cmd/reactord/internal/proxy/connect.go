@@ -251,9 +251,6 @@ type dialTask struct {
 	place   place
 	gone    reactor.PollOp // has the client reset the connection?
 	discard reactor.CloseOp
-	limit   int64 // when STARTTLS with the server takes too long
-	send    reactor.SendOp
-	recv    reactor.RecvLeaseOp
 	why     end
 }
 

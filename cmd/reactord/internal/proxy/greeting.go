@@ -18,10 +18,12 @@ import (
 // receiver is the greeting; what has to wait for an answer is a part of the dial's task. The early bytes are kept until
 // all of it is done, so that another server can have them if this one fails.
 
-// greeting is what is sent to a server that has just been connected.
+// greeting is what is sent to a server that has just been connected, and received from it.
 type greeting struct {
 	dial  *dial
 	send  reactor.SendOp
+	recv  reactor.RecvLeaseOp
+	limit int64  // when STARTTLS takes too long
 	bytes []byte // the header, and the early bytes
 	tlvs  proxyproto.TLVs
 }
@@ -105,11 +107,7 @@ func (d *dial) first() []byte {
 	if version == 0 && len(early) == 0 {
 		return nil
 	}
-	if d.greeting == nil {
-		d.greeting = c.worker().greetings.get()
-		d.greeting.dial = d
-	}
-	g := d.greeting
+	g := d.begun()
 	g.bytes = g.bytes[:0]
 	if version != 0 {
 		h := proxyproto.Header{Version: version, Source: c.clientAddr(), Destination: c.destination()}
@@ -121,6 +119,15 @@ func (d *dial) first() []byte {
 	}
 	g.bytes = append(g.bytes, early...)
 	return g.bytes
+}
+
+// begun is the greeting, which there is from now on.
+func (d *dial) begun() *greeting {
+	if d.greeting == nil {
+		d.greeting = d.conn.worker().greetings.get()
+		d.greeting.dial = d
+	}
+	return d.greeting
 }
 
 // forgetGreeting gives back a greeting.
@@ -223,7 +230,7 @@ func (d *dial) greet(t *task.T) error {
 		return nil
 	}
 	d.shaking = true
-	d.task.limit = d.until(loop.Now(), c.settings.TLS.HandshakeTimeout)
+	d.begun().limit = d.until(loop.Now(), c.settings.TLS.HandshakeTimeout)
 	return d.shake(t)
 }
 
@@ -287,7 +294,7 @@ func (d *dial) say(t *task.T, side int, b []byte) error {
 		return nil
 	}
 	_, err := task.Await(t, sender.Timeout(
-		in(d.conn.sockets[side].SendAll(b), &d.task.send), d.conn.loop().SleepUntil(d.task.limit)))
+		in(d.conn.sockets[side].SendAll(b), &d.greeting.send), d.conn.loop().SleepUntil(d.greeting.limit)))
 	return err
 }
 
@@ -295,10 +302,10 @@ func (d *dial) say(t *task.T, side int, b []byte) error {
 func (d *dial) hear(t *task.T, heard []byte) ([]byte, error) {
 	c := d.conn
 	if c.speaksTLS(server) {
-		return c.secure.sides[server].hear(t, heard, d.task.limit)
+		return c.secure.sides[server].hear(t, heard, d.greeting.limit)
 	}
 	lease, err := task.Await(t, sender.Timeout(
-		in(c.sockets[server].RecvLease(), &d.task.recv), c.loop().SleepUntil(d.task.limit)))
+		in(c.sockets[server].RecvLease(), &d.greeting.recv), c.loop().SleepUntil(d.greeting.limit)))
 	if err != nil {
 		return nil, err
 	}

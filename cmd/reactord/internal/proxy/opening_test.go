@@ -389,3 +389,23 @@ func TestResetBehindAHeader(t *testing.T) {
 		expectEnd(t, p, endClientReset)
 	})
 }
+
+// A header that tells no address, as of the checks of another proxy, leaves that of the socket.
+func TestPROXYHeaderWithoutAddress(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		p := startAs(t, ring, trusting, nil, ln)
+		for _, header := range []string{
+			"PROXY UNKNOWN\r\n", string(proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: true})),
+		} {
+			c := dialProxy(t, p)
+			write(t, c, header+"hello")
+			s := acceptFrom(t, ln)
+			expect(t, s, "hello")
+			all, err := p.Connections(t.Context(), Filter{}, 1)
+			if err != nil || len(all) != 1 || all[0].Client.String() != c.LocalAddr().String() {
+				t.Errorf("%+v, %v", all, err)
+			}
+		}
+	})
+}
