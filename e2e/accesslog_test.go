@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// lines are the lines of a file; none if it does not exist.
+// linesOf is the lines of a file; none if it does not exist.
 func linesOf(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -24,8 +24,8 @@ func linesOf(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")[:strings.Count(string(text), "\n")]
 }
 
-// The access log is renamed, opened anew on SIGUSR1, and shared by both processes of an upgrade: each connection has its
-// line in one of the files.
+// The access log is renamed, opened anew on SIGUSR1, and shared by both processes of an upgrade: each connection has
+// its line in one of the files.
 func TestAccessLogRotates(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		log := filepath.Join(t.TempDir(), "access.log")

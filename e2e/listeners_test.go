@@ -190,7 +190,8 @@ func TestReloadOfListeners(t *testing.T) {
 		host, port := freeRange(t, 100)
 		server := serve(t, echo)
 		text := func(listeners ...string) string {
-			return fmt.Sprintf("ring: %s\nloops: 1\nmetrics: 127.0.0.1:0\nlisteners:\n  - {name: kept, backend: b, address: 'unix://%s'}\n%s\n"+
+			return fmt.Sprintf("ring: %s\nloops: 1\nmetrics: 127.0.0.1:0\nlisteners:\n"+
+				"  - {name: kept, backend: b, address: 'unix://%s'}\n%s\n"+
 				"backends:\n  - {name: b, servers: ['%s']}\n", ring, kept, strings.Join(listeners, "\n"), server)
 		}
 		ports := fmt.Sprintf("  - {name: many, backend: b, address: '%s:%d-%d'}", host, port, port+99)

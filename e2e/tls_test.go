@@ -125,6 +125,7 @@ func TestTLSWithOpenSSL(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "reactord.yaml")
 		replace(t, path, tlsConfig(ring, "", "certificates: [{cert: "+cert+"}], alpn: [h2, http/1.1]", echoServer(t)))
 		d := startFile(t, path)
+		var all sync.WaitGroup
 		for _, test := range []struct {
 			name, input, want string
 			args              []string
@@ -139,10 +140,13 @@ func TestTLSWithOpenSSL(t *testing.T) {
 			{"a cipher", "hello\n", "hello", []string{"-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"}},
 			{"a bad cipher", "", "handshake failure", []string{"-tls1_2", "-cipher", "AES128-SHA"}},
 		} {
-			if out := a.client(d, test.input, test.want, test.args...); !strings.Contains(out, test.want) {
-				t.Errorf("%s: %q is missing in\n%s", test.name, test.want, out)
-			}
+			all.Go(func() {
+				if out := a.client(d, test.input, test.want, test.args...); !strings.Contains(out, test.want) {
+					t.Errorf("%s: %q is missing in\n%s", test.name, test.want, out)
+				}
+			})
 		}
+		all.Wait()
 		session := a.path("session")
 		for _, version := range []string{"-tls1_2", "-tls1_3"} {
 			_ = os.Remove(session)
@@ -293,8 +297,8 @@ func TestTLSToServers(t *testing.T) {
 				body, err = io.ReadAll(resp.Body)
 				return err == nil
 			})
-			if want := map[string]string{"-tls1_2": "TLSv1.2", "-tls1_3": "TLSv1.3"}[version]; !bytes.Contains(body, []byte(want)) ||
-				!bytes.Contains(body, []byte("CN=client")) {
+			want := map[string]string{"-tls1_2": "TLSv1.2", "-tls1_3": "TLSv1.3"}[version]
+			if !bytes.Contains(body, []byte(want)) || !bytes.Contains(body, []byte("CN=client")) {
 				t.Errorf("%s: %s", version, body)
 			}
 			d.stop()

@@ -72,8 +72,8 @@
 //
 //   - Receives on one descriptor complete in the order of their submission; the kernel wakes the last one first. A
 //     multishot entry goes to the end of the queue with each completion.
-//   - An empty datagram is one of many for a multishot recvmsg; it ends the kernel's. (An empty message on a socket with
-//     connections ends both: it may be EOF.)
+//   - An empty datagram is one of many for a multishot recvmsg; it ends the kernel's. (An empty message on a socket
+//     with connections ends both: it may be EOF.)
 //   - uring.CQESockNonempty says that there may be more: it is set when a receive filled its buffer, and when EOF or an
 //     error was signalled. The kernel knows exactly. Accepts never have it.
 //   - The provided buffer that is used is the one that was provided last.

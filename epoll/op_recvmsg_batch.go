@@ -111,7 +111,8 @@ func (r *Ring) sendBatch(queued []uint32) int {
 
 // sendsDatagram reports whether a queued entry sends a message to an address from a socket for datagrams that has room.
 func (r *Ring) sendsDatagram(e *entry) bool {
-	if e.Opcode != uring.OpSendmsg || e.Flags != 0 || e.Personality != 0 || e.Ioprio != 0 || e.badAddress() || e.Addr == 0 {
+	if e.Opcode != uring.OpSendmsg || e.Flags != 0 || e.Personality != 0 || e.Ioprio != 0 || e.Addr == 0 ||
+		e.badAddress() {
 		return false
 	}
 	f := r.files.find(e.Fd)

@@ -98,7 +98,9 @@ func (b *Buffers) init(l *Loop, group uint16, cfg BufferConfig) error {
 		return fmt.Errorf("reactor: cannot map %d receive buffers of %d bytes: %w", cfg.Limit, cfg.Size,
 			os.NewSyscallError("mmap", err))
 	}
-	*b = Buffers{loop: l, group: group, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit)}
+	*b = Buffers{
+		loop: l, group: group, mem: mem, size: cfg.Size, window: newWindow(cfg.Window), ration: newRation(cfg.Limit),
+	}
 	b.large.size, b.large.limit = cfg.LargeSize, max(cfg.LargeLimit, 0)
 	b.starved.retry.Init((*retryStarved)(b))
 	b.exhausted.timer.Init((*reportExhausted)(b))

@@ -19,7 +19,7 @@ type configuration struct {
 	first *plan.File
 	began bool // first was taken
 
-	warn   func(string)           // is told what is unusual; nil: nobody is
+	warn   func(string)           // is told what is unusual; may be nil
 	stamps atomic.Pointer[stamps] // of the file, and of those that it names, as they were last read
 }
 

@@ -11,7 +11,7 @@
 // formats what is queued, and writes it: whole lines, many with one call, at the end of the file. So several processes
 // may write to one file.
 //
-// If the file takes nothing, because a disk is full or nobody reads a pipe, the queue fills up, and further lines are
+// If the file takes nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines are
 // dropped. They are counted, and a line of the daemon's log says how many, once a second at most. Nothing else is lost:
 // what is queued is written as soon as the file takes it.
 //

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// asJSON makes an object of the fields. Texts and addresses that are not known are left out. It is written by hand: zap's
-// encoder, which makes the daemon's log, takes four times as long.
+// asJSON makes an object of the fields. Texts and addresses that are not known are left out. It is written by hand:
+// zap's encoder, which makes the daemon's log, takes four times as long.
 type asJSON struct {
 	fields []member
 	clocks [2]clock

@@ -71,6 +71,6 @@ type TLS struct {
 type End struct {
 	By    string // what ended it
 	Phase string // in which phase
-	Code  string // the two letters of HAProxy
+	Code  string // what HAProxy writes for it: two characters
 	Why   string // a sentence
 }

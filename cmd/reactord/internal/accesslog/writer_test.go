@@ -31,7 +31,9 @@ func sample() Record {
 		Local: addr("192.0.2.9:443"), SNI: "example.org", ALPN: "h2", ClientCN: "bob",
 		TLS:      TLS{Version: 0x304, Cipher: 0x1301, Resumed: true},
 		Accepted: at, Ended: at.Add(2500 * time.Millisecond), Total: 2500 * time.Millisecond,
-		Phases:   [PhaseCount]time.Duration{1001 * time.Microsecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond, NotReached},
+		Phases: [PhaseCount]time.Duration{
+			1001 * time.Microsecond, 2 * time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond, NotReached,
+		},
 		Bytes:    [2]uint64{1000, 2000},
 		Attempts: 3, Retries: 2, QueuedPos: 6,
 		Connections: 14, ListenerConnections: 13, BackendConnections: 12, ServerConnections: 11,
@@ -133,7 +135,7 @@ func TestLogDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A pipe that nobody reads costs lines, which are counted and reported, and no time. When it is read, whole lines come.
+// A pipe that is not read costs lines, which are counted and reported, and no time. When it is read, whole lines come.
 func TestStuckPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
@@ -180,7 +182,7 @@ func TestStuckPipe(t *testing.T) {
 	}
 }
 
-// A writer whose pipe nobody reads ends nevertheless, soon.
+// A writer whose pipe is not read ends nevertheless, soon.
 func TestCloseOfStuckPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

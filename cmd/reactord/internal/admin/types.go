@@ -87,7 +87,7 @@ func (s *Settings) UnmarshalJSON(text []byte) error {
 // PlanListener is a listener of the plan.
 type PlanListener struct {
 	Name     string   `json:"name"`
-	Address  string   `json:"address" doc:"Where it listens: IP:PORT."`
+	Address  string   `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT, unix://PATH or fd://NAME."`
 	Backend  string   `json:"backend"`
 	Settings Settings `json:"settings" doc:"All of its settings, as in the file."`
 }
@@ -115,7 +115,7 @@ type PlanServer struct {
 // Listener is an address on which connections are accepted.
 type Listener struct {
 	Name          string        `json:"name"`
-	Address       string        `json:"address" doc:"Where it listens: IP:PORT."`
+	Address       string        `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT or unix://PATH."`
 	Backend       string        `json:"backend"`
 	Connections   int64         `json:"connections" doc:"Open connections."`
 	Limit         int           `json:"limit" doc:"How many may be open."`

@@ -20,7 +20,9 @@ import (
 )
 
 // issue makes a certificate with its key in one file.
-func issue(a *certstest.Authority, name string, key crypto.Signer, expires time.Duration, names ...string) config.Certificate {
+func issue(
+	a *certstest.Authority, name string, key crypto.Signer, expires time.Duration, names ...string,
+) config.Certificate {
 	return config.Certificate{Cert: a.Issue(name, key, expires, names...)}
 }
 

@@ -15,8 +15,8 @@ type Client struct {
 	certificate *tls.Certificate
 }
 
-// LoadClient reads the files of a backend. If its TLS is not enabled there is nothing to read, and the Client is nil. It
-// is nil as well if there is a problem that is no warning.
+// LoadClient reads the files of a backend. If its TLS is not enabled there is nothing to read, and the Client is nil.
+// It is nil as well if there is a problem that is no warning.
 func LoadClient(c *config.ClientTLS) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil

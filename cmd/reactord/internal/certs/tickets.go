@@ -65,7 +65,8 @@ func (t *Tickets) Keys() []TicketKey {
 	return append([]TicketKey(nil), t.keys...)
 }
 
-// Serve sets the keys of a configuration that [Server.Config] has made: those of the file, or else those of the process.
+// Serve sets the keys of a configuration that [Server.Config] has made: those of the file, or else those of the
+// process.
 func (t *Tickets) Serve(s *Server, c *tls.Config) {
 	if c.SessionTicketsDisabled {
 		return

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Address is where a listener listens, or where a server is: a host and a port of TCP or UDP, a unix socket, or a socket
-// that the service manager has opened. The zero Address is no address.
+// Address is where a listener listens, or where a server is: a host and a port of TCP or UDP, a unix socket, or a
+// socket that the service manager has opened. The zero Address is no address.
 type Address struct {
 	Host string // an IP address in its canonical form (without brackets), or a name in lower case
 	Port uint16

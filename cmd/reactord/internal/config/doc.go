@@ -23,8 +23,9 @@
 //
 // # How a setting is added
 //
-// A setting is a field of a struct with a comment, in one of the five files of settings, its default in the New… function, and its bounds in
-// rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A test wants it in example.yaml.
+// A setting is a field of a struct with a comment, in one of the five files of settings, its default in the New…
+// function, and its bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A
+// test wants it in example.yaml.
 //
 // # Files
 //

@@ -79,7 +79,7 @@ type Socket struct {
 // AcceptProxy accepts PROXY protocol headers. They tell the addresses of a connection that another proxy has accepted.
 type AcceptProxy struct {
 	// Trusted are the networks whose connections begin with a header. Connections from elsewhere, or without a header,
-	// are reset. Whoever may connect to a unix socket is trusted. Empty (default): no connection has a header.
+	// are reset. All clients of a unix socket are trusted. Empty (default): no connection has a header.
 	Trusted []Prefix
 }
 

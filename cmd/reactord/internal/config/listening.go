@@ -23,7 +23,8 @@ func (v *validator) listener(at *step, l *Listener) {
 	if a.UDP {
 		v.datagrams(at, l)
 	} else if l.UDP.Requests != 0 || l.UDP.Responses != 0 {
-		v.add(at.of("udp"), "udp is for listeners of datagrams: write address: %sHOST:PORT, or remove it", schemeUDP)
+		v.add(at.of("udp"), "udp is for listeners of datagrams: write address: %sHOST:PORT, or remove it",
+			schemeUDP)
 	}
 	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
@@ -100,8 +101,8 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP listeners.
-// A server without a scheme, or with tcp://, fits both.
+// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP
+// listeners. A server without a scheme, or with tcp://, fits both.
 func (v *validator) protocols(at *step, c *Config) {
 	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {

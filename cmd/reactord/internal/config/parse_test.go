@@ -217,7 +217,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "STARTTLS without TLS",
 		old:  "    backend: app\n", new: "    backend: app\n    start_tls: smtp\n",
-		want: `a.yaml:5:16: nobody speaks the TLS that clients are asked for: write tls.certificates to end it here, ` +
+		want: `a.yaml:5:16: nothing speaks the TLS that clients ask for: write tls.certificates to end it here, ` +
 			`or routes by sni or alpn to pass it on`,
 	}, {
 		name: "a name of the wrong type",

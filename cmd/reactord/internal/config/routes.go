@@ -20,7 +20,7 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 		}
 	}
 	if l.StartTLS != "none" && !l.Address.UDP && !hello && len(l.TLS.Certificates) == 0 {
-		v.add(at.of("start_tls"), "nobody speaks the TLS that clients are asked for: write tls.certificates to end it here, "+
+		v.add(at.of("start_tls"), "nothing speaks the TLS that clients ask for: write tls.certificates to end it here, "+
 			"or routes by sni or alpn to pass it on")
 	}
 }

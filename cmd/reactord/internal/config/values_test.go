@@ -35,10 +35,13 @@ func TestParseAddress(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", ":", "a", "a:", ":1", "a:-1", "a:+1", "a:65536", "a:http", "a:1:2", "[::1]", "[::1:80", "::1:80", "[a]:1",
-		"tcp://", "tcp:a:1", "udp://a", "udp://:1", "sctp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1", "1.2.3:1", "1.2.3.4.5:1",
+		"tcp://", "tcp:a:1", "udp://a", "udp://:1", "sctp://a:1", "a b:1", "-a:1", "a-:1", "a..b:1", ".:1",
+		"1.2.3:1", "1.2.3.4.5:1",
 		"a:1/", "a/b:1",
-		"a:2-1", "a:0-1", "a:1-4097", "a:1-", "a:-1-2", "a:1-2-3", "a:1-65536", "unix://", "unix://@", "unix://a", "unix:///a/",
-		"unix:///a//b", "unix:///a/../b", "unix:///a\x00b", "unix:///a\xffb", "unix://" + strings.Repeat("/a", 54), "fd://",
+		"a:2-1", "a:0-1",
+		"a:1-4097", "a:1-", "a:-1-2", "a:1-2-3", "a:1-65536", "unix://", "unix://@", "unix://a", "unix:///a/",
+		"unix:///a//b", "unix:///a/../b", "unix:///a\x00b", "unix:///a\xffb",
+		"unix://" + strings.Repeat("/a", 54), "fd://",
 		"fd://a:b", "fd+udp://", "fd+tcp://a",
 		strings.Repeat("a", 64) + ":1", strings.Repeat("a.", 127) + "a:1", "ä:1", "tcp://tcp://a:1",
 	} {

@@ -75,7 +75,8 @@ func (o *overlaps) ip(b bound) {
 		for _, other := range o.ports[key] {
 			if !found && b.overlaps(&other) {
 				found = true
-				o.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either", b.String(), other.String())
+				o.value(b.path, other.path, b.key, "%q overlaps %q: a connection could be for either",
+					b.String(), other.String())
 			}
 		}
 		o.ports[key] = append(o.ports[key], b)

@@ -52,8 +52,8 @@ type Server struct {
 	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }
 
-// ListenerKey identifies a listener across plans. What the kernel does not let change on an open socket is a part of it:
-// a listener whose interface changes is another one, with sockets of its own.
+// ListenerKey identifies a listener across plans. What the kernel does not let change on an open socket is a part of
+// it: a listener whose interface changes is another one, with sockets of its own.
 type ListenerKey struct {
 	Network   string
 	Bind      netip.AddrPort
@@ -75,8 +75,8 @@ func (l *Listener) Key() ListenerKey {
 	return k
 }
 
-// Place is where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface follows,
-// as in "0.0.0.0:80 on eth0".
+// Place is where l listens, for people: "IP:PORT", "udp://IP:PORT", "unix://PATH", or "fd://NAME". An interface
+// follows, as in "0.0.0.0:80 on eth0".
 func (l *Listener) Place() string { return l.Key().Place() }
 
 // Place is where the listener listens: see [Listener.Place].

@@ -40,7 +40,8 @@ func (m *merger) hops(except func(backend string) bool) map[string][]hop {
 	ports := map[uint16][]int{}
 	for i := range m.plan.Listeners {
 		l := &m.plan.Listeners[i]
-		if iface := l.Socket.Interface; l.Bind.Port() != 0 && (iface == "" || iface == "lo") { // others are not reached from here
+		iface := l.Socket.Interface
+		if l.Bind.Port() != 0 && (iface == "" || iface == "lo") { // others are not reached from this machine
 			ports[l.Bind.Port()] = append(ports[l.Bind.Port()], i)
 		}
 	}

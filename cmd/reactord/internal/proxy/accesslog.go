@@ -29,7 +29,7 @@ func (c *change) discardLog() {
 	}
 }
 
-// retireLog closes an access log that was in force before a change. Nobody waits for it but the end of the proxy.
+// retireLog closes an access log that was in force before a change. Only the end of the proxy waits for it.
 func (p *Proxy) retireLog(before *accesslog.Writer) {
 	if before == nil || before == p.accessLog.Load() {
 		return
@@ -51,8 +51,8 @@ func (p *Proxy) closeLogs() {
 	p.retiring.Wait()
 }
 
-// ReopenAccessLog opens the file of the access log anew, after it was renamed. It returns before that is done. It may be
-// called from any goroutine.
+// ReopenAccessLog opens the file of the access log anew, after it was renamed. It returns before that is done. It may
+// be called from any goroutine.
 func (p *Proxy) ReopenAccessLog() {
 	if w := p.accessLog.Load(); w != nil {
 		w.Reopen()

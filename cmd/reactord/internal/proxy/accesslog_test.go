@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -306,7 +307,7 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		s := w.proxy.table.Load().listeners[0].settings.Load()
 		line := func() {
 			w.notes.put(c.log)
-			c.record(s)
+			c.record(s, netip.AddrPort{})
 			c.why = endNormal
 			c.logEnd()
 		}

@@ -13,8 +13,8 @@ func (s *settings) allowed(ip netip.Addr) bool {
 	return (s.allow == nil || s.allow.Contains(ip)) && (s.deny == nil || !s.deny.Contains(ip))
 }
 
-// admitted is [settings.allowed] for the address of a socket that was accepted. If a PROXY header is to tell the client's
-// address, that one counts.
+// admitted is [settings.allowed] for the address of a socket that was accepted. If a PROXY header is to tell the
+// client's address, that one counts.
 func (s *settings) admitted(ip netip.Addr) bool { return s.trusted != nil || s.allowed(ip) }
 
 // networks is a set of networks; nil if there are none.

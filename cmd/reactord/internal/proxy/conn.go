@@ -75,7 +75,7 @@ type conn struct {
 	checkedAt int64     // time of the last check for idleness
 	dial      *dial     // nil: the backend is not known yet, or the connection has its server
 	opening   *opening  // nil: there was none, or the early bytes were sent
-	early     []byte    // what the client has sent and nobody has consumed yet; in the opening
+	early     []byte    // what the client has sent and was not consumed yet; in the opening
 	known     *identity // nil: no more is known of the client than what the kernel tells
 	secure    *secure   // nil: there is no TLS on either side
 	closing   *closeOps // nil: no socket is being closed
@@ -98,12 +98,13 @@ func connOf(l *intrusive.Links) *conn {
 	return intrusive.Owner[conn](l, unsafe.Offsetof(conn{}.links))
 }
 
-func newConn(l *listener, s *settings, fd int) {
+// newConn makes a connection. If peer is zero, the kernel is asked for it when it is needed.
+func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	w := l.worker
 	c := &conn{listener: l, id: w.nextID(), began: w.loop.Now()}
 	c.sockets[client].Init(w.loop, fd)
 	c.timer.Init(c)
-	c.record(s)
+	c.record(s, peer)
 	if c.peer == nil && w.proxy.log.Core().Enabled(zap.DebugLevel) {
 		peer := c.peerAddr()
 		c.peer = &peer

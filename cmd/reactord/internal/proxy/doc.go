@@ -86,7 +86,11 @@
 //	config.go       Config: what a plan cannot change
 //	table.go        a plan as the loops use it, and what they share of a listener
 //	change.go       prepares, commits and discards a plan
-//	sockets.go      opens, inherits and hands on the sockets of listeners
+//	listen.go       opens the sockets of listeners
+//	options.go      their options
+//	files.go        the files of unix sockets
+//	sockets.go      inherits the sockets, and hands them on
+//	allow.go        who may connect
 //	drain.go        ends the proxy in phases
 //	worker.go       what one loop has, with the pools of what connections need only at times
 //	listener.go     accepts connections

@@ -54,47 +54,69 @@ const (
 	endCount
 )
 
-// ends is how each end is counted and logged. Code is what HAProxy writes for it: who ended it (the client C, the server
-// S, a policy of this proxy P, a lack of resources R, a fault I, an operator K, the health of the server D, or the
-// patience with the client c or the server s), and when (R before a backend was known, Q in the queue, C while
+// ends is how each end is counted and logged. Code is what HAProxy writes for it: who ended it (the client C, the
+// server S, a policy of this proxy P, a lack of resources R, a fault I, an operator K, the health of the server D, or
+// the patience with the client c or the server s), and when (R before a backend was known, Q in the queue, C while
 // connecting, D while bytes flowed, L behind the first EOF). docs/operating.md explains them.
 var ends = [endCount]accesslog.End{
-	endNormal:           {By: "normal", Phase: "data", Code: "--", Why: "both sides have sent EOF"},
-	endOpeningClient:    {By: "client", Phase: "opening", Code: "CR", Why: "the client has ended before it said what it wants"},
-	endOpeningTimeout:   {By: "inspect_timeout", Phase: "opening", Code: "cR", Why: "the PROXY header, the wish for TLS or the ClientHello did not come in time"},
-	endDenied:           {By: "denied", Phase: "opening", Code: "PR", Why: "the listener does not allow the address of the client"},
-	endUntrusted:        {By: "untrusted", Phase: "opening", Code: "PR", Why: "a PROXY header is required, and the peer is not trusted to send one"},
-	endBadHeader:        {By: "bad_proxy_header", Phase: "opening", Code: "PR", Why: "the PROXY header is malformed, or missing"},
-	endBadPreamble:      {By: "bad_preamble", Phase: "opening", Code: "PR", Why: "the client has not asked for TLS as the protocol of the listener says"},
-	endBadHello:         {By: "bad_client_hello", Phase: "opening", Code: "PR", Why: "the client has not sent a ClientHello"},
-	endNoRoute:          {By: "no_route", Phase: "opening", Code: "PR", Why: "no route has matched"},
-	endClientTLS:        {By: "client", Phase: "tls", Code: "CR", Why: "the TLS handshake with the client has failed"},
-	endClientTLSTimeout: {By: "handshake_timeout", Phase: "tls", Code: "cR", Why: "the TLS handshake with the client took too long"},
-	endQueueClientReset: {By: "client", Phase: "queue", Code: "CQ", Why: "the client has reset the connection while it waited in the queue"},
-	endQueueFull:        {By: "queue_full", Phase: "queue", Code: "PQ", Why: "the queue of the backend is full"},
-	endQueueTimeout:     {By: "queue_timeout", Phase: "queue", Code: "sQ", Why: "the connection was in the queue of the backend for too long"},
-	endConnectTimeout:   {By: "connect_timeout", Phase: "connect", Code: "sC", Why: "the time for all attempts to connect is over"},
-	endNoServer:         {By: "server", Phase: "connect", Code: "SC", Why: "the servers that were tried could not be reached"},
-	endNoneAvailable:    {By: "no_server", Phase: "connect", Code: "SC", Why: "there was no server to try"},
-	endRetryBudget:      {By: "retry_budget", Phase: "connect", Code: "SC", Why: "a server could not be reached, and the budget allowed no retry"},
-	endLocal:            {By: "local", Phase: "connect", Code: "RC", Why: "this machine had no descriptor, port or memory left"},
-	endServerTLS:        {By: "server", Phase: "tls_server", Code: "SC", Why: "the TLS handshake with the server has failed"},
-	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server", Code: "sC", Why: "the TLS handshake with the server took too long"},
-	endClientReset:      {By: "client", Phase: "data", Code: "CD", Why: "the client has reset the connection"},
-	endServerReset:      {By: "server", Phase: "data", Code: "SD", Why: "the server has reset the connection"},
-	endClientCut:        {By: "client_cut", Phase: "data", Code: "CD", Why: "the client has ended TLS without a close_notify: bytes may be missing"},
-	endServerCut:        {By: "server_cut", Phase: "data", Code: "SD", Why: "the server has ended TLS without a close_notify: bytes may be missing"},
-	endClientTLSData:    {By: "client_tls", Phase: "data", Code: "CD", Why: "the client has broken the rules of TLS"},
-	endServerTLSData:    {By: "server_tls", Phase: "data", Code: "SD", Why: "the server has broken the rules of TLS"},
-	endFirstByte:        {By: "first_byte_timeout", Phase: "data", Code: "sD", Why: "no byte came from either side in time"},
-	endIdle:             {By: "idle_timeout", Phase: "data", Code: "cD", Why: "no byte has moved for too long"},
-	endHalfClosed:       {By: "half_close_timeout", Phase: "last_data", Code: "cL", Why: "one side had ended, and no byte has moved for too long"},
-	endLifetime:         {By: "lifetime", Phase: "data", Code: "PD", Why: "the connection has been open for as long as it may"},
-	endServerDown:       {By: "server_down", Phase: "data", Code: "DD", Why: "the server went down"},
-	endDrain:            {By: "drain", Phase: "data", Code: "KD", Why: "the process ends, and spreads the ends of its connections"},
-	endAdmin:            {By: "admin", Phase: "data", Code: "KD", Why: "an operator has closed the connection"},
-	endKilled:           {By: "killed", Phase: "data", Code: "KD", Why: "the process has ended"},
-	endInternal:         {By: "internal", Phase: "connect", Code: "IC", Why: "a fault of this program"},
+	endNormal: {By: "normal", Phase: "data", Code: "--", Why: "both sides have sent EOF"},
+	endOpeningClient: {By: "client", Phase: "opening", Code: "CR",
+		Why: "the client has ended before it said what it wants"},
+	endOpeningTimeout: {By: "inspect_timeout", Phase: "opening", Code: "cR",
+		Why: "the PROXY header, the wish for TLS or the ClientHello did not come in time"},
+	endDenied: {By: "denied", Phase: "opening", Code: "PR",
+		Why: "the listener does not allow the address of the client"},
+	endUntrusted: {By: "untrusted", Phase: "opening", Code: "PR",
+		Why: "a PROXY header is required, and the peer is not trusted to send one"},
+	endBadHeader: {By: "bad_proxy_header", Phase: "opening", Code: "PR",
+		Why: "the PROXY header is malformed, or missing"},
+	endBadPreamble: {By: "bad_preamble", Phase: "opening", Code: "PR",
+		Why: "the client has not asked for TLS as the protocol of the listener says"},
+	endBadHello: {By: "bad_client_hello", Phase: "opening", Code: "PR",
+		Why: "the client has not sent a ClientHello"},
+	endNoRoute:   {By: "no_route", Phase: "opening", Code: "PR", Why: "no route has matched"},
+	endClientTLS: {By: "client", Phase: "tls", Code: "CR", Why: "the TLS handshake with the client has failed"},
+	endClientTLSTimeout: {By: "handshake_timeout", Phase: "tls", Code: "cR",
+		Why: "the TLS handshake with the client took too long"},
+	endQueueClientReset: {By: "client", Phase: "queue", Code: "CQ",
+		Why: "the client has reset the connection while it waited in the queue"},
+	endQueueFull: {By: "queue_full", Phase: "queue", Code: "PQ", Why: "the queue of the backend is full"},
+	endQueueTimeout: {By: "queue_timeout", Phase: "queue", Code: "sQ",
+		Why: "the connection was in the queue of the backend for too long"},
+	endConnectTimeout: {By: "connect_timeout", Phase: "connect", Code: "sC",
+		Why: "the time for all attempts to connect has passed"},
+	endNoServer: {By: "server", Phase: "connect", Code: "SC",
+		Why: "the servers that were tried could not be reached"},
+	endNoneAvailable: {By: "no_server", Phase: "connect", Code: "SC", Why: "there was no server to try"},
+	endRetryBudget: {By: "retry_budget", Phase: "connect", Code: "SC",
+		Why: "a server could not be reached, and the budget allowed no retry"},
+	endLocal: {By: "local", Phase: "connect", Code: "RC",
+		Why: "this machine had no descriptor, port or memory left"},
+	endServerTLS: {By: "server", Phase: "tls_server", Code: "SC",
+		Why: "the TLS handshake with the server has failed"},
+	endServerTLSTimeout: {By: "handshake_timeout", Phase: "tls_server", Code: "sC",
+		Why: "the TLS handshake with the server took too long"},
+	endClientReset: {By: "client", Phase: "data", Code: "CD", Why: "the client has reset the connection"},
+	endServerReset: {By: "server", Phase: "data", Code: "SD", Why: "the server has reset the connection"},
+	endClientCut: {By: "client_cut", Phase: "data", Code: "CD",
+		Why: "the client has ended TLS without a close_notify: bytes may be missing"},
+	endServerCut: {By: "server_cut", Phase: "data", Code: "SD",
+		Why: "the server has ended TLS without a close_notify: bytes may be missing"},
+	endClientTLSData: {By: "client_tls", Phase: "data", Code: "CD", Why: "the client has broken the rules of TLS"},
+	endServerTLSData: {By: "server_tls", Phase: "data", Code: "SD", Why: "the server has broken the rules of TLS"},
+	endFirstByte: {By: "first_byte_timeout", Phase: "data", Code: "sD",
+		Why: "no byte came from either side in time"},
+	endIdle: {By: "idle_timeout", Phase: "data", Code: "cD", Why: "no byte has moved for too long"},
+	endHalfClosed: {By: "half_close_timeout", Phase: "last_data", Code: "cL",
+		Why: "one side had ended, and no byte has moved for too long"},
+	endLifetime: {By: "lifetime", Phase: "data", Code: "PD",
+		Why: "the connection has been open for as long as it may"},
+	endServerDown: {By: "server_down", Phase: "data", Code: "DD", Why: "the server went down"},
+	endDrain: {By: "drain", Phase: "data", Code: "KD",
+		Why: "the process ends, and spreads the ends of its connections"},
+	endAdmin:    {By: "admin", Phase: "data", Code: "KD", Why: "an operator has closed the connection"},
+	endKilled:   {By: "killed", Phase: "data", Code: "KD", Why: "the process has ended"},
+	endInternal: {By: "internal", Phase: "connect", Code: "IC", Why: "a fault of this program"},
 }
 
 // String is the end in logs.
@@ -103,19 +125,19 @@ func (e end) String() string { return ends[e].By + "/" + ends[e].Phase }
 // anyTime is the first end that may come in any phase. It is counted in one, and logged in the one that it came in.
 const anyTime = endServerDown
 
-// letters are HAProxy's letters of the phases of an open connection.
-var letters = map[string]string{
+// phaseCodes is what HAProxy writes for the phases of an open connection.
+var phaseCodes = map[string]string{
 	"opening": "R", "queue": "Q", "connect": "C", "greeting": "C", "data": "D", "last_data": "L",
 }
 
 // endsIn has the ends from anyTime on, by phase.
 var endsIn = func() map[string]*[endCount]accesslog.End {
 	all := map[string]*[endCount]accesslog.End{}
-	for phase, letter := range letters {
+	for phase, code := range phaseCodes {
 		all[phase] = &[endCount]accesslog.End{}
 		for e := anyTime; e < endCount; e++ {
 			in := ends[e]
-			in.Phase, in.Code = phase, in.Code[:1]+letter
+			in.Phase, in.Code = phase, in.Code[:1]+code
 			all[phase][e] = in
 		}
 	}

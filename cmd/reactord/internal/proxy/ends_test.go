@@ -122,7 +122,8 @@ var provocations = []provocation{
 	{end: endOpeningClient, set: opens(trusting), provoke: func(t *testing.T, p *Proxy, _ net.Listener) {
 		dialAs(t, p, 'P').Close()
 	}},
-	{end: endOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }), provoke: says("")},
+	{end: endOpeningTimeout, set: opens(func(l *plan.Listener) { trusting(l); l.InspectTimeout = soon }),
+		provoke: says("")},
 	{end: endDenied, set: opens(func(l *plan.Listener) { trusting(l); l.Deny = prefixes("192.0.2.0/24") }),
 		provoke: says("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n")},
 	{end: endUntrusted, set: opens(func(l *plan.Listener) { l.ProxyProtocol.Trusted = prefixes("192.0.2.0/24") }),
@@ -162,7 +163,8 @@ var provocations = []provocation{
 	}},
 	{end: endConnectTimeout, set: each(func(b *config.Backend) { b.TotalConnectTimeout = soon }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{silent(t)} }, provoke: expectRefused},
-	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} }, provoke: expectRefused},
+	{end: endNoServer, servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t)} },
+		provoke: expectRefused},
 	{end: endNoneAvailable, servers: func(*testing.T) []net.Listener { return nil }, provoke: expectRefused},
 	{end: endRetryBudget, set: each(func(b *config.Backend) { b.RetryBudget = config.RetryBudget{Percent: 1, Min: 1} }),
 		servers: func(t *testing.T) []net.Listener { return []net.Listener{refusing(t), refusing(t)} },
@@ -175,11 +177,13 @@ var provocations = []provocation{
 		b.SourceAddresses = []config.IP{{Addr: netip.MustParseAddr("203.0.113.201")}}
 	}), provoke: expectRefused},
 	{end: endClientReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		c, _ := pair(t, p, ln)
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1)
 		resetConn(c)
 	}},
 	{end: endServerReset, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
-		_, s := pair(t, p, ln)
+		c, s := pair(t, p, ln)
+		swap(t, c, s, 1) // else it may be a connect that fails
 		resetConn(s)
 	}},
 	{end: endFirstByte, set: each(func(b *config.Backend) { b.FirstByteTimeout = soon }), provoke: idly},
@@ -192,7 +196,10 @@ var provocations = []provocation{
 	{end: endLifetime, set: each(func(b *config.Backend) { b.Lifetime = soon }), provoke: idly},
 	{end: endServerDown, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
 		pair(t, p, ln)
-		waitFor(t, "bytes can flow", func() bool { all := list(t, p, Filter{}, 0); return len(all) == 1 && all[0].Phase == "data" })
+		waitFor(t, "bytes can flow", func() bool {
+			all := list(t, p, Filter{}, 0)
+			return len(all) == 1 && all[0].Phase == "data"
+		})
 		p.closeServer(p.table.Load().backends["b"].Group().Servers[0])
 	}},
 	{end: endDrain, provoke: func(t *testing.T, p *Proxy, ln net.Listener) {
@@ -262,7 +269,7 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	}
 	defer p.Close()
 	v.provoke(t, p, ln)
-	waitFor(t, "the end is counted", func() bool { return endedBy(p, v.end) > 0 })
+	awaitEnd(t, p, v.end)
 	how := v.end.logged(phase)
 	want := how.By + "/" + phase + " " + how.Code + " l " + how.Why
 	waitFor(t, "the line: "+want, func() bool {
@@ -323,7 +330,7 @@ func TestEveryEndIsDocumented(t *testing.T) {
 			t.Errorf("docs/operating.md has no row\n%s", row)
 		}
 		codes[e.Code[0]] = true
-		if len(e.Code) != 2 || !strings.ContainsRune("CSPLRIDUKcs-", rune(e.Code[0])) || !strings.ContainsRune("RQCDL-", rune(e.Code[1])) {
+		if len(e.Code) != 2 || !strings.Contains("CSPLRIDUKcs-", e.Code[:1]) || !strings.Contains("RQCDL-", e.Code[1:]) {
 			t.Errorf("%v: HAProxy has no code %q", e, e.Code)
 		}
 	}

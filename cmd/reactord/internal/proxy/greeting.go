@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/sender/task"
 )
 
-// A server that is connected is greeted before bytes flow: by a PROXY header, by STARTTLS, by a TLS handshake, and by the
-// early bytes of the client, each only if there is one. A header and early bytes are sent by one operation, whose
+// A server that is connected is greeted before bytes flow: by a PROXY header, by STARTTLS, by a TLS handshake, and by
+// the early bytes of the client, each only if there is one. A header and early bytes are sent by one operation, whose
 // receiver is the greeting; what has to wait for an answer is a part of the dial's task. The early bytes are kept until
 // all of it is done, so that another server can have them if this one fails.
 
@@ -158,7 +158,7 @@ func received(dst, all proxyproto.TLVs) proxyproto.TLVs {
 func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
 	known := c.known
 	if known == nil {
-		known = &nobody
+		known = &unknown
 	}
 	kind, text := proxyproto.Type(0), ""
 	switch name {
@@ -182,8 +182,8 @@ func (c *conn) appendTLV(dst proxyproto.TLVs, name string) proxyproto.TLVs {
 	return proxyproto.AppendTLVString(dst, kind, text)
 }
 
-// nobody is the identity of a client of whom nothing is known.
-var nobody identity
+// unknown is the identity of a client of whom nothing is known.
+var unknown identity
 
 // uniqueID identifies the connection among those of all processes.
 func (c *conn) uniqueID() string { return fmt.Sprintf("%016x%016x", c.worker().proxy.unique, c.id) }

@@ -167,7 +167,8 @@ func TestEndsOfGreetings(t *testing.T) {
 				test.serve(s)
 				expectReset(t, c)
 				expectEnd(t, p, test.want)
-				if n := p.Stats().Servers[0].Failures; slices.IndexFunc(n, func(c proxymetrics.Count) bool { return c.N != 0 }) < 0 {
+				n := p.Stats().Servers[0].Failures
+				if !slices.ContainsFunc(n, func(c proxymetrics.Count) bool { return c.N != 0 }) {
 					t.Errorf("the failure was not counted: %v", n)
 				}
 			})

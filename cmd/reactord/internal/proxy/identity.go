@@ -11,7 +11,7 @@ type identity struct {
 	Source      netip.AddrPort // of the PROXY header; zero: it told none
 	Destination netip.AddrPort // likewise
 	TLVs        []byte         // of the PROXY header, as they came
-	SNI         string         // in lower case; "": none was sent, or nobody has looked
+	SNI         string         // in lower case; "": none was sent, or it was not looked at
 	Offered     []string       // protocols of the ClientHello (ALPN)
 	Negotiated  string         // the one that was chosen here; "": none
 	TLS         *tls.ConnectionState

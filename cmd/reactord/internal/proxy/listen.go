@@ -47,7 +47,8 @@ func (c *change) open(l *plan.Listener) (*sharedListener, error) {
 		}
 	}
 	if err == nil && s.path != "" && len(l.Allow)+len(l.Deny) > 0 && len(l.ProxyProtocol.Trusted) == 0 {
-		err = errors.New("the socket that was passed is a unix socket, whose clients have no address: remove allow and deny")
+		err = errors.New("the socket that was passed is a unix socket, whose clients have no address: " +
+			"remove allow and deny")
 	}
 	if err != nil {
 		s.discard()
@@ -109,7 +110,8 @@ func suits(fd int, key plan.ListenerKey) error {
 		return os.NewSyscallError("getsockopt", err)
 	}
 	if key.Network == "udp" {
-		if family, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); kind != unix.SOCK_DGRAM || family == unix.AF_UNIX {
+		family, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+		if kind != unix.SOCK_DGRAM || family == unix.AF_UNIX {
 			return errors.New("the socket that was passed is not one of UDP (ListenDatagram=HOST:PORT)")
 		}
 		return nil
@@ -219,7 +221,7 @@ func (s *sharedListener) openUnix(l *plan.Listener) (err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		s.discard() // nobody can connect to the one that was given
+		s.discard() // no client can connect to the one that was given
 	}
 	if len(first.sockets) == 0 {
 		var fd int

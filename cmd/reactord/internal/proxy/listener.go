@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -89,7 +90,8 @@ func (l *listener) resume() {
 	l.queued()
 }
 
-// follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is needed.
+// follow applies changed options, and changed limits to a listener that waits: there may be room now, or none is
+// needed.
 func (l *listener) follow() {
 	l.followOptions()
 	switch {
@@ -177,7 +179,7 @@ func (l *listener) run() {
 				l.rejectSource(fd, full, peer)
 				break
 			}
-			l.accepted(fd, s)
+			l.accepted(fd, peer.AddrPort(), s)
 		}
 	}
 	l.acceptAfter(0)
@@ -395,15 +397,15 @@ func (l *listener) adopt(fd int) {
 		return
 	}
 	l.admission.force()
-	l.accepted(fd, l.shared.settings.Load())
+	l.accepted(fd, netip.AddrPort{}, l.shared.settings.Load())
 }
 
 // accepted takes a connection for which room was taken.
-func (l *listener) accepted(fd int, s *settings) {
+func (l *listener) accepted(fd int, peer netip.AddrPort, s *settings) {
 	l.stats.accepted.Add(1)
 	l.stats.current.Add(1)
 	l.worker.open.Add(1)
-	newConn(l, s, fd)
+	newConn(l, s, fd, peer)
 }
 
 // connClosed gives back the room of a connection.

@@ -33,7 +33,7 @@ const (
 )
 
 // opening is what a connection needs until its backend is known, if its listener has to learn something from the client
-// first. As little is received as is needed, and what nobody has consumed is in conn.early.
+// first. As little is received as is needed, and what was not consumed is in conn.early.
 //
 // What only has to be received is received by an operation whose receiver is the opening. When the client has to be
 // answered, in a STARTTLS preamble or a TLS handshake, a task does the rest:
@@ -132,7 +132,7 @@ func (o *opening) abandon() sideSet {
 	return clientSide
 }
 
-// advance goes on with what has come.
+// advance continues with what has come.
 func (o *opening) advance() {
 	switch err := o.step(); err { //nolint:errorlint // as step returns them
 	case nil:
@@ -290,7 +290,7 @@ func (o *opening) SetStopped() { o.conn.close(endKilled, bothSides) }
 // Env is empty.
 func (o *opening) Env() sender.Env { return sender.EmptyEnv{} }
 
-// answer goes on in a task.
+// answer continues in a task.
 func (o *opening) answer() {
 	o.task = o.conn.worker().openTasks.get()
 	o.task.opening = o

@@ -184,10 +184,10 @@ func TestEndsOfOpenings(t *testing.T) {
 			sends(told1, expectResetOf), endDenied},
 		{"not allowed", func(l *plan.Listener) { trusting(l); l.Allow = prefixes("127.0.0.0/8") },
 			sends(told1, expectResetOf), endDenied},
-		{"EOF", trusting, sends("PROXY", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
+		{"EOF", trusting, sends("PROXY", halfCloses),
 			endOpeningClient},
 		{"reset", trusting, sends("PROXY", resets), endOpeningClient},
-		{"EOF in a ClientHello", sni, sends("\x16\x03", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }),
+		{"EOF in a ClientHello", sni, sends("\x16\x03", halfCloses),
 			endOpeningClient},
 		{"no ClientHello", sni, sends("SSH-2.0-x\r\n", expectResetOf), endBadHello},
 		{"no route", sni, sends(string(hello(t, "b.test")), expectResetOf), endNoRoute},
@@ -195,14 +195,15 @@ func TestEndsOfOpenings(t *testing.T) {
 			l.Backend, l.Routes = "", []config.Route{{Sources: prefixes("192.0.2.0/24"), Backend: "b"}}
 		}, expectResetOf, endNoRoute},
 		{"no TLS", secure, sends("GET / HTTP/1.1\r\n\r\n", drained), endClientTLS},
-		{"EOF in a handshake", secure, sends("\x16\x03\x01", func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); drained(t, c) }),
+		{"EOF in a handshake", secure, sends("\x16\x03\x01", halfClosesAndReads),
 			endClientTLS},
 		{"timeout of a handshake", secure, sends("\x16\x03\x01", drained), endClientTLSTimeout},
 		{"bad preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
 			sends("EHLO x\r\nMAIL FROM:<a@b.test>\r\nQUIT\r\n", drained), endBadPreamble},
 		{"EOF in a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp" },
-			func(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); drained(t, c) }, endOpeningClient},
-		{"timeout of a preamble", func(l *plan.Listener) { sni(l); l.StartTLS = "smtp"; l.InspectTimeout = 20 * time.Millisecond },
+			halfClosesAndReads, endOpeningClient},
+		{"timeout of a preamble",
+			func(l *plan.Listener) { sni(l); l.StartTLS, l.InspectTimeout = "smtp", 20*time.Millisecond },
 			drained, endOpeningTimeout},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -222,6 +223,10 @@ func TestEndsOfOpenings(t *testing.T) {
 
 // drained reads until the connection has ended in any way.
 func drained(_ *testing.T, c *net.TCPConn) { _, _ = io.Copy(io.Discard, c) }
+
+func halfCloses(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); expectEOF(t, c) }
+
+func halfClosesAndReads(t *testing.T, c *net.TCPConn) { _ = c.CloseWrite(); drained(t, c) }
 
 func sends(s string, then func(*testing.T, *net.TCPConn)) func(*testing.T, *net.TCPConn) {
 	return func(t *testing.T, c *net.TCPConn) {

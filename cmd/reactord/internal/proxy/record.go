@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -91,15 +92,18 @@ func (r *record) failed(err error) {
 	}
 }
 
-// record begins the record of the connection, if there is an access log and its listener is logged.
-func (c *conn) record(s *settings) {
+// record begins the record of the connection from this peer (zero: the kernel is asked), if there is an access log and
+// its listener is logged.
+func (c *conn) record(s *settings, peer netip.AddrPort) {
 	w := c.worker()
 	if w.accessLog == nil || !s.AccessLog {
 		return
 	}
-	peer := c.peerAddr()
+	if !peer.IsValid() {
+		peer = c.peerAddr()
+	}
 	c.log = w.notes.get()
-	c.log.begin(w.loop.Now(), peer, w.accessLog.Settings().Interim)
+	c.log.begin(w.loop.Now(), unmapped(peer), w.accessLog.Settings().Interim)
 	c.peer = &c.log.peer
 }
 
@@ -144,7 +148,7 @@ func (c *conn) line(out *accesslog.Record) {
 	r, l, w := c.log, c.listener, c.worker()
 	now, total := time.Now(), time.Duration(w.loop.Now()-c.began)
 	*out = accesslog.Record{
-		ID: c.id, Network: "tcp", Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
+		ID: c.id, Network: cmp.Or(l.shared.key.Network, "tcp"), Listener: l.name(), Client: c.clientAddr(), Peer: r.peer,
 		Accepted: now.Add(-total), Ended: now, Phases: r.phases, Total: total,
 		Bytes: [2]uint64{c.pipes[client].bytes, c.pipes[server].bytes},
 		Err:   r.err, Attempts: int(r.attempts), Retries: int(r.retries), QueuedPos: int(r.position),

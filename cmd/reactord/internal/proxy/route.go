@@ -131,7 +131,8 @@ func (r *route) matches(a *asked) bool {
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
 
-// asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs it.
+// asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs
+// it.
 type asked struct {
 	c                   *conn // nil: a UDP session, whose addresses are known
 	source, destination netip.Addr

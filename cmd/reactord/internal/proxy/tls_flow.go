@@ -104,7 +104,7 @@ func (p *securePipe) Env() sender.Env { return sender.EmptyEnv{} }
 type relay struct {
 	secure  *secure
 	from    uint8
-	in      []reactor.Lease // received; nobody has taken all of them yet
+	in      []reactor.Lease // received; not all of their bytes were taken yet
 	head    int             // bytes of the first one that were taken
 	credits int             // of leases that were taken
 	out     [][]byte        // what is to be sent
@@ -256,7 +256,7 @@ func (r *relay) decrypt() bool {
 }
 
 // late reports whether the client ends the connection after the server has: such clients often do not say so by
-// close_notify, and nothing that anybody waits for can be missing.
+// close_notify, and no awaited byte can be missing.
 func (r *relay) late() bool {
 	return r.from == client && r.secure.conn.pipes[server].state == pipeHalfClosed
 }

@@ -109,7 +109,7 @@ func TestTLSReset(t *testing.T) {
 	})
 }
 
-// An EOF without close_notify may be that of somebody who cuts the stream off: it does not become an EOF.
+// An EOF without close_notify may be that of an attacker who cuts the stream off: it does not become an EOF.
 func TestTLSCut(t *testing.T) {
 	onEachMode(t, func(t *testing.T, kind reactor.RingKind, mode tlsMode) {
 		for i, why := range []end{endClientCut, endServerCut} {
@@ -263,9 +263,9 @@ func TestTLSEarlyData(t *testing.T) {
 		s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{})
 		for range 20 {
 			c := s.dial()
-			go func() { _, _ = c.Write([]byte("at once")) }() // behind Finished, in the same segment or not
+			go func() { _, _ = c.Write([]byte("soon")) }() // behind Finished, in the same segment or not
 			srv := s.accept()
-			if _, err := io.ReadFull(srv, make([]byte, len("at once"))); err != nil {
+			if _, err := io.ReadFull(srv, make([]byte, len("soon"))); err != nil {
 				t.Fatal(err)
 			}
 			resetConn(c)

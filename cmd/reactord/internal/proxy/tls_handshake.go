@@ -23,9 +23,9 @@ type handshake struct {
 	place    place
 }
 
-// terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in c.known
-// what it has learned. It fails with the error of crypto/tls, or of the socket, or with os.ErrDeadlineExceeded. Then the
-// client was sent the alert.
+// terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in
+// c.known what it has learned. It fails with the error of crypto/tls, or of the socket, or with
+// os.ErrDeadlineExceeded. Then the client was sent the alert.
 func (c *conn) terminate(t *task.T) error {
 	s, set := c.secured(client), c.opening.settings
 	s.early, c.early = bytes.Clone(c.early), nil
@@ -107,8 +107,8 @@ func (h *handshake) turn() error {
 	return err
 }
 
-// stepsATurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred microseconds,
-// or milliseconds with an RSA key, and whatever else is ready waits for it.
+// stepsATurn is how many steps of handshakes a turn of the loop computes. A step takes up to a few hundred
+// microseconds, or milliseconds with an RSA key, and whatever else is ready waits for it.
 const stepsATurn = 1
 
 // steps bounds what handshakes compute in a turn of the loop. Those beyond it wait in order.

@@ -97,11 +97,11 @@ func TestTLSVersions(t *testing.T) {
 		if _, err := s.visit(old); err == nil {
 			t.Error("TLS 1.1 is accepted")
 		}
+		awaitEnd(t, s.p, endClientTLS)
 		if full, again, failed := handshakesOf(s.p, "1.2", "full"), handshakesOf(s.p, "1.3", "resumed"),
 			handshakesOf(s.p, "none", "failed"); full != 1 || again != 4 || failed != 1 {
 			t.Errorf("counted %d full, %d resumed, %d failed", full, again, failed)
 		}
-		awaitEnd(t, s.p, endClientTLS)
 	})
 }
 

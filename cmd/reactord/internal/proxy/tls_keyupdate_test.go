@@ -68,9 +68,9 @@ func TestTLSKeyUpdateWhileBlocked(t *testing.T) {
 // A client that asks for answers and reads none is cut off when enough of them wait.
 func TestTLSFlood(t *testing.T) {
 	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
-		s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{})
+		s := startTLS(t, kind, tlsMode{front: true}, tlsOptions{backend: Backend{Buffer: 4 << 10}})
 		c, w, srv := s.writer()
-		defer resetConn(c)
+		defer raw(srv).Close()
 		_ = raw(c).SetReadBuffer(4 << 10)
 		go func() { _, _ = io.Copy(io.Discard, srv) }()
 		go func() { _, _ = srv.Write(make([]byte, 64<<20)) }()
@@ -78,7 +78,7 @@ func TestTLSFlood(t *testing.T) {
 		var err error
 		for deadline := time.Now().Add(15 * time.Second); err == nil && time.Now().Before(deadline); {
 			var b []byte
-			for range 100 {
+			for range 500 {
 				b = append(append(b, w.KeyUpdate()...), w.Record(23, []byte("x"))...)
 			}
 			_ = raw(c).SetWriteDeadline(time.Now().Add(time.Second))
@@ -87,7 +87,7 @@ func TestTLSFlood(t *testing.T) {
 		if err == nil || errors.Is(err, net.ErrClosed) {
 			t.Errorf("the flood is not ended: %v", err)
 		}
-		_ = c.Close()
+		resetConn(c)
 		awaitEnd(t, s.p, endClientTLSData)
 	})
 }

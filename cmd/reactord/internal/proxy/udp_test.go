@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -485,4 +486,47 @@ func TestUDPAddressInUse(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Ten thousand sessions become idle: nothing is left of them, not even their memory.
+func TestUDPManySessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many sessions")
+	}
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		const n = 10_000
+		s := listenUDP(t, "127.0.0.1:0", "-")
+		f := udpFixture(Backend{}, config.UDP{IdleTimeout: time.Second}, s.addr())
+		f.pairs = n
+		p := f.run(t, ring)
+		before := heap()
+		for range n {
+			c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(p.Addrs()[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = c.Write([]byte("x"))
+			_ = c.Close()
+		}
+		for range n / 2 { // some ports are used twice, and some datagrams may be lost
+			s.next(t)
+		}
+		awaitOpen(t, p, 0)
+		l := p.Stats().Listeners[0]
+		if got := closedBy(p, endIdle); got != l.Accepted || got < n/2 {
+			t.Errorf("%d sessions were idle, of %d", got, l.Accepted)
+		}
+		if after := heap(); after > before+8<<20 {
+			t.Errorf("%d bytes more than before %d", after-before, before)
+		}
+	})
+}
+
+// heap is how many bytes of the heap are in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -25,8 +25,8 @@ func sendUrgent(t *testing.T, c *net.TCPConn, b string) {
 	}
 }
 
-// Urgent data is dropped, in each direction, whatever comes before and behind it. While it lies in the kernel, nobody
-// reads it, and the loop sleeps nevertheless.
+// Urgent data is dropped, in each direction, whatever comes before and behind it. It stays unread in the kernel, and
+// the loop sleeps nevertheless.
 func TestUrgentData(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		ln := listen(t)

@@ -18,8 +18,9 @@ func seen() Stats {
 	return Stats{
 		Process: &ProcessStats{Current: 4, Limit: 200, Draining: true, Patience: 0.5, PressuredSeconds: 3},
 		Listeners: []ListenerStats{{
-			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5, Rejected: []Count{{"limit", 3}, {"rate", 0}},
-			Current: 2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4,
+			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
+			Rejected: []Count{{"limit", 3}, {"rate", 0}},
+			Current:  2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4, ReceivedDatagrams: 7, SentDatagrams: 8,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},
@@ -72,10 +73,12 @@ reactord_listener_connections_total{listener="web"} 9
 reactord_listener_paused_seconds_total{listener="web"} 1.5
 reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
+reactord_listener_receive_datagrams_total{listener="web"} 7
 reactord_listener_rejected_total{listener="web",reason="limit"} 3
 reactord_listener_rejected_total{listener="web",reason="rate"} 0
 reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
+reactord_listener_transmit_datagrams_total{listener="web"} 8
 reactord_memory_pressure_seconds_total 3
 reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7
 reactord_server_checks_total{backend="app",result="success",server="a:1"} 6
@@ -159,7 +162,7 @@ func TestPage(t *testing.T) {
 
 // The formula of the package's documentation.
 func TestCardinality(t *testing.T) {
-	const L, B, S, E, R, T, F, K, Z, bounds = 4, 5, 7, 6, 4, 8, 9, 2, 3, 13
+	const L, B, S, E, R, D, T, F, K, Z, bounds = 4, 5, 7, 6, 4, 5, 8, 9, 2, 3, 13
 	const H = bounds + 3
 	timings := Histogram{Bounds: make([]float64, bounds), Counts: make([]uint64, bounds+1)}
 	for i := range timings.Bounds {
@@ -173,7 +176,9 @@ func TestCardinality(t *testing.T) {
 	}
 	stats := Stats{Process: &ProcessStats{}}
 	for i := range L {
-		l := ListenerStats{Name: fmt.Sprint(i), AcceptErrors: reasons(E), Rejected: reasons(R), Duration: timings}
+		l := ListenerStats{
+			Name: fmt.Sprint(i), AcceptErrors: reasons(E), Rejected: reasons(R), DroppedDatagrams: reasons(D), Duration: timings,
+		}
 		for j := range T {
 			l.Closed = append(l.Closed, EndCount{End: End{By: fmt.Sprint(j)}})
 		}
@@ -188,7 +193,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (8+E+R+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
+	if want := (10+E+R+D+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

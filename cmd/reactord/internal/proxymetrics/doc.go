@@ -18,7 +18,7 @@
 //	reactord_listener_pauses_total{listener}                           counter times that a limit was reached
 //	reactord_listener_paused_seconds_total{listener}                   counter of all loops together
 //	reactord_listener_throttled_seconds_total{listener}                counter of all directions together
-//	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, draining
+//	reactord_listener_rejected_total{listener,reason}                  counter limit, rate, source_rate, denied, draining
 //	reactord_listener_receive_bytes_total{listener}                    counter from clients
 //	reactord_listener_transmit_bytes_total{listener}                   counter to clients
 //	reactord_listener_receive_datagrams_total{listener}                counter of clients, passed on (UDP)
@@ -60,9 +60,9 @@
 //
 // # How many series there are
 //
-// With L listeners, B backends and S servers; E reasons of accept errors, R of rejections, T ways to end and F reasons
-// of connect failures; K results of checks and Z states of servers; and with H, the number of bounds of a histogram and
-// three more (+Inf, sum, count):
+// With L listeners, B backends and S servers; E reasons of accept errors, R of rejections, D of dropped datagrams, T
+// ways to end and F reasons of connect failures; K results of checks and Z states of servers; and with H, the number of
+// bounds of a histogram and three more (+Inf, sum, count), without those of TLS and the access log:
 //
-//	(7+E+R+T+H)·L + (7+2H)·B + (8+F+K+Z)·S + 10
+//	(10+E+R+D+T+H)·L + (7+2H)·B + (8+F+K+Z)·S + 10
 package proxymetrics

@@ -3,19 +3,19 @@
 //
 // # How to use it
 //
-// A [Listener] is what one loop has of a UDP listener: its sockets, and the sessions of the clients whose datagrams come
-// to them. [New] makes one, [Listener.Add] gives it sockets, [Listener.Start] begins to receive. Its [Owner] decides
-// about each session: whether there is room, which server it gets, with which [Settings]; and it keeps the accounts. It
-// embeds a [Session] in what it keeps of one.
+// A [Listener] is what one loop has of a UDP listener: its sockets, and the sessions of the clients whose datagrams
+// come to them. [New] makes one, [Listener.Add] gives it sockets, [Listener.Start] begins to receive. Its [Owner]
+// decides about each session: whether there is room, which server it gets, with which [Settings]; and it keeps the
+// accounts. It embeds a [Session] in what it keeps of one.
 //
 // A listener ends by [Listener.Drain], when its sessions have; or by [Listener.Close], which ends them. With
 // [Listener.HandOver] another process receives from the same sockets: the sessions still pass on replies.
 //
 // # What it guarantees
 //
-// A datagram arrives whole or not at all, also an empty one and one of 65 507 bytes; never twice; and those of a session
-// in the order in which they came, unless a socket had no room for one. What cannot be sent is dropped and counted.
-// Nothing is retried: clients of UDP do that.
+// A datagram arrives whole or not at all, also an empty one and one of 65 507 bytes; never twice; and those of a
+// session in the order in which they came, unless a socket had no room for one. What cannot be sent is dropped and
+// counted. Nothing is retried: clients of UDP do that.
 //
 // A reply leaves from the address that its client has asked, also if the listener has several.
 //

@@ -11,8 +11,8 @@ import (
 )
 
 // idle is the sessions of a listener, in the order of their last datagram, and the one timer that ends those that have
-// been idle for too long. There is a queue for each Settings, that is one but for reloads: in a queue, the order is that
-// in which sessions become idle.
+// been idle for too long. There is a queue for each Settings, which is one but for reloads: in a queue, sessions become
+// idle in its order.
 type idle struct {
 	listener *Listener
 	queues   []*queue

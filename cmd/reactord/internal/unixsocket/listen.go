@@ -40,7 +40,7 @@ func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 		}
 		return fd, nil, err
 	}
-	if len(path) > MaxPath { // nobody could connect to it
+	if len(path) > MaxPath { // no client could connect to it
 		return -1, nil, fmt.Errorf("the path has %d bytes: at most %d are possible", len(path), MaxPath)
 	}
 	unlock, err := lockDirectory(path)
@@ -106,7 +106,8 @@ func publish(path string, a Access, backlog int) (fd int, f *File, err error) {
 	return fd, f, nil
 }
 
-// open opens a socket that listens. The file is the process's own at first: its permissions are those of the descriptor.
+// open opens a socket that listens. The file is the process's own at first: its permissions are those of the
+// descriptor.
 func open(name string, backlog int) (fd int, err error) {
 	fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

@@ -87,7 +87,7 @@ func TestAbstractName(t *testing.T) {
 		t.Error("an abstract socket has a file")
 	}
 	if !connects(name) {
-		t.Error("nobody listens")
+		t.Error("no socket listens")
 	}
 	if _, _, err := Listen(name, own, 16); !errors.Is(err, ErrAlive) {
 		t.Errorf("a second one: %v", err)

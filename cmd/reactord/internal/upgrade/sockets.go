@@ -56,8 +56,8 @@ func ListenerName(k plan.ListenerKey) string {
 	return name
 }
 
-// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else. Of a
-// socket unit it is the FD only: its name does not tell the network.
+// ListenerKey is the key of the listener whose sockets have a name, or false if the name is that of something else.
+// Of a socket unit it is the FD only: its name does not tell the network.
 func ListenerKey(name string) (plan.ListenerKey, bool) {
 	if socket, ok := strings.CutPrefix(name, fdPrefix); ok {
 		return plan.ListenerKey{FD: socket}, socket != ""

@@ -27,7 +27,9 @@ func TestListenerNames(t *testing.T) {
 			t.Errorf("%q is %+v, %v", want, got, ok)
 		}
 	}
-	for _, name := range []string{"", "admin unix:///a", "tcp://", "tcp://a:1", "unix://", "fd://", "tcp://192.0.2.1:80?%"} {
+	for _, name := range []string{"", "admin unix:///a", "tcp://", "tcp://a:1", "unix://", "fd://",
+		"tcp://192.0.2.1:80?%",
+	} {
 		if key, ok := ListenerKey(name); ok {
 			t.Errorf("%q is %+v", name, key)
 		}

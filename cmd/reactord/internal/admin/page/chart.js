@@ -60,7 +60,8 @@ export class Chart {
     this.window = WINDOWS.find((w) => now - first <= w.length) ?? LONGEST;
     const top = nice(Math.max(this.most, ...stats.map((s) => s.max ?? 0)), this.base);
     const bottom = this.height - EDGE.bottom;
-    const x = (time) => this.width - EDGE.right - (now - time) / this.window.length * (this.width - EDGE.left - EDGE.right);
+    const right = this.width - EDGE.right;
+    const x = (time) => right - (now - time) / this.window.length * (right - EDGE.left);
     const y = (value) => bottom - value / top * (bottom - EDGE.top);
     this.drawGrid(x, y, top);
     stats.forEach((s, i) => set(this.lines[i], 'd', path(s.points, x, y)));

@@ -34,7 +34,8 @@ export class Events {
   add(e, key) {
     const about = el('span', { class: 'fields' });
     for (const [name, value] of Object.entries(e.fields)) {
-      about.append(el('span', {}, el('i', {}, name + ' '), typeof value === 'string' ? value : JSON.stringify(value)), ' ');
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      about.append(el('span', {}, el('i', {}, name + ' '), text), ' ');
     }
     const time = el('time'), times = el('b', { class: 'times' });
     const item = el('li', { 'data-level': e.level }, time, ' ', el('span', {},

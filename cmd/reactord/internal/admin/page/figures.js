@@ -10,7 +10,7 @@ const TILES = [
   { name: 'Received', value: (v) => byteRate(v.received), remark: () => 'from clients' },
   { name: 'Sent', value: (v) => byteRate(v.sent), remark: () => 'to clients' },
   { name: 'Connecting', value: (v) => brief(v.connectAverage),
-    remark: (v) => known(v.connectMost) ? `99 % within ${brief(v.connectMost)}` : 'to servers' },
+    remark: (v) => known(v.connectMost) ? `99 % in ${brief(v.connectMost)}` : 'to servers' },
   { name: 'In queues', value: (v) => count(v.queued), remark: (v) => `${count(v.queueRefused)} found it full`,
     state: (v) => v.queued > 0 ? 'warn' : '' },
   { name: 'Servers up', value: (v) => limited(v.up, v.servers.length), remark: (v) => others(v.servers),
@@ -33,8 +33,9 @@ const FACTS = [
   ['Ring', (s) => s.ring + (s.ring_reason ? `: ${s.ring_reason}` : '')],
   ['Plan', (s) => `revision ${s.plan}`],
   ['Last reload', reload],
-  ['Memory', (s) => s.idle_timeout_ratio < 1 ? `short: idle timeouts are at ${percent(s.idle_timeout_ratio)}` : 'enough'],
-  ['Access log', ({ access_log: l }) => l?.lines || l?.dropped ? `${count(l.lines)} lines, ${count(l.dropped)} dropped` : 'none'],
+  ['Memory', ({ idle_timeout_ratio: r }) => r < 1 ? `short: idle timeouts are at ${percent(r)}` : 'enough'],
+  ['Access log', ({ access_log: l }) => l?.lines || l?.dropped
+    ? `${count(l.lines)} lines, ${count(l.dropped)} dropped` : 'no lines'],
   ['Log level', (s) => s.log_level],
 ];
 

@@ -8,9 +8,9 @@ const FEW = 8; // rows that need no filter
 //
 //	{ name, text(row), sort(row), number, wrapped, state(row), share(row), head, when(rows) }
 //
-// text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right, wrapped
-// is for long texts. state gives the cell a mark, share a bar below its text, unless it is null. head makes it the
-// header of its row. when says whether there is such a column at all.
+// text is what a cell says; sort is what it is sorted by, and is text without it. number aligns it to the right,
+// wrapped is for long texts. state gives the cell a mark, share a bar below its text, unless it is null. head makes it
+// the header of its row. when says whether there is such a column at all.
 export class Table {
   constructor({ title, columns, empty, find = null }) {
     this.columns = columns;
@@ -24,7 +24,8 @@ export class Table {
     this.body = el('tbody');
     const head = el('thead', {}, el('tr', {}, ...this.heads));
     const table = el('table', {}, el('caption', { class: 'unseen' }, title), head, this.body);
-    const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` }, table);
+    const scroll = el('div', { class: 'scroll', role: 'region', tabindex: '0', 'aria-label': `${title}, table` },
+      table);
     const bar = el('div', { class: 'bar' }, el('h2', {}, title), ...this.tools(title));
     this.note = el('p', { class: 'note' }, empty);
     this.element = el('section', { class: 'card' }, bar, scroll, this.note, this.pages(title));
