@@ -137,6 +137,9 @@ func TestDrainDelay(t *testing.T) {
 			status, _ := d.get("/readyz")
 			return status == http.StatusServiceUnavailable
 		})
+		if _, page := d.get("/metrics"); !strings.Contains(page, "\nreactord_draining 1\n") {
+			t.Error("the metrics do not say that it drains")
+		}
 		c := dial(t, d.addr)
 		c.send([]byte("late"))
 		c.expect([]byte("late"))

@@ -115,7 +115,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	if d.admin != nil {
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-			proxymetrics.NewCollector(d.proxy.Stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
+			proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
 			proxymetrics.NewDiscovery(d.sources.stats)))
 	}
 	d.announce()

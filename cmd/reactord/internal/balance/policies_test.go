@@ -3,6 +3,7 @@ package balance
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -168,6 +169,36 @@ func TestRoundRobinKeepsItsPlace(t *testing.T) {
 			}
 		}
 		within(t, count, parts(stay), 1) // it is more exact than a random choice
+	}
+}
+
+// A server that comes and goes favours neither of those behind it nor those before it.
+func TestRoundRobinIsFairBesideAServerThatFlaps(t *testing.T) {
+	for _, weights := range [][]int{{1, 1, 1}, {1, 1, 1, 1, 1}, {2, 1, 2}} {
+		for flaps := range weights {
+			for _, every := range []int{1, 2, 3, 7, 10, 50} {
+				list := weighted(weights...)
+				p := newPicker(1)
+				var g *Group
+				count := make([]int, len(list))
+				rng := rand.New(rand.NewPCG(1, uint64(every)))
+				up := true
+				for range 5000 {
+					if g == nil || rng.IntN(every) == 0 {
+						up = !up
+						next := slices.Clone(list)
+						if !up {
+							next[flaps].Weight = 0
+						}
+						g = g.Renew(settings("round_robin"), next)
+					}
+					i, _ := p.Pick(g, &Request{})
+					count[i]++
+				}
+				count, part := slices.Delete(count, flaps, flaps+1), slices.Delete(weighted(weights...), flaps, flaps+1)
+				within(t, count, parts(part), 0.3)
+			}
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package balance
 
+import "sort"
+
 // turns is the state of smooth weighted round robin, which is nginx's: with each connection every server earns its
 // weight, and the one that then has most gets the connection and pays the sum of the weights.
 type turns struct {
-	next   int       // instead, while all weights are equal: the position in live whose turn it is
+	last   []int32   // instead, while all weights of a set are equal: by set, the member that had its turn; -1: none
 	earned []float64 // by the members of the Picker's group
 	spare  []float64
 }
@@ -46,14 +48,14 @@ func (c *choice) roundRobin(s *set) int32 {
 	return best
 }
 
-// inOrder takes the next server: that is what servers of equal weight earn, without the arithmetic.
+// inOrder takes the server behind the last one: that is what servers of equal weight earn, without the arithmetic. It
+// is the last one's place that is known and not a position in live, which is of others once a server comes or goes.
 func (c *choice) inOrder(s *set) int32 {
-	n := len(s.live)
-	first := c.p.turns.next % n
-	for k := range n {
-		at := (first + k) % n
-		if i := s.live[at]; c.usable(i) {
-			c.p.turns.next = at + 1
+	last := &c.p.turns.last[s.place]
+	first := sort.Search(len(s.live), func(k int) bool { return s.live[k] > *last })
+	for k := range s.live {
+		if i := s.live[(first+k)%len(s.live)]; c.usable(i) {
+			*last = i
 			return i
 		}
 	}
@@ -76,9 +78,13 @@ func (p *Picker) adoptTurns(g *Group) {
 		for i := range t.earned {
 			t.earned[i] = float64(p.below(g.total + 1))
 		}
-		t.next = int(p.below(int64(len(g.members) + 1)))
+		t.last = make([]int32, len(g.sets))
+		for k := range t.last {
+			t.last[k] = int32(p.below(int64(len(g.members)+1))) - 1
+		}
 		return
 	}
+	p.adoptLast(g)
 	average := 0.0
 	for _, e := range was {
 		average += e / float64(len(was))
@@ -96,4 +102,30 @@ func (p *Picker) adoptTurns(g *Group) {
 			t.earned[i] = float64(p.below(g.total+1)) - float64(g.total)/2
 		}
 	}
+}
+
+// adoptLast finds the last servers of the sets in a group that follows. If one is gone, the one before it stands for it.
+func (p *Picker) adoptLast(g *Group) {
+	old, was := p.group, p.turns.last
+	p.turns.last = make([]int32, len(g.sets))
+	for k := range g.sets {
+		s, last := &g.sets[k], int32(none)
+		for j := range old.sets {
+			if o := &old.sets[j]; o.priority == s.priority && o.other == s.other {
+				for last = none; was[j] >= 0 && last == none; was[j]-- {
+					last = g.find(old.members[was[j]].id)
+				}
+			}
+		}
+		p.turns.last[k] = last
+	}
+}
+
+// find is the member with an id, or none.
+func (g *Group) find(id uint64) int32 {
+	k := sort.Search(len(g.byID), func(k int) bool { return g.members[g.byID[k]].id >= id })
+	if k < len(g.byID) && g.members[g.byID[k]].id == id {
+		return g.byID[k]
+	}
+	return none
 }

@@ -13,6 +13,7 @@ import (
 type set struct {
 	priority int
 	other    bool    // not the preferred locality
+	place    int     // in the group's sets
 	weighted []int32 // the members that have a weight
 	share    float64 // of the connections; the shares of all sets sum up to 1, or to 0 if no server can be used
 	live     []int32 // the members that may be picked
@@ -60,6 +61,9 @@ func (g *Group) arrange(s *config.Balance, servers []Server) {
 		}
 		return -1
 	})
+	for k := range g.sets {
+		g.sets[k].place = k
+	}
 }
 
 // capacity is the part of the connections that the healthy servers of a set can carry, up to 1.

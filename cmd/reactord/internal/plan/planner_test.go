@@ -130,6 +130,38 @@ func TestFirstAnswersAreAwaited(t *testing.T) {
 	}
 }
 
+// A new source whose first lookup fails does not leave the backend of a reloaded file without servers, if a later one
+// does not fail.
+func TestReloadWaitsBehindAFailedLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next, source := withDNS()
+		f := small()
+		target := &fakeTarget{}
+		var p *Planner
+		p = New(Config{Load: func(context.Context) (*File, error) { return f, nil }, Begin: target.begin,
+			Discover: func(configs ...*config.Config) {
+				if len(configs) == 2 { // the file in force, and the one that waits
+					time.AfterFunc(time.Second, func() { p.Discovered(source, nil, errors.New("SERVFAIL")) })
+					time.AfterFunc(2*time.Second, func() {
+						p.Discovered(source, []Server{server("10.0.0.9:80", "")}, nil)
+					})
+				}
+			}})
+		if err := p.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		f = next
+		began := time.Now()
+		if err := p.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.Plan().Backend("app").Server("10.0.0.9:80") == nil {
+			t.Errorf("there is no server after %v", time.Since(began))
+		}
+	})
+}
+
 // What a reload cannot change is refused by name, and nothing changes. The status and the log say why.
 func TestRefusedReload(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)

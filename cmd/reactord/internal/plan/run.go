@@ -178,7 +178,9 @@ func (p *Planner) answers(reports map[Source]report) {
 			continue
 		}
 		if coming[s] {
-			delete(p.loading.missing, s)
+			if r.servers != nil || p.good.File == nil {
+				delete(p.loading.missing, s)
+			} // else the file that is in force has servers; the new one waits for an answer as long as it may
 			p.loading.early[s] = r
 		}
 		delete(reports, s)

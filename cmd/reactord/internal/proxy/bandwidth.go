@@ -253,23 +253,6 @@ type sharedBytes struct {
 	sources atomic.Pointer[byteSources] // nil: sources were never limited
 }
 
-// take takes a datagram of a client out of the buckets, if it may come now. Source is that of the client, or nil.
-func (b *sharedBytes) take(l *byteLimits, from, n int, source *byteSource, now int64) bool {
-	if l == nil {
-		return true
-	}
-	if r := l.source[from]; r.limited() && source != nil && !source.buckets[from].take(r, n, now) {
-		return false
-	}
-	if r := l.all[from]; r.limited() && !b.all[from].take(r, n, now) {
-		if r := l.source[from]; r.limited() && source != nil {
-			source.buckets[from].giveBack(r, n)
-		}
-		return false
-	}
-	return true
-}
-
 // follow is called when the listener has other limits: what was taken by the old ones is forgotten.
 func (b *sharedBytes) follow(before, after *byteLimits) {
 	if !after.equals(before) {

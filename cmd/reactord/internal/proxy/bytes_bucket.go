@@ -62,20 +62,6 @@ func (b *byteBucket) reserve(r byteRate, n int, now int64) (from int64) {
 // giveBack gives back n bytes that were reserved and did not come.
 func (b *byteBucket) giveBack(r byteRate, n int) { b.full.Add(-r.cost(n)) }
 
-// take takes n bytes if they may come now. For what cannot wait.
-func (b *byteBucket) take(r byteRate, n int, now int64) bool {
-	for {
-		before := b.full.Load()
-		full := max(before, now)
-		if full-r.burst > now {
-			return false
-		}
-		if b.full.CompareAndSwap(before, min(full+r.cost(n), maxCost)) {
-			return true
-		}
-	}
-}
-
 // byteSource is the buckets of a client's address.
 type byteSource struct {
 	user    atomic.Uint64 // a part of the hash of the address, and how many connections have the entry

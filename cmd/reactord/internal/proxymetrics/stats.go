@@ -13,7 +13,7 @@ type Stats struct {
 type ProcessStats struct {
 	Current          int64   // connections now, those of listeners that are gone, too
 	Limit            int     // connections that can be open
-	Draining         bool    // the proxy drains, or has stopped accepting
+	Draining         bool    // the process drains, or waits for the delay of a drain
 	Patience         float64 // the part of the idle timeouts that is in force: less than 1 while memory is short
 	PressuredSeconds float64 // for which it was less than 1
 }
