@@ -28,8 +28,8 @@ func (v *validator) listener(at *step, l *Listener) {
 	}
 	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
-			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told}, {"source_rate", l.SourceRate.Connections != 0},
-			{"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
+			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told},
+			{"source_rate", l.SourceRate.Connections != 0}, {"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
 }
@@ -101,8 +101,8 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP listeners.
-// A server without a scheme, or with tcp://, fits both.
+// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP
+// listeners. A server without a scheme, or with tcp://, fits both.
 func (v *validator) protocols(at *step, c *Config) {
 	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {
