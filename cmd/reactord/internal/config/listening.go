@@ -28,8 +28,8 @@ func (v *validator) listener(at *step, l *Listener) {
 	}
 	if told := len(l.ProxyProtocol.Trusted) > 0; a.Path != "" {
 		v.misfits(at, "a unix socket's clients have no address, by which they could be told apart", []misfit{
-			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told}, {"source_rate", l.SourceRate.Connections != 0},
-			{"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
+			{"allow", len(l.Allow) > 0 && !told}, {"deny", len(l.Deny) > 0 && !told},
+			{"source_rate", l.SourceRate.Connections != 0}, {"bandwidth.source", l.Bandwidth.Source != ByteRate{}},
 		})
 	}
 }
