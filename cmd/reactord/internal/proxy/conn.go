@@ -300,7 +300,7 @@ func (c *conn) release() {
 		w.notes.put(c.log)
 	}
 	l.stats.closed[c.why].Add(1)
-	l.stats.duration.observe(w.loop.Now() - c.began)
+	l.stats.duration.Observe(w.loop.Now() - c.began)
 	w.forget(c)
 	if w.forFD.length != 0 {
 		w.retryWaiting() // before the listener accepts another connection

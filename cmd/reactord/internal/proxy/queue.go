@@ -17,10 +17,10 @@ import (
 type queue struct {
 	length  atomic.Int64
 	_       cacheLine
-	rooms   waiters       // loops on which connections wait
-	lanes   []*lane       // by worker; fixed
-	waited  histogram     // time in the queue, whatever came of it
-	refused atomic.Uint64 // connections that found it full
+	rooms   waiters                // loops on which connections wait
+	lanes   []*lane                // by worker; fixed
+	waited  proxymetrics.Durations // time in the queue, whatever came of it
+	refused atomic.Uint64          // connections that found it full
 	// What is of the backend and not of its queue.
 	handshakes handshakeStats
 	logged     logEvery // connections that have got no server
@@ -88,7 +88,7 @@ func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
 	for i := range backends {
 		if b := table[backends[i].Name]; b != nil {
 			q := p.queueOf(b)
-			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.read()
+			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.Read()
 			backends[i].Handshakes = q.handshakes.read()
 			backends[i].QueueRefused = q.refused.Load()
 		}
@@ -191,7 +191,7 @@ func (q *queue) enter(size int) bool {
 // leave gives the place back, after so much time.
 func (q *queue) leave(ns int64) {
 	q.length.Add(-1)
-	q.waited.observe(ns)
+	q.waited.Observe(ns)
 }
 
 // resume lets the connections at the head of the line go on, while there is room. It joins the waiters before it asks

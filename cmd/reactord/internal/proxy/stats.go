@@ -32,42 +32,13 @@ type listenerStats struct {
 	acceptErrors [len(acceptReasons)]atomic.Uint64
 	closed       [endCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
-	duration     histogram
+	duration     proxymetrics.Durations
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
 	throttled    atomic.Int64 // ns, in which limits on bytes held directions back
 	udpStats
 	logged logEvery // warnings about limits
-}
-
-// histogram counts durations in fixed buckets.
-type histogram struct {
-	counts [len(bounds) + 1]atomic.Uint64
-	sum    atomic.Int64 // ns
-}
-
-// bounds are the buckets' upper bounds in ns: half a millisecond to an hour.
-var bounds = [...]int64{5e5, 1e6, 5e6, 1e7, 5e7, 1e8, 5e8, 1e9, 5e9, 1e10, 6e10, 6e11, 3.6e12}
-
-func (h *histogram) observe(ns int64) {
-	i := 0
-	for i < len(bounds) && ns > bounds[i] {
-		i++
-	}
-	h.counts[i].Add(1)
-	h.sum.Add(ns)
-}
-
-func (h *histogram) read() proxymetrics.Histogram {
-	out := proxymetrics.Histogram{Sum: float64(h.sum.Load()) / 1e9}
-	for i := range h.counts {
-		out.Counts = append(out.Counts, h.counts[i].Load())
-	}
-	for _, b := range bounds {
-		out.Bounds = append(out.Bounds, float64(b)/1e9)
-	}
-	return out
 }
 
 // Stats reads the proxy's counters. Listeners that are retired have none.
@@ -120,7 +91,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		ThrottledSeconds: float64(l.throttled.Load()) / 1e9,
 		ReceivedBytes:    l.bytes[client].Load(),
 		SentBytes:        l.bytes[server].Load(),
-		Duration:         l.duration.read(),
+		Duration:         l.duration.Read(),
 		Handshakes:       l.handshakes.read(),
 	}
 	l.udpStats.read(&out)

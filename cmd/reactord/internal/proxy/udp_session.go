@@ -186,7 +186,7 @@ func (x *session) Ended(why udp.Why) {
 	x.lane.backend.Load.Give()
 	x.lane.queue.rooms.wake()
 	l.stats.closed[x.why].Add(1)
-	l.stats.duration.observe(w.loop.Now() - x.began)
+	l.stats.duration.Observe(w.loop.Now() - x.began)
 	w.forgetLinks(&x.links, &w.sessions)
 	if w.forFD.length != 0 {
 		w.retryWaiting()

@@ -7,6 +7,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/reactor"
 )
 
@@ -22,9 +23,9 @@ type Backend struct {
 	keys      atomic.Pointer[certs.Client]
 	group     atomic.Pointer[Group]
 
-	_       [64]byte      // what follows is written for each connection, what precedes is read
-	began   atomic.Uint64 // connections
-	time    histogram     // of connects that succeeded
+	_       [64]byte               // what follows is written for each connection, what precedes is read
+	began   atomic.Uint64          // connections
+	time    proxymetrics.Durations // of connects that succeeded
 	retries retryBudget
 
 	surprises atomic.Uint64 // changes of servers that Prepare cannot know

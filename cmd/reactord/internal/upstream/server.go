@@ -75,7 +75,7 @@ func (s *Server) State() State { return s.standing.Load().state() }
 // any thread.
 func (s *Server) Connected(began, now int64) {
 	s.counters.connections.Add(1)
-	s.Backend.time.observe(now - began)
+	s.Backend.time.Observe(now - began)
 	if s.counters.inARow.Load() != 0 {
 		s.counters.inARow.Store(0)
 	}

@@ -14,7 +14,7 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			Limit:          b.Load.Limit(),
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
-			ConnectTime:    b.time.read(),
+			ConnectTime:    b.time.Read(),
 		})
 		for _, s := range m.servers {
 			servers = append(servers, s.stats())
