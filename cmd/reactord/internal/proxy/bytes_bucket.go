@@ -44,7 +44,7 @@ func (r byteRate) cost(n int) int64 {
 
 // byteBucket is a token bucket of bytes: the time on the clock of the loops at which it is full again. Bytes move that
 // time. It may be taken out of in advance: then the time says when these bytes may come, behind all that were taken
-// before. So whoever waits is served in order, on all loops, and nobody has a list of them.
+// before. So directions that wait are served in order, on all loops, without a list of them.
 type byteBucket struct{ full atomic.Int64 }
 
 // reserve takes n bytes, and returns from when on they may come: a time in the past if they may come now.
