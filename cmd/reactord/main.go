@@ -13,8 +13,8 @@
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
 // out, or on a second signal, it resets the remaining connections and exits.
 //
-// On SIGHUP it reads its file again. On SIGUSR1 it opens its access log anew. On SIGUSR2 it starts its program again, which takes over the listening sockets;
-// then it ends with its last connection.
+// On SIGHUP it reads its file again. On SIGUSR1 it opens its access log anew. On SIGUSR2 it starts its program
+// again, which takes over the listening sockets; then it ends with its last connection.
 //
 // Exit status: 0 after a drain, 1 for an error, 2 for a wrong command line.
 package main

@@ -9,10 +9,10 @@ import (
 // inotify is complicated: no rename, symbolic link, mount or remote file system is special.
 const watchInterval = time.Second
 
-// watch calls reload when the file, or a file of certificates that it names, is another one than was last read: written
-// in place, replaced by a rename, or behind a symbolic link that leads elsewhere, as in a Kubernetes ConfigMap. It waits
-// until a look finds the files as the look before did, so that a file that is being written is left alone. It returns
-// when ctx is done.
+// watch calls reload when the file, or a file of certificates that it names, differs from what was last read: written
+// in place, replaced by a rename, or behind a symbolic link that leads elsewhere, as in a ConfigMap. It waits until a
+// look finds the files as the look before did, so that a file that is being written is left alone. It returns when ctx
+// is done.
 func (c *configuration) watch(ctx context.Context, interval time.Duration, reload func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

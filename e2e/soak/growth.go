@@ -41,8 +41,8 @@ func summary(all []sample, c *clients) (text string, problems []string) {
 	some := judged(all)
 	begin, end := &all[0], &all[len(all)-2]
 	fmt.Fprintf(&b, "%.0f s of load, %d samples\n", end.seconds-begin.seconds, len(all))
-	fmt.Fprintf(&b, "connections and sessions: %.0f; clients that ended well: %d; broken by faults: %d; lost datagrams: %d\n",
-		last.accepted, last.done, last.broken, last.lost)
+	fmt.Fprintf(&b, "connections and sessions: %.0f; clients that ended well: %d; broken by faults: %d; "+
+		"lost datagrams: %d\n", last.accepted, last.done, last.broken, last.lost)
 	fmt.Fprintf(&b, "CPU time of the daemon: %.1f %% of a core\n", 100*(end.cpu-begin.cpu)/(end.seconds-begin.seconds))
 	fmt.Fprintf(&b, "%-18s %12s %12s %14s\n", "", "median", "after", "slope an hour")
 	if len(some) < leastJudged {

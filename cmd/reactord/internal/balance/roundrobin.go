@@ -104,7 +104,8 @@ func (p *Picker) adoptTurns(g *Group) {
 	}
 }
 
-// adoptLast finds the last servers of the sets in a group that follows. If one is gone, the one before it stands for it.
+// adoptLast finds the last servers of the sets in a group that follows. If one is gone, the one before it takes its
+// place.
 func (p *Picker) adoptLast(g *Group) {
 	old, was := p.group, p.turns.last
 	p.turns.last = make([]int32, len(g.sets))

@@ -104,7 +104,8 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		}
 	}
 	for i, e := range ends {
-		out.Closed = append(out.Closed, proxymetrics.EndCount{End: proxymetrics.End{By: e.By, Phase: e.Phase}, N: l.closed[i].Load()})
+		end := proxymetrics.End{By: e.By, Phase: e.Phase}
+		out.Closed = append(out.Closed, proxymetrics.EndCount{End: end, N: l.closed[i].Load()})
 	}
 	return out
 }

@@ -19,7 +19,8 @@ var processTable = series.Table[ProcessStats]{
 		func(p *ProcessStats) float64 { return float64(p.Current) }),
 	series.Gauge("connections_limit", "Connections that can be open in the process.", nil,
 		func(p *ProcessStats) float64 { return float64(p.Limit) }),
-	series.Gauge("draining", "1 from the beginning of a drain on, also while its delay lasts and connections are accepted.", nil,
+	series.Gauge("draining", "1 from the beginning of a drain on, also while its delay lasts and connections are "+
+		"accepted.", nil,
 		func(p *ProcessStats) float64 { return flag(p.Draining) }),
 	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts in force. It is below 1 while memory is short.", nil,
 		func(p *ProcessStats) float64 { return p.Patience }),
