@@ -224,13 +224,6 @@ func (b *browser) await(what, condition string) {
 	})
 }
 
-// text is the text of the first element that a selector finds.
-func (b *browser) text(selector string) (text string) {
-	b.t.Helper()
-	b.eval(fmt.Sprintf("document.querySelector(%q).textContent", selector), &text)
-	return text
-}
-
 // show sets the size of the page, and whether it is dark.
 func (b *browser) show(width, height int, scheme string) {
 	b.t.Helper()

@@ -21,7 +21,7 @@ import (
 // socketPath is the path of a unix socket that is short enough.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "l")
+	dir, err := os.MkdirTemp("", "l") //nolint:usetesting // the path of TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}

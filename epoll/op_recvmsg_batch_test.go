@@ -5,7 +5,6 @@ package epoll
 import (
 	"fmt"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -81,8 +80,8 @@ func TestSendmmsg(t *testing.T) {
 				text = bad
 			}
 			h := header(g, text)
-			(*unix.Msghdr)(h).Name, (*unix.Msghdr)(h).Namelen = (*byte)(sa), uint32(size)
-			uds[g.push(func(s *uring.SQE) { s.PrepSendmsg(near, unsafe.Pointer(h), unix.MSG_WAITALL) })] = i
+			(*unix.Msghdr)(h).Name, (*unix.Msghdr)(h).Namelen = (*byte)(sa), size
+			uds[g.push(func(s *uring.SQE) { s.PrepSendmsg(near, h, unix.MSG_WAITALL) })] = i
 		}
 		for range n {
 			c := g.wait()

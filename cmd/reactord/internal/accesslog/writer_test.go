@@ -116,7 +116,7 @@ func TestManyThreads(t *testing.T) {
 		if want := strings.Repeat(string(rune('a'+thread)), int(n)%50); got.SNI != want {
 			t.Fatalf("a mixed line: %q", line)
 		}
-		if before, any := last[thread]; seen[got.ID] || any && before >= got.ID {
+		if before, some := last[thread]; seen[got.ID] || some && before >= got.ID {
 			t.Fatalf("line %d of thread %d is not in order", n, thread)
 		}
 		seen[got.ID], last[thread] = true, got.ID

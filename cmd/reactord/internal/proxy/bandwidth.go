@@ -15,8 +15,8 @@ import (
 //
 // The bytes of a credit are not known when it is granted. It is granted for as many bytes as have come since the last
 // grant, and what is received settles the difference. So the rate is exact over time, and a direction is ahead of it by
-// what it may have in flight at most: Buffer bytes, or the burst if that is less, but one buffer at least. A kernel that cannot
-// limit a multishot receive may add what it delivers before the receive is stopped.
+// what it may have in flight at most: Buffer bytes, or the burst if that is less, but one buffer at least. A
+// kernel that cannot limit a multishot receive may add what it delivers before the receive is stopped.
 
 // byteLimits are the limits of a listener, by direction. They do not change.
 type byteLimits struct{ own, all, source [2]byteRate }

@@ -334,7 +334,7 @@ func serveTLS(ln net.Listener, pair tls.Certificate, secure bool, asked, greets 
 		}
 		header = append(header, b[0])
 		h, n, err := proxyproto.Parse(header)
-		if err == proxyproto.ErrIncomplete { //nolint:errorlint // as it returns it
+		if err == proxyproto.ErrIncomplete {
 			continue
 		}
 		if err != nil || n != len(header) || h.Source != netip.MustParseAddrPort("192.0.2.7:4711") {

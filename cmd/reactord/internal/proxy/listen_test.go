@@ -34,7 +34,7 @@ func onUnix(path string) func(*plan.Listener) {
 // socketPath is a path that is short enough.
 func socketPath(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p")
+	dir, err := os.MkdirTemp("", "p") //nolint:usetesting // the path of TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"github.com/reactord/reactord/internal/intrusive"
 	"os"
 	"path"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reactord/reactord/internal/intrusive"
 	"go.uber.org/zap"
 )
 

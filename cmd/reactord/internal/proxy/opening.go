@@ -134,12 +134,12 @@ func (o *opening) abandon() sideSet {
 
 // advance continues with what has come.
 func (o *opening) advance() {
-	switch err := o.step(); err { //nolint:errorlint // as step returns them
-	case nil:
+	switch err := o.step(); {
+	case err == nil:
 		o.route()
-	case errMore:
+	case errors.Is(err, errMore):
 		o.recv.Start()
-	case errAnswer:
+	case errors.Is(err, errAnswer):
 		o.answer()
 	default:
 		o.refuse(err)

@@ -44,7 +44,7 @@ func TestTLSBytesInBothDirections(t *testing.T) {
 						n, err := end.Read(b)
 						got.Write(b[:n])
 						if err != nil {
-							if err != io.EOF || !bytes.Equal(got.Bytes(), want) { //nolint:errorlint // as Read returns it
+							if err != io.EOF || !bytes.Equal(got.Bytes(), want) {
 								t.Errorf("end %d, buffer %d: got %d bytes, %v", i, buffer, got.Len(), err)
 							}
 							return

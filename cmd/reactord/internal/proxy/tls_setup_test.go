@@ -38,14 +38,13 @@ var tlsModes = []tlsMode{{true, false}, {false, true}, {true, true}}
 // tlsSetup is a proxy with TLS on one side or on both.
 type tlsSetup struct {
 	tlsMode
-	t       *testing.T
-	ca      *certstest.Authority
-	ln      net.Listener
-	p       *Proxy
-	plan    *plan.Plan
-	client  *tls.Config // of clients
-	server  *tls.Config // of the server
-	ignored map[string]bool
+	t      *testing.T
+	ca     *certstest.Authority
+	ln     net.Listener
+	p      *Proxy
+	plan   *plan.Plan
+	client *tls.Config // of clients
+	server *tls.Config // of the server
 }
 
 // tlsOptions is what a setup has beside its mode. The functions may be nil.

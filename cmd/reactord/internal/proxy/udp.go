@@ -15,7 +15,7 @@ import (
 // wait in the kernel's queue, because those of other sessions are behind them.
 
 // isUDP reports whether the listener receives datagrams.
-func (k *sharedListener) isUDP() bool { return k.key.Network == "udp" }
+func (s *sharedListener) isUDP() bool { return s.key.Network == "udp" }
 
 // newUDP makes the part of a listener that receives datagrams. It knows its address when it is started.
 func newUDP(l *listener) *udp.Listener {

@@ -43,6 +43,7 @@ type Settings struct {
 // Why is why a session ended.
 type Why uint8
 
+// The reasons for which a session ends.
 const (
 	WhyAnswered Why = iota // it had its requests, and their responses
 	WhyIdle
@@ -56,6 +57,7 @@ const (
 // Drop is why a datagram was dropped.
 type Drop uint8
 
+// The reasons for which a datagram is dropped.
 const (
 	DropRefused  Drop = iota // there is no session for it: see Owner.Admit
 	DropDraining             // likewise, and the listener takes no new ones

@@ -18,7 +18,7 @@ var own = Access{Mode: 0o600, UID: -1, GID: -1}
 // path is one that is short enough.
 func path(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "u")
+	dir, err := os.MkdirTemp("", "u") //nolint:usetesting // the path of TempDir is too long
 	if err != nil {
 		t.Fatal(err)
 	}
