@@ -44,22 +44,22 @@ func TestQUIC(t *testing.T) {
 func testQUIC(t *testing.T, binary, ring string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	server, other := serve(t, ctx, "one"), serve(t, ctx, "two")
+	server, other := serve(ctx, t, "one"), serve(t, ctx, "two")
 	path := filepath.Join(t.TempDir(), "quic.yaml")
 	write(t, path, ring, "127.0.0.1:0", server)
 	d := start(t, binary, path)
 
-	c := dial(t, ctx, d.addr)
+	c := dial(ctx, t, d.addr)
 	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
-	echo(t, ctx, c, "one", want)
+	echo(ctx, t, c, "one", want)
 	write(t, path, ring, "127.0.0.1:0", other)
 	if err := d.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	d.await(t, `"reloaded"|configuration is in force|"reload`)
-	echo(t, ctx, c, "one", want)                    // the session keeps its server
-	echo(t, ctx, dial(t, ctx, d.addr), "two", want) // another one gets the new server
-	echo(t, ctx, c, "one", want)
+	echo(ctx, t, c, "one", want)                    // the session keeps its server
+	echo(ctx, t, dial(ctx, t, d.addr), "two", want) // another one gets the new server
+	echo(ctx, t, c, "one", want)
 }
 
 func write(t *testing.T, path, ring, at, to string) {
@@ -125,7 +125,7 @@ func (d *daemon) await(t *testing.T, pattern string) string {
 }
 
 // serve is a QUIC server that answers each stream with its name and what it got.
-func serve(t *testing.T, ctx context.Context, name string) (addr string) {
+func serve(ctx context.Context, t *testing.T, name string) (addr string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -169,7 +169,7 @@ func answer(ctx context.Context, c *quic.Conn, name string) {
 	}
 }
 
-func dial(t *testing.T, ctx context.Context, addr string) *quic.Conn {
+func dial(ctx context.Context, t *testing.T, addr string) *quic.Conn {
 	t.Helper()
 	c, err := quic.DialAddr(ctx, addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"echo"}}, nil)
 	if err != nil {
@@ -180,7 +180,7 @@ func dial(t *testing.T, ctx context.Context, addr string) *quic.Conn {
 }
 
 // echo sends on a stream of its own, and wants all of it back behind the server's name.
-func echo(t *testing.T, ctx context.Context, c *quic.Conn, name string, b []byte) {
+func echo(ctx context.Context, t *testing.T, c *quic.Conn, name string, b []byte) {
 	t.Helper()
 	s, err := c.OpenStreamSync(ctx)
 	if err != nil {
