@@ -44,7 +44,7 @@ func TestQUIC(t *testing.T) {
 func testQUIC(t *testing.T, binary, ring string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	server, other := serve(ctx, t, "one"), serve(t, ctx, "two")
+	server, other := serve(ctx, t, "one"), serve(ctx, t, "two")
 	path := filepath.Join(t.TempDir(), "quic.yaml")
 	write(t, path, ring, "127.0.0.1:0", server)
 	d := start(t, binary, path)
