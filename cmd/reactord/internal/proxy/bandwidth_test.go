@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"sync"
@@ -53,7 +54,7 @@ func TestByteBucket(t *testing.T) {
 	if from := b.reserve(r, 1, 10*second); from > 10*second {
 		t.Errorf("bytes that were given back are missing: wait until %v", time.Duration(from))
 	}
-	for _, n := range []int{0, 1, 1 << 40, 1<<62 + 1} { // no sum of them overflows
+	for _, n := range []int{0, 1, math.MaxInt / 4, math.MaxInt} { // no sum of them overflows
 		for range 1000 {
 			if from := b.reserve(newByteRate(1, 0), n, second); from < 0 {
 				t.Fatalf("%d bytes may come at %d", n, from)
