@@ -257,7 +257,12 @@ func TestTLSNoServer(t *testing.T) {
 			servers: func(c *config.ClientTLS, _ *certstest.Authority) { c.ServerName = "other.test" },
 		})
 		s.echo()
-		if err := echoes(s.dialRaw()); err == nil {
+		c, err := net.Dial("tcp", s.p.Addrs()[0].String()) // fails if the reset comes first
+		if err == nil {
+			defer c.Close()
+			err = echoes(c.(*net.TCPConn))
+		}
+		if err == nil {
 			t.Error("a server with another name is accepted")
 		}
 		awaitEnd(t, s.p, endServerTLS)
