@@ -1,4 +1,5 @@
-// Reactord is a layer 4 proxy. It accepts TCP connections and proxies them to a group of servers.
+// Reactord is a layer 4 proxy. It proxies connections of TCP and of unix sockets, and datagrams of UDP, to groups of
+// servers.
 //
 //	reactord demo                                                 try it out
 //	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT  run a proxy
@@ -50,7 +51,7 @@ func main() {
 	}
 	parser := kong.Must(&commands{},
 		kong.Name("reactord"),
-		kong.Description("A layer 4 proxy on io_uring, or on epoll if io_uring is not available."),
+		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
 		defaults(),
 	)
 	command, err := parser.Parse(args)
