@@ -184,6 +184,31 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
+// Settings of a backend that cannot hold for the datagrams that a listener, or a route of it, sends there.
+func TestBackendsOfDatagrams(t *testing.T) {
+	const noTLS = `: listener "l" sends datagrams there, which TLS does not protect: remove it`
+	for _, test := range []struct{ text, want string }{
+		{"tls: {enabled: true}", "enabled true" + noTLS},
+		{"tls: {start_tls: smtp}", "start_tls smtp" + noTLS},
+		{"proxy_protocol: {version: v1}", `version v1: listener "l" sends datagrams there`},
+		{"tls: {enabled: false, start_tls: none}, proxy_protocol: {version: v2}", ""},
+	} {
+		for _, to := range []string{
+			"backend: b", "backend: other, routes: [{sources: [10.0.0.0/8], backend: b}]",
+		} {
+			text := fmt.Sprintf("listeners:\n- {name: l, address: 'udp://[::]:1', %s}\nbackends:\n"+
+				"- {name: b, servers: ['192.0.2.1:1'], %s}\n- {name: other, servers: ['192.0.2.1:1']}\n", to, test.text)
+			_, _, err := Parse("f", []byte(text))
+			if test.want == "" && err == nil {
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || test.want == "" {
+				t.Errorf("%s, %s: got\n%v\nwant\n%s", to, test.text, err, test.want)
+			}
+		}
+	}
+}
+
 // What looks like a contradiction, and is none.
 func TestAllowed(t *testing.T) {
 	for _, text := range []string{
