@@ -73,6 +73,11 @@ func TestRules(t *testing.T) {
 		{"backend", "tls: {server_name: a}", "TLS is not enabled: write enabled: true, too"},
 		{"backend", "tls: {enabled: true, insecure: true, ca: a}", "insecure accepts every certificate"},
 		{"backend", "tls: {enabled: true, key: a}", "a key has no effect without its certificate"},
+		{"backend", "proxy_protocol: {version: v2, tlvs: [received, crc32]}", `tlv "crc32" is unknown: did you mean "crc32c"?`},
+		{"backend", "proxy_protocol: {version: v2, tlvs: [sni]}",
+			`write one of "alpn", "authority", "ssl", "unique_id", "crc32c" and "received"`},
+		{"backend", "proxy_protocol: {version: v1, tlvs: [alpn]}", "tlvs has no effect: set version to v2"},
+		{"backend", "proxy_protocol: {tlvs: [alpn]}", "tlvs has no effect: set version to v2"},
 		{"listener", "source_rate: {burst: 5}", "burst has no effect without a rate: write connections, too"},
 
 		{"server", "address: fd://a",
@@ -222,6 +227,8 @@ func TestAllowed(t *testing.T) {
 		"files: [{path: 'relative/*.yml'}, {path: other}]",
 		"keep_alive: {idle: 0s}",
 		"source_addresses: []",
+		"proxy_protocol: {version: v2, tlvs: [alpn, authority, ssl, unique_id, crc32c, received]}",
+		"proxy_protocol: {version: v1, tlvs: []}",
 	} {
 		if _, _, err := Parse("f", []byte(valid+"    "+text+"\n")); err != nil {
 			t.Errorf("%s: %v", text, err)
