@@ -155,6 +155,36 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// Names of routes, and what is said about them.
+func TestServerNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"example.org": "", "*.example.org": "", "localhost": "", "_a.b": "", "xn--bcher-kva.example": "", "*.org": "",
+		"192.0.2.1":         "is an IP address, which clients do not send: write a name, or a route by destinations",
+		"[2001:db8::1]":     "is an IP address",
+		"2001:db8::1":       "is an IP address",
+		"*.192.0.2.1":       "is an IP address",
+		"*":                 "matches no name: for every name, write the backend of the listener",
+		"*.*.org":           `has a "*" that is not its first label`,
+		"bücher.example":    "is not in ASCII, in which clients send it: write it in its ASCII form, xn--…",
+		"example.org.":      "ends with a dot, which clients do not send: write it without the dot at the end",
+		"*.example.org.":    "ends with a dot",
+		"":                  "is not the name of a server: write it",
+		".":                 "is not the name of a server",
+		"*.":                "is not the name of a server",
+		".example.org":      "is not the name of a server",
+		"a..example.org":    "is not the name of a server",
+		"*..org":            "is not the name of a server",
+		"example.org..":     "is not the name of a server",
+		"example.org:443":   "is not the name of a server: write it without a port and a path",
+		"https://a.example": "is not the name of a server: write it without a port and a path",
+		"a b":               "is not the name of a server",
+	} {
+		if got := sniFault(name); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Settings that do not fit the address of a listener.
 func TestMisfits(t *testing.T) {
 	for _, test := range []struct{ address, text, want string }{
