@@ -243,7 +243,8 @@ func TestBackendsOfDatagrams(t *testing.T) {
 			if test.want == "" && err == nil {
 				continue
 			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || test.want == "" {
+			if err == nil || test.want == "" || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %s: got\n%v\nwant\n%s", to, test.text, err, test.want)
 			}
 		}
