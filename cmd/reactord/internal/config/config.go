@@ -129,6 +129,7 @@ var (
 	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
 	ClientAuths       = []string{"none", "request", "require"}
 	ProxyVersions     = []string{"none", "v1", "v2"}
+	ProxyTLVs         = []string{"alpn", "authority", "ssl", "unique_id", "crc32c", "received"}
 	AccessLogFormats  = []string{"json", "tcplog", "text"}
 )
 

@@ -111,6 +111,9 @@ func (v *validator) backends(at *step, all []Backend) {
 		v.servers(at.of("servers"), b.Servers)
 		v.discovery(at, b)
 		v.clientTLS(at.of("tls"), &b.TLS)
+		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
+			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs has no effect: set version to v2")
+		}
 		v.balance(at.of("balance"), &b.Balance)
 		v.check(at.of("check"), &b.Check, b.Agent.Port != 0)
 		if b.Agent.Send != "" && b.Agent.Port == 0 {

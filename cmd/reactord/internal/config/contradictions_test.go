@@ -67,12 +67,23 @@ func TestRules(t *testing.T) {
 		{"listener", "tls: {certificates: [{cert: c}], ciphers: [TLS_AES_128_GCM_SHA256]}", "is of TLS 1.3, whose"},
 		{"listener", "tls: {certificates: [{cert: c}], alpn: ['']}", "is no protocol"},
 		{"listener", "tls: {client_auth: require}", "there is no TLS without certificates: write certificates, too"},
-		{"listener", "tls: {certificates: [{cert: c}], client_auth: require}", "no authorities: write the file"},
+		{"listener", "tls: {certificates: [{cert: c}], client_auth: require}",
+			"client_auth: require needs client_ca: write the file"},
 		{"listener", "tls: {certificates: [{cert: c}], client_ca: a}", "client_ca has no effect with client_auth: none"},
-		{"listener", "tls: {certificates: [{cert: c}], tickets: false, ticket_keys: a}", "there are no tickets"},
+		{"listener", "tls: {certificates: [{cert: c}], tickets: false, ticket_keys: a}", "remove tickets or ticket_keys"},
 		{"backend", "tls: {server_name: a}", "TLS is not enabled: write enabled: true, too"},
-		{"backend", "tls: {enabled: true, insecure: true, ca: a}", "insecure accepts every certificate"},
+		{"backend", "tls: {enabled: true, insecure: true, ca: a}", "remove insecure or ca"},
 		{"backend", "tls: {enabled: true, key: a}", "a key has no effect without its certificate"},
+		{"backend", "proxy_protocol: {version: v2, tlvs: [received, crc32]}", `tlv "crc32" is unknown: did you mean "crc32c"?`},
+		{"backend", "proxy_protocol: {version: v2, tlvs: [sni]}",
+			`write one of "alpn", "authority", "ssl", "unique_id", "crc32c" and "received"`},
+		{"backend", "proxy_protocol: {version: v1, tlvs: [alpn]}", "tlvs has no effect: set version to v2"},
+		{"backend", "proxy_protocol: {tlvs: [alpn]}", "tlvs has no effect: set version to v2"},
+		{"", "access_log: /a", `"template", not "/a": write it as in access_log: {path: /var/log/reactord/access.log}`},
+		{"listener", "proxy_protocol: true", "write it as in proxy_protocol: {trusted: [10.0.0.0/8]}"},
+		{"backend", "proxy_protocol: v2", "write it as in proxy_protocol: {version: v2}"},
+		{"listener", "tls: true", "write it as in tls: {certificates: [{cert: /etc/reactord/example.org.pem}]}"},
+		{"backend", "tls: true", "write it as in tls: {enabled: true}"},
 		{"listener", "source_rate: {burst: 5}", "burst has no effect without a rate: write connections, too"},
 
 		{"server", "address: fd://a",
@@ -150,6 +161,36 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// Names of routes, and what is said about them.
+func TestServerNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"example.org": "", "*.example.org": "", "localhost": "", "_a.b": "", "xn--bcher-kva.example": "", "*.org": "",
+		"192.0.2.1":         "is an IP address, which clients do not send: write a name, or a route by destinations",
+		"[2001:db8::1]":     "is an IP address",
+		"2001:db8::1":       "is an IP address",
+		"*.192.0.2.1":       "is an IP address",
+		"*":                 "matches no name: for every name, write the backend of the listener",
+		"*.*.org":           `has a "*" that is not its first label`,
+		"bücher.example":    "is not in ASCII, in which clients send it: write it in its ASCII form, xn--…",
+		"example.org.":      "ends with a dot, which clients do not send: write it without the dot at the end",
+		"*.example.org.":    "ends with a dot",
+		"":                  "is not the name of a server: write it",
+		".":                 "is not the name of a server",
+		"*.":                "is not the name of a server",
+		".example.org":      "is not the name of a server",
+		"a..example.org":    "is not the name of a server",
+		"*..org":            "is not the name of a server",
+		"example.org..":     "is not the name of a server",
+		"example.org:443":   "is not the name of a server: write it without a port and a path",
+		"https://a.example": "is not the name of a server: write it without a port and a path",
+		"a b":               "is not the name of a server",
+	} {
+		if got := sniFault(name); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 // Settings that do not fit the address of a listener.
 func TestMisfits(t *testing.T) {
 	for _, test := range []struct{ address, text, want string }{
@@ -184,6 +225,32 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
+// Settings of a backend that cannot hold for the datagrams that a listener, or a route of it, sends there.
+func TestBackendsOfDatagrams(t *testing.T) {
+	const noTLS = `: listener "l" sends datagrams there, which TLS does not protect: remove it`
+	for _, test := range []struct{ text, want string }{
+		{"tls: {enabled: true}", "enabled true" + noTLS},
+		{"tls: {start_tls: smtp}", "start_tls smtp" + noTLS},
+		{"proxy_protocol: {version: v1}", `version v1: listener "l" sends datagrams there`},
+		{"tls: {enabled: false, start_tls: none}, proxy_protocol: {version: v2}", ""},
+	} {
+		for _, to := range []string{
+			"backend: b", "backend: other, routes: [{sources: [10.0.0.0/8], backend: b}]",
+		} {
+			text := fmt.Sprintf("listeners:\n- {name: l, address: 'udp://[::]:1', %s}\nbackends:\n"+
+				"- {name: b, servers: ['192.0.2.1:1'], %s}\n- {name: other, servers: ['192.0.2.1:1']}\n", to, test.text)
+			_, _, err := Parse("f", []byte(text))
+			if test.want == "" && err == nil {
+				continue
+			}
+			if err == nil || test.want == "" || !strings.Contains(err.Error(), test.want) ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %s: got\n%v\nwant\n%s", to, test.text, err, test.want)
+			}
+		}
+	}
+}
+
 // What looks like a contradiction, and is none.
 func TestAllowed(t *testing.T) {
 	for _, text := range []string{
@@ -197,6 +264,8 @@ func TestAllowed(t *testing.T) {
 		"files: [{path: 'relative/*.yml'}, {path: other}]",
 		"keep_alive: {idle: 0s}",
 		"source_addresses: []",
+		"proxy_protocol: {version: v2, tlvs: [alpn, authority, ssl, unique_id, crc32c, received]}",
+		"proxy_protocol: {version: v1, tlvs: []}",
 	} {
 		if _, _, err := Parse("f", []byte(valid+"    "+text+"\n")); err != nil {
 			t.Errorf("%s: %v", text, err)

@@ -14,12 +14,13 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 			{"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
 	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
-		v.add(at.of("client_ca"), "no authorities: write the file of those whose certificates clients may have")
+		v.add(at.of("client_ca"), "client_auth: %s needs client_ca: write the file with the certificates of the "+
+			"authorities of clients", t.ClientAuth)
 	case t.ClientAuth == "none" && t.ClientCA != "":
 		v.add(at.of("client_ca"), "client_ca has no effect with client_auth: none: write request or require")
 	}
 	if t.TicketKeys != "" && !t.Tickets {
-		v.add(at.of("ticket_keys"), "there are no tickets with tickets: false: remove one of them")
+		v.add(at.of("ticket_keys"), "there are no tickets with tickets: false: remove tickets or ticket_keys")
 	}
 }
 
@@ -36,7 +37,7 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 		return
 	}
 	if t.Insecure && t.CA != "" {
-		v.add(at.of("ca"), "insecure accepts every certificate: remove one of them")
+		v.add(at.of("ca"), "insecure accepts every certificate, so that ca has no effect: remove insecure or ca")
 	}
 	if t.Key != "" && t.Cert == "" {
 		v.add(at.of("key"), "a key has no effect without its certificate: write cert, too")

@@ -24,7 +24,11 @@ func (d *decoder) section(p *place, name string, n ast.Node, s *shape, v reflect
 		if s.scalar != nil {
 			or = "an address such as " + scheme + "127.0.0.1:8080, or "
 		}
-		d.fail(p, "%s is %sa mapping of %s, not %s", name, or, s.keys, describe(n))
+		such := ""
+		if s.sample != "" {
+			such = ": write it as in " + name + ": " + s.sample
+		}
+		d.fail(p, "%s is %sa mapping of %s, not %s%s", name, or, s.keys, describe(n), such)
 		return
 	}
 	for _, entries := range [][]*ast.MappingValueNode{m.Values, d.surplus[p.at]} {

@@ -78,6 +78,9 @@ func documentation(s *shape, f *field) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = link.ReplaceAllStringFunc(text, func(found string) string {
 		parts := link.FindStringSubmatch(found)
+		if parts[1] == root.typ.Name() && parts[2] != "" {
+			return "`" + snake(parts[2]) + "`"
+		}
 		return "`" + strings.TrimSuffix(keyOf(parts[1])+"."+snake(parts[2]), ".") + "`"
 	})
 	byName := map[string]string{}

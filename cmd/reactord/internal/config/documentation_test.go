@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,12 +40,14 @@ func TestDocumentation(t *testing.T) {
 
 // reference is the tables of all settings.
 func reference() string {
-	parents := map[*shape][]string{}
+	parents, keys := map[*shape][]string{}, map[*shape][]string{}
 	eachField(root, func(s *shape, f *field) {
 		if f.shape != nil && s != root {
-			parents[f.shape] = append(parents[f.shape], "`"+keyOf(s.typ.Name())+"`")
+			parents[f.shape] = appendNew(parents[f.shape], "`"+keyOf(s.typ.Name())+"`")
+			keys[f.shape] = appendNew(keys[f.shape], "`"+f.key+"`")
 		}
 	})
+	links := anchors()
 	var b strings.Builder
 	eachShape(root, func(s *shape) {
 		if s == root {
@@ -52,13 +55,17 @@ func reference() string {
 		} else {
 			fmt.Fprintf(&b, "\n## %s\n\n", keyOf(s.typ.Name()))
 			if in := parents[s]; len(in) > 0 {
-				fmt.Fprintf(&b, "In %s. ", strings.Join(in, " and "))
+				as := ""
+				if len(keys[s]) > 1 {
+					as = ": " + strings.Join(keys[s], ", ")
+				}
+				fmt.Fprintf(&b, "In %s%s. ", strings.Join(in, " and "), as)
 			}
 			b.WriteString(documentation(s, nil) + "\n\n")
 		}
 		b.WriteString("| Setting | Value | Default | Description |\n|---|---|---|---|\n")
 		for _, f := range s.fields {
-			row := []string{"`" + f.key + "`", valueCell(f), defaultCell(s, f), documentation(s, f)}
+			row := []string{"`" + f.key + "`", valueCell(f, links), defaultCell(s, f), documentation(s, f)}
 			for i := range row {
 				row[i] = strings.ReplaceAll(row[i], "|", `\|`)
 			}
@@ -68,11 +75,32 @@ func reference() string {
 	return b.String()
 }
 
-func valueCell(f *field) string {
+func appendNew(all []string, s string) []string {
+	if slices.Contains(all, s) {
+		return all
+	}
+	return append(all, s)
+}
+
+// anchors is where the heading of each shape is. The second of two equal headings has "-1" at its end.
+func anchors() map[*shape]string {
+	links, times := map[*shape]string{}, map[string]int{}
+	eachShape(root, func(s *shape) {
+		key := keyOf(s.typ.Name())
+		links[s] = key
+		if n := times[key]; n > 0 {
+			links[s] = fmt.Sprintf("%s-%d", key, n)
+		}
+		times[key]++
+	})
+	return links
+}
+
+func valueCell(f *field, links map[*shape]string) string {
 	if f.shape == nil {
 		return f.values()
 	}
-	link := fmt.Sprintf("[%s](#%[1]s)", keyOf(f.shape.typ.Name()))
+	link := fmt.Sprintf("[%s](#%s)", keyOf(f.shape.typ.Name()), links[f.shape])
 	if f.isList() {
 		return "a list of " + link
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -101,8 +102,8 @@ func (v *validator) misfits(at *step, why string, all []misfit) {
 	}
 }
 
-// protocols finds servers of UDP in backends of TCP listeners, and PROXY headers of version 1 in those of UDP
-// listeners. A server without a scheme, or with tcp://, fits both.
+// protocols finds what a backend cannot do for its listeners: servers of UDP for connections, and for datagrams TLS and
+// PROXY headers of version 1. A server without a scheme, or with tcp://, fits both.
 func (v *validator) protocols(at *step, c *Config) {
 	tcp, udp := map[string]*Listener{}, map[string]*Listener{}
 	for i := range c.Listeners {
@@ -116,20 +117,39 @@ func (v *validator) protocols(at *step, c *Config) {
 		}
 	}
 	for i := range c.Backends {
-		if l := udp[c.Backends[i].Name]; l != nil && c.Backends[i].ProxyProtocol.Version == "v1" {
-			v.value(at.nth(i).of("proxy_protocol").of("version"),
-				"v1: listener %s sends datagrams there, which version 1 has no header for: write v2", quote(l.Name))
+		b, at := &c.Backends[i], at.nth(i)
+		if l := udp[b.Name]; l != nil {
+			v.forDatagrams(at, b, l)
 		}
-		l := tcp[c.Backends[i].Name]
-		if l == nil {
-			continue
+		if l := tcp[b.Name]; l != nil {
+			v.forConnections(at, b, l)
 		}
-		for j, s := range c.Backends[i].Servers {
-			if s.Address.UDP {
-				v.value(at.nth(i).of("servers").nth(j).of("address"),
-					"%s: listener %s sends connections there: write %s without a scheme",
-					quote(s.Address.String()), quote(l.Name), s.Address.HostPort())
-			}
+	}
+}
+
+// forDatagrams finds settings of a backend that cannot hold for the datagrams of a listener.
+func (v *validator) forDatagrams(at *step, b *Backend, l *Listener) {
+	const noTLS = "listener %s sends datagrams there, which TLS does not protect: " +
+		"remove it, or write another backend for them"
+	if b.TLS.Enabled {
+		v.value(at.of("tls").of("enabled"), "true: "+noTLS, quote(l.Name))
+	}
+	if s := b.TLS.StartTLS; s != "none" && slices.Contains(StartTLSProtocols, s) {
+		v.value(at.of("tls").of("start_tls"), "%s: "+noTLS, s, quote(l.Name))
+	}
+	if b.ProxyProtocol.Version == "v1" {
+		v.value(at.of("proxy_protocol").of("version"),
+			"v1: listener %s sends datagrams there, which version 1 has no header for: write v2", quote(l.Name))
+	}
+}
+
+// forConnections finds servers of a backend that cannot have the connections of a listener.
+func (v *validator) forConnections(at *step, b *Backend, l *Listener) {
+	for i, s := range b.Servers {
+		if s.Address.UDP {
+			v.value(at.of("servers").nth(i).of("address"),
+				"%s: listener %s sends connections there: write %s without a scheme",
+				quote(s.Address.String()), quote(l.Name), s.Address.HostPort())
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+	"unicode"
+)
 
 // routes finds routes that lead nowhere or can match nothing, and what they lack.
 func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
@@ -28,13 +32,20 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 // sniFault is what is wrong with the name of a route, or "".
 func sniFault(name string) string {
 	rest := strings.TrimPrefix(name, "*.")
+	_, err := netip.ParseAddr(strings.Trim(rest, "[]"))
 	switch {
-	case rest == "" || strings.HasPrefix(rest, ".") || strings.HasSuffix(rest, "."):
-		return `is not the name of a server: write it as in "example.org" or "*.example.org"`
+	case err == nil:
+		return "is an IP address, which clients do not send: write a name, or a route by destinations"
+	case name == "*":
+		return "matches no name: for every name, write the backend of the listener"
 	case strings.Contains(rest, "*"):
 		return `has a "*" that is not its first label: write "*.example.org" for every name below example.org`
-	case strings.ContainsAny(rest, " :/\t"):
-		return `is not the name of a server: write it without a port and a path, as in "example.org"`
+	case strings.IndexFunc(rest, func(r rune) bool { return r > unicode.MaxASCII }) >= 0:
+		return "is not in ASCII, in which clients send it: write it in its ASCII form, xn--…"
+	case strings.HasSuffix(rest, ".") && isHostName(rest):
+		return "ends with a dot, which clients do not send: write it without the dot at the end"
+	case !isHostName(rest):
+		return `is not the name of a server: write it without a port and a path, as in "example.org" or "*.example.org"`
 	}
 	return ""
 }

@@ -117,6 +117,7 @@ var rules = map[string]rule{
 	"ClientTLS.HandshakeTimeout": timeout,
 
 	"SendProxy.Version": {oneOf: newWords(ProxyVersions)},
+	"SendProxy.TLVs":    {oneOf: newWords(ProxyTLVs)},
 
 	"AccessLog.Path":     {form: isLogPath},
 	"AccessLog.Mode":     {max: 0o777},

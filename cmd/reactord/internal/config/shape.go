@@ -16,6 +16,7 @@ type shape struct {
 	byKey  map[string]*field
 	keys   *words
 	fresh  reflect.Value // has every default, if the struct is the entry of a list
+	sample string        // how such a mapping may be written, for those that are easily taken for a scalar; or ""
 	scalar *field        // the only field that is set if the value is not a mapping; nil: it must be a mapping
 }
 
@@ -50,11 +51,20 @@ var fresh = map[reflect.Type]any{
 // scalars is the fields that stand for their whole struct.
 var scalars = map[reflect.Type]string{reflect.TypeFor[Server](): "Address"}
 
+// mappings is how the mappings that are easily taken for a scalar may be written.
+var mappings = map[reflect.Type]string{
+	reflect.TypeFor[AccessLog]():   "{path: /var/log/reactord/access.log}",
+	reflect.TypeFor[AcceptProxy](): "{trusted: [10.0.0.0/8]}",
+	reflect.TypeFor[SendProxy]():   "{version: v2}",
+	reflect.TypeFor[ServerTLS]():   "{certificates: [{cert: /etc/reactord/example.org.pem}]}",
+	reflect.TypeFor[ClientTLS]():   "{enabled: true}",
+}
+
 func makeShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	if s := known[t]; s != nil {
 		return s
 	}
-	s := &shape{typ: t, byKey: map[string]*field{}}
+	s := &shape{typ: t, sample: mappings[t], byKey: map[string]*field{}}
 	known[t] = s
 	if v, ok := fresh[t]; ok {
 		s.fresh = reflect.ValueOf(v)
