@@ -39,6 +39,21 @@ func (c *Client) Same(other *Client) bool {
 	return c == other || c != nil && other != nil && c.fingerprint == other.fingerprint
 }
 
+// Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
+func (c *Client) Changes(was *Client) string {
+	if c == nil || was == nil || c.Same(was) {
+		return ""
+	}
+	return changes(was.certificates(), c.certificates())
+}
+
+func (c *Client) certificates() []*tls.Certificate {
+	if c.certificate == nil {
+		return nil
+	}
+	return []*tls.Certificate{c.certificate}
+}
+
 // sessions is how many sessions with servers a backend keeps. A session has about 2 KiB.
 const sessions = 1024
 
