@@ -234,6 +234,10 @@ func TestTLSReload(t *testing.T) {
 		a.issue("proxy", "proxy.test")
 		d.signal(syscall.SIGHUP)
 		d.awaitLines("reloaded", 1)
+		const told = "listener l: certificates were read anew: that for proxy.test expires "
+		if l := d.awaitLines("changed", 1)[0]; !strings.HasPrefix(l.str("change"), told) {
+			t.Errorf("the log says %v", l)
+		}
 		if got := serial(); got != "serial=02" {
 			t.Errorf("after a reload: %s", got)
 		}

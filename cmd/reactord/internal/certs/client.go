@@ -39,6 +39,40 @@ func (c *Client) Same(other *Client) bool {
 	return c == other || c != nil && other != nil && c.fingerprint == other.fingerprint
 }
 
+// Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
+func (c *Client) Changes(was *Client) string {
+	if c == nil || was == nil || c.Same(was) {
+		return ""
+	}
+	return changes(was.certificates(), c.certificates())
+}
+
+func (c *Client) certificates() []*tls.Certificate {
+	if c.certificate == nil {
+		return nil
+	}
+	return []*tls.Certificate{c.certificate}
+}
+
+// Check makes the configuration of crypto/tls for a health check: the certificate must have the name; if that is empty,
+// the certificate is not verified. Sessions are not resumed, so each check sees the server's certificate. c may be nil:
+// then the authorities are the system's, and the check has no certificate.
+func (c *Client) Check(name string) *tls.Config {
+	out := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // as the operator wants
+	if c == nil {
+		return out
+	}
+	out.RootCAs, out.Certificates = c.authorities, c.pairs()
+	return out
+}
+
+func (c *Client) pairs() []tls.Certificate {
+	if c.certificate == nil {
+		return nil
+	}
+	return []tls.Certificate{*c.certificate}
+}
+
 // sessions is how many sessions with servers a backend keeps. A session has about 2 KiB.
 const sessions = 1024
 
@@ -55,9 +89,7 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		NextProtos:                  s.ALPN,
 		ClientSessionCache:          tls.NewLRUClientSessionCache(sessions),
 		DynamicRecordSizingDisabled: true,
-	}
-	if c.certificate != nil {
-		out.Certificates = []tls.Certificate{*c.certificate}
+		Certificates:                c.pairs(),
 	}
 	return out
 }

@@ -24,6 +24,7 @@
 //
 //	server.go    what the files of a listener hold
 //	client.go    the same of a backend
+//	changes.go   what has changed, for people
 //	names.go     the certificate for a name
 //	pem.go       reads certificates and keys
 //	staple.go    OCSP responses

@@ -53,6 +53,14 @@ func (s *Server) Same(other *Server) bool {
 	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
 }
 
+// Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
+func (s *Server) Changes(was *Server) string {
+	if s == nil || was == nil || s.Same(was) {
+		return ""
+	}
+	return changes(was.certificates, s.certificates)
+}
+
 // Expiry is when a certificate expires.
 type Expiry struct {
 	Name  string // the first name of the certificate

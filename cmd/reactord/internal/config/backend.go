@@ -186,10 +186,10 @@ type Check struct {
 	Expect string
 	// ExpectHex is the same in hexadecimal digits.
 	ExpectHex string
-	// TLS begins TLS before anything is sent. Default: false.
+	// TLS begins TLS before anything is sent. If the backend has tls, its cert is shown to the server. Default: false.
 	TLS bool
-	// TLSServerName is the name that is asked for, and that the certificate must have. Empty: the certificate is not
-	// verified.
+	// TLSServerName is the name that is asked for, and that the certificate must have, from an authority of the backend's
+	// tls.ca, or else of the system. Empty: the certificate is not verified.
 	TLSServerName string
 	// Proxy sends a PROXY protocol version 2 header with the command LOCAL first. Default: false.
 	Proxy bool

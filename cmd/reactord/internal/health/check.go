@@ -3,7 +3,6 @@ package health
 import (
 	"bytes"
 	"cmp"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/reactor/netconn"
@@ -30,10 +30,11 @@ var proxyLocal = proxyproto.Append(nil, &proxyproto.Header{Version: 2, Local: tr
 
 // Check checks the server at an address once: it connects, to another port if c has one, and does what c says. It
 // returns nil if the server is healthy, [sender.ErrStopped] if the task is requested to stop, an error that matches
-// [ErrInconclusive], or why the server is not healthy. c is read only.
+// [ErrInconclusive], or why the server is not healthy. c is read only. With TLS, keys has the authorities and the
+// certificate of the client; nil: the system's authorities.
 //
 // It is called by the function of t, which runs on a loop. See [Preload] for c.TLSServerName.
-func Check(t *task.T, to netip.AddrPort, c *config.Check) error {
+func Check(t *task.T, to netip.AddrPort, c *config.Check, keys *certs.Client) error {
 	send, err := payload(c.Send, c.SendHex)
 	if err != nil {
 		return fmt.Errorf("send_hex: %w", err)
@@ -54,9 +55,7 @@ func Check(t *task.T, to netip.AddrPort, c *config.Check) error {
 		var stream io.ReadWriter = conn
 		if c.TLS {
 			p.step = "TLS handshake"
-			client := netconn.Client(conn, &tls.Config{
-				ServerName: c.TLSServerName, InsecureSkipVerify: c.TLSServerName == "",
-			})
+			client := netconn.Client(conn, keys.Check(c.TLSServerName))
 			if err := client.Handshake(); err != nil {
 				return err
 			}

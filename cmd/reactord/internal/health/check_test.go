@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/task"
@@ -29,11 +31,16 @@ import (
 
 func (l *looping) check(to netip.AddrPort, c config.Check) error {
 	l.t.Helper()
+	return l.checkWith(to, c, nil)
+}
+
+func (l *looping) checkWith(to netip.AddrPort, c config.Check, keys *certs.Client) error {
+	l.t.Helper()
 	if c.Timeout == 0 {
 		c.Timeout = patience
 	}
 	before := descriptors(l.t)
-	err := l.do(func(t *task.T) error { return Check(t, to, &c) })
+	err := l.do(func(t *task.T) error { return Check(t, to, &c, keys) })
 	if after := descriptors(l.t); after > before+1 { // the server may not have closed its end yet
 		l.t.Errorf("%d descriptors before the check, %d after it", before, after)
 	}
@@ -158,7 +165,7 @@ func TestStopped(t *testing.T) {
 		onRings(t, func(t *testing.T, l *looping) {
 			accepted := make(chan struct{}, 1)
 			to := server(t, func(c *net.TCPConn) { accepted <- struct{}{}; silent(c) })
-			done := l.start(func(t *task.T) error { return Check(t, to, &c) })
+			done := l.start(func(t *task.T) error { return Check(t, to, &c, nil) })
 			await(t, accepted)
 			l.Stop()
 			if err := l.wait(done); !errors.Is(err, sender.ErrStopped) {
@@ -173,7 +180,7 @@ func TestInconclusive(t *testing.T) {
 	onRings(t, func(t *testing.T, l *looping) {
 		to := server(t, silent)
 		release := exhaust(t)
-		err := l.do(func(t *task.T) error { return Check(t, to, &config.Check{}) })
+		err := l.do(func(t *task.T) error { return Check(t, to, &config.Check{}, nil) })
 		release()
 		if !errors.Is(err, ErrInconclusive) || !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("%v, want %v", err, ErrInconclusive)
@@ -310,6 +317,39 @@ func TestTLS(t *testing.T) {
 		plain := server(t, func(c *net.TCPConn) { _, _ = io.WriteString(c, "220 mail.example ESMTP\r\n"); silent(c) })
 		if err := l.check(plain, config.Check{TLS: true}); err == nil || !strings.HasPrefix(err.Error(), "TLS handshake: ") {
 			t.Errorf("a server without TLS: %v", err)
+		}
+	})
+}
+
+// With the backend's keys, its authorities count instead of the system's, and the server sees its certificate.
+func TestTLSKeys(t *testing.T) {
+	own := certstest.New(t)
+	key := certstest.Key(t)
+	pair := own.Pair(own.Issue("server", key, time.Hour, "db.example"))
+	c := config.NewBackend().TLS
+	c.Enabled, c.CA, c.Cert = true, own.File, own.Issue("client", key, time.Hour, "client.example")
+	keys, problems := certs.LoadClient(&c)
+	if len(problems) != 0 {
+		t.Fatal(problems)
+	}
+	onRings(t, func(t *testing.T, l *looping) {
+		to := server(t, func(c *net.TCPConn) {
+			s := tls.Server(c, &tls.Config{
+				Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: own.Pool,
+			})
+			_, _ = io.WriteString(s, "hello")
+			silent(c)
+		})
+		check := config.Check{TLS: true, TLSServerName: "db.example", Expect: "hello"}
+		_, unknown := errors.AsType[x509.UnknownAuthorityError](l.check(to, check))
+		if !unknown {
+			t.Error("without the keys, the authority is not unknown")
+		}
+		for name, good := range map[string]bool{"": true, "db.example": true, "other.example": false} {
+			check.TLSServerName = name
+			if err := l.checkWith(to, check, keys); (err == nil) != good {
+				t.Errorf("name %q: %v", name, err)
+			}
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
@@ -27,6 +28,7 @@ type Config struct {
 	Loop     *reactor.Loop
 	Address  netip.AddrPort
 	Check    *config.Check // without an interval, or nil: no checks
+	Keys     *certs.Client // of checks with TLS; nil: they have the system's authorities
 	Agent    *config.Agent // without a port, or nil: no agent
 	Observer Observer
 	// OnCheck is called after each check, before the Observer: with nil if the server is healthy, with an error that
@@ -107,8 +109,8 @@ func (m *Monitor) first() {
 
 // Configure replaces the settings, from the next check on. What was found out stays. If there are no checks any more,
 // the server is up.
-func (m *Monitor) Configure(check *config.Check, agent *config.Agent) {
-	m.cfg.Check, m.cfg.Agent = check, agent
+func (m *Monitor) Configure(check *config.Check, keys *certs.Client, agent *config.Agent) {
+	m.cfg.Check, m.cfg.Keys, m.cfg.Agent = check, keys, agent
 	if m.life != running {
 		return
 	}
@@ -213,7 +215,7 @@ func (c *checking) do(t *task.T) error {
 	if c.period() == 0 { // since a moment ago
 		return ErrInconclusive
 	}
-	return Check(t, c.cfg.Address, c.cfg.Check)
+	return Check(t, c.cfg.Address, c.cfg.Check, c.cfg.Keys)
 }
 
 func (c *checking) outcome(err error, took time.Duration) {

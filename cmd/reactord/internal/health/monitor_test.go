@@ -228,7 +228,7 @@ func TestMonitorAsksTheAgent(t *testing.T) {
 		expect(AgentReport{Weight: 100})
 		line.Store("drain")
 		expect(AgentReport{Weight: 100, State: AgentDrain})
-		l.on(func() { m.Configure(nil, nil) })
+		l.on(func() { m.Configure(nil, nil, nil) })
 		expect(unreported)
 		l.stop(m)
 		if len(w.health) != 0 {
@@ -244,24 +244,24 @@ func TestConfigure(t *testing.T) {
 		refused := fast()
 		refused.Port = int(vacant(t).Port())
 		l.on(func() {
-			m.Configure(fast(), nil) // before Start it does nothing
+			m.Configure(fast(), nil, nil) // before Start it does nothing
 			m.Start(Config{Loop: l.Loop, Address: to, Observer: w})
-			m.Configure(refused, nil)
+			m.Configure(refused, nil, nil)
 		})
 		if c := await(t, w.health); c.up {
 			t.Error("a server is up that refuses")
 		}
-		l.on(func() { m.Configure(fast(), nil) })
+		l.on(func() { m.Configure(fast(), nil, nil) })
 		if c := await(t, w.health); !c.up {
 			t.Error("a server is down that listens")
 		}
-		l.on(func() { m.Configure(refused, nil) })
+		l.on(func() { m.Configure(refused, nil, nil) })
 		await(t, w.health)
-		l.on(func() { m.Configure(nil, nil) })
+		l.on(func() { m.Configure(nil, nil, nil) })
 		if c := await(t, w.health); !c.up {
 			t.Error("a server that is not checked is down")
 		}
-		l.on(func() { m.Configure(refused, nil) })
+		l.on(func() { m.Configure(refused, nil, nil) })
 		if c := await(t, w.health); c.up {
 			t.Error("a server is up that refuses")
 		}

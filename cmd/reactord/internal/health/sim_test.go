@@ -218,7 +218,7 @@ func (o *subject) change() {
 	case o.s.rng.IntN(2) == 0:
 		o.draw()
 		check, agent := o.check, o.agent
-		o.m.Configure(&check, &agent)
+		o.m.Configure(&check, nil, &agent)
 	default:
 		o.stop()
 	}

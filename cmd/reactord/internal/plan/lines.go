@@ -50,6 +50,7 @@ func (l *lines) listener(c ListenerChange) {
 		l.add("listener "+c.Old.Name, "removed from "+c.Old.Place())
 	default:
 		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
+		l.add("listener "+c.New.Name, c.New.Keys.Changes(c.Old.Keys))
 	}
 }
 
@@ -65,6 +66,7 @@ func (l *lines) backend(c BackendChange) {
 	}
 	if c.Settings {
 		l.settings(of, *c.Old.Settings, *c.New.Settings)
+		l.add(of, c.New.Keys.Changes(c.Old.Keys))
 	}
 	l.servers(of, c.Servers)
 }

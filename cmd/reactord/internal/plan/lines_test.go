@@ -3,11 +3,16 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/certs/certstest"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
@@ -77,6 +82,63 @@ func TestLines(t *testing.T) {
 		if d.Empty() != (test.want == nil) {
 			t.Errorf("%s: empty: %v", test.name, d.Empty())
 		}
+	}
+}
+
+// Files of TLS that have changed have a line, though no setting differs.
+func TestLinesOfKeys(t *testing.T) {
+	a := certstest.New(t)
+	parts := func() Parts {
+		t.Helper()
+		f := small()
+		l, b := &f.Config.Listeners[0], &f.Config.Backends[0]
+		l.TLS.Certificates = []config.Certificate{{Cert: filepath.Join(a.Dir, "web.pem")}}
+		l.TLS.ClientAuth, l.TLS.ClientCA = "require", filepath.Join(a.Dir, "clients.pem")
+		b.TLS.Enabled, b.TLS.CA, b.TLS.Cert = true, filepath.Join(a.Dir, "clients.pem"), filepath.Join(a.Dir, "own.pem")
+		server, wrong := certs.LoadServer(&l.TLS)
+		client, alsoWrong := certs.LoadClient(&b.TLS)
+		if len(wrong)+len(alsoWrong) != 0 {
+			t.Fatal(wrong, alsoWrong)
+		}
+		f.Servers, f.Clients = map[string]*certs.Server{"web": server}, map[string]*certs.Client{"app": client}
+		return Parts{File: f}
+	}
+	authorities := func(of *certstest.Authority) {
+		text, err := os.ReadFile(of.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Write("clients.pem", text)
+	}
+	authorities(a)
+	a.Issue("web", certstest.Key(t), time.Hour, "web.test")
+	a.Issue("own", certstest.Key(t), time.Hour)
+	before := merged(t, parts())
+	for _, test := range []struct {
+		name   string
+		change func()
+		want   []string // each is the beginning of a line
+	}{
+		{"nothing", func() {}, nil},
+		{"a listener's certificate", func() { a.Issue("web", certstest.Key(t), time.Hour, "new.test") },
+			[]string{"listener web: certificates were read anew: that for new.test expires 2"}},
+		{"a backend's certificate", func() { a.Issue("own", certstest.Key(t), time.Hour) },
+			[]string{"backend app: certificates were read anew: that for own expires 2"}},
+		{"the authorities", func() { authorities(certstest.New(t)) },
+			[]string{"listener web: files of tls were read anew", "backend app: files of tls were read anew"}},
+	} {
+		test.change()
+		next, err := merge(parts(), before, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Compare(before, next)
+		lines := d.Lines(100)
+		same := slices.EqualFunc(lines, test.want, strings.HasPrefix)
+		if !same || d.Empty() != (test.want == nil) {
+			t.Errorf("%s: got %q, want %q", test.name, lines, test.want)
+		}
+		before = next
 	}
 }
 

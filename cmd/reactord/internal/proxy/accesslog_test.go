@@ -174,7 +174,11 @@ func TestNotLogged(t *testing.T) {
 		cfg.Ring, cfg.Loops = ring, 1
 		second := cfg.Listeners[0]
 		second.Name = "quiet"
-		cfg.Listeners = append(cfg.Listeners, second)
+		third := cfg.Listeners[0]
+		third.Name = "secure"
+		cert, _ := certFiles(t)
+		third.Set = func(l *plan.Listener) { l.TLS.Certificates = []config.Certificate{cert} }
+		cfg.Listeners = append(cfg.Listeners, second, third)
 		next := cfg.plan()
 		next.AccessLog = config.AccessLog{Path: path, Mode: 0o600, SkipEmpty: true, Fields: []string{"by", "listener"}}
 		next.Listeners[1].AccessLog = false
@@ -201,6 +205,12 @@ func TestNotLogged(t *testing.T) {
 		use(0, 0) // empty
 		use(1, 5) // of a listener that is not logged
 		use(0, 5)
+		c, err := net.Dial("tcp", p.Addrs()[2].String()) // ends before its handshake
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		waitFor(t, "it has ended", func() bool { return p.Stats().Listeners[2].Closed[endOpeningClient].N == 1 })
 		_ = p.Close()
 		text, err := os.ReadFile(path)
 		if want := `{"by":"client","listener":"l"}` + "\n"; string(text) != want || err != nil {

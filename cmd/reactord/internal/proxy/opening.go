@@ -376,8 +376,9 @@ func goneOr(err error) error {
 
 // handshakeFailed is how the opening ends when the handshake with the client has ended with an error.
 func handshakeFailed(err error) error {
+	_, refused := errors.AsType[*refusal](err)
 	switch {
-	case err == nil, errors.Is(err, sender.ErrStopped):
+	case err == nil, refused, errors.Is(err, sender.ErrStopped):
 		return err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &refusal{endClientTLSTimeout, err}

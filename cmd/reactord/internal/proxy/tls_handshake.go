@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/reactord/reactord/reactor"
@@ -25,12 +27,16 @@ type handshake struct {
 
 // terminate does the handshake with the client, whose first bytes may be in c.early. It takes them, and notes in
 // c.known what it has learned. It fails with the error of crypto/tls, or of the socket, or with
-// os.ErrDeadlineExceeded. Then the client was sent the alert.
+// os.ErrDeadlineExceeded. Then the client was sent the alert. A client that ends or resets the connection before its
+// first byte has not begun a handshake: that is a refusal, and not counted.
 func (c *conn) terminate(t *task.T) error {
 	s, set := c.secured(client), c.opening.settings
 	s.early, c.early = bytes.Clone(c.early), nil
 	s.received = uint64(len(s.early))
 	err := s.shakeHands(t, tls.Server(s, set.tls), set.TLS.HandshakeTimeout)
+	if s.received == 0 && gone(err) {
+		return &refusal{endOpeningClient, errGone}
+	}
 	c.listener.stats.handshakes.note(s.tls, err)
 	if err != nil {
 		return err
@@ -40,6 +46,9 @@ func (c *conn) terminate(t *task.T) error {
 	known.TLS, known.SNI, known.Negotiated = &state, lowered(state.ServerName), state.NegotiatedProtocol
 	return nil
 }
+
+// gone reports whether a handshake has failed because the peer has ended or reset the connection.
+func gone(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
 
 // originate does the handshake with the server, as terminate. It may be called again after an error, with another
 // server.

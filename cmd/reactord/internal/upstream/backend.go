@@ -82,7 +82,7 @@ func (b *Backend) commit(next *prepared) {
 	m := next.membership
 	b.member = m
 	b.set(&m.plan)
-	b.setChecks(m.plan.Settings)
+	b.setChecks(&m.plan)
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
 	}

@@ -63,7 +63,7 @@ func (m *membership) same(b *plan.Backend) bool {
 
 // prepare prepares a backend. before is what it was; nil: the backend is new.
 func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
-	d.preload(&b.Settings.Check)
+	d.preload(b.Settings)
 	next := &prepared{membership: &membership{
 		plan:    *b,
 		servers: make([]*Server, len(b.Servers)),

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/health"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -15,21 +16,23 @@ import (
 // may be a part of a whole configuration, which a Monitor would keep.
 type checks struct {
 	check config.Check
+	keys  *certs.Client // of its TLS; nil: there is no TLS with the servers
 	agent config.Agent
 }
 
 func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
 
-// setChecks takes the settings of a plan. If they are the same, the checks continue as they are.
-func (b *Backend) setChecks(s *config.Backend) {
-	if next := (checks{s.Check, s.Agent}); b.checks == nil || *b.checks != next {
+// setChecks takes the settings and keys of a plan. If they are the same, the checks continue as they are.
+func (b *Backend) setChecks(p *plan.Backend) {
+	if next := (checks{p.Settings.Check, p.Keys, p.Settings.Agent}); b.checks == nil || *b.checks != next {
 		b.checks = &next
 	}
 }
 
 // preload reads the files that checks need, where that may block.
-func (d *Directory) preload(s *config.Check) {
-	if s.Interval == 0 || !s.TLS {
+func (d *Directory) preload(b *config.Backend) {
+	s := &b.Check
+	if s.Interval == 0 || !s.TLS || b.TLS.CA != "" {
 		return
 	}
 	if err := health.Preload(s); err != nil {
@@ -74,12 +77,12 @@ func (s *Server) check() {
 		c.as = want
 		c.monitor = new(health.Monitor)
 		c.monitor.Start(health.Config{
-			Loop: s.Backend.directory.Loop, Address: s.Address, Check: &want.check, Agent: &want.agent,
-			Observer: (*observer)(s), OnCheck: s.checked, Seed: s.Backend.directory.seed(s),
+			Loop: s.Backend.directory.Loop, Address: s.Address, Check: &want.check, Keys: want.keys,
+			Agent: &want.agent, Observer: (*observer)(s), OnCheck: s.checked, Seed: s.Backend.directory.seed(s),
 		})
 	case c.as != want:
 		c.as = want
-		c.monitor.Configure(&want.check, &want.agent)
+		c.monitor.Configure(&want.check, want.keys, &want.agent)
 	}
 }
 
