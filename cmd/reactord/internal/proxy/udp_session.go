@@ -210,12 +210,11 @@ func (x *session) names() zap.Field {
 // describe is the session for people.
 func (x *session) describe() Connection {
 	_, moved := x.Moved()
-	c := Connection{
+	return Connection{
 		ID: x.id, Listener: x.listener.name(), Backend: x.lane.backend.Name, Server: x.to.Name(), Address: x.to.Address,
-		Client: x.client, Age: x.age(), Idle: x.idleFor(), FromClient: moved[client], FromServer: moved[server],
+		Client: x.client, ClientName: x.client.String(), Age: x.age(), Idle: x.idleFor(), Phase: x.phaseName(),
+		FromClient: moved[client], FromServer: moved[server],
 	}
-	c.Phase = x.phaseName()
-	return c
 }
 
 // phaseName is the phase for people. A session is connected when the server has answered.

@@ -307,6 +307,21 @@ func TestUDPIdle(t *testing.T) {
 	})
 }
 
+// The list of connections has sessions, with what people are shown of their clients.
+func TestUDPConnections(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		ask(t, c, []byte("x"))
+		all, own := list(t, p, Filter{}, 0), c.LocalAddr().(*net.UDPAddr).AddrPort()
+		if len(all) != 1 || all[0].Client != own || all[0].ClientName != own.String() || all[0].Address != s.addr() ||
+			all[0].Phase != "data" {
+			t.Errorf("%+v, want one of %v", all, own)
+		}
+	})
+}
+
 // What is beyond a limit is dropped and counted.
 func TestUDPLimits(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
