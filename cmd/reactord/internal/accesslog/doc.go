@@ -13,7 +13,7 @@
 //
 // If the file takes nothing, because a disk is full or a pipe has no reader, the queue fills up, and further lines are
 // dropped. They are counted, and a line of the daemon's log says how many, once a second at most. Nothing else is lost:
-// what is queued is written as soon as the file takes it.
+// what is queued is written as soon as the file takes it, or dropped and counted likewise a second after Close.
 //
 // What comes from outside, as the names in a ClientHello and in certificates, cannot break a line, or look like another
 // field: see [Writer.Log].

@@ -30,20 +30,23 @@ type Writer struct {
 	log      *zap.Logger
 	delay    time.Duration // between a first line and its write, for others to be written with it
 
+	dropped atomic.Uint64 // those of Stats.Dropped that were for this log
+
 	wake   chan struct{} // something is queued
 	reopen chan struct{} // the file is to be opened anew
+	lost   chan struct{} // lines were dropped
 	quit   chan struct{} // closed by Close
-	ended  chan struct{}
+	ended  chan struct{} // nothing is written any more
+	final  chan struct{} // no line is dropped any more
+	told   chan struct{} // all drops are reported
 	close  sync.Once
 
 	// What the goroutine has.
-	file     *os.File
-	lines    []byte    // to be written
-	partial  bool      // the beginning of the first of them is written
-	until    time.Time // when a writer that ends gives up; zero: it does not end
-	reported uint64    // of Stats.Dropped, that were logged
-	logged   time.Time // when reported was
-	blamed   time.Time // when an error was logged
+	file    *os.File
+	lines   []byte    // to be written
+	partial bool      // the beginning of the first of them is written
+	until   time.Time // when a writer that ends gives up; zero: it does not end
+	blamed  time.Time // when an error was logged
 }
 
 const (
@@ -66,13 +69,14 @@ func Open(c config.AccessLog, stats *Stats, log *zap.Logger) (*Writer, error) {
 	w := &Writer{
 		settings: c, format: f, queue: newQueue(size), stats: stats, log: log,
 		delay: min(time.Duration(size)*time.Microsecond, maxDelay),
-		wake:  make(chan struct{}, 1), reopen: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
-		reported: stats.Dropped.Load(),
+		wake:  make(chan struct{}, 1), reopen: make(chan struct{}, 1), lost: make(chan struct{}, 1),
+		quit: make(chan struct{}), ended: make(chan struct{}), final: make(chan struct{}), told: make(chan struct{}),
 	}
 	if w.file, err = open(c.Path, os.FileMode(c.Mode)); err != nil {
 		return nil, fmt.Errorf("access_log: %w", err)
 	}
 	go w.run()
+	go w.report()
 	return w, nil
 }
 
@@ -89,7 +93,7 @@ func (w *Writer) Log(r *Record) {
 	ok, first := w.queue.put(r)
 	switch {
 	case !ok:
-		w.stats.Dropped.Add(1)
+		w.lose(1)
 	case first:
 		signal(w.wake)
 	}
@@ -98,15 +102,21 @@ func (w *Writer) Log(r *Record) {
 // Reopen has the file opened anew. It returns before that is done. If it cannot be opened, the old one is used still.
 func (w *Writer) Reopen() { signal(w.reopen) }
 
-// Close writes what is queued, for a second at most, and ends the log. What is logged meanwhile, or later, may be lost.
+// Close writes what is queued, for a second at most, and ends the log. What is not written then is dropped and counted.
+// What is logged meanwhile, or later, may be lost.
 func (w *Writer) Close() {
-	w.close.Do(func() { close(w.quit) })
-	giveUp := time.NewTimer(closing + 2*patience)
-	defer giveUp.Stop()
-	select {
-	case <-w.ended:
-	case <-giveUp.C: // the standard output blocks
-	}
+	w.close.Do(func() {
+		close(w.quit)
+		giveUp := time.NewTimer(closing + 2*patience)
+		defer giveUp.Stop()
+		select {
+		case <-w.ended:
+		case <-giveUp.C: // the standard output blocks
+			w.loseQueued()
+		}
+		close(w.final)
+	})
+	<-w.told
 }
 
 func signal(c chan<- struct{}) {
@@ -129,10 +139,10 @@ func (w *Writer) run() {
 		}
 		w.writeQueued()
 	}
+	w.writeQueued() // what came while the last lines were written
 	if err := closeFile(w.file); err != nil {
 		w.failed(err)
 	}
-	w.report()
 }
 
 // rest waits, unless the writer ends.
@@ -163,7 +173,6 @@ func (w *Writer) writeQueued() {
 			count = 0
 		}
 	}
-	w.report()
 }
 
 // writeLines writes w.lines, however long that takes, unless the writer ends. It returns how many lines were lost.
@@ -193,7 +202,6 @@ func (w *Writer) writeLines() (lost uint64) {
 			}
 		default:
 		}
-		w.report()
 	}
 	return lost
 }
@@ -219,7 +227,7 @@ func (w *Writer) openAnew() (lost uint64) {
 // drop drops so many bytes of lines.
 func (w *Writer) drop(n int) (lost uint64) {
 	lost = uint64(bytes.Count(w.lines[:n], []byte{'\n'}))
-	w.stats.Dropped.Add(lost)
+	w.lose(lost)
 	w.lines, w.partial = w.lines[:copy(w.lines, w.lines[n:])], false
 	return lost
 }
@@ -232,12 +240,43 @@ func (w *Writer) failed(err error) {
 	}
 }
 
-// report logs that lines were dropped.
+// lose counts lines that are dropped. From any thread.
+func (w *Writer) lose(n uint64) {
+	if n != 0 {
+		w.dropped.Add(n)
+		w.stats.Dropped.Add(n)
+		signal(w.lost)
+	}
+}
+
+// loseQueued drops what is queued.
+func (w *Writer) loseQueued() {
+	lost := uint64(0)
+	for n := w.queue.all(); n != 0; n = w.queue.give(n) {
+		lost++
+	}
+	w.lose(lost)
+}
+
+// report logs that lines were dropped, once a second at most, until the log has ended. It is a goroutine of its own:
+// the one that writes may be stuck.
 func (w *Writer) report() {
-	if n := w.stats.Dropped.Load(); n != w.reported && (due(&w.logged) || !w.until.IsZero()) {
-		w.log.Warn("lines of the access log were dropped: its file takes too little",
-			zap.String("path", w.settings.Path), zap.Uint64("lines", n-w.reported))
-		w.reported = n
+	defer close(w.told)
+	for reported, ends := uint64(0), false; !ends; {
+		select {
+		case <-w.lost:
+		case <-w.final:
+			ends = true
+		}
+		if n := w.dropped.Load(); n != reported {
+			w.log.Warn("lines of the access log were dropped: its file takes too little",
+				zap.String("path", w.settings.Path), zap.Uint64("lines", n-reported))
+			reported = n
+			select {
+			case <-time.After(time.Second):
+			case <-w.final:
+			}
+		}
 	}
 }
 

@@ -326,3 +326,72 @@ func TestMode(t *testing.T) {
 		t.Errorf("got %v, %v", info, err)
 	}
 }
+
+// stuckPipe is a log to a pipe that no program reads, and that takes nothing more.
+func stuckPipe(t *testing.T, queue int) *log {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := openLog(t, path, func(c *config.AccessLog) { c.Queue = queue })
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	for err == nil {
+		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	return l
+}
+
+// What waits when a log ends, and what has no room, is counted, line by line, and reported by its own log.
+func TestLinesOfStuckPipeAreCounted(t *testing.T) {
+	l := stuckPipe(t, 16)
+	r := sample()
+	const lines = 60
+	for i := range lines {
+		l.Log(&r)
+		if i == 0 {
+			await(t, "one to be taken", func() bool { return l.queue.queued.Load() == 0 })
+		}
+	}
+	core, others := observer.New(zap.DebugLevel)
+	c := l.settings
+	c.Path = filepath.Join(t.TempDir(), "log")
+	next, err := Open(c, &l.stats, zap.New(core)) // as on a reload that changes the path
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	next.Log(&r)
+	next.Close()
+	if n, lost := l.stats.Lines.Load(), l.stats.Dropped.Load(); n != 1 || lost != lines {
+		t.Errorf("%d were written and %d dropped, want 1 and %d", n, lost, lines)
+	}
+	told := uint64(0)
+	for _, entry := range l.told.FilterMessageSnippet("were dropped").All() {
+		told += entry.ContextMap()["lines"].(uint64)
+	}
+	if other := others.FilterMessageSnippet("were dropped").Len(); told != lines || other != 0 {
+		t.Errorf("%d lines are reported, and %d reports are of the next log", told, other)
+	}
+}
+
+// While a file takes nothing, what is dropped is reported about once a second.
+func TestDropsAreReportedEverySecond(t *testing.T) {
+	t.Parallel()
+	l := stuckPipe(t, 16)
+	r := sample()
+
+	began := time.Now()
+	await(t, "the third report", func() bool {
+		l.Log(&r)
+
+		return l.told.FilterMessageSnippet("were dropped").Len() >= 3
+	})
+	if took := time.Since(began); took < 1900*time.Millisecond || took > 5*time.Second {
+		t.Errorf("three reports in %v", took)
+	}
+}

@@ -48,17 +48,19 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	now := w.loop.Now()
 	l.stats.accepted.Add(1)
 	backend, route := s.router.routeDatagram(unmapped(from).Addr(), unmapped(local).Addr())
+	none := accesslog.Record{Client: unmapped(from), Local: unmapped(local), Route: route}
 	if backend == nil {
-		return l.noSession(endNoRoute)
+		return l.noSession(s, none, endNoRoute, errNoRoute)
 	}
 	lane := w.lane(backend)
 	lane.backend.Began(now)
+	none.Backend, none.BackendConnections = backend.Name, backend.Load.N()
 	to, err := lane.takeServer(&balance.Request{Source: from.Addr().Unmap()})
 	switch {
 	case errors.Is(err, balance.ErrFull):
-		return l.noSession(endQueueFull)
+		return lane.noServer(l, s, none, endQueueFull)
 	case err != nil:
-		return l.noSession(endNoneAvailable)
+		return lane.noServer(l, s, none, endNoneAvailable)
 	}
 	x := &session{
 		listener: l, lane: lane, settings: lane.settings, to: to, id: w.nextID(), client: unmapped(from), began: now,
@@ -75,11 +77,46 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	return &x.Session
 }
 
-// noSession counts a session that there is no server for, and gives back its room.
-func (l *listener) noSession(why end) *udp.Session {
+// noServer ends a session of the backend before it has begun, and says so once a second.
+func (l *lane) noServer(of *listener, s *settings, line accesslog.Record, why end) *udp.Session {
+	if l.queue.logged.due(l.worker.loop.Now()) {
+		l.worker.proxy.log.Warn("connections get no server", zap.String("backend", l.backend.Name),
+			zap.Stringer("end", why), zap.String("why", ends[why].Why))
+	}
+	return of.noSession(s, line, why, nil)
+}
+
+// noSession counts and logs a session that there is no server for, and gives back its room.
+func (l *listener) noSession(s *settings, line accesslog.Record, why end, err error) *udp.Session {
+	w := l.worker
+	if err != nil && l.stats.logged.due(w.loop.Now()) {
+		w.proxy.log.Warn("a connection is refused", zap.String("listener", l.name()),
+			zap.Stringer("client", line.Client), zap.Stringer("why", why), zap.Error(err))
+	}
 	l.stats.closed[why].Add(1)
+	if w.accessLog != nil && s.AccessLog {
+		line.ID, line.End, line.Err = w.nextID(), ends[why], err
+		l.logSession(&line)
+	}
 	l.admission.give()
 	return nil
+}
+
+// logSession writes a line, with what all lines of sessions have.
+func (l *listener) logSession(line *accesslog.Record) {
+	w := l.worker
+	r := &w.line
+	*r = *line
+	r.Network, r.Listener, r.Peer = "udp", l.name(), line.Client
+	r.Connections, r.ListenerConnections = int(w.proxy.Open()), int(l.stats.current.Load())
+	r.Ended = time.Now()
+	r.Accepted = r.Ended.Add(-r.Total)
+	for i := range r.Phases {
+		if r.Phases[i] == 0 {
+			r.Phases[i] = accesslog.NotReached
+		}
+	}
+	w.accessLog.Log(r)
 }
 
 // header is the PROXY header in front of the first datagram, if the backend asks for one.
@@ -210,12 +247,11 @@ func (x *session) names() zap.Field {
 // describe is the session for people.
 func (x *session) describe() Connection {
 	_, moved := x.Moved()
-	c := Connection{
+	return Connection{
 		ID: x.id, Listener: x.listener.name(), Backend: x.lane.backend.Name, Server: x.to.Name(), Address: x.to.Address,
-		Client: x.client, Age: x.age(), Idle: x.idleFor(), FromClient: moved[client], FromServer: moved[server],
+		Client: x.client, ClientName: x.client.String(), Age: x.age(), Idle: x.idleFor(), Phase: x.phaseName(),
+		FromClient: moved[client], FromServer: moved[server],
 	}
-	c.Phase = x.phaseName()
-	return c
 }
 
 // phaseName is the phase for people. A session is connected when the server has answered.
@@ -233,22 +269,14 @@ func (x *session) logEnd() {
 	if w.accessLog == nil || !x.logged {
 		return
 	}
-	now, total := time.Now(), x.age()
 	datagrams, bytes := x.Moved()
-	r := &w.line
-	*r = accesslog.Record{
-		ID: x.id, Network: "udp", Listener: l.name(), Route: x.route, Backend: x.lane.backend.Name, Server: x.to.Name(),
-		ServerAddress: x.to.Address, Client: x.client, Peer: x.client, Local: x.local,
-		Accepted: now.Add(-total), Ended: now, Total: total, Bytes: bytes, Datagrams: datagrams, Err: x.err, Attempts: 1,
-		Connections: int(w.proxy.Open()), ListenerConnections: int(l.stats.current.Load()),
-		BackendConnections: x.lane.backend.Load.N(), ServerConnections: x.to.Load.N(),
-		End: x.why.logged(x.phaseName()),
-	}
-	for i := range r.Phases {
-		r.Phases[i] = accesslog.NotReached
+	line := accesslog.Record{
+		ID: x.id, Route: x.route, Backend: x.lane.backend.Name, Server: x.to.Name(), ServerAddress: x.to.Address,
+		Client: x.client, Local: x.local, Total: x.age(), Bytes: bytes, Datagrams: datagrams, Err: x.err, Attempts: 1,
+		BackendConnections: x.lane.backend.Load.N(), ServerConnections: x.to.Load.N(), End: x.why.logged(x.phaseName()),
 	}
 	if x.answered != 0 {
-		r.Phases[accesslog.Connect] = time.Duration(x.answered - x.began)
+		line.Phases[accesslog.Connect] = time.Duration(max(x.answered-x.began, 1))
 	}
-	w.accessLog.Log(r)
+	l.logSession(&line)
 }

@@ -7,15 +7,20 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/reactor"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 // packetServer is a UDP server that counts what comes.
@@ -305,6 +310,68 @@ func TestUDPIdle(t *testing.T) {
 			t.Errorf("%d sessions were idle, want 20", n)
 		}
 	})
+}
+
+// The list of connections has sessions, with what people are shown of their clients.
+func TestUDPConnections(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		s := listenUDP(t, "127.0.0.1:0", "")
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		c := dialUDP(t, p.Addrs()[0])
+		ask(t, c, []byte("x"))
+		all, own := list(t, p, Filter{}, 0), c.LocalAddr().(*net.UDPAddr).AddrPort()
+		if len(all) != 1 || all[0].Client != own || all[0].ClientName != own.String() || all[0].Address != s.addr() ||
+			all[0].Phase != "data" {
+			t.Errorf("%+v, want one of %v", all, own)
+		}
+	})
+}
+
+// A session that gets no server has a line of the access log, and is warned of.
+func TestUDPAccessLogWithoutServer(t *testing.T) {
+	full := func(b *config.Backend) { b.MaxConnections = 1 }
+	for why, test := range map[end]struct {
+		set     func(*fixture)
+		warning string
+	}{
+		endNoneAvailable: {func(f *fixture) { f.Backends[0].Servers = nil }, "connections get no server"},
+		endQueueFull:     {func(f *fixture) { f.Backends[0].Set = full }, "connections get no server"},
+		endNoRoute: {func(f *fixture) {
+			f.Listeners[0].Set = func(l *plan.Listener) {
+				l.Backend, l.Routes = "", []config.Route{{Backend: "b", Sources: prefixes("10.0.0.0/8")}}
+			}
+		}, "a connection is refused"},
+	} {
+		t.Run(why.String(), func(t *testing.T) {
+			onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+				f := udpFixture(Backend{}, config.UDP{}, listenUDP(t, "127.0.0.1:0", "").addr())
+				test.set(&f)
+				core, told := observer.New(zapcore.WarnLevel)
+				f.Log = zap.New(core)
+				f.Loops = 1
+				f.Ring = ring
+				next := f.plan()
+				next.AccessLog = config.AccessLog{Path: filepath.Join(t.TempDir(), "log"), Mode: 0o600}
+				p, err := Start(f.Config, next)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer p.Close()
+				if why == endQueueFull {
+					ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
+				}
+				c := dialUDP(t, p.Addrs()[0])
+				_, _ = c.Write([]byte("x"))
+				expectFields(t, logged(t, next.AccessLog.Path, 1)[0], map[string]any{
+					"network": "udp", "listener": "l", "client": c.LocalAddr(), "server": nil, "attempts": 0,
+					"code": ends[why].Code, "why": ends[why].Why, "connect_ms": -1,
+				})
+				if n := told.FilterMessage(test.warning).Len(); n != 1 {
+					t.Errorf("%d warnings, want 1: %v", n, told.All())
+				}
+			})
+		})
+	}
 }
 
 // What is beyond a limit is dropped and counted.
