@@ -43,8 +43,9 @@ func TestNoAllocationPerMessage(t *testing.T) {
 		allocated := d.scrape().sum("go_memstats_mallocs_total") - before
 		t.Logf("%.0f allocations for %d messages in %v, %.0f messages/s",
 			allocated, messages, took, messages/took.Seconds())
-		// A scrape costs a thousand or two, and the runtime allocates every second.
-		if allowed := 5_000 + 200*took.Seconds(); allocated > allowed {
+		// A scrape costs some thousand, more after a garbage collection has emptied its pools, and the runtime allocates
+		// every second. One allocation in 25 messages would be noticed.
+		if allowed := 9_000 + 200*took.Seconds(); allocated > allowed {
 			t.Errorf("%.0f allocations for %d messages, want %.0f at most", allocated, messages, allowed)
 		}
 		for _, c := range conns {
