@@ -104,11 +104,13 @@ const (
 	unchecked        = "accepted"
 	sometimes        = "sometimes "
 	urgentStalls     = sometimes + "the bytes behind urgent data wait until more come"
+	earlyEOFIsReset  = sometimes + "a client that has gone before the server is connected becomes a reset"
 )
 
 // What others do differently: the case, and why.
 var (
 	haproxyDiffers = map[string]string{
+		"the client connects and closes":      earlyEOFIsReset,
 		"reset of the idle server":            serverResetIsEOF,
 		"reset of the server in mid transfer": serverResetIsEOF,
 		"reset of the server by unread data":  serverResetIsEOF,
