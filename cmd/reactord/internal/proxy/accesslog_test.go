@@ -316,7 +316,7 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		c := connOf(first)
 		s := w.proxy.table.Load().listeners[0].settings.Load()
 		line := func() {
-			w.notes.put(c.log)
+			w.notes.Put(c.log)
 			c.record(s, netip.AddrPort{})
 			c.why = endNormal
 			c.logEnd()
