@@ -31,6 +31,9 @@ func TestConformance(t *testing.T) {
 		}
 	})
 	for name, cfg := range configs {
+		if testing.Short() && name != "tiny" {
+			continue
+		}
 		t.Run("sim/"+name, conformance.Suite{
 			On:       conformance.Simulated(cfg, testenv.Seeds(8)),
 			Leftover: (*reactor.Loop).Leftover,

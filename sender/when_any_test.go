@@ -168,7 +168,10 @@ func TestGroupStoppedWhileStarting(t *testing.T) {
 	op := sender.StateOf(s)
 	var gate atomic.Int32 // even: wait; odd: request stop
 	var source stop.Source
-	const rounds = 20000
+	rounds := int32(20000)
+	if testing.Short() {
+		rounds /= 10
+	}
 	go func() {
 		for n := int32(1); n <= 2*rounds; n += 2 {
 			wait(&gate, n)
