@@ -117,9 +117,11 @@ func TestHTTP2(t *testing.T) {
 func TestHTTPHijackAndDeadline(t *testing.T) {
 	onRings(t, func(t *testing.T, l *running) {
 		ln := listen(t, l)
-		stop := serveHTTP(t, ln, &http.Server{ReadHeaderTimeout: 30 * time.Millisecond, Handler: http.HandlerFunc(
+		hijacked := make(chan struct{})
+		stop := serveHTTP(t, ln, &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(
 			func(w http.ResponseWriter, _ *http.Request) {
 				c, rw, err := http.NewResponseController(w).Hijack()
+				close(hijacked)
 				if err != nil {
 					t.Error(err)
 					return
@@ -135,7 +137,11 @@ func TestHTTPHijackAndDeadline(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-hijacked:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the request is not served")
+		}
 		fmt.Fprint(c, "mine\n")
 		if b, err := io.ReadAll(c); string(b) != "mine\n" || err != nil {
 			t.Errorf("a connection that was taken over gave %q, %v", b, err)
