@@ -65,7 +65,7 @@ func httpServer(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// A client that sends early data, with a session of another server that took it, is refused, and the server is not told.
+// A client that sends early data, with a session of another server that took it, is refused: no server is connected.
 func TestTLSEarlyData(t *testing.T) {
 	a := newAuthority(t)
 	cert, session, early := a.issue("proxy", "proxy.test"), a.path("session"), a.path("early")
