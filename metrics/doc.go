@@ -64,7 +64,7 @@
 //
 // # How many series there are
 //
-// R loops have 52·R series, of which 32·R are the two classic histograms, and two for each kind of ring in use, usually
+// R loops have 51·R series, of which 32·R are the two classic histograms, and two for each kind of ring in use, usually
 // one kind. The process has about 165, nearly
 // all of them the Go runtime's: their number depends on its version.
 package metrics
