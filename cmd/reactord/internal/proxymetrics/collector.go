@@ -180,9 +180,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for i := range stats.Backends {
 		b := &stats.Backends[i]
 		backendTable.Collect(ch, b, b.Name)
-		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
-		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
-		ch <- histogram(checkDuration, &b.CheckTime, b.Name)
+		ch <- timings(connectDuration, &b.ConnectTime, b.Name)
+		ch <- timings(queueDuration, &b.QueueTime, b.Name)
+		ch <- timings(checkDuration, &b.CheckTime, b.Name)
 		for _, h := range b.Handshakes {
 			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
 		}
@@ -206,8 +206,8 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 	for _, e := range l.Closed {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
 	}
-	ch <- histogram(duration, &l.Duration, l.Name)
-	ch <- histogram(firstByte, &l.FirstByte, l.Name)
+	ch <- timings(duration, &l.Duration, l.Name)
+	ch <- timings(firstByte, &l.FirstByte, l.Name)
 	ch <- prometheus.MustNewConstMetric(listenerInfo, prometheus.GaugeValue, 1, l.Name, l.Network)
 	if l.Network == "udp" {
 		udpTable.Collect(ch, l, l.Name)
@@ -243,15 +243,7 @@ func flag(b bool) float64 {
 	return 0
 }
 
-// histogram is h in the form of Prometheus, in which a bucket also counts what the smaller buckets count.
-func histogram(desc *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.Bounds))
-	var n uint64
-	for i, c := range h.Counts {
-		n += c
-		if i < len(h.Bounds) {
-			buckets[h.Bounds[i]] = n
-		}
-	}
-	return prometheus.MustNewConstHistogram(desc, n, h.Sum, buckets, labels...)
+// timings is h in both forms of Prometheus.
+func timings(desc *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
+	return series.Histogram(desc, durations, h.Counts, h.Sum, labels...)
 }

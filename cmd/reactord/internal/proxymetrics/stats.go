@@ -113,11 +113,3 @@ type EndCount struct {
 	End
 	N uint64
 }
-
-// Histogram is a distribution of durations in seconds. Counts[i] counts those up to Bounds[i] and above the bound
-// before it. The last element of Counts counts those above all bounds.
-type Histogram struct {
-	Bounds []float64
-	Counts []uint64
-	Sum    float64
-}
