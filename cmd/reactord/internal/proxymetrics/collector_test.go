@@ -38,6 +38,7 @@ func seen() Stats {
 		}},
 		Backends: []BackendStats{{
 			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2, NoServer: 6, Panic: true,
+			Servers:     []Count{{"up", 1}, {"down", 2}},
 			ConnectTime: observed(0.25, 0.25, 0, 0),
 			QueueTime:   observed(1.5, 0, 0, 0, 0),
 			CheckTime:   observed(3, 0.5, 0, 0, 0, 0),
@@ -65,6 +66,8 @@ reactord_backend_queue_duration_seconds_count{backend="app"} 5
 reactord_backend_queue_length{backend="app"} 1
 reactord_backend_queue_refused_total{backend="app"} 4
 reactord_backend_retries_refused_total{backend="app"} 2
+reactord_backend_servers{backend="app",state="down"} 2
+reactord_backend_servers{backend="app",state="up"} 1
 reactord_connection_duration_seconds_sum{listener="web"} 1000.25
 reactord_connection_duration_seconds_count{listener="web"} 3
 reactord_connection_first_byte_seconds_sum{listener="web"} 2.25
