@@ -155,6 +155,7 @@ func TestBrokenWebConfig(t *testing.T) {
 	s := newSecured(t)
 	good := s.webFile("ops", "secret", "")
 	s.start()
+	s.expect(200, "ready", s.d.metrics, "/readyz", "ops", "secret", "") // it has read the file
 	for _, test := range []struct{ text, want string }{
 		{"tls_server_config: {cert_file: web.pem, kee_file: a}\n", "field kee_file not found"},
 		{"tls_server_config: {cert_file: web.pem, key_file: no.pem}\n", "failed to read key_file"},

@@ -119,7 +119,9 @@ func TestCheckWeb(t *testing.T) {
 // elsewhere is a listener that says that it listens on an address of the network.
 type elsewhere struct{ net.Listener }
 
-func (elsewhere) Addr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")) }
+func (elsewhere) Addr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1"))
+}
 
 // TestOpenAPIAddress answers other machines only while its file protects it.
 func TestOpenAPIAddress(t *testing.T) {
