@@ -82,6 +82,7 @@ const bashFunction = `_PROGRAM() {
 		words=$commands
 	else
 		_PROGRAM_values "$path $position"
+		[[ -n $words$files$cur ]] || words=$flags
 	fi
 	if [[ -n $files ]]; then
 		compopt -o filenames 2>/dev/null

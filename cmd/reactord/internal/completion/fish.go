@@ -9,11 +9,18 @@ import (
 func fish(program string, all []command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completion of %s for fish.\n\n", program)
-	var paths []string
+	var paths, valued []string
 	for _, c := range all {
 		paths = append(paths, fishQuote(c.path))
+		for _, f := range c.flags {
+			for _, spelling := range f.spellings() {
+				if !f.bool {
+					valued = append(valued, fishQuote(strings.TrimSpace(c.path+" "+spelling)))
+				}
+			}
+		}
 	}
-	fmt.Fprintf(&b, fishFunction, program, strings.Join(paths, " "))
+	fmt.Fprintf(&b, fishFunction, program, strings.Join(paths, " "), strings.Join(valued, " "))
 	fmt.Fprintf(&b, "\ncomplete -c %s -f\n", program)
 	for _, c := range all {
 		at := fmt.Sprintf("complete -c %s -n %s", program, fishQuote(fmt.Sprintf("__%s_at %s", program, fishQuote(c.path))))
@@ -55,12 +62,17 @@ func fishQuote(s string) string {
 }
 
 // fishFunction says whether the words so far are those of a command. Words that are no command below the one so far are
-// flags, values and arguments.
+// flags and arguments; what follows a flag with a value is its value.
 const fishFunction = `function __%[1]s_at
     set -l path ''
+    set -l value no
     for word in (commandline -opc)[2..]
         set -l next (string trim -- "$path $word")
-        if contains -- $next %[2]s
+        if test $value = yes
+            set value no
+        else if contains -- $next %[3]s
+            set value yes
+        else if contains -- $next %[2]s
             set path $next
         end
     end

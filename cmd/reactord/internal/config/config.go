@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // Config is the whole configuration. [New] gives the defaults. A Config is valid if [Config.Validate] finds nothing.
 type Config struct {
@@ -67,6 +70,16 @@ type Admin struct {
 	// Owner and Group are the names or the numbers of the socket's owner and group. Empty (default): the process's.
 	Owner string
 	Group string
+}
+
+// Open reports whether other machines reach the address, as far as it is one.
+func (a *Admin) Open() bool {
+	at, err := ParseAddress(a.Address)
+	if err != nil || at.Path != "" || at.Host == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(at.Host)
+	return err != nil || !ip.IsLoopback()
 }
 
 // Limits bound the connections of the process.

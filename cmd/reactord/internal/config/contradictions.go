@@ -47,7 +47,7 @@ func (v *validator) admin(at *step, a *Admin) {
 	if a.Address == "" && a.WebConfigFile != "" {
 		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: tcp://HOST:PORT, too, or remove it")
 	}
-	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && !isLoopback(a.Address) {
+	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && a.Open() {
 		v.value(at.of("address"), "%s could be reached from other machines, and the admin API asks for no password: write "+
 			"web_config_file, too, with TLS and users, or the address unix:///PATH or tcp://127.0.0.1:PORT", quote(a.Address))
 	}
