@@ -105,4 +105,6 @@ var (
 
 	_ host.MinWaiter = (*uring.Ring)(nil)
 	_ host.MinWaiter = (*epoll.Ring)(nil)
+
+	_ host.Restricter = (*uring.Ring)(nil)
 )
