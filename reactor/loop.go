@@ -237,6 +237,7 @@ func (l *Loop) expire() {
 			return
 		}
 		l.count.timers++
+		l.late.timers.add(l.now - t.Deadline())
 		t.Handler.OnTimer(l.now)
 	}
 }

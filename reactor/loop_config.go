@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/histogram"
 	"github.com/reactord/reactord/internal/host"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -174,6 +175,7 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 		ring: ring, sys: sys, cfg: cfg, name: cfg.Name, hosted: hosted, done: make(chan struct{}),
 		ops: cfg.allowed(caps.Ops), recvLimit: caps.RecvLimit, recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo,
 	}
+	l.turns.slow.cells, l.late.timers.cells = histogram.SlowTurns, histogram.Lateness
 	l.slots.init()
 	l.remote.init()
 	l.stops.init()

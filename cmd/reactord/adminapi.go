@@ -250,7 +250,7 @@ func checkOf(c *upstream.CheckStatus) *admin.Check {
 func (d *adminDaemon) Discovery() (all []admin.Source) {
 	type source struct{ backend, title string }
 	counters := map[source]discovery.Stats{}
-	for _, c := range d.sources.stats() {
+	for _, c := range d.sources.stats(nil) {
 		counters[source{c.Backend, c.Source}] = c.Stats
 	}
 	for _, s := range d.planner.Status().Discovered {

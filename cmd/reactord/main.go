@@ -9,6 +9,8 @@
 //	reactord schema                                               print the JSON Schema of configuration files
 //	reactord ctl COMMAND                                          ask and tell a running reactord
 //	reactord doctor                                               report what this machine offers, and lacks
+//	reactord man                                                  print the manual page
+//	reactord completion SHELL                                     print a script that completes command lines
 //	reactord version                                              print the version
 //
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
@@ -33,15 +35,18 @@ import (
 )
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
-	Proxy   proxyCommand   `cmd:"" help:"Run a proxy from one address to one or more servers."`
-	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
-	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
-	Config  configCommand  `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
-	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
-	Ctl     ctlCommand     `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
-	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Demo   demoCommand   `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
+	Proxy  proxyCommand  `cmd:"" help:"Run a proxy from one address to one or more servers."`
+	Serve  serveCommand  `cmd:"" help:"Run the proxy of a configuration file."`
+	Check  checkCommand  `cmd:"" help:"Report what is wrong with a configuration file."`
+	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
+	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
+	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 func main() {
@@ -49,11 +54,7 @@ func main() {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parser := kong.Must(&commands{},
-		kong.Name("reactord"),
-		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
-		defaults(),
-	)
+	parser := newParser()
 	command, err := parser.Parse(args)
 	if err == nil {
 		err = repeated(command)
@@ -75,6 +76,15 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// newParser is the parser of the command line.
+func newParser() *kong.Kong {
+	return kong.Must(&commands{},
+		kong.Name("reactord"),
+		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
+		defaults(),
+	)
 }
 
 // repeated finds a flag that has one value and is given twice: its first value would be ignored.

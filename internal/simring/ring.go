@@ -2,6 +2,7 @@ package simring
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +19,7 @@ type Ring struct {
 	cq           []uring.CQE
 	overflow     []uring.CQE
 	held         int // completions that take their time
+	overflows    atomic.Uint64
 	woken        bool
 	minWait      time.Duration
 	closed       bool
@@ -44,6 +46,9 @@ func (r *Ring) Push(sqe *uring.SQE) { r.sq = append(r.sq, *sqe) }
 // Enter submits what is queued, and waits for a completion, a Wake, or the timeout.
 func (r *Ring) Enter(timeout time.Duration) error {
 	k := r.k
+	if len(r.overflow) != 0 {
+		r.overflows.Add(1)
+	}
 	r.submit()
 	k.current.wait(nil, never)
 	r.work()
@@ -68,6 +73,9 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	r.overflow = slices.Delete(r.overflow, 0, room)
 	return nil
 }
+
+// Overflows is [uring.Ring.Overflows].
+func (r *Ring) Overflows() uint64 { return r.overflows.Load() }
 
 // SetMinWait is [uring.Ring.SetMinWait]: Enter waits for that long, or until there are many completions, or until the
 // timeout.

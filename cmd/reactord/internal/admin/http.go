@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/exporter-toolkit/web"
 	"go.uber.org/zap"
 )
 
@@ -25,14 +26,18 @@ type server struct {
 	name     string // in the log
 	http     http.Server
 	listener net.Listener
+	web      string // the path of its web configuration file; "": it has none
 	log      *zap.Logger
 	ended    chan struct{} // closed when the server has ended; nil before serve
 }
 
-// serve begins to answer, and returns.
+// serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
 func (s *server) serve(h http.Handler) {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	s.http = http.Server{
 		Handler:           h,
+		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -43,8 +48,11 @@ func (s *server) serve(h http.Handler) {
 	s.ended = make(chan struct{})
 	go func() {
 		defer close(s.ended)
-		if err := s.http.Serve(newReserved(s.listener)); !errors.Is(err, http.ErrServerClosed) {
+		l := newReserved(s.listener)
+		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(s.name, s.log))
+		if !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error(s.name+": the server has ended", zap.Error(err))
+			_ = l.Close() // it is open still if the web configuration file was wrong
 		}
 	}()
 }

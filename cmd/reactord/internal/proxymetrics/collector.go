@@ -61,6 +61,14 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.SentDatagrams) }),
 }
 
+// udpTable has the series that only listeners of UDP have.
+var udpTable = series.Table[ListenerStats]{
+	series.Counter("udp_sessions_total", "Sessions of UDP that have begun.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Accepted) }),
+	series.Gauge("udp_sessions", "Sessions of UDP that are open.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Current) }),
+}
+
 var backendTable = series.Table[BackendStats]{
 	series.Counter("backend_connections_total", "Connections for the backend.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Connections) }),
@@ -74,6 +82,8 @@ var backendTable = series.Table[BackendStats]{
 		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
+	series.Counter("backend_no_server_total", "Connections that got no server, for any reason but their client.", ofBackend,
+		func(b *BackendStats) float64 { return float64(b.NoServer) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
 		func(b *BackendStats) float64 { return flag(b.Panic) }),
 }
@@ -108,6 +118,10 @@ var (
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
 		"How long connections were open that have ended, in seconds.", "listener")
+	firstByte = series.NewDesc("connection_first_byte_seconds",
+		"How long the first byte of the server took from accepting the connection on, in seconds.", "listener")
+	listenerInfo = series.NewDesc("listener_info",
+		"The kind of network of the listener.", "listener", "network")
 	handshakes = series.NewDesc("listener_tls_handshakes_total",
 		"TLS handshakes with clients, by version and result.", "listener", "version", "result")
 	serverHandshakes = series.NewDesc("backend_tls_handshakes_total",
@@ -122,6 +136,8 @@ var (
 		"Health checks of the server by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
 		"How long connecting to a server of the backend took, in seconds.", "backend")
+	checkDuration = series.NewDesc("server_check_duration_seconds",
+		"How long health checks of servers of the backend took, whatever their result, in seconds.", "backend")
 	queueDuration = series.NewDesc("backend_queue_duration_seconds",
 		"How long connections waited for a server, whether they got one or not, in seconds.", "backend")
 )
@@ -138,11 +154,12 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	processTable.Describe(ch)
 	accessLogTable.Describe(ch)
 	listenerTable.Describe(ch)
+	udpTable.Describe(ch)
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration, handshakes, serverHandshakes, expiry,
+		queueDuration, checkDuration, firstByte, listenerInfo, handshakes, serverHandshakes, expiry,
 	} {
 		ch <- d
 	}
@@ -165,6 +182,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		backendTable.Collect(ch, b, b.Name)
 		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
 		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
+		ch <- histogram(checkDuration, &b.CheckTime, b.Name)
 		for _, h := range b.Handshakes {
 			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
 		}
@@ -189,6 +207,11 @@ func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
 		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
 	}
 	ch <- histogram(duration, &l.Duration, l.Name)
+	ch <- histogram(firstByte, &l.FirstByte, l.Name)
+	ch <- prometheus.MustNewConstMetric(listenerInfo, prometheus.GaugeValue, 1, l.Name, l.Network)
+	if l.Network == "udp" {
+		udpTable.Collect(ch, l, l.Name)
+	}
 	for _, h := range l.Handshakes {
 		ch <- series.Count(handshakes, float64(h.N), l.Name, h.Version, h.Result)
 	}

@@ -18,17 +18,19 @@ func seen() Stats {
 	return Stats{
 		Process: &ProcessStats{Current: 4, Limit: 200, Draining: true, Patience: 0.5, PressuredSeconds: 3},
 		Listeners: []ListenerStats{{
-			Name: "web", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
+			Name: "web", Network: "tcp", Accepted: 9, Pauses: 6, PausedSeconds: 1.5, ThrottledSeconds: 2.5,
 			Rejected: []Count{{"limit", 3}, {"rate", 0}},
 			Current:  2, Limit: 100, ReceivedBytes: 1 << 40, SentBytes: 4, ReceivedDatagrams: 7, SentDatagrams: 8,
 			AcceptErrors: []Count{{"emfile", 5}, {"other", 0}},
 			Closed:       []EndCount{{End{"client", "data"}, 6}, {End{"server", "connect"}, 1}},
 			Duration:     Histogram{Bounds: []float64{0.5, 10}, Counts: []uint64{3, 0, 4}, Sum: 1000.25},
+			FirstByte:    Histogram{Bounds: []float64{0.25}, Counts: []uint64{5, 1}, Sum: 2.25},
 		}},
 		Backends: []BackendStats{{
-			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2, Panic: true,
+			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2, NoServer: 6, Panic: true,
 			ConnectTime: Histogram{Bounds: []float64{0.001}, Counts: []uint64{7, 1}, Sum: 0.5},
 			QueueTime:   Histogram{Bounds: []float64{0.001}, Counts: []uint64{2, 3}, Sum: 1.5},
+			CheckTime:   Histogram{Bounds: []float64{0.125}, Counts: []uint64{8, 4}, Sum: 3.5},
 		}},
 		Servers: []ServerStats{
 			{Backend: "app", Name: "a:1", Connections: 8, Current: 2, Limit: 20, Retries: 3,
@@ -46,6 +48,7 @@ func TestProxySeries(t *testing.T) {
 reactord_backend_connections{backend="app"} 3
 reactord_backend_connections_limit{backend="app"} 50
 reactord_backend_connections_total{backend="app"} 10
+reactord_backend_no_server_total{backend="app"} 6
 reactord_backend_panic_mode{backend="app"} 1
 reactord_backend_queue_duration_seconds_bucket{backend="app",le="0.001"} 2
 reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 5
@@ -59,6 +62,10 @@ reactord_connection_duration_seconds_bucket{listener="web",le="10"} 3
 reactord_connection_duration_seconds_bucket{listener="web",le="+Inf"} 7
 reactord_connection_duration_seconds_sum{listener="web"} 1000.25
 reactord_connection_duration_seconds_count{listener="web"} 7
+reactord_connection_first_byte_seconds_bucket{listener="web",le="0.25"} 5
+reactord_connection_first_byte_seconds_bucket{listener="web",le="+Inf"} 6
+reactord_connection_first_byte_seconds_sum{listener="web"} 2.25
+reactord_connection_first_byte_seconds_count{listener="web"} 6
 reactord_connections 4
 reactord_connections_closed_total{listener="web",phase="connect",term_by="server"} 1
 reactord_connections_closed_total{listener="web",phase="data",term_by="client"} 6
@@ -70,6 +77,7 @@ reactord_listener_accept_errors_total{listener="web",reason="other"} 0
 reactord_listener_connections{listener="web"} 2
 reactord_listener_connections_limit{listener="web"} 100
 reactord_listener_connections_total{listener="web"} 9
+reactord_listener_info{listener="web",network="tcp"} 1
 reactord_listener_paused_seconds_total{listener="web"} 1.5
 reactord_listener_pauses_total{listener="web"} 6
 reactord_listener_receive_bytes_total{listener="web"} 1.099511627776e+12
@@ -80,6 +88,10 @@ reactord_listener_throttled_seconds_total{listener="web"} 2.5
 reactord_listener_transmit_bytes_total{listener="web"} 4
 reactord_listener_transmit_datagrams_total{listener="web"} 8
 reactord_memory_pressure_seconds_total 3
+reactord_server_check_duration_seconds_bucket{backend="app",le="0.125"} 8
+reactord_server_check_duration_seconds_bucket{backend="app",le="+Inf"} 12
+reactord_server_check_duration_seconds_sum{backend="app"} 3.5
+reactord_server_check_duration_seconds_count{backend="app"} 12
 reactord_server_checks_total{backend="app",result="failure",server="a:1"} 7
 reactord_server_checks_total{backend="app",result="success",server="a:1"} 6
 reactord_server_connect_duration_seconds_bucket{backend="app",le="0.001"} 7
@@ -134,6 +146,7 @@ func TestEmptyProxy(t *testing.T) {
 reactord_backend_connections{backend="app"} 0
 reactord_backend_connections_limit{backend="app"} 0
 reactord_backend_connections_total{backend="app"} 0
+reactord_backend_no_server_total{backend="app"} 0
 reactord_backend_panic_mode{backend="app"} 0
 reactord_backend_queue_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_backend_queue_duration_seconds_sum{backend="app"} 0
@@ -141,6 +154,9 @@ reactord_backend_queue_duration_seconds_count{backend="app"} 0
 reactord_backend_queue_length{backend="app"} 0
 reactord_backend_queue_refused_total{backend="app"} 0
 reactord_backend_retries_refused_total{backend="app"} 0
+reactord_server_check_duration_seconds_bucket{backend="app",le="+Inf"} 0
+reactord_server_check_duration_seconds_sum{backend="app"} 0
+reactord_server_check_duration_seconds_count{backend="app"} 0
 reactord_server_connect_duration_seconds_bucket{backend="app",le="+Inf"} 0
 reactord_server_connect_duration_seconds_sum{backend="app"} 0
 reactord_server_connect_duration_seconds_count{backend="app"} 0
@@ -177,7 +193,7 @@ func TestCardinality(t *testing.T) {
 	stats := Stats{Process: &ProcessStats{}}
 	for i := range L {
 		l := ListenerStats{
-			Name: fmt.Sprint(i), AcceptErrors: reasons(E), Rejected: reasons(R), DroppedDatagrams: reasons(D), Duration: timings,
+			Name: fmt.Sprint(i), AcceptErrors: reasons(E), Rejected: reasons(R), DroppedDatagrams: reasons(D), Duration: timings, FirstByte: timings,
 		}
 		for j := range T {
 			l.Closed = append(l.Closed, EndCount{End: End{By: fmt.Sprint(j)}})
@@ -185,7 +201,7 @@ func TestCardinality(t *testing.T) {
 		stats.Listeners = append(stats.Listeners, l)
 	}
 	for i := range B {
-		stats.Backends = append(stats.Backends, BackendStats{Name: fmt.Sprint(i), ConnectTime: timings, QueueTime: timings})
+		stats.Backends = append(stats.Backends, BackendStats{Name: fmt.Sprint(i), ConnectTime: timings, QueueTime: timings, CheckTime: timings})
 	}
 	for i := range S {
 		stats.Servers = append(stats.Servers, ServerStats{
@@ -193,7 +209,7 @@ func TestCardinality(t *testing.T) {
 		})
 	}
 	got := seriestest.Count(t, NewCollector(func() Stats { return stats })) + seriestest.Count(t, NewBuildInfo())
-	if want := (10+E+R+D+T+H)*L + (7+2*H)*B + (8+F+K+Z)*S + 6; got != want {
+	if want := (11+E+R+D+T+2*H)*L + (8+3*H)*B + (8+F+K+Z)*S + 6; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

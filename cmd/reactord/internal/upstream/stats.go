@@ -15,6 +15,7 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
 			ConnectTime:    b.time.Read(),
+			CheckTime:      b.checkTime.Read(),
 		})
 		for _, s := range m.servers {
 			servers = append(servers, s.stats())
