@@ -130,7 +130,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 // begin starts what carries out the first plan. The planner calls it.
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
-	if !c.Metrics.IsZero() {
+	if !c.Metrics.Address.IsZero() {
 		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
 			return nil, err
 		}

@@ -49,7 +49,7 @@ func (k *lineage) listenSockets() (all []proxy.ListenSocket) {
 }
 
 // The names of the sockets for metrics and for the admin API at an address of the configuration.
-func metricsName(c *config.Config) string { return "metrics " + c.Metrics.String() }
+func metricsName(c *config.Config) string { return "metrics " + c.Metrics.Address.String() }
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
 // discard closes the sockets that this process does not use. The address of the admin API is another one than before if
@@ -85,7 +85,7 @@ func (k *lineage) listener(name string) (net.Listener, error) {
 func (k *lineage) listenMetrics(f *plan.File, log *zap.Logger) (*admin.Server, error) {
 	l, err := k.listener(metricsName(f.Config))
 	if l == nil && err == nil {
-		return admin.Listen(f.Address(f.Config.Metrics).String(), log)
+		return admin.Listen(f.Address(f.Config.Metrics.Address).String(), log)
 	}
 	return admin.TakeOver(l, log), err
 }

@@ -42,7 +42,7 @@ func (c proxyCommand) Run(kin *lineage) error {
 func (c proxyCommand) config() *config.Config {
 	cfg := config.New()
 	cfg.Ring, cfg.Loops, cfg.Pin, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.MinWait
-	cfg.Metrics, cfg.Admin.Address = c.Metrics, c.Admin
+	cfg.Metrics.Address, cfg.Admin.Address = c.Metrics, c.Admin
 	cfg.Drain.Timeout = c.DrainTimeout
 	cfg.Log = config.Log{Level: c.LogLevel, Format: c.LogFormat}
 
@@ -90,6 +90,8 @@ func flagErrors(problems []config.Problem) error {
 // flagOf is the flag for the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
+	case path == "metrics.address", path == "admin.address":
+		return "--" + strings.TrimSuffix(path, ".address")
 	case strings.Contains(path, ".servers"):
 		return "--to"
 	case strings.HasSuffix(path, ".address"):

@@ -15,9 +15,8 @@ type Config struct {
 	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
 	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do. A reload cannot change it.
 	MinWait time.Duration
-	// Metrics is the address of the HTTP server for /metrics, /livez and /readyz. Empty (default): there is none. A
-	// reload cannot change it.
-	Metrics Address
+	// Metrics is the HTTP server of the metrics: its address, or a mapping.
+	Metrics Metrics
 	// Admin is the HTTP server of the admin API. A reload cannot change it.
 	Admin Admin
 	// Watch reloads the file when it changes, or when its directory does, as a ConfigMap's. Default: false.
@@ -46,10 +45,23 @@ type Log struct {
 	Format string
 }
 
+// Metrics is the HTTP server of the metrics.
+type Metrics struct {
+	// Address is where /metrics, /livez and /readyz are served. Empty (default): nowhere. A reload cannot change it.
+	Address Address
+	// WebConfigFile is the file with certificates and passwords of this server, in the form that exporters of Prometheus
+	// have for --web.config.file. Empty (default): plain HTTP without a password. A reload cannot change the path. What is
+	// in the file is valid for the next request. See "TLS and passwords" in docs/operating.md.
+	WebConfigFile string
+}
+
 // Admin is the HTTP server of the admin API.
 type Admin struct {
-	// Address is "unix:///PATH", or "tcp://HOST:PORT" of a loopback address. Empty (default): there is none.
+	// Address is "unix:///PATH", or "tcp://HOST:PORT": of a loopback address, or of any with a WebConfigFile that has TLS
+	// and asks for passwords or client certificates. Empty (default): there is none.
 	Address string
+	// WebConfigFile is as that of Metrics. A unix socket has none: its permissions say who may use it.
+	WebConfigFile string
 	// Mode is the permissions of the unix socket, in octal. Default: 0600.
 	Mode FileMode
 	// Owner and Group are the names or the numbers of the socket's owner and group. Empty (default): the process's.

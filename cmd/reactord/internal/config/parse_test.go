@@ -82,7 +82,7 @@ backends:
 	}
 	want := New()
 	want.Ring, want.Loops, want.Pin, want.MinWait = "io_uring", 4, true, 350*time.Microsecond
-	want.Metrics = at("::1", 9090)
+	want.Metrics.Address = at("::1", 9090)
 	want.Drain.Timeout = 90 * time.Second
 	want.Log = Log{Level: "debug", Format: "json"}
 	for _, l := range []Listener{

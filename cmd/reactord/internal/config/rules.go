@@ -47,10 +47,13 @@ var rules = map[string]rule{
 	"Log.Level":  {oneOf: newWords(LogLevels)},
 	"Log.Format": {oneOf: newWords(LogFormats)},
 
-	"Admin.Address": {form: isAdminAddress},
-	"Admin.Mode":    {max: 0o777},
-	"Admin.Owner":   {form: isAccount},
-	"Admin.Group":   {form: isAccount},
+	"Metrics.WebConfigFile": filePath,
+
+	"Admin.Address":       {form: isAdminAddress},
+	"Admin.WebConfigFile": filePath,
+	"Admin.Mode":          {max: 0o777},
+	"Admin.Owner":         {form: isAccount},
+	"Admin.Group":         {form: isAccount},
 
 	"Limits.MaxConnections":  connections,
 	"Limits.Memory":          {min: int64(16 * MiB), max: int64(1 << 20 * GiB), zero: true},
