@@ -188,7 +188,7 @@ func TestLogrotate(t *testing.T) {
 	connect(2)
 	text := readFile(t, units+"/reactord.logrotate")
 	for was, now := range map[string]string{
-		"/var/log/reactord/": dir + "/",
+		"/var/log/reactord/":  dir + "/",
 		"\tsu reactord adm\n": "",
 		"systemctl kill --kill-whom=main --signal=USR1 reactord.service": fmt.Sprintf("kill -USR1 %d", d.pid()),
 	} {
