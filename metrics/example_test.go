@@ -3,8 +3,11 @@ package metrics_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +15,8 @@ import (
 
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
+	"github.com/reactord/reactord/reactor/server"
+	"github.com/reactord/reactord/sender/task"
 )
 
 // The loops that a program makes itself are registered with its other collectors.
@@ -37,7 +42,7 @@ func ExampleNewLoops() {
 	// reactord_reactor_leaked_total{reactor="1"} 0
 }
 
-// The loops that reactor.Run makes, or server.Serve, are given to OnLoops.
+// The loops that reactor.Run makes are given to OnLoops.
 func ExampleNewLoops_run() {
 	var handler http.Handler
 	cfg := reactor.Config{Loops: 1, OnLoops: func(loops []*reactor.Loop) {
@@ -49,6 +54,17 @@ func ExampleNewLoops_run() {
 	// Output:
 	// <nil>
 	// true
+}
+
+// So are those that server.Serve makes.
+func ExampleNewLoops_serve() {
+	cfg := server.Config{Addr: netip.MustParseAddrPort("127.0.0.1:7000")}
+	cfg.Reactor.OnLoops = func(loops []*reactor.Loop) { prometheus.MustRegister(metrics.NewLoops(loops)) }
+	http.Handle("GET /metrics", promhttp.Handler())
+	_ = server.ServeTask(context.Background(), cfg, func(_ *task.T, c net.Conn) error {
+		_, err := io.Copy(c, c)
+		return err
+	})
 }
 
 // scrape is the page of a scrape.
