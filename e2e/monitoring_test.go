@@ -60,7 +60,8 @@ func scrapeConfig(t *testing.T, named, found *daemon, s *secured) string {
 	config := strings.NewReplacer(
 		"15s", "500ms", "- rules.yml", "- "+rules+"/rules.yml", "- alerts.yml", "- "+rules+"/alerts.yml",
 		"127.0.0.1:9093", vacant(t), `"10.0.0.1:9090", "10.0.0.2:9090"`, named.metrics, "targets/", dir+"/",
-		"reactord.example.com:9090", s.d.metrics, "reactord.example.com", "localhost", "username: prometheus", "username: ops",
+		"reactord.example.com:9090", s.d.metrics, "reactord.example.com", "localhost",
+		"username: prometheus", "username: ops",
 		"/etc/prometheus/reactord.password", dir+"/password", "/etc/prometheus/reactord-ca.pem", s.path("ca.pem"),
 	).Replace(string(text))
 	for _, left := range []string{"10.0.0.", "example.com", "/etc/"} {
@@ -113,19 +114,21 @@ func (p *prometheus) values(expr string) (all []float64, err error) {
 // awaitValues waits until every expression has a value that is a number. The keys say where it is from.
 func (p *prometheus) awaitValues(exprs map[string]string) {
 	p.t.Helper()
-	deadline := time.Now().Add(4 * patience)
+	start, n, last := time.Now(), len(exprs), ""
 	for ; len(exprs) != 0; time.Sleep(100 * time.Millisecond) {
 		for name, expr := range exprs {
 			all, err := p.values(expr)
 			switch {
 			case slices.ContainsFunc(all, func(v float64) bool { return !math.IsNaN(v) }):
 				delete(exprs, name)
-			case time.Now().After(deadline):
+				last = name
+			case time.Since(start) > 4*patience:
 				p.t.Errorf("%s: %v, %v: %s", name, all, err, expr)
 				delete(exprs, name)
 			}
 		}
 	}
+	p.t.Logf("%d expressions had a value after %v, the last one: %s", n, time.Since(start), last)
 }
 
 // alertRules are the states of the alerts, and the errors of all rules.
