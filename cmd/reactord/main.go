@@ -26,11 +26,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -65,6 +67,10 @@ func main() {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
 	}
+	if err = become(command); err != nil {
+		fmt.Fprintln(os.Stderr, explain(err))
+		os.Exit(1)
+	}
 	kin, err := inherit()
 	if err == nil {
 		if err = command.Run(kin); err != nil {
@@ -78,6 +84,16 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
+// started again does that.
+func become(command *kong.Context) error {
+	c, serves := command.Selected().Target.Interface().(interface{ account() (user, group string) })
+	if !serves {
+		return nil
+	}
+	return account.Become(c.account())
 }
 
 // newParser is the parser of the command line.
@@ -118,6 +134,7 @@ func explain(err error) string {
 // advice is what to do about a common error.
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
+	file, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return ": raise the limit on open files (ulimit -n, LimitNOFILE=)"
@@ -127,6 +144,8 @@ func advice(err error) string {
 		return ": this machine has no such address (ip address lists those it has)"
 	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
 		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
+	case errors.Is(err, fs.ErrPermission) && file != nil:
+		return ": user " + account.Name() + " may not do that"
 	}
 	return ""
 }
