@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
@@ -34,12 +35,8 @@ func render(t *testing.T, dir string) objects {
 		}
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := objects{}
-	for _, r := range rendered.Resources() {
+	for _, r := range resources(t, dir) {
 		text, err := r.AsYAML()
 		if err != nil {
 			t.Fatal(err)
@@ -54,6 +51,16 @@ func render(t *testing.T, dir string) objects {
 		found[kind.Kind] = object
 	}
 	return found
+}
+
+// resources are what a kustomization renders.
+func resources(t *testing.T, dir string) []*resource.Resource {
+	t.Helper()
+	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered.Resources()
 }
 
 // kinds are the kinds of the objects.
