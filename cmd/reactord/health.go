@@ -62,10 +62,10 @@ func (c healthCommand) where() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if cfg.Metrics.IsZero() {
+	if cfg.Metrics.Address.IsZero() {
 		return "", fmt.Errorf("%s: no address to ask: write metrics: %s", c.Config, defaultMetrics)
 	}
-	return cfg.Metrics.HostPort(), nil
+	return cfg.Metrics.Address.HostPort(), nil
 }
 
 // askHealth is the answer of a daemon that is well.
