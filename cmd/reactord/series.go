@@ -16,6 +16,9 @@ func (d *daemon) stats() proxymetrics.Stats {
 	if s.Process != nil && d.drainBegan.Load() != nil {
 		s.Process.Draining = true
 	}
+	if f := d.file.Load(); f != nil && !f.Config.Metrics.PerServer {
+		s.Servers = nil
+	}
 	return s
 }
 

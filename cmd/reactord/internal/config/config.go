@@ -62,6 +62,9 @@ type Metrics struct {
 	// have for --web.config.file. Empty (default): plain HTTP without a password. A reload cannot change the path. What is
 	// in the file is valid for the next request. See "TLS and passwords" in docs/operating.md.
 	WebConfigFile string
+	// PerServer exposes the series of each server. If it is false, those of the backends are left: with 10 000 servers
+	// that are 300 000 series less. Default: true.
+	PerServer bool
 }
 
 // Admin is the HTTP server of the admin API.
@@ -168,6 +171,7 @@ var (
 func New() *Config {
 	return &Config{
 		Ring:      "auto",
+		Metrics:   Metrics{PerServer: true},
 		Admin:     Admin{Mode: 0o600},
 		Log:       Log{Level: "info", Format: "auto"},
 		AccessLog: newAccessLog(),

@@ -76,6 +76,7 @@ type BackendStats struct {
 	RetriesRefused uint64    // retries that the retry budget did not allow
 	NoServer       uint64    // connections that got no server, but those that their clients have ended
 	Panic          bool      // health is ignored, because too few servers are healthy
+	Servers        []Count   // by state, all that there are
 	ConnectTime    Histogram // of connects that succeeded
 	QueueTime      Histogram // in the queue, of connections that have left it
 	CheckTime      Histogram // of health checks that have ended
@@ -112,12 +113,4 @@ type End struct{ By, Phase string }
 type EndCount struct {
 	End
 	N uint64
-}
-
-// Histogram is a distribution of durations in seconds. Counts[i] counts those up to Bounds[i] and above the bound
-// before it. The last element of Counts counts those above all bounds.
-type Histogram struct {
-	Bounds []float64
-	Counts []uint64
-	Sum    float64
 }
