@@ -8,6 +8,7 @@
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
 //	reactord ctl COMMAND                                          ask and tell a running reactord
+//	reactord health                                               ask a running reactord whether it is ready
 //	reactord doctor                                               report what this machine offers, and lacks
 //	reactord man                                                  print the manual page
 //	reactord completion SHELL                                     print a script that completes command lines
@@ -44,6 +45,7 @@ type commands struct {
 	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
 	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
 	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Health healthCommand `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
 	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
 	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
 
