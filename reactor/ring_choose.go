@@ -107,4 +107,6 @@ var (
 
 	_ host.MinWaiter = (*uring.Ring)(nil)
 	_ host.MinWaiter = (*epoll.Ring)(nil)
+
+	_ host.Restricter = (*uring.Ring)(nil)
 )

@@ -79,7 +79,7 @@ func dashboards(t *testing.T, f func(t *testing.T, text []byte, d dashboard)) {
 	}
 }
 
-// The files have sorted keys, so that what changes is all that a diff shows, and nothing of the Grafana that they are from.
+// The files have sorted keys, so that a diff shows what has changed, and nothing of the Grafana that they are from.
 func TestForm(t *testing.T) {
 	dashboards(t, func(t *testing.T, text []byte, _ dashboard) {
 		var all map[string]any
@@ -159,16 +159,18 @@ func check(t *testing.T, p panel) {
 		}
 		refs[q.RefID] = true
 		for _, s := range selector.FindAllString(q.Expr, -1) {
-			if !strings.Contains(s, `job="$job",instance="$instance"`) && !strings.Contains(s, `job=~"$job",instance=~"$instance"`) &&
-				!strings.HasPrefix(s, "ALERTS") {
+			one, many := `job="$job",instance="$instance"`, `job=~"$job",instance=~"$instance"`
+			if !strings.Contains(s, one) && !strings.Contains(s, many) && !strings.HasPrefix(s, "ALERTS") {
 				t.Errorf("%s: %s is not of the variables", p.Title, s)
 			}
 		}
 		if m := window.FindString(q.Expr); m != "" {
 			t.Errorf("%s: %s, want [$__rate_interval]", p.Title, m)
 		}
-		if strings.Contains(q.Expr, "rate(") && !strings.Contains(q.Expr, "_total{") && !strings.Contains(q.Expr, "_bucket{") {
-			t.Errorf("%s: a rate of what is no counter: %s", p.Title, q.Expr)
+		for _, m := range rate.FindAllStringSubmatch(q.Expr, -1) {
+			if !strings.HasSuffix(m[1], "_total") && !strings.HasSuffix(m[1], "_bucket") {
+				t.Errorf("%s: a rate of %s, which is no counter", p.Title, m[1])
+			}
 		}
 	}
 	for _, l := range p.Links {
@@ -182,6 +184,8 @@ func check(t *testing.T, p panel) {
 var (
 	// selector is a metric's name with its matchers, if it has any.
 	selector = regexp.MustCompile(`\b(ALERTS|up|(?:reactord|process|go)_\w+)\b(\{[^}]*\})?`)
+	// rate is a rate or an increase of a metric.
+	rate = regexp.MustCompile(`\b(?:rate|increase)\((\w+)`)
 	// window is a range that does not fit every scrape interval.
 	window = regexp.MustCompile(`\[[0-9][^]]*\]`)
 )

@@ -47,3 +47,10 @@ type MinWaiter interface {
 	// After that time the first completion or a Wake ends the wait. It is called before Enable.
 	SetMinWait(least time.Duration)
 }
+
+// Restricter is a Ring that can refuse operations.
+type Restricter interface {
+	// Restrict makes entries of other opcodes or with other flags complete with -EACCES, for good. It is called once,
+	// before Enable.
+	Restrict(to uring.Restrictions) error
+}

@@ -17,6 +17,7 @@ const (
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
+	retryTime     = time.Second // between two looks at a file that is wrong
 	closeTimeout  = time.Second // for answers in flight when the server is closed
 	maxHeader     = 16 << 10    // bytes
 )
@@ -28,7 +29,8 @@ type server struct {
 	listener net.Listener
 	web      string // the path of its web configuration file; "": it has none
 	log      *zap.Logger
-	ended    chan struct{} // closed when the server has ended; nil before serve
+	stop     context.CancelFunc // ends run; nil before serve
+	ended    chan struct{}      // closed when run has ended; nil before serve
 }
 
 // serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
@@ -45,16 +47,37 @@ func (s *server) serve(h http.Handler) {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          zap.NewStdLog(s.log),
 	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
 	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		l := newReserved(s.listener)
+	go s.run(ctx, h)
+}
+
+// run answers until s is closed. If the web configuration file is wrong by now, clients wait until it is right.
+func (s *server) run(ctx context.Context, h http.Handler) {
+	defer close(s.ended)
+	l := newReserved(s.listener)
+	defer l.Close()
+	said := ""
+	for {
+		s.http.Handler = h // Serve puts its own before it
 		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(s.name, s.log))
-		if !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error(s.name+": the server has ended", zap.Error(err))
-			_ = l.Close() // it is open still if the web configuration file was wrong
+		if errors.Is(err, http.ErrServerClosed) {
+			return
 		}
-	}()
+		if text := err.Error(); text != said {
+			said = text
+			s.log.Error(s.name+": the server does not answer", zap.Error(err))
+		}
+		if s.web == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retryTime):
+		}
+	}
 }
 
 // Close ends the server. Answers in flight have a second to be finished.
@@ -62,6 +85,7 @@ func (s *server) Close() error {
 	if s.ended == nil {
 		return s.listener.Close()
 	}
+	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.http.Shutdown(ctx)

@@ -148,7 +148,7 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	p.moved(lease.Len())
 	p.itemReceived(lease.Credits())
 	if p.out == nil {
-		p.out = p.conn.worker().transfers.get()
+		p.out = p.conn.worker().transfers.Get()
 		p.out.begin(p)
 	}
 	p.out.push(lease)
@@ -233,7 +233,7 @@ func (p *pipe) broke(err error) {
 func (p *pipe) releaseTransfer() *conn {
 	w := p.conn.worker()
 	p.out.end(w)
-	w.transfers.keep(p.out)
+	w.transfers.Keep(p.out)
 	p.out = nil
 	return p.conn
 }
