@@ -53,7 +53,7 @@ func breaches(name string, f *dto.MetricFamily) (all []string) {
 	}
 	kind, unit, help := f.GetType(), unitOf(f), f.GetHelp()
 	ends := func(suffix string) bool { return strings.HasSuffix(name, suffix) }
-	rule(oneWord.MatchString(name), "the name is not reactord_ and words of small letters")
+	rule(oneWord.MatchString(name), "the name is not reactord_ and words in lower case")
 	rule(ends("_total") == (kind == dto.MetricType_COUNTER), "_total is the end of counters, and of nothing else")
 	rule(kind != dto.MetricType_HISTOGRAM || unit == "seconds", "a histogram is of seconds")
 	rule(unit != "" || !strings.Contains(name, "_seconds") && !strings.Contains(name, "_bytes"),
