@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -61,6 +62,9 @@ var errUnexpected = errors.New("the proxy has ended unexpectedly")
 // run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
 func run(conf *configuration, kin *lineage, started func(*daemon)) error {
 	cfg := conf.first.Config
+	if err := account.Check(cfg.User, cfg.Group); err != nil {
+		return err
+	}
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err

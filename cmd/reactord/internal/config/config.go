@@ -18,6 +18,12 @@ type Config struct {
 	// MinWait is how long an idle loop sleeps at least. It costs as much latency, and saves CPU time at about 10 000 to
 	// 100 000 messages/s per loop. 0 (default): the loop sleeps until there is something to do. A reload cannot change it.
 	MinWait time.Duration
+	// User is the name or the number of the user that the process runs as, if root starts it. It becomes that user before
+	// it opens anything but this file, and keeps no privilege but ports below 1024 (CAP_NET_BIND_SERVICE). Empty
+	// (default): the user that starts it. A reload cannot change it.
+	User string
+	// Group is the group of the process. Empty (default): the user's. A reload cannot change it.
+	Group string
 	// Metrics is the HTTP server of the metrics: its address, or a mapping.
 	Metrics Metrics
 	// Admin is the HTTP server of the admin API. A reload cannot change it.

@@ -9,6 +9,9 @@ import (
 // config finds settings that contradict each other.
 func (v *validator) config(c *Config) {
 	var top *step
+	if c.Group != "" && c.User == "" {
+		v.add(top.of("group"), "group is of a user: write user, too, or remove it")
+	}
 	v.metrics(top.of("metrics"), &c.Metrics)
 	v.admin(top.of("admin"), &c.Admin)
 	v.accessLog(top.of("access_log"), &c.AccessLog)
