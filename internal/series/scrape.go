@@ -22,10 +22,12 @@ func NewScrape(ch chan<- prometheus.Metric) *Scrape {
 
 // word is a label that is made once in a scrape.
 func (s *Scrape) word(name, value string) *dto.LabelPair {
-	p := s.words[[2]string{name, value}]
+	key := [2]string{name, value}
+	p := s.words[key]
 	if p == nil {
-		p = &dto.LabelPair{Name: &name, Value: &value}
-		s.words[[2]string{name, value}] = p
+		made := key // only what is new is on the heap
+		p = &dto.LabelPair{Name: &made[0], Value: &made[1]}
+		s.words[key] = p
 	}
 	return p
 }
