@@ -87,7 +87,8 @@ func TestTLSEarlyData(t *testing.T) {
 
 	upstream := listen(t)
 	path := filepath.Join(t.TempDir(), "reactord.yaml")
-	replace(t, path, tlsConfig("auto", "", "certificates: [{cert: "+cert+"}]", upstream.addr()))
+	log := filepath.Join(t.TempDir(), "log")
+	replace(t, path, tlsConfig("auto", "access_log: {path: "+log+"}", "certificates: [{cert: "+cert+"}]", upstream.addr()))
 	d := startFile(t, path)
 	replace(t, early, "early data")
 	const want = "Early data was rejected"
@@ -99,5 +100,10 @@ func TestTLSEarlyData(t *testing.T) {
 		c.Close()
 		t.Error("the server is connected")
 	}
+	// The line of a handshake that has failed says whom the client has asked for.
+	eventually(t, "the line of the connection is written", func() bool {
+		line, _ := os.ReadFile(log)
+		return strings.Contains(string(line), `"sni":"proxy.test"`) && strings.Contains(string(line), "unexpected early data")
+	})
 	d.stop()
 }

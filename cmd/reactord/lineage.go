@@ -83,11 +83,12 @@ func (k *lineage) listener(name string) (net.Listener, error) {
 
 // listenMetrics listens for metrics.
 func (k *lineage) listenMetrics(f *plan.File, log *zap.Logger) (*admin.Server, error) {
+	m := f.Config.Metrics
 	l, err := k.listener(metricsName(f.Config))
 	if l == nil && err == nil {
-		return admin.Listen(f.Address(f.Config.Metrics.Address).String(), log)
+		return admin.Listen(f.Address(m.Address).String(), m.WebConfigFile, log)
 	}
-	return admin.TakeOver(l, log), err
+	return admin.TakeOver(l, m.WebConfigFile, log), err
 }
 
 // listenAdmin listens for the admin API.

@@ -8,6 +8,7 @@
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
 //	reactord ctl COMMAND                                          ask and tell a running reactord
+//	reactord health                                               ask a running reactord whether it is ready
 //	reactord doctor                                               report what this machine offers, and lacks
 //	reactord man                                                  print the manual page
 //	reactord completion SHELL                                     print a script that completes command lines
@@ -25,11 +26,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -42,6 +45,7 @@ type commands struct {
 	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
 	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
 	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Health healthCommand `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
 	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
 	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
 
@@ -63,6 +67,10 @@ func main() {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
 	}
+	if err = become(command); err != nil {
+		fmt.Fprintln(os.Stderr, explain(err))
+		os.Exit(1)
+	}
 	kin, err := inherit()
 	if err == nil {
 		if err = command.Run(kin); err != nil {
@@ -76,6 +84,16 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
+// started again does that.
+func become(command *kong.Context) error {
+	c, serves := command.Selected().Target.Interface().(interface{ account() (user, group string) })
+	if !serves {
+		return nil
+	}
+	return account.Become(c.account())
 }
 
 // newParser is the parser of the command line.
@@ -116,6 +134,7 @@ func explain(err error) string {
 // advice is what to do about a common error.
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
+	file, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return ": raise the limit on open files (ulimit -n, LimitNOFILE=)"
@@ -125,6 +144,8 @@ func advice(err error) string {
 		return ": this machine has no such address (ip address lists those it has)"
 	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
 		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
+	case errors.Is(err, fs.ErrPermission) && file != nil:
+		return ": user " + account.Name() + " may not do that"
 	}
 	return ""
 }

@@ -37,7 +37,12 @@ func TestCheck(t *testing.T) {
 	promtool(t, "check", "config", "scrape.yml")
 }
 
-func TestRules(t *testing.T) { promtool(t, "test", "rules", "alerts_test.yml") }
+func TestRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds, and has no Go code that could race")
+	}
+	promtool(t, "test", "rules", "alerts_test.yml")
+}
 
 // A rule is one of rules.yml or alerts.yml.
 type rule struct {

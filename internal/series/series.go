@@ -41,6 +41,11 @@ func NewDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("reactord_"+name, help, labels, nil)
 }
 
+// Value is the current value of a gauge that is no part of a table.
+func Value(desc *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
+}
+
 // Count is the current value of a counter that is no part of a table.
 func Count(desc *prometheus.Desc, n float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, n, labels...)

@@ -9,6 +9,9 @@ import (
 // config finds settings that contradict each other.
 func (v *validator) config(c *Config) {
 	var top *step
+	if c.Group != "" && c.User == "" {
+		v.add(top.of("group"), "group is of a user: write user, too, or remove it")
+	}
 	v.metrics(top.of("metrics"), &c.Metrics)
 	v.admin(top.of("admin"), &c.Admin)
 	v.accessLog(top.of("access_log"), &c.AccessLog)
@@ -47,7 +50,7 @@ func (v *validator) admin(at *step, a *Admin) {
 	if a.Address == "" && a.WebConfigFile != "" {
 		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: tcp://HOST:PORT, too, or remove it")
 	}
-	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && !isLoopback(a.Address) {
+	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && a.Open() {
 		v.value(at.of("address"), "%s could be reached from other machines, and the admin API asks for no password: write "+
 			"web_config_file, too, with TLS and users, or the address unix:///PATH or tcp://127.0.0.1:PORT", quote(a.Address))
 	}

@@ -71,13 +71,6 @@ func isAdminAddress(s string) string {
 	return ""
 }
 
-// isLoopback reports whether only this machine reaches an address.
-func isLoopback(address string) bool {
-	a, err := ParseAddress(address)
-	ip, e := netip.ParseAddr(a.Host)
-	return err == nil && (a.Host == "localhost" || a.Host == "" || e == nil && ip.IsLoopback())
-}
-
 func isAccount(s string) string {
 	if len(s) > 256 || strings.ContainsAny(s, ": /\n\t\x00") {
 		return "is not the name or the number of an account"

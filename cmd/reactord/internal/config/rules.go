@@ -44,6 +44,9 @@ var rules = map[string]rule{
 	// A shorter sleep costs more than it saves, and each byte may be late by twice as much.
 	"Config.MinWait": {min: int64(10 * time.Microsecond), max: int64(100 * time.Millisecond), zero: true},
 
+	"Config.User":  {form: isAccount},
+	"Config.Group": {form: isAccount},
+
 	"Log.Level":  {oneOf: newWords(LogLevels)},
 	"Log.Format": {oneOf: newWords(LogFormats)},
 

@@ -17,6 +17,8 @@ func fixed(old, next *config.Config) (problems []config.Problem) {
 		{"loops", old.Loops, next.Loops},
 		{"pin", old.Pin, next.Pin},
 		{"min_wait", old.MinWait, next.MinWait},
+		{"user", old.User, next.User},
+		{"group", old.Group, next.Group},
 		{"metrics.address", old.Metrics.Address, next.Metrics.Address},
 		{"metrics.web_config_file", old.Metrics.WebConfigFile, next.Metrics.WebConfigFile},
 		{"admin", old.Admin, next.Admin},

@@ -23,16 +23,7 @@ func startLogged(t *testing.T, ring reactor.RingKind, b Backend, log config.Acce
 	cfg.Ring, cfg.Loops = ring, 2
 	next := cfg.plan()
 	next.AccessLog = log
-	p, err := Start(cfg.Config, next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return runPlan(t, cfg.Config, next)
 }
 
 // logged is the lines of an access log, when there are so many.
@@ -182,11 +173,7 @@ func TestNotLogged(t *testing.T) {
 		next := cfg.plan()
 		next.AccessLog = config.AccessLog{Path: path, Mode: 0o600, SkipEmpty: true, Fields: []string{"by", "listener"}}
 		next.Listeners[1].AccessLog = false
-		p, err := Start(cfg.Config, next)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := runPlan(t, cfg.Config, next)
 		use := func(at int, bytes int) {
 			c, err := net.Dial("tcp", p.Addrs()[at].String())
 			if err != nil {
@@ -316,7 +303,7 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		c := connOf(first)
 		s := w.proxy.table.Load().listeners[0].settings.Load()
 		line := func() {
-			w.notes.put(c.log)
+			w.notes.Put(c.log)
 			c.record(s, netip.AddrPort{})
 			c.why = endNormal
 			c.logEnd()

@@ -121,16 +121,7 @@ func startMany(t *testing.T, ring reactor.RingKind, loops, listeners, pairs int,
 		l.Name = fmt.Sprint("l", i)
 		cfg.Listeners = append(cfg.Listeners, l)
 	}
-	p, err := cfg.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return cfg.run(t)
 }
 
 // echo answers every connection of a listener with what it sends.
@@ -177,11 +168,7 @@ func TestMaxConnectionsOfAllLoops(t *testing.T) {
 		go echo(ln)
 		cfg := setupOf(Backend{}, ln)
 		cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 3, limit
-		p, err := cfg.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := cfg.run(t)
 		for range rounds { // there is room again while further connections wait
 			var clients []net.Conn
 			for range limit {
@@ -308,15 +295,7 @@ func serveInTurn(t *testing.T, ring reactor.RingKind, limit int) {
 	ln := listen(t)
 	cfg := setupOf(Backend{}, ln)
 	cfg.Ring, cfg.Loops, cfg.Listeners[0].MaxConnections = ring, 2, limit
-	p, err := cfg.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	p := cfg.run(t)
 	const clients = 40 // more than enough for the share of each loop
 	for range clients {
 		c, err := net.Dial("tcp", p.Addrs()[0].String())

@@ -92,11 +92,7 @@ func TestBandwidth(t *testing.T) {
 				f.Ring, f.Loops, f.Listeners[0].Address = ring, 1, freePort(t)
 				const rate, burst = 2 << 20, 64 << 10
 				f.Listeners[0].Bandwidth.Listener = config.ByteRate{FromClient: rate, FromServer: rate, Burst: burst}
-				p, err := f.start()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer p.Close()
+				p := f.run(t)
 				c, s := pair(t, p, ln)
 				ends := []net.Conn{c, s}
 				total := 3 << 20

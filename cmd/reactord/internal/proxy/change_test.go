@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"runtime"
@@ -31,15 +32,26 @@ func (p *Proxy) change(t testing.TB, f fixture) {
 	c.Commit()
 }
 
-// freePort is an address on which no socket listens.
+// freePort is an address on which no socket listens. Its port is below those that the kernel gives to sockets that ask
+// for any: no other process gets it in the meantime.
 func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(16384+rand.IntN(16384)))
+		ln, err := net.Listen("tcp", at.String())
+		if err != nil {
+			continue
+		}
+		c, err := net.ListenPacket("udp", at.String())
+		ln.Close()
+		if err != nil {
+			continue
+		}
+		c.Close()
+		return at
 	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).AddrPort()
+	t.Fatal("no port is free")
+	return netip.AddrPort{}
 }
 
 // A listener that keeps its address keeps its connections and counters, whatever else changes. One that is gone accepts
@@ -58,11 +70,7 @@ func TestListenersComeAndGo(t *testing.T) {
 			}
 		}
 		at("ab", kept, gone)
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		onKept, onGone := caller(t, p, 0), caller(t, p, 1)
 		expectServed(t, onKept)
 		expectServed(t, onGone)
@@ -115,11 +123,7 @@ func TestSettingsOfAListenerChange(t *testing.T) {
 		f.Ring, f.Loops = ring, 2
 		f.Listeners[0].Address = freePort(t)
 		f.Listeners[0].MaxConnections = 1
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		expect := func(c net.Conn, want byte) {
 			t.Helper()
 			var got [1]byte
@@ -129,9 +133,7 @@ func TestSettingsOfAListenerChange(t *testing.T) {
 		}
 		expect(caller(t, p, 0), 1)
 		waits := caller(t, p, 0)
-		other := setupOf(Backend{}, second).Backends[0]
-		other.Name = "other"
-		f.Backends = append(f.Backends, other)
+		f.addOther(second)
 		f.Listeners[0].Backend, f.Listeners[0].MaxConnections = "other", 3
 		p.change(t, f)
 		expect(waits, 2)
@@ -158,11 +160,7 @@ func TestRateIsLifted(t *testing.T) {
 		f.Ring, f.Loops, f.Listeners[0].Address = ring, 1, freePort(t)
 		f.Listeners[0].Rate = config.Rate{Connections: 1, Burst: 1}
 		f.Limits.Rate = config.Rate{Connections: 1000}
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		expectServed(t, caller(t, p, 0))
 		began := time.Now()
 		waits := []net.Conn{caller(t, p, 0), caller(t, p, 0), caller(t, p, 0)}
@@ -194,11 +192,7 @@ func TestSocketOfTheServiceManager(t *testing.T) {
 		f := setupOf(Backend{}, ln)
 		f.Ring, f.Loops = ring, 2
 		f.Inherited = []ListenSocket{{Key: plan.ListenerKey{FD: "web"}, FD: fd}}
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		own := f.plan()
 		withSocket := f.plan()
 		l := Listener{Name: "m", Backend: "b"}.plan()
@@ -290,11 +284,7 @@ func TestFailedPlanLeaksNothing(t *testing.T) {
 		go echo(ln)
 		f := setupOf(Backend{}, ln)
 		f.Ring, f.Loops = ring, 2
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		taken := listen(t).Addr().(*net.TCPAddr).AddrPort()
 		open, before := descriptors(t), p.Plan()
 		next := f
@@ -354,11 +344,7 @@ func TestListenerMovesToAnOverlappingAddress(t *testing.T) {
 		port := freePort(t).Port()
 		at := func(ip string) { f.Listeners[0].Address = netip.AddrPortFrom(netip.MustParseAddr(ip), port) }
 		at("127.0.0.1")
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		for _, ip := range []string{"0.0.0.0", "127.0.0.1"} {
 			at(ip)
 			p.change(t, f)
@@ -374,11 +360,7 @@ func TestRetiredListenersAreFreed(t *testing.T) {
 		go echo(ln)
 		f := setupOf(Backend{}, ln)
 		f.Ring, f.Loops = ring, 2
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		var shared []weak.Pointer[sharedListener]
 		own := f.Listeners[0]
 		var last net.Conn
@@ -428,11 +410,7 @@ func TestHandOver(t *testing.T) {
 				go echo(ln)
 				f := setupOf(Backend{}, ln)
 				f.Ring, f.Loops, f.Listeners[0].Address = ring, 2, freePort(t)
-				old, err := f.start()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer old.Close()
+				old := f.run(t)
 				stop := make(chan struct{})
 				var wg sync.WaitGroup
 				for range 4 {
@@ -454,11 +432,7 @@ func TestHandOver(t *testing.T) {
 					t.Fatalf("%d sockets, %v", len(sockets), err)
 				}
 				f.Inherited, f.Loops = sockets, loops
-				next, err := f.start()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer next.Close()
+				next := f.run(t)
 				old.StopAccepting()
 				served := next.Stats().Listeners[0].Accepted
 				for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {

@@ -127,7 +127,7 @@ func (c *conn) connect(to *upstream.Backend) {
 	c.lane = w.lane(to)
 	c.settings = c.lane.settings
 	c.setTimeouts(&c.sockets[client])
-	c.dial = w.dials.get()
+	c.dial = w.dials.Get()
 	c.dial.conn = c
 	c.dial.begin()
 }
@@ -221,7 +221,7 @@ type closeOps struct{ ops [2]reactor.CloseOp }
 // takeCloseOps takes closeOps from the worker, unless the connection has some.
 func (c *conn) takeCloseOps() *closeOps {
 	if c.closing == nil {
-		c.closing = c.worker().closings.get()
+		c.closing = c.worker().closings.Get()
 	}
 	return c.closing
 }
@@ -286,9 +286,9 @@ func (c *socketClosed) Env() sender.Env { return sender.EmptyEnv{} }
 // release gives back what the closed connection has of its worker, and makes room for another one.
 func (c *conn) release() {
 	w, l := c.worker(), c.listener
-	w.closings.put(c.closing)
+	w.closings.Put(c.closing)
 	if c.watch != nil {
-		w.watches.put(c.watch)
+		w.watches.Put(c.watch)
 	}
 	c.forgetDial()
 	c.forgetOpening()
@@ -297,7 +297,7 @@ func (c *conn) release() {
 	}
 	if c.log != nil {
 		c.peer = nil
-		w.notes.put(c.log)
+		w.notes.Put(c.log)
 	}
 	l.stats.closed[c.why].Add(1)
 	l.stats.duration.Observe(w.loop.Now() - c.began)

@@ -179,7 +179,7 @@ func (c *conn) forgetDial() {
 		w.forgetGreeting(d.greeting)
 	}
 	c.dial = nil
-	w.dials.put(d)
+	w.dials.Put(d)
 }
 
 // Start begins an attempt.
@@ -258,7 +258,7 @@ type dialTask struct {
 func (d *dial) proceed() {
 	c := d.conn
 	c.loop().StopTimer(&c.timer)
-	d.task = c.worker().dialTasks.get()
+	d.task = c.worker().dialTasks.Get()
 	d.task.dial = d
 	task.New(d.run).Connect(&d.task.op, d.task)
 	d.task.op.Start()
@@ -467,7 +467,11 @@ func (d *dial) gotNone(why end, err error) {
 	if entry := c.debug("the connection has got no server"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
-	if why != endQueueClientReset && c.lane.queue.logged.due(c.loop().Now()) {
+	if why == endQueueClientReset {
+		return
+	}
+	c.lane.queue.noServer.Add(1)
+	if c.lane.queue.logged.due(c.loop().Now()) {
 		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
 			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
@@ -519,7 +523,7 @@ func (k *dialTask) failed(why end) {
 func (k *dialTask) release() *dial {
 	s := k.dial
 	s.task = nil
-	s.conn.worker().dialTasks.put(k)
+	s.conn.worker().dialTasks.Put(k)
 	return s
 }
 

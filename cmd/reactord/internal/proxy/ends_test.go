@@ -263,11 +263,7 @@ func (v provocation) run(t *testing.T, ring reactor.RingKind, phase string) {
 	if v.set != nil {
 		v.set(t, next)
 	}
-	p, err := Start(cfg.Config, next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := runPlan(t, cfg.Config, next)
 	v.provoke(t, p, ln)
 	awaitEnd(t, p, v.end)
 	how := v.end.logged(phase)

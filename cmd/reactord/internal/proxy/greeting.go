@@ -124,7 +124,7 @@ func (d *dial) first() []byte {
 // begun is the greeting, which there is from now on.
 func (d *dial) begun() *greeting {
 	if d.greeting == nil {
-		d.greeting = d.conn.worker().greetings.get()
+		d.greeting = d.conn.worker().greetings.Get()
 		d.greeting.dial = d
 	}
 	return d.greeting
@@ -133,7 +133,7 @@ func (d *dial) begun() *greeting {
 // forgetGreeting gives back a greeting.
 func (w *worker) forgetGreeting(g *greeting) {
 	*g = greeting{bytes: kept(g.bytes), tlvs: kept(g.tlvs)}
-	w.greetings.keep(g)
+	w.greetings.Keep(g)
 }
 
 // appendTLVs appends the TLVs of the header for servers. Those that were received count more than what is known here:

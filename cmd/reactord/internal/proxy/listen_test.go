@@ -42,21 +42,6 @@ func socketPath(t *testing.T) string {
 	return filepath.Join(dir, "s")
 }
 
-// started runs a fixture until the end of the test.
-func (s fixture) started(t *testing.T) *Proxy {
-	t.Helper()
-	p, err := s.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
 // unixCaller connects to a unix socket.
 func unixCaller(t *testing.T, path string) *net.UnixConn {
 	t.Helper()
@@ -142,7 +127,7 @@ func TestUnixClientsAreListed(t *testing.T) {
 	go echo(ln)
 	f := setupOf(Backend{}, ln)
 	f.Loops, f.Listeners[0].Set = 1, onUnix(path)
-	p := f.started(t)
+	p := f.run(t)
 	c := unixCaller(t, path)
 	_, _ = c.Write([]byte{1})
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
@@ -164,7 +149,7 @@ func TestUnixReset(t *testing.T) {
 		ln, path := listen(t), socketPath(t)
 		f := setupOf(Backend{}, ln)
 		f.Ring, f.Loops, f.Listeners[0].Set = ring, 1, onUnix(path)
-		f.started(t)
+		f.run(t)
 		c := unixCaller(t, path)
 		s, err := ln.Accept()
 		if err != nil {
@@ -211,7 +196,7 @@ func TestUnixAccess(t *testing.T) {
 		}
 	}
 	set(0o640, "12345", "23456")
-	p := f.started(t)
+	p := f.run(t)
 	expect(0o640, 12345, 23456)
 	set(0o666, "0", "")
 	p.change(t, f)
@@ -246,7 +231,7 @@ func TestUnixSocketsComeAndGo(t *testing.T) {
 			}
 		}
 		on(first)
-		p := f.started(t)
+		p := f.run(t)
 		held := unixCaller(t, first)
 		on(second, first)
 		p.change(t, f)
@@ -335,7 +320,7 @@ func TestUnixSocketIsHandedOver(t *testing.T) {
 		if next.Inherited, err = old.ListenSockets(); err != nil || len(next.Inherited) != 2 {
 			t.Fatalf("%d sockets, %v", len(next.Inherited), err)
 		}
-		p := next.started(t)
+		p := next.run(t)
 		old.StopAccepting()
 		if err := old.Close(); err != nil {
 			t.Error(err)
@@ -361,7 +346,7 @@ func TestUnixSocketOfAFailedSuccessor(t *testing.T) {
 	go echo(ln)
 	f := setupOf(Backend{}, ln)
 	f.Loops, f.Listeners[0].Set = 1, onUnix(path)
-	old := f.started(t)
+	old := f.run(t)
 	next := f
 	var err error
 	if next.Inherited, err = old.ListenSockets(); err != nil {
@@ -408,7 +393,7 @@ func TestOptionsOfListeners(t *testing.T) {
 			f.Listeners[0].Set = func(l *plan.Listener) { l.Socket = o }
 		}
 		set(config.Socket{MSS: 1000, TOS: 0x28, FastOpen: 7, Interface: "lo"})
-		p := f.started(t)
+		p := f.run(t)
 		expect := func(name string, level, option, want int) {
 			t.Helper()
 			for _, got := range optionsOf(t, p, 0, level, option) {
@@ -530,7 +515,7 @@ func TestInheritedSocketsOfTheWrongKind(t *testing.T) {
 	f.Inherited = []ListenSocket{
 		{Key: plan.ListenerKey{FD: "udp"}, FD: udp}, {Key: plan.ListenerKey{FD: "unix"}, FD: passed(stream, err)},
 	}
-	p := f.started(t)
+	p := f.run(t)
 	for _, test := range []struct {
 		network, fd, want string
 		deny              []config.Prefix

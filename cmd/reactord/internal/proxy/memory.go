@@ -5,7 +5,6 @@ import (
 	"os"
 	"path"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -119,8 +118,8 @@ func (s memorySource) resident() int64 {
 func (s memorySource) ofCgroup() (used float64) {
 	of := ""
 	for line := range bytes.Lines(s.read(orDefault(s.proc, "/proc/self"), "cgroup")) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "0::"); ok {
-			of = name
+		if name, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("0::")); ok {
+			of = string(name)
 		}
 	}
 	if of == "" {

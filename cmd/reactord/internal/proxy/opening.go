@@ -80,7 +80,7 @@ var errGone = errors.New("the client has ended the connection")
 
 // open begins the opening of a connection.
 func (c *conn) open(s *settings) {
-	o := c.worker().openings.get()
+	o := c.worker().openings.Get()
 	o.conn, o.settings = c, s
 	c.opening = o
 	o.limit(s.InspectTimeout)
@@ -292,7 +292,7 @@ func (o *opening) Env() sender.Env { return sender.EmptyEnv{} }
 
 // answer continues in a task.
 func (o *opening) answer() {
-	o.task = o.conn.worker().openTasks.get()
+	o.task = o.conn.worker().openTasks.Get()
 	o.task.opening = o
 	task.New(o.run).Connect(&o.task.op, o.task)
 	o.task.op.Start()
@@ -413,7 +413,7 @@ func (k *openingTask) ended(err error) {
 	o := k.opening
 	c := o.conn
 	o.task = nil
-	c.worker().openTasks.put(k)
+	c.worker().openTasks.Put(k)
 	switch {
 	case c.phase == phaseClosed:
 		(*socketClosed)(c).SetValue(struct{}{})
@@ -450,5 +450,5 @@ func (c *conn) forgetOpening() {
 	}
 	c.opening, c.early = nil, nil
 	*o = opening{bytes: kept(o.bytes)}
-	c.worker().openings.keep(o)
+	c.worker().openings.Keep(o)
 }

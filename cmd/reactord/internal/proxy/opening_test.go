@@ -33,23 +33,8 @@ func startAs(t *testing.T, ring reactor.RingKind, l func(*plan.Listener), b func
 ) *Proxy {
 	t.Helper()
 	cfg := setupOf(Backend{Set: b}, servers...)
-	cfg.Listeners[0].Set = l
-	return startFixture(t, ring, cfg)
-}
-
-func startFixture(t *testing.T, ring reactor.RingKind, cfg fixture) *Proxy {
-	t.Helper()
-	cfg.Ring, cfg.Loops = ring, 1
-	p, err := cfg.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	cfg.Loops, cfg.Listeners[0].Set = 1, l
+	return cfg.on(ring).run(t)
 }
 
 func dialProxy(t *testing.T, p *Proxy) *net.TCPConn {
@@ -324,17 +309,15 @@ func TestRoutesBySNI(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		a, b := listen(t), listen(t)
 		cfg := setupOf(Backend{}, a)
-		other := setupOf(Backend{}, b).Backends[0]
-		other.Name = "other"
-		cfg.Backends = append(cfg.Backends, other)
-		cfg.Listeners[0].Backend = ""
+		cfg.addOther(b)
+		cfg.Loops, cfg.Listeners[0].Backend = 1, ""
 		cfg.Listeners[0].Set = func(l *plan.Listener) {
 			l.Routes = []config.Route{
 				{SNI: []string{"A.test"}, Backend: "b"},
 				{Name: "wild", SNI: []string{"*.a.test"}, Backend: "other"},
 			}
 		}
-		p := startFixture(t, ring, cfg)
+		p := cfg.on(ring).run(t)
 		for _, test := range []struct {
 			sni string
 			to  net.Listener

@@ -132,6 +132,9 @@ func (p *pipe) moved(n int) {
 
 // count counts bytes of a side.
 func (c *conn) count(side, n int) {
+	if side == server && c.pipes[server].bytes == 0 {
+		c.listener.stats.firstByte.Observe(c.loop().Now() - c.began)
+	}
 	c.pipes[side].bytes += uint64(n)
 	c.listener.stats.bytes[side].Add(uint64(n))
 }
@@ -145,7 +148,7 @@ func (p *pipe) SetNext(lease reactor.Lease) {
 	p.moved(lease.Len())
 	p.itemReceived(lease.Credits())
 	if p.out == nil {
-		p.out = p.conn.worker().transfers.get()
+		p.out = p.conn.worker().transfers.Get()
 		p.out.begin(p)
 	}
 	p.out.push(lease)
@@ -230,7 +233,7 @@ func (p *pipe) broke(err error) {
 func (p *pipe) releaseTransfer() *conn {
 	w := p.conn.worker()
 	p.out.end(w)
-	w.transfers.keep(p.out)
+	w.transfers.Keep(p.out)
 	p.out = nil
 	return p.conn
 }

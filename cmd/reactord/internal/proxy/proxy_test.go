@@ -71,16 +71,7 @@ func start(t *testing.T, ring reactor.RingKind, b Backend, servers ...net.Listen
 	t.Helper()
 	cfg := setupOf(b, servers...)
 	cfg.Ring, cfg.Loops = ring, 2
-	p, err := cfg.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return cfg.run(t)
 }
 
 func listen(t *testing.T) net.Listener {

@@ -153,15 +153,7 @@ func limited(t *testing.T, ring reactor.RingKind, set func(*fixture), clients in
 	s := setupOf(Backend{}, ln)
 	s.Ring, s.Loops = ring, 2
 	set(&s)
-	p, err := s.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	p := s.run(t)
 	var all []net.Conn
 	for range clients {
 		c, err := net.Dial("tcp", p.Addrs()[0].String())

@@ -102,7 +102,7 @@ func (c *conn) record(s *settings, peer netip.AddrPort) {
 	if !peer.IsValid() {
 		peer = c.peerAddr()
 	}
-	c.log = w.notes.get()
+	c.log = w.notes.Get()
 	c.log.begin(w.loop.Now(), unmapped(peer), w.accessLog.Settings().Interim)
 	c.peer = &c.log.peer
 }

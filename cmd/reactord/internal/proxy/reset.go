@@ -120,7 +120,7 @@ func (c *conn) watchForReset(side int) {
 	if c.watch != nil {
 		return
 	}
-	w := c.worker().watches.get()
+	w := c.worker().watches.Get()
 	w.conn, w.side = c, side
 	c.watch = w
 	c.sockets[side].PollMany(0).Connect(&w.poll, w) // errors and hang-ups are always reported

@@ -52,14 +52,7 @@ func startOn(t *testing.T, ring host.Ring, buffers reactor.BufferConfig, b Backe
 		p.err = l.Run(p.workers[0].start)
 		close(p.ended)
 	}()
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := l.Stats().LeasedBytes; n != 0 {
-			t.Errorf("%d bytes of buffers were not released", n)
-		}
-	})
+	closeAtEnd(t, p)
 	return p
 }
 

@@ -79,16 +79,14 @@ func TestRoutesOfTheNextPlan(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		a, b := listen(t), listen(t)
 		cfg := setupOf(Backend{}, a)
-		other := setupOf(Backend{}, b).Backends[0]
-		other.Name = "other"
-		cfg.Backends = append(cfg.Backends, other)
-		cfg.Listeners[0].Backend = ""
+		cfg.addOther(b)
+		cfg.Loops, cfg.Listeners[0].Backend = 1, ""
 		set := func(to string) {
 			l := config.Route{Sources: prefixes("127.0.0.0/8"), Backend: to}
 			cfg.Listeners[0].Set = func(p *plan.Listener) { p.Routes = []config.Route{l} }
 		}
 		set("b")
-		p := startFixture(t, ring, cfg)
+		p := cfg.on(ring).run(t)
 		first := dialProxy(t, p)
 		write(t, first, "1")
 		one := acceptFrom(t, a)

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -121,6 +123,47 @@ func setIf[T comparable](to *T, v T) {
 
 // start starts the proxy of the fixture.
 func (s fixture) start() (*Proxy, error) { return Start(s.Config, s.plan()) }
+
+// addOther adds a backend with the name other and one server.
+func (s *fixture) addOther(server net.Listener) {
+	other := setupOf(Backend{}, server).Backends[0]
+	other.Name = "other"
+	s.Backends = append(s.Backends, other)
+}
+
+// on is the fixture on a kind of ring.
+func (s fixture) on(ring reactor.RingKind) fixture {
+	s.Ring = ring
+	return s
+}
+
+// run runs the proxy of the fixture until the end of the test.
+func (s fixture) run(t testing.TB) *Proxy {
+	t.Helper()
+	return runPlan(t, s.Config, s.plan())
+}
+
+// runPlan runs a proxy until the end of the test. At the end nothing of its buffers is in use.
+func runPlan(t testing.TB, cfg Config, first *plan.Plan) *Proxy {
+	t.Helper()
+	p, err := Start(cfg, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, p)
+	return p
+}
+
+func closeAtEnd(t testing.TB, p *Proxy) {
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := leased(p); n != 0 {
+			t.Errorf("%d bytes of buffers were not released", n)
+		}
+	})
+}
 
 // prepare makes the proxy of the fixture on loops.
 func (s fixture) prepare(loops []*reactor.Loop) (*Proxy, error) {

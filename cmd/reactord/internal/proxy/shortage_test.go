@@ -82,11 +82,7 @@ func TestIdleConnectionsEndUnderPressure(t *testing.T) {
 			proc:   files(t, map[string]string{"cgroup": "0::/\n"}),
 			cgroup: files(t, map[string]string{"memory.max": "100\n", "memory.current": "100\n"}),
 		}
-		p, err := f.start()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.Close()
+		p := f.run(t)
 		c, s := pair(t, p, ln)
 		swap(t, c, s, 1)
 		began := time.Now()

@@ -26,7 +26,7 @@ func TestSimulationOfSplices(t *testing.T) {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		for _, w := range s.proxy.workers {
-			spliced += len(w.splices.free)
+			spliced += w.splices.Len()
 		}
 	}
 	if seeds >= 100 && spliced < int(seeds)/10 {

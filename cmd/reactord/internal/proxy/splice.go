@@ -52,11 +52,11 @@ func (t *transfer) startSplice(credits int) bool {
 	if w.splicing >= w.maxSplices || w.proxy.budget.pipes.take() != granted {
 		return false
 	}
-	s := w.splices.get()
+	s := w.splices.Get()
 	*s = splice{pipe: p, credits: credits}
 	if s.tube.Open(w.loop, spliceSize) != nil {
 		w.proxy.budget.pipes.give()
-		w.splices.put(s)
+		w.splices.Put(s)
 		return false
 	}
 	w.splicing++
@@ -170,7 +170,7 @@ func (s *splice) end() {
 	w.proxy.budget.pipes.give()
 	s.pipe.out.splice = nil
 	w.splicing--
-	w.splices.put(s)
+	w.splices.Put(s)
 }
 
 // SetValue is called when the side polled is ready.

@@ -122,7 +122,7 @@ func (s *secure) relay(from int) *relay {
 	r := s.relays[from]
 	if r == nil {
 		w := s.conn.worker()
-		r = w.relays.get()
+		r = w.relays.Get()
 		r.secure, r.from = s, uint8(from)
 		r.limit = min(int(s.conn.settings.Buffer), maxRelay)
 		s.relays[from] = r
@@ -396,7 +396,7 @@ func (r *relay) end() {
 	w.noSocket.Sendv(nil).Connect(&r.send, r)
 	clear(r.in)
 	r.secure, r.in, r.head, r.credits, r.granted, r.alone = nil, r.in[:0], 0, 0, 0, false
-	w.relays.keep(r)
+	w.relays.Keep(r)
 }
 
 // farewell is called when the connection closes: it writes close_notify to the sides that are not reset, if nothing is

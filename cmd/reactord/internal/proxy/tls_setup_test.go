@@ -83,15 +83,7 @@ func startTLS(t *testing.T, kind reactor.RingKind, mode tlsMode, o tlsOptions) *
 		}
 	}
 	s.load(s.plan)
-	var err error
-	if s.p, err = Start(f.Config, s.plan); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.p = runPlan(t, f.Config, s.plan)
 	return s
 }
 

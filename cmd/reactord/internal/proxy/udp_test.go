@@ -92,24 +92,6 @@ func udpFixture(b Backend, u config.UDP, servers ...netip.AddrPort) fixture {
 	}
 }
 
-func (s fixture) run(t *testing.T, ring reactor.RingKind) *Proxy {
-	t.Helper()
-	s.Ring = ring
-	p, err := s.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-		if n := leased(p); n != 0 {
-			t.Errorf("%d bytes of buffers were not released", n)
-		}
-	})
-	return p
-}
-
 func dialUDP(t *testing.T, to netip.AddrPort) *net.UDPConn {
 	t.Helper()
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
@@ -152,7 +134,7 @@ func closedBy(p *Proxy, e end) uint64 {
 func TestUDPDatagramsOfAllSizes(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")
-		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		for i, n := range []int{1, 0, 65507, 100, 1472, 17 << 10, 65507, 0, 1} {
 			want := bytes.Repeat([]byte{byte(i)}, n)
@@ -177,7 +159,7 @@ func TestUDPDatagramsOfAllSizes(t *testing.T) {
 func TestUDPInOrder(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "-")
-		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		for i := range 50 {
 			size := 100
@@ -205,7 +187,7 @@ func TestUDPPerDatagram(t *testing.T) {
 		a, b := listenUDP(t, "127.0.0.1:0", "a"), listenUDP(t, "127.0.0.1:0", "b")
 		f := udpFixture(Backend{}, config.UDP{Requests: 1, Responses: 1}, a.addr(), b.addr())
 		f.Loops = 1
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		const n = 50
 		count := map[byte]int{}
@@ -226,7 +208,7 @@ func TestUDPPerDatagram(t *testing.T) {
 func TestUDPServerGoesAndComesBack(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")
-		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("there"))
 		s.Close()
@@ -260,7 +242,7 @@ func TestUDPAddresses(t *testing.T) {
 		s := listenUDP(t, "127.0.0.1:0", "")
 		f := udpFixture(Backend{}, config.UDP{}, s.addr())
 		f.Listeners[0].Address = netip.MustParseAddrPort("0.0.0.0:0")
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		port := 0
 		for i := 2; i < 5; i++ {
 			from := &net.UDPAddr{IP: net.IPv4(127, 0, 0, byte(i)), Port: port}
@@ -287,7 +269,7 @@ func TestUDPv6AndMapped(t *testing.T) {
 		s := listenUDP(t, "[::1]:0", "")
 		f := udpFixture(Backend{}, config.UDP{}, s.addr())
 		f.Listeners[0].Address = netip.MustParseAddrPort("[::]:0")
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		for _, to := range []string{"::1", "127.0.0.1", "127.0.0.9"} {
 			c := dialUDP(t, netip.AddrPortFrom(netip.MustParseAddr(to), p.Addrs()[0].Port()))
 			if got := ask(t, c, []byte(to)); string(got) != to {
@@ -301,7 +283,7 @@ func TestUDPv6AndMapped(t *testing.T) {
 func TestUDPIdle(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")
-		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 100 * time.Millisecond}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 100 * time.Millisecond}, s.addr()).on(ring).run(t)
 		for range 20 {
 			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 		}
@@ -316,7 +298,7 @@ func TestUDPIdle(t *testing.T) {
 func TestUDPConnections(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")
-		p := udpFixture(Backend{}, config.UDP{}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{}, s.addr()).on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("x"))
 		all, own := list(t, p, Filter{}, 0), c.LocalAddr().(*net.UDPAddr).AddrPort()
@@ -352,11 +334,7 @@ func TestUDPAccessLogWithoutServer(t *testing.T) {
 				f.Ring = ring
 				next := f.plan()
 				next.AccessLog = config.AccessLog{Path: filepath.Join(t.TempDir(), "log"), Mode: 0o600}
-				p, err := Start(f.Config, next)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer p.Close()
+				p := runPlan(t, f.Config, next)
 				if why == endQueueFull {
 					ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 				}
@@ -380,7 +358,7 @@ func TestUDPLimits(t *testing.T) {
 		s := listenUDP(t, "127.0.0.1:0", "")
 		f := udpFixture(Backend{}, config.UDP{}, s.addr())
 		f.Listeners[0].MaxConnections = 2
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		for range 2 {
 			ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 		}
@@ -420,7 +398,7 @@ func TestUDPReload(t *testing.T) {
 		s, other := listenUDP(t, "127.0.0.1:0", "a"), listenUDP(t, "127.0.0.1:0", "b")
 		f := udpFixture(Backend{}, config.UDP{}, s.addr())
 		f.Listeners[0].Address = freePort(t)
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("1"))
 		from := s.next(t).from
@@ -451,7 +429,7 @@ func TestUDPListenerIsGone(t *testing.T) {
 		s := listenUDP(t, "127.0.0.1:0", "")
 		f := udpFixture(Backend{}, config.UDP{}, s.addr())
 		f.Listeners[0].Address = freePort(t)
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		ask(t, dialUDP(t, p.Addrs()[0]), []byte("x"))
 		at := p.Addrs()[0]
 		f.Listeners[0].Address = freePort(t)
@@ -465,7 +443,7 @@ func TestUDPListenerIsGone(t *testing.T) {
 func TestUDPDrain(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "")
-		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 500 * time.Millisecond}, s.addr()).run(t, ring)
+		p := udpFixture(Backend{}, config.UDP{IdleTimeout: 500 * time.Millisecond}, s.addr()).on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		ask(t, c, []byte("x"))
 		done := make(chan error, 1)
@@ -488,7 +466,7 @@ func TestUDPHandOver(t *testing.T) {
 		s, other := listenUDP(t, "127.0.0.1:0", "-"), listenUDP(t, "127.0.0.1:0", "new ")
 		f := udpFixture(Backend{}, config.UDP{IdleTimeout: time.Second}, s.addr())
 		f.Listeners[0].Address = freePort(t)
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		_, _ = c.Write([]byte("x"))
 		from := s.next(t).from
@@ -500,7 +478,7 @@ func TestUDPHandOver(t *testing.T) {
 		next := udpFixture(Backend{}, config.UDP{}, other.addr())
 		next.Listeners[0].Address = p.Addrs()[0]
 		next.Inherited, next.Loops = sockets, 3
-		q := next.run(t, ring)
+		q := next.on(ring).run(t)
 		p.StopAccepting()
 		_, _ = s.WriteToUDPAddrPort([]byte("late"), from)
 		b := make([]byte, 100)
@@ -523,7 +501,7 @@ func TestUDPProxyHeader(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
 		s := listenUDP(t, "127.0.0.1:0", "-")
 		f := udpFixture(Backend{Set: func(b *config.Backend) { b.ProxyProtocol.Version = "v2" }}, config.UDP{}, s.addr())
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		c := dialUDP(t, p.Addrs()[0])
 		for i, text := range []string{"first", "second"} {
 			_, _ = c.Write([]byte(text))
@@ -565,7 +543,7 @@ func TestUDPManySessions(t *testing.T) {
 		s := listenUDP(t, "127.0.0.1:0", "-")
 		f := udpFixture(Backend{}, config.UDP{IdleTimeout: time.Second}, s.addr())
 		f.pairs = n
-		p := f.run(t, ring)
+		p := f.on(ring).run(t)
 		before := heap()
 		for range n {
 			c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(p.Addrs()[0]))

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/accesslog"
+	"github.com/reactord/reactord/cmd/reactord/internal/pool"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/internal/intrusive"
 	"github.com/reactord/reactord/reactor"
@@ -50,19 +51,19 @@ type worker struct {
 	rejected         reactor.Socket
 
 	// What a connection needs only at times.
-	transfers  pool[transfer]
-	relays     pool[relay]
+	transfers  pool.Of[transfer]
+	relays     pool.Of[relay]
 	tlsRecords records
 	shaking    steps
-	openings   pool[opening]
-	openTasks  pool[openingTask]
-	dials      pool[dial]
-	dialTasks  pool[dialTask]
-	greetings  pool[greeting]
-	closings   pool[closeOps]
-	watches    pool[watch]
-	notes      pool[record]
-	splices    pool[splice]
+	openings   pool.Of[opening]
+	openTasks  pool.Of[openingTask]
+	dials      pool.Of[dial]
+	dialTasks  pool.Of[dialTask]
+	greetings  pool.Of[greeting]
+	closings   pool.Of[closeOps]
+	watches    pool.Of[watch]
+	notes      pool.Of[record]
+	splices    pool.Of[splice]
 	splicing   int            // splices in use
 	maxSplices int            // at a time
 	noSocket   reactor.Socket // what the operation of an unused transfer is connected to
@@ -148,33 +149,4 @@ func (w *worker) stopIfEmpty() {
 func (w *worker) listenerClosed(l *listener) {
 	w.listeners = slices.DeleteFunc(w.listeners, func(other *listener) bool { return other == l })
 	w.stopIfEmpty()
-}
-
-// pool keeps Ts that are not in use. The last one put back is the first one taken, because it is in the cache.
-type pool[T any] struct{ free []*T }
-
-// maxFree is how many unused Ts a pool keeps.
-const maxFree = 256
-
-// get takes a T, which is zeroed or was passed to keep.
-func (p *pool[T]) get() *T {
-	if n := len(p.free); n != 0 {
-		t := p.free[n-1]
-		p.free = p.free[:n-1]
-		return t
-	}
-	return new(T)
-}
-
-// put takes t back and clears it, so that it does not keep its last connection alive.
-func (p *pool[T]) put(t *T) {
-	*t = *new(T)
-	p.keep(t)
-}
-
-// keep takes t back, which the caller has cleared of references to connections.
-func (p *pool[T]) keep(t *T) {
-	if len(p.free) < maxFree {
-		p.free = append(p.free, t)
-	}
 }

@@ -64,5 +64,5 @@
 // ways to end and F reasons of connect failures; K results of checks and Z states of servers; and with H, the number of
 // bounds of a histogram and three more (+Inf, sum, count), without those of TLS and the access log:
 //
-//	(10+E+R+D+T+H)·L + (7+2H)·B + (8+F+K+Z)·S + 10
+//	(11+E+R+D+T+2H)·L + (8+3H)·B + (8+F+K+Z)·S + 10
 package proxymetrics

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/pool"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
@@ -51,9 +52,9 @@ type Listener struct {
 	tally    Tally
 	open     *packet // the last one; more datagrams may be added to it
 	turn     turnEnd
-	packets  pool[packet]
-	received pool[received]
-	dials    pool[dial]
+	packets  pool.Of[packet]
+	received pool.Of[received]
+	dials    pool.Of[dial]
 }
 
 // key tells sessions apart. The local address is invalid if the listener has only one.
@@ -62,9 +63,13 @@ type key struct {
 	local  netip.Addr
 }
 
+// maxFree is how many packets, receives and connects are kept for later use.
+const maxFree = 1024
+
 // New makes a listener without sockets.
 func New(cfg Config) *Listener {
 	l := &Listener{Config: cfg, sessions: map[key]*Session{}}
+	l.packets.Limit, l.received.Limit, l.dials.Limit = maxFree, maxFree, maxFree
 	l.idle.init(l)
 	l.turn.listener = l
 	l.turn.Runner = &l.turn
@@ -232,27 +237,5 @@ func (l *Listener) settle() {
 	if l.tally != (Tally{}) {
 		l.Owner.Count(l.tally)
 		l.tally = Tally{}
-	}
-}
-
-// pool keeps Ts that are not in use.
-type pool[T any] struct{ free []*T }
-
-// maxFree is how many unused Ts a pool keeps.
-const maxFree = 1024
-
-func (p *pool[T]) get() *T {
-	if n := len(p.free); n != 0 {
-		t := p.free[n-1]
-		p.free = p.free[:n-1]
-		return t
-	}
-	return new(T)
-}
-
-// put takes back t, which the caller has cleared of references.
-func (p *pool[T]) put(t *T) {
-	if len(p.free) < maxFree {
-		p.free = append(p.free, t)
 	}
 }

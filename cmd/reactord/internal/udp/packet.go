@@ -51,7 +51,7 @@ func (s *Session) send(from int, in *received, b []byte) {
 		return
 	}
 	l.flush()
-	p := l.packets.get()
+	p := l.packets.Get()
 	p.session, p.from, p.segment = s, from, segment
 	if from == client && s.header != nil {
 		p.pieces = append(p.pieces, s.header)
@@ -268,5 +268,5 @@ func (p *packet) end() {
 	clear(pieces)
 	p.session, p.sources, p.pieces, p.control = nil, sources[:0], pieces[:0], p.control[:0]
 	p.segment, p.bytes, p.count, p.full, p.single, p.piece, p.offset, p.sent = 0, 0, 0, false, false, 0, 0, 0
-	l.packets.put(p)
+	l.packets.Keep(p)
 }

@@ -23,7 +23,7 @@ type source interface{ granted() }
 
 // take takes over a datagram. The caller releases it.
 func (l *Listener) take(d reactor.Datagram, from source) *received {
-	r := l.received.get()
+	r := l.received.Get()
 	*r = received{Datagram: d, listener: l, source: from, refs: 1, segment: len(d.Bytes())}
 	for c := range reactor.ControlMessages(d.Control) {
 		if c.Level == unix.IPPROTO_UDP && c.Type == unix.UDP_GRO && len(c.Data) >= 2 {
@@ -43,7 +43,7 @@ func (r *received) release() {
 	l, from := r.listener, r.source
 	r.Datagram.Release()
 	*r = received{}
-	l.received.put(r)
+	l.received.Keep(r)
 	from.granted()
 }
 

@@ -109,7 +109,7 @@ func (s *Session) start() {
 		s.fail(err)
 		return
 	}
-	s.dial = l.dials.get()
+	s.dial = l.dials.Get()
 	s.dial.session = s
 	s.socket.Dial(s.to).Connect(&s.dial.op, s.dial)
 	s.dial.op.Start()
@@ -138,7 +138,7 @@ func (d *dial) Env() sender.Env { return d }
 func (d *dial) done() *Session {
 	s := d.session
 	s.dial, d.session = nil, nil
-	s.listener.dials.put(d)
+	s.listener.dials.Keep(d)
 	return s
 }
 
