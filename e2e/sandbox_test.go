@@ -21,9 +21,9 @@ import (
 const sandboxVariable = "E2E_SANDBOX"
 
 // The unit's sandbox, as far as it can be had without systemd, is enough for the daemon: another user, no capability
-// but the one for ports below 1024, a file system that is read-only but for two directories, no devices, the limits, and
-// only the system calls and the address families that the unit allows. A system call that it forbids kills the process
-// here, so that none is tried in vain.
+// but the one for ports below 1024, a file system that is read-only but for two directories, no devices, the limits,
+// and only the system calls and the address families that the unit allows. A system call that it forbids kills the
+// process here, so that none is tried in vain.
 func TestSandbox(t *testing.T) {
 	if os.Getuid() != 0 {
 		missing(t, "only root may become another user")
@@ -52,7 +52,7 @@ listeners:
   - {name: file, address: "unix:///run/reactord/web.sock", backend: app}
 backends:
   - {name: app, servers: ["%s"], check: {interval: 1s}}
-`, nobody, listen, serve(t, echo)))
+`, stranger, listen, serve(t, echo)))
 		share(t, config)
 		d := spawnInSandbox(t, u, config, logs)
 		d.addr = d.await("listening").str("address")
@@ -99,19 +99,19 @@ backends:
 	})
 }
 
-// nobody is a user that no process of this machine is. It stands for the unit's.
-const nobody = 64123
+// stranger is a user that no process of this machine is. It stands for the unit's.
+const stranger = 64123
 
-// share gives a file or a directory to nobody.
+// share gives a file or a directory to the stranger.
 func share(t *testing.T, path string) {
 	t.Helper()
-	if err := os.Chown(path, nobody, nobody); err != nil {
+	if err := os.Chown(path, stranger, stranger); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // spawnInSandbox runs the daemon as the unit does, with a configuration and a directory for logs. Programs and files
-// are bound to where nobody can reach them.
+// are bound to where the stranger can reach them.
 func spawnInSandbox(t *testing.T, u unit, config, logs string) *daemon {
 	t.Helper()
 	const program, sandbox, file = "/run/program", "/run/sandbox", "/run/reactord.yaml"
@@ -129,7 +129,7 @@ func spawnInSandbox(t *testing.T, u unit, config, logs string) *daemon {
 		"bwrap", "--cap-add", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 		"--tmpfs", "/run", "--bind", run, "/run/reactord", "--tmpfs", "/var/log", "--bind", logs, "/var/log/reactord",
 		"--ro-bind", reactord, program, "--ro-bind", self, sandbox, "--ro-bind", config, file,
-		"setpriv", "--reuid", fmt.Sprint(nobody), "--regid", fmt.Sprint(nobody), "--clear-groups", "--no-new-privs",
+		"setpriv", "--reuid", fmt.Sprint(stranger), "--regid", fmt.Sprint(stranger), "--clear-groups", "--no-new-privs",
 		"--inh-caps", capabilities, "--ambient-caps", capabilities, "--bounding-set", capabilities,
 		sandbox, program)
 	return spawnCommand(t, append(behind, u.command(t, file)[1:]...), []string{u.filter(t)})

@@ -28,6 +28,11 @@ func missing(t *testing.T, why string) {
 	t.Skip(why)
 }
 
+func run(t *testing.T, argv ...string) (out string, err error) {
+	text, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+	return string(text), err
+}
+
 // The package is as Debian wants it. It installs, runs, upgrades without a refused connection, and leaves nothing.
 func TestPackage(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -44,16 +49,15 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), lintian, "--allow-root", "--fail-on", "error,warning", built).CombinedOutput()
-	if err != nil {
+	if out, err := run(t, lintian, "--allow-root", "--fail-on", "error,warning", built); err != nil {
 		t.Errorf("lintian: %v\n%s", err, out)
 	}
 	deb := filepath.Join(filepath.Dir(built), "reactord.deb")
 	if err := os.Rename(built, deb); err != nil {
 		t.Fatal(err)
 	}
-	out, err = exec.CommandContext(t.Context(), "testdata/throwaway", t.TempDir(), "testdata/lifecycle", deb).CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), "--- passed\n") {
+	out, err := run(t, "testdata/throwaway", t.TempDir(), "testdata/lifecycle", deb)
+	if err != nil || !strings.HasSuffix(out, "--- passed\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -76,7 +80,7 @@ func TestVersion(t *testing.T) {
 		if got != v.want {
 			t.Errorf("%s: %s, not %s", v.describe, got, v.want)
 		}
-		if err := exec.CommandContext(t.Context(), need(t, "dpkg", "dpkg"), "--compare-versions", last, "lt", got).Run(); err != nil {
+		if _, err := run(t, need(t, "dpkg", "dpkg"), "--compare-versions", last, "lt", got); err != nil {
 			t.Errorf("%s is not later than %s", got, last)
 		}
 		last = got
