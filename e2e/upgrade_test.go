@@ -570,17 +570,3 @@ func TestSocketActivation(t *testing.T) {
 		g.end()
 	})
 }
-
-// The unit of the documentation is one that systemd understands.
-func TestUnit(t *testing.T) {
-	analyze := need(t, "systemd-analyze", "systemd")
-	text, err := os.ReadFile("../docs/examples/reactord.service")
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit := filepath.Join(t.TempDir(), "reactord.service")
-	writeFile(t, unit, strings.ReplaceAll(string(text), "/usr/bin/reactord", reactord))
-	if r := runCommand(t, analyze, "verify", unit); r.code != 0 || r.stderr != "" {
-		t.Errorf("exit code %d\n%s", r.code, r.stderr)
-	}
-}

@@ -15,7 +15,7 @@ func TestCardinality(t *testing.T) {
 		rings: []ring{{"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}, {"epoll", "eperm", 0, 0}},
 		read:  func() []reactor.Stats { return make([]reactor.Stats, R) },
 	}
-	if got, want := seriestest.Count(t, loops), 15*R+2; got != want {
+	if got, want := seriestest.Count(t, loops), 51*R+2; got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 	const documented = 165

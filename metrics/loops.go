@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/histogram"
 	"github.com/reactord/reactord/internal/series"
 	"github.com/reactord/reactord/reactor"
 )
@@ -20,17 +21,28 @@ var (
 	loopSeconds = series.NewDesc("reactor_loop_seconds_total",
 		"Time in which a loop could not serve anything else (busy), and the rest since it began to run (wait), in seconds.",
 		"reactor", "phase")
+	cancels = series.NewDesc("reactor_cancels_total",
+		"Cancels that have completed: the operation ended by it (canceled), had ended already (not_found), or could not "+
+			"be stopped any more (already).", "reactor", "outcome")
+	slowTurns = series.NewDesc("reactor_slow_turn_seconds",
+		"Times of a millisecond or more that the loop has run callbacks without looking for completions, in seconds.",
+		ofLoop...)
+	lateness = series.NewDesc("reactor_timer_lateness_seconds",
+		"How long after their deadlines timers expired, in seconds.", ofLoop...)
 )
 
 var ofLoop = []string{"reactor"}
 
 var loopTable = series.Table[reactor.Stats]{
+	series.Counter("reactor_entries_total", "Entries submitted to the ring: operations, and their cancels.", ofLoop,
+		func(s *reactor.Stats) float64 { return float64(s.Entries) }),
 	series.Counter("reactor_completions_total", "Completions taken from the ring.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Completions) }),
 	series.Counter("reactor_enters_total", "Times that the ring was entered.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Enters) }),
-	series.Counter("reactor_cancels_total", "Cancel entries submitted.", ofLoop,
-		func(s *reactor.Stats) float64 { return float64(s.Cancels) }),
+	series.Counter("reactor_overflows_total",
+		"Enters that found completions waiting because the completion queue was full; 0 on epoll, whose queue grows.",
+		ofLoop, func(s *reactor.Stats) float64 { return float64(s.Overflows) }),
 	series.Counter("reactor_posts_total", "Work taken from other threads.", ofLoop,
 		func(s *reactor.Stats) float64 { return float64(s.Posts) }),
 	series.Counter("reactor_timers_total", "Timers expired.", ofLoop,
@@ -94,6 +106,9 @@ func (c loopCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- backendInfo
 	ch <- ringInfo
 	ch <- loopSeconds
+	ch <- cancels
+	ch <- slowTurns
+	ch <- lateness
 	loopTable.Describe(ch)
 }
 
@@ -104,6 +119,11 @@ func (c loopCollector) Collect(ch chan<- prometheus.Metric) {
 		number := strconv.Itoa(i)
 		ch <- series.Count(loopSeconds, s.Busy.Seconds(), number, "busy")
 		ch <- series.Count(loopSeconds, s.Waiting.Seconds(), number, "wait")
+		ch <- series.Count(cancels, float64(s.Canceled), number, "canceled")
+		ch <- series.Count(cancels, float64(s.CancelsNotFound), number, "not_found")
+		ch <- series.Count(cancels, float64(s.CancelsAlready), number, "already")
+		ch <- series.Histogram(slowTurns, histogram.SlowTurns, s.SlowTurns.Counts, s.SlowTurns.Sum, number)
+		ch <- series.Histogram(lateness, histogram.Lateness, s.Lateness.Counts, s.Lateness.Sum, number)
 		loopTable.Collect(ch, &s, number)
 	}
 }

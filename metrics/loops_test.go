@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -9,62 +10,98 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/reactord/reactord/internal/histogram"
 	"github.com/reactord/reactord/internal/series/seriestest"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 )
 
-// Two loops; every number is different.
+// The series of a loop; every number is different. Those of a loop that has done nothing are 0.
 func TestLoopSeries(t *testing.T) {
+	slow, late := counted(histogram.SlowTurns), counted(histogram.Lateness)
+	slow.Counts[histogram.SlowTurns.Find(30*time.Millisecond)] = 18
+	slow.Sum = 600 * time.Millisecond
+	late.Counts[histogram.Lateness.Find(time.Minute)], late.Counts[0] = 19, 20
+	late.Sum = 19 * time.Minute
+	done := reactor.Stats{
+		Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, BufferWaits: 7,
+		Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
+		InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13,
+		LongestTurn: 250 * time.Millisecond, Descriptors: 14, Entries: 15, Overflows: 16,
+		Canceled: 17, CancelsNotFound: 21, CancelsAlready: 22, SlowTurns: slow, Lateness: late,
+	}
 	c := loopCollector{
-		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}, {"epoll", "memlock", 0, 0}},
-		read: func() []reactor.Stats {
-			return []reactor.Stats{{
-				Completions: 1, Enters: 2, Cancels: 3, Posts: 4, Timers: 5, Stale: 6, BufferWaits: 7,
-				Busy: 1500 * time.Millisecond, Waiting: 9 * time.Second,
-				InFlight: 10, Leaked: 11, BufferBytes: 12, LeasedBytes: 13,
-				LongestTurn: 250 * time.Millisecond, Descriptors: 14,
-			}, {}}
-		},
+		rings: []ring{{"io_uring", "", 0x3140, 0x7fff}},
+		read:  func() []reactor.Stats { return []reactor.Stats{done} },
 	}
 	seriestest.Lint(t, seriestest.Expose(t, c))
-	seriestest.Expect(t, c, `
-reactord_buffer_ring_exhausted_total{reactor="0"} 7
-reactord_buffer_ring_exhausted_total{reactor="1"} 0
-reactord_buffers_in_use_bytes{reactor="0"} 13
-reactord_buffers_in_use_bytes{reactor="1"} 0
-reactord_buffers_ring_bytes{reactor="0"} 12
-reactord_buffers_ring_bytes{reactor="1"} 0
-reactord_io_backend_info{backend="epoll",reason="memlock"} 1
-reactord_io_backend_info{backend="io_uring",reason=""} 1
-reactord_io_ring_info{backend="epoll",features="0x0",setup="0x0"} 1
-reactord_io_ring_info{backend="io_uring",features="0x7fff",setup="0x3140"} 1
-reactord_reactor_cancels_total{reactor="0"} 3
-reactord_reactor_cancels_total{reactor="1"} 0
-reactord_reactor_completions_total{reactor="0"} 1
-reactord_reactor_completions_total{reactor="1"} 0
-reactord_reactor_descriptors{reactor="0"} 14
-reactord_reactor_descriptors{reactor="1"} 0
-reactord_reactor_enters_total{reactor="0"} 2
-reactord_reactor_enters_total{reactor="1"} 0
-reactord_reactor_leaked_total{reactor="0"} 11
-reactord_reactor_leaked_total{reactor="1"} 0
-reactord_reactor_longest_turn_seconds{reactor="0"} 0.25
-reactord_reactor_longest_turn_seconds{reactor="1"} 0
-reactord_reactor_loop_seconds_total{phase="busy",reactor="0"} 1.5
-reactord_reactor_loop_seconds_total{phase="busy",reactor="1"} 0
-reactord_reactor_loop_seconds_total{phase="wait",reactor="0"} 9
-reactord_reactor_loop_seconds_total{phase="wait",reactor="1"} 0
-reactord_reactor_operations_in_flight{reactor="0"} 10
-reactord_reactor_operations_in_flight{reactor="1"} 0
-reactord_reactor_posts_total{reactor="0"} 4
-reactord_reactor_posts_total{reactor="1"} 0
-reactord_reactor_stale_total{reactor="0"} 6
-reactord_reactor_stale_total{reactor="1"} 0
-reactord_reactor_timers_total{reactor="0"} 5
-reactord_reactor_timers_total{reactor="1"} 0
-`)
+	seriestest.Expect(t, c, seriesOfLoop)
+	done = reactor.Stats{}
+	number := regexp.MustCompile(`(?m) \S+$`)
+	none := number.ReplaceAllString(seriesOfLoop, " 0")
+	seriestest.Expect(t, c, regexp.MustCompile(`(?m)(_info.*) 0$`).ReplaceAllString(none, "$1 1"))
 }
+
+// counted is an empty distribution.
+func counted(c *histogram.Cells) reactor.Durations {
+	return reactor.Durations{Bounds: c.Bounds(), Counts: make([]uint64, c.Len())}
+}
+
+const seriesOfLoop = `
+reactord_buffer_ring_exhausted_total{reactor="0"} 7
+reactord_buffers_in_use_bytes{reactor="0"} 13
+reactord_buffers_ring_bytes{reactor="0"} 12
+reactord_io_backend_info{backend="io_uring",reason=""} 1
+reactord_io_ring_info{backend="io_uring",features="0x7fff",setup="0x3140"} 1
+reactord_reactor_cancels_total{outcome="already",reactor="0"} 22
+reactord_reactor_cancels_total{outcome="canceled",reactor="0"} 17
+reactord_reactor_cancels_total{outcome="not_found",reactor="0"} 21
+reactord_reactor_completions_total{reactor="0"} 1
+reactord_reactor_descriptors{reactor="0"} 14
+reactord_reactor_enters_total{reactor="0"} 2
+reactord_reactor_entries_total{reactor="0"} 15
+reactord_reactor_leaked_total{reactor="0"} 11
+reactord_reactor_longest_turn_seconds{reactor="0"} 0.25
+reactord_reactor_loop_seconds_total{phase="busy",reactor="0"} 1.5
+reactord_reactor_loop_seconds_total{phase="wait",reactor="0"} 9
+reactord_reactor_operations_in_flight{reactor="0"} 10
+reactord_reactor_overflows_total{reactor="0"} 16
+reactord_reactor_posts_total{reactor="0"} 4
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.0025"} 0
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.005"} 0
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.01"} 0
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.025"} 0
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.05"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.1"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.25"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="0.5"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="1"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="2.5"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="5"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="10"} 18
+reactord_reactor_slow_turn_seconds_bucket{reactor="0",le="+Inf"} 18
+reactord_reactor_slow_turn_seconds_sum{reactor="0"} 0.6
+reactord_reactor_slow_turn_seconds_count{reactor="0"} 18
+reactord_reactor_stale_total{reactor="0"} 6
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.0001"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.00025"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.0005"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.001"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.0025"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.005"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.01"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.025"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.05"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.1"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.25"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="0.5"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="1"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="10"} 20
+reactord_reactor_timer_lateness_seconds_bucket{reactor="0",le="+Inf"} 39
+reactord_reactor_timer_lateness_seconds_sum{reactor="0"} 1140
+reactord_reactor_timer_lateness_seconds_count{reactor="0"} 39
+reactord_reactor_timers_total{reactor="0"} 5
+`
 
 // Loops with the same ring share its series, whose value is 1 for any number of loops. Two reasons, or two sets of
 // flags, are two series.

@@ -237,6 +237,7 @@ func (l *Loop) expire() {
 			return
 		}
 		l.count.timers++
+		l.late.timers.add(l.now - t.Deadline())
 		t.Handler.OnTimer(l.now)
 	}
 }
@@ -318,8 +319,12 @@ func (l *Loop) Now() int64 { return l.now }
 // Done is closed when Run returns, or its goroutine ends. From any thread.
 func (l *Loop) Done() <-chan struct{} { return l.done }
 
-// Caps is what the loop's ring can do. From any thread.
-func (l *Loop) Caps() uring.Caps { return l.ring.Caps() }
+// Caps is what the loop's ring can do, and may: see LoopConfig.Restrict. From any thread.
+func (l *Loop) Caps() uring.Caps {
+	c := l.ring.Caps()
+	c.Ops = l.ops
+	return c
+}
 
 // RingChoice tells which ring the loop has, and why. From any thread.
 func (l *Loop) RingChoice() RingChoice { return l.choice }

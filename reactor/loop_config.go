@@ -11,7 +11,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/reactord/reactord/internal/histogram"
 	"github.com/reactord/reactord/internal/host"
+	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,6 +26,12 @@ type LoopConfig struct {
 	Ring RingKind
 	// Entries is the size of the submission queue, rounded up to a power of two: at most 32768. Default 1024.
 	Entries int
+	// Restrict are the opcodes that the loop may submit. An operation of another opcode completes as on a ring that does
+	// not have it: see [Loop.Caps]. The kernel enforces it for a ring of io_uring, if that has [uring.Caps].Restrictions:
+	// whatever code in this process submits, the kernel does nothing else for it through this ring. POLL_ADD,
+	// ASYNC_CANCEL, CLOSE and NOP are always there. [uring.AllOps] are what this package submits, of several times as
+	// many that the kernel has. Default: no restriction.
+	Restrict uring.OpSet
 	// CPUs are the CPUs that the loop's thread may run on: numbers from 0 on. Default: all that the process may run on.
 	CPUs []int
 	// Buffers sizes the loop's receive buffers.
@@ -159,11 +167,15 @@ func NewLoopOn(ring host.Ring, sys host.System, cfg LoopConfig) (*Loop, error) {
 		}
 		w.SetMinWait(cfg.MinWait)
 	}
+	if err := restrict(ring, cfg.Restrict); err != nil {
+		return nil, err
+	}
 	caps := ring.Caps()
 	l := &Loop{
 		ring: ring, sys: sys, cfg: cfg, name: cfg.Name, hosted: hosted, done: make(chan struct{}),
-		ops: caps.Ops, recvLimit: caps.RecvLimit, recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo,
+		ops: cfg.allowed(caps.Ops), recvLimit: caps.RecvLimit, recvMany: caps.RecvmsgMultishot, sendTo: caps.SendTo,
 	}
+	l.turns.slow.cells, l.late.timers.cells = histogram.SlowTurns, histogram.Lateness
 	l.slots.init()
 	l.remote.init()
 	l.stops.init()

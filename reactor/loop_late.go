@@ -20,6 +20,7 @@ const (
 type lateness struct {
 	turns   int   // for so many more turns timers are held back
 	stalled int64 // ns
+	timers  distribution
 }
 
 // judge is called when the loop has checked its ring again after gap. It had meant to sleep for planned; negative: for

@@ -19,10 +19,12 @@ type turnClock struct {
 	sampled atomic.Int64 // CPU time of the thread at some time in the last cpuSampleEvery before the turn
 	version atomic.Uint32
 	sample  int64 // when sampled was read
+	slow    distribution
 }
 
 const (
-	// longTurn is how long a turn lasts at least for its CPU time to be looked at, which takes a system call.
+	// longTurn is how long a turn lasts at least for its CPU time to be looked at, which takes a system call, and for it
+	// to be counted as slow. A shorter one delays what else there is to do by no more than a busy machine does.
 	longTurn = time.Millisecond
 	// cpuSampleEvery is how often the CPU time of the thread is read at most between long turns.
 	cpuSampleEvery = 10 * time.Millisecond
@@ -60,6 +62,7 @@ func (l *Loop) endLongTurn(now, lasted int64) {
 	if lasted < int64(longTurn) {
 		return
 	}
+	t.slow.add(lasted)
 	used := l.sys.ThreadTime(l.tid)
 	t.version.Add(1)
 	if beyond := lasted - (used - t.sampled.Load()); beyond > 0 {

@@ -188,6 +188,7 @@ func (o *op) arm() {
 	o.state, o.cancelOp = opArmed, cancelNone
 	o.sqe.UserData = o.id
 	o.loop.ring.Push(&o.sqe)
+	o.loop.count.entries++
 }
 
 // ready lets the operation complete with out in this or the next turn of the loop, without the ring.

@@ -135,11 +135,13 @@ func (o *op) disarm() {
 	l.scratch.PrepCancel(o.id)
 	l.scratch.UserData = o.id | tagCancel
 	l.ring.Push(&l.scratch)
+	l.count.entries++
 	l.count.cancels++
 }
 
 // settleCancel takes in the completion of the cancel.
 func (o *op) settleCancel(run operation, res int32) {
+	o.loop.count.canceledWith(res)
 	if o.cancelOp == cancelOutSettled {
 		o.cancelOp = cancelNone
 		o.resolve(run)

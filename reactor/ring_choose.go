@@ -103,6 +103,10 @@ var (
 	_ host.Ring = (*uring.Ring)(nil)
 	_ host.Ring = (*epoll.Ring)(nil)
 
+	_ host.OverflowCounter = (*uring.Ring)(nil)
+
 	_ host.MinWaiter = (*uring.Ring)(nil)
 	_ host.MinWaiter = (*epoll.Ring)(nil)
+
+	_ host.Restricter = (*uring.Ring)(nil)
 )

@@ -16,5 +16,7 @@ type Caps struct {
 	RecvmsgMultishot bool
 	SendTo           bool // a send can be given an address ([SQE.To])
 	PollMultishot    bool
+	Restrictions     bool // the ring can be restricted ([Ring.Restrict])
+	Restricted       bool // it is
 	MinWait          bool // the kernel has the minimum wait of [Ring.SetMinWait]; otherwise a sleep replaces it
 }

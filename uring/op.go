@@ -2,7 +2,10 @@
 
 package uring
 
-import "strconv"
+import (
+	"iter"
+	"strconv"
+)
 
 // Op is an opcode: the operation that a submission entry asks for. See io_uring_enter(2).
 type Op uint8
@@ -90,8 +93,53 @@ var opNames = [...]string{
 // OpSet is a set of opcodes. The zero OpSet is empty.
 type OpSet [4]uint64
 
+// NewOpSet is the set of the opcodes.
+func NewOpSet(ops ...Op) (s OpSet) {
+	for _, op := range ops {
+		s.Add(op)
+	}
+	return s
+}
+
+// AllOps is the set of the opcodes of this package: those that package reactor submits.
+func AllOps() (s OpSet) {
+	for op, name := range opNames {
+		if name != "" {
+			s.Add(Op(op))
+		}
+	}
+	return s
+}
+
 // Add puts op into the set.
 func (s *OpSet) Add(op Op) { s[op>>6] |= 1 << (op & 63) }
 
 // Has reports whether op is in the set.
 func (s *OpSet) Has(op Op) bool { return s[op>>6]&(1<<(op&63)) != 0 }
+
+// All are the opcodes of the set, from the lowest.
+func (s OpSet) All() iter.Seq[Op] {
+	return func(yield func(Op) bool) {
+		for op := range 256 {
+			if s.Has(Op(op)) && !yield(Op(op)) {
+				return
+			}
+		}
+	}
+}
+
+// Union is the set of the opcodes that are in either set.
+func (s OpSet) Union(other OpSet) OpSet {
+	for i := range s {
+		s[i] |= other[i]
+	}
+	return s
+}
+
+// Intersection is the set of the opcodes that are in both sets.
+func (s OpSet) Intersection(other OpSet) OpSet {
+	for i := range s {
+		s[i] &= other[i]
+	}
+	return s
+}

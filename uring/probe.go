@@ -77,6 +77,7 @@ func probe() (Caps, error) {
 	p.buffers(c)
 	c.SendTo = p.sendTo()
 	c.MinWait = p.minWait()
+	c.Restrictions = p.restrictions()
 	if p.short != nil {
 		return Caps{}, fmt.Errorf("%w: it could not be tried: %w", ErrUnavailable, p.short)
 	}
@@ -287,4 +288,22 @@ func (p *prober) minWait() bool {
 	p.r.wait.minWaitUsec = 0
 	var cqe CQE
 	return p.r.Pop(&cqe) && errno == 0 && time.Since(start) < probeTime/10
+}
+
+// restrictions has a restricted ring of its own do what it may not do.
+func (p *prober) restrictions() bool {
+	r, err := newBare()
+	if p.failed(err) {
+		return false
+	}
+	defer r.Close()
+	r.caps.Ops = p.r.caps.Ops
+	if p.failed(r.Restrict(Restrictions{})) || p.failed(r.Enable()) {
+		return false
+	}
+	restricted := prober{r: r}
+	var sqe SQE
+	sqe.PrepNop()
+	cqe, ok := restricted.run(&sqe, 9)
+	return !p.failed(restricted.short) && ok && cqe.Res == -int32(unix.EACCES)
 }

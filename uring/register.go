@@ -12,6 +12,7 @@ import (
 const (
 	registerBuffers        = 0
 	registerProbe          = 8
+	registerRestrictions   = 11
 	registerEnableRings    = 12
 	registerIOWQMaxWorkers = 19
 	registerRingFds        = 20

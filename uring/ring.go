@@ -59,6 +59,7 @@ type Ring struct {
 	waker      Waker
 	groups     []*bufRing
 	caps       Caps
+	overflows  atomic.Uint64
 	workers    int
 	ringMem    []byte
 	sqeMem     []byte
@@ -247,7 +248,11 @@ func (r *Ring) Enter(timeout time.Duration) error {
 		r.makeRoom()
 	}
 	r.publish()
-	if r.sqTail != r.sqHead || atomic.LoadUint32(r.kSQFlags)&(sqTaskrun|sqCQOverflow) != 0 {
+	flags := atomic.LoadUint32(r.kSQFlags)
+	if flags&sqCQOverflow != 0 {
+		r.overflows.Add(1)
+	}
+	if r.sqTail != r.sqHead || flags&(sqTaskrun|sqCQOverflow) != 0 {
 		// Submitting without waiting cannot block, so the Go scheduler is not told.
 		if err := r.submit(); err != nil {
 			return err
@@ -351,6 +356,10 @@ func (r *Ring) Wake() error { return r.waker.Wake() }
 
 // Caps returns what the ring can do.
 func (r *Ring) Caps() Caps { return r.caps }
+
+// Overflows is how many times [Ring.Enter] has found that completions waited behind a full completion queue, which is
+// slow: see [Config].CQEntries. None of them is lost. From any thread, after [Ring.Close] too.
+func (r *Ring) Overflows() uint64 { return r.overflows.Load() }
 
 // Fd returns the ring's descriptor, for /proc/self/fdinfo and the like.
 func (r *Ring) Fd() int { return r.fd }

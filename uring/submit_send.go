@@ -22,12 +22,14 @@ type directSend struct {
 //	none    → partial  a send that must be whole (MSG_WAITALL) found room for a part; the rest was queued as an entry
 //	done    → none     Pop has returned its completion
 //	partial → none     Pop has returned the completion of the entry
+//	none    → off      the ring may not send: see Restrict
 type directState uint8
 
 const (
 	directNone directState = iota
 	directDone
 	directPartial
+	directOff
 )
 
 // sendNow makes a direct send if it may, and reports whether nothing of the send is left to be queued.

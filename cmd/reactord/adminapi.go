@@ -195,7 +195,9 @@ func (d *adminDaemon) Backends() (all []admin.Backend) {
 		if s := counted[b.Name]; s != nil {
 			out.Queued, out.QueueRefused = int(s.Waiting), s.QueueRefused
 			out.Total, out.RetriesRefused = s.Connections, s.RetriesRefused
-			out.ConnectTime, out.Handshakes = (*admin.Histogram)(&s.ConnectTime), handshakes(s.Handshakes)
+			out.Handshakes = handshakes(s.Handshakes)
+			out.ConnectTime = &admin.Histogram{}
+			out.ConnectTime.Bounds, out.ConnectTime.Counts, out.ConnectTime.Sum = s.ConnectTime.Classic()
 		}
 		for _, s := range b.Servers {
 			if s.State == upstream.Up {
@@ -250,7 +252,7 @@ func checkOf(c *upstream.CheckStatus) *admin.Check {
 func (d *adminDaemon) Discovery() (all []admin.Source) {
 	type source struct{ backend, title string }
 	counters := map[source]discovery.Stats{}
-	for _, c := range d.sources.stats() {
+	for _, c := range d.sources.stats(nil) {
 		counters[source{c.Backend, c.Source}] = c.Stats
 	}
 	for _, s := range d.planner.Status().Discovered {

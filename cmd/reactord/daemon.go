@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -45,6 +46,8 @@ type daemon struct {
 	slow       admin.SlowTurns
 	drains     chan string               // requests to drain, with who asks
 	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
+	planned    atomic.Pointer[time.Time] // when the plan in force came into force
+	hash       atomic.Pointer[string]    // of the configuration in force
 	changes    atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
 	successor  chan *upgrade.Successor   // that has taken over
 	unwatch    context.CancelFunc        // ends the feeding of the watchdog
@@ -59,6 +62,9 @@ var errUnexpected = errors.New("the proxy has ended unexpectedly")
 // run starts a daemon as conf says, calls started, which may be nil, and serves until a signal.
 func run(conf *configuration, kin *lineage, started func(*daemon)) error {
 	cfg := conf.first.Config
+	if err := account.Check(cfg.User, cfg.Group); err != nil {
+		return err
+	}
 	log, err := logging.New(os.Stderr, cfg.Log.Level, cfg.Log.Format)
 	if err != nil {
 		return err
@@ -116,7 +122,8 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	if d.admin != nil {
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
-			proxymetrics.NewDiscovery(d.sources.stats)))
+			proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
+			proxymetrics.NewListenQueues()))
 	}
 	d.announce()
 	if d.api != nil { // it can reload: what is announced does not change before
@@ -130,7 +137,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 // begin starts what carries out the first plan. The planner calls it.
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
-	if !c.Metrics.IsZero() {
+	if !c.Metrics.Address.IsZero() {
 		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
 			return nil, err
 		}
@@ -154,6 +161,7 @@ func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error
 
 // committed does what a file says beside its plan. The planner calls it.
 func (d *daemon) committed(f *plan.File, diff plan.Diff) {
+	d.notePlan(f)
 	d.noteReload(f, &diff)
 	d.store(&diff)
 	if diff.Old != nil && len(diff.Listeners) > 0 {
@@ -207,12 +215,4 @@ func (d *daemon) reload(ctx context.Context) error {
 	d.enter(reloading)
 	defer d.enter(serving)
 	return d.planner.Reload(ctx)
-}
-
-// reloads is the counters of reloads.
-func (d *daemon) reloads() proxymetrics.Reloads {
-	r := d.planner.Status().Reloads
-	return proxymetrics.Reloads{
-		Succeeded: r.Succeeded, Failed: r.Failed, LastSuccessful: r.LastSuccessful, LastSuccess: r.LastSuccess,
-	}
 }

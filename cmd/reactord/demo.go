@@ -37,7 +37,7 @@ func (c demoCommand) config(server netip.AddrPort) *config.Config {
 	b.Name, b.Servers = "echo", []config.Server{to}
 	cfg := config.New()
 	cfg.Ring, cfg.Loops = c.Ring, c.Loops
-	cfg.Metrics = loopback
+	cfg.Metrics.Address = loopback
 	cfg.Log.Level = "debug" // to log each connection
 	l := config.NewListener()
 	l.Name, l.Address, l.Backend = "demo", loopback, b.Name

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/uring"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func (s *system) examine() []finding {
 		findings = append(findings,
 			finding{name: "  setup flags", value: names(s.caps.Setup, setupNames)},
 			finding{name: "  features", value: names(s.caps.Features, featureNames)},
-			s.opcodes())
+			s.opcodes(), s.restrictions())
 	}
 	return append(findings,
 		finding{name: "epoll", value: "always available; auto takes it if io_uring is not available"},
@@ -117,23 +118,13 @@ func without(had string, missing []string) string {
 	return had + " (without " + strings.Join(missing, ", ") + ")"
 }
 
-// usedOps are the opcodes that reactord submits.
-var usedOps = []struct {
-	op   uring.Op
-	name string
-}{
-	{uring.OpAccept, "accept"}, {uring.OpConnect, "connect"}, {uring.OpRecv, "recv"}, {uring.OpSend, "send"},
-	{uring.OpSendmsg, "sendmsg"}, {uring.OpPollAdd, "poll"}, {uring.OpAsyncCancel, "cancel"}, {uring.OpClose, "close"},
-	{uring.OpNop, "nop"},
-}
-
 func (s *system) opcodes() finding {
 	var had, missing []string
-	for _, u := range usedOps {
-		if s.caps.Ops.Has(u.op) {
-			had = append(had, u.name)
+	for op := range proxy.Ops.All() {
+		if s.caps.Ops.Has(op) {
+			had = append(had, op.String())
 		} else {
-			missing = append(missing, u.name)
+			missing = append(missing, op.String())
 		}
 	}
 	for _, c := range []struct {
@@ -151,6 +142,14 @@ func (s *system) opcodes() finding {
 		}
 	}
 	return finding{name: "  operations", value: without(strings.Join(had, ", "), missing)}
+}
+
+// restrictions is whether the kernel refuses what reactord does not submit.
+func (s *system) restrictions() finding {
+	if s.caps.Restrictions {
+		return finding{name: "  restrictions", value: "the kernel refuses all other operations"}
+	}
+	return finding{name: "  restrictions", value: "none: this kernel cannot restrict a ring"}
 }
 
 // permission is what the sysctls allow of io_uring.

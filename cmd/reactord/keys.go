@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// readKeys reads the files that the TLS settings of f name, into f. warn is told what is unusual; it may be nil.
+// readKeys reads the files that the TLS settings of f name, into f. It checks the web configuration files. warn is told
+// what is unusual; it may be nil.
 func readKeys(f *plan.File, warn func(string)) error {
 	f.Servers, f.Clients = map[string]*certs.Server{}, map[string]*certs.Client{}
 	var wrong []config.Problem
@@ -35,10 +37,11 @@ func readKeys(f *plan.File, warn func(string)) error {
 		f.Clients[b.Name] = keys
 		note(fmt.Sprintf("backends[%d]", i), found)
 	}
+	wrong = append(wrong, webProblems(f.Config)...)
 	return f.Errors(wrong)
 }
 
-// keyFiles are the files that the TLS settings name.
+// keyFiles are the files that the TLS settings name, and the web configuration files.
 func keyFiles(cfg *config.Config) (paths []string) {
 	add := func(all ...string) {
 		for _, path := range all {
@@ -47,6 +50,7 @@ func keyFiles(cfg *config.Config) (paths []string) {
 			}
 		}
 	}
+	add(cfg.Metrics.WebConfigFile, cfg.Admin.WebConfigFile)
 	for i := range cfg.Listeners {
 		t := &cfg.Listeners[i].TLS
 		for _, c := range t.Certificates {
@@ -59,4 +63,26 @@ func keyFiles(cfg *config.Config) (paths []string) {
 		add(t.CA, t.Cert, t.Key)
 	}
 	return paths
+}
+
+// webProblems is what is wrong with the web configuration files.
+func webProblems(cfg *config.Config) (wrong []config.Problem) {
+	for _, w := range []struct {
+		section, path string
+		open          bool
+	}{
+		{"metrics", cfg.Metrics.WebConfigFile, false},
+		{"admin", cfg.Admin.WebConfigFile, cfg.Admin.Open()},
+	} {
+		if w.path == "" {
+			continue
+		}
+		if err := admin.CheckWeb(w.path, w.open); err != nil {
+			wrong = append(wrong, config.Problem{
+				Path: w.section + ".web_config_file", Setting: "web_config_file",
+				Text: fmt.Sprintf("%q: %v", w.path, err), Err: err,
+			})
+		}
+	}
+	return wrong
 }

@@ -150,15 +150,6 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 	return d.drainProxy(ctx, c)
 }
 
-// stats are the proxy's. Operators see a drain from its beginning on, and the proxy only once the delay has passed.
-func (d *daemon) stats() proxymetrics.Stats {
-	s := d.proxy.Stats()
-	if s.Process != nil && d.drainBegan.Load() != nil {
-		s.Process.Draining = true
-	}
-	return s
-}
-
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {
 	c.Delay = 0 // it has passed
 	err := d.proxy.Drain(ctx, c)

@@ -49,7 +49,7 @@ func (k *lineage) listenSockets() (all []proxy.ListenSocket) {
 }
 
 // The names of the sockets for metrics and for the admin API at an address of the configuration.
-func metricsName(c *config.Config) string { return "metrics " + c.Metrics.String() }
+func metricsName(c *config.Config) string { return "metrics " + c.Metrics.Address.String() }
 func adminName(c *config.Config) string   { return "admin " + c.Admin.Address }
 
 // discard closes the sockets that this process does not use. The address of the admin API is another one than before if
@@ -83,11 +83,12 @@ func (k *lineage) listener(name string) (net.Listener, error) {
 
 // listenMetrics listens for metrics.
 func (k *lineage) listenMetrics(f *plan.File, log *zap.Logger) (*admin.Server, error) {
+	m := f.Config.Metrics
 	l, err := k.listener(metricsName(f.Config))
 	if l == nil && err == nil {
-		return admin.Listen(f.Address(f.Config.Metrics).String(), log)
+		return admin.Listen(f.Address(m.Address).String(), m.WebConfigFile, log)
 	}
-	return admin.TakeOver(l, log), err
+	return admin.TakeOver(l, m.WebConfigFile, log), err
 }
 
 // listenAdmin listens for the admin API.

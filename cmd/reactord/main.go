@@ -8,7 +8,10 @@
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
 //	reactord ctl COMMAND                                          ask and tell a running reactord
+//	reactord health                                               ask a running reactord whether it is ready
 //	reactord doctor                                               report what this machine offers, and lacks
+//	reactord man                                                  print the manual page
+//	reactord completion SHELL                                     print a script that completes command lines
 //	reactord version                                              print the version
 //
 // On SIGTERM or SIGINT it drains: it stops accepting, and exits when all connections have ended. When the drain times
@@ -23,25 +26,31 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
-	Proxy   proxyCommand   `cmd:"" help:"Run a proxy from one address to one or more servers."`
-	Serve   serveCommand   `cmd:"" help:"Run the proxy of a configuration file."`
-	Check   checkCommand   `cmd:"" help:"Report what is wrong with a configuration file."`
-	Config  configCommand  `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
-	Schema  schemaCommand  `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
-	Ctl     ctlCommand     `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
-	Doctor  doctorCommand  `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Demo   demoCommand   `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
+	Proxy  proxyCommand  `cmd:"" help:"Run a proxy from one address to one or more servers."`
+	Serve  serveCommand  `cmd:"" help:"Run the proxy of a configuration file."`
+	Check  checkCommand  `cmd:"" help:"Report what is wrong with a configuration file."`
+	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
+	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
+	Ctl    ctlCommand    `cmd:"" help:"Ask and tell a running reactord, by its admin API."`
+	Health healthCommand `cmd:"" help:"Ask a running reactord whether it is ready, for health checks without a shell."`
+	Doctor doctorCommand `cmd:"" help:"Report what this machine offers to reactord, and what it lacks."`
+	Man    manCommand    `cmd:"" help:"Print a manual page, for man -l -."`
+
+	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 
 func main() {
@@ -49,11 +58,7 @@ func main() {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	parser := kong.Must(&commands{},
-		kong.Name("reactord"),
-		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
-		defaults(),
-	)
+	parser := newParser()
 	command, err := parser.Parse(args)
 	if err == nil {
 		err = repeated(command)
@@ -61,6 +66,10 @@ func main() {
 	if err != nil {
 		parser.Errorf("%s (see reactord --help)", err)
 		os.Exit(2)
+	}
+	if err = become(command); err != nil {
+		fmt.Fprintln(os.Stderr, explain(err))
+		os.Exit(1)
 	}
 	kin, err := inherit()
 	if err == nil {
@@ -75,6 +84,25 @@ func main() {
 		}
 		os.Exit(1)
 	}
+}
+
+// become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
+// started again does that.
+func become(command *kong.Context) error {
+	c, serves := command.Selected().Target.Interface().(interface{ account() (user, group string) })
+	if !serves {
+		return nil
+	}
+	return account.Become(c.account())
+}
+
+// newParser is the parser of the command line.
+func newParser() *kong.Kong {
+	return kong.Must(&commands{},
+		kong.Name("reactord"),
+		kong.Description("A layer 4 proxy of TCP, TLS and UDP on io_uring, or on epoll if io_uring is not available."),
+		defaults(),
+	)
 }
 
 // repeated finds a flag that has one value and is given twice: its first value would be ignored.
@@ -106,6 +134,7 @@ func explain(err error) string {
 // advice is what to do about a common error.
 func advice(err error) string {
 	call, _ := errors.AsType[*os.SyscallError](err)
+	file, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return ": raise the limit on open files (ulimit -n, LimitNOFILE=)"
@@ -115,6 +144,8 @@ func advice(err error) string {
 		return ": this machine has no such address (ip address lists those it has)"
 	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
 		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
+	case errors.Is(err, fs.ErrPermission) && file != nil:
+		return ": user " + account.Name() + " may not do that"
 	}
 	return ""
 }

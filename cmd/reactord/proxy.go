@@ -23,12 +23,17 @@ type proxyCommand struct {
 	Loops        int            `placeholder:"N" help:"Number of I/O threads. 0: one for each CPU."`
 	Pin          bool           `help:"Bind each I/O thread to a CPU of its own."`
 	MinWait      time.Duration  `placeholder:"TIME" help:"How long an idle I/O thread sleeps at least, such as 350us: less CPU time, more latency. 0s: until there is something to do."`
+	User         string         `placeholder:"NAME" help:"User that the process runs as, if root starts it."`
+	Group        string         `placeholder:"NAME" help:"Group of the process; by default the user's."`
 	Metrics      config.Address `placeholder:"HOST:PORT" help:"Address of the HTTP server for /metrics, /livez and /readyz."`
 	Admin        string         `placeholder:"ADDRESS" help:"Address of the admin API: unix:///PATH, or tcp:// and a loopback address."`
 	DrainTimeout time.Duration  `default:"${drain_timeout}" help:"How long open connections may take to end after SIGTERM before they are reset (${default})."`
 	LogLevel     string         `default:"${log_level}" help:"Least severe level to log: ${log_levels} (${default})."`
 	LogFormat    string         `default:"${log_format}" help:"Format of the log: ${log_formats} (${default})."`
 }
+
+// account is what the flags say of it.
+func (c proxyCommand) account() (user, group string) { return c.User, c.Group }
 
 // Run runs the daemon as the flags say.
 func (c proxyCommand) Run(kin *lineage) error {
@@ -42,7 +47,8 @@ func (c proxyCommand) Run(kin *lineage) error {
 func (c proxyCommand) config() *config.Config {
 	cfg := config.New()
 	cfg.Ring, cfg.Loops, cfg.Pin, cfg.MinWait = c.Ring, c.Loops, c.Pin, c.MinWait
-	cfg.Metrics, cfg.Admin.Address = c.Metrics, c.Admin
+	cfg.User, cfg.Group = c.User, c.Group
+	cfg.Metrics.Address, cfg.Admin.Address = c.Metrics, c.Admin
 	cfg.Drain.Timeout = c.DrainTimeout
 	cfg.Log = config.Log{Level: c.LogLevel, Format: c.LogFormat}
 
@@ -90,6 +96,8 @@ func flagErrors(problems []config.Problem) error {
 // flagOf is the flag for the setting at a path of the configuration.
 func flagOf(path string) string {
 	switch {
+	case path == "metrics.address", path == "admin.address":
+		return "--" + strings.TrimSuffix(path, ".address")
 	case strings.Contains(path, ".servers"):
 		return "--to"
 	case strings.HasSuffix(path, ".address"):

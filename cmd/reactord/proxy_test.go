@@ -47,7 +47,7 @@ func TestEveryFlagReachesTheConfiguration(t *testing.T) {
 		"--log-level=warn", "--log-format=json")
 	want := config.New()
 	want.Ring, want.Loops, want.Pin, want.MinWait = "epoll", 10, true, 13*time.Microsecond
-	want.Metrics = config.Address{Host: "e", Port: 11}
+	want.Metrics.Address = config.Address{Host: "e", Port: 11}
 	want.Drain.Timeout = 12 * time.Second
 	want.Log = config.Log{Level: "warn", Format: "json"}
 	l, b := config.NewListener(), config.NewBackend()

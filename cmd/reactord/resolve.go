@@ -57,8 +57,8 @@ func listening(cfg *config.Config) (all []setting) {
 			all = append(all, setting{fmt.Sprintf("listeners[%d].address", i), "address", l.Address})
 		}
 	}
-	if !cfg.Metrics.IsZero() {
-		all = append(all, setting{"metrics", "metrics", cfg.Metrics})
+	if !cfg.Metrics.Address.IsZero() {
+		all = append(all, setting{"metrics.address", "metrics", cfg.Metrics.Address})
 	}
 	return all
 }

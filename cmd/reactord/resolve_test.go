@@ -102,8 +102,8 @@ func TestNamesAreLookedUpInParallel(t *testing.T) {
 		mu.Unlock()
 		return netip.MustParseAddr("192.0.2.1"), nil
 	})
-	if len(problems) != 0 || found.of(cfg.Metrics) != netip.MustParseAddrPort("192.0.2.1:81") {
-		t.Errorf("%v, metrics on %v", problems, found.of(cfg.Metrics))
+	if len(problems) != 0 || found.of(cfg.Metrics.Address) != netip.MustParseAddrPort("192.0.2.1:81") {
+		t.Errorf("%v, metrics on %v", problems, found.of(cfg.Metrics.Address))
 	}
 	if most != parallelLookups || lookups != names {
 		t.Errorf("%d lookups, %d at a time, want %d and %d", lookups, most, names, parallelLookups)

@@ -94,13 +94,17 @@ func (s *sources) start(key plan.Source, w wanted) {
 // wait waits for sources that were stopped.
 func (s *sources) wait() { s.all.Wait() }
 
-// stats is the counters of the sources that run.
-func (s *sources) stats() []proxymetrics.Discovery {
+// stats is the counters of the sources that run, with what the planner knows of them.
+func (s *sources) stats(planned map[plan.Source]plan.SourceStatus) []proxymetrics.Discovery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]proxymetrics.Discovery, 0, len(s.running))
 	for key, r := range s.running {
-		all = append(all, proxymetrics.Discovery{Backend: key.Backend, Source: key.Title(), Stats: r.Stats()})
+		p, known := planned[key]
+		all = append(all, proxymetrics.Discovery{
+			Backend: key.Backend, Source: key.Title(), Stats: r.Stats(), LastFailure: p.LastError,
+			Successful: known && p.Err == nil,
+		})
 	}
 	return all
 }

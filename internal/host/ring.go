@@ -35,9 +35,22 @@ type BufferTaker interface {
 	TakeBuffer(group uint16) (id uint16, ok bool)
 }
 
+// OverflowCounter is a Ring whose completion queue can be full, so that completions have to wait behind it.
+type OverflowCounter interface {
+	// Overflows is how many times Enter has found such completions. From any thread, after Close too.
+	Overflows() uint64
+}
+
 // MinWaiter is a Ring that can wait for at least a given time.
 type MinWaiter interface {
 	// SetMinWait makes an Enter that waits last for at least so long, unless its timeout or many completions end it.
 	// After that time the first completion or a Wake ends the wait. It is called before Enable.
 	SetMinWait(least time.Duration)
+}
+
+// Restricter is a Ring that can refuse operations.
+type Restricter interface {
+	// Restrict makes entries of other opcodes or with other flags complete with -EACCES, for good. It is called once,
+	// before Enable.
+	Restrict(to uring.Restrictions) error
 }

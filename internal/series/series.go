@@ -31,14 +31,27 @@ func (t Table[T]) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect sends the numbers of one T.
 func (t Table[T]) Collect(ch chan<- prometheus.Metric, from *T, labels ...string) {
+	pairs := prometheus.MakeLabelPairs(t[0].desc, labels)
 	for i := range t {
-		ch <- prometheus.MustNewConstMetric(t[i].desc, t[i].kind, t[i].value(from), labels...)
+		ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), pairs)
+	}
+}
+
+// Send sends the numbers of one T, with the labels of o.
+func (t Table[T]) Send(o Owner, from *T) {
+	for i := range t {
+		o.scrape.ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), o.pairs)
 	}
 }
 
 // NewDesc describes a family of series. It adds the prefix reactord_ to the name.
 func NewDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("reactord_"+name, help, labels, nil)
+}
+
+// Value is the current value of a gauge that is no part of a table.
+func Value(desc *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, labels...)
 }
 
 // Count is the current value of a counter that is no part of a table.

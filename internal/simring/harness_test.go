@@ -28,6 +28,7 @@ type ring interface {
 	RegisterBuffers(uint16, []byte, int) error
 	ProvideBuffer(group, id uint16)
 	RegisterFixedBuffers([][]byte) error
+	Overflows() uint64
 	Close() error
 }
 

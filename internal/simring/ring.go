@@ -2,6 +2,7 @@ package simring
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,20 +12,22 @@ import (
 
 // Ring is a ring of a simulated kernel. It is a host.Ring.
 type Ring struct {
-	k        *Kernel
-	caps     uring.Caps
-	sq       []uring.SQE
-	entries  []*entry // in flight, in order of submission
-	cq       []uring.CQE
-	overflow []uring.CQE
-	held     int // completions that take their time
-	woken    bool
-	minWait  time.Duration
-	closed   bool
-	groups   map[uint16]*group
-	fixed    fixed
-	jobs     []*job // that no worker has begun
-	working  int    // workers at work, but for those that may be blocked
+	k            *Kernel
+	caps         uring.Caps
+	sq           []uring.SQE
+	entries      []*entry // in flight, in order of submission
+	cq           []uring.CQE
+	overflow     []uring.CQE
+	held         int // completions that take their time
+	overflows    atomic.Uint64
+	woken        bool
+	minWait      time.Duration
+	closed       bool
+	groups       map[uint16]*group
+	fixed        fixed
+	restrictions *uring.Restrictions // nil: there are none
+	jobs         []*job              // that no worker has begun
+	working      int                 // workers at work, but for those that may be blocked
 }
 
 // NewRing makes a ring.
@@ -43,6 +46,9 @@ func (r *Ring) Push(sqe *uring.SQE) { r.sq = append(r.sq, *sqe) }
 // Enter submits what is queued, and waits for a completion, a Wake, or the timeout.
 func (r *Ring) Enter(timeout time.Duration) error {
 	k := r.k
+	if len(r.overflow) != 0 {
+		r.overflows.Add(1)
+	}
 	r.submit()
 	k.current.wait(nil, never)
 	r.work()
@@ -68,9 +74,26 @@ func (r *Ring) Enter(timeout time.Duration) error {
 	return nil
 }
 
+// Overflows is [uring.Ring.Overflows].
+func (r *Ring) Overflows() uint64 { return r.overflows.Load() }
+
 // SetMinWait is [uring.Ring.SetMinWait]: Enter waits for that long, or until there are many completions, or until the
 // timeout.
 func (r *Ring) SetMinWait(least time.Duration) { r.minWait = least }
+
+// Restrict is [uring.Ring.Restrict].
+func (r *Ring) Restrict(to uring.Restrictions) error {
+	to.Ops.Add(uring.OpPollAdd)
+	r.restrictions = &to
+	r.caps.Ops, r.caps.Restricted = r.caps.Ops.Intersection(to.Ops), true
+	return nil
+}
+
+// refuses reports whether the restrictions do not allow an entry.
+func (r *Ring) refuses(e *entry) bool {
+	to := r.restrictions
+	return to != nil && (!to.Ops.Has(e.Opcode) || e.Flags&^to.Flags != 0)
+}
 
 // many reports whether there are enough completions to end the minimum wait.
 func (r *Ring) many() bool { return len(r.cq)+len(r.overflow) >= manyCompletions }
@@ -208,6 +231,7 @@ func (k *Kernel) drawCaps() uring.Caps {
 	caps := uring.Caps{
 		Ring: "simulation", Ops: known(), Buffers: true, AcceptMultishot: true, RecvMultishot: true,
 		RecvLimit: has(), RecvmsgMultishot: has(), SendTo: has(), PollMultishot: true,
+		Restrictions: true,
 	}
 	for _, op := range mayLack {
 		if !has() {

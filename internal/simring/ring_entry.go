@@ -81,6 +81,10 @@ func (e *entry) wake() {
 
 // issue starts an entry that was submitted.
 func (e *entry) issue() {
+	if e.ring.refuses(e) {
+		e.fail(unix.EACCES)
+		return
+	}
 	if e.ring.lacks(e) {
 		e.fail(unix.EINVAL)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/reactord/reactord/internal/testing/counters"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/sendertest"
@@ -141,8 +142,8 @@ func (s *stage) end() {
 	for _, fd := range s.fds {
 		_ = s.Close(fd)
 	}
-	if st := s.loop.Stats(); st.InFlight != 0 || st.Stale != 0 || st.Leaked != 0 || st.LeasedBytes != 0 {
-		s.t.Errorf("the counters of a loop that has ended: %+v", st)
+	if wrong := counters.Check(s.loop.Stats()); wrong != "" {
+		s.t.Error(wrong)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/internal/simring"
+	"github.com/reactord/reactord/internal/testing/counters"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -51,8 +52,8 @@ func Ended(k *simring.Kernel, l *reactor.Loop, err error) {
 	if err != nil {
 		k.Errorf("Run: %v", err)
 	}
-	if s := l.Stats(); s.InFlight != 0 || s.Stale != 0 || s.Leaked != 0 || s.LeasedBytes != 0 {
-		k.Errorf("the counters of a loop that has ended: %+v", s)
+	if wrong := counters.Check(l.Stats()); wrong != "" {
+		k.Errorf("%s", wrong)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/account"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"go.uber.org/zap"
 )
@@ -210,7 +211,8 @@ func (w *Writer) writeLines() (lost uint64) {
 func (w *Writer) openAnew() (lost uint64) {
 	f, err := open(w.settings.Path, os.FileMode(w.settings.Mode))
 	if err != nil {
-		w.log.Error("the access log cannot be opened anew: the old file is used still", zap.Error(err))
+		w.log.Error("the access log cannot be opened anew: the old file is used still", zap.Error(err),
+			zap.String("user", account.Name()))
 		return 0
 	}
 	if err := closeFile(w.file); err != nil {

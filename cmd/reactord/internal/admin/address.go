@@ -14,7 +14,6 @@ import (
 const maxPath = 100
 
 // ParseAddress reads the address of the admin API, "unix:///PATH" or "tcp://HOST:PORT", into the form of package net.
-// The host must be a loopback address or localhost.
 func ParseAddress(text string) (network, address string, err error) {
 	if path, ok := strings.CutPrefix(text, "unix://"); ok {
 		switch {
@@ -38,14 +37,17 @@ func ParseAddress(text string) (network, address string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%q: write tcp://127.0.0.1:PORT or tcp://[::1]:PORT", clip(text))
 	}
-	if !isLoopback(host) {
-		return "", "", fmt.Errorf("%q: %w", clip(text), errNotLoopback)
-	}
 	if host == "localhost" {
 		host = "127.0.0.1" // and not what a resolver makes of it
 	}
 	return "tcp", net.JoinHostPort(host, port), nil
 }
 
-var errNotLoopback = errors.New("the admin API has no authentication, so its address must be a loopback address, " +
-	"as tcp://127.0.0.1:PORT; from other machines, reach it through ssh")
+// isLoopbackAddress reports whether only this machine reaches an address in the form of package net.
+func isLoopbackAddress(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && isLoopback(host)
+}
+
+var errNotLoopback = errors.New("without TLS and passwords, the address must be a loopback address, as " +
+	"tcp://127.0.0.1:PORT; from other machines, reach it through ssh, or write web_config_file, too")

@@ -37,7 +37,7 @@ const (
 // ListenAPI takes the address of the admin API, so that its errors are known early. Clients wait until [API.Serve] is
 // called.
 func ListenAPI(cfg config.Admin, log *zap.Logger) (*API, error) {
-	a := &API{server: server{name: "admin", log: log}}
+	a := &API{server: server{name: "admin", web: cfg.WebConfigFile, log: log}}
 	l, err := a.listen(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
@@ -58,6 +58,9 @@ func (a *API) listen(cfg config.Admin) (net.Listener, error) {
 		}
 		return a.socket, nil
 	}
+	if cfg.WebConfigFile == "" && !isLoopbackAddress(address) {
+		return nil, fmt.Errorf("%q: %w", clip(cfg.Address), errNotLoopback)
+	}
 	return net.Listen("tcp", address)
 }
 
@@ -68,7 +71,16 @@ func (a *API) Serve(d Daemon, level zap.AtomicLevel, slow *SlowTurns) {
 		a.socket.owned = true
 	}
 	a.openAPI = OpenAPI()
-	a.serve(a.handler())
+	h := a.handler()
+	if a.isOpen() {
+		h = protected(a.web, h)
+	}
+	a.serve(h)
+}
+
+// isOpen reports whether other machines reach a.
+func (a *API) isOpen() bool {
+	return a.socket == nil && !isLoopbackAddress(a.own.Addr().String())
 }
 
 // Address is the address that a listens on, as "unix:///PATH" or "tcp://HOST:PORT".
@@ -115,9 +127,13 @@ func (a *API) handler() http.Handler {
 
 // local refuses requests for other host names: a page whose name has been given a loopback address must not reach the
 // API through its reader's browser. To a unix socket, which a browser reaches through ssh only, clients send any word
-// as the host; names of sites have a dot.
+// as the host; names of sites have a dot. With TLS, the client has checked that the name is ours.
 func (a *API) local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS != nil {
+			next.ServeHTTP(w, r)
+			return
+		}
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
 			host = r.Host

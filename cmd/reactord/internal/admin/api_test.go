@@ -44,7 +44,7 @@ func serveWith(t *testing.T, d admin.Daemon, address string, slow *admin.SlowTur
 	}
 	s := &served{API: a, t: t, level: zap.NewAtomicLevel()}
 	a.Serve(d, s.level, slow)
-	if s.client, err = admin.NewClient(a.Address()); err != nil {
+	if s.client, err = admin.NewClient(admin.Access{Address: a.Address()}); err != nil {
 		t.Fatal(err)
 	}
 	network, at, err := admin.ParseAddress(a.Address())
@@ -388,7 +388,7 @@ func TestConcurrency(t *testing.T) {
 	var clients sync.WaitGroup
 	for i := range 16 {
 		clients.Go(func() {
-			c, err := admin.NewClient(s.Address())
+			c, err := admin.NewClient(admin.Access{Address: s.Address()})
 			if err != nil {
 				t.Error(err)
 				return
@@ -447,7 +447,7 @@ func TestOtherServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = other.Serve(l) }()
 	defer func() { other.Close(); <-done }()
-	c, err := admin.NewClient("tcp://" + l.Addr().String())
+	c, err := admin.NewClient(admin.Access{Address: "tcp://" + l.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +473,7 @@ func TestCloseEndsProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Serve(admintest.New(0), zap.NewAtomicLevel(), nil)
-	c, err := admin.NewClient(a.Address())
+	c, err := admin.NewClient(admin.Access{Address: a.Address()})
 	if err != nil {
 		t.Fatal(err)
 	}

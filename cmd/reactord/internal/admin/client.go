@@ -3,6 +3,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,22 +20,25 @@ import (
 
 // Client calls the endpoints of a daemon: see [Endpoint.Call]. Its methods may be called from any goroutine.
 type Client struct {
-	address string
-	http    http.Client
+	access Access
+	url    string // before the path
+	http   http.Client
 }
 
-// NewClient makes a client of the daemon at an address in the form of [ParseAddress]. It does not connect yet.
-func NewClient(address string) (*Client, error) {
-	network, at, err := ParseAddress(address)
+// NewClient makes a client. It reads the files of certificates, and does not connect yet.
+func NewClient(a Access) (*Client, error) {
+	t, err := a.target()
 	if err != nil {
 		return nil, err
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		d := net.Dialer{Timeout: dialTimeout}
-		return d.DialContext(ctx, network, at)
+		return d.DialContext(ctx, t.network, t.address)
 	}
-	return &Client{address, http.Client{
-		Transport:     &http.Transport{DialContext: dial, Proxy: nil},
+	return &Client{a, t.url, http.Client{
+		Transport: &http.Transport{
+			DialContext: dial, Proxy: nil, TLSClientConfig: t.tls, TLSHandshakeTimeout: dialTimeout,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -65,7 +69,8 @@ func (e Endpoint[In, Out]) Call(ctx context.Context, c *Client, in In) (out Out,
 		return out, text, nil
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
-		return out, nil, fmt.Errorf("%s answers with something else than the admin API of reactord: %w", c.address, err)
+		return out, nil, fmt.Errorf("%s answers with something else than the admin API of reactord: %w",
+			c.access.Address, err)
 	}
 	return out, text, nil
 }
@@ -76,9 +81,12 @@ func Open[In any](ctx context.Context, c *Client, e Endpoint[In, Raw], in In) (i
 }
 
 func (e Endpoint[In, Out]) open(ctx context.Context, c *Client, in In) (io.ReadCloser, error) {
-	r, err := e.request(ctx, in)
+	r, err := e.request(ctx, c.url, in)
 	if err != nil {
 		return nil, err
+	}
+	if c.access.User != "" {
+		r.SetBasicAuth(c.access.User, c.access.Password)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
@@ -88,16 +96,30 @@ func (e Endpoint[In, Out]) open(ctx context.Context, c *Client, in In) (io.ReadC
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
+	return nil, c.refused(answer)
+}
+
+// refused is the error of an answer.
+func (c *Client) refused(answer *http.Response) error {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	if err != nil || json.Unmarshal(text, p) != nil || p.Status == 0 {
-		return nil, fmt.Errorf("%s answers %s, which is not an answer of the admin API of reactord", c.address, answer.Status)
+	switch {
+	case err == nil && json.Unmarshal(text, p) == nil && p.Status != 0:
+		return p
+	case answer.StatusCode == http.StatusUnauthorized && c.access.User == "":
+		return fmt.Errorf("%s asks for a password: say who you are by --user, and the password by --password-file or "+
+			"REACTORD_PASSWORD", c.access.Address)
+	case answer.StatusCode == http.StatusUnauthorized:
+		return fmt.Errorf("%s does not know user %q with this password", c.access.Address, c.access.User)
+	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
+		return fmt.Errorf("%s speaks TLS: write https://HOST:PORT", c.access.Address)
 	}
-	return nil, p
+	return fmt.Errorf("%s answers %s, which is not an answer of the admin API of reactord",
+		c.access.Address, answer.Status)
 }
 
 // request makes the request for an input.
-func (e Endpoint[In, Out]) request(ctx context.Context, in In) (*http.Request, error) {
+func (e Endpoint[In, Out]) request(ctx context.Context, base string, in In) (*http.Request, error) {
 	v := reflect.ValueOf(&in).Elem()
 	path, query := e.Path, url.Values{}
 	for _, p := range params(v.Type()) {
@@ -108,7 +130,7 @@ func (e Endpoint[In, Out]) request(ctx context.Context, in In) (*http.Request, e
 			query.Set(p.name, text)
 		}
 	}
-	target := "http://localhost" + path
+	target := base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
@@ -136,10 +158,19 @@ func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no reactord answers at %s: %w: start it with this address as admin.address, "+
-			"or say where it is by --address or REACTORD_ADMIN", c.address, err)
+			"or say where it is by --address or REACTORD_ADMIN", c.access.Address, err)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: run this as the user or with the group that owns the socket (admin.owner, admin.group)",
-			c.address, err)
+			c.access.Address, err)
+	case isUnknownAuthority(err) && c.access.CACert == "":
+		return fmt.Errorf("%s: %w: say which certificates are trusted by --cacert", c.access.Address, err)
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return fmt.Errorf("%s: %w: give one by --cert and --key", c.access.Address, err)
 	}
-	return fmt.Errorf("%s: %w", c.address, err)
+	return fmt.Errorf("%s: %w", c.access.Address, err)
+}
+
+func isUnknownAuthority(err error) bool {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	return unknown
 }

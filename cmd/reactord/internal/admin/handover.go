@@ -16,15 +16,17 @@ import (
 
 // A process that replaces another one takes over its listening sockets. Both answer on them until the old one leaves.
 
-// TakeOver takes over a TCP listener for metrics.
-func TakeOver(l net.Listener, log *zap.Logger) *Server {
-	return &Server{server: server{name: "metrics", listener: l, log: log}}
+// TakeOver takes over a TCP listener for metrics. webFile is as that of [Listen].
+func TakeOver(l net.Listener, webFile string, log *zap.Logger) *Server {
+	return &Server{server: server{name: "metrics", listener: l, web: webFile, log: log}}
 }
 
 // TakeOverAPI takes over a listener for the admin API, which listens on the address of cfg. A unix socket keeps its
 // file, with its owner and permissions.
 func TakeOverAPI(cfg config.Admin, l net.Listener, log *zap.Logger) (*API, error) {
-	a := &API{server: server{name: "admin", listener: netutil.LimitListener(l, maxClients), log: log}, own: l}
+	a := &API{own: l, server: server{
+		name: "admin", listener: netutil.LimitListener(l, maxClients), web: cfg.WebConfigFile, log: log,
+	}}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
 		_, path, err := ParseAddress(cfg.Address)

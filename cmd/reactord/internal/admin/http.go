@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/exporter-toolkit/web"
 	"go.uber.org/zap"
 )
 
@@ -16,6 +17,7 @@ const (
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
+	retryTime     = time.Second // between two looks at a file that is wrong
 	closeTimeout  = time.Second // for answers in flight when the server is closed
 	maxHeader     = 16 << 10    // bytes
 )
@@ -25,14 +27,19 @@ type server struct {
 	name     string // in the log
 	http     http.Server
 	listener net.Listener
+	web      string // the path of its web configuration file; "": it has none
 	log      *zap.Logger
-	ended    chan struct{} // closed when the server has ended; nil before serve
+	stop     context.CancelFunc // ends run; nil before serve
+	ended    chan struct{}      // closed when run has ended; nil before serve
 }
 
-// serve begins to answer, and returns.
+// serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
 func (s *server) serve(h http.Handler) {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	s.http = http.Server{
 		Handler:           h,
+		Protocols:         &protocols,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -40,13 +47,37 @@ func (s *server) serve(h http.Handler) {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          zap.NewStdLog(s.log),
 	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
 	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		if err := s.http.Serve(newReserved(s.listener)); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error(s.name+": the server has ended", zap.Error(err))
+	go s.run(ctx, h)
+}
+
+// run answers until s is closed. If the web configuration file is wrong by now, clients wait until it is right.
+func (s *server) run(ctx context.Context, h http.Handler) {
+	defer close(s.ended)
+	l := newReserved(s.listener)
+	defer l.Close()
+	said := ""
+	for {
+		s.http.Handler = h // Serve puts its own before it
+		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(s.name, s.log))
+		if errors.Is(err, http.ErrServerClosed) {
+			return
 		}
-	}()
+		if text := err.Error(); text != said {
+			said = text
+			s.log.Error(s.name+": the server does not answer", zap.Error(err))
+		}
+		if s.web == "" {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retryTime):
+		}
+	}
 }
 
 // Close ends the server. Answers in flight have a second to be finished.
@@ -54,6 +85,7 @@ func (s *server) Close() error {
 	if s.ended == nil {
 		return s.listener.Close()
 	}
+	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := s.http.Shutdown(ctx)

@@ -47,7 +47,7 @@ func TestLoops(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Serve(d, zap.NewAtomicLevel(), &slow)
-	c, err := admin.NewClient(a.Address())
+	c, err := admin.NewClient(admin.Access{Address: a.Address()})
 	if err != nil {
 		t.Fatal(err)
 	}

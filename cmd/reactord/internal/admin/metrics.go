@@ -19,13 +19,13 @@ type Server struct {
 }
 
 // Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
-// [Server.Serve] is called.
-func Listen(address string, log *zap.Logger) (*Server, error) {
+// [Server.Serve] is called. webFile is the path of its web configuration file, which [CheckWeb] has found right, or "".
+func Listen(address, webFile string, log *zap.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return TakeOver(l, log), nil
+	return TakeOver(l, webFile, log), nil
 }
 
 // Serve begins to answer, and returns. metrics is the handler of /metrics.

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 
 func listen(t *testing.T, metrics http.Handler) (*Server, string) {
 	t.Helper()
-	s, err := Listen("127.0.0.1:0", zaptest.NewLogger(t))
+	s, err := Listen("127.0.0.1:0", "", zaptest.NewLogger(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,14 @@ func TestReadiness(t *testing.T) {
 func TestAddressInUse(t *testing.T) {
 	s, _ := listen(t, http.NotFoundHandler())
 	defer s.Close()
-	if other, err := Listen(s.Addr().String(), zap.NewNop()); err == nil {
+	if other, err := Listen(s.Addr().String(), "", zap.NewNop()); err == nil {
 		other.Close()
 		t.Error("two servers at one address")
 	}
 }
 
 func TestCloseBeforeServe(t *testing.T) {
-	s, err := Listen("127.0.0.1:0", zap.NewNop())
+	s, err := Listen("127.0.0.1:0", "", zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestCloseBeforeServe(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	again, err := Listen(address, zap.NewNop())
+	again, err := Listen(address, "", zap.NewNop())
 	if err != nil {
 		t.Fatal("the address is still taken: ", err)
 	}

@@ -48,7 +48,7 @@ func closed(t *testing.T, a *admin.API) {
 // answers reports whether a daemon answers at an address.
 func answers(t *testing.T, address string) bool {
 	t.Helper()
-	c, err := admin.NewClient(address)
+	c, err := admin.NewClient(admin.Access{Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,6 +285,11 @@ func TestCiphers(t *testing.T) {
 	if got := suites([]string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}); len(got) != 1 || suites(nil) != nil {
 		t.Errorf("%v", got)
 	}
+	for _, name := range config.Curves {
+		if ids := exchanges([]string{name}); len(ids) != 1 || ids[0] == 0 {
+			t.Errorf("%s is not known", name)
+		}
+	}
 	for _, name := range config.Ciphers {
 		if len(suites([]string{name})) != 1 {
 			t.Errorf("%s is not known", name)

@@ -86,6 +86,7 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		MinVersion:                  versions[s.MinVersion],
 		MaxVersion:                  versions[s.MaxVersion],
 		CipherSuites:                suites(s.Ciphers),
+		CurvePreferences:            exchanges(s.Curves),
 		NextProtos:                  s.ALPN,
 		ClientSessionCache:          tls.NewLRUClientSessionCache(sessions),
 		DynamicRecordSizingDisabled: true,

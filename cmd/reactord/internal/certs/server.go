@@ -94,6 +94,7 @@ func (s *Server) Config(c *config.ServerTLS) *tls.Config {
 		MinVersion:             versions[c.MinVersion],
 		MaxVersion:             versions[c.MaxVersion],
 		CipherSuites:           suites(c.Ciphers),
+		CurvePreferences:       exchanges(c.Curves),
 		NextProtos:             c.ALPN,
 		ClientAuth:             clientAuths[c.ClientAuth],
 		ClientCAs:              s.clients,

@@ -10,6 +10,21 @@ var versions = map[string]uint16{
 	"1.0": tls.VersionTLS10, "1.1": tls.VersionTLS11, "1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13,
 }
 
+// curves are the key exchanges by their names in the configuration.
+var curves = map[string]tls.CurveID{
+	"X25519MLKEM768": tls.X25519MLKEM768, "SecP256r1MLKEM768": tls.SecP256r1MLKEM768,
+	"SecP384r1MLKEM1024": tls.SecP384r1MLKEM1024,
+	"X25519":             tls.X25519, "P-256": tls.CurveP256, "P-384": tls.CurveP384, "P-521": tls.CurveP521,
+}
+
+// exchanges are the key exchanges of these names; nil: those of Go.
+func exchanges(names []string) (ids []tls.CurveID) {
+	for _, name := range names {
+		ids = append(ids, curves[name])
+	}
+	return ids
+}
+
 // suites are the cipher suites of these names; nil: those of Go.
 func suites(names []string) (ids []uint16) {
 	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {

@@ -9,6 +9,11 @@ import (
 // first.
 var Ciphers = cipherNames(tls.VersionTLS12)
 
+// Curves are the names of the key exchanges that can be configured.
+var Curves = []string{
+	"X25519MLKEM768", "SecP256r1MLKEM768", "SecP384r1MLKEM1024", "X25519", "P-256", "P-384", "P-521",
+}
+
 // fixedCiphers are those of TLS 1.3, which cannot.
 var fixedCiphers = cipherNames(tls.VersionTLS13)
 

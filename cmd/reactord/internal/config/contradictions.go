@@ -9,10 +9,10 @@ import (
 // config finds settings that contradict each other.
 func (v *validator) config(c *Config) {
 	var top *step
-	v.onePort(top.of("metrics"), c.Metrics, "HOST:PORT")
-	if c.Metrics.UDP {
-		v.value(top.of("metrics"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(c.Metrics.String()))
+	if c.Group != "" && c.User == "" {
+		v.add(top.of("group"), "group is of a user: write user, too, or remove it")
 	}
+	v.metrics(top.of("metrics"), &c.Metrics)
 	v.admin(top.of("admin"), &c.Admin)
 	v.accessLog(top.of("access_log"), &c.AccessLog)
 	limits := top.of("limits")
@@ -29,9 +29,30 @@ func (v *validator) config(c *Config) {
 	v.protocols(top.of("backends"), c)
 }
 
+func (v *validator) metrics(at *step, m *Metrics) {
+	v.onePort(at.of("address"), m.Address, "HOST:PORT")
+	switch {
+	case m.Address.UDP:
+		v.value(at.of("address"), "%s: HTTP is spoken over TCP: write HOST:PORT", quote(m.Address.String()))
+	case m.Address.IsZero() && m.WebConfigFile != "":
+		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: HOST:PORT, too, or remove it")
+	}
+}
+
 func (v *validator) admin(at *step, a *Admin) {
 	if strings.HasPrefix(a.Address, "unix://") {
+		if a.WebConfigFile != "" {
+			v.add(at.of("web_config_file"), "web_config_file is of a TCP address, and the permissions of a unix socket say who "+
+				"may use it: write address: tcp://HOST:PORT, or remove it")
+		}
 		return
+	}
+	if a.Address == "" && a.WebConfigFile != "" {
+		v.add(at.of("web_config_file"), "web_config_file is of an address: write address: tcp://HOST:PORT, too, or remove it")
+	}
+	if a.WebConfigFile == "" && isAdminAddress(a.Address) == "" && a.Open() {
+		v.value(at.of("address"), "%s could be reached from other machines, and the admin API asks for no password: write "+
+			"web_config_file, too, with TLS and users, or the address unix:///PATH or tcp://127.0.0.1:PORT", quote(a.Address))
 	}
 	for _, s := range []struct{ key, value string }{{"owner", a.Owner}, {"group", a.Group}} {
 		if s.value != "" {

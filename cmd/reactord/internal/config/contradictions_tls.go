@@ -1,17 +1,22 @@
 package config
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // serverTLS finds contradictions in the TLS settings of a listener.
 func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	v.versions(at, t.MinVersion, t.MaxVersion)
 	v.ciphers(at.of("ciphers"), t.Ciphers)
+	v.curves(at.of("curves"), t.Curves, t.MaxVersion)
 	v.alpn(at.of("alpn"), t.ALPN)
 	switch d := newServerTLS(); {
 	case len(t.Certificates) == 0:
 		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
-			{"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0}, {"alpn", len(t.ALPN) != 0},
+			{"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0},
+			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
 	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
 		v.add(at.of("client_ca"), "client_auth: %s needs client_ca: write the file with the certificates of the "+
@@ -28,11 +33,13 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.versions(at, t.MinVersion, t.MaxVersion)
 	v.ciphers(at.of("ciphers"), t.Ciphers)
+	v.curves(at.of("curves"), t.Curves, t.MaxVersion)
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
 		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
 			{"server_name", t.ServerName != ""}, {"ca", t.CA != ""}, {"insecure", t.Insecure}, {"cert", t.Cert != ""},
-			{"ciphers", len(t.Ciphers) != 0}, {"alpn", len(t.ALPN) != 0},
+			{"ciphers", len(t.Ciphers) != 0},
+			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
 		return
 	}
@@ -78,6 +85,20 @@ func (v *validator) ciphers(at *step, all []string) {
 		case !known.has(name):
 			v.value(at.nth(i), "%s is unknown: %s", quote(name), known.didYouMean(name))
 		}
+	}
+}
+
+// curves finds names of key exchanges that are unknown, and lists of which none can be used.
+func (v *validator) curves(at *step, all []string, greatest string) {
+	known, usable := newWords(Curves), len(all) == 0 || greatest == "1.3"
+	for i, name := range all {
+		if !known.has(name) {
+			v.value(at.nth(i), "%s is unknown: %s", quote(name), known.didYouMean(name))
+		}
+		usable = usable || !strings.Contains(name, "MLKEM")
+	}
+	if !usable {
+		v.add(at, "TLS %s has none of these key exchanges: add X25519, P-256, P-384 or P-521", greatest)
 	}
 }
 

@@ -39,7 +39,7 @@
 //	decode.go, scalars.go, expand.go, suggest.go  from nodes of YAML to values
 //	place.go, report.go where settings are in the file; errors with their places
 //	print.go, json.go  from settings to YAML and JSON
-//	schema.go, documentation.go  what is made from the settings for people and editors
+//	schema.go, documentation.go, reference.go  what is made from the settings for people and editors
 //	address.go, size.go, types.go  types of settings
 //
 // # Threads

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,84 +39,57 @@ func TestDocumentation(t *testing.T) {
 
 // reference is the tables of all settings.
 func reference() string {
-	parents, keys := map[*shape][]string{}, map[*shape][]string{}
-	eachField(root, func(s *shape, f *field) {
-		if f.shape != nil && s != root {
-			parents[f.shape] = appendNew(parents[f.shape], "`"+keyOf(s.typ.Name())+"`")
-			keys[f.shape] = appendNew(keys[f.shape], "`"+f.key+"`")
-		}
-	})
-	links := anchors()
+	all := Reference()
+	keys := map[string]string{}
+	for _, s := range all {
+		keys[s.Anchor] = s.Key
+	}
 	var b strings.Builder
-	eachShape(root, func(s *shape) {
-		if s == root {
+	for _, s := range all {
+		if s.Key == "" {
 			b.WriteString("\n## The file\n\n")
 		} else {
-			fmt.Fprintf(&b, "\n## %s\n\n", keyOf(s.typ.Name()))
-			if in := parents[s]; len(in) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n\n", s.Key)
+			if len(s.In) > 0 {
 				as := ""
-				if len(keys[s]) > 1 {
-					as = ": " + strings.Join(keys[s], ", ")
+				if len(s.As) > 1 {
+					as = ": `" + strings.Join(s.As, "`, `") + "`"
 				}
-				fmt.Fprintf(&b, "In %s%s. ", strings.Join(in, " and "), as)
+				fmt.Fprintf(&b, "In `%s`%s. ", strings.Join(s.In, "` and `"), as)
 			}
-			b.WriteString(documentation(s, nil) + "\n\n")
+			b.WriteString(s.Text + "\n\n")
 		}
 		b.WriteString("| Setting | Value | Default | Description |\n|---|---|---|---|\n")
-		for _, f := range s.fields {
-			row := []string{"`" + f.key + "`", valueCell(f, links), defaultCell(s, f), documentation(s, f)}
+		for _, f := range s.Settings {
+			row := []string{"`" + f.Key + "`", valueCell(f, keys[f.Section]), defaultCell(f), f.Text}
 			for i := range row {
 				row[i] = strings.ReplaceAll(row[i], "|", `\|`)
 			}
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		}
-	})
+	}
 	return b.String()
 }
 
-func appendNew(all []string, s string) []string {
-	if slices.Contains(all, s) {
-		return all
+func valueCell(f Setting, key string) string {
+	if f.Section == "" {
+		return f.Values
 	}
-	return append(all, s)
-}
-
-// anchors is where the heading of each shape is. The second of two equal headings has "-1" at its end.
-func anchors() map[*shape]string {
-	links, times := map[*shape]string{}, map[string]int{}
-	eachShape(root, func(s *shape) {
-		key := keyOf(s.typ.Name())
-		links[s] = key
-		if n := times[key]; n > 0 {
-			links[s] = fmt.Sprintf("%s-%d", key, n)
-		}
-		times[key]++
-	})
-	return links
-}
-
-func valueCell(f *field, links map[*shape]string) string {
-	if f.shape == nil {
-		return f.values()
-	}
-	link := fmt.Sprintf("[%s](#%s)", keyOf(f.shape.typ.Name()), links[f.shape])
-	if f.isList() {
+	link := fmt.Sprintf("[%s](#%s)", key, f.Section)
+	if f.List {
 		return "a list of " + link
 	}
 	return link
 }
 
-func defaultCell(s *shape, f *field) string {
-	value, ok := s.defaultOf(f)
+func defaultCell(f Setting) string {
 	switch {
-	case f.rule.needed != "":
+	case f.Required:
 		return "required"
-	case f.isList():
+	case f.List, f.Default == "":
 		return "empty"
-	case !ok:
+	case f.Default == nil:
 		return ""
-	case value == "":
-		return "empty"
 	}
-	return fmt.Sprintf("`%v`", value)
+	return fmt.Sprintf("`%v`", f.Default)
 }

@@ -35,7 +35,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := New()
-	want.Metrics = at("127.0.0.1", 9090)
+	want.Metrics.Address = at("127.0.0.1", 9090)
 	l, b, found := NewListener(), NewBackend(), NewBackend()
 	l.Name, l.Address, l.Backend = "web", at("127.0.0.1", 8080), "app"
 	b.Name, b.Servers = "app", []Server{serverAt("127.0.0.1", 9000), serverAt("127.0.0.1", 9001)}

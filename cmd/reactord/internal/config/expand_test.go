@@ -66,7 +66,7 @@ backends:
 		t.Fatal(err)
 	}
 	b := c.Backends[0]
-	if c.Loops != 7 || !c.Pin || !c.Metrics.IsZero() || c.Log.Level != "warn" || c.Admin.Mode != 0o660 ||
+	if c.Loops != 7 || !c.Pin || !c.Metrics.Address.IsZero() || c.Log.Level != "warn" || c.Admin.Mode != 0o660 ||
 		c.Drain.Timeout != 5*time.Second || c.Drain.Delay != time.Second ||
 		c.Listeners[0].Name != "web-7" || c.Listeners[0].Address != at("127.0.0.1", 8087) ||
 		b.Servers[0].Address != at("example.org", 9000) || b.Buffer != 8*KiB ||

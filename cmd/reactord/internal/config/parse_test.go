@@ -82,7 +82,7 @@ backends:
 	}
 	want := New()
 	want.Ring, want.Loops, want.Pin, want.MinWait = "io_uring", 4, true, 350*time.Microsecond
-	want.Metrics = at("::1", 9090)
+	want.Metrics.Address = at("::1", 9090)
 	want.Drain.Timeout = 90 * time.Second
 	want.Log = Log{Level: "debug", Format: "json"}
 	for _, l := range []Listener{
@@ -341,8 +341,8 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "limits", "listeners", ` +
-				`"log", "loops", "metrics", "min_wait", "pin", "resolver", "ring" and "watch", not "hello"`},
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "limits", ` +
+				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "user" and "watch", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},

@@ -44,13 +44,19 @@ var rules = map[string]rule{
 	// A shorter sleep costs more than it saves, and each byte may be late by twice as much.
 	"Config.MinWait": {min: int64(10 * time.Microsecond), max: int64(100 * time.Millisecond), zero: true},
 
+	"Config.User":  {form: isAccount},
+	"Config.Group": {form: isAccount},
+
 	"Log.Level":  {oneOf: newWords(LogLevels)},
 	"Log.Format": {oneOf: newWords(LogFormats)},
 
-	"Admin.Address": {form: isAdminAddress},
-	"Admin.Mode":    {max: 0o777},
-	"Admin.Owner":   {form: isAccount},
-	"Admin.Group":   {form: isAccount},
+	"Metrics.WebConfigFile": filePath,
+
+	"Admin.Address":       {form: isAdminAddress},
+	"Admin.WebConfigFile": filePath,
+	"Admin.Mode":          {max: 0o777},
+	"Admin.Owner":         {form: isAccount},
+	"Admin.Group":         {form: isAccount},
 
 	"Limits.MaxConnections":  connections,
 	"Limits.Memory":          {min: int64(16 * MiB), max: int64(1 << 20 * GiB), zero: true},

@@ -141,7 +141,10 @@ func wrongValues(f *field) []any {
 	if f.isList() {
 		return append(all, "text", 1, []any{nil})
 	}
-	if f.shape != nil {
+	switch {
+	case f.shape != nil && f.shape.scalar != nil:
+		return []any{nil, 1, []any{}}
+	case f.shape != nil:
 		return []any{nil, 1, "text", []any{}}
 	}
 	all = append(all, []any{})

@@ -49,7 +49,10 @@ var fresh = map[reflect.Type]any{
 }
 
 // scalars is the fields that stand for their whole struct.
-var scalars = map[reflect.Type]string{reflect.TypeFor[Server](): "Address"}
+var scalars = map[reflect.Type]string{
+	reflect.TypeFor[Metrics](): "Address",
+	reflect.TypeFor[Server]():  "Address",
+}
 
 // mappings is how the mappings that are easily taken for a scalar may be written.
 var mappings = map[reflect.Type]string{

@@ -14,6 +14,10 @@ type ServerTLS struct {
 	// Ciphers are the cipher suites of TLS 1.2 and before, with their names of IANA. Empty (default): the secure ones of
 	// Go. Those of TLS 1.3 are fixed.
 	Ciphers []string
+	// Curves are the key exchanges that are accepted: X25519MLKEM768, SecP256r1MLKEM768, SecP384r1MLKEM1024, X25519,
+	// P-256, P-384 and P-521. The order has no meaning. Empty (default): those of Go, of which X25519MLKEM768, which
+	// quantum computers cannot break either, is preferred if the client has it. TLS 1.2 has only the last four.
+	Curves []string
 	// ALPN are the protocols that may be negotiated, the preferred one first. Empty (default): there is no negotiation.
 	ALPN []string
 	// ClientAuth is whether clients need a certificate: "none" (default), "request" (one that they send must be valid) or
@@ -63,6 +67,8 @@ type ClientTLS struct {
 	MaxVersion string
 	// Ciphers are the cipher suites of TLS 1.2 and before. Empty (default): the secure ones of Go.
 	Ciphers []string
+	// Curves are the key exchanges that are offered, as [ServerTLS.Curves]. Empty (default): those of Go.
+	Curves []string
 	// ALPN are the protocols that are offered, the preferred one first. Empty (default): the one that was negotiated with
 	// the client, if any.
 	ALPN []string

@@ -24,6 +24,9 @@ type Log struct {
 // Close writes what is queued and ends the logger. It does not close the file.
 func (l *Log) Close() error { return l.queue.Close() }
 
+// Dropped is how many lines were dropped, because what the log is written to takes too little. It takes no lock.
+func (l *Log) Dropped() uint64 { return l.queue.total.Load() }
+
 // SetLevel makes level the least severe level that is written: "debug", "info", "warn" or "error". From any goroutine.
 func (l *Log) SetLevel(level string) error {
 	least, err := parseLevel(level)

@@ -3,6 +3,7 @@ package logging
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // queueBytes is the maximum size of the queue: some thousand lines.
@@ -18,7 +19,8 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // lines were queued or written, or the queue was closed
 	waiting []byte
-	lost    uint64 // lines dropped since dropped was called
+	lost    uint64        // lines dropped since dropped was called
+	total   atomic.Uint64 // lines dropped
 	writing bool
 	closed  bool
 	ended   chan struct{}
@@ -37,6 +39,7 @@ func (q *queue) Write(line []byte) (int, error) {
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting)+len(line) > q.limit {
 		q.lost++
+		q.total.Add(1)
 		return len(line), nil
 	}
 	q.waiting = append(q.waiting, line...)

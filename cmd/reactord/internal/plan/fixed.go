@@ -17,7 +17,10 @@ func fixed(old, next *config.Config) (problems []config.Problem) {
 		{"loops", old.Loops, next.Loops},
 		{"pin", old.Pin, next.Pin},
 		{"min_wait", old.MinWait, next.MinWait},
-		{"metrics", old.Metrics, next.Metrics},
+		{"user", old.User, next.User},
+		{"group", old.Group, next.Group},
+		{"metrics.address", old.Metrics.Address, next.Metrics.Address},
+		{"metrics.web_config_file", old.Metrics.WebConfigFile, next.Metrics.WebConfigFile},
 		{"admin", old.Admin, next.Admin},
 		{"log.format", old.Log.Format, next.Log.Format},
 	} {

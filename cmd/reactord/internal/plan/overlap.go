@@ -28,8 +28,8 @@ func (m *merger) overlaps() {
 			o.ip(b)
 		}
 	}
-	if at := m.file.Config.Metrics; !at.IsZero() {
-		b := bound{path: "metrics", key: "metrics", Address: at, socket: &config.Socket{}}
+	if at := m.file.Config.Metrics.Address; !at.IsZero() {
+		b := bound{path: "metrics.address", key: "metrics", Address: at, socket: &config.Socket{}}
 		if b.ip = inNumbers(m.file.Address(at).Addr()); b.ip.IsUnspecified() {
 			b.ip = netip.IPv6Unspecified() // net.Listen listens on both families for 0.0.0.0, too
 		}

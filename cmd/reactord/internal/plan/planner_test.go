@@ -172,7 +172,8 @@ func TestRefusedReload(t *testing.T) {
 	text = "loops: 3\nmetrics: 127.0.0.1:90\n" + strings.Replace(twoSources, "127.0.0.1:80", "127.0.0.1:81", 1)
 	err := p.Reload(t.Context())
 	const want = "f:1:8: loops changes from 2 to 3: a reload cannot do that; restart or upgrade the process|" +
-		"f:2:10: metrics changes from nothing to tcp://127.0.0.1:90: a reload cannot do that; restart or upgrade the process"
+		"f:2:10: metrics.address changes from nothing to tcp://127.0.0.1:90: a reload cannot do that; " +
+		"restart or upgrade the process"
 	if err == nil || strings.ReplaceAll(err.Error(), "\n", "|") != want {
 		t.Errorf("got %v", err)
 	}

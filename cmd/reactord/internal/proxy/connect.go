@@ -467,7 +467,11 @@ func (d *dial) gotNone(why end, err error) {
 	if entry := c.debug("the connection has got no server"); entry != nil {
 		entry.Write(c.names(), zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}
-	if why != endQueueClientReset && c.lane.queue.logged.due(c.loop().Now()) {
+	if why == endQueueClientReset {
+		return
+	}
+	c.lane.queue.noServer.Add(1)
+	if c.lane.queue.logged.due(c.loop().Now()) {
 		c.worker().proxy.log.Warn("connections get no server", zap.String("backend", c.lane.backend.Name),
 			zap.Stringer("end", why), zap.String("why", ends[why].Why), zap.NamedError("last", err))
 	}

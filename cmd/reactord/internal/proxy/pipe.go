@@ -132,6 +132,9 @@ func (p *pipe) moved(n int) {
 
 // count counts bytes of a side.
 func (c *conn) count(side, n int) {
+	if side == server && c.pipes[server].bytes == 0 {
+		c.listener.stats.firstByte.Observe(c.loop().Now() - c.began)
+	}
 	c.pipes[side].bytes += uint64(n)
 	c.listener.stats.bytes[side].Add(uint64(n))
 }

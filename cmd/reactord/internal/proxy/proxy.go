@@ -59,7 +59,7 @@ type Proxy struct {
 // Start puts a first plan in force and runs the proxy's loops. It returns when all of them accept connections.
 func Start(cfg Config, first *plan.Plan) (*Proxy, error) {
 	r, err := reactor.New(reactor.Config{Loops: cfg.Loops, Pin: cfg.Pin, Loop: reactor.LoopConfig{
-		Ring: cfg.Ring, MinWait: cfg.MinWait, OnSlowTurn: cfg.OnSlowTurn,
+		Ring: cfg.Ring, MinWait: cfg.MinWait, OnSlowTurn: cfg.OnSlowTurn, Restrict: Ops,
 		// As many as possible: each client that does not read its bytes holds some of them.
 		Buffers: reactor.BufferConfig{Limit: uring.MaxBuffers},
 	}})

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,8 @@ type queue struct {
 	refused atomic.Uint64          // connections that found it full
 	// What is of the backend and not of its queue.
 	handshakes handshakeStats
-	logged     logEvery // connections that have got no server
+	noServer   atomic.Uint64 // connections that have got no server, but those that their clients have ended
+	logged     logEvery      // likewise
 }
 
 // lane is what a worker has for a backend.
@@ -42,19 +44,25 @@ type lane struct {
 
 // queues are the queues of a proxy.
 type queues struct {
-	mu sync.Mutex
-	of map[*upstream.Backend]*queue
+	mu sync.Mutex // of who makes a queue; who reads one takes no lock
+	of sync.Map   // *upstream.Backend → *queue
+}
+
+// find is the queue of a backend; nil: there is none yet.
+func (q *queues) find(b *upstream.Backend) *queue {
+	found, _ := q.of.Load(b)
+	out, _ := found.(*queue)
+	return out
 }
 
 // queueOf is the queue of a backend. The caller keeps its lane, so that the lock is taken once a loop and backend.
 func (p *Proxy) queueOf(b *upstream.Backend) *queue {
 	p.queues.mu.Lock()
 	defer p.queues.mu.Unlock()
-	q := p.queues.of[b]
-	if q != nil {
+	if q := p.queues.find(b); q != nil {
 		return q
 	}
-	q = &queue{}
+	q := &queue{}
 	for _, w := range p.workers {
 		l := &lane{worker: w, backend: b, queue: q}
 		l.room = q.rooms.add(w, l)
@@ -64,43 +72,44 @@ func (p *Proxy) queueOf(b *upstream.Backend) *queue {
 		}
 		q.lanes = append(q.lanes, l)
 	}
-	if p.queues.of == nil {
-		p.queues.of = map[*upstream.Backend]*queue{}
-	}
-	p.queues.of[b] = q
+	p.queues.of.Store(b, q)
 	return q
 }
 
 // forgetQueues drops the queues of backends that are not in the table any more. Their connections still refer to them.
 func (p *Proxy) forgetQueues(backends map[string]*upstream.Backend) {
-	p.queues.mu.Lock()
-	defer p.queues.mu.Unlock()
-	for b := range p.queues.of {
-		if backends[b.Name] != b {
-			delete(p.queues.of, b)
+	p.queues.of.Range(func(key, _ any) bool {
+		if b := key.(*upstream.Backend); backends[b.Name] != b {
+			p.queues.of.Delete(b)
 		}
-	}
+		return true
+	})
 }
 
-// readQueues reads the queues of the backends.
+// noQueue is what is read of a backend that has had no connection.
+var noQueue queue
+
+// readQueues reads the queues of the backends. It takes no lock.
 func (p *Proxy) readQueues(backends []proxymetrics.BackendStats) {
 	table := p.table.Load().backends
 	for i := range backends {
-		if b := table[backends[i].Name]; b != nil {
-			q := p.queueOf(b)
-			backends[i].Waiting, backends[i].QueueTime = q.length.Load(), q.waited.Read()
-			backends[i].Handshakes = q.handshakes.read()
-			backends[i].QueueRefused = q.refused.Load()
+		b := table[backends[i].Name]
+		if b == nil { // another plan has come into force meanwhile
+			b = &upstream.Backend{}
+		}
+		q := cmp.Or(p.queues.find(b), &noQueue)
+		out := &backends[i]
+		out.Waiting, out.QueueTime = q.length.Load(), q.waited.Read()
+		out.NoServer, out.QueueRefused = q.noServer.Load(), q.refused.Load()
+		if b.Keys() != nil {
+			out.Handshakes = q.handshakes.read()
 		}
 	}
 }
 
 // groupChanged lets connections go on for which a change of the servers has made room. From any thread.
 func (p *Proxy) groupChanged(b *upstream.Backend) {
-	p.queues.mu.Lock()
-	q := p.queues.of[b]
-	p.queues.mu.Unlock()
-	if q != nil {
+	if q := p.queues.find(b); q != nil {
 		for range q.lanes {
 			q.rooms.wake()
 		}

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"syscall"
@@ -33,6 +34,7 @@ type listenerStats struct {
 	closed       [endCount]atomic.Uint64
 	rejected     [verdictCount]atomic.Uint64
 	duration     proxymetrics.Durations
+	firstByte    proxymetrics.Durations
 	handshakes   handshakeStats // with clients
 	limit        atomic.Int64
 	paused       atomic.Int64 // ns, on all loops together, in pauses that have ended
@@ -67,6 +69,10 @@ func (p *Proxy) Backends() []upstream.BackendStatus { return p.upstreams.Status(
 func (s *sharedListener) read() proxymetrics.ListenerStats {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
+	out.Network = cmp.Or(s.key.Network, "tcp")
+	if settings.tls == nil {
+		out.Handshakes = nil
+	}
 	for _, e := range settings.Keys.Expiries() {
 		out.Certificates = append(out.Certificates, proxymetrics.Certificate{
 			Index: e.Index, Name: e.Name, Expires: float64(e.At.Unix()),
@@ -92,6 +98,7 @@ func (l *listenerStats) read(name string) proxymetrics.ListenerStats {
 		ReceivedBytes:    l.bytes[client].Load(),
 		SentBytes:        l.bytes[server].Load(),
 		Duration:         l.duration.Read(),
+		FirstByte:        l.firstByte.Read(),
 		Handshakes:       l.handshakes.read(),
 	}
 	l.udpStats.read(&out)

@@ -43,7 +43,7 @@ func (c *conn) terminate(t *task.T) error {
 	}
 	state := s.tls.ConnectionState()
 	known := c.identify()
-	known.TLS, known.SNI, known.Negotiated = &state, lowered(state.ServerName), state.NegotiatedProtocol
+	known.TLS, known.Negotiated = &state, state.NegotiatedProtocol
 	return nil
 }
 

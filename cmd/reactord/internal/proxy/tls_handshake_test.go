@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -197,6 +198,70 @@ func (s *stingy) Write(p []byte) (int, error) {
 	s.left = 0
 	s.end(s.TCPConn)
 	return 0, errStingy
+}
+
+// A server that stops or vanishes at any byte of its handshake ends the client's connection, and leaves nothing.
+func TestTLSServerVanishes(t *testing.T) {
+	onEachRing(t, func(t *testing.T, kind reactor.RingKind) {
+		s := startTLS(t, kind, tlsMode{back: true}, tlsOptions{
+			servers: func(c *config.ClientTLS, _ *certstest.Authority) { c.HandshakeTimeout = 200 * time.Millisecond },
+			backend: Backend{Set: func(b *config.Backend) { b.Retries = 0 }},
+		})
+		var ways []func(net.Conn)
+		for most := 0; most < 700; most += 37 {
+			for _, end := range []func(*net.TCPConn){
+				func(c *net.TCPConn) { resetConn(c) },
+				func(c *net.TCPConn) { _ = c.CloseWrite() },
+				func(*net.TCPConn) {},
+			} {
+				ways = append(ways, func(c net.Conn) {
+					_ = tls.Server(&stingy{TCPConn: c.(*net.TCPConn), left: most, end: end}, s.server).Handshake()
+					_, _ = io.Copy(io.Discard, c) // until the proxy has given up
+				})
+			}
+		}
+		var servers sync.WaitGroup
+		servers.Go(func() {
+			for _, vanish := range ways {
+				c, err := s.ln.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				servers.Go(func() {
+					defer c.Close()
+					vanish(c)
+				})
+			}
+		})
+		var clients sync.WaitGroup
+		for range ways {
+			clients.Go(func() {
+				c, err := net.Dial("tcp", s.p.Addrs()[0].String()) // fails if the reset comes first
+				if err == nil {
+					defer c.Close()
+					_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+					_, err = io.ReadAll(c)
+				}
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error("the client's connection does not end")
+				}
+			})
+		}
+		clients.Wait()
+		servers.Wait()
+		awaitEnd(t, s.p, endServerTLSTimeout)
+		awaitEnd(t, s.p, endServerTLS)
+		for deadline := time.Now().Add(10 * time.Second); s.p.Open() != 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d connections are left", s.p.Open())
+			}
+		}
+		s.echo()
+		if err := echoes(s.dialRaw()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A server whose certificate has another name, or whose handshake fails or does not end, is one that cannot be reached:

@@ -24,10 +24,11 @@ func (t *table) terminates(l *plan.Listener, before *settings) *tls.Config {
 	return c
 }
 
-// offered notes what a client offers.
+// offered notes what a client asks for, also for the log of a handshake that fails.
 func offered(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if s, ok := hello.Conn.(*tlsSide); ok {
-		s.secure.conn.identify().Offered = hello.SupportedProtos
+		known := s.secure.conn.identify()
+		known.Offered, known.SNI = hello.SupportedProtos, lowered(hello.ServerName)
 	}
 	return nil, nil //nolint:nilnil // the configuration stays
 }

@@ -43,12 +43,12 @@ func (h *handshakeStats) note(c *tls.Conn, err error) {
 	h[version][result].Add(1)
 }
 
-// read is what was counted so far, without zeros.
+// read is what was counted so far.
 func (h *handshakeStats) read() (all []proxymetrics.Handshakes) {
 	for v := range h {
 		for r := range h[v] {
-			if n := h[v][r].Load(); n != 0 {
-				all = append(all, proxymetrics.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], N: n})
+			if v > 0 || r >= tlsFailed { // what succeeds has a version
+				all = append(all, proxymetrics.Handshakes{Version: tlsVersions[v], Result: tlsResults[r], N: h[v][r].Load()})
 			}
 		}
 	}

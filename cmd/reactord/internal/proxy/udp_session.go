@@ -79,6 +79,7 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 
 // noServer ends a session of the backend before it has begun, and says so once a second.
 func (l *lane) noServer(of *listener, s *settings, line accesslog.Record, why end) *udp.Session {
+	l.queue.noServer.Add(1)
 	if l.queue.logged.due(l.worker.loop.Now()) {
 		l.worker.proxy.log.Warn("connections get no server", zap.String("backend", l.backend.Name),
 			zap.Stringer("end", why), zap.String("why", ends[why].Why))
@@ -160,6 +161,7 @@ func (x *session) Bind(s *reactor.Socket) error {
 func (x *session) Answered() {
 	x.answered = x.listener.worker.loop.Now()
 	x.to.Connected(x.began, x.answered)
+	x.listener.stats.firstByte.Observe(x.answered - x.began)
 }
 
 // Refused is called when the server does not take datagrams.

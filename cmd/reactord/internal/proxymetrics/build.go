@@ -1,11 +1,17 @@
 package proxymetrics
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
+
+// A build outside a git directory, as of a container's image, is told what it builds:
+//
+//	go build -ldflags '-X github.com/reactord/reactord/cmd/reactord/internal/proxymetrics.version=v1.0.0'
+var version, revision string
 
 // unknown is what a build does not tell.
 const unknown = "unknown"
@@ -17,7 +23,7 @@ type Build struct {
 }
 
 // ReadBuild reads what the toolchain wrote into the program. The revision is known only of a program that was built
-// inside the repository; of others the version tells as much.
+// inside the repository, or that was told; of others the version tells as much.
 func ReadBuild() Build {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return buildOf(info)
@@ -42,7 +48,7 @@ func buildOf(info *debug.BuildInfo) Build {
 	if b.Revision != unknown {
 		b.Revision += modified
 	}
-	return b
+	return Build{cmp.Or(version, b.Version), cmp.Or(revision, b.Revision)}
 }
 
 // NewBuildInfo is a collector of reactord_build_info.

@@ -22,8 +22,8 @@ var processTable = series.Table[ProcessStats]{
 	series.Gauge("draining", "1 from the beginning of a drain on, also while its delay lasts and connections are "+
 		"accepted.", nil,
 		func(p *ProcessStats) float64 { return flag(p.Draining) }),
-	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts in force. It is below 1 while memory is short.", nil,
-		func(p *ProcessStats) float64 { return p.Patience }),
+	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts that is in force, below 1 while memory is short.",
+		nil, func(p *ProcessStats) float64 { return p.Patience }),
 	series.Counter("memory_pressure_seconds_total", "Seconds for which idle timeouts were shortened.", nil,
 		func(p *ProcessStats) float64 { return p.PressuredSeconds }),
 }
@@ -33,7 +33,7 @@ var accessLogTable = series.Table[AccessLogStats]{
 		func(a *AccessLogStats) float64 { return float64(a.Lines) }),
 	series.Counter("access_log_dropped_total", "Lines that were dropped because the file took too little.", nil,
 		func(a *AccessLogStats) float64 { return float64(a.Dropped) }),
-	series.Counter("access_log_errors_total", "Errors of writing the access log. The lines are written later.", nil,
+	series.Counter("access_log_errors_total", "Errors of writing the access log, whose lines are written later.", nil,
 		func(a *AccessLogStats) float64 { return float64(a.Errors) }),
 }
 
@@ -61,19 +61,29 @@ var listenerTable = series.Table[ListenerStats]{
 		func(l *ListenerStats) float64 { return float64(l.SentDatagrams) }),
 }
 
+// udpTable has the series that only listeners of UDP have.
+var udpTable = series.Table[ListenerStats]{
+	series.Counter("udp_sessions_total", "Sessions of UDP that have begun.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Accepted) }),
+	series.Gauge("udp_sessions", "Sessions of UDP that are open.", ofListener,
+		func(l *ListenerStats) float64 { return float64(l.Current) }),
+}
+
 var backendTable = series.Table[BackendStats]{
 	series.Counter("backend_connections_total", "Connections for the backend.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Connections) }),
 	series.Gauge("backend_connections", "Connections that are open to all servers of the backend.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Current) }),
-	series.Gauge("backend_connections_limit", "Connections that can be open to all servers. 0: any number.", ofBackend,
-		func(b *BackendStats) float64 { return float64(b.Limit) }),
+	series.Gauge("backend_connections_limit", "Connections that can be open to all servers, or 0 for any number.",
+		ofBackend, func(b *BackendStats) float64 { return float64(b.Limit) }),
 	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Waiting) }),
 	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
+	series.Counter("backend_no_server_total", "Connections that got no server, for any reason but their client.",
+		ofBackend, func(b *BackendStats) float64 { return float64(b.NoServer) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
 		func(b *BackendStats) float64 { return flag(b.Panic) }),
 }
@@ -87,7 +97,7 @@ var serverTable = series.Table[ServerStats]{
 		func(s *ServerStats) float64 { return float64(s.Connections) }),
 	series.Gauge("server_connections", "Connections that are open to the server.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Current) }),
-	series.Gauge("server_connections_limit", "Connections that can be open to the server. 0: any number.", ofServer,
+	series.Gauge("server_connections_limit", "Connections that can be open to the server, or 0 for any number.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Limit) }),
 	series.Counter("server_transitions_total", "Changes of the server's state.", ofServer,
 		func(s *ServerStats) float64 { return float64(s.Transitions) }),
@@ -108,6 +118,10 @@ var (
 		"Connections that have ended, by what ended them and in which phase.", "listener", "term_by", "phase")
 	duration = series.NewDesc("connection_duration_seconds",
 		"How long connections were open that have ended, in seconds.", "listener")
+	firstByte = series.NewDesc("connection_first_byte_seconds",
+		"How long the first byte of the server took from accepting the connection on, in seconds.", "listener")
+	listenerInfo = series.NewDesc("listener_info",
+		"The kind of network of the listener.", "listener", "network")
 	handshakes = series.NewDesc("listener_tls_handshakes_total",
 		"TLS handshakes with clients, by version and result.", "listener", "version", "result")
 	serverHandshakes = series.NewDesc("backend_tls_handshakes_total",
@@ -122,6 +136,10 @@ var (
 		"Health checks of the server by result.", "backend", "server", "result")
 	connectDuration = series.NewDesc("server_connect_duration_seconds",
 		"How long connecting to a server of the backend took, in seconds.", "backend")
+	backendServers = series.NewDesc("backend_servers",
+		"Servers of the backend by their state.", "backend", "state")
+	checkDuration = series.NewDesc("server_check_duration_seconds",
+		"How long health checks of servers of the backend took, whatever their result, in seconds.", "backend")
 	queueDuration = series.NewDesc("backend_queue_duration_seconds",
 		"How long connections waited for a server, whether they got one or not, in seconds.", "backend")
 )
@@ -138,11 +156,12 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 	processTable.Describe(ch)
 	accessLogTable.Describe(ch)
 	listenerTable.Describe(ch)
+	udpTable.Describe(ch)
 	backendTable.Describe(ch)
 	serverTable.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		droppedDatagrams, acceptErrors, rejected, closed, duration, serverState, checks, connectFailures, connectDuration,
-		queueDuration, handshakes, serverHandshakes, expiry,
+		queueDuration, checkDuration, firstByte, listenerInfo, backendServers, handshakes, serverHandshakes, expiry,
 	} {
 		ch <- d
 	}
@@ -150,66 +169,81 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	stats := c.read()
+	stats, scrape := c.read(), series.NewScrape(ch)
 	if stats.Process != nil {
-		processTable.Collect(ch, stats.Process)
+		processTable.Send(scrape.Of(), stats.Process)
 	}
 	if stats.AccessLog != nil {
-		accessLogTable.Collect(ch, stats.AccessLog)
+		accessLogTable.Send(scrape.Of(), stats.AccessLog)
 	}
 	for i := range stats.Listeners {
-		collectListener(ch, &stats.Listeners[i])
+		l := &stats.Listeners[i]
+		sendListener(scrape.Of("listener", l.Name), l)
 	}
 	for i := range stats.Backends {
 		b := &stats.Backends[i]
-		backendTable.Collect(ch, b, b.Name)
-		ch <- histogram(connectDuration, &b.ConnectTime, b.Name)
-		ch <- histogram(queueDuration, &b.QueueTime, b.Name)
-		for _, h := range b.Handshakes {
-			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
-		}
+		sendBackend(scrape.Of("backend", b.Name), b)
 	}
 	for i := range stats.Servers {
-		collectServer(ch, &stats.Servers[i])
+		s := &stats.Servers[i]
+		sendServer(scrape.Of("backend", s.Backend, "server", s.Name), s)
 	}
 }
 
-func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
-	listenerTable.Collect(ch, l, l.Name)
-	for _, e := range l.AcceptErrors {
-		ch <- series.Count(acceptErrors, float64(e.N), l.Name, e.Reason)
-	}
-	for _, r := range l.Rejected {
-		ch <- series.Count(rejected, float64(r.N), l.Name, r.Reason)
-	}
-	for _, d := range l.DroppedDatagrams {
-		ch <- series.Count(droppedDatagrams, float64(d.N), l.Name, d.Reason)
-	}
+func sendListener(of series.Owner, l *ListenerStats) {
+	listenerTable.Send(of, l)
+	sendCounts(of, acceptErrors, "reason", l.AcceptErrors)
+	sendCounts(of, rejected, "reason", l.Rejected)
+	sendCounts(of, droppedDatagrams, "reason", l.DroppedDatagrams)
 	for _, e := range l.Closed {
-		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
+		of.Count(closed, float64(e.N), "term_by", e.By, "phase", e.Phase)
 	}
-	ch <- histogram(duration, &l.Duration, l.Name)
-	for _, h := range l.Handshakes {
-		ch <- series.Count(handshakes, float64(h.N), l.Name, h.Version, h.Result)
+	sendDurations(of, duration, &l.Duration)
+	sendDurations(of, firstByte, &l.FirstByte)
+	of.Value(listenerInfo, 1, "network", l.Network)
+	if l.Network == "udp" {
+		udpTable.Send(of, l)
 	}
+	sendHandshakes(of, handshakes, l.Handshakes)
 	for _, c := range l.Certificates {
-		ch <- prometheus.MustNewConstMetric(expiry, prometheus.GaugeValue, c.Expires,
-			l.Name, strconv.Itoa(c.Index), c.Name)
+		of.Value(expiry, c.Expires, "index", strconv.Itoa(c.Index), "name", c.Name)
 	}
 }
 
-func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {
-	serverTable.Collect(ch, s, s.Backend, s.Name)
-	for _, f := range s.Failures {
-		ch <- series.Count(connectFailures, float64(f.N), s.Backend, s.Name, f.Reason)
+func sendBackend(of series.Owner, b *BackendStats) {
+	backendTable.Send(of, b)
+	sendDurations(of, connectDuration, &b.ConnectTime)
+	sendDurations(of, queueDuration, &b.QueueTime)
+	sendDurations(of, checkDuration, &b.CheckTime)
+	for _, s := range b.Servers {
+		of.Value(backendServers, float64(s.N), "state", s.Reason)
 	}
-	for _, c := range s.Checks {
-		ch <- series.Count(checks, float64(c.N), s.Backend, s.Name, c.Reason)
-	}
+	sendHandshakes(of, serverHandshakes, b.Handshakes)
+}
+
+func sendServer(of series.Owner, s *ServerStats) {
+	serverTable.Send(of, s)
+	sendCounts(of, connectFailures, "reason", s.Failures)
+	sendCounts(of, checks, "result", s.Checks)
 	for _, state := range s.States {
-		ch <- prometheus.MustNewConstMetric(serverState, prometheus.GaugeValue, flag(state == s.State),
-			s.Backend, s.Name, state)
+		of.Value(serverState, flag(state == s.State), "state", state)
 	}
+}
+
+func sendCounts(of series.Owner, desc *prometheus.Desc, label string, all []Count) {
+	for _, c := range all {
+		of.Count(desc, float64(c.N), label, c.Reason)
+	}
+}
+
+func sendHandshakes(of series.Owner, desc *prometheus.Desc, all []Handshakes) {
+	for _, h := range all {
+		of.Count(desc, float64(h.N), "version", h.Version, "result", h.Result)
+	}
+}
+
+func sendDurations(of series.Owner, desc *prometheus.Desc, h *Histogram) {
+	of.Histogram(desc, durations, h.Counts, h.Sum)
 }
 
 // flag is a condition as a value.
@@ -218,17 +252,4 @@ func flag(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// histogram is h in the form of Prometheus, in which a bucket also counts what the smaller buckets count.
-func histogram(desc *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
-	buckets := make(map[float64]uint64, len(h.Bounds))
-	var n uint64
-	for i, c := range h.Counts {
-		n += c
-		if i < len(h.Bounds) {
-			buckets[h.Bounds[i]] = n
-		}
-	}
-	return prometheus.MustNewConstHistogram(desc, n, h.Sum, buckets, labels...)
 }

@@ -1,6 +1,8 @@
 package proxymetrics
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/discovery"
@@ -12,6 +14,8 @@ type Discovery struct {
 	Backend string
 	Source  string // unique in the backend
 	discovery.Stats
+	LastFailure time.Time // of the source, or of a plan with its servers; zero: there was none
+	Successful  bool      // what it has last said is in force
 }
 
 var ofSource = []string{"backend", "source"}
@@ -20,12 +24,13 @@ var ofSource = []string{"backend", "source"}
 var discoveryTable = series.Table[Discovery]{
 	series.Gauge("discovery_last_success_timestamp_seconds",
 		"When the source was last looked at with success, in seconds since 1970; 0: never.", ofSource,
-		func(d *Discovery) float64 {
-			if d.LastSuccess.IsZero() {
-				return 0
-			}
-			return float64(d.LastSuccess.UnixMilli()) / 1000
-		}),
+		func(d *Discovery) float64 { return seconds(d.LastSuccess) }),
+	series.Gauge("discovery_last_failure_timestamp_seconds",
+		"When the source last failed, or servers of it were refused, in seconds since 1970; 0: never.", ofSource,
+		func(d *Discovery) float64 { return seconds(d.LastFailure) }),
+	series.Gauge("discovery_successful",
+		"1 if what the source has last said is in force, 0 if it has failed or was refused.", ofSource,
+		func(d *Discovery) float64 { return flag(d.Successful) }),
 	series.Gauge("discovery_servers", "Servers that the source has found.", ofSource,
 		func(d *Discovery) float64 { return float64(d.Servers) }),
 }

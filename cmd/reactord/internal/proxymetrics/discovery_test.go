@@ -12,15 +12,19 @@ import (
 func TestDiscovery(t *testing.T) {
 	page := seriestest.Expose(t, NewDiscovery(func() []Discovery {
 		return []Discovery{
-			{"app", "dns a.example", discovery.Stats{
+			{Backend: "app", Source: "dns a.example", Stats: discovery.Stats{
 				Lookups: map[string]uint64{"ok": 3, "timeout": 1}, LastSuccess: time.Unix(7, 0), Servers: 2,
-			}},
-			{"app", "file x", discovery.Stats{}},
+			}, LastFailure: time.Unix(5, 5e8), Successful: true},
+			{Backend: "app", Source: "file x"},
 		}
 	}))
 	for _, want := range []string{
 		`reactord_discovery_last_success_timestamp_seconds{backend="app",source="dns a.example"} 7`,
 		`reactord_discovery_last_success_timestamp_seconds{backend="app",source="file x"} 0`,
+		`reactord_discovery_last_failure_timestamp_seconds{backend="app",source="dns a.example"} 5.5`,
+		`reactord_discovery_last_failure_timestamp_seconds{backend="app",source="file x"} 0`,
+		`reactord_discovery_successful{backend="app",source="dns a.example"} 1`,
+		`reactord_discovery_successful{backend="app",source="file x"} 0`,
 		`reactord_discovery_servers{backend="app",source="dns a.example"} 2`,
 		`reactord_discovery_lookups_total{backend="app",result="ok",source="dns a.example"} 3`,
 		`reactord_discovery_lookups_total{backend="app",result="servfail",source="file x"} 0`,

@@ -29,7 +29,7 @@ var reloadTable = series.Table[Reloads]{
 		}),
 	series.Gauge("config_last_reload_success_timestamp_seconds",
 		"When the configuration in force was read, in seconds since 1970.", nil,
-		func(r *Reloads) float64 { return float64(r.LastSuccess.UnixMilli()) / 1000 }),
+		func(r *Reloads) float64 { return seconds(r.LastSuccess) }),
 }
 
 var reloads = series.NewDesc("config_reloads_total", "Reloads of the configuration.", ofResult...)

@@ -28,6 +28,7 @@ type AccessLogStats struct {
 // ListenerStats is a reading of the counters of a listener.
 type ListenerStats struct {
 	Name          string
+	Network       string  // "tcp", "udp" or "unix"
 	Accepted      uint64  // connections so far
 	PausedSeconds float64 // in which Limit was reached, on all loops together
 	// ThrottledSeconds is how long limits on bytes held directions of connections back, all together.
@@ -41,6 +42,7 @@ type ListenerStats struct {
 	AcceptErrors     []Count
 	Closed           []EndCount
 	Duration         Histogram // of connections that have ended
+	FirstByte        Histogram // from accepting, or the first datagram, to the first byte of the server
 	// Of UDP only: datagrams that were passed on, and those that were not.
 	ReceivedDatagrams, SentDatagrams uint64
 	DroppedDatagrams                 []Count
@@ -72,9 +74,12 @@ type BackendStats struct {
 	Waiting        int64     // connections in the queue now
 	QueueRefused   uint64    // connections that found the queue full
 	RetriesRefused uint64    // retries that the retry budget did not allow
+	NoServer       uint64    // connections that got no server, but those that their clients have ended
 	Panic          bool      // health is ignored, because too few servers are healthy
+	Servers        []Count   // by state, all that there are
 	ConnectTime    Histogram // of connects that succeeded
 	QueueTime      Histogram // in the queue, of connections that have left it
+	CheckTime      Histogram // of health checks that have ended
 	Handshakes     []Handshakes
 }
 
@@ -108,12 +113,4 @@ type End struct{ By, Phase string }
 type EndCount struct {
 	End
 	N uint64
-}
-
-// Histogram is a distribution of durations in seconds. Counts[i] counts those up to Bounds[i] and above the bound
-// before it. The last element of Counts counts those above all bounds.
-type Histogram struct {
-	Bounds []float64
-	Counts []uint64
-	Sum    float64
 }

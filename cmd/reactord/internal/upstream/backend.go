@@ -28,7 +28,8 @@ type Backend struct {
 	time    proxymetrics.Durations // of connects that succeeded
 	retries retryBudget
 
-	surprises atomic.Uint64 // changes of servers that Prepare cannot know
+	checkTime proxymetrics.Durations // of checks that have ended
+	surprises atomic.Uint64          // changes of servers that Prepare cannot know
 
 	// What the control loop has.
 	member    *membership

@@ -104,6 +104,7 @@ func (s *Server) checked(err error, took time.Duration) {
 		result = checkFailure
 	}
 	s.checking.counts[result].Add(1)
+	s.Backend.checkTime.Observe(int64(took))
 	s.checking.last.Store(&CheckStatus{Ended: time.Now(), Took: took, Err: err})
 }
 

@@ -7,6 +7,11 @@ import "github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []proxymetrics.ServerStats) {
 	for _, m := range d.members() {
 		b := m.backend
+		var states [stateCount]uint64
+		for _, s := range m.servers {
+			states[s.State()]++
+			servers = append(servers, s.stats())
+		}
 		backends = append(backends, proxymetrics.BackendStats{
 			Name:           b.Name,
 			Connections:    b.began.Load(),
@@ -15,9 +20,11 @@ func (d *Directory) Stats() (backends []proxymetrics.BackendStats, servers []pro
 			RetriesRefused: b.retries.refused.Load(),
 			Panic:          b.Group().Panic(),
 			ConnectTime:    b.time.Read(),
+			CheckTime:      b.checkTime.Read(),
 		})
-		for _, s := range m.servers {
-			servers = append(servers, s.stats())
+		last := &backends[len(backends)-1]
+		for state, n := range states {
+			last.Servers = append(last.Servers, proxymetrics.Count{Reason: stateNames[state], N: n})
 		}
 	}
 	return backends, servers

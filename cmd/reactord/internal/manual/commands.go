@@ -1,0 +1,169 @@
+package manual
+
+import (
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Commands writes reactord(1). The error is one of w.
+func Commands(w io.Writer, app *kong.Application, e Edition) error {
+	var p page
+	p.title(app.Name, 1, "User Commands", e)
+	p.section("NAME")
+	p.WriteString(app.Name + ` \- layer 4 proxy of TCP, TLS and UDP on io_uring or epoll` + "\n")
+	p.section("SYNOPSIS")
+	p.WriteString(".B " + app.Name + "\n.I command\n.RI [ options ]\n.RI [ arguments ]\n")
+	p.section("DESCRIPTION")
+	for _, text := range description {
+		p.paragraph(text)
+	}
+	p.section("OPTIONS")
+	p.flags(app.Node)
+	p.section("COMMANDS")
+	environment := p.commands(app.Node)
+	p.section("SIGNALS")
+	p.entries(signals)
+	p.section("EXIT STATUS")
+	p.entries(status)
+	p.section("ENVIRONMENT")
+	p.entries(append(environment, variables...))
+	p.section("FILES")
+	p.entries(files)
+	p.section("SEE ALSO")
+	p.WriteString(".BR reactord.yaml (5),\n.BR systemctl (1),\n.BR io_uring (7)\n")
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// described is a name, and what it is.
+type described struct{ name, text string }
+
+var (
+	description = []string{
+		"`reactord` proxies connections of TCP, TLS and unix sockets, and datagrams of UDP, to groups of servers. It has " +
+			"one thread and one ring of io_uring for each CPU, or epoll where io_uring is not available.",
+		"A configuration file says what it does; see `reactord.yaml`(5). `reactord serve` runs the proxy of a file, " +
+			"`reactord check` says what is wrong with a file, and `reactord ctl` asks and tells a running process.",
+	}
+	signals = []described{
+		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain times out, " +
+			"or on a second signal, it resets the remaining connections and exits."},
+		{"SIGHUP", "It reads its configuration file again."},
+		{"SIGUSR1", "It opens its access log anew."},
+		{"SIGUSR2", "It starts its program again, which takes over the listening sockets; then it ends with its last connection."},
+	}
+	status = []described{
+		{"0", "Success; after a drain."},
+		{"1", "An error."},
+		{"2", "A wrong command line."},
+	}
+	variables = []described{
+		{"NO_COLOR", "If it is not empty, tables have no colours."},
+		{"NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS, LISTEN_FDNAMES, FDSTORE", "See `sd_notify`(3) and `sd_listen_fds`(3)."},
+	}
+	files = []described{
+		{"/etc/reactord/reactord.yaml", "The configuration file of the service."},
+		{"/run/reactord/admin.sock", "The socket of the admin API, which `reactord ctl` asks."},
+		{"/var/log/reactord/access.log", "The access log of the service, if the configuration has one."},
+	}
+)
+
+func (p *page) entries(all []described) {
+	for _, d := range all {
+		names := strings.Split(d.name, ", ")
+		for i, name := range names {
+			names[i] = bold(name)
+		}
+		p.entry(strings.Join(names, ", "), d.text)
+	}
+}
+
+// commands has a subsection for each command that is not hidden and does something, or has flags. It returns the
+// environment variables of the flags.
+func (p *page) commands(n *kong.Node) (environment []described) {
+	for _, c := range n.Children {
+		if c.Hidden {
+			continue
+		}
+		if flags := visible(c); c.Leaf() || len(flags) > 0 {
+			p.subsection(c.FullPath())
+			p.synopsis(c)
+			p.paragraph(c.Help)
+			for _, a := range c.Positional {
+				p.entry(italic(a.Name), a.Help)
+			}
+			p.flags(c)
+			for _, f := range flags {
+				for _, name := range f.Envs {
+					environment = append(environment, described{name, "The value of `--" + f.Name + "`, if the flag is not given."})
+				}
+			}
+		}
+		environment = append(environment, p.commands(c)...)
+	}
+	return environment
+}
+
+func visible(n *kong.Node) (flags []*kong.Flag) {
+	for _, f := range n.Flags {
+		if !f.Hidden {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// synopsis is one line: the command, its required flags, and its arguments.
+func (p *page) synopsis(c *kong.Node) {
+	line := bold(c.FullPath())
+	optional := false
+	for _, f := range visible(c) {
+		if !f.Required {
+			optional = true
+			continue
+		}
+		line += " " + tag(f)
+	}
+	if optional {
+		line += " [" + italic("options") + "]"
+	}
+	for _, a := range c.Positional {
+		name := italic(a.Name)
+		if a.IsCumulative() {
+			name += " ..."
+		}
+		if !a.Required {
+			name = "[" + name + "]"
+		}
+		line += " " + name
+	}
+	if !c.Leaf() {
+		line += " " + italic("command")
+	}
+	p.line(line)
+}
+
+func (p *page) flags(n *kong.Node) {
+	for _, f := range visible(n) {
+		name := tag(f)
+		if f.Short != 0 {
+			name = bold("-"+string(f.Short)) + ", " + name
+		}
+		p.entry(name, f.Help)
+	}
+}
+
+// tag is a flag as it is written.
+func tag(f *kong.Flag) string {
+	name := bold("--" + f.Name)
+	if f.IsBool() || f.IsCounter() {
+		return name
+	}
+	value := strings.Trim(f.PlaceHolder, `"`)
+	if value == "" {
+		value = strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+	}
+	return name + "=" + italic(value)
+}

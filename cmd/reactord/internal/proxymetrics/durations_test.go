@@ -1,0 +1,48 @@
+package proxymetrics
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestDurationCells(t *testing.T) {
+	if n := durations.Len(); n != durationCells {
+		t.Errorf("there are %d cells, want %d", n, durationCells)
+	}
+}
+
+// A duration that is a bound is in the bucket of the bound, in every form.
+func TestDurations(t *testing.T) {
+	var d Durations
+	for _, ns := range []time.Duration{-1, 0, time.Millisecond, time.Millisecond + 1, time.Hour, 100 * time.Hour} {
+		d.Observe(int64(ns))
+	}
+	read := d.Read()
+	bounds, counts, sum := read.Classic()
+	if want := []uint64{2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1}; !slices.Equal(counts, want) {
+		t.Errorf("counts %v, want %v", counts, want)
+	}
+	if len(bounds) != 13 || bounds[0] != 0.0005 || bounds[12] != 3600 {
+		t.Errorf("bounds %v", bounds)
+	}
+	if want := (101*time.Hour + 2*time.Millisecond).Seconds(); sum != want {
+		t.Errorf("sum %v, want %v", sum, want)
+	}
+}
+
+func TestNoDurations(t *testing.T) {
+	var h Histogram
+	if bounds, counts, sum := h.Classic(); len(bounds) != 13 || len(counts) != 14 || slices.Max(counts) != 0 || sum != 0 {
+		t.Errorf("%v, %v, %v", bounds, counts, sum)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	var d Durations
+	ns := int64(1)
+	for b.Loop() {
+		d.Observe(ns)
+		ns = ns * 7 % 1e10
+	}
+}

@@ -1,0 +1,60 @@
+package proxymetrics
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/reactord/reactord/internal/series"
+)
+
+// netstatFile has the counters of TCP of the network namespace of the process.
+const netstatFile = "/proc/self/net/netstat"
+
+var overflows = series.NewDesc("listen_queue_overflows_total",
+	"Connections that the kernel dropped because the queue of a listening socket was full, of the whole network "+
+		"namespace.")
+
+// NewListenQueues is a collector of what the kernel drops before it can be accepted. The kernel counts for all
+// processes that share the network namespace, and from the start of that on.
+func NewListenQueues() prometheus.Collector { return listenQueues{netstatFile} }
+
+type listenQueues struct{ file string }
+
+// Describe implements [prometheus.Collector].
+func (c listenQueues) Describe(ch chan<- *prometheus.Desc) { ch <- overflows }
+
+// Collect implements [prometheus.Collector]. If the file cannot be read, there is no series.
+func (c listenQueues) Collect(ch chan<- prometheus.Metric) {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return
+	}
+	if n, found := netstat(string(text), "TcpExt:", "ListenOverflows"); found {
+		ch <- series.Count(overflows, n)
+	}
+}
+
+// netstat is a counter of a file that has a line of names and a line of values for each protocol.
+func netstat(text, protocol, name string) (float64, bool) {
+	var names []string
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != protocol {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i, n := range names[:min(len(names), len(fields))] {
+			if n == name {
+				v, err := strconv.ParseFloat(fields[i], 64)
+				return v, err == nil
+			}
+		}
+	}
+	return 0, false
+}
