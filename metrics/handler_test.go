@@ -48,6 +48,17 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// Prometheus accepts compressed pages, but to compress costs more than to send.
+func TestNotCompressed(t *testing.T) {
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept-Encoding", "gzip")
+	answer := httptest.NewRecorder()
+	Handler(numbers(one)).ServeHTTP(answer, request)
+	if !strings.Contains(answer.Body.String(), "\nnumbers{") {
+		t.Errorf("the page is encoded as %q", answer.Header().Get("Content-Encoding"))
+	}
+}
+
 // Prometheus prefers OpenMetrics, which ends with a mark.
 func TestOpenMetrics(t *testing.T) {
 	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)

@@ -73,7 +73,8 @@ func TestDocumentedSeries(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documented []string
-	for _, row := range regexp.MustCompile(`(?m)^//\t(reactord_\w+)\{(.*)\} +(\w+)`).FindAllStringSubmatch(string(source), -1) {
+	rows := regexp.MustCompile(`(?m)^//\t(reactord_\w+)\{(.*)\} +(\w+)`)
+	for _, row := range rows.FindAllStringSubmatch(string(source), -1) {
 		labels := strings.Split(row[2], ",")
 		slices.Sort(labels)
 		documented = append(documented, fmt.Sprintf("%s{%s} %s", row[1], strings.Join(labels, ","), row[3]))
