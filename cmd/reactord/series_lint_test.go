@@ -2,8 +2,6 @@ package main
 
 import (
 	"maps"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,19 +16,7 @@ import (
 func TestSeriesConventions(t *testing.T) {
 	page := scrapedWith(t, everything.yaml(t)).page(t)
 	seriestest.Lint(t, page)
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		const why = "promtool is not installed; it is in Debian's package prometheus"
-		if os.Getenv("CI") != "" {
-			t.Fatal(why)
-		}
-		t.Skip(why)
-	}
-	c := exec.CommandContext(t.Context(), path, "check", "metrics")
-	c.Stdin = strings.NewReader(page)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Errorf("promtool check metrics: %v\n%s", err, out)
-	}
+	seriestest.Promtool(t, page)
 }
 
 // The rules of this project, beside those of Prometheus.

@@ -40,23 +40,25 @@ func newHistogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64
 func addClassic(h *dto.Histogram, cells *histogram.Cells, counts []uint64) {
 	classic, bounds := cells.Classic(), cells.Bounds()
 	h.Bucket = make([]*dto.Bucket, 0, len(classic))
-	made := make([]struct {
-		dto.Bucket
-
-		so    uint64
-		bound float64
-	}, len(classic))
+	values := make([]classicBucket, len(classic)) // of one allocation
 	var n uint64
 	for i, count := range counts {
 		n += count
 		if k := len(h.Bucket); k < len(classic) && i < len(bounds) && bounds[i] == classic[k] {
-			b := &made[k]
-			b.so, b.bound = n, classic[k].Seconds()
-			b.CumulativeCount, b.UpperBound = &b.so, &b.bound
-			h.Bucket = append(h.Bucket, &b.Bucket)
+			v := &values[k]
+			v.upTo, v.bound = n, classic[k].Seconds()
+			v.CumulativeCount, v.UpperBound = &v.upTo, &v.bound
+			h.Bucket = append(h.Bucket, &v.Bucket)
 		}
 	}
 	h.SampleCount = &n
+}
+
+// classicBucket is a bucket with what it points to.
+type classicBucket struct {
+	dto.Bucket
+	upTo  uint64
+	bound float64
 }
 
 // addNative adds the buckets of a native histogram that have something: each as its difference from the one before it,

@@ -77,7 +77,7 @@ type builder struct {
 func newBuilder(t *testing.T) *builder {
 	b := &builder{t, t.TempDir()}
 	for mount, variable := range map[string]string{"/go/pkg/mod": "GOMODCACHE", "/root/.cache/go-build": "GOCACHE"} {
-		at := filepath.Join(b.dir, "tmp/buildah-cache-0", mount)
+		at := filepath.Join(b.dir, "tmp/buildah-cache", mount)
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			t.Fatal(err)
 		}

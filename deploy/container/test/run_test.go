@@ -72,7 +72,8 @@ func (i *image) bundle(t *testing.T, profile *specs.LinuxSeccomp) string {
 	if err := os.Chmod(config, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writable := []string{"nosuid", "nodev", "noexec", "mode=1777"}
+	// Without the numbers it would belong to root.
+	writable := []string{"nosuid", "nodev", "noexec", fmt.Sprintf("uid=%d,gid=%d", user.UID, user.GID)}
 	s := specs.Spec{
 		Version: specs.Version,
 		Root:    &specs.Root{Path: i.root, Readonly: true},

@@ -115,7 +115,7 @@ func TestLimitsAreExact(t *testing.T) {
 					}
 					go func() {
 						_, _ = io.ReadFull(s, make([]byte, 1))
-						time.Sleep(time.Millisecond)
+						time.Sleep(time.Millisecond) // others wait meanwhile
 						here.Add(-1)
 						all.Add(-1)
 						_, _ = s.Write([]byte{1})
