@@ -160,7 +160,8 @@ type fleet struct {
 func (f fleet) yaml(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t}\nlisteners:\n", f.loops, !f.noServers)
+	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t}\nlisteners:\n",
+		f.loops, !f.noServers)
 	for i := range f.listeners {
 		fmt.Fprintf(&b, "- {name: l%d, backend: b0, address: 127.0.0.1:0}\n", i)
 	}

@@ -8,8 +8,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Scrape sends the series of one scrape. It makes labels that series have in common once: of thousands of series, making
-// labels would be the largest part of the work. One goroutine has it.
+// Scrape sends the series of one scrape. It makes labels that series have in common once: of thousands of series, that
+// would be the largest part of the work. One goroutine has it.
 type Scrape struct {
 	ch    chan<- prometheus.Metric
 	words map[[2]string]*dto.LabelPair
