@@ -56,7 +56,8 @@ func render(t *testing.T, dir string) objects {
 // resources are what a kustomization renders.
 func resources(t *testing.T, dir string) []*resource.Resource {
 	t.Helper()
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
+	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	rendered, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
 	if err != nil {
 		t.Fatal(err)
 	}
