@@ -243,3 +243,29 @@ func TestCtlOverTLS(t *testing.T) {
 	}
 	s.d.stop()
 }
+
+// The admin API is on an address that other machines reach only if its web file asks who they are.
+func TestAdminForOtherMachines(t *testing.T) {
+	s := newSecured(t)
+	good := s.webFile("ops", "secret", "")
+	open, _, _ := strings.Cut(good, "basic_auth_users")
+	for _, test := range []struct {
+		setting, text string
+		code          int
+		want          string
+	}{
+		{"", good, 1, "write web_config_file, too, with TLS and users"},
+		{", web_config_file: " + s.file, good, 0, "ok"},
+		{", web_config_file: " + s.file, open, 1, "every client is let in"},
+		{", web_config_file: " + s.file, "", 1, "there is no TLS"},
+	} {
+		replace(t, s.file, test.text)
+		replace(t, s.conf, fmt.Sprintf("admin: {address: 'tcp://192.0.2.1:1'%s}\nlisteners:\n"+
+			"  - {name: l, address: 'tcp://127.0.0.1:0', backend: b}\nbackends:\n"+
+			"  - {name: b, servers: ['tcp://127.0.0.1:1']}\n", test.setting))
+		r := run(t, "check", "--config", s.conf)
+		if r.code != test.code || !strings.Contains(r.stdout+r.stderr, test.want) {
+			t.Errorf("%s with %q: %d %s%s", test.setting, test.text, r.code, r.stdout, r.stderr)
+		}
+	}
+}

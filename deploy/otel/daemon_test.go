@@ -75,9 +75,8 @@ func TestFieldsAreTheDaemons(t *testing.T) {
 	for _, one := range schema.Defs.AccessLog.Properties.Fields.Items.AnyOf {
 		daemons = append(daemons, one.Enum...)
 	}
-	of := reflect.TypeFor[line]()
-	for i := range of.NumField() {
-		own = append(own, of.Field(i).Tag.Get("json"))
+	for f := range reflect.TypeFor[line]().Fields() {
+		own = append(own, f.Tag.Get("json"))
 	}
 	slices.Sort(daemons)
 	slices.Sort(own)

@@ -57,7 +57,7 @@
 // # Files
 //
 // metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
-// profiles.go are the handlers. web.go is about web configuration files. params.go and body.go read requests, problem.go
-// answers errors. address.go and socket.go are about where it listens, schema.go is the OpenAPI document, client.go the
-// client, access.go where it finds the API. page.go serves the status page.
+// profiles.go are the handlers. web.go is about web configuration files. params.go and body.go read requests,
+// problem.go answers errors. address.go and socket.go are about where it listens, schema.go is the OpenAPI document,
+// client.go the client, access.go where it finds the API. page.go serves the status page.
 package admin
