@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -274,9 +273,9 @@ func udpEcho(t *testing.T) (addr string) {
 func useAll(t *testing.T, at map[string]string) {
 	t.Helper()
 	dial(t, at["full"])                                     // stays: all others are rejected
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // it must end before the cleanups
+	ctx := t.Context() // ends before the cleanups
 	var all sync.WaitGroup
-	t.Cleanup(func() { cancel(); all.Wait() })
+	t.Cleanup(all.Wait)
 	use := func(network, addr string) {
 		c, err := net.DialTimeout(network, addr, time.Second)
 		if err != nil {
