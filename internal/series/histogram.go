@@ -14,6 +14,17 @@ import (
 func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
 	labels ...string,
 ) prometheus.Metric {
+	return newHistogram(desc, cells, counts, sum, prometheus.MakeLabelPairs(desc, labels))
+}
+
+// Histogram sends a [Histogram] with the labels of o.
+func (o Owner) Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration) {
+	o.scrape.ch <- newHistogram(desc, cells, counts, sum, o.pairs)
+}
+
+func newHistogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
+	pairs []*dto.LabelPair,
+) prometheus.Metric {
 	if counts == nil {
 		counts = make([]uint64, cells.Len())
 	}
@@ -21,7 +32,7 @@ func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, s
 	h := &dto.Histogram{SampleSum: &seconds, Schema: &schema, ZeroThreshold: &threshold}
 	addClassic(h, cells, counts)
 	addNative(h, cells, counts)
-	return histogramMetric{desc, prometheus.MakeLabelPairs(desc, labels), h}
+	return histogramMetric{desc, pairs, h}
 }
 
 // addClassic adds the buckets of a classic histogram, each of which also counts what the ones before it do, and the

@@ -219,3 +219,20 @@ func TestQueueEndsWithTheProxy(t *testing.T) {
 		}
 	})
 }
+
+// A scrape reads the queues without the lock that a loop may wait for.
+func TestStatsTakeNoLockOfQueues(t *testing.T) {
+	p := startOn(t, newRing(t, reactor.Epoll), reactor.BufferConfig{}, Backend{}, listen(t))
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Stats()
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the stats wait for the lock")
+	}
+}
