@@ -272,8 +272,8 @@ func udpEcho(t *testing.T) (addr string) {
 // useAll uses all listeners until the test ends. A connection that fails is a part of it.
 func useAll(t *testing.T, at map[string]string) {
 	t.Helper()
-	dial(t, at["full"])                                     // stays: all others are rejected
-	ctx := t.Context() // ends before the cleanups
+	dial(t, at["full"]) // stays: all others are rejected
+	ctx := t.Context()  // ends before the cleanups
 	var all sync.WaitGroup
 	t.Cleanup(all.Wait)
 	use := func(network, addr string) {
