@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -273,10 +272,10 @@ func udpEcho(t *testing.T) (addr string) {
 // useAll uses all listeners until the test ends. A connection that fails is a part of it.
 func useAll(t *testing.T, at map[string]string) {
 	t.Helper()
-	dial(t, at["full"])                                     // stays: all others are rejected
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // it must end before the cleanups
+	dial(t, at["full"]) // stays: all others are rejected
+	ctx := t.Context()  // ends before the cleanups
 	var all sync.WaitGroup
-	t.Cleanup(func() { cancel(); all.Wait() })
+	t.Cleanup(all.Wait)
 	use := func(network, addr string) {
 		c, err := net.DialTimeout(network, addr, time.Second)
 		if err != nil {
