@@ -77,7 +77,7 @@ type builder struct {
 func newBuilder(t *testing.T) *builder {
 	b := &builder{t, t.TempDir()}
 	for mount, variable := range map[string]string{"/go/pkg/mod": "GOMODCACHE", "/root/.cache/go-build": "GOCACHE"} {
-		at := filepath.Join(b.dir, "tmp/buildah-cache-0", mount)
+		at := filepath.Join(b.dir, "tmp/buildah-cache", mount)
 		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -171,13 +171,20 @@ func TestImage(t *testing.T) {
 		t.Errorf("the image has %d bytes; %d are too many", size, maxImage)
 	}
 	c := i.Config
-	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" || len(c.Healthcheck.Test) < 2 || c.Healthcheck.Test[0] != "CMD" {
-		t.Errorf("the image has user %q, stop signal %q and health check %q", c.User, c.StopSignal, c.Healthcheck.Test)
+	if check := c.Healthcheck.Test; len(check) < 2 || check[0] != "CMD" {
+		t.Fatalf("the image has the health check %q", check)
+	}
+	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" {
+		t.Errorf("the image has user %q and stop signal %q", c.User, c.StopSignal)
 	}
 	for label, want := range map[string]string{"title": "reactord", "version": "v1.2.3", "revision": "abcdef"} {
 		if got := c.Labels["org.opencontainers.image."+label]; got != want {
 			t.Errorf("label %s is %q, want %q", label, got, want)
 		}
+	}
+	check := exec.Command(i.root+"/reactord", "check", "--config", "../compose/reactord/reactord.yaml")
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("the file of the compose example: %v\n%s", err, out)
 	}
 	t.Run("with the default profile", func(t *testing.T) {
 		d := i.start(t, standardProfile(t))

@@ -72,7 +72,8 @@ func (i *image) bundle(t *testing.T, profile *specs.LinuxSeccomp) string {
 	if err := os.Chmod(config, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	writable := []string{"nosuid", "nodev", "noexec", "mode=1777"}
+	// Without the numbers it would belong to root.
+	writable := []string{"nosuid", "nodev", "noexec", fmt.Sprintf("uid=%d,gid=%d", user.UID, user.GID)}
 	s := specs.Spec{
 		Version: specs.Version,
 		Root:    &specs.Root{Path: i.root, Readonly: true},
@@ -119,8 +120,8 @@ type daemon struct {
 // start runs the image, and ends it with the test.
 func (i *image) start(t *testing.T, profile *specs.LinuxSeccomp) *daemon {
 	t.Helper()
-	d := &daemon{t: t, image: i, state: t.TempDir(), id: fmt.Sprintf("reactord-test-%d-%d", os.Getpid(), time.Now().UnixNano()),
-		ended: make(chan struct{})}
+	d := &daemon{t: t, image: i, state: t.TempDir(), ended: make(chan struct{})}
+	d.id = fmt.Sprintf("reactord-test-%d-%d", os.Getpid(), time.Now().UnixNano()) // the name of its cgroup, too
 	d.process = d.runc("run", "--bundle", i.bundle(t, profile), d.id)
 	r, w := io.Pipe()
 	d.process.Stdout, d.process.Stderr = w, w
@@ -194,13 +195,15 @@ func (d *daemon) in(args ...string) (string, error) {
 func (d *daemon) serves(ring string) {
 	t := d.t
 	t.Helper()
-	if page, want := d.metrics(), fmt.Sprintf("reactord_io_backend_info{backend=%q,", ring); !strings.Contains(page, want) {
+	page, want := d.metrics(), fmt.Sprintf("reactord_io_backend_info{backend=%q,", ring)
+	if !strings.Contains(page, want) {
 		t.Errorf("%d bytes of metrics have no %s", len(page), want)
 	}
 	if out, err := d.in(d.image.Config.Healthcheck.Test[1:]...); err != nil || out != "alive\n" {
 		t.Errorf("the health check: %v, %q", err, out)
 	}
-	if out, err := d.in("/reactord", "health", "--config", "/etc/reactord/reactord.yaml"); err != nil || out != "ready\n" {
+	out, err := d.in("/reactord", "health", "--config", "/etc/reactord/reactord.yaml")
+	if err != nil || out != "ready\n" {
 		t.Errorf("the health by the file: %v, %q", err, out)
 	}
 	if out, err := d.in("/reactord", "health", "--address", "127.0.0.1:1"); err == nil {

@@ -1,0 +1,176 @@
+package kubernetes
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// objects are what a kustomization renders, by kind.
+type objects map[string]runtime.Object
+
+// render renders a kustomization, and decodes what it makes. A field that the type does not have, or that is there
+// twice, is an error.
+func render(t *testing.T, dir string) objects {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, monitoringv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	found := objects{}
+	for _, r := range resources(t, dir) {
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, kind, err := decoder.Decode(text, nil, nil)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if found[kind.Kind] != nil {
+			t.Errorf("there are two of kind %s", kind.Kind)
+		}
+		found[kind.Kind] = object
+	}
+	return found
+}
+
+// resources are what a kustomization renders.
+func resources(t *testing.T, dir string) []*resource.Resource {
+	t.Helper()
+	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
+	rendered, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered.Resources()
+}
+
+// kinds are the kinds of the objects.
+func (o objects) kinds() []string {
+	var kinds []string
+	for kind := range o {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// template is that of the Deployment or the DaemonSet, and what selects its pods.
+func (o objects) template(t *testing.T) (*corev1.PodTemplateSpec, map[string]string) {
+	t.Helper()
+	switch {
+	case o["Deployment"] != nil:
+		d := o["Deployment"].(*appsv1.Deployment)
+		return &d.Spec.Template, d.Spec.Selector.MatchLabels
+	case o["DaemonSet"] != nil:
+		d := o["DaemonSet"].(*appsv1.DaemonSet)
+		return &d.Spec.Template, d.Spec.Selector.MatchLabels
+	}
+	t.Fatal("nothing has pods")
+	return nil, nil
+}
+
+// TestKustomizations renders all of them.
+func TestKustomizations(t *testing.T) {
+	for _, test := range []struct {
+		dir, kinds string
+		restricted bool // by the Pod Security Standards
+	}{
+		{"base", "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount", true},
+		{"overlays/daemonset", "ConfigMap DaemonSet Service ServiceAccount", false},
+		{"overlays/io-uring", "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount", true},
+		{"overlays/podmonitor", "ConfigMap Deployment PodDisruptionBudget PodMonitor Service ServiceAccount", true},
+	} {
+		t.Run(test.dir, func(t *testing.T) {
+			o := render(t, test.dir)
+			if got := strings.Join(o.kinds(), " "); got != test.kinds {
+				t.Errorf("it renders %s, want %s", got, test.kinds)
+			}
+			o.checkReferences(t)
+			template, _ := o.template(t)
+			if refused := podSecurity(t, template); (len(refused) == 0) != test.restricted {
+				t.Errorf("restricted is %v, refused: %q", test.restricted, refused)
+			}
+		})
+	}
+}
+
+// TestEveryOverlayIsTested finds an overlay that the table above does not have.
+func TestEveryOverlayIsTested(t *testing.T) {
+	found, err := filepath.Glob("../overlays/*")
+	if err != nil || len(found) != 3 {
+		t.Errorf("%q, %v", found, err)
+	}
+}
+
+// checkReferences checks that what the objects say about each other is there.
+func (o objects) checkReferences(t *testing.T) {
+	t.Helper()
+	template, selector := o.template(t)
+	pod := template.Spec
+	has := labels.Set(template.Labels)
+	ports := map[string]bool{}
+	for _, p := range pod.Containers[0].Ports {
+		ports[p.Name] = true
+	}
+	for what, wanted := range map[string]map[string]string{
+		"Deployment or DaemonSet": selector, "Service": o["Service"].(*corev1.Service).Spec.Selector,
+	} {
+		if len(wanted) == 0 || !labels.SelectorFromSet(wanted).Matches(has) {
+			t.Errorf("%s selects %v, and pods have %v", what, wanted, has)
+		}
+	}
+	for _, p := range o["Service"].(*corev1.Service).Spec.Ports {
+		if !ports[p.TargetPort.String()] {
+			t.Errorf("the Service leads to port %s", p.TargetPort.String())
+		}
+	}
+	if b, ok := o["PodDisruptionBudget"].(*policyv1.PodDisruptionBudget); ok && !selects(t, b.Spec.Selector, has) {
+		t.Errorf("the PodDisruptionBudget selects %v", b.Spec.Selector)
+	}
+	if m, ok := o["PodMonitor"].(*monitoringv1.PodMonitor); ok {
+		if !selects(t, &m.Spec.Selector, has) || !ports[*m.Spec.PodMetricsEndpoints[0].Port] {
+			t.Errorf("the PodMonitor selects %v", m.Spec)
+		}
+		if has[m.Spec.JobLabel] != "reactord" {
+			t.Errorf("the job is %q", has[m.Spec.JobLabel])
+		}
+	}
+	if name := o["ServiceAccount"].(*corev1.ServiceAccount).Name; pod.ServiceAccountName != name {
+		t.Errorf("pods have the account %q, want %q", pod.ServiceAccountName, name)
+	}
+	for _, v := range pod.Volumes {
+		if v.ConfigMap != nil && v.ConfigMap.Name != o["ConfigMap"].(*corev1.ConfigMap).Name {
+			t.Errorf("a volume of %q", v.ConfigMap.Name)
+		}
+	}
+}
+
+// selects reports whether a selector selects pods with these labels. None selects no pods.
+func selects(t *testing.T, selector *metav1.LabelSelector, has labels.Set) bool {
+	t.Helper()
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !s.Empty() && s.Matches(has)
+}
