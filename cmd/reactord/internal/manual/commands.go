@@ -117,17 +117,17 @@ func visible(n *kong.Node) (flags []*kong.Flag) {
 
 // synopsis is one line: the command, its required flags, and its arguments.
 func (p *page) synopsis(c *kong.Node) {
-	line := bold(c.FullPath())
+	words := []string{bold(c.FullPath())}
 	optional := false
 	for _, f := range visible(c) {
-		if !f.Required {
+		if f.Required {
+			words = append(words, tag(f))
+		} else {
 			optional = true
-			continue
 		}
-		line += " " + tag(f)
 	}
 	if optional {
-		line += " [" + italic("options") + "]"
+		words = append(words, "["+italic("options")+"]")
 	}
 	for _, a := range c.Positional {
 		name := italic(a.Name)
@@ -137,12 +137,12 @@ func (p *page) synopsis(c *kong.Node) {
 		if !a.Required {
 			name = "[" + name + "]"
 		}
-		line += " " + name
+		words = append(words, name)
 	}
 	if !c.Leaf() {
-		line += " " + italic("command")
+		words = append(words, italic("command"))
 	}
-	p.line(line)
+	p.line(strings.Join(words, " "))
 }
 
 func (p *page) flags(n *kong.Node) {
