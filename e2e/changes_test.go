@@ -74,6 +74,7 @@ func TestServersChangeUnderLoad(t *testing.T) {
 			i := int(changes.Add(1))
 			return setState(&api, servers[stay+i%change], []string{"up", "drain", "maintenance", "drain"}[i/change%4])
 		})
+		// The daemon is under load for so long, and connections that stay say something at times.
 		for start := time.Now(); time.Since(start) < length; time.Sleep(50 * time.Millisecond) {
 			for _, p := range long {
 				p.send([]byte("still here"))

@@ -45,7 +45,12 @@ func (l line) str(field string) string { s, _ := l.field[field].(string); return
 // spawn starts reactord with the arguments, behind a command that executes it if one is given.
 func spawn(t *testing.T, behind []string, env []string, args ...string) *daemon {
 	t.Helper()
-	argv := slices.Concat(behind, []string{reactord}, args)
+	return spawnCommand(t, slices.Concat(behind, []string{reactord}, args), env)
+}
+
+// spawnCommand starts a command line that becomes reactord.
+func spawnCommand(t *testing.T, argv, env []string) *daemon {
+	t.Helper()
 	d := &daemon{
 		t:      t,
 		cmd:    exec.Command(argv[0], argv[1:]...),

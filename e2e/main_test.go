@@ -19,6 +19,9 @@ const patience = 15 * time.Second
 var reactord, noiouring string
 
 func TestMain(m *testing.M) {
+	if filter := os.Getenv(sandboxVariable); filter != "" {
+		os.Exit(fail(enterSandbox(filter)))
+	}
 	if os.Getenv("REACTORD_E2E") == "" {
 		fmt.Println("e2e: not run; set REACTORD_E2E=1")
 		return

@@ -2,10 +2,17 @@
 //
 // # How to use it
 //
-// [NewLoops] is a collector of the counters of some loops. Register it where the other collectors of a program are, or
-// let [Handler] serve it with the series of the process.
+// [NewLoops] is a collector of the counters of some loops. Register it where the other collectors of a program are:
+//
+//	prometheus.MustRegister(metrics.NewLoops(r.Loops()))
+//
+// Or let [Handler] serve it with the series of the process:
 //
 //	http.Handle("GET /metrics", metrics.Handler(metrics.NewLoops(r.Loops())))
+//
+// A program that leaves it to [reactor.Run] or to package server to make the loops gets them by the configuration:
+//
+//	cfg.OnLoops = func(loops []*reactor.Loop) { prometheus.MustRegister(metrics.NewLoops(loops)) }
 //
 // # What it guarantees
 //

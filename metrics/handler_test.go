@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/reactord/reactord/internal/series/seriestest"
-	"github.com/reactord/reactord/reactor"
 )
 
 // numbers is a collector of one series for each of its names, with the value 9.
@@ -125,23 +124,5 @@ func TestSameSeriesTwice(t *testing.T) {
 func TestTwoHandlers(t *testing.T) {
 	for range 2 {
 		seriestest.Get(t, Handler(NewLoops(nil), numbers(one)))
-	}
-}
-
-// A whole page of two loops.
-func BenchmarkScrape(b *testing.B) {
-	r, err := reactor.New(reactor.Config{Loops: 2})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() {
-		for _, l := range r.Loops() {
-			_ = l.Discard()
-		}
-	}()
-	h := Handler(NewLoops(r.Loops()))
-	b.ReportAllocs()
-	for b.Loop() {
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	}
 }

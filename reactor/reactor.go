@@ -19,6 +19,9 @@ type Config struct {
 	Pin bool
 	// Loop is how each loop is made.
 	Loop LoopConfig
+	// OnLoops, if not nil, is called with the loops once they are made, before they run. It is for programs that do not
+	// make the Reactor themselves, but observe its loops: see the metrics package.
+	OnLoops func([]*Loop)
 }
 
 // maxLoops is how many loops a Reactor can have.
@@ -50,6 +53,9 @@ func New(cfg Config) (*Reactor, error) {
 			return nil, err
 		}
 		r.loops = append(r.loops, l)
+	}
+	if cfg.OnLoops != nil {
+		cfg.OnLoops(r.loops)
 	}
 	return r, nil
 }

@@ -159,3 +159,30 @@ func TestProbeFindsRestrictions(t *testing.T) {
 		t.Errorf("%+v, %v", caps, err)
 	}
 }
+
+// Restrictions cost nothing that can be measured.
+func BenchmarkRestricted(b *testing.B) {
+	for _, restricted := range []bool{false, true} {
+		b.Run(map[bool]string{false: "free", true: "restricted"}[restricted], func(b *testing.B) {
+			r, err := New(Config{})
+			testenv.NeedIOUring(b, err)
+			if restricted {
+				err = r.Restrict(Restrictions{Ops: AllOps(), Flags: SQEBufferSelect})
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			enable(b, r)
+			var sqe SQE
+			for b.Loop() {
+				for range 64 {
+					sqe.PrepNop()
+					r.Push(&sqe)
+				}
+				for range 64 {
+					next(b, r)
+				}
+			}
+		})
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// readKeys reads the files that the TLS settings of f name, into f, and checks the web configuration files. warn is told what is unusual; it may be nil.
+// readKeys reads the files that the TLS settings of f name, into f. It checks the web configuration files. warn is told
+// what is unusual; it may be nil.
 func readKeys(f *plan.File, warn func(string)) error {
 	f.Servers, f.Clients = map[string]*certs.Server{}, map[string]*certs.Client{}
 	var wrong []config.Problem
@@ -78,7 +79,8 @@ func webProblems(cfg *config.Config) (wrong []config.Problem) {
 		}
 		if err := admin.CheckWeb(w.path, w.open); err != nil {
 			wrong = append(wrong, config.Problem{
-				Path: w.section + ".web_config_file", Setting: "web_config_file", Text: fmt.Sprintf("%q: %v", w.path, err), Err: err,
+				Path: w.section + ".web_config_file", Setting: "web_config_file",
+				Text: fmt.Sprintf("%q: %v", w.path, err), Err: err,
 			})
 		}
 	}

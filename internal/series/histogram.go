@@ -14,6 +14,17 @@ import (
 func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
 	labels ...string,
 ) prometheus.Metric {
+	return newHistogram(desc, cells, counts, sum, prometheus.MakeLabelPairs(desc, labels))
+}
+
+// Histogram sends a [Histogram] with the labels of o.
+func (o Owner) Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration) {
+	o.scrape.ch <- newHistogram(desc, cells, counts, sum, o.pairs)
+}
+
+func newHistogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, sum time.Duration,
+	pairs []*dto.LabelPair,
+) prometheus.Metric {
 	if counts == nil {
 		counts = make([]uint64, cells.Len())
 	}
@@ -21,7 +32,7 @@ func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, s
 	h := &dto.Histogram{SampleSum: &seconds, Schema: &schema, ZeroThreshold: &threshold}
 	addClassic(h, cells, counts)
 	addNative(h, cells, counts)
-	return histogramMetric{desc, prometheus.MakeLabelPairs(desc, labels), h}
+	return histogramMetric{desc, pairs, h}
 }
 
 // addClassic adds the buckets of a classic histogram, each of which also counts what the ones before it do, and the
@@ -29,15 +40,25 @@ func Histogram(desc *prometheus.Desc, cells *histogram.Cells, counts []uint64, s
 func addClassic(h *dto.Histogram, cells *histogram.Cells, counts []uint64) {
 	classic, bounds := cells.Classic(), cells.Bounds()
 	h.Bucket = make([]*dto.Bucket, 0, len(classic))
+	values := make([]classicBucket, len(classic)) // of one allocation
 	var n uint64
 	for i, count := range counts {
 		n += count
 		if k := len(h.Bucket); k < len(classic) && i < len(bounds) && bounds[i] == classic[k] {
-			so, bound := n, classic[k].Seconds()
-			h.Bucket = append(h.Bucket, &dto.Bucket{CumulativeCount: &so, UpperBound: &bound})
+			v := &values[k]
+			v.upTo, v.bound = n, classic[k].Seconds()
+			v.CumulativeCount, v.UpperBound = &v.upTo, &v.bound
+			h.Bucket = append(h.Bucket, &v.Bucket)
 		}
 	}
 	h.SampleCount = &n
+}
+
+// classicBucket is a bucket with what it points to.
+type classicBucket struct {
+	dto.Bucket
+	upTo  uint64
+	bound float64
 }
 
 // addNative adds the buckets of a native histogram that have something: each as its difference from the one before it,

@@ -31,8 +31,16 @@ func (t Table[T]) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect sends the numbers of one T.
 func (t Table[T]) Collect(ch chan<- prometheus.Metric, from *T, labels ...string) {
+	pairs := prometheus.MakeLabelPairs(t[0].desc, labels)
 	for i := range t {
-		ch <- prometheus.MustNewConstMetric(t[i].desc, t[i].kind, t[i].value(from), labels...)
+		ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), pairs)
+	}
+}
+
+// Send sends the numbers of one T, with the labels of o.
+func (t Table[T]) Send(o Owner, from *T) {
+	for i := range t {
+		o.scrape.ch <- newSample(t[i].desc, t[i].kind, t[i].value(from), o.pairs)
 	}
 }
 

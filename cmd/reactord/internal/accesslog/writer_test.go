@@ -151,7 +151,7 @@ func TestStuckPipe(t *testing.T) {
 		l.Log(&r)
 		slowest = max(slowest, time.Since(began))
 		if i%16 == 0 {
-			time.Sleep(10 * time.Microsecond)
+			time.Sleep(10 * time.Microsecond) // lets the writer run, and fill the pipe
 		}
 	}
 	if slowest > 500*time.Millisecond {
@@ -288,7 +288,7 @@ func TestTwoWriters(t *testing.T) {
 		a.Log(&r)
 		b.Log(&r)
 		if i%50 == 0 {
-			time.Sleep(15 * time.Millisecond)
+			time.Sleep(15 * time.Millisecond) // each writes several times, between the other's
 		}
 	}
 	a.Close()

@@ -69,7 +69,8 @@ func (e Endpoint[In, Out]) Call(ctx context.Context, c *Client, in In) (out Out,
 		return out, text, nil
 	}
 	if err := json.Unmarshal(text, &out); err != nil {
-		return out, nil, fmt.Errorf("%s answers with something else than the admin API of reactord: %w", c.access.Address, err)
+		return out, nil, fmt.Errorf("%s answers with something else than the admin API of reactord: %w",
+			c.access.Address, err)
 	}
 	return out, text, nil
 }
@@ -113,7 +114,8 @@ func (c *Client) refused(answer *http.Response) error {
 	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
 		return fmt.Errorf("%s speaks TLS: write https://HOST:PORT", c.access.Address)
 	}
-	return fmt.Errorf("%s answers %s, which is not an answer of the admin API of reactord", c.access.Address, answer.Status)
+	return fmt.Errorf("%s answers %s, which is not an answer of the admin API of reactord",
+		c.access.Address, answer.Status)
 }
 
 // request makes the request for an input.

@@ -9,20 +9,28 @@
 //
 // [Listen] takes the address. Requests are answered from [Server.Serve] on: a process that is still starting is neither
 // alive nor ready. [Server.Close] ends the server. No request changes anything. Bind it to an address that only
-// authorised clients can reach.
+// authorised clients can reach, or give it a web configuration file.
 //
 // # The admin API
 //
-// [ListenAPI] takes a unix socket or a loopback address, [API.Serve] answers from a [Daemon], [API.Close] ends the
+// [ListenAPI] takes a unix socket or an address of TCP, [API.Serve] answers from a [Daemon], [API.Close] ends the
 // server and removes the socket. docs/admin-api.md describes the paths. They are all made from one table of [Endpoint]
 // values: the server's handlers, the calls of a [Client], the OpenAPI document ([OpenAPI]), and the tables of the
 // documentation.
 //
-// There is no authentication: the permissions of the unix socket say who may use it, and on TCP every local user may.
+// The permissions of the unix socket say who may use it, and on TCP every local user may, unless there is a web
+// configuration file.
 // Other pages of browsers are refused: those of other sites by their origin, and those with names of their own by their
 // host.
 // Requests are bounded in size and time, and so is the number of clients. What a request has that the API does not know
 // is an error, as is a field or a parameter that is given twice.
+//
+// # TLS and passwords
+//
+// Either server may have a web configuration file of exporter-toolkit, which exporters of Prometheus have, too: TLS,
+// client certificates, users, headers, a limit on requests. The toolkit reads it for each handshake and each request.
+// [CheckWeb] says what is wrong with it, for people. An address of the API that other machines reach needs a file that
+// asks who they are; requests are refused as soon as it does not any more. Over TLS the servers speak HTTP/1.1 only.
 //
 // # The status page
 //
@@ -49,7 +57,7 @@
 // # Files
 //
 // metrics.go is the monitoring. endpoint.go is the table, types.go what is exchanged; routes.go, loops.go and
-// profiles.go are the handlers. params.go and body.go read requests, problem.go answers errors. address.go and
-// socket.go are about where it listens, schema.go is the OpenAPI document, client.go the client. page.go serves the
-// status page.
+// profiles.go are the handlers. web.go is about web configuration files. params.go and body.go read requests, problem.go
+// answers errors. address.go and socket.go are about where it listens, schema.go is the OpenAPI document, client.go the
+// client, access.go where it finds the API. page.go serves the status page.
 package admin

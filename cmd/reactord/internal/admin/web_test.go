@@ -133,7 +133,8 @@ func TestOpenAPIAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := own.Addr().String()
-	a, err := admin.TakeOverAPI(config.Admin{Address: "tcp://192.0.2.1:1", WebConfigFile: file}, elsewhere{own}, zap.NewNop())
+	cfg := config.Admin{Address: "tcp://192.0.2.1:1", WebConfigFile: file}
+	a, err := admin.TakeOverAPI(cfg, elsewhere{own}, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

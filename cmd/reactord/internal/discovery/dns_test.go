@@ -440,7 +440,7 @@ func TestBackOff(t *testing.T) {
 	d.cfg.MaxInterval = time.Minute
 	r := start(t, d)
 	r.next()
-	time.Sleep(time.Second)
+	time.Sleep(time.Second)       // nothing tells that no question comes
 	if n := s.udp.Load(); n > 9 { // 10 + 20 + 40 + … ms
 		t.Errorf("%d questions in a second", n)
 	}

@@ -125,12 +125,12 @@ func TestTimeout(t *testing.T) {
 			if _, err := c.Write([]byte("x")); err != nil {
 				return
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a drip, not a flood
 		}
 	}
 	unread := func(c *net.TCPConn) {
 		_ = c.SetReadBuffer(4 << 10)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // longer than the timeout
 	}
 	for _, c := range []struct {
 		name  string

@@ -172,7 +172,8 @@ func TestRefusedReload(t *testing.T) {
 	text = "loops: 3\nmetrics: 127.0.0.1:90\n" + strings.Replace(twoSources, "127.0.0.1:80", "127.0.0.1:81", 1)
 	err := p.Reload(t.Context())
 	const want = "f:1:8: loops changes from 2 to 3: a reload cannot do that; restart or upgrade the process|" +
-		"f:2:10: metrics.address changes from nothing to tcp://127.0.0.1:90: a reload cannot do that; restart or upgrade the process"
+		"f:2:10: metrics.address changes from nothing to tcp://127.0.0.1:90: a reload cannot do that; " +
+		"restart or upgrade the process"
 	if err == nil || strings.ReplaceAll(err.Error(), "\n", "|") != want {
 		t.Errorf("got %v", err)
 	}
@@ -308,8 +309,10 @@ func TestCloseDiscards(t *testing.T) {
 	go func() { reloaded <- p.Reload(context.Background()) }()
 	<-target.preparing
 	go func() { p.Close(); close(closed) }()
-	for p.tell(func() {}) { // until it is closing
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(10 * time.Second); p.tell(func() {}); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not closing")
+		}
 	}
 	close(target.proceed)
 	<-closed

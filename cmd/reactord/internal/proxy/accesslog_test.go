@@ -257,7 +257,7 @@ func TestAccessLogChanges(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			time.Sleep(30 * time.Millisecond)
+			time.Sleep(30 * time.Millisecond) // some connections end between two changes
 		}
 		log.Path = filepath.Join(dir, "nowhere", "log")
 		if err := follow(log); err == nil || !strings.Contains(err.Error(), "access_log: open ") {

@@ -128,9 +128,7 @@ func TestServedOnceThereIsADescriptor(t *testing.T) {
 				w.listeners[0].adopt(fd)
 			}
 		})
-		for p.waitingForFD.Load() != 3 {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, "all three wait", func() bool { return p.waitingForFD.Load() == 3 })
 		p.on(func(w *worker) {
 			before := failures(p)
 			w.retryWaiting()

@@ -102,7 +102,7 @@ func TestDrainDeliversFirst(t *testing.T) {
 		go func() {
 			drained <- p.Drain(context.Background(), config.Drain{Spread: 10 * time.Millisecond, Timeout: time.Minute})
 		}()
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the spread is over; nothing tells that a connection was left
 		if n, err := io.ReadFull(s, make([]byte, size)); err != nil {
 			t.Fatalf("%d bytes and %v", n, err)
 		}
@@ -124,9 +124,7 @@ func TestDrainPhases(t *testing.T) {
 		began := time.Now()
 		d := config.Drain{Delay: 200 * time.Millisecond, Timeout: 200 * time.Millisecond}
 		go func() { drained <- p.Drain(context.Background(), d) }()
-		for p.DrainPhase() != DrainDelay {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, "the delay begins", func() bool { return p.DrainPhase() == DrainDelay })
 		c := caller(t, p, 0)
 		expectServed(t, c)
 		if n := p.Open(); n != 1 {

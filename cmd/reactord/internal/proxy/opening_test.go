@@ -284,14 +284,10 @@ func TestDrainInTheOpening(t *testing.T) {
 		on, stuck := dialProxy(t, p), dialProxy(t, p)
 		write(t, on, "PROXY")
 		write(t, stuck, "PROXY")
-		for p.Open() != 2 {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, "both are open", func() bool { return p.Open() == 2 })
 		drained := make(chan error, 1)
 		go func() { drained <- p.Drain(t.Context(), config.Drain{Timeout: time.Second}) }()
-		for p.DrainPhase() != DrainClosing {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, "it drains", func() bool { return p.DrainPhase() == DrainClosing })
 		write(t, on, strings.TrimPrefix(told1, "PROXY")+"hello")
 		s := acceptFrom(t, ln)
 		expect(t, s, "hello")
@@ -327,7 +323,7 @@ func TestRoutesBySNI(t *testing.T) {
 				c := dialProxy(t, p)
 				write(t, c, string(first[:cut]))
 				if cut != 0 {
-					time.Sleep(100 * time.Microsecond)
+					time.Sleep(100 * time.Microsecond) // so that it is received alone
 				}
 				write(t, c, string(first[cut:])+"more")
 				s := acceptFrom(t, test.to)

@@ -115,7 +115,7 @@ func TestLimitsAreExact(t *testing.T) {
 					}
 					go func() {
 						_, _ = io.ReadFull(s, make([]byte, 1))
-						time.Sleep(time.Millisecond)
+						time.Sleep(time.Millisecond) // others wait meanwhile
 						here.Add(-1)
 						all.Add(-1)
 						_, _ = s.Write([]byte{1})
@@ -218,4 +218,21 @@ func TestQueueEndsWithTheProxy(t *testing.T) {
 			second.Close()
 		}
 	})
+}
+
+// A scrape reads the queues without the lock that a loop may wait for.
+func TestStatsTakeNoLockOfQueues(t *testing.T) {
+	p := startOn(t, newRing(t, reactor.Epoll), reactor.BufferConfig{}, Backend{}, listen(t))
+	p.queues.mu.Lock()
+	defer p.queues.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.Stats()
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the stats wait for the lock")
+	}
 }

@@ -216,14 +216,9 @@ func TestReject(t *testing.T) {
 					if served < 4 || served > 5 { // one may be refilled
 						t.Errorf("%d were served, want 4", served)
 					}
-					n := rejected(p, reason)
-					for i := 0; i < 1000 && n != uint64(12-served); i++ {
-						time.Sleep(time.Millisecond)
-						n = rejected(p, reason)
-					}
-					if n != uint64(12-served) {
-						t.Errorf("%d are counted as rejected, want %d", n, 12-served)
-					}
+					waitFor(t, fmt.Sprintf("%d are counted as rejected", 12-served), func() bool {
+						return rejected(p, reason) == uint64(12-served)
+					})
 					lines := logs.FilterMessage(beyondLimit).All()
 					if len(lines) == 0 {
 						t.Fatal("the log does not tell")

@@ -48,7 +48,7 @@ func TestLifetime(t *testing.T) {
 					if _, err := s.Write([]byte{1}); err != nil {
 						return
 					}
-					time.Sleep(20 * time.Millisecond)
+					time.Sleep(20 * time.Millisecond) // never idle for the timeout
 				}
 			}()
 			go func() {

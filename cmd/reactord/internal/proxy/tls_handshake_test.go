@@ -402,7 +402,7 @@ func TestTLSReload(t *testing.T) {
 			if err != nil || !state.PeerCertificates[0].Equal(s.ca.Pair(cert).Leaf) {
 				t.Fatalf("the new certificate is not used: %v", err)
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // under load
 		}
 		close(stop)
 		load.Wait()

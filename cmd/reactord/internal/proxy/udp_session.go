@@ -161,6 +161,7 @@ func (x *session) Bind(s *reactor.Socket) error {
 func (x *session) Answered() {
 	x.answered = x.listener.worker.loop.Now()
 	x.to.Connected(x.began, x.answered)
+	x.listener.stats.firstByte.Observe(x.answered - x.began)
 }
 
 // Refused is called when the server does not take datagrams.

@@ -448,9 +448,7 @@ func TestUDPDrain(t *testing.T) {
 		ask(t, c, []byte("x"))
 		done := make(chan error, 1)
 		go func() { done <- p.Drain(context.Background(), config.Drain{Timeout: 10 * time.Second}) }()
-		for p.DrainPhase() != DrainClosing {
-			time.Sleep(time.Millisecond)
-		}
+		waitFor(t, "it drains", func() bool { return p.DrainPhase() == DrainClosing })
 		if got := ask(t, c, []byte("still")); string(got) != "still" {
 			t.Errorf("%q", got)
 		}

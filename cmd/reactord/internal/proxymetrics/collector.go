@@ -22,8 +22,8 @@ var processTable = series.Table[ProcessStats]{
 	series.Gauge("draining", "1 from the beginning of a drain on, also while its delay lasts and connections are "+
 		"accepted.", nil,
 		func(p *ProcessStats) float64 { return flag(p.Draining) }),
-	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts that is in force, below 1 while memory is short.", nil,
-		func(p *ProcessStats) float64 { return p.Patience }),
+	series.Gauge("idle_timeout_ratio", "The part of the idle timeouts that is in force, below 1 while memory is short.",
+		nil, func(p *ProcessStats) float64 { return p.Patience }),
 	series.Counter("memory_pressure_seconds_total", "Seconds for which idle timeouts were shortened.", nil,
 		func(p *ProcessStats) float64 { return p.PressuredSeconds }),
 }
@@ -74,16 +74,16 @@ var backendTable = series.Table[BackendStats]{
 		func(b *BackendStats) float64 { return float64(b.Connections) }),
 	series.Gauge("backend_connections", "Connections that are open to all servers of the backend.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Current) }),
-	series.Gauge("backend_connections_limit", "Connections that can be open to all servers, or 0 for any number.", ofBackend,
-		func(b *BackendStats) float64 { return float64(b.Limit) }),
+	series.Gauge("backend_connections_limit", "Connections that can be open to all servers, or 0 for any number.",
+		ofBackend, func(b *BackendStats) float64 { return float64(b.Limit) }),
 	series.Gauge("backend_queue_length", "Connections that wait for a server.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.Waiting) }),
 	series.Counter("backend_queue_refused_total", "Connections that were reset because the queue was full.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.QueueRefused) }),
 	series.Counter("backend_retries_refused_total", "Retries that the retry budget did not allow.", ofBackend,
 		func(b *BackendStats) float64 { return float64(b.RetriesRefused) }),
-	series.Counter("backend_no_server_total", "Connections that got no server, for any reason but their client.", ofBackend,
-		func(b *BackendStats) float64 { return float64(b.NoServer) }),
+	series.Counter("backend_no_server_total", "Connections that got no server, for any reason but their client.",
+		ofBackend, func(b *BackendStats) float64 { return float64(b.NoServer) }),
 	series.Gauge("backend_panic_mode", "1 if health is ignored, because too few servers are healthy.", ofBackend,
 		func(b *BackendStats) float64 { return flag(b.Panic) }),
 }
@@ -169,73 +169,81 @@ func (c collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (c collector) Collect(ch chan<- prometheus.Metric) {
-	stats := c.read()
+	stats, scrape := c.read(), series.NewScrape(ch)
 	if stats.Process != nil {
-		processTable.Collect(ch, stats.Process)
+		processTable.Send(scrape.Of(), stats.Process)
 	}
 	if stats.AccessLog != nil {
-		accessLogTable.Collect(ch, stats.AccessLog)
+		accessLogTable.Send(scrape.Of(), stats.AccessLog)
 	}
 	for i := range stats.Listeners {
-		collectListener(ch, &stats.Listeners[i])
+		l := &stats.Listeners[i]
+		sendListener(scrape.Of("listener", l.Name), l)
 	}
 	for i := range stats.Backends {
 		b := &stats.Backends[i]
-		backendTable.Collect(ch, b, b.Name)
-		ch <- timings(connectDuration, &b.ConnectTime, b.Name)
-		ch <- timings(queueDuration, &b.QueueTime, b.Name)
-		ch <- timings(checkDuration, &b.CheckTime, b.Name)
-		for _, s := range b.Servers {
-			ch <- series.Value(backendServers, float64(s.N), b.Name, s.Reason)
-		}
-		for _, h := range b.Handshakes {
-			ch <- series.Count(serverHandshakes, float64(h.N), b.Name, h.Version, h.Result)
-		}
+		sendBackend(scrape.Of("backend", b.Name), b)
 	}
 	for i := range stats.Servers {
-		collectServer(ch, &stats.Servers[i])
+		s := &stats.Servers[i]
+		sendServer(scrape.Of("backend", s.Backend, "server", s.Name), s)
 	}
 }
 
-func collectListener(ch chan<- prometheus.Metric, l *ListenerStats) {
-	listenerTable.Collect(ch, l, l.Name)
-	for _, e := range l.AcceptErrors {
-		ch <- series.Count(acceptErrors, float64(e.N), l.Name, e.Reason)
-	}
-	for _, r := range l.Rejected {
-		ch <- series.Count(rejected, float64(r.N), l.Name, r.Reason)
-	}
-	for _, d := range l.DroppedDatagrams {
-		ch <- series.Count(droppedDatagrams, float64(d.N), l.Name, d.Reason)
-	}
+func sendListener(of series.Owner, l *ListenerStats) {
+	listenerTable.Send(of, l)
+	sendCounts(of, acceptErrors, "reason", l.AcceptErrors)
+	sendCounts(of, rejected, "reason", l.Rejected)
+	sendCounts(of, droppedDatagrams, "reason", l.DroppedDatagrams)
 	for _, e := range l.Closed {
-		ch <- series.Count(closed, float64(e.N), l.Name, e.By, e.Phase)
+		of.Count(closed, float64(e.N), "term_by", e.By, "phase", e.Phase)
 	}
-	ch <- timings(duration, &l.Duration, l.Name)
-	ch <- timings(firstByte, &l.FirstByte, l.Name)
-	ch <- series.Value(listenerInfo, 1, l.Name, l.Network)
+	sendDurations(of, duration, &l.Duration)
+	sendDurations(of, firstByte, &l.FirstByte)
+	of.Value(listenerInfo, 1, "network", l.Network)
 	if l.Network == "udp" {
-		udpTable.Collect(ch, l, l.Name)
+		udpTable.Send(of, l)
 	}
-	for _, h := range l.Handshakes {
-		ch <- series.Count(handshakes, float64(h.N), l.Name, h.Version, h.Result)
-	}
+	sendHandshakes(of, handshakes, l.Handshakes)
 	for _, c := range l.Certificates {
-		ch <- series.Value(expiry, c.Expires, l.Name, strconv.Itoa(c.Index), c.Name)
+		of.Value(expiry, c.Expires, "index", strconv.Itoa(c.Index), "name", c.Name)
 	}
 }
 
-func collectServer(ch chan<- prometheus.Metric, s *ServerStats) {
-	serverTable.Collect(ch, s, s.Backend, s.Name)
-	for _, f := range s.Failures {
-		ch <- series.Count(connectFailures, float64(f.N), s.Backend, s.Name, f.Reason)
+func sendBackend(of series.Owner, b *BackendStats) {
+	backendTable.Send(of, b)
+	sendDurations(of, connectDuration, &b.ConnectTime)
+	sendDurations(of, queueDuration, &b.QueueTime)
+	sendDurations(of, checkDuration, &b.CheckTime)
+	for _, s := range b.Servers {
+		of.Value(backendServers, float64(s.N), "state", s.Reason)
 	}
-	for _, c := range s.Checks {
-		ch <- series.Count(checks, float64(c.N), s.Backend, s.Name, c.Reason)
-	}
+	sendHandshakes(of, serverHandshakes, b.Handshakes)
+}
+
+func sendServer(of series.Owner, s *ServerStats) {
+	serverTable.Send(of, s)
+	sendCounts(of, connectFailures, "reason", s.Failures)
+	sendCounts(of, checks, "result", s.Checks)
 	for _, state := range s.States {
-		ch <- series.Value(serverState, flag(state == s.State), s.Backend, s.Name, state)
+		of.Value(serverState, flag(state == s.State), "state", state)
 	}
+}
+
+func sendCounts(of series.Owner, desc *prometheus.Desc, label string, all []Count) {
+	for _, c := range all {
+		of.Count(desc, float64(c.N), label, c.Reason)
+	}
+}
+
+func sendHandshakes(of series.Owner, desc *prometheus.Desc, all []Handshakes) {
+	for _, h := range all {
+		of.Count(desc, float64(h.N), "version", h.Version, "result", h.Result)
+	}
+}
+
+func sendDurations(of series.Owner, desc *prometheus.Desc, h *Histogram) {
+	of.Histogram(desc, durations, h.Counts, h.Sum)
 }
 
 // flag is a condition as a value.
@@ -244,9 +252,4 @@ func flag(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// timings is h in both forms of Prometheus.
-func timings(desc *prometheus.Desc, h *Histogram, labels ...string) prometheus.Metric {
-	return series.Histogram(desc, durations, h.Counts, h.Sum, labels...)
 }

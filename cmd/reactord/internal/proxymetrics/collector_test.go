@@ -37,7 +37,8 @@ func seen() Stats {
 			FirstByte:    observed(2, 0.25),
 		}},
 		Backends: []BackendStats{{
-			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2, NoServer: 6, Panic: true,
+			Name: "app", Connections: 10, Current: 3, Limit: 50, Waiting: 1, QueueRefused: 4, RetriesRefused: 2,
+			NoServer: 6, Panic: true,
 			Servers:     []Count{{"up", 1}, {"down", 2}},
 			ConnectTime: observed(0.25, 0.25, 0, 0),
 			QueueTime:   observed(1.5, 0, 0, 0, 0),

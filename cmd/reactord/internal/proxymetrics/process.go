@@ -26,8 +26,8 @@ type Process struct {
 var processSeries = series.Table[Process]{
 	series.Gauge("plan_revision", "The number of the plan in force; it grows by one with each change.", nil,
 		func(p *Process) float64 { return float64(p.PlanRevision) }),
-	series.Gauge("plan_last_change_timestamp_seconds", "When the plan in force came into force, in seconds since 1970.", nil,
-		func(p *Process) float64 { return seconds(p.PlanChanged) }),
+	series.Gauge("plan_last_change_timestamp_seconds", "When the plan in force came into force, in seconds since 1970.",
+		nil, func(p *Process) float64 { return seconds(p.PlanChanged) }),
 	series.Gauge("plan_overrides", "Servers whose state or weight an operator has overridden.", nil,
 		func(p *Process) float64 { return float64(p.Overrides) }),
 	series.Counter("log_dropped_total", "Lines of the log that were dropped because its reader was too slow.", nil,

@@ -42,7 +42,7 @@ type ListenerStats struct {
 	AcceptErrors     []Count
 	Closed           []EndCount
 	Duration         Histogram // of connections that have ended
-	FirstByte        Histogram // from accepting to the first byte of the server
+	FirstByte        Histogram // from accepting, or the first datagram, to the first byte of the server
 	// Of UDP only: datagrams that were passed on, and those that were not.
 	ReceivedDatagrams, SentDatagrams uint64
 	DroppedDatagrams                 []Count

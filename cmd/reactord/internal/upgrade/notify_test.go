@@ -152,7 +152,7 @@ func TestWatch(t *testing.T) {
 	for len(m.messages) > 0 {
 		m.next()
 	}
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // several times what is between two messages
 	if n := len(m.messages); n != 0 {
 		t.Errorf("fed %d times although a loop does not answer", n)
 	}

@@ -109,6 +109,7 @@ func TestChecksChange(t *testing.T) {
 		}
 		r.commit(next(plan.Maintenance))
 		n := s.checking.counts[checkFailure].Load()
+		// Several intervals: nothing tells that no check comes.
 		if time.Sleep(50 * time.Millisecond); s.checking.counts[checkFailure].Load() != n || s.State() != Maintenance {
 			t.Error("it is checked in maintenance")
 		}

@@ -51,7 +51,7 @@ func TestChurn(t *testing.T) {
 			}
 			next.Servers = kept
 			change(next)
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // connections come between two changes
 		}
 		change(backend("a", 4))
 		connects := uint64(0)
