@@ -49,7 +49,8 @@ backends: [{name: b, servers: ["127.0.0.1:2"]}]
 		{"--address " + nowhere, "", 1, "reactord: http://" + nowhere + "/readyz: dial tcp " + nowhere +
 			": connect: connection refused\n"},
 		{"--config ../../docs/examples/none.yaml", "", 1, "reactord: open ../../docs/examples/none.yaml: no such file"},
-		{"--address unix:///run/a", "", 2, "reactord: error: health: --address: unix:///run/a cannot be asked: write HOST:PORT"},
+		{"--address unix:///run/a", "", 2,
+			"reactord: error: health: --address: unix:///run/a cannot be asked: write HOST:PORT"},
 		{"--config a --address b:1", "", 2, "reactord: error: --address and --config can't be used together"},
 	} {
 		c := command(t, append([]string{"health"}, strings.Fields(test.args)...)...)
