@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 
@@ -89,7 +90,7 @@ func main() {
 // become has a command that serves run as the user of its configuration. Nothing was inherited yet: the program that is
 // started again does that.
 func become(command *kong.Context) error {
-	c, serves := command.Selected().Target.Interface().(interface{ account() (user, group string) })
+	c, serves := reflect.TypeAssert[interface{ account() (user, group string) }](command.Selected().Target)
 	if !serves {
 		return nil
 	}

@@ -108,8 +108,8 @@ func formula(t *testing.T, each []int) string {
 	t.Helper()
 	var b strings.Builder
 	var terms []string
-	for i := len(groups) - 1; i >= 0; i-- {
-		if g := groups[i]; g.of == "" {
+	for i, g := range slices.Backward(groups) {
+		if g.of == "" {
 			terms = append(terms, fmt.Sprint(each[i]))
 		} else {
 			terms = append(terms, fmt.Sprintf("%d·%s", each[i], g.of))
@@ -117,8 +117,8 @@ func formula(t *testing.T, each []int) string {
 	}
 	fmt.Fprintf(&b, "\n## How many series there are\n\n```\n%s\n```\n\n", strings.Join(terms, " + "))
 	b.WriteString("| | Number of | Series of each |\n|---|---|---|\n")
-	for i := len(groups) - 1; i >= 0; i-- {
-		if g := groups[i]; g.of != "" {
+	for i, g := range slices.Backward(groups) {
+		if g.of != "" {
 			fmt.Fprintf(&b, "| %s | %s | %d |\n", g.of, strings.ToLower(g.name[:1])+g.name[1:], each[i])
 		}
 	}
@@ -128,8 +128,7 @@ func formula(t *testing.T, each []int) string {
 // tables documents the series of each group.
 func tables(families map[string]*dto.MetricFamily) string {
 	var b strings.Builder
-	for i := len(groups) - 1; i >= 0; i-- {
-		g := groups[i]
+	for i, g := range slices.Backward(groups) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s", g.name, g.when)
 		for _, l := range g.labels {
 			fmt.Fprintf(&b, " `%s` is %s.", l, labelValues[l])

@@ -25,7 +25,8 @@ func bash(program string, all []command) string {
 		fmt.Fprintf(&b, "\t%s)\n\t\tcommands=%s\n\t\tflags=%s\n\t\tvalued=%s\n\t\t;;\n", quote(c.path),
 			quote(strings.Join(below, " ")), quote(strings.Join(flags, " ")), quote(strings.Join(valued, " ")))
 	}
-	fmt.Fprintf(&b, "\tesac\n}\n\n# What may be written for a flag, or for an argument by its position.\n_%s_values() {\n\tcase $1 in\n", program)
+	fmt.Fprintf(&b, "\tesac\n}\n\n# What may be written for a flag, or for an argument by its position.\n"+
+		"_%s_values() {\n\tcase $1 in\n", program)
 	row := func(patterns []string, v value) {
 		for i, p := range patterns {
 			patterns[i] = quote(p)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// zsh is a script for zsh: a function for each command, for _arguments of zshcompsys(1). It can be loaded from fpath, as
-// a file _PROGRAM, or sourced.
+// zsh is a script for zsh: a function for each command, for _arguments of zshcompsys(1). It can be loaded from fpath,
+// as a file _PROGRAM, or sourced.
 func zsh(program string, all []command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n\n# Completion of %[1]s for zsh.\n", program)

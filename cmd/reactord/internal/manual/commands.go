@@ -48,11 +48,12 @@ var (
 			"`reactord check` says what is wrong with a file, and `reactord ctl` asks and tells a running process.",
 	}
 	signals = []described{
-		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain times out, " +
-			"or on a second signal, it resets the remaining connections and exits."},
+		{"SIGTERM, SIGINT", "It drains: it stops accepting, and exits when all connections have ended. When the drain " +
+			"times out, or on a second signal, it resets the remaining connections and exits."},
 		{"SIGHUP", "It reads its configuration file again."},
 		{"SIGUSR1", "It opens its access log anew."},
-		{"SIGUSR2", "It starts its program again, which takes over the listening sockets; then it ends with its last connection."},
+		{"SIGUSR2", "It starts its program again, which takes over the listening sockets; then it ends with its last " +
+			"connection."},
 	}
 	status = []described{
 		{"0", "Success; after a drain."},

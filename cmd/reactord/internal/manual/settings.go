@@ -44,14 +44,16 @@ func Settings(w io.Writer, e Edition) error {
 }
 
 var format = []string{
-	"The file is YAML 1.2 in UTF-8, at most 4 MiB, without anchors, aliases and tags. An unknown key is an error, and so is a " +
-		"key that is written twice. `reactord check` says everything that is wrong with a file, each with its line and column; " +
-		"`reactord config` prints every setting; `reactord schema` prints a JSON Schema for editors.",
-	"A duration is a number with its unit: `500ms`, `5s`, `10m`, `1h30m`. A size is a whole number of bytes, or has a unit: `B`, " +
-		"`kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB`. An address is `tcp://HOST:PORT`, in which `tcp://` may be left out.",
-	"`${NAME}` in a value is the environment variable of this name, and `${NAME:-DEFAULT}` is the default if it is not set or " +
-		"empty.",
-	"SIGHUP and `reactord ctl reload` make a running process read the file again. It comes into force as a whole, or not at all.",
+	"The file is YAML 1.2 in UTF-8, at most 4 MiB, without anchors, aliases and tags. An unknown key is an error, and " +
+		"so is a key that is written twice. `reactord check` says everything that is wrong with a file, each with its line " +
+		"and column; `reactord config` prints every setting; `reactord schema` prints a JSON Schema for editors.",
+	"A duration is a number with its unit: `500ms`, `5s`, `10m`, `1h30m`. A size is a whole number of bytes, or has a " +
+		"unit: `B`, `kB`, `MB`, `GB`, `KiB`, `MiB`, `GiB`. An address is `tcp://HOST:PORT`, in which `tcp://` may be left " +
+		"out.",
+	"`${NAME}` in a value is the environment variable of this name, and `${NAME:-DEFAULT}` is the default if it is not " +
+		"set or empty.",
+	"SIGHUP and `reactord ctl reload` make a running process read the file again. It comes into force as a whole, or " +
+		"not at all.",
 }
 
 const example = `metrics: 127.0.0.1:9090

@@ -102,7 +102,7 @@ func TestDrainDeliversFirst(t *testing.T) {
 		go func() {
 			drained <- p.Drain(context.Background(), config.Drain{Spread: 10 * time.Millisecond, Timeout: time.Minute})
 		}()
-		time.Sleep(50 * time.Millisecond) // the spread is over; nothing tells that a connection was left
+		time.Sleep(50 * time.Millisecond) // the spread has ended; nothing tells that a connection was left
 		if n, err := io.ReadFull(s, make([]byte, size)); err != nil {
 			t.Fatalf("%d bytes and %v", n, err)
 		}
