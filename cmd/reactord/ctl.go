@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -16,13 +15,9 @@ import (
 
 // ctlCommand asks and tells a running reactord by its admin API.
 type ctlCommand struct {
-	Address      string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration, or https://HOST:PORT (${default})."`
-	CACert       string `name:"cacert" env:"REACTORD_CACERT" placeholder:"FILE" help:"Certificates in PEM that the server's is signed with; else those of the system."`
-	Cert         string `env:"REACTORD_CERT" placeholder:"FILE" help:"Client certificate in PEM."`
-	Key          string `env:"REACTORD_KEY" placeholder:"FILE" help:"Key of the client certificate, if it is not in the same file."`
-	User         string `env:"REACTORD_USER" placeholder:"NAME" help:"Name for basic authentication. The password is in REACTORD_PASSWORD, or in a file."`
-	PasswordFile string `env:"REACTORD_PASSWORD_FILE" placeholder:"FILE" help:"File with the password, in one line."`
-	JSON         bool   `name:"json" help:"Print the answer of the API unchanged."`
+	Address string `env:"REACTORD_ADMIN" default:"unix:///run/reactord/admin.sock" placeholder:"ADDRESS" help:"Address of the admin API, as admin.address of the configuration, or https://HOST:PORT (${default})."`
+	Credentials
+	JSON bool `name:"json" help:"Print the answer of the API unchanged."`
 
 	Status      ctlStatus      `cmd:"" help:"Show the state of the process."`
 	Plan        ctlPlan        `cmd:"" help:"Show the plan in force, and where each server comes from."`
@@ -45,7 +40,7 @@ type ctlCommand struct {
 
 // AfterApply gives the commands what they work with.
 func (c *ctlCommand) AfterApply(k *kong.Context) error {
-	access, err := c.access()
+	access, err := c.access(c.Address)
 	if err != nil {
 		return err
 	}
@@ -55,28 +50,6 @@ func (c *ctlCommand) AfterApply(k *kong.Context) error {
 	}
 	k.Bind(&ctl{client: client, json: c.JSON, out: os.Stdout, colour: wantsColour(os.Stdout)})
 	return nil
-}
-
-// access is what the flags and the environment say of the admin API.
-func (c *ctlCommand) access() (admin.Access, error) {
-	a := admin.Access{
-		Address: c.Address, CACert: c.CACert, Cert: c.Cert, Key: c.Key, User: c.User,
-		Password: os.Getenv("REACTORD_PASSWORD"),
-	}
-	switch {
-	case strings.Contains(c.User, ":"):
-		return a, usageError("--user is a name only, because other users see command lines: the password is in " +
-			"REACTORD_PASSWORD, or in a file that --password-file names")
-	case c.PasswordFile != "" && c.User == "":
-		return a, usageError("a password has no use without its user: write --user, too")
-	case c.PasswordFile != "":
-		text, err := os.ReadFile(c.PasswordFile)
-		if err != nil {
-			return a, err
-		}
-		a.Password = strings.TrimRight(string(text), "\r\n")
-	}
-	return a, nil
 }
 
 // wantsColour reports whether f is a terminal, and its user has not said otherwise (no-color.org).
@@ -124,9 +97,3 @@ func (c *ctl) table(w io.Writer, t *table) {
 		t.write(w, nil)
 	}
 }
-
-// usageError is something wrong with the arguments of a command.
-type usageError string
-
-func (e usageError) Error() string        { return string(e) + " (see reactord ctl --help)" }
-func (e usageError) Is(target error) bool { return target == errFlags }

@@ -3,20 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
 // healthCommand asks a running daemon how it is, where there is no shell and no curl: a container's health check.
 type healthCommand struct {
-	Address config.Address `short:"a" xor:"where" env:"REACTORD_METRICS" placeholder:"HOST:PORT" help:"Address of the metrics (127.0.0.1:9090). 0.0.0.0 and [::] are this machine."`
-	Config  string         `short:"c" xor:"where" placeholder:"FILE" help:"Configuration file that says the address of the metrics."`
-	Live    bool           `help:"Ask whether the process answers (/livez), not whether it accepts connections (/readyz)."`
-	Timeout time.Duration  `default:"2s" help:"How long the answer may take (${default})."`
+	Address string `short:"a" xor:"where" env:"REACTORD_METRICS" placeholder:"ADDRESS" help:"Address of the metrics, HOST:PORT or https://HOST:PORT (127.0.0.1:9090). 0.0.0.0 and [::] are this machine."`
+	Config  string `short:"c" xor:"where" placeholder:"FILE" help:"Configuration file that says the address of the metrics, and whether they have TLS. The daemon is on this machine: its certificate at a loopback address, 0.0.0.0 or [::] is not verified without --cacert."`
+	Credentials
+	Live    bool          `help:"Ask whether the process answers (/livez), not whether it accepts connections (/readyz)."`
+	Timeout time.Duration `default:"2s" help:"How long the answer may take (${default})."`
 }
 
 // defaultMetrics is the address of the metrics in every example.
@@ -24,25 +25,37 @@ const defaultMetrics = "127.0.0.1:9090"
 
 // Validate is for the flags.
 func (c healthCommand) Validate() error {
-	if !c.Address.IsZero() && (c.Address.Network() != "tcp" || c.Address.Port == 0 || c.Address.Last != 0) {
-		return fmt.Errorf("--address: %s cannot be asked: write HOST:PORT", c.Address)
+	if c.Address == "" || strings.HasPrefix(c.Address, "https://") {
+		return nil
+	}
+	a, err := config.ParseAddress(c.Address)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--address: %w", err)
+	case a.Network() != "tcp" || a.Port == 0 || a.Last != 0:
+		return fmt.Errorf("--address: %s cannot be asked: write HOST:PORT", a)
 	}
 	return nil
 }
 
 // Run prints the answer in one line, or returns why there is none, or a bad one.
 func (c healthCommand) Run() error {
-	address, err := c.where()
+	access, err := c.where()
 	if err != nil {
 		return err
 	}
+	client, err := admin.NewClient(access)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
 	path := "/readyz"
 	if c.Live {
 		path = "/livez"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
-	said, err := askHealth(ctx, "http://"+address+path)
+	said, err := client.Health(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -50,43 +63,54 @@ func (c healthCommand) Run() error {
 	return err
 }
 
-// where is the address of the daemon's metrics, as HOST:PORT.
-func (c healthCommand) where() (string, error) {
-	switch {
-	case !c.Address.IsZero():
-		return c.Address.HostPort(), nil
-	case c.Config == "":
-		return defaultMetrics, nil
+// where is the access to the daemon's metrics. A password goes to another machine only over TLS.
+func (c healthCommand) where() (admin.Access, error) {
+	if c.Config != "" {
+		return c.configured()
 	}
-	cfg, _, err := config.Load(c.Config)
-	if err != nil {
-		return "", err
+	address := c.Address
+	if address == "" {
+		address = defaultMetrics
 	}
-	if cfg.Metrics.Address.IsZero() {
-		return "", fmt.Errorf("%s: no address to ask: write metrics: %s", c.Config, defaultMetrics)
+	if !strings.HasPrefix(address, "https://") {
+		a, err := config.ParseAddress(address)
+		if err != nil {
+			return admin.Access{}, err
+		}
+		address = "http://" + a.HostPort()
 	}
-	return cfg.Metrics.Address.HostPort(), nil
+	access, err := c.access(address)
+	access.Open = c.User == ""
+	return access, err
 }
 
-// askHealth is the answer of a daemon that is well.
-func askHealth(ctx context.Context, url string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// configured is the access that the configuration file says.
+func (c healthCommand) configured() (admin.Access, error) {
+	cfg, _, err := config.Load(c.Config)
 	if err != nil {
-		return "", err
+		return admin.Access{}, err
 	}
-	t := &http.Transport{DisableKeepAlives: true} // and no proxy: the daemon is near
-	response, err := t.RoundTrip(request)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", url, err)
+	m := cfg.Metrics
+	if m.Address.IsZero() {
+		return admin.Access{}, fmt.Errorf("%s: no address to ask: write metrics: %s", c.Config, defaultMetrics)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 256))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", url, err)
+	scheme := "http://"
+	if m.WebConfigFile != "" {
+		secure, err := admin.HasTLS(m.WebConfigFile)
+		if err != nil {
+			return admin.Access{}, err
+		}
+		if secure {
+			scheme = "https://"
+		}
 	}
-	said, _, _ := strings.Cut(string(text), "\n")
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %s: %s", url, response.Status, said)
-	}
-	return said, nil
+	access, err := c.access(scheme + m.Address.HostPort())
+	access.Open, access.Own = true, isOwn(m.Address.Host)
+	return access, err
+}
+
+// isOwn reports whether only this machine can answer at a host.
+func isOwn(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }

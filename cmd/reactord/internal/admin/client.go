@@ -85,10 +85,7 @@ func (e Endpoint[In, Out]) open(ctx context.Context, c *Client, in In) (io.ReadC
 	if err != nil {
 		return nil, err
 	}
-	if c.access.User != "" {
-		r.SetBasicAuth(c.access.User, c.access.Password)
-	}
-	answer, err := c.http.Do(r)
+	answer, err := c.do(r)
 	if err != nil {
 		return nil, c.explain(err)
 	}
@@ -99,23 +96,44 @@ func (e Endpoint[In, Out]) open(ctx context.Context, c *Client, in In) (io.ReadC
 	return nil, c.refused(answer)
 }
 
+// do sends a request with the password.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	if c.access.User != "" {
+		r.SetBasicAuth(c.access.User, c.access.Password)
+	}
+	answer, err := c.http.Do(r)
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		err = inner.Err
+	}
+	return answer, err
+}
+
 // refused is the error of an answer.
 func (c *Client) refused(answer *http.Response) error {
 	p := &Problem{}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
-	switch {
-	case err == nil && json.Unmarshal(text, p) == nil && p.Status != 0:
+	if err == nil && json.Unmarshal(text, p) == nil && p.Status != 0 {
 		return p
-	case answer.StatusCode == http.StatusUnauthorized && c.access.User == "":
-		return fmt.Errorf("%s asks for a password: say who you are by --user, and the password by --password-file or "+
-			"REACTORD_PASSWORD", c.access.Address)
-	case answer.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("%s does not know user %q with this password", c.access.Address, c.access.User)
-	case strings.Contains(string(text), "HTTP request to an HTTPS server"):
-		return fmt.Errorf("%s speaks TLS: write https://HOST:PORT", c.access.Address)
+	}
+	if err := c.stranger(answer.StatusCode, string(text)); err != nil {
+		return err
 	}
 	return fmt.Errorf("%s answers %s, which is not an answer of the admin API of reactord",
 		c.access.Address, answer.Status)
+}
+
+// stranger is the error of an answer to a client that the daemon does not let in, or nil.
+func (c *Client) stranger(code int, text string) error {
+	switch {
+	case code == http.StatusUnauthorized && c.access.User == "":
+		return fmt.Errorf("%s asks for a password: say who you are by --user, and the password by --password-file or "+
+			"REACTORD_PASSWORD", c.access.Address)
+	case code == http.StatusUnauthorized:
+		return fmt.Errorf("%s does not know user %q with this password", c.access.Address, c.access.User)
+	case strings.Contains(text, "HTTP request to an HTTPS server"):
+		return fmt.Errorf("%s speaks TLS: write https://HOST:PORT", c.access.Address)
+	}
+	return nil
 }
 
 // request makes the request for an input.
@@ -152,9 +170,6 @@ func (e Endpoint[In, Out]) request(ctx context.Context, base string, in In) (*ht
 
 // explain says what to do if no daemon answers.
 func (c *Client) explain(err error) error {
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		err = inner.Err
-	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no reactord answers at %s: %w: start it with this address as admin.address, "+
@@ -162,12 +177,19 @@ func (c *Client) explain(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: %w: run this as the user or with the group that owns the socket (admin.owner, admin.group)",
 			c.access.Address, err)
-	case isUnknownAuthority(err) && c.access.CACert == "":
-		return fmt.Errorf("%s: %w: say which certificates are trusted by --cacert", c.access.Address, err)
-	case strings.Contains(err.Error(), "tls: certificate required"):
-		return fmt.Errorf("%s: %w: give one by --cert and --key", c.access.Address, err)
 	}
-	return fmt.Errorf("%s: %w", c.access.Address, err)
+	return fmt.Errorf("%s: %w", c.access.Address, c.explainTLS(err))
+}
+
+// explainTLS says what to do if a certificate is the reason.
+func (c *Client) explainTLS(err error) error {
+	switch {
+	case isUnknownAuthority(err) && c.access.CACert == "":
+		return fmt.Errorf("%w: say which certificates are trusted by --cacert", err)
+	case strings.Contains(err.Error(), "tls: certificate required"):
+		return fmt.Errorf("%w: give one by --cert and --key", err)
+	}
+	return err
 }
 
 func isUnknownAuthority(err error) bool {

@@ -47,6 +47,15 @@ func readWeb(path string) (*web.Config, error) {
 	return c, yaml.UnmarshalStrict(text, c)
 }
 
+// HasTLS reports whether a web configuration file has TLS.
+func HasTLS(path string) (bool, error) {
+	c, err := readWeb(path)
+	if err != nil {
+		return false, fmt.Errorf("web_config_file %q: %w", path, err)
+	}
+	return c.TLSConfig.IsEnabled(), nil
+}
+
 func checkUsers(c *web.Config) error {
 	for name, hash := range c.Users {
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
