@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -133,6 +135,56 @@ func (l *load) end(t *testing.T) {
 	for err := range l.errs {
 		t.Error(err)
 	}
+}
+
+// A load balancer that asks /readyz sees no upgrade: each new connection is answered, and with ready.
+func TestUpgradeStaysReady(t *testing.T) {
+	const upgrades, askers = 5, 4
+	d := startFile(t, writeConfig(t, `ring: epoll
+loops: 1
+metrics: 127.0.0.1:0
+listeners:
+  - {name: l, address: "tcp://127.0.0.1:0", backend: b}
+backends:
+  - {name: b, servers: ["tcp://127.0.0.1:1"]}
+`))
+	g := generationsOf(t, d)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var all sync.WaitGroup
+	var answers atomic.Int64
+	for range askers {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if code, text, err := askOnce(d.metrics, "/readyz"); err != nil || code != 200 || text != "ready\n" {
+					t.Errorf("after %d answers: %d %q, %v", answers.Load(), code, text, err)
+					return
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	for range upgrades {
+		old, before := g.pid, answers.Load()
+		g.upgrade()
+		g.awaitGone(old)
+		eventually(t, "the new process answers", func() bool { return t.Failed() || answers.Load() > before+10*askers })
+	}
+	stop()
+	all.Wait()
+	g.end()
+}
+
+// askOnce asks on a connection of its own.
+func askOnce(address, path string) (code int, text string, err error) {
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + address + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body), err
 }
 
 // Upgrades lose nothing: connections that are open continue, and new ones are neither refused nor reset.

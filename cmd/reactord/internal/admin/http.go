@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -29,8 +30,10 @@ type server struct {
 	listener net.Listener
 	web      string // the path of its web configuration file; "": it has none
 	log      *zap.Logger
+	waiting  unanswered
 	stop     context.CancelFunc // ends run; nil before serve
 	ended    chan struct{}      // closed when run has ended; nil before serve
+	closing  sync.Once
 }
 
 // serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
@@ -46,6 +49,7 @@ func (s *server) serve(h http.Handler) {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          zap.NewStdLog(s.log),
+		ConnState:         s.waiting.note,
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
@@ -62,7 +66,7 @@ func (s *server) run(ctx context.Context, h http.Handler) {
 	for {
 		s.http.Handler = h // Serve puts its own before it
 		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(s.name, s.log))
-		if errors.Is(err, http.ErrServerClosed) {
+		if ctx.Err() != nil {
 			return
 		}
 		if text := err.Error(); text != said {
@@ -80,18 +84,27 @@ func (s *server) run(ctx context.Context, h http.Handler) {
 	}
 }
 
-// Close ends the server. Answers in flight have a second to be finished.
+// Close ends the server. Requests on connections that it has accepted have a second to arrive and to be answered.
 func (s *server) Close() error {
 	if s.ended == nil {
 		return s.listener.Close()
 	}
+	var err error
+	s.closing.Do(func() { err = s.finish() })
+	return err
+}
+
+// finish ends the server in steps, because Shutdown drops a request that arrives while it waits.
+func (s *server) finish() error {
 	s.stop()
+	err := s.listener.Close()
+	<-s.ended // no connection is accepted any more
+	s.http.SetKeepAlivesEnabled(false)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = s.http.Close()
+	select {
+	case <-s.waiting.wait():
+	case <-ctx.Done():
 	}
-	<-s.ended
-	return err
+	return errors.Join(err, s.http.Close())
 }
