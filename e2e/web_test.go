@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -242,6 +243,62 @@ func TestCtlOverTLS(t *testing.T) {
 		}
 	}
 	s.d.stop()
+}
+
+// reactord health asks where there is TLS and a password, too, and finds out from the file that there is TLS.
+func TestHealthOverTLS(t *testing.T) {
+	s := newSecured(t)
+	_, port, _ := net.SplitHostPort(vacant(t))
+	text, err := os.ReadFile(s.conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, s.conf, strings.Replace(string(text), `"127.0.0.1:0", web`, `"0.0.0.0:`+port+`", web`, 1))
+	s.start()
+	address, password := "https://localhost:"+port, s.path("password")
+	replace(t, password, "secret\n")
+	ca, other, person := s.path("ca.pem"), newAuthority(t).path("ca.pem"), s.issue("person", "person.test")
+	login := []string{"--user", "ops", "--password-file", password}
+	for _, test := range []struct {
+		variables, args []string
+		code            int
+		want            string
+	}{
+		{nil, append(login, "--config", s.conf), 0, "ready"},
+		{nil, append(login, "--config", s.conf, "--live"), 0, "alive"},
+		{nil, append(login, "--config", s.conf, "--cacert", ca), 0, "ready"},
+		{nil, append(login, "--config", s.conf, "--cacert", other), 1, "certificate signed by unknown authority"},
+		{nil, append(login, "--address", address, "--cacert", ca), 0, "ready"},
+		{[]string{"REACTORD_METRICS=" + address, "REACTORD_CACERT=" + ca, "REACTORD_USER=ops", "REACTORD_PASSWORD=secret"},
+			nil, 0, "ready"},
+		{nil, append(login, "--address", address), 1, "say which certificates are trusted by --cacert"},
+		{nil, append(login, "--address", "127.0.0.1:"+port), 1, "speaks TLS: write https://HOST:PORT"},
+		{nil, append(login, "--address", "192.0.2.1:9090"), 1, "without TLS, only a loopback address is safe"},
+		{nil, []string{"--config", s.conf}, 1, "asks for a password: say who you are by --user"},
+		{nil, []string{"--config", s.conf, "--user", "ops:secret"}, 2, "other users see command lines"},
+		{[]string{"REACTORD_PASSWORD=wrong"}, []string{"--config", s.conf, "--user", "ops"}, 1,
+			`does not know user "ops" with this password`},
+	} {
+		r := s.health(test.variables, test.args...)
+		if r.code != test.code || !strings.Contains(r.stdout+r.stderr, test.want) {
+			t.Errorf("%v %v: %d %s%s, want %s", test.variables, test.args, r.code, r.stdout, r.stderr, test.want)
+		}
+	}
+	replace(t, s.file, s.webFile("ops", "secret", requireClients))
+	args := append(login, "--config", s.conf)
+	if r := s.health(nil, args...); r.code != 1 || !strings.Contains(r.stderr, "give one by --cert and --key") {
+		t.Errorf("without a client certificate: %d %s", r.code, r.stderr)
+	}
+	if r := s.health(nil, append(args, "--cert", person)...); r.code != 0 || r.stdout != "ready\n" {
+		t.Errorf("with a client certificate: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	s.d.stop()
+}
+
+// health runs reactord health with variables.
+func (s *secured) health(variables []string, args ...string) result {
+	s.t.Helper()
+	return runCommand(s.t, append(append(append([]string{"env"}, variables...), reactord, "health"), args...)...)
 }
 
 // The admin API is on an address that other machines reach only if its web file asks who they are.

@@ -10,7 +10,7 @@ import (
 type unanswered struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
-	none  chan struct{} // closed when there is none; nil: nobody waits
+	none  chan struct{} // closed when there is none; nil: no caller waits
 }
 
 // note follows a connection. It is a hook of [http.Server].
