@@ -24,10 +24,10 @@ func (c *Credentials) access(address string) (admin.Access, error) {
 	}
 	switch {
 	case strings.Contains(c.User, ":"):
-		return a, usageError("--user is a name only, because other users see command lines: the password is in " +
+		return a, credentialsError("--user is a name only, because other users see command lines: the password is in " +
 			"REACTORD_PASSWORD, or in a file that --password-file names")
 	case c.PasswordFile != "" && c.User == "":
-		return a, usageError("a password has no use without its user: write --user, too")
+		return a, credentialsError("a password has no use without its user: write --user, too")
 	case c.PasswordFile != "":
 		text, err := os.ReadFile(c.PasswordFile)
 		if err != nil {
@@ -38,8 +38,8 @@ func (c *Credentials) access(address string) (admin.Access, error) {
 	return a, nil
 }
 
-// usageError is something wrong with the arguments of a command.
-type usageError string
+// credentialsError is something wrong with these flags, of any command.
+type credentialsError string
 
-func (e usageError) Error() string        { return string(e) + " (see --help of the command)" }
-func (e usageError) Is(target error) bool { return target == errFlags }
+func (e credentialsError) Error() string        { return string(e) }
+func (e credentialsError) Is(target error) bool { return target == errFlags }

@@ -97,3 +97,9 @@ func (c *ctl) table(w io.Writer, t *table) {
 		t.write(w, nil)
 	}
 }
+
+// usageError is something wrong with the arguments of ctl.
+type usageError string
+
+func (e usageError) Error() string        { return string(e) + " (see reactord ctl --help)" }
+func (e usageError) Is(target error) bool { return target == errFlags }
