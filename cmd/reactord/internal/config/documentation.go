@@ -1,10 +1,8 @@
 package config
 
 import (
-	"embed"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	_ "embed" // comments
+	"encoding/json"
 	"reflect"
 	"regexp"
 	"strings"
@@ -12,50 +10,19 @@ import (
 	"time"
 )
 
-// sources is the files whose comments document the settings.
+// comments is the comments of the types and fields of settings, by "Type" and "Type.Field". It is made of the source
+// files, so that the program needs no parser of Go.
 //
-//go:embed config.go listener.go backend.go tls.go accesslog.go
-var sources embed.FS
+//go:embed comments.json
+var comments []byte
 
-// docs is the comments of the types and fields of settings, by "Type" and "Type.Field". A field without a comment
-// shares that of the field before.
-var docs = sync.OnceValue(func() map[string]string {
-	texts := map[string]string{}
-	files, err := sources.ReadDir(".")
-	for _, f := range files {
-		text, _ := sources.ReadFile(f.Name())
-		var parsed *ast.File
-		if parsed, err = parser.ParseFile(token.NewFileSet(), f.Name(), text, parser.ParseComments); err == nil {
-			addDocs(texts, parsed)
-		}
-	}
-	if err != nil {
-		panic("config: " + err.Error()) // the compiler has read the same files
+// docs is comments. A field without a comment shares that of the field before.
+var docs = sync.OnceValue(func() (texts map[string]string) {
+	if err := json.Unmarshal(comments, &texts); err != nil {
+		panic("config: comments.json: " + err.Error()) // a test has read it
 	}
 	return texts
 })
-
-func addDocs(texts map[string]string, file *ast.File) {
-	for _, d := range file.Decls {
-		g, ok := d.(*ast.GenDecl)
-		if !ok || g.Tok != token.TYPE {
-			continue
-		}
-		spec := g.Specs[0].(*ast.TypeSpec)
-		texts[spec.Name.Name] = g.Doc.Text()
-		s, ok := spec.Type.(*ast.StructType)
-		if !ok {
-			continue
-		}
-		text := ""
-		for _, f := range s.Fields.List {
-			if f.Doc != nil {
-				text = f.Doc.Text()
-			}
-			texts[spec.Name.Name+"."+f.Names[0].Name] = text
-		}
-	}
-}
 
 var (
 	link = regexp.MustCompile(`\[([A-Z]\w*)(?:\.(\w+))?\]`)

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"strings"
 	"testing"
@@ -10,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the generated part of docs/configuration.md")
+var update = flag.Bool("update", false, "write comments.json and the generated part of docs/configuration.md")
 
 // generated is the line of docs/configuration.md after which everything is generated.
 const generated = "<!-- Generated: go test ./cmd/reactord/internal/config -run TestDocumentation -update -->\n"
@@ -20,6 +24,12 @@ func TestDocumentation(t *testing.T) {
 	data, err := os.ReadFile(documentationFile)
 	if err != nil {
 		t.Fatal(err)
+	}
+	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "tls.go", "accesslog.go")
+	if *update {
+		writeComments(t, texts)
+	} else if diff := cmp.Diff(texts, docs()); diff != "" {
+		t.Errorf("comments.json is stale: run this test with -update\n%s", diff)
 	}
 	written, was, found := strings.Cut(string(data), generated)
 	if !found {
@@ -34,6 +44,55 @@ func TestDocumentation(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, was); diff != "" {
 		t.Errorf("%s is stale: run this test with -update\n%s", documentationFile, diff)
+	}
+}
+
+// writeComments writes the comments into their file, and uses them.
+func writeComments(t *testing.T, texts map[string]string) {
+	t.Helper()
+	out, err := json.MarshalIndent(texts, "", "\t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("comments.json", append(out, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	docs = func() map[string]string { return texts }
+}
+
+// commentsOf reads the comments of types and fields from source files.
+func commentsOf(t *testing.T, files ...string) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addComments(texts, file)
+	}
+	return texts
+}
+
+func addComments(texts map[string]string, file *ast.File) {
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			continue
+		}
+		spec := g.Specs[0].(*ast.TypeSpec)
+		texts[spec.Name.Name] = g.Doc.Text()
+		s, ok := spec.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		text := ""
+		for _, f := range s.Fields.List {
+			if f.Doc != nil {
+				text = f.Doc.Text()
+			}
+			texts[spec.Name.Name+"."+f.Names[0].Name] = text
+		}
 	}
 }
 
