@@ -12,7 +12,7 @@ var (
 	// ofReactord is a command of this program in the runbook.
 	ofReactord = regexp.MustCompile("`reactord ([^`]+)`")
 	// ofMetrics is a search in the metrics.
-	ofMetrics = regexp.MustCompile("`curl -s http://METRICS/metrics \\| grep (?:-E )?'?([^`']+)'?`")
+	ofMetrics = regexp.MustCompile("`curl -sS http://METRICS/metrics \\| grep (?:-E )?'?([^`']+)'?`")
 )
 
 // Each command of the runbook is one of this program, and each search finds something.

@@ -37,6 +37,24 @@ func TestCheck(t *testing.T) {
 	promtool(t, "check", "config", "scrape.yml")
 }
 
+// The example for Alertmanager names alerts that exist.
+func TestAlertmanager(t *testing.T) {
+	text, err := os.ReadFile("alertmanager.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`Reactord[A-Z]\w+`).FindAllString(string(text), -1)
+	if len(names) == 0 {
+		t.Fatal("it names no alert")
+	}
+	all := rules(t, "alerts.yml")
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(r rule) bool { return r.Alert == name }) {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+}
+
 func TestRules(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds, and has no Go code that could race")
