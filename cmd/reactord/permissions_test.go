@@ -34,7 +34,8 @@ func TestUnreadableFiles(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can tell")
 	}
-	c := inFile(t, "check", "", "user: \"7654321\"\ngroup: \"7654321\"\nmetrics: {address: \"127.0.0.1:0\", web_config_file: web.yml}"+
+	c := inFile(t, "check", "", "user: \"7654321\"\ngroup: \"7654321\"\n"+
+		"metrics: {address: \"127.0.0.1:0\", web_config_file: web.yml}"+
 		proxied)
 	for dir := c.Dir; strings.Contains(dir, t.Name()); dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
