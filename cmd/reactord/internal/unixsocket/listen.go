@@ -31,7 +31,7 @@ const aliveTimeout = time.Second
 const earlyName = ".new~"
 
 // Listen opens a stream socket that listens, does not block, and is closed by exec. A path that begins with '@' is an
-// abstract name, which has no File, and no Access. The caller closes the descriptor. If the process may not write to the
+// abstract name, which has no File, and no Access. The caller closes the descriptor. Without permission to write to the
 // directory, the error is an [fs.PathError] of bind and the directory.
 func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 	if strings.HasPrefix(path, "@") {
