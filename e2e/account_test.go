@@ -186,6 +186,8 @@ func TestUserErrors(t *testing.T) {
 		{"a file of root", "user: daemon", 0, 0o600, "user daemon may not do that"},
 		{"an access log of root", "user: daemon\naccess_log: {path: /var/log/reactord-test.log}", 0, 0o644,
 			"user daemon may not do that"},
+		{"a socket of root", "user: daemon\nadmin: {address: \"unix:///var/log/reactord-test.sock\"}", 0, 0o644,
+			"bind /var/log: permission denied: user daemon must be able to write to that directory"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(home, "reactord.yaml")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-
-	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
 
 type checkCommand struct {
@@ -13,10 +11,13 @@ type checkCommand struct {
 }
 
 // Run prints that the file is ok, or returns everything that is wrong with it. It accepts what serve accepts: it looks
-// up names, and reads certificates, too.
+// up names, and reads certificates, too. Run by root, it opens them as the user that serve becomes.
 func (c checkCommand) Run() error {
-	cfg, source, err := config.Load(c.Config)
+	cfg, source, err := loadFile(c.Config)
 	if err != nil {
+		return err
+	}
+	if err := source.Errors(unreadable(cfg, c.Config)); err != nil {
 		return err
 	}
 	if _, err := settle(context.Background(), cfg, source.Errors, printWarning); err != nil {

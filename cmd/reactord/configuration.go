@@ -42,7 +42,7 @@ func fromFile(path string) (*configuration, error) {
 // read reads the file. It does not look up names.
 func (c *configuration) read() (*plan.File, error) {
 	files := c.look() // before they are read, so that what is written meanwhile is noticed
-	cfg, source, err := config.Load(c.path)
+	cfg, source, err := loadFile(c.path)
 	if err != nil {
 		c.stamps.Store(&files)
 		return nil, err

@@ -41,26 +41,42 @@ func readKeys(f *plan.File, warn func(string)) error {
 	return f.Errors(wrong)
 }
 
-// keyFiles are the files that the TLS settings name, and the web configuration files.
-func keyFiles(cfg *config.Config) (paths []string) {
-	add := func(all ...string) {
-		for _, path := range all {
-			if path != "" {
-				paths = append(paths, path)
-			}
+// namedFile is a file that a setting names.
+type namedFile struct{ setting, path string }
+
+// namedFiles are the files that the TLS settings name, and the web configuration files.
+func namedFiles(cfg *config.Config) (files []namedFile) {
+	add := func(setting, path string) {
+		if path != "" {
+			files = append(files, namedFile{setting, path})
 		}
 	}
-	add(cfg.Metrics.WebConfigFile, cfg.Admin.WebConfigFile)
+	add("metrics.web_config_file", cfg.Metrics.WebConfigFile)
+	add("admin.web_config_file", cfg.Admin.WebConfigFile)
 	for i := range cfg.Listeners {
-		t := &cfg.Listeners[i].TLS
-		for _, c := range t.Certificates {
-			add(c.Cert, c.Key, c.OCSP)
+		t, at := &cfg.Listeners[i].TLS, fmt.Sprintf("listeners[%d].tls.", i)
+		for j, c := range t.Certificates {
+			at := fmt.Sprintf("%scertificates[%d].", at, j)
+			add(at+"cert", c.Cert)
+			add(at+"key", c.Key)
+			add(at+"ocsp", c.OCSP)
 		}
-		add(t.ClientCA, t.TicketKeys)
+		add(at+"client_ca", t.ClientCA)
+		add(at+"ticket_keys", t.TicketKeys)
 	}
 	for i := range cfg.Backends {
-		t := &cfg.Backends[i].TLS
-		add(t.CA, t.Cert, t.Key)
+		t, at := &cfg.Backends[i].TLS, fmt.Sprintf("backends[%d].tls.", i)
+		add(at+"ca", t.CA)
+		add(at+"cert", t.Cert)
+		add(at+"key", t.Key)
+	}
+	return files
+}
+
+// keyFiles are the paths of those files.
+func keyFiles(cfg *config.Config) (paths []string) {
+	for _, f := range namedFiles(cfg) {
+		paths = append(paths, f.path)
 	}
 	return paths
 }

@@ -52,6 +52,8 @@ type commands struct {
 
 	Completion completionCommand `cmd:"" help:"Print a script that completes command lines in a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 func main() {
@@ -145,6 +147,8 @@ func advice(err error) string {
 		return ": this machine has no such address (ip address lists those it has)"
 	case errors.Is(err, syscall.EACCES) && call != nil && call.Syscall == "bind":
 		return ": a port below 1024 requires CAP_NET_BIND_SERVICE"
+	case errors.Is(err, fs.ErrPermission) && file != nil && file.Op == "bind":
+		return ": user " + account.Name() + " must be able to write to that directory"
 	case errors.Is(err, fs.ErrPermission) && file != nil:
 		return ": user " + account.Name() + " may not do that"
 	}
@@ -155,6 +159,7 @@ func advice(err error) string {
 func defaults() kong.Vars {
 	c, b := config.New(), config.NewBackend()
 	return kong.Vars{
+		"version":            "reactord " + version(),
 		"ring":               c.Ring,
 		"rings":              strings.Join(config.Rings, ", "),
 		"drain_timeout":      c.Drain.Timeout.String(),

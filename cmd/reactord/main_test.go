@@ -56,6 +56,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"", 0, "Usage: reactord <command>", ""},
 		{"version", 0, "reactord ", ""},
+		{"--version", 0, "reactord " + version() + "\n", ""},
 		{"check --config example.yaml", 0, "example.yaml: ok\n", ""},
 		{"check --config ../../docs/examples/redis.yaml", 0, "../../docs/examples/redis.yaml: ok\n", ""},
 		{"config --config example.yaml", 0, "ring: auto # example.yaml:8\n", ""},

@@ -159,12 +159,20 @@ func exportEach(ctx context.Context, tracer trace.Tracer) func([]byte) {
 			wrong++
 			if time.Since(said) > time.Minute {
 				said = time.Now()
-				log.Printf("%d lines are left out; the last: %v", wrong, err)
+				log.Print(leftOut(wrong), "; the last: ", err)
 			}
 		case !l.Interim: // the connection is still open
 			export(ctx, tracer, l)
 		}
 	}
+}
+
+// leftOut says how many lines are left out.
+func leftOut(lines int) string {
+	if lines == 1 {
+		return "1 line is left out"
+	}
+	return fmt.Sprintf("%d lines are left out", lines)
 }
 
 // newExporter makes the exporter that OTEL_TRACES_EXPORTER and OTEL_EXPORTER_OTLP_PROTOCOL name. It reads its other

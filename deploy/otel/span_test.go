@@ -169,3 +169,11 @@ func TestCommandLine(t *testing.T) {
 		}
 	}
 }
+
+func TestLeftOut(t *testing.T) {
+	for lines, want := range map[int]string{1: "1 line is left out", 2: "2 lines are left out"} {
+		if got := leftOut(lines); got != want {
+			t.Errorf("%d: %q", lines, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package account
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,5 +48,42 @@ func TestAlreadyThatUser(t *testing.T) {
 	}
 	if Check(strconv.Itoa(os.Getuid()+1), group) == nil || Check(own, strconv.Itoa(os.Getgid()+1)) == nil {
 		t.Error("it runs as another user, or group")
+	}
+}
+
+// A file is opened with the user's permissions, and not with root's; the process stays root.
+func TestUnreadable(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can tell")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for i, mode := range []os.FileMode{0o600, 0o640, 0o644} {
+		paths = append(paths, filepath.Join(dir, strconv.Itoa(i)))
+		if err := os.WriteFile(paths[i], nil, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(paths[i], 0, 7654321); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths = append(paths, filepath.Join(dir, "none"))
+	for group, want := range map[string]int{"7654321": 1, "7654322": 2} {
+		found, err := Unreadable("7654320", group, paths)
+		if err != nil || len(found) != want || found[paths[0]] == nil {
+			t.Errorf("group %s: %v, %v", group, found, err)
+		}
+	}
+	if found, err := Unreadable("root", "", paths); err != nil || len(found) != 0 {
+		t.Errorf("root: %v, %v", found, err)
+	}
+	if _, err := os.ReadFile(paths[0]); err != nil {
+		t.Error(err)
 	}
 }

@@ -38,6 +38,7 @@ type server struct {
 
 // serve begins to answer, and returns. Over TLS it speaks HTTP/1.1, too: the bounds are on connections.
 func (s *server) serve(h http.Handler) {
+	wrong := &complaints{name: s.name, file: s.web, log: s.log}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	s.http = http.Server{
@@ -48,24 +49,24 @@ func (s *server) serve(h http.Handler) {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          zap.NewStdLog(s.log),
+		ErrorLog:          newServerLog(wrong),
 		ConnState:         s.waiting.note,
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
 	s.ended = make(chan struct{})
-	go s.run(ctx, h)
+	go s.run(ctx, h, wrong)
 }
 
 // run answers until s is closed. If the web configuration file is wrong by now, clients wait until it is right.
-func (s *server) run(ctx context.Context, h http.Handler) {
+func (s *server) run(ctx context.Context, h http.Handler, wrong *complaints) {
 	defer close(s.ended)
 	l := newReserved(s.listener)
 	defer l.Close()
 	said := ""
 	for {
 		s.http.Handler = h // Serve puts its own before it
-		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(s.name, s.log))
+		err := web.Serve(l, &s.http, &web.FlagConfig{WebConfigFile: &s.web}, newSlog(wrong))
 		if ctx.Err() != nil {
 			return
 		}

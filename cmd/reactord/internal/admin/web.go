@@ -1,15 +1,21 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"log"
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.uber.org/zap"
@@ -56,6 +62,21 @@ func HasTLS(path string) (bool, error) {
 	return c.TLSConfig.IsEnabled(), nil
 }
 
+// WebFiles are the files that a web configuration file names; none if it cannot be read.
+func WebFiles(path string) (files []string) {
+	c, err := readWeb(path)
+	if err != nil {
+		return nil
+	}
+	c.TLSConfig.SetDirectory(filepath.Dir(path))
+	for _, file := range []string{c.TLSConfig.TLSCertPath, c.TLSConfig.TLSKeyPath, c.TLSConfig.ClientCAs} {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
 func checkUsers(c *web.Config) error {
 	for name, hash := range c.Users {
 		if _, err := bcrypt.Cost([]byte(hash)); err != nil {
@@ -93,16 +114,85 @@ func protected(path string, next http.Handler) http.Handler {
 	})
 }
 
-// newSlog is a logger for the toolkit, of what is wrong.
-func newSlog(name string, log *zap.Logger) *slog.Logger {
-	return slog.New(&slogHandler{name: name, log: log})
+// complaints logs errors of a web configuration file: the same one once a minute at most, for every client makes it
+// anew. It may be used from any goroutine.
+type complaints struct {
+	name, file string
+	log        *zap.Logger
+
+	mu      sync.Mutex
+	text    string    // the last one; "": the file is right
+	said    time.Time // when text was logged
+	checked time.Time // when the file was checked
 }
 
-// slogHandler writes to a zap.Logger.
+const (
+	complaintTime = time.Minute
+	checkTime     = time.Second // between two checks
+)
+
+// say logs an error.
+func (c *complaints) say(what string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := what + err.Error()
+	if text == c.text && time.Since(c.said) < complaintTime {
+		return
+	}
+	c.text, c.said = text, time.Now()
+	c.log.Error(c.name+": "+what, zap.String("file", c.file), zap.Error(err))
+}
+
+// check logs what is wrong with the file.
+func (c *complaints) check() {
+	c.mu.Lock()
+	if time.Since(c.checked) < checkTime {
+		c.mu.Unlock()
+		return
+	}
+	c.checked = time.Now()
+	c.mu.Unlock()
+	if err := CheckWeb(c.file, false); err != nil {
+		c.say("no request is answered: the web configuration file is wrong", err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = ""
+}
+
+// newServerLog is a log of what the HTTP server says of its clients. A handshake that fails may be the fault of the
+// file: the toolkit reads it at each.
+func newServerLog(c *complaints) *log.Logger {
+	plain := zap.NewStdLog(c.log)
+	if c.file != "" {
+		plain.SetOutput(&handshakes{plain.Writer(), c})
+	}
+	return plain
+}
+
+type handshakes struct {
+	io.Writer
+	complaints *complaints
+}
+
+// Write writes a line.
+func (h *handshakes) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("TLS handshake error")) {
+		h.complaints.check()
+	}
+	return h.Writer.Write(line)
+}
+
+// newSlog is a logger for the toolkit, of what is wrong.
+func newSlog(c *complaints) *slog.Logger {
+	return slog.New(&slogHandler{complaints: c})
+}
+
+// slogHandler writes to a zap.Logger. An error of the file, which the toolkit reads for each request, is a complaint.
 type slogHandler struct {
-	name   string
-	log    *zap.Logger
-	fields []zap.Field
+	complaints *complaints
+	fields     []zap.Field
 }
 
 // Enabled leaves out what the toolkit says when it starts: the daemon says where it listens.
@@ -111,17 +201,25 @@ func (h *slogHandler) Enabled(_ context.Context, l slog.Level) bool { return l >
 // Handle writes a line.
 func (h *slogHandler) Handle(_ context.Context, r slog.Record) error {
 	fields := slices.Clone(h.fields)
+	var failed error
 	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "err" { // a text
+			failed = errors.New(strings.Join(strings.Fields(a.Value.String()), " "))
+		}
 		fields = append(fields, zap.Any(a.Key, a.Value.Any()))
 		return true
 	})
-	h.log.Error(h.name+": "+r.Message, fields...)
+	if failed != nil && h.complaints.file != "" {
+		h.complaints.say(r.Message, failed)
+		return nil
+	}
+	h.complaints.log.Error(h.complaints.name+": "+r.Message, fields...)
 	return nil
 }
 
 // WithAttrs is h with fields.
 func (h *slogHandler) WithAttrs(all []slog.Attr) slog.Handler {
-	with := &slogHandler{h.name, h.log, slices.Clone(h.fields)}
+	with := &slogHandler{h.complaints, slices.Clone(h.fields)}
 	for _, a := range all {
 		with.fields = append(with.fields, zap.Any(a.Key, a.Value.Any()))
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http"
@@ -214,5 +215,52 @@ func TestWebFileBrokenAtStart(t *testing.T) {
 	s.Serve(http.NotFoundHandler())
 	if err := s.Close(); err != nil {
 		t.Errorf("closed before it answers: %v", err)
+	}
+}
+
+// A file that breaks while the server runs is an error that names it, said once for many clients.
+func TestWebFileBrokenWhileServing(t *testing.T) {
+	for name, right := range map[string]string{"TLS": webTLS, "plain": users(t, "ops", "secret")} {
+		t.Run(name, func(t *testing.T) {
+			_, file := webFiles(t)
+			overwrite(t, file, right)
+			core, logged := observer.New(zapcore.ErrorLevel)
+			s, err := admin.Listen("127.0.0.1:0", file, zap.New(core))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Serve(http.NotFoundHandler())
+			scheme := "http"
+			if name == "TLS" {
+				scheme = "https"
+			}
+			client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+				TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+			}}
+			ask := func() (*http.Response, error) {
+				got, err := client.Get(scheme + "://" + s.Addr().String() + "/readyz")
+				if err == nil {
+					got.Body.Close()
+				}
+				return got, err
+			}
+			if _, err := ask(); err != nil {
+				t.Fatal(err)
+			}
+			overwrite(t, file, right+"bogus: 1\n")
+			for range 5 {
+				if got, err := ask(); err == nil && got.StatusCode != http.StatusInternalServerError {
+					t.Error(got.Status)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			all := logged.All()
+			if len(all) != 1 || all[0].ContextMap()["file"] != file ||
+				!strings.Contains(fmt.Sprint(all[0].ContextMap()["error"]), "field bogus not found") {
+				t.Errorf("logged: %+v", all)
+			}
+		})
 	}
 }

@@ -31,7 +31,8 @@ const aliveTimeout = time.Second
 const earlyName = ".new~"
 
 // Listen opens a stream socket that listens, does not block, and is closed by exec. A path that begins with '@' is an
-// abstract name, which has no File, and no Access. The caller closes the descriptor.
+// abstract name, which has no File, and no Access. The caller closes the descriptor. Without permission to write to the
+// directory, the error is an [fs.PathError] of bind and the directory.
 func Listen(path string, a Access, backlog int) (fd int, f *File, err error) {
 	if strings.HasPrefix(path, "@") {
 		fd, err = open(path, backlog)
@@ -90,6 +91,9 @@ func publish(path string, a Access, backlog int) (fd int, f *File, err error) {
 		_ = os.Remove(early) // of a process that was killed meanwhile
 	}
 	if fd, err = open(early, backlog); err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = &fs.PathError{Op: "bind", Path: filepath.Dir(path), Err: unix.EACCES}
+		}
 		return -1, nil, err
 	}
 	err = a.apply(early)

@@ -1,0 +1,71 @@
+package account
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/user"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lookup is an error if there is no such user, or no such group. ofGroup is true if it is the group that is wrong.
+func Lookup(name, group string) (ofGroup bool, err error) {
+	if name == "" {
+		return false, nil
+	}
+	_, err = lookup(name, group)
+	_, ofGroup = errors.AsType[user.UnknownGroupError](err)
+	return ofGroup, err
+}
+
+// Unreadable is those of the files that exist and that the user could not open, with the errors. Only a process of root
+// can tell; another one finds none. The group is as in [Become].
+func Unreadable(name, group string, paths []string) (map[string]error, error) {
+	if name == "" || euid() != 0 {
+		return nil, nil
+	}
+	as, err := lookup(name, group)
+	if err != nil || as.uid == 0 {
+		return nil, err
+	}
+	found := map[string]error{}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with this goroutine, and its identity with it
+		err := as.open()
+		for _, path := range paths {
+			if err != nil {
+				break
+			}
+			f, wrong := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe need not have a writer
+			if wrong == nil {
+				_ = f.Close()
+			} else if errors.Is(wrong, fs.ErrPermission) {
+				found[path] = wrong
+			}
+		}
+		done <- err
+	}()
+	return found, <-done
+}
+
+// open has the calling thread, and no other, open files as the account. The kernel takes the capabilities that would
+// override permissions from a thread whose file system user is no longer root.
+func (to ids) open() error {
+	groups := make([]uint32, len(to.groups))
+	for i, id := range to.groups {
+		groups[i] = uint32(id)
+	}
+	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
+	if errno != 0 {
+		return os.NewSyscallError("setgroups", errno)
+	}
+	if err := unix.Setfsgid(to.gid); err != nil {
+		return os.NewSyscallError("setfsgid", err)
+	}
+	return os.NewSyscallError("setfsuid", unix.Setfsuid(to.uid))
+}
