@@ -32,7 +32,7 @@ func TestAPIServer(t *testing.T) {
 		{"base", "restricted"}, {"overlays/io-uring", "restricted"}, {"overlays/podmonitor", "restricted"},
 		{all, "restricted"}, {"overlays/daemonset", "privileged"},
 	} {
-		t.Run(k.dir, func(t *testing.T) {
+		t.Run(filepath.Base(k.dir), func(t *testing.T) {
 			s := *s
 			s.t = t
 			namespace := "reactord-" + filepath.Base(k.dir)
@@ -108,7 +108,7 @@ func path(namespace string, r *resource.Resource) string {
 	if kind.Group != "" {
 		root = "/apis/" + kind.Group + "/" + kind.Version
 	}
-	return fmt.Sprintf("%s/namespaces/%s/%ss/%s", root, namespace, plural(kind.Kind), r.GetName())
+	return fmt.Sprintf("%s/namespaces/%s/%s/%s", root, namespace, plural(kind.Kind), r.GetName())
 }
 
 func plural(kind string) string {
