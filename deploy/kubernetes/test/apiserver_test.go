@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,14 +27,15 @@ func TestAPIServer(t *testing.T) {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // of a throw-away server
 	}}}
 	defer s.client.CloseIdleConnections()
+	all := combined(t, []string{"../components/podmonitor", "../components/networkpolicy", "../components/io-uring"})
 	for _, k := range []struct{ dir, level string }{
 		{"base", "restricted"}, {"overlays/io-uring", "restricted"}, {"overlays/podmonitor", "restricted"},
-		{"overlays/daemonset", "privileged"},
+		{all, "restricted"}, {"overlays/daemonset", "privileged"},
 	} {
-		t.Run(k.dir, func(t *testing.T) {
+		t.Run(filepath.Base(k.dir), func(t *testing.T) {
 			s := *s
 			s.t = t
-			namespace := "reactord-" + strings.ReplaceAll(k.dir, "/", "-")
+			namespace := "reactord-" + filepath.Base(k.dir)
 			s.apply("/api/v1/namespaces/"+namespace, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":
 				{"name":%q,"labels":{"pod-security.kubernetes.io/enforce":%[2]q,"pod-security.kubernetes.io/warn":%[2]q}}}`,
 				namespace, k.level))
@@ -106,5 +108,9 @@ func path(namespace string, r *resource.Resource) string {
 	if kind.Group != "" {
 		root = "/apis/" + kind.Group + "/" + kind.Version
 	}
-	return fmt.Sprintf("%s/namespaces/%s/%ss/%s", root, namespace, strings.ToLower(kind.Kind), r.GetName())
+	return fmt.Sprintf("%s/namespaces/%s/%s/%s", root, namespace, plural(kind.Kind), r.GetName())
+}
+
+func plural(kind string) string {
+	return strings.Replace(strings.ToLower(kind)+"s", "ys", "ies", 1)
 }

@@ -39,8 +39,9 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("a probe asks port %s", p.HTTPGet.Port.String())
 		}
 	}
-	if c.Metrics != "[::]:9090" || container.Ports[1].Name != "metrics" || container.Ports[1].ContainerPort != 9090 {
-		t.Errorf("metrics are at %s, and the ports %v", c.Metrics, container.Ports)
+	port := container.Ports[1]
+	if c.Metrics != "${REACTORD_METRICS:-[::]:9090}" || port.Name != "metrics" || port.ContainerPort != 9090 {
+		t.Errorf("metrics are at %s, and the port is %v", c.Metrics, port)
 	}
 	check(t, text)
 }

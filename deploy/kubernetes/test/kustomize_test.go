@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,7 +30,8 @@ func render(t *testing.T, dir string) objects {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, monitoringv1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
+		monitoringv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -56,8 +59,11 @@ func render(t *testing.T, dir string) objects {
 // resources are what a kustomization renders.
 func resources(t *testing.T, dir string) []*resource.Resource {
 	t.Helper()
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join("..", dir)
+	}
 	kustomizer := krusty.MakeKustomizer(krusty.MakeDefaultOptions())
-	rendered, err := kustomizer.Run(filesys.MakeFsOnDisk(), filepath.Join("..", dir))
+	rendered, err := kustomizer.Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +128,59 @@ func TestEveryOverlayIsTested(t *testing.T) {
 	}
 }
 
+// TestComponentsCombine renders all components together, in both orders.
+func TestComponentsCombine(t *testing.T) {
+	components, err := filepath.Glob("../components/*")
+	if err != nil || len(components) < 4 {
+		t.Fatalf("%q, %v", components, err)
+	}
+	for range 2 {
+		o := render(t, combined(t, components))
+		if got := strings.Join(o.kinds(), " "); got != "ConfigMap DaemonSet NetworkPolicy PodMonitor Service ServiceAccount" {
+			t.Errorf("%q render %s", components, got)
+		}
+		o.checkReferences(t)
+		template, _ := o.template(t)
+		pod := template.Spec
+		if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeLocalhost {
+			t.Errorf("%q: the profile is %v", components, pod.SecurityContext.SeccompProfile)
+		}
+		if env := pod.Containers[0].Env; !pod.HostNetwork || env[1].Name != "REACTORD_METRICS" {
+			t.Errorf("%q: metrics are on all addresses of the node: %v", components, env)
+		}
+		slices.Reverse(components)
+	}
+}
+
+// overlay writes a kustomization beside copies of base and components, and returns its directory.
+func overlay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("..")); err != nil {
+		t.Fatal(err)
+	}
+	dir = filepath.Join(dir, "mine")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// combined returns the directory of a kustomization with these components.
+func combined(t *testing.T, components []string) string {
+	t.Helper()
+	text := "resources: [../base]\ncomponents:\n"
+	for _, c := range components {
+		text += "  - " + c + "\n"
+	}
+	return overlay(t, map[string]string{"kustomization.yaml": text})
+}
+
 // checkReferences checks that what the objects say about each other is there.
 func (o objects) checkReferences(t *testing.T) {
 	t.Helper()
@@ -146,6 +205,16 @@ func (o objects) checkReferences(t *testing.T) {
 	}
 	if b, ok := o["PodDisruptionBudget"].(*policyv1.PodDisruptionBudget); ok && !selects(t, b.Spec.Selector, has) {
 		t.Errorf("the PodDisruptionBudget selects %v", b.Spec.Selector)
+	}
+	if p, ok := o["NetworkPolicy"].(*networkingv1.NetworkPolicy); ok {
+		if !selects(t, &p.Spec.PodSelector, has) {
+			t.Errorf("the NetworkPolicy selects %v", p.Spec.PodSelector)
+		}
+		for _, rule := range p.Spec.Ingress {
+			if len(rule.Ports) != 1 || !ports[rule.Ports[0].Port.String()] {
+				t.Errorf("the NetworkPolicy allows %v", rule.Ports)
+			}
+		}
 	}
 	if m, ok := o["PodMonitor"].(*monitoringv1.PodMonitor); ok {
 		if !selects(t, &m.Spec.Selector, has) || !ports[*m.Spec.PodMetricsEndpoints[0].Port] {

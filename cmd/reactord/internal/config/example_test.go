@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -87,16 +85,6 @@ func examples(t *testing.T) map[string][]byte {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
-		}
-		var manifest struct {
-			Kind string
-			Data map[string]string
-		}
-		if bytes.Contains(data, []byte("\nkind: ConfigMap\n")) {
-			if err := yaml.Unmarshal(data, &manifest); err != nil {
-				t.Fatal(err)
-			}
-			data = []byte(manifest.Data["reactord.yaml"])
 		}
 		all[name] = data
 	}
