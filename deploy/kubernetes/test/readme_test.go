@@ -110,7 +110,7 @@ func TestRulesOfREADME(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	names := map[string]int{}
-	for _, document := range bytes.Split(out, []byte("---\n")) {
+	for document := range bytes.SplitSeq(out, []byte("---\n")) {
 		var rule monitoringv1.PrometheusRule
 		if err := yaml.UnmarshalStrict(document, &rule); err != nil {
 			t.Fatal(err)
