@@ -89,23 +89,39 @@ func (n *network) fault(t *testing.T, ns, chain, rule string) {
 
 func (n *network) heal(ns, chain string) { n.nft(ns, "flush chain inet faults "+chain) }
 
-// within runs f on a thread in a namespace: sockets that it opens belong there.
+// within runs f on a thread in a namespace: sockets that it opens belong there. The thread goes back afterwards. It must
+// not end: the kernel kills a process with Pdeathsig when the thread that has started it ends.
 func within(t *testing.T, ns string, f func() error) error {
 	t.Helper()
 	done := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		fd, err := unix.Open(filepath.Join("/run/netns", ns), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			unix.Close(fd)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			done <- err
+			return
 		}
-		if err == nil {
+		defer unix.Close(home)
+		if err = enter(filepath.Join("/run/netns", ns)); err == nil {
 			err = f()
+			if failed := unix.Setns(home, unix.CLONE_NEWNET); failed != nil {
+				panic(failed) // other tests would have this thread
+			}
 		}
 		done <- err
 	}()
 	return <-done
+}
+
+// enter moves the thread into a namespace.
+func enter(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Setns(fd, unix.CLONE_NEWNET)
 }
 
 // listen opens a server's socket.
