@@ -29,7 +29,7 @@ func cpu(b *testing.B) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// A scrape of 10 000 series over HTTP, compressed as Prometheus wants it: its time, the CPU time of the process, and
+// A scrape of 10 000 series over HTTP, asked for as Prometheus does: its time, the CPU time of the process, and
 // its allocations, with the client's, which drops what it gets. The longest turn of a loop is that since the start.
 func BenchmarkScrape10000(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "reactord.yaml")
