@@ -89,8 +89,8 @@ func (n *network) fault(t *testing.T, ns, chain, rule string) {
 
 func (n *network) heal(ns, chain string) { n.nft(ns, "flush chain inet faults "+chain) }
 
-// within runs f on a thread in a namespace: sockets that it opens belong there. The thread goes back afterwards. It must
-// not end: the kernel kills a process with Pdeathsig when the thread that has started it ends.
+// within runs f on a thread in a namespace: sockets that it opens belong there. The thread goes back afterwards. It
+// must not end: the kernel kills a process with Pdeathsig when the thread that has started it ends.
 func within(t *testing.T, ns string, f func() error) error {
 	t.Helper()
 	done := make(chan error)
