@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,19 +20,25 @@ func names(t *testing.T, name string) (addr string) {
 	return serve(t, func(c *net.TCPConn) { _, _ = c.Write([]byte(name)) })
 }
 
-// vacant returns an address on which no process listens.
+// vacated has the addresses that vacant has returned: the kernel may choose a port again.
+var vacated sync.Map
+
+// vacant returns an address on which no process listens, another one each time.
 //
 // Only this process uses its loopback address, so that the port stays free until a test takes it: other processes use
 // 127.0.0.1.
 func vacant(t *testing.T) string {
 	t.Helper()
-	pid := os.Getpid()
-	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 100+pid>>8&63, pid&255))
-	if err != nil {
-		t.Fatal(err)
+	for pid := os.Getpid(); ; {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.1:0", 100+pid>>8&63, pid&255))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if _, again := vacated.LoadOrStore(l.Addr().String(), true); !again {
+			return l.Addr().String()
+		}
 	}
-	l.Close()
-	return l.Addr().String()
 }
 
 // blackHole returns an address that neither accepts nor refuses connections: the queue of a listening socket is full,
