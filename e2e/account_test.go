@@ -85,7 +85,7 @@ func TestUser(t *testing.T) {
 			missing(t, "only root can become another user")
 		}
 		home := homeOf(t, daemonID)
-		backend := echoServer(t)
+		backend := serve(t, echo)
 		file := filepath.Join(home, "reactord.yaml")
 		write := func(more string) {
 			text := fmt.Sprintf(`

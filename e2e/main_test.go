@@ -115,7 +115,7 @@ func missing(t *testing.T, why string) {
 }
 
 // eventually waits until cond holds.
-func eventually(t *testing.T, what string, cond func() bool) {
+func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for start := time.Now(); !cond(); time.Sleep(time.Millisecond) {
 		if time.Since(start) > patience {

@@ -17,10 +17,10 @@ import (
 // A peer is one side of a connection under test. A method fails the test if it does not succeed within patience.
 type peer struct {
 	*net.TCPConn
-	t *testing.T
+	t testing.TB
 }
 
-func newPeer(t *testing.T, c net.Conn) peer {
+func newPeer(t testing.TB, c net.Conn) peer {
 	t.Helper()
 	t.Cleanup(func() { c.Close() })
 	p := peer{c.(*net.TCPConn), t}
@@ -37,7 +37,7 @@ func (p peer) within(d time.Duration) {
 }
 
 // dial connects to addr.
-func dial(t *testing.T, addr string) peer {
+func dial(t testing.TB, addr string) peer {
 	t.Helper()
 	c, err := net.DialTimeout("tcp", addr, patience)
 	if err != nil {
@@ -49,10 +49,10 @@ func dial(t *testing.T, addr string) peer {
 // A server is a listening socket whose connections the test accepts itself.
 type server struct {
 	*net.TCPListener
-	t *testing.T
+	t testing.TB
 }
 
-func listen(t *testing.T) server {
+func listen(t testing.TB) server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +79,7 @@ func (s server) accept() peer {
 
 // serve calls f for every connection, in its own goroutine, until the test ends. The connection is closed after f has
 // returned.
-func serve(t *testing.T, f func(c *net.TCPConn)) (addr string) {
+func serve(t testing.TB, f func(c *net.TCPConn)) (addr string) {
 	t.Helper()
 	s := listen(t)
 	var (

@@ -229,26 +229,7 @@ func TestRestartAfterKill(t *testing.T) {
 
 // BenchmarkRestartAfterKill is the time from kill -9 to a connection that is served, with RestartSec= of the unit.
 func BenchmarkRestartAfterKill(b *testing.B) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				echo(c.(*net.TCPConn))
-				c.Close()
-			})
-		}
-	})
-	defer all.Wait()
-	defer l.Close()
-	restarts(b, l.Addr().String(), func(b *testing.B, c *clients, restart func() time.Duration) {
+	restarts(b, serve(b, echo), func(b *testing.B, c *clients, restart func() time.Duration) {
 		var worst, sum time.Duration
 		for b.Loop() {
 			d := restart()

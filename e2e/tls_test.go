@@ -123,7 +123,7 @@ func TestTLSWithOpenSSL(t *testing.T) {
 		a := newAuthority(t)
 		cert := a.issue("proxy", "proxy.test", "*.wild.test")
 		path := filepath.Join(t.TempDir(), "reactord.yaml")
-		replace(t, path, tlsConfig(ring, "", "certificates: [{cert: "+cert+"}], alpn: [h2, http/1.1]", echoServer(t)))
+		replace(t, path, tlsConfig(ring, "", "certificates: [{cert: "+cert+"}], alpn: [h2, http/1.1]", serve(t, echo)))
 		d := startFile(t, path)
 		var all sync.WaitGroup
 		for _, test := range []struct {
@@ -167,29 +167,6 @@ func TestTLSWithOpenSSL(t *testing.T) {
 	})
 }
 
-// echoServer returns what it gets, and is the address.
-func echoServer(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { ln.Close() })
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				_, _ = io.Copy(c, c)
-			}()
-		}
-	}()
-	return ln.Addr().String()
-}
-
 // curl and openssl see the staple; a bad one is refused with its place.
 func TestTLSStaple(t *testing.T) {
 	a := newAuthority(t)
@@ -199,7 +176,7 @@ func TestTLSStaple(t *testing.T) {
 		"-serial", "1", "-ndays", "1", "-respout", "staple", "-noverify")
 	path := filepath.Join(t.TempDir(), "reactord.yaml")
 	settings := "certificates: [{cert: " + cert + ", ocsp: " + a.path("staple") + "}]"
-	replace(t, path, tlsConfig("auto", "", settings, echoServer(t)))
+	replace(t, path, tlsConfig("auto", "", settings, serve(t, echo)))
 	d := startFile(t, path)
 	if out := a.client(d, "", "Cert Status: good", "-status"); !strings.Contains(out, "Cert Status: good") {
 		t.Errorf("no staple:\n%s", out)
@@ -217,7 +194,7 @@ func TestTLSReload(t *testing.T) {
 	onEachRing(t, func(t *testing.T, ring string) {
 		a := newAuthority(t)
 		cert := a.issue("proxy", "proxy.test")
-		server := echoServer(t)
+		server := serve(t, echo)
 		path := filepath.Join(t.TempDir(), "reactord.yaml")
 		replace(t, path, tlsConfig(ring, "", "certificates: [{cert: "+cert+"}]", server))
 		d := startFile(t, path)
@@ -316,7 +293,7 @@ func TestTLSUpgrade(t *testing.T) {
 	a := newAuthority(t)
 	cert := a.issue("proxy", "proxy.test")
 	path := filepath.Join(t.TempDir(), "reactord.yaml")
-	replace(t, path, tlsConfig("auto", "", "certificates: [{cert: "+cert+"}]", echoServer(t)))
+	replace(t, path, tlsConfig("auto", "", "certificates: [{cert: "+cert+"}]", serve(t, echo)))
 	d := startFile(t, path)
 	session := a.path("session")
 	a.client(d, "hello\n", "hello\n", "-tls1_3", "-sess_out", session)

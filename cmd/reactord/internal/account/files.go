@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/user"
 	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,14 +54,8 @@ func Unreadable(name, group string, paths []string) (map[string]error, error) {
 // open has the calling thread, and no other, open files as the account. The kernel takes the capabilities that would
 // override permissions from a thread whose file system user is no longer root.
 func (to ids) open() error {
-	groups := make([]uint32, len(to.groups))
-	for i, id := range to.groups {
-		groups[i] = uint32(id)
-	}
-	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)),
-		uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
-	if errno != 0 {
-		return os.NewSyscallError("setgroups", errno)
+	if err := unix.Setgroups(to.groups); err != nil { // that of syscall is for all threads
+		return os.NewSyscallError("setgroups", err)
 	}
 	if err := unix.Setfsgid(to.gid); err != nil {
 		return os.NewSyscallError("setfsgid", err)

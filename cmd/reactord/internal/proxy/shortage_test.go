@@ -91,7 +91,7 @@ func TestIdleConnectionsEndUnderPressure(t *testing.T) {
 		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("%v, want EOF", err)
 		}
-		if d := time.Since(began); d > 9*time.Second {
+		if d := time.Since(began); d > 5*time.Second {
 			t.Errorf("ended after %v, want a second", d)
 		}
 	})
