@@ -210,6 +210,19 @@ func TestKilledServer(t *testing.T) {
 				t.Errorf("connection %d: %v", i, err)
 			}
 			c.Close()
+			// The control loop ejects it. If that came late, the budget of retries could be used up before.
+			waitFor(t, "the server that fails is ejected", func() bool {
+				for _, s := range p.Stats().Servers {
+					failed := uint64(0)
+					for _, f := range s.Failures {
+						failed += f.N
+					}
+					if failed >= 5 && s.Ejections == 0 {
+						return false
+					}
+				}
+				return true
+			})
 		}
 	})
 }
