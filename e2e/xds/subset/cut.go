@@ -18,6 +18,10 @@ import (
 // root is where the Go packages of the subset are.
 const root = "github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/"
 
+// structFile is where google.protobuf.Struct is. The subset has its own: the Go package structpb would link what reads
+// and writes JSON, 0.19 MB.
+const structFile = "google/protobuf/struct.proto"
+
 // cutter makes the subset's files, one for each proto package.
 type cutter struct {
 	list   *List
@@ -100,10 +104,10 @@ func (c *cutter) check(m *Message) {
 		if fd.IsMap() {
 			fd = fd.MapValue()
 		}
-		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !wellKnown(of) {
+		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !c.wellKnown(of) {
 			c.errorf(f.Line, "the type of %s.%s, %s, has no message line", m.Name, f.Name, of.FullName())
 		}
-		if of := fd.Enum(); of != nil && !wellKnown(of) {
+		if of := fd.Enum(); of != nil && !c.wellKnown(of) {
 			c.enums[of.FullName()] = true
 			outer, nested := of.Parent().(protoreflect.MessageDescriptor)
 			switch {
@@ -116,8 +120,9 @@ func (c *cutter) check(m *Message) {
 	}
 }
 
-func wellKnown(d protoreflect.Descriptor) bool {
-	return d.ParentFile().Package() == "google.protobuf"
+// wellKnown says that the module google.golang.org/protobuf has the Go type, and the subset does not.
+func (c *cutter) wellKnown(d protoreflect.Descriptor) bool {
+	return d.ParentFile().Package() == "google.protobuf" && d.ParentFile().Path() != structFile
 }
 
 // outermost says that no message around this one is of the subset, or has been made for one inside.
@@ -228,7 +233,7 @@ func (c *cutter) depend(file *descriptorpb.FileDescriptorProto, fd protoreflect.
 		return
 	}
 	name := of.ParentFile().Path()
-	if !wellKnown(of) {
+	if !c.wellKnown(of) {
 		name = c.file(of).GetName()
 	}
 	if name != file.GetName() {
