@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// trim removes from generated code what nobody needs and the linker would keep, since the program uses reflection:
+// trim removes from generated code what has no caller and the linker would keep, since the program uses reflection:
 // Reset, JSON, and the deprecated Descriptor and EnumDescriptor.
 func trim(code string) (string, error) {
 	files := token.NewFileSet()
