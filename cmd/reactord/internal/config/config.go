@@ -157,8 +157,10 @@ var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
 	LogLevels         = []string{"debug", "info", "warn", "error"}
 	LogFormats        = []string{"auto", "json", "console"}
+	Transports        = []string{"auto", "tls", "raw", "any"}
+	KeepAliveModes    = []string{"backend", "own", "none"}
 	OnLimits          = []string{"wait", "reject"}
-	Policies          = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
+	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
 	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}

@@ -39,7 +39,8 @@ var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 var fresh = map[reflect.Type]any{
 	reflect.TypeFor[Config]():          *New(),
 	reflect.TypeFor[Listener]():        NewListener(),
-	reflect.TypeFor[Route]():           Route{},
+	reflect.TypeFor[Route]():           NewRoute(),
+	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
 	reflect.TypeFor[Certificate]():     Certificate{},
 	reflect.TypeFor[Backend]():         NewBackend(),
 	reflect.TypeFor[Server]():          NewServer(),

@@ -68,8 +68,8 @@ func referred(l *config.Listener) (all []string) {
 		all = append(all, l.Backend)
 	}
 	for i := range l.Routes {
-		if name := l.Routes[i].Backend; name != "" {
-			all = append(all, name)
+		for _, t := range l.Routes[i].Targets() {
+			all = append(all, t.Backend)
 		}
 	}
 	return all

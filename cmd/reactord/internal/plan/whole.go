@@ -59,15 +59,20 @@ func (w *whole) add(c *Control) error {
 	if err := w.belong(c); err != nil {
 		return err
 	}
-	if len(c.Keys) > 0 {
-		w.Clients = maps.Clone(w.Clients)
-		if w.Clients == nil {
-			w.Clients = maps.Clone(c.Keys)
-		}
-		maps.Copy(w.Clients, c.Keys)
-	}
+	w.Clients, w.RouteServers = added(w.Clients, c.Keys), added(w.RouteServers, c.RouteKeys)
 	w.Errors, w.Place, w.Origin = w.fault, w.placed, w.origin
 	return w.fault(cfg.ValidateAdded(len(w.file.Config.Listeners), len(w.file.Config.Backends)))
+}
+
+// added is a copy of of with what is in more.
+func added[V any](of, more map[string]V) map[string]V {
+	if len(more) == 0 {
+		return of
+	}
+	all := make(map[string]V, len(of)+len(more))
+	maps.Copy(all, of)
+	maps.Copy(all, more)
+	return all
 }
 
 // belong checks that names of the file are the file's, and that listeners refer to backends of the control plane.
