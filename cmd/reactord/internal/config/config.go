@@ -40,9 +40,11 @@ type Config struct {
 	Drain Drain
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
-	// Listeners are the addresses on which connections are accepted, at least one.
+	// XDS has a control plane tell further listeners and backends.
+	XDS XDS
+	// Listeners are the addresses on which connections are accepted. At least one, unless there is a control plane.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are proxied to.
+	// Backends are the groups of servers that connections are proxied to. At least one, unless there is a control plane.
 	Backends []Backend
 }
 
@@ -180,6 +182,7 @@ func New() *Config {
 		Limits:    Limits{SourceRate: newSourceRate()},
 		Drain:     Drain{Timeout: 30 * time.Second},
 		Resolver:  Resolver{Timeout: 2 * time.Second, Attempts: 2},
+		XDS:       newXDS(),
 	}
 }
 

@@ -47,6 +47,8 @@ var fresh = map[reflect.Type]any{
 	reflect.TypeFor[DNS]():             NewDNS(),
 	reflect.TypeFor[FileDiscovery]():   FileDiscovery{},
 	reflect.TypeFor[HTTPDiscovery]():   NewHTTPDiscovery(),
+	reflect.TypeFor[XDSMetadata]():     XDSMetadata{},
+	reflect.TypeFor[XDSNodeMetadata](): XDSNodeMetadata{},
 }
 
 // scalars is the fields that stand for their whole struct.
