@@ -46,6 +46,8 @@ var fresh = map[reflect.Type]any{
 	reflect.TypeFor[DNS]():           NewDNS(),
 	reflect.TypeFor[FileDiscovery](): FileDiscovery{},
 	reflect.TypeFor[HTTPDiscovery](): NewHTTPDiscovery(),
+
+	reflect.TypeFor[KubernetesDiscovery](): NewKubernetesDiscovery(),
 }
 
 // scalars is the fields that stand for their whole struct.
