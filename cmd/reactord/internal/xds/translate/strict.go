@@ -100,3 +100,6 @@ func (r reading) name(sent, own string) {
 		r.at("name").refuse("%q %s", sent, fault)
 	}
 }
+
+// indexed is an entry of the list r.
+func (r reading) indexed(i int) reading { return reading{fmt.Sprintf("%s[%d]", r.path, i), r.errs} }
