@@ -317,10 +317,9 @@ func labels(name string) int {
 	return strings.Count(name, ".")
 }
 
-func prefixes(all []netip.Prefix) []config.Prefix {
-	out := make([]config.Prefix, len(all))
-	for i, p := range all {
-		out[i] = config.Prefix{Prefix: p}
+func prefixes(all []netip.Prefix) (out []config.Prefix) {
+	for _, p := range all {
+		out = append(out, config.Prefix{Prefix: p})
 	}
 	return out
 }

@@ -21,7 +21,7 @@ func readLimit(r reading, m *listenerpb.ConnectionLimit) int {
 }
 
 // lesser is the lesser one of two limits, where 0 is none.
-func lesser(a, b int) int {
+func lesser[N ~int | ~int64](a, b N) N {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -58,7 +58,6 @@ func DecodeListener(name string, body []byte) (*Listener, error) {
 		return l, r.failed()
 	}
 	l := &Listener{config: config.NewListener()}
-	l.config.OnLimit = "reject"
 	l.read(r, m)
 	if err := r.failed(); err != nil {
 		return nil, err
@@ -149,7 +148,9 @@ func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 		l.fallback = c.read(r, f)
 		r.at("filter_chain_match").only(f.GetFilterChainMatch() == nil, "the default chain takes what no other takes")
 	}
-	l.config.MaxConnections = c.limit(r)
+	if l.config.MaxConnections = c.limit(r); l.config.MaxConnections != 0 {
+		l.config.OnLimit = "reject"
+	}
 	l.config.AccessLog = l.config.AccessLog || c.logged
 }
 

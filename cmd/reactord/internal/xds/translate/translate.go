@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -63,6 +64,7 @@ func Build(s *Set) (*plan.Control, []Fault) {
 			b.faults = append(b.faults, Fault{TypeCluster, name, err})
 		}
 	}
+	b.idle()
 	slices.SortStableFunc(b.faults, func(a, b Fault) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
 	})
@@ -228,7 +230,7 @@ func (b *builder) use(uses map[string]use) error {
 // backend adds the backend that a cluster becomes.
 func (b *builder) backend(name string, u *use) error {
 	out := &backend{config: config.NewBackend()}
-	out.config.Name = name
+	out.config.Name, out.config.IdleTimeout = name, 0
 	var err error
 	if c := b.set.Clusters[name]; c != nil {
 		built, fault := c.build(b.set, *u)
@@ -248,6 +250,25 @@ func (b *builder) backend(name string, u *use) error {
 		b.control.Keys[name] = out.keys
 	}
 	return err
+}
+
+// idle shortens the idle timeouts of routes to those of their backends. A route has one of its own, or else that of the
+// backend.
+func (b *builder) idle() {
+	of := map[string]time.Duration{}
+	for i := range b.control.Backends {
+		of[b.control.Backends[i].Name] = b.control.Backends[i].IdleTimeout
+	}
+	for i := range b.control.Listeners {
+		for j := range b.control.Listeners[i].Routes {
+			r := &b.control.Listeners[i].Routes[j]
+			for _, to := range r.Targets() {
+				if r.IdleTimeout != 0 {
+					r.IdleTimeout = lesser(r.IdleTimeout, of[to.Backend])
+				}
+			}
+		}
+	}
 }
 
 // The bounds of a backend's buffer.
