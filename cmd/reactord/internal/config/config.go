@@ -40,9 +40,11 @@ type Config struct {
 	Drain Drain
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
-	// Listeners are the addresses on which connections are accepted, at least one.
+	// XDS has a control plane tell further listeners and backends.
+	XDS XDS
+	// Listeners are the addresses on which connections are accepted. At least one, unless there is a control plane.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are proxied to.
+	// Backends are the groups of servers that connections are proxied to. At least one, unless there is a control plane.
 	Backends []Backend
 }
 
@@ -155,8 +157,10 @@ var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
 	LogLevels         = []string{"debug", "info", "warn", "error"}
 	LogFormats        = []string{"auto", "json", "console"}
+	Transports        = []string{"auto", "tls", "raw", "any"}
+	KeepAliveModes    = []string{"backend", "own", "none"}
 	OnLimits          = []string{"wait", "reject"}
-	Policies          = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
+	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
 	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}
@@ -178,6 +182,7 @@ func New() *Config {
 		Limits:    Limits{SourceRate: newSourceRate()},
 		Drain:     Drain{Timeout: 30 * time.Second},
 		Resolver:  Resolver{Timeout: 2 * time.Second, Attempts: 2},
+		XDS:       newXDS(),
 	}
 }
 

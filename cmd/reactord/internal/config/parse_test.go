@@ -206,9 +206,9 @@ func TestErrors(t *testing.T) {
 		want: `a.yaml:4:39: backend "ap" does not exist: did you mean "app"?`,
 	}, {
 		name: "a route without a condition",
-		old:  "    backend: app\n", new: "    routes: [{backend: app}]\n",
-		want: `a.yaml:4:14: a route without a condition matches every connection: write sni, alpn, sources or destinations, ` +
-			`or name the backend as the listener's`,
+		old:  "    backend: app\n", new: "    routes: [{backend: app}, {sni: [a], backend: app}]\n",
+		want: `a.yaml:4:14: a route without a condition takes every connection: write sni, alpn, sources or destinations, ` +
+			`or write it as the last route`,
 	}, {
 		name: "a route by a pattern",
 		old:  "    backend: app\n", new: "    routes: [{sni: [a.*.test], backend: app}]\n",
@@ -342,7 +342,7 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
 			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "limits", ` +
-				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "user" and "watch", not "hello"`},
+				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
