@@ -32,7 +32,7 @@ func readKeys(f *plan.File, warn func(string)) error {
 		f.Servers[l.Name] = keys
 		note(fmt.Sprintf("listeners[%d]", i), found)
 		for j := range l.Routes {
-			keys, found := certs.LoadServer(&l.Routes[j].TLS)
+			keys, found := certs.LoadServer(&l.Routes[j].TLS, nil)
 			f.RouteServers[l.Name] = append(f.RouteServers[l.Name], keys)
 			note(fmt.Sprintf("listeners[%d].routes[%d]", i, j), found)
 		}
