@@ -26,7 +26,8 @@ func (v *validator) config(c *Config) {
 		v.add(top.of("backends"), "no backend: write at least one")
 	}
 	v.listeners(top.of("listeners"), c)
-	v.backends(top.of("backends"), c.Backends)
+	v.kubernetes(top.of("kubernetes"), &c.Kubernetes)
+	v.backends(top.of("backends"), c.Backends, &c.Kubernetes)
 	v.protocols(top.of("backends"), c)
 }
 
@@ -125,16 +126,17 @@ func (v *validator) listeners(at *step, c *Config) {
 	}
 }
 
-func (v *validator) backends(at *step, all []Backend) {
+func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 	names := seen{}
 	for i := range all {
 		b, at := &all[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
-		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP) == 0 {
-			v.add(at.of("servers"), "no server: write at least one, or dns, files or http")
+		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 {
+			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
 		}
 		v.servers(at.of("servers"), b.Servers)
 		v.discovery(at, b)
+		v.services(at.of("kubernetes"), b.Kubernetes, api)
 		v.clientTLS(at.of("tls"), &b.TLS)
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
 			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs has no effect: set version to v2")

@@ -156,6 +156,45 @@ func isURL(s string) string {
 	return ""
 }
 
+func isAPIServer(s string) string {
+	const advice = "write https://HOST:PORT"
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not the URL of an API server: " + advice
+	case u.User != nil:
+		return "has a password, which logs would show: write a token into a file, and its path as token_file"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "has a query or a fragment: " + advice
+	}
+	return ""
+}
+
+func isServiceName(s string) string {
+	if !isLabel(s) {
+		return "is not the name of a Service: write it without its namespace, as in app"
+	}
+	return ""
+}
+
+func isNamespace(s string) string {
+	if !isLabel(s) {
+		return "is not the name of a namespace: write it as in default"
+	}
+	return ""
+}
+
+// isLabel reports whether s is a label of RFC 1123 in lower case, as Kubernetes has them.
+func isLabel(s string) bool {
+	for i, c := range []byte(s) {
+		inside := i > 0 && i < len(s)-1
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && inside) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
+}
+
 func isHex(s string) string {
 	if b, err := hex.DecodeString(s); err != nil || len(b) > maxText {
 		return "is not hexadecimal: write two digits for each byte, as in 0d0a, and at most 65536 bytes"

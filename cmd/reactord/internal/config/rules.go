@@ -201,6 +201,16 @@ var rules = map[string]rule{
 	"HTTPDiscovery.TokenFile": filePath,
 	"HTTPDiscovery.CAFile":    filePath,
 
+	"KubernetesDiscovery.Service":     {needed: "no service: write the name of the Service", form: isServiceName},
+	"KubernetesDiscovery.Namespace":   {form: isNamespace},
+	"KubernetesDiscovery.AddressType": {oneOf: newWords(AddressTypes)},
+	"Kubernetes.Address":              {form: isAPIServer},
+	"Kubernetes.CAFile":               filePath,
+	"Kubernetes.TokenFile":            filePath,
+	"Kubernetes.CertFile":             filePath,
+	"Kubernetes.KeyFile":              filePath,
+	"Kubernetes.Timeout":              timeout,
+
 	"Balance.Policy":         {oneOf: newWords(Policies)},
 	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},
 	"Balance.IPv4Prefix":     ipv4Prefix,

@@ -107,9 +107,9 @@ func (m *merger) listeners() {
 
 // listener adds a listener, or one for each of its ports.
 func (m *merger) listener(l config.Listener) {
-	all, keys := l.Address.Ports(), m.listenerKeys(l.Name)
+	all, keys, routes := l.Address.Ports(), m.serverKeys(m.file.Servers[l.Name]), m.routeKeys(l.Name)
 	for _, a := range all {
-		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys}
+		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys, RouteKeys: routes}
 		one.Address = a
 		if a.Host != "" {
 			one.Bind = m.file.Address(a)
@@ -121,17 +121,33 @@ func (m *merger) listener(l config.Listener) {
 	}
 }
 
-// listenerKeys are the keys of a listener of the file: the ones before, if they are the same.
-func (m *merger) listenerKeys(name string) *certs.Server {
-	keys := m.file.Servers[name]
-	if m.before != nil {
-		for i := range m.before.Listeners {
-			if was := m.before.Listeners[i].Keys; was.Same(keys) {
+// serverKeys are keys of a listener or of a route: the ones before, if they are the same.
+func (m *merger) serverKeys(keys *certs.Server) *certs.Server {
+	if m.before == nil || keys == nil {
+		return keys
+	}
+	for i := range m.before.Listeners {
+		l := &m.before.Listeners[i]
+		if l.Keys.Same(keys) {
+			return l.Keys
+		}
+		for _, was := range l.RouteKeys {
+			if was.Same(keys) {
 				return was
 			}
 		}
 	}
 	return keys
+}
+
+// routeKeys are the keys of the routes of a listener of the file, likewise; nil: none has some.
+func (m *merger) routeKeys(name string) (all []*certs.Server) {
+	if keys := m.file.RouteServers[name]; slices.ContainsFunc(keys, func(k *certs.Server) bool { return k != nil }) {
+		for _, k := range keys {
+			all = append(all, m.serverKeys(k))
+		}
+	}
+	return all
 }
 
 // backendKeys are the keys of a backend, likewise.
@@ -179,7 +195,7 @@ func (m *merger) backend(index int) {
 // settings is the policies of a backend: the ones before, if they are the same.
 func (m *merger) settings(c *config.Backend) *config.Backend {
 	policies := *c
-	policies.Servers, policies.DNS, policies.Files, policies.HTTP = nil, nil, nil, nil
+	policies.Servers, policies.DNS, policies.Files, policies.HTTP, policies.Kubernetes = nil, nil, nil, nil, nil
 	if m.before != nil {
 		if was := m.before.Backend(c.Name); was != nil && sameSettings(was.Settings, &policies) {
 			return was.Settings
