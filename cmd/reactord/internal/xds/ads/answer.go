@@ -38,7 +38,7 @@ func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
 	s.out = nil
 	all := maps.Clone(u.Refused)
 	maps.Copy(all, refused)
-	s.apply(u, all)
+	s.apply(u, all, u.stream < m.since)
 	refusals := s.remember(u, all)
 	text := nackText(refusals)
 	if text == s.said {
@@ -56,8 +56,8 @@ func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
 	return refusals
 }
 
-// apply holds and removes what was not refused.
-func (s *subscription) apply(u *Update, refused map[string]error) {
+// apply holds and removes what was not refused; other says that the update is of another control plane.
+func (s *subscription) apply(u *Update, refused map[string]error, other bool) {
 	if refused[""] != nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (s *subscription) apply(u *Update, refused map[string]error) {
 		if n == nil || refused[r.Name] != nil || !s.wants(r.Name) || n.again {
 			continue
 		}
-		n.held, n.known, n.stale, n.version = true, true, false, r.Version
+		n.held, n.known, n.other, n.stale, n.version = true, true, other, false, r.Version
 		n.refused, n.refusedVersion = "", ""
 		s.setExpiry(n, expiry(u.received, r.TTL))
 	}

@@ -64,9 +64,9 @@ func TestAnsweredOnce(t *testing.T) {
 	s.takes("LDS 1 a=3")
 	s.sends("LDS ack 1")
 	u = s.gets("LDS 2 a=4")
-	s.reconnects("node LDS [a=3]")
+	s.reconnects()
 	s.Answer(u, nil)
-	s.sends()
+	s.sends("node LDS [a=4]")
 	for _, u := range s.Tick(s.now.Add(time.Hour)) {
 		s.Answer(u, refusing("a"))
 	}
