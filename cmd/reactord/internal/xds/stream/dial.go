@@ -1,0 +1,151 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Server is where a stream may be opened.
+type Server struct {
+	// Network and Address are those of [net.Dial]: "tcp" and HOST:PORT, or "unix" and a path ("@NAME": an abstract one).
+	// A host is looked up for each stream.
+	Network, Address string
+	// Authority is the authority of requests. Empty: the address, or "localhost" for a unix socket.
+	Authority string
+	// TLS makes the settings of TLS for a stream; nil: there is no TLS. It is called for each stream, so that it can read
+	// files anew, and may block shortly. What it returns is not changed by this package, which offers the protocol "h2" by
+	// itself. An empty ServerName is the host of the address.
+	TLS func() (*tls.Config, error)
+	// Metadata are further headers of requests.
+	Metadata []Metadata
+}
+
+// String names the server for people.
+func (s *Server) String() string {
+	if s.Network == "unix" {
+		return "unix://" + s.Address
+	}
+	return s.Address
+}
+
+// errNoHTTP2 is the error of a server of TLS that does not choose HTTP/2.
+var errNoHTTP2 = errors.New("the server does not speak HTTP/2: it has not chosen the protocol h2")
+
+// window is how many bytes a server may send that were not received. A message can be greater.
+const window = 1 << 20
+
+// transport is HTTP/2 over a connection.
+func transport(over net.Conn, c *Config) *http.Transport {
+	protocols := &http.Protocols{}
+	protocols.SetUnencryptedHTTP2(true) // TLS, if any, is the connection's
+	return &http.Transport{
+		Protocols:              protocols,
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 64 << 10,
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return over, nil },
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:           c.PingInterval,
+			PingTimeout:               c.PingTimeout,
+			WriteByteTimeout:          c.PingInterval + c.PingTimeout,
+			MaxReceiveBufferPerStream: window,
+		},
+	}
+}
+
+// dial connects.
+func (s *Server) dial(ctx context.Context) (*wire, error) {
+	d := net.Dialer{KeepAlive: -1} // pings do that
+	if s.TLS == nil {
+		plain, err := d.DialContext(ctx, s.Network, s.Address)
+		return &wire{Conn: plain}, err
+	}
+	settings, err := s.TLS()
+	if err != nil {
+		return nil, err
+	}
+	settings = settings.Clone()
+	settings.NextProtos = []string{"h2"}
+	if host, _, err := net.SplitHostPort(s.Address); err == nil && settings.ServerName == "" {
+		settings.ServerName = host
+	}
+	plain, err := d.DialContext(ctx, s.Network, s.Address)
+	if err != nil {
+		return nil, err
+	}
+	conn := tls.Client(plain, settings)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		plain.Close()
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	if conn.ConnectionState().NegotiatedProtocol != "h2" {
+		conn.Close()
+		return nil, errNoHTTP2
+	}
+	return &wire{Conn: conn}, nil
+}
+
+// scheme is that of URLs.
+func (s *Server) scheme() string {
+	if s.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// authority is that of requests.
+func (s *Server) authority() string {
+	switch {
+	case s.Authority != "":
+		return s.Authority
+	case s.Network == "unix":
+		return "localhost"
+	}
+	return s.Address
+}
+
+// wire is a connection that remembers why its server has refused TLS. In TLS 1.3 it says so after the handshake, when
+// HTTP/2 may notice only that it cannot write.
+type wire struct {
+	net.Conn
+	heard   atomic.Bool           // a byte was received
+	refusal atomic.Pointer[error] // what the server has said; nil: nothing
+}
+
+// lastWords is how long those of a server may take that has sent nothing else.
+const lastWords = 50 * time.Millisecond
+
+// Read reads.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.heard.Store(true)
+	}
+	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "remote error" {
+		err := fmt.Errorf("the server has refused TLS: %w", of.Err)
+		w.refusal.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Close closes the connection.
+func (w *wire) Close() error {
+	if _, secure := w.Conn.(*tls.Conn); secure && !w.heard.Load() && w.refusal.Load() == nil {
+		_ = w.SetReadDeadline(time.Now().Add(lastWords))
+		_, _ = w.Read(make([]byte, 1))
+	}
+	return w.Conn.Close()
+}
+
+// explain is the refusal, if there was one, else the error.
+func (w *wire) explain(err error) error {
+	if refusal := w.refusal.Load(); refusal != nil {
+		return *refusal
+	}
+	return err
+}
