@@ -2,7 +2,7 @@ package balance
 
 import "math"
 
-// Both policies here compare how many connections a server would have for its weight: (n+1)/weight. With n/weight, an
+// p2c and least_connections compare how many connections a server would have for its weight: (n+1)/weight. With n/weight, an
 // idle server of weight 1 would look as good as an idle one of weight 100.
 
 // burden is what a member would carry with one more connection.
@@ -11,7 +11,7 @@ func (c *choice) burden(i int32) float64 {
 	return float64(m.load.N()+1) * m.inverse
 }
 
-// twoRandomTries is how many pairs are drawn until one of both can be used.
+// twoRandomTries is how many pairs are drawn until one of both can be used; for random, how many servers.
 const twoRandomTries = 4
 
 // twoRandom draws two servers by their weights, and takes the one with fewer connections for its weight.
@@ -43,6 +43,33 @@ func (c *choice) pair(s *set) (a, b int32) {
 		point += weight
 	}
 	return a, s.live[s.at(point)]
+}
+
+// random draws a server by the weights.
+func (c *choice) random(s *set) int32 {
+	for range twoRandomTries {
+		if i := s.live[s.at(c.p.below(s.total))]; c.usable(i) {
+			return i
+		}
+	}
+	total := int64(0) // of those that can be used: nearly all were tried or are full
+	for _, i := range s.live {
+		if c.usable(i) {
+			total += c.g.members[i].weight
+		}
+	}
+	if total == 0 {
+		return none
+	}
+	point := c.p.below(total)
+	for _, i := range s.live {
+		if c.usable(i) {
+			if point -= c.g.members[i].weight; point < 0 {
+				return i
+			}
+		}
+	}
+	return c.least(s) // another loop has filled some meanwhile
 }
 
 // least takes the server that has the fewest connections for its weight; among equals the first from a random place

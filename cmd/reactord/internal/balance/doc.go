@@ -21,6 +21,7 @@
 //   - p2c draws two servers by their weights, and takes the one with fewer connections for its weight.
 //   - round_robin is smooth and weighted: each loop starts at a random place, and keeps its place when the group
 //     changes.
+//   - random draws a server by the weights.
 //   - least_connections takes the server with the fewest connections for its weight. It looks at all of them.
 //   - source_hash is weighted rendezvous hashing of the client's prefix. It is exact, and a server that comes, goes or
 //     changes its weight moves its own clients only. It looks at all servers.
@@ -59,7 +60,7 @@
 //	set.go          the sets: shares, panic, members
 //	subset.go       which servers this process uses
 //	picker.go       Picker: the choice of a set, and of a policy
-//	connections.go  p2c and least_connections
+//	connections.go  random, p2c and least_connections
 //	roundrobin.go   round_robin
 //	rendezvous.go   source_hash
 //	maglev.go       maglev

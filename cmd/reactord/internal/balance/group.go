@@ -42,13 +42,14 @@ type policy uint8
 const (
 	p2c policy = iota
 	roundRobin
+	random
 	leastConnections
 	sourceHash
 	maglev
 )
 
 var policies = map[string]policy{
-	"p2c": p2c, "round_robin": roundRobin, "least_connections": leastConnections,
+	"p2c": p2c, "round_robin": roundRobin, "random": random, "least_connections": leastConnections,
 	"source_hash": sourceHash, "maglev": maglev,
 }
 

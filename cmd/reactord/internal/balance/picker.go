@@ -161,6 +161,8 @@ func (c *choice) pick(s *set, index int) int32 {
 	switch c.g.policy {
 	case roundRobin:
 		return c.roundRobin(s)
+	case random:
+		return c.random(s)
 	case leastConnections:
 		return c.least(s)
 	case sourceHash, maglev:

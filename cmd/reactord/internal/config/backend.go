@@ -95,6 +95,8 @@ type Server struct {
 	Locality string
 	// MaxConnections is the maximum number of connections to it, for all loops together. 0 (default): no limit.
 	MaxConnections int
+	// Plain leaves TLS out with this server, although the backend has it. Default: false.
+	Plain bool
 	// State is "up" (default), "drain" (no new connections), or "maintenance" (the same, and it is not checked).
 	State string
 }
@@ -144,15 +146,15 @@ type KubernetesDiscovery struct {
 	// Port is the name or the number of the port of the endpoints: the targetPort of the Service, and not its port. Empty
 	// (default): the only one.
 	Port ServicePort
-	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod is
-	// two servers.
+	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod
+	// is two servers.
 	AddressType string
 }
 
 // Balance is how a server is chosen.
 type Balance struct {
 	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
+	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
 	// moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the number of servers:
 	// for hundreds of them).
 	Policy string

@@ -152,8 +152,8 @@ type Resolver struct {
 	Attempts int
 }
 
-// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has: the
-// environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
+// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has:
+// the environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
 // "namespace" in /var/run/secrets/kubernetes.io/serviceaccount. All files are read again when they change.
 type Kubernetes struct {
 	// Address is the URL of the API server, as in https://10.0.0.1:6443. Empty (default): that of the pod's cluster.
@@ -177,8 +177,10 @@ var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
 	LogLevels         = []string{"debug", "info", "warn", "error"}
 	LogFormats        = []string{"auto", "json", "console"}
+	Transports        = []string{"auto", "tls", "raw", "any"}
+	KeepAliveModes    = []string{"backend", "own", "none"}
 	OnLimits          = []string{"wait", "reject"}
-	Policies          = []string{"p2c", "round_robin", "least_connections", "source_hash", "maglev"}
+	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
 	AddressTypes      = []string{"ip", "IPv4", "IPv6"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}

@@ -118,6 +118,9 @@ func (v *validator) listeners(at *step, c *Config) {
 			}
 		}
 		known(at.of("backend"), l.Backend)
+		if p := &l.ProxyProtocol; p.Optional && len(p.Trusted) == 0 {
+			v.add(at.of("proxy_protocol").of("optional"), "optional has no effect without trusted networks: write trusted, too")
+		}
 		v.routes(at, l, known)
 	}
 }

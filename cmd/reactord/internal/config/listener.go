@@ -74,6 +74,23 @@ type Socket struct {
 	TOS int
 	// IPv6Only keeps IPv4 clients from "[::]". Default: false.
 	IPv6Only bool
+	// FreeBind listens on an address that this machine may not have yet, such as a virtual one: IP_FREEBIND. A socket
+	// that is open keeps what it was opened with. Default: false.
+	FreeBind bool
+	// KeepAlive is TCP keep-alive with clients.
+	KeepAlive ClientKeepAlive
+}
+
+// ClientKeepAlive is TCP keep-alive with the clients of a listener.
+type ClientKeepAlive struct {
+	// Mode is "backend" (default: the keep_alive of the backend is for both sides), "own" (what follows), or "none".
+	Mode string
+	// Idle is the time without a byte after which the kernel asks whether the client is there. Default: 1 min.
+	Idle time.Duration
+	// Interval is the time between two questions. Default: 15 s.
+	Interval time.Duration
+	// Count is how many questions remain unanswered before the connection is reset. Default: 4.
+	Count int
 }
 
 // AcceptProxy accepts PROXY protocol headers. They tell the addresses of a connection that another proxy has accepted.
@@ -81,22 +98,70 @@ type AcceptProxy struct {
 	// Trusted are the networks whose connections begin with a header. Connections from elsewhere, or without a header,
 	// are reset. All clients of a unix socket are trusted. Empty (default): no connection has a header.
 	Trusted []Prefix
+	// Optional takes connections of trusted networks without a header, too: if the first bytes are not the signature of
+	// one, they are the client's. So a client has to send something first, within inspect_timeout. Default: false.
+	Optional bool
 }
 
-// Route chooses a backend. All conditions that are set must match.
+// Route chooses a backend. All conditions that are set must match. The last route may have none: it takes every
+// connection that is left.
 type Route struct {
-	// Name identifies the route in the access log. Default: the name of the backend.
+	// Name identifies the route in the access log. Default: the name of the backend, the first one if there are several.
 	Name string
 	// SNI are the server names in a ClientHello: "example.org", or "*.example.org" for every name below it.
 	SNI []string
 	// ALPN are protocols, one of which the ClientHello offers.
 	ALPN []string
+	// Transport is what the client begins: "tls", "raw" (anything else), or "any". "auto" (default): TLS, if the listener
+	// has to read the ClientHello for some route or ends TLS itself, and otherwise anything.
+	Transport string
 	// Sources are the networks of clients, as a PROXY header tells if there is one.
 	Sources []Prefix
 	// Destinations are the networks of the addresses that clients have connected to.
 	Destinations []Prefix
+	// DestinationPorts are the ports of these addresses.
+	DestinationPorts []int
+	// Allow are the networks whose clients may take the route; others are reset, as those of Deny. Empty (default): all.
+	Allow []Prefix
+	// Deny are the networks whose clients may not, even if they are allowed.
+	Deny []Prefix
+	// TLS ends TLS for this route, with certificates and settings of its own: the ClientHello is read first. Without
+	// certificates (default), it is the listener's.
+	TLS ServerTLS
+	// Passthrough leaves TLS to the servers, although the listener ends it. Default: false.
+	Passthrough bool
 	// Backend is the name of the backend.
 	Backend string
+	// Backends are backends instead of one: one of them is chosen for each connection, at random by weight. It is chosen
+	// before a server is, so that balance.policy keeps a client to a server of each backend, and not to a backend.
+	Backends []WeightedBackend
+	// IdleTimeout is that of the backend for connections of this route. 0 (default): the backend's.
+	IdleTimeout time.Duration
+	// Lifetime is likewise.
+	Lifetime time.Duration
+}
+
+// Targets are the backends of the route with their weights, whether it has one or several.
+func (r *Route) Targets() []WeightedBackend {
+	if r.Backend != "" {
+		return []WeightedBackend{{Backend: r.Backend, Weight: 1}}
+	}
+	return r.Backends
+}
+
+// Unconditional reports whether the route takes every connection that comes so far.
+func (r *Route) Unconditional() bool {
+	return len(r.SNI)+len(r.ALPN)+len(r.Sources)+len(r.Destinations)+len(r.DestinationPorts) == 0 &&
+		r.Transport != "tls" && r.Transport != "raw"
+}
+
+// WeightedBackend is one of the backends of a route.
+type WeightedBackend struct {
+	// Backend is the name of the backend.
+	Backend string
+	// Weight is its share of connections, in relation to the others: 0 (none) to 1000000. If all are 0, connections are
+	// reset. Default: 1.
+	Weight int
 }
 
 // Bandwidth limits bytes. What is beyond a limit waits at its sender.
@@ -134,7 +199,7 @@ type UDP struct {
 // NewListener is a listener with every default, without a name, an address and a backend.
 func NewListener() Listener {
 	return Listener{
-		Socket:         Socket{Mode: 0o660},
+		Socket:         newSocket(),
 		TLS:            newServerTLS(),
 		StartTLS:       "none",
 		InspectTimeout: 5 * time.Second,
@@ -142,5 +207,18 @@ func NewListener() Listener {
 		SourceRate:     newSourceRate(),
 		UDP:            UDP{IdleTimeout: 30 * time.Second},
 		AccessLog:      true,
+	}
+}
+
+// NewRoute is a route with every default, without a condition and a backend.
+func NewRoute() Route { return Route{Transport: "auto", TLS: newServerTLS()} }
+
+// NewWeightedBackend is a backend of a route with every default, without a name.
+func NewWeightedBackend() WeightedBackend { return WeightedBackend{Weight: 1} }
+
+func newSocket() Socket {
+	return Socket{
+		Mode:      0o660,
+		KeepAlive: ClientKeepAlive{Mode: "backend", Idle: time.Minute, Interval: 15 * time.Second, Count: 4},
 	}
 }

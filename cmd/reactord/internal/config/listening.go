@@ -39,7 +39,12 @@ func (v *validator) listener(at *step, l *Listener) {
 func (v *validator) datagrams(at *step, l *Listener) {
 	bySNI := false
 	for i := range l.Routes {
-		bySNI = bySNI || len(l.Routes[i].SNI)+len(l.Routes[i].ALPN) > 0
+		r := &l.Routes[i]
+		bySNI = bySNI || len(r.SNI)+len(r.ALPN) > 0
+		v.misfits(at.of("routes").nth(i), "it is for connections, and this listener takes datagrams", []misfit{
+			{"transport", r.Transport == "tls" || r.Transport == "raw"}, {"tls", len(r.TLS.Certificates) > 0},
+			{"passthrough", r.Passthrough}, {"idle_timeout", r.IdleTimeout != 0},
+		})
 	}
 	if bySNI {
 		v.add(at.of("routes"), "datagrams have no ClientHello: remove sni and alpn, or write a TCP address")
@@ -56,6 +61,7 @@ func (v *validator) datagrams(at *step, l *Listener) {
 
 // socket finds options that the sockets of an address do not have.
 func (v *validator) socket(at *step, a Address, s *Socket) {
+	keepsAlive := s.KeepAlive.Mode != newSocket().KeepAlive.Mode
 	file := a.Path != "" && !strings.HasPrefix(a.Path, "@")
 	if !file {
 		v.misfits(at, "it is of the file of a unix socket, and this listener has none", []misfit{
@@ -65,16 +71,23 @@ func (v *validator) socket(at *step, a Address, s *Socket) {
 	if a.Path != "" {
 		v.misfits(at, "a unix socket has no such option", []misfit{
 			{"fast_open", s.FastOpen != 0}, {"interface", s.Interface != ""}, {"mss", s.MSS != 0}, {"tos", s.TOS != 0},
+			{"free_bind", s.FreeBind}, {"keep_alive", keepsAlive},
 		})
 	}
 	if a.UDP {
 		v.misfits(at, "it is an option of TCP, and this listener takes datagrams", []misfit{
 			{"backlog", s.Backlog != 0}, {"fast_open", s.FastOpen != 0}, {"mss", s.MSS != 0},
+			{"keep_alive", keepsAlive},
 		})
 	}
 	if a.FD != "" {
 		v.misfits(at, "the service manager has opened the socket: set it in its unit (BindToDevice=)", []misfit{
-			{"interface", s.Interface != ""},
+			{"interface", s.Interface != ""}, {"free_bind", s.FreeBind},
+		})
+	}
+	if k, d := &s.KeepAlive, newSocket().KeepAlive; k.Mode != "own" {
+		v.without(at.of("keep_alive"), "it has no effect without a mode: write mode: own, too", []isSet{
+			{"idle", k.Idle != d.Idle}, {"interval", k.Interval != d.Interval}, {"count", k.Count != d.Count},
 		})
 	}
 	if ip, err := netip.ParseAddr(a.Host); s.IPv6Only && (err != nil || !ip.Is6() || !ip.IsUnspecified()) {
@@ -113,7 +126,9 @@ func (v *validator) protocols(at *step, c *Config) {
 		}
 		of[l.Backend] = l
 		for j := range l.Routes {
-			of[l.Routes[j].Backend] = l
+			for _, to := range l.Routes[j].Targets() {
+				of[to.Backend] = l
+			}
 		}
 	}
 	for i := range c.Backends {

@@ -206,9 +206,9 @@ func TestErrors(t *testing.T) {
 		want: `a.yaml:4:39: backend "ap" does not exist: did you mean "app"?`,
 	}, {
 		name: "a route without a condition",
-		old:  "    backend: app\n", new: "    routes: [{backend: app}]\n",
-		want: `a.yaml:4:14: a route without a condition matches every connection: write sni, alpn, sources or destinations, ` +
-			`or name the backend as the listener's`,
+		old:  "    backend: app\n", new: "    routes: [{backend: app}, {sni: [a], backend: app}]\n",
+		want: `a.yaml:4:14: a route without a condition takes every connection: write sni, alpn, sources or destinations, ` +
+			`or write it as the last route`,
 	}, {
 		name: "a route by a pattern",
 		old:  "    backend: app\n", new: "    routes: [{sni: [a.*.test], backend: app}]\n",

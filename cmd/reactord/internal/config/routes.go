@@ -8,14 +8,24 @@ import (
 
 // routes finds routes that lead nowhere or can match nothing, and what they lack.
 func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
-	hello := false
+	hello, ends := false, len(l.TLS.Certificates) > 0
+	for i := range l.Routes {
+		r := &l.Routes[i]
+		hello = hello || len(r.SNI)+len(r.ALPN) > 0
+		ends = ends || len(r.TLS.Certificates) > 0
+	}
 	for i := range l.Routes {
 		r, at := &l.Routes[i], at.of("routes").nth(i)
-		known(at.of("backend"), r.Backend)
-		hello = hello || len(r.SNI)+len(r.ALPN) > 0
-		if len(r.SNI)+len(r.ALPN)+len(r.Sources)+len(r.Destinations) == 0 {
-			v.add(at, "a route without a condition matches every connection: write sni, alpn, sources or destinations, "+
-				"or name the backend as the listener's")
+		v.targets(at, r, known)
+		v.routeTLS(at, r, ends)
+		switch last := i == len(l.Routes)-1; {
+		case !r.Unconditional():
+		case !last:
+			v.add(at, "a route without a condition takes every connection: write sni, alpn, sources or destinations, "+
+				"or write it as the last route")
+		case l.Backend != "":
+			v.add(at, "a route without a condition leaves no connection to the backend of the listener, %s: remove one of "+
+				"both", quote(l.Backend)).Other = at.up.of("backend").String()
 		}
 		for j, name := range r.SNI {
 			if text := sniFault(name); text != "" {
@@ -23,9 +33,41 @@ func (v *validator) routes(at *step, l *Listener, known func(*step, string)) {
 			}
 		}
 	}
-	if l.StartTLS != "none" && !l.Address.UDP && !hello && len(l.TLS.Certificates) == 0 {
+	if l.StartTLS != "none" && !l.Address.UDP && !hello && !ends {
 		v.add(at.of("start_tls"), "nothing speaks the TLS that clients ask for: write tls.certificates to end it here, "+
 			"or routes by sni or alpn to pass it on")
+	}
+}
+
+// targets finds a route that leads nowhere, or to two places.
+func (v *validator) targets(at *step, r *Route, known func(*step, string)) {
+	known(at.of("backend"), r.Backend)
+	for i := range r.Backends {
+		known(at.of("backends").nth(i).of("backend"), r.Backends[i].Backend)
+	}
+	switch {
+	case r.Backend == "" && len(r.Backends) == 0:
+		v.add(at.of("backend"), "no backend: name the one that connections go to")
+	case r.Backend != "" && len(r.Backends) != 0:
+		v.add(at.of("backends"), "backend and backends are both set: write one of them")
+	}
+}
+
+// routeTLS finds settings of TLS of a route that contradict each other. ends is whether TLS ends for some connections of
+// the listener.
+func (v *validator) routeTLS(at *step, r *Route, ends bool) {
+	v.serverTLS(at.of("tls"), &r.TLS)
+	own := len(r.TLS.Certificates) > 0
+	switch {
+	case r.Passthrough && own:
+		v.add(at.of("passthrough"), "passthrough leaves TLS to the servers, and tls ends it here: remove one of both")
+	case r.Passthrough && !ends:
+		v.add(at.of("passthrough"), "passthrough has no effect: TLS does not end at this listener: remove it")
+	}
+	if r.Transport == "raw" {
+		v.without(at, "a raw connection has no ClientHello and no TLS: remove it, or write another transport", []isSet{
+			{"sni", len(r.SNI) > 0}, {"alpn", len(r.ALPN) > 0}, {"tls", own}, {"passthrough", r.Passthrough},
+		})
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	maxPort        = math.MaxUint16
 	maxName        = 63
 	maxText        = 64 << 10
+	maxKeepAlive   = 127 // MAX_TCP_KEEPCNT
+	maxRouteWeight = 1_000_000
 )
 
 var (
@@ -93,8 +95,18 @@ var rules = map[string]rule{
 	"Socket.MSS":       {min: 88, max: 32767, zero: true},
 	"Socket.TOS":       {max: 255},
 
-	"Route.Name":    {form: isName},
-	"Route.Backend": {needed: "no backend: name the one that connections go to"},
+	"ClientKeepAlive.Mode":     {oneOf: newWords(KeepAliveModes)},
+	"ClientKeepAlive.Idle":     keepAlive,
+	"ClientKeepAlive.Interval": keepAlive,
+	"ClientKeepAlive.Count":    {min: 1, max: maxKeepAlive},
+
+	"Route.Name":              {form: isName},
+	"Route.Transport":         {oneOf: newWords(Transports)},
+	"Route.DestinationPorts":  {min: 1, max: maxPort},
+	"Route.IdleTimeout":       orUnlimited,
+	"Route.Lifetime":          orUnlimited,
+	"WeightedBackend.Backend": {needed: "no backend: name the one that connections go to"},
+	"WeightedBackend.Weight":  {max: maxRouteWeight},
 
 	"ByteRate.FromClient": {max: int64(1 << 20 * GiB)},
 	"ByteRate.FromServer": {max: int64(1 << 20 * GiB)},
@@ -219,5 +231,5 @@ var rules = map[string]rule{
 
 	"KeepAlive.Idle":     {min: keepAlive.min, max: keepAlive.max, step: keepAlive.step, zero: true},
 	"KeepAlive.Interval": keepAlive,
-	"KeepAlive.Count":    {min: 1, max: 127}, // MAX_TCP_KEEPCNT
+	"KeepAlive.Count":    {min: 1, max: maxKeepAlive},
 }

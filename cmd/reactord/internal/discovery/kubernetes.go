@@ -53,15 +53,15 @@ func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes
 // Name is "kubernetes NAMESPACE/SERVICE:PORT".
 func (k *Kubernetes) Name() string { return k.name }
 
-// How long a watch may last, as it is asked for: a random time between it and the double. The server ends it then. If it
-// does not, it is ended slack later.
+// How long a watch may last, as it is asked for: a random time between watchTime and the double. The server ends it
+// then, or else it is ended watchSlack later.
 const (
 	watchTime  = 5 * time.Minute
 	watchSlack = 30 * time.Second
 )
 
 const (
-	pageSize  = 50    // slices, of 100 endpoints each, if nobody has configured more
+	pageSize  = 50    // slices, usually of at most 100 endpoints each
 	maxSlices = 10000 // of a Service
 )
 

@@ -205,7 +205,7 @@ func (b *backendMerger) fromFile(servers []config.Server) {
 		s := Server{
 			Name: cmp.Or(c.Name, c.Address.HostPort()), Address: b.file.Address(c.Address), Host: hostName(c.Address.Host),
 			Weight: c.Weight, Priority: c.Priority, Backup: c.Backup, Locality: c.Locality,
-			MaxConnections: c.MaxConnections, State: state, Origin: b.file.place(path),
+			MaxConnections: c.MaxConnections, Plain: c.Plain, State: state, Origin: b.file.place(path),
 		}
 		if j, twice := b.byKey[s.Address]; twice {
 			b.value(path, serverPath(b.index, j), "server", "%q is %s, and so is another server of the backend",

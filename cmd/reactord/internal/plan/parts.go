@@ -38,6 +38,8 @@ type File struct {
 	// Servers and Clients are what the files of the TLS settings hold, by the names of the listeners and backends.
 	Servers map[string]*certs.Server
 	Clients map[string]*certs.Client
+	// RouteServers are those of the routes of listeners: see [Listener.RouteKeys].
+	RouteServers map[string][]*certs.Server
 	// Errors makes an error of problems of Config: it says in which place of the file, or in which flag, each problem is.
 	Errors func([]config.Problem) error
 	// Place is where a setting is, for people: "FILE:LINE:COLUMN". nil: Origin of the file's servers is "file".

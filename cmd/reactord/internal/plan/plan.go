@@ -29,6 +29,8 @@ type Listener struct {
 	Path    string         // of a unix socket; "@" and its name if it is abstract
 	FD      string         // "" or the name of a socket of the service manager (fd://NAME)
 	Keys    *certs.Server  // what the files of its TLS settings hold; nil: TLS does not end here
+	// RouteKeys are the same of its routes, by index. nil: no route has certificates. A nil entry: this one has none.
+	RouteKeys []*certs.Server
 }
 
 // Backend is a group of servers. Its key is its name.
@@ -48,6 +50,7 @@ type Server struct {
 	Backup         bool
 	Locality       string
 	MaxConnections int    // 0: no limit
+	Plain          bool   // no TLS with it, although the backend has TLS
 	State          State  // what the sources say; health is not part of a plan
 	Origin         string // where it comes from, for people: "FILE:LINE:COLUMN", "dns NAME", …
 }

@@ -28,6 +28,7 @@ type Planner struct {
 	mu        sync.Mutex
 	reloads   []chan error
 	overrides []override
+	controls  []controlling
 	reports   map[Source]report
 	closed    bool
 	wake      chan struct{} // has room for one

@@ -92,8 +92,10 @@ func (m *merger) hopBack(hops map[string][]hop, listener int) *hop {
 func (l *Listener) leadsTo() []string {
 	all := []string{l.Backend}
 	for i := range l.Routes {
-		if r := &l.Routes[i]; len(r.Sources)+len(r.Destinations) == 0 {
-			all = append(all, r.Backend)
+		if r := &l.Routes[i]; len(r.Sources)+len(r.Destinations)+len(r.DestinationPorts) == 0 {
+			for _, to := range r.Targets() {
+				all = append(all, to.Backend)
+			}
 		}
 	}
 	return all

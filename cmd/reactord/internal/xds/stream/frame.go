@@ -1,0 +1,79 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// prefix is the bytes before a message: whether it is compressed, and its length.
+const prefix = 5
+
+// keep is the greatest buffer that is kept for the next message, in bytes.
+const keep = 1 << 20
+
+// errCompressed is the error of a message that is compressed although that was not offered.
+var errCompressed = errors.New("the server has compressed a message, which was not offered")
+
+// appendMessage appends a message with its prefix.
+func appendMessage(to []byte, m proto.Message) ([]byte, error) {
+	at := len(to)
+	to, err := proto.MarshalOptions{}.MarshalAppend(append(to, make([]byte, prefix)...), m)
+	if err != nil {
+		return nil, err
+	}
+	length := len(to) - at - prefix
+	if uint64(length) > 1<<32-1 {
+		return nil, fmt.Errorf("a message of %d bytes cannot be sent", length)
+	}
+	binary.BigEndian.PutUint32(to[at+1:], uint32(length))
+	return to, nil
+}
+
+// reader reads messages with their prefixes.
+type reader struct {
+	from  io.Reader
+	limit int // of a message in bytes
+	buf   bytes.Buffer
+}
+
+// next is the bytes of the next message, valid until the next call. [io.EOF]: the stream has ended between messages.
+func (r *reader) next() ([]byte, error) {
+	var head [prefix]byte
+	if _, err := io.ReadFull(r.from, head[:]); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, half(err)
+		}
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(head[1:])
+	switch {
+	case head[0] == 1:
+		return nil, errCompressed
+	case head[0] != 0:
+		return nil, fmt.Errorf("not gRPC: a message begins with byte %d", head[0])
+	case uint64(length) > uint64(r.limit):
+		return nil, fmt.Errorf("a message has %d bytes, and the limit is %d", length, r.limit)
+	}
+	if r.buf.Cap() > keep {
+		r.buf = bytes.Buffer{}
+	}
+	r.buf.Reset()
+	// The buffer grows as bytes arrive: the length may be a lie.
+	if _, err := io.CopyN(&r.buf, r.from, int64(length)); err != nil {
+		return nil, half(err)
+	}
+	return r.buf.Bytes(), nil
+}
+
+// half is the error of a message that ends early.
+func half(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the stream has ended within a message: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Stream is an open stream to a server.
+type Stream struct {
+	server *Server
+	conf   *Config
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	conn   *http.ClientConn
+
+	out  *io.PipeWriter
+	sent []byte // the last message; its memory is used again
+
+	answer   chan answer // has the one answer
+	body     io.Closer   // nil: there was no answer yet
+	in       reader
+	trailers *http.Header // those of the response, which are there when its body has ended
+	received atomic.Uint64
+}
+
+// answer is what RoundTrip returns: when the server has sent headers, which it need not do before its first message.
+type answer struct {
+	response *http.Response
+	err      error
+}
+
+// errStreamEnded is the cause if a stream is closed by this side.
+var errStreamEnded = errors.New("the stream was closed")
+
+// open connects to a server, and sends the header of a request. ctx is that of the stream.
+func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
+	header := http.Header{
+		"Content-Type": {"application/grpc"},
+		"Te":           {"trailers"},
+		"User-Agent":   {c.UserAgent},
+	}
+	if err := add(server.Metadata, header); err != nil {
+		return nil, err
+	}
+	dialing, cancelDial := context.WithTimeoutCause(ctx, c.ConnectTimeout,
+		fmt.Errorf("no connection within %v", c.ConnectTimeout))
+	defer cancelDial()
+	conn, err := server.transport(c.PingInterval, c.PingTimeout).NewClientConn(dialing, server.scheme(), "server:0")
+	if err != nil {
+		if cause := context.Cause(dialing); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	s := &Stream{server: server, conf: c, conn: conn, answer: make(chan answer, 1)}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.in = reader{limit: c.MaxMessage}
+	in, out := io.Pipe()
+	s.out = out
+	request := (&http.Request{
+		Method: http.MethodPost, Header: header, Body: in, ContentLength: -1, Host: server.authority(),
+		URL: &url.URL{Scheme: server.scheme(), Host: server.authority(), Path: c.Method},
+	}).WithContext(s.ctx)
+	go func() {
+		response, err := conn.RoundTrip(request)
+		if err != nil {
+			in.Close() // HTTP/2 does so, unless it has refused the request
+		}
+		s.answer <- answer{response, err}
+	}()
+	return s, nil
+}
+
+// Server names the server for people.
+func (s *Stream) Server() string { return s.server.String() }
+
+// Context is done when the stream was closed: its function has returned, or Run's context is done.
+func (s *Stream) Context() context.Context { return s.ctx }
+
+// Received is how many messages were received. It may be called from any goroutine.
+func (s *Stream) Received() uint64 { return s.received.Load() }
+
+// Send sends a message. It waits while the server does not read. m may be changed when it returns. After an error the
+// stream is of no use; Recv says why.
+func (s *Stream) Send(m proto.Message) error {
+	sent, err := appendMessage(s.sent[:0], m)
+	if err != nil {
+		return err
+	}
+	if s.sent = sent; cap(sent) > keep {
+		s.sent = nil
+	}
+	if _, err = s.out.Write(sent); err != nil {
+		return s.explain(err)
+	}
+	return nil
+}
+
+// Recv waits for a message and decodes it into m, whose content before does not matter. If the server has ended the
+// stream the error is an [*Error], also if it did so without a fault. A message that cannot be decoded ends the stream as
+// well.
+func (s *Stream) Recv(m proto.Message) error {
+	if s.in.from == nil {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	data, err := s.in.next()
+	if errors.Is(err, io.EOF) {
+		return ended(*s.trailers)
+	}
+	if err != nil {
+		return s.explain(err)
+	}
+	if err := proto.Unmarshal(data, m); err != nil {
+		return fmt.Errorf("a message cannot be decoded: %w", err)
+	}
+	s.received.Add(1)
+	return nil
+}
+
+// begin waits for the header of the response.
+func (s *Stream) begin() error {
+	var a answer
+	select {
+	case a = <-s.answer:
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+	if a.err != nil {
+		return s.explain(a.err)
+	}
+	s.body = a.response.Body
+	if err := answered(a.response); err != nil {
+		s.body.Close()
+		return err
+	}
+	s.in.from, s.trailers = a.response.Body, &a.response.Trailer
+	return nil
+}
+
+// explain is the error of a stream: why it was closed, if it was, else what has happened to it.
+func (s *Stream) explain(err error) error {
+	if cause := context.Cause(s.ctx); cause != nil {
+		return cause
+	}
+	return explain(err, s.conf.PingTimeout)
+}
+
+// close ends the stream and its connection, and Send and Recv that wait.
+func (s *Stream) close() {
+	s.cancel(errStreamEnded)
+	_ = s.out.CloseWithError(errStreamEnded)
+	_ = s.conn.Close()
+}

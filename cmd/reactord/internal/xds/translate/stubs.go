@@ -1,0 +1,78 @@
+package translate
+
+import (
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+)
+
+// What is here moves to the files cluster*.go, endpoints*.go, secret*.go and tls*.go.
+
+// Cluster is a cluster of a control plane. It does not change.
+type Cluster struct{}
+
+// DecodeCluster reads an envoy.config.cluster.v3.Cluster. The error joins everything that cannot be honoured.
+func DecodeCluster(name string, body []byte) (*Cluster, error) { return &Cluster{}, nil }
+
+// Endpoints is the name of the endpoints that the cluster needs; "": none.
+func (c *Cluster) Endpoints() string { return "" }
+
+// Secrets are the names of the secrets that TLS needs.
+func (c *Cluster) Secrets() []string { return nil }
+
+// Same reports whether both say the same, as far as it is honoured.
+func (c *Cluster) Same(other *Cluster) bool { return false }
+
+// hashes reports whether the cluster chooses servers by a hash: of what, the listeners say.
+func (c *Cluster) hashes() bool { return false }
+
+// build makes the backend of the cluster. The error says what is wrong between the cluster and its endpoints and
+// secrets.
+func (c *Cluster) build(s *Set, u use) (*backend, error) { return &backend{}, nil }
+
+// use is what the listeners that use a cluster want of its backend.
+type use struct {
+	hash bool // connections are hashed by the client's address, if the cluster hashes
+}
+
+// backend is what a cluster becomes.
+type backend struct {
+	config  config.Backend // its name is that of the cluster
+	servers []plan.Server
+	keys    *certs.Client
+}
+
+// Endpoints are the servers of a cluster. They do not change.
+type Endpoints struct{}
+
+// DecodeEndpoints reads an envoy.config.endpoint.v3.ClusterLoadAssignment. The error joins everything that cannot be
+// honoured.
+func DecodeEndpoints(name string, body []byte) (*Endpoints, error) { return &Endpoints{}, nil }
+
+// Same reports whether both say the same, as far as it is honoured.
+func (e *Endpoints) Same(other *Endpoints) bool { return false }
+
+// Secret is a certificate with its key, or authorities. It does not change.
+type Secret struct{}
+
+// DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
+// honoured.
+func DecodeSecret(name string, body []byte) (*Secret, error) { return &Secret{}, nil }
+
+// Same reports whether both say the same, as far as it is honoured.
+func (s *Secret) Same(other *Secret) bool { return false }
+
+// serverTLS is what a DownstreamTlsContext says.
+type serverTLS struct{}
+
+// decodeServerTLS reads an envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.
+func decodeServerTLS(body []byte) (*serverTLS, error) { return &serverTLS{}, nil }
+
+// Secrets are the names of the secrets that it needs.
+func (t *serverTLS) Secrets() []string { return nil }
+
+// build makes the settings and what they hold. sans are names of clients (see [config.ServerTLS.ClientSANs]) beside those
+// of the context: a client needs one of each.
+func (t *serverTLS) build(s *Set) (config.ServerTLS, *certs.Server, error) {
+	return config.ServerTLS{}, nil, nil
+}
