@@ -429,14 +429,17 @@ func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
 	}
 }
 
-// Drain begins to drain the process.
-func (d *adminDaemon) Drain() error {
-	d.requestDrain("the admin API")
-	now := time.Now()
-	d.drainBegan.CompareAndSwap(nil, &now) // so that the answer says so already
-	d.enter(unready)
-	return nil
+// Drain begins to drain the process, or only makes it not ready.
+func (d *adminDaemon) Drain(held bool) error {
+	kind := drainNow
+	if held {
+		kind = hold
+	}
+	return d.request(withdrawal{"the admin API", kind})
 }
+
+// Undrain undoes that.
+func (d *adminDaemon) Undrain() error { return d.request(withdrawal{"the admin API", undo}) }
 
 // Upgrade starts the program anew.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }

@@ -40,17 +40,17 @@ type daemon struct {
 
 	kin *lineage
 
-	began      time.Time
-	level      string                    // of the log, as the file says. Only the planner's goroutine has it
-	file       atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
-	slow       admin.SlowTurns
-	drains     chan string               // requests to drain, with who asks
-	drainBegan atomic.Pointer[time.Time] // nil: there is no drain
-	planned    atomic.Pointer[time.Time] // when the plan in force came into force
-	hash       atomic.Pointer[string]    // of the configuration in force
-	changes    atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
-	successor  chan *upgrade.Successor   // that has taken over
-	unwatch    context.CancelFunc        // ends the feeding of the watchdog
+	began       time.Time
+	level       string                    // of the log, as the file says. Only the planner's goroutine has it
+	file        atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
+	slow        admin.SlowTurns
+	withdrawals chan withdrawal           // requests to drain, and to undo it
+	drainBegan  atomic.Pointer[time.Time] // nil: there is no drain
+	planned     atomic.Pointer[time.Time] // when the plan in force came into force
+	hash        atomic.Pointer[string]    // of the configuration in force
+	changes     atomic.Pointer[[]string]  // of the last reload that succeeded; nil: there was none
+	successor   chan *upgrade.Successor   // that has taken over
+	unwatch     context.CancelFunc        // ends the feeding of the watchdog
 
 	background sync.WaitGroup
 	watching   context.CancelFunc // ends the watch of the file; nil: there is none. Only the planner's goroutine has it
@@ -99,7 +99,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d := &daemon{
 		conf: conf, log: log, kin: kin, began: time.Now(),
-		drains: make(chan string, 1), successor: make(chan *upgrade.Successor, 1),
+		withdrawals: make(chan withdrawal, 8), successor: make(chan *upgrade.Successor, 1),
 	}
 	conf.warn = func(text string) { log.Warn("the configuration is unusual", zap.String("warning", text)) }
 	handed, err := kin.handed()

@@ -327,6 +327,11 @@ type Place struct {
 	Text   string `json:"text" doc:"What is wrong, and what to write instead."`
 }
 
+// DrainQuery is how the process drains.
+type DrainQuery struct {
+	Hold bool `query:"hold" doc:"Only fail /readyz, until another request: connections are accepted and served."`
+}
+
 // Drain is the progress of a drain.
 type Drain struct {
 	Phase       string  `json:"phase" enum:"starting,serving,reloading,unready,draining,ended" doc:"There is a drain from unready on."`

@@ -42,9 +42,11 @@ type Config struct {
 	Resolver Resolver
 	// Kubernetes is the API server, for the discovery of Services.
 	Kubernetes Kubernetes
-	// Listeners are the addresses on which connections are accepted, at least one.
+	// XDS has a control plane tell further listeners and backends.
+	XDS XDS
+	// Listeners are the addresses on which connections are accepted. At least one, unless there is a control plane.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are proxied to.
+	// Backends are the groups of servers that connections are proxied to. At least one, unless there is a control plane.
 	Backends []Backend
 }
 
@@ -195,16 +197,16 @@ var (
 // New is the configuration with every default, without listeners and backends.
 func New() *Config {
 	return &Config{
-		Ring:      "auto",
-		Metrics:   Metrics{PerServer: true},
-		Admin:     Admin{Mode: 0o600},
-		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: newAccessLog(),
-		Limits:    Limits{SourceRate: newSourceRate()},
-		Drain:     Drain{Timeout: 30 * time.Second},
-		Resolver:  Resolver{Timeout: 2 * time.Second, Attempts: 2},
-
+		Ring:       "auto",
+		Metrics:    Metrics{PerServer: true},
+		Admin:      Admin{Mode: 0o600},
+		Log:        Log{Level: "info", Format: "auto"},
+		AccessLog:  newAccessLog(),
+		Limits:     Limits{SourceRate: newSourceRate()},
+		Drain:      Drain{Timeout: 30 * time.Second},
+		Resolver:   Resolver{Timeout: 2 * time.Second, Attempts: 2},
 		Kubernetes: Kubernetes{Timeout: 10 * time.Second},
+		XDS:        newXDS(),
 	}
 }
 

@@ -18,10 +18,11 @@ func (v *validator) config(c *Config) {
 	limits := top.of("limits")
 	v.rate(limits, c.Limits.Rate, c.Limits.SourceRate)
 	v.drain(top.of("drain"), c.Drain)
-	if len(c.Listeners) == 0 {
+	v.xds(top.of("xds"), &c.XDS)
+	if len(c.Listeners) == 0 && !c.XDS.Enabled() {
 		v.add(top.of("listeners"), "no listener: write at least one")
 	}
-	if len(c.Backends) == 0 {
+	if len(c.Backends) == 0 && !c.XDS.Enabled() {
 		v.add(top.of("backends"), "no backend: write at least one")
 	}
 	v.listeners(top.of("listeners"), c)

@@ -23,6 +23,43 @@ func isName(s string) string {
 	return ""
 }
 
+// isForeignName is the name that a control plane gives to something of its own.
+func isForeignName(s string) string {
+	if len(s) > maxForeignName {
+		return fmt.Sprintf("is longer than %d bytes", maxForeignName)
+	}
+	return ""
+}
+
+// isControlPlane is the address of a control plane.
+func isControlPlane(s string) string {
+	const advice = "write http://HOST:PORT, https://HOST:PORT or unix:///PATH"
+	if file, ok := strings.CutPrefix(s, "unix://"); ok {
+		if !path.IsAbs(file) {
+			return "has no path: " + advice
+		}
+		return ""
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return "is not the address of a control plane: " + advice
+	case u.Hostname() == "" || u.Port() == "":
+		return "has no host or no port: " + advice
+	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return "is more than an address: " + advice
+	}
+	return ""
+}
+
+// isHeader is the name of an HTTP header as gRPC sends it.
+func isHeader(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !isNameRune(r) || r >= 'A' && r <= 'Z' }) >= 0 {
+		return ": use lower-case letters, digits, '-', '_' and '.' only"
+	}
+	return ""
+}
+
 // isServerName allows HOST:PORT as well, which is the name of a server without one.
 func isServerName(s string) string {
 	switch {

@@ -37,18 +37,19 @@ var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 
 // fresh is the defaults of entries of lists. The defaults of other settings are those of [New].
 var fresh = map[reflect.Type]any{
-	reflect.TypeFor[Config]():          *New(),
-	reflect.TypeFor[Listener]():        NewListener(),
-	reflect.TypeFor[Route]():           NewRoute(),
-	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
-	reflect.TypeFor[Certificate]():     Certificate{},
-	reflect.TypeFor[Backend]():         NewBackend(),
-	reflect.TypeFor[Server]():          NewServer(),
-	reflect.TypeFor[DNS]():             NewDNS(),
-	reflect.TypeFor[FileDiscovery]():   FileDiscovery{},
-	reflect.TypeFor[HTTPDiscovery]():   NewHTTPDiscovery(),
-
+	reflect.TypeFor[Config]():              *New(),
+	reflect.TypeFor[Listener]():            NewListener(),
+	reflect.TypeFor[Route]():               NewRoute(),
+	reflect.TypeFor[WeightedBackend]():     NewWeightedBackend(),
+	reflect.TypeFor[Certificate]():         Certificate{},
+	reflect.TypeFor[Backend]():             NewBackend(),
+	reflect.TypeFor[Server]():              NewServer(),
+	reflect.TypeFor[DNS]():                 NewDNS(),
+	reflect.TypeFor[FileDiscovery]():       FileDiscovery{},
+	reflect.TypeFor[HTTPDiscovery]():       NewHTTPDiscovery(),
 	reflect.TypeFor[KubernetesDiscovery](): NewKubernetesDiscovery(),
+	reflect.TypeFor[XDSMetadata]():         XDSMetadata{},
+	reflect.TypeFor[XDSNodeMetadata]():     XDSNodeMetadata{},
 }
 
 // scalars is the fields that stand for their whole struct.

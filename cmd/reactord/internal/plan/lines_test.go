@@ -128,7 +128,8 @@ func TestLinesOfKeys(t *testing.T) {
 			[]string{"listener web: files of tls were read anew", "backend app: files of tls were read anew"}},
 	} {
 		test.change()
-		next, err := merge(parts(), before, nil)
+		now := parts()
+		next, err := merge(&now, before, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,10 +30,10 @@ type handshake struct {
 // os.ErrDeadlineExceeded. Then the client was sent the alert. A client that ends or resets the connection before its
 // first byte has not begun a handshake: that is a refusal, and not counted.
 func (c *conn) terminate(t *task.T) error {
-	s, set := c.secured(client), c.opening.settings
+	s, ends := c.secured(client), c.opening.ends
 	s.early, c.early = bytes.Clone(c.early), nil
 	s.received = uint64(len(s.early))
-	err := s.shakeHands(t, tls.Server(s, set.tls), set.TLS.HandshakeTimeout)
+	err := s.shakeHands(t, tls.Server(s, ends.Config), ends.settings.HandshakeTimeout)
 	if s.received == 0 && gone(err) {
 		return &refusal{endOpeningClient, errGone}
 	}

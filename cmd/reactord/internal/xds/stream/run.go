@@ -118,7 +118,9 @@ func attempt(ctx context.Context, c *Config, server *Server, session func(*Strea
 	}
 	defer s.close()
 	c.Report(State{Phase: Connected, Server: server.String()})
-	err = session(s)
+	if err = session(s); errors.Is(err, errSend) {
+		err = s.reason()
+	}
 	return s.Received() > 0, err
 }
 

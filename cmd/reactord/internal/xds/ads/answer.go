@@ -1,0 +1,155 @@
+package ads
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
+)
+
+// answer is what is to be sent for one response.
+type answer struct {
+	nonce string
+	text  string // of the NACK; empty: ACK
+	news  bool   // the response brought something new
+}
+
+// Refusal is one reason of a NACK.
+type Refusal struct {
+	Name string // of the resource; empty: the response as a whole
+	Err  error
+	New  bool // it is not what was said last about this resource
+}
+
+// Answer says that an update has been applied except for what is refused, by name: it is answered by an ACK, or by a
+// NACK that names each of these and what the machine has refused itself. The name "" stands for the response as a whole,
+// of which then nothing is held. Anything else of the update is held from now on, or removed. A refused removal leaves
+// what is held. Names that are not in the update only add to the text.
+//
+// It returns what was refused, sorted by name; whoever reports it leaves out what is not new. An update that has been
+// answered before, and one of [Machine.Tick], is ignored.
+func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
+	s := m.of(u.Type)
+	if s == nil || s.out != u {
+		return nil
+	}
+	s.out = nil
+	all := maps.Clone(u.Refused)
+	maps.Copy(all, refused)
+	s.apply(u, all)
+	refusals := s.remember(u, all)
+	text := nackText(refusals)
+	if text == s.said {
+		for i := range refusals {
+			refusals[i].New = false
+		}
+	}
+	s.said = text
+	for _, r := range u.Set {
+		s.tidy(r.Name)
+	}
+	if m.live && u.stream == m.stream {
+		s.answers = append(s.answers, answer{u.nonce, text, u.news})
+	}
+	return refusals
+}
+
+// apply holds and removes what was not refused.
+func (s *subscription) apply(u *Update, refused map[string]error) {
+	if refused[""] != nil {
+		return
+	}
+	for _, r := range u.Set {
+		// Meanwhile it may be unwanted, or wanted anew.
+		n := s.names[r.Name]
+		if n == nil || refused[r.Name] != nil || !s.wants(r.Name) || n.again {
+			continue
+		}
+		n.held, n.known, n.stale, n.version = true, true, false, r.Version
+		n.refused, n.refusedVersion = "", ""
+		s.setExpiry(n, expiry(u.received, r.TTL))
+	}
+	for _, resource := range u.Removed {
+		n := s.names[resource]
+		if n == nil || refused[resource] != nil || n.again {
+			continue
+		}
+		s.drop(n)
+		n.known = true
+		s.tidy(resource)
+	}
+}
+
+// remember notes what was refused, and returns it.
+func (s *subscription) remember(u *Update, refused map[string]error) []Refusal {
+	versions := make(map[string]string, len(u.Set))
+	for _, r := range u.Set {
+		versions[r.Name] = r.Version
+	}
+	refusals := make([]Refusal, 0, len(refused))
+	for _, resource := range slices.Sorted(maps.Keys(refused)) {
+		err := refused[resource]
+		if err == nil {
+			continue
+		}
+		text, news := cut(err.Error(), maxReason), true
+		if n := s.names[resource]; n != nil {
+			news = n.refused != text
+			n.refused, n.refusedVersion, n.known = text, versions[resource], true
+		}
+		refusals = append(refusals, Refusal{resource, err, news})
+	}
+	return refusals
+}
+
+// fail notes that the server cannot send a resource.
+func (u *Update) fail(resource string, status *discoverypb.Status) {
+	if u.Failed == nil {
+		u.Failed = map[string]error{}
+	}
+	u.Failed[resource] = errors.New(cut(status.GetMessage(), maxReason))
+}
+
+// space spaces NACKs of a type out, so that a server that sends again at once what was refused does not keep both sides
+// busy. ACKs are never held back, and NACKs only until one follows.
+type space struct {
+	until time.Time     // no NACK before
+	again time.Duration // what the last one that brought nothing new has made it
+	burst int           // so many answers go out although it is not time yet
+}
+
+// take returns the answer to be sent now, if there is one.
+func (s *subscription) take(now time.Time) (answer, bool) {
+	if len(s.answers) == 0 {
+		return answer{}, false
+	}
+	p := &s.space
+	if p.burst == 0 {
+		if s.heldBack() && now.Before(p.until) {
+			return answer{}, false
+		}
+		p.burst = len(s.answers)
+	}
+	a := s.answers[0]
+	s.answers = s.answers[1:]
+	p.burst--
+	switch {
+	case a.text == "":
+		*p = space{burst: p.burst}
+	case a.news:
+		p.again = 0
+		p.until = now.Add(nackSpace)
+	default:
+		p.again = min(max(2*p.again, nackSpaceMin), nackSpaceMax)
+		p.until = now.Add(p.again)
+	}
+	return a, true
+}
+
+// heldBack says whether the answers are subject to spacing: they are NACKs only, and few. A server that does not wait
+// for answers is not slowed down by them, and must not be read slower for them.
+func (s *subscription) heldBack() bool {
+	return len(s.answers) <= maxHeldBack && !slices.ContainsFunc(s.answers, func(a answer) bool { return a.text == "" })
+}

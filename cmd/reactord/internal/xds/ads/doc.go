@@ -1,0 +1,71 @@
+// Package ads is the client's side of delta ADS, the protocol in which a control plane tells a proxy what to do, as a
+// pure state machine: it has no I/O, no goroutine and no clock. It decides what is asked for, judges and answers what
+// is received, and remembers the version of what is held. The resources themselves are the caller's.
+//
+// # How to use it
+//
+// [New] makes a [Machine], [Machine.Want] says which resources are wanted. When a stream has begun, [Machine.Begin];
+// then [Machine.Next] returns the requests to send, until it returns nil. A response goes to [Machine.Receive], which
+// returns an [Update]: the caller applies it, and says by [Machine.Answer] what it has refused. [Machine.Tick] is to be
+// called at the time that [Machine.Wake] says. When the stream has ended, [Machine.End].
+//
+// After each Want, Refresh, Begin, Answer and Tick there may be something to send: call Next until it returns nil.
+//
+// # What it guarantees
+//
+// Every response of a type that was asked for on this stream is answered once, with its nonce, by an ACK or by a NACK
+// that names each refused resource. An answer carries nothing else, and a request that subscribes carries no nonce:
+// Istio forgets subscriptions that come with a NACK. Nothing of a stream is answered on another.
+//
+// Each resource is judged alone: those that are good are held with their versions, although others of the same response
+// were refused. What was held before a refusal stays held, with its version.
+//
+// What is subscribed on a stream differs from what is wanted only until Next returns nil. Several Wants make one
+// request. A name is never subscribed and unsubscribed in one request, since servers differ in which of both they obey.
+// What was unwanted for a moment is unsubscribed first and subscribed by another request: go-control-plane does not send
+// again what it believes the client to have (its issue 1450).
+//
+// # The order of types
+//
+// Next returns what there is for clusters, then endpoints, then listeners, then secrets. It is the order in which a
+// change can be applied without a gap, and servers that answer in the order of requests then send it so. Nothing relies
+// on it: servers send in any order.
+//
+// # A new stream
+//
+// The first request of a type has all that is wanted, and the versions of what is both held and wanted: a server then
+// sends what has changed, and names what is gone. A name without a subscription among the versions would come back as
+// removed. If the versions mean nothing to the server, since another one has sent them, [Machine.Begin] is told so. They
+// are also left out if the request would become larger than servers take.
+//
+// Some servers ignore the versions, send everything, and do not say what is gone. They are recognised for what is
+// subscribed as a whole, by either of two signs: a resource's first mention on the stream is with content and with just
+// the version that the server was told (one that honours versions would have left it out; Istio, whose versions are
+// empty, is recognised so); or no version was told. Then what was held and is not mentioned within [Config.Settle] of
+// the type's first response is removed, see [Machine.Tick]. Limits: a server that ignores versions and has changed each
+// of them is taken for one that honours them, so that what is gone stays until it says so; the same holds for one that
+// has nothing left and sends nothing; and a server that needs longer than Settle for its first answers is
+// misunderstood, until it sends the rest.
+//
+// # Bounds
+//
+// Names, versions, nonces, the text of a NACK, the resources of a type, the responses that wait for an answer and the
+// size of a request are bounded, see limits.go. What exceeds a bound is refused by name. The size of a response is
+// bounded by who reads it.
+//
+// # Threads
+//
+// A Machine is used by one goroutine at a time. It keeps nothing of what it is given but strings. What it returns is the
+// caller's.
+//
+// # Files
+//
+//	ads.go      Type, Resource, Update, Config, Machine; a stream's begin and end
+//	want.go     what is wanted, what of it is missing, and what is known about each name
+//	receive.go  judges a response
+//	answer.go   answers it
+//	nack.go     the text of a NACK, and when it may be sent
+//	next.go     the next request
+//	tick.go     what happens by time: resources that expire, or that a new stream does not mention
+//	limits.go   the bounds
+package ads

@@ -1,0 +1,137 @@
+package ads
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
+)
+
+// invalidArgument is the code of a NACK, of google.rpc.Code.
+const invalidArgument = 3
+
+// perName is about what a name costs in a request, beside its bytes.
+const perName = 8
+
+// Next returns the next request to send on the stream; nil: none now. What it returns counts as sent. A NACK that is
+// held back comes later, see [Machine.Wake].
+func (m *Machine) Next(now time.Time) *Request {
+	if !m.live {
+		return nil
+	}
+	for _, s := range m.types {
+		request := s.next(now, m.compare)
+		if request == nil {
+			continue
+		}
+		if !m.greeted {
+			m.greeted = true
+			request.Node = m.config.Node
+		}
+		request.TypeUrl = string(s.kind)
+		return request
+	}
+	return nil
+}
+
+// next returns the next request of the type, without what all have in common.
+func (s *subscription) next(now time.Time, compare bool) *Request {
+	if a, ok := s.take(now); ok {
+		request := &Request{ResponseNonce: a.nonce}
+		if a.text != "" {
+			request.ErrorDetail = &discoverypb.Status{Code: invalidArgument, Message: a.text}
+		}
+		return request
+	}
+	switch {
+	case !s.changed:
+		return nil
+	case s.opened:
+		return s.differ()
+	case s.everything():
+		return s.openWhole(compare)
+	default:
+		return s.openNamed(compare)
+	}
+}
+
+// openWhole returns the first request of a type that is wanted as a whole. It has no names: that is what every server
+// takes for a wildcard.
+func (s *subscription) openWhole(compare bool) *Request {
+	s.opened, s.changed = true, false
+	s.names[Wildcard].told = true
+	request := &Request{InitialResourceVersions: map[string]string{}}
+	size := 0
+	for resource, n := range s.names {
+		n.stale = n.held || n.refused != ""
+		if n.held {
+			request.InitialResourceVersions[resource] = n.version
+			size += len(resource) + len(n.version) + perName
+		}
+	}
+	if !compare || size > maxRequest {
+		request.InitialResourceVersions = nil
+	}
+	s.fresh.whole = len(request.InitialResourceVersions) == 0
+	return request
+}
+
+// openNamed returns the first request of a type that is wanted by names; nil if none is wanted. It has no versions of
+// names that it does not subscribe, which servers would take for removed.
+func (s *subscription) openNamed(compare bool) *Request {
+	request := &Request{InitialResourceVersions: map[string]string{}}
+	size := 0
+	s.changed = false
+	for _, resource := range slices.Sorted(maps.Keys(s.names)) {
+		n := s.names[resource]
+		if !n.wanted {
+			continue
+		}
+		if size += 2*len(resource) + len(n.version) + 2*perName; size > maxRequest {
+			s.changed = true
+			break
+		}
+		n.told = true
+		request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, resource)
+		if n.held && compare {
+			request.InitialResourceVersions[resource] = n.version
+		}
+	}
+	if len(request.ResourceNamesSubscribe) == 0 {
+		return nil
+	}
+	s.opened = true
+	return request
+}
+
+// differ returns a request that brings what the server knows closer to what is wanted; nil if it is the same. What is
+// asked for again is unsubscribed by this request and subscribed by the next.
+func (s *subscription) differ() *Request {
+	request := &Request{}
+	size := 0
+	s.changed = false
+	for _, resource := range slices.Sorted(maps.Keys(s.names)) {
+		n := s.names[resource]
+		leave, enter := n.told && (!n.wanted || n.again), n.wanted && !n.told
+		if !leave && !enter {
+			continue
+		}
+		if size += len(resource) + perName; size > maxRequest {
+			s.changed = true
+			break
+		}
+		n.told, n.again = enter, false
+		if enter {
+			request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, resource)
+			continue
+		}
+		request.ResourceNamesUnsubscribe = append(request.ResourceNamesUnsubscribe, resource)
+		s.changed = s.changed || n.wanted
+		s.tidy(resource)
+	}
+	if size == 0 {
+		return nil
+	}
+	return request
+}

@@ -1,0 +1,121 @@
+package ads
+
+import "time"
+
+// fresh is the time after a type's first response on a stream, in which the server says what has changed meanwhile.
+type fresh struct {
+	until time.Time // zero: no response has come, or the time is over
+	over  bool
+	whole bool // the server sends everything, and does not say what is gone
+}
+
+// begin is called when a stream begins.
+func (s *subscription) begin() {
+	s.opened, s.changed, s.answers, s.space, s.fresh = false, true, nil, space{}, fresh{}
+	for resource, n := range s.names {
+		n.told, n.again, n.stale = false, false, false
+		s.tidy(resource)
+	}
+}
+
+// begun is called for each response.
+func (s *subscription) begun(now time.Time, settle time.Duration) {
+	if s.fresh.until.IsZero() && !s.fresh.over {
+		s.fresh.until = now.Add(settle)
+	}
+}
+
+// mention notes that this stream knows a resource, and what the first mention says about the server.
+func (s *subscription) mention(n *name, content bool, version string) {
+	if n.stale && n.held && content && version == n.version {
+		s.fresh.whole = true
+	}
+	n.stale = false
+}
+
+// settle ends the time after the first response: it returns what is gone.
+func (s *subscription) settle() (removed []string) {
+	for resource, n := range s.names {
+		switch {
+		case !n.stale:
+			continue
+		case n.held && !s.fresh.whole:
+			// The server still has just what is held, and not what was refused.
+			n.stale, n.refused, n.refusedVersion = false, "", ""
+			continue
+		case n.held:
+			removed = append(removed, resource)
+		}
+		// What was refused and is not held would have been sent again.
+		s.drop(n)
+		s.tidy(resource)
+	}
+	s.fresh = fresh{over: true}
+	return removed
+}
+
+// expired removes what has expired, and returns it.
+func (s *subscription) expired(now time.Time) (removed []string) {
+	if s.expire == 0 {
+		return nil
+	}
+	for resource, n := range s.names {
+		if n.expires.IsZero() || now.Before(n.expires) {
+			continue
+		}
+		removed = append(removed, resource)
+		s.drop(n)
+		s.tidy(resource)
+	}
+	return removed
+}
+
+// Tick returns what is removed by time: resources whose time to live is over, and those that a new stream has not
+// mentioned although its server sends everything. These updates need no answer. Nothing is returned for a type whose
+// response has not been answered.
+func (m *Machine) Tick(now time.Time) []*Update {
+	var updates []*Update
+	for _, s := range m.types {
+		if s.out != nil {
+			continue
+		}
+		removed := s.expired(now)
+		if m.live && !s.fresh.until.IsZero() && !now.Before(s.fresh.until) {
+			removed = append(removed, s.settle()...)
+		}
+		if removed != nil {
+			updates = append(updates, &Update{Type: s.kind, Removed: removed, received: now})
+		}
+	}
+	return updates
+}
+
+// Wake returns when to call [Machine.Tick] and [Machine.Next]; zero: not before something else happens.
+func (m *Machine) Wake() time.Time {
+	var wake time.Time
+	sooner := func(t time.Time) {
+		if wake.IsZero() || t.Before(wake) {
+			wake = t
+		}
+	}
+	for _, s := range m.types {
+		if m.live && len(s.answers) > 0 {
+			sooner(s.space.until)
+		}
+		if s.out != nil {
+			continue
+		}
+		if m.live && !s.fresh.until.IsZero() {
+			sooner(s.fresh.until)
+		}
+		if s.expire == 0 {
+			continue
+		}
+		for _, n := range s.names {
+			if !n.expires.IsZero() {
+				sooner(n.expires)
+			}
+		}
+	}
+	return wake
+}
