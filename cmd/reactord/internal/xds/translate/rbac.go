@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpb"
@@ -352,14 +353,11 @@ func (j *judge) authenticated(r reading, p *rbacpb.Principal) []string {
 	return nil
 }
 
-// anySAN is the name that every certificate has: see [config.ClientTLS.SANs].
-const anySAN = "any"
-
 // principalNames are names of certificates. In Envoy the URIs of a certificate count, or else its DNS names. So a text
 // that looks like a URI is one.
 func principalNames(r reading, m *corepb.StringMatcher) []string {
 	if m == nil {
-		return []string{anySAN}
+		return []string{config.AnySAN}
 	}
 	kind, text := "", ""
 	switch by := m.GetMatchPattern().(type) {
