@@ -88,7 +88,7 @@ func compile(files []*descriptorpb.FileDescriptorProto) (map[string]string, erro
 		known[file.GetName()] = true
 		for _, name := range file.Dependency {
 			if d, err := protoregistry.GlobalFiles.FindFileByPath(name); err == nil {
-				add(protodesc.ToFileDescriptorProto(d))
+				add(protodesc.ToFileDescriptorProto(d)) // a well-known type
 			}
 			for _, of := range files {
 				if of.GetName() == name {
@@ -121,7 +121,9 @@ func compile(files []*descriptorpb.FileDescriptorProto) (map[string]string, erro
 	}
 	code := map[string]string{}
 	for _, file := range response.File {
-		code[file.GetName()] = file.GetContent()
+		if code[file.GetName()], err = trim(file.GetContent()); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.GetName(), err)
+		}
 	}
 	return code, nil
 }

@@ -24,7 +24,8 @@ func Table(list *List) string {
 			if treatment == Honoured {
 				remark = "" // it is for the documentation
 			}
-			b.WriteString(strings.TrimRight(fmt.Sprintf(" %d %s %.1s %s", fd.Number(), fd.Name(), treatment, remark), " ") + "\n")
+			line := fmt.Sprintf(" %d %s %.1s %s", fd.Number(), fd.Name(), treatment, remark)
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}
 	return b.String()

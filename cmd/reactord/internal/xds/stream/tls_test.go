@@ -27,7 +27,9 @@ func served(t *testing.T, ca, mutual *certstest.Authority, names ...string) Serv
 	return serve(t, settings, echo).at()
 }
 
-func certificate(c tls.Certificate) *tls.Config { return &tls.Config{Certificates: []tls.Certificate{c}} }
+func certificate(c tls.Certificate) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{c}}
+}
 
 // works expects that a message comes back.
 func works(t *testing.T, at Server) {
