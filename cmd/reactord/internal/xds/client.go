@@ -9,6 +9,7 @@ import (
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,9 @@ import (
 type Config struct {
 	// Settings are those of the configuration.
 	Settings Settings
+	// Node and Servers are in place of what Settings say, if they are not zero.
+	Node    *corepb.Node
+	Servers []stream.Server
 	// Apply puts a part of the plan in force: see [plan.Planner.Control].
 	Apply func(context.Context, *plan.Control) error
 	// Ready is told, on the client's goroutine, the listeners that the process answers itself: those by which a control
@@ -84,10 +88,13 @@ func New(cfg Config) *Client {
 		cfg.Log = zap.NewNop()
 	}
 	s := &cfg.Settings
+	if cfg.Node == nil {
+		cfg.Node = s.node()
+	}
 	c := &Client{
 		cfg: cfg, log: cfg.Log, events: make(chan event), wake: make(chan struct{}, 1), first: make(chan struct{}),
-		book: newBook(cfg.language, rules{s.HoldBack, s.HoldBackPercent, s.InitialFetchTimeout}),
-		machine: ads.New(ads.Config{Node: s.node()}),
+		book:    newBook(cfg.language, rules{s.HoldBack, s.HoldBackPercent, s.InitialFetchTimeout}),
+		machine: ads.New(ads.Config{Node: cfg.Node}),
 	}
 	c.status.began = time.Now()
 	c.saver.path = s.LastGood
@@ -120,6 +127,13 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.save(time.Now(), true)
+}
+
+// Leave has [Client.Close] not write the last good file: another process does that.
+func (c *Client) Leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.saver.path = ""
 }
 
 // Settled is closed when the first part of the plan is in force, or has taken longer than the settings say.
@@ -171,7 +185,11 @@ func (c *Client) connect(ctx context.Context) {
 		c.cfg.Connect(ctx, c.report, c.session)
 		return
 	}
-	stream.Run(ctx, c.cfg.Settings.stream(c.report), func(s *stream.Stream) error { return c.session(s) })
+	transport := c.cfg.Settings.stream(c.report)
+	if c.cfg.Servers != nil {
+		transport.Servers = c.cfg.Servers
+	}
+	stream.Run(ctx, transport, func(s *stream.Stream) error { return c.session(s) })
 }
 
 // run is the client's goroutine.

@@ -149,6 +149,12 @@ func (envoy) build(s *set) (*plan.Control, []fault) {
 
 func (l listener) same(other value) bool { return l.Same(other.(listener).Listener) }
 func (l listener) size() int             { return 0 }
+
+func (l listener) ready() (r ReadyListener, ok bool) {
+	r.Address, r.Path, ok = l.Ready()
+	return r, ok
+}
+
 func (l listener) needs(k kind) []string {
 	switch k {
 	case clusters:

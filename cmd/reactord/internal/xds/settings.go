@@ -66,7 +66,7 @@ func (s *Settings) tls() (*tls.Config, error) {
 	if s.TLS.Cert != "" && s.TLS.Key == "" {
 		t.Key = t.Cert
 	}
-	return t.Load()
+	return t.Config()
 }
 
 // node is what the control plane is told about this process.

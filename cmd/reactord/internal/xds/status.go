@@ -20,7 +20,6 @@ type ReadyListener struct {
 
 // Status is a reading of a client. Times are zero if there was none.
 type Status struct {
-	Servers   []string
 	Server    string // the one that is connected, or was last
 	Connected bool
 	Since     time.Time // of Connected
@@ -138,17 +137,17 @@ func (c *Client) Status() Status {
 	defer c.mu.Unlock()
 	n := &c.status
 	s := Status{
-		Servers: slices.Clone(c.cfg.Settings.Servers), Server: n.state.Server, Connected: n.connected, Since: n.since,
+		Server: n.state.Server, Connected: n.connected, Since: n.since,
 		ErrorAt: n.errAt, LastGood: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
 		Reconnects: max(n.attempts, 1) - 1,
 	}
-	if n.connected && c.machine.Live() {
+	if n.connected && n.pushes > 0 {
 		s.LastGood = time.Now()
 	}
 	if n.lastErr != nil {
 		s.LastError = n.lastErr.Error()
 	}
-	id := c.cfg.Settings.node()
+	id := c.cfg.Node
 	s.Node, s.Cluster, s.Zone = id.GetId(), id.GetCluster(), id.GetLocality().GetZone()
 	for k := range c.book.all {
 		t := n.types[k]
