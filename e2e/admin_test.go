@@ -24,6 +24,7 @@ type administered struct {
 
 const administeredConfig = `ring: %s
 loops: 2
+metrics: "127.0.0.1:0"
 admin: {address: "unix://%s", mode: "0640"}
 drain: {timeout: 1m}
 listeners:
@@ -55,6 +56,7 @@ func (a *administered) start(t *testing.T) {
 	t.Helper()
 	a.daemon = spawn(t, nil, nil, "serve", "--config", a.file)
 	a.addr = a.await("listening").str("address")
+	a.metrics = a.await("metrics").str("address")
 	a.await("admin")
 }
 
@@ -206,7 +208,7 @@ func TestAdminReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.write(t, strings.ReplaceAll(string(good), "drain:", "drian:"))
-	if r := a.tryCtl("reload"); r.code != 1 || !strings.HasPrefix(r.stderr, a.file+":4:1: ") {
+	if r := a.tryCtl("reload"); r.code != 1 || !strings.HasPrefix(r.stderr, a.file+":5:1: ") {
 		t.Errorf("%+v", r)
 	}
 	if text := a.ctl("status"); !strings.Contains(text, "refused:") {
@@ -244,6 +246,58 @@ func TestAdminDrain(t *testing.T) {
 		r := a.tryCtl("server", "set", "app", "one", "--weight", "2")
 		if r.code != 1 || !strings.Contains(r.stderr, "draining") {
 			t.Errorf("a change while draining: %+v", r)
+		}
+		c.finish()
+		c.expectEOF()
+		if code := a.wait(patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// A drain is undone while its delay lasts, and a process that is only not ready does not end by itself.
+func TestAdminDrainUndone(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		a := administer(t, ring, serve(t, echo), serve(t, echo))
+		readiness := func(want int, phase string) {
+			t.Helper()
+			if status, body := a.get("/readyz"); status != want {
+				t.Errorf("/readyz: status %d, %q, want %d", status, body, want)
+			}
+			if text := a.ctl("status"); !strings.Contains(text, phase) {
+				t.Errorf("status: %s\nwant %s", text, phase)
+			}
+			c := dial(t, a.addr)
+			c.send([]byte("x"))
+			c.expect([]byte("x"))
+			c.finish()
+			c.expectEOF()
+		}
+		a.ctl("drain", "--hold")
+		readiness(http.StatusServiceUnavailable, "unready")
+		a.ctl("reload") // the plan still changes
+		if text := a.ctl("drain", "--undo"); !strings.HasPrefix(text, "not draining") {
+			t.Errorf("undone: %q", text)
+		}
+		readiness(http.StatusOK, "serving")
+
+		a.write(t, strings.ReplaceAll(readFile(t, a.file), "drain: {", "drain: {delay: 1h, "))
+		a.ctl("reload")
+		a.ctl("drain")
+		readiness(http.StatusServiceUnavailable, "unready")
+		a.ctl("drain", "--undo")
+		readiness(http.StatusOK, "serving")
+
+		a.ctl("drain", "--hold")
+		a.write(t, strings.ReplaceAll(readFile(t, a.file), "delay: 1h", "delay: 100ms"))
+		a.ctl("reload")
+		c := dial(t, a.addr)
+		c.send([]byte("x"))
+		c.expect([]byte("x"))
+		a.ctl("drain")
+		eventually(t, "new connections are refused", func() bool { return refused(a.addr) })
+		if r := a.tryCtl("drain", "--undo"); r.code != 1 || !strings.Contains(r.stderr, "accepts no connections any more") {
+			t.Errorf("undone too late: %+v", r)
 		}
 		c.finish()
 		c.expectEOF()

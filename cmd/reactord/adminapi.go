@@ -113,7 +113,7 @@ func (d *adminDaemon) Plan() admin.Plan {
 		for _, s := range b.Servers {
 			next.Servers = append(next.Servers, admin.PlanServer{
 				Name: s.Name, Address: s.Address.String(), State: s.State.String(), Weight: s.Weight, Priority: s.Priority,
-				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Origin: s.Origin,
+				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Plain: s.Plain, Origin: s.Origin,
 			})
 		}
 		out.Backends = append(out.Backends, next)
@@ -429,14 +429,17 @@ func (d *daemon) noteReload(f *plan.File, diff *plan.Diff) {
 	}
 }
 
-// Drain begins to drain the process.
-func (d *adminDaemon) Drain() error {
-	d.requestDrain("the admin API")
-	now := time.Now()
-	d.drainBegan.CompareAndSwap(nil, &now) // so that the answer says so already
-	d.enter(unready)
-	return nil
+// Drain begins to drain the process, or only makes it not ready.
+func (d *adminDaemon) Drain(held bool) error {
+	kind := drainNow
+	if held {
+		kind = hold
+	}
+	return d.request(withdrawal{"the admin API", kind})
 }
+
+// Undrain undoes that.
+func (d *adminDaemon) Undrain() error { return d.request(withdrawal{"the admin API", undo}) }
 
 // Upgrade starts the program anew.
 func (d *adminDaemon) Upgrade(ctx context.Context) (int, error) { return d.upgrade(ctx) }

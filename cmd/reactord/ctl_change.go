@@ -121,17 +121,15 @@ func (ctlReload) Run(c *ctl) error {
 }
 
 type ctlDrain struct {
-	Show bool `help:"Show the progress of a drain, and begin none."`
+	Show bool `help:"Show the progress of a drain, and begin none." xor:"what"`
+	Hold bool `help:"Only fail /readyz: connections are accepted until the process drains, or --undo." xor:"what"`
+	Undo bool `help:"Undo --hold, or a drain while its delay lasts." xor:"what"`
 	Wait bool `help:"Wait until the process has ended, and show the progress."`
 }
 
 // Run begins to drain, or shows how far it is.
 func (d ctlDrain) Run(c *ctl) error {
-	e := admin.PostDrain
-	if d.Show {
-		e = admin.GetDrain
-	}
-	if err := call(c, e, admin.None{}, showDrain); err != nil || !d.Wait {
+	if err := d.begin(c); err != nil || !d.Wait {
 		return err
 	}
 	ctx, cancel := interruptible()
@@ -156,6 +154,17 @@ func (d ctlDrain) Run(c *ctl) error {
 			fmt.Fprintf(c.out, "%d connections, %s left\n", last, humanTime(now.Left))
 		}
 	}
+}
+
+// begin does what the flags say.
+func (d ctlDrain) begin(c *ctl) error {
+	switch {
+	case d.Show:
+		return call(c, admin.GetDrain, admin.None{}, showDrain)
+	case d.Undo:
+		return call(c, admin.DeleteDrain, admin.None{}, showDrain)
+	}
+	return call(c, admin.PostDrain, admin.DrainQuery{Hold: d.Hold}, showDrain)
 }
 
 func showDrain(w *bufio.Writer, d *admin.Drain) {

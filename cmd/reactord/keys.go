@@ -13,6 +13,7 @@ import (
 // what is unusual; it may be nil.
 func readKeys(f *plan.File, warn func(string)) error {
 	f.Servers, f.Clients = map[string]*certs.Server{}, map[string]*certs.Client{}
+	f.RouteServers = map[string][]*certs.Server{}
 	var wrong []config.Problem
 	note := func(path string, found []certs.Problem) {
 		for _, p := range found {
@@ -27,13 +28,18 @@ func readKeys(f *plan.File, warn func(string)) error {
 	}
 	for i := range f.Config.Listeners {
 		l := &f.Config.Listeners[i]
-		keys, found := certs.LoadServer(&l.TLS)
+		keys, found := certs.LoadServer(&l.TLS, nil)
 		f.Servers[l.Name] = keys
 		note(fmt.Sprintf("listeners[%d]", i), found)
+		for j := range l.Routes {
+			keys, found := certs.LoadServer(&l.Routes[j].TLS, nil)
+			f.RouteServers[l.Name] = append(f.RouteServers[l.Name], keys)
+			note(fmt.Sprintf("listeners[%d].routes[%d]", i, j), found)
+		}
 	}
 	for i := range f.Config.Backends {
 		b := &f.Config.Backends[i]
-		keys, found := certs.LoadClient(&b.TLS)
+		keys, found := certs.LoadClient(&b.TLS, nil)
 		f.Clients[b.Name] = keys
 		note(fmt.Sprintf("backends[%d]", i), found)
 	}
@@ -53,8 +59,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 	}
 	add("metrics.web_config_file", cfg.Metrics.WebConfigFile)
 	add("admin.web_config_file", cfg.Admin.WebConfigFile)
-	for i := range cfg.Listeners {
-		t, at := &cfg.Listeners[i].TLS, fmt.Sprintf("listeners[%d].tls.", i)
+	server := func(at string, t *config.ServerTLS) {
 		for j, c := range t.Certificates {
 			at := fmt.Sprintf("%scertificates[%d].", at, j)
 			add(at+"cert", c.Cert)
@@ -63,6 +68,13 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 		}
 		add(at+"client_ca", t.ClientCA)
 		add(at+"ticket_keys", t.TicketKeys)
+	}
+	for i := range cfg.Listeners {
+		l, at := &cfg.Listeners[i], fmt.Sprintf("listeners[%d].", i)
+		server(at+"tls.", &l.TLS)
+		for j := range l.Routes {
+			server(fmt.Sprintf("%sroutes[%d].tls.", at, j), &l.Routes[j].TLS)
+		}
 	}
 	for i := range cfg.Backends {
 		t, at := &cfg.Backends[i].TLS, fmt.Sprintf("backends[%d].tls.", i)

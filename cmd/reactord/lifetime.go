@@ -63,25 +63,38 @@ func (d *daemon) serve(s *signals) error {
 	defer d.enter(ended)
 	end := make(chan error, 1)
 	go func() { end <- d.proxy.Wait() }()
-	reloads, stop := context.WithCancel(context.Background())
+	changing, stop := context.WithCancel(context.Background())
 	defer stop()
-	d.background.Go(func() { d.reloadOn(reloads, s.reload) })
-	d.background.Go(func() { d.upgradeOn(reloads, s.upgrade) })
+	d.background.Go(func() { d.reloadOn(changing, s.reload) })
+	d.background.Go(func() { d.upgradeOn(changing, s.upgrade) })
 	reopening, stopReopening := context.WithCancel(context.Background())
 	defer stopReopening()
 	d.background.Go(func() { d.reopenOn(reopening, s.reopen) })
-	select {
-	case err := <-end:
-		return errors.Join(errUnexpected, err)
-	case first := <-s.end:
-		stop()
-		return d.drain("signal "+first.String(), s.end)
-	case who := <-d.drains:
-		stop()
-		return d.drain(who, s.end)
-	case next := <-d.successor:
-		stop()
-		return d.retire(next, s.end)
+
+	var delay <-chan time.Time // until it drains; nil: that was not requested
+	for {
+		select {
+		case err := <-end:
+			return errors.Join(errUnexpected, err)
+		case next := <-d.successor:
+			stop()
+			return d.retire(next, s.end)
+		case w := <-d.withdrawals:
+			delay = d.carryOut(w, delay)
+		case sig := <-s.end:
+			if hurry := delay != nil; hurry {
+				stop()
+				return d.drain(s.end, hurry)
+			}
+			d.withdraw()
+			delay = d.carryOut(withdrawal{who: "signal " + sig.String()}, nil)
+			d.background.Go(func() { d.noted(upgrade.Draining(changing)) })
+		case <-delay:
+			if delay = nil; d.phase.CompareAndSwap(int32(unready), int32(draining)) { // else it was undone
+				stop()
+				return d.drain(s.end, false)
+			}
+		}
 	}
 }
 
@@ -109,29 +122,16 @@ func (d *daemon) reopenOn(ctx context.Context, signals <-chan os.Signal) {
 	}
 }
 
-// requestDrain begins to drain the process, as a signal does.
-func (d *daemon) requestDrain(who string) {
-	select {
-	case d.drains <- who:
-	default: // it was requested already
-	}
-}
-
-// drain ends the process in phases: it is not ready and still accepts; it accepts no more and ends connections; it
-// resets what is left. A signal resets them immediately.
-func (d *daemon) drain(who string, signals <-chan os.Signal) error {
-	c := d.planner.Plan().Drain
-	now := time.Now()
-	d.drainBegan.CompareAndSwap(nil, &now)
-	d.enter(unready)
-	if d.admin != nil {
-		d.admin.Drain()
-	}
-	d.log.Info("draining", zap.String("requested_by", who),
-		zap.Duration("delay", c.Delay), zap.Duration("spread", c.Spread), zap.Duration("timeout", c.Timeout))
+// drain ends the process when it has not been ready for drain.delay: it accepts no more, ends connections, and resets
+// what is left. A signal resets them immediately, and so does hurry.
+func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
+	d.enter(draining)
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	d.background.Go(func() { d.noted(upgrade.Draining(ctx)) })
+	if hurry {
+		end()
+	}
 	go func() {
 		select {
 		case <-signals:
@@ -139,15 +139,8 @@ func (d *daemon) drain(who string, signals <-chan os.Signal) error {
 		case <-ctx.Done():
 		}
 	}()
-	delay := time.NewTimer(c.Delay)
-	defer delay.Stop()
-	select {
-	case <-delay.C:
-	case <-ctx.Done():
-	}
-	d.enter(draining)
-	d.planner.Close() // the plan stays as it is: what drains does not begin anew
-	return d.drainProxy(ctx, c)
+	d.closePlan(false) // the plan stays as it is: what drains does not begin anew
+	return d.drainProxy(ctx, d.planner.Plan().Drain)
 }
 
 func (d *daemon) drainProxy(ctx context.Context, c config.Drain) error {

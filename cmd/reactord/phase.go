@@ -6,6 +6,7 @@ package main
 //	serving ⇄ reloading             a reload was asked for; its result is known
 //	serving, reloading → unready    a signal or the admin API has asked to drain: /readyz says so; it still accepts;
 //	                                or a successor serves
+//	unready → serving               the admin API has undone it
 //	unready → draining              drain.delay has passed: it accepts no more
 //	draining → ended                all connections have ended, or the timeout or a second signal has reset them
 type phase int32

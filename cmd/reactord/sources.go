@@ -18,6 +18,8 @@ type sources struct {
 	mu      sync.Mutex
 	running map[plan.Source]*running
 	all     sync.WaitGroup
+
+	kubernetes *discovery.Cluster // of the sources that started last; nil: none has
 }
 
 // running is a source that looks for servers.
@@ -39,7 +41,7 @@ func (s *sources) run(configs ...*config.Config) {
 	want := map[plan.Source]wanted{}
 	for _, c := range configs {
 		for i := range c.Backends {
-			wantedBy(c, &c.Backends[i], want)
+			s.wantedBy(c, &c.Backends[i], want)
 		}
 	}
 	s.mu.Lock()
@@ -57,7 +59,7 @@ func (s *sources) run(configs ...*config.Config) {
 	}
 }
 
-func wantedBy(c *config.Config, b *config.Backend, want map[plan.Source]wanted) {
+func (s *sources) wantedBy(c *config.Config, b *config.Backend, want map[plan.Source]wanted) {
 	for _, d := range b.DNS {
 		want[plan.DNSSource(b, &d)] = wanted{[]any{d, c.Resolver}, func() discovery.Source {
 			return discovery.NewDNS(d, c.Resolver)
@@ -69,6 +71,19 @@ func wantedBy(c *config.Config, b *config.Backend, want map[plan.Source]wanted) 
 	for _, h := range b.HTTP {
 		want[plan.HTTPSource(b, &h)] = wanted{h, func() discovery.Source { return discovery.NewHTTP(h) }}
 	}
+	for _, k := range b.Kubernetes {
+		want[plan.KubernetesSource(b, &k)] = wanted{[]any{k, c.Kubernetes}, func() discovery.Source {
+			return discovery.NewKubernetes(k, s.cluster(c.Kubernetes))
+		}}
+	}
+}
+
+// cluster is the API server of these settings: sources share it, and its connection. The lock is held.
+func (s *sources) cluster(cfg config.Kubernetes) *discovery.Cluster {
+	if s.kubernetes == nil || s.kubernetes.Settings() != cfg {
+		s.kubernetes = discovery.NewCluster(cfg)
+	}
+	return s.kubernetes
 }
 
 // start starts a source. The lock is held.

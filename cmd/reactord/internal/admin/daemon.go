@@ -39,8 +39,11 @@ type Daemon interface {
 	// Reload reads the file again. An error of the plan joins one *config.Error for each thing that is wrong, where it
 	// has a place.
 	Reload(ctx context.Context) (Reload, error)
-	// Drain begins to drain the process, and returns.
-	Drain() error
+	// Drain begins to drain the process, and returns. If held is set, the process is not ready any more, and nothing
+	// else, until another call.
+	Drain(held bool) error
+	// Undrain undoes that while connections are accepted. Its error matches [ErrConflict] when they are not.
+	Undrain() error
 	// Upgrade starts the program anew, and returns when the new process has taken over: its id.
 	Upgrade(ctx context.Context) (pid int, err error)
 }

@@ -50,8 +50,10 @@ var (
 		"Read the configuration file again. If anything is wrong with it, the answer is 422, and nothing has changed.", 0, ""}
 	GetDrain = Endpoint[None, Drain]{http.MethodGet, "/v1/drain", "getDrain",
 		"The progress of a drain.", 0, ""}
-	PostDrain = Endpoint[None, Drain]{http.MethodPost, "/v1/drain", "drain",
+	PostDrain = Endpoint[DrainQuery, Drain]{http.MethodPost, "/v1/drain", "drain",
 		"Drain the process: it stops accepting, and exits when all connections have ended.", http.StatusAccepted, ""}
+	DeleteDrain = Endpoint[None, Drain]{http.MethodDelete, "/v1/drain", "undrain",
+		"Undo a drain while connections are still accepted: the process is ready again.", 0, ""}
 	PostUpgrade = Endpoint[None, Upgrade]{http.MethodPost, "/v1/upgrade", "upgrade",
 		"Start the program anew. The new process takes over the listeners, and this one drains.", 0, ""}
 	GetLogLevel = Endpoint[None, LogLevel]{http.MethodGet, "/v1/log-level", "getLogLevel",

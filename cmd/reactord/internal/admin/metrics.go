@@ -15,7 +15,7 @@ import (
 // goroutine, but only one at a time.
 type Server struct {
 	server
-	draining atomic.Bool
+	unready atomic.Bool
 }
 
 // Listen takes the address, in the form of [net.Listen], so that its errors are known early. Clients wait until
@@ -34,15 +34,15 @@ func (s *Server) Serve(metrics http.Handler) { s.serve(s.routes(metrics)) }
 // Addr is the address that s listens on.
 func (s *Server) Addr() netip.AddrPort { return s.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// Drain makes /readyz answer that no new connections are accepted.
-func (s *Server) Drain() { s.draining.Store(true) }
+// SetReady says whether /readyz answers that new connections may be sent. At first it does.
+func (s *Server) SetReady(ready bool) { s.unready.Store(!ready) }
 
 func (s *Server) routes(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s.draining.Load() {
+		if s.unready.Load() {
 			answer(w, http.StatusServiceUnavailable, "draining")
 			return
 		}

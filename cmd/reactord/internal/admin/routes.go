@@ -43,6 +43,7 @@ func routes() []route {
 		bind(PostReload, (*API).reload),
 		bind(GetDrain, (*API).getDrain),
 		bind(PostDrain, (*API).drain),
+		bind(DeleteDrain, (*API).undrain),
 		bind(PostUpgrade, (*API).upgrade),
 		bind(GetLogLevel, (*API).logLevel),
 		bind(SetLogLevel, (*API).setLogLevel),
@@ -252,8 +253,15 @@ func (a *API) getDrain(context.Context, *None) (Drain, error) {
 	return Drain{Phase: Serving, Connections: s.Connections}, nil
 }
 
-func (a *API) drain(ctx context.Context, _ *None) (Drain, error) {
-	if err := a.daemon.Drain(); err != nil {
+func (a *API) drain(ctx context.Context, q *DrainQuery) (Drain, error) {
+	if err := a.daemon.Drain(q.Hold); err != nil {
+		return Drain{}, err
+	}
+	return a.getDrain(ctx, nil)
+}
+
+func (a *API) undrain(ctx context.Context, _ *None) (Drain, error) {
+	if err := a.daemon.Undrain(); err != nil {
 		return Drain{}, err
 	}
 	return a.getDrain(ctx, nil)

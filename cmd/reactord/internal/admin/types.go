@@ -109,6 +109,7 @@ type PlanServer struct {
 	Backup         bool   `json:"backup"`
 	Locality       string `json:"locality,omitempty"`
 	MaxConnections int    `json:"max_connections" doc:"0: no limit."`
+	Plain          bool   `json:"plain,omitempty" doc:"There is no TLS with the server, although the backend has it."`
 	Origin         string `json:"origin" doc:"Where the server comes from: FILE:LINE:COLUMN, or the source of discovery."`
 }
 
@@ -325,6 +326,11 @@ type Place struct {
 	Line   int    `json:"line,omitempty" doc:"Counted from 1."`
 	Column int    `json:"column,omitempty" doc:"Counted from 1."`
 	Text   string `json:"text" doc:"What is wrong, and what to write instead."`
+}
+
+// DrainQuery is how the process drains.
+type DrainQuery struct {
+	Hold bool `query:"hold" doc:"Only fail /readyz, until another request: connections are accepted and served."`
 }
 
 // Drain is the progress of a drain.

@@ -15,6 +15,8 @@ type Backend struct {
 	Files []FileDiscovery
 	// HTTP are URLs of Prometheus's http_sd format whose targets are servers, asked again after an interval.
 	HTTP []HTTPDiscovery
+	// Kubernetes are Services whose endpoints are servers, as the API server of their cluster says.
+	Kubernetes []KubernetesDiscovery
 	// Balance is how a server is chosen.
 	Balance Balance
 	// Check is the active health check.
@@ -134,12 +136,27 @@ type HTTPDiscovery struct {
 	CAFile string
 }
 
+// KubernetesDiscovery is a Service of Kubernetes: the endpoints of its EndpointSlices are servers. One that is ready is
+// up; one that ends and still serves drains, unless there is no other; the rest is left out. Its zone is its locality.
+type KubernetesDiscovery struct {
+	// Service is the name of the Service.
+	Service string
+	// Namespace is the namespace of the Service. Empty (default): that of the pod in which the process runs.
+	Namespace string
+	// Port is the name or the number of the port of the endpoints: the targetPort of the Service, and not its port. Empty
+	// (default): the only one.
+	Port ServicePort
+	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod
+	// is two servers.
+	AddressType string
+}
+
 // Balance is how a server is chosen.
 type Balance struct {
 	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
-	// moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the number of servers:
-	// for hundreds of them).
+	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server
+	// that comes or goes moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the
+	// number of servers: for hundreds of them).
 	Policy string
 	// LoadFactor bounds the connections of a server to this many per cent of the average, with source_hash and maglev: a
 	// client goes to the next server of its order then. 0 (default): without bound.
@@ -280,6 +297,9 @@ func NewServer() Server { return Server{Weight: 1, State: "up"} }
 
 // NewDNS is a DNS discovery with every default, without a name.
 func NewDNS() DNS { return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute} }
+
+// NewKubernetesDiscovery is a Kubernetes discovery with every default, without a Service.
+func NewKubernetesDiscovery() KubernetesDiscovery { return KubernetesDiscovery{AddressType: "ip"} }
 
 // NewHTTPDiscovery is an HTTP discovery with every default, without a URL.
 func NewHTTPDiscovery() HTTPDiscovery {

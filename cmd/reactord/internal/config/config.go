@@ -40,9 +40,13 @@ type Config struct {
 	Drain Drain
 	// Resolver configures the DNS queries of discovery.
 	Resolver Resolver
-	// Listeners are the addresses on which connections are accepted, at least one.
+	// Kubernetes is the API server, for the discovery of Services.
+	Kubernetes Kubernetes
+	// XDS has a control plane tell further listeners and backends.
+	XDS XDS
+	// Listeners are the addresses on which connections are accepted. At least one, unless there is a control plane.
 	Listeners []Listener
-	// Backends are the groups of servers that connections are proxied to.
+	// Backends are the groups of servers that connections are proxied to. At least one, unless there is a control plane.
 	Backends []Backend
 }
 
@@ -150,6 +154,26 @@ type Resolver struct {
 	Attempts int
 }
 
+// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has:
+// the environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
+// "namespace" in /var/run/secrets/kubernetes.io/serviceaccount. All files are read again when they change.
+type Kubernetes struct {
+	// Address is the URL of the API server, as in https://10.0.0.1:6443. Empty (default): that of the pod's cluster.
+	Address string
+	// CAFile is a file with certificates of authorities. Empty (default): the pod's, or the system's if there is an
+	// address.
+	CAFile string
+	// TokenFile is a file with a bearer token, read again for each request. Empty (default): the pod's, or none if there
+	// is an address.
+	TokenFile string
+	// CertFile is a file with a client certificate. Empty (default): none.
+	CertFile string
+	// KeyFile is the file with its key. Empty (default): CertFile.
+	KeyFile string
+	// Timeout is how long a list may take, and the beginning of a watch. Default: 10 s.
+	Timeout time.Duration
+}
+
 // The values of the settings that have a fixed set of values.
 var (
 	Rings             = []string{"auto", "io_uring", "epoll"}
@@ -160,6 +184,7 @@ var (
 	OnLimits          = []string{"wait", "reject"}
 	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
+	AddressTypes      = []string{"ip", "IPv4", "IPv6"}
 	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
 	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}
 	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
@@ -172,14 +197,16 @@ var (
 // New is the configuration with every default, without listeners and backends.
 func New() *Config {
 	return &Config{
-		Ring:      "auto",
-		Metrics:   Metrics{PerServer: true},
-		Admin:     Admin{Mode: 0o600},
-		Log:       Log{Level: "info", Format: "auto"},
-		AccessLog: newAccessLog(),
-		Limits:    Limits{SourceRate: newSourceRate()},
-		Drain:     Drain{Timeout: 30 * time.Second},
-		Resolver:  Resolver{Timeout: 2 * time.Second, Attempts: 2},
+		Ring:       "auto",
+		Metrics:    Metrics{PerServer: true},
+		Admin:      Admin{Mode: 0o600},
+		Log:        Log{Level: "info", Format: "auto"},
+		AccessLog:  newAccessLog(),
+		Limits:     Limits{SourceRate: newSourceRate()},
+		Drain:      Drain{Timeout: 30 * time.Second},
+		Resolver:   Resolver{Timeout: 2 * time.Second, Attempts: 2},
+		Kubernetes: Kubernetes{Timeout: 10 * time.Second},
+		XDS:        newXDS(),
 	}
 }
 

@@ -18,14 +18,16 @@ func (v *validator) config(c *Config) {
 	limits := top.of("limits")
 	v.rate(limits, c.Limits.Rate, c.Limits.SourceRate)
 	v.drain(top.of("drain"), c.Drain)
-	if len(c.Listeners) == 0 {
+	v.xds(top.of("xds"), &c.XDS)
+	if len(c.Listeners) == 0 && !c.XDS.Enabled() {
 		v.add(top.of("listeners"), "no listener: write at least one")
 	}
-	if len(c.Backends) == 0 {
+	if len(c.Backends) == 0 && !c.XDS.Enabled() {
 		v.add(top.of("backends"), "no backend: write at least one")
 	}
 	v.listeners(top.of("listeners"), c)
-	v.backends(top.of("backends"), c.Backends)
+	v.kubernetes(top.of("kubernetes"), &c.Kubernetes)
+	v.backends(top.of("backends"), c.Backends, &c.Kubernetes)
 	v.protocols(top.of("backends"), c)
 }
 
@@ -124,16 +126,18 @@ func (v *validator) listeners(at *step, c *Config) {
 	}
 }
 
-func (v *validator) backends(at *step, all []Backend) {
+func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 	names := seen{}
 	for i := range all {
 		b, at := &all[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
-		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP) == 0 {
-			v.add(at.of("servers"), "no server: write at least one, or dns, files or http")
+		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 {
+			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
 		}
 		v.servers(at.of("servers"), b.Servers)
+		v.plain(at.of("servers"), b)
 		v.discovery(at, b)
+		v.services(at.of("kubernetes"), b.Kubernetes, api)
 		v.clientTLS(at.of("tls"), &b.TLS)
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
 			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs has no effect: set version to v2")
@@ -161,6 +165,15 @@ func (v *validator) servers(at *step, all []Server) {
 		v.unique(at.of("name"), s.Name, names)
 		if s.Backup && s.Priority != 0 {
 			v.add(at.of("backup"), "backup is the last priority of all: write either backup or priority")
+		}
+	}
+}
+
+// plain finds servers without TLS of a backend that has none anyway.
+func (v *validator) plain(at *step, b *Backend) {
+	for i := range b.Servers {
+		if b.Servers[i].Plain && !b.TLS.Enabled && b.TLS.StartTLS == "none" {
+			v.add(at.nth(i).of("plain"), "plain has no effect: the backend has no TLS: remove it")
 		}
 	}
 }

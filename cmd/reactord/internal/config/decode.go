@@ -129,7 +129,7 @@ func (d *decoder) value(p *place, name string, n ast.Node, s *shape, v reflect.V
 	case *time.Duration:
 		d.duration(p, name, n, into)
 	case encoding.TextUnmarshaler:
-		d.unmarshal(p, name, n, into, v.CanInt() || v.CanUint())
+		d.unmarshal(p, name, n, into, v.CanInt() || v.CanUint() || v.Type() == reflect.TypeFor[ServicePort]())
 	default:
 		panic("config: no reader for " + v.Type().String())
 	}

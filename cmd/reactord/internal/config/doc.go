@@ -23,13 +23,13 @@
 //
 // # How a setting is added
 //
-// A setting is a field of a struct with a comment, in one of the five files of settings, its default in the New…
+// A setting is a field of a struct with a comment, in one of the six files of settings, its default in the New…
 // function, and its bounds in rules.go. Reading, printing, the schema and docs/configuration.md follow from these. A
 // test wants it in example.yaml.
 //
 // # Files
 //
-//	config.go, listener.go, backend.go, tls.go, accesslog.go  the settings, their documentation and defaults
+//	config.go, listener.go, backend.go, tls.go, accesslog.go, xds.go  the settings, their documentation and defaults
 //	rules.go, forms.go what a single value must be; forms of text
 //	contradictions.go  what several settings must be together
 //	validate.go        applies rules

@@ -142,6 +142,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[time.Duration](): "a duration",
 	reflect.TypeFor[Size]():          "a size",
 	reflect.TypeFor[FileMode]():      "permissions",
+	reflect.TypeFor[ServicePort]():   "a port",
 	reflect.TypeFor[IP]():            "an IP address",
 	reflect.TypeFor[Prefix]():        "a network",
 	reflect.TypeFor[Address]():       "an address",
@@ -153,4 +154,6 @@ var samples = map[reflect.Type]string{
 	reflect.TypeFor[FileMode](): "0600",
 	reflect.TypeFor[IP]():       "192.0.2.1",
 	reflect.TypeFor[Prefix]():   "10.0.0.0/8",
+
+	reflect.TypeFor[ServicePort](): "http or 8080",
 }

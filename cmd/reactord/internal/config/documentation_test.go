@@ -25,7 +25,7 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "tls.go", "accesslog.go")
+	texts := commentsOf(t, "config.go", "listener.go", "backend.go", "tls.go", "accesslog.go", "xds.go")
 	if *update {
 		writeComments(t, texts)
 	} else if diff := cmp.Diff(texts, docs()); diff != "" {

@@ -41,6 +41,9 @@ func TestExample(t *testing.T) {
 	d.Name, d.Port, h.URL = "app.example.org", 9000, "https://sd.example.org/targets"
 	found.Name, found.DNS, found.HTTP = "discovered", []DNS{d}, []HTTPDiscovery{h}
 	found.Files = []FileDiscovery{{Path: "/etc/reactord/app/*.json"}}
+	k := NewKubernetesDiscovery()
+	k.Service, k.Namespace, k.Port = "app", "default", "http"
+	found.Kubernetes = []KubernetesDiscovery{k}
 	want.Listeners, want.Backends = []Listener{l}, []Backend{b, found}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

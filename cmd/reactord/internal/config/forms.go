@@ -23,6 +23,43 @@ func isName(s string) string {
 	return ""
 }
 
+// isForeignName is the name that a control plane gives to something of its own.
+func isForeignName(s string) string {
+	if len(s) > maxForeignName {
+		return fmt.Sprintf("is longer than %d bytes", maxForeignName)
+	}
+	return ""
+}
+
+// isControlPlane is the address of a control plane.
+func isControlPlane(s string) string {
+	const advice = "write http://HOST:PORT, https://HOST:PORT or unix:///PATH"
+	if file, ok := strings.CutPrefix(s, "unix://"); ok {
+		if !path.IsAbs(file) {
+			return "has no path: " + advice
+		}
+		return ""
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return "is not the address of a control plane: " + advice
+	case u.Hostname() == "" || u.Port() == "":
+		return "has no host or no port: " + advice
+	case u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return "is more than an address: " + advice
+	}
+	return ""
+}
+
+// isHeader is the name of an HTTP header as gRPC sends it.
+func isHeader(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return !isNameRune(r) || r >= 'A' && r <= 'Z' }) >= 0 {
+		return ": use lower-case letters, digits, '-', '_' and '.' only"
+	}
+	return ""
+}
+
 // isServerName allows HOST:PORT as well, which is the name of a server without one.
 func isServerName(s string) string {
 	switch {
@@ -49,6 +86,14 @@ func isServerHost(s string) string {
 		return ""
 	}
 	return "is not a host: write the name that the certificate is for"
+}
+
+// isAskedFor allows a host, or a dot for none.
+func isAskedFor(s string) string {
+	if s == "." {
+		return ""
+	}
+	return isServerHost(s)
 }
 
 // isAdminAddress allows a socket in the file system, and addresses of TCP. Whether others may reach it is not its
@@ -117,6 +162,45 @@ func isURL(s string) string {
 		return "has a fragment, which is not sent: remove what begins with #"
 	}
 	return ""
+}
+
+func isAPIServer(s string) string {
+	const advice = "write https://HOST:PORT"
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not the URL of an API server: " + advice
+	case u.User != nil:
+		return "has a password, which logs would show: write a token into a file, and its path as token_file"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "has a query or a fragment: " + advice
+	}
+	return ""
+}
+
+func isServiceName(s string) string {
+	if !isLabel(s) {
+		return "is not the name of a Service: write it without its namespace, as in app"
+	}
+	return ""
+}
+
+func isNamespace(s string) string {
+	if !isLabel(s) {
+		return "is not the name of a namespace: write it as in default"
+	}
+	return ""
+}
+
+// isLabel reports whether s is a label of RFC 1123 in lower case, as Kubernetes has them.
+func isLabel(s string) bool {
+	for i, c := range []byte(s) {
+		inside := i > 0 && i < len(s)-1
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' && inside) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 63
 }
 
 func isHex(s string) string {

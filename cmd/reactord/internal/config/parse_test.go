@@ -183,7 +183,7 @@ func TestErrors(t *testing.T) {
 	}, {
 		name: "no servers",
 		old:  "[tcp://127.0.0.1:9000]", new: "[]",
-		want: `a.yaml:7:14: no server: write at least one, or dns, files or http`,
+		want: `a.yaml:7:14: no server: write at least one, or dns, files, http or kubernetes`,
 	}, {
 		name: "one server without a list",
 		old:  "[tcp://127.0.0.1:9000]", new: "tcp://127.0.0.1:9000",
@@ -341,8 +341,8 @@ func TestFilesThatAreNoConfiguration(t *testing.T) {
 		{"empty", "", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"a comment", "# later\n", `a.yaml:1:1: the file is empty: write at least one listener and one backend`},
 		{"text", "hello",
-			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "limits", ` +
-				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "user" and "watch", not "hello"`},
+			`a.yaml:1:1: the configuration is a mapping of "access_log", "admin", "backends", "drain", "group", "kubernetes", "limits", ` +
+				`"listeners", "log", "loops", "metrics", "min_wait", "pin", "resolver", "ring", "user", "watch" and "xds", not "hello"`},
 		{"no end of a list", "a: [1,\n", `a.yaml:1:4: not YAML: sequence end token ']' not found`},
 		{"wrong indentation", "ring: auto\n loops: 1\n",
 			`a.yaml:1:7: not YAML: mapping value is not allowed in this context`},
@@ -386,7 +386,7 @@ a.yaml:12:15: server "tcp://127.0.0.1": no port: write tcp://127.0.0.1:PORT
 a.yaml:12:32: port 0 cannot be connected to: write the port that the server listens on
 a.yaml:13:19: idle_timeout -5s is out of range: write 0s, or 1ms to 87600h
 a.yaml:14:5: no name: logs and metrics need one
-a.yaml:14:5: no server: write at least one, or dns, files or http`)
+a.yaml:14:5: no server: write at least one, or dns, files, http or kubernetes`)
 }
 
 func expect(t *testing.T, text, want string) {

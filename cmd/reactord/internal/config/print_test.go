@@ -103,6 +103,8 @@ func scrambleOne(r *rand.Rand, f *field, v reflect.Value) {
 		*into = []time.Duration{0, time.Second, time.Hour, 90 * time.Minute, 1500 * time.Microsecond, -1, 1}[r.IntN(7)]
 	case *Size:
 		*into = []Size{0, 1, KiB, 3 * GiB, -5}[r.IntN(5)]
+	case *ServicePort:
+		*into = []ServicePort{"", "http", "8080"}[r.IntN(3)]
 	case *FileMode:
 		*into = FileMode(r.IntN(0o1000))
 	case *IP:

@@ -13,6 +13,7 @@ type rule struct {
 	oneOf    *words
 	needed   string                   // what is wrong if there is no value; "": the setting may be left out
 	form     func(text string) string // says what is wrong with a text that is not empty, or ""
+	name     bool                     // form is isName, unless a control plane has chosen the name
 }
 
 // The bounds that several settings have.
@@ -21,6 +22,7 @@ const (
 	maxConnections = 1 << 30
 	maxPort        = math.MaxUint16
 	maxName        = 63
+	maxForeignName = 255
 	maxText        = 64 << 10
 	maxKeepAlive   = 127 // MAX_TCP_KEEPCNT
 	maxRouteWeight = 1_000_000
@@ -78,7 +80,25 @@ var rules = map[string]rule{
 	"Resolver.Timeout":  timeout,
 	"Resolver.Attempts": {min: 1, max: 100},
 
-	"Listener.Name":           {needed: "no name: logs and metrics need one", form: isName},
+	"XDS.Servers":             {form: isControlPlane},
+	"XDS.TokenFile":           filePath,
+	"XDS.HoldBack":            orUnlimited,
+	"XDS.HoldBackPercent":     {min: 1, max: 100},
+	"XDS.LastGood":            filePath,
+	"XDS.MaxAge":              orUnlimited,
+	"XDS.Gather":              {max: int64(10 * time.Second)},
+	"XDS.InitialFetchTimeout": orUnlimited,
+	"XDSTLS.CA":               filePath,
+	"XDSTLS.Cert":             filePath,
+	"XDSTLS.Key":              filePath,
+	"XDSTLS.ServerName":       {form: isServerHost},
+	"XDSMetadata.Name":        {needed: "no name: write the name of the header", form: isHeader},
+	"XDSMetadata.File":        filePath,
+	"XDSNodeMetadata.Name":    {needed: "no name: write what the control plane calls it"},
+	"XDSReconnect.Min":        timeout,
+	"XDSReconnect.Max":        timeout,
+
+	"Listener.Name":           {needed: "no name: logs and metrics need one", form: isName, name: true},
 	"Listener.Address":        {needed: "no address: write " + scheme + "HOST:PORT"},
 	"Listener.MaxConnections": connections,
 	"Listener.OnLimit":        {oneOf: newWords(OnLimits)},
@@ -100,7 +120,7 @@ var rules = map[string]rule{
 	"ClientKeepAlive.Interval": keepAlive,
 	"ClientKeepAlive.Count":    {min: 1, max: maxKeepAlive},
 
-	"Route.Name":              {form: isName},
+	"Route.Name":              {form: isName, name: true},
 	"Route.Transport":         {oneOf: newWords(Transports)},
 	"Route.DestinationPorts":  {min: 1, max: maxPort},
 	"Route.IdleTimeout":       orUnlimited,
@@ -120,13 +140,15 @@ var rules = map[string]rule{
 	"ServerTLS.MaxVersion":       {oneOf: newWords(TLSVersions)},
 	"ServerTLS.ClientAuth":       {oneOf: newWords(ClientAuths)},
 	"ServerTLS.ClientCA":         filePath,
+	"ServerTLS.ClientSANs":       {form: isSAN},
 	"ServerTLS.TicketKeys":       filePath,
 	"ServerTLS.HandshakeTimeout": timeout,
 	"Certificate.Cert":           {needed: "no certificate: write the path of its file, in PEM", form: isPath},
 	"Certificate.Key":            filePath,
 	"Certificate.OCSP":           filePath,
 	"ClientTLS.StartTLS":         {oneOf: newWords(StartTLSProtocols)},
-	"ClientTLS.ServerName":       {form: isServerHost},
+	"ClientTLS.ServerName":       {form: isAskedFor},
+	"ClientTLS.SANs":             {form: isSAN},
 	"ClientTLS.CA":               filePath,
 	"ClientTLS.Cert":             filePath,
 	"ClientTLS.Key":              filePath,
@@ -145,7 +167,7 @@ var rules = map[string]rule{
 	"AccessLog.Interim":  {min: int64(time.Second), max: maxTimeout, zero: true},
 	"AccessLog.Queue":    {min: 16, max: 1 << 20},
 
-	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName},
+	"Backend.Name":                {needed: "no name: logs and metrics need one", form: isName, name: true},
 	"Backend.MaxConnections":      connections,
 	"Backend.Retries":             {max: 100},
 	"Backend.ConnectTimeout":      timeout,
@@ -163,7 +185,7 @@ var rules = map[string]rule{
 	"Server.Name":           {form: isServerName},
 	"Server.Weight":         {max: 1000},
 	"Server.Priority":       {max: 1000},
-	"Server.Locality":       {form: isName},
+	"Server.Locality":       {form: isName, name: true},
 	"Server.MaxConnections": connections,
 	"Server.State":          {oneOf: newWords(States)},
 
@@ -180,6 +202,16 @@ var rules = map[string]rule{
 	"HTTPDiscovery.Timeout":   timeout,
 	"HTTPDiscovery.TokenFile": filePath,
 	"HTTPDiscovery.CAFile":    filePath,
+
+	"KubernetesDiscovery.Service":     {needed: "no service: write the name of the Service", form: isServiceName},
+	"KubernetesDiscovery.Namespace":   {form: isNamespace},
+	"KubernetesDiscovery.AddressType": {oneOf: newWords(AddressTypes)},
+	"Kubernetes.Address":              {form: isAPIServer},
+	"Kubernetes.CAFile":               filePath,
+	"Kubernetes.TokenFile":            filePath,
+	"Kubernetes.CertFile":             filePath,
+	"Kubernetes.KeyFile":              filePath,
+	"Kubernetes.Timeout":              timeout,
 
 	"Balance.Policy":         {oneOf: newWords(Policies)},
 	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},

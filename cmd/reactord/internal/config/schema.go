@@ -67,7 +67,7 @@ func schemaOf(s *shape) *node {
 		}
 	}
 	if s.typ == reflect.TypeFor[Backend]() {
-		for _, one := range []string{"servers", "dns", "files", "http"} {
+		for _, one := range []string{"servers", "dns", "files", "http", "kubernetes"} {
 			n.AnyOf = append(n.AnyOf, &node{Required: []string{one}})
 		}
 	}
@@ -127,6 +127,9 @@ func schemaOfValue(f *field) *node {
 	case reflect.TypeFor[Size]():
 		return either(&node{Type: "string", Pattern: `^[0-9]+( ?(B|kB|MB|GB|KiB|MiB|GiB))?$`},
 			&node{Type: "integer", Minimum: &zero, Maximum: &r.max})
+	case reflect.TypeFor[ServicePort]():
+		one, most := int64(1), int64(maxPort)
+		return either(&node{Type: "string"}, &node{Type: "integer", Minimum: &one, Maximum: &most})
 	case reflect.TypeFor[FileMode]():
 		return either(&node{Type: "string", Pattern: `^(0o)?[0-7]{1,4}$`}, &node{Type: "integer", Minimum: &zero})
 	}

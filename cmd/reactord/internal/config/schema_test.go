@@ -160,6 +160,9 @@ func wrongValues(f *field) []any {
 	case reflect.Int64, reflect.Uint32:
 		all = append(all, "x", "1 day")
 	case reflect.String:
+		if f.typ == reflect.TypeFor[ServicePort]() {
+			return append(all, 0, 65536)
+		}
 		all = append(all, 5)
 		if r.oneOf != nil {
 			all = append(all, "x")

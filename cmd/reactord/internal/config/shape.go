@@ -37,16 +37,19 @@ var root = makeShape(reflect.TypeFor[Config](), map[reflect.Type]*shape{})
 
 // fresh is the defaults of entries of lists. The defaults of other settings are those of [New].
 var fresh = map[reflect.Type]any{
-	reflect.TypeFor[Config]():          *New(),
-	reflect.TypeFor[Listener]():        NewListener(),
-	reflect.TypeFor[Route]():           NewRoute(),
-	reflect.TypeFor[WeightedBackend](): NewWeightedBackend(),
-	reflect.TypeFor[Certificate]():     Certificate{},
-	reflect.TypeFor[Backend]():         NewBackend(),
-	reflect.TypeFor[Server]():          NewServer(),
-	reflect.TypeFor[DNS]():             NewDNS(),
-	reflect.TypeFor[FileDiscovery]():   FileDiscovery{},
-	reflect.TypeFor[HTTPDiscovery]():   NewHTTPDiscovery(),
+	reflect.TypeFor[Config]():              *New(),
+	reflect.TypeFor[Listener]():            NewListener(),
+	reflect.TypeFor[Route]():               NewRoute(),
+	reflect.TypeFor[WeightedBackend]():     NewWeightedBackend(),
+	reflect.TypeFor[Certificate]():         Certificate{},
+	reflect.TypeFor[Backend]():             NewBackend(),
+	reflect.TypeFor[Server]():              NewServer(),
+	reflect.TypeFor[DNS]():                 NewDNS(),
+	reflect.TypeFor[FileDiscovery]():       FileDiscovery{},
+	reflect.TypeFor[HTTPDiscovery]():       NewHTTPDiscovery(),
+	reflect.TypeFor[KubernetesDiscovery](): NewKubernetesDiscovery(),
+	reflect.TypeFor[XDSMetadata]():         XDSMetadata{},
+	reflect.TypeFor[XDSNodeMetadata]():     XDSNodeMetadata{},
 }
 
 // scalars is the fields that stand for their whole struct.
@@ -108,7 +111,7 @@ func isSection(t reflect.Type) bool {
 // snake is the key of a field: MaxConnections is max_connections, TLSServerName tls_server_name, IPv4Prefix
 // ipv4_prefix.
 func snake(name string) string {
-	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs").Replace(name)
+	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs", "SANs", "Sans").Replace(name)
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

@@ -28,6 +28,35 @@ func (m *FileMode) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
+// ServicePort is the name or the number of a port.
+type ServicePort string
+
+// UnmarshalText reads a name as Kubernetes has them, or a number from 1 to 65535.
+func (p *ServicePort) UnmarshalText(text []byte) error {
+	s := string(text)
+	if _, err := strconv.Atoi(s); err == nil || s == "" {
+		if n := ServicePort(s).Number(); s != "" && n == 0 {
+			return fmt.Errorf("%s is not a port: write 1 to 65535", quote(s))
+		}
+	} else if !isLabel(s) {
+		return fmt.Errorf("%s is not a port: write its name as in http, or its number", quote(s))
+	}
+	*p = ServicePort(s)
+	return nil
+}
+
+// Number is the port, or 0 if it is a name.
+func (p ServicePort) Number() uint16 {
+	n, err := strconv.ParseUint(string(p), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}
+
+// String is the name or the number.
+func (p ServicePort) String() string { return string(p) }
+
 // Prefix is a network: addresses that begin with the same bits.
 type Prefix struct{ netip.Prefix }
 

@@ -28,14 +28,29 @@ func (p Problem) String() string { return strings.TrimPrefix(p.Setting+" "+p.Tex
 
 // Validate returns everything that is wrong: first values that break the rule of their setting, then settings that
 // contradict each other.
-func (c *Config) Validate() []Problem {
-	var v validator
+func (c *Config) Validate() []Problem { return c.ValidateAdded(len(c.Listeners), len(c.Backends)) }
+
+// ValidateAdded is Validate for a configuration to which a control plane has added listeners and backends, from these
+// indices on. Their names are what the control plane says.
+func (c *Config) ValidateAdded(listeners, backends int) []Problem {
+	v := validator{ownListeners: listeners, ownBackends: backends}
 	v.section(nil, root, reflect.ValueOf(c).Elem())
 	v.config(c)
 	return v.problems
 }
 
-type validator struct{ problems []Problem }
+type validator struct {
+	problems                  []Problem
+	ownListeners, ownBackends int // of the file
+}
+
+// added reports whether a setting is of a listener or a backend that was added.
+func (v *validator) added(at *step) bool {
+	for at.up != nil {
+		at = at.up
+	}
+	return at.key == "listeners" && at.index >= v.ownListeners || at.key == "backends" && at.index >= v.ownBackends
+}
 
 // step is a path of settings, from the last to the first. A nil step is the whole configuration.
 type step struct {
@@ -130,7 +145,11 @@ func (v *validator) text(at *step, r *rule, s string) {
 		return
 	}
 	wrong := isText(s)
-	if r.form != nil && s != "" {
+	switch {
+	case s == "":
+	case r.name && v.added(at):
+		wrong = cmp.Or(wrong, isForeignName(s))
+	case r.form != nil:
 		wrong = cmp.Or(wrong, r.form(s))
 	}
 	switch {

@@ -1,10 +1,11 @@
-// Package discovery finds the servers of backends: in DNS, in files of Prometheus's file_sd format, and over HTTP in
-// its http_sd format.
+// Package discovery finds the servers of backends: in DNS, in files of Prometheus's file_sd format, over HTTP in its
+// http_sd format, and in the EndpointSlices of Kubernetes.
 //
 // # How to use it
 //
-// [NewDNS], [NewFile] and [NewHTTP] make a [Source] of a setting. [Source.Run] looks for servers until its context is
-// done, and reports what changes to a [Report]. The settings are valid; see package config.
+// [NewDNS], [NewFile], [NewHTTP] and [NewKubernetes] make a [Source] of a setting. [Source.Run] looks for servers until
+// its context is done, and reports what changes to a [Report]. The settings are valid; see package config. The sources
+// of one cluster of Kubernetes share a [Cluster].
 //
 // # What it guarantees
 //
@@ -15,8 +16,9 @@
 // An answer is taken whole or not at all. What is wrong with a file or an answer is reported with its place in it. All
 // that comes from outside is bounded: the size of an answer, its servers, the aliases that are followed, and the time.
 //
-// An explicit empty list of a file or of an HTTP server means that there are no servers. A name without addresses, an
-// empty file and a pattern that matches no file are errors.
+// An explicit empty list of a file or of an HTTP server means that there are no servers, and so do slices without an
+// endpoint that is ready. A name without addresses, an empty file, a pattern that matches no file and a Service without
+// a slice are errors.
 //
 // # Threads
 //
@@ -25,14 +27,17 @@
 //
 // # Files
 //
-//	discovery.go  Source, Report, and the repetition that all sources share
-//	stats.go      the counters of a source
-//	dns.go        the source for DNS: its questions, and what was last known about each
-//	answer.go     what a DNS message answers: aliases, addresses, services, their time to live
-//	resolver.go   asks DNS servers: attempts, truncation, EDNS(0)
-//	resolvconf.go the system's DNS servers
-//	file.go       the source for files
-//	http.go       the source for HTTP
-//	groups.go     servers from target groups and their labels
-//	tree.go       values with their places; json.go and yaml.go read them
+//	discovery.go     Source, Report, and the repetition that all sources share
+//	stats.go         the counters of a source
+//	dns.go           the source for DNS: its questions, and what was last known about each
+//	answer.go        what a DNS message answers: aliases, addresses, services, their time to live
+//	resolver.go      asks DNS servers: attempts, truncation, EDNS(0)
+//	resolvconf.go    the system's DNS servers
+//	file.go          the source for files
+//	http.go          the source for HTTP
+//	kubernetes.go    the source for Kubernetes: when it lists, and when it watches
+//	endpointslice.go servers from EndpointSlices, and the events of a watch
+//	cluster.go       the API server: its address, token and authority, and what it answers
+//	groups.go        servers from target groups and their labels
+//	tree.go          values with their places; json.go and yaml.go read them
 package discovery

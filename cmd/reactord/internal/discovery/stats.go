@@ -62,6 +62,18 @@ func (s *stats) note(f found) {
 	}
 }
 
+// heard notes an event, which is no lookup. known is whether the number of servers is.
+func (s *stats) heard(servers int, known bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.s.LastSuccess = time.Now()
+	}
+	if known {
+		s.s.Servers = servers
+	}
+}
+
 // Stats are the counters so far.
 func (s *stats) Stats() Stats {
 	s.mu.Lock()

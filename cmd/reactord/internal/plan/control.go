@@ -3,7 +3,10 @@ package plan
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"reflect"
+	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -23,6 +26,95 @@ type Control struct {
 	Keys map[string]*certs.Client
 	// Origin is who says it, for people: "xds SERVER".
 	Origin string
+
+	known map[Source]bool // see sources
+}
+
+// Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
+// before stays. What concerns one listener or backend is a [ControlError], joined with others, so that the caller can
+// leave that item out and try again: see [ControlErrors] and [Control.Without]. nil removes the part. The first answers
+// of new sources are awaited for a moment, as those of a file are. When ctx is done it returns earlier; the change
+// continues.
+func (p *Planner) Control(ctx context.Context, c *Control) error {
+	done := make(chan error, 1)
+	if !p.tell(func() { p.controls = append(p.controls, controlling{control: c, done: done}) }) {
+		return net.ErrClosed
+	}
+	return p.await(ctx, done)
+}
+
+// Without is c without the items that are wrong, and without the listeners of backends among them.
+func (c *Control) Without(wrong []*ControlError) *Control {
+	listeners, backends := map[string]bool{}, map[string]bool{}
+	for _, w := range wrong {
+		if w.Listener != "" {
+			listeners[w.Listener] = true
+		} else {
+			backends[w.Backend] = true
+		}
+	}
+	next := *c
+	next.known = nil
+	next.Backends = slices.DeleteFunc(slices.Clone(c.Backends), func(b config.Backend) bool { return backends[b.Name] })
+	next.Listeners = slices.DeleteFunc(slices.Clone(c.Listeners), func(l config.Listener) bool {
+		return listeners[l.Name] || slices.ContainsFunc(referred(&l), func(b string) bool { return backends[b] })
+	})
+	return &next
+}
+
+// referred is the backends that a listener refers to.
+func referred(l *config.Listener) (all []string) {
+	if l.Backend != "" {
+		all = append(all, l.Backend)
+	}
+	for i := range l.Routes {
+		for _, t := range l.Routes[i].Targets() {
+			all = append(all, t.Backend)
+		}
+	}
+	return all
+}
+
+func (c *Control) has(backend string) bool {
+	return c != nil && slices.ContainsFunc(c.Backends, func(b config.Backend) bool { return b.Name == backend })
+}
+
+// sources is the sources of all backends; c may be nil. Only the planner's goroutine calls it.
+func (c *Control) sources() map[Source]bool {
+	if c == nil {
+		return nil
+	}
+	if c.known == nil {
+		c.known = sourcesOf(c.Backends)
+	}
+	return c.known
+}
+
+// changed is the names of the backends whose servers differ from those of was, if nothing else does.
+func (c *Control) changed(was *Control) (backends []string, only bool) {
+	if c == nil || was == nil || c.Origin != was.Origin || !same(c.Listeners, was.Listeners) ||
+		!same(c.Backends, was.Backends) || !c.sameKeys(was) {
+		return nil, false
+	}
+	for i := range c.Backends {
+		name := c.Backends[i].Name
+		if now, before := c.Servers[name], was.Servers[name]; !same(now, before) {
+			backends = append(backends, name)
+		}
+	}
+	return backends, true
+}
+
+// same compares two lists, quickly if they are one.
+func same[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || reflect.DeepEqual(a, b))
+}
+
+func (c *Control) sameKeys(was *Control) bool {
+	return maps.EqualFunc(c.Keys, was.Keys, (*certs.Client).Same) &&
+		maps.EqualFunc(c.RouteKeys, was.RouteKeys, func(a, b []*certs.Server) bool {
+			return slices.EqualFunc(a, b, (*certs.Server).Same)
+		})
 }
 
 // ControlError is what is wrong with one item of a [Control]: a listener or a backend.
@@ -43,21 +135,52 @@ func (e *ControlError) Error() string {
 // Unwrap is the reason.
 func (e *ControlError) Unwrap() error { return e.Err }
 
-// Control replaces the part of the control plane. It returns when that is in force, or why it is not: then the part
-// before stays. What concerns one listener or backend is a [ControlError], joined with others, so that the caller can
-// leave that item out and try again. nil removes the part. When ctx is done it returns earlier; the change continues.
-func (p *Planner) Control(ctx context.Context, c *Control) error {
-	done := make(chan error, 1)
-	if !p.tell(func() { p.controls = append(p.controls, controlling{c, done}) }) {
-		return net.ErrClosed
+// ControlErrors takes the errors of single items out of what [Planner.Control] has returned; rest is what concerns no
+// item alone, or nil.
+func ControlErrors(err error) (items []*ControlError, rest error) {
+	var others []error
+	var visit func(error)
+	visit = func(err error) {
+		var one *ControlError
+		switch joined, many := err.(interface{ Unwrap() []error }); {
+		case err == nil:
+		case many:
+			for _, e := range joined.Unwrap() {
+				visit(e)
+			}
+		case errors.As(err, &one):
+			items = append(items, one)
+		default:
+			others = append(others, err)
+		}
 	}
-	return p.await(ctx, done)
+	visit(err)
+	return items, errors.Join(others...)
 }
 
-// controlling is a part of the control plane on its way.
-type controlling struct {
-	control *Control
-	done    chan error
+// ListenerError is the error of a [Target] that cannot do what one listener says.
+type ListenerError struct {
+	Listener string // the name
+	Err      error
 }
 
-var errControl = errors.New("not yet")
+// Error says what is wrong with which listener.
+func (e *ListenerError) Error() string { return "listener " + e.Listener + ": " + e.Err.Error() }
+
+// Unwrap is the reason.
+func (e *ListenerError) Unwrap() error { return e.Err }
+
+// blamed is an error of the target, with the item of the control plane that it concerns.
+func (p *Parts) blamed(err error) error {
+	var l *ListenerError
+	if p.Control == nil || !errors.As(err, &l) {
+		return err
+	}
+	for i := range p.Control.Listeners {
+		c := &p.Control.Listeners[i]
+		if one := (Listener{Listener: config.Listener{Name: l.Listener}}); one.of(c) {
+			return &ControlError{Listener: c.Name, Err: l.Err}
+		}
+	}
+	return err
+}

@@ -51,6 +51,9 @@ func (l *lines) listener(c ListenerChange) {
 	default:
 		l.settings("listener "+c.Old.Name, c.Old.Listener, c.New.Listener)
 		l.add("listener "+c.New.Name, c.New.Keys.Changes(c.Old.Keys))
+		for i := range min(len(c.Old.RouteKeys), len(c.New.RouteKeys)) {
+			l.add(fmt.Sprintf("listener %s: route %d", c.New.Name, i+1), c.New.RouteKeys[i].Changes(c.Old.RouteKeys[i]))
+		}
 	}
 }
 

@@ -28,12 +28,16 @@ const (
 // A server that several sources have is the one of the first of them: the file's, then those of the sources of its
 // backend in the order of [Sources]. A backend with discovery may have no servers. Sources that the file does not have
 // are ignored, and so are overrides of servers that do not exist.
-func Merge(parts Parts) (*Plan, error) { return merge(parts, nil, nil) }
+func Merge(parts Parts) (*Plan, error) { return merge(&parts, nil, nil) }
 
-// merge merges, but takes the backends that unchanged reports from the plan before, which is of the same file; nil: no
-// backend is. Settings that are equal to those before are the same pointer.
-func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
-	m := merger{parts: parts, file: parts.File, before: before, unchanged: unchanged}
+// merge merges, but takes the backends that unchanged reports from the plan before, which has the same listeners and the
+// same settings; nil: no backend is. Settings that are equal to those before are the same pointer.
+func merge(parts *Parts, before *Plan, unchanged func(backend string) bool) (*Plan, error) {
+	w, err := parts.whole()
+	if err != nil {
+		return nil, err
+	}
+	m := merger{parts: parts, whole: w, file: &w.File, before: before, unchanged: unchanged}
 	c := m.file.Config
 	m.plan = &Plan{Limits: c.Limits, Drain: c.Drain, AccessLog: c.AccessLog}
 	m.listeners()
@@ -53,8 +57,9 @@ func merge(parts Parts, before *Plan, unchanged func(backend string) bool) (*Pla
 
 // merger is the state of a merge.
 type merger struct {
-	parts     Parts
-	file      *File
+	parts     *Parts
+	whole     *whole
+	file      *File // the whole as a file
 	before    *Plan // may be nil
 	unchanged func(backend string) bool
 	plan      *Plan
@@ -79,11 +84,6 @@ func (m *merger) value(path, other, key, format string, args ...any) {
 		config.Problem{Path: path, Setting: key, Other: other, Text: fmt.Sprintf(format, args...)})
 }
 
-// wrong adds what is wrong with a discovered server.
-func (m *merger) wrong(s *Server, format string, args ...any) {
-	m.errs = append(m.errs, &ServerError{Origin: s.Origin, Text: fmt.Sprintf(format, args...)})
-}
-
 // ServerError is what is wrong with a server that was discovered.
 type ServerError struct {
 	Origin string // of the server
@@ -94,7 +94,7 @@ type ServerError struct {
 func (e *ServerError) Error() string { return e.Origin + ": " + e.Text }
 
 func (m *merger) listeners() {
-	if m.unchanged != nil { // it is the same file
+	if m.unchanged != nil { // they are the same
 		m.plan.Listeners = m.before.Listeners
 		return
 	}
@@ -107,9 +107,9 @@ func (m *merger) listeners() {
 
 // listener adds a listener, or one for each of its ports.
 func (m *merger) listener(l config.Listener) {
-	all, keys := l.Address.Ports(), m.listenerKeys(l.Name)
+	all, keys, routes := l.Address.Ports(), m.serverKeys(m.file.Servers[l.Name]), m.routeKeys(l.Name)
 	for _, a := range all {
-		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys}
+		one := Listener{Listener: l, Network: a.Network(), Path: a.Path, FD: a.FD, Keys: keys, RouteKeys: routes}
 		one.Address = a
 		if a.Host != "" {
 			one.Bind = m.file.Address(a)
@@ -121,17 +121,33 @@ func (m *merger) listener(l config.Listener) {
 	}
 }
 
-// listenerKeys are the keys of a listener of the file: the ones before, if they are the same.
-func (m *merger) listenerKeys(name string) *certs.Server {
-	keys := m.file.Servers[name]
-	if m.before != nil {
-		for i := range m.before.Listeners {
-			if was := m.before.Listeners[i].Keys; was.Same(keys) {
+// serverKeys are keys of a listener or of a route: the ones before, if they are the same.
+func (m *merger) serverKeys(keys *certs.Server) *certs.Server {
+	if m.before == nil || keys == nil {
+		return keys
+	}
+	for i := range m.before.Listeners {
+		l := &m.before.Listeners[i]
+		if l.Keys.Same(keys) {
+			return l.Keys
+		}
+		for _, was := range l.RouteKeys {
+			if was.Same(keys) {
 				return was
 			}
 		}
 	}
 	return keys
+}
+
+// routeKeys are the keys of the routes of a listener of the file, likewise; nil: none has some.
+func (m *merger) routeKeys(name string) (all []*certs.Server) {
+	if keys := m.file.RouteServers[name]; slices.ContainsFunc(keys, func(k *certs.Server) bool { return k != nil }) {
+		for _, k := range keys {
+			all = append(all, m.serverKeys(k))
+		}
+	}
+	return all
 }
 
 // backendKeys are the keys of a backend, likewise.
@@ -160,6 +176,9 @@ func (m *merger) backend(index int) {
 		servers: make([]Server, 0, len(c.Servers)),
 	}
 	b.fromFile(c.Servers)
+	if b.ofControl() {
+		b.discovered(m.parts.Control.Servers[c.Name])
+	}
 	for _, source := range Sources(c) {
 		b.discovered(m.parts.Discovered[source])
 	}
@@ -176,7 +195,7 @@ func (m *merger) backend(index int) {
 // settings is the policies of a backend: the ones before, if they are the same.
 func (m *merger) settings(c *config.Backend) *config.Backend {
 	policies := *c
-	policies.Servers, policies.DNS, policies.Files, policies.HTTP = nil, nil, nil, nil
+	policies.Servers, policies.DNS, policies.Files, policies.HTTP, policies.Kubernetes = nil, nil, nil, nil, nil
 	if m.before != nil {
 		if was := m.before.Backend(c.Name); was != nil && sameSettings(was.Settings, &policies) {
 			return was.Settings
@@ -192,6 +211,19 @@ type backendMerger struct {
 	servers []Server
 	byKey   map[netip.AddrPort]int // index in servers
 	byName  map[string]int
+}
+
+// ofControl reports whether the backend is the control plane's.
+func (b *backendMerger) ofControl() bool { return b.index >= len(b.whole.file.Config.Backends) }
+
+// wrong adds what is wrong with a server that was found.
+func (b *backendMerger) wrong(s *Server, format string, args ...any) {
+	e := &ServerError{Origin: s.Origin, Text: fmt.Sprintf(format, args...)}
+	if b.ofControl() {
+		b.errs = append(b.errs, &ControlError{Backend: b.file.Config.Backends[b.index].Name, Err: e})
+		return
+	}
+	b.errs = append(b.errs, e)
 }
 
 func (b *backendMerger) fromFile(servers []config.Server) {

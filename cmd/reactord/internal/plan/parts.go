@@ -12,8 +12,11 @@ import (
 // Parts is what the sources say: everything that a plan is merged from. What it refers to is not changed any more.
 type Parts struct {
 	File       *File
+	Control    *Control // nil: there is none
 	Discovered map[Source][]Server
 	Overrides  map[ServerKey]Override
+
+	made *whole // of File and Control; see [Parts.whole]
 }
 
 // with is a copy of p to which the edits are made.
@@ -22,12 +25,26 @@ func (p Parts) with(edits ...func(*Parts) error) (Parts, error) {
 	p.Discovered, p.Overrides = map[Source][]Server{}, map[ServerKey]Override{}
 	maps.Copy(p.Discovered, discovered)
 	maps.Copy(p.Overrides, overrides)
+	was := p
 	for _, edit := range edits {
 		if err := edit(&p); err != nil {
 			return Parts{}, err
 		}
 	}
+	if p.File != was.File || p.Control != was.Control {
+		p.forget(was.File == nil)
+	}
 	return p, nil
+}
+
+// forget forgets what belongs to sources and backends that do not exist. first: there was no plan before. Then a control
+// plane that has not said anything yet may still have the backends of overrides.
+func (p *Parts) forget(first bool) {
+	known := p.sources()
+	maps.DeleteFunc(p.Discovered, func(s Source, _ []Server) bool { return !known[s] })
+	if !first || p.Control != nil || !p.File.Config.XDS.Enabled() {
+		maps.DeleteFunc(p.Overrides, func(k ServerKey, _ Override) bool { return !p.has(k.Backend) })
+	}
 }
 
 // File is the part of the configuration file.
@@ -76,6 +93,19 @@ func (f *File) place(path string) string {
 	}
 	return f.Place(path)
 }
+
+// sources is the sources of all backends. Only the planner's goroutine calls it.
+func (p *Parts) sources() map[Source]bool {
+	if len(p.Control.sources()) == 0 {
+		return p.File.sources()
+	}
+	all := maps.Clone(p.Control.sources())
+	maps.Copy(all, p.File.sources())
+	return all
+}
+
+// has reports whether there is such a backend.
+func (p *Parts) has(backend string) bool { return p.File.has(backend) || p.Control.has(backend) }
 
 // ServerKey identifies a server across plans.
 type ServerKey struct {

@@ -21,8 +21,9 @@ import (
 // steady stream of changes delays none. If the plan of all of them is refused, they are tried one by one: what is
 // refused is told to its source, and the last good part of that source stays.
 type Planner struct {
-	cfg  Config
-	plan atomic.Pointer[Plan]
+	cfg   Config
+	plan  atomic.Pointer[Plan]
+	whole atomic.Pointer[File]
 
 	// What the sources have said since the planner has looked.
 	mu        sync.Mutex
@@ -42,6 +43,7 @@ type Planner struct {
 	good    Parts               // the plan in force is their merge
 	refused map[Source][]Server // what was refused and may become good with another change
 	loading *loading            // nil: no file is on its way
+	coming  *controlling        // nil: no part of the control plane is on its way
 	loaded  chan loadResult
 }
 
@@ -61,7 +63,13 @@ type Config struct {
 	// Overrides are there from the first plan on: those of the process before this one. Those of servers that do not
 	// exist have no effect.
 	Overrides map[ServerKey]Override
-	Log       *zap.Logger
+	// Control is the part of the control plane from the first plan on: of the process before this one, or the last one
+	// that was good. nil: there is none.
+	Control *Control
+	// LeftOut is called, on the planner's goroutine, with what is wrong with items of the control plane that a file
+	// has no room for: they are not in the plan that has come into force with it. It does not block. May be nil.
+	LeftOut func([]*ControlError)
+	Log     *zap.Logger
 
 	// Gather is how long a change waits for others. 0: 10 ms.
 	Gather time.Duration
@@ -100,7 +108,7 @@ func New(cfg Config) *Planner {
 		cfg.Log = zap.NewNop()
 	}
 	return &Planner{
-		cfg: cfg, good: Parts{Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
+		cfg: cfg, good: Parts{Control: cfg.Control, Overrides: cfg.Overrides}, notes: newNotes(cfg.Log),
 		reports: map[Source]report{}, refused: map[Source][]Server{},
 		wake: make(chan struct{}, 1), loaded: make(chan loadResult, 1), ended: make(chan struct{}),
 	}
@@ -121,6 +129,9 @@ func (p *Planner) Start(ctx context.Context) error {
 
 // Plan is the plan in force.
 func (p *Planner) Plan() *Plan { return p.plan.Load() }
+
+// InForce is the file with what the control plane adds to it, as a file; nil: there is no plan yet.
+func (p *Planner) InForce() *File { return p.whole.Load() }
 
 // Status is a reading of what the planner knows.
 func (p *Planner) Status() Status {

@@ -14,13 +14,46 @@ import (
 	"go.uber.org/zap"
 )
 
-// loading is a file on its way: it is read, and then it waits for the first answers of its new sources.
+// loading is a file on its way: it is read, and then it waits for its new sources.
 type loading struct {
-	done    []chan error
-	file    *File // nil: it is being read
+	done []chan error
+	file *File // nil: it is being read
+	arrival
+}
+
+// controlling is a part of the control plane on its way.
+type controlling struct {
+	control *Control
+	done    chan error
+	arrival
+}
+
+// arrival is something on its way that waits for the first answers of its new sources.
+type arrival struct {
+	sources map[Source]bool // all of them; nil: they are not known yet
 	missing map[Source]bool
-	early   map[Source]report // of its new sources
+	early   map[Source]report // of the new ones
 	expired <-chan time.Time  // it waits no longer
+}
+
+// complete reports whether a waits for nothing any more.
+func (a *arrival) complete() bool { return a.sources != nil && len(a.missing) == 0 }
+
+// answers takes what the sources of parts in force have not reported. first: nothing is in force yet.
+func (a *arrival) answer(s Source, r report, first bool) {
+	if r.servers != nil || first {
+		delete(a.missing, s)
+	} // else what is in force has servers; this one waits for an answer as long as it may
+	a.early[s] = r
+}
+
+// come puts what was answered early into parts.
+func (a *arrival) come(parts *Parts) {
+	for s, r := range a.early {
+		if r.servers != nil {
+			parts.Discovered[s] = r.servers
+		}
+	}
 }
 
 type loadResult struct {
@@ -30,9 +63,11 @@ type loadResult struct {
 
 // change is what one source has to change.
 type change struct {
-	edit    func(*Parts) error
-	backend string      // the only one that it concerns; "": any
-	done    func(error) // told whether it is in force
+	edit     func(*Parts) error
+	backends []string    // the only ones that it concerns; nil: any
+	file     bool        // it is a file, for which items of the control plane make room
+	control  bool        // it is a part of the control plane
+	done     func(error) // told whether it is in force
 }
 
 func (p *Planner) run(ctx context.Context) {
@@ -40,15 +75,19 @@ func (p *Planner) run(ctx context.Context) {
 	defer p.finish()
 	var gathered <-chan time.Time
 	for {
-		var expired <-chan time.Time
+		var late, lateControl <-chan time.Time
 		if p.loading != nil {
-			expired = p.loading.expired
+			late = p.loading.expired
+		}
+		if p.coming != nil {
+			lateControl = p.coming.expired
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.wake:
 			p.load(ctx)
+			p.control()
 			if gathered == nil {
 				gathered = time.After(p.cfg.Gather)
 			}
@@ -58,11 +97,15 @@ func (p *Planner) run(ctx context.Context) {
 		case r := <-p.loaded:
 			p.wait(r)
 			p.apply(ctx, p.changes())
-		case <-expired:
+		case <-late:
 			p.loading.missing = nil
+			p.apply(ctx, p.changes())
+		case <-lateControl:
+			p.coming.missing = nil
 			p.apply(ctx, p.changes())
 		}
 		p.load(ctx)
+		p.control()
 	}
 }
 
@@ -98,21 +141,57 @@ func (p *Planner) wait(r loadResult) {
 		p.reloaded(r.err)
 		return
 	}
-	l.file, l.missing, l.early = r.file, map[Source]bool{}, map[Source]report{}
-	known := p.good.File.sources()
-	for s := range r.file.sources() {
-		if !known[s] && p.cfg.Discover != nil {
-			l.missing[s] = true
+	l.file = r.file
+	p.arrives(&l.arrival, Parts{File: r.file, Control: p.good.Control}, p.cfg.FirstAnswer)
+}
+
+// control takes the next part of the control plane, unless one is on its way.
+func (p *Planner) control() {
+	for p.coming == nil && p.good.File != nil {
+		p.mu.Lock()
+		if len(p.controls) == 0 {
+			p.mu.Unlock()
+			return
+		}
+		c := p.controls[0]
+		p.controls = p.controls[1:]
+		p.mu.Unlock()
+		p.coming = &c
+		p.arrives(&c.arrival, Parts{File: p.good.File, Control: c.control}, p.cfg.FirstAnswer/5)
+		if c.complete() {
+			p.poke()
 		}
 	}
-	if len(l.missing) == 0 {
-		return
+}
+
+// poke has the planner look again.
+func (p *Planner) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
 	}
-	l.expired = time.After(p.cfg.FirstAnswer)
+}
+
+// known is the sources of what is in force.
+func (p *Planner) known() map[Source]bool {
 	if p.good.File == nil {
-		p.cfg.Discover(r.file.Config)
-	} else {
-		p.cfg.Discover(r.file.Config, p.good.File.Config)
+		return nil
+	}
+	return p.good.sources()
+}
+
+// arrives has a wait for the sources of next that are new, for patience.
+func (p *Planner) arrives(a *arrival, next Parts, patience time.Duration) {
+	a.sources, a.missing, a.early = next.sources(), map[Source]bool{}, map[Source]report{}
+	known := p.known()
+	for s := range a.sources {
+		if !known[s] && p.cfg.Discover != nil {
+			a.missing[s] = true
+		}
+	}
+	if len(a.missing) > 0 {
+		a.expired = time.After(patience)
+		p.discover()
 	}
 }
 
@@ -124,13 +203,18 @@ func (f *File) sources() map[Source]bool {
 	if f.known != nil {
 		return f.known
 	}
-	f.known = map[Source]bool{}
-	for i := range f.Config.Backends {
-		for _, s := range Sources(&f.Config.Backends[i]) {
-			f.known[s] = true
+	f.known = sourcesOf(f.Config.Backends)
+	return f.known
+}
+
+func sourcesOf(backends []config.Backend) map[Source]bool {
+	all := map[Source]bool{}
+	for i := range backends {
+		for _, s := range Sources(&backends[i]) {
+			all[s] = true
 		}
 	}
-	return f.known
+	return all
 }
 
 // changes takes what the sources have said.
@@ -141,8 +225,11 @@ func (p *Planner) changes() []change {
 	p.mu.Unlock()
 	var all []change
 	p.answers(reports)
-	if l := p.loading; l != nil && l.file != nil && len(l.missing) == 0 {
+	if l := p.loading; l != nil && l.complete() {
 		all = append(all, p.fileChange(l))
+	}
+	if c := p.coming; c != nil && c.complete() {
+		all = append(all, p.controlChange(c))
 	}
 	for _, s := range slices.SortedFunc(maps.Keys(reports), compareSources) {
 		if r := reports[s]; r.servers != nil {
@@ -166,22 +253,18 @@ func (p *Planner) changes() []change {
 	return all
 }
 
-// answers takes those reports out that belong to a file on its way, and those of sources that are not known any more.
+// answers takes those reports out that belong to what is on its way, and those of sources that are not known any more.
 func (p *Planner) answers(reports map[Source]report) {
-	known := p.good.File.sources()
-	var coming map[Source]bool
-	if l := p.loading; l != nil && l.file != nil {
-		coming = l.file.sources()
-	}
+	known, first := p.known(), p.good.File == nil
 	for s, r := range reports {
 		if known[s] {
 			continue
 		}
-		if coming[s] {
-			if r.servers != nil || p.good.File == nil {
-				delete(p.loading.missing, s)
-			} // else the file that is in force has servers; the new one waits for an answer as long as it may
-			p.loading.early[s] = r
+		if l := p.loading; l != nil && l.sources[s] {
+			l.answer(s, r, first)
+		}
+		if c := p.coming; c != nil && c.sources[s] {
+			c.answer(s, r, first)
 		}
 		delete(reports, s)
 	}
@@ -191,18 +274,39 @@ func (p *Planner) fileChange(l *loading) change {
 	return change{
 		edit: func(parts *Parts) error {
 			parts.File = l.file
-			known := l.file.sources()
-			for s, r := range l.early {
-				if r.servers != nil {
-					parts.Discovered[s] = r.servers
-				}
-			}
-			maps.DeleteFunc(parts.Discovered, func(s Source, _ []Server) bool { return !known[s] })
-			maps.DeleteFunc(parts.Overrides, func(k ServerKey, _ Override) bool { return !l.file.has(k.Backend) })
+			l.come(parts)
 			return nil
 		},
+		file: true,
 		done: p.reloaded,
 	}
+}
+
+// controlChange puts a part of the control plane in force.
+func (p *Planner) controlChange(c *controlling) change {
+	discovers := len(c.control.sources())+len(p.good.Control.sources()) > 0
+	one := change{
+		edit: func(parts *Parts) error {
+			parts.Control = c.control
+			c.come(parts)
+			return nil
+		},
+		control: true,
+		done: func(err error) {
+			p.coming = nil
+			if err == nil {
+				p.accepted(&c.arrival)
+			}
+			if discovers {
+				p.discover()
+			}
+			c.done <- err
+		},
+	}
+	if backends, only := c.control.changed(p.good.Control); only {
+		one.backends = append([]string{}, backends...)
+	}
+	return one
 }
 
 func (f *File) has(backend string) bool {
@@ -211,9 +315,9 @@ func (f *File) has(backend string) bool {
 
 func (p *Planner) discoveredChange(s Source, r report) change {
 	return change{
-		backend: s.Backend,
+		backends: []string{s.Backend},
 		edit: func(parts *Parts) error {
-			if parts.File.sources()[s] { // else the file that is put in force with it has removed it
+			if parts.sources()[s] { // else the file that is put in force with it has removed it
 				parts.Discovered[s] = r.servers
 			}
 			return nil
@@ -230,7 +334,7 @@ func (p *Planner) discoveredChange(s Source, r report) change {
 
 // noteFound notes the result of a source that is known.
 func (p *Planner) noteFound(s Source, came bool, err error) {
-	if !p.good.File.sources()[s] {
+	if !p.good.sources()[s] {
 		delete(p.refused, s)
 		return
 	}
@@ -248,10 +352,10 @@ func (p *Planner) overrideChange(o override) (change, bool) {
 		return change{}, false
 	}
 	return change{
-		backend: o.backend,
+		backends: []string{o.backend},
 		edit: func(parts *Parts) error {
 			switch {
-			case !parts.File.has(o.backend): // the file that is put in force with it has removed it
+			case !parts.has(o.backend): // the file that is put in force with it has removed it
 				return fmt.Errorf("backend %q: %w", o.backend, ErrNoServer)
 			case o.IsZero():
 				delete(parts.Overrides, key)
@@ -307,11 +411,35 @@ func (p *Planner) apply(ctx context.Context, changes []change) {
 	}
 }
 
-// try puts all of the changes in force, or none.
+// try puts all of the changes in force, or none. Items of the control plane make room for a file: a name or an address
+// that it has belongs to it.
 func (p *Planner) try(ctx context.Context, changes []change) error {
-	edits := make([]func(*Parts) error, len(changes))
+	var left []*ControlError
+	for {
+		err := p.tryWithout(ctx, changes, left)
+		if err == nil && len(left) > 0 && p.cfg.LeftOut != nil {
+			p.cfg.LeftOut(left)
+		}
+		items, rest := ControlErrors(err)
+		if len(items) == 0 || rest != nil || slices.ContainsFunc(changes, func(c change) bool { return !c.file && c.control }) ||
+			!slices.ContainsFunc(changes, func(c change) bool { return c.file }) {
+			return err
+		}
+		left = append(left, items...)
+	}
+}
+
+// tryWithout puts all of the changes in force, or none. Items of the control plane are left out.
+func (p *Planner) tryWithout(ctx context.Context, changes []change, left []*ControlError) error {
+	edits := make([]func(*Parts) error, len(changes), len(changes)+1)
 	for i := range changes {
 		edits[i] = changes[i].edit
+	}
+	if len(left) > 0 {
+		edits = append(edits, func(parts *Parts) error {
+			parts.Control = parts.Control.Without(left)
+			return nil
+		})
 	}
 	parts, err := p.good.with(edits...)
 	if err != nil {
@@ -324,7 +452,7 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 		}
 	}
 	before := p.Plan()
-	next, err := merge(parts, before, untouched(changes, before))
+	next, err := merge(&parts, before, untouched(changes, before))
 	if err != nil {
 		return err
 	}
@@ -335,10 +463,11 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 	if !d.Empty() {
 		next.Revision++
 		if err := p.carryOut(ctx, parts.File, next, d); err != nil {
-			return err
+			return parts.blamed(err)
 		}
 	}
 	p.good = parts
+	p.whole.Store(&parts.made.File)
 	p.plan.Store(next)
 	p.log(d)
 	if p.cfg.Committed != nil && (file || !d.Empty()) {
@@ -351,10 +480,12 @@ func (p *Planner) try(ctx context.Context, changes []change) error {
 func untouched(changes []change, before *Plan) func(string) bool {
 	touched := map[string]bool{}
 	for _, c := range changes {
-		if c.backend == "" || before == nil {
+		if c.backends == nil || before == nil {
 			return nil
 		}
-		touched[c.backend] = true
+		for _, b := range c.backends {
+			touched[b] = true
+		}
 	}
 	return func(backend string) bool { return !touched[backend] }
 }
@@ -397,7 +528,7 @@ func (p *Planner) reloaded(err error) {
 		p.notes.reload(p.Plan().Revision, err)
 	}
 	if err == nil {
-		p.accepted(l)
+		p.accepted(&l.arrival)
 	}
 	p.discover()
 	for _, done := range l.done {
@@ -405,24 +536,39 @@ func (p *Planner) reloaded(err error) {
 	}
 }
 
-// accepted forgets what belongs to the file before, and notes what the new sources have answered.
-func (p *Planner) accepted(l *loading) {
-	known := p.good.File.sources()
+// accepted forgets what belongs to the parts before, and notes what the new sources have answered.
+func (p *Planner) accepted(a *arrival) {
+	known := p.good.sources()
 	maps.DeleteFunc(p.refused, func(s Source, _ []Server) bool { return !known[s] })
 	p.notes.keep(known)
 	p.notes.override(p.good.Overrides)
-	for s, r := range l.early {
+	for s, r := range a.early {
 		p.noteFound(s, r.servers != nil, r.err)
 	}
 }
 
-// discover has exactly the sources of the file in force run.
+// discover has exactly the sources of what is in force, and of what is on its way, run.
 func (p *Planner) discover() {
-	switch {
-	case p.cfg.Discover == nil:
-	case p.good.File == nil:
-		p.cfg.Discover()
-	default:
-		p.cfg.Discover(p.good.File.Config)
+	if p.cfg.Discover == nil {
+		return
 	}
+	var all []*config.Config
+	if l := p.loading; l != nil && l.file != nil {
+		all = append(all, l.file.configs(p.good.Control)...)
+	}
+	if p.good.File != nil {
+		if c := p.coming; c != nil {
+			all = append(all, p.good.File.configs(c.control)...)
+		}
+		all = append(all, p.good.File.configs(p.good.Control)...)
+	}
+	p.cfg.Discover(all...)
+}
+
+// configs is what says which sources a file with a part of the control plane has. Their settings are the file's.
+func (f *File) configs(c *Control) []*config.Config {
+	if len(c.sources()) == 0 {
+		return []*config.Config{f.Config}
+	}
+	return []*config.Config{f.Config, {Resolver: f.Config.Resolver, Backends: c.Backends}}
 }

@@ -111,15 +111,30 @@ func (m *merger) leadsBack(h *hop, l *Listener) {
 		}
 		for j, s := range c.Backends[i].Servers {
 			if m.file.Address(s.Address) == h.server.Address {
-				name, _, _ := strings.Cut(l.Name, ":") // of a range
-				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return c.Name == name })
+				named := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) })
 				m.value(serverPath(i, j), listenerPath(named), "server", "%q leads back to the listener: %s",
 					s.Address.String(), endless)
 				return
 			}
 		}
 	}
-	m.wrong(h.server, "%s leads back to listener %s: %s", h.server.Address, l.Name, endless)
+	var err error = &ServerError{
+		h.server.Origin, fmt.Sprintf("%s leads back to listener %s: %s", h.server.Address, l.Name, endless),
+	}
+	own := m.whole.file.Config
+	switch i := slices.IndexFunc(c.Listeners, func(c config.Listener) bool { return l.of(&c) }); {
+	case i >= len(own.Listeners):
+		err = &ControlError{Listener: c.Listeners[i].Name, Err: err}
+	case !slices.ContainsFunc(own.Backends, func(b config.Backend) bool { return b.Name == h.backend }):
+		err = &ControlError{Backend: h.backend, Err: err}
+	}
+	m.errs = append(m.errs, err)
+}
+
+// of reports whether l is a listener of these settings, or one of its range.
+func (l *Listener) of(c *config.Listener) bool {
+	first, isRange := strings.CutPrefix(l.Name, c.Name+":")
+	return l.Name == c.Name || isRange && c.Address.Last != 0 && !strings.Contains(first, ":")
 }
 
 func serverPath(backend, server int) string {

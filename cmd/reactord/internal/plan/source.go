@@ -13,7 +13,7 @@ import (
 type Source struct {
 	Backend string
 	Kind    Kind
-	Name    string // what is asked: see [DNSSource], [FileSource] and [HTTPSource]
+	Name    string // what is asked: see [DNSSource], [FileSource], [HTTPSource] and [KubernetesSource]
 }
 
 // Kind is how a [Source] finds servers.
@@ -24,6 +24,8 @@ const (
 	DNS   Kind = "dns"
 	Files Kind = "file"
 	HTTP  Kind = "http"
+
+	Kubernetes Kind = "kubernetes"
 )
 
 // DNSSource is the source of a name.
@@ -48,9 +50,24 @@ func HTTPSource(b *config.Backend, h *config.HTTPDiscovery) Source {
 	return Source{b.Name, HTTP, h.URL}
 }
 
+// KubernetesSource is the source of a Service.
+func KubernetesSource(b *config.Backend, k *config.KubernetesDiscovery) Source {
+	name := k.Service
+	if k.Namespace != "" {
+		name = k.Namespace + "/" + name
+	}
+	if k.Port != "" {
+		name += ":" + string(k.Port)
+	}
+	if k.AddressType != "ip" {
+		name += " " + k.AddressType
+	}
+	return Source{b.Name, Kubernetes, name}
+}
+
 // Sources is the sources of a backend in the order in which they are merged.
 func Sources(b *config.Backend) []Source {
-	all := make([]Source, 0, len(b.DNS)+len(b.Files)+len(b.HTTP))
+	all := make([]Source, 0, len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes))
 	for i := range b.DNS {
 		all = append(all, DNSSource(b, &b.DNS[i]))
 	}
@@ -59,6 +76,9 @@ func Sources(b *config.Backend) []Source {
 	}
 	for i := range b.HTTP {
 		all = append(all, HTTPSource(b, &b.HTTP[i]))
+	}
+	for i := range b.Kubernetes {
+		all = append(all, KubernetesSource(b, &b.Kubernetes[i]))
 	}
 	return all
 }

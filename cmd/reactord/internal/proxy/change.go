@@ -86,15 +86,15 @@ func (c *change) prepare(l *plan.Listener, before *table) error {
 	}
 	next, err := newSettings(l, c.next, known)
 	if err != nil {
-		return fmt.Errorf("listener %s: %w", l.Name, err)
+		return &plan.ListenerError{Listener: l.Name, Err: err}
 	}
 	if s == nil {
 		if s, err = c.open(l); err != nil {
-			return fmt.Errorf("listener %s: cannot listen on %s: %w", l.Name, l.Place(), err)
+			return &plan.ListenerError{Listener: l.Name, Err: fmt.Errorf("cannot listen on %s: %w", l.Place(), err)}
 		}
 		c.opened = append(c.opened, s)
 	} else if err := c.prepareAccess(s, l); err != nil {
-		return fmt.Errorf("listener %s: %s: %w", l.Name, l.Place(), err)
+		return &plan.ListenerError{Listener: l.Name, Err: fmt.Errorf("%s: %w", l.Place(), err)}
 	}
 	c.settings = append(c.settings, next)
 	c.next.listeners = append(c.next.listeners, s)

@@ -116,16 +116,16 @@ func newConn(l *listener, s *settings, fd int, peer netip.AddrPort) {
 	case s.opens:
 		c.open(s)
 	default:
-		c.connect(s.router.fallback)
+		c.connect(s.router.fallback, nil)
 	}
 }
 
-// connect begins to connect to a server of a backend.
-func (c *conn) connect(to *upstream.Backend) {
+// connect begins to connect to a server of a backend. by is the route; nil: there is none.
+func (c *conn) connect(to *upstream.Backend, by *route) {
 	w := c.worker()
 	c.phase = phaseConnecting
 	c.lane = w.lane(to)
-	c.settings = c.lane.settings
+	c.settings = c.lane.settingsFor(by)
 	c.setTimeouts(&c.sockets[client])
 	c.dial = w.dials.Get()
 	c.dial.conn = c

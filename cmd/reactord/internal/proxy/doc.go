@@ -103,7 +103,8 @@
 //	memory.go       how short memory is
 //	opening.go      what has to be learned from a client before its backend is known
 //	identity.go     who a client is
-//	route.go        chooses the backend
+//	route.go        chooses the route
+//	target.go       chooses one of the backends of a route
 //	connect.go      gives a connection a server: the first attempt, and the task of what follows
 //	greeting.go     what a server is told before bytes flow
 //	queue.go        connections that wait for room in a backend; what a worker has for a backend

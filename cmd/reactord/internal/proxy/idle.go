@@ -59,8 +59,12 @@ func (c *conn) restartIdleTimer() {
 
 // setTimer sets the timer to a time of the connection's clock, or to another timeout that comes before.
 func (c *conn) setTimer(at int64) {
-	if idle := c.settings.KeepAlive.Idle; idle > 0 && !c.kept {
-		at = min(at, c.active+int64(idle))
+	if !c.kept {
+		for side := range c.sockets {
+			if idle := c.keepAliveOf(side).Idle; idle > 0 {
+				at = min(at, c.active+int64(idle))
+			}
+		}
 	}
 	at = min(at, c.silenceEnds()) + c.loop().Stalled()
 	if c.log != nil {
@@ -94,11 +98,24 @@ func (c *conn) keepAlive() {
 		return
 	}
 	c.kept = true
-	if k := &c.settings.KeepAlive; k.Idle > 0 {
-		for side := range c.sockets {
+	for side := range c.sockets {
+		if k := c.keepAliveOf(side); k.Idle > 0 {
 			_ = c.sockets[side].SetKeepAlive(k.Idle, k.Interval, k.Count)
 		}
 	}
+}
+
+// keepAliveOf is the keep-alive with a side: the backend's, unless the listener says otherwise for clients.
+func (c *conn) keepAliveOf(side int) config.KeepAlive {
+	if side == client {
+		switch k := &c.listener.shared.settings.Load().Socket.KeepAlive; k.Mode {
+		case "own":
+			return config.KeepAlive{Idle: k.Idle, Interval: k.Interval, Count: k.Count}
+		case "none":
+			return config.KeepAlive{}
+		}
+	}
+	return c.settings.KeepAlive
 }
 
 // setTimeouts sets the timeouts of a socket that the kernel knows, when it has just been opened or accepted.

@@ -163,7 +163,7 @@ func (s *sharedListener) probe(l *listener) error {
 			return os.NewSyscallError("setsockopt", err)
 		}
 	}
-	if err := bindOptions(&socket, s.key); err != nil {
+	if err := bindOptions(&socket, s.key, &l.options); err != nil {
 		return err
 	}
 	return os.NewSyscallError("bind", socket.Bind(a))
@@ -178,7 +178,7 @@ func (l *listener) listen() error {
 	}
 	cfg := reactor.ListenConfig{
 		Address: a, Backlog: backlog(&l.options), Options: func(s *reactor.Socket) error {
-			if err := bindOptions(s, shared.key); err != nil {
+			if err := bindOptions(s, shared.key, &l.options); err != nil {
 				return err
 			}
 			if l.udp != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/clienthello"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/starttls"
+	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 	"github.com/reactord/reactord/reactor"
 	"github.com/reactord/reactord/sender"
 	"github.com/reactord/reactord/sender/stop"
@@ -20,7 +21,7 @@ import (
 //	header    → preamble   a PROXY header came
 //	preamble  → hello      the client has asked for TLS
 //	hello     → routed     a whole ClientHello came
-//	hello     → handshake  TLS ends here
+//	hello     → handshake  TLS ends here: for all routes, or for the one that was chosen
 //	handshake → routed     it has begun
 type stage uint8
 
@@ -46,9 +47,13 @@ type opening struct {
 	conn     *conn
 	settings *settings // of the listener, when the connection was accepted
 	recv     reactor.RecvLeaseOp
-	task     *openingTask // nil: no task runs
-	bytes    []byte       // what was received; its end is conn.early
+	task     *openingTask      // nil: no task runs
+	by       *route            // nil: it is not known yet, or there is none
+	to       *upstream.Backend // nil: it is not known yet
+	ends     *ending           // of TLS with the client; nil: it does not end here, or is not known yet
+	bytes    []byte            // what was received; its end is conn.early
 	stage    stage
+	speaks   transports // 0: the first bytes were not looked at
 }
 
 // openingTask is what an opening needs while its task runs. It is the receiver of the task, and its environment.
@@ -136,7 +141,7 @@ func (o *opening) abandon() sideSet {
 func (o *opening) advance() {
 	switch err := o.step(); {
 	case err == nil:
-		o.route()
+		o.proceed()
 	case errors.Is(err, errMore):
 		o.recv.Start()
 	case errors.Is(err, errAnswer):
@@ -157,11 +162,20 @@ func (o *opening) step() error {
 		}
 		o.stage = stagePreamble
 	}
-	if s.asks() || s.tls != nil {
+	if s.asks() || s.tls != nil && !s.router.decides {
 		return errAnswer
 	}
 	o.stage = stageHello
-	return o.hello()
+	if err := o.hello(); err != nil {
+		return err
+	}
+	if err := o.choose(); err != nil {
+		return err
+	}
+	if o.ends != nil {
+		return errAnswer
+	}
+	return nil
 }
 
 // took takes what was received.
@@ -185,6 +199,8 @@ func (o *opening) header() error {
 	switch {
 	case errors.Is(err, proxyproto.ErrIncomplete):
 		return errMore
+	case errors.Is(err, proxyproto.ErrNoHeader) && o.settings.ProxyProtocol.Optional:
+		return o.noHeader()
 	case err != nil:
 		return &refusal{endBadHeader, err}
 	}
@@ -202,6 +218,16 @@ func (o *opening) header() error {
 
 var errDenied = errors.New("the client that the PROXY header names is not allowed")
 
+// noHeader continues with a connection that has no header, and needs none.
+func (o *opening) noHeader() error {
+	if a := o.conn.peerAddr().Addr(); a.IsValid() && !o.settings.allowed(a) {
+		return &refusal{endDenied, errPeerDenied}
+	}
+	return nil
+}
+
+var errPeerDenied = errors.New("the client, who has sent no PROXY header, is not allowed")
+
 // hello reads the ClientHello if there are routes by what is in it. It is left in the early bytes.
 func (o *opening) hello() error {
 	s, c := o.settings, o.conn
@@ -212,22 +238,50 @@ func (o *opening) hello() error {
 	switch {
 	case errors.Is(err, clienthello.ErrIncomplete):
 		return errMore
+	case err != nil && s.router.raw:
+		o.speaks = speaksRaw
+		return nil
 	case err != nil:
 		return &refusal{endBadHello, err}
 	}
 	id := c.identify()
 	id.SNI, id.Offered = lowered(h.SNI), h.ALPN
+	o.speaks = speaksTLS
 	return nil
 }
 
-// route ends the opening: the backend is known now.
-func (o *opening) route() {
-	c := o.conn
-	to := o.settings.router.route(c)
-	if to == nil {
-		o.refuse(&refusal{endNoRoute, errNoRoute})
-		return
+// choose finds the route, and with it the backend and whether TLS ends here. It is called once.
+func (o *opening) choose() error {
+	c, s := o.conn, o.settings
+	o.by = s.router.route(&asked{c: c, speaks: o.speaks})
+	switch {
+	case o.by == nil && o.speaks != speaksRaw:
+		o.to, o.ends = s.router.fallback, s.tls
+	case o.by != nil:
+		c.identify().Route = o.by.name
+		if !o.by.allowed(c.clientAddr().Addr()) {
+			return &refusal{endDenied, errRouteDenied}
+		}
+		o.to, o.ends = o.by.to.draw(&c.worker().random), o.by.ends
 	}
+	switch {
+	case o.to == nil:
+		return &refusal{endNoRoute, errNoRoute}
+	case o.ends != nil && o.speaks == speaksRaw:
+		return &refusal{endBadHello, errRaw}
+	}
+	return nil
+}
+
+var (
+	errNoRoute     = errors.New("no route matches that has a backend, and the listener has none")
+	errRouteDenied = errors.New("the client is not allowed to take the route")
+	errRaw         = errors.New("TLS ends here for the route, and the client speaks none")
+)
+
+// proceed ends the opening: the backend is known now.
+func (o *opening) proceed() {
+	c, to, by := o.conn, o.to, o.by
 	if o.stage != stageHandshake {
 		c.log.opened(c.loop().Now())
 	}
@@ -235,10 +289,8 @@ func (o *opening) route() {
 	if len(c.early) == 0 {
 		c.forgetOpening()
 	}
-	c.connect(to)
+	c.connect(to, by)
 }
-
-var errNoRoute = errors.New("no route matches, and the listener has no backend")
 
 // refuse ends the connection.
 func (o *opening) refuse(err error) {
@@ -301,15 +353,33 @@ func (o *opening) answer() {
 // run is the task: it continues until the backend can be chosen.
 func (o *opening) run(t *task.T) error {
 	s := o.settings
+	if o.to != nil { // it was chosen before: only the handshake is left
+		return o.handshake(t)
+	}
 	if s.asks() {
 		if err := o.preamble(t); err != nil {
 			return err
 		}
 	}
-	if s.tls != nil {
-		return o.handshake(t)
+	if s.tls != nil && !s.router.decides {
+		o.ends = s.tls
+		if err := o.handshake(t); err != nil {
+			return err
+		}
+		return o.choose()
 	}
 	o.stage = stageHello
+	if err := o.awaitHello(t); err != nil {
+		return err
+	}
+	if err := o.choose(); err != nil || o.ends == nil {
+		return err
+	}
+	return o.handshake(t)
+}
+
+// awaitHello receives until there is a ClientHello, if a route needs it.
+func (o *opening) awaitHello(t *task.T) error {
 	for {
 		if err := o.hello(); err != errMore { //nolint:errorlint // as hello returns it
 			return err
@@ -324,7 +394,7 @@ func (o *opening) run(t *task.T) error {
 func (o *opening) handshake(t *task.T) error {
 	c := o.conn
 	o.stage = stageHandshake
-	o.limit(o.settings.TLS.HandshakeTimeout)
+	o.limit(o.ends.settings.HandshakeTimeout)
 	c.log.opened(c.loop().Now())
 	c.pipes[client].skipped -= uint32(len(c.early)) // secure counts them
 	err := c.terminate(t)
@@ -418,7 +488,7 @@ func (k *openingTask) ended(err error) {
 	case c.phase == phaseClosed:
 		(*socketClosed)(c).SetValue(struct{}{})
 	case err == nil:
-		o.route()
+		o.proceed()
 	case errors.Is(err, sender.ErrStopped):
 		c.close(endKilled, bothSides)
 	default:

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"net/netip"
 	"os"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -16,7 +17,12 @@ import (
 
 // bindOptions sets what must be set before a socket is bound. It makes [::] every address, whatever
 // net.ipv6.bindv6only is.
-func bindOptions(s *reactor.Socket, key plan.ListenerKey) error {
+func bindOptions(s *reactor.Socket, key plan.ListenerKey, o *config.Socket) error {
+	if o.FreeBind {
+		if err := freeBind(s.Fd(), key.Bind.Addr()); err != nil {
+			return err
+		}
+	}
 	if ip := key.Bind.Addr(); ip.Is6() && ip.IsUnspecified() {
 		if err := s.SetIPv6Only(key.IPv6Only); err != nil {
 			return os.NewSyscallError("setsockopt IPV6_V6ONLY", err)
@@ -26,6 +32,15 @@ func bindOptions(s *reactor.Socket, key plan.ListenerKey) error {
 		return os.NewSyscallError("setsockopt SO_BINDTODEVICE "+key.Interface, s.BindToDevice(key.Interface))
 	}
 	return nil
+}
+
+// freeBind lets a socket be bound to an address that this machine does not have.
+func freeBind(fd int, ip netip.Addr) error {
+	level, option := unix.IPPROTO_IP, unix.IP_FREEBIND
+	if ip.Is6() {
+		level, option = unix.IPPROTO_IPV6, unix.IPV6_FREEBIND
+	}
+	return os.NewSyscallError("setsockopt FREEBIND", unix.SetsockoptInt(fd, level, option, 1))
 }
 
 // setOptions sets the options that differ from those that a socket has.

@@ -33,8 +33,9 @@ type lane struct {
 	worker     *worker
 	backend    *upstream.Backend
 	queue      *queue
-	settings   *config.Backend // that new connections begin with
-	tls        *originator     // nil: there is no TLS with the servers
+	settings   *config.Backend                 // that new connections begin with
+	limited    map[routeLimits]*config.Backend // the same with the limits of routes
+	tls        *originator                     // nil: there is no TLS with the servers
 	picker     balance.Picker
 	needSource bool // the choice of a server depends on the client's address
 	sources    [2]sources
@@ -130,9 +131,28 @@ func (w *worker) lane(b *upstream.Backend) *lane {
 }
 
 func (l *lane) configure(s *config.Backend, keys *certs.Client) {
-	l.settings, l.tls = s, newOriginator(s, keys)
+	l.settings, l.tls, l.limited = s, newOriginator(s, keys), nil
 	l.needSource = s.Balance.Policy == "source_hash" || s.Balance.Policy == "maglev"
 	l.sources = newSources(s.SourceAddresses)
+}
+
+// settingsFor are the settings of new connections of a route; nil: they have none.
+func (l *lane) settingsFor(r *route) *config.Backend {
+	if r == nil || r.limits == (routeLimits{}) {
+		return l.settings
+	}
+	s := l.limited[r.limits]
+	if s == nil {
+		own := *l.settings
+		s = &own
+		s.IdleTimeout = cmp.Or(r.limits.idle, s.IdleTimeout)
+		s.Lifetime = cmp.Or(r.limits.lifetime, s.Lifetime)
+		if l.limited == nil {
+			l.limited = map[routeLimits]*config.Backend{}
+		}
+		l.limited[r.limits] = s
+	}
+	return s
 }
 
 // followLanes drops the lanes that are not in the table any more, and lets connections go on for which a plan has room.

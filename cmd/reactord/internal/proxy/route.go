@@ -5,14 +5,17 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/netset"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/upstream"
 )
 
-// router chooses the backends of a listener's connections: the one of the first route that matches. It does not change,
-// and all loops share it. To find a route takes a look into a map for each label of the SNI, not one at each route.
+// router chooses the routes of a listener's connections: the first one that matches. It does not change, and all loops
+// share it. To find a route takes a look into a map for each label of the SNI, not one at each route.
 type router struct {
 	routes   []route
 	exact    map[string][]int // by SNI: the routes that name it, in order
@@ -20,42 +23,95 @@ type router struct {
 	any      []int            // routes without SNI
 	fallback *upstream.Backend
 	hello    bool // a route needs the ClientHello
+	decides  bool // whether TLS ends here, and how, depends on the route
+	raw      bool // a route takes clients that speak no TLS
 }
 
 type route struct {
 	name                  string
-	to                    *upstream.Backend
+	to                    targets
 	alpn                  []string
 	sources, destinations *netset.Set // nil: all
+	ports                 []int       // of destinations; empty: all
+	speaks                transports
+	allow, deny           *netset.Set // nil: none are written
+	ends                  *ending     // of TLS; nil: it does not end here
+	limits                routeLimits
 }
 
-// newRouter makes the router of a listener.
-func newRouter(l *config.Listener, backends map[string]*upstream.Backend) (*router, error) {
+// transports are what clients of a route may speak.
+type transports uint8
+
+const (
+	speaksTLS transports = 1 << iota
+	speaksRaw
+)
+
+// routeLimits are what a route has instead of its backend, where it is not 0.
+type routeLimits struct{ idle, lifetime time.Duration }
+
+// newRouter makes the router of a listener, whose own TLS ends is. before are its endings until now.
+func newRouter(l *plan.Listener, next *table, ends *ending, before endings) (*router, error) {
 	r := &router{exact: map[string][]int{}, below: map[string][]int{}}
 	if l.Backend != "" {
-		if r.fallback = backends[l.Backend]; r.fallback == nil {
+		if r.fallback = next.backends[l.Backend]; r.fallback == nil {
 			return nil, fmt.Errorf("there is no backend %q", l.Backend)
 		}
 	}
 	for i := range l.Routes {
 		c := &l.Routes[i]
-		to := backends[c.Backend]
-		if to == nil {
-			return nil, fmt.Errorf("route %d: there is no backend %q", i+1, c.Backend)
+		to, err := newTargets(c, next.backends)
+		if err != nil {
+			return nil, fmt.Errorf("route %d: %w", i+1, err)
 		}
-		r.add(c, to)
+		made := newRoute(c, to)
+		switch own := routeKeys(l, i); {
+		case own != nil:
+			made.ends = next.terminates(own, &c.TLS, before)
+			r.decides = true
+		case c.Passthrough:
+			r.decides = r.decides || ends != nil
+		case made.speaks != speaksRaw:
+			made.ends = ends
+		}
+		r.add(c, made)
 	}
+	r.decides = r.decides || r.raw && ends != nil
+	r.hello = r.hello || r.decides
 	return r, nil
 }
 
-func (r *router) add(c *config.Route, to *upstream.Backend) {
-	name := c.Name
-	if name == "" {
-		name = c.Backend
+// routeKeys are the certificates of a route of its own; nil: it has none.
+func routeKeys(l *plan.Listener, index int) *certs.Server {
+	if index >= len(l.RouteKeys) {
+		return nil
 	}
+	return l.RouteKeys[index]
+}
+
+func newRoute(c *config.Route, to targets) route {
+	made := route{
+		name: c.Name, to: to, alpn: c.ALPN, sources: networks(c.Sources), destinations: networks(c.Destinations),
+		ports: c.DestinationPorts, speaks: speaksTLS, allow: networks(c.Allow), deny: networks(c.Deny),
+		limits: routeLimits{c.IdleTimeout, c.Lifetime},
+	}
+	if made.name == "" {
+		made.name = c.Targets()[0].Backend
+	}
+	switch c.Transport {
+	case "raw":
+		made.speaks = speaksRaw
+	case "any":
+		made.speaks = speaksTLS | speaksRaw
+	}
+	return made
+}
+
+func (r *router) add(c *config.Route, made route) {
 	index := len(r.routes)
-	r.routes = append(r.routes, route{name, to, c.ALPN, networks(c.Sources), networks(c.Destinations)})
-	r.hello = r.hello || len(c.SNI)+len(c.ALPN) != 0
+	r.routes = append(r.routes, made)
+	r.hello = r.hello || len(c.SNI)+len(c.ALPN) != 0 || c.Transport == "tls" || c.Transport == "raw"
+	r.raw = r.raw || made.speaks&speaksRaw != 0
 	if len(c.SNI) == 0 {
 		r.any = append(r.any, index)
 	}
@@ -68,26 +124,21 @@ func (r *router) add(c *config.Route, to *upstream.Backend) {
 	}
 }
 
-// route is the backend of a connection, and notes its route; nil: it has none.
-func (r *router) route(c *conn) *upstream.Backend {
+// route is the route of what was asked; nil: there is none.
+func (r *router) route(a *asked) *route {
 	if len(r.routes) == 0 {
-		return r.fallback
+		return nil
 	}
-	i := r.find(&asked{c: c})
+	i := r.find(a)
 	if i == len(r.routes) {
-		return r.fallback
+		return nil
 	}
-	c.identify().Route = r.routes[i].name
-	return r.routes[i].to
+	return &r.routes[i]
 }
 
-// routeDatagram is the backend of a UDP session, and the name of its route.
-func (r *router) routeDatagram(from, to netip.Addr) (*upstream.Backend, string) {
-	i := r.find(&asked{source: from, destination: to})
-	if i == len(r.routes) {
-		return r.fallback, ""
-	}
-	return r.routes[i].to, r.routes[i].name
+// allowed reports whether clients of an address may take the route.
+func (r *route) allowed(ip netip.Addr) bool {
+	return (r.allow == nil || r.allow.Contains(ip)) && (r.deny == nil || !r.deny.Contains(ip))
 }
 
 // find is the index of the first route that matches; the number of routes: none does.
@@ -123,10 +174,15 @@ func (r *router) first(routes []int, a *asked, before int) int {
 
 // matches reports whether all conditions hold but that of the SNI.
 func (r *route) matches(a *asked) bool {
+	if a.speaks != 0 && a.speaks&r.speaks == 0 {
+		return false
+	}
 	if len(r.alpn) != 0 && (a.c == nil || a.c.known == nil || !slices.ContainsFunc(a.c.known.Offered, r.offers)) {
 		return false
 	}
-	return (r.sources == nil || r.sources.Contains(a.from())) && (r.destinations == nil || r.destinations.Contains(a.to()))
+	return (r.sources == nil || r.sources.Contains(a.from().Addr())) &&
+		(r.destinations == nil || r.destinations.Contains(a.to().Addr())) &&
+		(len(r.ports) == 0 || slices.Contains(r.ports, int(a.to().Port())))
 }
 
 func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, protocol) }
@@ -134,20 +190,21 @@ func (r *route) offers(protocol string) bool { return slices.Contains(r.alpn, pr
 // asked is a connection whose route is looked for. The kernel is asked for an address once, and only if a route needs
 // it.
 type asked struct {
-	c                   *conn // nil: a UDP session, whose addresses are known
-	source, destination netip.Addr
+	c                   *conn      // nil: a UDP session, whose addresses are known
+	speaks              transports // 0: it is not known
+	source, destination netip.AddrPort
 }
 
-func (a *asked) from() netip.Addr {
+func (a *asked) from() netip.AddrPort {
 	if !a.source.IsValid() {
-		a.source = a.c.clientAddr().Addr()
+		a.source = a.c.clientAddr()
 	}
 	return a.source
 }
 
-func (a *asked) to() netip.Addr {
+func (a *asked) to() netip.AddrPort {
 	if !a.destination.IsValid() {
-		a.destination = a.c.destination().Addr()
+		a.destination = a.c.destination()
 	}
 	return a.destination
 }

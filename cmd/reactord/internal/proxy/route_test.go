@@ -12,8 +12,8 @@ import (
 
 // The first route counts of which all conditions hold.
 func TestFirstRouteThatMatches(t *testing.T) {
-	backends := map[string]*upstream.Backend{"b": {Name: "b"}}
-	r, err := newRouter(&config.Listener{Routes: []config.Route{
+	backends := &table{backends: map[string]*upstream.Backend{"b": {Name: "b"}}}
+	r, err := newRouter(listenerOf([]config.Route{
 		{Name: "both", SNI: []string{"a.test"}, ALPN: []string{"h2"}, Backend: "b"},
 		{Name: "exact", SNI: []string{"A.test", "b.test"}, Backend: "b"},
 		{Name: "far", SNI: []string{"*.test"}, Sources: prefixes("192.0.2.0/24"), Backend: "b"},
@@ -22,7 +22,7 @@ func TestFirstRouteThatMatches(t *testing.T) {
 		{Name: "alpn", ALPN: []string{"x", "y"}, Backend: "b"},
 		{Name: "to", Destinations: prefixes("203.0.113.0/24", "2001:db8::/32"), Backend: "b"},
 		{Name: "from", Sources: prefixes("198.51.100.0/24"), Backend: "b"},
-	}}, backends)
+	}), backends, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +69,13 @@ func TestFirstRouteThatMatches(t *testing.T) {
 			t.Errorf("%+v: %v allocations", test, n)
 		}
 	}
-	if _, err := newRouter(&config.Listener{Routes: []config.Route{{Backend: "c"}}}, backends); err == nil {
+	if _, err := newRouter(listenerOf([]config.Route{{Backend: "c"}}), backends, nil, nil); err == nil {
 		t.Error("a route leads to no backend")
 	}
+}
+
+func listenerOf(routes []config.Route) *plan.Listener {
+	return &plan.Listener{Listener: config.Listener{Routes: routes}}
 }
 
 // New connections follow the routes of the plan in force; those before are left alone.

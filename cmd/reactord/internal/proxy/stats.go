@@ -70,13 +70,17 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
 	out.Network = cmp.Or(s.key.Network, "tcp")
-	if settings.tls == nil {
+	ends := settings.endings()
+	if len(ends) == 0 {
 		out.Handshakes = nil
 	}
-	for _, e := range settings.Keys.Expiries() {
-		out.Certificates = append(out.Certificates, proxymetrics.Certificate{
-			Index: e.Index, Name: e.Name, Expires: float64(e.At.Unix()),
-		})
+	for _, of := range ends {
+		first := len(out.Certificates)
+		for _, e := range of.keys.Expiries() {
+			out.Certificates = append(out.Certificates, proxymetrics.Certificate{
+				Index: first + e.Index, Name: e.Name, Expires: float64(e.At.Unix()),
+			})
+		}
 	}
 	for _, l := range s.loops {
 		if since := l.pausedSince.Load(); since != 0 {

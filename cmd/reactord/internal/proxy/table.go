@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"net/netip"
 	"sync/atomic"
 
@@ -47,7 +46,7 @@ type settings struct {
 	*plan.Listener
 	router      *router
 	opens       bool          // a connection has to be opened before its backend is known
-	tls         *tls.Config   // nil: TLS does not end here
+	tls         *ending       // of the listener; nil: TLS does not end here, unless it ends for a route
 	reject      bool          // connections beyond the limits are reset
 	udp         *udp.Settings // nil: it is no listener of UDP
 	rate        rate
@@ -59,14 +58,16 @@ type settings struct {
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
-	r, err := newRouter(&l.Listener, next.backends)
+	known := before.endings()
+	ends := next.terminates(l.Keys, &l.TLS, known)
+	r, err := newRouter(l, next, ends, known)
 	if err != nil {
 		return nil, err
 	}
 	s := &settings{
 		Listener:    l,
 		router:      r,
-		tls:         next.terminates(l, before),
+		tls:         ends,
 		reject:      l.OnLimit == "reject",
 		udp:         udpSettings(l, before),
 		rate:        newRate(l.Rate),
@@ -77,11 +78,11 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		trusted:     networks(l.ProxyProtocol.Trusted),
 	}
 	s.sources[0] = next.sources
-	var known *sourceBuckets
+	var buckets *sourceBuckets
 	if before != nil {
-		known = before.sources[1]
+		buckets = before.sources[1]
 	}
-	s.sources[1] = bucketsFor(l.SourceRate, known)
+	s.sources[1] = bucketsFor(l.SourceRate, buckets)
 	s.opens = s.header() || s.asks() || s.tls != nil || len(l.Routes) != 0 || r.fallback == nil
 	return s, nil
 }

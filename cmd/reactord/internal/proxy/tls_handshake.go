@@ -30,10 +30,10 @@ type handshake struct {
 // os.ErrDeadlineExceeded. Then the client was sent the alert. A client that ends or resets the connection before its
 // first byte has not begun a handshake: that is a refusal, and not counted.
 func (c *conn) terminate(t *task.T) error {
-	s, set := c.secured(client), c.opening.settings
+	s, ends := c.secured(client), c.opening.ends
 	s.early, c.early = bytes.Clone(c.early), nil
 	s.received = uint64(len(s.early))
-	err := s.shakeHands(t, tls.Server(s, set.tls), set.TLS.HandshakeTimeout)
+	err := s.shakeHands(t, tls.Server(s, ends.Config), ends.settings.HandshakeTimeout)
 	if s.received == 0 && gone(err) {
 		return &refusal{endOpeningClient, errGone}
 	}
@@ -50,11 +50,22 @@ func (c *conn) terminate(t *task.T) error {
 // gone reports whether a handshake has failed because the peer has ended or reset the connection.
 func gone(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
 
+// forgetServerTLS forgets an attempt to speak TLS with a server that was given up: the next one may have none.
+func (c *conn) forgetServerTLS() {
+	if c.secure == nil {
+		return
+	}
+	s := &c.secure.sides[server]
+	*s = tlsSide{secure: s.secure, side: s.side}
+	if !c.speaksTLS(client) {
+		c.secure = nil
+	}
+}
+
 // originate does the handshake with the server, as terminate. It may be called again after an error, with another
 // server.
 func (c *conn) originate(t *task.T) error {
 	s := c.secured(server)
-	*s = tlsSide{secure: s.secure, side: s.side}
 	err := s.shakeHands(t, tls.Client(s, c.lane.tls.config(c)), c.settings.TLS.HandshakeTimeout)
 	c.lane.queue.handshakes.note(s.tls, err)
 	return err

@@ -3,25 +3,53 @@ package proxy
 import (
 	"crypto/tls"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
-	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
-// terminates is how a listener ends TLS; nil: it does not. before is what it did until now.
-func (t *table) terminates(l *plan.Listener, before *settings) *tls.Config {
-	switch {
-	case l.Keys == nil:
+// ending is how TLS with clients ends, at a listener or for one of its routes. It does not change.
+type ending struct {
+	*tls.Config
+	keys     *certs.Server
+	settings *config.ServerTLS
+}
+
+// endings are those of a listener and its routes, each once.
+type endings []*ending
+
+// endings are where TLS ends with these settings.
+func (s *settings) endings() (all endings) {
+	if s == nil {
 		return nil
-	case before != nil && before.Keys == l.Keys && reflect.DeepEqual(before.TLS, l.TLS):
-		return before.tls
 	}
-	c := l.Keys.Config(&l.TLS)
-	c.GetConfigForClient = offered
-	t.tickets.Serve(l.Keys, c)
-	return c
+	if s.tls != nil {
+		all = append(all, s.tls)
+	}
+	for i := range s.router.routes {
+		if e := s.router.routes[i].ends; e != nil && !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// terminates is how TLS ends with these keys; nil: it does not. If it did so before, it is the same.
+func (t *table) terminates(keys *certs.Server, c *config.ServerTLS, before endings) *ending {
+	if keys == nil {
+		return nil
+	}
+	for _, e := range before {
+		if e.keys == keys && reflect.DeepEqual(e.settings, c) {
+			return e
+		}
+	}
+	e := &ending{keys.Config(c), keys, c}
+	e.GetConfigForClient = offered
+	t.tickets.Serve(keys, e.Config)
+	return e
 }
 
 // offered notes what a client asks for, also for the log of a handshake that fails.

@@ -22,8 +22,8 @@ func (p *Proxy) serveTickets() {
 	p.planning.Lock()
 	defer p.planning.Unlock()
 	for _, l := range p.table.Load().listeners {
-		if s := l.settings.Load(); s.tls != nil {
-			p.tickets.Serve(s.Keys, s.tls)
+		for _, e := range l.settings.Load().endings() {
+			p.tickets.Serve(e.keys, e.Config)
 		}
 	}
 }

@@ -47,9 +47,15 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 	w := l.worker
 	now := w.loop.Now()
 	l.stats.accepted.Add(1)
-	backend, route := s.router.routeDatagram(unmapped(from).Addr(), unmapped(local).Addr())
-	none := accesslog.Record{Client: unmapped(from), Local: unmapped(local), Route: route}
-	if backend == nil {
+	none := accesslog.Record{Client: unmapped(from), Local: unmapped(local)}
+	backend, by := s.router.fallback, s.router.route(&asked{source: none.Client, destination: none.Local})
+	if by != nil {
+		backend, none.Route = by.to.draw(&w.random), by.name
+	}
+	switch {
+	case by != nil && !by.allowed(none.Client.Addr()):
+		return l.noSession(s, none, endDenied, errRouteDenied)
+	case backend == nil:
 		return l.noSession(s, none, endNoRoute, errNoRoute)
 	}
 	lane := w.lane(backend)
@@ -63,8 +69,8 @@ func (l *listener) beginSession(s *settings, from, local netip.AddrPort) *udp.Se
 		return lane.noServer(l, s, none, endNoneAvailable)
 	}
 	x := &session{
-		listener: l, lane: lane, settings: lane.settings, to: to, id: w.nextID(), client: unmapped(from), began: now,
-		local: unmapped(local), route: route, logged: s.AccessLog,
+		listener: l, lane: lane, settings: lane.settingsFor(by), to: to, id: w.nextID(), client: unmapped(from), began: now,
+		local: unmapped(local), route: none.Route, logged: s.AccessLog,
 	}
 	var ends int64
 	if x.settings.Lifetime > 0 {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 
@@ -39,6 +40,7 @@ type worker struct {
 	walks     []*walk        // over conns
 	spread    spread         // of a drain
 	lanes     map[*upstream.Backend]*lane
+	random    rand.PCG // of the choice of backends
 	state     workerState
 	accessLog *accesslog.Writer // in force; nil: there is none
 	line      accesslog.Record  // that is being filled
@@ -71,10 +73,20 @@ type worker struct {
 
 func newWorker(p *Proxy, l *reactor.Loop, index int) *worker {
 	w := &worker{proxy: p, loop: l, index: index, lanes: map[*upstream.Backend]*lane{}}
+	w.seed(p.seed)
 	w.retry.Init((*retryTimer)(w))
 	w.spread.init(w)
 	w.shaking.init(l)
 	return w
+}
+
+// seed makes the choice of backends reproducible, unless seed is 0.
+func (w *worker) seed(seed uint64) {
+	if seed != 0 {
+		w.random.Seed(seed, uint64(w.index))
+		return
+	}
+	w.random.Seed(rand.Uint64(), rand.Uint64())
 }
 
 // start is the worker's first work on its loop.

@@ -256,11 +256,16 @@ var Refused = errors.Join(
 )
 
 // Drain begins to drain.
-func (d *Daemon) Drain() error {
+func (d *Daemon) Drain(bool) error { return d.setDrain(&admin.Drain{}) }
+
+// Undrain ends that.
+func (d *Daemon) Undrain() error { return d.setDrain(nil) }
+
+func (d *Daemon) setDrain(to *admin.Drain) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.Err == nil {
-		d.drain = &admin.Drain{}
+		d.drain = to
 	}
 	return d.Err
 }

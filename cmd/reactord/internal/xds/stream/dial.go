@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -39,32 +40,31 @@ var errNoHTTP2 = errors.New("the server does not speak HTTP/2: it has not chosen
 // window is how many bytes a server may send that were not received. A message can be greater.
 const window = 1 << 20
 
-// transport is the HTTP/2 of connections to s.
-func (s *Server) transport(ping, timeout time.Duration) *http.Transport {
+// transport is HTTP/2 over a connection.
+func transport(over net.Conn, c *Config) *http.Transport {
 	protocols := &http.Protocols{}
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true) // TLS, if any, is the connection's
 	return &http.Transport{
 		Protocols:              protocols,
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dial(ctx) },
-		DialTLSContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dialTLS(ctx) },
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return over, nil },
 		HTTP2: &http.HTTP2Config{
-			SendPingTimeout:           ping,
-			PingTimeout:               timeout,
-			WriteByteTimeout:          ping + timeout,
+			SendPingTimeout:           c.PingInterval,
+			PingTimeout:               c.PingTimeout,
+			WriteByteTimeout:          c.PingInterval + c.PingTimeout,
 			MaxReceiveBufferPerStream: window,
 		},
 	}
 }
 
-func (s *Server) dial(ctx context.Context) (net.Conn, error) {
+// dial connects.
+func (s *Server) dial(ctx context.Context) (*wire, error) {
 	d := net.Dialer{KeepAlive: -1} // pings do that
-	return d.DialContext(ctx, s.Network, s.Address)
-}
-
-func (s *Server) dialTLS(ctx context.Context) (net.Conn, error) {
+	if s.TLS == nil {
+		plain, err := d.DialContext(ctx, s.Network, s.Address)
+		return &wire{Conn: plain}, err
+	}
 	settings, err := s.TLS()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Server) dialTLS(ctx context.Context) (net.Conn, error) {
 	if host, _, err := net.SplitHostPort(s.Address); err == nil && settings.ServerName == "" {
 		settings.ServerName = host
 	}
-	plain, err := s.dial(ctx)
+	plain, err := d.DialContext(ctx, s.Network, s.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *Server) dialTLS(ctx context.Context) (net.Conn, error) {
 		conn.Close()
 		return nil, errNoHTTP2
 	}
-	return conn, nil
+	return &wire{Conn: conn}, nil
 }
 
 // scheme is that of URLs.
@@ -107,4 +107,45 @@ func (s *Server) authority() string {
 		return "localhost"
 	}
 	return s.Address
+}
+
+// wire is a connection that remembers why its server has refused TLS. In TLS 1.3 it says so after the handshake, when
+// HTTP/2 may notice only that it cannot write.
+type wire struct {
+	net.Conn
+	heard   atomic.Bool           // a byte was received
+	refusal atomic.Pointer[error] // what the server has said; nil: nothing
+}
+
+// lastWords is how long those of a server may take that has sent nothing else.
+const lastWords = 50 * time.Millisecond
+
+// Read reads.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if n > 0 {
+		w.heard.Store(true)
+	}
+	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "remote error" {
+		err := fmt.Errorf("the server has refused TLS: %w", of.Err)
+		w.refusal.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Close closes the connection.
+func (w *wire) Close() error {
+	if _, secure := w.Conn.(*tls.Conn); secure && !w.heard.Load() && w.refusal.Load() == nil {
+		_ = w.SetReadDeadline(time.Now().Add(lastWords))
+		_, _ = w.Read(make([]byte, 1))
+	}
+	return w.Conn.Close()
+}
+
+// explain is the refusal, if there was one, else the error.
+func (w *wire) explain(err error) error {
+	if refusal := w.refusal.Load(); refusal != nil {
+		return *refusal
+	}
+	return err
 }

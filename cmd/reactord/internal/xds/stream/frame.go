@@ -44,9 +44,9 @@ type reader struct {
 // next is the bytes of the next message, valid until the next call. [io.EOF]: the stream has ended between messages.
 func (r *reader) next() ([]byte, error) {
 	var head [prefix]byte
-	if _, err := io.ReadFull(r.from, head[:]); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, half(err)
+	if n, err := io.ReadFull(r.from, head[:]); err != nil {
+		if n > 0 {
+			err = half(err)
 		}
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *reader) next() ([]byte, error) {
 // half is the error of a message that ends early.
 func half(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the stream has ended within a message: %w", io.ErrUnexpectedEOF)
+		return errHalf
 	}
 	return err
 }

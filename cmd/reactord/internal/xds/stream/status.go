@@ -64,8 +64,11 @@ func (e *Error) Error() string {
 // maxText is how much of a server's text is kept, in bytes.
 const maxText = 1024
 
-// errNoStatus is the error of a stream that ends without a status: whoever was in between has ended it.
+// errNoStatus is the error of a stream that ends without a status: something in between has ended it.
 var errNoStatus = errors.New("the stream has ended without a status of gRPC")
+
+// errHalf is the error of a message that ends early.
+var errHalf = errors.New("the stream has ended within a message")
 
 // ended is the error that the trailers of a stream say.
 func ended(trailers http.Header) error {
@@ -166,17 +169,19 @@ func clip(text string) string {
 // tooManyPings reports whether a server has closed the connection because it was asked for signs of life too often.
 // The error's type is not exported.
 func tooManyPings(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "ErrCode=ENHANCE_YOUR_CALM")
+	return err != nil && strings.Contains(err.Error(), "ENHANCE_YOUR_CALM")
 }
 
 // explain is an error of the connection in words for people.
 func explain(err error, ping time.Duration) error {
 	switch text := err.Error(); {
+	case errors.Is(err, errHalf):
+		return err
 	case strings.Contains(text, "http2: client connection lost"):
 		return fmt.Errorf("the connection is lost: no answer to a ping within %v", ping)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(text, "could not be established"):
 		return fmt.Errorf("the server has closed the connection: %w", io.ErrUnexpectedEOF)
-	case strings.Contains(text, "server sent GOAWAY"):
+	case strings.Contains(text, "GOAWAY"):
 		return fmt.Errorf("the server has closed the connection (%s)", clean(text))
 	}
 	return err

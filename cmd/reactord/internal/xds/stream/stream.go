@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -18,16 +20,20 @@ type Stream struct {
 	conf   *Config
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	wire   *wire
 	conn   *http.ClientConn
 
 	out  *io.PipeWriter
 	sent []byte // the last message; its memory is used again
 
 	answer   chan answer // has the one answer
-	body     io.Closer   // nil: there was no answer yet
-	in       reader
-	trailers *http.Header // those of the response, which are there when its body has ended
 	received atomic.Uint64
+	over     chan struct{} // closed by the first Recv that fails
+
+	receiving sync.Mutex   // guards the following; a Recv holds it
+	in        reader       // from is nil: there was no answer yet
+	trailers  *http.Header // those of the response, which are there when its body has ended
+	end       error        // of the first Recv that has failed
 }
 
 // answer is what RoundTrip returns: when the server has sent headers, which it need not do before its first message.
@@ -52,14 +58,19 @@ func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
 	dialing, cancelDial := context.WithTimeoutCause(ctx, c.ConnectTimeout,
 		fmt.Errorf("no connection within %v", c.ConnectTimeout))
 	defer cancelDial()
-	conn, err := server.transport(c.PingInterval, c.PingTimeout).NewClientConn(dialing, server.scheme(), "server:0")
+	over, err := server.dial(dialing)
 	if err != nil {
 		if cause := context.Cause(dialing); cause != nil {
 			err = cause
 		}
 		return nil, err
 	}
-	s := &Stream{server: server, conf: c, conn: conn, answer: make(chan answer, 1)}
+	conn, err := transport(over, c).NewClientConn(dialing, "http", "server:0") // which is there already
+	if err != nil {
+		over.Close()
+		return nil, over.explain(err)
+	}
+	s := &Stream{server: server, conf: c, wire: over, conn: conn, answer: make(chan answer, 1), over: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.in = reader{limit: c.MaxMessage}
 	in, out := io.Pipe()
@@ -87,8 +98,11 @@ func (s *Stream) Context() context.Context { return s.ctx }
 // Received is how many messages were received. It may be called from any goroutine.
 func (s *Stream) Received() uint64 { return s.received.Load() }
 
+// errSend is the error of a stream that cannot be sent to any more.
+var errSend = errors.New("the stream has ended")
+
 // Send sends a message. It waits while the server does not read. m may be changed when it returns. After an error the
-// stream is of no use; Recv says why.
+// stream is of no use. The error of Recv says why; a session may return either: Run reports that of Recv.
 func (s *Stream) Send(m proto.Message) error {
 	sent, err := appendMessage(s.sent[:0], m)
 	if err != nil {
@@ -98,15 +112,30 @@ func (s *Stream) Send(m proto.Message) error {
 		s.sent = nil
 	}
 	if _, err = s.out.Write(sent); err != nil {
-		return s.explain(err)
+		return fmt.Errorf("%w: %w", errSend, s.explain(err))
 	}
 	return nil
 }
 
 // Recv waits for a message and decodes it into m, whose content before does not matter. If the server has ended the
-// stream the error is an [*Error], also if it did so without a fault. A message that cannot be decoded ends the stream as
-// well.
+// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot be
+// decoded, each call returns the same one.
 func (s *Stream) Recv(m proto.Message) error {
+	s.receiving.Lock()
+	defer s.receiving.Unlock()
+	if s.end != nil {
+		return s.end
+	}
+	err := s.receive(m)
+	if err != nil {
+		s.end = err
+		close(s.over)
+	}
+	return err
+}
+
+// receive receives a message. nil: into nothing.
+func (s *Stream) receive(m proto.Message) error {
 	if s.in.from == nil {
 		if err := s.begin(); err != nil {
 			return err
@@ -118,6 +147,9 @@ func (s *Stream) Recv(m proto.Message) error {
 	}
 	if err != nil {
 		return s.explain(err)
+	}
+	if m == nil {
+		return nil
 	}
 	if err := proto.Unmarshal(data, m); err != nil {
 		return fmt.Errorf("a message cannot be decoded: %w", err)
@@ -137,13 +169,33 @@ func (s *Stream) begin() error {
 	if a.err != nil {
 		return s.explain(a.err)
 	}
-	s.body = a.response.Body
 	if err := answered(a.response); err != nil {
-		s.body.Close()
 		return err
 	}
 	s.in.from, s.trailers = a.response.Body, &a.response.Trailer
 	return nil
+}
+
+// grace is how long the reason may take to arrive after a Send has failed.
+const grace = time.Second
+
+// reason is why a stream has ended that could not be sent to: what Recv says. The session has returned, but its Recv
+// may still be running.
+func (s *Stream) reason() error {
+	defer time.AfterFunc(grace, func() { s.cancel(errSend) }).Stop()
+	if s.receiving.TryLock() {
+		defer s.receiving.Unlock()
+		for s.end == nil {
+			s.end = s.receive(nil)
+		}
+		return s.end
+	}
+	select {
+	case <-s.over:
+		return s.end
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
 }
 
 // explain is the error of a stream: why it was closed, if it was, else what has happened to it.
@@ -151,7 +203,7 @@ func (s *Stream) explain(err error) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause
 	}
-	return explain(err, s.conf.PingTimeout)
+	return s.wire.explain(explain(err, s.conf.PingTimeout))
 }
 
 // close ends the stream and its connection, and Send and Recv that wait.

@@ -4,6 +4,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
 // What is here moves to the files cluster*.go, endpoints*.go, secret*.go and tls*.go.
@@ -29,11 +30,6 @@ func (c *Cluster) hashes() bool { return false }
 // build makes the backend of the cluster. The error says what is wrong between the cluster and its endpoints and
 // secrets.
 func (c *Cluster) build(s *Set, u use) (*backend, error) { return &backend{}, nil }
-
-// use is what the listeners that use a cluster want of its backend.
-type use struct {
-	hash bool // connections are hashed by the client's address, if the cluster hashes
-}
 
 // backend is what a cluster becomes.
 type backend struct {
@@ -65,14 +61,17 @@ func (s *Secret) Same(other *Secret) bool { return false }
 // serverTLS is what a DownstreamTlsContext says.
 type serverTLS struct{}
 
-// decodeServerTLS reads an envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.
-func decodeServerTLS(body []byte) (*serverTLS, error) { return &serverTLS{}, nil }
+// decodeServerTLS reads a DownstreamTlsContext, and refuses in r what cannot be honoured.
+func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS { return &serverTLS{} }
 
 // Secrets are the names of the secrets that it needs.
 func (t *serverTLS) Secrets() []string { return nil }
 
-// build makes the settings and what they hold. sans are names of clients (see [config.ServerTLS.ClientSANs]) beside those
-// of the context: a client needs one of each.
-func (t *serverTLS) build(s *Set) (config.ServerTLS, *certs.Server, error) {
+// clientAuth reports whether a client needs a certificate.
+func (t *serverTLS) clientAuth() bool { return false }
+
+// build makes the settings and what they hold. sans are names of clients in the form of [config.ServerTLS.ClientSANs],
+// one of which a certificate must have beside one of the context's own; empty: every client will do.
+func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
 	return config.ServerTLS{}, nil, nil
 }

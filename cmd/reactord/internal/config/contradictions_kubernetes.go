@@ -1,0 +1,33 @@
+package config
+
+import "strings"
+
+func (v *validator) kubernetes(at *step, k *Kubernetes) {
+	if k.KeyFile != "" && k.CertFile == "" {
+		v.add(at.of("key_file"), "there is no key without a certificate: write cert_file, too")
+	}
+	if !strings.HasPrefix(strings.ToLower(k.Address), "http:") {
+		return
+	}
+	for _, s := range []struct{ key, file string }{{"ca_file", k.CAFile}, {"cert_file", k.CertFile}} {
+		if s.file != "" {
+			v.add(at.of(s.key), "there are no certificates with http: write an https address, or remove %s", s.key)
+		}
+	}
+}
+
+// services checks the Services of a backend.
+func (v *validator) services(at *step, all []KubernetesDiscovery, api *Kubernetes) {
+	names := seen{}
+	for i := range all {
+		k, at := &all[i], at.nth(i)
+		if k.Service == "" {
+			continue
+		}
+		v.unique(at.of("service"), k.Namespace+"/"+k.Service+":"+string(k.Port)+" "+k.AddressType, names)
+		if k.Namespace == "" && api.Address != "" {
+			v.add(at.of("namespace"), "no namespace: an API server with an address has no pod's: write it, as in default").
+				Other = "kubernetes.address"
+		}
+	}
+}

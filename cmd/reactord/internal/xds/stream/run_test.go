@@ -1,0 +1,295 @@
+package stream
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// A graceful shutdown sends GOAWAY: the stream continues, and the next one is with another server.
+func TestGoAway(t *testing.T) {
+	stop := make(chan bool)
+	first := serve(t, nil, func(c *call) {
+		c.header()
+		for {
+			select {
+			case <-stop:
+				c.status("14", "going away")
+				return
+			default:
+			}
+			if text, ok := c.read(); ok {
+				c.write(text)
+			}
+		}
+	})
+	second := serve(t, nil, echo)
+	streams, shut := 0, make(chan error, 1)
+	run(t, config(first.at(), second.at()), func(s *Stream) error {
+		streams++
+		if streams == 1 {
+			ask(s, "x")
+			began := make(chan bool)
+			first.RegisterOnShutdown(func() { close(began) })
+			go func() { shut <- first.Shutdown(context.Background()) }()
+			within(t, began)
+			for i := range 10 {
+				text := fmt.Sprint(i)
+				if got, err := ask(s, text); got != text || err != nil {
+					t.Errorf("after GOAWAY: got %q, %v, want %q", got, err, text)
+				}
+			}
+			close(stop)
+			_ = s.Send(wrapperspb.String("wake"))
+			for {
+				if _, err := receive(s); err != nil {
+					return err
+				}
+			}
+		}
+		if s.Server() != second.at().Address {
+			t.Errorf("the next stream is with %s", s.Server())
+		}
+		if got, err := ask(s, "y"); got != "y" || err != nil {
+			t.Errorf("got %q, %v", got, err)
+		}
+		return errStop
+	})
+	if err := within(t, shut); err != nil {
+		t.Error(err)
+	}
+}
+
+// raw serves connections as bytes.
+func raw(t *testing.T, serve func(*net.TCPConn)) Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			if of, ok := c.(*net.TCPConn); ok {
+				serve(of)
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-done
+	})
+	return Server{Network: "tcp", Address: l.Addr().String()}
+}
+
+// The kernel of a server that is stopped still accepts connections.
+func TestStoppedServerLosesConnection(t *testing.T) {
+	c := config(raw(t, func(*net.TCPConn) {}))
+	c.PingInterval, c.PingTimeout = 10*time.Millisecond, 20*time.Millisecond
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "no answer to a ping within 20ms") {
+		t.Error(err)
+	}
+}
+
+func TestServerKilled(t *testing.T) {
+	for name, kill := range map[string]func(*net.TCPConn){
+		"closed": func(c *net.TCPConn) { c.Close() },
+		"reset": func(c *net.TCPConn) {
+			c.SetLinger(0)
+			c.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := raw(t, func(c *net.TCPConn) {
+				io.ReadFull(c, make([]byte, 24)) // the preface of HTTP/2
+				kill(c)
+			})
+			ended := make(chan error, 1)
+			err := failure(t, config(at), func(s *Stream) error {
+				go func() { // a Send that is blocked ends as well
+					for {
+						if err := s.Send(wrapperspb.String(strings.Repeat("x", 1<<20))); err != nil {
+							ended <- err
+							return
+						}
+					}
+				}()
+				_, err := receive(s)
+				within(t, ended)
+				return err
+			})
+			if err == nil || errors.Is(err, errStreamEnded) {
+				t.Errorf("ended with %v", err)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// A server that is asked for signs of life too often says so. Then the interval is doubled.
+func TestTooManyPings(t *testing.T) {
+	at := raw(t, func(c *net.TCPConn) {
+		r := bufio.NewReader(c)
+		io.ReadFull(r, make([]byte, 24))
+		c.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
+		go func() {
+			defer c.Close()
+			for { // until a PING
+				var head [9]byte
+				if _, err := io.ReadFull(r, head[:]); err != nil {
+					return
+				}
+				length := int(head[0])<<16 | int(binary.BigEndian.Uint16(head[1:]))
+				io.CopyN(io.Discard, r, int64(length))
+				if head[3] == 6 {
+					break
+				}
+			}
+			debug := "too_many_pings"
+			away := []byte{0, 0, byte(8 + len(debug)), 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11}
+			c.Write(append(away, debug...))
+		}()
+	})
+	c := *config(at).withDefaults()
+	c.PingInterval, c.PingTimeout = 20*time.Millisecond, patience
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var failed []string
+	c.Report = func(s State) {
+		if s.Phase == Waiting {
+			if failed = append(failed, s.Err.Error()); len(failed) == 3 {
+				cancel()
+			}
+		}
+	}
+	began := time.Now()
+	Run(ctx, c, func(s *Stream) error {
+		_, err := receive(s)
+		return err
+	})
+	if len(failed) < 3 || !tooManyPings(errors.New(failed[0])) {
+		t.Errorf("failed with %q", failed)
+	}
+	if took := time.Since(began); took < 140*time.Millisecond {
+		t.Errorf("three connections have ended after %v: the interval was not doubled", took)
+	}
+}
+
+func TestConnectTimeout(t *testing.T) {
+	at := raw(t, func(*net.TCPConn) {})
+	at.TLS = (&TLS{}).Config
+	c := config(at)
+	c.ConnectTimeout = 20 * time.Millisecond
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "no connection within 20ms") {
+		t.Error(err)
+	}
+}
+
+// deadServer is an address where nothing listens.
+func deadServer(t *testing.T) Server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return Server{Network: "tcp", Address: l.Addr().String()}
+}
+
+func TestServersInTurn(t *testing.T) {
+	full := serve(t, nil, func(c *call) {
+		c.w.Header().Set("Content-Type", "application/grpc")
+		c.w.Header().Set("Grpc-Status", "8")
+		c.w.Header().Set("Grpc-Message", "this server has too many xDS streams open, please try another")
+	})
+	good := serve(t, nil, echo)
+	c := config(full.at(), deadServer(t), good.at())
+	var waits []State
+	c.Report = func(s State) {
+		if s.Phase == Waiting {
+			waits = append(waits, s)
+		}
+	}
+	c.Random = func() float64 { return 0.5 }
+	run(t, c, func(s *Stream) error {
+		if _, err := ask(s, "x"); err != nil {
+			return err
+		}
+		if s.Server() != good.at().Address {
+			t.Errorf("the stream is with %s", s.Server())
+		}
+		return errStop
+	})
+	if len(waits) != 2 || waits[0].Wait != 0 || waits[1].Wait != c.Backoff.Base/2 {
+		t.Errorf("waited %+v", waits)
+	}
+}
+
+func TestEndedWhileWaiting(t *testing.T) {
+	c := config(deadServer(t))
+	c.Backoff = Backoff{Base: time.Hour, Max: time.Hour}
+	if err := failure(t, c, nil); !strings.Contains(err.Error(), "connection refused") {
+		t.Error(err)
+	}
+}
+
+// However streams end, no descriptor and no goroutine is left.
+func TestNothingIsLeft(t *testing.T) {
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	var open atomic.Int64
+	good := serve(t, nil, func(c *call) {
+		open.Add(1)
+		defer open.Add(-1)
+		echo(c)
+	})
+	silent := serve(t, nil, func(c *call) { <-c.r.Context().Done() })
+	before := descriptors()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	n := 0
+	Run(ctx, config(good.at(), silent.at(), deadServer(t)), func(s *Stream) error {
+		if n++; n > 60 {
+			cancel()
+		}
+		go s.Send(wrapperspb.String("x"))
+		if s.Server() == good.at().Address && n%2 == 0 {
+			receive(s)
+		}
+		return io.EOF
+	})
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		now := descriptors()
+		if now <= before && open.Load() == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d descriptors, %d before; %d streams are open", now, before, open.Load())
+		}
+	}
+	if n < 60 {
+		t.Errorf("only %d streams", n)
+	}
+}

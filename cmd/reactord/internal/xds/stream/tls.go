@@ -1,0 +1,244 @@
+package stream
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// PEM is a text of certificates or of a key: a file, or the text itself.
+type PEM struct {
+	File string
+	Text []byte // instead of a file
+}
+
+// maxPEM is the greatest file of certificates in bytes.
+const maxPEM = 4 << 20
+
+// IsZero reports whether there is none.
+func (p PEM) IsZero() bool { return p.File == "" && len(p.Text) == 0 }
+
+func (p PEM) read() ([]byte, error) {
+	if p.File == "" {
+		return p.Text, nil
+	}
+	f, err := os.Open(p.File)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPEM+1))
+	if err == nil && len(text) > maxPEM {
+		err = fmt.Errorf("%s: it has more than %d bytes", p.File, maxPEM)
+	}
+	return text, err
+}
+
+// place names the text for people.
+func (p PEM) place() string {
+	if p.File == "" {
+		return "inline text"
+	}
+	return p.File
+}
+
+// TLS is settings of TLS that are read anew for each stream. [TLS.Config] is what [Server] wants of them.
+type TLS struct {
+	// CA is the authorities. Zero: the system's.
+	CA PEM
+	// Cert and Key are the certificate chain of this side and its key, if servers ask for one.
+	Cert, Key PEM
+	// ServerName is the name that is asked for, and that the server's certificate must have. Empty: the host of the
+	// address.
+	ServerName string
+	// Names are what the server's certificate may be for: it must have a name that matches one of them. They count
+	// instead of ServerName.
+	Names []Name
+	// AnyName accepts each name, if there are no Names: the certificate must be of the authorities, and that is all.
+	AnyName bool
+	// Insecure accepts every certificate.
+	Insecure bool
+	// MinVersion and MaxVersion are as in [tls.Config].
+	MinVersion, MaxVersion uint16
+}
+
+// Name matches a name of a certificate.
+type Name struct {
+	Kind   Kind
+	How    How
+	Text   string
+	Fold   bool           // upper and lower case are the same; not for Regexp
+	Regexp *regexp.Regexp // for Regexp, of [FullRegexp]
+}
+
+// Kind is a kind of names of certificates.
+type Kind uint8
+
+// The kinds.
+const (
+	AnyKind Kind = iota
+	DNS
+	URI
+	Email
+	IP
+)
+
+// How is how a [Name] matches.
+type How uint8
+
+// The ways.
+const (
+	Exact How = iota
+	Prefix
+	Suffix
+	Contains
+	Regexp
+)
+
+// FullRegexp compiles an expression that must match the whole of a name.
+func FullRegexp(text string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(text); err != nil { // else parentheses that are not balanced would pass
+		return nil, err
+	}
+	return regexp.Compile(`\A(?:` + text + `)\z`)
+}
+
+// Config reads the files.
+func (t *TLS) Config() (*tls.Config, error) {
+	c := &tls.Config{ServerName: t.ServerName, MinVersion: max(t.MinVersion, tls.VersionTLS12), MaxVersion: t.MaxVersion}
+	if !t.CA.IsZero() {
+		text, err := t.CA.read()
+		if err != nil {
+			return nil, fmt.Errorf("authorities: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("authorities: %s: no certificate in PEM form", t.CA.place())
+		}
+	}
+	if !t.Cert.IsZero() {
+		pair, err := t.pair()
+		if err != nil {
+			return nil, fmt.Errorf("certificate: %s: %w", t.Cert.place(), err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	switch {
+	case t.Insecure:
+		c.InsecureSkipVerify = true //nolint:gosec // as the operator wants
+	case t.AnyName || len(t.Names) > 0:
+		c.InsecureSkipVerify = true //nolint:gosec // VerifyConnection does what is wanted instead
+		roots, names := c.RootCAs, t.Names
+		c.VerifyConnection = func(s tls.ConnectionState) error { return verify(&s, roots, names) }
+	}
+	return c, nil
+}
+
+func (t *TLS) pair() (tls.Certificate, error) {
+	cert, err := t.Cert.read()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key := cert
+	if !t.Key.IsZero() {
+		if key, err = t.Key.read(); err != nil {
+			return tls.Certificate{}, err
+		}
+	}
+	return tls.X509KeyPair(cert, key)
+}
+
+// verify verifies a chain, and that the certificate has one of the names, if there are any.
+func verify(s *tls.ConnectionState, roots *x509.CertPool, names []Name) error {
+	if len(s.PeerCertificates) == 0 {
+		return errors.New("the server has no certificate")
+	}
+	leaf := s.PeerCertificates[0]
+	between := x509.NewCertPool()
+	for _, c := range s.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: between}); err != nil {
+		return err
+	}
+	if len(names) == 0 || slices.ContainsFunc(names, func(n Name) bool { return n.of(leaf) }) {
+		return nil
+	}
+	return fmt.Errorf("the server's certificate has none of the wanted names: it is for %s", clean(namesOf(leaf)))
+}
+
+// of reports whether a certificate has such a name.
+func (n *Name) of(c *x509.Certificate) bool {
+	any := n.Kind == AnyKind
+	if (any || n.Kind == DNS) && slices.ContainsFunc(c.DNSNames, n.matchesDNS) ||
+		(any || n.Kind == Email) && slices.ContainsFunc(c.EmailAddresses, n.matches) {
+		return true
+	}
+	if any || n.Kind == URI {
+		for _, u := range c.URIs {
+			if n.matches(u.String()) {
+				return true
+			}
+		}
+	}
+	if any || n.Kind == IP {
+		for _, ip := range c.IPAddresses {
+			if n.matches(ip.String()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matchesDNS also has a wildcard of the certificate match an exact name, which has no upper and lower case.
+func (n *Name) matchesDNS(name string) bool {
+	if n.How != Exact {
+		return n.matches(name)
+	}
+	if rest, wild := strings.CutPrefix(name, "*."); wild {
+		_, parent, found := strings.Cut(n.Text, ".")
+		return found && strings.EqualFold(parent, rest)
+	}
+	return strings.EqualFold(name, n.Text)
+}
+
+func (n *Name) matches(name string) bool {
+	text := n.Text
+	if n.How == Regexp {
+		return n.Regexp.MatchString(name)
+	}
+	if n.Fold {
+		name, text = strings.ToLower(name), strings.ToLower(text)
+	}
+	switch n.How {
+	case Prefix:
+		return strings.HasPrefix(name, text)
+	case Suffix:
+		return strings.HasSuffix(name, text)
+	case Contains:
+		return strings.Contains(name, text)
+	}
+	return name == text
+}
+
+// namesOf is the names of a certificate for people.
+func namesOf(c *x509.Certificate) string {
+	all := slices.Concat(c.DNSNames, c.EmailAddresses)
+	for _, u := range c.URIs {
+		all = append(all, u.String())
+	}
+	for _, ip := range c.IPAddresses {
+		all = append(all, ip.String())
+	}
+	if len(all) == 0 {
+		return "no name"
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,325 @@
+package translate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// chain is a filter chain: which connections it takes, and what becomes of them.
+type chain struct {
+	name  string // or ""
+	match match
+	route config.Route // without conditions
+	tls   *serverTLS   // nil: TLS does not end here
+	sans  []string     // names, one of which a client's certificate must have; empty: every client will do
+	bySNI bool         // the name of the server is the name of the cluster, and route has none
+	use   use          // what it wants of its backends
+	// handshake is how long a TLS handshake may take; 0: it does not say.
+	handshake time.Duration
+	who       addresses // the clients that are allowed; nil: all
+}
+
+// match is the conditions of a filter chain. What is empty is no condition.
+type match struct {
+	port         uint16
+	destinations []netip.Prefix
+	names        []string // of servers, in lower case
+	transport    string   // "tls" or "raw"
+	protocols    []string
+	sources      []netip.Prefix
+}
+
+// matched is a route whose connections are those of one filter chain.
+type matched struct {
+	config.Route
+	chain *chain // nil: it is nobody's, and resets connections
+}
+
+// maxRoutes bounds the routes of a listener.
+const maxRoutes = 20_000
+
+// routes makes routes of filter chains, such that the first one that matches is the chain that Envoy chooses.
+//
+// Envoy looks at one condition after the other: the port, the destination, the name of the server, the transport, the
+// protocols, and the source. For each it goes on with the chains that have the most specific value that fits, or else
+// with those that have none, and it never goes back: if these chains do not fit in what follows, then none does, and
+// the default chain is taken, which may be nil. So routes of more specific values come first, and behind them one that
+// takes the connections that Envoy would not give to less specific ones either.
+//
+// Which of several chains is taken for a client that offers protocols of more than one of them depends on the client's
+// order; routes have an order of their own. So such chains are an error.
+func routes(chains []*chain, fallback *chain, clusters []string) ([]matched, error) {
+	c := chooser{fallback: fallback, clusters: clusters}
+	covered := c.port(chains, config.NewRoute(), false)
+	if fallback != nil && !covered {
+		c.last([]*chain{fallback}, config.NewRoute(), false)
+	}
+	if len(c.routes) > maxRoutes {
+		c.fail("the filter chains have more than %d combinations of conditions: that many routes are too slow", maxRoutes)
+	}
+	return c.routes, errors.Join(c.errs...)
+}
+
+// chooser is the state of routes. A method for each condition adds the routes for all chains that fit so far, whose
+// conditions so far are those of r, and reports whether they take every such connection. more: less specific routes
+// may follow, which must not take what these do not.
+type chooser struct {
+	fallback *chain
+	clusters []string // that sni_cluster may choose
+	routes   []matched
+	errs     []error
+}
+
+func (c *chooser) fail(format string, args ...any) {
+	if err := fmt.Errorf(format, args...); len(c.errs) == 0 || c.errs[len(c.errs)-1].Error() != err.Error() {
+		c.errs = append(c.errs, err)
+	}
+}
+
+func (c *chooser) port(chains []*chain, r config.Route, more bool) bool {
+	return stage(c, chains, r, more, c.destination,
+		func(m *match) []uint16 { return optional(m.port) },
+		func(uint16) int { return 1 },
+		func(r *config.Route, ports []uint16) {
+			for _, port := range ports {
+				r.DestinationPorts = append(r.DestinationPorts, int(port))
+			}
+		})
+}
+
+func (c *chooser) destination(chains []*chain, r config.Route, more bool) bool {
+	return stage(c, chains, r, more, c.name,
+		func(m *match) []netip.Prefix { return m.destinations }, bits,
+		func(r *config.Route, all []netip.Prefix) { r.Destinations = prefixes(all) })
+}
+
+func (c *chooser) name(chains []*chain, r config.Route, more bool) bool {
+	return stage(c, chains, r, more, c.transport,
+		func(m *match) []string { return m.names }, labels,
+		func(r *config.Route, names []string) { r.SNI = names })
+}
+
+func (c *chooser) transport(chains []*chain, r config.Route, more bool) bool {
+	return stage(c, chains, r, more, c.protocol,
+		func(m *match) []string { return optional(m.transport) },
+		func(string) int { return 1 },
+		func(r *config.Route, all []string) { r.Transport = all[0] })
+}
+
+func (c *chooser) protocol(chains []*chain, r config.Route, more bool) bool {
+	if r.Transport == "raw" {
+		if len(r.SNI) != 0 {
+			return true // no connection is like this: only TLS has names
+		}
+		chains = slices.DeleteFunc(slices.Clone(chains), func(ch *chain) bool { return len(ch.match.protocols) != 0 })
+	}
+	sets := 0
+	covered := stage(c, chains, r, more, func(chains []*chain, r config.Route, more bool) bool {
+		if len(r.ALPN) != 0 {
+			sets++
+		}
+		return c.source(chains, r, more)
+	},
+		func(m *match) []string { return m.protocols },
+		func(string) int { return 1 },
+		func(r *config.Route, all []string) { r.ALPN = all })
+	if sets > 1 {
+		c.fail("application_protocols: several filter chains differ by it, so that the order of the client's protocols " +
+			"would decide, which is not supported: tell them apart by server_names")
+	}
+	return covered
+}
+
+func (c *chooser) source(chains []*chain, r config.Route, more bool) bool {
+	return stage(c, chains, r, more, c.last,
+		func(m *match) []netip.Prefix { return m.sources }, bits,
+		func(r *config.Route, all []netip.Prefix) { r.Sources = prefixes(all) })
+}
+
+// last adds the route of the one chain that is left.
+func (c *chooser) last(chains []*chain, r config.Route, more bool) bool {
+	if len(chains) > 1 {
+		c.fail("filter chains %s and %s have the same filter_chain_match", chains[0].title(), chains[1].title())
+	}
+	if chains[0].bySNI {
+		c.byName(chains[0], r)
+		if more {
+			c.reset(chains[0], r)
+		}
+		return true
+	}
+	c.add(chains[0], r, more)
+	return true
+}
+
+// byName adds a route for each cluster that a client may ask for by its name.
+func (c *chooser) byName(ch *chain, r config.Route) {
+	for _, name := range c.clusters {
+		sni := strings.ToLower(name)
+		if len(r.SNI) != 0 && !slices.ContainsFunc(r.SNI, func(pattern string) bool { return covers(pattern, sni) }) {
+			continue
+		}
+		to := *ch
+		to.route.Backend, to.bySNI = name, false
+		with := r
+		with.SNI = []string{sni}
+		c.add(&to, with, false)
+	}
+}
+
+// covers reports whether the name of a server fits the pattern of a route.
+func covers(pattern, name string) bool {
+	if below, wild := strings.CutPrefix(pattern, "*"); wild {
+		return strings.HasSuffix(name, below)
+	}
+	return pattern == name
+}
+
+// title is the name of the chain for people.
+func (ch *chain) title() string { return cmp.Or(ch.name, "without a name") }
+
+// add adds the route of a chain: r has the conditions.
+func (c *chooser) add(ch *chain, r config.Route, more bool) {
+	out := matched{ch.route, ch}
+	out.SNI, out.ALPN, out.Transport = r.SNI, r.ALPN, r.Transport
+	out.Sources, out.Destinations, out.DestinationPorts = r.Sources, r.Destinations, r.DestinationPorts
+	if out.Transport == "auto" {
+		out.Transport = "any"
+	}
+	if ch.tls == nil {
+		c.routes = append(c.routes, out)
+		return
+	}
+	if out.Transport == "raw" {
+		c.reset(ch, r)
+		return
+	}
+	raw := out.Transport == "any" && len(out.SNI)+len(out.ALPN) == 0
+	out.Transport = "tls"
+	c.routes = append(c.routes, out)
+	if raw && more { // what does not begin TLS fails here
+		r.Transport = "raw"
+		c.reset(ch, r)
+	}
+}
+
+// rest adds a route for the connections that have the conditions of r, but that no chain takes.
+func (c *chooser) rest(like *chain, r config.Route) {
+	if c.fallback == nil {
+		c.reset(like, r)
+		return
+	}
+	if c.fallback.bySNI {
+		c.byName(c.fallback, r)
+		c.reset(c.fallback, r)
+		return
+	}
+	c.add(c.fallback, r, true)
+}
+
+// reset adds a route that resets connections. It has backends, which every route needs.
+func (c *chooser) reset(like *chain, r config.Route) {
+	r.Name, r.Backend, r.Backends = like.route.Name, like.route.Backend, like.route.Backends
+	r.Deny = prefixes(everywhere)
+	if r.Transport == "auto" {
+		r.Transport = "any"
+	}
+	c.routes = append(c.routes, matched{Route: r})
+}
+
+// everywhere is the networks of all addresses.
+var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+
+// stage adds the routes of one condition: those of more specific values first, then those of chains without a value.
+// values are those of a chain, rank says how specific a value is, and set makes values of the same chains a condition.
+// next is the method for the conditions that follow.
+func stage[V comparable](c *chooser, chains []*chain, r config.Route, more bool,
+	next func([]*chain, config.Route, bool) bool,
+	values func(*match) []V, rank func(V) int, set func(*config.Route, []V),
+) bool {
+	groups, without := grouped(chains, values, rank)
+	for i, g := range groups {
+		with := r
+		set(&with, g.values)
+		follow := more || len(without) != 0 || i < len(groups)-1 || c.fallback != nil
+		if !next(g.chains, with, follow) && follow {
+			c.rest(g.chains[0], with)
+		}
+		if len(c.routes) > maxRoutes {
+			return true
+		}
+	}
+	return len(without) != 0 && next(without, r, more)
+}
+
+// group is values of the same rank that the same chains have.
+type group[V comparable] struct {
+	values []V
+	chains []*chain
+	rank   int
+}
+
+// grouped is the groups of chains with a value, the most specific ones first, and the chains without one.
+func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V) int) ([]*group[V], []*chain) {
+	having, order := map[V][]*chain{}, []V(nil)
+	var without []*chain
+	for _, ch := range chains {
+		all := values(&ch.match)
+		if len(all) == 0 {
+			without = append(without, ch)
+		}
+		for _, v := range all {
+			if _, known := having[v]; !known {
+				order = append(order, v)
+			}
+			if have := having[v]; len(have) == 0 || have[len(have)-1] != ch { // a value may be there twice
+				having[v] = append(have, ch)
+			}
+		}
+	}
+	var groups []*group[V]
+	for _, v := range order {
+		i := slices.IndexFunc(groups, func(g *group[V]) bool {
+			return g.rank == rank(v) && slices.Equal(g.chains, having[v])
+		})
+		if i < 0 {
+			groups, i = append(groups, &group[V]{chains: having[v], rank: rank(v)}), len(groups)
+		}
+		groups[i].values = append(groups[i].values, v)
+	}
+	slices.SortStableFunc(groups, func(a, b *group[V]) int { return cmp.Compare(b.rank, a.rank) })
+	return groups, without
+}
+
+// optional is the value, unless it is zero.
+func optional[V comparable](v V) []V {
+	if v == *new(V) {
+		return nil
+	}
+	return []V{v}
+}
+
+// bits is how specific a network is. Networks of IPv4 and IPv6 have no address in common.
+func bits(p netip.Prefix) int { return p.Bits() }
+
+// labels is how specific the name of a server is: a whole name more than "*.NAME".
+func labels(name string) int {
+	if !strings.HasPrefix(name, "*.") {
+		return 1 << 16
+	}
+	return strings.Count(name, ".")
+}
+
+func prefixes(all []netip.Prefix) (out []config.Prefix) {
+	for _, p := range all {
+		out = append(out, config.Prefix{Prefix: p})
+	}
+	return out
+}
