@@ -33,11 +33,18 @@ type daemon struct {
 // start starts a daemon that follows control planes. more is further lines of the configuration's xds.
 func start(t *testing.T, ring string, servers []string, more ...string) *daemon {
 	t.Helper()
-	quick := []string{
-		"node: {id: test, cluster: test}", "gather: 1ms", "hold_back: 1s", "reconnect: {min: 20ms, max: 200ms}",
-	}
-	text := fmt.Sprintf("ring: %s\nloops: 2\nmetrics: 127.0.0.1:0\nadmin: {address: 'unix://%s'}\nxds:\n  servers: %s\n  %s\n",
-		ring, filepath.Join(t.TempDir(), "admin"), quoted(servers), strings.Join(append(quick, more...), "\n  "))
+	text := fmt.Sprintf(`ring: %s
+loops: 2
+metrics: {address: 127.0.0.1:0, per_server: false}
+admin: {address: 'unix://%s'}
+xds:
+  servers: %s
+  node: {id: test, cluster: test}
+  gather: 1ms
+  hold_back: 1s
+  reconnect: {min: 20ms, max: 200ms}
+  %s
+`, ring, filepath.Join(t.TempDir(), "admin"), quoted(servers), strings.Join(more, "\n  "))
 	d := &daemon{t: t, path: filepath.Join(t.TempDir(), "reactord.yaml")}
 	if err := os.WriteFile(d.path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
