@@ -33,13 +33,13 @@
 //
 // # A new stream
 //
-// The first request of a type has all that is wanted, and the versions of what is both held and wanted: a server then
-// sends what has changed, and names what is gone. A name without a subscription among the versions would come back as
+// The first request of a type has all that is wanted, and the versions of what is both held and wanted, and of which
+// nothing later was refused: a server then sends what has changed, and names what is gone. A name without a subscription among the versions would come back as
 // removed. Versions that another control plane has sent are left out, since they mean nothing or something else to this
 // one, see [Machine.Begin]; and all are, if the request would become larger than servers take.
 //
-// What was held before and whose version was not told is sent by every server that still has it. For a type that is
-// wanted as a whole, what is not mentioned within [Config.Settle] of the type's first response is therefore removed, see
+// What was held or refused before and whose version was not told is sent by every server that still has it. For a type
+// that is wanted as a whole, what is not mentioned within [Config.Settle] of the type's first response is therefore removed, see
 // [Machine.Tick].
 //
 // Some servers ignore the versions, send everything, and do not say what is gone. They are recognised by a resource

@@ -107,10 +107,8 @@ func TestANameTwice(t *testing.T) {
 		if sent := s.drain(); len(sent) != 1 || !strings.HasPrefix(sent[0], `CDS nack 1: "a": the response has it`) {
 			t.Errorf("%s: %q", response, sent)
 		}
-		s.End()
-		s.Begin(true)
-		if versions := s.Next(s.now).GetInitialResourceVersions(); versions["a"] != "0" {
-			t.Errorf("%s: held are %v", response, versions)
+		if n := s.of(Cluster).names["a"]; !n.held || n.version != "0" {
+			t.Errorf("%s: held is %+v", response, n)
 		}
 	}
 }
@@ -264,6 +262,13 @@ func TestTheServerCannotSend(t *testing.T) {
 		t.Fatalf("missing: %s", m)
 	}
 	s.reconnects("node EDS +a +b [a=1]")
+	s.want("EDS *")
+	s.sends("EDS +* -a -b")
+	r = read("EDS 1")
+	r.ResourceErrors = []*discoverypb.ResourceError{{ResourceName: &discoverypb.ResourceName{Name: Wildcard}}}
+	if u, err = s.Receive(s.now, r); err != nil || len(u.Failed) != 0 {
+		t.Fatal(u, err)
+	}
 }
 
 func TestTimeToLive(t *testing.T) {
@@ -310,7 +315,7 @@ func TestHeartbeats(t *testing.T) {
 	u := s.gets("EDS 4 a=1~10s! b=2!")
 	u.has(t, "!a !b")
 	s.Answer(u, nil)
-	s.reconnects("node EDS +a +b +c +d [b=1 c=2]")
+	s.reconnects("node EDS +a +b +c +d [c=2]")
 }
 
 // TestTimeToLiveOfWhatWasRefused has a refusal between: what is held keeps its own time.

@@ -31,7 +31,7 @@ type name struct {
 	held   bool // the caller has accepted it
 	other  bool // and it is from another control plane, to which its version means something
 	stale  bool // held or refused since before this stream, which has not mentioned it
-	untold bool // held, and this stream's server does not know its version
+	untold bool // stale, and this stream's server has not been told of it
 
 	version string    // of what is held
 	since   time.Time // when it was wanted
