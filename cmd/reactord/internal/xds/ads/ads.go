@@ -47,7 +47,7 @@ type Update struct {
 	// Failed is what the server says it cannot send, by name, and why. What is held stays so.
 	Failed map[string]error
 
-	// Ignored counts resources and removals that nobody wants.
+	// Ignored counts resources and removals that are not wanted.
 	Ignored int
 
 	received time.Time

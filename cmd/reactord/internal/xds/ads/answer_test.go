@@ -156,7 +156,7 @@ func TestTheTextOfANackIsBounded(t *testing.T) {
 	}
 }
 
-// TestNackStorm has a server that sends again at once what was refused.
+// TestNackStorm has a server that immediately sends again what was refused.
 func TestNackStorm(t *testing.T) {
 	s := opened(t, "LDS *")
 	response := 0
@@ -185,7 +185,7 @@ func TestNackStorm(t *testing.T) {
 	if !slices.Equal(at, want) {
 		t.Fatalf("NACKs at %v, want %v", at, want)
 	}
-	// What is good is answered at once, together with what is held back.
+	// What is good is answered immediately, together with what is held back.
 	s.takes("LDS 100 b=2")
 	if sent := s.drain(); len(sent) != 2 || sent[1] != "LDS ack 100" {
 		t.Fatal(sent)

@@ -21,7 +21,8 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.has(t, "-c a=1 b=")
-	if u.Type != Cluster || u.Version != "v1" || u.Set[0].TTL != 5*time.Second || string(u.Set[0].Body) != "a1" || u.Ignored != 0 {
+	a := u.Set[0]
+	if u.Type != Cluster || u.Version != "v1" || u.Ignored != 0 || a.TTL != 5*time.Second || string(a.Body) != "a1" {
 		t.Fatalf("%+v", u)
 	}
 }
@@ -214,7 +215,7 @@ func TestFlowControl(t *testing.T) {
 	s.reconnects("node CDS [a=4]", "EDS +a [a=1]")
 }
 
-func TestAnswersThatNobodySends(t *testing.T) {
+func TestAnswersThatAreNotSent(t *testing.T) {
 	s := opened(t, "CDS *")
 	for i := range maxWaiting {
 		s.takes(fmt.Sprintf("CDS %d a=%[1]d", i))

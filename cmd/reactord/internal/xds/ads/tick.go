@@ -4,7 +4,7 @@ import "time"
 
 // fresh is the time after a type's first response on a stream, in which the server says what has changed meanwhile.
 type fresh struct {
-	until time.Time // zero: no response has come, or the time is over
+	until time.Time // zero: no response has come, or the time has ended
 	over  bool
 	whole bool // the server sends everything, and does not say what is gone
 }
@@ -67,7 +67,7 @@ func (s *subscription) expired(now time.Time) (removed []string) {
 	return removed
 }
 
-// Tick returns what is removed by time: resources whose time to live is over, and those that a new stream has not
+// Tick returns what is removed by time: resources whose time to live has ended, and those that a new stream has not
 // mentioned although its server sends everything. These updates need no answer. Nothing is returned for a type whose
 // response has not been answered.
 func (m *Machine) Tick(now time.Time) []*Update {

@@ -157,8 +157,8 @@ func TestHeartbeatsAreNoSign(t *testing.T) {
 	}
 }
 
-// TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more: the
-// caller may have accepted them meanwhile, and the server does not know that the client knows them.
+// TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more:
+// the caller may have accepted them meanwhile, and the server does not know that the client knows them.
 func TestRefusedAndGone(t *testing.T) {
 	s := opened(t, "CDS *", "EDS x y")
 	s.takes("CDS 1 a=1 b=1 e=1")
@@ -203,8 +203,8 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// TestWhatNobodySendsIsNoReasonToWake has a transport that does not get rid of an answer that is due.
-func TestWhatNobodySendsIsNoReasonToWake(t *testing.T) {
+// TestWhatIsNotSentIsNoReasonToWake has a transport that does not get rid of an answer that is due.
+func TestWhatIsNotSentIsNoReasonToWake(t *testing.T) {
 	s := opened(t, "LDS *")
 	s.takes("LDS 1 a=1", "a")
 	s.sends(`LDS nack 1: "a": bad`)
