@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -369,13 +368,18 @@ func principalNames(r reading, m *corepb.StringMatcher) []string {
 		kind, text = "-suffix", by.Suffix
 	case *corepb.StringMatcher_Contains:
 		kind, text = "-contains", by.Contains
-	default:
-		r.refuse("only exact, prefix, suffix and contains are compared")
-		return []string{}
+	case *corepb.StringMatcher_SafeRegex:
+		kind, text = "-regex", by.SafeRegex.GetRegex()
 	}
 	r.only(!m.GetIgnoreCase(), "names of certificates are compared with their case")
-	if strings.Contains(text, "://") {
-		return []string{fmt.Sprintf("uri%s:%s", kind, text)}
+	names := []string{"uri" + kind + ":" + text}
+	if !strings.Contains(text, "://") {
+		names = append(names, "dns"+kind+":"+text)
 	}
-	return []string{fmt.Sprintf("uri%s:%s", kind, text), fmt.Sprintf("dns%s:%s", kind, text)}
+	for _, name := range names {
+		if _, err := config.ParseSAN(name); err != nil {
+			r.refuse("%v", err)
+		}
+	}
+	return names
 }
