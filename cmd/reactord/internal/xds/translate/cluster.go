@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -83,7 +85,7 @@ func (c *Cluster) timeouts(r reading, m *clusterpb.Cluster) {
 	b := &c.settings
 	b.ConnectTimeout = r.at("connect_timeout").duration(m.ConnectTimeout, b.ConnectTimeout)
 	r.at("connect_timeout").only(b.ConnectTimeout >= time.Millisecond, "connections need some time: at least 1 ms")
-	b.IdleTimeout = defaultIdle
+	b.IdleTimeout = 0 // that of the listener counts
 	c.common(r.at("common_http_protocol_options"), m.CommonHttpProtocolOptions)
 	for _, kind := range sorted(m.TypedExtensionProtocolOptions) {
 		r := r.at("typed_extension_protocol_options[%q]", kind)
@@ -95,7 +97,7 @@ func (c *Cluster) timeouts(r reading, m *clusterpb.Cluster) {
 			r.refuse("reactord does not have the options of %s", o.ProtoReflect().Descriptor().FullName())
 		}
 	}
-	b.HalfCloseTimeout = b.IdleTimeout
+	b.HalfCloseTimeout = cmp.Or(b.IdleTimeout, defaultIdle)
 }
 
 // common reads the timeouts that control planes set in the options of HTTP for connections of any kind.
@@ -187,14 +189,10 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 	if err := c.sockets.fill(out, all, s); err != nil {
 		return nil, err
 	}
+	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {
+		return nil, errors.New("transport_socket: datagrams have no TLS, and no PROXY header of version 1")
+	}
 	return out, nil
-}
-
-// use is what the listeners that use a cluster want of its backend. What is not hash, translate.go sets.
-type use struct {
-	hash     bool // connections are hashed by the client's address, if the cluster hashes; else their server is random
-	attempts int  // how often a server is tried at most; 0: they do not say
-	buffer   int  // bytes; 0: likewise
 }
 
 // backend is what a cluster becomes.

@@ -2,8 +2,8 @@ package translate
 
 import "math"
 
-// maxWeight is the largest weight of a server.
-const maxWeight = 1000
+// greatestWeight is the largest weight of a server.
+const greatestWeight = 1000
 
 // weights are the weights of all endpoints as servers: 0 to 1000, in each priority in the proportion of their shares.
 //
@@ -35,10 +35,10 @@ func (e *Endpoints) weights(localities bool) []int {
 		case share == 0:
 		case p.greatest-p.least <= p.greatest*1e-9:
 			out[i] = 1
-		case p.whole && p.greatest <= maxWeight:
+		case p.whole && p.greatest <= greatestWeight:
 			out[i] = int(share)
 		default:
-			out[i] = max(1, int(math.Round(share*maxWeight/p.greatest)))
+			out[i] = max(1, int(math.Round(share*greatestWeight/p.greatest)))
 		}
 	}
 	return out

@@ -61,7 +61,9 @@ func meet(a, b string) (string, error) {
 			return y.String(), nil
 		}
 		return "", nil
-	case x.Match != y.Match:
+	case x == y:
+		return a, nil
+	case x.Match != y.Match || x.Match == "regex":
 		return "", fmt.Errorf("%s and %s cannot be compared: write one of them in full", a, b)
 	case fits(x, y.Value):
 		return y.String(), nil

@@ -76,8 +76,10 @@ func (v *validation) san(r reading, kind string, m *corepb.StringMatcher) {
 		s.Match, s.Value = "suffix", p.Suffix
 	case *corepb.StringMatcher_Contains:
 		s.Match, s.Value = "contains", p.Contains
+	case *corepb.StringMatcher_SafeRegex:
+		s.Match, s.Value = "regex", p.SafeRegex.GetRegex()
 	default:
-		r.refuse("names are compared by exact, prefix, suffix or contains")
+		r.refuse("names are compared by exact, prefix, suffix, contains or safe_regex")
 		return
 	}
 	if _, err := config.ParseSAN(s.String()); err != nil {
