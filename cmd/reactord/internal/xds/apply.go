@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
@@ -73,11 +74,7 @@ func (c *Client) try(ctx context.Context, chosen *choice) (ended, changed bool) 
 	}
 	items, rest := plan.ControlErrors(err)
 	for _, item := range items {
-		k, name := listeners, item.Listener
-		if name == "" {
-			k, name = clusters, item.Backend
-		}
-		changed = chosen.blame(k, name, item.Err) || changed
+		changed = chosen.blameItem(item) || changed
 	}
 	if !changed || len(items) == 0 {
 		c.log.Error("xds: the plan is refused as a whole", zap.Error(cmp.Or(rest, err)))
@@ -97,6 +94,28 @@ func (ch *choice) blame(k kind, name string, err error) bool {
 	}
 	content.fault = err
 	return true
+}
+
+// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address each, or
+// the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
+func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
+	if name := item.Listener; name != "" {
+		if ch[listeners][name] == nil {
+			if i := strings.LastIndex(name, " ("); i >= 0 {
+				name = name[:i]
+			}
+		}
+		return ch.blame(listeners, name, item.Err)
+	}
+	if ch[clusters][item.Backend] != nil {
+		return ch.blame(clusters, item.Backend, item.Err)
+	}
+	for name, l := range ch[listeners] {
+		if slices.Contains(l.value.needs(clusters), item.Backend) {
+			changed = ch.blame(listeners, name, item) || changed
+		}
+	}
+	return changed
 }
 
 // blame marks everything that a choice would change, and reports whether there is something.

@@ -18,7 +18,7 @@
 // initial_fetch_timeout comes up without them; something that works is never replaced by that.
 //
 // A removed cluster stays in force as long as a listener in force refers to it. Clusters that no listener refers to are
-// kept, as Envoy does: a listener that comes needs them at once. Endpoints and secrets stay as long as something needs
+// kept, as Envoy does, and become no backend, so that they cost no checks. Endpoints and secrets stay as long as something needs
 // them, also if the control plane says that they are gone.
 //
 // Unchanged content is no change, whatever its version is. Pushes are gathered for a moment. One that would remove all
