@@ -10,7 +10,7 @@ import (
 )
 
 // maxName is how many bytes a name has at most.
-const maxName = 255
+const maxName = 900
 
 // nameFault is what is wrong with the name of a resource, or "". Control planes have names of any form; what is refused
 // could not be shown.
