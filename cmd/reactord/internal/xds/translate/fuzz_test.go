@@ -49,53 +49,55 @@ func unpacked(in []byte) (all []recorded) {
 // FuzzResources has arbitrary resources judged, and a part of a plan made of those that are accepted: nothing panics,
 // what is decoded twice is the same, and what is made can be merged with a configuration file.
 func FuzzResources(f *testing.F) {
-	of := map[string][]recorded{}
 	for _, r := range recordings(f) {
-		for _, name := range r.Recordings {
-			of[name] = append(of[name], r)
-		}
 		if len(r.Body) < 1<<12 {
 			f.Add(packed(r))
 		}
 	}
-	for _, all := range of {
+	for _, all := range byRecording(f) {
 		f.Add(packed(all...))
 	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		s, again := newSet(), newSet()
-		for _, r := range unpacked(in) {
-			if r.Name == ofFile {
-				continue
-			}
-			_, err := s.add(r.Type, r.Name, r.Body)
-			if _, err2 := again.add(r.Type, r.Name, r.Body); (err == nil) != (err2 == nil) {
-				t.Fatalf("%s %s: %v, and then %v", r.Type, r.Name, err, err2)
-			}
+	f.Fuzz(func(t *testing.T, in []byte) { judged(t, unpacked(in)) })
+}
+
+// judged has resources judged, and a plan made.
+func judged(t *testing.T, all []recorded) {
+	s, again := newSet(), newSet()
+	for _, r := range all {
+		if r.Name == ofFile {
+			continue
 		}
-		for name, l := range s.Listeners {
-			l.Clusters()
-			l.Secrets()
-			if !l.Same(again.Listeners[name]) {
-				t.Fatalf("listener %s is not the same twice", name)
-			}
+		_, err := s.add(r.Type, r.Name, r.Body)
+		if _, err2 := again.add(r.Type, r.Name, r.Body); (err == nil) != (err2 == nil) {
+			t.Fatalf("%s %s: %v, and then %v", r.Type, r.Name, err, err2)
 		}
-		for name, c := range s.Clusters {
-			c.Endpoints()
-			c.Secrets()
-			if !c.Same(again.Clusters[name]) {
-				t.Fatalf("cluster %s is not the same twice", name)
-			}
+	}
+	for name, l := range s.Listeners {
+		l.Clusters()
+		l.Secrets()
+		if !l.Same(again.Listeners[name]) {
+			t.Fatalf("listener %s is not the same twice", name)
 		}
-		for name, e := range s.Endpoints {
-			if !e.Same(again.Endpoints[name]) {
-				t.Fatalf("endpoints %s are not the same twice", name)
-			}
+	}
+	for name, c := range s.Clusters {
+		c.Endpoints()
+		c.Secrets()
+		if !c.Same(again.Clusters[name]) {
+			t.Fatalf("cluster %s is not the same twice", name)
 		}
-		control, faults := Build(s)
-		if err := merged(control); err != nil {
-			t.Fatalf("the part cannot be merged: %v\nfaults %v\n%s", err, faults, describe(control))
+	}
+	for name, e := range s.Endpoints {
+		if !e.Same(again.Endpoints[name]) {
+			t.Fatalf("endpoints %s are not the same twice", name)
 		}
-	})
+	}
+	control, faults := Build(s)
+	if err := merged(control); err != nil {
+		t.Fatalf("the part cannot be merged: %v\nfaults %v\n%s", err, faults, describe(control))
+	}
+	if again, _ := Build(again); describe(again) != describe(control) {
+		t.Fatal("the same resources become another part")
+	}
 }
 
 // ofFile is a name that no resource has.
