@@ -146,8 +146,8 @@ type KubernetesDiscovery struct {
 	// Port is the name or the number of the port of the endpoints: the targetPort of the Service, and not its port. Empty
 	// (default): the only one.
 	Port ServicePort
-	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod is
-	// two servers.
+	// AddressType is "ip" (default), for all addresses, "IPv4" or "IPv6". Of a Service with both, choose one: else a pod
+	// is two servers.
 	AddressType string
 }
 

@@ -154,8 +154,8 @@ type Resolver struct {
 	Attempts int
 }
 
-// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has: the
-// environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
+// Kubernetes is the API server of Kubernetes. Without an address, the process runs in a pod, and has what a pod has:
+// the environment variables KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, and the files "token", "ca.crt" and
 // "namespace" in /var/run/secrets/kubernetes.io/serviceaccount. All files are read again when they change.
 type Kubernetes struct {
 	// Address is the URL of the API server, as in https://10.0.0.1:6443. Empty (default): that of the pod's cluster.

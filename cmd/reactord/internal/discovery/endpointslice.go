@@ -255,7 +255,7 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.read >= b.most {
-		return 0, fmt.Errorf("%w: more than %s at once", errInvalid, sizeText(b.most))
+		return 0, fmt.Errorf("%w: more than %s in one piece", errInvalid, sizeText(b.most))
 	}
 	n, err := b.from.Read(p[:min(int64(len(p)), b.most-b.read)])
 	b.read += int64(n)

@@ -31,6 +31,7 @@ type Kubernetes struct {
 	cluster *Cluster
 	name    string
 	unit    time.Duration // the first back-off, and what a watch that works lasts at least: minBackOff
+	most    time.Duration // the longest back-off: maxBackOff
 
 	// Only Run uses these.
 	reader  sliceReader
@@ -39,13 +40,15 @@ type Kubernetes struct {
 	version string // of the last list or event; "": they have to be listed
 	whole   bool   // the next list is not in pages: the one before expired between two of them
 	backOff time.Duration
+
+	heardEvent bool // in the last watch
 }
 
 // NewKubernetes makes the source for a Service.
 func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes {
 	name := plan.KubernetesSource(&config.Backend{}, &cfg).Title()
 	return &Kubernetes{
-		cfg: cfg, cluster: cluster, name: name, unit: minBackOff,
+		cfg: cfg, cluster: cluster, name: name, unit: minBackOff, most: maxBackOff,
 		reader: sliceReader{port: cfg.Port, family: cfg.AddressType, origin: name},
 	}
 }
@@ -53,15 +56,15 @@ func NewKubernetes(cfg config.KubernetesDiscovery, cluster *Cluster) *Kubernetes
 // Name is "kubernetes NAMESPACE/SERVICE:PORT".
 func (k *Kubernetes) Name() string { return k.name }
 
-// How long a watch may last, as it is asked for: a random time between it and the double. The server ends it then. If it
-// does not, it is ended slack later.
+// How long a watch may last, as it is asked for: a random time between watchTime and the double. The server ends it
+// then, or else it is ended watchSlack later.
 const (
 	watchTime  = 5 * time.Minute
 	watchSlack = 30 * time.Second
 )
 
 const (
-	pageSize  = 50    // slices, of 100 endpoints each, if nobody has configured more
+	pageSize  = 50    // slices, usually of at most 100 endpoints each
 	maxSlices = 10000 // of a Service
 )
 
@@ -86,6 +89,7 @@ func (k *Kubernetes) Run(ctx context.Context, report Report) {
 // attempt lists if it has to, and watches until the watch ends. It returns how long to wait before the next attempt.
 func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 	lasted, err := time.Duration(0), error(nil)
+	k.heardEvent = false
 	if k.version == "" {
 		err = k.list(ctx)
 	}
@@ -99,7 +103,7 @@ func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 		k.backOff = 0
 		return 0 // as it was asked for, at a random time
 	}
-	worked := lasted >= k.unit
+	worked := lasted >= k.unit || k.heardEvent
 	if worked {
 		k.backOff = 0
 	}
@@ -112,7 +116,7 @@ func (k *Kubernetes) attempt(ctx context.Context) time.Duration {
 	default:
 		k.failed(err)
 	}
-	k.backOff = min(max(2*k.backOff, k.unit), maxBackOff)
+	k.backOff = min(max(2*k.backOff, k.unit), k.most)
 	wait := rand.N(k.backOff) //nolint:gosec // nothing depends on its being a secret
 	if of, ok := errors.AsType[*statusError](err); ok {
 		wait = max(wait, of.after)
@@ -283,7 +287,7 @@ func (k *Kubernetes) apply(e *sliceEvent) error {
 	if s.Metadata.ResourceVersion == "" {
 		return fmt.Errorf("%w: an event without a resourceVersion", errInvalid)
 	}
-	k.version = s.Metadata.ResourceVersion
+	k.version, k.heardEvent = s.Metadata.ResourceVersion, true
 	k.tell(false)
 	return nil
 }
