@@ -139,7 +139,8 @@ func TestComponentsCombine(t *testing.T) {
 	}
 	for range 2 {
 		o := render(t, combined(t, components))
-		if got := strings.Join(o.kinds(), " "); got != "ConfigMap DaemonSet NetworkPolicy PodMonitor Role RoleBinding Service ServiceAccount" {
+		const want = "ConfigMap DaemonSet NetworkPolicy PodMonitor Role RoleBinding Service ServiceAccount"
+		if got := strings.Join(o.kinds(), " "); got != want {
 			t.Errorf("%q render %s", components, got)
 		}
 		o.checkReferences(t)
