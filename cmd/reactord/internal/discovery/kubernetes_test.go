@@ -682,3 +682,28 @@ func TestKubernetesBusy(t *testing.T) {
 		t.Errorf("it waits %v", wait)
 	}
 }
+
+// A watch begins at the version of the last event, also if that was a bookmark.
+func TestKubernetesContinues(t *testing.T) {
+	f := newFakeAPI(t)
+	f.set("app-a", sliced(http80, "10.0.0.1"))
+	source := f.service(t)
+	r := start(t, source)
+	r.awaitStates("10.0.0.1:80 up")
+	for i, happens := range []func(){func() { f.set("app-a", sliced(http80, "10.0.0.2")) }, f.bookmark} {
+		eventually(t, "it watches", func() bool { _, n := f.counts(); return n == i+1 })
+		before := source.Stats()
+		happens()
+		eventually(t, "the event is heard", func() bool {
+			s := source.Stats()
+			return s.LastSuccess.After(before.LastSuccess) && s.Lookups[ResultOK] == uint64(i+2)
+		})
+		f.CloseClientConnections()
+		eventually(t, "it watches again", func() bool { _, n := f.counts(); return n == i+2 })
+		f.mu.Lock()
+		if got := f.watches[i+1].URL.Query().Get("resourceVersion"); got != strconv.Itoa(f.version) {
+			t.Errorf("it watches from %s on, want %d", got, f.version)
+		}
+		f.mu.Unlock()
+	}
+}
