@@ -113,7 +113,7 @@ func (d *adminDaemon) Plan() admin.Plan {
 		for _, s := range b.Servers {
 			next.Servers = append(next.Servers, admin.PlanServer{
 				Name: s.Name, Address: s.Address.String(), State: s.State.String(), Weight: s.Weight, Priority: s.Priority,
-				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Origin: s.Origin,
+				Backup: s.Backup, Locality: s.Locality, MaxConnections: s.MaxConnections, Plain: s.Plain, Origin: s.Origin,
 			})
 		}
 		out.Backends = append(out.Backends, next)

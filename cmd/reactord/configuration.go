@@ -19,6 +19,8 @@ type configuration struct {
 	first *plan.File
 	began bool // first was taken
 
+	identity identity // for the control plane
+
 	warn   func(string)           // is told what is unusual; may be nil
 	stamps atomic.Pointer[stamps] // of the file, and of those that it names, as they were last read
 }

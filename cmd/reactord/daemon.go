@@ -39,8 +39,10 @@ type daemon struct {
 	api     *admin.API     // of the admin API; nil: there is none
 
 	kin *lineage
+	xds controlPlane
 
 	began       time.Time
+	followed    *plan.File                // whose settings xds has. Only the planner's goroutine has it
 	level       string                    // of the log, as the file says. Only the planner's goroutine has it
 	file        atomic.Pointer[plan.File] // in force. Only the planner's goroutine replaces it
 	slow        admin.SlowTurns
@@ -107,19 +109,17 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		return nil, err
 	}
 	d.tickets = certs.NewTickets(handed.Tickets)
+	d.xds.daemon = d
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: handed.overrides(),
-		Log: log.Logger,
+		Control: d.xds.first(conf.first.Config, handed.XDS), LeftOut: d.xds.leftOut, Log: log.Logger,
 	})
 	d.sources.report = d.planner.Discovered
 	if err := d.planner.Start(ctx); err != nil {
-		err = errors.Join(err, d.close())
-		if d.proxy != nil { // it was started when ctx was done
-			err = errors.Join(err, d.proxy.Close())
-		}
-		return nil, err
+		return nil, d.undo(err)
 	}
 	if d.admin != nil {
+		d.admin.SetReady(!conf.first.Config.XDS.Enabled())
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
 			proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
@@ -129,20 +129,41 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	if d.api != nil { // it can reload: what is announced does not change before
 		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
 	}
+	if err := d.xds.start(ctx); err != nil {
+		return nil, d.undo(err)
+	}
 	d.serves()
 	d.enter(serving)
+	if d.admin != nil {
+		d.admin.SetReady(phase(d.phase.Load()) <= reloading)
+	}
 	return d, nil
+}
+
+// undo ends what was started.
+func (d *daemon) undo(err error) error {
+	err = errors.Join(err, d.close())
+	if d.proxy != nil { // it was started when ctx was done
+		err = errors.Join(err, d.proxy.Close())
+	}
+	return err
+}
+
+// closePlan has the plan stay as it is. left: another process has taken over.
+func (d *daemon) closePlan(left bool) {
+	d.xds.close(left)
+	d.planner.Close()
 }
 
 // begin starts what carries out the first plan. The planner calls it.
 func (d *daemon) begin(f *plan.File, first *plan.Plan) (_ plan.Target, err error) {
 	c := f.Config
-	if !c.Metrics.Address.IsZero() {
+	if !c.Metrics.Address.IsZero() && d.admin == nil { // else a listener of the control plane was left out meanwhile
 		if d.admin, err = d.kin.listenMetrics(f, d.log.Logger); err != nil {
 			return nil, err
 		}
 	}
-	if c.Admin.Address != "" {
+	if c.Admin.Address != "" && d.api == nil {
 		if d.api, err = d.kin.listenAdmin(c, d.log.Logger); err != nil {
 			return nil, err
 		}
@@ -174,6 +195,10 @@ func (d *daemon) committed(f *plan.File, diff plan.Diff) {
 		_ = d.log.SetLevel(level) // it is valid
 	}
 	d.watch(f.Config)
+	if f != d.followed {
+		d.followed = f
+		d.xds.committed(f.Config)
+	}
 }
 
 // watch begins or ends the watch of the file.
@@ -191,7 +216,7 @@ func (d *daemon) watch(c *config.Config) {
 
 // close ends everything but the proxy. What has not started is not there.
 func (d *daemon) close() error {
-	d.planner.Close()
+	d.closePlan(false)
 	if d.watching != nil {
 		d.watching()
 	}

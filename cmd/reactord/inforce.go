@@ -25,7 +25,7 @@ func inForce(f *plan.File, p *plan.Plan, overrides map[plan.ServerKey]plan.Overr
 			c.Backends[i].Servers[j] = config.Server{
 				Address: config.Address{Host: s.Address.Addr().String(), Port: s.Address.Port()},
 				Name:    s.Name, Weight: s.Weight, Priority: s.Priority, Backup: s.Backup, Locality: s.Locality,
-				MaxConnections: s.MaxConnections, State: s.State.String(),
+				MaxConnections: s.MaxConnections, Plain: s.Plain, State: s.State.String(),
 			}
 			path := fmt.Sprintf("backends[%d].servers[%d]", i, j)
 			found[path] = strings.TrimPrefix(s.Origin, plan.Overridden)

@@ -28,18 +28,18 @@ func readKeys(f *plan.File, warn func(string)) error {
 	}
 	for i := range f.Config.Listeners {
 		l := &f.Config.Listeners[i]
-		keys, found := certs.LoadServer(&l.TLS)
+		keys, found := certs.LoadServer(&l.TLS, nil)
 		f.Servers[l.Name] = keys
 		note(fmt.Sprintf("listeners[%d]", i), found)
 		for j := range l.Routes {
-			keys, found := certs.LoadServer(&l.Routes[j].TLS)
+			keys, found := certs.LoadServer(&l.Routes[j].TLS, nil)
 			f.RouteServers[l.Name] = append(f.RouteServers[l.Name], keys)
 			note(fmt.Sprintf("listeners[%d].routes[%d]", i, j), found)
 		}
 	}
 	for i := range f.Config.Backends {
 		b := &f.Config.Backends[i]
-		keys, found := certs.LoadClient(&b.TLS)
+		keys, found := certs.LoadClient(&b.TLS, nil)
 		f.Clients[b.Name] = keys
 		note(fmt.Sprintf("backends[%d]", i), found)
 	}

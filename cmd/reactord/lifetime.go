@@ -139,7 +139,7 @@ func (d *daemon) drain(signals <-chan os.Signal, hurry bool) error {
 		case <-ctx.Done():
 		}
 	}()
-	d.planner.Close() // the plan stays as it is: what drains does not begin anew
+	d.closePlan(false) // the plan stays as it is: what drains does not begin anew
 	return d.drainProxy(ctx, d.planner.Plan().Drain)
 }
 

@@ -11,6 +11,7 @@ import (
 type handed struct {
 	Overrides []handedOverride  `json:"overrides,omitempty"`
 	Tickets   []certs.TicketKey `json:"tickets,omitempty"` // the keys of session tickets
+	XDS       []byte            `json:"xds,omitempty"`     // what the control plane has said
 }
 
 // handedOverride is an override of the admin API.
@@ -28,6 +29,7 @@ func (d *daemon) handed() (h handed) {
 		h.Overrides = append(h.Overrides, handedOverride{key.Backend, key.Address, o.State, o.Weight})
 	}
 	h.Tickets = d.tickets.Keys()
+	h.XDS = d.xds.handed()
 	return h
 }
 

@@ -118,7 +118,7 @@ func (d *daemon) retire(s *upgrade.Successor, signals <-chan os.Signal) error {
 	d.drainBegan.CompareAndSwap(nil, &now)
 	d.leave()
 	d.enter(draining)
-	d.planner.Close()
+	d.closePlan(true)
 	d.proxy.StopAccepting()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

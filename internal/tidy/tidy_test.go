@@ -105,6 +105,9 @@ func TestLinesAreShort(t *testing.T) {
 			continue
 		}
 		src := read(t, path)
+		if generated(src) {
+			continue
+		}
 		raw := rawStrings(t, src)
 		for i, line := range bytes.Split(src, []byte("\n")) {
 			if n := utf8.RuneCount(line); n > lineLimit && !raw[i+1] && !except.has(path, "line") {
@@ -113,6 +116,12 @@ func TestLinesAreShort(t *testing.T) {
 		}
 	}
 	except.unused(t, func(rule string) bool { return rule == "line" })
+}
+
+// generated says that a program wrote this Go code, in its own style.
+func generated(src []byte) bool {
+	first, _, _ := bytes.Cut(src, []byte("\n"))
+	return bytes.HasPrefix(first, []byte("// Code generated ")) && bytes.HasSuffix(first, []byte(" DO NOT EDIT."))
 }
 
 // rawStrings returns the numbers of the lines that have a raw string, or a part of one.
@@ -187,7 +196,11 @@ func TestWords(t *testing.T) {
 		if ext := filepath.Ext(path); ext != ".go" && ext != ".md" || path == "internal/tidy/tidy_test.go" {
 			continue
 		}
-		lines := append(strings.Split(string(read(t, path)), "\n"), "")
+		src := read(t, path)
+		if generated(src) {
+			continue
+		}
+		lines := append(strings.Split(string(src), "\n"), "")
 		for i, line := range lines[:len(lines)-1] {
 			words, own := joined(line, lines[i+1])
 			for word, better := range instead {
@@ -240,6 +253,9 @@ func TestPackagesAreDocumented(t *testing.T) {
 	for _, path := range files(t) {
 		dir, name := filepath.Split(path)
 		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.Contains(path, "/testdata/") {
+			continue
+		}
+		if generated(read(t, path)) {
 			continue
 		}
 		count[dir]++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,26 +16,35 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// root is where the Go packages of the subset are.
-const root = "github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/"
+// The root module, and where the Go packages of the subset are in it.
+const (
+	module    = "github.com/reactord/reactord"
+	directory = "cmd/reactord/internal/xds/envoypb"
+)
+
+// structFile is where google.protobuf.Struct is. The subset has its own: the Go package structpb would link what reads
+// and writes JSON, 0.19 MB.
+const structFile = "google/protobuf/struct.proto"
+
+type file = descriptorpb.FileDescriptorProto
 
 // cutter makes the subset's files, one for each proto package.
 type cutter struct {
 	list   *List
 	wanted map[protoreflect.FullName]*Message
 	enums  map[protoreflect.FullName]bool
-	files  map[string]*descriptorpb.FileDescriptorProto // by proto package
+	files  map[string]*file // by proto package
 	errs   []error
 }
 
 // Cut returns the files of the subset, sorted by name: the messages of the list with their honoured fields, and the
 // enums of these. Names, numbers, types and oneofs are those of the registered descriptors.
-func Cut(list *List) ([]*descriptorpb.FileDescriptorProto, error) {
+func Cut(list *List) ([]*file, error) {
 	c := &cutter{
 		list:   list,
 		wanted: map[protoreflect.FullName]*Message{},
 		enums:  map[protoreflect.FullName]bool{},
-		files:  map[string]*descriptorpb.FileDescriptorProto{},
+		files:  map[string]*file{},
 	}
 	for _, m := range list.Messages {
 		c.wanted[protoreflect.FullName(m.Name)] = m
@@ -63,7 +73,7 @@ func Cut(list *List) ([]*descriptorpb.FileDescriptorProto, error) {
 		file.Dependency = slices.Compact(file.Dependency)
 	}
 	files := slices.Collect(maps.Values(c.files))
-	slices.SortFunc(files, func(a, b *descriptorpb.FileDescriptorProto) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	slices.SortFunc(files, func(a, b *file) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return files, errors.Join(c.errs...)
 }
 
@@ -100,10 +110,10 @@ func (c *cutter) check(m *Message) {
 		if fd.IsMap() {
 			fd = fd.MapValue()
 		}
-		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !wellKnown(of) {
+		if of := fd.Message(); of != nil && c.wanted[of.FullName()] == nil && !c.wellKnown(of) {
 			c.errorf(f.Line, "the type of %s.%s, %s, has no message line", m.Name, f.Name, of.FullName())
 		}
-		if of := fd.Enum(); of != nil && !wellKnown(of) {
+		if of := fd.Enum(); of != nil && !c.wellKnown(of) {
 			c.enums[of.FullName()] = true
 			outer, nested := of.Parent().(protoreflect.MessageDescriptor)
 			switch {
@@ -116,8 +126,9 @@ func (c *cutter) check(m *Message) {
 	}
 }
 
-func wellKnown(d protoreflect.Descriptor) bool {
-	return d.ParentFile().Package() == "google.protobuf"
+// wellKnown says that the module google.golang.org/protobuf has the Go type, and the subset does not.
+func (c *cutter) wellKnown(d protoreflect.Descriptor) bool {
+	return d.ParentFile().Package() == "google.protobuf" && d.ParentFile().Path() != structFile
 }
 
 // outermost says that no message around this one is of the subset, or has been made for one inside.
@@ -127,21 +138,21 @@ func (c *cutter) outermost(md protoreflect.MessageDescriptor) bool {
 		return true
 	}
 	if c.wanted[outer.FullName()] == nil {
-		c.errorf(c.wanted[md.FullName()].Line, "%s is inside of %s, which has no message line", md.FullName(), outer.FullName())
+		c.errorf(c.wanted[md.FullName()].Line, "%s has no message line, and has %s inside", outer.FullName(), md.Name())
 	}
 	return false
 }
 
 // file returns the subset's file for the proto package of a descriptor.
-func (c *cutter) file(d protoreflect.Descriptor) *descriptorpb.FileDescriptorProto {
+func (c *cutter) file(d protoreflect.Descriptor) *file {
 	name := string(d.ParentFile().Package())
 	if c.files[name] == nil {
 		goPackage := c.list.Packages[name]
-		c.files[name] = &descriptorpb.FileDescriptorProto{
+		c.files[name] = &file{
 			Name:    proto.String(fileName(goPackage, name)),
 			Package: proto.String(name),
 			Syntax:  proto.String("proto3"),
-			Options: &descriptorpb.FileOptions{GoPackage: proto.String(root + goPackage)},
+			Options: &descriptorpb.FileOptions{GoPackage: proto.String(path.Join(module, directory, goPackage))},
 		}
 	}
 	return c.files[name]
@@ -153,12 +164,12 @@ func fileName(goPackage, protoPackage string) string {
 }
 
 // message returns what is left of a message, and of the messages and enums inside.
-func (c *cutter) message(file *descriptorpb.FileDescriptorProto, md protoreflect.MessageDescriptor) *descriptorpb.DescriptorProto {
+func (c *cutter) message(in *file, md protoreflect.MessageDescriptor) *descriptorpb.DescriptorProto {
 	whole := protodesc.ToDescriptorProto(md)
 	m := &descriptorpb.DescriptorProto{Name: whole.Name}
 	oneofs := map[int32]int32{} // of the whole -> of the rest
 	for i, f := range whole.Field {
-		if !c.wanted[md.FullName()].honours(f.GetName()) {
+		if c.wanted[md.FullName()].field(f.GetName()).Treatment != Honoured {
 			continue
 		}
 		f.Options = nil
@@ -167,12 +178,13 @@ func (c *cutter) message(file *descriptorpb.FileDescriptorProto, md protoreflect
 			if !known {
 				at = int32(len(m.OneofDecl))
 				oneofs[f.GetOneofIndex()] = at
-				m.OneofDecl = append(m.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: whole.OneofDecl[f.GetOneofIndex()].Name})
+				of := whole.OneofDecl[f.GetOneofIndex()]
+				m.OneofDecl = append(m.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: of.Name})
 			}
 			f.OneofIndex = &at
 		}
 		m.Field = append(m.Field, f)
-		c.depend(file, md.Fields().Get(i))
+		c.depend(in, md.Fields().Get(i))
 	}
 	for i, nested := range whole.NestedType {
 		inside := md.Messages().Get(i)
@@ -184,7 +196,7 @@ func (c *cutter) message(file *descriptorpb.FileDescriptorProto, md protoreflect
 				m.NestedType = append(m.NestedType, nested)
 			}
 		case c.wanted[inside.FullName()] != nil:
-			m.NestedType = append(m.NestedType, c.message(file, inside))
+			m.NestedType = append(m.NestedType, c.message(in, inside))
 		}
 	}
 	for i := range whole.EnumType {
@@ -193,10 +205,6 @@ func (c *cutter) message(file *descriptorpb.FileDescriptorProto, md protoreflect
 		}
 	}
 	return m
-}
-
-func (m *Message) honours(field string) bool {
-	return slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Name == field && f.Treatment == Honoured })
 }
 
 func (c *cutter) enum(ed protoreflect.EnumDescriptor) *descriptorpb.EnumDescriptorProto {
@@ -214,7 +222,7 @@ func (c *cutter) enum(ed protoreflect.EnumDescriptor) *descriptorpb.EnumDescript
 }
 
 // depend adds the file of a field's type to what a file imports.
-func (c *cutter) depend(file *descriptorpb.FileDescriptorProto, fd protoreflect.FieldDescriptor) {
+func (c *cutter) depend(in *file, fd protoreflect.FieldDescriptor) {
 	if fd.IsMap() {
 		fd = fd.MapValue()
 	}
@@ -228,10 +236,10 @@ func (c *cutter) depend(file *descriptorpb.FileDescriptorProto, fd protoreflect.
 		return
 	}
 	name := of.ParentFile().Path()
-	if !wellKnown(of) {
+	if !c.wellKnown(of) {
 		name = c.file(of).GetName()
 	}
-	if name != file.GetName() {
-		file.Dependency = append(file.Dependency, name)
+	if name != in.GetName() {
+		in.Dependency = append(in.Dependency, name)
 	}
 }

@@ -109,6 +109,7 @@ type PlanServer struct {
 	Backup         bool   `json:"backup"`
 	Locality       string `json:"locality,omitempty"`
 	MaxConnections int    `json:"max_connections" doc:"0: no limit."`
+	Plain          bool   `json:"plain,omitempty" doc:"There is no TLS with the server, although the backend has it."`
 	Origin         string `json:"origin" doc:"Where the server comes from: FILE:LINE:COLUMN, or the source of discovery."`
 }
 

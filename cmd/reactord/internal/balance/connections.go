@@ -2,8 +2,8 @@ package balance
 
 import "math"
 
-// p2c and least_connections compare how many connections a server would have for its weight: (n+1)/weight. With n/weight, an
-// idle server of weight 1 would look as good as an idle one of weight 100.
+// p2c and least_connections compare how many connections a server would have for its weight: (n+1)/weight. With
+// n/weight, an idle server of weight 1 would look as good as an idle one of weight 100.
 
 // burden is what a member would carry with one more connection.
 func (c *choice) burden(i int32) float64 {

@@ -37,7 +37,7 @@ func settings(all ...config.Certificate) *config.ServerTLS {
 // mustLoad loads without a problem.
 func mustLoad(t *testing.T, s *config.ServerTLS) *Server {
 	t.Helper()
-	out, problems := LoadServer(s)
+	out, problems := LoadServer(s, nil)
 	if len(problems) != 0 {
 		t.Fatalf("%+v", problems)
 	}
@@ -115,7 +115,7 @@ func TestProblems(t *testing.T) {
 		"staple":            {with(good, "", empty), "certificates[0].ocsp: " + empty},
 		"staple of another": {with(good, "", a.Staple(other.Cert, ocsp.Good, time.Hour)), "OCSP response"},
 	} {
-		out, problems := LoadServer(test.settings)
+		out, problems := LoadServer(test.settings, nil)
 		if len(problems) != 1 {
 			t.Errorf("%s: %d problems: %+v", name, len(problems), problems)
 			continue
@@ -146,7 +146,7 @@ func TestStaples(t *testing.T) {
 		"unknown": {ocsp.Unknown, time.Hour, false, "unknown to its authority"},
 	} {
 		c.OCSP = a.Staple(c.Cert, test.status, test.next)
-		out, problems := LoadServer(settings(c))
+		out, problems := LoadServer(settings(c), nil)
 		if test.want == "" != (len(problems) == 0) || len(problems) == 1 && !strings.Contains(problems[0].Text, test.want) {
 			t.Errorf("%s: %+v", name, problems)
 		}
@@ -179,11 +179,11 @@ func TestClient(t *testing.T) {
 	pair := issue(a, "cert", newKey(t), time.Hour, "client.test")
 	b := config.NewBackend()
 	c := &b.TLS
-	if out, problems := LoadClient(c); out != nil || problems != nil {
+	if out, problems := LoadClient(c, nil); out != nil || problems != nil {
 		t.Error("TLS is not enabled, and something is read")
 	}
 	c.Enabled, c.CA, c.Cert = true, filepath.Join(a.Dir, "ca.pem"), pair.Cert
-	out, problems := LoadClient(c)
+	out, problems := LoadClient(c, nil)
 	if len(problems) != 0 {
 		t.Fatalf("%+v", problems)
 	}
@@ -191,15 +191,32 @@ func TestClient(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	c.CA = pair.Cert + "x"
-	if out, problems := LoadClient(c); out != nil || len(problems) != 1 || problems[0].Key != "ca" {
+	if out, problems := LoadClient(c, nil); out != nil || len(problems) != 1 || problems[0].Key != "ca" {
 		t.Errorf("%+v", problems)
 	}
+}
+
+// pair is a connection. It has buffers, as TLS wants: with a ticket, a server may write before it reads.
+func pair(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if ours, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if theirs, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
 }
 
 // connect has a client and a server talk, and reports whether the session was resumed.
 func connect(t *testing.T, server, client *tls.Config) bool {
 	t.Helper()
-	ours, theirs := net.Pipe()
+	ours, theirs := pair(t)
 	defer ours.Close()
 	done := make(chan error, 1)
 	go func() {
@@ -275,7 +292,7 @@ func TestTicketKeys(t *testing.T) {
 	}
 	for _, text := range []string{"", "# nothing", "short", line + "AA", strings.Repeat(line+"\n", maxKeys+1)} {
 		a.Write("keys", []byte(text))
-		if out, problems := LoadServer(s); out != nil || len(problems) != 1 || problems[0].Key != "ticket_keys" {
+		if out, problems := LoadServer(s, nil); out != nil || len(problems) != 1 || problems[0].Key != "ticket_keys" {
 			t.Errorf("%.20q: %+v", text, problems)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -13,16 +14,16 @@ type Client struct {
 	fingerprint [sha256.Size]byte
 	authorities *x509.CertPool // nil: the system's
 	certificate *tls.Certificate
+	names       sans // instead of the server's name
 }
 
-// LoadClient reads the files of a backend. If its TLS is not enabled there is nothing to read, and the Client is nil.
+// LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is nothing to read, and the Client is nil.
 // It is nil as well if there is a problem that is no warning.
-func LoadClient(c *config.ClientTLS) (*Client, []Problem) {
+func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil
 	}
-	r := newReader()
-	out := &Client{}
+	r, out := newReader(read), &Client{names: newSANs(c.SANs)}
 	out.authorities, _ = r.authorities("ca", c.CA)
 	if c.Cert != "" {
 		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
@@ -30,11 +31,12 @@ func LoadClient(c *config.ClientTLS) (*Client, []Problem) {
 	if r.failed() {
 		return nil, r.problems
 	}
+	fmt.Fprintln(r.sum, out.names)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }
 
-// Same reports whether both are of the same settings of files, with the same content. Both may be nil.
+// Same reports whether both are of the same settings of files and names, with the same content. Both may be nil.
 func (c *Client) Same(other *Client) bool {
 	return c == other || c != nil && other != nil && c.fingerprint == other.fingerprint
 }
@@ -54,8 +56,8 @@ func (c *Client) certificates() []*tls.Certificate {
 	return []*tls.Certificate{c.certificate}
 }
 
-// Check makes the configuration of crypto/tls for a health check: the certificate must have the name; if that is empty,
-// the certificate is not verified. Sessions are not resumed, so each check sees the server's certificate. c may be nil:
+// Check makes the configuration of crypto/tls for a health check: the certificate must have the name, or one of the
+// backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the server's certificate. c may be nil:
 // then the authorities are the system's, and the check has no certificate.
 func (c *Client) Check(name string) *tls.Config {
 	out := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // as the operator wants
@@ -63,7 +65,16 @@ func (c *Client) Check(name string) *tls.Config {
 		return out
 	}
 	out.RootCAs, out.Certificates = c.authorities, c.pairs()
+	c.verify(out)
 	return out
+}
+
+// verify has the names of c verified, if there are any, instead of the server's name.
+func (c *Client) verify(out *tls.Config) {
+	if len(c.names) > 0 {
+		out.InsecureSkipVerify = true // VerifyConnection does it
+		out.VerifyConnection = c.names.serverChain(c.authorities)
+	}
 }
 
 func (c *Client) pairs() []tls.Certificate {
@@ -92,5 +103,6 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		DynamicRecordSizingDisabled: true,
 		Certificates:                c.pairs(),
 	}
+	c.verify(out)
 	return out
 }

@@ -27,6 +27,7 @@
 //	changes.go   what has changed, for people
 //	names.go     the certificate for a name
 //	pem.go       reads certificates and keys
+//	sans.go      names that a peer's certificate must have
 //	staple.go    OCSP responses
 //	tickets.go   the keys of session tickets
 //	versions.go  names of versions and cipher suites

@@ -26,14 +26,23 @@ type Problem struct {
 // maxFile bounds the size of a file.
 const maxFile = 4 << 20
 
+// Read reads a file of TLS settings. nil reads the file system. Another one may have files that are in memory only.
+type Read func(path string) ([]byte, error)
+
 // reader reads the files of TLS settings, and notes what is wrong with them.
 type reader struct {
+	read     Read
 	now      time.Time
 	sum      hash.Hash // of everything that was read
 	problems []Problem
 }
 
-func newReader() *reader { return &reader{now: time.Now(), sum: sha256.New()} }
+func newReader(read Read) *reader {
+	if read == nil {
+		read = readFile
+	}
+	return &reader{read: read, now: time.Now(), sum: sha256.New()}
+}
 
 func (r *reader) wrong(key string, err error, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Key: key, Text: fmt.Sprintf(format, args...), Err: err})
@@ -61,7 +70,7 @@ func (r *reader) fingerprint() (f [sha256.Size]byte) {
 
 // file reads a file; false: it could not be read.
 func (r *reader) file(key, path string) ([]byte, bool) {
-	b, err := readFile(path)
+	b, err := r.read(path)
 	if err != nil {
 		r.wrong(key, err, "%v", err)
 		return nil, false

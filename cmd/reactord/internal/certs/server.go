@@ -16,16 +16,17 @@ type Server struct {
 	certificates []*tls.Certificate
 	clients      *x509.CertPool // nil: there is no file of authorities
 	clientsSum   [sha256.Size]byte
+	clientNames  sans
 	tickets      []Key // of the file; nil: those of the process
 }
 
-// LoadServer reads the files of a listener. Without certificates there is nothing to read, and the Server is nil. It is
+// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing to read, and the Server is nil. It is
 // nil as well if there is a problem that is no warning.
-func LoadServer(s *config.ServerTLS) (*Server, []Problem) {
+func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
 	}
-	r, out := newReader(), &Server{}
+	r, out := newReader(read), &Server{clientNames: newSANs(s.ClientSANs)}
 	for i, c := range s.Certificates {
 		at := fmt.Sprintf("certificates[%d]", i)
 		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
@@ -44,11 +45,12 @@ func LoadServer(s *config.ServerTLS) (*Server, []Problem) {
 	if r.failed() {
 		return nil, r.problems
 	}
+	fmt.Fprintln(r.sum, out.clientNames)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }
 
-// Same reports whether both are of the same settings of files, with the same content. Both may be nil.
+// Same reports whether both are of the same settings of files and names, with the same content. Both may be nil.
 func (s *Server) Same(other *Server) bool {
 	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
 }
@@ -89,7 +91,7 @@ var clientAuths = map[string]tls.ClientAuthType{
 
 // Config makes the configuration of crypto/tls. The caller sets the keys of tickets, with [Tickets.Serve].
 func (s *Server) Config(c *config.ServerTLS) *tls.Config {
-	return &tls.Config{
+	out := &tls.Config{
 		GetCertificate:         newNames(s.certificates).choose,
 		MinVersion:             versions[c.MinVersion],
 		MaxVersion:             versions[c.MaxVersion],
@@ -100,4 +102,8 @@ func (s *Server) Config(c *config.ServerTLS) *tls.Config {
 		ClientCAs:              s.clients,
 		SessionTicketsDisabled: !c.Tickets,
 	}
+	if len(s.clientNames) > 0 {
+		out.VerifyConnection = s.clientNames.verify
+	}
+	return out
 }

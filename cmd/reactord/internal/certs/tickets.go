@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -82,6 +83,9 @@ func (t *Tickets) Serve(s *Server, c *tls.Config) {
 		mac := hmac.New(sha256.New, k[:])
 		mac.Write([]byte{byte(c.ClientAuth)})
 		mac.Write(s.clientsSum[:])
+		for _, name := range s.clientNames {
+			fmt.Fprintln(mac, name)
+		}
 		copy(derived[i][:], mac.Sum(nil))
 	}
 	c.SetSessionTicketKeys(derived)

@@ -154,9 +154,9 @@ type KubernetesDiscovery struct {
 // Balance is how a server is chosen.
 type Balance struct {
 	// Policy is "p2c" (default: the one of two random servers that has fewer connections), "round_robin" (smooth,
-	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server that comes or goes
-	// moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the number of servers:
-	// for hundreds of them).
+	// weighted), "random" (by weight), "least_connections", "source_hash" (the same server for a client address; a server
+	// that comes or goes moves its own clients only) or "maglev" (nearly the same, in a time that does not depend on the
+	// number of servers: for hundreds of them).
 	Policy string
 	// LoadFactor bounds the connections of a server to this many per cent of the average, with source_hash and maglev: a
 	// client goes to the next server of its order then. 0 (default): without bound.

@@ -135,6 +135,7 @@ func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
 		}
 		v.servers(at.of("servers"), b.Servers)
+		v.plain(at.of("servers"), b)
 		v.discovery(at, b)
 		v.services(at.of("kubernetes"), b.Kubernetes, api)
 		v.clientTLS(at.of("tls"), &b.TLS)
@@ -164,6 +165,15 @@ func (v *validator) servers(at *step, all []Server) {
 		v.unique(at.of("name"), s.Name, names)
 		if s.Backup && s.Priority != 0 {
 			v.add(at.of("backup"), "backup is the last priority of all: write either backup or priority")
+		}
+	}
+}
+
+// plain finds servers without TLS of a backend that has none anyway.
+func (v *validator) plain(at *step, b *Backend) {
+	for i := range b.Servers {
+		if b.Servers[i].Plain && !b.TLS.Enabled && b.TLS.StartTLS == "none" {
+			v.add(at.nth(i).of("plain"), "plain has no effect: the backend has no TLS: remove it")
 		}
 	}
 }

@@ -88,6 +88,14 @@ func isServerHost(s string) string {
 	return "is not a host: write the name that the certificate is for"
 }
 
+// isAskedFor allows a host, or a dot for none.
+func isAskedFor(s string) string {
+	if s == "." {
+		return ""
+	}
+	return isServerHost(s)
+}
+
 // isAdminAddress allows a socket in the file system, and addresses of TCP. Whether others may reach it is not its
 // question.
 func isAdminAddress(s string) string {

@@ -53,8 +53,8 @@ func (v *validator) targets(at *step, r *Route, known func(*step, string)) {
 	}
 }
 
-// routeTLS finds settings of TLS of a route that contradict each other. ends is whether TLS ends for some connections of
-// the listener.
+// routeTLS finds settings of TLS of a route that contradict each other. ends is whether TLS ends for some connections
+// of the listener.
 func (v *validator) routeTLS(at *step, r *Route, ends bool) {
 	v.serverTLS(at.of("tls"), &r.TLS)
 	own := len(r.TLS.Certificates) > 0

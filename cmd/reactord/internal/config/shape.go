@@ -111,7 +111,7 @@ func isSection(t reflect.Type) bool {
 // snake is the key of a field: MaxConnections is max_connections, TLSServerName tls_server_name, IPv4Prefix
 // ipv4_prefix.
 func snake(name string) string {
-	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs").Replace(name)
+	name = strings.NewReplacer("IPv4", "Ipv4", "IPv6", "Ipv6", "TLVs", "Tlvs", "SANs", "Sans").Replace(name)
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

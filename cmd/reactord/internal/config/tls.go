@@ -25,6 +25,9 @@ type ServerTLS struct {
 	ClientAuth string
 	// ClientCA is a file with the certificates of the authorities of clients.
 	ClientCA string
+	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. Empty
+	// (default): every certificate of these authorities will do.
+	ClientSANs []string
 	// Tickets lets clients resume sessions. Default: true.
 	Tickets bool
 	// TicketKeys is a file with keys of 32 bytes, a line each in base64, for processes that share sessions: the first key
@@ -51,8 +54,14 @@ type ClientTLS struct {
 	// StartTLS is the protocol in which servers are asked for TLS, as [Listener.StartTLS]. Default: "none".
 	StartTLS string
 	// ServerName is the name that is asked for, and that certificates must have. Empty (default): the SNI of the client,
-	// if TLS ends here, and otherwise the host of the server's address.
+	// if TLS ends here, and otherwise the host of the server's address. ".": none is asked for, which needs SANs or
+	// Insecure.
 	ServerName string
+	// SANs are names, one of which a certificate must have instead of ServerName: "dns:example.org", "uri:spiffe://…",
+	// "ip:192.0.2.1" or "email:…". "dns-prefix:…", "uri-prefix:…" and the same with "suffix" and "contains" compare a part
+	// of it; with "regex", the whole name must be like a regular expression of RE2. "any": every certificate of the
+	// authorities will do. Empty (default): ServerName counts.
+	SANs []string
 	// CA is a file with the certificates of authorities. Empty (default): the system's.
 	CA string
 	// Insecure accepts every certificate. Default: false.

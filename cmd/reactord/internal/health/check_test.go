@@ -328,7 +328,7 @@ func TestTLSKeys(t *testing.T) {
 	pair := own.Pair(own.Issue("server", key, time.Hour, "db.example"))
 	c := config.NewBackend().TLS
 	c.Enabled, c.CA, c.Cert = true, own.File, own.Issue("client", key, time.Hour, "client.example")
-	keys, problems := certs.LoadClient(&c)
+	keys, problems := certs.LoadClient(&c, nil)
 	if len(problems) != 0 {
 		t.Fatal(problems)
 	}

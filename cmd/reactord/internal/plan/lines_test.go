@@ -95,8 +95,8 @@ func TestLinesOfKeys(t *testing.T) {
 		l.TLS.Certificates = []config.Certificate{{Cert: filepath.Join(a.Dir, "web.pem")}}
 		l.TLS.ClientAuth, l.TLS.ClientCA = "require", filepath.Join(a.Dir, "clients.pem")
 		b.TLS.Enabled, b.TLS.CA, b.TLS.Cert = true, filepath.Join(a.Dir, "clients.pem"), filepath.Join(a.Dir, "own.pem")
-		server, wrong := certs.LoadServer(&l.TLS)
-		client, alsoWrong := certs.LoadClient(&b.TLS)
+		server, wrong := certs.LoadServer(&l.TLS, nil)
+		client, alsoWrong := certs.LoadClient(&b.TLS, nil)
 		if len(wrong)+len(alsoWrong) != 0 {
 			t.Fatal(wrong, alsoWrong)
 		}

@@ -39,6 +39,7 @@ type dial struct {
 	rest     []byte // of what the server has said before bytes flow, for a client that speaks TLS
 	shaking  bool   // the last attempt has come as far as STARTTLS or TLS with the server
 	open     bool   // the socket for the server is open
+	plain    bool   // there is no TLS with the server, although the backend has it
 	failures int    // servers that could not be reached
 	noPort   int    // attempts without a local port
 }

@@ -54,7 +54,7 @@ func withTLS(limit time.Duration) func(*testing.T, *plan.Plan) {
 		l.TLS.Certificates = []config.Certificate{{
 			Cert: certstest.New(t).Issue("cert", certstest.Key(t), time.Hour, "proxy.test"),
 		}}
-		l.Keys, _ = certs.LoadServer(&l.TLS)
+		l.Keys, _ = certs.LoadServer(&l.TLS, nil)
 	}
 }
 
@@ -63,7 +63,7 @@ func toTLS(limit time.Duration) func(*testing.T, *plan.Plan) {
 	return func(t *testing.T, p *plan.Plan) {
 		b := &p.Backends[0]
 		b.Settings.TLS.Enabled, b.Settings.TLS.HandshakeTimeout, b.Settings.TLS.CA = true, limit, certstest.New(t).File
-		b.Keys, _ = certs.LoadClient(&b.Settings.TLS)
+		b.Keys, _ = certs.LoadClient(&b.Settings.TLS, nil)
 	}
 }
 

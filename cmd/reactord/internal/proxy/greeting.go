@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxyproto"
 	"github.com/reactord/reactord/cmd/reactord/internal/starttls"
 	"github.com/reactord/reactord/reactor"
@@ -32,7 +33,8 @@ type greeting struct {
 func (d *dial) connected() {
 	c := d.conn
 	d.reached = c.loop().Now()
-	if c.shakes() {
+	d.plain = c.to.Plain()
+	if d.shakes() {
 		d.proceed()
 		return
 	}
@@ -75,9 +77,20 @@ func (g *greeting) SetStopped() {
 // Env is empty.
 func (g *greeting) Env() sender.Env { return sender.EmptyEnv{} }
 
+// noTLS is that with a server that speaks none.
+var noTLS = config.ClientTLS{StartTLS: "none"}
+
+// tls is how TLS begins with the server: as the backend says, unless the server has none.
+func (d *dial) tls() *config.ClientTLS {
+	if d.plain {
+		return &noTLS
+	}
+	return &d.conn.settings.TLS
+}
+
 // shakes reports whether the server has to answer before bytes flow.
-func (c *conn) shakes() bool {
-	s := &c.settings.TLS
+func (d *dial) shakes() bool {
+	s, c := d.tls(), d.conn
 	return s.Enabled || s.StartTLS != "none" || c.greetedIn() != "" && starttls.NewGreeted(c.greetedIn()) != nil
 }
 
@@ -94,7 +107,7 @@ func (c *conn) greetedIn() string {
 func (d *dial) first() []byte {
 	c := d.conn
 	var early []byte
-	if c.secure == nil && !c.shakes() {
+	if c.secure == nil && !d.shakes() {
 		early = c.early
 	}
 	version := 0
@@ -219,6 +232,8 @@ func aboutTLS(s *tls.ConnectionState) *proxyproto.SSL {
 // greet greets the server, in the task.
 func (d *dial) greet(t *task.T) error {
 	c, loop := d.conn, d.conn.loop()
+	d.plain = c.to.Plain()
+	c.forgetServerTLS()
 	if b := d.first(); len(b) != 0 {
 		_, err := task.Await(t, sender.Timeout(in(c.sockets[server].SendAll(b), &d.greeting.send),
 			loop.SleepUntil(d.until(loop.Now(), c.settings.ConnectTimeout))))
@@ -226,7 +241,7 @@ func (d *dial) greet(t *task.T) error {
 			return err
 		}
 	}
-	if !c.shakes() {
+	if !d.shakes() {
 		return nil
 	}
 	d.shaking = true
@@ -236,14 +251,14 @@ func (d *dial) greet(t *task.T) error {
 
 // shake speaks with the server until bytes can flow.
 func (d *dial) shake(t *task.T) error {
-	c := d.conn
-	asks := starttls.NewClient(c.settings.TLS.StartTLS)
+	c, with := d.conn, d.tls()
+	asks := starttls.NewClient(with.StartTLS)
 	if asks != nil {
 		if err := d.converse(t, asks); err != nil {
 			return err
 		}
 	}
-	if c.settings.TLS.Enabled {
+	if with.Enabled {
 		if err := c.originate(t); err != nil {
 			return err
 		}

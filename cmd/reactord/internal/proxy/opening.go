@@ -218,7 +218,7 @@ func (o *opening) header() error {
 
 var errDenied = errors.New("the client that the PROXY header names is not allowed")
 
-// noHeader goes on with a connection that has no header, and needs none.
+// noHeader continues with a connection that has no header, and needs none.
 func (o *opening) noHeader() error {
 	if a := o.conn.peerAddr().Addr(); a.IsValid() && !o.settings.allowed(a) {
 		return &refusal{endDenied, errPeerDenied}

@@ -86,7 +86,13 @@ func (l Listener) plan() plan.Listener {
 		l.Set(&out)
 	}
 	if len(out.TLS.Certificates) != 0 {
-		out.Keys, _ = certs.LoadServer(&out.TLS)
+		out.Keys, _ = certs.LoadServer(&out.TLS, nil)
+	}
+	for i := range out.Routes {
+		if keys, _ := certs.LoadServer(&out.Routes[i].TLS); keys != nil {
+			out.RouteKeys = slices.Grow(out.RouteKeys, len(out.Routes))[:len(out.Routes)]
+			out.RouteKeys[i] = keys
+		}
 	}
 	return out
 }
@@ -104,7 +110,7 @@ func (b Backend) plan() plan.Backend {
 	}
 	out := plan.Backend{Settings: &s}
 	if s.TLS.Enabled {
-		out.Keys, _ = certs.LoadClient(&s.TLS)
+		out.Keys, _ = certs.LoadClient(&s.TLS, nil)
 	}
 	for _, server := range b.Servers {
 		out.Servers = append(out.Servers, plan.Server{

@@ -50,11 +50,22 @@ func (c *conn) terminate(t *task.T) error {
 // gone reports whether a handshake has failed because the peer has ended or reset the connection.
 func gone(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) }
 
+// forgetServerTLS forgets an attempt to speak TLS with a server that was given up: the next one may have none.
+func (c *conn) forgetServerTLS() {
+	if c.secure == nil {
+		return
+	}
+	s := &c.secure.sides[server]
+	*s = tlsSide{secure: s.secure, side: s.side}
+	if !c.speaksTLS(client) {
+		c.secure = nil
+	}
+}
+
 // originate does the handshake with the server, as terminate. It may be called again after an error, with another
 // server.
 func (c *conn) originate(t *task.T) error {
 	s := c.secured(server)
-	*s = tlsSide{secure: s.secure, side: s.side}
 	err := s.shakeHands(t, tls.Client(s, c.lane.tls.config(c)), c.settings.TLS.HandshakeTimeout)
 	c.lane.queue.handshakes.note(s.tls, err)
 	return err

@@ -92,8 +92,8 @@ func (s *tlsSetup) load(p *plan.Plan) {
 	s.t.Helper()
 	l, b := &p.Listeners[0], &p.Backends[0]
 	var wrong, also []certs.Problem
-	l.Keys, wrong = certs.LoadServer(&l.TLS)
-	b.Keys, also = certs.LoadClient(&b.Settings.TLS)
+	l.Keys, wrong = certs.LoadServer(&l.TLS, nil)
+	b.Keys, also = certs.LoadClient(&b.Settings.TLS, nil)
 	if wrong = append(wrong, also...); len(wrong) != 0 {
 		s.t.Fatalf("%+v", wrong)
 	}

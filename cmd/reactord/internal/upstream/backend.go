@@ -32,11 +32,12 @@ type Backend struct {
 	surprises atomic.Uint64          // changes of servers that Prepare cannot know
 
 	// What the control loop has.
-	member    *membership
-	checks    *checks
-	publisher reactor.Timer
-	published int64 // when the last group was made
-	cost      int64 // how long that took
+	member      *membership
+	checks      *checks
+	plainChecks *checks // of servers without TLS
+	publisher   reactor.Timer
+	published   int64 // when the last group was made
+	cost        int64 // how long that took
 }
 
 func newBackend(d *Directory, b *plan.Backend) *Backend {

@@ -25,7 +25,9 @@ func (c *checks) any() bool { return c.check.Interval > 0 || c.agent.Port != 0 }
 // setChecks takes the settings and keys of a plan. If they are the same, the checks continue as they are.
 func (b *Backend) setChecks(p *plan.Backend) {
 	if next := (checks{p.Settings.Check, p.Keys, p.Settings.Agent}); b.checks == nil || *b.checks != next {
-		b.checks = &next
+		plain := next
+		plain.check.TLS = false
+		b.checks, b.plainChecks = &next, &plain
 	}
 }
 
@@ -66,6 +68,9 @@ var checkResults = [...]string{"success", "failure", "inconclusive"}
 // check begins checks of the server, changes their settings, or ends them, as the plan says.
 func (s *Server) check() {
 	c, want := &s.checking, s.Backend.checks
+	if s.Plain() {
+		want = s.Backend.plainChecks
+	}
 	wanted := want.any() && s.settings.Load().State != plan.Maintenance
 	switch {
 	case !wanted && c.monitor != nil:

@@ -68,6 +68,9 @@ func (s *Server) Host() string {
 	return s.Address.Addr().String()
 }
 
+// Plain reports whether there is no TLS with the server, although the backend has it. It may be called from any thread.
+func (s *Server) Plain() bool { return s.settings.Load().Plain }
+
 // State is the server's state. It may be called from any thread.
 func (s *Server) State() State { return s.standing.Load().state() }
 

@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -80,7 +81,7 @@ func (a *Authority) Write(name string, text []byte) string {
 	return path
 }
 
-// Issue writes a certificate chain with its key into the file NAME.pem. Names may be IP addresses. It expires so much
+// Issue writes a certificate chain with its key into the file NAME.pem. Names may be IP addresses and URIs. It expires so much
 // later than now.
 func (a *Authority) Issue(name string, key crypto.Signer, expires time.Duration, names ...string) (path string) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
@@ -93,6 +94,8 @@ func (a *Authority) Issue(name string, key crypto.Signer, expires time.Duration,
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
+		} else if u, err := url.Parse(n); err == nil && u.Scheme != "" {
+			template.URIs = append(template.URIs, u)
 		} else {
 			template.DNSNames = append(template.DNSNames, n)
 		}

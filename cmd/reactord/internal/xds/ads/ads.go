@@ -75,8 +75,8 @@ type Machine struct {
 	types  []*subscription // in the order of Types
 
 	stream   uint64 // grows by one with each stream
-	live     bool   // there is one
-	compare  bool   // the server knows the versions that are held
+	since    uint64 // the first stream of this control plane
+	live     bool   // there is a stream
 	received bool   // it has sent a response
 	greeted  bool   // it knows the node
 }
@@ -96,20 +96,23 @@ func New(config Config) *Machine {
 	return m
 }
 
-// Begin says that a stream has begun. All that is wanted is asked for again. Compare says whether the server is told
-// which versions are held, so that it sends what differs. Pass true for the server that has sent them and for another
-// replica of the same control plane, and false for another one, to which they mean nothing or something else.
-func (m *Machine) Begin(compare bool) {
+// Begin says that a stream has begun. All that is wanted is asked for again, and the server is told which versions are
+// held. Same says whether these mean something to the server: true for the one that has sent them and for another
+// replica of the same control plane, false for another control plane. It then sends everything.
+func (m *Machine) Begin(same bool) {
 	m.End()
 	m.stream++
-	m.live, m.compare, m.received, m.greeted = true, compare, false, false
+	if !same {
+		m.since = m.stream
+	}
+	m.live, m.received, m.greeted = true, false, false
 	for _, s := range m.types {
-		s.begin()
+		s.begin(same)
 	}
 }
 
 // End says that the stream has ended, and returns whether a response was received on it. Nonces die with it: what was
-// not answered never will be. An [Update] that is out may still be answered, and must be before the next of its type.
+// not answered never will be. An [Update] that is out must still be given to Answer: before, its type is not asked for.
 func (m *Machine) End() (received bool) {
 	m.live = false
 	for _, s := range m.types {

@@ -35,17 +35,22 @@
 //
 // The first request of a type has all that is wanted, and the versions of what is both held and wanted: a server then
 // sends what has changed, and names what is gone. A name without a subscription among the versions would come back as
-// removed. If the versions mean nothing to the server, since another one has sent them, [Machine.Begin] is told so. They
-// are also left out if the request would become larger than servers take.
+// removed. Versions that another control plane has sent are left out, since they mean nothing or something else to this
+// one, see [Machine.Begin]; and all are, if the request would become larger than servers take.
 //
-// Some servers ignore the versions, send everything, and do not say what is gone. They are recognised for what is
-// subscribed as a whole, by either of two signs: a resource's first mention on the stream is with content and with just
-// the version that the server was told (one that honours versions would have left it out; Istio, whose versions are
-// empty, is recognised so); or no version was told. Then what was held and is not mentioned within [Config.Settle] of
-// the type's first response is removed, see [Machine.Tick]. Limits: a server that ignores versions and has changed each
-// of them is taken for one that honours them, so that what is gone stays until it says so; the same holds for one that
-// has nothing left and sends nothing; and a server that needs longer than Settle for its first answers is
-// misunderstood, until it sends the rest.
+// What was held before and whose version was not told is sent by every server that still has it. For a type that is
+// wanted as a whole, what is not mentioned within [Config.Settle] of the type's first response is therefore removed, see
+// [Machine.Tick].
+//
+// Some servers ignore the versions, send everything, and do not say what is gone. They are recognised by a resource
+// whose first mention on the stream is with content and with just the version that the server was told: one that honours
+// versions would have left it out. Istio is recognised so, whose versions are empty. Then all that is not mentioned by
+// such a server in that time is removed.
+//
+// Limits. A server that ignores versions and has changed all of them is taken for one that honours them: what is gone
+// stays until it says so. The same holds for one that has nothing left and sends nothing. One that needs longer than
+// Settle for its first answers loses what it has not sent, until it sends it. For types that are wanted by name nothing
+// is removed so, since servers may leave such a request unanswered for ever.
 //
 // # Bounds
 //

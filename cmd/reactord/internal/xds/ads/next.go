@@ -21,7 +21,7 @@ func (m *Machine) Next(now time.Time) *Request {
 		return nil
 	}
 	for _, s := range m.types {
-		request := s.next(now, m.compare)
+		request := s.next(now)
 		if request == nil {
 			continue
 		}
@@ -36,7 +36,7 @@ func (m *Machine) Next(now time.Time) *Request {
 }
 
 // next returns the next request of the type, without what all have in common.
-func (s *subscription) next(now time.Time, compare bool) *Request {
+func (s *subscription) next(now time.Time) *Request {
 	if a, ok := s.take(now); ok {
 		request := &Request{ResponseNonce: a.nonce}
 		if a.text != "" {
@@ -45,41 +45,44 @@ func (s *subscription) next(now time.Time, compare bool) *Request {
 		return request
 	}
 	switch {
-	case !s.changed:
+	case !s.changed, !s.opened && s.out != nil:
+		// What is out may change what is held, and with it the versions of the first request.
 		return nil
 	case s.opened:
 		return s.differ()
 	case s.everything():
-		return s.openWhole(compare)
+		return s.openWhole()
 	default:
-		return s.openNamed(compare)
+		return s.openNamed()
 	}
 }
 
 // openWhole returns the first request of a type that is wanted as a whole. It has no names: that is what every server
-// takes for a wildcard.
-func (s *subscription) openWhole(compare bool) *Request {
+// takes for a wildcard. If it were too large with versions, it has none.
+func (s *subscription) openWhole() *Request {
 	s.opened, s.changed = true, false
 	s.names[Wildcard].told = true
-	request := &Request{InitialResourceVersions: map[string]string{}}
+	versions := map[string]string{}
 	size := 0
 	for resource, n := range s.names {
-		n.stale = n.held || n.refused != ""
-		if n.held {
-			request.InitialResourceVersions[resource] = n.version
+		if n.held && !n.other {
+			versions[resource] = n.version
 			size += len(resource) + len(n.version) + perName
 		}
 	}
-	if !compare || size > maxRequest {
-		request.InitialResourceVersions = nil
+	if size > maxRequest {
+		versions = nil
 	}
-	s.fresh.whole = len(request.InitialResourceVersions) == 0
-	return request
+	for resource, n := range s.names {
+		_, told := versions[resource]
+		n.stale, n.untold = n.held || n.refused != "", n.held && !told
+	}
+	return &Request{InitialResourceVersions: versions}
 }
 
 // openNamed returns the first request of a type that is wanted by names; nil if none is wanted. It has no versions of
 // names that it does not subscribe, which servers would take for removed.
-func (s *subscription) openNamed(compare bool) *Request {
+func (s *subscription) openNamed() *Request {
 	request := &Request{InitialResourceVersions: map[string]string{}}
 	size := 0
 	s.changed = false
@@ -94,7 +97,7 @@ func (s *subscription) openNamed(compare bool) *Request {
 		}
 		n.told = true
 		request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, resource)
-		if n.held && compare {
+		if n.held && !n.other {
 			request.InitialResourceVersions[resource] = n.version
 		}
 	}

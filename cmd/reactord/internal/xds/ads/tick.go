@@ -10,10 +10,11 @@ type fresh struct {
 }
 
 // begin is called when a stream begins.
-func (s *subscription) begin() {
+func (s *subscription) begin(same bool) {
 	s.opened, s.changed, s.answers, s.space, s.fresh = false, true, nil, space{}, fresh{}
 	for resource, n := range s.names {
-		n.told, n.again, n.stale = false, false, false
+		n.told, n.again, n.stale, n.untold = false, false, false, false
+		n.other = n.held && (n.other || !same)
 		s.tidy(resource)
 	}
 }
@@ -27,7 +28,7 @@ func (s *subscription) begun(now time.Time, settle time.Duration) {
 
 // mention notes that this stream knows a resource, and what the first mention says about the server.
 func (s *subscription) mention(n *name, content bool, version string) {
-	if n.stale && n.held && content && version == n.version {
+	if n.stale && n.held && !n.untold && content && version == n.version {
 		s.fresh.whole = true
 	}
 	n.stale = false
@@ -39,7 +40,7 @@ func (s *subscription) settle() (removed []string) {
 		switch {
 		case !n.stale:
 			continue
-		case n.held && !s.fresh.whole:
+		case n.held && !n.untold && !s.fresh.whole:
 			// The server still has just what is held, and not what was refused.
 			n.stale, n.refused, n.refusedVersion = false, "", ""
 			continue

@@ -27,11 +27,13 @@ type name struct {
 	wanted bool
 	told   bool // the server of this stream knows that it is wanted
 	again  bool // the caller has it no longer, so that the server must send it again
-	held   bool // the caller has accepted it, in this version:
 	known  bool // since it is wanted, the server has sent it or said that it does not exist
-	stale  bool // held since before this stream, which has not mentioned it
+	held   bool // the caller has accepted it
+	other  bool // and it is from another control plane, to which its version means something
+	stale  bool // held or refused since before this stream, which has not mentioned it
+	untold bool // held, and this stream's server does not know its version
 
-	version string
+	version string    // of what is held
 	since   time.Time // when it was wanted
 	expires time.Time // zero: never
 
@@ -68,7 +70,7 @@ func (s *subscription) get(resource string) *name {
 // drop forgets that a resource is held or was refused.
 func (s *subscription) drop(n *name) {
 	s.setExpiry(n, time.Time{})
-	n.held, n.stale, n.version, n.refused, n.refusedVersion = false, false, "", "", ""
+	n.held, n.other, n.stale, n.untold, n.version, n.refused, n.refusedVersion = false, false, false, false, "", "", ""
 }
 
 // tidy forgets a name that nothing is known about.

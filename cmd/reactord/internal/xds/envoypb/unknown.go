@@ -89,7 +89,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// each calls visit for each field in the wire format of a message. Bytes that are none end it: a parser has accepted them.
+// each calls visit for each field in the wire format of a message, which a parser has accepted.
 func each(raw []byte, visit func(number protoreflect.FieldNumber, value []byte)) {
 	for len(raw) > 0 {
 		number, kind, n := protowire.ConsumeTag(raw)

@@ -20,7 +20,7 @@ func with(m proto.Message, number protowire.Number) {
 }
 
 // assignment returns one whose first endpoint sets endpoint_name (refused), whose locality sets metadata (ignored),
-// and that sets a field nobody knows.
+// and that sets a field of a later version.
 func assignment() *clusterpb.ClusterLoadAssignment {
 	endpoint, locality := &clusterpb.LbEndpoint{}, &clusterpb.LocalityLbEndpoints{}
 	with(endpoint, 5)

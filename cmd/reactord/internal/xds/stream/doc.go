@@ -20,7 +20,7 @@
 // There is at most one connection at a time. A stream exists when the connection does, TLS included: a server that says
 // nothing is connected, and [Stream.Recv] waits. A server that does not answer pings has lost the connection.
 //
-// The files of TLS and of tokens are read for each stream. A stream that is open goes on with what it began with, also
+// The files of TLS and of tokens are read for each stream. A stream that is open keeps what it began with, also
 // when its certificate expires: servers verify certificates and tokens when a stream begins.
 //
 // Nothing is read ahead of [Stream.Recv] but the window of HTTP/2, so a server that sends faster than its messages are

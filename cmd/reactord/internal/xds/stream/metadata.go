@@ -13,11 +13,13 @@ import (
 type Metadata struct {
 	// Key is its name in lower case, such as "x-consul-token" or "authorization".
 	Key string
-	// Value is what it says. If it is empty, and there is no File, the header is not sent.
+	// Value is what it says. If it is empty, and there is no File and no Read, the header is not sent.
 	Value string
 	// File is a file with the rest of the value. It is read for each stream; spaces around its text do not count. Value
 	// is before it: "Bearer ".
 	File string
+	// Read is instead of a file: it returns the rest of the value for a stream. It may block shortly.
+	Read func() (string, error)
 }
 
 // maxToken is the greatest file of a token in bytes.
@@ -42,7 +44,7 @@ func (m *Metadata) Check() error {
 	}
 	for _, r := range key {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.' {
-			return fmt.Errorf("metadata %q: a key has lower case letters, digits, '-', '_' and '.'", m.Key)
+			return fmt.Errorf("metadata %q: a key has a-z, 0-9, '-', '_' and '.'", m.Key)
 		}
 	}
 	if !printable(m.Value) {
@@ -58,9 +60,13 @@ func add(all []Metadata, to http.Header) error {
 		if err := m.Check(); err != nil {
 			return err
 		}
-		value := m.Value
+		read := m.Read
 		if m.File != "" {
-			token, err := readToken(m.File)
+			read = func() (string, error) { return ReadToken(m.File) }
+		}
+		value := m.Value
+		if read != nil {
+			token, err := read()
 			if err != nil {
 				return fmt.Errorf("metadata %q: %w", m.Key, err)
 			}
@@ -73,7 +79,8 @@ func add(all []Metadata, to http.Header) error {
 	return nil
 }
 
-func readToken(path string) (string, error) {
+// ReadToken is the text of a file with a token, without the spaces around it.
+func ReadToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// A graceful shutdown sends GOAWAY: the stream goes on, and the next one is with another server.
+// A graceful shutdown sends GOAWAY: the stream continues, and the next one is with another server.
 func TestGoAway(t *testing.T) {
 	stop := make(chan bool)
 	first := serve(t, nil, func(c *call) {

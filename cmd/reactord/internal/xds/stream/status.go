@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 // maxText is how much of a server's text is kept, in bytes.
 const maxText = 1024
 
-// errNoStatus is the error of a stream that ends without a status: whoever was in between has ended it.
+// errNoStatus is the error of a stream that ends without a status: something in between has ended it.
 var errNoStatus = errors.New("the stream has ended without a status of gRPC")
 
 // errHalf is the error of a message that ends early.

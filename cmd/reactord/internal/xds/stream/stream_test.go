@@ -216,7 +216,7 @@ func TestBadAnswers(t *testing.T) {
 			c.status("fine", "")
 		}, `no number: fine`},
 		"another kind":  {answers(200, "text/html", "<p>"), `does not speak gRPC: its answer is "text/html"`},
-		"no such page":  {answers(404, "text/plain", "no such\npage"), "Unimplemented: it answers with the status 404 Not Found of HTTP: no such page"},
+		"no such page":  {answers(404, "text/plain", "no such\npage"), "the status 404 Not Found of HTTP: no such page"},
 		"overloaded":    {answers(503, "text/html", ""), "Unavailable: it answers with the status 503"},
 		"unauthorized":  {answers(401, "text/html", ""), "Unauthenticated"},
 		"a long answer": {answers(500, "text/html", strings.Repeat("x", 10*maxText)), "Unknown: it answers"},

@@ -20,11 +20,15 @@ import (
 // served is a server of TLS with a certificate of ca, which wants one of the clients of mutual, if it is not nil.
 func served(t *testing.T, ca, mutual *certstest.Authority, names ...string) Server {
 	t.Helper()
-	settings := &tls.Config{Certificates: []tls.Certificate{ca.Pair(ca.Issue("server", certstest.Key(t), time.Hour, names...))}}
+	settings := certificate(ca.Pair(ca.Issue("server", certstest.Key(t), time.Hour, names...)))
 	if mutual != nil {
 		settings.ClientAuth, settings.ClientCAs = tls.RequireAndVerifyClientCert, mutual.Pool
 	}
 	return serve(t, settings, echo).at()
+}
+
+func certificate(c tls.Certificate) *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{c}}
 }
 
 // works expects that a message comes back.
@@ -49,7 +53,7 @@ func TestTLS(t *testing.T) {
 	local := served(t, ca, nil, "127.0.0.1", "localhost", "control.example")
 	foreign := served(t, ca, nil, "control.example")
 	mutual := served(t, ca, other, "127.0.0.1")
-	expired := &tls.Config{Certificates: []tls.Certificate{ca.Pair(ca.Issue("old", certstest.Key(t), -time.Hour, "127.0.0.1"))}}
+	expired := certificate(ca.Pair(ca.Issue("old", certstest.Key(t), -time.Hour, "127.0.0.1")))
 	old := serve(t, expired, echo).at()
 	own := PEM{File: other.Issue("client", certstest.Key(t), time.Hour)}
 	text, err := os.ReadFile(ca.File)
@@ -180,7 +184,7 @@ func TestFilesAreReadAnew(t *testing.T) {
 			return errStop
 		}
 		use(second, "two")
-		if got, err := ask(s, "y"); got != "y" || err != nil { // the open stream goes on
+		if got, err := ask(s, "y"); got != "y" || err != nil { // the open stream continues
 			t.Errorf("got %q, %v", got, err)
 		}
 		return nil
@@ -208,7 +212,7 @@ func TestBadTokens(t *testing.T) {
 		"reserved": {Metadata{Key: "Grpc-Timeout", Value: "secret"}, "gRPC uses this key itself"},
 		"host":     {Metadata{Key: "host", Value: "secret"}, "gRPC uses this key itself"},
 		"none":     {Metadata{Value: "secret"}, "without a key"},
-		"spaces":   {Metadata{Key: "a b", Value: "secret"}, "a key has lower case letters"},
+		"spaces":   {Metadata{Key: "a b", Value: "secret"}, "a key has a-z"},
 		"lines":    {Metadata{Key: "a", Value: "secret\r\nb: c"}, "not printable ASCII"},
 		"bytes":    {Metadata{Key: "a-bin", Value: "secret"}, "binary values"},
 	} {

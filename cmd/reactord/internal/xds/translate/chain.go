@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 )
@@ -17,6 +18,12 @@ type chain struct {
 	match match
 	route config.Route // without conditions
 	tls   *serverTLS   // nil: TLS does not end here
+	sans  []string     // names, one of which a client's certificate must have; empty: every client will do
+	bySNI bool         // the name of the server is the name of the cluster, and route has none
+	use   use          // what it wants of its backends
+	// handshake is how long a TLS handshake may take; 0: it does not say.
+	handshake time.Duration
+	who       addresses // the clients that are allowed; nil: all
 }
 
 // match is the conditions of a filter chain. What is empty is no condition.
@@ -32,7 +39,7 @@ type match struct {
 // matched is a route whose connections are those of one filter chain.
 type matched struct {
 	config.Route
-	tls *serverTLS
+	chain *chain // nil: it is nobody's, and resets connections
 }
 
 // maxRoutes bounds the routes of a listener.
@@ -48,11 +55,11 @@ const maxRoutes = 20_000
 //
 // Which of several chains is taken for a client that offers protocols of more than one of them depends on the client's
 // order; routes have an order of their own. So such chains are an error.
-func routes(chains []*chain, fallback *chain) ([]matched, error) {
-	c := chooser{fallback: fallback}
+func routes(chains []*chain, fallback *chain, clusters []string) ([]matched, error) {
+	c := chooser{fallback: fallback, clusters: clusters}
 	covered := c.port(chains, config.NewRoute(), false)
 	if fallback != nil && !covered {
-		c.add(fallback, config.NewRoute(), false)
+		c.last([]*chain{fallback}, config.NewRoute(), false)
 	}
 	if len(c.routes) > maxRoutes {
 		c.fail("the filter chains have more than %d combinations of conditions: that many routes are too slow", maxRoutes)
@@ -65,6 +72,7 @@ func routes(chains []*chain, fallback *chain) ([]matched, error) {
 // may follow, which must not take what these do not.
 type chooser struct {
 	fallback *chain
+	clusters []string // that sni_cluster may choose
 	routes   []matched
 	errs     []error
 }
@@ -140,8 +148,38 @@ func (c *chooser) last(chains []*chain, r config.Route, more bool) bool {
 	if len(chains) > 1 {
 		c.fail("filter chains %s and %s have the same filter_chain_match", chains[0].title(), chains[1].title())
 	}
+	if chains[0].bySNI {
+		c.byName(chains[0], r)
+		if more {
+			c.reset(chains[0], r)
+		}
+		return true
+	}
 	c.add(chains[0], r, more)
 	return true
+}
+
+// byName adds a route for each cluster that a client may ask for by its name.
+func (c *chooser) byName(ch *chain, r config.Route) {
+	for _, name := range c.clusters {
+		sni := strings.ToLower(name)
+		if len(r.SNI) != 0 && !slices.ContainsFunc(r.SNI, func(pattern string) bool { return covers(pattern, sni) }) {
+			continue
+		}
+		to := *ch
+		to.route.Backend, to.bySNI = name, false
+		with := r
+		with.SNI = []string{sni}
+		c.add(&to, with, false)
+	}
+}
+
+// covers reports whether the name of a server fits the pattern of a route.
+func covers(pattern, name string) bool {
+	if below, wild := strings.CutPrefix(pattern, "*"); wild {
+		return strings.HasSuffix(name, below)
+	}
+	return pattern == name
 }
 
 // title is the name of the chain for people.
@@ -149,7 +187,7 @@ func (ch *chain) title() string { return cmp.Or(ch.name, "without a name") }
 
 // add adds the route of a chain: r has the conditions.
 func (c *chooser) add(ch *chain, r config.Route, more bool) {
-	out := matched{ch.route, ch.tls}
+	out := matched{ch.route, ch}
 	out.SNI, out.ALPN, out.Transport = r.SNI, r.ALPN, r.Transport
 	out.Sources, out.Destinations, out.DestinationPorts = r.Sources, r.Destinations, r.DestinationPorts
 	if out.Transport == "auto" {
@@ -159,37 +197,41 @@ func (c *chooser) add(ch *chain, r config.Route, more bool) {
 		c.routes = append(c.routes, out)
 		return
 	}
-	raw := out.Transport != "tls" && len(out.SNI)+len(out.ALPN) == 0
 	if out.Transport == "raw" {
-		out = matched{Route: reset(out.Route)}
-	} else {
-		out.Transport = "tls"
+		c.reset(ch, r)
+		return
 	}
+	raw := out.Transport == "any" && len(out.SNI)+len(out.ALPN) == 0
+	out.Transport = "tls"
 	c.routes = append(c.routes, out)
 	if raw && more { // what does not begin TLS fails here
 		r.Transport = "raw"
-		r.Backend, r.Backends = ch.route.Backend, ch.route.Backends
-		c.routes = append(c.routes, matched{Route: reset(r)})
+		c.reset(ch, r)
 	}
 }
 
 // rest adds a route for the connections that have the conditions of r, but that no chain takes.
 func (c *chooser) rest(like *chain, r config.Route) {
-	if c.fallback != nil {
-		c.add(c.fallback, r, true)
+	if c.fallback == nil {
+		c.reset(like, r)
 		return
 	}
-	r.Backend, r.Backends = like.route.Backend, like.route.Backends
-	c.routes = append(c.routes, matched{Route: reset(r)})
+	if c.fallback.bySNI {
+		c.byName(c.fallback, r)
+		c.reset(c.fallback, r)
+		return
+	}
+	c.add(c.fallback, r, true)
 }
 
-// reset is the route without clients: all are reset.
-func reset(r config.Route) config.Route {
-	r.Allow, r.Deny = nil, prefixes(everywhere)
+// reset adds a route that resets connections. It has backends, which every route needs.
+func (c *chooser) reset(like *chain, r config.Route) {
+	r.Name, r.Backend, r.Backends = like.route.Name, like.route.Backend, like.route.Backends
+	r.Deny = prefixes(everywhere)
 	if r.Transport == "auto" {
 		r.Transport = "any"
 	}
-	return r
+	c.routes = append(c.routes, matched{Route: r})
 }
 
 // everywhere is the networks of all addresses.
@@ -275,10 +317,9 @@ func labels(name string) int {
 	return strings.Count(name, ".")
 }
 
-func prefixes(all []netip.Prefix) []config.Prefix {
-	out := make([]config.Prefix, len(all))
-	for i, p := range all {
-		out[i] = config.Prefix{Prefix: p}
+func prefixes(all []netip.Prefix) (out []config.Prefix) {
+	for _, p := range all {
+		out = append(out, config.Prefix{Prefix: p})
 	}
 	return out
 }

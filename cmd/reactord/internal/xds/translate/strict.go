@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppb"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -42,8 +43,14 @@ func (r reading) failed() error { return errors.Join(*r.errs...) }
 
 // strict refuses what is set in a message and is not in the subset. It does not look into an Any.
 func (r reading) strict(m proto.Message) {
+	if _, ok := m.(*httppb.HttpConnectionManager); ok {
+		return // which is refused as a whole, or not looked at as a whole
+	}
 	for _, text := range envoypb.Unknown(m) {
-		r.refuse("%s", text)
+		if r.path != "" {
+			text = r.path + "." + text
+		}
+		*r.errs = append(*r.errs, errors.New(text))
 	}
 }
 
@@ -100,3 +107,6 @@ func (r reading) name(sent, own string) {
 		r.at("name").refuse("%q %s", sent, fault)
 	}
 }
+
+// indexed is an entry of the list r.
+func (r reading) indexed(i int) reading { return reading{fmt.Sprintf("%s[%d]", r.path, i), r.errs} }

@@ -31,13 +31,6 @@ func (c *Cluster) hashes() bool { return false }
 // secrets.
 func (c *Cluster) build(s *Set, u use) (*backend, error) { return &backend{}, nil }
 
-// use is what the listeners that use a cluster want of its backend. What is not hash, translate.go sets.
-type use struct {
-	hash     bool // connections are hashed by the client's address, if the cluster hashes; else their server is random
-	attempts int  // how often a server is tried at most; 0: they do not say
-	buffer   int  // bytes; 0: likewise
-}
-
 // backend is what a cluster becomes.
 type backend struct {
 	config  config.Backend // its name is that of the cluster

@@ -2,10 +2,14 @@ package translate
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 )
 
@@ -39,10 +43,31 @@ type Fault struct {
 // Error says what is wrong with which resource.
 func (f Fault) Error() string { return fmt.Sprintf("%s %s: %v", f.Type, f.Name, f.Err) }
 
-// Build makes the part of a plan. A resource with a fault is not in it, and neither is what needs it. The faults are in
+// Build makes the part of a plan. It has the listeners, and the clusters that they use. A resource with a fault is left
+// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are in
 // the order of their types and names.
 func Build(s *Set) (*plan.Control, []Fault) {
-	b := &builder{set: s, control: &plan.Control{}}
+	b := &builder{
+		set: s,
+		control: &plan.Control{
+			Servers: map[string][]plan.Server{}, RouteKeys: map[string][]*certs.Server{}, Keys: map[string]*certs.Client{},
+		},
+		uses: map[string]*use{}, keys: map[*serverTLS]*ending{},
+	}
+	for _, name := range sorted(s.Listeners) {
+		if err := b.listener(name, s.Listeners[name]); err != nil {
+			b.faults = append(b.faults, Fault{TypeListener, name, err})
+		}
+	}
+	for _, name := range sorted(b.uses) {
+		if err := b.backend(name, b.uses[name]); err != nil {
+			b.faults = append(b.faults, Fault{TypeCluster, name, err})
+		}
+	}
+	b.idle()
+	slices.SortStableFunc(b.faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	})
 	return b.control, b.faults
 }
 
@@ -51,7 +76,206 @@ type builder struct {
 	set     *Set
 	control *plan.Control
 	faults  []Fault
+	places  []listening
+	uses    map[string]*use        // by cluster
+	keys    map[*serverTLS]*ending // what was built already
 }
+
+// listening is a place that is taken.
+type listening struct {
+	listener string
+	place
+}
+
+// ending is how TLS ends.
+type ending struct {
+	config config.ServerTLS
+	keys   *certs.Server
+}
+
+// listener adds the listeners that a listener becomes: one for each of its addresses.
+func (b *builder) listener(name string, l *Listener) error {
+	if l.ready != nil {
+		return nil
+	}
+	if err := b.free(l); err != nil {
+		return err
+	}
+	out, uses := l.config, map[string]use{}
+	var keys []*certs.Server
+	if l.datagram != nil {
+		out.Backend = l.datagram.cluster
+		uses[out.Backend] = use{hash: l.datagram.hash, datagrams: true}
+	} else {
+		var err error
+		if out.Routes, keys, err = b.routes(l, uses); err != nil {
+			return err
+		}
+	}
+	if err := b.use(uses); err != nil {
+		return err
+	}
+	for i, p := range l.places {
+		one := out
+		one.Name, one.Address, one.Socket = name, p.address, p.socket
+		if i > 0 {
+			one.Name += " (" + p.address.HostPort() + ")"
+		}
+		b.places = append(b.places, listening{name, p})
+		b.control.Listeners = append(b.control.Listeners, one)
+		if len(keys) > 0 {
+			b.control.RouteKeys[one.Name] = keys
+		}
+	}
+	return nil
+}
+
+// routes makes the routes of a listener, with what their TLS holds, and notes what they want of clusters.
+func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*certs.Server, error) {
+	all, err := routes(l.chains, l.fallback, b.clusters(l))
+	if err != nil {
+		return nil, nil, err
+	}
+	routes, keys := make([]config.Route, len(all)), make([]*certs.Server, len(all))
+	some := ""
+	for i := range all {
+		for _, to := range all[i].Targets() {
+			some = cmp.Or(some, to.Backend)
+		}
+	}
+	if some == "" {
+		return nil, nil, errors.New("sni_cluster: there is no cluster whose name a client could ask for")
+	}
+	for i := range all {
+		r := &all[i]
+		if len(r.Targets()) == 0 { // it resets connections
+			r.Backend = some
+		}
+		if ch := r.chain; ch != nil && ch.tls != nil {
+			e, err := b.ending(ch)
+			if err != nil {
+				return nil, nil, err
+			}
+			r.TLS, keys[i] = e.config, e.keys
+		}
+		for _, to := range r.Targets() {
+			u := uses[to.Backend]
+			if r.chain != nil {
+				u = u.with(r.chain.use)
+			}
+			u.buffer = l.buffer
+			uses[to.Backend] = u
+		}
+		routes[i] = r.Route
+	}
+	return routes, keys, nil
+}
+
+// clusters is the clusters that a client may choose by their name.
+func (b *builder) clusters(l *Listener) []string {
+	if !slices.ContainsFunc(l.all(), func(ch *chain) bool { return ch.bySNI }) {
+		return nil
+	}
+	all := sorted(b.set.Clusters)
+	return slices.DeleteFunc(all, func(name string) bool { return !isServerName(name) })
+}
+
+// ending makes what ends TLS for a chain.
+func (b *builder) ending(ch *chain) (*ending, error) {
+	if e := b.keys[ch.tls]; e != nil {
+		return e, nil
+	}
+	settings, keys, err := ch.tls.build(b.set, ch.sans)
+	if err != nil {
+		return nil, err
+	}
+	if ch.handshake > 0 {
+		settings.HandshakeTimeout = ch.handshake
+	}
+	e := &ending{settings, keys}
+	b.keys[ch.tls] = e
+	return e, nil
+}
+
+// free reports which other listener, if any, has an address already.
+func (b *builder) free(l *Listener) error {
+	for i := range l.places {
+		for j := range b.places {
+			if at := &b.places[j]; l.places[i].overlaps(&at.place) {
+				return fmt.Errorf("address %s overlaps %s of listener %s: a connection could be for either",
+					l.places[i].address, at.address, at.listener)
+			}
+		}
+	}
+	return nil
+}
+
+// use notes what a listener wants of clusters, unless another one wants something else, which a backend cannot do.
+func (b *builder) use(uses map[string]use) error {
+	for _, name := range sorted(uses) {
+		if u := b.uses[name]; u != nil && u.attempts != 0 && uses[name].attempts != 0 && u.attempts != uses[name].attempts {
+			return fmt.Errorf("max_connect_attempts: cluster %s is tried %d times, and by another listener %d times: "+
+				"write the same number", name, uses[name].attempts, u.attempts)
+		}
+	}
+	for name, u := range uses {
+		if b.uses[name] == nil {
+			b.uses[name] = &use{}
+		}
+		*b.uses[name] = b.uses[name].with(u)
+	}
+	return nil
+}
+
+// backend adds the backend that a cluster becomes.
+func (b *builder) backend(name string, u *use) error {
+	out := &backend{config: config.NewBackend()}
+	out.config.Name, out.config.IdleTimeout = name, 0
+	var err error
+	if c := b.set.Clusters[name]; c != nil {
+		built, fault := c.build(b.set, *u)
+		if err = fault; err == nil {
+			out = built
+		}
+	}
+	if u.attempts != 0 {
+		out.config.Retries = u.attempts - 1
+	}
+	if u.buffer != 0 {
+		out.config.Buffer = min(max(min(out.config.Buffer, config.Size(u.buffer)), minBuffer), maxBuffer)
+	}
+	b.control.Backends = append(b.control.Backends, out.config)
+	b.control.Servers[name] = out.servers
+	if out.keys != nil {
+		b.control.Keys[name] = out.keys
+	}
+	return err
+}
+
+// idle shortens the idle timeouts of routes to those of their backends. A route has one of its own, or else that of the
+// backend.
+func (b *builder) idle() {
+	of := map[string]time.Duration{}
+	for i := range b.control.Backends {
+		of[b.control.Backends[i].Name] = b.control.Backends[i].IdleTimeout
+	}
+	for i := range b.control.Listeners {
+		for j := range b.control.Listeners[i].Routes {
+			r := &b.control.Listeners[i].Routes[j]
+			for _, to := range r.Targets() {
+				if r.IdleTimeout != 0 {
+					r.IdleTimeout = lesser(r.IdleTimeout, of[to.Backend])
+				}
+			}
+		}
+	}
+}
+
+// The bounds of a backend's buffer.
+const (
+	minBuffer = 4 * config.KiB
+	maxBuffer = 16 * config.MiB
+)
 
 // sorted is the names of resources, in order.
 func sorted[R any](all map[string]R) []string { return slices.SortedFunc(maps.Keys(all), cmp.Compare) }

@@ -12,7 +12,6 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -35,13 +34,6 @@ type DnsCluster struct {
 	sizeCache                    protoimpl.SizeCache
 }
 
-func (x *DnsCluster) Reset() {
-	*x = DnsCluster{}
-	mi := &file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *DnsCluster) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -58,11 +50,6 @@ func (x *DnsCluster) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DnsCluster.ProtoReflect.Descriptor instead.
-func (*DnsCluster) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *DnsCluster) GetDnsRefreshRate() *durationpb.Duration {
@@ -115,13 +102,6 @@ type DnsCluster_RefreshRate struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DnsCluster_RefreshRate) Reset() {
-	*x = DnsCluster_RefreshRate{}
-	mi := &file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *DnsCluster_RefreshRate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -138,11 +118,6 @@ func (x *DnsCluster_RefreshRate) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DnsCluster_RefreshRate.ProtoReflect.Descriptor instead.
-func (*DnsCluster_RefreshRate) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescGZIP(), []int{0, 0}
 }
 
 func (x *DnsCluster_RefreshRate) GetBaseInterval() *durationpb.Duration {
@@ -175,18 +150,6 @@ const file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc = "" +
 	"\vRefreshRate\x12>\n" +
 	"\rbase_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\fbaseInterval\x12<\n" +
 	"\fmax_interval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\vmaxIntervalBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
-
-var (
-	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescOnce sync.Once
-	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData []byte
-)
-
-func file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescGZIP() []byte {
-	file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescOnce.Do(func() {
-		file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDesc)))
-	})
-	return file_clusterpb_envoy_extensions_clusters_dns_v3_proto_rawDescData
-}
 
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_clusterpb_envoy_extensions_clusters_dns_v3_proto_goTypes = []any{

@@ -12,7 +12,6 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -34,13 +33,6 @@ type LocalityLbConfig struct {
 	sizeCache               protoimpl.SizeCache
 }
 
-func (x *LocalityLbConfig) Reset() {
-	*x = LocalityLbConfig{}
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *LocalityLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -57,11 +49,6 @@ func (x *LocalityLbConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LocalityLbConfig.ProtoReflect.Descriptor instead.
-func (*LocalityLbConfig) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *LocalityLbConfig) GetLocalityConfigSpecifier() isLocalityLbConfig_LocalityConfigSpecifier {
@@ -114,13 +101,6 @@ type SlowStartConfig struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *SlowStartConfig) Reset() {
-	*x = SlowStartConfig{}
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *SlowStartConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -137,11 +117,6 @@ func (x *SlowStartConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlowStartConfig.ProtoReflect.Descriptor instead.
-func (*SlowStartConfig) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *SlowStartConfig) GetSlowStartWindow() *durationpb.Duration {
@@ -171,13 +146,6 @@ type ConsistentHashingLbConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ConsistentHashingLbConfig) Reset() {
-	*x = ConsistentHashingLbConfig{}
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *ConsistentHashingLbConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -196,22 +164,10 @@ func (x *ConsistentHashingLbConfig) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ConsistentHashingLbConfig.ProtoReflect.Descriptor instead.
-func (*ConsistentHashingLbConfig) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{2}
-}
-
 type LocalityLbConfig_ZoneAwareLbConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LocalityLbConfig_ZoneAwareLbConfig) Reset() {
-	*x = LocalityLbConfig_ZoneAwareLbConfig{}
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *LocalityLbConfig_ZoneAwareLbConfig) String() string {
@@ -232,22 +188,10 @@ func (x *LocalityLbConfig_ZoneAwareLbConfig) ProtoReflect() protoreflect.Message
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LocalityLbConfig_ZoneAwareLbConfig.ProtoReflect.Descriptor instead.
-func (*LocalityLbConfig_ZoneAwareLbConfig) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{0, 0}
-}
-
 type LocalityLbConfig_LocalityWeightedLbConfig struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LocalityLbConfig_LocalityWeightedLbConfig) Reset() {
-	*x = LocalityLbConfig_LocalityWeightedLbConfig{}
-	mi := &file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *LocalityLbConfig_LocalityWeightedLbConfig) String() string {
@@ -268,11 +212,6 @@ func (x *LocalityLbConfig_LocalityWeightedLbConfig) ProtoReflect() protoreflect.
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LocalityLbConfig_LocalityWeightedLbConfig.ProtoReflect.Descriptor instead.
-func (*LocalityLbConfig_LocalityWeightedLbConfig) Descriptor() ([]byte, []int) {
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP(), []int{0, 1}
-}
-
 var File_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc = "" +
@@ -291,18 +230,6 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ra
 	"aggression\x12D\n" +
 	"\x12min_weight_percent\x18\x03 \x01(\v2\x16.envoy.type.v3.PercentR\x10minWeightPercent\"\x1b\n" +
 	"\x19ConsistentHashingLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
-
-var (
-	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescOnce sync.Once
-	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData []byte
-)
-
-func file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescGZIP() []byte {
-	file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescOnce.Do(func() {
-		file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc), len(file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc)))
-	})
-	return file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDescData
-}
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_goTypes = []any{

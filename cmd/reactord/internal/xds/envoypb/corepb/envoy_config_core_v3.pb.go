@@ -11,10 +11,8 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
-	structpb "google.golang.org/protobuf/types/known/structpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -69,11 +67,6 @@ func (x ApiVersion) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use ApiVersion.Descriptor instead.
-func (ApiVersion) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{0}
-}
-
 type HealthStatus int32
 
 const (
@@ -125,11 +118,6 @@ func (HealthStatus) Type() protoreflect.EnumType {
 
 func (x HealthStatus) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use HealthStatus.Descriptor instead.
-func (HealthStatus) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{1}
 }
 
 type RequestMethod int32
@@ -197,11 +185,6 @@ func (x RequestMethod) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RequestMethod.Descriptor instead.
-func (RequestMethod) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{2}
-}
-
 type RoutingPriority int32
 
 const (
@@ -243,11 +226,6 @@ func (x RoutingPriority) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RoutingPriority.Descriptor instead.
-func (RoutingPriority) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{3}
-}
-
 type SocketAddress_Protocol int32
 
 const (
@@ -287,11 +265,6 @@ func (SocketAddress_Protocol) Type() protoreflect.EnumType {
 
 func (x SocketAddress_Protocol) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SocketAddress_Protocol.Descriptor instead.
-func (SocketAddress_Protocol) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5, 0}
 }
 
 type SocketOption_SocketState int32
@@ -336,11 +309,6 @@ func (SocketOption_SocketState) Type() protoreflect.EnumType {
 
 func (x SocketOption_SocketState) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SocketOption_SocketState.Descriptor instead.
-func (SocketOption_SocketState) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7, 0}
 }
 
 type ApiConfigSource_ApiType int32
@@ -396,11 +364,6 @@ func (x ApiConfigSource_ApiType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use ApiConfigSource_ApiType.Descriptor instead.
-func (ApiConfigSource_ApiType) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17, 0}
-}
-
 type ProxyProtocolConfig_Version int32
 
 const (
@@ -442,23 +405,11 @@ func (x ProxyProtocolConfig_Version) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use ProxyProtocolConfig_Version.Descriptor instead.
-func (ProxyProtocolConfig_Version) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19, 0}
-}
-
 type ControlPlane struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Identifier    string                 `protobuf:"bytes,1,opt,name=identifier,proto3" json:"identifier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ControlPlane) Reset() {
-	*x = ControlPlane{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *ControlPlane) String() string {
@@ -479,11 +430,6 @@ func (x *ControlPlane) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ControlPlane.ProtoReflect.Descriptor instead.
-func (*ControlPlane) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{0}
-}
-
 func (x *ControlPlane) GetIdentifier() string {
 	if x != nil {
 		return x.Identifier
@@ -495,7 +441,7 @@ type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Metadata      *structpb.Struct       `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata      *Struct                `protobuf:"bytes,3,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	Locality      *Locality              `protobuf:"bytes,4,opt,name=locality,proto3" json:"locality,omitempty"`
 	UserAgentName string                 `protobuf:"bytes,6,opt,name=user_agent_name,json=userAgentName,proto3" json:"user_agent_name,omitempty"`
 	// Types that are valid to be assigned to UserAgentVersionType:
@@ -505,13 +451,6 @@ type Node struct {
 	ClientFeatures       []string                    `protobuf:"bytes,10,rep,name=client_features,json=clientFeatures,proto3" json:"client_features,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
-}
-
-func (x *Node) Reset() {
-	*x = Node{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *Node) String() string {
@@ -532,11 +471,6 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Node.ProtoReflect.Descriptor instead.
-func (*Node) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{1}
-}
-
 func (x *Node) GetId() string {
 	if x != nil {
 		return x.Id
@@ -551,7 +485,7 @@ func (x *Node) GetCluster() string {
 	return ""
 }
 
-func (x *Node) GetMetadata() *structpb.Struct {
+func (x *Node) GetMetadata() *Struct {
 	if x != nil {
 		return x.Metadata
 	}
@@ -614,13 +548,6 @@ type Locality struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Locality) Reset() {
-	*x = Locality{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *Locality) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -637,11 +564,6 @@ func (x *Locality) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Locality.ProtoReflect.Descriptor instead.
-func (*Locality) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Locality) GetRegion() string {
@@ -666,17 +588,10 @@ func (x *Locality) GetSubZone() string {
 }
 
 type Metadata struct {
-	state          protoimpl.MessageState      `protogen:"open.v1"`
-	FilterMetadata map[string]*structpb.Struct `protobuf:"bytes,1,rep,name=filter_metadata,json=filterMetadata,proto3" json:"filter_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	FilterMetadata map[string]*Struct     `protobuf:"bytes,1,rep,name=filter_metadata,json=filterMetadata,proto3" json:"filter_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Metadata) Reset() {
-	*x = Metadata{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *Metadata) String() string {
@@ -697,12 +612,7 @@ func (x *Metadata) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Metadata.ProtoReflect.Descriptor instead.
-func (*Metadata) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *Metadata) GetFilterMetadata() map[string]*structpb.Struct {
+func (x *Metadata) GetFilterMetadata() map[string]*Struct {
 	if x != nil {
 		return x.FilterMetadata
 	}
@@ -717,13 +627,6 @@ type Address struct {
 	Address       isAddress_Address `protobuf_oneof:"address"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Address) Reset() {
-	*x = Address{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *Address) String() string {
@@ -742,11 +645,6 @@ func (x *Address) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Address.ProtoReflect.Descriptor instead.
-func (*Address) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Address) GetAddress() isAddress_Address {
@@ -788,13 +686,6 @@ type SocketAddress struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SocketAddress) Reset() {
-	*x = SocketAddress{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *SocketAddress) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -811,11 +702,6 @@ func (x *SocketAddress) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SocketAddress.ProtoReflect.Descriptor instead.
-func (*SocketAddress) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SocketAddress) GetProtocol() SocketAddress_Protocol {
@@ -873,13 +759,6 @@ type CidrRange struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CidrRange) Reset() {
-	*x = CidrRange{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *CidrRange) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -896,11 +775,6 @@ func (x *CidrRange) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use CidrRange.ProtoReflect.Descriptor instead.
-func (*CidrRange) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CidrRange) GetAddressPrefix() string {
@@ -932,13 +806,6 @@ type SocketOption struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SocketOption) Reset() {
-	*x = SocketOption{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *SocketOption) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -955,11 +822,6 @@ func (x *SocketOption) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SocketOption.ProtoReflect.Descriptor instead.
-func (*SocketOption) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SocketOption) GetDescription() string {
@@ -1040,13 +902,6 @@ type TcpKeepalive struct {
 	sizeCache         protoimpl.SizeCache
 }
 
-func (x *TcpKeepalive) Reset() {
-	*x = TcpKeepalive{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *TcpKeepalive) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1063,11 +918,6 @@ func (x *TcpKeepalive) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TcpKeepalive.ProtoReflect.Descriptor instead.
-func (*TcpKeepalive) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TcpKeepalive) GetKeepaliveProbes() *wrapperspb.UInt32Value {
@@ -1098,13 +948,6 @@ type RuntimeDouble struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RuntimeDouble) Reset() {
-	*x = RuntimeDouble{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *RuntimeDouble) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1121,11 +964,6 @@ func (x *RuntimeDouble) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RuntimeDouble.ProtoReflect.Descriptor instead.
-func (*RuntimeDouble) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RuntimeDouble) GetDefaultValue() float64 {
@@ -1145,13 +983,6 @@ type TransportSocket struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TransportSocket) Reset() {
-	*x = TransportSocket{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *TransportSocket) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1168,11 +999,6 @@ func (x *TransportSocket) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TransportSocket.ProtoReflect.Descriptor instead.
-func (*TransportSocket) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TransportSocket) GetConfigType() isTransportSocket_ConfigType {
@@ -1208,13 +1034,6 @@ type TypedExtensionConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TypedExtensionConfig) Reset() {
-	*x = TypedExtensionConfig{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *TypedExtensionConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1231,11 +1050,6 @@ func (x *TypedExtensionConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TypedExtensionConfig.ProtoReflect.Descriptor instead.
-func (*TypedExtensionConfig) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TypedExtensionConfig) GetTypedConfig() *anypb.Any {
@@ -1258,13 +1072,6 @@ type DataSource struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *DataSource) Reset() {
-	*x = DataSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *DataSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1281,11 +1088,6 @@ func (x *DataSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DataSource.ProtoReflect.Descriptor instead.
-func (*DataSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DataSource) GetSpecifier() isDataSource_Specifier {
@@ -1358,13 +1160,6 @@ type WatchedDirectory struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WatchedDirectory) Reset() {
-	*x = WatchedDirectory{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *WatchedDirectory) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1381,11 +1176,6 @@ func (x *WatchedDirectory) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchedDirectory.ProtoReflect.Descriptor instead.
-func (*WatchedDirectory) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchedDirectory) GetPath() string {
@@ -1409,13 +1199,6 @@ type ConfigSource struct {
 	sizeCache             protoimpl.SizeCache
 }
 
-func (x *ConfigSource) Reset() {
-	*x = ConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[14]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *ConfigSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1432,11 +1215,6 @@ func (x *ConfigSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConfigSource.ProtoReflect.Descriptor instead.
-func (*ConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ConfigSource) GetConfigSourceSpecifier() isConfigSource_ConfigSourceSpecifier {
@@ -1515,13 +1293,6 @@ type AggregatedConfigSource struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *AggregatedConfigSource) Reset() {
-	*x = AggregatedConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *AggregatedConfigSource) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1540,22 +1311,10 @@ func (x *AggregatedConfigSource) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use AggregatedConfigSource.ProtoReflect.Descriptor instead.
-func (*AggregatedConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{15}
-}
-
 type SelfConfigSource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SelfConfigSource) Reset() {
-	*x = SelfConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *SelfConfigSource) String() string {
@@ -1576,11 +1335,6 @@ func (x *SelfConfigSource) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SelfConfigSource.ProtoReflect.Descriptor instead.
-func (*SelfConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{16}
-}
-
 type ApiConfigSource struct {
 	state               protoimpl.MessageState  `protogen:"open.v1"`
 	ApiType             ApiConfigSource_ApiType `protobuf:"varint,1,opt,name=api_type,json=apiType,proto3,enum=envoy.config.core.v3.ApiConfigSource_ApiType" json:"api_type,omitempty"`
@@ -1588,13 +1342,6 @@ type ApiConfigSource struct {
 	GrpcServices        []*GrpcService          `protobuf:"bytes,4,rep,name=grpc_services,json=grpcServices,proto3" json:"grpc_services,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
-}
-
-func (x *ApiConfigSource) Reset() {
-	*x = ApiConfigSource{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *ApiConfigSource) String() string {
@@ -1613,11 +1360,6 @@ func (x *ApiConfigSource) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ApiConfigSource.ProtoReflect.Descriptor instead.
-func (*ApiConfigSource) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ApiConfigSource) GetApiType() ApiConfigSource_ApiType {
@@ -1651,13 +1393,6 @@ type GrpcService struct {
 	sizeCache       protoimpl.SizeCache
 }
 
-func (x *GrpcService) Reset() {
-	*x = GrpcService{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *GrpcService) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1674,11 +1409,6 @@ func (x *GrpcService) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GrpcService.ProtoReflect.Descriptor instead.
-func (*GrpcService) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GrpcService) GetTargetSpecifier() isGrpcService_TargetSpecifier {
@@ -1714,13 +1444,6 @@ type ProxyProtocolConfig struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ProxyProtocolConfig) Reset() {
-	*x = ProxyProtocolConfig{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *ProxyProtocolConfig) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1737,11 +1460,6 @@ func (x *ProxyProtocolConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ProxyProtocolConfig.ProtoReflect.Descriptor instead.
-func (*ProxyProtocolConfig) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ProxyProtocolConfig) GetVersion() ProxyProtocolConfig_Version {
@@ -1776,13 +1494,6 @@ type HealthCheck struct {
 	sizeCache                protoimpl.SizeCache
 }
 
-func (x *HealthCheck) Reset() {
-	*x = HealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1799,11 +1510,6 @@ func (x *HealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
-func (*HealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HealthCheck) GetTimeout() *durationpb.Duration {
@@ -1961,13 +1667,6 @@ type HttpProtocolOptions struct {
 	sizeCache             protoimpl.SizeCache
 }
 
-func (x *HttpProtocolOptions) Reset() {
-	*x = HttpProtocolOptions{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HttpProtocolOptions) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -1984,11 +1683,6 @@ func (x *HttpProtocolOptions) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HttpProtocolOptions.ProtoReflect.Descriptor instead.
-func (*HttpProtocolOptions) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HttpProtocolOptions) GetIdleTimeout() *durationpb.Duration {
@@ -2012,13 +1706,6 @@ type HealthStatusSet struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HealthStatusSet) Reset() {
-	*x = HealthStatusSet{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthStatusSet) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -2037,11 +1724,6 @@ func (x *HealthStatusSet) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HealthStatusSet.ProtoReflect.Descriptor instead.
-func (*HealthStatusSet) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{22}
-}
-
 func (x *HealthStatusSet) GetStatuses() []HealthStatus {
 	if x != nil {
 		return x.Statuses
@@ -2054,13 +1736,6 @@ type SocketOptionsOverride struct {
 	SocketOptions []*SocketOption        `protobuf:"bytes,1,rep,name=socket_options,json=socketOptions,proto3" json:"socket_options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SocketOptionsOverride) Reset() {
-	*x = SocketOptionsOverride{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[23]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *SocketOptionsOverride) String() string {
@@ -2081,11 +1756,6 @@ func (x *SocketOptionsOverride) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SocketOptionsOverride.ProtoReflect.Descriptor instead.
-func (*SocketOptionsOverride) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{23}
-}
-
 func (x *SocketOptionsOverride) GetSocketOptions() []*SocketOption {
 	if x != nil {
 		return x.SocketOptions
@@ -2098,13 +1768,6 @@ type GrpcService_EnvoyGrpc struct {
 	ClusterName   string                 `protobuf:"bytes,1,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GrpcService_EnvoyGrpc) Reset() {
-	*x = GrpcService_EnvoyGrpc{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[25]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *GrpcService_EnvoyGrpc) String() string {
@@ -2125,11 +1788,6 @@ func (x *GrpcService_EnvoyGrpc) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GrpcService_EnvoyGrpc.ProtoReflect.Descriptor instead.
-func (*GrpcService_EnvoyGrpc) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{18, 0}
-}
-
 func (x *GrpcService_EnvoyGrpc) GetClusterName() string {
 	if x != nil {
 		return x.ClusterName
@@ -2148,13 +1806,6 @@ type HealthCheck_Payload struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HealthCheck_Payload) Reset() {
-	*x = HealthCheck_Payload{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[26]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthCheck_Payload) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -2171,11 +1822,6 @@ func (x *HealthCheck_Payload) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HealthCheck_Payload.ProtoReflect.Descriptor instead.
-func (*HealthCheck_Payload) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 0}
 }
 
 func (x *HealthCheck_Payload) GetPayload() isHealthCheck_Payload_Payload {
@@ -2229,13 +1875,6 @@ type HealthCheck_HttpHealthCheck struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *HealthCheck_HttpHealthCheck) Reset() {
-	*x = HealthCheck_HttpHealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[27]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthCheck_HttpHealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -2252,11 +1891,6 @@ func (x *HealthCheck_HttpHealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HealthCheck_HttpHealthCheck.ProtoReflect.Descriptor instead.
-func (*HealthCheck_HttpHealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 1}
 }
 
 func (x *HealthCheck_HttpHealthCheck) GetHost() string {
@@ -2295,13 +1929,6 @@ type HealthCheck_TcpHealthCheck struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HealthCheck_TcpHealthCheck) Reset() {
-	*x = HealthCheck_TcpHealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[28]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthCheck_TcpHealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -2318,11 +1945,6 @@ func (x *HealthCheck_TcpHealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HealthCheck_TcpHealthCheck.ProtoReflect.Descriptor instead.
-func (*HealthCheck_TcpHealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 2}
 }
 
 func (x *HealthCheck_TcpHealthCheck) GetSend() *HealthCheck_Payload {
@@ -2347,13 +1969,6 @@ type HealthCheck_GrpcHealthCheck struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HealthCheck_GrpcHealthCheck) Reset() {
-	*x = HealthCheck_GrpcHealthCheck{}
-	mi := &file_corepb_envoy_config_core_v3_proto_msgTypes[29]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HealthCheck_GrpcHealthCheck) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -2370,11 +1985,6 @@ func (x *HealthCheck_GrpcHealthCheck) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HealthCheck_GrpcHealthCheck.ProtoReflect.Descriptor instead.
-func (*HealthCheck_GrpcHealthCheck) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_config_core_v3_proto_rawDescGZIP(), []int{20, 3}
 }
 
 func (x *HealthCheck_GrpcHealthCheck) GetServiceName() string {
@@ -2395,7 +2005,7 @@ var File_corepb_envoy_config_core_v3_proto protoreflect.FileDescriptor
 
 const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\n" +
-	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x1acorepb/envoy_type_v3.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1egoogle/protobuf/wrappers.proto\".\n" +
+	"!corepb/envoy_config_core_v3.proto\x12\x14envoy.config.core.v3\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\".\n" +
 	"\fControlPlane\x12\x1e\n" +
 	"\n" +
 	"identifier\x18\x01 \x01(\tR\n" +
@@ -2569,18 +2179,6 @@ const file_corepb_envoy_config_core_v3_proto_rawDesc = "" +
 	"\aDEFAULT\x10\x00\x12\b\n" +
 	"\x04HIGH\x10\x01BGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
 
-var (
-	file_corepb_envoy_config_core_v3_proto_rawDescOnce sync.Once
-	file_corepb_envoy_config_core_v3_proto_rawDescData []byte
-)
-
-func file_corepb_envoy_config_core_v3_proto_rawDescGZIP() []byte {
-	file_corepb_envoy_config_core_v3_proto_rawDescOnce.Do(func() {
-		file_corepb_envoy_config_core_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_config_core_v3_proto_rawDesc), len(file_corepb_envoy_config_core_v3_proto_rawDesc)))
-	})
-	return file_corepb_envoy_config_core_v3_proto_rawDescData
-}
-
 var file_corepb_envoy_config_core_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_corepb_envoy_config_core_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
@@ -2622,7 +2220,7 @@ var file_corepb_envoy_config_core_v3_proto_goTypes = []any{
 	(*HealthCheck_HttpHealthCheck)(nil), // 35: envoy.config.core.v3.HealthCheck.HttpHealthCheck
 	(*HealthCheck_TcpHealthCheck)(nil),  // 36: envoy.config.core.v3.HealthCheck.TcpHealthCheck
 	(*HealthCheck_GrpcHealthCheck)(nil), // 37: envoy.config.core.v3.HealthCheck.GrpcHealthCheck
-	(*structpb.Struct)(nil),             // 38: google.protobuf.Struct
+	(*Struct)(nil),                      // 38: google.protobuf.Struct
 	(*wrapperspb.UInt32Value)(nil),      // 39: google.protobuf.UInt32Value
 	(*anypb.Any)(nil),                   // 40: google.protobuf.Any
 	(*durationpb.Duration)(nil),         // 41: google.protobuf.Duration
@@ -2689,6 +2287,7 @@ func file_corepb_envoy_config_core_v3_proto_init() {
 		return
 	}
 	file_corepb_envoy_type_v3_proto_init()
+	file_corepb_google_protobuf_proto_init()
 	file_corepb_envoy_config_core_v3_proto_msgTypes[1].OneofWrappers = []any{
 		(*Node_UserAgentVersion)(nil),
 	}

@@ -10,7 +10,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -65,23 +64,11 @@ func (x FractionalPercent_DenominatorType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use FractionalPercent_DenominatorType.Descriptor instead.
-func (FractionalPercent_DenominatorType) EnumDescriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{1, 0}
-}
-
 type Percent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Percent) Reset() {
-	*x = Percent{}
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *Percent) String() string {
@@ -102,11 +89,6 @@ func (x *Percent) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Percent.ProtoReflect.Descriptor instead.
-func (*Percent) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{0}
-}
-
 func (x *Percent) GetValue() float64 {
 	if x != nil {
 		return x.Value
@@ -120,13 +102,6 @@ type FractionalPercent struct {
 	Denominator   FractionalPercent_DenominatorType `protobuf:"varint,2,opt,name=denominator,proto3,enum=envoy.type.v3.FractionalPercent_DenominatorType" json:"denominator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FractionalPercent) Reset() {
-	*x = FractionalPercent{}
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *FractionalPercent) String() string {
@@ -145,11 +120,6 @@ func (x *FractionalPercent) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FractionalPercent.ProtoReflect.Descriptor instead.
-func (*FractionalPercent) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *FractionalPercent) GetNumerator() uint32 {
@@ -174,13 +144,6 @@ type Int64Range struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Int64Range) Reset() {
-	*x = Int64Range{}
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *Int64Range) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -197,11 +160,6 @@ func (x *Int64Range) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Int64Range.ProtoReflect.Descriptor instead.
-func (*Int64Range) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Int64Range) GetStart() int64 {
@@ -228,13 +186,6 @@ type HashPolicy struct {
 	sizeCache       protoimpl.SizeCache
 }
 
-func (x *HashPolicy) Reset() {
-	*x = HashPolicy{}
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HashPolicy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -251,11 +202,6 @@ func (x *HashPolicy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashPolicy.ProtoReflect.Descriptor instead.
-func (*HashPolicy) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *HashPolicy) GetPolicySpecifier() isHashPolicy_PolicySpecifier {
@@ -290,13 +236,6 @@ type HashPolicy_SourceIp struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HashPolicy_SourceIp) Reset() {
-	*x = HashPolicy_SourceIp{}
-	mi := &file_corepb_envoy_type_v3_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HashPolicy_SourceIp) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -313,11 +252,6 @@ func (x *HashPolicy_SourceIp) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashPolicy_SourceIp.ProtoReflect.Descriptor instead.
-func (*HashPolicy_SourceIp) Descriptor() ([]byte, []int) {
-	return file_corepb_envoy_type_v3_proto_rawDescGZIP(), []int{3, 0}
 }
 
 var File_corepb_envoy_type_v3_proto protoreflect.FileDescriptor
@@ -344,18 +278,6 @@ const file_corepb_envoy_type_v3_proto_rawDesc = "" +
 	"\n" +
 	"\bSourceIpB\x12\n" +
 	"\x10policy_specifierBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepbb\x06proto3"
-
-var (
-	file_corepb_envoy_type_v3_proto_rawDescOnce sync.Once
-	file_corepb_envoy_type_v3_proto_rawDescData []byte
-)
-
-func file_corepb_envoy_type_v3_proto_rawDescGZIP() []byte {
-	file_corepb_envoy_type_v3_proto_rawDescOnce.Do(func() {
-		file_corepb_envoy_type_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_corepb_envoy_type_v3_proto_rawDesc), len(file_corepb_envoy_type_v3_proto_rawDesc)))
-	})
-	return file_corepb_envoy_type_v3_proto_rawDescData
-}
 
 var file_corepb_envoy_type_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_corepb_envoy_type_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 5)

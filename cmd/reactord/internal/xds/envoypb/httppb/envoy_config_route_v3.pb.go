@@ -11,7 +11,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -27,13 +26,6 @@ type RouteConfiguration struct {
 	VirtualHosts  []*VirtualHost         `protobuf:"bytes,2,rep,name=virtual_hosts,json=virtualHosts,proto3" json:"virtual_hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RouteConfiguration) Reset() {
-	*x = RouteConfiguration{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *RouteConfiguration) String() string {
@@ -54,11 +46,6 @@ func (x *RouteConfiguration) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RouteConfiguration.ProtoReflect.Descriptor instead.
-func (*RouteConfiguration) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{0}
-}
-
 func (x *RouteConfiguration) GetVirtualHosts() []*VirtualHost {
 	if x != nil {
 		return x.VirtualHosts
@@ -72,13 +59,6 @@ type VirtualHost struct {
 	Routes        []*Route               `protobuf:"bytes,3,rep,name=routes,proto3" json:"routes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *VirtualHost) Reset() {
-	*x = VirtualHost{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *VirtualHost) String() string {
@@ -97,11 +77,6 @@ func (x *VirtualHost) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use VirtualHost.ProtoReflect.Descriptor instead.
-func (*VirtualHost) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *VirtualHost) GetDomains() []string {
@@ -130,13 +105,6 @@ type Route struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Route) Reset() {
-	*x = Route{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *Route) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -153,11 +121,6 @@ func (x *Route) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Route.ProtoReflect.Descriptor instead.
-func (*Route) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Route) GetMatch() *RouteMatch {
@@ -220,13 +183,6 @@ type RouteMatch struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RouteMatch) Reset() {
-	*x = RouteMatch{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *RouteMatch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -243,11 +199,6 @@ func (x *RouteMatch) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RouteMatch.ProtoReflect.Descriptor instead.
-func (*RouteMatch) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RouteMatch) GetPathSpecifier() isRouteMatch_PathSpecifier {
@@ -308,13 +259,6 @@ type RouteAction struct {
 	sizeCache        protoimpl.SizeCache
 }
 
-func (x *RouteAction) Reset() {
-	*x = RouteAction{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *RouteAction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -331,11 +275,6 @@ func (x *RouteAction) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RouteAction.ProtoReflect.Descriptor instead.
-func (*RouteAction) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RouteAction) GetClusterSpecifier() isRouteAction_ClusterSpecifier {
@@ -371,13 +310,6 @@ type DirectResponseAction struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *DirectResponseAction) Reset() {
-	*x = DirectResponseAction{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *DirectResponseAction) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -394,11 +326,6 @@ func (x *DirectResponseAction) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DirectResponseAction.ProtoReflect.Descriptor instead.
-func (*DirectResponseAction) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DirectResponseAction) GetStatus() uint32 {
@@ -420,13 +347,6 @@ type HeaderMatcher struct {
 	sizeCache            protoimpl.SizeCache
 }
 
-func (x *HeaderMatcher) Reset() {
-	*x = HeaderMatcher{}
-	mi := &file_httppb_envoy_config_route_v3_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *HeaderMatcher) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -443,11 +363,6 @@ func (x *HeaderMatcher) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HeaderMatcher.ProtoReflect.Descriptor instead.
-func (*HeaderMatcher) Descriptor() ([]byte, []int) {
-	return file_httppb_envoy_config_route_v3_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HeaderMatcher) GetName() string {
@@ -530,18 +445,6 @@ const file_httppb_envoy_config_route_v3_proto_rawDesc = "" +
 	"exactMatch\x12I\n" +
 	"\fstring_match\x18\r \x01(\v2$.envoy.type.matcher.v3.StringMatcherH\x00R\vstringMatchB\x18\n" +
 	"\x16header_match_specifierBGZEgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppbb\x06proto3"
-
-var (
-	file_httppb_envoy_config_route_v3_proto_rawDescOnce sync.Once
-	file_httppb_envoy_config_route_v3_proto_rawDescData []byte
-)
-
-func file_httppb_envoy_config_route_v3_proto_rawDescGZIP() []byte {
-	file_httppb_envoy_config_route_v3_proto_rawDescOnce.Do(func() {
-		file_httppb_envoy_config_route_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_httppb_envoy_config_route_v3_proto_rawDesc), len(file_httppb_envoy_config_route_v3_proto_rawDesc)))
-	})
-	return file_httppb_envoy_config_route_v3_proto_rawDescData
-}
 
 var file_httppb_envoy_config_route_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_httppb_envoy_config_route_v3_proto_goTypes = []any{

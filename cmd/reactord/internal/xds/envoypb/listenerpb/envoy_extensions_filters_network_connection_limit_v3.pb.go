@@ -12,7 +12,6 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -31,13 +30,6 @@ type ConnectionLimit struct {
 	sizeCache      protoimpl.SizeCache
 }
 
-func (x *ConnectionLimit) Reset() {
-	*x = ConnectionLimit{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *ConnectionLimit) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -54,11 +46,6 @@ func (x *ConnectionLimit) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ConnectionLimit.ProtoReflect.Descriptor instead.
-func (*ConnectionLimit) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ConnectionLimit) GetMaxConnections() *wrapperspb.UInt64Value {
@@ -83,18 +70,6 @@ const file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto
 	"\x0fConnectionLimit\x12E\n" +
 	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt64ValueR\x0emaxConnections\x12/\n" +
 	"\x05delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05delayBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
-
-var (
-	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescOnce sync.Once
-	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData []byte
-)
-
-func file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescGZIP() []byte {
-	file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescOnce.Do(func() {
-		file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDesc)))
-	})
-	return file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDescData
-}
 
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_goTypes = []any{

@@ -12,7 +12,6 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -64,11 +63,6 @@ func (x RBAC_EnforcementType) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use RBAC_EnforcementType.Descriptor instead.
-func (RBAC_EnforcementType) EnumDescriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescGZIP(), []int{0, 0}
-}
-
 type RBAC struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Rules           *rbacpb.RBAC           `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
@@ -76,13 +70,6 @@ type RBAC struct {
 	EnforcementType RBAC_EnforcementType   `protobuf:"varint,4,opt,name=enforcement_type,json=enforcementType,proto3,enum=envoy.extensions.filters.network.rbac.v3.RBAC_EnforcementType" json:"enforcement_type,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
-}
-
-func (x *RBAC) Reset() {
-	*x = RBAC{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *RBAC) String() string {
@@ -101,11 +88,6 @@ func (x *RBAC) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RBAC.ProtoReflect.Descriptor instead.
-func (*RBAC) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *RBAC) GetRules() *rbacpb.RBAC {
@@ -142,18 +124,6 @@ const file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc = "
 	"\x16ONE_TIME_ON_FIRST_BYTE\x10\x00\x12\x0e\n" +
 	"\n" +
 	"CONTINUOUS\x10\x01BKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
-
-var (
-	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescOnce sync.Once
-	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData []byte
-)
-
-func file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescGZIP() []byte {
-	file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescOnce.Do(func() {
-		file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDesc)))
-	})
-	return file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_rawDescData
-}
 
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_rbac_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)

@@ -13,7 +13,6 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
-	sync "sync"
 	unsafe "unsafe"
 )
 
@@ -41,13 +40,6 @@ type TcpProxy struct {
 	sizeCache                       protoimpl.SizeCache
 }
 
-func (x *TcpProxy) Reset() {
-	*x = TcpProxy{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[0]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *TcpProxy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -64,11 +56,6 @@ func (x *TcpProxy) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TcpProxy.ProtoReflect.Descriptor instead.
-func (*TcpProxy) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *TcpProxy) GetClusterSpecifier() isTcpProxy_ClusterSpecifier {
@@ -161,13 +148,6 @@ type TcpProxy_WeightedCluster struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TcpProxy_WeightedCluster) Reset() {
-	*x = TcpProxy_WeightedCluster{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
 func (x *TcpProxy_WeightedCluster) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
@@ -186,11 +166,6 @@ func (x *TcpProxy_WeightedCluster) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TcpProxy_WeightedCluster.ProtoReflect.Descriptor instead.
-func (*TcpProxy_WeightedCluster) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0, 0}
-}
-
 func (x *TcpProxy_WeightedCluster) GetClusters() []*TcpProxy_WeightedCluster_ClusterWeight {
 	if x != nil {
 		return x.Clusters
@@ -202,13 +177,6 @@ type TcpProxy_TcpAccessLogOptions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TcpProxy_TcpAccessLogOptions) Reset() {
-	*x = TcpProxy_TcpAccessLogOptions{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *TcpProxy_TcpAccessLogOptions) String() string {
@@ -229,24 +197,12 @@ func (x *TcpProxy_TcpAccessLogOptions) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TcpProxy_TcpAccessLogOptions.ProtoReflect.Descriptor instead.
-func (*TcpProxy_TcpAccessLogOptions) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0, 1}
-}
-
 type TcpProxy_WeightedCluster_ClusterWeight struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Weight        uint32                 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
-}
-
-func (x *TcpProxy_WeightedCluster_ClusterWeight) Reset() {
-	*x = TcpProxy_WeightedCluster_ClusterWeight{}
-	mi := &file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
 }
 
 func (x *TcpProxy_WeightedCluster_ClusterWeight) String() string {
@@ -265,11 +221,6 @@ func (x *TcpProxy_WeightedCluster_ClusterWeight) ProtoReflect() protoreflect.Mes
 		return ms
 	}
 	return mi.MessageOf(x)
-}
-
-// Deprecated: Use TcpProxy_WeightedCluster_ClusterWeight.ProtoReflect.Descriptor instead.
-func (*TcpProxy_WeightedCluster_ClusterWeight) Descriptor() ([]byte, []int) {
-	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP(), []int{0, 0, 0}
 }
 
 func (x *TcpProxy_WeightedCluster_ClusterWeight) GetName() string {
@@ -310,18 +261,6 @@ const file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDes
 	"\x06weight\x18\x02 \x01(\rR\x06weight\x1a\x15\n" +
 	"\x13TcpAccessLogOptionsB\x13\n" +
 	"\x11cluster_specifierBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
-
-var (
-	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescOnce sync.Once
-	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData []byte
-)
-
-func file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescGZIP() []byte {
-	file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescOnce.Do(func() {
-		file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc), len(file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDesc)))
-	})
-	return file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_rawDescData
-}
 
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_listenerpb_envoy_extensions_filters_network_tcp_proxy_v3_proto_goTypes = []any{

@@ -1,0 +1,128 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+)
+
+// maxTold is how many names of a certificate an error tells.
+const maxTold = 10
+
+// sans are names, one of which a certificate must have.
+type sans []san
+
+// san is a name, or a pattern of names.
+type san struct {
+	config.SAN
+	pattern *regexp.Regexp // of Match "regex"
+}
+
+// newSANs reads names that the configuration has checked.
+func newSANs(texts []string) (all sans) {
+	for _, text := range texts {
+		s, err := config.ParseSAN(text)
+		if err != nil {
+			continue
+		}
+		one := san{SAN: s}
+		if s.Match == "regex" {
+			one.pattern = regexp.MustCompile(s.Pattern())
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// match reports whether a certificate has one of the names.
+func (all sans) match(c *x509.Certificate) bool {
+	return slices.ContainsFunc(all, func(s san) bool {
+		return s.Kind == config.AnySAN || slices.ContainsFunc(namesOfKind(c, s.Kind), func(name string) bool {
+			return matches(s, name)
+		})
+	})
+}
+
+// namesOfKind are the subject alternative names of a kind.
+func namesOfKind(c *x509.Certificate, kind string) (names []string) {
+	switch kind {
+	case "dns":
+		return c.DNSNames
+	case "email":
+		return c.EmailAddresses
+	case "uri":
+		for _, u := range c.URIs {
+			names = append(names, u.String())
+		}
+	case "ip":
+		for _, ip := range c.IPAddresses {
+			names = append(names, ip.String())
+		}
+	}
+	return names
+}
+
+// matches compares a name of a certificate. Case counts, except for DNS names, and a wildcard stands for one label.
+func matches(s san, name string) bool {
+	want := s.Value
+	if s.Kind == "dns" {
+		name, want = strings.ToLower(name), strings.ToLower(want)
+	}
+	switch s.Match {
+	case "regex":
+		return s.pattern.MatchString(name)
+	case "prefix":
+		return strings.HasPrefix(name, want)
+	case "suffix":
+		return strings.HasSuffix(name, want)
+	case "contains":
+		return strings.Contains(name, want)
+	}
+	if parent, ok := strings.CutPrefix(name, "*."); ok && s.Kind == "dns" {
+		if label, rest, found := strings.Cut(want, "."); found && label != "" && rest == parent {
+			return true
+		}
+	}
+	return name == want
+}
+
+// serverChain is a check of crypto/tls that takes the place of its own: the chain is verified, and one of the names.
+func (all sans) serverChain(authorities *x509.CertPool) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return errors.New("tls: the server has sent no certificate")
+		}
+		options := x509.VerifyOptions{Roots: authorities, Intermediates: x509.NewCertPool()}
+		for _, c := range state.PeerCertificates[1:] {
+			options.Intermediates.AddCert(c)
+		}
+		if _, err := state.PeerCertificates[0].Verify(options); err != nil {
+			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
+		}
+		return all.verify(state)
+	}
+}
+
+// verify is a check of crypto/tls after its own: the certificate, if there is one, has one of the names.
+func (all sans) verify(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 || all.match(state.PeerCertificates[0]) {
+		return nil
+	}
+	c := state.PeerCertificates[0]
+	var have []string
+	for _, kind := range []string{"dns", "uri", "ip", "email"} {
+		for _, name := range namesOfKind(c, kind) {
+			have = append(have, kind+":"+name)
+		}
+	}
+	return &tls.CertificateVerificationError{
+		UnverifiedCertificates: state.PeerCertificates,
+		Err:                    fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have), maxTold)]),
+	}
+}

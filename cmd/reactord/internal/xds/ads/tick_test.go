@@ -1,0 +1,193 @@
+package ads
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestReconnect(t *testing.T) {
+	s := opened(t, "CDS *", "EDS a b c")
+	s.takes("CDS 1 a=1 b=1 c=1")
+	s.takes("EDS 2 a=1 b=1")
+	s.takes("CDS 3 a=2 -b")
+	s.takes("EDS 4 a=2 -b")
+	s.takes("CDS 5 c=2", "c")
+	s.want("EDS a b")
+	// Nothing is unsubscribed on a stream that has not subscribed it, and only accepted versions are told.
+	s.reconnects("node CDS [a=2 c=1]", "EDS +a +b [a=2]")
+	s.reconnects("node CDS [a=2 c=1]", "EDS +a +b [a=2]")
+}
+
+// TestServerThatHonoursVersions has one that sends what has changed, and says what is gone.
+func TestServerThatHonoursVersions(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a=1 b=1 c=1 d=1")
+	s.reconnects("node CDS [a=1 b=1 c=1 d=1]")
+	s.takes("CDS 1 b=2 -c")
+	s.takes("CDS 2 b=1")
+	if said := s.after(time.Hour); said != "" {
+		t.Fatal(said)
+	}
+	s.reconnects("node CDS [a=1 b=1 d=1]")
+	s.takes("CDS 1")
+	if said := s.after(time.Hour); said != "" {
+		t.Fatal(said)
+	}
+}
+
+// TestServerThatIgnoresVersions has one that sends everything and does not say what is gone; the second has no versions
+// at all, as Istio.
+func TestServerThatIgnoresVersions(t *testing.T) {
+	for _, version := range []string{"1", ""} {
+		s := opened(t, "CDS *", "EDS x")
+		s.takes(fmt.Sprintf("CDS 1 a=%s b=%[1]s c=%[1]s d=%[1]s", version))
+		s.takes(fmt.Sprintf("EDS 2 x=%s", version))
+		s.End()
+		s.Begin(true)
+		s.drain()
+		s.takes(fmt.Sprintf("CDS 1 a=%s d=9", version))
+		s.takes("EDS 2")
+		if said := s.after(DefaultSettle - 1); said != "" {
+			t.Fatal(said)
+		}
+		// It may take several responses.
+		s.takes(fmt.Sprintf("CDS 3 c=%s", version))
+		if wake := s.Wake(); wake.Sub(s.now) != 1 {
+			t.Fatalf("it wakes at %v", wake)
+		}
+		if said := s.after(1); said != "CDS -b" {
+			t.Fatal(said)
+		}
+		if said := s.after(time.Hour); said != "" {
+			t.Fatal(said)
+		}
+		s.drain()
+		s.reconnects(fmt.Sprintf("node CDS [a=%s c=%[1]s d=9]", version), fmt.Sprintf("EDS +x [x=%s]", version))
+	}
+}
+
+// TestVersionsAreNotKnownToAnotherServer has a second control plane, which is told none.
+func TestVersionsAreNotKnownToAnotherServer(t *testing.T) {
+	s := opened(t, "CDS *", "EDS x y")
+	s.takes("CDS 1 a=1 b=1")
+	s.takes("EDS 2 x=1 y=1")
+	s.End()
+	s.Begin(false)
+	s.sends("node CDS", "EDS +x +y")
+	s.takes("CDS 1 a=7")
+	s.takes("EDS 2 x=7 -y")
+	if said := s.after(DefaultSettle); said != "CDS -b" {
+		t.Fatal(said)
+	}
+	s.reconnects("node CDS [a=7]", "EDS +x +y [x=7]")
+}
+
+// TestASilentServerRemovesNothing has one that does not answer, and streams that end before it could be known whether
+// the server has sent everything.
+func TestASilentServerRemovesNothing(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a= b=")
+	for range 10 {
+		s.reconnects("node CDS [a= b=]")
+		if said := s.after(time.Hour); said != "" {
+			t.Fatal(said)
+		}
+		s.takes("CDS 1 a=")
+		s.drain()
+		s.End()
+		if said := s.after(time.Hour); said != "" {
+			t.Fatal(said)
+		}
+	}
+}
+
+// TestUnansweredMeansUndecided has a response that is still out when the server should have sent everything.
+func TestUnansweredMeansUndecided(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a= b=")
+	s.reconnects("node CDS [a= b=]")
+	u := s.gets("CDS 1 a=")
+	if said := s.after(time.Hour); said != "" || !s.Wake().IsZero() {
+		t.Fatal(said)
+	}
+	s.Answer(u, nil)
+	if said := s.after(0); said != "CDS -b" {
+		t.Fatal(said)
+	}
+}
+
+// TestAnsweredOnTheNextStream has an update that is still out when the next stream begins: the versions that are told
+// are what is held when it has been answered. What another control plane has sent is not told.
+func TestAnsweredOnTheNextStream(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a=1 b=1")
+	u := s.gets("CDS 2 a=2 c=1")
+	s.reconnects()
+	s.Answer(u, refusing("c"))
+	s.sends("node CDS [a=2 b=1]")
+	u = s.gets("CDS 1 a=3")
+	s.End()
+	s.Begin(false)
+	s.sends()
+	s.Answer(u, nil)
+	s.sends("node CDS")
+	s.takes("CDS 1 b=1")
+	s.drain()
+	if said := s.after(DefaultSettle - 1); said != "" {
+		t.Fatal(said)
+	}
+	// A stream that ends before leaves that undecided for the next.
+	s.reconnects("node CDS [b=1]")
+	s.takes("CDS 1")
+	if said := s.after(DefaultSettle); said != "CDS -a" {
+		t.Fatal(said)
+	}
+}
+
+// TestHeartbeatsAreNoSign has a heartbeat, which has the version that is held.
+func TestHeartbeatsAreNoSign(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a=1~1h b=1")
+	s.reconnects("node CDS [a=1 b=1]")
+	s.takes("CDS 1 a=1~1h!")
+	if said := s.after(DefaultSettle); said != "" {
+		t.Fatal(said)
+	}
+}
+
+// TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more, or
+// has in the version that is held.
+func TestRefusedAndGone(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a=1 b=1")
+	s.takes("CDS 2 a=2 c=1 d=1", "a", "c", "d")
+	s.reconnects("node CDS [a=1 b=1]")
+	s.takes("CDS 1 d=1", "d")
+	if said := s.after(DefaultSettle); said != "" {
+		t.Fatal(said)
+	}
+	for name, want := range map[string]string{"a": "held", "b": "held", "c": "none", "d": "refused"} {
+		if got := s.state(Cluster, name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestTooManyVersionsToTell has more than a request takes: then none is told, and the server has to send everything.
+func TestTooManyVersionsToTell(t *testing.T) {
+	s := opened(t, "CDS *")
+	long := strings.Repeat("v", MaxVersion)
+	response := []string{"CDS 1"}
+	for i := range maxRequest/MaxVersion + 1 {
+		response = append(response, fmt.Sprintf("c%d=%s", i, long))
+	}
+	s.takes(strings.Join(response, " "))
+	s.reconnects("node CDS")
+	s.takes("CDS 1 c1=9")
+	if said := s.after(DefaultSettle); len(strings.Fields(said)) != len(response)-1 {
+		t.Fatalf("%d are removed", len(strings.Fields(said)))
+	}
+	s.reconnects("node CDS [c1=9]")
+}

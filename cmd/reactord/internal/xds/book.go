@@ -1,0 +1,345 @@
+package xds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
+)
+
+// book is what is known about resources, and decides which of them are in force. It has no clock and no goroutine.
+type book struct {
+	language careful
+	rules    rules
+	all      [kinds]map[string]*resource
+	until    [kinds]time.Time // removals are held back; zero: there are none to hold back
+}
+
+// rules are settings that decide what is in force.
+type rules struct {
+	holdBack time.Duration // 0: nothing is held back
+	percent  int           // of what would be lost
+	patience time.Duration // for what was asked for; 0: for ever
+}
+
+func newBook(l language, r rules) *book {
+	b := &book{language: careful{l}, rules: r}
+	for k := range b.all {
+		b.all[k] = map[string]*resource{}
+	}
+	return b
+}
+
+// get is the resource of a name, from now on if there was none.
+func (b *book) get(k kind, name string) *resource {
+	r := b.all[k][name]
+	if r == nil {
+		r = &resource{kind: k, name: name}
+		b.all[k][name] = r
+	}
+	return r
+}
+
+// take takes what the control plane has said, and reports whether something in it is new.
+func (b *book) take(u *ads.Update, now time.Time) (news bool) {
+	k, ok := kindOf(u.Type)
+	if !ok {
+		return false
+	}
+	for i := range u.Set {
+		s := &u.Set[i]
+		r := b.get(k, s.Name)
+		got, refused := r.got, r.err
+		v, err := b.language.decode(k, s.Name, s.Body)
+		r.receive(v, s.Version, s.Body, err, now)
+		news = news || r.got != got || (refused == nil) != (err == nil)
+	}
+	for name, err := range u.Refused {
+		if r := b.all[k][name]; r != nil || name != "" && len(name) <= ads.MaxName {
+			b.get(k, name).receive(nil, "", nil, err, now)
+		}
+	}
+	for _, name := range u.Removed {
+		if r := b.all[k][name]; r != nil {
+			r.remove(now)
+			news = true
+		} else if k < clusters {
+			b.get(k, name).remove(now)
+			news = true
+		}
+	}
+	return news
+}
+
+// refused is what is to be named in the answer to an update.
+func (b *book) refused(u *ads.Update) map[string]error {
+	k, ok := kindOf(u.Type)
+	if !ok {
+		return nil
+	}
+	all := map[string]error{}
+	for i := range u.Set {
+		r := b.all[k][u.Set[i].Name]
+		switch {
+		case r == nil:
+		case r.err != nil:
+			all[r.name] = r.err
+		case r.got != nil && r.got.fault != nil:
+			all[r.name] = r.got.fault
+		}
+	}
+	return all
+}
+
+// wanted is the names of a kind that are needed by what was received or is in force.
+func (b *book) wanted(k kind) []string {
+	var all []string
+	for _, by := range []kind{clusters, listeners} {
+		for _, r := range b.all[by] {
+			for _, c := range []*content{r.got, r.used} {
+				if c != nil {
+					all = append(all, c.value.needs(k)...)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// choice is the contents that are to be in force.
+type choice [kinds]map[string]*content
+
+// choose chooses what is to be in force, and says when to choose again; zero: not before something else happens.
+func (b *book) choose(now time.Time) (chosen choice, again time.Time) {
+	ch := chooser{book: b, now: now}
+	for k := range ch.chosen {
+		ch.chosen[k] = map[string]*content{}
+		ch.held[k] = ch.holds(kind(k)) //nolint:gosec // there are four
+	}
+	for _, k := range []kind{secrets, endpoints} {
+		for name, r := range b.all[k] {
+			ch.leaf(name, r)
+		}
+	}
+	for _, k := range []kind{clusters, listeners} {
+		for name, r := range b.all[k] {
+			ch.warm(name, r)
+		}
+	}
+	ch.prune()
+	return ch.chosen, ch.again
+}
+
+// chooser is the state of a choice.
+type chooser struct {
+	*book
+	now    time.Time
+	chosen choice
+	held   [kinds]bool // removals of this kind are held back
+	again  time.Time
+}
+
+func (c *chooser) wake(at time.Time) {
+	if c.again.IsZero() || at.Before(c.again) {
+		c.again = at
+	}
+}
+
+// holds reports whether so much of a kind would be lost that it is held back for now.
+func (c *chooser) holds(k kind) bool {
+	total, lost := 0, 0
+	for _, r := range c.all[k] {
+		t, l := r.loss()
+		total, lost = total+t, lost+l
+	}
+	if c.rules.holdBack == 0 || lost == 0 || lost*100 < c.rules.percent*total {
+		c.until[k] = time.Time{}
+		return false
+	}
+	if c.until[k].IsZero() {
+		c.until[k] = c.now.Add(c.rules.holdBack)
+	}
+	if !c.now.Before(c.until[k]) {
+		return false
+	}
+	c.wake(c.until[k])
+	return true
+}
+
+// loss is how much of a resource is in force, and how much of that its last content would remove: the servers of
+// endpoints, or the resource itself.
+func (r *resource) loss() (total, lost int) {
+	switch {
+	case r.used == nil || r.kind == secrets:
+		return 0, 0
+	case r.kind == endpoints:
+		if total = r.used.value.size(); r.got != nil {
+			lost = max(total-r.got.value.size(), 0)
+		}
+		return total, lost
+	case r.got == nil:
+		return 1, 1
+	default:
+		return 1, 0
+	}
+}
+
+// leaf chooses the content of a resource that needs no others.
+func (c *chooser) leaf(name string, r *resource) {
+	options := r.options()
+	if r.held = false; len(options) == 0 {
+		return
+	}
+	if _, lost := r.loss(); lost > 0 && c.held[r.kind] && r.used.fault == nil {
+		r.held, options[0] = true, r.used
+	}
+	c.chosen[r.kind][name] = options[0]
+}
+
+// warm chooses the content of a resource that has all that it needs.
+func (c *chooser) warm(name string, r *resource) {
+	r.lacks = ""
+	if r.got == nil && r.kind == listeners && !c.held[listeners] {
+		return // clusters that were removed are pruned when nothing refers to them
+	}
+	for _, one := range r.options() {
+		lacks := c.lacks(r, one)
+		if lacks == "" {
+			c.chosen[r.kind][name] = one
+			return
+		}
+		if one == r.got {
+			r.lacks = lacks
+		}
+	}
+}
+
+// lacks is what a content waits for; "": nothing.
+func (c *chooser) lacks(r *resource, of *content) string {
+	late := c.late(r, of)
+	for _, k := range []kind{secrets, endpoints, clusters} {
+		for _, name := range of.value.needs(k) {
+			switch need := c.all[k][name]; {
+			case c.chosen[k][name] != nil:
+			case of == r.used && k != clusters: // it is in force without it
+			case k != secrets && late:
+			case k == endpoints && need != nil && need.absent:
+			case k == clusters && need != nil && need.lacks != "":
+				return fmt.Sprintf("cluster %q waits: %s", name, need.lacks)
+			case need != nil && need.err != nil:
+				return fmt.Sprintf("%s %q was refused", k, name)
+			default:
+				return fmt.Sprintf("%s %q has not arrived", k, name)
+			}
+		}
+	}
+	return ""
+}
+
+// late reports whether a content that has nothing before it has waited for so long that it comes up without what is
+// missing.
+func (c *chooser) late(r *resource, of *content) bool {
+	if c.rules.patience == 0 || r.used != nil {
+		return false
+	}
+	at := of.at.Add(c.rules.patience)
+	if c.now.Before(at) {
+		c.wake(at)
+		return false
+	}
+	return true
+}
+
+// prune leaves out removed clusters that no listener needs.
+func (c *chooser) prune() {
+	if c.held[clusters] {
+		return
+	}
+	needed := map[string]bool{}
+	for _, l := range c.chosen[listeners] {
+		for _, name := range l.value.needs(clusters) {
+			needed[name] = true
+		}
+	}
+	for name, r := range c.all[clusters] {
+		if r.got == nil && !needed[name] {
+			delete(c.chosen[clusters], name)
+		}
+	}
+}
+
+// set is the values of a choice.
+func (ch *choice) set() *set {
+	var s set
+	for k := range ch {
+		s[k] = make(map[string]value, len(ch[k]))
+		for name, c := range ch[k] {
+			s[k][name] = c.value
+		}
+	}
+	return &s
+}
+
+// inForce reports whether a choice is in force already.
+func (b *book) inForce(ch *choice) bool {
+	for k := range b.all {
+		for name, r := range b.all[k] {
+			if r.used != ch[k][name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// commit notes that a choice is in force, and forgets what nobody needs.
+func (b *book) commit(ch *choice) {
+	for k := range b.all {
+		for name, r := range b.all[k] {
+			r.used = ch[k][name]
+		}
+	}
+	b.forget()
+}
+
+// forget forgets what is neither there nor wanted.
+func (b *book) forget() {
+	for _, k := range []kind{secrets, endpoints} {
+		wanted := b.wanted(k)
+		for name := range b.all[k] {
+			if _, ok := slices.BinarySearch(wanted, name); !ok {
+				delete(b.all[k], name)
+			}
+		}
+	}
+	for _, k := range []kind{clusters, listeners} {
+		for name, r := range b.all[k] {
+			if r.got == nil && r.used == nil && r.err == nil {
+				delete(b.all[k], name)
+			}
+		}
+	}
+}
+
+// retry forgets what was found to be wrong beside others, and reports whether something was.
+func (b *book) retry() (any bool) {
+	b.each(func(r *resource) {
+		for _, c := range []*content{r.got, r.used} {
+			if c != nil && c.fault != nil {
+				c.fault, any = nil, true
+			}
+		}
+	})
+	return any
+}
+
+// each calls f for each resource.
+func (b *book) each(f func(*resource)) {
+	for k := range b.all {
+		for _, r := range b.all[k] {
+			f(r)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package bootstrap
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// maxDocument is the greatest bootstrap in bytes.
+const maxDocument = 16 << 20
+
+// document is a bootstrap, with the names of fields as in its .proto files.
+type document = map[string]any
+
+// readDocument reads a file once: it may be a pipe, which cannot be read again.
+func readDocument(path string) (document, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err == nil && len(text) > maxDocument {
+		err = fmt.Errorf("it has more than %d bytes", maxDocument)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	doc, err := parseDocument(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return doc, nil
+}
+
+// parseDocument reads YAML, or JSON.
+func parseDocument(text []byte) (document, error) {
+	var doc document
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		if json.Unmarshal(text, &doc) == nil {
+			return plainNames(doc), nil
+		}
+		doc = nil // YAML in braces, or the parser of YAML says what is wrong
+	}
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		if of, ok := errors.AsType[yaml.Error](err); ok {
+			at := ""
+			if t := of.GetToken(); t != nil && t.Position != nil {
+				at = fmt.Sprintf("line %d, column %d: ", t.Position.Line, t.Position.Column)
+			}
+			return nil, fmt.Errorf("%snot YAML: %s", at, strings.Join(strings.Fields(of.GetMessage()), " "))
+		}
+		return nil, fmt.Errorf("not YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	if doc == nil {
+		return nil, errors.New("the bootstrap is empty")
+	}
+	return plainNames(doc), nil
+}
+
+// camel is the name of a field in the style of JSON.
+var camel = regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][A-Za-z0-9]*)+$`)
+
+// plainNames has the names of fields in the style of .proto files. Keys of the node's metadata are no names of fields.
+func plainNames(doc document) document {
+	out := make(document, len(doc))
+	for key, value := range doc {
+		name := key
+		if camel.MatchString(key) {
+			name = snake(key)
+		}
+		switch value := value.(type) {
+		case document:
+			if name == "metadata" || name == "static_layer" {
+				out[name] = value
+			} else {
+				out[name] = plainNames(value)
+			}
+		case []any:
+			out[name] = plainItems(value)
+		default:
+			out[name] = value
+		}
+	}
+	return out
+}
+
+func plainItems(items []any) []any {
+	out := make([]any, len(items))
+	for i, item := range items {
+		switch item := item.(type) {
+		case document:
+			out[i] = plainNames(item)
+		case []any:
+			out[i] = plainItems(item)
+		default:
+			out[i] = item
+		}
+	}
+	return out
+}
+
+func snake(name string) string {
+	var out strings.Builder
+	for _, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			out.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// merge puts one document over another, as messages of protobuf are merged: values replace, lists grow, and messages are
+// merged, except those of any type. Of the fields of which only one can be set, the new one stays.
+func merge(under, over document) document {
+	if _, typed := over["@type"]; typed {
+		return over
+	}
+	out := make(document, len(under)+len(over))
+	for key, value := range under {
+		out[key] = value
+	}
+	for key, value := range over {
+		for _, other := range alternatives[key] {
+			delete(out, other)
+		}
+		switch value := value.(type) {
+		case document:
+			if was, ok := out[key].(document); ok {
+				out[key] = merge(was, value)
+				continue
+			}
+		case []any:
+			if was, ok := out[key].([]any); ok {
+				out[key] = append(append([]any(nil), was...), value...)
+				continue
+			}
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// alternatives are the fields that a field replaces.
+var alternatives = map[string][]string{
+	"socket_address":    {"pipe"},
+	"pipe":              {"socket_address"},
+	"ads":               {"api_config_source", "path_config_source", "path"},
+	"api_config_source": {"ads", "path_config_source", "path"},
+	"port_value":        {"named_port"},
+	"type":              {"cluster_type"},
+	"cluster_type":      {"type"},
+}

@@ -1,0 +1,110 @@
+package translate
+
+import (
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/httppb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
+)
+
+// chainReader reads the filter chains of a listener, and what is common to them.
+type chainReader struct {
+	places []place
+	proxy  bool  // connections may have a PROXY header
+	limits []int // of connections, for each chain; 0: none
+	logged bool  // a chain has an access log
+}
+
+// read reads a filter chain; nil: that was refused.
+func (c *chainReader) read(r reading, m *listenerpb.FilterChain) *chain {
+	ch := &chain{name: m.GetName(), route: config.NewRoute()}
+	if ch.name != "" {
+		if fault := nameFault(ch.name); fault != "" {
+			r.at("name").refuse("%q %s", ch.name, fault)
+		}
+		ch.route.Name = ch.name
+	}
+	c.match(r.at("filter_chain_match"), m.GetFilterChainMatch(), &ch.match)
+	ch.transport(r.at("transport_socket"), m)
+	c.filters(r, m.GetFilters(), ch)
+	return ch
+}
+
+// match reads the conditions of a chain.
+func (c *chainReader) match(r reading, m *listenerpb.FilterChainMatch, to *match) {
+	port := m.GetDestinationPort()
+	r.at("destination_port").only(port == nil || port.GetValue() > 0 && port.GetValue() < 1<<16, "it is not a port")
+	to.port = uint16(port.GetValue())
+	r.at("source_type").only(m.GetSourceType() == listenerpb.FilterChainMatch_ANY, "only ANY is supported")
+	to.destinations = readNetworks(r.at("prefix_ranges"), m.GetPrefixRanges())
+	to.sources = readNetworks(r.at("source_prefix_ranges"), m.GetSourcePrefixRanges())
+	for _, name := range m.GetServerNames() {
+		to.names = append(to.names, strings.ToLower(name))
+	}
+	switch m.GetTransportProtocol() {
+	case "":
+	case "tls":
+		to.transport = "tls"
+	case "raw_buffer":
+		to.transport = "raw"
+	default:
+		r.at("transport_protocol").refuse("%q: only tls and raw_buffer are told apart", m.GetTransportProtocol())
+	}
+	to.protocols = m.GetApplicationProtocols()
+}
+
+// transport reads whether TLS ends for the chain.
+func (ch *chain) transport(r reading, m *listenerpb.FilterChain) {
+	timeout := r.at("transport_socket_connect_timeout").duration(m.GetTransportSocketConnectTimeout(), 0)
+	if m.GetTransportSocket() == nil {
+		return
+	}
+	switch t := r.unpack(m.GetTransportSocket().GetTypedConfig()).(type) {
+	case nil: // which was refused
+	case *tlspb.RawBuffer:
+	case *tlspb.DownstreamTlsContext:
+		ch.tls = decodeServerTLS(r, t)
+		ch.handshake = timeout
+	default:
+		r.refuse("%s is not for clients", t.ProtoReflect().Descriptor().FullName())
+	}
+}
+
+// filters reads the network filters of a chain. The last one takes its connections.
+func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
+	limit, ended := 0, false
+	for i, f := range all {
+		r := r.at("filters[%d]", i)
+		if ended {
+			r.refuse("no filter follows tcp_proxy")
+			continue
+		}
+		switch m := r.unpack(f.GetTypedConfig()).(type) {
+		case nil: // which was refused
+		case *listenerpb.TcpProxy:
+			ch.tcpProxy(r, m)
+			c.logged = logged(r, m.GetAccessLog()) || c.logged
+			ended = true
+		case *listenerpb.RBAC:
+			c.rbac(r, m, ch)
+		case *listenerpb.ConnectionLimit:
+			limit = lesser(limit, readLimit(r, m))
+		case *listenerpb.SniCluster:
+			ch.bySNI = true
+		case *corepb.TypedStruct:
+			r.only(strings.HasPrefix(f.GetName(), "istio."), "reactord does not know the filter "+m.GetTypeUrl())
+		case *httppb.HttpConnectionManager:
+			r.refuse("HTTP is not proxied: only listeners for readiness have a http_connection_manager")
+			ended = true
+		default:
+			r.refuse("%s is not a network filter that reactord has", m.ProtoReflect().Descriptor().FullName())
+		}
+	}
+	if !ended {
+		r.at("filters").refuse("there is no tcp_proxy: nothing takes the connections")
+	}
+	c.limits = append(c.limits, limit)
+}

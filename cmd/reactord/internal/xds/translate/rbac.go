@@ -1,0 +1,385 @@
+package translate
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/xdspb"
+)
+
+// rbac reads the network filter rbac: who may take the connections of a chain. Rules that depend on addresses of
+// clients become networks of the route. Rules that allow names in certificates of clients become names that its TLS
+// asks for. What depends on both, or denies names, cannot be told by a route.
+func (c *chainReader) rbac(r reading, m *listenerpb.RBAC, ch *chain) {
+	who := clients{addresses: always(true)}
+	judge := &judge{chainReader: c, chain: ch}
+	switch {
+	case m.GetMatcher() != nil && m.GetRules() != nil:
+		r.refuse("rules and matcher are both set")
+	case m.GetMatcher() != nil:
+		who.addresses = judge.matcher(r.at("matcher"), m.GetMatcher())
+	case m.GetRules() != nil:
+		who = judge.rules(r.at("rules"), m.GetRules())
+	}
+	if who.names != nil {
+		switch {
+		case ch.sans != nil:
+			r.refuse("another rbac asks for names of clients already")
+		case ch.tls == nil || !ch.tls.clientAuth():
+			r.refuse("it asks for names of clients, and the chain's TLS does not require a certificate of them")
+		}
+		ch.sans = who.names
+	}
+	if ch.who != nil {
+		who.addresses = allOf{ch.who, who.addresses}
+	}
+	ch.who = who.addresses
+	allow, deny, ok := limits(who.addresses)
+	if !ok {
+		r.refuse("it takes more than %d networks to tell who is allowed", maxNetworks)
+	}
+	ch.route.Allow, ch.route.Deny = prefixes(allow), prefixes(deny)
+}
+
+// clients is who may connect: of these addresses, with a certificate that has one of these names, unless that is nil.
+type clients struct {
+	addresses addresses
+	names     []string
+}
+
+// judge reads what decides about the clients of a chain.
+type judge struct {
+	*chainReader
+	chain *chain
+}
+
+// matcher reads a list of predicates: the first one that holds decides. If none does, the client is denied.
+func (j *judge) matcher(r reading, m *xdspb.Matcher) addresses {
+	out := firstOf{last: always(false)}
+	for i, one := range m.GetMatcherList().GetMatchers() {
+		r := r.at("matcher_list.matchers[%d]", i)
+		out.cases = append(out.cases, decision{
+			j.predicate(r.at("predicate"), one.GetPredicate()), j.action(r.at("on_match"), one.GetOnMatch()),
+		})
+	}
+	if m.GetOnNoMatch() != nil {
+		out.last = j.action(r.at("on_no_match"), m.GetOnNoMatch())
+	}
+	return out
+}
+
+func (j *judge) action(r reading, m *xdspb.Matcher_OnMatch) addresses {
+	if m.GetAction() == nil {
+		r.refuse("there is no action; a matcher within a matcher is not supported")
+		return always(false)
+	}
+	switch a := r.at("action").unpack(m.GetAction().GetTypedConfig()).(type) {
+	case nil: // which was refused
+	case *rbacpb.Action:
+		return always(j.allows(r.at("action"), a.GetAction()))
+	default:
+		r.at("action").refuse("%s is not an action of rbac", a.ProtoReflect().Descriptor().FullName())
+	}
+	return always(false)
+}
+
+// allows reports whether an action lets a client in. To log it is left to the access log.
+func (j *judge) allows(r reading, a rbacpb.RBAC_Action) bool {
+	switch a {
+	case rbacpb.RBAC_ALLOW, rbacpb.RBAC_LOG:
+		return true
+	case rbacpb.RBAC_DENY:
+	default:
+		r.refuse("action %d is unknown", a)
+	}
+	return false
+}
+
+func (j *judge) predicate(r reading, m *xdspb.Matcher_MatcherList_Predicate) addresses {
+	switch by := m.GetMatchType().(type) {
+	case *xdspb.Matcher_MatcherList_Predicate_SinglePredicate_:
+		return j.single(r.at("single_predicate"), by.SinglePredicate)
+	case *xdspb.Matcher_MatcherList_Predicate_OrMatcher:
+		var all anyOf
+		for i, one := range by.OrMatcher.GetPredicate() {
+			all = append(all, j.predicate(r.at("or_matcher.predicate[%d]", i), one))
+		}
+		return all
+	}
+	r.refuse("there is no predicate that is supported: write single_predicate or or_matcher")
+	return always(false)
+}
+
+func (j *judge) single(r reading, m *xdspb.Matcher_MatcherList_Predicate_SinglePredicate) addresses {
+	switch input := r.at("input").unpack(m.GetInput().GetTypedConfig()).(type) {
+	case nil: // which was refused
+	case *rbacpb.SourceIPInput:
+	case *rbacpb.DirectSourceIPInput:
+		j.direct(r.at("input"))
+	default:
+		r.at("input").refuse("%s is not supported: only the addresses of clients are",
+			input.ProtoReflect().Descriptor().FullName())
+	}
+	r = r.at("custom_match")
+	switch by := r.unpack(m.GetCustomMatch().GetTypedConfig()).(type) {
+	case nil: // which was refused
+	case *rbacpb.Ip:
+		return inNetworks(readNetworks(r.at("cidr_ranges"), by.GetCidrRanges()))
+	default:
+		r.refuse("%s is not supported: only networks are", by.ProtoReflect().Descriptor().FullName())
+	}
+	return always(false)
+}
+
+// direct refuses a rule about the address of who has connected, if a PROXY header tells another one.
+func (j *judge) direct(r reading) {
+	r.only(!j.proxy, "with proxy_protocol, the address that counts is the one in the header")
+}
+
+// rules reads policies.
+func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
+	var by anyOf
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
+		r, p := r.at("policies[%q]", name), m.GetPolicies()[name]
+		if !j.permissions(r.at("permissions"), p.GetPermissions()) {
+			continue
+		}
+		if len(p.GetPrincipals()) == 0 {
+			r.refuse("there are no principals")
+		}
+		for i, one := range p.GetPrincipals() {
+			r := r.at("principals[%d]", i)
+			if found := j.authenticated(r, one); found != nil {
+				names = append(names, found...)
+			} else {
+				by = append(by, j.principal(r, one))
+			}
+		}
+	}
+	switch m.GetAction() {
+	case rbacpb.RBAC_LOG:
+		return clients{addresses: always(true)}
+	case rbacpb.RBAC_DENY:
+		r.only(names == nil, "DENY: only the addresses of clients can be denied, and not names in their certificates")
+		return clients{addresses: not{by}}
+	case rbacpb.RBAC_ALLOW:
+	default:
+		r.refuse("action %d is unknown", m.GetAction())
+	}
+	switch nobody := always(false); {
+	case names == nil:
+		return clients{addresses: by}
+	case slices.ContainsFunc(everywhere, func(p netip.Prefix) bool { return by.of(p) != none }):
+		if everybody(by) {
+			return clients{addresses: always(true)}
+		}
+		r.refuse("ALLOW: some clients are allowed by their address, and others by a name in their certificate: a route " +
+			"asks for both or for one")
+		return clients{addresses: nobody}
+	}
+	return clients{always(true), names}
+}
+
+// everybody reports whether every address is in the set.
+func everybody(s addresses) bool {
+	return !slices.ContainsFunc(everywhere, func(p netip.Prefix) bool { return s.of(p) != all })
+}
+
+// permissions reports whether one of them holds for the connections of the chain.
+func (j *judge) permissions(r reading, all []*rbacpb.Permission) bool {
+	r.only(len(all) > 0, "there are none")
+	holds := false
+	for i, p := range all {
+		holds = j.permission(r.indexed(i), p) || holds
+	}
+	return holds
+}
+
+// permission reports whether a permission holds for all connections of the chain. If it holds for some of them only, it
+// is refused.
+func (j *judge) permission(r reading, p *rbacpb.Permission) bool {
+	switch by := p.GetRule().(type) {
+	case *rbacpb.Permission_Any:
+		return by.Any
+	case *rbacpb.Permission_NotRule:
+		return !j.permission(r.at("not_rule"), by.NotRule)
+	case *rbacpb.Permission_AndRules:
+		holds := true
+		for i, one := range by.AndRules.GetRules() {
+			holds = j.permission(r.at("and_rules.rules[%d]", i), one) && holds
+		}
+		return holds
+	case *rbacpb.Permission_OrRules:
+		holds := false
+		for i, one := range by.OrRules.GetRules() {
+			holds = j.permission(r.at("or_rules.rules[%d]", i), one) || holds
+		}
+		return holds
+	case *rbacpb.Permission_DestinationPort:
+		return j.destination(r.at("destination_port"), func(p place) bool {
+			return uint32(p.address.Port) == by.DestinationPort
+		}, false)
+	case *rbacpb.Permission_DestinationIp:
+		network, ok := readNetwork(r.at("destination_ip"), by.DestinationIp)
+		return ok && j.destination(r.at("destination_ip"), func(p place) bool {
+			ip, err := netip.ParseAddr(p.address.Host)
+			return err == nil && network.Contains(ip)
+		}, network.Bits() > 0)
+	case *rbacpb.Permission_RequestedServerName:
+		return j.serverName(r.at("requested_server_name"), by.RequestedServerName)
+	}
+	r.refuse("there is no permission that is supported")
+	return false
+}
+
+// destination reports whether it holds for all addresses of the listener. specific: not if the listener has every
+// address of the machine.
+func (j *judge) destination(r reading, holds func(place) bool, specific bool) bool {
+	r.only(!j.proxy, "with proxy_protocol, the destination is the one in the header")
+	yes := 0
+	for _, p := range j.places {
+		if ip, err := netip.ParseAddr(p.address.Host); specific && err == nil && ip.IsUnspecified() {
+			r.refuse("the listener has every address: match with prefix_ranges instead")
+		}
+		if holds(p) {
+			yes++
+		}
+	}
+	r.only(yes == 0 || yes == len(j.places), "it holds for some of the listener's addresses only")
+	return yes > 0
+}
+
+// serverName reports whether the names of the chain are all like this.
+func (j *judge) serverName(r reading, m *corepb.StringMatcher) bool {
+	yes, names := 0, j.chain.match.names
+	for _, name := range names {
+		r.only(!strings.HasPrefix(name, "*"), "the chain is for names that are not known")
+		if matchesText(r, m, name) {
+			yes++
+		}
+	}
+	r.only(len(names) > 0, "the chain is for every name: match with server_names instead")
+	r.only(yes == 0 || yes == len(names), "it holds for some of the chain's server_names only")
+	return yes > 0
+}
+
+// matchesText reports whether a text is like this.
+func matchesText(r reading, m *corepb.StringMatcher, text string) bool {
+	fold := func(s string) string { return s }
+	if m.GetIgnoreCase() {
+		fold = strings.ToLower
+	}
+	text = fold(text)
+	switch by := m.GetMatchPattern().(type) {
+	case *corepb.StringMatcher_Exact:
+		return text == fold(by.Exact)
+	case *corepb.StringMatcher_Prefix:
+		return strings.HasPrefix(text, fold(by.Prefix))
+	case *corepb.StringMatcher_Suffix:
+		return strings.HasSuffix(text, fold(by.Suffix))
+	case *corepb.StringMatcher_Contains:
+		return strings.Contains(text, fold(by.Contains))
+	}
+	r.refuse("only exact, prefix, suffix and contains are compared here")
+	return false
+}
+
+// principal is the addresses of clients that a principal is.
+func (j *judge) principal(r reading, p *rbacpb.Principal) addresses {
+	network := func(r reading, c *corepb.CidrRange) addresses {
+		p, ok := readNetwork(r, c)
+		if !ok {
+			return always(false)
+		}
+		return inNetworks{p}
+	}
+	switch by := p.GetIdentifier().(type) {
+	case *rbacpb.Principal_Any:
+		return always(by.Any)
+	case *rbacpb.Principal_NotId:
+		return not{j.principal(r.at("not_id"), by.NotId)}
+	case *rbacpb.Principal_AndIds:
+		return allOf(j.principals(r.at("and_ids.ids"), by.AndIds))
+	case *rbacpb.Principal_OrIds:
+		return anyOf(j.principals(r.at("or_ids.ids"), by.OrIds))
+	case *rbacpb.Principal_SourceIp:
+		return network(r.at("source_ip"), by.SourceIp)
+	case *rbacpb.Principal_RemoteIp:
+		return network(r.at("remote_ip"), by.RemoteIp)
+	case *rbacpb.Principal_DirectRemoteIp:
+		j.direct(r.at("direct_remote_ip"))
+		return network(r.at("direct_remote_ip"), by.DirectRemoteIp)
+	case *rbacpb.Principal_Authenticated_:
+		r.at("authenticated").refuse("a name in the certificate of a client can only be allowed as it is: it cannot be " +
+			"denied, and not be combined with another condition")
+		return always(false)
+	}
+	r.refuse("there is no principal that is supported")
+	return always(false)
+}
+
+func (j *judge) principals(r reading, s *rbacpb.Principal_Set) []addresses {
+	var all []addresses
+	for i, one := range s.GetIds() {
+		all = append(all, j.principal(r.indexed(i), one))
+	}
+	return all
+}
+
+// authenticated is the names of certificates, if a principal is nothing else; or nil.
+func (j *judge) authenticated(r reading, p *rbacpb.Principal) []string {
+	switch by := p.GetIdentifier().(type) {
+	case *rbacpb.Principal_Authenticated_:
+		return principalNames(r.at("authenticated.principal_name"), by.Authenticated.GetPrincipalName())
+	case *rbacpb.Principal_OrIds:
+		var all []string
+		for i, one := range by.OrIds.GetIds() {
+			found := j.authenticated(r.at("or_ids.ids[%d]", i), one)
+			if found == nil {
+				return nil
+			}
+			all = append(all, found...)
+		}
+		return all
+	}
+	return nil
+}
+
+// principalNames are names of certificates. In Envoy the URIs of a certificate count, or else its DNS names. So a text
+// that looks like a URI is one.
+func principalNames(r reading, m *corepb.StringMatcher) []string {
+	if m == nil {
+		return []string{config.AnySAN}
+	}
+	kind, text := "", ""
+	switch by := m.GetMatchPattern().(type) {
+	case *corepb.StringMatcher_Exact:
+		text = by.Exact
+	case *corepb.StringMatcher_Prefix:
+		kind, text = "-prefix", by.Prefix
+	case *corepb.StringMatcher_Suffix:
+		kind, text = "-suffix", by.Suffix
+	case *corepb.StringMatcher_Contains:
+		kind, text = "-contains", by.Contains
+	case *corepb.StringMatcher_SafeRegex:
+		kind, text = "-regex", by.SafeRegex.GetRegex()
+	}
+	r.only(!m.GetIgnoreCase(), "names of certificates are compared with their case")
+	names := []string{"uri" + kind + ":" + text}
+	if !strings.Contains(text, "://") {
+		names = append(names, "dns"+kind+":"+text)
+	}
+	for _, name := range names {
+		if _, err := config.ParseSAN(name); err != nil {
+			r.refuse("%v", err)
+		}
+	}
+	return names
+}

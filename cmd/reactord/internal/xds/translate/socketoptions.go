@@ -1,0 +1,108 @@
+package translate
+
+import (
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"golang.org/x/sys/unix"
+)
+
+// option is the level and the name of a socket option of Linux.
+type option struct{ level, name int64 }
+
+// socketOptions is what reactord can do of socket options. A function says what is wrong with a value, or "".
+var socketOptions = map[option]func(s *config.Socket, n int64) string{
+	{unix.SOL_SOCKET, unix.SO_REUSEADDR}: expected(1, "addresses are used again at once"),
+	{unix.SOL_SOCKET, unix.SO_REUSEPORT}: expected(1, "each loop has a socket of its own"),
+	{unix.SOL_SOCKET, unix.SO_KEEPALIVE}: func(s *config.Socket, n int64) string {
+		s.KeepAlive.Mode = "none"
+		if n != 0 {
+			s.KeepAlive.Mode = "own"
+		}
+		return ""
+	},
+	{unix.IPPROTO_TCP, unix.TCP_NODELAY}: expected(1, "small segments are never delayed"),
+	{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}: func(s *config.Socket, n int64) string {
+		s.KeepAlive.Idle = time.Duration(n) * time.Second
+		return bounded(n, 1, 32767)
+	},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}: func(s *config.Socket, n int64) string {
+		s.KeepAlive.Interval = time.Duration(n) * time.Second
+		return bounded(n, 1, 32767)
+	},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}: func(s *config.Socket, n int64) string {
+		s.KeepAlive.Count = int(n)
+		return bounded(n, 1, 127)
+	},
+	{unix.IPPROTO_TCP, unix.TCP_MAXSEG}: func(s *config.Socket, n int64) string {
+		s.MSS = int(n)
+		return bounded(n, 88, 32767)
+	},
+	{unix.IPPROTO_TCP, unix.TCP_FASTOPEN}: func(s *config.Socket, n int64) string {
+		s.FastOpen = int(n)
+		return bounded(n, 0, 65535)
+	},
+	{unix.IPPROTO_IP, unix.IP_TOS}:             typeOfService,
+	{unix.IPPROTO_IPV6, unix.IPV6_TCLASS}:      typeOfService,
+	{unix.IPPROTO_IP, unix.IP_FREEBIND}:        freeBind,
+	{unix.IPPROTO_IPV6, unix.IPV6_FREEBIND}:    freeBind,
+	{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY}:      func(s *config.Socket, n int64) string { s.IPv6Only = n != 0; return "" },
+	{unix.SOL_SOCKET, unix.SO_BINDTODEVICE}:    func(*config.Socket, int64) string { return "it needs the name of an interface" },
+	{unix.IPPROTO_IP, unix.IP_TRANSPARENT}:     expected(0, "addresses of clients are not borrowed"),
+	{unix.IPPROTO_IPV6, unix.IPV6_TRANSPARENT}: expected(0, "addresses of clients are not borrowed"),
+}
+
+func typeOfService(s *config.Socket, n int64) string { s.TOS = int(n); return bounded(n, 0, 255) }
+
+func freeBind(s *config.Socket, n int64) string { s.FreeBind = n != 0; return "" }
+
+// expected is an option that reactord always sets to this value.
+func expected(value int64, why string) func(*config.Socket, int64) string {
+	return func(_ *config.Socket, n int64) string {
+		if n != value {
+			return why
+		}
+		return ""
+	}
+}
+
+func bounded(n, least, most int64) string {
+	if n < least || n > most {
+		return "it is out of range"
+	}
+	return ""
+}
+
+// readSocketOptions reads socket options. Their order and the state in which they are set do not matter.
+func readSocketOptions(r reading, all []*corepb.SocketOption, s *config.Socket) {
+	for i, o := range all {
+		r, key := r.at("socket_options[%d]", i), option{o.GetLevel(), o.GetName()}
+		set, known := socketOptions[key]
+		name, isName := o.GetValue().(*corepb.SocketOption_BufValue)
+		switch {
+		case key == option{unix.SOL_SOCKET, unix.SO_BINDTODEVICE} && isName:
+			s.Interface = string(trimNUL(name.BufValue))
+		case !known:
+			r.refuse("level %d name %d is not a socket option that reactord has", key.level, key.name)
+		case isName:
+			r.refuse("level %d name %d needs an int_value", key.level, key.name)
+		default:
+			if fault := set(s, o.GetIntValue()); fault != "" {
+				r.refuse("level %d name %d, value %d: %s", key.level, key.name, o.GetIntValue(), fault)
+			}
+		}
+	}
+	if k := &s.KeepAlive; k.Mode != "own" { // times without keep-alive have no effect
+		d := config.NewListener().Socket.KeepAlive
+		k.Idle, k.Interval, k.Count = d.Idle, d.Interval, d.Count
+	}
+}
+
+// trimNUL is a text of C without the byte at its end.
+func trimNUL(b []byte) []byte {
+	if n := len(b); n > 0 && b[n-1] == 0 {
+		return b[:n-1]
+	}
+	return b
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
+	"go.uber.org/zap"
+)
+
+// controlPlane is the client of the control plane, if the configuration has one. Its methods may be called from any
+// goroutine.
+type controlPlane struct {
+	daemon *daemon
+
+	following sync.Mutex // one change of the settings at a time; before mu
+
+	mu       sync.Mutex
+	settings config.XDS
+	client   *xds.Client // nil: there is no control plane
+	closed   bool
+}
+
+// identity is what is said about this process, and where, beside the settings of the file. Zero: nothing is.
+type identity struct {
+	node    *corepb.Node
+	servers []stream.Server
+}
+
+// get is the client, or nil.
+func (c *controlPlane) get() *xds.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.client
+}
+
+// first makes the client of the first configuration, and returns the part of the plan that is in force from the
+// beginning on: that of the process before this one, or the last good one.
+func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
+	c.settings = f.XDS
+	if !f.XDS.Enabled() {
+		return nil
+	}
+	c.client = c.make(f.XDS)
+	return c.client.Restore(handed)
+}
+
+func (c *controlPlane) make(settings config.XDS) *xds.Client {
+	d := c.daemon
+	return xds.New(xds.Config{
+		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers,
+		Apply: func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) }, Ready: d.readyListeners, Log: d.log.Logger,
+	})
+}
+
+// leftOut takes what the plan has no room for. The planner calls it.
+func (c *controlPlane) leftOut(wrong []*plan.ControlError) {
+	if client := c.get(); client != nil {
+		client.LeftOut(wrong)
+	}
+}
+
+// start connects, and returns when the control plane has said something, or has had the time for it.
+func (c *controlPlane) start(ctx context.Context) error {
+	client := c.get()
+	if client == nil {
+		return nil
+	}
+	client.Start()
+	select {
+	case <-client.Settled():
+		return nil
+	default:
+	}
+	c.daemon.log.Info("waiting for the control plane")
+	select {
+	case <-client.Settled():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// committed follows the settings of a file that has come into force. The planner calls it, and is not waited for.
+func (c *controlPlane) committed(f *config.Config) {
+	c.mu.Lock()
+	same, client := reflect.DeepEqual(c.settings, f.XDS), c.client
+	c.mu.Unlock()
+	switch {
+	case !same:
+		c.daemon.background.Go(func() { c.follow(f.XDS) })
+	case client != nil:
+		client.Again()
+	}
+}
+
+// follow has another client take over from the one before.
+func (c *controlPlane) follow(settings config.XDS) {
+	c.following.Lock()
+	defer c.following.Unlock()
+	c.mu.Lock()
+	was, closed := c.client, c.closed
+	c.settings, c.client = settings, nil
+	c.mu.Unlock()
+	if closed {
+		return
+	}
+	var handed []byte
+	if was != nil {
+		was.Close()
+		handed = was.Handed()
+	}
+	var next *xds.Client
+	var part *plan.Control
+	if settings.Enabled() {
+		next = c.make(settings)
+		part = next.Restore(handed)
+	}
+	err := c.daemon.planner.Control(context.Background(), part)
+	items, rest := plan.ControlErrors(err)
+	if rest != nil || next == nil && err != nil {
+		c.daemon.log.Error("xds: the plan does not follow new settings", zap.Error(errors.Join(err)))
+	}
+	if next == nil {
+		return
+	}
+	if len(items) > 0 {
+		next.LeftOut(items)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.client = next
+	next.Start()
+}
+
+// handed is what the next process is handed over; nil: nothing.
+func (c *controlPlane) handed() []byte {
+	if client := c.get(); client != nil {
+		return client.Handed()
+	}
+	return nil
+}
+
+// close ends the client: the plan stays as it is. left: another process has taken over, and writes the file.
+func (c *controlPlane) close(left bool) {
+	c.mu.Lock()
+	client := c.client
+	c.closed = true
+	c.mu.Unlock()
+	if client == nil {
+		return
+	}
+	if left {
+		client.Leave()
+	}
+	client.Close()
+}
+
+// readyListeners answers the listeners by which a control plane's platform asks whether this process is ready.
+func (d *daemon) readyListeners(all []xds.ReadyListener) {
+	for _, l := range all {
+		d.log.Debug("xds: a listener for readiness", zap.String("listener", l.Name), zap.Stringer("address", l.Address))
+	}
+}
