@@ -82,6 +82,13 @@ func (s server) accept() peer {
 func serve(t testing.TB, f func(c *net.TCPConn)) (addr string) {
 	t.Helper()
 	s := listen(t)
+	serveOn(t, s.TCPListener, f)
+	return s.addr()
+}
+
+// serveOn is the same with a listener, which it closes when the test ends.
+func serveOn(t testing.TB, s *net.TCPListener, f func(c *net.TCPConn)) {
+	t.Helper()
 	var (
 		wg   sync.WaitGroup
 		mu   sync.Mutex
@@ -114,7 +121,6 @@ func serve(t testing.TB, f func(c *net.TCPConn)) (addr string) {
 		mu.Unlock()
 		wg.Wait()
 	})
-	return s.addr()
 }
 
 // echo sends back what it receives, until EOF.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -15,8 +16,11 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// root is where the Go packages of the subset are.
-const root = "github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/"
+// The root module, and where the Go packages of the subset are in it.
+const (
+	module    = "github.com/reactord/reactord"
+	directory = "cmd/reactord/internal/xds/envoypb"
+)
 
 // structFile is where google.protobuf.Struct is. The subset has its own: the Go package structpb would link what reads
 // and writes JSON, 0.19 MB.
@@ -148,7 +152,7 @@ func (c *cutter) file(d protoreflect.Descriptor) *file {
 			Name:    proto.String(fileName(goPackage, name)),
 			Package: proto.String(name),
 			Syntax:  proto.String("proto3"),
-			Options: &descriptorpb.FileOptions{GoPackage: proto.String(root + goPackage)},
+			Options: &descriptorpb.FileOptions{GoPackage: proto.String(path.Join(module, directory, goPackage))},
 		}
 	}
 	return c.files[name]
@@ -165,7 +169,7 @@ func (c *cutter) message(in *file, md protoreflect.MessageDescriptor) *descripto
 	m := &descriptorpb.DescriptorProto{Name: whole.Name}
 	oneofs := map[int32]int32{} // of the whole -> of the rest
 	for i, f := range whole.Field {
-		if !c.wanted[md.FullName()].honours(f.GetName()) {
+		if c.wanted[md.FullName()].field(f.GetName()).Treatment != Honoured {
 			continue
 		}
 		f.Options = nil
@@ -201,10 +205,6 @@ func (c *cutter) message(in *file, md protoreflect.MessageDescriptor) *descripto
 		}
 	}
 	return m
-}
-
-func (m *Message) honours(field string) bool {
-	return slices.ContainsFunc(m.Fields, func(f Field) bool { return f.Name == field && f.Treatment == Honoured })
 }
 
 func (c *cutter) enum(ed protoreflect.EnumDescriptor) *descriptorpb.EnumDescriptorProto {

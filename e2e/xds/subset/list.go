@@ -21,13 +21,15 @@ const (
 type List struct {
 	Packages map[string]string // proto package -> Go package
 	Messages []*Message
+	section  string // of the next message
 }
 
 // Message is a message of the subset.
 type Message struct {
-	Name   string // its full name
-	Fields []Field
-	Line   int
+	Name    string // its full name
+	Section string // of the documentation
+	Fields  []Field
+	Line    int
 }
 
 // Field is a line of a message.
@@ -62,13 +64,15 @@ func (l *List) line(n int, text string, words []string) error {
 		for _, name := range words[2:] {
 			l.Packages[name] = words[1]
 		}
+	case !indented && words[0] == "section" && len(words) >= 2:
+		l.section = strings.Join(words[1:], " ")
 	case !indented && words[0] == "message" && len(words) == 2:
 		for _, m := range l.Messages {
 			if m.Name == words[1] {
 				return fmt.Errorf("message %s is listed at line %d already", m.Name, m.Line)
 			}
 		}
-		l.Messages = append(l.Messages, &Message{Name: words[1], Line: n})
+		l.Messages = append(l.Messages, &Message{Name: words[1], Section: l.section, Line: n})
 	case indented && len(l.Messages) > 0 && len(words) >= 2:
 		m := l.Messages[len(l.Messages)-1]
 		field := Field{Name: words[0], Treatment: Treatment(words[1]), Remark: strings.Join(words[2:], " "), Line: n}
@@ -84,7 +88,17 @@ func (l *List) line(n int, text string, words []string) error {
 		}
 		m.Fields = append(m.Fields, field)
 	default:
-		return fmt.Errorf("want “package GO PROTO…”, “message NAME” or an indented “FIELD TREATMENT [REMARK]”")
+		return fmt.Errorf("want “package GO PROTO…”, “section TITLE”, “message NAME”, or indented FIELD TREATMENT [REMARK]")
 	}
 	return nil
+}
+
+// field returns the line of a field, or what is meant without one: it is refused.
+func (m *Message) field(name string) Field {
+	for _, f := range m.Fields {
+		if f.Name == name {
+			return f
+		}
+	}
+	return Field{Name: name, Treatment: Refused}
 }

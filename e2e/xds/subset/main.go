@@ -2,7 +2,7 @@
 // and from subset.txt there, which says which messages and fields are wanted. It needs no protoc: it cuts the
 // descriptors and gives them to protoc-gen-go.
 //
-//	go run ./subset [-to DIRECTORY]
+//	go run ./subset
 package main
 
 import (
@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
@@ -24,25 +23,21 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	from := flag.String("from", "../../cmd/reactord/internal/xds/envoypb", "the directory of subset.txt")
-	to := flag.String("to", "", "where to write; by default where subset.txt is")
+	from := flag.String("from", filepath.Join("../..", directory, "subset.txt"), "the list")
+	to := flag.String("to", "../..", "the root of the repository to write to")
 	flag.Parse()
-	if *to == "" {
-		*to = *from
-	}
 	if err := generate(*from, *to); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// generate writes what is generated to a directory, and removes what a former list made there.
+// generate writes what is generated, and removes what a former list made.
 func generate(from, to string) error {
-	file, err := os.Open(filepath.Join(from, "subset.txt"))
+	text, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was read only
-	list, err := ReadList(file)
+	list, err := ReadList(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -54,8 +49,9 @@ func generate(from, to string) error {
 	if err != nil {
 		return err
 	}
-	code["fields.txt"] = Table(list)
-	old, err := filepath.Glob(filepath.Join(to, "*", "*.pb.go"))
+	code[filepath.Join(directory, "fields.txt")] = Table(list)
+	code["docs/xds.md"] = Documentation(list)
+	old, err := filepath.Glob(filepath.Join(to, directory, "*", "*.pb.go"))
 	if err != nil {
 		return err
 	}
@@ -78,7 +74,7 @@ func generate(from, to string) error {
 
 // compile returns the Go code of the subset's files, by name.
 func compile(files []*descriptorpb.FileDescriptorProto) (map[string]string, error) {
-	request := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("module=" + strings.TrimSuffix(root, "/"))}
+	request := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("module=" + module)}
 	known := map[string]bool{}
 	var add func(file *descriptorpb.FileDescriptorProto)
 	add = func(file *descriptorpb.FileDescriptorProto) { // what a file imports comes before it

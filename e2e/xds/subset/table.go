@@ -15,16 +15,11 @@ func Table(list *List) string {
 		fields := find(m.Name).Fields()
 		for i := range fields.Len() {
 			fd := fields.Get(i)
-			treatment, remark := Refused, ""
-			for _, f := range m.Fields {
-				if f.Name == string(fd.Name()) {
-					treatment, remark = f.Treatment, f.Remark
-				}
+			f := m.field(string(fd.Name()))
+			if f.Treatment == Honoured {
+				f.Remark = "" // it is for the documentation
 			}
-			if treatment == Honoured {
-				remark = "" // it is for the documentation
-			}
-			line := fmt.Sprintf(" %d %s %.1s %s", fd.Number(), fd.Name(), treatment, remark)
+			line := fmt.Sprintf(" %d %s %.1s %s", fd.Number(), f.Name, f.Treatment, f.Remark)
 			b.WriteString(strings.TrimRight(line, " ") + "\n")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,21 +16,33 @@ import (
 const maxTold = 10
 
 // sans are names, one of which a certificate must have.
-type sans []config.SAN
+type sans []san
+
+// san is a name, or a pattern of names.
+type san struct {
+	config.SAN
+	pattern *regexp.Regexp // of Match "regex"
+}
 
 // newSANs reads names that the configuration has checked.
 func newSANs(texts []string) (all sans) {
 	for _, text := range texts {
-		if s, err := config.ParseSAN(text); err == nil {
-			all = append(all, s)
+		s, err := config.ParseSAN(text)
+		if err != nil {
+			continue
 		}
+		one := san{SAN: s}
+		if s.Match == "regex" {
+			one.pattern = regexp.MustCompile(s.Pattern())
+		}
+		all = append(all, one)
 	}
 	return all
 }
 
 // match reports whether a certificate has one of the names.
 func (all sans) match(c *x509.Certificate) bool {
-	return slices.ContainsFunc(all, func(s config.SAN) bool {
+	return slices.ContainsFunc(all, func(s san) bool {
 		return s.Kind == config.AnySAN || slices.ContainsFunc(namesOfKind(c, s.Kind), func(name string) bool {
 			return matches(s, name)
 		})
@@ -56,12 +69,14 @@ func namesOfKind(c *x509.Certificate, kind string) (names []string) {
 }
 
 // matches compares a name of a certificate. Case counts, except for DNS names, and a wildcard stands for one label.
-func matches(s config.SAN, name string) bool {
+func matches(s san, name string) bool {
 	want := s.Value
 	if s.Kind == "dns" {
 		name, want = strings.ToLower(name), strings.ToLower(want)
 	}
 	switch s.Match {
+	case "regex":
+		return s.pattern.MatchString(name)
 	case "prefix":
 		return strings.HasPrefix(name, want)
 	case "suffix":

@@ -43,6 +43,10 @@ func TestSANs(t *testing.T) {
 		"uri:spiffe://example.test/ns/a/sa":   false,
 		"uri-prefix:spiffe://example.test/":   true,
 		"uri-suffix:/sa/b":                    true,
+		"uri-regex:^spiffe://[^/]+/ns/a/.*$":  true,
+		"uri-regex:spiffe://[^/]+/ns/a":       false,
+		"uri-regex:x|spiffe://.*":             true,
+		"dns-regex:[a-z]\\.example\\.test":    true,
 		"email:a@example.test":                false,
 	} {
 		if got := newSANs([]string{"dns:none.test", text}).match(leaf); got != want {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,13 +14,13 @@ const AnySAN = "any"
 // The kinds of a [SAN], and how its value is compared.
 var (
 	sanKinds   = []string{"dns", "uri", "ip", "email"}
-	sanMatches = []string{"", "prefix", "suffix", "contains"}
+	sanMatches = []string{"", "prefix", "suffix", "contains", "regex"}
 )
 
 // SAN is what a subject alternative name of a certificate must be.
 type SAN struct {
 	Kind  string // "dns", "uri", "ip", "email", or AnySAN
-	Match string // "" (equal), "prefix", "suffix" or "contains"
+	Match string // "" (equal), "prefix", "suffix", "contains" or "regex"
 	Value string
 }
 
@@ -40,6 +41,11 @@ func ParseSAN(text string) (SAN, error) {
 	case kind == "ip" && match != "":
 		return SAN{}, fmt.Errorf("%s: an address is compared as a whole: write ip:ADDRESS", quote(text))
 	}
+	if match == "regex" {
+		if _, err := regexp.Compile(s.Value); err != nil {
+			return SAN{}, fmt.Errorf("%s is not a regular expression of RE2: %w", quote(text), err)
+		}
+	}
 	if kind == "ip" {
 		a, err := netip.ParseAddr(value)
 		if err != nil {
@@ -49,6 +55,9 @@ func ParseSAN(text string) (SAN, error) {
 	}
 	return s, nil
 }
+
+// Pattern is the regular expression of a SAN whose Match is "regex". A name must be like it as a whole.
+func (s SAN) Pattern() string { return "^(?:" + s.Value + ")$" }
 
 // String is the SAN in the form of [ParseSAN].
 func (s SAN) String() string {

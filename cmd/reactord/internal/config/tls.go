@@ -59,7 +59,8 @@ type ClientTLS struct {
 	ServerName string
 	// SANs are names, one of which a certificate must have instead of ServerName: "dns:example.org", "uri:spiffe://…",
 	// "ip:192.0.2.1" or "email:…". "dns-prefix:…", "uri-prefix:…" and the same with "suffix" and "contains" compare a part
-	// of it. "any": every certificate of the authorities will do. Empty (default): ServerName counts.
+	// of it; with "regex", the whole name must be like a regular expression of RE2. "any": every certificate of the
+	// authorities will do. Empty (default): ServerName counts.
 	SANs []string
 	// CA is a file with the certificates of authorities. Empty (default): the system's.
 	CA string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -554,4 +556,123 @@ func FuzzEvents(f *testing.F) {
 		}
 		t.Error("more events than bytes")
 	})
+}
+
+// An API server that is silent without closing its connection is noticed by a PING, and asked over another connection.
+func TestKubernetesSilence(t *testing.T) {
+	f := newFakeAPI(t)
+	f.set("app-a", sliced(http80, "10.0.0.1"))
+	relay := newRelay(t, f.Listener.Addr().String())
+	settings := f.settings(t)
+	settings.Address = "https://" + relay.Addr().String()
+	c := NewCluster(settings)
+	c.quiet, c.unanswered = 50*time.Millisecond, 200*time.Millisecond
+	r := start(t, serviceOf(c))
+	r.awaitStates("10.0.0.1:80 up")
+	relay.freeze()
+	f.set("app-a", sliced(http80, "10.0.0.2"))
+	r.awaitStates("10.0.0.2:80 up")
+	for len(r.reports) > 0 {
+		if got := <-r.reports; got.err != nil {
+			t.Error(got.err)
+		}
+	}
+}
+
+// relay passes on connections.
+type relay struct {
+	net.Listener
+	mu     sync.Mutex
+	frozen chan struct{} // of the connections that are open now: closed when nothing passes any more
+	open   []net.Conn
+	all    sync.WaitGroup
+}
+
+func newRelay(t *testing.T, to string) *relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: l, frozen: make(chan struct{})}
+	r.all.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			other, err := net.Dial("tcp", to)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			r.mu.Lock()
+			r.open = append(r.open, from, other)
+			frozen := r.frozen
+			r.mu.Unlock()
+			r.all.Go(func() { pass(from, other, frozen) })
+			r.all.Go(func() { pass(other, from, frozen) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		r.mu.Lock()
+		for _, c := range r.open {
+			c.Close()
+		}
+		r.mu.Unlock()
+		r.all.Wait()
+	})
+	return r
+}
+
+// pass passes bytes on until a connection ends or is frozen. It closes neither.
+func pass(from, to net.Conn, frozen <-chan struct{}) {
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		select {
+		case <-frozen:
+			return
+		default:
+		}
+		if err == nil {
+			_, err = to.Write(piece[:n])
+		}
+		if err != nil {
+			from.Close()
+			to.Close()
+			return
+		}
+	}
+}
+
+// freeze has nothing pass any more on the connections that are open.
+func (r *relay) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.frozen)
+	r.frozen = make(chan struct{})
+}
+
+// What an API server that is busy asks for is done.
+func TestKubernetesBusy(t *testing.T) {
+	for header, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "-1": 0, "x": 0, "99999999": maxBackOff} {
+		r := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {header}}, Body: io.NopCloser(strings.NewReader(""))}
+		if got := readStatus(r); got.after != want {
+			t.Errorf("%q: %v", header, got.after)
+		}
+	}
+	f := newFakeAPI(t)
+	f.setFault(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Retry-After", "7")
+		status4(w, 429, "too many requests")
+		return true
+	})
+	k := f.service(t)
+	k.told.report = func([]plan.Server, error) {}
+	defer k.cluster.idle()
+	if wait := k.attempt(t.Context()); wait != 7*time.Second {
+		t.Errorf("it waits %v", wait)
+	}
 }

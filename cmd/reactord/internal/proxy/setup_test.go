@@ -88,6 +88,12 @@ func (l Listener) plan() plan.Listener {
 	if len(out.TLS.Certificates) != 0 {
 		out.Keys, _ = certs.LoadServer(&out.TLS, nil)
 	}
+	for i := range out.Routes {
+		if keys, _ := certs.LoadServer(&out.Routes[i].TLS); keys != nil {
+			out.RouteKeys = slices.Grow(out.RouteKeys, len(out.Routes))[:len(out.Routes)]
+			out.RouteKeys[i] = keys
+		}
+	}
 	return out
 }
 

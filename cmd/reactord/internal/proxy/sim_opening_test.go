@@ -58,8 +58,10 @@ type openings struct {
 	*simulation
 	hello    []byte
 	header   int  // version of the PROXY header from clients; 0: there is none
+	optional bool // some have none
 	asks     bool // clients ask for TLS
 	sni      bool // there are routes by SNI
+	raw      bool // and one for clients that speak no TLS, which some do
 	tells    int  // version of the PROXY header for servers
 	asked    bool // servers are asked for TLS
 	patience time.Duration
@@ -73,6 +75,7 @@ func simulateOpenings(k *simring.Kernel, hello []byte) *openings {
 		tells: rng.IntN(3), asked: rng.IntN(2) == 0, patience: time.Duration(1 + rng.Int64N(int64(time.Second))),
 	}
 	s.sni = s.sni || s.asks
+	s.optional, s.raw = rng.IntN(3) == 0, s.sni && rng.IntN(3) == 0
 	loops := make([]*reactor.Loop, 1+rng.IntN(2))
 	for i := range loops {
 		loops[i] = program.NewLoop(k)
@@ -100,7 +103,7 @@ func simulateOpenings(k *simring.Kernel, hello []byte) *openings {
 func (s *openings) listener(l *plan.Listener) {
 	l.InspectTimeout = s.patience
 	if s.header != 0 {
-		l.ProxyProtocol.Trusted = prefixes("127.0.0.0/8")
+		l.ProxyProtocol = config.AcceptProxy{Trusted: prefixes("127.0.0.0/8"), Optional: s.optional}
 	}
 	if s.asks {
 		l.StartTLS = "postgresql"
@@ -111,8 +114,19 @@ func (s *openings) listener(l *plan.Listener) {
 			name = "b.test"
 		}
 		l.Backend, l.Routes = "", []config.Route{{SNI: []string{name}, Backend: "b"}}
+		if s.raw {
+			l.Routes = append(l.Routes, config.Route{Transport: "raw", Backends: []config.WeightedBackend{
+				{Backend: "b", Weight: 2}, {Backend: "b", Weight: 1},
+			}})
+		}
 	}
 }
+
+// rawOpener is what clients begin with that speak no TLS, and nearlyHeader those without a header.
+const (
+	rawOpener    = "raw\n"
+	nearlyHeader = "PROXE\n"
+)
 
 func (s *openings) backend(b *config.Backend) {
 	b.TLS.HandshakeTimeout = s.patience
@@ -145,7 +159,8 @@ func (s *openings) client(t *simring.Thread) {
 			line.fails = rng.IntN(64)
 		}
 	}
-	if s.header != 0 {
+	without := s.optional && s.k.Rand().IntN(2) == 0
+	if s.header != 0 && !without {
 		h := proxyproto.Header{Version: s.header, Source: told, Destination: netip.MustParseAddrPort("192.0.2.9:443")}
 		line.say(proxyproto.Append(nil, &h))
 	}
@@ -153,8 +168,13 @@ func (s *openings) client(t *simring.Thread) {
 		line.say([]byte(sslRequest))
 		line.expect("S")
 	}
-	if s.sni {
+	switch {
+	case s.raw && s.k.Rand().IntN(2) == 0:
+		line.say([]byte(rawOpener))
+	case s.sni:
 		line.say(s.hello)
+	case s.optional:
+		line.say([]byte(nearlyHeader))
 	}
 	if line.over {
 		line.end()
@@ -188,8 +208,13 @@ func (s *openings) served(t *simring.Thread, fd int) {
 		line.expect(sslRequest)
 		line.say([]byte("S"))
 	}
-	if s.sni {
+	switch {
+	case s.raw:
+		line.expectOneOf(rawOpener, string(s.hello))
+	case s.sni:
 		line.expect(string(s.hello))
+	case s.optional:
+		line.expect(nearlyHeader)
 	}
 	if line.over {
 		line.end()
@@ -279,10 +304,30 @@ func (l *talker) expect(want string) {
 	for want != "" && !l.over {
 		got := string(l.hear(len(want)))
 		if got != want[:len(got)] {
-			l.s.k.Errorf("got %q in a prelude, want %q", got, want)
-			l.over = true
+			l.surprised(got, want)
 		}
 		want = want[len(got):]
+	}
+}
+
+// expectOneOf receives one of two texts, which differ in their first byte.
+func (l *talker) expectOneOf(a, b string) {
+	switch first := string(l.hear(1)); {
+	case first == "":
+	case first == a[:1]:
+		l.expect(a[1:])
+	case first == b[:1]:
+		l.expect(b[1:])
+	default:
+		l.surprised(first, a[:1]+" or "+b[:1])
+	}
+}
+
+// surprised ends a prelude in which something else came. A client that breaks off may be taken for one without TLS.
+func (l *talker) surprised(got, want string) {
+	l.over = true
+	if !l.s.raw {
+		l.s.k.Errorf("got %q in a prelude, want %q", got, want)
 	}
 }
 
@@ -297,7 +342,7 @@ func (l *talker) expectHeader() {
 		case err != nil:
 			l.s.k.Errorf("the server is told %q: %v", b, err)
 			l.over = true
-		case h.Version != l.s.tells || l.s.header != 0 && h.Source != told:
+		case h.Version != l.s.tells || l.s.header != 0 && !l.s.optional && h.Source != told:
 			l.s.k.Errorf("the server is told %+v", h)
 			return
 		default:

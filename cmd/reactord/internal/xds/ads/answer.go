@@ -25,8 +25,8 @@ type Refusal struct {
 
 // Answer says that an update has been applied except for what is refused, by name: it is answered by an ACK, or by a
 // NACK that names each of these and what the machine has refused itself. The name "" stands for the response as a whole,
-// of which then nothing is held. Anything else of the update is held from now on, or removed. A refused removal leaves
-// what is held. Names that are not in the update only add to the text.
+// of which then nothing is held. Anything else of the update that is wanted now is held from now on, or removed; what is
+// not is ignored. A refused removal leaves what is held. Names that are not in the update only add to the text.
 //
 // It returns what was refused, sorted by name; whoever reports it leaves out what is not new. An update that has been
 // answered before, and one of [Machine.Tick], is ignored.
@@ -62,22 +62,23 @@ func (s *subscription) apply(u *Update, refused map[string]error, other bool) {
 		return
 	}
 	for _, r := range u.Set {
-		// Meanwhile it may be unwanted, or wanted anew.
-		n := s.names[r.Name]
-		if n == nil || refused[r.Name] != nil || !s.wants(r.Name) || n.again {
+		// Meanwhile it may be unwanted.
+		if refused[r.Name] != nil || !s.wants(r.Name) {
 			continue
 		}
+		n := s.get(r.Name)
+		n.again = false
 		n.held, n.known, n.other, n.stale, n.version = true, true, other, false, r.Version
 		n.refused, n.refusedVersion = "", ""
 		s.setExpiry(n, expiry(u.received, r.TTL))
 	}
 	for _, resource := range u.Removed {
 		n := s.names[resource]
-		if n == nil || refused[resource] != nil || n.again {
+		if n == nil || refused[resource] != nil {
 			continue
 		}
 		s.drop(n)
-		n.known = true
+		n.known, n.again = true, false
 		s.tidy(resource)
 	}
 }

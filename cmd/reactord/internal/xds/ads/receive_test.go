@@ -48,7 +48,9 @@ func TestWhatIsNotSubscribedIsIgnored(t *testing.T) {
 	// Servers still say "removed" for what was unsubscribed.
 	s.want("EDS b")
 	s.sends("EDS ack 1", "EDS +b -a")
-	s.gets("EDS 2 -a").has(t, "")
+	u = s.gets("EDS 2 -a")
+	u.has(t, "")
+	s.Answer(u, nil)
 	s.reconnects("node CDS", "EDS +b")
 }
 

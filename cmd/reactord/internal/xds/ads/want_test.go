@@ -94,16 +94,15 @@ func TestWhatWasForgottenIsSentAgain(t *testing.T) {
 	s.reconnects("node EDS +a +b +c")
 }
 
+// TestForgottenWhileAResponseIsOut has names that are wanted anew before the response with them is applied.
 func TestForgottenWhileAResponseIsOut(t *testing.T) {
-	s := opened(t, "EDS a b")
-	u := s.gets("EDS 1 a=1 b=1")
-	s.want("EDS b")
-	s.want("EDS a b")
-	s.Answer(u, nil)
-	s.sends("EDS ack 1", "EDS -a", "EDS +a")
-	s.takes("EDS 2 -a")
-	s.takes("EDS 3 a=1")
-	s.reconnects("node EDS +a +b [a=1 b=1]")
+	s := opened(t, "EDS a b c")
+	u := s.gets("EDS 1 a=1 b=1 -c")
+	s.want("EDS")
+	s.want("EDS a b c")
+	s.Answer(u, refusing("b"))
+	s.sends(`EDS nack 1: "b": bad`, "EDS -b", "EDS +b")
+	s.reconnects("node EDS +a +b +c [a=1]")
 }
 
 func TestRefresh(t *testing.T) {

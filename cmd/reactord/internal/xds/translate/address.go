@@ -27,6 +27,9 @@ func readPlaces(r reading, m *listenerpb.Listener) []place {
 		}
 		p := readPlace(r.at("address"), a.GetAddress(), other)
 		r.only(p.address.UDP == out[0].address.UDP, "addresses of TCP and UDP are two listeners")
+		for j := range out {
+			r.only(!p.overlaps(&out[j]), "the listener has this address already")
+		}
 		out = append(out, p)
 	}
 	return out

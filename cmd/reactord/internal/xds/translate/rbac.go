@@ -1,12 +1,12 @@
 package translate
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/rbacpb"
@@ -352,14 +352,11 @@ func (j *judge) authenticated(r reading, p *rbacpb.Principal) []string {
 	return nil
 }
 
-// anySAN is the name that every certificate has: see [config.ClientTLS.SANs].
-const anySAN = "any"
-
 // principalNames are names of certificates. In Envoy the URIs of a certificate count, or else its DNS names. So a text
 // that looks like a URI is one.
 func principalNames(r reading, m *corepb.StringMatcher) []string {
 	if m == nil {
-		return []string{anySAN}
+		return []string{config.AnySAN}
 	}
 	kind, text := "", ""
 	switch by := m.GetMatchPattern().(type) {
@@ -371,13 +368,18 @@ func principalNames(r reading, m *corepb.StringMatcher) []string {
 		kind, text = "-suffix", by.Suffix
 	case *corepb.StringMatcher_Contains:
 		kind, text = "-contains", by.Contains
-	default:
-		r.refuse("only exact, prefix, suffix and contains are compared")
-		return []string{}
+	case *corepb.StringMatcher_SafeRegex:
+		kind, text = "-regex", by.SafeRegex.GetRegex()
 	}
 	r.only(!m.GetIgnoreCase(), "names of certificates are compared with their case")
-	if strings.Contains(text, "://") {
-		return []string{fmt.Sprintf("uri%s:%s", kind, text)}
+	names := []string{"uri" + kind + ":" + text}
+	if !strings.Contains(text, "://") {
+		names = append(names, "dns"+kind+":"+text)
 	}
-	return []string{fmt.Sprintf("uri%s:%s", kind, text), fmt.Sprintf("dns%s:%s", kind, text)}
+	for _, name := range names {
+		if _, err := config.ParseSAN(name); err != nil {
+			r.refuse("%v", err)
+		}
+	}
+	return names
 }
