@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -213,7 +214,7 @@ func (v *validator) discovery(at *step, b *Backend) {
 	for i := range b.DNS {
 		d, at := &b.DNS[i], at.of("dns").nth(i)
 		if d.Name != "" {
-			v.unique(at.of("name"), strings.ToLower(d.Name)+" "+d.Type, names)
+			v.unique(at.of("name"), fmt.Sprint(strings.ToLower(d.Name), " ", d.Type, " ", d.Port), names)
 		}
 		switch {
 		case d.Type == "SRV" && d.Port != 0:

@@ -194,6 +194,9 @@ var rules = map[string]rule{
 	"DNS.Port":        port,
 	"DNS.MinInterval": timeout,
 	"DNS.MaxInterval": timeout,
+	"DNS.Weight":      {max: 1000},
+	"DNS.Priority":    {max: 1000},
+	"DNS.Locality":    {form: isName},
 
 	"FileDiscovery.Path": {needed: "no path: write the path of the file", form: isPattern},
 
