@@ -157,6 +157,21 @@ func TestHeartbeatsAreNoSign(t *testing.T) {
 	}
 }
 
+// TestExpiredWhileUndecided has a resource that expires before it is known whether the server has sent everything: it is
+// removed once.
+func TestExpiredWhileUndecided(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a= b= c=~3s")
+	s.reconnects("node CDS [a= b= c=]")
+	s.takes("CDS 1 a=")
+	if said := s.after(3 * time.Second); said != "CDS -c" {
+		t.Fatal(said)
+	}
+	if said := s.after(2 * time.Second); said != "CDS -b" {
+		t.Fatal(said)
+	}
+}
+
 // TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more:
 // the caller may have accepted them meanwhile, and the server does not know that the client knows them.
 func TestRefusedAndGone(t *testing.T) {
@@ -192,7 +207,7 @@ func TestMixed(t *testing.T) {
 	s.End()
 	s.Begin(false)
 	s.drain()
-	for _, response := range []string{"CDS 1 a=1", "EDS 2 x=2"} {
+	for _, response := range []string{"CDS 1 a=1", "EDS 2 -x"} {
 		if !s.Mixed() {
 			t.Fatal("what the first control plane has sent is held")
 		}
