@@ -126,6 +126,9 @@ func TestAnsweredOnTheNextStream(t *testing.T) {
 	u := s.gets("CDS 2 a=2 c=1")
 	s.reconnects()
 	s.Answer(u, refusing("c"))
+	if s.state(Cluster, "c") != "refused" {
+		t.Fatal(s.state(Cluster, "c"))
+	}
 	s.sends("node CDS [a=2 b=1]")
 	u = s.gets("CDS 1 a=3")
 	s.End()
@@ -141,7 +144,7 @@ func TestAnsweredOnTheNextStream(t *testing.T) {
 	// A stream that ends before leaves that undecided for the next.
 	s.reconnects("node CDS [b=1]")
 	s.takes("CDS 1")
-	if said := s.after(DefaultSettle); said != "CDS -a" {
+	if said := s.after(DefaultSettle); said != "CDS -a -c" {
 		t.Fatal(said)
 	}
 }

@@ -8,7 +8,10 @@ import (
 )
 
 func TestFirstRequests(t *testing.T) {
-	s := begin(t, "SDS s", "LDS *", "EDS b a", "CDS *")
+	s := begin(t, "SDS s", "LDS * l", "EDS b a", "CDS *")
+	if s.missing(Listener) != "*" {
+		t.Fatal(s.missing(Listener))
+	}
 	s.sends("node CDS", "EDS +a +b", "LDS", "SDS +s")
 	s.takes("CDS 1 c=1")
 	s.takes("LDS 2 l=1")
