@@ -63,7 +63,7 @@ func replay(t *testing.T, lines []string) {
 // versions reads "a=1 b=2".
 func versions(resources string) map[string]string {
 	all := map[string]string{}
-	for _, r := range strings.Fields(resources) {
+	for r := range strings.FieldsSeq(resources) {
 		name, version, _ := strings.Cut(r, "=")
 		all[name] = version
 	}

@@ -97,7 +97,10 @@ func play(seed uint64, saw *tally) (err error) {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(1e9, 0), saw: saw}
 	w.resources = 1 + w.IntN(6)
 	w.newServer()
-	w.client = &simClient{world: w, Machine: New(Config{Node: &corepb.Node{Id: "n"}}), has: map[Type]map[string]string{}, late: map[string]string{}}
+	w.client = &simClient{
+		world: w, Machine: New(Config{Node: &corepb.Node{Id: "n"}}),
+		has: map[Type]map[string]string{}, late: map[string]string{},
+	}
 	w.client.want()
 	for range 20 + w.IntN(150) {
 		w.step()

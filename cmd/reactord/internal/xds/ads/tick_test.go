@@ -160,8 +160,8 @@ func TestHeartbeatsAreNoSign(t *testing.T) {
 	}
 }
 
-// TestExpiredWhileUndecided has a resource that expires before it is known whether the server has sent everything: it is
-// removed once.
+// TestExpiredWhileUndecided has a resource that expires before it is known whether the server has sent everything: it
+// is removed once.
 func TestExpiredWhileUndecided(t *testing.T) {
 	s := opened(t, "CDS *")
 	s.takes("CDS 1 a= b= c=~3s")

@@ -122,7 +122,7 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 			continue
 		}
 		if n.wanted {
-			n.wanted, n.again = false, false
+			n.wanted = false
 			s.changed = true
 		}
 		if !everything {
