@@ -41,14 +41,14 @@ func TestServerThatHonoursVersions(t *testing.T) {
 // at all, as Istio.
 func TestServerThatIgnoresVersions(t *testing.T) {
 	for _, version := range []string{"1", ""} {
-		s := opened(t, "CDS *", "EDS x")
+		s := opened(t, "CDS *", "EDS x y")
 		s.takes(fmt.Sprintf("CDS 1 a=%s b=%[1]s c=%[1]s d=%[1]s", version))
-		s.takes(fmt.Sprintf("EDS 2 x=%s", version))
+		s.takes(fmt.Sprintf("EDS 2 x=%s y=%[1]s", version))
 		s.End()
 		s.Begin(true)
 		s.drain()
 		s.takes(fmt.Sprintf("CDS 1 a=%s d=9", version))
-		s.takes("EDS 2")
+		s.takes(fmt.Sprintf("EDS 2 x=%s", version)) // what is wanted by name is not removed so
 		if said := s.after(DefaultSettle - 1); said != "" {
 			t.Fatal(said)
 		}
@@ -64,7 +64,7 @@ func TestServerThatIgnoresVersions(t *testing.T) {
 			t.Fatal(said)
 		}
 		s.drain()
-		s.reconnects(fmt.Sprintf("node CDS [a=%s c=%[1]s d=9]", version), fmt.Sprintf("EDS +x [x=%s]", version))
+		s.reconnects(fmt.Sprintf("node CDS [a=%s c=%[1]s d=9]", version), fmt.Sprintf("EDS +x +y [x=%s y=%[1]s]", version))
 	}
 }
 
