@@ -28,8 +28,8 @@
 // # Refusals
 //
 // A NACK is held back if the one before was sent a moment ago, and longer if the response has brought nothing new: a
-// server that immediately sends again what was refused gets one in up to 16 s. What is good is answered immediately, and
-// with it what was held back. A server that does not wait for answers is not read more slowly for its NACKs.
+// server that immediately sends again what was refused gets one in up to 16 s. What is good is answered immediately,
+// and with it what was held back. A server that does not wait for answers is not read more slowly for its NACKs.
 //
 // # The order of types
 //
