@@ -62,7 +62,11 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 		c.filter(r.at("filters[%d]", i), f)
 	}
 	c.sockets = decodeSockets(r, m)
-	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
+	checked := *b
+	if c.dns != nil {
+		checked.DNS = []config.DNS{*c.dns}
+	}
+	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
 	}
 	return c, nil
