@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
@@ -75,7 +76,7 @@ func endpoints(t testing.TB, groups ...string) (*Endpoints, error) {
 }
 
 // builtWith is what a cluster and its endpoints become, or why they do not.
-func builtWith(c *Cluster, err error, s *Set, u use) string {
+func builtWith(t testing.TB, c *Cluster, err error, s *Set, u use) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
@@ -83,9 +84,14 @@ func builtWith(c *Cluster, err error, s *Set, u use) string {
 	if err != nil {
 		return "fault: " + err.Error()
 	}
-	return describe(&plan.Control{
+	control := &plan.Control{
 		Backends: []config.Backend{b.config}, Servers: map[string][]plan.Server{b.config.Name: b.servers},
-	})
+	}
+	if b.keys != nil {
+		control.Keys = map[string]*certs.Client{b.config.Name: b.keys}
+	}
+	valid(t, "the backend", control)
+	return describe(control)
 }
 
 // backendOf is what a cluster with one server becomes.
@@ -96,7 +102,7 @@ func backendOf(t testing.TB, fields string) string {
 	if wrong != nil {
 		t.Fatal(wrong)
 	}
-	return builtWith(c, err, &Set{Endpoints: map[string]*Endpoints{"c": e, "other": e}}, use{hash: true})
+	return builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e, "other": e}}, use{hash: true})
 }
 
 // policy is a load balancing policy.
@@ -307,10 +313,10 @@ func TestHashing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Set{Endpoints: map[string]*Endpoints{"c": {}}}
-	if got := builtWith(c, nil, s, use{}); !strings.Contains(got, "Balance.Policy=random ") {
+	if got := builtWith(t, c, nil, s, use{}); !strings.Contains(got, "Balance.Policy=random ") {
 		t.Error(got)
 	}
-	if got := builtWith(c, nil, s, use{hash: true}); !strings.Contains(got, "Balance.Policy=maglev ") {
+	if got := builtWith(t, c, nil, s, use{hash: true}); !strings.Contains(got, "Balance.Policy=maglev ") {
 		t.Error(got)
 	}
 	if c.Endpoints() != "c" || !reflect.DeepEqual(c.Secrets(), []string(nil)) {

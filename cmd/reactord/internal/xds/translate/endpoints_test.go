@@ -19,7 +19,7 @@ func serversOf(t testing.TB, fields string, groups ...string) string {
 		return "refused: " + err.Error()
 	}
 	c, err := cluster(t, fields)
-	got := builtWith(c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{})
+	got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{})
 	if _, servers, ok := strings.Cut(got, "\n"); ok {
 		return strings.ReplaceAll(servers, "  server", "")
 	}
@@ -143,7 +143,7 @@ func TestCheckPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := cluster(t, checks)
-		if got := builtWith(c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{}); !strings.Contains(got, test.want) {
+		if got := builtWith(t, c, err, &Set{Endpoints: map[string]*Endpoints{"c": e}}, use{}); !strings.Contains(got, test.want) {
 			t.Errorf("%s should have %s", got, test.want)
 		}
 	}
