@@ -118,8 +118,14 @@ func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
 	c.settings.MaxConnections = defaultConnections
 	limit := func(r reading, all []*clusterpb.CircuitBreakers_Thresholds, into *int) {
 		for i, t := range all {
-			if t.Priority != corepb.RoutingPriority_DEFAULT || t.MaxConnections == nil {
-				continue // another priority is of HTTP
+			if t.Priority != corepb.RoutingPriority_DEFAULT {
+				continue // another one is of HTTP
+			}
+			if n := t.MaxPendingRequests; n != nil && into == &c.settings.MaxConnections {
+				c.settings.Queue.Size = int(min(n.Value, 1<<20))
+			}
+			if t.MaxConnections == nil {
+				continue
 			}
 			if t.MaxConnections.Value == 0 {
 				r.indexed(i).at("max_connections").refuse("without connections the cluster has no use: remove its routes")
@@ -182,7 +188,7 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 	out := &backend{config: c.settings}
 	b := &out.config
 	if c.hashes() && !u.hash {
-		b.Balance.Policy = "random"
+		b.Balance.Policy, b.Balance.LoadFactor = "random", 0
 	}
 	if all == nil {
 		return nil, fmt.Errorf("there are no endpoints %q", c.endpoints)
