@@ -64,7 +64,9 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	c.sockets = decodeSockets(r, m)
 	checked := *b
 	if c.dns != nil {
-		checked.DNS = []config.DNS{*c.dns}
+		d := *c.dns
+		d.Name, d.Port = "a.example", 1 // the endpoints have them
+		checked.DNS = []config.DNS{d}
 	}
 	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
