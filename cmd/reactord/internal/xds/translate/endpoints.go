@@ -61,6 +61,16 @@ func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
 // Same reports whether both say the same, as far as it is honoured.
 func (e *Endpoints) Same(other *Endpoints) bool { return reflect.DeepEqual(e, other) }
 
+// Len is how many of them could serve.
+func (e *Endpoints) Len() (n int) {
+	for i := range e.all {
+		if e.all[i].state != plan.Maintenance {
+			n++
+		}
+	}
+	return n
+}
+
 // decodeAssignment reads servers. names: they may be names.
 func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool) *Endpoints {
 	e := &Endpoints{name: m.GetClusterName()}
