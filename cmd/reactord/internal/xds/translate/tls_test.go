@@ -86,7 +86,8 @@ func TestUpstreamTLS(t *testing.T) {
 	params := func(all string) string { return ca + `,"tls_params":{` + all + `}` }
 	only := func(fields string) string { return `"validation_context":{` + fields + `}` }
 	set := &Set{Endpoints: map[string]*Endpoints{}, Secrets: map[string]*Secret{
-		"ca":   mustSecret(t, "ca", `"validation_context":`+p.ca(`,"match_typed_subject_alt_names":[`+typed("DNS", `"exact":"b.test"`)+`]`)),
+		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca(`,"match_typed_subject_alt_names":[`+typed("DNS",
+			`"exact":"b.test"`)+`]`)),
 		"pair": mustSecret(t, "pair", `"tls_certificate":`+p.pair("client.test")),
 	}}
 	set.Endpoints["c"], _ = endpoints(t, region("", at("192.0.2.1", 443, "")))
@@ -95,75 +96,107 @@ func TestUpstreamTLS(t *testing.T) {
 		{"a chain", upstream("", ca), " TLS.ServerName=. TLS.SANs=[any] TLS.CA=xds://cluster/c/validation_context/ca "},
 		{"a name to ask for", upstream(`,"sni":"a.test"`, ca), " TLS.ServerName=a.test TLS.SANs=[any] "},
 		{"its name", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, ca), " TLS.ServerName=a.test TLS.CA="},
-		{"its name and others", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, names(typed("DNS", `"exact":"b.test"`))),
+		{"its name and others", upstream(`,"sni":"a.test","auto_sni_san_validation":true`, names(typed("DNS",
+			`"exact":"b.test"`))),
 			" TLS.SANs=[dns:a.test dns:b.test] "},
 		{"no name to verify", upstream(`,"auto_sni_san_validation":true`, ca), "auto_sni_san_validation: there is no sni"},
 		{"a name that is none", upstream(`,"sni":"a b"`, ca), `sni: "a b" is not the name of a server`},
 		{"the host", upstream(`,"auto_host_sni":true`, ca), "auto_host_sni: the name that is asked for is sni"},
 		{"renegotiation", upstream(`,"allow_renegotiation":true`, ca), "TLS is not renegotiated"},
-		{"DNS", upstream("", names(typed("DNS", `"suffix":".a.test","ignore_case":true`))), " TLS.SANs=[dns-suffix:.a.test] "},
+		{"DNS", upstream("", names(typed("DNS", `"suffix":".a.test","ignore_case":true`))),
+			" TLS.SANs=[dns-suffix:.a.test] "},
 		{"URI", upstream("", names(typed("URI", `"prefix":"spiffe://a/"`)+","+typed("URI", `"exact":"spiffe://b/c"`))),
 			" TLS.SANs=[uri-prefix:spiffe://a/ uri:spiffe://b/c] "},
 		{"IP", upstream("", names(typed("IP_ADDRESS", `"exact":"192.0.2.1"`))), " TLS.SANs=[ip:192.0.2.1] "},
 		{"email", upstream("", names(typed("EMAIL", `"contains":"@"`))), " TLS.SANs=[email-contains:@] "},
-		{"regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"spiffe://.*"}`))), " TLS.SANs=[uri-regex:spiffe://.*] "},
+		{"regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"spiffe://.*"}`))),
+			" TLS.SANs=[uri-regex:spiffe://.*] "},
 		{"a wrong regex", upstream("", names(typed("URI", `"safe_regex":{"regex":"("}`))), "is not a regular expression"},
 		{"case of URI", upstream("", names(typed("URI", `"exact":"a","ignore_case":true`))), "ignore_case: case counts"},
-		{"another type", upstream("", names(typed("OTHER_NAME", `"exact":"a"`))), "reactord does not compare names of the type OTHER_NAME"},
+		{"another type", upstream("", names(typed("OTHER_NAME", `"exact":"a"`))),
+			"reactord does not compare names of the type OTHER_NAME"},
 		{"no form", upstream("", names(typed("URI", ``))), "names are compared by exact"},
-		{"names of any type", upstream("", only(`"match_subject_alt_names":[{"exact":"192.0.2.1"},{"prefix":"a"}],"trusted_ca":`+p.inline(p.File))),
+		{"names of any type", upstream("",
+			only(`"match_subject_alt_names":[{"exact":"192.0.2.1"},{"prefix":"a"}],"trusted_ca":`+p.inline(p.File))),
 			" TLS.SANs=[dns:192.0.2.1 uri:192.0.2.1 email:192.0.2.1 ip:192.0.2.1 dns-prefix:a uri-prefix:a email-prefix:a] "},
 		{"names without authorities", upstream("", only(`"match_typed_subject_alt_names":[`+typed("DNS", `"exact":"a"`)+`]`)),
 			"names of certificates say nothing without authorities"},
 		{"the system's", upstream("", only(`"system_root_certs":{}`)), " TLS.SANs=[any] IdleTimeout"},
-		{"two kinds of authorities", upstream("", `"validation_context":`+p.ca(`,"system_root_certs":{}`)), "there is trusted_ca as well"},
-		{"authorities that are none", upstream("", only(`"trusted_ca":{"inline_string":"a"}`)), "there is no certificate in PEM"},
-		{"pins", upstream("", `"validation_context":`+p.ca(`,"verify_certificate_spki":["a"]`)), "verify_certificate_spki: certificates are not pinned"},
-		{"revoked", upstream("", `"validation_context":`+p.ca(`,"crl":{"inline_string":"a"}`)), "crl: lists of revoked certificates are not read"},
-		{"expired", upstream("", `"validation_context":`+p.ca(`,"allow_expired_certificate":true`)), "certificates that have expired"},
-		{"untrusted", upstream("", `"validation_context":`+p.ca(`,"trust_chain_verification":"ACCEPT_UNTRUSTED"`)), "chains are always verified"},
+		{"two kinds of authorities", upstream("", `"validation_context":`+p.ca(`,"system_root_certs":{}`)),
+			"there is trusted_ca as well"},
+		{"authorities that are none", upstream("", only(`"trusted_ca":{"inline_string":"a"}`)),
+			"there is no certificate in PEM"},
+		{"pins", upstream("", `"validation_context":`+p.ca(`,"verify_certificate_spki":["a"]`)),
+			"verify_certificate_spki: certificates are not pinned"},
+		{"revoked", upstream("", `"validation_context":`+p.ca(`,"crl":{"inline_string":"a"}`)),
+			"crl: lists of revoked certificates are not read"},
+		{"expired", upstream("", `"validation_context":`+p.ca(`,"allow_expired_certificate":true`)),
+			"certificates that have expired"},
+		{"untrusted", upstream("", `"validation_context":`+p.ca(`,"trust_chain_verification":"ACCEPT_UNTRUSTED"`)),
+			"chains are always verified"},
 		{"depth", upstream("", `"validation_context":`+p.ca(`,"max_verify_depth":1`)), "the depth of chains is not limited"},
-		{"a directory", upstream("", `"validation_context":`+p.ca(`,"watched_directory":{"path":"/a"}`)), "files are read when the resource changes"},
-		{"a certificate", upstream("", pair), " TLS.Cert=xds://cluster/c/tls_certificates[0]/cert TLS.Key=xds://cluster/c/tls_certificates[0]/key "},
-		{"two certificates", upstream("", `"tls_certificates":[`+p.pair("a")+","+p.pair("b")+`]`), "reactord shows servers one certificate, not 2"},
-		{"no key", upstream("", `"tls_certificates":[{"certificate_chain":`+p.inline(p.File)+`}]`), "tls_certificates[0].private_key: there is none"},
+		{"a directory", upstream("", `"validation_context":`+p.ca(`,"watched_directory":{"path":"/a"}`)),
+			"files are read when the resource changes"},
+		{"a certificate", upstream("", pair),
+			" TLS.Cert=xds://cluster/c/tls_certificates[0]/cert TLS.Key=xds://cluster/c/tls_certificates[0]/key "},
+		{"two certificates", upstream("", `"tls_certificates":[`+p.pair("a")+","+p.pair("b")+`]`),
+			"reactord shows servers one certificate, not 2"},
+		{"no key", upstream("", `"tls_certificates":[{"certificate_chain":`+p.inline(p.File)+`}]`),
+			"tls_certificates[0].private_key: there is none"},
 		{"another's key", upstream("", `"tls_certificates":[{"certificate_chain":`+p.inline(p.File)+`,"private_key":`+
 			p.inline(p.Issue("x", certstest.Key(t), time.Hour))+`}]`), "is not that of the first certificate"},
-		{"a file", upstream("", fmt.Sprintf(`"tls_certificates":[{"certificate_chain":{"filename":%q},"private_key":{"filename":%[1]q}}]`,
-			p.Issue("x", certstest.Key(t), time.Hour))), " TLS.Cert=" + p.Dir + "/x.pem "},
-		{"no file", upstream("", `"tls_certificates":[{"certificate_chain":{"filename":"/nowhere"},"private_key":{"filename":"/nowhere"}}]`),
+		{"a file", upstream("",
+			fmt.Sprintf(`"tls_certificates":[{"certificate_chain":{"filename":%q},"private_key":{"filename":%[1]q}}]`,
+				p.Issue("x", certstest.Key(t), time.Hour))), " TLS.Cert=" + p.Dir + "/x.pem "},
+		{"no file", upstream("",
+			`"tls_certificates":[{"certificate_chain":{"filename":"/nowhere"},"private_key":{"filename":"/nowhere"}}]`),
 			"fault: open /nowhere"},
-		{"secrets", upstream("", `"tls_certificate_sds_secret_configs":[`+sds("pair")+`],"validation_context_sds_secret_config":`+sds("ca")),
+		{"secrets", upstream("",
+			`"tls_certificate_sds_secret_configs":[`+sds("pair")+`],"validation_context_sds_secret_config":`+sds("ca")),
 			" TLS.SANs=[dns:b.test] TLS.CA=xds://secret/ca/ca TLS.Cert=xds://secret/pair/cert TLS.Key=xds://secret/pair/key "},
-		{"combined", upstream("", `"combined_validation_context":{"default_validation_context":{"match_typed_subject_alt_names":[`+
-			typed("DNS", `"exact":"a.test"`)+`]},"validation_context_sds_secret_config":`+sds("ca")+`}`),
+		{"combined", upstream("",
+			`"combined_validation_context":{"default_validation_context":{"match_typed_subject_alt_names":[`+
+				typed("DNS", `"exact":"a.test"`)+`]},"validation_context_sds_secret_config":`+sds("ca")+`}`),
 			" TLS.SANs=[dns:a.test dns:b.test] TLS.CA=xds://secret/ca/ca "},
-		{"no secret", upstream("", `"validation_context_sds_secret_config":`+sds("none")), `fault: there is no secret "none"`},
-		{"a certificate as authorities", upstream("", `"validation_context_sds_secret_config":`+sds("pair")), `fault: the secret "pair" is no validation context`},
-		{"authorities as a certificate", upstream("", `"tls_certificate_sds_secret_configs":[`+sds("ca")+`]`), `fault: the secret "ca" is no certificate`},
-		{"of the agent", upstream("", `"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":{"api_config_source":`+
-			`{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`),
+		{"no secret", upstream("", `"validation_context_sds_secret_config":`+sds("none")),
+			`fault: there is no secret "none"`},
+		{"a certificate as authorities", upstream("", `"validation_context_sds_secret_config":`+sds("pair")),
+			`fault: the secret "pair" is no validation context`},
+		{"authorities as a certificate", upstream("", `"tls_certificate_sds_secret_configs":[`+sds("ca")+`]`),
+			`fault: the secret "ca" is no certificate`},
+		{"of the agent", upstream("",
+			`"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":{"api_config_source":`+
+				`{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`),
 			"refused: transport_socket: its secrets come from sds-grpc"},
-		{"versions", upstream("", params(`"tls_minimum_protocol_version":"TLSv1_0","tls_maximum_protocol_version":"TLSv1_2"`)),
+		{"versions", upstream("",
+			params(`"tls_minimum_protocol_version":"TLSv1_0","tls_maximum_protocol_version":"TLSv1_2"`)),
 			" TLS.MinVersion=1.0 TLS.MaxVersion=1.2 "},
-		{"an old version", upstream("", params(`"tls_maximum_protocol_version":"TLSv1_1"`)), " TLS.MinVersion=1.1 TLS.MaxVersion=1.1 "},
-		{"versions that are none", upstream("", params(`"tls_minimum_protocol_version":"TLSv1_3","tls_maximum_protocol_version":"TLSv1_2"`)),
+		{"an old version", upstream("", params(`"tls_maximum_protocol_version":"TLSv1_1"`)),
+			" TLS.MinVersion=1.1 TLS.MaxVersion=1.1 "},
+		{"versions that are none", upstream("",
+			params(`"tls_minimum_protocol_version":"TLSv1_3","tls_maximum_protocol_version":"TLSv1_2"`)),
 			"tls_params.tls_minimum_protocol_version: it is greater than the maximum"},
-		{"ciphers", upstream("", params(`"cipher_suites":["[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]","AES256-SHA",`+
-			`"TLS_RSA_WITH_AES_128_GCM_SHA256"]`)), " TLS.Ciphers=[TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 " +
+		{"ciphers", upstream("",
+			params(`"cipher_suites":["[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]","AES256-SHA",`+
+				`"TLS_RSA_WITH_AES_128_GCM_SHA256"]`)), " TLS.Ciphers=[TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 " +
 			"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 TLS_RSA_WITH_AES_256_CBC_SHA TLS_RSA_WITH_AES_128_GCM_SHA256] "},
 		{"a cipher", upstream("", params(`"cipher_suites":["ECDHE-PSK-AES128-CBC-SHA"]`)),
 			`tls_params.cipher_suites[0]: reactord does not have the cipher suite "ECDHE-PSK-AES128-CBC-SHA"`},
 		{"curves", upstream("", params(`"ecdh_curves":["X25519","P-256"]`)), " TLS.Curves=[X25519 P-256] "},
 		{"a curve", upstream("", params(`"ecdh_curves":["P-224"]`)), `reactord does not have "P-224"`},
-		{"signatures", upstream("", params(`"signature_algorithms":["a"]`)), "signature_algorithms: reactord does not choose them"},
-		{"compliance", upstream("", params(`"compliance_policies":["FIPS_202205"]`)), "compliance_policies: reactord does not have them"},
+		{"signatures", upstream("", params(`"signature_algorithms":["a"]`)),
+			"signature_algorithms: reactord does not choose them"},
+		{"compliance", upstream("", params(`"compliance_policies":["FIPS_202205"]`)),
+			"compliance_policies: reactord does not have them"},
 		{"ALPN", upstream("", ca+`,"alpn_protocols":["h2","a"]`), " TLS.ALPN=[h2 a] "},
-		{"a header", socket(headerType, `"config":{"version":"V2"},"transport_socket":`+socket(rawType, "")), " ProxyProtocol.Version=v2 "},
-		{"a header before TLS", socket(headerType, `"config":{"version":"V1"},"transport_socket":`+upstream("", ca)), " ProxyProtocol.Version=v1 "},
+		{"a header", socket(headerType, `"config":{"version":"V2"},"transport_socket":`+socket(rawType, "")),
+			" ProxyProtocol.Version=v2 "},
+		{"a header before TLS", socket(headerType, `"config":{"version":"V1"},"transport_socket":`+upstream("", ca)),
+			" ProxyProtocol.Version=v1 "},
 		{"two headers", socket(headerType, `"transport_socket":`+socket(headerType, "")), "two PROXY headers"},
 		{"raw", socket(rawType, ""), "MaxConnections=1024 IdleTimeout"},
-		{"another socket", socket("envoy.type.v3.Percent", ""), "reactord does not have the transport socket envoy.type.v3.Percent"},
+		{"another socket", socket("envoy.type.v3.Percent", ""),
+			"reactord does not have the transport socket envoy.type.v3.Percent"},
 	} {
 		c, err := cluster(t, `"transport_socket":`+test.socket)
 		if got := builtWith(t, c, err, set, use{}); !strings.Contains(got, test.want) {
@@ -175,10 +208,12 @@ func TestUpstreamTLS(t *testing.T) {
 // Endpoints choose a transport socket by their metadata.
 func TestSocketMatches(t *testing.T) {
 	p := newPKI(t)
-	ca, foreign := `"validation_context":`+p.ca(""), `"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":`+
-		`{"api_config_source":{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`
+	ca, foreign := `"validation_context":`+p.ca(""),
+		`"validation_context_sds_secret_config":{"name":"ROOTCA","sds_config":`+
+			`{"api_config_source":{"api_type":"GRPC","grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}`
 	match := func(match, socket string) string {
-		return `{"name":"of ` + strings.ReplaceAll(match, `"`, "") + `","match":{` + match + `},"transport_socket":` + socket + `}`
+		return `{"name":"of ` + strings.ReplaceAll(match, `"`, "") + `","match":{` + match + `},"transport_socket":` +
+			socket + `}`
 	}
 	chosen := func(port int, match string) string {
 		return at("192.0.2.1", port, `,"metadata":{"filter_metadata":{"envoy.transport_socket_match":{`+match+`}}}`)
@@ -189,7 +224,8 @@ func TestSocketMatches(t *testing.T) {
 	matches := `"transport_socket_matches":[` + strings.Join([]string{
 		match(`"tls":"a"`, upstream(`,"sni":"a.test"`, ca)), match(`"tls":"b"`, upstream(`,"sni":"b.test"`, ca)),
 		match(`"tls":"raw"`, socket(rawType, "")), match(`"tls":"istio"`, upstream("", foreign)),
-		match(`"tls":"header"`, header("V1", socket(rawType, ""))), match(`"tls":"secret"`, upstream("", `"validation_context_sds_secret_config":`+sds("ca"))),
+		match(`"tls":"header"`, header("V1", socket(rawType, ""))), match(`"tls":"secret"`, upstream("",
+			`"validation_context_sds_secret_config":`+sds("ca"))),
 	}, ",") + "]"
 	set := &Set{Secrets: map[string]*Secret{"ca": mustSecret(t, "ca", `"validation_context":`+p.ca(""))}}
 	for _, test := range []struct{ name, endpoints, want string }{
@@ -228,7 +264,8 @@ func TestSocketMatches(t *testing.T) {
 	c, err := cluster(t, `"transport_socket":`+header("V2", upstream(`,"sni":"a.test"`, ca))+
 		`,"health_checks":[{"interval":"5s","timeout":"1s","healthy_threshold":2,"unhealthy_threshold":3,"tcp_health_check":{}}]`)
 	set.Endpoints["c"], _ = endpoints(t, `{"lb_endpoints":[`+at("192.0.2.1", 1, "")+`]}`)
-	if got := builtWith(t, c, err, set, use{}); !strings.Contains(got, " Check.TLS=true Check.TLSServerName=a.test Check.Proxy=true ") {
+	if got := builtWith(t, c, err, set, use{}); !strings.Contains(got,
+		" Check.TLS=true Check.TLSServerName=a.test Check.Proxy=true ") {
 		t.Errorf("a check: %s", got)
 	}
 	for _, with := range []string{upstream("", ca), header("V1", socket(rawType, ""))} {
@@ -259,11 +296,13 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%.60s: %v", fields, err)
 		}
 	}
-	if _, err := DecodeSecret("s", wire(t, &tlspb.Secret{}, `{"name":"t"}`)); err == nil || !strings.Contains(err.Error(), "it is of no kind") {
+	if _, err := DecodeSecret("s", wire(t, &tlspb.Secret{}, `{"name":"t"}`)); err == nil ||
+		!strings.Contains(err.Error(), "it is of no kind") {
 		t.Error(err)
 	}
 	fields := `"tls_certificate":` + p.pair("a.test")
-	one, same, other := mustSecret(t, "s", fields), mustSecret(t, "s", fields), mustSecret(t, "s", `"tls_certificate":`+p.pair("a.test"))
+	one, same, other := mustSecret(t, "s", fields), mustSecret(t, "s", fields), mustSecret(t, "s",
+		`"tls_certificate":`+p.pair("a.test"))
 	if !one.Same(same) || one.Same(other) {
 		t.Error("the same secret is another, or another is the same")
 	}
@@ -283,36 +322,47 @@ func downstream(t testing.TB, fields string) (*serverTLS, error) {
 // TestDownstreamTLS has each field of TLS with clients do what it says, or refused.
 func TestDownstreamTLS(t *testing.T) {
 	p := newPKI(t)
-	pair, ca := `"tls_certificates":[`+p.pair("a.test")+`]`, `"validation_context":`+p.ca(`,"match_typed_subject_alt_names":`+
-		`[{"san_type":"URI","matcher":{"prefix":"spiffe://a/"}}]`)
+	pair, ca := `"tls_certificates":[`+p.pair("a.test")+`]`,
+		`"validation_context":`+p.ca(`,"match_typed_subject_alt_names":`+
+			`[{"san_type":"URI","matcher":{"prefix":"spiffe://a/"}}]`)
 	of := func(common, fields string) string { return `"common_tls_context":{` + common + `}` + fields }
 	set := &Set{Secrets: map[string]*Secret{
-		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca("")), "pair": mustSecret(t, "pair", `"tls_certificate":`+p.pair("client.test")),
+		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca("")), "pair": mustSecret(t, "pair",
+			`"tls_certificate":`+p.pair("client.test")),
 	}}
 	for _, test := range []struct {
 		name, fields string
 		sans         []string
 		want         string
 	}{
-		{"a certificate", of(pair, ""), nil, " Certificates=[{xds://listener/tls_certificates[0]/cert xds://listener/tls_certificates[0]/key }]"},
-		{"two", of(`"tls_certificate_sds_secret_configs":[`+sds("pair")+`],`+pair, ""), nil, "key } {xds://secret/pair/cert xds://secret/pair/key }]"},
+		{"a certificate", of(pair, ""), nil,
+			" Certificates=[{xds://listener/tls_certificates[0]/cert xds://listener/tls_certificates[0]/key }]"},
+		{"two", of(`"tls_certificate_sds_secret_configs":[`+sds("pair")+`],`+pair, ""), nil,
+			"key } {xds://secret/pair/cert xds://secret/pair/key }]"},
 		{"none", of("", ""), nil, "refused: common_tls_context: there is no certificate"},
-		{"no secret", of(`"tls_certificate_sds_secret_configs":[`+sds("none")+`]`, ""), nil, `fault: there is no secret "none"`},
+		{"no secret", of(`"tls_certificate_sds_secret_configs":[`+sds("none")+`]`, ""), nil,
+			`fault: there is no secret "none"`},
 		{"clients may have certificates", of(pair+","+ca, ""), nil,
 			" ClientAuth=request ClientCA=xds://listener/validation_context/ca ClientSANs=[uri-prefix:spiffe://a/]"},
 		{"clients must", of(pair+","+ca, `,"require_client_certificate":true`), nil, " ClientAuth=require "},
-		{"of fewer names", of(pair+","+ca, ""), []string{"uri:spiffe://a/b", "uri:spiffe://b/c"}, " ClientSANs=[uri:spiffe://a/b]"},
+		{"of fewer names", of(pair+","+ca, ""), []string{"uri:spiffe://a/b", "uri:spiffe://b/c"},
+			" ClientSANs=[uri:spiffe://a/b]"},
 		{"of no name", of(pair+","+ca, ""), []string{"uri:spiffe://b/c"}, "fault: no client could have the names"},
-		{"by a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("ca"), `,"require_client_certificate":true`), nil,
+		{"by a secret", of(pair+`,"validation_context_sds_secret_config":`+sds("ca"), `,"require_client_certificate":true`),
+			nil,
 			" ClientAuth=require ClientCA=xds://secret/ca/ca"},
-		{"without authorities", of(pair, `,"require_client_certificate":true`), nil, "refused: require_client_certificate: it needs trusted_ca"},
+		{"without authorities", of(pair, `,"require_client_certificate":true`), nil,
+			"refused: require_client_certificate: it needs trusted_ca"},
 		{"names without authorities", of(pair, ""), []string{"any"}, "fault: clients need a certificate"},
-		{"the system's", of(pair+`,"validation_context":{"system_root_certs":{}}`, ""), nil, "authorities of clients are not those of the system"},
+		{"the system's", of(pair+`,"validation_context":{"system_root_certs":{}}`, ""), nil,
+			"authorities of clients are not those of the system"},
 		{"require_sni", of(pair, `,"require_sni":true`), nil, "require_sni: clients may leave out the name"},
 		{"no tickets", of(pair, `,"disable_stateless_session_resumption":true`), nil, " Tickets=false"},
-		{"staples", of(pair, `,"ocsp_staple_policy":"MUST_STAPLE"`), nil, "ocsp_staple_policy: a certificate is used without"},
-		{"of the agent", of(`"tls_certificate_sds_secret_configs":[{"name":"default","sds_config":{"api_config_source":{"api_type":"GRPC",`+
-			`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}]`, `,"require_client_certificate":true`), nil,
+		{"staples", of(pair, `,"ocsp_staple_policy":"MUST_STAPLE"`), nil,
+			"ocsp_staple_policy: a certificate is used without"},
+		{"of the agent",
+			of(`"tls_certificate_sds_secret_configs":[{"name":"default","sds_config":{"api_config_source":{"api_type":"GRPC",`+
+				`"grpc_services":[{"envoy_grpc":{"cluster_name":"sds-grpc"}}]}}}]`, `,"require_client_certificate":true`), nil,
 			"refused: common_tls_context: its secrets come from sds-grpc, which reactord does not ask"},
 	} {
 		tls, err := downstream(t, test.fields)
@@ -336,7 +386,8 @@ func TestDownstreamTLS(t *testing.T) {
 // What two lists of names have in common.
 func TestNarrower(t *testing.T) {
 	for _, test := range []struct{ a, b, want string }{
-		{"dns:a.b", "dns:A.B", "dns:a.b"}, {"dns:a", "uri:a", ""}, {"any", "uri:a", "uri:a"}, {"uri-prefix:a", "any", "uri-prefix:a"},
+		{"dns:a.b", "dns:A.B", "dns:a.b"}, {"dns:a", "uri:a", ""}, {"any", "uri:a", "uri:a"}, {"uri-prefix:a", "any",
+			"uri-prefix:a"},
 		{"uri-prefix:ab", "uri:abc", "uri:abc"}, {"uri:abc", "uri-suffix:bc", "uri:abc"}, {"uri-prefix:ab", "uri:bc", ""},
 		{"uri-prefix:ab", "uri-prefix:abc", "uri-prefix:abc"}, {"uri-prefix:ab", "uri-prefix:ac", ""},
 		{"uri-suffix:bc", "uri-suffix:c", "uri-suffix:bc"}, {"uri-contains:b", "uri-contains:abc", "uri-contains:abc"},
@@ -375,8 +426,9 @@ func TestHandshakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := cluster(t, `"transport_socket":`+upstream(`,"sni":"b.test"`, `"tls_certificate_sds_secret_configs":[`+sds("client")+
-			`],"validation_context":`+p.ca(exact(ofServer))))
+		c, err := cluster(t, `"transport_socket":`+upstream(`,"sni":"b.test"`,
+			`"tls_certificate_sds_secret_configs":[`+sds("client")+
+				`],"validation_context":`+p.ca(exact(ofServer))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,10 +441,12 @@ func TestHandshakes(t *testing.T) {
 	if err := shake("spiffe://a/server", "spiffe://a/client"); err != nil {
 		t.Error(err)
 	}
-	if err := shake("spiffe://a/other", "spiffe://a/client"); err == nil || !strings.Contains(err.Error(), "[uri:spiffe://a/server]") {
+	if err := shake("spiffe://a/other", "spiffe://a/client"); err == nil || !strings.Contains(err.Error(),
+		"[uri:spiffe://a/server]") {
 		t.Error(err)
 	}
-	if err := shake("spiffe://a/server", "spiffe://a/other"); err == nil || !strings.Contains(err.Error(), "bad certificate") {
+	if err := shake("spiffe://a/server", "spiffe://a/other"); err == nil || !strings.Contains(err.Error(),
+		"bad certificate") {
 		t.Error(err)
 	}
 	before := keysOf(t, set)
