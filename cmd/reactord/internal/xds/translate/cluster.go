@@ -53,7 +53,8 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	c.breakers(r.at("circuit_breakers"), m.CircuitBreakers)
 	healthChecks(r.at("health_checks"), m.HealthChecks, &b.Check)
 	outlierDetection(r.at("outlier_detection"), m.OutlierDetection, &b.Ejection)
-	keepAlive(r.at("upstream_connection_options.tcp_keepalive"), m.UpstreamConnectionOptions.GetTcpKeepalive(), &b.KeepAlive)
+	keepAlive(r.at("upstream_connection_options.tcp_keepalive"), m.UpstreamConnectionOptions.GetTcpKeepalive(),
+		&b.KeepAlive)
 	if limit := m.PerConnectionBufferLimitBytes; limit != nil {
 		b.Buffer = config.Size(limit.Value)
 		b.Buffer = min(max(b.Buffer, 4*config.KiB), 16*config.MiB)
@@ -62,7 +63,13 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 		c.filter(r.at("filters[%d]", i), f)
 	}
 	c.sockets = decodeSockets(r, m)
-	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
+	checked := *b
+	if c.dns != nil {
+		d := *c.dns
+		d.Name, d.Port = "a.example", 1 // the endpoints have them
+		checked.DNS = []config.DNS{d}
+	}
+	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -127,7 +127,8 @@ func assignmentPolicy(r reading, m *clusterpb.ClusterLoadAssignment_Policy) {
 
 // localityName is a locality as a word: its parts that are set.
 func localityName(l *corepb.Locality) string {
-	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()}, func(s string) bool { return s == "" })
+	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()},
+		func(s string) bool { return s == "" })
 	return strings.Join(parts, "/")
 }
 

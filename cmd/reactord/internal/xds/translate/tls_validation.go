@@ -35,7 +35,8 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 		}
 	}
 	for key, set := range map[string]bool{
-		"verify_certificate_spki": len(m.VerifyCertificateSpki) > 0, "verify_certificate_hash": len(m.VerifyCertificateHash) > 0,
+		"verify_certificate_spki": len(m.VerifyCertificateSpki) > 0,
+		"verify_certificate_hash": len(m.VerifyCertificateHash) > 0,
 	} {
 		r.at("%s", key).only(!set, "certificates are not pinned: write trusted_ca")
 	}
