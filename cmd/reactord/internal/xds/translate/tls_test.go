@@ -235,10 +235,10 @@ func TestSocketMatches(t *testing.T) {
 		{"by a secret", chosen(1, `"tls":"secret"`), "TLS.CA=xds://secret/ca/ca "},
 		{"one that does not exist", chosen(1, `"tls":"c"`), "MaxConnections=1024 IdleTimeout"},
 		{"with and without", chosen(1, `"tls":"a"`) + "," + chosen(2, `"tls":"raw"`) + "," + at("192.0.2.1", 3, ""),
-			" Address=192.0.2.1:1 Weight=1\n  server Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1 Plain=true\n" +
-				"  server Name=192.0.2.1:3 Address=192.0.2.1:3 Weight=1 Plain=true\n"},
+			" Address=192.0.2.1:1 Weight=1\n  server Address=192.0.2.1:2 Weight=1 Plain=true\n" +
+				"  server Address=192.0.2.1:3 Weight=1 Plain=true\n"},
 		{"without and with", chosen(1, `"tls":"raw"`) + "," + chosen(2, `"tls":"b"`),
-			" Address=192.0.2.1:1 Weight=1 Plain=true\n  server Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1 Weight=1 Plain=true\n  server Address=192.0.2.1:2 Weight=1\n"},
 		{"two of them", chosen(1, `"tls":"a"`) + "," + chosen(2, `"tls":"b"`),
 			"fault: 192.0.2.1:1 and 192.0.2.1:2 choose different transport sockets"},
 		{"a header and none", chosen(1, `"tls":"header"`) + "," + chosen(2, `"tls":"raw"`),
