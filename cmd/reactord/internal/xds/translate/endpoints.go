@@ -60,7 +60,8 @@ func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
 
 // Same reports whether both say the same, as far as it is honoured.
 func (e *Endpoints) Same(other *Endpoints) bool {
-	return e == other || e != nil && other != nil && e.name == other.name && slices.EqualFunc(e.all, other.all, sameEndpoint)
+	return e == other || e != nil && other != nil && e.name == other.name && slices.EqualFunc(e.all, other.all,
+		sameEndpoint)
 }
 
 func sameEndpoint(a, b endpoint) bool {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -242,4 +244,23 @@ func envoyShares(e *Endpoints, localities bool) []float64 {
 		}
 	}
 	return out
+}
+
+// Endpoints differ if any of their fields does.
+func TestSameEndpoints(t *testing.T) {
+	set := map[string]any{
+		"address": netip.MustParseAddrPort("192.0.2.1:1"), "name": "a", "port": uint16(1), "weight": uint32(1),
+		"localityWeight": uint32(1), "group": 1, "locality": "a", "priority": 1, "state": plan.Drain, "checkPort": 1,
+		"match": map[string]any{"a": "b"},
+	}
+	of := reflect.TypeFor[endpoint]()
+	for i := range of.NumField() {
+		var other endpoint
+		field := reflect.ValueOf(&other).Elem().Field(i)
+		reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(set[of.Field(i).Name]))
+		a, b := &Endpoints{all: []endpoint{{}}}, &Endpoints{all: []endpoint{other}}
+		if a.Same(b) || !b.Same(&Endpoints{all: []endpoint{other}}) {
+			t.Errorf("%s does not count", of.Field(i).Name)
+		}
+	}
 }

@@ -459,6 +459,32 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
+// What TLS becomes is made once, and again if a secret changes.
+func TestMadeOnce(t *testing.T) {
+	p := newPKI(t)
+	c, err := cluster(t, `"transport_socket":`+upstream("", `"tls_certificate_sds_secret_configs":[`+sds("s")+`]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(s *Secret) *certs.Client {
+		b, err := c.build(&Set{Endpoints: map[string]*Endpoints{"c": {}}, Secrets: map[string]*Secret{"s": s}}, use{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.keys
+	}
+	one, other := mustSecret(t, "s", `"tls_certificate":`+p.pair("a")), mustSecret(t, "s",
+		`"tls_certificate":`+p.pair("a"))
+	before, again, after := build(one), build(one), build(other)
+	if before != again || before == after || before.Same(after) || !before.Same(build(one)) {
+		t.Error("what TLS becomes is not that of its secrets")
+	}
+	fresh, _ := cluster(t, `"transport_socket":`+upstream("", `"tls_certificate_sds_secret_configs":[`+sds("s")+`]`))
+	if !c.Same(fresh) {
+		t.Error("a cluster is another one after it was built")
+	}
+}
+
 // keysOf is what TLS holds that needs the secret "server".
 func keysOf(t testing.TB, s *Set) *certs.Server {
 	t.Helper()
