@@ -21,6 +21,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
@@ -123,7 +124,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
 			proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
 			proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
-			proxymetrics.NewListenQueues()))
+			proxymetrics.NewXDS(d.xds.stats, xds.States()), proxymetrics.NewListenQueues()))
 	}
 	d.announce()
 	if d.api != nil { // it can reload: what is announced does not change before

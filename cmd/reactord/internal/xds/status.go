@@ -28,11 +28,12 @@ type Status struct {
 	Node      string
 	Cluster   string
 	Zone      string
-	// LastGood is when the control plane was heard of last: the age of the configuration counts from it.
-	LastGood   time.Time
+	// Heard is when the control plane was heard of last: the age of the configuration counts from it. While there is a
+	// stream that has said something, that is now.
+	Heard      time.Time
 	Restored   bool   // what is in force is from the last good file, or from the process before this one
 	Reconnects uint64 // attempts after the first
-	Pushes     uint64 // responses
+	Pushes     uint64 // responses, of all types
 	Changes    uint64 // plans that they have made
 	Types      []TypeStatus
 	Resources  []ResourceStatus // by type and name
@@ -131,18 +132,18 @@ func (n *notes) applied(time.Time) {
 	n.changes++
 }
 
-// Status is a reading of what the client knows.
-func (c *Client) Status() Status {
+// Status is a reading of what the client knows. all: with all resources.
+func (c *Client) Status(all bool) Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.status
 	s := Status{
 		Server: n.state.Server, Connected: n.connected, Since: n.since,
-		ErrorAt: n.errAt, LastGood: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
+		ErrorAt: n.errAt, Heard: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
 		Reconnects: max(n.attempts, 1) - 1,
 	}
 	if n.connected && n.pushes > 0 {
-		s.LastGood = time.Now()
+		s.Heard = time.Now()
 	}
 	if n.lastErr != nil {
 		s.LastError = n.lastErr.Error()
@@ -154,6 +155,9 @@ func (c *Client) Status() Status {
 		t.Type, t.States = kindNames[k], map[string]int{}
 		for _, r := range c.book.all[k] {
 			t.States[r.state.String()]++
+			if !all {
+				continue
+			}
 			s.Resources = append(s.Resources, ResourceStatus{
 				Type: kindNames[k], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
 				InForce: r.used != nil,
