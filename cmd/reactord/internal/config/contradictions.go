@@ -132,7 +132,7 @@ func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 	for i := range all {
 		b, at := &all[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
-		if i < v.ownBackends && len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 {
+		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 && !v.added(at) {
 			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
 		}
 		v.servers(at.of("servers"), b.Servers)

@@ -62,7 +62,7 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 		c.filter(r.at("filters[%d]", i), f)
 	}
 	c.sockets = decodeSockets(r, m)
-	if err := r.failed(); err != nil {
+	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
 		return nil, err
 	}
 	return c, nil

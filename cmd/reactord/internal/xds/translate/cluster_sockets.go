@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 
@@ -99,23 +101,39 @@ func (s *sockets) at(i int) *transport {
 	return &s.matches[i].transport
 }
 
-// fill makes the transports of a backend: the one of its endpoints.
+// fill makes the transports of a backend. Its endpoints may choose one with TLS and the same one without it.
 func (s *sockets) fill(b *backend, all *Endpoints, set *Set) error {
-	chosen := -1
+	used, name := &s.usual, "" // the one with TLS, if there is one
+	plain := map[netip.AddrPort]bool{}
 	for i := range all.all {
-		switch own := s.of(&all.all[i]); {
-		case i == 0:
-			chosen = own
-		case own != chosen && !reflect.DeepEqual(s.at(own), s.at(chosen)):
-			return fmt.Errorf("endpoints choose different transport sockets")
+		e := &all.all[i]
+		index := s.of(e)
+		own := s.at(index)
+		switch {
+		case own.tls == nil:
+			plain[e.address] = true
+		case own.tls.foreign != "":
+			return fmt.Errorf("%s chooses transport_socket_matches %q, whose secrets come from %s, which reactord does not ask",
+				e.where(), s.matches[index].name, own.tls.foreign)
+		}
+		switch {
+		case i == 0, used.tls == nil && own.tls != nil && used.proxy == own.proxy:
+			used, name = own, e.where()
+		case own.proxy != used.proxy, own.tls != nil && !reflect.DeepEqual(own.tls, used.tls):
+			return fmt.Errorf("%s and %s choose different transport sockets: a cluster has one, with and without TLS", name,
+				e.where())
 		}
 	}
-	t := s.at(chosen)
-	if t.tls != nil && t.tls.foreign != "" {
-		return fmt.Errorf("endpoints choose transport_socket_matches %q, whose secrets come from %s, which reactord does not ask",
-			s.matches[chosen].name, t.tls.foreign)
+	b.config.ProxyProtocol.Version = used.proxy
+	b.config.Check.Proxy = used.proxy != "none" && b.config.Check.Interval > 0
+	if used.tls == nil {
+		return nil
 	}
-	b.config.ProxyProtocol.Version = t.proxy
-	b.config.Check.Proxy = t.proxy != "none" && b.config.Check.Interval > 0
-	return t.tls.build(b, set)
+	for i := range b.servers {
+		b.servers[i].Plain = plain[b.servers[i].Address]
+	}
+	if plain[netip.AddrPort{}] {
+		return errors.New("names choose a transport socket without TLS, and other endpoints one with it")
+	}
+	return used.tls.build(b, set)
 }

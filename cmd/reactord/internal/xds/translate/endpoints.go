@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -179,6 +180,14 @@ func (s *endpoint) decode(r reading, m *clusterpb.LbEndpoint, names bool) bool {
 		s.name = strings.TrimSuffix(strings.ToLower(a.Address), ".")
 	}
 	return true
+}
+
+// where is the address of an endpoint, or its name.
+func (s *endpoint) where() string {
+	if s.name != "" {
+		return net.JoinHostPort(s.name, strconv.Itoa(int(s.port)))
+	}
+	return s.address.String()
 }
 
 // check reads how an endpoint is checked.

@@ -29,7 +29,7 @@ func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 	if m.GetDisableStatelessSessionResumption() {
 		t.tickets = false
 	}
-	if t.validationSecret == "" {
+	if t.validationSecret == "" && t.foreign == "" {
 		v := t.validation
 		trusted := v != nil && (v.ca != (file{}) || v.system)
 		r.at("require_client_certificate").only(!t.require || trusted, "it needs trusted_ca: whose certificates are accepted")
