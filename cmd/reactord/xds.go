@@ -63,9 +63,10 @@ func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
 func (c *controlPlane) make(settings config.XDS) *xds.Client {
 	d := c.daemon
 	return xds.New(xds.Config{
-		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers, Transport: d.conf.identity.transport,
-		Apply: func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) },
-		Ready: d.readyListeners, Log: d.log.Logger,
+		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers,
+		Transport: d.conf.identity.transport,
+		Apply:     func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) },
+		Ready:     d.readyListeners, Log: d.log.Logger,
 	})
 }
 
@@ -158,7 +159,7 @@ func (c *controlPlane) stats() (x proxymetrics.XDS, ok bool) {
 	if client == nil {
 		return x, false
 	}
-	s := client.Status(false)
+	s := client.Status()
 	x = proxymetrics.XDS{
 		Connected: s.Connected, Restored: s.Restored, Heard: s.Heard, Failed: s.ErrorAt, Reconnects: s.Reconnects,
 		Changes: s.Changes,
@@ -175,14 +176,13 @@ func (d *adminDaemon) XDS() (admin.XDS, error) {
 	if client == nil {
 		return admin.XDS{}, fmt.Errorf("%w: the configuration has no control plane: write xds.servers", admin.ErrNotFound)
 	}
-	s := client.Status(true)
+	s := client.Status()
 	x := admin.XDS{
 		Server: s.Server, Connected: s.Connected, Since: known(s.Since), LastError: s.LastError, LastFailure: known(s.ErrorAt),
 		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
 		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
 	}
-	for i := range s.Resources {
-		r := &s.Resources[i]
+	for _, r := range client.Resources() {
 		x.Resources = append(x.Resources, admin.XDSResource{
 			Type: r.Type, Name: r.Name, Version: r.Version, State: r.State.String(), Since: r.Since.UTC(), Problem: r.Problem,
 			InForce: r.InForce,

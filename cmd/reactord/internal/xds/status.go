@@ -36,7 +36,6 @@ type Status struct {
 	Pushes     uint64 // responses, of all types
 	Changes    uint64 // plans that they have made
 	Types      []TypeStatus
-	Resources  []ResourceStatus // by type and name
 }
 
 // TypeStatus is a reading of one type of resources.
@@ -132,8 +131,8 @@ func (n *notes) applied(time.Time) {
 	n.changes++
 }
 
-// Status is a reading of what the client knows. all: with all resources.
-func (c *Client) Status(all bool) Status {
+// Status is a reading of what the client knows.
+func (c *Client) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := &c.status
@@ -155,18 +154,24 @@ func (c *Client) Status(all bool) Status {
 		t.Type, t.States = kindNames[k], map[string]int{}
 		for _, r := range c.book.all[k] {
 			t.States[r.state.String()]++
-			if !all {
-				continue
-			}
-			s.Resources = append(s.Resources, ResourceStatus{
-				Type: kindNames[k], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
-				InForce: r.used != nil,
-			})
 		}
 		s.Types = append(s.Types, t)
 	}
-	slices.SortFunc(s.Resources, func(a, b ResourceStatus) int {
+	return s
+}
+
+// Resources is a reading of all resources, by type and name.
+func (c *Client) Resources() (all []ResourceStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.book.each(func(r *resource) {
+		all = append(all, ResourceStatus{
+			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
+			InForce: r.used != nil,
+		})
+	})
+	slices.SortFunc(all, func(a, b ResourceStatus) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
 	})
-	return s
+	return all
 }
