@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// apiServer is an API server of Kubernetes with one EndpointSlice, over HTTP/2. What a real one says is tested in package
-// discovery.
+// apiServer is an API server of Kubernetes with one EndpointSlice, over HTTP/2. What a real one says is tested in
+// package discovery.
 type apiServer struct {
 	*httptest.Server
 	ca string // the file of its certificate

@@ -27,9 +27,11 @@ func TestAPIServer(t *testing.T) {
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // of a throw-away server
 	}}}
 	defer s.client.CloseIdleConnections()
-	all := combined(t, []string{"../components/podmonitor", "../components/networkpolicy", "../components/io-uring"})
+	all := combined(t, []string{"../components/podmonitor", "../components/networkpolicy", "../components/io-uring",
+		"../components/endpointslices"})
 	for _, k := range []struct{ dir, level string }{
 		{"base", "restricted"}, {"overlays/io-uring", "restricted"}, {"overlays/podmonitor", "restricted"},
+		{"overlays/endpointslices", "restricted"},
 		{all, "restricted"}, {"overlays/daemonset", "privileged"},
 	} {
 		t.Run(filepath.Base(k.dir), func(t *testing.T) {

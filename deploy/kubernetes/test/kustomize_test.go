@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +33,7 @@ func render(t *testing.T, dir string) objects {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme,
-		monitoringv1.AddToScheme,
+		rbacv1.AddToScheme, monitoringv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -103,6 +105,7 @@ func TestKustomizations(t *testing.T) {
 	}{
 		{"base", "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount", true},
 		{"overlays/daemonset", "ConfigMap DaemonSet Service ServiceAccount", false},
+		{"overlays/endpointslices", "ConfigMap Deployment PodDisruptionBudget Role RoleBinding Service ServiceAccount", true},
 		{"overlays/io-uring", "ConfigMap Deployment PodDisruptionBudget Service ServiceAccount", true},
 		{"overlays/podmonitor", "ConfigMap Deployment PodDisruptionBudget PodMonitor Service ServiceAccount", true},
 	} {
@@ -123,7 +126,7 @@ func TestKustomizations(t *testing.T) {
 // TestEveryOverlayIsTested finds an overlay that the table above does not have.
 func TestEveryOverlayIsTested(t *testing.T) {
 	found, err := filepath.Glob("../overlays/*")
-	if err != nil || len(found) != 3 {
+	if err != nil || len(found) != 4 {
 		t.Errorf("%q, %v", found, err)
 	}
 }
@@ -136,7 +139,8 @@ func TestComponentsCombine(t *testing.T) {
 	}
 	for range 2 {
 		o := render(t, combined(t, components))
-		if got := strings.Join(o.kinds(), " "); got != "ConfigMap DaemonSet NetworkPolicy PodMonitor Service ServiceAccount" {
+		const want = "ConfigMap DaemonSet NetworkPolicy PodMonitor Role RoleBinding Service ServiceAccount"
+		if got := strings.Join(o.kinds(), " "); got != want {
 			t.Errorf("%q render %s", components, got)
 		}
 		o.checkReferences(t)
@@ -231,6 +235,27 @@ func (o objects) checkReferences(t *testing.T) {
 		if v.ConfigMap != nil && v.ConfigMap.Name != o["ConfigMap"].(*corev1.ConfigMap).Name {
 			t.Errorf("a volume of %q", v.ConfigMap.Name)
 		}
+	}
+}
+
+// TestRole checks who may do what, in the namespace of an overlay: the pods have a token, and may read EndpointSlices.
+func TestRole(t *testing.T) {
+	o := render(t, overlay(t, map[string]string{"kustomization.yaml": "namespace: edge\nresources: [../base]\n" +
+		"components: [../components/endpointslices]\n"}))
+	role, binding := o["Role"].(*rbacv1.Role), o["RoleBinding"].(*rbacv1.RoleBinding)
+	account := o["ServiceAccount"].(*corev1.ServiceAccount)
+	want := []rbacv1.PolicyRule{{
+		APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"},
+	}}
+	if !reflect.DeepEqual(role.Rules, want) || role.Namespace != "edge" || binding.Namespace != "edge" {
+		t.Errorf("%+v in %q, %q", role.Rules, role.Namespace, binding.Namespace)
+	}
+	subject := rbacv1.Subject{Kind: "ServiceAccount", Name: account.Name, Namespace: "edge"}
+	if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 || binding.Subjects[0] != subject {
+		t.Errorf("%+v for %+v", binding.RoleRef, binding.Subjects)
+	}
+	if template, _ := o.template(t); !*template.Spec.AutomountServiceAccountToken {
+		t.Error("the pods have no token")
 	}
 }
 

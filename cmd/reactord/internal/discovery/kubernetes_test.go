@@ -135,7 +135,8 @@ func TestEndpointSlices(t *testing.T) {
 		{"only ending", nil, []object{sliced(http80, "10.0.0.1 ending", "10.0.0.2 ended")}, []string{"10.0.0.1:80 up"}, ""},
 		{"twice", nil, []object{sliced(http80, "10.0.0.1 ending", "10.0.0.2"), sliced(http80, "10.0.0.1"),
 			sliced(http80, "10.0.0.2 not")}, []string{"10.0.0.1:80 up", "10.0.0.2:80 up"}, ""},
-		{"not an address", nil, []object{sliced(http80, "10.0.0.1.2")}, nil, `"10.0.0.1.2" is not an address of the type IPv4`},
+		{"not an address", nil, []object{sliced(http80, "10.0.0.1.2")}, nil,
+			`"10.0.0.1.2" is not an address of the type IPv4`},
 		{"another family", nil, []object{sliced(http80, "::1")}, nil, `"::1" is not an address of the type IPv4`},
 		{"no such port", nil, []object{sliced([]string{"http:65536"}, "10.0.0.1")}, nil, "port 65536"},
 		{"none", nil, nil, nil, "no EndpointSlice"},
@@ -154,14 +155,14 @@ func TestEndpointSlices(t *testing.T) {
 			if !slices.Equal(states(got.servers), test.want) || (got.servers == nil) != (test.want == nil) {
 				t.Errorf("got %v, error %v", states(got.servers), got.err)
 			}
-			if got.err == nil && test.err != "" || got.err != nil && (test.err == "" || !strings.Contains(got.err.Error(), test.err)) {
+			if text := fmt.Sprint(got.err); (got.err == nil) != (test.err == "") || !strings.Contains(text, test.err) {
 				t.Errorf("error %v", got.err)
 			}
 		})
 	}
 }
 
-// What was found stays while the API server fails, and the watch goes on where it was.
+// What was found stays while the API server fails, and the watch continues where it was.
 func TestKubernetesFails(t *testing.T) {
 	f := newFakeAPI(t)
 	f.set("app-a", sliced(http80, "10.0.0.1"))
@@ -182,9 +183,11 @@ func TestKubernetesFails(t *testing.T) {
 			w.WriteHeader(503)
 			_, _ = io.WriteString(w, "<html>\x1b")
 			return true
-		},
-			"status 503 Service Unavailable"},
-		{func(w http.ResponseWriter, _ *http.Request) bool { _, _ = io.WriteString(w, "<html>"); return true }, "invalid character"},
+		}, "status 503 Service Unavailable"},
+		{func(w http.ResponseWriter, _ *http.Request) bool {
+			_, _ = io.WriteString(w, "<html>")
+			return true
+		}, "invalid character"},
 		{func(w http.ResponseWriter, _ *http.Request) bool { return true }, "the watch was interrupted"},
 		{func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, "kubernetes edge/app:http: "},
 	} {
@@ -209,7 +212,7 @@ func TestKubernetesVersionExpires(t *testing.T) {
 	r := start(t, f.service(t))
 	r.awaitStates("10.0.0.1:80 up", "10.0.0.2:80 up", "10.0.0.3:80 up")
 	f.mu.Lock()
-	delete(f.objects, "app-b") // nobody will be told
+	delete(f.objects, "app-b") // no watch is told
 	f.mu.Unlock()
 	f.expire() // an event
 	r.awaitStates("10.0.0.1:80 up", "10.0.0.3:80 up")
@@ -283,7 +286,7 @@ func TestKubernetesInPod(t *testing.T) {
 	f.set("app-a", sliced(http80, "10.0.0.3"))
 	r.awaitStates("10.0.0.3:80 up")
 	if lists, _ := f.counts(); lists != 1 {
-		t.Errorf("%d lists, want 1: the watch goes on from its version", lists)
+		t.Errorf("%d lists, want 1: the watch continues from its version", lists)
 	}
 	for _, gone := range []string{"token", "ca.crt", "namespace"} {
 		was, _ := os.ReadFile(filepath.Join(dir, gone))
@@ -528,7 +531,8 @@ func (m *model) settle(r *runner) {
 
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"},"addressType":"IPv4",` +
-		`"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"zone":"z"}],"ports":[{"name":"http","port":80}]}}` +
+		`"endpoints":[{"addresses":["10.0.0.1"],"conditions":{"ready":true},"zone":"z"}],` +
+		`"ports":[{"name":"http","port":80}]}}` +
 		"\n" + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"}}}`))
 	f.Add([]byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -657,8 +661,10 @@ func (r *relay) freeze() {
 
 // What an API server that is busy asks for is done.
 func TestKubernetesBusy(t *testing.T) {
-	for header, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "-1": 0, "x": 0, "99999999": maxBackOff} {
-		r := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {header}}, Body: io.NopCloser(strings.NewReader(""))}
+	for header, want := range map[string]time.Duration{
+		"": 0, "2": 2 * time.Second, "-1": 0, "x": 0, "99999999": maxBackOff,
+	} {
+		r := &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {header}}, Body: http.NoBody}
 		if got := readStatus(r); got.after != want {
 			t.Errorf("%q: %v", header, got.after)
 		}
@@ -674,5 +680,30 @@ func TestKubernetesBusy(t *testing.T) {
 	defer k.cluster.idle()
 	if wait := k.attempt(t.Context()); wait != 7*time.Second {
 		t.Errorf("it waits %v", wait)
+	}
+}
+
+// A watch begins at the version of the last event, also if that was a bookmark.
+func TestKubernetesContinues(t *testing.T) {
+	f := newFakeAPI(t)
+	f.set("app-a", sliced(http80, "10.0.0.1"))
+	source := f.service(t)
+	r := start(t, source)
+	r.awaitStates("10.0.0.1:80 up")
+	for i, happens := range []func(){func() { f.set("app-a", sliced(http80, "10.0.0.2")) }, f.bookmark} {
+		eventually(t, "it watches", func() bool { _, n := f.counts(); return n == i+1 })
+		before := source.Stats()
+		happens()
+		eventually(t, "the event is heard", func() bool {
+			s := source.Stats()
+			return s.LastSuccess.After(before.LastSuccess) && s.Lookups[ResultOK] == uint64(i+2)
+		})
+		f.CloseClientConnections()
+		eventually(t, "it watches again", func() bool { _, n := f.counts(); return n == i+2 })
+		f.mu.Lock()
+		if got := f.watches[i+1].URL.Query().Get("resourceVersion"); got != strconv.Itoa(f.version) {
+			t.Errorf("it watches from %s on, want %d", got, f.version)
+		}
+		f.mu.Unlock()
 	}
 }

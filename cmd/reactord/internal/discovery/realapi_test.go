@@ -48,10 +48,11 @@ func TestRealAPIServer(t *testing.T) {
 	r.awaitError("status 401 Unauthorized")
 	write(t, settings.TokenFile, "reactord-token\n")
 	r.awaitError("is forbidden")
-	k.post("/apis/rbac.authorization.k8s.io/v1/namespaces/edge/roles", object{"metadata": object{"name": "reactord"},
+	const rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/edge"
+	k.post(rbac+"/roles", object{"metadata": object{"name": "reactord"},
 		"rules": []object{{"apiGroups": []string{"discovery.k8s.io"}, "resources": []string{"endpointslices"},
 			"verbs": []string{"list", "watch"}}}})
-	k.post("/apis/rbac.authorization.k8s.io/v1/namespaces/edge/rolebindings", object{"metadata": object{"name": "reactord"},
+	k.post(rbac+"/rolebindings", object{"metadata": object{"name": "reactord"},
 		"subjects": []object{{"kind": "ServiceAccount", "name": "reactord", "namespace": "edge"}},
 		"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reactord"}})
 	r.awaitError("no EndpointSlice")
