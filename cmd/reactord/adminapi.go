@@ -104,7 +104,8 @@ func (d *adminDaemon) Plan() admin.Plan {
 	for i := range p.Listeners {
 		l := &p.Listeners[i]
 		out.Listeners = append(out.Listeners, admin.PlanListener{
-			Name: l.Name, Address: l.Place(), Backend: l.Backend, Settings: admin.Settings(config.JSON(&l.Listener)),
+			Name: l.Name, Address: l.Place(), Backend: l.Backend, Routes: len(l.Routes),
+			Settings: admin.Settings(config.JSON(&l.Listener)),
 		})
 	}
 	for i := range p.Backends {
@@ -124,18 +125,22 @@ func (d *adminDaemon) Plan() admin.Plan {
 // Listeners is the listeners of the plan that the proxy has in force.
 func (d *adminDaemon) Listeners() (all []admin.Listener) {
 	stats, addresses := d.proxy.Stats().Listeners, d.proxy.Places()
-	backends := map[string]string{}
-	for _, l := range d.proxy.Plan().Listeners {
-		backends[l.Name] = l.Backend
+	planned := map[string]*plan.Listener{}
+	inForce := d.proxy.Plan()
+	for i := range inForce.Listeners {
+		planned[inForce.Listeners[i].Name] = &inForce.Listeners[i]
 	}
 	for i, s := range stats {
 		l := admin.Listener{
-			Name: s.Name, Backend: backends[s.Name], Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
+			Name: s.Name, Connections: s.Current, Limit: s.Limit, Accepted: s.Accepted,
 			Pauses: s.Pauses, ReceivedBytes: s.ReceivedBytes, SentBytes: s.SentBytes,
 			Rejected: counts(s.Rejected), AcceptErrors: counts(s.AcceptErrors), Ended: endCounts(s.Closed),
 			Handshakes: handshakes(s.Handshakes), Certificates: certificates(s.Certificates),
 			ReceivedDatagrams: s.ReceivedDatagrams, SentDatagrams: s.SentDatagrams,
 			DroppedDatagrams: counts(s.DroppedDatagrams),
+		}
+		if p := planned[s.Name]; p != nil {
+			l.Backend, l.Routes = p.Backend, len(p.Routes)
 		}
 		if i < len(addresses) {
 			l.Address = addresses[i]

@@ -60,7 +60,7 @@ func (ctlPlan) Run(c *ctl) error {
 		fmt.Fprintf(w, "revision %d\n\n", p.Revision)
 		listeners := newTable("LISTENER", "ADDRESS", "BACKEND")
 		for _, l := range p.Listeners {
-			listeners.add(l.Name, l.Address, l.Backend)
+			listeners.add(l.Name, l.Address, leadsTo(l.Backend, l.Routes))
 		}
 		c.table(w, listeners)
 		fmt.Fprintln(w)
@@ -92,11 +92,22 @@ func (ctlListeners) Run(c *ctl) error {
 		t := newTable("LISTENER", "ADDRESS", "BACKEND", ">CONNECTIONS", ">LIMIT", ">ACCEPTED", ">REJECTED",
 			">PAUSES", ">RECEIVED", ">SENT")
 		for _, l := range all.Listeners {
-			t.add(l.Name, l.Address, l.Backend, l.Connections, limited(l.Limit), l.Accepted, sum(l.Rejected), l.Pauses,
+			t.add(l.Name, l.Address, leadsTo(l.Backend, l.Routes), l.Connections, limited(l.Limit), l.Accepted, sum(l.Rejected), l.Pauses,
 				humanBytes(l.ReceivedBytes), humanBytes(l.SentBytes))
 		}
 		c.table(w, t)
 	})
+}
+
+// leadsTo is where connections of a listener go: its backend, and how many routes it has.
+func leadsTo(backend string, routes int) string {
+	switch {
+	case routes == 0:
+		return backend
+	case backend == "":
+		return fmt.Sprintf("by %d routes", routes)
+	}
+	return fmt.Sprintf("%s, %d routes", backend, routes)
 }
 
 // sum is how often something happened for all reasons together.

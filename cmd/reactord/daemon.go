@@ -19,9 +19,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/logging"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/proxy"
-	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/upgrade"
-	"github.com/reactord/reactord/metrics"
 	"github.com/reactord/reactord/reactor"
 	"go.uber.org/zap"
 )
@@ -38,8 +36,9 @@ type daemon struct {
 	admin   *admin.Server  // of the metrics; nil: there is none
 	api     *admin.API     // of the admin API; nil: there is none
 
-	kin *lineage
-	xds controlPlane
+	kin     *lineage
+	xds     controlPlane
+	standIn standIn // of an Envoy
 
 	began       time.Time
 	followed    *plan.File                // whose settings xds has. Only the planner's goroutine has it
@@ -110,6 +109,7 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	d.tickets = certs.NewTickets(handed.Tickets)
 	d.xds.daemon = d
+	d.standIn = d.makeStandIn()
 	d.planner = plan.New(plan.Config{
 		Load: conf.load, Begin: d.begin, Discover: d.sources.run, Committed: d.committed, Overrides: handed.overrides(),
 		Control: d.xds.first(conf.first.Config, handed.XDS), LeftOut: d.xds.leftOut, Log: log.Logger,
@@ -120,14 +120,14 @@ func start(ctx context.Context, conf *configuration, kin *lineage, log *logging.
 	}
 	if d.admin != nil {
 		d.admin.SetReady(!conf.first.Config.XDS.Enabled())
-		d.admin.Serve(metrics.Handler(metrics.NewLoops(d.proxy.Loops()),
-			proxymetrics.NewCollector(d.stats), proxymetrics.NewBuildInfo(), proxymetrics.NewReloads(d.reloads),
-			proxymetrics.NewDiscovery(d.discoveryStats), proxymetrics.NewProcess(d.processStats),
-			proxymetrics.NewListenQueues()))
+		d.admin.Serve(d.metricsHandler())
 	}
 	d.announce()
 	if d.api != nil { // it can reload: what is announced does not change before
 		d.api.Serve(&adminDaemon{daemon: d}, log.Level, &d.slow)
+	}
+	if err := d.standIn.start(&conf.identity, log.Logger); err != nil {
+		return nil, d.undo(err)
 	}
 	if err := d.xds.start(ctx); err != nil {
 		return nil, d.undo(err)
@@ -225,6 +225,7 @@ func (d *daemon) close() error {
 	}
 	d.background.Wait()
 	d.sources.wait()
+	d.standIn.close()
 	var errs []error
 	if d.api != nil {
 		errs = append(errs, d.api.Close())

@@ -4,6 +4,7 @@
 //	reactord demo                                                 try it out
 //	reactord proxy --listen tcp://HOST:PORT --to tcp://HOST:PORT  run a proxy
 //	reactord serve --config FILE                                  run the proxy of a configuration file
+//	reactord envoy FLAGS                                          run in the place of an Envoy
 //	reactord check --config FILE                                  report what is wrong with a file
 //	reactord config --config FILE                                 print a file with all defaults
 //	reactord schema                                               print the JSON Schema of configuration files
@@ -42,6 +43,7 @@ type commands struct {
 	Demo   demoCommand   `cmd:"" help:"Try it out: run an echo server and a proxy in front of it, on free local ports."`
 	Proxy  proxyCommand  `cmd:"" help:"Run a proxy from one address to one or more servers."`
 	Serve  serveCommand  `cmd:"" help:"Run the proxy of a configuration file."`
+	Envoy  envoyCommand  `cmd:"" passthrough:"" help:"Run in the place of an Envoy, with its flags and its bootstrap."`
 	Check  checkCommand  `cmd:"" help:"Report what is wrong with a configuration file."`
 	Config configCommand `cmd:"" help:"Print every setting of a configuration file, with its defaults and where each value is from."`
 	Schema schemaCommand `cmd:"" help:"Print the JSON Schema of configuration files, for editors."`
@@ -57,7 +59,7 @@ type commands struct {
 }
 
 func main() {
-	args := os.Args[1:]
+	args := asEnvoy(os.Args[0], os.Args[1:])
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}

@@ -135,6 +135,7 @@ const asLongAsItTakes = 10 * 365 * 24 * time.Hour
 
 // leave leaves metrics and the admin API to the successor.
 func (d *daemon) leave() {
+	d.standIn.close()
 	var errs []error
 	if d.api != nil {
 		errs = append(errs, d.api.Leave())

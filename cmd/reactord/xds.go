@@ -9,6 +9,7 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/bootstrap"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/stream"
 	"go.uber.org/zap"
@@ -29,8 +30,12 @@ type controlPlane struct {
 
 // identity is what is said about this process, and where, beside the settings of the file. Zero: nothing is.
 type identity struct {
-	node    *corepb.Node
-	servers []stream.Server
+	node      *corepb.Node
+	servers   []stream.Server
+	transport func(*stream.Config) // changes the settings of the transport
+
+	flags     *bootstrap.Flags // both are nil unless this process is in the place of an Envoy
+	bootstrap *bootstrap.Bootstrap
 }
 
 // get is the client, or nil.
@@ -54,8 +59,9 @@ func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
 func (c *controlPlane) make(settings config.XDS) *xds.Client {
 	d := c.daemon
 	return xds.New(xds.Config{
-		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers,
-		Apply: func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) }, Ready: d.readyListeners, Log: d.log.Logger,
+		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers, Transport: d.conf.identity.transport,
+		Apply: func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) },
+		Ready: d.readyListeners, Log: d.log.Logger,
 	})
 }
 
@@ -163,11 +169,4 @@ func (c *controlPlane) close(left bool) {
 		client.Leave()
 	}
 	client.Close()
-}
-
-// readyListeners answers the listeners by which a control plane's platform asks whether this process is ready.
-func (d *daemon) readyListeners(all []xds.ReadyListener) {
-	for _, l := range all {
-		d.log.Debug("xds: a listener for readiness", zap.String("listener", l.Name), zap.Stringer("address", l.Address))
-	}
 }

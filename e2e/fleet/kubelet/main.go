@@ -59,6 +59,9 @@ func main() {
 	if err := n.api.dial(*ca); err != nil {
 		log.Fatal(err)
 	}
+	if err := n.register(ctx); err != nil {
+		log.Fatal(err)
+	}
 	n.bridge()
 	for ctx.Err() == nil {
 		if err := n.step(ctx); err != nil && ctx.Err() == nil {

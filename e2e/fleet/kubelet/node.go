@@ -30,6 +30,15 @@ func (n *node) bridge() {
 	_ = ip("link set " + bridge + " up")
 }
 
+// register makes the object of the node.
+func (n *node) register(ctx context.Context) error {
+	return n.api.patch(ctx, "/api/v1/nodes/"+nodeName, apply, object{
+		"apiVersion": "v1", "kind": "Node", "metadata": object{"name": nodeName},
+	})
+}
+
+const nodeName = "n1"
+
 func ip(args string) error {
 	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
 	if err != nil {
@@ -124,7 +133,7 @@ func (n *node) publish(ctx context.Context, p *pod, ready bool) error {
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": object{"namespace": p.meta.Namespace, "name": p.meta.Name, "labels": p.meta.Labels},
 	}
-	identity["spec"] = object{"nodeName": "n1", "containers": containers}
+	identity["spec"] = object{"nodeName": nodeName, "containers": containers}
 	if err := n.api.patch(ctx, p.path(), apply, identity); err != nil {
 		return err
 	}

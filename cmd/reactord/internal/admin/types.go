@@ -89,6 +89,7 @@ type PlanListener struct {
 	Name     string   `json:"name"`
 	Address  string   `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT, unix://PATH or fd://NAME."`
 	Backend  string   `json:"backend"`
+	Routes   int      `json:"routes,omitempty" doc:"How many routes lead elsewhere, or otherwise."`
 	Settings Settings `json:"settings" doc:"All of its settings, as in the file."`
 }
 
@@ -118,6 +119,7 @@ type Listener struct {
 	Name          string        `json:"name"`
 	Address       string        `json:"address" doc:"Where it listens: IP:PORT, udp://IP:PORT or unix://PATH."`
 	Backend       string        `json:"backend"`
+	Routes        int           `json:"routes,omitempty" doc:"How many routes lead elsewhere, or otherwise."`
 	Connections   int64         `json:"connections" doc:"Open connections."`
 	Limit         int           `json:"limit" doc:"How many may be open."`
 	Accepted      uint64        `json:"accepted" doc:"Connections so far."`

@@ -105,7 +105,8 @@ type Server struct {
 type DNS struct {
 	// Name is the name, which is not completed by search domains.
 	Name string
-	// Type is "ip" (default), for A and AAAA records, "A", "AAAA" or "SRV".
+	// Type is "ip" (default), for A and AAAA records, "A", "AAAA", "A_or_AAAA" (AAAA if there is no A), "AAAA_or_A" or
+	// "SRV".
 	Type string
 	// Port is the port of the servers. An SRV record has its own.
 	Port int
@@ -113,6 +114,12 @@ type DNS struct {
 	MinInterval time.Duration
 	// MaxInterval bounds how late. Default: 5 min.
 	MaxInterval time.Duration
+	// Weight is the weight of each of these servers: 0 (none) to 1000. An SRV record has its own. Default: 1.
+	Weight int
+	// Priority is the priority of these servers, as [Server.Priority]. That of an SRV record is added. Default: 0.
+	Priority int
+	// Locality is where these servers are, as [Server.Locality].
+	Locality string
 }
 
 // FileDiscovery is a file of Prometheus's file_sd format, in JSON or YAML. The labels "weight", "priority", "backup",
@@ -296,7 +303,9 @@ func NewBackend() Backend {
 func NewServer() Server { return Server{Weight: 1, State: "up"} }
 
 // NewDNS is a DNS discovery with every default, without a name.
-func NewDNS() DNS { return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute} }
+func NewDNS() DNS {
+	return DNS{Type: "ip", MinInterval: time.Second, MaxInterval: 5 * time.Minute, Weight: 1}
+}
 
 // NewKubernetesDiscovery is a Kubernetes discovery with every default, without a Service.
 func NewKubernetesDiscovery() KubernetesDiscovery { return KubernetesDiscovery{AddressType: "ip"} }

@@ -185,7 +185,7 @@ var (
 	Policies          = []string{"p2c", "round_robin", "random", "least_connections", "source_hash", "maglev"}
 	States            = []string{"up", "drain", "maintenance"}
 	AddressTypes      = []string{"ip", "IPv4", "IPv6"}
-	DNSTypes          = []string{"ip", "A", "AAAA", "SRV"}
+	DNSTypes          = []string{"ip", "A", "AAAA", "A_or_AAAA", "AAAA_or_A", "SRV"}
 	StartTLSProtocols = []string{"none", "postgresql", "smtp", "imap", "pop3"}
 	TLSVersions       = []string{"1.0", "1.1", "1.2", "1.3"}
 	ClientAuths       = []string{"none", "request", "require"}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -131,7 +132,7 @@ func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 	for i := range all {
 		b, at := &all[i], at.nth(i)
 		v.unique(at.of("name"), b.Name, names)
-		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 {
+		if len(b.Servers)+len(b.DNS)+len(b.Files)+len(b.HTTP)+len(b.Kubernetes) == 0 && !v.added(at) {
 			v.add(at.of("servers"), "no server: write at least one, or dns, files, http or kubernetes")
 		}
 		v.servers(at.of("servers"), b.Servers)
@@ -213,7 +214,7 @@ func (v *validator) discovery(at *step, b *Backend) {
 	for i := range b.DNS {
 		d, at := &b.DNS[i], at.of("dns").nth(i)
 		if d.Name != "" {
-			v.unique(at.of("name"), strings.ToLower(d.Name)+" "+d.Type, names)
+			v.unique(at.of("name"), fmt.Sprint(strings.ToLower(d.Name), " ", d.Type, " ", d.Port), names)
 		}
 		switch {
 		case d.Type == "SRV" && d.Port != 0:

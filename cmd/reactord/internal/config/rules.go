@@ -22,7 +22,7 @@ const (
 	maxConnections = 1 << 30
 	maxPort        = math.MaxUint16
 	maxName        = 63
-	maxForeignName = 255
+	maxForeignName = 1000
 	maxText        = 64 << 10
 	maxKeepAlive   = 127 // MAX_TCP_KEEPCNT
 	maxRouteWeight = 1_000_000
@@ -194,6 +194,9 @@ var rules = map[string]rule{
 	"DNS.Port":        port,
 	"DNS.MinInterval": timeout,
 	"DNS.MaxInterval": timeout,
+	"DNS.Weight":      {max: 1000},
+	"DNS.Priority":    {max: 1000},
+	"DNS.Locality":    {form: isName, name: true},
 
 	"FileDiscovery.Path": {needed: "no path: write the path of the file", form: isPattern},
 
@@ -217,7 +220,7 @@ var rules = map[string]rule{
 	"Balance.LoadFactor":     {min: 101, max: 100_000, zero: true},
 	"Balance.IPv4Prefix":     ipv4Prefix,
 	"Balance.IPv6Prefix":     ipv6Prefix,
-	"Balance.Locality":       {form: isName},
+	"Balance.Locality":       {form: isName, name: true},
 	"Balance.SlowStart":      orUnlimited,
 	"Balance.Subset":         {max: 1 << 20},
 	"Balance.PanicThreshold": percent,

@@ -31,7 +31,7 @@ func (p Problem) String() string { return strings.TrimPrefix(p.Setting+" "+p.Tex
 func (c *Config) Validate() []Problem { return c.ValidateAdded(len(c.Listeners), len(c.Backends)) }
 
 // ValidateAdded is Validate for a configuration to which a control plane has added listeners and backends, from these
-// indices on. Their names are what the control plane says.
+// indices on. Their names are what the control plane says, and such a backend may have no servers.
 func (c *Config) ValidateAdded(listeners, backends int) []Problem {
 	v := validator{ownListeners: listeners, ownBackends: backends}
 	v.section(nil, root, reflect.ValueOf(c).Elem())

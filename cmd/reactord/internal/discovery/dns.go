@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,7 +60,10 @@ func (d *DNS) lookup(ctx context.Context) found {
 	} else {
 		for _, ip := range r.addresses(ctx, name, d.cfg.Type) {
 			a := netip.AddrPortFrom(ip, uint16(d.cfg.Port))
-			servers = append(servers, plan.Server{Name: a.String(), Address: a, Weight: 1, Origin: d.origin})
+			servers = append(servers, plan.Server{
+				Name: a.String(), Address: a, Weight: d.cfg.Weight, Priority: d.cfg.Priority, Locality: d.cfg.Locality,
+				Origin: d.origin,
+			})
 		}
 	}
 	if ctx.Err() != nil {
@@ -121,7 +125,22 @@ func (r *round) failed(q question, err error) answer {
 	return known
 }
 
-// addresses are the addresses of a name: of type "A", "AAAA", or else both.
+// preferred keeps the addresses of the first family that has any, if one is preferred.
+func preferred(kind string, answers []answer) []answer {
+	switch kind {
+	case "AAAA_or_A":
+		slices.Reverse(answers)
+	case "A_or_AAAA":
+	default:
+		return answers
+	}
+	if len(answers[0].addresses) > 0 {
+		return answers[:1]
+	}
+	return answers
+}
+
+// addresses are the addresses of a name: of type "A", "AAAA", one of both, or else both.
 func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 	questions := []question{{name, dnsmessage.TypeA}, {name, dnsmessage.TypeAAAA}}
 	switch kind {
@@ -137,7 +156,7 @@ func (r *round) addresses(ctx context.Context, name, kind string) []netip.Addr {
 	}
 	asking.Wait()
 	var out []netip.Addr
-	for _, a := range answers {
+	for _, a := range preferred(kind, answers) {
 		out = append(out, a.addresses...)
 	}
 	if len(out) != 0 {
@@ -180,7 +199,8 @@ func (r *round) services(ctx context.Context, name string) []plan.Server {
 		for _, ip := range targets[i] {
 			at := netip.AddrPortFrom(ip, s.port)
 			server := plan.Server{
-				Name: at.String(), Address: at, Weight: weight(int(s.weight), heaviest[s.priority]), Priority: int(s.priority),
+				Name: at.String(), Address: at, Weight: weight(int(s.weight), heaviest[s.priority]),
+				Priority: int(s.priority) + r.source.cfg.Priority, Locality: r.source.cfg.Locality,
 				Origin: r.source.origin,
 			}
 			if len(targets[i]) == 1 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
 	"github.com/reactord/reactord/reactor"
 	"golang.org/x/sys/unix"
 )
@@ -262,6 +263,37 @@ func TestSocketOptions(t *testing.T) {
 			if v := options(unix.IPPROTO_TCP, option); v != [2]int{want, want} {
 				t.Errorf("option %d is %v, want %d", option, v, want)
 			}
+		}
+	})
+}
+
+// A listener may have its own keep-alive with clients, or none.
+func TestKeepAliveWithClients(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		for mode, want := range map[string][2]int{"own": {7, 9}, "none": {0, 9}, "backend": {9, 9}} {
+			t.Run(mode, func(t *testing.T) {
+				t.Parallel() // it waits
+				ln := listen(t)
+				p := startAs(t, ring, func(l *plan.Listener) {
+					l.Socket.KeepAlive = config.ClientKeepAlive{Mode: mode, Idle: time.Second, Interval: 7 * time.Second, Count: 3}
+				}, func(s *config.Backend) {
+					s.KeepAlive = config.KeepAlive{Idle: time.Second, Interval: 9 * time.Second, Count: 3}
+				}, ln)
+				pair(t, p, ln)
+				waitFor(t, "keep-alive is as the listener says", func() (is bool) {
+					p.on(func(w *worker) {
+						c := connOf(w.conns.First())
+						var got [2]int
+						for side := range c.sockets {
+							if on, _ := unix.GetsockoptInt(c.sockets[side].Fd(), unix.SOL_SOCKET, unix.SO_KEEPALIVE); on != 0 {
+								got[side], _ = unix.GetsockoptInt(c.sockets[side].Fd(), unix.IPPROTO_TCP, unix.TCP_KEEPINTVL)
+							}
+						}
+						is = got == want
+					})
+					return is
+				})
+			})
 		}
 	})
 }

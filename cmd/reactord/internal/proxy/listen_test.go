@@ -599,3 +599,28 @@ func TestAllowAndDeny(t *testing.T) {
 		}
 	})
 }
+
+// With free_bind a listener is opened on an address that this machine does not have.
+func TestFreeBind(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		for _, ip := range []string{"192.0.2.1", "2001:db8::1"} {
+			for _, udp := range []*config.UDP{nil, {IdleTimeout: time.Second}} {
+				f := setupOf(Backend{}).on(ring)
+				f.Listeners[0].Address, f.Listeners[0].UDP = netip.AddrPortFrom(netip.MustParseAddr(ip), 4711), udp
+				if p, err := f.start(); err == nil {
+					p.Close()
+					t.Errorf("%s: a listener was opened without free_bind", ip)
+				}
+				f.Listeners[0].Set = func(l *plan.Listener) { l.Socket.FreeBind = true }
+				p, err := f.start()
+				if err != nil {
+					t.Errorf("%s: %v", ip, err)
+					continue
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}

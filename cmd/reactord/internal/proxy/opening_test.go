@@ -393,3 +393,63 @@ func TestPROXYHeaderWithoutAddress(t *testing.T) {
 		}
 	})
 }
+
+// An optional PROXY header counts if it comes; otherwise the first bytes are the client's, however they are cut, even
+// if they begin nearly as a header.
+func TestOptionalPROXYHeader(t *testing.T) {
+	v2 := string(proxyproto.Append(nil, &proxyproto.Header{
+		Version: 2, Source: netip.MustParseAddrPort("192.0.2.7:4711"), Destination: netip.MustParseAddrPort("192.0.2.9:443"),
+	}))
+	optional := func(l *plan.Listener) {
+		trusting(l)
+		l.ProxyProtocol.Optional = true
+		l.Deny = prefixes("192.0.2.8/32")
+	}
+	onEachRing(t, func(t *testing.T, ring reactor.RingKind) {
+		ln := listen(t)
+		p := startAs(t, ring, optional, nil, ln)
+		for _, test := range []struct{ header, rest string }{
+			{told1, "hello"}, {v2, "hello"}, {"", "hello"}, {"", "PROXIMITY"}, {"", "PROXY_"}, {"", "P!"},
+			{"", v2[:11] + "!"}, {"", "\r\n\r\nGET"},
+		} {
+			all := test.header + test.rest
+			for cut := range len(all) {
+				c := dialProxy(t, p)
+				write(t, c, all[:cut])
+				if cut != 0 {
+					time.Sleep(100 * time.Microsecond) // so that it is received alone
+				}
+				write(t, c, all[cut:])
+				s := acceptFrom(t, ln)
+				expect(t, s, test.rest)
+				want := c.LocalAddr().String()
+				if test.header != "" {
+					want = "192.0.2.7:4711"
+				}
+				known, err := p.Connections(t.Context(), Filter{}, 1)
+				if err != nil || len(known) != 1 || known[0].Client.String() != want {
+					t.Fatalf("%q: %+v, %v; want the client %s", all, known, err, want)
+				}
+				c.Close()
+				s.Close()
+				waitFor(t, "it has ended", func() bool { return p.Open() == 0 })
+			}
+		}
+		denied := dialProxy(t, p)
+		write(t, denied, "PROXY TCP4 192.0.2.8 192.0.2.9 1 2\r\n")
+		expectReset(t, denied)
+		without := startAs(t, ring, func(l *plan.Listener) {
+			optional(l)
+			l.Deny = prefixes("127.0.0.0/8")
+		}, nil, ln)
+		denied = dialProxy(t, without)
+		write(t, denied, "no header")
+		expectReset(t, denied)
+		silent := startAs(t, ring, func(l *plan.Listener) {
+			optional(l)
+			l.InspectTimeout = 50 * time.Millisecond
+		}, nil, ln)
+		expectReset(t, dialProxy(t, silent))
+		expectEnd(t, silent, endOpeningTimeout)
+	})
+}

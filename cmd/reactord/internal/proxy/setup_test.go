@@ -89,7 +89,7 @@ func (l Listener) plan() plan.Listener {
 		out.Keys, _ = certs.LoadServer(&out.TLS, nil)
 	}
 	for i := range out.Routes {
-		if keys, _ := certs.LoadServer(&out.Routes[i].TLS); keys != nil {
+		if keys, _ := certs.LoadServer(&out.Routes[i].TLS, nil); keys != nil {
 			out.RouteKeys = slices.Grow(out.RouteKeys, len(out.Routes))[:len(out.Routes)]
 			out.RouteKeys[i] = keys
 		}

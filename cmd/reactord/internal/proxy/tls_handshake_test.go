@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -429,5 +430,57 @@ func TestTLSManyHandshakes(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// A server without TLS stands beside others of its backend, also after an attempt with TLS has failed.
+func TestPlainServer(t *testing.T) {
+	onEachMode(t, func(t *testing.T, ring reactor.RingKind, mode tlsMode) {
+		if !mode.back {
+			t.Skip("there is no TLS with servers anyway")
+		}
+		for _, first := range []bool{false, true} {
+			refuses := listen(t)
+			s := startTLS(t, ring, mode, tlsOptions{more: []net.Listener{refuses}, loops: 1})
+			next := *s.plan
+			b := s.plan.Backends[0]
+			b.Settings.Retries = 1
+			b.Servers = slices.Clone(b.Servers)
+			for i := range b.Servers { // which one is first is its priority
+				plain := b.Servers[i].Address.String() == s.ln.Addr().String()
+				b.Servers[i].Plain = plain
+				b.Servers[i].Priority = map[bool]int{true: 0, false: 1}[plain == first]
+			}
+			next.Backends = []plan.Backend{b}
+			change, err := s.p.prepareChange(&next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			change.Commit()
+			go func() { // it speaks no TLS
+				for {
+					c, err := refuses.Accept()
+					if err != nil {
+						return
+					}
+					c.Close()
+				}
+			}()
+			c := s.dial()
+			if err := shake(c); err != nil {
+				t.Fatal(err)
+			}
+			write(t, c, "question")
+			served := acceptFrom(t, s.ln)
+			expect(t, served, "question")
+			write(t, served, "answer")
+			expect(t, c, "answer")
+			if err := served.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+				t.Errorf("%d bytes, %v; want EOF", n, err)
+			}
+		}
 	})
 }

@@ -53,8 +53,7 @@ func (c *Client) try(ctx context.Context, chosen *choice) (ended, changed bool) 
 	made, faults, err := c.book.language.tryBuild(chosen.set())
 	if err != nil {
 		c.panicked(err)
-		c.book.blame(chosen, err)
-		return false, true
+		return !c.book.blamePanic(chosen, err), true
 	}
 	for _, f := range faults {
 		changed = chosen.blame(f.kind, f.name, f.err) || changed
@@ -116,6 +115,34 @@ func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// blamePanic marks what leads to a panic alone, or everything that a choice would change if nothing does, and reports
+// whether there is something.
+func (b *book) blamePanic(ch *choice, err error) (changed bool) {
+	before := choice{}
+	for k := range b.all {
+		before[k] = map[string]*content{}
+		for name, r := range b.all[k] {
+			if r.used != nil && r.used.fault == nil {
+				before[k][name] = r.used
+			}
+		}
+	}
+	b.each(func(r *resource) {
+		one, was := ch[r.kind][r.name], before[r.kind][r.name]
+		if one == nil || one == was {
+			return
+		}
+		before[r.kind][r.name] = one
+		if _, _, err := b.language.tryBuild(before.set()); err != nil {
+			changed = ch.blame(r.kind, r.name, err) || changed
+		}
+		if delete(before[r.kind], r.name); was != nil {
+			before[r.kind][r.name] = was
+		}
+	})
+	return changed || b.blame(ch, err)
 }
 
 // blame marks everything that a choice would change, and reports whether there is something.

@@ -22,6 +22,8 @@ type Config struct {
 	// Node and Servers are in place of what Settings say, if they are not zero.
 	Node    *corepb.Node
 	Servers []stream.Server
+	// Transport changes the settings of the transport; nil: they are as Settings say.
+	Transport func(*stream.Config)
 	// Apply puts a part of the plan in force: see [plan.Planner.Control].
 	Apply func(context.Context, *plan.Control) error
 	// Ready is told, on the client's goroutine, the listeners that the process answers itself: those by which a control
@@ -188,6 +190,9 @@ func (c *Client) connect(ctx context.Context) {
 	transport := c.cfg.Settings.stream(c.report)
 	if c.cfg.Servers != nil {
 		transport.Servers = c.cfg.Servers
+	}
+	if c.cfg.Transport != nil {
+		c.cfg.Transport(&transport)
 	}
 	stream.Run(ctx, transport, func(s *stream.Stream) error { return c.session(s) })
 }

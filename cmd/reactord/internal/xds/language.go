@@ -183,12 +183,7 @@ func (c cluster) needs(k kind) []string {
 
 func (e loads) same(other value) bool { return e.Same(other.(loads).Endpoints) }
 func (e loads) needs(kind) []string   { return nil }
-func (e loads) size() int {
-	if n, ok := any(e.Endpoints).(interface{ Len() int }); ok {
-		return n.Len()
-	}
-	return 0
-}
+func (e loads) size() int             { return e.Len() }
 
 func (s secret) same(other value) bool { return s.Same(other.(secret).Secret) }
 func (s secret) needs(kind) []string   { return nil }

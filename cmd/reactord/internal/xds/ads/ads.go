@@ -47,7 +47,7 @@ type Update struct {
 	// Failed is what the server says it cannot send, by name, and why. What is held stays so.
 	Failed map[string]error
 
-	// Ignored counts resources and removals that nobody wants.
+	// Ignored counts resources and removals that are not wanted.
 	Ignored int
 
 	received time.Time
@@ -79,6 +79,8 @@ type Machine struct {
 	live     bool   // there is a stream
 	received bool   // it has sent a response
 	greeted  bool   // it knows the node
+
+	ticked time.Time // when Tick was called last
 }
 
 // New returns a machine that wants nothing, and has no stream.
@@ -100,7 +102,6 @@ func New(config Config) *Machine {
 // held. Same says whether these mean something to the server: true for the one that has sent them and for another
 // replica of the same control plane, false for another control plane. It then sends everything.
 func (m *Machine) Begin(same bool) {
-	m.End()
 	m.stream++
 	if !same {
 		m.since = m.stream
@@ -109,6 +110,19 @@ func (m *Machine) Begin(same bool) {
 	for _, s := range m.types {
 		s.begin(same)
 	}
+}
+
+// Mixed says whether anything is held that another control plane has sent than the one of the last stream. Versions
+// that are kept for another process are then of no use to it.
+func (m *Machine) Mixed() bool {
+	for _, s := range m.types {
+		for _, n := range s.names {
+			if n.other {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // End says that the stream has ended, and returns whether a response was received on it. Nonces die with it: what was

@@ -24,12 +24,13 @@ type Refusal struct {
 }
 
 // Answer says that an update has been applied except for what is refused, by name: it is answered by an ACK, or by a
-// NACK that names each of these and what the machine has refused itself. The name "" stands for the response as a whole,
-// of which then nothing is held. Anything else of the update that is wanted now is held from now on, or removed; what is
-// not is ignored. A refused removal leaves what is held. Names that are not in the update only add to the text.
+// NACK that names each of these and what the machine has refused itself. The name "" stands for the response as a
+// whole, of which then nothing is held. Anything else of the update that is wanted now is held from now on, or
+// removed; what is not is ignored. A refused removal leaves what is held. Names that are not in the update only add
+// to the text.
 //
-// It returns what was refused, sorted by name; whoever reports it leaves out what is not new. An update that has been
-// answered before, and one of [Machine.Tick], is ignored.
+// It returns what was refused, sorted by name; a caller that reports it leaves out what is not new. An update that
+// has been answered before, and one of [Machine.Tick], is ignored.
 func (m *Machine) Answer(u *Update, refused map[string]error) []Refusal {
 	s := m.of(u.Type)
 	if s == nil || s.out != u {
@@ -113,8 +114,8 @@ func (u *Update) fail(resource string, status *discoverypb.Status) {
 	u.Failed[resource] = errors.New(cut(status.GetMessage(), maxReason))
 }
 
-// space spaces NACKs of a type out, so that a server that sends again at once what was refused does not keep both sides
-// busy. ACKs are never held back, and NACKs only until one follows.
+// space spaces NACKs of a type out, so that a server that immediately sends again what was refused does not keep both
+// sides busy. ACKs are never held back, and NACKs only until one follows.
 type space struct {
 	until time.Time     // no NACK before
 	again time.Duration // what the last one that brought nothing new has made it

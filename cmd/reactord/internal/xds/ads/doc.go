@@ -21,9 +21,9 @@
 // were refused. What was held before a refusal stays held, with its version.
 //
 // What is subscribed on a stream differs from what is wanted only until Next returns nil. Several Wants make one
-// request. A name is never subscribed and unsubscribed in one request, since servers differ in which of both they obey.
-// What was unwanted for a moment is unsubscribed first and subscribed by another request: go-control-plane does not send
-// again what it believes the client to have (its issue 1450).
+// request. A name is never subscribed and unsubscribed in one request, since servers differ in which of both they
+// obey. What was unwanted for a moment is unsubscribed first and subscribed by another request: go-control-plane does
+// not send again what it believes the client to have (its issue 1450).
 //
 // # The order of types
 //
@@ -33,19 +33,20 @@
 //
 // # A new stream
 //
-// The first request of a type has all that is wanted, and the versions of what is both held and wanted: a server then
-// sends what has changed, and names what is gone. A name without a subscription among the versions would come back as
-// removed. Versions that another control plane has sent are left out, since they mean nothing or something else to this
-// one, see [Machine.Begin]; and all are, if the request would become larger than servers take.
+// The first request of a type has all that is wanted, and the versions of what is both held and wanted, and of which
+// nothing later was refused: a server then sends what has changed, and names what is gone. A name without a
+// subscription among the versions would come back as removed. Versions that another control plane has sent are left
+// out, since they mean nothing or something else to this one, see [Machine.Begin]; and all are, if the request would
+// become larger than servers take.
 //
-// What was held before and whose version was not told is sent by every server that still has it. For a type that is
-// wanted as a whole, what is not mentioned within [Config.Settle] of the type's first response is therefore removed, see
-// [Machine.Tick].
+// What was held or refused before and whose version was not told is sent by every server that still has it. For a
+// type that is wanted as a whole, what is not mentioned within [Config.Settle] of the type's first response is
+// therefore removed, see [Machine.Tick].
 //
 // Some servers ignore the versions, send everything, and do not say what is gone. They are recognised by a resource
-// whose first mention on the stream is with content and with just the version that the server was told: one that honours
-// versions would have left it out. Istio is recognised so, whose versions are empty. Then all that is not mentioned by
-// such a server in that time is removed.
+// whose first mention on the stream is with content and with just the version that the server was told: one that
+// honours versions would have left it out. Istio is recognised so, whose versions are empty. Then all that is not
+// mentioned by such a server in that time is removed.
 //
 // Limits. A server that ignores versions and has changed all of them is taken for one that honours them: what is gone
 // stays until it says so. The same holds for one that has nothing left and sends nothing. One that needs longer than
@@ -60,8 +61,8 @@
 //
 // # Threads
 //
-// A Machine is used by one goroutine at a time. It keeps nothing of what it is given but strings. What it returns is the
-// caller's.
+// A Machine is used by one goroutine at a time. It keeps nothing of what it is given but strings. What it returns is
+// the caller's.
 //
 // # Files
 //

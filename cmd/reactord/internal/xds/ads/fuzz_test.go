@@ -13,8 +13,8 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
 )
 
-// FuzzResponses has a machine receive anything that can be decoded, in any order, on streams that end at any point. Each
-// record of the input is what to do, a length, and the bytes of a response, or what is in one, see compact.
+// FuzzResponses has a machine receive anything that can be decoded, in any order, on streams that end at any point.
+// Each record of the input is what to do, a length, and the bytes of a response, or what is in one, see compact.
 func FuzzResponses(f *testing.F) {
 	seed := func(scripts ...string) {
 		var input []byte

@@ -13,7 +13,7 @@ const (
 	DefaultMaxResources = 1 << 16 // of a type: held, wanted, or remembered as refused
 
 	// maxWaiting is how many answers of a type may wait to be sent. A server that waits for answers causes one.
-	maxWaiting = 16
+	maxWaiting = 64
 
 	// maxRequest is about how many bytes of names and versions a request has. Servers of gRPC take 4 MiB by default.
 	maxRequest = 3 << 20

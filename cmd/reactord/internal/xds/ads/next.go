@@ -57,6 +57,11 @@ func (s *subscription) next(now time.Time) *Request {
 	}
 }
 
+// tellable says whether the server of a new stream is told the version that is held. It is not if something later was
+// refused: the server may have gone back to what is held, and the caller may have accepted the later one after all, so
+// that it has to be said which one it is.
+func (n *name) tellable() bool { return n.held && !n.other && n.refused == "" }
+
 // openWhole returns the first request of a type that is wanted as a whole. It has no names: that is what every server
 // takes for a wildcard. If it were too large with versions, it has none.
 func (s *subscription) openWhole() *Request {
@@ -65,7 +70,7 @@ func (s *subscription) openWhole() *Request {
 	versions := map[string]string{}
 	size := 0
 	for resource, n := range s.names {
-		if n.held && !n.other {
+		if n.tellable() {
 			versions[resource] = n.version
 			size += len(resource) + len(n.version) + perName
 		}
@@ -75,7 +80,8 @@ func (s *subscription) openWhole() *Request {
 	}
 	for resource, n := range s.names {
 		_, told := versions[resource]
-		n.stale, n.untold = n.held || n.refused != "", n.held && !told
+		n.stale = n.held || n.refused != ""
+		n.untold = n.stale && !told
 	}
 	return &Request{InitialResourceVersions: versions}
 }
@@ -97,7 +103,7 @@ func (s *subscription) openNamed() *Request {
 		}
 		n.told = true
 		request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, resource)
-		if n.held && !n.other {
+		if n.tellable() {
 			request.InitialResourceVersions[resource] = n.version
 		}
 	}

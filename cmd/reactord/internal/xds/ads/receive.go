@@ -3,6 +3,7 @@ package ads
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,8 @@ var (
 	ErrType = errors.New("a response of a type that was not asked for")
 )
 
-// Receive judges a response, and returns what the caller has to apply and then to answer with [Machine.Answer]; this may
-// be nothing. Each error is one of those above, wrapped; except for [ErrNonce] the stream goes on.
+// Receive judges a response, and returns what the caller has to apply and then to answer with [Machine.Answer]; this
+// may be nothing. Each error is one of those above, wrapped; except for [ErrNonce] the stream continues.
 func (m *Machine) Receive(now time.Time, r *Response) (*Update, error) {
 	if !m.live {
 		return nil, ErrNoStream
@@ -71,7 +72,7 @@ func (m *Machine) Receive(now time.Time, r *Response) (*Update, error) {
 func removals(r *Response) []string {
 	names := r.GetRemovedResources()
 	for _, n := range r.GetRemovedResourceNames() {
-		names = append(names[:len(names):len(names)], n.GetName())
+		names = append(slices.Clip(names), n.GetName())
 	}
 	return names
 }
@@ -154,7 +155,7 @@ func (j *judge) resource(r *discoverypb.Resource) {
 	case len(version) > MaxVersion:
 		j.refuse(resource, "its version is longer than %d bytes", MaxVersion)
 	case r.GetResource() == nil && n.held && version == n.version:
-		// A heartbeat: it goes on for another while.
+		// A heartbeat: it stays for another while.
 		j.s.setExpiry(n, expiry(j.u.received, ttl))
 	case r.GetResource() == nil:
 		j.refuse(resource, "it has no content, and its version %.64q is not the one that is held", version)

@@ -21,7 +21,8 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.has(t, "-c a=1 b=")
-	if u.Type != Cluster || u.Version != "v1" || u.Set[0].TTL != 5*time.Second || string(u.Set[0].Body) != "a1" || u.Ignored != 0 {
+	a := u.Set[0]
+	if u.Type != Cluster || u.Version != "v1" || u.Ignored != 0 || a.TTL != 5*time.Second || string(a.Body) != "a1" {
 		t.Fatalf("%+v", u)
 	}
 }
@@ -107,10 +108,8 @@ func TestANameTwice(t *testing.T) {
 		if sent := s.drain(); len(sent) != 1 || !strings.HasPrefix(sent[0], `CDS nack 1: "a": the response has it`) {
 			t.Errorf("%s: %q", response, sent)
 		}
-		s.End()
-		s.Begin(true)
-		if versions := s.Next(s.now).GetInitialResourceVersions(); versions["a"] != "0" {
-			t.Errorf("%s: held are %v", response, versions)
+		if n := s.of(Cluster).names["a"]; !n.held || n.version != "0" {
+			t.Errorf("%s: held is %+v", response, n)
 		}
 	}
 }
@@ -216,7 +215,7 @@ func TestFlowControl(t *testing.T) {
 	s.reconnects("node CDS [a=4]", "EDS +a [a=1]")
 }
 
-func TestAnswersThatNobodySends(t *testing.T) {
+func TestAnswersThatAreNotSent(t *testing.T) {
 	s := opened(t, "CDS *")
 	for i := range maxWaiting {
 		s.takes(fmt.Sprintf("CDS %d a=%[1]d", i))
@@ -264,6 +263,13 @@ func TestTheServerCannotSend(t *testing.T) {
 		t.Fatalf("missing: %s", m)
 	}
 	s.reconnects("node EDS +a +b [a=1]")
+	s.want("EDS *")
+	s.sends("EDS +* -a -b")
+	r = read("EDS 1")
+	r.ResourceErrors = []*discoverypb.ResourceError{{ResourceName: &discoverypb.ResourceName{Name: Wildcard}}}
+	if u, err = s.Receive(s.now, r); err != nil || len(u.Failed) != 0 {
+		t.Fatal(u, err)
+	}
 }
 
 func TestTimeToLive(t *testing.T) {
@@ -310,7 +316,7 @@ func TestHeartbeats(t *testing.T) {
 	u := s.gets("EDS 4 a=1~10s! b=2!")
 	u.has(t, "!a !b")
 	s.Answer(u, nil)
-	s.reconnects("node EDS +a +b +c +d [b=1 c=2]")
+	s.reconnects("node EDS +a +b +c +d [c=2]")
 }
 
 // TestTimeToLiveOfWhatWasRefused has a refusal between: what is held keeps its own time.

@@ -31,9 +31,9 @@ type simServer struct {
 	scheme  int  // of versions: 0 a number that changes with each start, 1 of the content, 2 none
 	tells   bool // "removed" as the answer to an unsubscription
 	waits   bool // for the answer before the next response of a type
-	storms  bool // sends again at once what was refused
+	storms  bool // immediately sends again what was refused
 	splits  bool // what it has to say into several responses
-	loose   bool // sends and removes what nobody asked for
+	loose   bool // sends and removes what was not asked for
 	limits  bool // the life of listeners
 
 	types  map[Type]*simType
@@ -146,7 +146,9 @@ func (s *simServer) pending() bool {
 		return true
 	}
 	for t, st := range s.types {
-		if set, removed := s.differ(t, st); (len(set)+len(removed) > 0 || st.fresh && st.whole) && !(s.waits && s.waiting(t)) {
+		set, removed := s.differ(t, st)
+		speaks := len(set)+len(removed) > 0 || st.fresh && st.whole
+		if speaks && !(s.waits && s.waiting(t)) {
 			return true
 		}
 	}
@@ -160,7 +162,8 @@ func (s *simServer) request(r *Request) {
 		failf("the node comes with another request than the first: %s", write(r))
 	}
 	s.node = true
-	subscribe, unsubscribe, versions := r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe(), r.GetInitialResourceVersions()
+	subscribe, unsubscribe := r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe()
+	versions := r.GetInitialResourceVersions()
 	st := s.types[t]
 	if nonce := r.GetResponseNonce(); nonce != "" {
 		key := string(t) + " " + nonce
@@ -297,7 +300,7 @@ func (s *simServer) respond(t Type, st *simType) {
 		if !st.whole {
 			r.Resources = append(r.Resources, s.resource(t, "spam", "good", true))
 		}
-		r.RemovedResources = append(r.RemovedResources, "nobody", fmt.Sprint("gone", s.IntN(2)))
+		r.RemovedResources = append(r.RemovedResources, "stranger", fmt.Sprint("gone", s.IntN(2)))
 	}
 	bytes, err := proto.Marshal(r)
 	if err != nil {

@@ -178,7 +178,8 @@ func (w *world) quiet() {
 		w.client.receive()
 		w.client.answer()
 		w.client.check()
-		if sent || len(w.up)+len(w.down)+len(w.client.out) > 0 || w.client.unread != nil || w.server.pending() || w.client.send() {
+		underway := len(w.up) + len(w.down) + len(w.client.out)
+		if sent || underway > 0 || w.client.unread != nil || w.server.pending() || w.client.send() {
 			continue
 		}
 		wake := w.client.Wake()

@@ -4,7 +4,7 @@ import "time"
 
 // fresh is the time after a type's first response on a stream, in which the server says what has changed meanwhile.
 type fresh struct {
-	until time.Time // zero: no response has come, or the time is over
+	until time.Time // zero: no response has come, or the time has ended
 	over  bool
 	whole bool // the server sends everything, and does not say what is gone
 }
@@ -39,17 +39,13 @@ func (s *subscription) settle() (removed []string) {
 	for resource, n := range s.names {
 		switch {
 		case !n.stale:
-			continue
-		case n.held && !n.untold && !s.fresh.whole:
-			// The server still has just what is held, and not what was refused.
-			n.stale, n.refused, n.refusedVersion = false, "", ""
-			continue
-		case n.held:
+		case !n.untold && !s.fresh.whole:
+			n.stale = false // the server still has just what is held
+		default:
 			removed = append(removed, resource)
+			s.drop(n)
+			s.tidy(resource)
 		}
-		// What was refused and is not held would have been sent again.
-		s.drop(n)
-		s.tidy(resource)
 	}
 	s.fresh = fresh{over: true}
 	return removed
@@ -71,10 +67,11 @@ func (s *subscription) expired(now time.Time) (removed []string) {
 	return removed
 }
 
-// Tick returns what is removed by time: resources whose time to live is over, and those that a new stream has not
+// Tick returns what is removed by time: resources whose time to live has ended, and those that a new stream has not
 // mentioned although its server sends everything. These updates need no answer. Nothing is returned for a type whose
 // response has not been answered.
 func (m *Machine) Tick(now time.Time) []*Update {
+	m.ticked = now
 	var updates []*Update
 	for _, s := range m.types {
 		if s.out != nil {
@@ -91,7 +88,8 @@ func (m *Machine) Tick(now time.Time) []*Update {
 	return updates
 }
 
-// Wake returns when to call [Machine.Tick] and [Machine.Next]; zero: not before something else happens.
+// Wake returns when to call [Machine.Tick] and then [Machine.Next]; zero: not before something else happens. What could
+// be sent already, but was not, is no reason to wake.
 func (m *Machine) Wake() time.Time {
 	var wake time.Time
 	sooner := func(t time.Time) {
@@ -100,7 +98,7 @@ func (m *Machine) Wake() time.Time {
 		}
 	}
 	for _, s := range m.types {
-		if m.live && len(s.answers) > 0 {
+		if m.live && len(s.answers) > 0 && s.space.until.After(m.ticked) {
 			sooner(s.space.until)
 		}
 		if s.out != nil {

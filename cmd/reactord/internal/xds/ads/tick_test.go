@@ -16,8 +16,8 @@ func TestReconnect(t *testing.T) {
 	s.takes("CDS 5 c=2", "c")
 	s.want("EDS a b")
 	// Nothing is unsubscribed on a stream that has not subscribed it, and only accepted versions are told.
-	s.reconnects("node CDS [a=2 c=1]", "EDS +a +b [a=2]")
-	s.reconnects("node CDS [a=2 c=1]", "EDS +a +b [a=2]")
+	s.reconnects("node CDS [a=2]", "EDS +a +b [a=2]")
+	s.reconnects("node CDS [a=2]", "EDS +a +b [a=2]")
 }
 
 // TestServerThatHonoursVersions has one that sends what has changed, and says what is gone.
@@ -157,22 +157,63 @@ func TestHeartbeatsAreNoSign(t *testing.T) {
 	}
 }
 
-// TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more, or
-// has in the version that is held.
+// TestRefusedAndGone has resources that were refused, and that the server of the next stream does not have any more:
+// the caller may have accepted them meanwhile, and the server does not know that the client knows them.
 func TestRefusedAndGone(t *testing.T) {
-	s := opened(t, "CDS *")
-	s.takes("CDS 1 a=1 b=1")
-	s.takes("CDS 2 a=2 c=1 d=1", "a", "c", "d")
-	s.reconnects("node CDS [a=1 b=1]")
-	s.takes("CDS 1 d=1", "d")
-	if said := s.after(DefaultSettle); said != "" {
+	s := opened(t, "CDS *", "EDS x y")
+	s.takes("CDS 1 a=1 b=1 e=1")
+	s.takes("CDS 2 a=2 c=1 d=1 e=2", "a", "c", "d", "e")
+	s.takes("EDS 3 x=1")
+	s.takes("EDS 4 x=2 y=2", "x", "y")
+	s.reconnects("node CDS [b=1]", "EDS +x +y")
+	// It has gone back to what is held of one of them.
+	s.takes("CDS 1 e=1 d=1", "d")
+	s.takes("EDS 2")
+	if said := s.after(DefaultSettle); said != "CDS -a -c" {
 		t.Fatal(said)
 	}
-	for name, want := range map[string]string{"a": "held", "b": "held", "c": "none", "d": "refused"} {
+	for name, want := range map[string]string{"a": "none", "b": "held", "c": "none", "d": "refused", "e": "held"} {
 		if got := s.state(Cluster, name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
+	s.reconnects("node CDS [b=1 e=1]", "EDS +x +y")
+}
+
+func TestMixed(t *testing.T) {
+	s := opened(t, "CDS *", "EDS x")
+	s.takes("CDS 1 a=1")
+	s.takes("EDS 2 x=1")
+	s.End()
+	s.Begin(true)
+	if s.Mixed() {
+		t.Fatal("there is one control plane only")
+	}
+	s.End()
+	s.Begin(false)
+	s.drain()
+	for _, response := range []string{"CDS 1 a=1", "EDS 2 x=2"} {
+		if !s.Mixed() {
+			t.Fatal("what the first control plane has sent is held")
+		}
+		s.takes(response)
+	}
+	if s.Mixed() {
+		t.Fatal("all is from the second control plane")
+	}
+}
+
+// TestWhatIsNotSentIsNoReasonToWake has a transport that does not get rid of an answer that is due.
+func TestWhatIsNotSentIsNoReasonToWake(t *testing.T) {
+	s := opened(t, "LDS *")
+	s.takes("LDS 1 a=1", "a")
+	s.sends(`LDS nack 1: "a": bad`)
+	s.takes("LDS 2 a=2", "a")
+	s.after(DefaultSettle)
+	if wake := s.Wake(); !wake.IsZero() {
+		t.Fatalf("it wakes at %v, and it is %v", wake, s.now)
+	}
+	s.sends(`LDS nack 2: "a": bad`)
 }
 
 // TestTooManyVersionsToTell has more than a request takes: then none is told, and the server has to send everything.

@@ -31,7 +31,7 @@ type name struct {
 	held   bool // the caller has accepted it
 	other  bool // and it is from another control plane, to which its version means something
 	stale  bool // held or refused since before this stream, which has not mentioned it
-	untold bool // held, and this stream's server does not know its version
+	untold bool // stale, and this stream's server has not been told of it
 
 	version string    // of what is held
 	since   time.Time // when it was wanted
@@ -133,11 +133,11 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 // Refresh asks for wanted resources as if they had never been received, for a caller that has them no longer. They are
 // missing until the server has sent them or said that they do not exist. It is not needed after the update of a cluster
 // whose endpoints are held: servers that honour the protocol send them again with or without a request (Istio), or see
-// no reason to (go-control-plane), so that nobody may wait for them.
+// no reason to (go-control-plane), so that they must not be waited for.
 //
 // They are unsubscribed by one request and subscribed by another, since to subscribe a second time is not answered by
-// go-control-plane and not by Istio. In between, the server may say that they do not exist. For a type that is wanted as
-// a whole, nothing is done.
+// go-control-plane and not by Istio. In between, the server may say that they do not exist. For a type that is wanted
+// as a whole, nothing is done.
 func (m *Machine) Refresh(now time.Time, t Type, names []string) {
 	s := m.of(t)
 	if s == nil || s.everything() {
@@ -209,8 +209,8 @@ func (s State) String() string {
 	return [...]string{"requested", "held", "refused", "held, and a later one refused", "absent"}[s]
 }
 
-// All iterates over the names of a type that are wanted, held, or refused, in any order, without [Wildcard]. The machine
-// must not be changed meanwhile.
+// All iterates over the names of a type that are wanted, held, or refused, in any order, without [Wildcard]. The
+// machine must not be changed meanwhile.
 func (m *Machine) All(t Type) iter.Seq2[string, State] {
 	return func(yield func(string, State) bool) {
 		s := m.of(t)

@@ -109,7 +109,7 @@ func TestRefresh(t *testing.T) {
 	s := opened(t, "EDS a b", "CDS *")
 	s.takes("EDS 1 a=1 b=1")
 	s.drain()
-	s.Refresh(s.now, Endpoints, []string{"a", "nobody"})
+	s.Refresh(s.now, Endpoints, []string{"a", "stranger"})
 	s.Refresh(s.now, Cluster, []string{"a"})
 	s.sends("EDS -a", "EDS +a")
 	if m := s.missing(Endpoints); m != "a" {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/unixsocket"
@@ -28,6 +29,8 @@ type Listener struct {
 type Listeners struct {
 	handler http.Handler
 	log     *zap.Logger
+
+	connections atomic.Int64
 
 	mu     sync.Mutex
 	wanted []Listener
@@ -129,6 +132,14 @@ func (l *Listeners) start(key place, w *Listener) error {
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(l.handler, w, r) })
 	s.ReadHeaderTimeout, s.IdleTimeout, s.WriteTimeout = 10*time.Second, time.Minute, time.Minute
 	s.MaxHeaderBytes = 64 << 10
+	s.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			l.connections.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			l.connections.Add(-1)
+		}
+	}
 	s.ErrorLog = log.New(quiet{}, "", 0)
 	l.open[key] = s
 	l.all.Go(func() { _ = s.Serve(listener) }) // it ends by Shutdown
@@ -211,6 +222,21 @@ func (l *Listeners) stop(s *server) {
 		}
 	})
 }
+
+// Addr is the address of a listener; nil: it is not open.
+func (l *Listeners) Addr(name string) net.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.wanted {
+		if s := l.open[place{w.Network, w.Address}]; s != nil && w.Name == name {
+			return s.listener.Addr()
+		}
+	}
+	return nil
+}
+
+// Connections is how many connections are open.
+func (l *Listeners) Connections() int { return int(l.connections.Load()) }
 
 // Addrs are the addresses that are open, in the order of their names for people.
 func (l *Listeners) Addrs() (all []net.Addr) {

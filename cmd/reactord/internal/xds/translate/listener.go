@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -193,9 +192,7 @@ func (l *Listener) check() error {
 			out.Routes = nil // which were looked at
 		}
 		out.Address, out.Socket = p.address, p.socket
-		for _, problem := range faults(&out) {
-			errs = append(errs, errors.New(strings.TrimPrefix(problem.Path, "listeners[0].")+": "+problem.String()))
-		}
+		errs = append(errs, listenerFaults(&out))
 	}
 	return errors.Join(errs...)
 }

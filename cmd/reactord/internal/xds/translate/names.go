@@ -2,7 +2,6 @@ package translate
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -10,7 +9,7 @@ import (
 )
 
 // maxName is how many bytes a name has at most.
-const maxName = 255
+const maxName = 900
 
 // nameFault is what is wrong with the name of a resource, or "". Control planes have names of any form; what is refused
 // could not be shown.
@@ -31,29 +30,5 @@ func isServerName(name string) bool {
 	l := config.NewListener()
 	l.Routes = []config.Route{config.NewRoute()}
 	l.Routes[0].SNI = []string{strings.ToLower(name)}
-	return !strings.Contains(name, "*") && len(faults(&l)) == 0
-}
-
-// faults is what is wrong with the settings of a listener, but for its name, its address and its backends.
-func faults(l *config.Listener) []config.Problem {
-	b := config.NewBackend()
-	b.Name = "backend"
-	b.Servers = []config.Server{config.NewServer()}
-	b.Servers[0].Address = config.Address{Host: "192.0.2.1", Port: 1}
-	one, c := *l, config.New()
-	one.Name, one.Backend = "listener", ""
-	one.Routes = slices.Clone(l.Routes)
-	if one.Address.IsZero() {
-		one.Address = config.Address{Host: "192.0.2.1", Port: 1}
-	}
-	for i := range one.Routes {
-		r := &one.Routes[i]
-		r.Name, r.Backend = "", b.Name
-		r.Backends = nil
-	}
-	if len(one.Routes) == 0 {
-		one.Backend = b.Name
-	}
-	c.Listeners, c.Backends = []config.Listener{one}, []config.Backend{b}
-	return c.Validate()
+	return !strings.Contains(name, "*") && listenerFaults(&l) == nil
 }

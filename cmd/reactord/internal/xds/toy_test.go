@@ -1,0 +1,125 @@
+package xds
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// toy is a resource of a small language: JSON.
+type toy struct {
+	Needs   [kinds][]string `json:",omitzero"`
+	Port    int             `json:",omitempty"` // of a listener
+	Servers []string        `json:",omitempty"` // of endpoints
+	Wrong   string          `json:",omitempty"` // it is refused when it is read
+	Panic   string          `json:",omitempty"` // "decode" or "build"
+	Fault   string          `json:",omitempty"` // it is refused beside others
+}
+
+func (t *toy) same(other value) bool { return reflect.DeepEqual(t, other) }
+func (t *toy) needs(k kind) []string { return t.Needs[k] }
+func (t *toy) size() int             { return len(t.Servers) }
+
+func (t *toy) body() []byte {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// The resources that tests have.
+func toyListener(port int, clustersOf ...string) *toy {
+	t := &toy{Port: port}
+	t.Needs[clusters] = clustersOf
+	return t
+}
+
+func toyCluster(name string) *toy {
+	t := &toy{}
+	t.Needs[endpoints] = []string{name}
+	return t
+}
+
+func toyEndpoints(servers ...string) *toy { return &toy{Servers: servers} }
+
+// toys is the language.
+type toys struct{}
+
+func (toys) decode(_ kind, _ string, body []byte) (value, error) {
+	t := &toy{}
+	if err := json.Unmarshal(body, t); err != nil {
+		return nil, err
+	}
+	if t.Panic == "decode" {
+		panic("toy")
+	}
+	if t.Wrong != "" {
+		return nil, errors.New(t.Wrong)
+	}
+	return t, nil
+}
+
+func (toys) build(s *set) (*plan.Control, []fault) {
+	c := &plan.Control{Servers: map[string][]plan.Server{}}
+	var faults []fault
+	for k := range s {
+		for name, v := range s[k] {
+			t := v.(*toy)
+			if t.Panic == "build" {
+				panic("toy")
+			}
+			if t.Fault != "" {
+				faults = append(faults, fault{kind(k), name, errors.New(t.Fault)})
+			}
+		}
+	}
+	for name, v := range s[listeners] {
+		for _, needed := range v.needs(clusters) {
+			l := config.NewListener()
+			l.Name, l.Backend = name, needed
+			l.Address = config.Address{Host: "127.0.0.1", Port: uint16(v.(*toy).Port)}
+			c.Listeners = append(c.Listeners, l)
+			b := config.NewBackend()
+			b.Name = needed
+			if !slices.ContainsFunc(c.Backends, func(b config.Backend) bool { return b.Name == needed }) {
+				c.Backends = append(c.Backends, b)
+			}
+			if s[clusters][needed] == nil || c.Servers[needed] != nil {
+				continue
+			}
+			for _, e := range s[clusters][needed].needs(endpoints) {
+				if of := s[endpoints][e]; of != nil {
+					for _, at := range of.(*toy).Servers {
+						c.Servers[needed] = append(c.Servers[needed], plan.Server{Address: netip.MustParseAddrPort(at), Weight: 1})
+					}
+				}
+			}
+		}
+	}
+	return c, faults
+}
+
+// describe is a part of the plan for comparison.
+func describe(c *plan.Control) map[string]string {
+	all := map[string]string{}
+	for i := range c.Listeners {
+		l := &c.Listeners[i]
+		text := fmt.Sprintf("%d %s", l.Address.Port, l.Backend)
+		for _, s := range c.Servers[l.Backend] {
+			text += " " + s.Address.String()
+		}
+		all[l.Name] = text
+	}
+	return all
+}

@@ -1,0 +1,236 @@
+package translate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Cluster is a cluster of a control plane. It does not change.
+type Cluster struct {
+	endpoints string     // the name of its endpoints; "": they are in it
+	inline    *Endpoints // those in it
+	dns       *config.DNS
+	settings  config.Backend // what does not depend on other resources
+	perServer int            // connections to a server; 0: no limit
+	weighted  bool           // localities have weights
+	sockets   sockets
+}
+
+// The defaults of Envoy that differ from those of a file.
+const (
+	defaultIdle        = time.Hour
+	defaultConnections = 1024
+)
+
+// DecodeCluster reads an envoy.config.cluster.v3.Cluster. The error joins everything that cannot be honoured.
+func DecodeCluster(name string, body []byte) (*Cluster, error) {
+	r, m := newReading(), &clusterpb.Cluster{}
+	if !r.decode(body, m) {
+		return nil, r.failed()
+	}
+	r.name(name, m.Name)
+	c := &Cluster{settings: config.NewBackend()}
+	b := &c.settings
+	b.Name = name
+	b.Check.CloseOnDown = m.CloseConnectionsOnHostHealthFailure && len(m.HealthChecks) > 0
+	r.at("close_connections_on_host_health_failure").only(!m.CloseConnectionsOnHostHealthFailure ||
+		len(m.HealthChecks) > 0, "there is no health check that a server could fail")
+	b.LifetimeJitter = 0
+	c.timeouts(r, m)
+	c.discovery(r, m)
+	c.weighted = balancing(r, m, &b.Balance)
+	c.breakers(r.at("circuit_breakers"), m.CircuitBreakers)
+	healthChecks(r.at("health_checks"), m.HealthChecks, &b.Check)
+	outlierDetection(r.at("outlier_detection"), m.OutlierDetection, &b.Ejection)
+	keepAlive(r.at("upstream_connection_options.tcp_keepalive"), m.UpstreamConnectionOptions.GetTcpKeepalive(), &b.KeepAlive)
+	if limit := m.PerConnectionBufferLimitBytes; limit != nil {
+		b.Buffer = config.Size(limit.Value)
+		b.Buffer = min(max(b.Buffer, 4*config.KiB), 16*config.MiB)
+	}
+	for i, f := range m.Filters {
+		c.filter(r.at("filters[%d]", i), f)
+	}
+	c.sockets = decodeSockets(r, m)
+	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Endpoints is the name of the endpoints that the cluster needs; "": none.
+func (c *Cluster) Endpoints() string { return c.endpoints }
+
+// Secrets are the names of the secrets that TLS needs, in order, each once.
+func (c *Cluster) Secrets() []string { return c.sockets.secrets() }
+
+// Same reports whether both say the same, as far as it is honoured.
+func (c *Cluster) Same(other *Cluster) bool { return reflect.DeepEqual(c, other) }
+
+// hashes reports whether the cluster chooses servers by a hash: of what, the listeners say.
+func (c *Cluster) hashes() bool { return c.settings.Balance.Policy == hashing }
+
+// timeouts reads how long things may take.
+func (c *Cluster) timeouts(r reading, m *clusterpb.Cluster) {
+	b := &c.settings
+	b.ConnectTimeout = r.at("connect_timeout").duration(m.ConnectTimeout, b.ConnectTimeout)
+	r.at("connect_timeout").only(b.ConnectTimeout >= time.Millisecond, "connections need some time: at least 1 ms")
+	b.IdleTimeout = 0 // that of the listener counts
+	c.common(r.at("common_http_protocol_options"), m.CommonHttpProtocolOptions)
+	for _, kind := range sorted(m.TypedExtensionProtocolOptions) {
+		r := r.at("typed_extension_protocol_options[%q]", kind)
+		switch o := r.unpack(m.TypedExtensionProtocolOptions[kind]).(type) {
+		case nil:
+		case *clusterpb.HttpProtocolOptions:
+			c.common(r.at("common_http_protocol_options"), o.CommonHttpProtocolOptions)
+		default:
+			r.refuse("reactord does not have the options of %s", o.ProtoReflect().Descriptor().FullName())
+		}
+	}
+	b.HalfCloseTimeout = cmp.Or(b.IdleTimeout, defaultIdle)
+}
+
+// common reads the timeouts that control planes set in the options of HTTP for connections of any kind.
+func (c *Cluster) common(r reading, m *corepb.HttpProtocolOptions) {
+	if m == nil {
+		return
+	}
+	c.settings.IdleTimeout = r.at("idle_timeout").duration(m.IdleTimeout, c.settings.IdleTimeout)
+	c.settings.Lifetime = r.at("max_connection_duration").duration(m.MaxConnectionDuration, c.settings.Lifetime)
+}
+
+// breakers reads the limits on connections.
+func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
+	c.settings.MaxConnections = defaultConnections
+	limit := func(r reading, all []*clusterpb.CircuitBreakers_Thresholds, into *int) {
+		for i, t := range all {
+			if t.Priority != corepb.RoutingPriority_DEFAULT || t.MaxConnections == nil {
+				continue // another priority is of HTTP
+			}
+			if t.MaxConnections.Value == 0 {
+				r.indexed(i).at("max_connections").refuse("without connections the cluster has no use: remove its routes")
+			}
+			*into = unlimited(t.MaxConnections)
+		}
+	}
+	limit(r.at("thresholds"), m.GetThresholds(), &c.settings.MaxConnections)
+	limit(r.at("per_host_thresholds"), m.GetPerHostThresholds(), &c.perServer)
+}
+
+// unlimited is a number of connections, and 0 for one that cannot be reached.
+func unlimited(m *wrapperspb.UInt32Value) int {
+	if m.Value > 1<<30 {
+		return 0
+	}
+	return int(m.Value)
+}
+
+func keepAlive(r reading, m *corepb.TcpKeepalive, k *config.KeepAlive) {
+	if m == nil {
+		k.Idle = 0 // as Envoy
+		return
+	}
+	*k = config.KeepAlive{Idle: 2 * time.Hour, Interval: 75 * time.Second, Count: 9} // those of Linux
+	seconds := func(r reading, m *wrapperspb.UInt32Value, into *time.Duration) {
+		if m == nil {
+			return
+		}
+		if *into = time.Duration(m.Value) * time.Second; m.Value == 0 || m.Value > 32767 {
+			r.refuse("%d s is out of range: the kernel takes 1 to 32767", m.Value)
+		}
+	}
+	seconds(r.at("keepalive_time"), m.KeepaliveTime, &k.Idle)
+	seconds(r.at("keepalive_interval"), m.KeepaliveInterval, &k.Interval)
+	if m.KeepaliveProbes != nil {
+		if k.Count = int(m.KeepaliveProbes.Value); k.Count < 1 || k.Count > 127 {
+			r.at("keepalive_probes").refuse("%d is out of range: the kernel takes 1 to 127", k.Count)
+		}
+	}
+}
+
+// filter allows those of Istio, which tell each other names; a reactord has none of their kind beside it.
+func (c *Cluster) filter(r reading, m *clusterpb.Filter) {
+	switch f := r.at("typed_config").unpack(m.GetTypedConfig()).(type) {
+	case nil:
+	case *corepb.TypedStruct:
+	default:
+		r.refuse("reactord does not have the filter %s", f.ProtoReflect().Descriptor().FullName())
+	}
+}
+
+// build makes the backend of the cluster. The error says what is wrong between the cluster and its endpoints and
+// secrets.
+func (c *Cluster) build(s *Set, u use) (*backend, error) {
+	all := c.inline
+	if c.endpoints != "" {
+		all = s.Endpoints[c.endpoints]
+	}
+	out := &backend{config: c.settings}
+	b := &out.config
+	if c.hashes() && !u.hash {
+		b.Balance.Policy = "random"
+	}
+	if all == nil {
+		return nil, fmt.Errorf("there are no endpoints %q", c.endpoints)
+	}
+	if err := all.fill(out, c); err != nil {
+		return nil, err
+	}
+	if err := c.sockets.fill(out, all, s); err != nil {
+		return nil, err
+	}
+	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {
+		return nil, errors.New("transport_socket: datagrams have no TLS, and no PROXY header of version 1")
+	}
+	return out, nil
+}
+
+// backend is what a cluster becomes.
+type backend struct {
+	config  config.Backend // its name is that of the cluster
+	servers []plan.Server
+	keys    *certs.Client
+}
+
+// source refuses where a resource would come from if that is not the stream of the cluster.
+func (r reading) source(m *corepb.ConfigSource) {
+	switch s := m.GetConfigSourceSpecifier().(type) {
+	case nil:
+		r.refuse("it does not say where from: write ads")
+	case *corepb.ConfigSource_ApiConfigSource:
+		if other := foreign(m); other != "" {
+			r.refuse("it comes from %s, which reactord does not ask: write ads", other)
+		}
+		kinds := []corepb.ApiConfigSource_ApiType{
+			corepb.ApiConfigSource_GRPC, corepb.ApiConfigSource_DELTA_GRPC,
+			corepb.ApiConfigSource_AGGREGATED_GRPC, corepb.ApiConfigSource_AGGREGATED_DELTA_GRPC,
+		}
+		if !slices.Contains(kinds, s.ApiConfigSource.ApiType) {
+			r.at("api_config_source.api_type").refuse("reactord speaks gRPC only, not %s", s.ApiConfigSource.ApiType)
+		}
+	}
+}
+
+// agents are servers of secrets beside a proxy, which are not the control plane: the name of Istio's.
+var agents = []string{"sds-grpc"}
+
+// foreign is the server of a source that is not the control plane; "": it is that. A source with a name of its own is
+// asked for over the stream of all others.
+func foreign(m *corepb.ConfigSource) string {
+	for _, g := range m.GetApiConfigSource().GetGrpcServices() {
+		if name := g.GetEnvoyGrpc().GetClusterName(); slices.Contains(agents, name) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,264 @@
+package translate
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+)
+
+// Endpoints are the servers of a cluster. They do not change.
+type Endpoints struct {
+	name string
+	all  []endpoint // each address of a priority once
+}
+
+// endpoint is one of them.
+type endpoint struct {
+	address        netip.AddrPort // not valid if there is a name
+	name           string         // to be looked up, or ""
+	port           uint16
+	weight         uint32
+	localityWeight uint32 // 0: the locality has none
+	group          int    // of those with the same locality and priority
+	locality       string
+	priority       int
+	state          plan.State
+	checkPort      int            // 0: the same
+	match          map[string]any // what chooses its transport socket
+}
+
+const (
+	maxPort     = 65535
+	maxPriority = 128
+)
+
+// DecodeEndpoints reads an envoy.config.endpoint.v3.ClusterLoadAssignment. The error joins everything that cannot be
+// honoured.
+func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
+	r, m := newReading(), &clusterpb.ClusterLoadAssignment{}
+	if !r.decode(body, m) {
+		return nil, r.failed()
+	}
+	if m.ClusterName != name {
+		r.at("cluster_name").refuse("%q is sent as %q", m.ClusterName, name)
+	}
+	e := decodeAssignment(r, m, false)
+	if err := r.failed(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Same reports whether both say the same, as far as it is honoured.
+func (e *Endpoints) Same(other *Endpoints) bool { return reflect.DeepEqual(e, other) }
+
+// Len is how many of them could serve.
+func (e *Endpoints) Len() (n int) {
+	for i := range e.all {
+		if e.all[i].state != plan.Maintenance {
+			n++
+		}
+	}
+	return n
+}
+
+// decodeAssignment reads servers. names: they may be names.
+func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool) *Endpoints {
+	e := &Endpoints{name: m.GetClusterName()}
+	assignmentPolicy(r.at("policy"), m.GetPolicy())
+	type groupKey struct {
+		priority int
+		locality string
+	}
+	known, groups := map[string]bool{}, map[groupKey]int{}
+	for i, l := range m.GetEndpoints() {
+		r := r.at("endpoints[%d]", i)
+		if l.Priority > maxPriority {
+			r.at("priority").refuse("%d is more than %d", l.Priority, maxPriority)
+		}
+		locality := localityName(l.Locality)
+		key := groupKey{int(l.Priority), locality}
+		if _, known := groups[key]; !known {
+			groups[key] = len(groups)
+		}
+		group := endpoint{group: groups[key], locality: locality, priority: int(l.Priority)}
+		if l.Locality != nil { // else it has no weight, as in Envoy
+			group.localityWeight = l.LoadBalancingWeight.GetValue()
+		}
+		for j, one := range l.LbEndpoints {
+			s := group
+			if !s.decode(r.at("lb_endpoints[%d]", j), one, names) {
+				continue
+			}
+			key := fmt.Sprint(s.priority, s.address)
+			if s.name != "" {
+				key = fmt.Sprint(s.name, " ", s.port) // a name is looked up once
+			}
+			if !known[key] { // as Envoy, the first one counts
+				known[key] = true
+				e.all = append(e.all, s)
+			}
+		}
+	}
+	if len(e.all) > plan.MaxServers {
+		r.refuse("there are %d endpoints: a backend has at most %d servers", len(e.all), plan.MaxServers)
+	}
+	return e
+}
+
+func assignmentPolicy(r reading, m *clusterpb.ClusterLoadAssignment_Policy) {
+	for i, d := range m.GetDropOverloads() {
+		r.at("drop_overloads[%d]", i).only(d.GetDropPercentage().GetNumerator() == 0, "connections are not dropped at random")
+	}
+	if f := m.GetOverprovisioningFactor(); f != nil && f.Value != 140 {
+		r.at("overprovisioning_factor").refuse("%d: it is always 140", f.Value)
+	}
+	r.at("endpoint_stale_after").only(m.GetEndpointStaleAfter() == nil, "endpoints stay until they are replaced")
+}
+
+// localityName is a locality as a word: its parts that are set.
+func localityName(l *corepb.Locality) string {
+	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()}, func(s string) bool { return s == "" })
+	return strings.Join(parts, "/")
+}
+
+// healthStates are what a control plane says of a server's health. A degraded server is up.
+var healthStates = map[corepb.HealthStatus]plan.State{
+	corepb.HealthStatus_UNKNOWN: plan.Up, corepb.HealthStatus_HEALTHY: plan.Up, corepb.HealthStatus_DEGRADED: plan.Up,
+	corepb.HealthStatus_DRAINING:  plan.Drain,
+	corepb.HealthStatus_UNHEALTHY: plan.Maintenance, corepb.HealthStatus_TIMEOUT: plan.Maintenance,
+}
+
+// decode reads an endpoint of a locality; false: it was refused. Its further addresses are not used.
+func (s *endpoint) decode(r reading, m *clusterpb.LbEndpoint, names bool) bool {
+	state, known := healthStates[m.HealthStatus]
+	if !known {
+		r.at("health_status").refuse("%s is unknown", m.HealthStatus)
+	}
+	s.state, s.weight = state, 1
+	if m.LoadBalancingWeight != nil {
+		s.weight = m.LoadBalancingWeight.Value
+	}
+	s.match = m.Metadata.GetFilterMetadata()["envoy.transport_socket_match"].AsMap()
+	if len(s.match) == 0 {
+		s.match = nil
+	}
+	check := m.GetEndpoint().GetHealthCheckConfig()
+	s.check(r.at("endpoint.health_check_config"), check)
+	r = r.at("endpoint.address.socket_address")
+	a := m.GetEndpoint().GetAddress().GetSocketAddress()
+	port := a.GetPortValue()
+	switch {
+	case a == nil:
+		r.refuse("there is none")
+		return false
+	case port == 0 || port > maxPort:
+		r.at("port_value").refuse("%d is no port that could be connected to", port)
+		return false
+	}
+	s.port = uint16(port)
+	ip, err := netip.ParseAddr(a.Address)
+	switch {
+	case err == nil && (ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != ""):
+		r.at("address").refuse("%s is not the address of one machine", ip)
+		return false
+	case err == nil:
+		s.address = netip.AddrPortFrom(ip.Unmap(), s.port)
+	case !names:
+		r.at("address").refuse("%q is no IP address: names are for clusters of DNS", a.Address)
+		return false
+	default:
+		s.name = strings.TrimSuffix(strings.ToLower(a.Address), ".")
+	}
+	return true
+}
+
+// where is the address of an endpoint, or its name.
+func (s *endpoint) where() string {
+	if s.name != "" {
+		return net.JoinHostPort(s.name, strconv.Itoa(int(s.port)))
+	}
+	return s.address.String()
+}
+
+// check reads how an endpoint is checked.
+func (s *endpoint) check(r reading, m *clusterpb.Endpoint_HealthCheckConfig) {
+	if s.checkPort = int(m.GetPortValue()); s.checkPort > maxPort {
+		r.at("port_value").refuse("%d is no port", s.checkPort)
+	}
+	r.at("address").only(m.GetAddress() == nil, "a server is checked at its own address")
+	r.at("disable_active_health_check").only(!m.GetDisableActiveHealthCheck(), "all servers of a cluster are checked")
+}
+
+// fill makes the servers and the names of a backend.
+func (e *Endpoints) fill(b *backend, c *Cluster) error {
+	if err := e.checkPorts(&b.config.Check); err != nil {
+		return err
+	}
+	weights := e.weights(c.weighted)
+	origin := "endpoints " + e.name
+	for i := range e.all {
+		s := &e.all[i]
+		if s.name != "" {
+			b.config.DNS = append(b.config.DNS, s.lookup(c.dns, weights[i]))
+			continue
+		}
+		b.servers = append(b.servers, plan.Server{
+			Name: s.address.String(), Address: s.address, Weight: weights[i], Priority: s.priority, Locality: s.locality,
+			MaxConnections: c.perServer, State: s.state, Origin: origin,
+		})
+	}
+	b.servers = onceOnly(b.servers)
+	return nil
+}
+
+// onceOnly keeps the first of servers with the same address, which is that of the lowest priority.
+func onceOnly(all []plan.Server) []plan.Server {
+	slices.SortStableFunc(all, func(a, b plan.Server) int { return a.Priority - b.Priority })
+	known := make(map[netip.AddrPort]bool, len(all))
+	return slices.DeleteFunc(all, func(s plan.Server) bool {
+		was := known[s.Address]
+		known[s.Address] = true
+		return was
+	})
+}
+
+// lookup is a name as a source of servers.
+func (s *endpoint) lookup(how *config.DNS, weight int) config.DNS {
+	d := *how
+	d.Name, d.Port = s.name, int(s.port)
+	d.Weight, d.Priority, d.Locality = weight, s.priority, s.locality
+	return d
+}
+
+// checkPorts sets the port of checks, which is one for all servers.
+func (e *Endpoints) checkPorts(c *config.Check) error {
+	if c.Interval == 0 {
+		return nil
+	}
+	port, first := 0, true
+	for i := range e.all {
+		own := e.all[i].checkPort
+		if own == int(e.all[i].port) {
+			own = 0
+		}
+		if !first && own != port {
+			return fmt.Errorf("endpoints are checked on ports of their own, %s and %s: reactord has one for all",
+				strconv.Itoa(port), strconv.Itoa(own))
+		}
+		port, first = own, false
+	}
+	if port != 0 {
+		c.Port = port
+	}
+	return nil
+}

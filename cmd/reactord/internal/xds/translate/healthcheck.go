@@ -1,0 +1,93 @@
+package translate
+
+import (
+	"encoding/hex"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// healthChecks reads the health check of a cluster. Jitters have no effect, as checks have one of 10 %, and neither has
+// traffic: checks go on without it.
+func healthChecks(r reading, all []*corepb.HealthCheck, c *config.Check) {
+	if len(all) > 1 {
+		r.refuse("reactord has one check for a cluster, not %d", len(all))
+	}
+	if len(all) > 0 {
+		healthCheck(r.indexed(0), all[0], c)
+	}
+}
+
+func healthCheck(r reading, m *corepb.HealthCheck, c *config.Check) {
+	needed := func(key string, d *durationpb.Duration) time.Duration {
+		out := r.at("%s", key).duration(d, 0)
+		r.at("%s", key).only(out >= time.Millisecond, "a check needs it: write at least 1 ms")
+		return out
+	}
+	c.Interval, c.Timeout = needed("interval", m.Interval), needed("timeout", m.Timeout)
+	c.DownInterval = r.at("unhealthy_interval").duration(m.UnhealthyInterval, 0)
+	c.FastInterval = edge(r, m, c.Interval)
+	c.Rise, c.Fall = int(m.HealthyThreshold.GetValue()), int(m.UnhealthyThreshold.GetValue())
+	for key, n := range map[string]int{"healthy_threshold": c.Rise, "unhealthy_threshold": c.Fall} {
+		if n < 1 || n > 1000 {
+			r.at("%s", key).refuse("%d is out of range: write 1 to 1000", n)
+		}
+	}
+	if c.Port = int(m.AltPort.GetValue()); c.Port > maxPort {
+		r.at("alt_port").refuse("%d is no port", c.Port)
+	}
+	switch h := m.HealthChecker.(type) {
+	case *corepb.HealthCheck_TcpHealthCheck_:
+		tcpCheck(r.at("tcp_health_check"), h.TcpHealthCheck, c)
+	case nil:
+		r.refuse("it is of no kind, or of one that reactord does not have: write tcp_health_check")
+	default:
+		r.refuse("reactord checks over TCP only: write tcp_health_check")
+	}
+}
+
+// edge is the interval while a state changes. reactord has one for both directions.
+func edge(r reading, m *corepb.HealthCheck, interval time.Duration) time.Duration {
+	falling := r.at("unhealthy_edge_interval").duration(m.UnhealthyEdgeInterval, 0)
+	rising := r.at("healthy_edge_interval").duration(m.HealthyEdgeInterval, 0)
+	if falling > 0 && rising > 0 && falling != rising {
+		r.at("healthy_edge_interval").refuse("%v differs from unhealthy_edge_interval, %v: reactord has one for both", rising,
+			falling)
+	}
+	if d := max(falling, rising); d > 0 {
+		return d
+	}
+	return interval
+}
+
+// tcpCheck reads what is sent and what must be received.
+func tcpCheck(r reading, m *corepb.HealthCheck_TcpHealthCheck, c *config.Check) {
+	c.SendHex = payload(r.at("send"), m.Send)
+	if len(m.Receive) > 1 {
+		r.at("receive").refuse("reactord expects one text in an answer, not %d", len(m.Receive))
+	}
+	if len(m.Receive) > 0 {
+		c.ExpectHex = payload(r.at("receive[0]"), m.Receive[0])
+	}
+}
+
+// payload is bytes in hexadecimal digits.
+func payload(r reading, m *corepb.HealthCheck_Payload) string {
+	var b []byte
+	switch p := m.GetPayload().(type) {
+	case *corepb.HealthCheck_Payload_Text:
+		var err error
+		if b, err = hex.DecodeString(p.Text); err != nil {
+			r.at("text").refuse("it is not in hexadecimal digits")
+		}
+	case *corepb.HealthCheck_Payload_Binary:
+		b = p.Binary
+	}
+	const most = 1024
+	if len(b) > most {
+		r.refuse("it has %d bytes: write at most %d", len(b), most)
+	}
+	return hex.EncodeToString(b)
+}

@@ -1,0 +1,136 @@
+package translate
+
+import (
+	"math"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// hashing is the policy of clusters that choose by a hash.
+const hashing = "maglev"
+
+// balancing reads how a server is chosen, and reports whether the weights of localities count.
+func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted bool) {
+	b.IPv4Prefix, b.IPv6Prefix = 32, 128 // the whole address is hashed
+	common := m.CommonLbConfig
+	panics(r.at("common_lb_config.healthy_panic_threshold"), common.GetHealthyPanicThreshold(), b)
+	r.at("common_lb_config.close_connections_on_host_set_change").only(!common.GetCloseConnectionsOnHostSetChange(),
+		"connections stay when servers come and go")
+	r.at("common_lb_config.ignore_new_hosts_until_first_hc").only(!common.GetIgnoreNewHostsUntilFirstHc(),
+		"a new server is used until a check fails")
+	weighted = common.GetLocalityWeightedLbConfig() != nil
+	if m.LoadBalancingPolicy != nil {
+		return typedPolicy(r.at("load_balancing_policy.policies"), m.LoadBalancingPolicy, b)
+	}
+	switch m.LbPolicy {
+	case clusterpb.Cluster_ROUND_ROBIN:
+		b.Policy = "round_robin"
+		slowStart(r.at("round_robin_lb_config.slow_start_config"), m.GetRoundRobinLbConfig().GetSlowStartConfig(), b)
+	case clusterpb.Cluster_LEAST_REQUEST:
+		c := m.GetLeastRequestLbConfig()
+		leastRequest(r.at("least_request_lb_config"), c.GetChoiceCount(), c.GetActiveRequestBias(), b)
+		slowStart(r.at("least_request_lb_config.slow_start_config"), c.GetSlowStartConfig(), b)
+	case clusterpb.Cluster_RANDOM:
+		b.Policy = "random"
+	case clusterpb.Cluster_MAGLEV, clusterpb.Cluster_RING_HASH:
+		b.Policy = hashing
+	default:
+		r.at("lb_policy").refuse("reactord does not have %s: it has ROUND_ROBIN, LEAST_REQUEST, RANDOM, MAGLEV and "+
+			"RING_HASH", m.LbPolicy)
+	}
+	return weighted
+}
+
+// typedPolicy reads the first policy of a list that reactord has.
+func typedPolicy(r reading, m *clusterpb.LoadBalancingPolicy, b *config.Balance) (weighted bool) {
+	var others []string
+	for i, p := range m.Policies {
+		r, config := r.indexed(i).at("typed_extension_config.typed_config"), p.TypedExtensionConfig.GetTypedConfig()
+		policy, err := envoypb.Unpack(config)
+		if err != nil || !isPolicy(policy) {
+			others = append(others, config.GetTypeUrl())
+			continue
+		}
+		r.strict(policy)
+		return onePolicy(r, policy, b)
+	}
+	r.refuse("reactord has none of the policies %q: it has RoundRobin, LeastRequest, Random, Maglev and RingHash", others)
+	return false
+}
+
+// isPolicy reports whether onePolicy reads m.
+func isPolicy(m proto.Message) bool {
+	switch m.(type) {
+	case *clusterpb.RoundRobin, *clusterpb.LeastRequest, *clusterpb.Random, *clusterpb.Maglev, *clusterpb.RingHash:
+		return true
+	}
+	return false
+}
+
+// onePolicy reads a policy of the subset.
+func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
+	var locality *clusterpb.LocalityLbConfig
+	switch p := m.(type) {
+	case *clusterpb.RoundRobin:
+		b.Policy, locality = "round_robin", p.LocalityLbConfig
+		slowStart(r.at("slow_start_config"), p.SlowStartConfig, b)
+	case *clusterpb.LeastRequest:
+		locality = p.LocalityLbConfig
+		leastRequest(r, p.ChoiceCount, p.ActiveRequestBias, b)
+		slowStart(r.at("slow_start_config"), p.SlowStartConfig, b)
+	case *clusterpb.Random:
+		b.Policy, locality = "random", p.LocalityLbConfig
+	case *clusterpb.Maglev:
+		b.Policy = hashing
+		return p.LocalityWeightedLbConfig != nil
+	case *clusterpb.RingHash:
+		b.Policy = hashing
+		return p.LocalityWeightedLbConfig != nil
+	}
+	return locality.GetLocalityWeightedLbConfig() != nil
+}
+
+// leastRequest is the choice between two random servers, or, of more than two, among all.
+func leastRequest(r reading, choices *wrapperspb.UInt32Value, bias *corepb.RuntimeDouble, b *config.Balance) {
+	if b.Policy = "p2c"; choices.GetValue() > 2 {
+		b.Policy = "least_connections"
+	}
+	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1, "connections are not weighted by a power of theirs")
+}
+
+// slow is the settings of a slow start, in either schema.
+type slow interface {
+	comparable
+	GetSlowStartWindow() *durationpb.Duration
+	GetAggression() *corepb.RuntimeDouble
+	GetMinWeightPercent() *corepb.Percent
+}
+
+func slowStart[S slow](r reading, m S, b *config.Balance) {
+	var none S
+	if m == none {
+		return
+	}
+	b.SlowStart = r.at("slow_start_window").duration(m.GetSlowStartWindow(), 0)
+	a, least := m.GetAggression(), m.GetMinWeightPercent()
+	r.at("aggression").only(a == nil || a.DefaultValue == 1, "weights grow in proportion to the time: write 1")
+	r.at("min_weight_percent").only(least == nil || least.Value == 10, "weights grow from a tenth: write 10")
+}
+
+func panics(r reading, m *corepb.Percent, b *config.Balance) {
+	if m == nil {
+		b.PanicThreshold = 50
+		return
+	}
+	if math.IsNaN(m.Value) || m.Value < 0 || m.Value > 100 {
+		r.refuse("%v is no percentage", m.Value)
+		return
+	}
+	b.PanicThreshold = int(math.Round(m.Value))
+}

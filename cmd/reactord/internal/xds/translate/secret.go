@@ -1,0 +1,76 @@
+package translate
+
+import (
+	"reflect"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
+)
+
+// Secret is a certificate with its key, or authorities. It does not change.
+type Secret struct {
+	pair       *pair       // nil: it is a validation context
+	validation *validation // nil: it is a certificate
+}
+
+// DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
+// honoured.
+func DecodeSecret(name string, body []byte) (*Secret, error) {
+	r, m := newReading(), &tlspb.Secret{}
+	if !r.decode(body, m) {
+		return nil, r.failed()
+	}
+	r.name(name, m.Name)
+	s, at := &Secret{}, "xds://secret/"+name
+	switch t := m.Type.(type) {
+	case *tlspb.Secret_TlsCertificate:
+		s.pair = decodePair(r.at("tls_certificate"), t.TlsCertificate, at)
+	case *tlspb.Secret_ValidationContext:
+		s.validation = decodeValidation(r.at("validation_context"), t.ValidationContext, at)
+	default:
+		r.refuse("it is of no kind that reactord has: tls_certificate or validation_context")
+	}
+	if err := r.failed(); err != nil {
+		return nil, err
+	}
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Same reports whether both say the same, as far as it is honoured.
+func (s *Secret) Same(other *Secret) bool { return reflect.DeepEqual(s, other) }
+
+// file is a file of TLS settings: one of the file system, or one that is in memory only.
+type file struct {
+	path string // "xds://…" if it is in memory
+	text string // of that
+}
+
+// decodeFile reads a data source; the zero file: there is none.
+func decodeFile(r reading, m *corepb.DataSource, path string) file {
+	if m.GetWatchedDirectory() != nil {
+		r.at("watched_directory").refuse("a file is read when the resource changes: send it inline, or by SDS")
+	}
+	switch s := m.GetSpecifier().(type) {
+	case *corepb.DataSource_Filename:
+		return file{path: s.Filename}
+	case *corepb.DataSource_InlineBytes:
+		return file{path, string(s.InlineBytes)}
+	case *corepb.DataSource_InlineString:
+		return file{path, s.InlineString}
+	}
+	return file{}
+}
+
+// files are files of TLS settings by path.
+type files map[string]string
+
+// add makes files that are in memory readable, and returns the path.
+func (f files) add(one file) string {
+	if one.text != "" {
+		f[one.path] = one.text
+	}
+	return one.path
+}

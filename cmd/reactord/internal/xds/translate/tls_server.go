@@ -1,0 +1,77 @@
+package translate
+
+import (
+	"errors"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/certs"
+	"github.com/reactord/reactord/cmd/reactord/internal/config"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
+)
+
+// serverTLS is what a DownstreamTlsContext says.
+type serverTLS struct {
+	common
+	require bool // clients need a certificate
+	tickets bool
+}
+
+// decodeServerTLS reads a DownstreamTlsContext, and refuses in r what cannot be honoured.
+func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
+	t := &serverTLS{require: m.GetRequireClientCertificate().GetValue(), tickets: true}
+	t.common = decodeCommon(r.at("common_tls_context"), m.GetCommonTlsContext(), "xds://listener")
+	if t.foreign != "" {
+		r.at("common_tls_context").refuse("its secrets come from %s, which reactord does not ask", t.foreign)
+	}
+	r.at("common_tls_context").only(len(t.pairs)+len(t.pairSecrets) > 0 || t.foreign != "", "there is no certificate")
+	r.at("require_sni").only(!m.GetRequireSni().GetValue(), "clients may leave out the name: match server_names")
+	r.at("ocsp_staple_policy").only(m.GetOcspStaplePolicy() == tlspb.DownstreamTlsContext_LENIENT_STAPLING,
+		"a certificate is used without a staple, too")
+	if m.GetDisableStatelessSessionResumption() {
+		t.tickets = false
+	}
+	if t.validationSecret == "" && t.foreign == "" {
+		v := t.validation
+		trusted := v != nil && (v.ca != (file{}) || v.system)
+		r.at("require_client_certificate").only(!t.require || trusted, "it needs trusted_ca: whose certificates are accepted")
+		r.at("common_tls_context").only(trusted || v == nil || len(v.sans) == 0, untrusted)
+		r.at("common_tls_context").only(v == nil || !v.system, "authorities of clients are not those of the system")
+	}
+	return t
+}
+
+// Secrets are the names of the secrets that it needs.
+func (t *serverTLS) Secrets() []string { return t.secrets() }
+
+// clientAuth reports whether a client needs a certificate.
+func (t *serverTLS) clientAuth() bool { return t.require }
+
+// build makes the settings and what they hold. sans are names of clients in the form of [config.ServerTLS.ClientSANs],
+// one of which a certificate must have beside one of the context's own; empty: every client will do.
+func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Server, error) {
+	c, f := config.NewListener().TLS, files{}
+	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
+	c.Tickets = t.tickets
+	pairs, v, err := t.resolve(s)
+	if err != nil {
+		return c, nil, err
+	}
+	for _, p := range pairs {
+		c.Certificates = append(c.Certificates, p.add(f))
+	}
+	switch trusted := v != nil && v.ca != (file{}); {
+	case trusted:
+		if c.ClientAuth = "request"; t.require {
+			c.ClientAuth = "require"
+		}
+		c.ClientCA = f.add(v.ca)
+		if c.ClientSANs, err = narrower(v.sans, sans); err != nil {
+			return c, nil, err
+		}
+	case v != nil && len(v.sans) > 0:
+		return c, nil, errors.New(untrusted)
+	case t.require || len(sans) > 0:
+		return c, nil, errors.New("clients need a certificate, and there are no authorities: write trusted_ca")
+	}
+	keys, found := certs.LoadServer(&c, f.read)
+	return c, keys, problems(found)
+}

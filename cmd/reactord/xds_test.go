@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/ads"
+	"github.com/reactord/reactord/cmd/reactord/internal/xds/xdstest"
+	"google.golang.org/protobuf/proto"
+)
+
+// fleetProxy is a reactord that follows a control plane.
+type fleetProxy struct {
+	*exec.Cmd
+	t       *testing.T
+	metrics string
+	listen  string // an address that is free for listeners
+	log     syncBuffer
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *syncBuffer) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.String()
+}
+
+// freeAddress is a loopback address that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// follow starts a reactord that follows a control plane. settings are further ones of xds, as lines.
+func follow(t *testing.T, plane *xdstest.Server, dir, settings string) *fleetProxy {
+	t.Helper()
+	p := &fleetProxy{t: t, metrics: freeAddress(t), listen: freeAddress(t)}
+	text := fmt.Sprintf("metrics: %s\nadmin: {address: 'unix://%s/admin'}\nring: epoll\nloops: 1\n"+
+		"xds:\n  servers: ['%s']\n  node: {id: test}\n  reconnect: {min: 10ms, max: 100ms}\n%s", p.metrics, dir, plane.URL, settings)
+	if err := os.WriteFile(filepath.Join(dir, "f.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Cmd = command(t, "serve", "-c", filepath.Join(dir, "f.yaml"))
+	p.Stderr = &p.log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.log.text())
+		}
+	})
+	return p
+}
+
+// eventually waits until f says nothing.
+func eventually(t *testing.T, what string, f func() error) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (p *fleetProxy) ready() error {
+	r, err := http.Get("http://" + p.metrics + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s", r.Status)
+	}
+	return nil
+}
+
+// says is whether a connection to the listener leads to the server of this name.
+func (p *fleetProxy) says(want string) error {
+	c, err := net.Dial("tcp", p.listen)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	got, err := io.ReadAll(c)
+	if err != nil || string(got) != want {
+		return fmt.Errorf("got %q, %w, want %q", got, err, want)
+	}
+	return nil
+}
+
+func (p *fleetProxy) stop() {
+	p.t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		p.t.Errorf("%v: %s", err, p.log.text())
+	}
+}
+
+// namedServer accepts connections and says its name.
+func namedServer(t *testing.T, name string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, name)
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// A process follows a control plane, outlives it, and starts without it.
+func TestControlPlane(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	plane, dir := xdstest.New(t), t.TempDir()
+	one, two := namedServer(t, "one"), namedServer(t, "two")
+	p := follow(t, plane, dir, "  last_good: "+filepath.Join(dir, "last")+"\n")
+	eventually(t, "it answers", func() error {
+		if err := p.ready(); err == nil || !strings.Contains(err.Error(), "503") {
+			return fmt.Errorf("ready: %v", err)
+		}
+		return nil
+	})
+	plane.Serve("web", p.listen, one)
+	eventually(t, "the first server", func() error { return p.says("one") })
+	eventually(t, "ready", p.ready)
+	plane.Set(ads.Endpoints, map[string]proto.Message{"web": xdstest.Endpoints("web", two)})
+	eventually(t, "the second server", func() error { return p.says("two") })
+	plane.Set(ads.Listener, map[string]proto.Message{"taken": xdstest.Listener("taken", p.metrics, "web")})
+	eventually(t, "a NACK", func() error {
+		if _, nacks, _ := plane.Answers(); len(nacks) == 0 || !strings.Contains(nacks[0], "taken") {
+			return fmt.Errorf("%q", nacks)
+		}
+		return nil
+	})
+	plane.Kill()
+	if err := p.says("two"); err != nil {
+		t.Error(err)
+	}
+	p.stop()
+	again := follow(t, plane, dir, "  last_good: "+filepath.Join(dir, "last")+"\n")
+	again.listen = p.listen
+	eventually(t, "without the control plane", func() error { return again.says("two") })
+	eventually(t, "ready", again.ready)
+	again.stop()
+}

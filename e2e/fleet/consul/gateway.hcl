@@ -1,0 +1,3 @@
+Kind      = "api-gateway"
+Name      = "gateway"
+Listeners = [{ Name = "tcp", Port = 9002, Protocol = "tcp" }]

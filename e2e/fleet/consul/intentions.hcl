@@ -1,0 +1,3 @@
+Kind    = "service-intentions"
+Name    = "app"
+Sources = [{ Name = "gateway", Action = "allow" }]
