@@ -93,11 +93,16 @@ func TestHerdComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := serveOn(t, listener, nil, echo)
+	last := first
 	c := config(first.at())
 	c.Backoff = Backoff{Base: 500 * time.Millisecond, Max: time.Second}
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	defer func() { cancel(); clients.Wait() }()
+	defer func() {
+		cancel()
+		_ = last.Close() // what is connected ends immediately
+		clients.Wait()
+	}()
 	var up, again atomic.Int64
 	waits := make(chan time.Duration, herd)
 	for range herd {
@@ -144,7 +149,7 @@ func TestHerdComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveOn(t, listener, nil, echo)
+	last = serveOn(t, listener, nil, echo)
 	await("back", &again)
 	counts, late := parts(first500, 0, c.Backoff.Base/10, 10)
 	for i, n := range counts { // 50 are expected in each: 5 standard deviations are 34
