@@ -20,8 +20,8 @@ type Server struct {
 	tickets      []Key // of the file; nil: those of the process
 }
 
-// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing to read, and the Server is nil. It is
-// nil as well if there is a problem that is no warning.
+// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing
+// to read, and the Server is nil. It is nil as well if there is a problem that is no warning.
 func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
@@ -54,6 +54,9 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 func (s *Server) Same(other *Server) bool {
 	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
 }
+
+// Fingerprint is what those have in common that are the same. s is not nil.
+func (s *Server) Fingerprint() [sha256.Size]byte { return s.fingerprint }
 
 // Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
 func (s *Server) Changes(was *Server) string {

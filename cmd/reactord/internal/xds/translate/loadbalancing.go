@@ -88,10 +88,12 @@ func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
 	case *clusterpb.Random:
 		b.Policy, locality = "random", p.LocalityLbConfig
 	case *clusterpb.Maglev:
-		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(), b)
+		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(),
+			b)
 		return p.LocalityWeightedLbConfig != nil
 	case *clusterpb.RingHash:
-		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(), b)
+		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(),
+			b)
 		return p.LocalityWeightedLbConfig != nil
 	}
 	return locality.GetLocalityWeightedLbConfig() != nil
@@ -111,7 +113,8 @@ func leastRequest(r reading, choices *wrapperspb.UInt32Value, bias *corepb.Runti
 	if b.Policy = "p2c"; choices.GetValue() > 2 {
 		b.Policy = "least_connections"
 	}
-	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1, "connections are not weighted by a power of theirs")
+	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1,
+		"connections are not weighted by a power of theirs")
 }
 
 // slow is the settings of a slow start, in either schema.
