@@ -48,7 +48,7 @@ const maxRoutes = 20_000
 // routes makes routes of filter chains, such that the first one that matches is the chain that Envoy chooses.
 //
 // Envoy looks at one condition after the other: the port, the destination, the name of the server, the transport, the
-// protocols, and the source. For each it goes on with the chains that have the most specific value that fits, or else
+// protocols, and the source. For each it continues with the chains that have the most specific value that fits, or else
 // with those that have none, and it never goes back: if these chains do not fit in what follows, then none does, and
 // the default chain is taken, which may be nil. So routes of more specific values come first, and behind them one that
 // takes the connections that Envoy would not give to less specific ones either.

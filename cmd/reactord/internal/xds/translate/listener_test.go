@@ -256,7 +256,9 @@ func TestChainFields(t *testing.T) {
 func TestSNICluster(t *testing.T) {
 	fields := `"filter_chains":[{"filters":[` + filter(sniType, "") + `,` + filter(tcpProxyType, `"cluster":""`) + `]}]`
 	got := became(t, fields, "a.example", "b|x", "C.example")
-	for _, want := range []string{"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example"} {
+	for _, want := range []string{
+		"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example",
+	} {
 		if !strings.Contains(got, want) || strings.Contains(got, "b|x") {
 			t.Errorf("became\n%s\nand should have %q", got, want)
 		}

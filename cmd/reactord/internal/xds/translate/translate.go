@@ -44,8 +44,8 @@ type Fault struct {
 func (f Fault) Error() string { return fmt.Sprintf("%s %s: %v", f.Type, f.Name, f.Err) }
 
 // Build makes the part of a plan. It has the listeners, and the clusters that they use. A resource with a fault is left
-// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are in
-// the order of their types and names.
+// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are
+// in the order of their types and names.
 func Build(s *Set) (*plan.Control, []Fault) {
 	b := &builder{
 		set: s,
