@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -16,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Cluster is a cluster of a control plane. It does not change.
+// Cluster is a cluster of a control plane. What it says does not change.
 type Cluster struct {
 	endpoints string     // the name of its endpoints; "": they are in it
 	inline    *Endpoints // those in it
@@ -25,6 +26,8 @@ type Cluster struct {
 	perServer int            // connections to a server; 0: no limit
 	weighted  bool           // localities have weights
 	sockets   sockets
+
+	made atomic.Pointer[madeTLS] // what [Cluster.build] has made; it changes nothing that the cluster says
 }
 
 // The defaults of Envoy that differ from those of a file.
@@ -82,7 +85,14 @@ func (c *Cluster) Endpoints() string { return c.endpoints }
 func (c *Cluster) Secrets() []string { return c.sockets.secrets() }
 
 // Same reports whether both say the same, as far as it is honoured.
-func (c *Cluster) Same(other *Cluster) bool { return reflect.DeepEqual(c, other) }
+func (c *Cluster) Same(other *Cluster) bool {
+	if c == other || c == nil || other == nil {
+		return c == other
+	}
+	return c.endpoints == other.endpoints && c.inline.Same(other.inline) && reflect.DeepEqual(c.dns, other.dns) &&
+		reflect.DeepEqual(c.settings, other.settings) && c.perServer == other.perServer && c.weighted == other.weighted &&
+		reflect.DeepEqual(c.sockets, other.sockets)
+}
 
 // hashes reports whether the cluster chooses servers by a hash: of what, the listeners say.
 func (c *Cluster) hashes() bool { return c.settings.Balance.Policy == hashing }
@@ -199,7 +209,7 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 	if err := all.fill(out, c); err != nil {
 		return nil, err
 	}
-	if err := c.sockets.fill(out, all, s); err != nil {
+	if err := c.fillSockets(out, all, s); err != nil {
 		return nil, err
 	}
 	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {

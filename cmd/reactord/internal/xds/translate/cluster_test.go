@@ -144,7 +144,7 @@ func TestClusterFields(t *testing.T) {
 	for _, test := range []struct{ name, fields, want string }{
 		{"the defaults of Envoy", ``, "backend c Balance.Policy=round_robin Balance.IPv6Prefix=128 Ejection.Failures=0 " +
 			"MaxConnections=1024 IdleTimeout=0s HalfCloseTimeout=1h0m0s LifetimeJitter=0 KeepAlive.Idle=0s\n" +
-			"  server Name=192.0.2.1:80 Address=192.0.2.1:80 Weight=1\n"},
+			"  server Address=192.0.2.1:80 Weight=1\n"},
 		{"another name", `"name":"d"`, `refused: name: "d" is sent as "c"`},
 		{"connect_timeout", `"connect_timeout":"3s"`, " ConnectTimeout=3s "},
 		{"no time", `"connect_timeout":"0s"`, "refused: connect_timeout: connections need some time"},
@@ -170,10 +170,10 @@ func TestClusterFields(t *testing.T) {
 		{"EDS with endpoints", `"load_assignment":{}`, "refused: load_assignment: the endpoints of EDS come from elsewhere"},
 		{"no such endpoints", `"type":"EDS","eds_cluster_config":{"service_name":"none","eds_config":` + ads + `}`,
 			`fault: there are no endpoints "none"`},
-		{"STATIC", `"type":"STATIC",` + load(region("", at("192.0.2.7", 81, ""))), "server Name=192.0.2.7:81 "},
+		{"STATIC", `"type":"STATIC",` + load(region("", at("192.0.2.7", 81, ""))), "server Address=192.0.2.7:81 "},
 		{"STATIC without", `"type":"STATIC"`, "KeepAlive.Idle=0s\n"},
 		{"STATIC with a name", `"type":"STATIC",` + name, `refused: load_assignment.endpoints[0].lb_endpoints[0].` +
-			`endpoint.address.socket_address.address: "A.example." is no IP address: names are for clusters of DNS`},
+			`endpoint.address.socket_address: "A.example." is no IP address: names are for clusters of DNS`},
 		{"STATIC with EDS", `"type":"STATIC","eds_cluster_config":{}`,
 			"refused: eds_cluster_config: the cluster is not of the type EDS"},
 		{"ORIGINAL_DST", `"type":"ORIGINAL_DST"`, "refused: type: reactord does not have ORIGINAL_DST"},

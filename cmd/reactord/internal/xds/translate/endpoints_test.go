@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -33,7 +35,7 @@ func TestEndpointFields(t *testing.T) {
 		return fmt.Sprintf(`,"locality":{"region":%q,"zone":"z","sub_zone":"s"},"load_balancing_weight":%d`, region, weight)
 	}
 	one := at("192.0.2.1", 80, "")
-	const ofOne = " Name=192.0.2.1:80 Address=192.0.2.1:80 Weight=1"
+	const ofOne = " Address=192.0.2.1:80 Weight=1"
 	for _, test := range []struct {
 		name, fields string
 		groups       []string
@@ -43,32 +45,32 @@ func TestEndpointFields(t *testing.T) {
 		{"an empty locality", "", []string{region("")}, ""},
 		{"one", "", []string{region("", one)}, ofOne + "\n"},
 		{"IPv6", "", []string{region("", at("2001:DB8::1", 80, ""))},
-			" Name=[2001:db8::1]:80 Address=[2001:db8::1]:80 Weight=1\n"},
+			" Address=[2001:db8::1]:80 Weight=1\n"},
 		{"IPv4 in IPv6", "", []string{region("", at("::ffff:192.0.2.1", 80, ""))}, ofOne + "\n"},
 		{"a name", "", []string{region("", at("a.example", 80, ""))},
-			`refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: "a.example" is no IP address`},
-		{"no port", "", []string{region("", at("192.0.2.1", 0, ""))}, "socket_address.port_value: 0 is no port"},
-		{"a port", "", []string{region("", at("192.0.2.1", 65536, ""))}, "socket_address.port_value: 65536 is no port"},
+			`refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: "a.example" is no IP address`},
+		{"no port", "", []string{region("", at("192.0.2.1", 0, ""))}, "socket_address: 0 is no port"},
+		{"a port", "", []string{region("", at("192.0.2.1", 65536, ""))}, "socket_address: 65536 is no port"},
 		{"no address", "", []string{region("", `{"endpoint":{}}`)},
 			"refused: endpoints[0].lb_endpoints[0].endpoint.address.socket_address: there is none"},
 		{"every address", "", []string{region("", at("0.0.0.0", 1, ""))}, "0.0.0.0 is not the address of one machine"},
 		{"weights", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":3`), at("192.0.2.1", 2, ""))},
-			" Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=3\n Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1 Weight=3\n Address=192.0.2.1:2 Weight=1\n"},
 		{"equal weights", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":128`), at("192.0.2.1", 2,
 			`,"load_balancing_weight":128`))},
-			" Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=1\n Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1 Weight=1\n Address=192.0.2.1:2 Weight=1\n"},
 		{"large weights", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":4000`), at("192.0.2.1", 2,
 			""))},
-			" Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=1000\n Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1 Weight=1000\n Address=192.0.2.1:2 Weight=1\n"},
 		{"no weight", "", []string{region("", at("192.0.2.1", 1, `,"load_balancing_weight":0`), at("192.0.2.1", 2,
 			`,"load_balancing_weight":5`))},
-			" Name=192.0.2.1:1 Address=192.0.2.1:1\n Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1\n Address=192.0.2.1:2 Weight=1\n"},
 		{"weights of localities", weighted, []string{
 			region(locality("a", 80), at("192.0.2.1", 1, ""), at("192.0.2.1", 2, "")), region(locality("b", 20),
 				at("192.0.2.1", 3, "")),
-		}, " Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=40 Locality=a/z/s\n" +
-			" Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=40 Locality=a/z/s\n" +
-			" Name=192.0.2.1:3 Address=192.0.2.1:3 Weight=20 Locality=b/z/s\n"},
+		}, " Address=192.0.2.1:1 Weight=40 Locality=a/z/s\n" +
+			" Address=192.0.2.1:2 Weight=40 Locality=a/z/s\n" +
+			" Address=192.0.2.1:3 Weight=20 Locality=b/z/s\n"},
 		{"weights of localities that do not count", "", []string{
 			region(locality("a", 80), at("192.0.2.1", 1, ""), at("192.0.2.1", 2, "")), region(locality("b", 20),
 				at("192.0.2.1", 3, "")),
@@ -80,21 +82,21 @@ func TestEndpointFields(t *testing.T) {
 		{"the same locality twice", weighted, []string{
 			region(locality("a", 50), at("192.0.2.1", 1, "")), region(locality("a", 50), at("192.0.2.1", 2, "")),
 			region(locality("b", 50), at("192.0.2.1", 3, "")),
-		}, ":2 Weight=25 Locality=a/z/s\n Name=192.0.2.1:3 Address=192.0.2.1:3 Weight=50 Locality=b/z/s\n"},
+		}, ":2 Weight=25 Locality=a/z/s\n Address=192.0.2.1:3 Weight=50 Locality=b/z/s\n"},
 		{"a locality without weight", weighted, []string{
 			region(locality("a", 80), one), region(`,"locality":{"region":"b"}`, at("192.0.2.1", 3, "")),
-		}, ofOne + " Locality=a/z/s\n Name=192.0.2.1:3 Address=192.0.2.1:3 Locality=b\n"},
+		}, ofOne + " Locality=a/z/s\n Address=192.0.2.1:3 Locality=b\n"},
 		{"no locality with a weight", weighted, []string{
 			region(`,"load_balancing_weight":7`, one), region(`,"locality":{"region":"b"}`, at("192.0.2.1", 3, "")),
-		}, ofOne + "\n Name=192.0.2.1:3 Address=192.0.2.1:3 Weight=1 Locality=b\n"},
+		}, ofOne + "\n Address=192.0.2.1:3 Weight=1 Locality=b\n"},
 		{"what is left of a locality", weighted, []string{
 			region(locality("a", 50), at("192.0.2.1", 1, ""), at("192.0.2.1", 2, `,"health_status":"DRAINING"`),
 				at("192.0.2.1", 3, "")),
 			region(locality("b", 50), at("192.0.2.1", 4, "")),
-		}, " Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=467 Locality=a/z/s\n" +
-			" Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=333 Locality=a/z/s State=drain\n"},
+		}, " Address=192.0.2.1:1 Weight=467 Locality=a/z/s\n" +
+			" Address=192.0.2.1:2 Weight=333 Locality=a/z/s State=drain\n"},
 		{"priorities", "", []string{region(`,"priority":1`, at("192.0.2.1", 1, "")), region("", at("192.0.2.1", 2, ""))},
-			" Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n Name=192.0.2.1:1 Address=192.0.2.1:1 Weight=1 Priority=1\n"},
+			" Address=192.0.2.1:2 Weight=1\n Address=192.0.2.1:1 Weight=1 Priority=1\n"},
 		{"a priority", "", []string{region(`,"priority":129`, one)}, "refused: endpoints[0].priority: 129 is more than 128"},
 		{"the same address twice", "", []string{region("", one, at("192.0.2.1", 80, `,"load_balancing_weight":9`))}, ofOne +
 			"\n"},
@@ -114,8 +116,8 @@ func TestEndpointFields(t *testing.T) {
 			"disable_active_health_check: all servers of a cluster are checked"},
 	} {
 		got := serversOf(t, test.fields, test.groups...)
-		if !strings.Contains(got, test.want) || test.want == "" && got != "" || strings.HasPrefix(test.want, " Name") &&
-			!strings.HasPrefix(got, " Name") {
+		if !strings.Contains(got, test.want) || test.want == "" && got != "" || strings.HasPrefix(test.want, " Address") &&
+			!strings.HasPrefix(got, " Address") {
 			t.Errorf("%s:\n%s\nshould have\n%s", test.name, got, test.want)
 		}
 	}
@@ -242,4 +244,23 @@ func envoyShares(e *Endpoints, localities bool) []float64 {
 		}
 	}
 	return out
+}
+
+// Endpoints differ if any of their fields does.
+func TestSameEndpoints(t *testing.T) {
+	set := map[string]any{
+		"address": netip.MustParseAddrPort("192.0.2.1:1"), "name": "a", "port": uint16(1), "weight": uint32(1),
+		"localityWeight": uint32(1), "group": 1, "locality": "a", "priority": 1, "state": plan.Drain, "checkPort": 1,
+		"match": map[string]any{"a": "b"},
+	}
+	of := reflect.TypeFor[endpoint]()
+	for i := range of.NumField() {
+		var other endpoint
+		field := reflect.ValueOf(&other).Elem().Field(i)
+		reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem().Set(reflect.ValueOf(set[of.Field(i).Name]))
+		a, b := &Endpoints{all: []endpoint{{}}}, &Endpoints{all: []endpoint{other}}
+		if a.Same(b) || !b.Same(&Endpoints{all: []endpoint{other}}) {
+			t.Errorf("%s does not count", of.Field(i).Name)
+		}
+	}
 }

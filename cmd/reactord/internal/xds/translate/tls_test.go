@@ -235,10 +235,10 @@ func TestSocketMatches(t *testing.T) {
 		{"by a secret", chosen(1, `"tls":"secret"`), "TLS.CA=xds://secret/ca/ca "},
 		{"one that does not exist", chosen(1, `"tls":"c"`), "MaxConnections=1024 IdleTimeout"},
 		{"with and without", chosen(1, `"tls":"a"`) + "," + chosen(2, `"tls":"raw"`) + "," + at("192.0.2.1", 3, ""),
-			" Address=192.0.2.1:1 Weight=1\n  server Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1 Plain=true\n" +
-				"  server Name=192.0.2.1:3 Address=192.0.2.1:3 Weight=1 Plain=true\n"},
+			" Address=192.0.2.1:1 Weight=1\n  server Address=192.0.2.1:2 Weight=1 Plain=true\n" +
+				"  server Address=192.0.2.1:3 Weight=1 Plain=true\n"},
 		{"without and with", chosen(1, `"tls":"raw"`) + "," + chosen(2, `"tls":"b"`),
-			" Address=192.0.2.1:1 Weight=1 Plain=true\n  server Name=192.0.2.1:2 Address=192.0.2.1:2 Weight=1\n"},
+			" Address=192.0.2.1:1 Weight=1 Plain=true\n  server Address=192.0.2.1:2 Weight=1\n"},
 		{"two of them", chosen(1, `"tls":"a"`) + "," + chosen(2, `"tls":"b"`),
 			"fault: 192.0.2.1:1 and 192.0.2.1:2 choose different transport sockets"},
 		{"a header and none", chosen(1, `"tls":"header"`) + "," + chosen(2, `"tls":"raw"`),
@@ -456,6 +456,32 @@ func TestHandshakes(t *testing.T) {
 	set.Secrets["server"] = mustSecret(t, "server", `"tls_certificate":`+p.pair("spiffe://a/server"))
 	if after := keysOf(t, set); before.Same(after) || after.Changes(before) == "" {
 		t.Error("a secret has changed, and the keys have not")
+	}
+}
+
+// What TLS becomes is made once, and again if a secret changes.
+func TestMadeOnce(t *testing.T) {
+	p := newPKI(t)
+	c, err := cluster(t, `"transport_socket":`+upstream("", `"tls_certificate_sds_secret_configs":[`+sds("s")+`]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(s *Secret) *certs.Client {
+		b, err := c.build(&Set{Endpoints: map[string]*Endpoints{"c": {}}, Secrets: map[string]*Secret{"s": s}}, use{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.keys
+	}
+	one, other := mustSecret(t, "s", `"tls_certificate":`+p.pair("a")), mustSecret(t, "s",
+		`"tls_certificate":`+p.pair("a"))
+	before, again, after := build(one), build(one), build(other)
+	if before != again || before == after || before.Same(after) || !before.Same(build(one)) {
+		t.Error("what TLS becomes is not that of its secrets")
+	}
+	fresh, _ := cluster(t, `"transport_socket":`+upstream("", `"tls_certificate_sds_secret_configs":[`+sds("s")+`]`))
+	if !c.Same(fresh) {
+		t.Error("a cluster is another one after it was built")
 	}
 }
 
