@@ -164,7 +164,7 @@ func one[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
 func randomChains(r *rand.Rand) (chains []*chain, fallback *chain) {
 	for i := range 1 + r.IntN(5) {
-		ch := &chain{route: config.NewRoute()}
+		ch := &chain{index: i, route: config.NewRoute()}
 		ch.route.Backend = fmt.Sprint("b", i)
 		ch.match = match{
 			port:         one[uint16](r, 0, 0, 80),
