@@ -56,6 +56,9 @@ func (s *Server) Same(other *Server) bool {
 	return s == other || s != nil && other != nil && s.fingerprint == other.fingerprint
 }
 
+// Fingerprint is what those have in common that are the same. s is not nil.
+func (s *Server) Fingerprint() [sha256.Size]byte { return s.fingerprint }
+
 // Changes tells people what has changed since was. It is empty if they are the same, or if one of them is nil.
 func (s *Server) Changes(was *Server) string {
 	if s == nil || was == nil || s.Same(was) {

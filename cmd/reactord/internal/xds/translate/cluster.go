@@ -66,7 +66,13 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 		c.filter(r.at("filters[%d]", i), f)
 	}
 	c.sockets = decodeSockets(r, m)
-	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
+	checked := *b
+	if c.dns != nil {
+		d := *c.dns
+		d.Name, d.Port = "a.example", 1 // the endpoints have them
+		checked.DNS = []config.DNS{d}
+	}
+	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
 	}
 	return c, nil
