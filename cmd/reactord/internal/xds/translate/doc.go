@@ -65,4 +65,5 @@
 //	tls_params.go         versions, cipher suites and curves
 //	tls_names.go          names that certificates must have
 //	tls_validation.go     whose certificates are accepted
+//	tls_tickets.go        keys of session tickets
 package translate
