@@ -122,6 +122,16 @@ func (p *fleetProxy) says(want string) error {
 	return nil
 }
 
+// ctl is what reactord ctl prints.
+func (p *fleetProxy) ctl(dir string, args ...string) string {
+	p.t.Helper()
+	out, err := command(p.t, append([]string{"ctl", "--address", "unix://" + dir + "/admin"}, args...)...).CombinedOutput()
+	if err != nil {
+		p.t.Errorf("ctl %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
 func (p *fleetProxy) stop() {
 	p.t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
@@ -182,6 +192,14 @@ func TestControlPlane(t *testing.T) {
 		}
 		return nil
 	})
+	for _, want := range []string{"listener   taken", "refused", "listener   web", "accepted", "connected for"} {
+		if out := p.ctl(dir, "xds"); !strings.Contains(out, want) {
+			t.Errorf("ctl xds has no %q:\n%s", want, out)
+		}
+	}
+	if out := p.ctl(dir, "config"); !strings.Contains(out, "name: web # xds 127.0.0.1:") {
+		t.Errorf("ctl config:\n%s", out)
+	}
 	plane.Kill()
 	if err := p.says("two"); err != nil {
 		t.Error(err)

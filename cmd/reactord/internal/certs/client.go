@@ -17,8 +17,8 @@ type Client struct {
 	names       sans // instead of the server's name
 }
 
-// LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is nothing to read, and the Client is nil.
-// It is nil as well if there is a problem that is no warning.
+// LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is
+// nothing to read, and the Client is nil. It is nil as well if there is a problem that is no warning.
 func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil
@@ -57,8 +57,8 @@ func (c *Client) certificates() []*tls.Certificate {
 }
 
 // Check makes the configuration of crypto/tls for a health check: the certificate must have the name, or one of the
-// backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the server's certificate. c may be nil:
-// then the authorities are the system's, and the check has no certificate.
+// backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the
+// server's certificate. c may be nil: then the authorities are the system's, and the check has no certificate.
 func (c *Client) Check(name string) *tls.Config {
 	out := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // as the operator wants
 	if c == nil {

@@ -123,6 +123,7 @@ func (all sans) verify(state tls.ConnectionState) error {
 	}
 	return &tls.CertificateVerificationError{
 		UnverifiedCertificates: state.PeerCertificates,
-		Err:                    fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have), maxTold)]),
+		Err: fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have),
+			maxTold)]),
 	}
 }

@@ -20,8 +20,8 @@ type Server struct {
 	tickets      []Key // of the file; nil: those of the process
 }
 
-// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing to read, and the Server is nil. It is
-// nil as well if there is a problem that is no warning.
+// LoadServer reads the files of a listener with read; nil: from the file system. Without certificates there is nothing
+// to read, and the Server is nil. It is nil as well if there is a problem that is no warning.
 func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil

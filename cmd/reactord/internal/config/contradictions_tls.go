@@ -40,7 +40,8 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
 		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
-			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"insecure", t.Insecure}, {"cert", t.Cert != ""},
+			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"insecure", t.Insecure},
+			{"cert", t.Cert != ""},
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})

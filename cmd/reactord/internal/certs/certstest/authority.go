@@ -81,8 +81,8 @@ func (a *Authority) Write(name string, text []byte) string {
 	return path
 }
 
-// Issue writes a certificate chain with its key into the file NAME.pem. Names may be IP addresses and URIs. It expires so much
-// later than now.
+// Issue writes a certificate chain with its key into the file NAME.pem. Names may be IP addresses and URIs. It expires
+// so much later than now.
 func (a *Authority) Issue(name string, key crypto.Signer, expires time.Duration, names ...string) (path string) {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	a.must(err)

@@ -116,7 +116,7 @@ func attempt(ctx context.Context, c *Config, server *Server, session func(*Strea
 	if err != nil {
 		return false, err
 	}
-	defer s.close()
+	defer s.Close()
 	c.Report(State{Phase: Connected, Server: server.String()})
 	if err = session(s); errors.Is(err, errSend) {
 		err = s.reason()

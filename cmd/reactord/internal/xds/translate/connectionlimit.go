@@ -16,7 +16,6 @@ func readLimit(r reading, m *listenerpb.ConnectionLimit) int {
 	if n == 0 {
 		r.at("max_connections").refuse("it must be 1 or more")
 	}
-	r.at("delay").duration(m.GetDelay(), 0)
 	return int(min(n, maxConnections))
 }
 

@@ -235,7 +235,7 @@ func TestChainFields(t *testing.T) {
 		{"weight 0", weighted(`{"name":"a","weight":0}`), "clusters[0].weight: 0"},
 		{"too heavy", weighted(`{"name":"a","weight":900000},{"name":"b","weight":900000}`), "the sum of the weights"},
 		{"no name", weighted(`{"weight":1}`), "clusters[0].name: there is none"},
-		{"limit", with(filter(limitType, `"max_connections":7,"delay":"3s"`)), "MaxConnections=7 OnLimit=reject"},
+		{"limit", with(filter(limitType, `"max_connections":7`)), "MaxConnections=7 OnLimit=reject"},
 		{"no limit", with(filter(limitType, `"max_connections":0`)), "max_connections: it must be 1"},
 		{"two limits", `"filter_chains":[` + chainOf(filter(limitType, `"max_connections":7`)+",", "") + `,` +
 			chainOf("", `,"filter_chain_match":{"destination_port":80}`) + `]`, "connection_limit: the chains have different limits"},

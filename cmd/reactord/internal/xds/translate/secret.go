@@ -2,6 +2,7 @@ package translate
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
@@ -53,15 +54,21 @@ func decodeFile(r reading, m *corepb.DataSource, path string) file {
 	if m.GetWatchedDirectory() != nil {
 		r.at("watched_directory").refuse("a file is read when the resource changes: send it inline, or by SDS")
 	}
+	var f file
 	switch s := m.GetSpecifier().(type) {
+	case nil:
+		return f
 	case *corepb.DataSource_Filename:
-		return file{path: s.Filename}
+		f.path = s.Filename
+		r.only(f.path != "" && !strings.HasPrefix(f.path, inMemory), "it is no file")
+		return f
 	case *corepb.DataSource_InlineBytes:
-		return file{path, string(s.InlineBytes)}
+		f = file{path, string(s.InlineBytes)}
 	case *corepb.DataSource_InlineString:
-		return file{path, s.InlineString}
+		f = file{path, s.InlineString}
 	}
-	return file{}
+	r.only(f.text != "", "it is empty")
+	return f
 }
 
 // files are files of TLS settings by path.

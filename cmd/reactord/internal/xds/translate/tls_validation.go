@@ -34,11 +34,9 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 			}
 		}
 	}
-	for key, set := range map[string]bool{
-		"verify_certificate_spki": len(m.VerifyCertificateSpki) > 0, "verify_certificate_hash": len(m.VerifyCertificateHash) > 0,
-	} {
-		r.at("%s", key).only(!set, "certificates are not pinned: write trusted_ca")
-	}
+	const pinned = "certificates are not pinned: write trusted_ca"
+	r.at("verify_certificate_spki").only(len(m.VerifyCertificateSpki) == 0, pinned)
+	r.at("verify_certificate_hash").only(len(m.VerifyCertificateHash) == 0, pinned)
 	r.at("crl").only(m.Crl == nil, "lists of revoked certificates are not read")
 	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "certificates that have expired are not accepted")
 	r.at("trust_chain_verification").only(
