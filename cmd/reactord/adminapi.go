@@ -85,7 +85,7 @@ func (d *adminDaemon) lastReload() *admin.Reload {
 
 // Config is the configuration in force.
 func (d *adminDaemon) Config() []byte {
-	if f := d.file.Load(); f != nil {
+	if f := d.planner.InForce(); f != nil {
 		return inForce(f, d.planner.Plan(), d.planner.Status().Overrides)
 	}
 	return nil

@@ -35,6 +35,7 @@ type ctlCommand struct {
 	Loops       ctlLoops       `cmd:"" help:"Show the I/O threads: their counters, slow turns, and what is in flight."`
 	Profile     ctlProfile     `cmd:"" help:"Write a profile of the process to a file."`
 	Discovery   ctlDiscovery   `cmd:"" help:"List the sources of discovery."`
+	XDS         ctlXDS         `cmd:"" name:"xds" help:"Show the control plane, and what has become of each of its resources."`
 	OpenAPI     ctlOpenAPI     `cmd:"" name:"openapi" help:"Print the OpenAPI document of the admin API."`
 }
 

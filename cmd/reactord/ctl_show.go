@@ -296,6 +296,39 @@ func (ctlDiscovery) Run(c *ctl) error {
 	})
 }
 
+type ctlXDS struct{}
+
+// Run shows the control plane.
+func (ctlXDS) Run(c *ctl) error {
+	return call(c, admin.GetXDS, admin.None{}, func(w *bufio.Writer, x *admin.XDS) {
+		line := func(name, format string, args ...any) {
+			fmt.Fprintf(w, "%-12s %s\n", name, plain(fmt.Sprintf(format, args...)))
+		}
+		state := "not connected"
+		if x.Connected {
+			state = "connected"
+		}
+		if x.Since != nil {
+			state += " for " + ago(*x.Since)
+		}
+		line("server", "%s, %s", x.Server, state)
+		if x.LastError != "" {
+			line("last error", "%s", x.LastError)
+		}
+		line("node", "%s", x.Node)
+		if x.Heard != nil {
+			line("heard", "%s ago", ago(*x.Heard))
+		}
+		line("pushes", "%d, %d of them changed the plan", x.Pushes, x.Changes)
+		fmt.Fprintln(w)
+		t := newTable("TYPE", "NAME", "VERSION", "STATE", ">FOR", "IN FORCE", "REASON")
+		for _, r := range x.Resources {
+			t.add(r.Type, r.Name, r.Version, r.State, ago(r.Since), yes(r.InForce), r.Problem)
+		}
+		c.table(w, t)
+	})
+}
+
 type ctlOpenAPI struct{}
 
 // Run prints the OpenAPI document.

@@ -38,8 +38,10 @@ var labelValues = map[string]string{
 	"goversion": "as `go1.26.8`",
 	"reason":    "", "result": "", "state": "", "term_by": "", "phase": "", "version": "", "outcome": "",
 
-	"reactord_build_info.version":      "of the module, or `(devel)`",
-	"reactord_io_backend_info.backend": "`io_uring`, `epoll`",
+	"type":                              "",
+	"reactord_xds_version_info.version": "what the control plane says",
+	"reactord_build_info.version":       "of the module, or `(devel)`",
+	"reactord_io_backend_info.backend":  "`io_uring`, `epoll`",
 	"reactord_io_backend_info.reason": "why it is not io_uring: `forced`, `disabled`, `eperm`, `enosys`, `old_kernel`, " +
 		"`memlock`, `other`; empty if it is",
 	"reactord_io_ring_info.backend": "`io_uring`, `epoll`",

@@ -152,16 +152,19 @@ func (s *scraped) expect(t testing.TB, lines ...string) {
 
 // A fleet is how many there are of what has series of its own.
 type fleet struct {
-	loops, listeners, udp, tls, certificates, backends, backendsTLS, servers, sources int
-	noServers                                                                         bool // per_server: false
+	loops, listeners, udp, tls, certificates, backends, backendsTLS, servers, sources, xds int
+	noServers                                                                              bool // per_server: false
 }
 
 // yaml is a configuration of the fleet. Nothing connects to its servers.
 func (f fleet) yaml(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t}\nlisteners:\n",
-		f.loops, !f.noServers)
+	fmt.Fprintf(&b, "ring: epoll\nloops: %d\nmetrics: {address: 127.0.0.1:0, per_server: %t}\n", f.loops, !f.noServers)
+	if f.xds > 0 {
+		b.WriteString("xds: {servers: ['http://127.0.0.1:1'], initial_fetch_timeout: 1ms}\n")
+	}
+	b.WriteString("listeners:\n")
 	for i := range f.listeners {
 		fmt.Fprintf(&b, "- {name: l%d, backend: b0, address: 127.0.0.1:0}\n", i)
 	}
@@ -231,6 +234,13 @@ var groups = []group{
 	}},
 	{"Sources of servers", "D", "For each entry of `dns`, `files` and `http` of a backend.",
 		[]string{"backend", "source"}, nil, func(f *fleet) int { return f.sources }},
+	{"Control planes", "X", "If there is a control plane (`xds.servers`).", nil, []string{
+		"reactord_xds_connected", "reactord_xds_restored", "reactord_xds_last_heard_timestamp_seconds",
+		"reactord_xds_last_failure_timestamp_seconds", "reactord_xds_reconnects_total", "reactord_xds_changes_total",
+		"reactord_xds_last_accepted_timestamp_seconds", "reactord_xds_last_refused_timestamp_seconds",
+		"reactord_xds_pushes_total", "reactord_xds_refused_pushes_total", "reactord_xds_version_info",
+		"reactord_xds_resources",
+	}, func(f *fleet) int { return f.xds }},
 	{"Certificates", "C", "For each certificate of a listener.", []string{"index", "listener", "name"}, nil,
 		func(f *fleet) int { return f.certificates }},
 	{"Listeners of UDP", "U", "For each listener of UDP, beside the series of each listener.", []string{"listener"},
@@ -285,7 +295,7 @@ func countGroups(t testing.TB, families map[string]*dto.MetricFamily) []int {
 
 // everything is a fleet with all kinds of series.
 var everything = fleet{
-	loops: 2, listeners: 2, udp: 1, tls: 2, certificates: 3, backends: 2, backendsTLS: 1, servers: 4, sources: 2,
+	loops: 2, listeners: 2, udp: 1, tls: 2, certificates: 3, backends: 2, backendsTLS: 1, servers: 4, sources: 2, xds: 1,
 }
 
 // perGroup is how many series one of each group has.

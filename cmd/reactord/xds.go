@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
+	"github.com/reactord/reactord/cmd/reactord/internal/admin"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
 	"github.com/reactord/reactord/cmd/reactord/internal/plan"
+	"github.com/reactord/reactord/cmd/reactord/internal/proxymetrics"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/bootstrap"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
@@ -59,9 +63,10 @@ func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
 func (c *controlPlane) make(settings config.XDS) *xds.Client {
 	d := c.daemon
 	return xds.New(xds.Config{
-		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers, Transport: d.conf.identity.transport,
-		Apply: func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) },
-		Ready: d.readyListeners, Log: d.log.Logger,
+		Settings: xds.Settings(settings), Node: d.conf.identity.node, Servers: d.conf.identity.servers,
+		Transport: d.conf.identity.transport,
+		Apply:     func(ctx context.Context, c *plan.Control) error { return d.planner.Control(ctx, c) },
+		Ready:     d.readyListeners, Log: d.log.Logger,
 	})
 }
 
@@ -146,6 +151,53 @@ func (c *controlPlane) follow(settings config.XDS) {
 	}
 	c.client = next
 	next.Start()
+}
+
+// stats is the counters of the client; false: there is none.
+func (c *controlPlane) stats() (x proxymetrics.XDS, ok bool) {
+	client := c.get()
+	if client == nil {
+		return x, false
+	}
+	s := client.Status()
+	x = proxymetrics.XDS{
+		Connected: s.Connected, Restored: s.Restored, Heard: s.Heard, Failed: s.ErrorAt, Reconnects: s.Reconnects,
+		Changes: s.Changes,
+	}
+	for _, t := range s.Types {
+		x.Types = append(x.Types, proxymetrics.XDSType(t))
+	}
+	return x, true
+}
+
+// XDS is what is known of the control plane.
+func (d *adminDaemon) XDS() (admin.XDS, error) {
+	client := d.xds.get()
+	if client == nil {
+		return admin.XDS{}, fmt.Errorf("%w: the configuration has no control plane: write xds.servers", admin.ErrNotFound)
+	}
+	s := client.Status()
+	x := admin.XDS{
+		Server: s.Server, Connected: s.Connected, Since: known(s.Since), LastError: s.LastError, LastFailure: known(s.ErrorAt),
+		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
+		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
+	}
+	for _, r := range client.Resources() {
+		x.Resources = append(x.Resources, admin.XDSResource{
+			Type: r.Type, Name: r.Name, Version: r.Version, State: r.State.String(), Since: r.Since.UTC(), Problem: r.Problem,
+			InForce: r.InForce,
+		})
+	}
+	return x, nil
+}
+
+// known is a time, or nil if there was none.
+func known(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
 }
 
 // handed is what the next process is handed over; nil: nothing.

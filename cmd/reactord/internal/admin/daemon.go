@@ -19,6 +19,7 @@ type Daemon interface {
 	Backends() []Backend
 	Servers() []BackendServer
 	Discovery() []Source
+	XDS() (XDS, error) // the error matches ErrNotFound if there is no control plane
 	Loops() []*reactor.Loop
 	LoopConnections() []int // open ones, of each loop
 	// Events is what has happened since the event with the number, as far as it is remembered.

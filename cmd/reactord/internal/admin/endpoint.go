@@ -71,6 +71,8 @@ var (
 		"A profile of the process, for go tool pprof; trace is for go tool trace.", 0, "application/octet-stream"}
 	ListDiscovery = Endpoint[None, Discovery]{http.MethodGet, "/v1/discovery", "listDiscovery",
 		"The sources of discovery.", 0, ""}
+	GetXDS = Endpoint[None, XDS]{http.MethodGet, "/v1/xds", "getXDS",
+		"The control plane, and what has become of each resource that it has sent.", 0, ""}
 	GetOpenAPI = Endpoint[None, Raw]{http.MethodGet, "/v1/openapi.json", "getOpenAPI",
 		"This API, as an OpenAPI 3.1 document.", 0, "application/json"}
 )

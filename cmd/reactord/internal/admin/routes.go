@@ -52,6 +52,7 @@ func routes() []route {
 		bind(ListProfiles, (*API).profiles),
 		raw(GetProfile, (*API).profile),
 		bind(ListDiscovery, (*API).discovery),
+		bind(GetXDS, (*API).xds),
 		raw(GetOpenAPI, (*API).serveOpenAPI),
 	}
 }
@@ -284,6 +285,12 @@ func (a *API) setLogLevel(ctx context.Context, u *LogLevelUpdate) (LogLevel, err
 	a.level.SetLevel(level)
 	a.log.Log(max(level, zapcore.InfoLevel), "admin: log level set", zap.Stringer("level", level))
 	return a.logLevel(ctx, nil)
+}
+
+func (a *API) xds(context.Context, *None) (XDS, error) {
+	x, err := a.daemon.XDS()
+	x.Resources = list(x.Resources)
+	return x, err
 }
 
 func (a *API) discovery(context.Context, *None) (Discovery, error) {

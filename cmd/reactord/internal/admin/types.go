@@ -428,6 +428,36 @@ type Discovery struct {
 	Sources []Source `json:"sources"`
 }
 
+// XDS is what is known of the control plane.
+type XDS struct {
+	Server      string     `json:"server" doc:"The one that is connected, or was tried last."`
+	Connected   bool       `json:"connected"`
+	Since       *time.Time `json:"since,omitempty" doc:"Since when it is connected, or is not."`
+	LastError   string     `json:"last_error,omitempty" doc:"Why there is no stream. Empty if there is one."`
+	LastFailure *time.Time `json:"last_failure,omitempty"`
+	Node        string     `json:"node" doc:"The id by which this process is known to it."`
+	Cluster     string     `json:"cluster,omitempty"`
+	Zone        string     `json:"zone,omitempty"`
+	Heard       *time.Time `json:"heard,omitempty" doc:"When it was heard of last: the age of the configuration counts from it."`
+	Restored    bool       `json:"restored" doc:"The process began with what the process before it, or the file last_good, had."`
+	Reconnects  uint64     `json:"reconnects"`
+	Pushes      uint64     `json:"pushes" doc:"Responses so far."`
+	Changes     uint64     `json:"changes" doc:"Plans that they have changed."`
+
+	Resources []XDSResource `json:"resources"`
+}
+
+// XDSResource is a resource that a control plane has sent, or that was asked for.
+type XDSResource struct {
+	Type    string    `json:"type" doc:"listener, cluster, endpoints or secret."`
+	Name    string    `json:"name"`
+	Version string    `json:"version,omitempty" doc:"What the control plane calls what it has sent last."`
+	State   string    `json:"state" doc:"accepted, warming (it waits for other resources), refused, held back (its removal waits), requested or absent. What was in force before stays in force meanwhile."`
+	Since   time.Time `json:"since"`
+	InForce bool      `json:"in_force" doc:"The plan has what it says, or what it said before."`
+	Problem string    `json:"problem,omitempty" doc:"Why it is not accepted."`
+}
+
 // SnapshotQuery is what a snapshot has beside the counters.
 type SnapshotQuery struct {
 	After int `query:"after" doc:"Only events after the one with this number. Default: all that are remembered."`

@@ -89,14 +89,16 @@ func TestServersNames(t *testing.T) {
 		ca    string
 		want  string
 	}{
-		"the name asked for":       {asks: "a.test", ca: a.File},
-		"another":                  {asks: "b.test", ca: a.File, want: "not b.test"},
-		"a SAN":                    {names: []string{"uri:spiffe://a.test/x"}, asks: "b.test", ca: a.File},
-		"no name is asked for":     {names: []string{"dns:b.test", "uri-prefix:spiffe://a.test/"}, asks: ".", ca: a.File},
-		"any":                      {names: []string{"any"}, asks: "b.test", ca: a.File},
-		"another SAN":              {names: []string{"uri:spiffe://a.test/y"}, asks: "a.test", ca: a.File, want: "spiffe://a.test/y"},
+		"the name asked for":   {asks: "a.test", ca: a.File},
+		"another":              {asks: "b.test", ca: a.File, want: "not b.test"},
+		"a SAN":                {names: []string{"uri:spiffe://a.test/x"}, asks: "b.test", ca: a.File},
+		"no name is asked for": {names: []string{"dns:b.test", "uri-prefix:spiffe://a.test/"}, asks: ".", ca: a.File},
+		"any":                  {names: []string{"any"}, asks: "b.test", ca: a.File},
+		"another SAN": {names: []string{"uri:spiffe://a.test/y"}, asks: "a.test", ca: a.File,
+			want: "spiffe://a.test/y"},
 		"any of another authority": {names: []string{"any"}, asks: "a.test", ca: other.File, want: "unknown authority"},
-		"a SAN of another":         {names: []string{"dns:a.test"}, asks: "a.test", ca: other.File, want: "unknown authority"},
+		"a SAN of another": {names: []string{"dns:a.test"}, asks: "a.test", ca: other.File,
+			want: "unknown authority"},
 	} {
 		c := config.NewBackend().TLS
 		c.Enabled, c.CA, c.ServerName, c.SANs = true, test.ca, test.asks, test.names

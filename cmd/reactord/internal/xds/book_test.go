@@ -108,7 +108,7 @@ func (d *desk) wakes() { d.tick(d.t.Context()) }
 
 func (d *desk) state(k kind, name string) (State, string) {
 	d.t.Helper()
-	for _, r := range d.Status().Resources {
+	for _, r := range d.Resources() {
 		if r.Type == kindNames[k] && r.Name == name {
 			return r.State, r.Problem
 		}

@@ -28,14 +28,14 @@ type Status struct {
 	Node      string
 	Cluster   string
 	Zone      string
-	// LastGood is when the control plane was heard of last: the age of the configuration counts from it.
-	LastGood   time.Time
+	// Heard is when the control plane was heard of last: the age of the configuration counts from it. While there is a
+	// stream that has said something, that is now.
+	Heard      time.Time
 	Restored   bool   // what is in force is from the last good file, or from the process before this one
 	Reconnects uint64 // attempts after the first
-	Pushes     uint64 // responses
+	Pushes     uint64 // responses, of all types
 	Changes    uint64 // plans that they have made
 	Types      []TypeStatus
-	Resources  []ResourceStatus // by type and name
 }
 
 // TypeStatus is a reading of one type of resources.
@@ -138,11 +138,11 @@ func (c *Client) Status() Status {
 	n := &c.status
 	s := Status{
 		Server: n.state.Server, Connected: n.connected, Since: n.since,
-		ErrorAt: n.errAt, LastGood: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
+		ErrorAt: n.errAt, Heard: n.lastGood, Restored: n.restored, Pushes: n.pushes, Changes: n.changes,
 		Reconnects: max(n.attempts, 1) - 1,
 	}
 	if n.connected && n.pushes > 0 {
-		s.LastGood = time.Now()
+		s.Heard = time.Now()
 	}
 	if n.lastErr != nil {
 		s.LastError = n.lastErr.Error()
@@ -154,15 +154,24 @@ func (c *Client) Status() Status {
 		t.Type, t.States = kindNames[k], map[string]int{}
 		for _, r := range c.book.all[k] {
 			t.States[r.state.String()]++
-			s.Resources = append(s.Resources, ResourceStatus{
-				Type: kindNames[k], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
-				InForce: r.used != nil,
-			})
 		}
 		s.Types = append(s.Types, t)
 	}
-	slices.SortFunc(s.Resources, func(a, b ResourceStatus) int {
+	return s
+}
+
+// Resources is a reading of all resources, by type and name.
+func (c *Client) Resources() (all []ResourceStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.book.each(func(r *resource) {
+		all = append(all, ResourceStatus{
+			Type: kindNames[r.kind], Name: r.name, Version: r.version, State: r.state, Since: r.since, Problem: r.problem,
+			InForce: r.used != nil,
+		})
+	})
+	slices.SortFunc(all, func(a, b ResourceStatus) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
 	})
-	return s
+	return all
 }

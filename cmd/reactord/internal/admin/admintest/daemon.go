@@ -125,6 +125,18 @@ func (d *Daemon) Discovery() []admin.Source {
 	}}
 }
 
+// XDS is a control plane with a resource that is refused.
+func (d *Daemon) XDS() (admin.XDS, error) {
+	at := time.Now().Add(-150*time.Minute - time.Second)
+	return admin.XDS{
+		Server: "control.test:18000", Connected: true, Since: &at, Node: "proxy-1", Heard: &at, Pushes: 3, Changes: 2,
+		Resources: []admin.XDSResource{
+			{Type: "cluster", Name: "app", Version: "7", State: "accepted", Since: at, InForce: true},
+			{Type: "listener", Name: "web", Version: "8", State: "refused", Since: at, InForce: true, Problem: "no chain"},
+		},
+	}, nil
+}
+
 // Loops is those of the reactor.
 func (d *Daemon) Loops() []*reactor.Loop {
 	if d.Reactor == nil {

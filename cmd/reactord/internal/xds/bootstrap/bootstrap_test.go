@@ -30,7 +30,9 @@ func load(t *testing.T, args ...string) *Bootstrap {
 }
 
 // withoutTLS compares servers without the function that makes their TLS.
-var withoutTLS = cmp.Options{cmpopts.IgnoreFields(stream.Server{}, "TLS"), cmpopts.IgnoreFields(stream.Metadata{}, "Read")}
+var withoutTLS = cmp.Options{
+	cmpopts.IgnoreFields(stream.Server{}, "TLS"), cmpopts.IgnoreFields(stream.Metadata{}, "Read"),
+}
 
 // The command line and the bootstrap of Envoy Gateway 1.9.1 as they were recorded.
 func TestEnvoyGateway(t *testing.T) {

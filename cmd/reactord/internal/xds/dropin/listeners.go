@@ -61,8 +61,8 @@ func NewListeners(admin http.Handler, log *zap.Logger) *Listeners {
 // retry is how often an address is tried that could not be listened on.
 const retry = time.Second
 
-// Set has exactly these listeners answer. Two with the same address are one with the paths of both. Connections of those
-// that are gone end after their request. What cannot be listened on is logged, and tried again.
+// Set has exactly these listeners answer. Two with the same address are one with the paths of both. Connections of
+// those that are gone end after their request. What cannot be listened on is logged, and tried again.
 func (l *Listeners) Set(wanted []Listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
