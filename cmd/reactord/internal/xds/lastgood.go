@@ -252,16 +252,7 @@ func (c *Client) LeftOut(wrong []*plan.ControlError) {
 	go func() { // the planner's goroutine must not wait for a plan
 		c.mu.Lock()
 		for _, w := range wrong {
-			r := c.book.all[clusters][w.Backend]
-			if w.Listener != "" {
-				r = c.book.all[listeners][w.Listener]
-			}
-			if r == nil || r.used == nil {
-				continue
-			}
-			if r.used.fault = w.Err; r.got != nil && r.got != r.used {
-				continue
-			}
+			c.book.leaveOut(w)
 		}
 		c.planAt = time.Now()
 		c.mu.Unlock()
