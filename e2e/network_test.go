@@ -27,6 +27,7 @@ const (
 	proxyForClients = "10.77.1.1:8080"
 	firstServer     = "10.77.2.2:9000"
 	secondServer    = "10.77.2.3:9000"
+	comesLater      = "10.77.9.9:8080" // an address that the proxy has at times
 )
 
 func newNetwork(t *testing.T) *network {
@@ -140,10 +141,12 @@ func (n *network) listen(t *testing.T, addr string) *net.TCPListener {
 }
 
 // dial connects a client to the proxy.
-func (n *network) dial(t *testing.T) blackbox.Dial {
+func (n *network) dial(t *testing.T) blackbox.Dial { return n.dialTo(t, proxyForClients) }
+
+func (n *network) dialTo(t *testing.T, address string) blackbox.Dial {
 	return func(ctx context.Context) (c net.Conn, err error) {
 		err = within(t, n.clients, func() (err error) {
-			c, err = blackbox.To(proxyForClients)(ctx)
+			c, err = blackbox.To(address)(ctx)
 			return err
 		})
 		return c, err
@@ -153,8 +156,14 @@ func (n *network) dial(t *testing.T) blackbox.Dial {
 // start starts reactord in the proxy's namespace, with servers and settings of the backend.
 func (n *network) start(t *testing.T, ring, settings string, servers ...string) {
 	t.Helper()
+	n.startAt(t, ring, proxyForClients, "", settings, servers...)
+}
+
+// startAt does so with another address, and settings of the listener.
+func (n *network) startAt(t *testing.T, ring, address, listener, settings string, servers ...string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "reactord.yaml")
-	text := "ring: " + ring + "\nlisteners: [{name: in, address: \"" + proxyForClients + "\", backend: all}]\n" +
+	text := "ring: " + ring + "\nlisteners: [{name: in, address: \"" + address + "\", backend: all, " + listener + "}]\n" +
 		"backends:\n- name: all\n  servers: [" + strings.Join(servers, ", ") + "]\n" + settings
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -208,6 +217,21 @@ func TestNetwork(t *testing.T) {
 			n.sh("ip -n " + n.proxy + " route add unreachable 10.77.2.2")
 			t.Cleanup(func() { n.sh("ip -n " + n.proxy + " route del unreachable 10.77.2.2") })
 			n.runSome(t, l)
+		})
+		t.Run("the address comes later", func(t *testing.T) {
+			l := n.listen(t, firstServer)
+			n.startAt(t, ring, comesLater, "socket: {free_bind: true}", "", firstServer)
+			n.sh("ip -n " + n.proxy + " address add 10.77.9.9/32 dev lo")
+			n.sh("ip -n " + n.clients + " route add 10.77.9.9 via 10.77.1.1")
+			t.Cleanup(func() {
+				n.sh("ip -n " + n.proxy + " address del 10.77.9.9/32 dev lo")
+				n.sh("ip -n " + n.clients + " route del 10.77.9.9")
+			})
+			c := blackbox.Case{Name: t.Name(), Client: `connect; send "a"; expect "b"; shutdown; expect eof`,
+				Server: `accept; expect "a"; send "b"; expect eof; close`}
+			if err := c.Run(t.Context(), n.dialTo(t, comesLater), l); err != nil {
+				t.Error(err)
+			}
 		})
 		t.Run("a firewall resets the server's connection", func(t *testing.T) {
 			l := n.listen(t, firstServer)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -163,6 +164,94 @@ func TestTLSWithOpenSSL(t *testing.T) {
 		if _, body := d.get("/metrics"); !strings.Contains(body, `listener_tls_certificate_expiry_seconds{index="0"`) ||
 			!strings.Contains(body, `listener_tls_handshakes_total{listener="l",result="resumed",version="1.3"} 1`) {
 			t.Error("the metrics of TLS are missing")
+		}
+	})
+}
+
+// Routes of one port end TLS with certificates of their own, pass it on, and take clients without it. A reload replaces
+// the certificate of a route, and a bad one is refused with its place.
+func TestTLSRoutes(t *testing.T) {
+	onEachRing(t, func(t *testing.T, ring string) {
+		a := newAuthority(t)
+		shop, own := a.issue("shop", "shop.test"), a.issue("own", "own.test")
+		pair, err := tls.LoadX509KeyPair(own, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ln.Close() })
+		go func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					defer c.Close()
+					_, _ = io.Copy(c, c)
+				}()
+			}
+		}()
+		path := filepath.Join(t.TempDir(), "reactord.yaml")
+		replace(t, path, fmt.Sprintf(`ring: %s
+metrics: 127.0.0.1:0
+access_log: {path: %s}
+listeners:
+  - name: l
+    address: tcp://127.0.0.1:0
+    routes:
+      - sni: [shop.test]
+        tls: {certificates: [{cert: %s}], min_version: "1.3"}
+        backends: [{backend: plain}, {backend: none, weight: 0}]
+      - {sni: ["*.test"], backend: tls}
+      - {name: without, transport: raw, backend: plain}
+backends:
+  - {name: plain, servers: ["%s"]}
+  - {name: none, servers: ["127.0.0.1:9"]}
+  - {name: tls, servers: ["%s"]}
+`, ring, filepath.Join(filepath.Dir(path), "log"), shop, serve(t, echo), ln.Addr()))
+		d := startFile(t, path)
+		for name, subject := range map[string]string{"shop.test": "CN = shop", "own.test": "CN = own"} {
+			out := a.client(d, "hello\n", "hello", "-servername", name, "-verify_hostname", name)
+			if !strings.Contains(out, "\nhello") || !strings.Contains(strings.ReplaceAll(out, "CN=", "CN = "), subject) {
+				t.Errorf("%s: no answer, or not by %s:\n%s", name, subject, out)
+			}
+		}
+		if out := a.client(d, "", "alert protocol version", "-servername", "shop.test", "-tls1_2"); !strings.Contains(out,
+			"alert protocol version") {
+			t.Errorf("TLS 1.2: %s", out)
+		}
+		c, err := net.Dial("tcp", d.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "plain")
+		if _, err := io.ReadFull(c, make([]byte, 5)); err != nil {
+			t.Error(err)
+		}
+		c.Close()
+		a.issue("shop", "shop.test")
+		d.signal(syscall.SIGHUP)
+		const told = "listener l: route 1: certificates were read anew: that for shop.test expires "
+		if l := d.awaitLines("changed", 1)[0]; !strings.HasPrefix(l.str("change"), told) {
+			t.Errorf("the log says %v", l)
+		}
+		if _, body := d.get("/metrics"); !strings.Contains(body,
+			`listener_tls_certificate_expiry_seconds{index="0",listener="l",name="shop.test"}`) {
+			t.Error("there is no metric for the certificate of the route")
+		}
+		eventually(t, "the access log names routes and backends", func() bool {
+			text, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "log"))
+			return strings.Contains(string(text), `"route":"without"`) && strings.Contains(string(text), `"route":"plain"`) &&
+				strings.Contains(string(text), `"backend":"tls"`)
+		})
+		replace(t, shop, "nonsense")
+		if r := run(t, "check", "--config", path); r.code == 0 || !strings.Contains(r.stderr, path+":9:") {
+			t.Errorf("%d, %s", r.code, r.stderr)
 		}
 	})
 }

@@ -77,6 +77,11 @@ func TestCommandLine(t *testing.T) {
 		{"proxy --listen 192.0.2.1:1 --to 127.0.0.1:1", 1, "",
 			"reactord: listener proxy: cannot listen on 192.0.2.1:1: bind: cannot assign requested address: this machine " +
 				"has no such address"},
+		{"envoy --version", 0, "envoy  version: ", ""},
+		{"envoy --mode validate -c internal/xds/bootstrap/testdata/consul.json", 0,
+			"configuration 'internal/xds/bootstrap/testdata/consul.json' OK\n", ""},
+		{"envoy --service-node n", 2, "", "reactord: wrong command line: wrong flags of Envoy: neither --config-path nor"},
+		{"envoy -c main.go", 1, "", "reactord: main.go: "},
 		{"serve -c a -c b", 2, "", "reactord: error: --config is given twice"},
 		{"proxy --listen a:1 --to a:0,b:1,b:1 --ring kqueue", 2, "", `reactord: --ring: "kqueue" is unknown: write one of "auto", "io_uring" and "epoll"
 reactord: --to: port 0 cannot be connected to: write the port that the server listens on

@@ -33,12 +33,19 @@ type daemon struct {
 // start starts a daemon that follows control planes. more is further lines of the configuration's xds.
 func start(t *testing.T, ring string, servers []string, more ...string) *daemon {
 	t.Helper()
-	quick := []string{
-		"node: {id: test, cluster: test}", "gather: 1ms", "hold_back: 1s", "reconnect: {min: 20ms, max: 200ms}",
-	}
-	text := fmt.Sprintf("ring: %s\nloops: 2\nmetrics: 127.0.0.1:0\nadmin: {address: 'unix://%s'}\nxds:\n  servers: %s\n  %s\n",
-		ring, filepath.Join(t.TempDir(), "admin"), quoted(servers), strings.Join(append(quick, more...), "\n  "))
-	d := &daemon{t: t, path: filepath.Join(t.TempDir(), "reactord.yaml"), ended: make(chan struct{})}
+	text := fmt.Sprintf(`ring: %s
+loops: 2
+metrics: {address: 127.0.0.1:0, per_server: false}
+admin: {address: 'unix://%s'}
+xds:
+  servers: %s
+  node: {id: test, cluster: test}
+  gather: 1ms
+  hold_back: 1s
+  reconnect: {min: 20ms, max: 200ms}
+  %s
+`, ring, filepath.Join(t.TempDir(), "admin"), quoted(servers), strings.Join(more, "\n  "))
+	d := &daemon{t: t, path: filepath.Join(t.TempDir(), "reactord.yaml")}
 	if err := os.WriteFile(d.path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -54,29 +61,31 @@ func quoted(list []string) string {
 // run runs the process, until the test ends.
 func (d *daemon) run() {
 	d.t.Helper()
-	d.cmd = exec.Command(reactord, "serve", "--config", d.path)
-	d.cmd.Env = os.Environ()
-	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := d.cmd.StderrPipe()
+	ended := make(chan struct{})
+	d.ended = ended
+	cmd := exec.Command(reactord, "serve", "--config", d.path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	d.cmd = cmd
+	out, err := cmd.StderrPipe()
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := d.cmd.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		d.t.Fatal(err)
 	}
 	go func() {
-		defer close(d.ended)
+		defer close(ended)
 		for s := bufio.NewScanner(out); s.Scan(); {
 			d.mu.Lock()
 			d.log.WriteString(s.Text() + "\n")
 			d.mu.Unlock()
 		}
-		_ = d.cmd.Wait()
+		_ = cmd.Wait()
 	}()
 	d.t.Cleanup(func() {
 		d.http.CloseIdleConnections()
-		_ = d.cmd.Process.Kill()
-		<-d.ended
+		_ = cmd.Process.Kill()
+		<-ended
 		if d.t.Failed() {
 			d.t.Logf("the daemon's log:\n%s", d.logged())
 		}
@@ -105,7 +114,7 @@ func (d *daemon) sum(name, labels string) (total float64) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
+	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
 	if err != nil {
 		d.t.Fatal(err)
@@ -122,4 +131,14 @@ func (d *daemon) sum(name, labels string) (total float64) {
 		total += value
 	}
 	return total
+}
+
+// stop ends the process as kill -9 does.
+func (d *daemon) stop() {
+	d.http.CloseIdleConnections()
+	_ = d.cmd.Process.Kill()
+	<-d.ended
+	d.mu.Lock()
+	d.log.Reset()
+	d.mu.Unlock()
 }

@@ -93,7 +93,8 @@ func TestRefusal(t *testing.T) {
 	plane := newControlPlane(t)
 	one, two := newServer(t, "one"), newServer(t, "two")
 	addr, other := vacant(t), vacant(t)
-	plane.set(listener(t, "l", addr, "c"), cluster("c"), assignment(t, "c", one.addr), cluster("d"), assignment(t, "d", two.addr))
+	plane.set(listener(t, "l", addr, "c"), cluster("c"), assignment(t, "c", one.addr),
+		cluster("d"), assignment(t, "d", two.addr))
 	start(t, "epoll", []string{"http://" + plane.addr})
 	first := awaitServer(t, addr, "one")
 

@@ -14,24 +14,25 @@ type Client struct {
 	fingerprint [sha256.Size]byte
 	authorities *x509.CertPool // nil: the system's
 	certificate *tls.Certificate
-	names       sans // instead of the server's name
+	peers       peers
 }
 
-// LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is nothing to read, and the Client is nil.
-// It is nil as well if there is a problem that is no warning.
+// LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is
+// nothing to read, and the Client is nil. It is nil as well if there is a problem that is no warning.
 func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil
 	}
-	r, out := newReader(read), &Client{names: newSANs(c.SANs)}
+	r, out := newReader(read), &Client{peers: peers{names: newSANs(c.SANs)}}
 	out.authorities, _ = r.authorities("ca", c.CA)
+	out.peers.revoked = r.revocations("crl", c.CRL, c.CA)
 	if c.Cert != "" {
 		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
 	}
 	if r.failed() {
 		return nil, r.problems
 	}
-	fmt.Fprintln(r.sum, out.names)
+	fmt.Fprintln(r.sum, out.peers.names)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }
@@ -57,24 +58,16 @@ func (c *Client) certificates() []*tls.Certificate {
 }
 
 // Check makes the configuration of crypto/tls for a health check: the certificate must have the name, or one of the
-// backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the server's certificate. c may be nil:
-// then the authorities are the system's, and the check has no certificate.
+// backend's SANs if there are any; without both, it is not verified. Sessions are not resumed, so each check sees the
+// server's certificate. c may be nil: then the authorities are the system's, and the check has no certificate.
 func (c *Client) Check(name string) *tls.Config {
 	out := &tls.Config{ServerName: name, InsecureSkipVerify: name == ""} //nolint:gosec // as the operator wants
 	if c == nil {
 		return out
 	}
 	out.RootCAs, out.Certificates = c.authorities, c.pairs()
-	c.verify(out)
+	c.peers.servers(out, c.authorities)
 	return out
-}
-
-// verify has the names of c verified, if there are any, instead of the server's name.
-func (c *Client) verify(out *tls.Config) {
-	if len(c.names) > 0 {
-		out.InsecureSkipVerify = true // VerifyConnection does it
-		out.VerifyConnection = c.names.serverChain(c.authorities)
-	}
 }
 
 func (c *Client) pairs() []tls.Certificate {
@@ -103,6 +96,6 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		DynamicRecordSizingDisabled: true,
 		Certificates:                c.pairs(),
 	}
-	c.verify(out)
+	c.peers.servers(out, c.authorities)
 	return out
 }

@@ -89,14 +89,16 @@ func TestServersNames(t *testing.T) {
 		ca    string
 		want  string
 	}{
-		"the name asked for":       {asks: "a.test", ca: a.File},
-		"another":                  {asks: "b.test", ca: a.File, want: "not b.test"},
-		"a SAN":                    {names: []string{"uri:spiffe://a.test/x"}, asks: "b.test", ca: a.File},
-		"no name is asked for":     {names: []string{"dns:b.test", "uri-prefix:spiffe://a.test/"}, asks: ".", ca: a.File},
-		"any":                      {names: []string{"any"}, asks: "b.test", ca: a.File},
-		"another SAN":              {names: []string{"uri:spiffe://a.test/y"}, asks: "a.test", ca: a.File, want: "spiffe://a.test/y"},
+		"the name asked for":   {asks: "a.test", ca: a.File},
+		"another":              {asks: "b.test", ca: a.File, want: "not b.test"},
+		"a SAN":                {names: []string{"uri:spiffe://a.test/x"}, asks: "b.test", ca: a.File},
+		"no name is asked for": {names: []string{"dns:b.test", "uri-prefix:spiffe://a.test/"}, asks: ".", ca: a.File},
+		"any":                  {names: []string{"any"}, asks: "b.test", ca: a.File},
+		"another SAN": {names: []string{"uri:spiffe://a.test/y"}, asks: "a.test", ca: a.File,
+			want: "spiffe://a.test/y"},
 		"any of another authority": {names: []string{"any"}, asks: "a.test", ca: other.File, want: "unknown authority"},
-		"a SAN of another":         {names: []string{"dns:a.test"}, asks: "a.test", ca: other.File, want: "unknown authority"},
+		"a SAN of another": {names: []string{"dns:a.test"}, asks: "a.test", ca: other.File,
+			want: "unknown authority"},
 	} {
 		c := config.NewBackend().TLS
 		c.Enabled, c.CA, c.ServerName, c.SANs = true, test.ca, test.asks, test.names
@@ -110,6 +112,26 @@ func TestServersNames(t *testing.T) {
 				err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: %v", name, err)
 			}
+		}
+	}
+}
+
+// A dot asks for no name.
+func TestNoNameIsAskedFor(t *testing.T) {
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "a.test"))
+	for name, want := range map[string]string{".": "", "b.test": "b.test"} {
+		c := config.NewBackend().TLS
+		c.Enabled, c.CA, c.ServerName, c.SANs = true, a.File, name, []string{"dns:a.test"}
+		keys, _ := LoadClient(&c, nil)
+		asked := "nothing yet"
+		server := mustLoad(t, s).Config(s)
+		server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			asked = hello.ServerName
+			return nil, nil //nolint:nilnil // the configuration stays
+		}
+		if _, err := handshake(t, server, keys.Config(&c)); err != nil || asked != want {
+			t.Errorf("%s: asks for %q: %v", name, asked, err)
 		}
 	}
 }

@@ -95,11 +95,18 @@ func TestLinesOfKeys(t *testing.T) {
 		l.TLS.Certificates = []config.Certificate{{Cert: filepath.Join(a.Dir, "web.pem")}}
 		l.TLS.ClientAuth, l.TLS.ClientCA = "require", filepath.Join(a.Dir, "clients.pem")
 		b.TLS.Enabled, b.TLS.CA, b.TLS.Cert = true, filepath.Join(a.Dir, "clients.pem"), filepath.Join(a.Dir, "own.pem")
+		r := config.NewRoute()
+		r.SNI, r.Backend = []string{"route.test"}, "app"
+		r.TLS.Certificates = []config.Certificate{{Cert: filepath.Join(a.Dir, "route.pem")}}
+		l.Routes = []config.Route{{SNI: []string{"a.test"}, Backend: "app"}, r}
 		server, wrong := certs.LoadServer(&l.TLS, nil)
+		ofRoute, ofRouteWrong := certs.LoadServer(&r.TLS, nil)
+		wrong = append(wrong, ofRouteWrong...)
 		client, alsoWrong := certs.LoadClient(&b.TLS, nil)
 		if len(wrong)+len(alsoWrong) != 0 {
 			t.Fatal(wrong, alsoWrong)
 		}
+		f.RouteServers = map[string][]*certs.Server{"web": {nil, ofRoute}}
 		f.Servers, f.Clients = map[string]*certs.Server{"web": server}, map[string]*certs.Client{"app": client}
 		return Parts{File: f}
 	}
@@ -113,6 +120,7 @@ func TestLinesOfKeys(t *testing.T) {
 	authorities(a)
 	a.Issue("web", certstest.Key(t), time.Hour, "web.test")
 	a.Issue("own", certstest.Key(t), time.Hour)
+	a.Issue("route", certstest.Key(t), time.Hour, "route.test")
 	before := merged(t, parts())
 	for _, test := range []struct {
 		name   string
@@ -122,6 +130,8 @@ func TestLinesOfKeys(t *testing.T) {
 		{"nothing", func() {}, nil},
 		{"a listener's certificate", func() { a.Issue("web", certstest.Key(t), time.Hour, "new.test") },
 			[]string{"listener web: certificates were read anew: that for new.test expires 2"}},
+		{"a route's certificate", func() { a.Issue("route", certstest.Key(t), time.Hour, "other.test") },
+			[]string{"listener web: route 2: certificates were read anew: that for other.test expires 2"}},
 		{"a backend's certificate", func() { a.Issue("own", certstest.Key(t), time.Hour) },
 			[]string{"backend app: certificates were read anew: that for own expires 2"}},
 		{"the authorities", func() { authorities(certstest.New(t)) },

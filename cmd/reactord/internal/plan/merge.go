@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -63,8 +64,9 @@ type merger struct {
 	before    *Plan // may be nil
 	unchanged func(backend string) bool
 	plan      *Plan
-	problems  []config.Problem // of the file
-	errs      []error          // of discovered servers
+	servers   map[[sha256.Size]byte]*certs.Server // keys of the plan before; nil: they were not needed yet
+	problems  []config.Problem                    // of the file
+	errs      []error                             // of discovered servers
 }
 
 func (m *merger) joined() error {
@@ -126,18 +128,26 @@ func (m *merger) serverKeys(keys *certs.Server) *certs.Server {
 	if m.before == nil || keys == nil {
 		return keys
 	}
-	for i := range m.before.Listeners {
-		l := &m.before.Listeners[i]
-		if l.Keys.Same(keys) {
-			return l.Keys
-		}
-		for _, was := range l.RouteKeys {
-			if was.Same(keys) {
-				return was
+	if m.servers == nil {
+		m.servers = serversOf(m.before.Listeners)
+	}
+	if was := m.servers[keys.Fingerprint()]; was != nil {
+		return was
+	}
+	return keys
+}
+
+// serversOf are the keys of listeners and their routes.
+func serversOf(all []Listener) map[[sha256.Size]byte]*certs.Server {
+	known := map[[sha256.Size]byte]*certs.Server{}
+	for i := range all {
+		for _, k := range append([]*certs.Server{all[i].Keys}, all[i].RouteKeys...) {
+			if k != nil {
+				known[k.Fingerprint()] = k
 			}
 		}
 	}
-	return keys
+	return known
 }
 
 // routeKeys are the keys of the routes of a listener of the file, likewise; nil: none has some.

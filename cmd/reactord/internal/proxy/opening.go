@@ -259,7 +259,7 @@ func (o *opening) choose() error {
 		o.to, o.ends = s.router.fallback, s.tls
 	case o.by != nil:
 		c.identify().Route = o.by.name
-		if !o.by.allowed(c.clientAddr().Addr()) {
+		if o.by.limited() && !o.by.allowed(c.clientAddr().Addr()) {
 			return &refusal{endDenied, errRouteDenied}
 		}
 		o.to, o.ends = o.by.to.draw(&c.worker().random), o.by.ends

@@ -136,6 +136,9 @@ func (l *lane) configure(s *config.Backend, keys *certs.Client) {
 	l.sources = newSources(s.SourceAddresses)
 }
 
+// maxLimited bounds how many settings a lane keeps: plans may come with ever other limits.
+const maxLimited = 64
+
 // settingsFor are the settings of new connections of a route; nil: they have none.
 func (l *lane) settingsFor(r *route) *config.Backend {
 	if r == nil || r.limits == (routeLimits{}) {
@@ -147,7 +150,7 @@ func (l *lane) settingsFor(r *route) *config.Backend {
 		s = &own
 		s.IdleTimeout = cmp.Or(r.limits.idle, s.IdleTimeout)
 		s.Lifetime = cmp.Or(r.limits.lifetime, s.Lifetime)
-		if l.limited == nil {
+		if l.limited == nil || len(l.limited) == maxLimited {
 			l.limited = map[routeLimits]*config.Backend{}
 		}
 		l.limited[r.limits] = s

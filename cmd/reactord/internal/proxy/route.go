@@ -136,6 +136,9 @@ func (r *router) route(a *asked) *route {
 	return &r.routes[i]
 }
 
+// limited reports whether some clients may not take the route. To learn the address of a client is a system call.
+func (r *route) limited() bool { return r.allow != nil || r.deny != nil }
+
 // allowed reports whether clients of an address may take the route.
 func (r *route) allowed(ip netip.Addr) bool {
 	return (r.allow == nil || r.allow.Contains(ip)) && (r.deny == nil || !r.deny.Contains(ip))

@@ -70,7 +70,7 @@ func (s *sharedListener) read() proxymetrics.ListenerStats {
 	settings := s.settings.Load()
 	out := s.stats.read(settings.Name)
 	out.Network = cmp.Or(s.key.Network, "tcp")
-	ends := settings.endings()
+	ends := settings.endings
 	if len(ends) == 0 {
 		out.Handshakes = nil
 	}

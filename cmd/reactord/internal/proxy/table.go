@@ -47,6 +47,7 @@ type settings struct {
 	router      *router
 	opens       bool          // a connection has to be opened before its backend is known
 	tls         *ending       // of the listener; nil: TLS does not end here, unless it ends for a route
+	endings     endings       // where TLS ends: of the listener and of its routes
 	reject      bool          // connections beyond the limits are reset
 	udp         *udp.Settings // nil: it is no listener of UDP
 	rate        rate
@@ -58,7 +59,10 @@ type settings struct {
 }
 
 func newSettings(l *plan.Listener, next *table, before *settings) (*settings, error) {
-	known := before.endings()
+	var known endings
+	if before != nil {
+		known = before.endings
+	}
 	ends := next.terminates(l.Keys, &l.TLS, known)
 	r, err := newRouter(l, next, ends, known)
 	if err != nil {
@@ -68,6 +72,7 @@ func newSettings(l *plan.Listener, next *table, before *settings) (*settings, er
 		Listener:    l,
 		router:      r,
 		tls:         ends,
+		endings:     newEndings(ends, r.routes),
 		reject:      l.OnLimit == "reject",
 		udp:         udpSettings(l, before),
 		rate:        newRate(l.Rate),

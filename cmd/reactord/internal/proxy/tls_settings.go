@@ -3,7 +3,7 @@ package proxy
 import (
 	"crypto/tls"
 	"reflect"
-	"slices"
+
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -20,18 +20,18 @@ type ending struct {
 // endings are those of a listener and its routes, each once.
 type endings []*ending
 
-// endings are where TLS ends with these settings.
-func (s *settings) endings() (all endings) {
-	if s == nil {
-		return nil
-	}
-	if s.tls != nil {
-		all = append(all, s.tls)
-	}
-	for i := range s.router.routes {
-		if e := s.router.routes[i].ends; e != nil && !slices.Contains(all, e) {
+// newEndings are those of a listener, whose own is first (nil: it has none), and of its routes.
+func newEndings(own *ending, routes []route) (all endings) {
+	known := map[*ending]bool{nil: true}
+	add := func(e *ending) {
+		if !known[e] {
+			known[e] = true
 			all = append(all, e)
 		}
+	}
+	add(own)
+	for i := range routes {
+		add(routes[i].ends)
 	}
 	return all
 }

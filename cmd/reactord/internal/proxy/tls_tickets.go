@@ -22,7 +22,7 @@ func (p *Proxy) serveTickets() {
 	p.planning.Lock()
 	defer p.planning.Unlock()
 	for _, l := range p.table.Load().listeners {
-		for _, e := range l.settings.Load().endings() {
+		for _, e := range l.settings.Load().endings {
 			p.tickets.Serve(e.keys, e.Config)
 		}
 	}

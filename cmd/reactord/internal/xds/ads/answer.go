@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/discoverypb"
 )
@@ -112,46 +111,4 @@ func (u *Update) fail(resource string, status *discoverypb.Status) {
 		u.Failed = map[string]error{}
 	}
 	u.Failed[resource] = errors.New(cut(status.GetMessage(), maxReason))
-}
-
-// space spaces NACKs of a type out, so that a server that immediately sends again what was refused does not keep both
-// sides busy. ACKs are never held back, and NACKs only until one follows.
-type space struct {
-	until time.Time     // no NACK before
-	again time.Duration // what the last one that brought nothing new has made it
-	burst int           // so many answers go out although it is not time yet
-}
-
-// take returns the answer to be sent now, if there is one.
-func (s *subscription) take(now time.Time) (answer, bool) {
-	if len(s.answers) == 0 {
-		return answer{}, false
-	}
-	p := &s.space
-	if p.burst == 0 {
-		if s.heldBack() && now.Before(p.until) {
-			return answer{}, false
-		}
-		p.burst = len(s.answers)
-	}
-	a := s.answers[0]
-	s.answers = s.answers[1:]
-	p.burst--
-	switch {
-	case a.text == "":
-		*p = space{burst: p.burst}
-	case a.news:
-		p.again = 0
-		p.until = now.Add(nackSpace)
-	default:
-		p.again = min(max(2*p.again, nackSpaceMin), nackSpaceMax)
-		p.until = now.Add(p.again)
-	}
-	return a, true
-}
-
-// heldBack says whether the answers are subject to spacing: they are NACKs only, and few. A server that does not wait
-// for answers is not slowed down by them, and must not be read slower for them.
-func (s *subscription) heldBack() bool {
-	return len(s.answers) <= maxHeldBack && !slices.ContainsFunc(s.answers, func(a answer) bool { return a.text == "" })
 }

@@ -25,6 +25,12 @@
 // obey. What was unwanted for a moment is unsubscribed first and subscribed by another request: go-control-plane does
 // not send again what it believes the client to have (its issue 1450).
 //
+// # Refusals
+//
+// A NACK is held back if the one before was sent a moment ago, and longer if the response has brought nothing new: a
+// server that immediately sends again what was refused gets one in up to 16 s. What is good is answered immediately,
+// and with it what was held back. A server that does not wait for answers is not read more slowly for its NACKs.
+//
 // # The order of types
 //
 // Next returns what there is for clusters, then endpoints, then listeners, then secrets. It is the order in which a

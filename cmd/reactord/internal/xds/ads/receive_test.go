@@ -128,6 +128,7 @@ func TestWhatIsWrongWithAResource(t *testing.T) {
 		"version":     {func(r *discoverypb.Resource) { r.Version = long }, `"x": its version is longer than 1024 bytes`},
 		"no content":  {func(r *discoverypb.Resource) { r.Resource = nil }, `"x": it has no content, and its version "1" is not`},
 		"ttl":         {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(-1) }, `"x": its ttl of -1ns is not`},
+		"no time":     {func(r *discoverypb.Resource) { r.Ttl = durationpb.New(0) }, `"x": its ttl of 0s is not`},
 		"invalid ttl": {func(r *discoverypb.Resource) { r.Ttl = &durationpb.Duration{Seconds: 1 << 60} }, `"x": its ttl of`},
 	} {
 		s := opened(t, "CDS *")

@@ -25,7 +25,7 @@ var (
 
 // tally is what the runs have seen.
 type tally struct {
-	acks, nacks, streams, others, ignoring, unmentioned, heldBack, forgotten, expired, busy, removed int
+	acks, nacks, streams, others, ignoring, unmentioned, heldBack, forgotten, expired, busy, removed, late int
 }
 
 // A machine and a server of one of many kinds, which exchange the bytes of their messages over streams that end at any
@@ -51,6 +51,7 @@ func TestSimulation(t *testing.T) {
 		"server that ignores versions": saw.ignoring, "removed since not mentioned": saw.unmentioned,
 		"NACK held back": saw.heldBack, "forgotten and wanted again": saw.forgotten, "expired": saw.expired,
 		"response before an answer": saw.busy, "removed": saw.removed,
+		"accepted after all": saw.late,
 	} {
 		if n < 20 {
 			t.Errorf("%s: %d times only", what, n)
@@ -96,7 +97,10 @@ func play(seed uint64, saw *tally) (err error) {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(1e9, 0), saw: saw}
 	w.resources = 1 + w.IntN(6)
 	w.newServer()
-	w.client = &simClient{world: w, Machine: New(Config{Node: &corepb.Node{Id: "n"}}), has: map[Type]map[string]string{}}
+	w.client = &simClient{
+		world: w, Machine: New(Config{Node: &corepb.Node{Id: "n"}}),
+		has: map[Type]map[string]string{}, late: map[string]string{},
+	}
 	w.client.want()
 	for range 20 + w.IntN(150) {
 		w.step()
@@ -120,6 +124,9 @@ func (w *world) step() {
 		w.client.receive()
 	case 10:
 		w.client.answer()
+		if w.one(10) {
+			w.client.retry()
+		}
 	default:
 		switch {
 		case w.one(2):
@@ -203,6 +210,7 @@ func (w *world) finish() {
 	w.end()
 	w.begin(true)
 	w.quiet()
+	w.client.retry()
 	for _, t := range Types {
 		w.server.compare(t, w.client)
 		for _, missing := range w.client.Missing(t) {
@@ -218,6 +226,7 @@ type simClient struct {
 	*world
 	*Machine
 	has    map[Type]map[string]string // bodies
+	late   map[string]string          // by "TYPE name": bodies that were refused and may be accepted later
 	out    []*Update
 	unread *Response // not taken, for flow control
 	stop   bool      // it wants nothing else any more
@@ -252,6 +261,11 @@ func (c *simClient) wants(t Type, names []string) {
 	c.Want(c.now, t, names)
 	if names = slices.Clone(names); !slices.Contains(names, Wildcard) {
 		maps.DeleteFunc(c.has[t], func(n, _ string) bool { return !slices.Contains(names, n) })
+		for _, n := range slices.Collect(maps.Keys(c.late)) {
+			if kind, name, _ := strings.Cut(n, " "); Type(kind) == t && !slices.Contains(names, name) {
+				delete(c.late, n)
+			}
+		}
 	}
 }
 
@@ -318,8 +332,12 @@ func (c *simClient) answer() {
 	c.out = slices.Delete(c.out, i, i+1)
 	refused := map[string]error{}
 	for _, r := range u.Set {
+		delete(c.late, c.key(u.Type, r.Name))
 		if strings.HasPrefix(string(r.Body), "bad") {
 			refused[r.Name] = errors.New("bad")
+		} else if strings.HasPrefix(string(r.Body), "odd") && c.one(2) {
+			refused[r.Name] = errors.New("odd, beside others")
+			c.late[c.key(u.Type, r.Name)] = string(r.Body)
 		} else if c.wanted(u.Type, r.Name) {
 			c.set(u.Type, r.Name, string(r.Body))
 		}
@@ -341,7 +359,25 @@ func (c *simClient) set(t Type, name, body string) {
 	c.has[t][name] = body
 }
 
-func (c *simClient) remove(t Type, name string) { delete(c.has[t], name) }
+func (c *simClient) remove(t Type, name string) {
+	delete(c.has[t], name)
+	delete(c.late, c.key(t, name))
+}
+
+func (c *simClient) key(t Type, name string) string { return string(t) + " " + name }
+
+// retry accepts what was refused beside others, without a word to the machine.
+func (c *simClient) retry() {
+	for key, body := range c.late {
+		t, name, _ := strings.Cut(key, " ")
+		if c.wanted(Type(t), name) {
+			c.tracef("accepted after all: %s %s=%s", short(t), name, body)
+			c.set(Type(t), name, body)
+			c.saw.late++
+		}
+	}
+	clear(c.late)
+}
 
 func (c *simClient) tick() {
 	expire := c.of(Listener).expire

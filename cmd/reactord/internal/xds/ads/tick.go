@@ -15,7 +15,9 @@ func (s *subscription) begin(same bool) {
 	for resource, n := range s.names {
 		n.told, n.again, n.stale, n.untold = false, false, false, false
 		n.other = n.held && (n.other || !same)
-		s.tidy(resource)
+		if s.out == nil { // its names are remembered until it has been answered
+			s.tidy(resource)
+		}
 	}
 }
 

@@ -41,14 +41,14 @@ func TestServerThatHonoursVersions(t *testing.T) {
 // at all, as Istio.
 func TestServerThatIgnoresVersions(t *testing.T) {
 	for _, version := range []string{"1", ""} {
-		s := opened(t, "CDS *", "EDS x")
+		s := opened(t, "CDS *", "EDS x y")
 		s.takes(fmt.Sprintf("CDS 1 a=%s b=%[1]s c=%[1]s d=%[1]s", version))
-		s.takes(fmt.Sprintf("EDS 2 x=%s", version))
+		s.takes(fmt.Sprintf("EDS 2 x=%s y=%[1]s", version))
 		s.End()
 		s.Begin(true)
 		s.drain()
 		s.takes(fmt.Sprintf("CDS 1 a=%s d=9", version))
-		s.takes("EDS 2")
+		s.takes(fmt.Sprintf("EDS 2 x=%s", version)) // what is wanted by name is not removed so
 		if said := s.after(DefaultSettle - 1); said != "" {
 			t.Fatal(said)
 		}
@@ -64,7 +64,7 @@ func TestServerThatIgnoresVersions(t *testing.T) {
 			t.Fatal(said)
 		}
 		s.drain()
-		s.reconnects(fmt.Sprintf("node CDS [a=%s c=%[1]s d=9]", version), fmt.Sprintf("EDS +x [x=%s]", version))
+		s.reconnects(fmt.Sprintf("node CDS [a=%s c=%[1]s d=9]", version), fmt.Sprintf("EDS +x +y [x=%s y=%[1]s]", version))
 	}
 }
 
@@ -126,6 +126,9 @@ func TestAnsweredOnTheNextStream(t *testing.T) {
 	u := s.gets("CDS 2 a=2 c=1")
 	s.reconnects()
 	s.Answer(u, refusing("c"))
+	if s.state(Cluster, "c") != "refused" {
+		t.Fatal(s.state(Cluster, "c"))
+	}
 	s.sends("node CDS [a=2 b=1]")
 	u = s.gets("CDS 1 a=3")
 	s.End()
@@ -141,7 +144,7 @@ func TestAnsweredOnTheNextStream(t *testing.T) {
 	// A stream that ends before leaves that undecided for the next.
 	s.reconnects("node CDS [b=1]")
 	s.takes("CDS 1")
-	if said := s.after(DefaultSettle); said != "CDS -a" {
+	if said := s.after(DefaultSettle); said != "CDS -a -c" {
 		t.Fatal(said)
 	}
 }
@@ -153,6 +156,21 @@ func TestHeartbeatsAreNoSign(t *testing.T) {
 	s.reconnects("node CDS [a=1 b=1]")
 	s.takes("CDS 1 a=1~1h!")
 	if said := s.after(DefaultSettle); said != "" {
+		t.Fatal(said)
+	}
+}
+
+// TestExpiredWhileUndecided has a resource that expires before it is known whether the server has sent everything: it
+// is removed once.
+func TestExpiredWhileUndecided(t *testing.T) {
+	s := opened(t, "CDS *")
+	s.takes("CDS 1 a= b= c=~3s")
+	s.reconnects("node CDS [a= b= c=]")
+	s.takes("CDS 1 a=")
+	if said := s.after(3 * time.Second); said != "CDS -c" {
+		t.Fatal(said)
+	}
+	if said := s.after(2 * time.Second); said != "CDS -b" {
 		t.Fatal(said)
 	}
 }
@@ -192,7 +210,7 @@ func TestMixed(t *testing.T) {
 	s.End()
 	s.Begin(false)
 	s.drain()
-	for _, response := range []string{"CDS 1 a=1", "EDS 2 x=2"} {
+	for _, response := range []string{"CDS 1 a=1", "EDS 2 -x"} {
 		if !s.Mixed() {
 			t.Fatal("what the first control plane has sent is held")
 		}

@@ -20,18 +20,20 @@ type subscription struct {
 	said    string   // in the last answer
 	fresh   fresh    // the beginning of the stream
 	expire  int      // how many names expire
+	round   uint64   // of Want
 }
 
 // name is what is known about one name of a type.
 type name struct {
 	wanted bool
-	told   bool // the server of this stream knows that it is wanted
-	again  bool // the caller has it no longer, so that the server must send it again
-	known  bool // since it is wanted, the server has sent it or said that it does not exist
-	held   bool // the caller has accepted it
-	other  bool // and it is from another control plane, to which its version means something
-	stale  bool // held or refused since before this stream, which has not mentioned it
-	untold bool // stale, and this stream's server has not been told of it
+	round  uint64 // when it was wanted last
+	told   bool   // the server of this stream knows that it is wanted
+	again  bool   // the caller has it no longer, so that the server must send it again
+	known  bool   // since it is wanted, the server has sent it or said that it does not exist
+	held   bool   // the caller has accepted it
+	other  bool   // and it is from another control plane, to which its version means something
+	stale  bool   // held or refused since before this stream, which has not mentioned it
+	untold bool   // stale, and this stream's server has not been told of it
 
 	version string    // of what is held
 	since   time.Time // when it was wanted
@@ -99,13 +101,14 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 	if s == nil {
 		return
 	}
-	if slices.Contains(names, Wildcard) {
+	everything := slices.Contains(names, Wildcard)
+	if everything {
 		names = []string{Wildcard}
 	}
-	wanted := make(map[string]struct{}, len(names))
+	s.round++
 	for _, resource := range names {
-		wanted[resource] = struct{}{}
 		n := s.get(resource)
+		n.round = s.round
 		if n.wanted {
 			continue
 		}
@@ -114,13 +117,12 @@ func (m *Machine) Want(now time.Time, t Type, names []string) {
 		n.again = n.told && !n.held
 		s.changed = true
 	}
-	_, everything := wanted[Wildcard]
 	for resource, n := range s.names {
-		if _, ok := wanted[resource]; ok || everything && !n.wanted {
+		if n.round == s.round || everything && !n.wanted {
 			continue
 		}
 		if n.wanted {
-			n.wanted, n.again = false, false
+			n.wanted = false
 			s.changed = true
 		}
 		if !everything {

@@ -8,7 +8,10 @@ import (
 )
 
 func TestFirstRequests(t *testing.T) {
-	s := begin(t, "SDS s", "LDS *", "EDS b a", "CDS *")
+	s := begin(t, "SDS s", "LDS * l", "EDS b a", "CDS *")
+	if s.missing(Listener) != "*" {
+		t.Fatal(s.missing(Listener))
+	}
 	s.sends("node CDS", "EDS +a +b", "LDS", "SDS +s")
 	s.takes("CDS 1 c=1")
 	s.takes("LDS 2 l=1")
@@ -75,6 +78,9 @@ func TestWantsAreCoalesced(t *testing.T) {
 	s.want("EDS 1 2 3 4")
 	s.want("EDS 4 6")
 	s.sends("EDS +6 -1 -2 -3 -5")
+	if names := s.of(Endpoints).names; len(names) != 2 {
+		t.Fatalf("what is not wanted is remembered: %v", names)
+	}
 }
 
 // TestWhatWasForgottenIsSentAgain has names that were unwanted for a moment: go-control-plane does not send again what

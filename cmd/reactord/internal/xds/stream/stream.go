@@ -79,6 +79,11 @@ func open(ctx context.Context, c *Config, server *Server) (*Stream, error) {
 		Method: http.MethodPost, Header: header, Body: in, ContentLength: -1, Host: server.authority(),
 		URL: &url.URL{Scheme: server.scheme(), Host: server.authority(), Path: c.Method},
 	}).WithContext(s.ctx)
+	// HTTP/2 does not notice that the context is done while it waits for the next message to send.
+	context.AfterFunc(s.ctx, func() {
+		_ = out.CloseWithError(context.Cause(s.ctx))
+		_ = conn.Close()
+	})
 	go func() {
 		response, err := conn.RoundTrip(request)
 		if err != nil {
@@ -118,8 +123,8 @@ func (s *Stream) Send(m proto.Message) error {
 }
 
 // Recv waits for a message and decodes it into m, whose content before does not matter. If the server has ended the
-// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot be
-// decoded, each call returns the same one.
+// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot
+// be decoded, each call returns the same one.
 func (s *Stream) Recv(m proto.Message) error {
 	s.receiving.Lock()
 	defer s.receiving.Unlock()
@@ -206,8 +211,8 @@ func (s *Stream) explain(err error) error {
 	return s.wire.explain(explain(err, s.conf.PingTimeout))
 }
 
-// close ends the stream and its connection, and Send and Recv that wait.
-func (s *Stream) close() {
+// Close ends the stream, and Send and Recv that wait. Run does so when its session has returned.
+func (s *Stream) Close() {
 	s.cancel(errStreamEnded)
 	_ = s.out.CloseWithError(errStreamEnded)
 	_ = s.conn.Close()

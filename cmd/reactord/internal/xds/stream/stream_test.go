@@ -132,6 +132,52 @@ func TestSilentServerIsConnected(t *testing.T) {
 	}
 }
 
+// What waits in Recv or in Send ends with the context, also after the header of the response.
+func TestContextEndsWhatWaits(t *testing.T) {
+	recv := func(s *Stream) error {
+		_, err := receive(s)
+		return err
+	}
+	send := func(s *Stream) error {
+		for { // until the window is full
+			if err := s.Send(wrapperspb.String(strings.Repeat("x", window))); err != nil {
+				return err
+			}
+		}
+	}
+	for _, header := range []bool{false, true} {
+		for name, wait := range map[string]func(*Stream) error{"recv": recv, "send": send} {
+			t.Run(fmt.Sprint(name, header), func(t *testing.T) {
+				s := serve(t, nil, func(c *call) {
+					if header {
+						c.header()
+						c.write("x")
+					}
+					<-c.r.Context().Done()
+				})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				ran := make(chan bool)
+				go func() {
+					defer close(ran)
+					Run(ctx, config(s.at()), func(s *Stream) error {
+						if header {
+							receive(s)
+						}
+						time.AfterFunc(10*time.Millisecond, cancel) // most probably it waits by then
+						err := wait(s)
+						if !errors.Is(err, context.Canceled) {
+							t.Errorf("it ended with %v", err)
+						}
+						return err
+					})
+				}()
+				within(t, ran)
+			})
+		}
+	}
+}
+
 // within receives in time.
 func within[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
@@ -16,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Cluster is a cluster of a control plane. It does not change.
+// Cluster is a cluster of a control plane. What it says does not change.
 type Cluster struct {
 	endpoints string     // the name of its endpoints; "": they are in it
 	inline    *Endpoints // those in it
@@ -25,6 +26,8 @@ type Cluster struct {
 	perServer int            // connections to a server; 0: no limit
 	weighted  bool           // localities have weights
 	sockets   sockets
+
+	made atomic.Pointer[madeTLS] // what [Cluster.build] has made; it changes nothing that the cluster says
 }
 
 // The defaults of Envoy that differ from those of a file.
@@ -53,7 +56,8 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 	c.breakers(r.at("circuit_breakers"), m.CircuitBreakers)
 	healthChecks(r.at("health_checks"), m.HealthChecks, &b.Check)
 	outlierDetection(r.at("outlier_detection"), m.OutlierDetection, &b.Ejection)
-	keepAlive(r.at("upstream_connection_options.tcp_keepalive"), m.UpstreamConnectionOptions.GetTcpKeepalive(), &b.KeepAlive)
+	keepAlive(r.at("upstream_connection_options.tcp_keepalive"), m.UpstreamConnectionOptions.GetTcpKeepalive(),
+		&b.KeepAlive)
 	if limit := m.PerConnectionBufferLimitBytes; limit != nil {
 		b.Buffer = config.Size(limit.Value)
 		b.Buffer = min(max(b.Buffer, 4*config.KiB), 16*config.MiB)
@@ -62,7 +66,13 @@ func DecodeCluster(name string, body []byte) (*Cluster, error) {
 		c.filter(r.at("filters[%d]", i), f)
 	}
 	c.sockets = decodeSockets(r, m)
-	if err := errors.Join(r.failed(), backendFaults(b)); err != nil {
+	checked := *b
+	if c.dns != nil {
+		d := *c.dns
+		d.Name, d.Port = "a.example", 1 // the endpoints have them
+		checked.DNS = []config.DNS{d}
+	}
+	if err := errors.Join(r.failed(), backendFaults(&checked)); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -75,7 +85,14 @@ func (c *Cluster) Endpoints() string { return c.endpoints }
 func (c *Cluster) Secrets() []string { return c.sockets.secrets() }
 
 // Same reports whether both say the same, as far as it is honoured.
-func (c *Cluster) Same(other *Cluster) bool { return reflect.DeepEqual(c, other) }
+func (c *Cluster) Same(other *Cluster) bool {
+	if c == other || c == nil || other == nil {
+		return c == other
+	}
+	return c.endpoints == other.endpoints && c.inline.Same(other.inline) && reflect.DeepEqual(c.dns, other.dns) &&
+		reflect.DeepEqual(c.settings, other.settings) && c.perServer == other.perServer && c.weighted == other.weighted &&
+		reflect.DeepEqual(c.sockets, other.sockets)
+}
 
 // hashes reports whether the cluster chooses servers by a hash: of what, the listeners say.
 func (c *Cluster) hashes() bool { return c.settings.Balance.Policy == hashing }
@@ -114,8 +131,14 @@ func (c *Cluster) breakers(r reading, m *clusterpb.CircuitBreakers) {
 	c.settings.MaxConnections = defaultConnections
 	limit := func(r reading, all []*clusterpb.CircuitBreakers_Thresholds, into *int) {
 		for i, t := range all {
-			if t.Priority != corepb.RoutingPriority_DEFAULT || t.MaxConnections == nil {
-				continue // another priority is of HTTP
+			if t.Priority != corepb.RoutingPriority_DEFAULT {
+				continue // another one is of HTTP
+			}
+			if n := t.MaxPendingRequests; n != nil && into == &c.settings.MaxConnections {
+				c.settings.Queue.Size = int(min(n.Value, 1<<20))
+			}
+			if t.MaxConnections == nil {
+				continue
 			}
 			if t.MaxConnections.Value == 0 {
 				r.indexed(i).at("max_connections").refuse("without connections the cluster has no use: remove its routes")
@@ -178,7 +201,7 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 	out := &backend{config: c.settings}
 	b := &out.config
 	if c.hashes() && !u.hash {
-		b.Balance.Policy = "random"
+		b.Balance.Policy, b.Balance.LoadFactor = "random", 0
 	}
 	if all == nil {
 		return nil, fmt.Errorf("there are no endpoints %q", c.endpoints)
@@ -186,7 +209,7 @@ func (c *Cluster) build(s *Set, u use) (*backend, error) {
 	if err := all.fill(out, c); err != nil {
 		return nil, err
 	}
-	if err := c.sockets.fill(out, all, s); err != nil {
+	if err := c.fillSockets(out, all, s); err != nil {
 		return nil, err
 	}
 	if u.datagrams && (b.TLS.Enabled || b.ProxyProtocol.Version == "v1") {

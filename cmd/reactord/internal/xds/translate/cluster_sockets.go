@@ -101,8 +101,9 @@ func (s *sockets) at(i int) *transport {
 	return &s.matches[i].transport
 }
 
-// fill makes the transports of a backend. Its endpoints may choose one with TLS and the same one without it.
-func (s *sockets) fill(b *backend, all *Endpoints, set *Set) error {
+// fillSockets makes the transports of a backend. Its endpoints may choose one with TLS and the same one without it.
+func (c *Cluster) fillSockets(b *backend, all *Endpoints, set *Set) error {
+	s := &c.sockets
 	used, name := &s.usual, "" // the one with TLS, if there is one
 	plain := map[netip.AddrPort]bool{}
 	for i := range all.all {
@@ -135,5 +136,15 @@ func (s *sockets) fill(b *backend, all *Endpoints, set *Set) error {
 	if plain[netip.AddrPort{}] {
 		return errors.New("names choose a transport socket without TLS, and other endpoints one with it")
 	}
-	return used.tls.build(b, set)
+	made, err := c.tls(used.tls, set)
+	if err != nil {
+		return err
+	}
+	b.config.TLS, b.keys = made.settings, made.keys
+	if check := &b.config.Check; check.Interval > 0 {
+		if check.TLS = true; !made.settings.Insecure {
+			check.TLSServerName = used.tls.sni
+		}
+	}
+	return nil
 }

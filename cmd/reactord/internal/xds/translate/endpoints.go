@@ -59,7 +59,19 @@ func DecodeEndpoints(name string, body []byte) (*Endpoints, error) {
 }
 
 // Same reports whether both say the same, as far as it is honoured.
-func (e *Endpoints) Same(other *Endpoints) bool { return reflect.DeepEqual(e, other) }
+func (e *Endpoints) Same(other *Endpoints) bool {
+	return e == other || e != nil && other != nil && e.name == other.name && slices.EqualFunc(e.all, other.all,
+		sameEndpoint)
+}
+
+func sameEndpoint(a, b endpoint) bool {
+	if (a.match != nil || b.match != nil) && !reflect.DeepEqual(a.match, b.match) {
+		return false
+	}
+	return a.address == b.address && a.name == b.name && a.port == b.port && a.weight == b.weight &&
+		a.localityWeight == b.localityWeight && a.group == b.group && a.locality == b.locality &&
+		a.priority == b.priority && a.state == b.state && a.checkPort == b.checkPort
+}
 
 // Len is how many of them could serve.
 func (e *Endpoints) Len() (n int) {
@@ -71,48 +83,63 @@ func (e *Endpoints) Len() (n int) {
 	return n
 }
 
+// groupKey is what endpoints have in common whose locality has one weight.
+type groupKey struct {
+	priority int
+	locality string
+}
+
 // decodeAssignment reads servers. names: they may be names.
 func decodeAssignment(r reading, m *clusterpb.ClusterLoadAssignment, names bool) *Endpoints {
 	e := &Endpoints{name: m.GetClusterName()}
 	assignmentPolicy(r.at("policy"), m.GetPolicy())
-	type groupKey struct {
-		priority int
-		locality string
+	total := 0
+	for _, l := range m.GetEndpoints() {
+		total += len(l.LbEndpoints)
 	}
-	known, groups := map[string]bool{}, map[groupKey]int{}
+	if total > plan.MaxServers {
+		r.refuse("there are %d endpoints: a backend has at most %d servers", total, plan.MaxServers)
+		return e
+	}
+	e.all = make([]endpoint, 0, total)
+	known, groups := make(map[endpointKey]bool, total), map[groupKey]int{}
 	for i, l := range m.GetEndpoints() {
-		r := r.at("endpoints[%d]", i)
 		if l.Priority > maxPriority {
-			r.at("priority").refuse("%d is more than %d", l.Priority, maxPriority)
+			r.at("endpoints[%d].priority", i).refuse("%d is more than %d", l.Priority, maxPriority)
 		}
-		locality := localityName(l.Locality)
-		key := groupKey{int(l.Priority), locality}
+		key := groupKey{int(l.Priority), localityName(l.Locality)}
 		if _, known := groups[key]; !known {
 			groups[key] = len(groups)
 		}
-		group := endpoint{group: groups[key], locality: locality, priority: int(l.Priority)}
+		group := endpoint{group: groups[key], locality: key.locality, priority: key.priority}
 		if l.Locality != nil { // else it has no weight, as in Envoy
 			group.localityWeight = l.LoadBalancingWeight.GetValue()
 		}
 		for j, one := range l.LbEndpoints {
 			s := group
-			if !s.decode(r.at("lb_endpoints[%d]", j), one, names) {
-				continue
-			}
-			key := fmt.Sprint(s.priority, s.address)
-			if s.name != "" {
-				key = fmt.Sprint(s.name, " ", s.port) // a name is looked up once
-			}
-			if !known[key] { // as Envoy, the first one counts
-				known[key] = true
+			at := func(below string) reading { return r.at("endpoints[%d].lb_endpoints[%d].%s", i, j, below) }
+			if s.decode(at, one, names) && !known[s.key()] { // as in Envoy, the first one counts
+				known[s.key()] = true
 				e.all = append(e.all, s)
 			}
 		}
 	}
-	if len(e.all) > plan.MaxServers {
-		r.refuse("there are %d endpoints: a backend has at most %d servers", len(e.all), plan.MaxServers)
-	}
 	return e
+}
+
+// endpointKey tells endpoints apart. A name is looked up once.
+type endpointKey struct {
+	priority int
+	address  netip.AddrPort
+	name     string
+	port     uint16
+}
+
+func (s *endpoint) key() endpointKey {
+	if s.name != "" {
+		return endpointKey{name: s.name, port: s.port}
+	}
+	return endpointKey{priority: s.priority, address: s.address}
 }
 
 func assignmentPolicy(r reading, m *clusterpb.ClusterLoadAssignment_Policy) {
@@ -127,7 +154,8 @@ func assignmentPolicy(r reading, m *clusterpb.ClusterLoadAssignment_Policy) {
 
 // localityName is a locality as a word: its parts that are set.
 func localityName(l *corepb.Locality) string {
-	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()}, func(s string) bool { return s == "" })
+	parts := slices.DeleteFunc([]string{l.GetRegion(), l.GetZone(), l.GetSubZone()},
+		func(s string) bool { return s == "" })
 	return strings.Join(parts, "/")
 }
 
@@ -138,48 +166,53 @@ var healthStates = map[corepb.HealthStatus]plan.State{
 	corepb.HealthStatus_UNHEALTHY: plan.Maintenance, corepb.HealthStatus_TIMEOUT: plan.Maintenance,
 }
 
-// decode reads an endpoint of a locality; false: it was refused. Its further addresses are not used.
-func (s *endpoint) decode(r reading, m *clusterpb.LbEndpoint, names bool) bool {
+// decode reads an endpoint of a locality; false: it was refused. Its further addresses are not used. at is a place in
+// the endpoint.
+func (s *endpoint) decode(at func(below string) reading, m *clusterpb.LbEndpoint, names bool) bool {
 	state, known := healthStates[m.HealthStatus]
 	if !known {
-		r.at("health_status").refuse("%s is unknown", m.HealthStatus)
+		at("health_status").refuse("%s is unknown", m.HealthStatus)
 	}
 	s.state, s.weight = state, 1
 	if m.LoadBalancingWeight != nil {
 		s.weight = m.LoadBalancingWeight.Value
 	}
-	s.match = m.Metadata.GetFilterMetadata()["envoy.transport_socket_match"].AsMap()
-	if len(s.match) == 0 {
-		s.match = nil
+	if chosen := m.Metadata.GetFilterMetadata()["envoy.transport_socket_match"]; len(chosen.GetFields()) > 0 {
+		s.match = chosen.AsMap()
 	}
-	check := m.GetEndpoint().GetHealthCheckConfig()
-	s.check(r.at("endpoint.health_check_config"), check)
-	r = r.at("endpoint.address.socket_address")
+	if check := m.GetEndpoint().GetHealthCheckConfig(); check != nil {
+		s.check(at("endpoint.health_check_config"), check)
+	}
 	a := m.GetEndpoint().GetAddress().GetSocketAddress()
+	if fault := s.socketAddress(a, names); fault != "" {
+		at("endpoint.address.socket_address").refuse("%s", fault)
+		return false
+	}
+	return true
+}
+
+// socketAddress reads an address, or a name; what is wrong with it, or "".
+func (s *endpoint) socketAddress(a *corepb.SocketAddress, names bool) string {
 	port := a.GetPortValue()
 	switch {
 	case a == nil:
-		r.refuse("there is none")
-		return false
+		return "there is none"
 	case port == 0 || port > maxPort:
-		r.at("port_value").refuse("%d is no port that could be connected to", port)
-		return false
+		return fmt.Sprintf("%d is no port that could be connected to", port)
 	}
 	s.port = uint16(port)
 	ip, err := netip.ParseAddr(a.Address)
 	switch {
 	case err == nil && (ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != ""):
-		r.at("address").refuse("%s is not the address of one machine", ip)
-		return false
+		return fmt.Sprintf("%s is not the address of one machine", ip)
 	case err == nil:
 		s.address = netip.AddrPortFrom(ip.Unmap(), s.port)
 	case !names:
-		r.at("address").refuse("%q is no IP address: names are for clusters of DNS", a.Address)
-		return false
+		return fmt.Sprintf("%q is no IP address: names are for clusters of DNS", a.Address)
 	default:
 		s.name = strings.TrimSuffix(strings.ToLower(a.Address), ".")
 	}
-	return true
+	return ""
 }
 
 // where is the address of an endpoint, or its name.
@@ -213,7 +246,7 @@ func (e *Endpoints) fill(b *backend, c *Cluster) error {
 			continue
 		}
 		b.servers = append(b.servers, plan.Server{
-			Name: s.address.String(), Address: s.address, Weight: weights[i], Priority: s.priority, Locality: s.locality,
+			Address: s.address, Weight: weights[i], Priority: s.priority, Locality: s.locality,
 			MaxConnections: c.perServer, State: s.state, Origin: origin,
 		})
 	}

@@ -29,12 +29,8 @@ func healthCheck(r reading, m *corepb.HealthCheck, c *config.Check) {
 	c.Interval, c.Timeout = needed("interval", m.Interval), needed("timeout", m.Timeout)
 	c.DownInterval = r.at("unhealthy_interval").duration(m.UnhealthyInterval, 0)
 	c.FastInterval = edge(r, m, c.Interval)
-	c.Rise, c.Fall = int(m.HealthyThreshold.GetValue()), int(m.UnhealthyThreshold.GetValue())
-	for key, n := range map[string]int{"healthy_threshold": c.Rise, "unhealthy_threshold": c.Fall} {
-		if n < 1 || n > 1000 {
-			r.at("%s", key).refuse("%d is out of range: write 1 to 1000", n)
-		}
-	}
+	c.Rise = r.at("healthy_threshold").threshold(m.HealthyThreshold.GetValue())
+	c.Fall = r.at("unhealthy_threshold").threshold(m.UnhealthyThreshold.GetValue())
 	if c.Port = int(m.AltPort.GetValue()); c.Port > maxPort {
 		r.at("alt_port").refuse("%d is no port", c.Port)
 	}
@@ -46,6 +42,14 @@ func healthCheck(r reading, m *corepb.HealthCheck, c *config.Check) {
 	default:
 		r.refuse("reactord checks over TCP only: write tcp_health_check")
 	}
+}
+
+// threshold is a number of checks.
+func (r reading) threshold(n uint32) int {
+	if n < 1 || n > 1000 {
+		r.refuse("%d is out of range: write 1 to 1000", n)
+	}
+	return int(n)
 }
 
 // edge is the interval while a state changes. reactord has one for both directions.

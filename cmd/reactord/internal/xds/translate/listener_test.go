@@ -235,7 +235,7 @@ func TestChainFields(t *testing.T) {
 		{"weight 0", weighted(`{"name":"a","weight":0}`), "clusters[0].weight: 0"},
 		{"too heavy", weighted(`{"name":"a","weight":900000},{"name":"b","weight":900000}`), "the sum of the weights"},
 		{"no name", weighted(`{"weight":1}`), "clusters[0].name: there is none"},
-		{"limit", with(filter(limitType, `"max_connections":7,"delay":"3s"`)), "MaxConnections=7 OnLimit=reject"},
+		{"limit", with(filter(limitType, `"max_connections":7`)), "MaxConnections=7 OnLimit=reject"},
 		{"no limit", with(filter(limitType, `"max_connections":0`)), "max_connections: it must be 1"},
 		{"two limits", `"filter_chains":[` + chainOf(filter(limitType, `"max_connections":7`)+",", "") + `,` +
 			chainOf("", `,"filter_chain_match":{"destination_port":80}`) + `]`, "connection_limit: the chains have different limits"},
@@ -255,8 +255,13 @@ func TestChainFields(t *testing.T) {
 // TestSNICluster has clusters chosen by their names.
 func TestSNICluster(t *testing.T) {
 	fields := `"filter_chains":[{"filters":[` + filter(sniType, "") + `,` + filter(tcpProxyType, `"cluster":""`) + `]}]`
-	got := became(t, fields, "a.example", "b|x", "C.example")
-	for _, want := range []string{"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example"} {
+	got := became(t, fields, "a.example", "b|x", "C.example", "192.0.2.1", "x.", "[::1]", "a b", "*.x", "unix:///x", "")
+	if strings.Count(got, "route ") != 2 {
+		t.Errorf("became\n%s", got)
+	}
+	for _, want := range []string{
+		"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example",
+	} {
 		if !strings.Contains(got, want) || strings.Contains(got, "b|x") {
 			t.Errorf("became\n%s\nand should have %q", got, want)
 		}

@@ -25,6 +25,7 @@ func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted boo
 	r.at("common_lb_config.ignore_new_hosts_until_first_hc").only(!common.GetIgnoreNewHostsUntilFirstHc(),
 		"a new server is used until a check fails")
 	weighted = common.GetLocalityWeightedLbConfig() != nil
+	factor := common.GetConsistentHashingLbConfig().GetHashBalanceFactor()
 	if m.LoadBalancingPolicy != nil {
 		return typedPolicy(r.at("load_balancing_policy.policies"), m.LoadBalancingPolicy, b)
 	}
@@ -39,7 +40,7 @@ func balancing(r reading, m *clusterpb.Cluster, b *config.Balance) (weighted boo
 	case clusterpb.Cluster_RANDOM:
 		b.Policy = "random"
 	case clusterpb.Cluster_MAGLEV, clusterpb.Cluster_RING_HASH:
-		b.Policy = hashing
+		hashed(r.at("common_lb_config.consistent_hashing_lb_config.hash_balance_factor"), factor, b)
 	default:
 		r.at("lb_policy").refuse("reactord does not have %s: it has ROUND_ROBIN, LEAST_REQUEST, RANDOM, MAGLEV and "+
 			"RING_HASH", m.LbPolicy)
@@ -87,13 +88,24 @@ func onePolicy(r reading, m proto.Message, b *config.Balance) (weighted bool) {
 	case *clusterpb.Random:
 		b.Policy, locality = "random", p.LocalityLbConfig
 	case *clusterpb.Maglev:
-		b.Policy = hashing
+		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(),
+			b)
 		return p.LocalityWeightedLbConfig != nil
 	case *clusterpb.RingHash:
-		b.Policy = hashing
+		hashed(r.at("consistent_hashing_lb_config.hash_balance_factor"), p.ConsistentHashingLbConfig.GetHashBalanceFactor(),
+			b)
 		return p.LocalityWeightedLbConfig != nil
 	}
 	return locality.GetLocalityWeightedLbConfig() != nil
+}
+
+// hashed is a choice by a hash. A ring is a table of Maglev, too.
+func hashed(r reading, factor *wrapperspb.UInt32Value, b *config.Balance) {
+	b.Policy = hashing
+	if n := factor.GetValue(); n != 0 && (n <= 100 || n > 100_000) {
+		r.refuse("%d is out of range: write 101 to 100000", n)
+	}
+	b.LoadFactor = int(factor.GetValue())
 }
 
 // leastRequest is the choice between two random servers, or, of more than two, among all.
@@ -101,7 +113,8 @@ func leastRequest(r reading, choices *wrapperspb.UInt32Value, bias *corepb.Runti
 	if b.Policy = "p2c"; choices.GetValue() > 2 {
 		b.Policy = "least_connections"
 	}
-	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1, "connections are not weighted by a power of theirs")
+	r.at("active_request_bias").only(bias == nil || bias.DefaultValue == 1,
+		"connections are not weighted by a power of theirs")
 }
 
 // slow is the settings of a slow start, in either schema.

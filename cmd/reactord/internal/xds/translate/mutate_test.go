@@ -1,7 +1,9 @@
 package translate
 
 import (
+	"flag"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb"
@@ -15,8 +17,12 @@ type mutator struct{ *rand.Rand }
 
 // interesting values of fields.
 var (
-	someTexts   = []string{"", "*", "a.example", "*.a.example", "192.0.2.1", "::", "0.0.0.0", "127.0.0.1", "spiffe://a/b", "tls", "\x01", "h2"}
-	someNumbers = []int64{0, 1, 2, 3, 6, 9, 15, 25, 32, 80, 128, 255, 1000, 65535, 65536, 1 << 31, 1<<32 - 1, 1 << 40, -1}
+	someTexts = []string{
+		"", "*", "a.example", "*.a.example", "192.0.2.1", "::", "0.0.0.0", "127.0.0.1", "spiffe://a/b", "tls", "\x01", "h2",
+	}
+	someNumbers = []int64{
+		0, 1, 2, 3, 6, 9, 15, 25, 32, 80, 128, 255, 1000, 65535, 65536, 1 << 31, 1<<32 - 1, 1 << 40, -1,
+	}
 )
 
 // change changes a field of m, or of a message within, which is not deeper than depth.
@@ -157,13 +163,14 @@ func byRecording(t testing.TB) (all [][]recorded) {
 	return all
 }
 
-// FuzzMutated does the same as [FuzzResources] with recordings of which some fields are changed.
-func FuzzMutated(f *testing.F) {
-	all := byRecording(f)
-	for seed := range 200 {
-		f.Add(uint64(seed), uint8(seed), uint8(seed%20))
+var changed = flag.Int("changed", 400, "how many recordings TestChanged changes")
+
+// TestChanged does the same as [FuzzResources] with recordings of which some fields are changed.
+func TestChanged(t *testing.T) {
+	all := byRecording(t)
+	for seed := range *changed {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			judged(t, mutated(all[seed%len(all)], uint64(seed), 1+seed%20))
+		})
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, recording, changes uint8) {
-		judged(t, mutated(all[int(recording)%len(all)], seed, int(changes)))
-	})
 }

@@ -27,7 +27,8 @@ func outlierDetection(r reading, m *clusterpb.OutlierDetection, e *config.Ejecti
 		}
 	}
 	if m.SplitExternalLocalOriginErrors {
-		count("consecutive_local_origin_failure", m.ConsecutiveLocalOriginFailure, m.EnforcingConsecutiveLocalOriginFailure, 100)
+		count("consecutive_local_origin_failure", m.ConsecutiveLocalOriginFailure, m.EnforcingConsecutiveLocalOriginFailure,
+			100)
 	} else {
 		count("consecutive_5xx", m.Consecutive_5Xx, m.EnforcingConsecutive_5Xx, 100)
 		count("consecutive_gateway_failure", m.ConsecutiveGatewayFailure, m.EnforcingConsecutiveGatewayFailure, 0)

@@ -2,15 +2,18 @@ package translate
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/corepb"
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// Secret is a certificate with its key, or authorities. It does not change.
+// Secret is a certificate with its key, or authorities, or keys of session tickets. It does not change.
 type Secret struct {
-	pair       *pair       // nil: it is a validation context
-	validation *validation // nil: it is a certificate
+	// One of them is not nil.
+	pair       *pair
+	validation *validation
+	tickets    *file // keys
 }
 
 // DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
@@ -27,8 +30,10 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 		s.pair = decodePair(r.at("tls_certificate"), t.TlsCertificate, at)
 	case *tlspb.Secret_ValidationContext:
 		s.validation = decodeValidation(r.at("validation_context"), t.ValidationContext, at)
+	case *tlspb.Secret_SessionTicketKeys:
+		s.tickets = decodeTicketKeys(r.at("session_ticket_keys"), t.SessionTicketKeys, at)
 	default:
-		r.refuse("it is of no kind that reactord has: tls_certificate or validation_context")
+		r.refuse("it is of no kind that reactord has: tls_certificate, validation_context or session_ticket_keys")
 	}
 	if err := r.failed(); err != nil {
 		return nil, err
@@ -53,15 +58,21 @@ func decodeFile(r reading, m *corepb.DataSource, path string) file {
 	if m.GetWatchedDirectory() != nil {
 		r.at("watched_directory").refuse("a file is read when the resource changes: send it inline, or by SDS")
 	}
+	var f file
 	switch s := m.GetSpecifier().(type) {
+	case nil:
+		return f
 	case *corepb.DataSource_Filename:
-		return file{path: s.Filename}
+		f.path = s.Filename
+		r.only(f.path != "" && !strings.HasPrefix(f.path, inMemory), "it is no file")
+		return f
 	case *corepb.DataSource_InlineBytes:
-		return file{path, string(s.InlineBytes)}
+		f = file{path, string(s.InlineBytes)}
 	case *corepb.DataSource_InlineString:
-		return file{path, s.InlineString}
+		f = file{path, s.InlineString}
 	}
-	return file{}
+	r.only(f.text != "", "it is empty")
+	return f
 }
 
 // files are files of TLS settings by path.

@@ -61,16 +61,23 @@ func (r reading) only(ok bool, why string) {
 	}
 }
 
+// longest is the longest duration of a setting: a longer one is a mistake.
+const longest = 10 * 365 * 24 * time.Hour
+
 // duration is a duration that is not negative; without one, the default.
 func (r reading) duration(d *durationpb.Duration, otherwise time.Duration) time.Duration {
-	switch {
-	case d == nil:
-		return otherwise
-	case d.CheckValid() != nil || d.AsDuration() < 0:
-		r.refuse("it is not a duration")
+	if d == nil {
 		return otherwise
 	}
-	return d.AsDuration()
+	switch t := d.AsDuration(); {
+	case d.CheckValid() != nil || t < 0:
+		r.refuse("it is not a duration")
+	case t > 0 && t < time.Millisecond || t > longest:
+		r.refuse("%s is out of range: write 0s, or 1 ms to ten years", t)
+	default:
+		return t
+	}
+	return otherwise
 }
 
 // unpack is the message in an Any, with nothing in it that is unknown; nil: that was refused.

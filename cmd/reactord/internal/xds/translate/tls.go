@@ -60,7 +60,8 @@ func decodeCommon(r reading, m *tlspb.CommonTlsContext, origin string) (c common
 		c.validationSecret = c.secret(r.at("validation_context_sds_secret_config"), v.ValidationContextSdsSecretConfig)
 	case *tlspb.CommonTlsContext_CombinedValidationContext:
 		r, both := r.at("combined_validation_context"), v.CombinedValidationContext
-		c.validation = decodeValidation(r.at("default_validation_context"), both.DefaultValidationContext, origin+"/validation_context")
+		c.validation = decodeValidation(r.at("default_validation_context"), both.DefaultValidationContext,
+			origin+"/validation_context")
 		c.validationSecret = c.secret(r.at("validation_context_sds_secret_config"), both.ValidationContextSdsSecretConfig)
 	}
 	return c

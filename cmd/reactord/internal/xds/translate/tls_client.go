@@ -1,8 +1,11 @@
 package translate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -45,53 +48,61 @@ func (t *clientTLS) Secrets() []string {
 	return t.secrets()
 }
 
-// build makes the settings of a backend and what they hold. t may be nil.
-func (t *clientTLS) build(b *backend, s *Set) error {
-	if t == nil {
-		return nil
-	}
-	c, f := &b.config.TLS, files{}
-	c.Enabled, c.ServerName = true, t.sni
-	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
+// madeTLS is what TLS with servers becomes, which takes long: certificates are parsed.
+type madeTLS struct {
+	of       *clientTLS
+	pairs    []pair
+	verified *validation
+	settings config.ClientTLS
+	keys     *certs.Client
+}
+
+// tls makes what t becomes with the secrets of s, or takes what it was made of the same ones. It may be called from any
+// goroutine.
+func (c *Cluster) tls(t *clientTLS, s *Set) (*madeTLS, error) {
 	pairs, v, err := t.resolve(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if m := c.made.Load(); m != nil && m.of == t && slices.Equal(m.pairs, pairs) && reflect.DeepEqual(m.verified, v) {
+		return m, nil
+	}
+	m := &madeTLS{of: t, pairs: pairs, verified: v}
+	if m.settings, m.keys, err = t.build(pairs, v); err != nil {
+		return nil, err
+	}
+	c.made.Store(m)
+	return m, nil
+}
+
+// build makes the settings of a backend and what they hold.
+func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs.Client, error) {
+	c, f := config.NewBackend().TLS, files{}
+	c.Enabled, c.ServerName = true, cmp.Or(t.sni, ".")
+	c.MinVersion, c.MaxVersion, c.Ciphers, c.Curves, c.ALPN = t.minVersion, t.maxVersion, t.ciphers, t.curves, t.alpn
 	for _, p := range pairs {
 		one := p.add(f)
 		c.Cert, c.Key = one.Cert, one.Key
 	}
+	trusted := v != nil && (v.ca != (file{}) || v.system)
+	if trusted {
+		c.CA, c.CRL = f.add(v.ca), f.add(v.crl)
+	}
 	switch {
-	case v == nil || v.ca == (file{}) && !v.system:
-		if v != nil && len(v.sans) > 0 {
-			return errors.New(untrusted)
-		}
+	case !trusted && v != nil && len(v.sans) > 0:
+		return c, nil, errors.New(untrusted)
+	case !trusted:
 		c.Insecure = true // as Envoy
+	case t.verify && len(v.sans) == 0: // the name is verified
 	case t.verify:
-		c.CA = f.add(v.ca)
-		if c.SANs = v.sans; len(v.sans) > 0 {
-			c.SANs = append([]string{"dns:" + t.sni}, v.sans...)
-		}
+		c.SANs = append([]string{"dns:" + t.sni}, v.sans...)
+	case len(v.sans) == 0:
+		c.SANs = []string{config.AnySAN}
 	default:
-		if c.CA, c.SANs = f.add(v.ca), v.sans; len(v.sans) == 0 {
-			c.SANs = []string{config.AnySAN}
-		}
+		c.SANs = v.sans
 	}
-	if c.ServerName == "" {
-		c.ServerName = "."
-	}
-	if check := &b.config.Check; check.Interval > 0 {
-		check.TLS = true
-		if !c.Insecure {
-			check.TLSServerName = t.sni
-		}
-	}
-	keys, found := certs.LoadClient(c, f.read)
-	if err := problems(found); err != nil {
-		return err
-	}
-	b.keys = keys
-	return nil
+	keys, found := certs.LoadClient(&c, f.read)
+	return c, keys, problems(found)
 }
 
 // resolve is the certificates and the validation, with those of secrets.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -82,6 +83,9 @@ func fits(s config.SAN, name string) bool {
 		name, want = strings.ToLower(name), strings.ToLower(want)
 	}
 	switch s.Match {
+	case "regex":
+		pattern, err := regexp.Compile(s.Pattern())
+		return err == nil && pattern.MatchString(name)
 	case "prefix":
 		return strings.HasPrefix(name, want)
 	case "suffix":

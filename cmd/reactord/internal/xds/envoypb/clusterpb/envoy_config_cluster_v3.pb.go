@@ -1087,10 +1087,11 @@ type Cluster_CommonLbConfig struct {
 	//
 	//	*Cluster_CommonLbConfig_ZoneAwareLbConfig_
 	//	*Cluster_CommonLbConfig_LocalityWeightedLbConfig_
-	LocalityConfigSpecifier         isCluster_CommonLbConfig_LocalityConfigSpecifier `protobuf_oneof:"locality_config_specifier"`
-	IgnoreNewHostsUntilFirstHc      bool                                             `protobuf:"varint,5,opt,name=ignore_new_hosts_until_first_hc,json=ignoreNewHostsUntilFirstHc,proto3" json:"ignore_new_hosts_until_first_hc,omitempty"`
-	CloseConnectionsOnHostSetChange bool                                             `protobuf:"varint,6,opt,name=close_connections_on_host_set_change,json=closeConnectionsOnHostSetChange,proto3" json:"close_connections_on_host_set_change,omitempty"`
-	OverrideHostStatus              *corepb.HealthStatusSet                          `protobuf:"bytes,8,opt,name=override_host_status,json=overrideHostStatus,proto3" json:"override_host_status,omitempty"`
+	LocalityConfigSpecifier         isCluster_CommonLbConfig_LocalityConfigSpecifier  `protobuf_oneof:"locality_config_specifier"`
+	IgnoreNewHostsUntilFirstHc      bool                                              `protobuf:"varint,5,opt,name=ignore_new_hosts_until_first_hc,json=ignoreNewHostsUntilFirstHc,proto3" json:"ignore_new_hosts_until_first_hc,omitempty"`
+	CloseConnectionsOnHostSetChange bool                                              `protobuf:"varint,6,opt,name=close_connections_on_host_set_change,json=closeConnectionsOnHostSetChange,proto3" json:"close_connections_on_host_set_change,omitempty"`
+	ConsistentHashingLbConfig       *Cluster_CommonLbConfig_ConsistentHashingLbConfig `protobuf:"bytes,7,opt,name=consistent_hashing_lb_config,json=consistentHashingLbConfig,proto3" json:"consistent_hashing_lb_config,omitempty"`
+	OverrideHostStatus              *corepb.HealthStatusSet                           `protobuf:"bytes,8,opt,name=override_host_status,json=overrideHostStatus,proto3" json:"override_host_status,omitempty"`
 	unknownFields                   protoimpl.UnknownFields
 	sizeCache                       protoimpl.SizeCache
 }
@@ -1157,6 +1158,13 @@ func (x *Cluster_CommonLbConfig) GetCloseConnectionsOnHostSetChange() bool {
 		return x.CloseConnectionsOnHostSetChange
 	}
 	return false
+}
+
+func (x *Cluster_CommonLbConfig) GetConsistentHashingLbConfig() *Cluster_CommonLbConfig_ConsistentHashingLbConfig {
+	if x != nil {
+		return x.ConsistentHashingLbConfig
+	}
+	return nil
 }
 
 func (x *Cluster_CommonLbConfig) GetOverrideHostStatus() *corepb.HealthStatusSet {
@@ -1272,12 +1280,45 @@ func (x *Cluster_CommonLbConfig_LocalityWeightedLbConfig) ProtoReflect() protore
 	return mi.MessageOf(x)
 }
 
+type Cluster_CommonLbConfig_ConsistentHashingLbConfig struct {
+	state             protoimpl.MessageState  `protogen:"open.v1"`
+	HashBalanceFactor *wrapperspb.UInt32Value `protobuf:"bytes,2,opt,name=hash_balance_factor,json=hashBalanceFactor,proto3" json:"hash_balance_factor,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cluster_CommonLbConfig_ConsistentHashingLbConfig) ProtoMessage() {}
+
+func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) ProtoReflect() protoreflect.Message {
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Cluster_CommonLbConfig_ConsistentHashingLbConfig) GetHashBalanceFactor() *wrapperspb.UInt32Value {
+	if x != nil {
+		return x.HashBalanceFactor
+	}
+	return nil
+}
+
 type CircuitBreakers_Thresholds struct {
-	state          protoimpl.MessageState  `protogen:"open.v1"`
-	Priority       corepb.RoutingPriority  `protobuf:"varint,1,opt,name=priority,proto3,enum=envoy.config.core.v3.RoutingPriority" json:"priority,omitempty"`
-	MaxConnections *wrapperspb.UInt32Value `protobuf:"bytes,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state              protoimpl.MessageState  `protogen:"open.v1"`
+	Priority           corepb.RoutingPriority  `protobuf:"varint,1,opt,name=priority,proto3,enum=envoy.config.core.v3.RoutingPriority" json:"priority,omitempty"`
+	MaxConnections     *wrapperspb.UInt32Value `protobuf:"bytes,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
+	MaxPendingRequests *wrapperspb.UInt32Value `protobuf:"bytes,3,opt,name=max_pending_requests,json=maxPendingRequests,proto3" json:"max_pending_requests,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *CircuitBreakers_Thresholds) String() string {
@@ -1287,7 +1328,7 @@ func (x *CircuitBreakers_Thresholds) String() string {
 func (*CircuitBreakers_Thresholds) ProtoMessage() {}
 
 func (x *CircuitBreakers_Thresholds) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[19]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,6 +1353,13 @@ func (x *CircuitBreakers_Thresholds) GetMaxConnections() *wrapperspb.UInt32Value
 	return nil
 }
 
+func (x *CircuitBreakers_Thresholds) GetMaxPendingRequests() *wrapperspb.UInt32Value {
+	if x != nil {
+		return x.MaxPendingRequests
+	}
+	return nil
+}
+
 type LoadBalancingPolicy_Policy struct {
 	state                protoimpl.MessageState       `protogen:"open.v1"`
 	TypedExtensionConfig *corepb.TypedExtensionConfig `protobuf:"bytes,4,opt,name=typed_extension_config,json=typedExtensionConfig,proto3" json:"typed_extension_config,omitempty"`
@@ -1326,7 +1374,7 @@ func (x *LoadBalancingPolicy_Policy) String() string {
 func (*LoadBalancingPolicy_Policy) ProtoMessage() {}
 
 func (x *LoadBalancingPolicy_Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[20]
+	mi := &file_clusterpb_envoy_config_cluster_v3_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1396,7 @@ var File_clusterpb_envoy_config_cluster_v3_proto protoreflect.FileDescriptor
 
 const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\n" +
-	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xd2&\n" +
+	"'clusterpb/envoy_config_cluster_v3.proto\x12\x17envoy.config.cluster.v3\x1a(clusterpb/envoy_config_endpoint_v3.proto\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1ccorepb/google_protobuf.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xca(\n" +
 	"\aCluster\x12o\n" +
 	"\x18transport_socket_matches\x18+ \x03(\v25.envoy.config.cluster.v3.Cluster.TransportSocketMatchR\x16transportSocketMatches\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12D\n" +
@@ -1404,16 +1452,19 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\x13active_request_bias\x18\x02 \x01(\v2#.envoy.config.core.v3.RuntimeDoubleR\x11activeRequestBias\x12\\\n" +
 	"\x11slow_start_config\x18\x03 \x01(\v20.envoy.config.cluster.v3.Cluster.SlowStartConfigR\x0fslowStartConfig\x1a\x12\n" +
 	"\x10RingHashLbConfig\x1a\x10\n" +
-	"\x0eMaglevLbConfig\x1a\x9d\x05\n" +
+	"\x0eMaglevLbConfig\x1a\x95\a\n" +
 	"\x0eCommonLbConfig\x12N\n" +
 	"\x17healthy_panic_threshold\x18\x01 \x01(\v2\x16.envoy.type.v3.PercentR\x15healthyPanicThreshold\x12t\n" +
 	"\x14zone_aware_lb_config\x18\x02 \x01(\v2A.envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfigH\x00R\x11zoneAwareLbConfig\x12\x89\x01\n" +
 	"\x1blocality_weighted_lb_config\x18\x03 \x01(\v2H.envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfigH\x00R\x18localityWeightedLbConfig\x12C\n" +
 	"\x1fignore_new_hosts_until_first_hc\x18\x05 \x01(\bR\x1aignoreNewHostsUntilFirstHc\x12M\n" +
-	"$close_connections_on_host_set_change\x18\x06 \x01(\bR\x1fcloseConnectionsOnHostSetChange\x12W\n" +
+	"$close_connections_on_host_set_change\x18\x06 \x01(\bR\x1fcloseConnectionsOnHostSetChange\x12\x8a\x01\n" +
+	"\x1cconsistent_hashing_lb_config\x18\a \x01(\v2I.envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfigR\x19consistentHashingLbConfig\x12W\n" +
 	"\x14override_host_status\x18\b \x01(\v2%.envoy.config.core.v3.HealthStatusSetR\x12overrideHostStatus\x1a\x13\n" +
 	"\x11ZoneAwareLbConfig\x1a\x1a\n" +
-	"\x18LocalityWeightedLbConfigB\x1b\n" +
+	"\x18LocalityWeightedLbConfig\x1ai\n" +
+	"\x19ConsistentHashingLbConfig\x12L\n" +
+	"\x13hash_balance_factor\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x11hashBalanceFactorB\x1b\n" +
 	"\x19locality_config_specifier\x1a\x8b\x01\n" +
 	"\vRefreshRate\x12>\n" +
 	"\rbase_interval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\fbaseInterval\x12<\n" +
@@ -1446,16 +1497,17 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\fV4_PREFERRED\x10\x03\x12\a\n" +
 	"\x03ALL\x10\x04B\x18\n" +
 	"\x16cluster_discovery_typeB\v\n" +
-	"\tlb_config\"\xe4\x02\n" +
+	"\tlb_config\"\xb4\x03\n" +
 	"\x0fCircuitBreakers\x12S\n" +
 	"\n" +
 	"thresholds\x18\x01 \x03(\v23.envoy.config.cluster.v3.CircuitBreakers.ThresholdsR\n" +
 	"thresholds\x12c\n" +
-	"\x13per_host_thresholds\x18\x02 \x03(\v23.envoy.config.cluster.v3.CircuitBreakers.ThresholdsR\x11perHostThresholds\x1a\x96\x01\n" +
+	"\x13per_host_thresholds\x18\x02 \x03(\v23.envoy.config.cluster.v3.CircuitBreakers.ThresholdsR\x11perHostThresholds\x1a\xe6\x01\n" +
 	"\n" +
 	"Thresholds\x12A\n" +
 	"\bpriority\x18\x01 \x01(\x0e2%.envoy.config.core.v3.RoutingPriorityR\bpriority\x12E\n" +
-	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0emaxConnections\"\x95\b\n" +
+	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0emaxConnections\x12N\n" +
+	"\x14max_pending_requests\x18\x03 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x12maxPendingRequests\"\x95\b\n" +
 	"\x10OutlierDetection\x12E\n" +
 	"\x0fconsecutive_5xx\x18\x01 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0econsecutive5xx\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12G\n" +
@@ -1481,118 +1533,122 @@ const file_clusterpb_envoy_config_cluster_v3_proto_rawDesc = "" +
 	"\x16typed_extension_config\x18\x04 \x01(\v2*.envoy.config.core.v3.TypedExtensionConfigR\x14typedExtensionConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
 var file_clusterpb_envoy_config_cluster_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_clusterpb_envoy_config_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_clusterpb_envoy_config_cluster_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_clusterpb_envoy_config_cluster_v3_proto_goTypes = []any{
-	(Cluster_DiscoveryType)(0),                              // 0: envoy.config.cluster.v3.Cluster.DiscoveryType
-	(Cluster_LbPolicy)(0),                                   // 1: envoy.config.cluster.v3.Cluster.LbPolicy
-	(Cluster_DnsLookupFamily)(0),                            // 2: envoy.config.cluster.v3.Cluster.DnsLookupFamily
-	(*Cluster)(nil),                                         // 3: envoy.config.cluster.v3.Cluster
-	(*CircuitBreakers)(nil),                                 // 4: envoy.config.cluster.v3.CircuitBreakers
-	(*OutlierDetection)(nil),                                // 5: envoy.config.cluster.v3.OutlierDetection
-	(*UpstreamConnectionOptions)(nil),                       // 6: envoy.config.cluster.v3.UpstreamConnectionOptions
-	(*Filter)(nil),                                          // 7: envoy.config.cluster.v3.Filter
-	(*LoadBalancingPolicy)(nil),                             // 8: envoy.config.cluster.v3.LoadBalancingPolicy
-	(*Cluster_TransportSocketMatch)(nil),                    // 9: envoy.config.cluster.v3.Cluster.TransportSocketMatch
-	(*Cluster_CustomClusterType)(nil),                       // 10: envoy.config.cluster.v3.Cluster.CustomClusterType
-	(*Cluster_EdsClusterConfig)(nil),                        // 11: envoy.config.cluster.v3.Cluster.EdsClusterConfig
-	(*Cluster_SlowStartConfig)(nil),                         // 12: envoy.config.cluster.v3.Cluster.SlowStartConfig
-	(*Cluster_RoundRobinLbConfig)(nil),                      // 13: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
-	(*Cluster_LeastRequestLbConfig)(nil),                    // 14: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
-	(*Cluster_RingHashLbConfig)(nil),                        // 15: envoy.config.cluster.v3.Cluster.RingHashLbConfig
-	(*Cluster_MaglevLbConfig)(nil),                          // 16: envoy.config.cluster.v3.Cluster.MaglevLbConfig
-	(*Cluster_CommonLbConfig)(nil),                          // 17: envoy.config.cluster.v3.Cluster.CommonLbConfig
-	(*Cluster_RefreshRate)(nil),                             // 18: envoy.config.cluster.v3.Cluster.RefreshRate
-	nil,                                                     // 19: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
-	(*Cluster_CommonLbConfig_ZoneAwareLbConfig)(nil),        // 20: envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig
-	(*Cluster_CommonLbConfig_LocalityWeightedLbConfig)(nil), // 21: envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
-	(*CircuitBreakers_Thresholds)(nil),                      // 22: envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	(*LoadBalancingPolicy_Policy)(nil),                      // 23: envoy.config.cluster.v3.LoadBalancingPolicy.Policy
-	(*durationpb.Duration)(nil),                             // 24: google.protobuf.Duration
-	(*wrapperspb.UInt32Value)(nil),                          // 25: google.protobuf.UInt32Value
-	(*ClusterLoadAssignment)(nil),                           // 26: envoy.config.endpoint.v3.ClusterLoadAssignment
-	(*corepb.HealthCheck)(nil),                              // 27: envoy.config.core.v3.HealthCheck
-	(*corepb.HttpProtocolOptions)(nil),                      // 28: envoy.config.core.v3.HttpProtocolOptions
-	(*corepb.TypedExtensionConfig)(nil),                     // 29: envoy.config.core.v3.TypedExtensionConfig
-	(*corepb.TransportSocket)(nil),                          // 30: envoy.config.core.v3.TransportSocket
-	(*wrapperspb.BoolValue)(nil),                            // 31: google.protobuf.BoolValue
-	(*corepb.TcpKeepalive)(nil),                             // 32: envoy.config.core.v3.TcpKeepalive
-	(*anypb.Any)(nil),                                       // 33: google.protobuf.Any
-	(*corepb.Struct)(nil),                                   // 34: google.protobuf.Struct
-	(*corepb.ConfigSource)(nil),                             // 35: envoy.config.core.v3.ConfigSource
-	(*corepb.RuntimeDouble)(nil),                            // 36: envoy.config.core.v3.RuntimeDouble
-	(*corepb.Percent)(nil),                                  // 37: envoy.type.v3.Percent
-	(*corepb.HealthStatusSet)(nil),                          // 38: envoy.config.core.v3.HealthStatusSet
-	(corepb.RoutingPriority)(0),                             // 39: envoy.config.core.v3.RoutingPriority
+	(Cluster_DiscoveryType)(0),                               // 0: envoy.config.cluster.v3.Cluster.DiscoveryType
+	(Cluster_LbPolicy)(0),                                    // 1: envoy.config.cluster.v3.Cluster.LbPolicy
+	(Cluster_DnsLookupFamily)(0),                             // 2: envoy.config.cluster.v3.Cluster.DnsLookupFamily
+	(*Cluster)(nil),                                          // 3: envoy.config.cluster.v3.Cluster
+	(*CircuitBreakers)(nil),                                  // 4: envoy.config.cluster.v3.CircuitBreakers
+	(*OutlierDetection)(nil),                                 // 5: envoy.config.cluster.v3.OutlierDetection
+	(*UpstreamConnectionOptions)(nil),                        // 6: envoy.config.cluster.v3.UpstreamConnectionOptions
+	(*Filter)(nil),                                           // 7: envoy.config.cluster.v3.Filter
+	(*LoadBalancingPolicy)(nil),                              // 8: envoy.config.cluster.v3.LoadBalancingPolicy
+	(*Cluster_TransportSocketMatch)(nil),                     // 9: envoy.config.cluster.v3.Cluster.TransportSocketMatch
+	(*Cluster_CustomClusterType)(nil),                        // 10: envoy.config.cluster.v3.Cluster.CustomClusterType
+	(*Cluster_EdsClusterConfig)(nil),                         // 11: envoy.config.cluster.v3.Cluster.EdsClusterConfig
+	(*Cluster_SlowStartConfig)(nil),                          // 12: envoy.config.cluster.v3.Cluster.SlowStartConfig
+	(*Cluster_RoundRobinLbConfig)(nil),                       // 13: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
+	(*Cluster_LeastRequestLbConfig)(nil),                     // 14: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
+	(*Cluster_RingHashLbConfig)(nil),                         // 15: envoy.config.cluster.v3.Cluster.RingHashLbConfig
+	(*Cluster_MaglevLbConfig)(nil),                           // 16: envoy.config.cluster.v3.Cluster.MaglevLbConfig
+	(*Cluster_CommonLbConfig)(nil),                           // 17: envoy.config.cluster.v3.Cluster.CommonLbConfig
+	(*Cluster_RefreshRate)(nil),                              // 18: envoy.config.cluster.v3.Cluster.RefreshRate
+	nil,                                                      // 19: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
+	(*Cluster_CommonLbConfig_ZoneAwareLbConfig)(nil),         // 20: envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig
+	(*Cluster_CommonLbConfig_LocalityWeightedLbConfig)(nil),  // 21: envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
+	(*Cluster_CommonLbConfig_ConsistentHashingLbConfig)(nil), // 22: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
+	(*CircuitBreakers_Thresholds)(nil),                       // 23: envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	(*LoadBalancingPolicy_Policy)(nil),                       // 24: envoy.config.cluster.v3.LoadBalancingPolicy.Policy
+	(*durationpb.Duration)(nil),                              // 25: google.protobuf.Duration
+	(*wrapperspb.UInt32Value)(nil),                           // 26: google.protobuf.UInt32Value
+	(*ClusterLoadAssignment)(nil),                            // 27: envoy.config.endpoint.v3.ClusterLoadAssignment
+	(*corepb.HealthCheck)(nil),                               // 28: envoy.config.core.v3.HealthCheck
+	(*corepb.HttpProtocolOptions)(nil),                       // 29: envoy.config.core.v3.HttpProtocolOptions
+	(*corepb.TypedExtensionConfig)(nil),                      // 30: envoy.config.core.v3.TypedExtensionConfig
+	(*corepb.TransportSocket)(nil),                           // 31: envoy.config.core.v3.TransportSocket
+	(*wrapperspb.BoolValue)(nil),                             // 32: google.protobuf.BoolValue
+	(*corepb.TcpKeepalive)(nil),                              // 33: envoy.config.core.v3.TcpKeepalive
+	(*anypb.Any)(nil),                                        // 34: google.protobuf.Any
+	(*corepb.Struct)(nil),                                    // 35: google.protobuf.Struct
+	(*corepb.ConfigSource)(nil),                              // 36: envoy.config.core.v3.ConfigSource
+	(*corepb.RuntimeDouble)(nil),                             // 37: envoy.config.core.v3.RuntimeDouble
+	(*corepb.Percent)(nil),                                   // 38: envoy.type.v3.Percent
+	(*corepb.HealthStatusSet)(nil),                           // 39: envoy.config.core.v3.HealthStatusSet
+	(corepb.RoutingPriority)(0),                              // 40: envoy.config.core.v3.RoutingPriority
 }
 var file_clusterpb_envoy_config_cluster_v3_proto_depIdxs = []int32{
 	9,  // 0: envoy.config.cluster.v3.Cluster.transport_socket_matches:type_name -> envoy.config.cluster.v3.Cluster.TransportSocketMatch
 	0,  // 1: envoy.config.cluster.v3.Cluster.type:type_name -> envoy.config.cluster.v3.Cluster.DiscoveryType
 	10, // 2: envoy.config.cluster.v3.Cluster.cluster_type:type_name -> envoy.config.cluster.v3.Cluster.CustomClusterType
 	11, // 3: envoy.config.cluster.v3.Cluster.eds_cluster_config:type_name -> envoy.config.cluster.v3.Cluster.EdsClusterConfig
-	24, // 4: envoy.config.cluster.v3.Cluster.connect_timeout:type_name -> google.protobuf.Duration
-	25, // 5: envoy.config.cluster.v3.Cluster.per_connection_buffer_limit_bytes:type_name -> google.protobuf.UInt32Value
+	25, // 4: envoy.config.cluster.v3.Cluster.connect_timeout:type_name -> google.protobuf.Duration
+	26, // 5: envoy.config.cluster.v3.Cluster.per_connection_buffer_limit_bytes:type_name -> google.protobuf.UInt32Value
 	1,  // 6: envoy.config.cluster.v3.Cluster.lb_policy:type_name -> envoy.config.cluster.v3.Cluster.LbPolicy
-	26, // 7: envoy.config.cluster.v3.Cluster.load_assignment:type_name -> envoy.config.endpoint.v3.ClusterLoadAssignment
-	27, // 8: envoy.config.cluster.v3.Cluster.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	27, // 7: envoy.config.cluster.v3.Cluster.load_assignment:type_name -> envoy.config.endpoint.v3.ClusterLoadAssignment
+	28, // 8: envoy.config.cluster.v3.Cluster.health_checks:type_name -> envoy.config.core.v3.HealthCheck
 	4,  // 9: envoy.config.cluster.v3.Cluster.circuit_breakers:type_name -> envoy.config.cluster.v3.CircuitBreakers
-	28, // 10: envoy.config.cluster.v3.Cluster.common_http_protocol_options:type_name -> envoy.config.core.v3.HttpProtocolOptions
+	29, // 10: envoy.config.cluster.v3.Cluster.common_http_protocol_options:type_name -> envoy.config.core.v3.HttpProtocolOptions
 	19, // 11: envoy.config.cluster.v3.Cluster.typed_extension_protocol_options:type_name -> envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry
-	24, // 12: envoy.config.cluster.v3.Cluster.dns_refresh_rate:type_name -> google.protobuf.Duration
+	25, // 12: envoy.config.cluster.v3.Cluster.dns_refresh_rate:type_name -> google.protobuf.Duration
 	18, // 13: envoy.config.cluster.v3.Cluster.dns_failure_refresh_rate:type_name -> envoy.config.cluster.v3.Cluster.RefreshRate
 	2,  // 14: envoy.config.cluster.v3.Cluster.dns_lookup_family:type_name -> envoy.config.cluster.v3.Cluster.DnsLookupFamily
-	29, // 15: envoy.config.cluster.v3.Cluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
+	30, // 15: envoy.config.cluster.v3.Cluster.typed_dns_resolver_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
 	5,  // 16: envoy.config.cluster.v3.Cluster.outlier_detection:type_name -> envoy.config.cluster.v3.OutlierDetection
 	15, // 17: envoy.config.cluster.v3.Cluster.ring_hash_lb_config:type_name -> envoy.config.cluster.v3.Cluster.RingHashLbConfig
 	16, // 18: envoy.config.cluster.v3.Cluster.maglev_lb_config:type_name -> envoy.config.cluster.v3.Cluster.MaglevLbConfig
 	14, // 19: envoy.config.cluster.v3.Cluster.least_request_lb_config:type_name -> envoy.config.cluster.v3.Cluster.LeastRequestLbConfig
 	13, // 20: envoy.config.cluster.v3.Cluster.round_robin_lb_config:type_name -> envoy.config.cluster.v3.Cluster.RoundRobinLbConfig
 	17, // 21: envoy.config.cluster.v3.Cluster.common_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig
-	30, // 22: envoy.config.cluster.v3.Cluster.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
+	31, // 22: envoy.config.cluster.v3.Cluster.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
 	6,  // 23: envoy.config.cluster.v3.Cluster.upstream_connection_options:type_name -> envoy.config.cluster.v3.UpstreamConnectionOptions
 	7,  // 24: envoy.config.cluster.v3.Cluster.filters:type_name -> envoy.config.cluster.v3.Filter
 	8,  // 25: envoy.config.cluster.v3.Cluster.load_balancing_policy:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy
-	22, // 26: envoy.config.cluster.v3.CircuitBreakers.thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	22, // 27: envoy.config.cluster.v3.CircuitBreakers.per_host_thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
-	25, // 28: envoy.config.cluster.v3.OutlierDetection.consecutive_5xx:type_name -> google.protobuf.UInt32Value
-	24, // 29: envoy.config.cluster.v3.OutlierDetection.interval:type_name -> google.protobuf.Duration
-	24, // 30: envoy.config.cluster.v3.OutlierDetection.base_ejection_time:type_name -> google.protobuf.Duration
-	25, // 31: envoy.config.cluster.v3.OutlierDetection.max_ejection_percent:type_name -> google.protobuf.UInt32Value
-	25, // 32: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_5xx:type_name -> google.protobuf.UInt32Value
-	25, // 33: envoy.config.cluster.v3.OutlierDetection.consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
-	25, // 34: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
-	25, // 35: envoy.config.cluster.v3.OutlierDetection.consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
-	25, // 36: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
-	24, // 37: envoy.config.cluster.v3.OutlierDetection.max_ejection_time:type_name -> google.protobuf.Duration
-	31, // 38: envoy.config.cluster.v3.OutlierDetection.always_eject_one_host:type_name -> google.protobuf.BoolValue
-	32, // 39: envoy.config.cluster.v3.UpstreamConnectionOptions.tcp_keepalive:type_name -> envoy.config.core.v3.TcpKeepalive
-	33, // 40: envoy.config.cluster.v3.Filter.typed_config:type_name -> google.protobuf.Any
-	23, // 41: envoy.config.cluster.v3.LoadBalancingPolicy.policies:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy.Policy
-	34, // 42: envoy.config.cluster.v3.Cluster.TransportSocketMatch.match:type_name -> google.protobuf.Struct
-	30, // 43: envoy.config.cluster.v3.Cluster.TransportSocketMatch.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
-	33, // 44: envoy.config.cluster.v3.Cluster.CustomClusterType.typed_config:type_name -> google.protobuf.Any
-	35, // 45: envoy.config.cluster.v3.Cluster.EdsClusterConfig.eds_config:type_name -> envoy.config.core.v3.ConfigSource
-	24, // 46: envoy.config.cluster.v3.Cluster.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
-	36, // 47: envoy.config.cluster.v3.Cluster.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
-	37, // 48: envoy.config.cluster.v3.Cluster.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
+	23, // 26: envoy.config.cluster.v3.CircuitBreakers.thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	23, // 27: envoy.config.cluster.v3.CircuitBreakers.per_host_thresholds:type_name -> envoy.config.cluster.v3.CircuitBreakers.Thresholds
+	26, // 28: envoy.config.cluster.v3.OutlierDetection.consecutive_5xx:type_name -> google.protobuf.UInt32Value
+	25, // 29: envoy.config.cluster.v3.OutlierDetection.interval:type_name -> google.protobuf.Duration
+	25, // 30: envoy.config.cluster.v3.OutlierDetection.base_ejection_time:type_name -> google.protobuf.Duration
+	26, // 31: envoy.config.cluster.v3.OutlierDetection.max_ejection_percent:type_name -> google.protobuf.UInt32Value
+	26, // 32: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_5xx:type_name -> google.protobuf.UInt32Value
+	26, // 33: envoy.config.cluster.v3.OutlierDetection.consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
+	26, // 34: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_gateway_failure:type_name -> google.protobuf.UInt32Value
+	26, // 35: envoy.config.cluster.v3.OutlierDetection.consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
+	26, // 36: envoy.config.cluster.v3.OutlierDetection.enforcing_consecutive_local_origin_failure:type_name -> google.protobuf.UInt32Value
+	25, // 37: envoy.config.cluster.v3.OutlierDetection.max_ejection_time:type_name -> google.protobuf.Duration
+	32, // 38: envoy.config.cluster.v3.OutlierDetection.always_eject_one_host:type_name -> google.protobuf.BoolValue
+	33, // 39: envoy.config.cluster.v3.UpstreamConnectionOptions.tcp_keepalive:type_name -> envoy.config.core.v3.TcpKeepalive
+	34, // 40: envoy.config.cluster.v3.Filter.typed_config:type_name -> google.protobuf.Any
+	24, // 41: envoy.config.cluster.v3.LoadBalancingPolicy.policies:type_name -> envoy.config.cluster.v3.LoadBalancingPolicy.Policy
+	35, // 42: envoy.config.cluster.v3.Cluster.TransportSocketMatch.match:type_name -> google.protobuf.Struct
+	31, // 43: envoy.config.cluster.v3.Cluster.TransportSocketMatch.transport_socket:type_name -> envoy.config.core.v3.TransportSocket
+	34, // 44: envoy.config.cluster.v3.Cluster.CustomClusterType.typed_config:type_name -> google.protobuf.Any
+	36, // 45: envoy.config.cluster.v3.Cluster.EdsClusterConfig.eds_config:type_name -> envoy.config.core.v3.ConfigSource
+	25, // 46: envoy.config.cluster.v3.Cluster.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
+	37, // 47: envoy.config.cluster.v3.Cluster.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
+	38, // 48: envoy.config.cluster.v3.Cluster.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
 	12, // 49: envoy.config.cluster.v3.Cluster.RoundRobinLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
-	25, // 50: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.choice_count:type_name -> google.protobuf.UInt32Value
-	36, // 51: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.active_request_bias:type_name -> envoy.config.core.v3.RuntimeDouble
+	26, // 50: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.choice_count:type_name -> google.protobuf.UInt32Value
+	37, // 51: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.active_request_bias:type_name -> envoy.config.core.v3.RuntimeDouble
 	12, // 52: envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.slow_start_config:type_name -> envoy.config.cluster.v3.Cluster.SlowStartConfig
-	37, // 53: envoy.config.cluster.v3.Cluster.CommonLbConfig.healthy_panic_threshold:type_name -> envoy.type.v3.Percent
+	38, // 53: envoy.config.cluster.v3.Cluster.CommonLbConfig.healthy_panic_threshold:type_name -> envoy.type.v3.Percent
 	20, // 54: envoy.config.cluster.v3.Cluster.CommonLbConfig.zone_aware_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig
 	21, // 55: envoy.config.cluster.v3.Cluster.CommonLbConfig.locality_weighted_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig
-	38, // 56: envoy.config.cluster.v3.Cluster.CommonLbConfig.override_host_status:type_name -> envoy.config.core.v3.HealthStatusSet
-	24, // 57: envoy.config.cluster.v3.Cluster.RefreshRate.base_interval:type_name -> google.protobuf.Duration
-	24, // 58: envoy.config.cluster.v3.Cluster.RefreshRate.max_interval:type_name -> google.protobuf.Duration
-	33, // 59: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry.value:type_name -> google.protobuf.Any
-	39, // 60: envoy.config.cluster.v3.CircuitBreakers.Thresholds.priority:type_name -> envoy.config.core.v3.RoutingPriority
-	25, // 61: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_connections:type_name -> google.protobuf.UInt32Value
-	29, // 62: envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	22, // 56: envoy.config.cluster.v3.Cluster.CommonLbConfig.consistent_hashing_lb_config:type_name -> envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig
+	39, // 57: envoy.config.cluster.v3.Cluster.CommonLbConfig.override_host_status:type_name -> envoy.config.core.v3.HealthStatusSet
+	25, // 58: envoy.config.cluster.v3.Cluster.RefreshRate.base_interval:type_name -> google.protobuf.Duration
+	25, // 59: envoy.config.cluster.v3.Cluster.RefreshRate.max_interval:type_name -> google.protobuf.Duration
+	34, // 60: envoy.config.cluster.v3.Cluster.TypedExtensionProtocolOptionsEntry.value:type_name -> google.protobuf.Any
+	26, // 61: envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
+	40, // 62: envoy.config.cluster.v3.CircuitBreakers.Thresholds.priority:type_name -> envoy.config.core.v3.RoutingPriority
+	26, // 63: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_connections:type_name -> google.protobuf.UInt32Value
+	26, // 64: envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_pending_requests:type_name -> google.protobuf.UInt32Value
+	30, // 65: envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config:type_name -> envoy.config.core.v3.TypedExtensionConfig
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_clusterpb_envoy_config_cluster_v3_proto_init() }
@@ -1619,7 +1675,7 @@ func file_clusterpb_envoy_config_cluster_v3_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc), len(file_clusterpb_envoy_config_cluster_v3_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
 	unsafe "unsafe"
 )
@@ -141,9 +142,10 @@ func (x *SlowStartConfig) GetMinWeightPercent() *corepb.Percent {
 }
 
 type ConsistentHashingLbConfig struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state             protoimpl.MessageState  `protogen:"open.v1"`
+	HashBalanceFactor *wrapperspb.UInt32Value `protobuf:"bytes,2,opt,name=hash_balance_factor,json=hashBalanceFactor,proto3" json:"hash_balance_factor,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ConsistentHashingLbConfig) String() string {
@@ -162,6 +164,13 @@ func (x *ConsistentHashingLbConfig) ProtoReflect() protoreflect.Message {
 		return ms
 	}
 	return mi.MessageOf(x)
+}
+
+func (x *ConsistentHashingLbConfig) GetHashBalanceFactor() *wrapperspb.UInt32Value {
+	if x != nil {
+		return x.HashBalanceFactor
+	}
+	return nil
 }
 
 type LocalityLbConfig_ZoneAwareLbConfig struct {
@@ -216,7 +225,7 @@ var File_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto prot
 
 const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_rawDesc = "" +
 	"\n" +
-	"Bclusterpb/envoy_extensions_load_balancing_policies_common_v3.proto\x122envoy.extensions.load_balancing_policies.common.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\"\x8d\x03\n" +
+	"Bclusterpb/envoy_extensions_load_balancing_policies_common_v3.proto\x122envoy.extensions.load_balancing_policies.common.v3\x1a!corepb/envoy_config_core_v3.proto\x1a\x1acorepb/envoy_type_v3.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x8d\x03\n" +
 	"\x10LocalityLbConfig\x12\x89\x01\n" +
 	"\x14zone_aware_lb_config\x18\x01 \x01(\v2V.envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfigH\x00R\x11zoneAwareLbConfig\x12\x9e\x01\n" +
 	"\x1blocality_weighted_lb_config\x18\x02 \x01(\v2].envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.LocalityWeightedLbConfigH\x00R\x18localityWeightedLbConfig\x1a\x13\n" +
@@ -228,8 +237,9 @@ const file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_ra
 	"\n" +
 	"aggression\x18\x02 \x01(\v2#.envoy.config.core.v3.RuntimeDoubleR\n" +
 	"aggression\x12D\n" +
-	"\x12min_weight_percent\x18\x03 \x01(\v2\x16.envoy.type.v3.PercentR\x10minWeightPercent\"\x1b\n" +
-	"\x19ConsistentHashingLbConfigBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
+	"\x12min_weight_percent\x18\x03 \x01(\v2\x16.envoy.type.v3.PercentR\x10minWeightPercent\"i\n" +
+	"\x19ConsistentHashingLbConfig\x12L\n" +
+	"\x13hash_balance_factor\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x11hashBalanceFactorBJZHgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/clusterpbb\x06proto3"
 
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_goTypes = []any{
@@ -241,6 +251,7 @@ var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_goTy
 	(*durationpb.Duration)(nil),                       // 5: google.protobuf.Duration
 	(*corepb.RuntimeDouble)(nil),                      // 6: envoy.config.core.v3.RuntimeDouble
 	(*corepb.Percent)(nil),                            // 7: envoy.type.v3.Percent
+	(*wrapperspb.UInt32Value)(nil),                    // 8: google.protobuf.UInt32Value
 }
 var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_depIdxs = []int32{
 	3, // 0: envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.zone_aware_lb_config:type_name -> envoy.extensions.load_balancing_policies.common.v3.LocalityLbConfig.ZoneAwareLbConfig
@@ -248,11 +259,12 @@ var file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_depI
 	5, // 2: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.slow_start_window:type_name -> google.protobuf.Duration
 	6, // 3: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.aggression:type_name -> envoy.config.core.v3.RuntimeDouble
 	7, // 4: envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.min_weight_percent:type_name -> envoy.type.v3.Percent
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	8, // 5: envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig.hash_balance_factor:type_name -> google.protobuf.UInt32Value
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_clusterpb_envoy_extensions_load_balancing_policies_common_v3_proto_init() }

@@ -9,7 +9,6 @@ package listenerpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
-	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	wrapperspb "google.golang.org/protobuf/types/known/wrapperspb"
 	reflect "reflect"
 	unsafe "unsafe"
@@ -25,7 +24,6 @@ const (
 type ConnectionLimit struct {
 	state          protoimpl.MessageState  `protogen:"open.v1"`
 	MaxConnections *wrapperspb.UInt64Value `protobuf:"bytes,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	Delay          *durationpb.Duration    `protobuf:"bytes,3,opt,name=delay,proto3" json:"delay,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -55,36 +53,26 @@ func (x *ConnectionLimit) GetMaxConnections() *wrapperspb.UInt64Value {
 	return nil
 }
 
-func (x *ConnectionLimit) GetDelay() *durationpb.Duration {
-	if x != nil {
-		return x.Delay
-	}
-	return nil
-}
-
 var File_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto protoreflect.FileDescriptor
 
 const file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_rawDesc = "" +
 	"\n" +
-	"Elistenerpb/envoy_extensions_filters_network_connection_limit_v3.proto\x124envoy.extensions.filters.network.connection_limit.v3\x1a\x1egoogle/protobuf/duration.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x89\x01\n" +
+	"Elistenerpb/envoy_extensions_filters_network_connection_limit_v3.proto\x124envoy.extensions.filters.network.connection_limit.v3\x1a\x1egoogle/protobuf/wrappers.proto\"X\n" +
 	"\x0fConnectionLimit\x12E\n" +
-	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt64ValueR\x0emaxConnections\x12/\n" +
-	"\x05delay\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05delayBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
+	"\x0fmax_connections\x18\x02 \x01(\v2\x1c.google.protobuf.UInt64ValueR\x0emaxConnectionsBKZIgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/listenerpbb\x06proto3"
 
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_goTypes = []any{
 	(*ConnectionLimit)(nil),        // 0: envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit
 	(*wrapperspb.UInt64Value)(nil), // 1: google.protobuf.UInt64Value
-	(*durationpb.Duration)(nil),    // 2: google.protobuf.Duration
 }
 var file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_depIdxs = []int32{
 	1, // 0: envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit.max_connections:type_name -> google.protobuf.UInt64Value
-	2, // 1: envoy.extensions.filters.network.connection_limit.v3.ConnectionLimit.delay:type_name -> google.protobuf.Duration
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_listenerpb_envoy_extensions_filters_network_connection_limit_v3_proto_init() }
