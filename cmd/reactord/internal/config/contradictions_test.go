@@ -199,6 +199,10 @@ func TestRules(t *testing.T) {
 		{"backend", "kubernetes: [{service: a, port: a b}]", `port "a b" is not a port: write its name as in http, or its number`},
 		{"backend", "kubernetes: [{service: a, address_type: FQDN}]", `address_type "FQDN" is unknown: write one of "ip", "IPv4" and "IPv6"`},
 		{"backend", "kubernetes: [{service: a, port: 1}, {service: a, port: 1}]", "is used twice; see"},
+		{"backend", "check: {subset: 5}", "there is no check without an interval: write interval, too"},
+		{"backend", "check: {interval: 1s, subset: 5}, balance: {subset: 6}",
+			"subset 5 is less than balance.subset, 6: servers are used that are not checked: write more"},
+		{"backend", "agent: {port: 1}, check: {subset: 5}", "the agent of each server that is used is asked"},
 		{"backend", "http: [{url: 'http://a/#b'}]", "has a fragment, which is not sent: remove what begins with #"},
 	} {
 		settings := map[string]string{"listener": "", "server": "", "backend": ""}
@@ -334,6 +338,8 @@ func TestAllowed(t *testing.T) {
 		"files: [{path: 'relative/*.yml'}, {path: other}]",
 		"kubernetes: [{service: a}, {service: a, port: 1}, {service: a, port: http}, {service: a, namespace: b, port: '1'}]",
 		"keep_alive: {idle: 0s}",
+		"check: {interval: 1s, subset: 5}\n    balance: {subset_key: a}",
+		"agent: {port: 1}\n    check: {subset: 5}\n    balance: {subset: 5}",
 		"source_addresses: []",
 		"proxy_protocol: {version: v2, tlvs: [alpn, authority, ssl, unique_id, crc32c, received]}",
 		"proxy_protocol: {version: v1, tlvs: []}",

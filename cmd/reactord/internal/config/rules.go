@@ -238,6 +238,7 @@ var rules = map[string]rule{
 	"Check.SendHex":       {form: isHex},
 	"Check.Expect":        {form: isShort},
 	"Check.ExpectHex":     {form: isHex},
+	"Check.Subset":        {max: 1 << 20},
 	"Check.TLSServerName": {form: isServerHost},
 
 	"Agent.Port":     port,
