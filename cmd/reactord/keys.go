@@ -67,6 +67,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 			add(at+"ocsp", c.OCSP)
 		}
 		add(at+"client_ca", t.ClientCA)
+		add(at+"client_crl", t.ClientCRL)
 		add(at+"ticket_keys", t.TicketKeys)
 	}
 	for i := range cfg.Listeners {
@@ -79,6 +80,7 @@ func namedFiles(cfg *config.Config) (files []namedFile) {
 	for i := range cfg.Backends {
 		t, at := &cfg.Backends[i].TLS, fmt.Sprintf("backends[%d].tls.", i)
 		add(at+"ca", t.CA)
+		add(at+"crl", t.CRL)
 		add(at+"cert", t.Cert)
 		add(at+"key", t.Key)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,24 +24,18 @@ type fleetProxy struct {
 	t       *testing.T
 	metrics string
 	listen  string // an address that is free for listeners
-	log     syncBuffer
+	log     logFile
 }
 
-type syncBuffer struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
+// logFile is the log: a file, since a process that takes over has it, too.
+type logFile struct{ path string }
 
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.Buffer.Write(p)
-}
-
-func (b *syncBuffer) text() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.String()
+func (l logFile) text() string {
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // freeAddress is a loopback address that nothing listens on.
@@ -67,7 +59,13 @@ func follow(t *testing.T, plane *xdstest.Server, dir, settings string) *fleetPro
 		t.Fatal(err)
 	}
 	p.Cmd = command(t, "serve", "-c", filepath.Join(dir, "f.yaml"))
-	p.Stderr = &p.log
+	p.log.path = filepath.Join(t.TempDir(), "log")
+	out, err := os.Create(p.log.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p.Stderr = out
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -210,4 +208,106 @@ func TestControlPlane(t *testing.T) {
 	eventually(t, "without the control plane", func() error { return again.says("two") })
 	eventually(t, "ready", again.ready)
 	again.stop()
+}
+
+// An upgrade hands over what the control plane has said: listeners accept throughout, also without the control plane.
+func TestControlPlaneAndUpgrade(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	plane, dir := xdstest.New(t), t.TempDir()
+	p := follow(t, plane, dir, "")
+	plane.Serve("web", p.listen, namedServer(t, "one"))
+	eventually(t, "the server", func() error { return p.says("one") })
+	eventually(t, "ready", p.ready)
+	plane.Kill()
+	ended := make(chan struct{})
+	failed := make(chan error, 1)
+	go func() {
+		defer close(failed)
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			if err := p.says("one"); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	if err := p.Process.Signal(syscall.SIGUSR2); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil {
+		t.Errorf("%v: %s", err, p.log.text())
+	}
+	if err := p.says("one"); err != nil {
+		t.Errorf("the next process: %v", err)
+	}
+	close(ended)
+	if err := <-failed; err != nil {
+		t.Errorf("meanwhile: %v", err)
+	}
+	p.endSuccessor()
+}
+
+// endSuccessor ends the process that has taken over.
+func (p *fleetProxy) endSuccessor() {
+	p.t.Helper()
+	_, rest, _ := strings.Cut(p.log.text(), `"msg":"upgraded: the new process accepts connections","successor":`)
+	var pid int
+	if _, err := fmt.Sscanf(rest, "%d", &pid); err != nil {
+		p.t.Fatalf("no successor: %v", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	eventually(p.t, "the successor ends", func() error {
+		if err := syscall.Kill(pid, 0); err == nil {
+			return fmt.Errorf("%d runs", pid)
+		}
+		return nil
+	})
+}
+
+// A file that is reloaded takes a name or an address from the control plane, gives it back, and ends and begins to
+// follow.
+func TestControlPlaneAndReload(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	plane, dir := xdstest.New(t), t.TempDir()
+	own := namedServer(t, "own")
+	p := follow(t, plane, dir, "")
+	plane.Serve("web", p.listen, namedServer(t, "theirs"))
+	eventually(t, "theirs", func() error { return p.says("theirs") })
+	file := filepath.Join(dir, "f.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.ctl(dir, "reload")
+	}
+	of := fmt.Sprintf("listeners: [{name: own, address: '%s', backend: own}]\nbackends: [{name: own, servers: ['%s']}]\n", p.listen, own)
+	reload(string(text) + of)
+	if err := p.says("own"); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "the listener is refused", func() error {
+		if out := p.ctl(dir, "xds"); !strings.Contains(out, "refused") {
+			return fmt.Errorf("%s", out)
+		}
+		return nil
+	})
+	reload(string(text))
+	eventually(t, "theirs again", func() error { return p.says("theirs") })
+	without, _, _ := strings.Cut(string(text), "xds:")
+	reload(without + of)
+	eventually(t, "own", func() error { return p.says("own") })
+	reload(string(text))
+	eventually(t, "theirs at last", func() error { return p.says("theirs") })
+	p.stop()
 }

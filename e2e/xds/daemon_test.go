@@ -114,7 +114,7 @@ func (d *daemon) sum(name, labels string) (total float64) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
+	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
 	if err != nil {
 		d.t.Fatal(err)

@@ -150,10 +150,10 @@ func TestIdentity(t *testing.T) {
 	by, certificate = other, other.pair("plane")
 	mu.Unlock()
 	plane.kill()
-	plane.start()
 	other.files(dir, "third", "newest")
-	latest("third Bearer newest")
+	plane.start()
 	plane.set(listener(t, "l", addr, "c"), cluster("c"), assignment(t, "c", two.addr, one.addr))
+	latest("third Bearer newest")
 	works(t, first, awaitServer(t, addr, "two"))
 }
 

@@ -94,8 +94,8 @@ func TestManyEndpoints(t *testing.T) {
 	plane.set(assignment(t, "many", all...))
 	plane.set(assignment(t, "c", two.addr)) // a later push: when it is in force, so is that one
 	works(t, first, awaitServer(t, addr, "two"))
-	if n := d.sum("reactord_xds_resources", ""); n > 0 && n < 6 {
-		t.Errorf("%v resources, want 6", n)
+	if n := d.sum("reactord_backend_servers", `backend="many"`); n != many {
+		t.Errorf("the backend has %v servers, want %v", n, many)
 	}
 	after := d.slowerThan(5e-3)
 	t.Logf("turns of loops over 5 ms: %v; %s", after-before, d.slowTurns())

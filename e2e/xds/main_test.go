@@ -29,7 +29,7 @@ func (s suite) Run() int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir) //nolint:errcheck // the process ends
+		defer os.RemoveAll(dir)
 		reactord = filepath.Join(dir, "reactord")
 		build := exec.Command("go", "build", "-o", reactord, "./cmd/reactord")
 		build.Dir, build.Stderr = "../..", os.Stderr

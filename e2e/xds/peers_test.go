@@ -37,7 +37,7 @@ func newServer(t *testing.T, name string) *server {
 			open[c] = true
 			mu.Unlock()
 			running.Go(func() {
-				defer c.Close() //nolint:errcheck // it was closed by the other side
+				defer c.Close()
 				defer func() {
 					mu.Lock()
 					defer mu.Unlock()
@@ -96,38 +96,21 @@ func (c *client) echo() error {
 	return err
 }
 
-// ended says, without waiting, whether the other side has ended the connection, and how.
-func (c *client) ended() (bool, error) {
-	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
-	_, err := c.lines.Peek(1)
-	var timeout net.Error
-	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {
-		return false, nil
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return true, err
-}
-
 // awaitServer waits until new connections get a server, and returns one that has it.
 func awaitServer(t *testing.T, addr, name string) *client {
 	t.Helper()
 	var c *client
-	last := "nothing"
 	eventually(t, fmt.Sprintf("a connection to %s gets %s", addr, name), func() bool {
 		var err error
 		if c, err = dial(addr); err != nil {
-			last = err.Error()
 			return false
 		}
-		if last = c.server; c.server == name {
+		if c.server == name {
 			return true
 		}
 		_ = c.Close()
 		return false
 	})
-	_ = last
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -149,6 +132,6 @@ func vacant(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // nothing has connected
+	defer l.Close()
 	return l.Addr().String()
 }

@@ -110,8 +110,8 @@ func (r *relay) forward(in net.Conn, to string) {
 
 // copy forwards one direction, and closes both when it ends.
 func (r *relay) copy(to, from net.Conn) {
-	defer to.Close()   //nolint:errcheck // it is not used any more
-	defer from.Close() //nolint:errcheck // it is not used any more
+	defer to.Close()
+	defer from.Close()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

@@ -122,7 +122,7 @@ func TestPartition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close() //nolint:errcheck // it has said what it is for
+			defer c.Close()
 			if c.server != "one" {
 				return false
 			}

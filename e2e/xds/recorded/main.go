@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -98,9 +97,9 @@ func (types) FindMessageByName(name protoreflect.FullName) (protoreflect.Message
 	}
 	log.Printf("the type %s is not linked", name)
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
-		Name:        proto.String(string(name)),
-		Package:     proto.String(string(name.Parent())),
-		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String(string(name.Name()))}},
+		Name:        new(string(name)),
+		Package:     new(string(name.Parent())),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: new(string(name.Name()))}},
 	}, nil)
 	if err != nil {
 		return nil, err

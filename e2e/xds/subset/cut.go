@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -149,10 +148,10 @@ func (c *cutter) file(d protoreflect.Descriptor) *file {
 	if c.files[name] == nil {
 		goPackage := c.list.Packages[name]
 		c.files[name] = &file{
-			Name:    proto.String(fileName(goPackage, name)),
-			Package: proto.String(name),
-			Syntax:  proto.String("proto3"),
-			Options: &descriptorpb.FileOptions{GoPackage: proto.String(path.Join(module, directory, goPackage))},
+			Name:    new(fileName(goPackage, name)),
+			Package: new(name),
+			Syntax:  new("proto3"),
+			Options: &descriptorpb.FileOptions{GoPackage: new(path.Join(module, directory, goPackage))},
 		}
 	}
 	return c.files[name]
@@ -213,7 +212,7 @@ func (c *cutter) enum(ed protoreflect.EnumDescriptor) *descriptorpb.EnumDescript
 		value.Options = nil
 	}
 	if e.GetOptions().GetAllowAlias() {
-		e.Options = &descriptorpb.EnumOptions{AllowAlias: proto.Bool(true)}
+		e.Options = &descriptorpb.EnumOptions{AllowAlias: new(true)}
 	} else {
 		e.Options = nil
 	}

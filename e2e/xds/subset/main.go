@@ -74,7 +74,7 @@ func generate(from, to string) error {
 
 // compile returns the Go code of the subset's files, by name.
 func compile(files []*descriptorpb.FileDescriptorProto) (map[string]string, error) {
-	request := &pluginpb.CodeGeneratorRequest{Parameter: proto.String("module=" + module)}
+	request := &pluginpb.CodeGeneratorRequest{Parameter: new("module=" + module)}
 	known := map[string]bool{}
 	var add func(file *descriptorpb.FileDescriptorProto)
 	add = func(file *descriptorpb.FileDescriptorProto) { // what a file imports comes before it

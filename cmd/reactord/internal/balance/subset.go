@@ -2,6 +2,7 @@ package balance
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 )
 
@@ -17,4 +18,11 @@ func (g *Group) subset(live []int32, n int, key string) []int32 {
 	order = order[:n]
 	slices.Sort(order)
 	return order
+}
+
+// Ranks is the place of servers in the order of the process that the key tells from others: its subset of n servers is
+// the n with the least ranks.
+func Ranks(key string) func(server netip.AddrPort) uint64 {
+	h := hashString(key)
+	return func(server netip.AddrPort) uint64 { return mix(h ^ hashAddrPort(server)) }
 }

@@ -14,7 +14,7 @@ type Client struct {
 	fingerprint [sha256.Size]byte
 	authorities *x509.CertPool // nil: the system's
 	certificate *tls.Certificate
-	names       sans // instead of the server's name
+	peers       peers
 }
 
 // LoadClient reads the files of a backend with read; nil: from the file system. If its TLS is not enabled there is
@@ -23,15 +23,16 @@ func LoadClient(c *config.ClientTLS, read Read) (*Client, []Problem) {
 	if !c.Enabled {
 		return nil, nil
 	}
-	r, out := newReader(read), &Client{names: newSANs(c.SANs)}
+	r, out := newReader(read), &Client{peers: peers{names: newSANs(c.SANs)}}
 	out.authorities, _ = r.authorities("ca", c.CA)
+	out.peers.revoked = r.revocations("crl", c.CRL, c.CA)
 	if c.Cert != "" {
 		out.certificate = r.pair("cert", c.Cert, "key", c.Key)
 	}
 	if r.failed() {
 		return nil, r.problems
 	}
-	fmt.Fprintln(r.sum, out.names)
+	fmt.Fprintln(r.sum, out.peers.names)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }
@@ -65,16 +66,8 @@ func (c *Client) Check(name string) *tls.Config {
 		return out
 	}
 	out.RootCAs, out.Certificates = c.authorities, c.pairs()
-	c.verify(out)
+	c.peers.servers(out, c.authorities)
 	return out
-}
-
-// verify has the names of c verified, if there are any, instead of the server's name.
-func (c *Client) verify(out *tls.Config) {
-	if len(c.names) > 0 {
-		out.InsecureSkipVerify = true // VerifyConnection does it
-		out.VerifyConnection = c.names.serverChain(c.authorities)
-	}
 }
 
 func (c *Client) pairs() []tls.Certificate {
@@ -103,6 +96,6 @@ func (c *Client) Config(s *config.ClientTLS) *tls.Config {
 		DynamicRecordSizingDisabled: true,
 		Certificates:                c.pairs(),
 	}
-	c.verify(out)
+	c.peers.servers(out, c.authorities)
 	return out
 }

@@ -27,6 +27,8 @@
 //	changes.go   what has changed, for people
 //	names.go     the certificate for a name
 //	pem.go       reads certificates and keys
+//	verify.go    which certificates of peers are good
+//	revoked.go   lists of revoked certificates
 //	sans.go      names that a peer's certificate must have
 //	staple.go    OCSP responses
 //	tickets.go   the keys of session tickets

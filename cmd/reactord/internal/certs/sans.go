@@ -1,9 +1,7 @@
 package certs
 
 import (
-	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,38 +90,16 @@ func matches(s san, name string) bool {
 	return name == want
 }
 
-// serverChain is a check of crypto/tls that takes the place of its own: the chain is verified, and one of the names.
-func (all sans) serverChain(authorities *x509.CertPool) func(tls.ConnectionState) error {
-	return func(state tls.ConnectionState) error {
-		if len(state.PeerCertificates) == 0 {
-			return errors.New("tls: the server has sent no certificate")
-		}
-		options := x509.VerifyOptions{Roots: authorities, Intermediates: x509.NewCertPool()}
-		for _, c := range state.PeerCertificates[1:] {
-			options.Intermediates.AddCert(c)
-		}
-		if _, err := state.PeerCertificates[0].Verify(options); err != nil {
-			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
-		}
-		return all.verify(state)
-	}
-}
-
-// verify is a check of crypto/tls after its own: the certificate, if there is one, has one of the names.
-func (all sans) verify(state tls.ConnectionState) error {
-	if len(state.PeerCertificates) == 0 || all.match(state.PeerCertificates[0]) {
+// verify is an error unless a certificate has one of the names.
+func (all sans) verify(c *x509.Certificate) error {
+	if all.match(c) {
 		return nil
 	}
-	c := state.PeerCertificates[0]
 	var have []string
 	for _, kind := range []string{"dns", "uri", "ip", "email"} {
 		for _, name := range namesOfKind(c, kind) {
 			have = append(have, kind+":"+name)
 		}
 	}
-	return &tls.CertificateVerificationError{
-		UnverifiedCertificates: state.PeerCertificates,
-		Err: fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have),
-			maxTold)]),
-	}
+	return fmt.Errorf("the certificate has none of the names %v, but %v", all, have[:min(len(have), maxTold)])
 }

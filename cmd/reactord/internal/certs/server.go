@@ -16,7 +16,7 @@ type Server struct {
 	certificates []*tls.Certificate
 	clients      *x509.CertPool // nil: there is no file of authorities
 	clientsSum   [sha256.Size]byte
-	clientNames  sans
+	clientsAre   peers
 	tickets      []Key // of the file; nil: those of the process
 }
 
@@ -26,7 +26,7 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 	if len(s.Certificates) == 0 {
 		return nil, nil
 	}
-	r, out := newReader(read), &Server{clientNames: newSANs(s.ClientSANs)}
+	r, out := newReader(read), &Server{clientsAre: peers{names: newSANs(s.ClientSANs)}}
 	for i, c := range s.Certificates {
 		at := fmt.Sprintf("certificates[%d]", i)
 		pair := r.pair(at+".cert", c.Cert, at+".key", c.Key)
@@ -39,13 +39,14 @@ func LoadServer(s *config.ServerTLS, read Read) (*Server, []Problem) {
 		out.certificates = append(out.certificates, pair)
 	}
 	out.clients, out.clientsSum = r.authorities("client_ca", s.ClientCA)
+	out.clientsAre.revoked = r.revocations("client_crl", s.ClientCRL, s.ClientCA)
 	if s.TicketKeys != "" {
 		out.tickets = r.ticketKeys("ticket_keys", s.TicketKeys)
 	}
 	if r.failed() {
 		return nil, r.problems
 	}
-	fmt.Fprintln(r.sum, out.clientNames)
+	fmt.Fprintln(r.sum, out.clientsAre.names)
 	out.fingerprint = r.fingerprint()
 	return out, r.problems
 }
@@ -105,8 +106,8 @@ func (s *Server) Config(c *config.ServerTLS) *tls.Config {
 		ClientCAs:              s.clients,
 		SessionTicketsDisabled: !c.Tickets,
 	}
-	if len(s.clientNames) > 0 {
-		out.VerifyConnection = s.clientNames.verify
+	if s.clientsAre.any() {
+		out.VerifyConnection = s.clientsAre.clients
 	}
 	return out
 }

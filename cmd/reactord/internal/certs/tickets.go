@@ -83,7 +83,7 @@ func (t *Tickets) Serve(s *Server, c *tls.Config) {
 		mac := hmac.New(sha256.New, k[:])
 		mac.Write([]byte{byte(c.ClientAuth)})
 		mac.Write(s.clientsSum[:])
-		for _, name := range s.clientNames {
+		for _, name := range s.clientsAre.names {
 			fmt.Fprintln(mac, name)
 		}
 		copy(derived[i][:], mac.Sum(nil))

@@ -180,7 +180,7 @@ type Balance struct {
 	// Subset is how many servers of each priority this process uses at most, so that each of many processes keeps
 	// connections to few. A server that comes, goes or fails changes one member at most. 0 (default): all.
 	Subset int
-	// SubsetKey is what tells this process from others in the choice of its subset. Default: the host name.
+	// SubsetKey is what tells this process from others in the choice of its subsets. Default: the host name.
 	SubsetKey string
 	// PanicThreshold is the part of healthy servers, in per cent, below which all servers are used, healthy or not, unless
 	// another priority makes up for them: a check that fails everywhere is more likely wrong than all servers. 0: never.
@@ -221,6 +221,10 @@ type Check struct {
 	Proxy bool
 	// CloseOnDown resets the connections to a server when it goes down. Default: false.
 	CloseOnDown bool
+	// Subset is how many servers of each priority this process checks at most, so that each of many processes checks few:
+	// the first in the order of balance.subset_key, not counting those that are not up. The others count as up until
+	// connections to them fail. 0 (default): half as many again as balance.subset, or else all.
+	Subset int
 }
 
 // Agent is an agent check, as HAProxy's: the server's agent answers a connection with a line of words: "up", "ready",

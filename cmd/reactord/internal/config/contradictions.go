@@ -143,8 +143,8 @@ func (v *validator) backends(at *step, all []Backend, api *Kubernetes) {
 		if p := &b.ProxyProtocol; len(p.TLVs) > 0 && (p.Version == "none" || p.Version == "v1") {
 			v.add(at.of("proxy_protocol").of("tlvs"), "tlvs has no effect: set version to v2")
 		}
-		v.balance(at.of("balance"), &b.Balance)
-		v.check(at.of("check"), &b.Check, b.Agent.Port != 0)
+		v.balance(at.of("balance"), &b.Balance, &b.Check)
+		v.check(at.of("check"), b)
 		if b.Agent.Send != "" && b.Agent.Port == 0 {
 			v.add(at.of("agent").of("send"), "there is no agent without its port: write port, too")
 		}
@@ -239,16 +239,17 @@ func (v *validator) discovery(at *step, b *Backend) {
 	}
 }
 
-func (v *validator) balance(at *step, b *Balance) {
+func (v *validator) balance(at *step, b *Balance, check *Check) {
 	if b.LoadFactor != 0 && b.Policy != "source_hash" && b.Policy != "maglev" {
 		v.add(at.of("load_factor"), "load_factor is for the policies source_hash and maglev: write one of them, or remove it")
 	}
-	if b.SubsetKey != "" && b.Subset == 0 {
+	if b.SubsetKey != "" && b.Subset == 0 && check.Subset == 0 {
 		v.add(at.of("subset_key"), "subset_key has no effect without a subset: write subset, too")
 	}
 }
 
-func (v *validator) check(at *step, c *Check, agent bool) {
+func (v *validator) check(at *step, b *Backend) {
+	c, agent := &b.Check, b.Agent.Port != 0
 	if c.Send != "" && c.SendHex != "" {
 		v.add(at.of("send_hex"), "send and send_hex are both set: write one of them")
 	}
@@ -257,6 +258,14 @@ func (v *validator) check(at *step, c *Check, agent bool) {
 	}
 	if c.TLSServerName != "" && !c.TLS {
 		v.add(at.of("tls_server_name"), "tls_server_name has no effect without TLS: write tls: true, too")
+	}
+	switch {
+	case c.Subset == 0:
+	case c.Subset < b.Balance.Subset:
+		v.value(at.of("subset"), "%d is less than balance.subset, %d: servers are used that are not checked: write more",
+			c.Subset, b.Balance.Subset)
+	case agent && b.Balance.Subset == 0:
+		v.add(at.of("subset"), "the agent of each server that is used is asked: remove subset, or write balance.subset, too")
 	}
 	if c.Interval != 0 {
 		return
@@ -268,6 +277,7 @@ func (v *validator) check(at *step, c *Check, agent bool) {
 		{"fast_interval", c.FastInterval != 0}, {"down_interval", c.DownInterval != 0}, {"port", c.Port != 0},
 		{"send", c.Send != ""}, {"send_hex", c.SendHex != ""}, {"expect", c.Expect != ""}, {"expect_hex", c.ExpectHex != ""},
 		{"tls", c.TLS}, {"proxy", c.Proxy}, {"close_on_down", c.CloseOnDown && !agent},
+		{"subset", c.Subset != 0 && !agent},
 	} {
 		if s.set {
 			v.add(at.of(s.key), "there is no check without an interval: write interval, too, such as 5s")

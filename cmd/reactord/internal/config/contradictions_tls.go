@@ -15,7 +15,8 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	case len(t.Certificates) == 0:
 		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
-			{"client_sans", len(t.ClientSANs) != 0}, {"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0},
+			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
+			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
 	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
@@ -26,6 +27,9 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	}
 	if t.ClientAuth == "none" && len(t.Certificates) > 0 && len(t.ClientSANs) > 0 {
 		v.add(at.of("client_sans"), "client_sans has no effect with client_auth: none: write request or require")
+	}
+	if t.ClientCRL != "" && t.ClientCA == "" && len(t.Certificates) > 0 {
+		v.add(at.of("client_crl"), "client_crl is of the authorities of client_ca: write it, too")
 	}
 	if t.TicketKeys != "" && !t.Tickets {
 		v.add(at.of("ticket_keys"), "there are no tickets with tickets: false: remove tickets or ticket_keys")
@@ -40,7 +44,8 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
 		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
-			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"insecure", t.Insecure},
+			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""},
+			{"insecure", t.Insecure},
 			{"cert", t.Cert != ""},
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
@@ -52,6 +57,9 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	}
 	if t.Insecure && len(t.SANs) > 0 {
 		v.add(at.of("sans"), "insecure accepts every certificate, so that sans has no effect: remove insecure or sans")
+	}
+	if t.CRL != "" && t.CA == "" {
+		v.add(at.of("crl"), "crl is of the authorities of ca: write it, too")
 	}
 	if t.ServerName == "." && !t.Insecure && len(t.SANs) == 0 {
 		v.add(at.of("server_name"), "without a name, certificates need another: write sans, too")

@@ -140,6 +140,7 @@ var rules = map[string]rule{
 	"ServerTLS.MaxVersion":       {oneOf: newWords(TLSVersions)},
 	"ServerTLS.ClientAuth":       {oneOf: newWords(ClientAuths)},
 	"ServerTLS.ClientCA":         filePath,
+	"ServerTLS.ClientCRL":        filePath,
 	"ServerTLS.ClientSANs":       {form: isSAN},
 	"ServerTLS.TicketKeys":       filePath,
 	"ServerTLS.HandshakeTimeout": timeout,
@@ -149,6 +150,7 @@ var rules = map[string]rule{
 	"ClientTLS.StartTLS":         {oneOf: newWords(StartTLSProtocols)},
 	"ClientTLS.ServerName":       {form: isAskedFor},
 	"ClientTLS.SANs":             {form: isSAN},
+	"ClientTLS.CRL":              filePath,
 	"ClientTLS.CA":               filePath,
 	"ClientTLS.Cert":             filePath,
 	"ClientTLS.Key":              filePath,
@@ -236,6 +238,7 @@ var rules = map[string]rule{
 	"Check.SendHex":       {form: isHex},
 	"Check.Expect":        {form: isShort},
 	"Check.ExpectHex":     {form: isHex},
+	"Check.Subset":        {max: 1 << 20},
 	"Check.TLSServerName": {form: isServerHost},
 
 	"Agent.Port":     port,

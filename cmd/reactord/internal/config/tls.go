@@ -28,6 +28,9 @@ type ServerTLS struct {
 	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. Empty
 	// (default): every certificate of these authorities will do.
 	ClientSANs []string
+	// ClientCRL is a file with lists of revoked certificates, in PEM. Each authority of a chain needs one that has
+	// not expired. Empty (default): no certificate is revoked.
+	ClientCRL string
 	// Tickets lets clients resume sessions. Default: true.
 	Tickets bool
 	// TicketKeys is a file with keys of 32 bytes, a line each in base64, for processes that share sessions: the first key
@@ -64,6 +67,9 @@ type ClientTLS struct {
 	SANs []string
 	// CA is a file with the certificates of authorities. Empty (default): the system's.
 	CA string
+	// CRL is a file with lists of revoked certificates, in PEM, of the authorities in CA. Each authority of a server's
+	// chain needs one that has not expired. Empty (default): no certificate is revoked.
+	CRL string
 	// Insecure accepts every certificate. Default: false.
 	Insecure bool
 	// Cert is the file of the certificate chain that servers may ask for. Empty (default): there is none.

@@ -88,6 +88,7 @@ func (b *Backend) commit(next *prepared) {
 	for i, s := range m.servers {
 		s.join(&m.plan.Servers[i])
 	}
+	b.checkServers()
 	for _, s := range next.leave {
 		s.leave()
 	}
@@ -131,6 +132,9 @@ func (b *Backend) publish() {
 		growing = s.grow(b.now(), over) || growing
 	}
 	began := loop.Clock()
+	if b.member.roster != nil {
+		b.checkServers()
+	}
 	b.group.Store(newGroup(b.member, b.group.Load()))
 	b.published = loop.Clock()
 	b.cost = b.published - began

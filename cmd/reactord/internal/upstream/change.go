@@ -21,6 +21,7 @@ type membership struct {
 	plan    plan.Backend // a copy: a pointer would keep all of the plan alive
 	servers []*Server    // in the order of plan.Servers
 	byKey   map[netip.AddrPort]*Server
+	roster  *roster // nil: all servers are checked
 }
 
 // prepared is a membership that is to be put in force.
@@ -68,6 +69,7 @@ func (d *Directory) prepare(b *plan.Backend, before *membership) *prepared {
 		plan:    *b,
 		servers: make([]*Server, len(b.Servers)),
 		byKey:   make(map[netip.AddrPort]*Server, len(b.Servers)),
+		roster:  newRoster(b),
 	}}
 	if before == nil {
 		next.backend = newBackend(d, b)

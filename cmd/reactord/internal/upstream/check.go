@@ -65,13 +65,14 @@ const (
 
 var checkResults = [...]string{"success", "failure", "inconclusive"}
 
-// check begins checks of the server, changes their settings, or ends them, as the plan says.
-func (s *Server) check() {
+// check begins checks of the server, changes their settings, or ends them, as the plan says. due is whether it is to be
+// checked at all.
+func (s *Server) check(due bool) {
 	c, want := &s.checking, s.Backend.checks
 	if s.Plain() {
 		want = s.Backend.plainChecks
 	}
-	wanted := want.any() && s.settings.Load().State != plan.Maintenance
+	wanted := due && want.any() && s.settings.Load().State != plan.Maintenance
 	switch {
 	case !wanted && c.monitor != nil:
 		s.stopChecks()

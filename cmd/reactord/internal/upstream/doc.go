@@ -30,7 +30,8 @@
 // # Threads
 //
 // The control loop is one of the proxy's loops. It alone writes health, ejection, weights and groups, and it makes all
-// checks: a check of 5 000 servers every 5 s is 1 000 connects/s. Prepare and Discard are called on the planner's
+// checks: a check of 5 000 servers every 5 s is 1 000 connects/s. With a subset, it checks those that it uses, and
+// those that come next. Prepare and Discard are called on the planner's
 // goroutine, one at a time; Commit and Stop are called on the control loop. What may be called from any thread says so:
 // it takes no lock, does not wait, and does not allocate, except to read a status or counters.
 //
@@ -43,6 +44,7 @@
 //	server.go     Server: what connections say of it, and its place in the plan
 //	state.go      the states of a server, and who says them
 //	check.go      its checks and its agent
+//	roster.go     which servers are checked, if not all are
 //	ejection.go   takes it out when connects fail
 //	slowstart.go  the weight of a server that has come up
 //	retry.go      the budget of retries

@@ -46,6 +46,7 @@ func newGroup(m *membership, old *Group) *Group {
 			Healthy: state == Up, Load: &s.Load,
 		})
 	}
+	g.made.settings.SubsetKey = subsetKey(&g.made.settings)
 	reduce(g.made.servers)
 	if old == nil {
 		g.Group = balance.NewGroup(&g.made.settings, g.made.servers)

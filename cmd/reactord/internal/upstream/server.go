@@ -110,7 +110,6 @@ func (s *Server) join(p *plan.Server) {
 		s.began = s.Backend.now()
 	}
 	s.hear(voicePlan, planned(p), planReason(p))
-	s.check()
 }
 
 // planReason is why a server is not up in a plan.

@@ -40,6 +40,7 @@ func New(t testing.TB) *Authority {
 	a := &Authority{Dir: t.TempDir(), Pool: x509.NewCertPool(), t: t, key: Key(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:  x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
@@ -123,4 +124,19 @@ func (a *Authority) Staple(path string, status int, valid time.Duration) string 
 	}, a.key)
 	a.must(err)
 	return a.Write("ocsp", b)
+}
+
+// Revoke writes a list of revoked certificates, which is valid for so much longer, into the file NAME.
+func (a *Authority) Revoke(name string, valid time.Duration, paths ...string) string {
+	template := &x509.RevocationList{
+		Number: big.NewInt(1), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: time.Now().Add(valid),
+	}
+	for _, path := range paths {
+		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{
+			SerialNumber: a.Pair(path).Leaf.SerialNumber, RevocationTime: time.Now().Add(-time.Hour),
+		})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
+	a.must(err)
+	return a.Write(name, Block("X509 CRL", der))
 }

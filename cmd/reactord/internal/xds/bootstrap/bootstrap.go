@@ -191,7 +191,7 @@ func (a *apiFields) service() (*serviceFields, error) {
 	case s.Envoy == nil || s.Envoy.Cluster == "":
 		return nil, errors.New("ads_config.grpc_services: envoy_grpc.cluster_name is not set")
 	case len(a.Services) > 1:
-		return nil, errors.New("ads_config.grpc_services: only one service is supported; a cluster may have several endpoints")
+		return nil, errors.New("ads_config.grpc_services: only one is supported; its cluster may have several endpoints")
 	}
 	return s, nil
 }

@@ -1,10 +1,10 @@
-// Package bootstrap reads the command line and the bootstrap of Envoy, as Envoy Gateway, Consul, Contour and Istio write
-// them, so that reactord can be started in its place.
+// Package bootstrap reads the command line and the bootstrap of Envoy, as Envoy Gateway, Consul, Contour and Istio
+// write them, so that reactord can be started in its place.
 //
 // # How to use it
 //
-// [ParseFlags] reads the command line, [Flags.Bootstrap] the bootstrap that it names. What concerns a data plane of layer
-// 4 is in [Bootstrap]: the node, the servers of ADS with TLS and metadata, and the address of the admin server.
+// [ParseFlags] reads the command line, [Flags.Bootstrap] the bootstrap that it names. What concerns a data plane of
+// layer 4 is in [Bootstrap]: the node, the servers of ADS with TLS and metadata, and the address of the admin server.
 //
 // # What it guarantees
 //

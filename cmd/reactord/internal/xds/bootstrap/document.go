@@ -119,8 +119,8 @@ func snake(name string) string {
 	return out.String()
 }
 
-// merge puts one document over another, as messages of protobuf are merged: values replace, lists grow, and messages are
-// merged, except those of any type. Of the fields of which only one can be set, the new one stays.
+// merge puts one document over another, as messages of protobuf are merged: values replace, lists grow, and messages
+// are merged, except those of any type. Of the fields of which only one can be set, the new one stays.
 func merge(under, over document) document {
 	if _, typed := over["@type"]; typed {
 		return over

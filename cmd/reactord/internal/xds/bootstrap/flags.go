@@ -67,7 +67,7 @@ var switches = map[string]func(f *Flags){
 	"skip-hot-restart-parent-stats": nil, "use-dynamic-base-id": nil,
 }
 
-// short are the flags of one letter that have a value.
+// short are the short flags, which have a value.
 var short = map[string]string{"-c": "config-path", "-l": "log-level"}
 
 // ParseFlags reads a command line without the name of the program. What follows "--" is ignored, as Envoy does. Errors

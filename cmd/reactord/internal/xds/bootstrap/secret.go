@@ -69,5 +69,5 @@ func (s *sourceData) pem() (stream.PEM, error) {
 		}
 		return stream.PEM{Text: []byte(text)}, nil
 	}
-	return stream.PEM{}, errors.New("it is empty: filename, inline_string, inline_bytes or environment_variable must be set")
+	return stream.PEM{}, errors.New("it is empty: set filename, inline_string, inline_bytes or environment_variable")
 }

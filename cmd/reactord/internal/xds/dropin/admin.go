@@ -26,8 +26,8 @@ type Process interface {
 	Info() Info
 	// Stats are its numbers, by Envoy's names. The caller may change the list.
 	Stats() []Stat
-	// Withdraw makes it not ready, and leaves it accept connections. Restore undoes that. Drain makes it not ready, and end
-	// when its connections have. They do not wait. who is who asks, for people.
+	// Withdraw makes it not ready, and leaves it accept connections. Restore undoes that. Drain makes it not ready, and
+	// end when its connections have. They do not wait. who is who asks, for people.
 	Withdraw(who string) error
 	Restore(who string) error
 	Drain(who string) error

@@ -88,8 +88,8 @@ func (c Config) withDefaults() *Config {
 }
 
 // Run keeps a stream open until ctx is done, and returns then. For each stream it calls session, by its own goroutine;
-// when session returns, for example with an error of Recv, the stream ends. session must return when Recv or Send fails,
-// which they do when ctx is done.
+// when session returns, for example with an error of Recv, the stream ends. session must return when Recv or Send
+// fails, which they do when ctx is done.
 func Run(ctx context.Context, conf Config, session func(*Stream) error) {
 	c := conf.withDefaults()
 	t := turns{Backoff: c.Backoff, servers: len(c.Servers), random: c.Random}

@@ -123,8 +123,8 @@ func (s *Stream) Send(m proto.Message) error {
 }
 
 // Recv waits for a message and decodes it into m, whose content before does not matter. If the server has ended the
-// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot be
-// decoded, each call returns the same one.
+// stream the error is an [*Error], also if it did so without a fault. After an error, such as of a message that cannot
+// be decoded, each call returns the same one.
 func (s *Stream) Recv(m proto.Message) error {
 	s.receiving.Lock()
 	defer s.receiving.Unlock()

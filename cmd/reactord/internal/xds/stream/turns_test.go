@@ -2,6 +2,7 @@ package stream
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -82,5 +83,39 @@ func TestGreatLimitsDoNotOverflow(t *testing.T) {
 		if wait := turns.ended(false, false); wait <= 0 {
 			t.Fatalf("wait %v", wait)
 		}
+	}
+}
+
+// Many clients whose server has died, and is back after a while, do not come back together: they take about as long as
+// the server was away, up to the longest wait.
+func TestHerd(t *testing.T) {
+	const clients = 500
+	for _, down := range []time.Duration{0, 5 * time.Second, time.Minute, time.Hour} {
+		random := rand.New(rand.NewPCG(1, uint64(down)))
+		var each []time.Duration // when each one has come back, after the server
+		limit := time.Duration(0)
+		for range clients {
+			turns := newTurns(1)
+			turns.random = random.Float64
+			at := turns.ended(true, false) // all streams end in one moment
+			for at < down {
+				at += turns.ended(false, false)
+			}
+			each = append(each, at-down)
+			limit = max(limit, turns.limit())
+		}
+		most := 0
+		for second := time.Duration(0); second < limit; second += time.Second {
+			most = max(most, len(slices.DeleteFunc(slices.Clone(each), func(at time.Duration) bool {
+				return at < second || at >= second+time.Second
+			})))
+		}
+		last := slices.Max(each)
+		away := max(1, min(down, 2*time.Minute)/time.Second)
+		if room := 4 * clients / int(away); most > room || last > limit {
+			t.Errorf("down for %v: up to %d clients came in one second, want %d at most; the last after %v of %v",
+				down, most, room, last, limit)
+		}
+		t.Logf("down for %v: up to %d clients in one second; the last after %v; limit %v", down, most, last, limit)
 	}
 }

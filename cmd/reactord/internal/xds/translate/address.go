@@ -52,7 +52,8 @@ func readPlace(r reading, a *corepb.Address, socket config.Socket) place {
 		return place{}
 	}
 	at := readAddress(r, s)
-	p := place{config.Address{Host: at.Addr().String(), Port: at.Port(), UDP: s.GetProtocol() == corepb.SocketAddress_UDP}, socket}
+	p := place{config.Address{Host: at.Addr().String(), Port: at.Port()}, socket}
+	p.address.UDP = s.GetProtocol() == corepb.SocketAddress_UDP
 	everyIPv6 := at.Addr().Is6() && at.Addr().IsUnspecified()
 	p.socket.IPv6Only = everyIPv6 && (p.socket.IPv6Only || !s.GetIpv4Compat())
 	if p.address.UDP { // it has no options of TCP

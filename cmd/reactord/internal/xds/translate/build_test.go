@@ -77,20 +77,24 @@ func TestBuild(t *testing.T) {
 			s.put(t, "a", bindAt("192.0.2.1", "80")+","+to(`,"max_connect_attempts":3`))
 			s.put(t, "b", bindAt("192.0.2.1", "81")+","+to(`,"max_connect_attempts":4`))
 			s.put(t, "c", bindAt("192.0.2.1", "82"))
-		}, []string{"listener a at", "fault: listener b: max_connect_attempts: ", "listener c at", "Retries=2"}, "listener b at"},
+		}, []string{
+			"listener a at", "fault: listener b: max_connect_attempts: ", "listener c at", "Retries=2",
+		}, "listener b at"},
 		{"buffers", func(s *Set) {
 			s.put(t, "a", bindAt("192.0.2.1", "80")+`,"per_connection_buffer_limit_bytes":20480`)
 			s.put(t, "b", bindAt("192.0.2.1", "81")+`,"per_connection_buffer_limit_bytes":16384`)
 			s.cluster(t, "c", `,"per_connection_buffer_limit_bytes":32768`)
 		}, []string{"Buffer=16KiB"}, "fault"},
-		{"no cluster", func(s *Set) { s.put(t, "a", bindAt("192.0.2.1", "80")) }, []string{"listener a", "backend c"}, "fault"},
-		{"a cluster that nobody uses", func(s *Set) { s.cluster(t, "x", "") }, nil, "backend"},
+		{"no cluster", func(s *Set) {
+			s.put(t, "a", bindAt("192.0.2.1", "80"))
+		}, []string{"listener a", "backend c"}, "fault"},
+		{"a cluster without a listener", func(s *Set) { s.cluster(t, "x", "") }, nil, "backend"},
 		{"a hash", func(s *Set) {
 			s.cluster(t, "c", `,"lb_policy":"MAGLEV"`)
 			s.put(t, "a", bindAt("192.0.2.1", "80"))
 			s.put(t, "b", bindAt("192.0.2.1", "81")+","+to(`,"hash_policy":[{"source_ip":{}}]`))
 		}, []string{"Balance.Policy=maglev"}, "fault"},
-		{"a hash that nobody asks for", func(s *Set) {
+		{"a hash without a listener", func(s *Set) {
 			s.cluster(t, "c", `,"lb_policy":"MAGLEV"`)
 			s.put(t, "a", bindAt("192.0.2.1", "80"))
 		}, []string{"Balance.Policy=random"}, "fault"},

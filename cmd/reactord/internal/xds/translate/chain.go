@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // chain is a filter chain: which connections it takes, and what becomes of them.
 type chain struct {
 	name  string // or ""
+	index int    // in the listener
 	match match
 	route config.Route // without conditions
 	tls   *serverTLS   // nil: TLS does not end here
@@ -48,7 +50,7 @@ const maxRoutes = 20_000
 // routes makes routes of filter chains, such that the first one that matches is the chain that Envoy chooses.
 //
 // Envoy looks at one condition after the other: the port, the destination, the name of the server, the transport, the
-// protocols, and the source. For each it goes on with the chains that have the most specific value that fits, or else
+// protocols, and the source. For each it continues with the chains that have the most specific value that fits, or else
 // with those that have none, and it never goes back: if these chains do not fit in what follows, then none does, and
 // the default chain is taken, which may be nil. So routes of more specific values come first, and behind them one that
 // takes the connections that Envoy would not give to less specific ones either.
@@ -285,14 +287,18 @@ func grouped[V comparable](chains []*chain, values func(*match) []V, rank func(V
 		}
 	}
 	var groups []*group[V]
+	index := map[string]*group[V]{}
 	for _, v := range order {
-		i := slices.IndexFunc(groups, func(g *group[V]) bool {
-			return g.rank == rank(v) && slices.Equal(g.chains, having[v])
-		})
-		if i < 0 {
-			groups, i = append(groups, &group[V]{chains: having[v], rank: rank(v)}), len(groups)
+		key := strconv.Itoa(rank(v))
+		for _, ch := range having[v] {
+			key += " " + strconv.Itoa(ch.index)
 		}
-		groups[i].values = append(groups[i].values, v)
+		g := index[key]
+		if g == nil {
+			g = &group[V]{chains: having[v], rank: rank(v)}
+			groups, index[key] = append(groups, g), g
+		}
+		g.values = append(g.values, v)
 	}
 	slices.SortStableFunc(groups, func(a, b *group[V]) int { return cmp.Compare(b.rank, a.rank) })
 	return groups, without

@@ -75,7 +75,7 @@ func envoy(chains []*chain, c client) *chain {
 		return one(m.transport == "", m.transport == map[bool]string{true: "tls", false: "raw"}[c.tls])
 	})
 	narrow(func(m *match) int {
-		return one(len(m.protocols) == 0, slices.ContainsFunc(m.protocols, func(p string) bool { return slices.Contains(c.offers, p) }))
+		return one(len(m.protocols) == 0, shared(m.protocols, c.offers))
 	})
 	narrow(func(m *match) int { return longest(m.sources, c.from) })
 	if len(chains) == 0 {
@@ -84,13 +84,19 @@ func envoy(chains []*chain, c client) *chain {
 	return chains[0]
 }
 
+// shared reports whether both lists have something in common.
+func shared(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
 // takes reports whether a route takes a connection, as the proxy does.
 func takes(r *config.Route, c client) bool {
 	in := func(all []config.Prefix, ip netip.Addr) bool {
 		return len(all) == 0 || slices.ContainsFunc(all, func(p config.Prefix) bool { return p.Contains(ip) })
 	}
-	named := len(r.SNI) == 0 || slices.ContainsFunc(r.SNI, func(n string) bool { return c.name != "" && covers(n, c.name) })
-	offered := len(r.ALPN) == 0 || slices.ContainsFunc(r.ALPN, func(p string) bool { return slices.Contains(c.offers, p) })
+	fits := func(n string) bool { return c.name != "" && covers(n, c.name) }
+	named := len(r.SNI) == 0 || slices.ContainsFunc(r.SNI, fits)
+	offered := len(r.ALPN) == 0 || shared(r.ALPN, c.offers)
 	begun := r.Transport == "any" || r.Transport == map[bool]string{true: "tls", false: "raw"}[c.tls]
 	port := len(r.DestinationPorts) == 0 || slices.Contains(r.DestinationPorts, int(c.port))
 	return named && offered && begun && port && in(r.Sources, c.from) && in(r.Destinations, c.to)
@@ -158,7 +164,7 @@ func one[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 
 func randomChains(r *rand.Rand) (chains []*chain, fallback *chain) {
 	for i := range 1 + r.IntN(5) {
-		ch := &chain{route: config.NewRoute()}
+		ch := &chain{index: i, route: config.NewRoute()}
 		ch.route.Backend = fmt.Sprint("b", i)
 		ch.match = match{
 			port:         one[uint16](r, 0, 0, 80),

@@ -9,8 +9,8 @@ import (
 // maxConnections is the greatest limit on connections.
 const maxConnections = 1 << 30
 
-// readLimit reads the network filter connection_limit. A connection beyond the limit is reset at once, and not after the
-// delay.
+// readLimit reads the network filter connection_limit. A connection beyond the limit is reset immediately, and not
+// after the delay.
 func readLimit(r reading, m *listenerpb.ConnectionLimit) int {
 	n := m.GetMaxConnections().GetValue()
 	if n == 0 {

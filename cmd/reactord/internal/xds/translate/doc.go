@@ -24,8 +24,8 @@
 // takes is reset. A listener of UDP has a backend. One whose only filter answers requests for readiness is none of the
 // plan's: see [Listener.Ready].
 //
-// What differs from Envoy: a connection beyond a limit is reset at once. A limit is for the listener, and not for each
-// chain. A server that cannot be reached is replaced by up to three others within the retry budget, unless
+// What differs from Envoy: a connection beyond a limit is reset immediately. A limit is for the listener, and not for
+// each chain. A server that cannot be reached is replaced by up to three others within the retry budget, unless
 // max_connect_attempts says how many. The bounds of buffers, of the listener and of the cluster, are one. A TLS
 // handshake may take 10 s, unless transport_socket_connect_timeout says how long. An access log is reactord's own: a
 // control plane says whether connections are logged, and not where and how. docs/xds.md says it field by field.
@@ -65,4 +65,5 @@
 //	tls_params.go         versions, cipher suites and curves
 //	tls_names.go          names that certificates must have
 //	tls_validation.go     whose certificates are accepted
+//	tls_tickets.go        keys of session tickets
 package translate

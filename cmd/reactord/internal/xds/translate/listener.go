@@ -19,6 +19,7 @@ type Listener struct {
 	config   config.Listener // without a name, an address and routes
 	chains   []*chain        // of TCP
 	fallback *chain          // nil: connections that no chain takes are reset
+	routes   []matched       // of the chains, unless clusters are chosen by their names
 	datagram *datagram       // of UDP
 	buffer   int             // bytes that a connection may keep; 0: it does not say
 	ready    *ready          // it is for readiness; else nil
@@ -138,9 +139,9 @@ func (l *Listener) connections(r reading, m *listenerpb.Listener) {
 	}
 	c := &chainReader{places: l.places, proxy: len(l.config.ProxyProtocol.Trusted) > 0}
 	for i, f := range m.GetFilterChains() {
-		if ch := c.read(r.at("filter_chains[%d]", i), f); ch != nil {
-			l.chains = append(l.chains, ch)
-		}
+		ch := c.read(r.at("filter_chains[%d]", i), f)
+		ch.index = i
+		l.chains = append(l.chains, ch)
 	}
 	if f := m.GetDefaultFilterChain(); f != nil {
 		r := r.at("default_filter_chain")
@@ -179,10 +180,18 @@ func (l *Listener) all() []*chain {
 	return append(slices.Clip(l.chains), l.fallback)
 }
 
-// check finds what is wrong with the listener as a whole.
+// bySNI reports whether a client may choose a cluster by its name.
+func (l *Listener) bySNI() bool {
+	return slices.ContainsFunc(l.all(), func(ch *chain) bool { return ch.bySNI })
+}
+
+// check makes the routes, and finds what is wrong with the listener as a whole.
 func (l *Listener) check() error {
 	all, err := routes(l.chains, l.fallback, nil)
 	errs := []error{err}
+	if !l.bySNI() {
+		l.routes = all
+	}
 	out := l.config
 	for i := range all {
 		out.Routes = append(out.Routes, all[i].Route)

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -18,7 +19,7 @@ type chainReader struct {
 	logged bool  // a chain has an access log
 }
 
-// read reads a filter chain; nil: that was refused.
+// read reads a filter chain.
 func (c *chainReader) read(r reading, m *listenerpb.FilterChain) *chain {
 	ch := &chain{name: m.GetName(), route: config.NewRoute()}
 	if ch.name != "" {
@@ -73,11 +74,18 @@ func (ch *chain) transport(r reading, m *listenerpb.FilterChain) {
 	}
 }
 
+// reporters are filters of Istio that report to it, or to other proxies, and change nothing. They are told by their
+// names, since each has had several types.
+var reporters = []string{"istio.stats", "istio.metadata_exchange"}
+
 // filters reads the network filters of a chain. The last one takes its connections.
 func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 	limit, ended := 0, false
 	for i, f := range all {
 		r := r.at("filters[%d]", i)
+		if slices.Contains(reporters, f.GetName()) {
+			continue
+		}
 		if ended {
 			r.refuse("no filter follows tcp_proxy")
 			continue
@@ -95,7 +103,7 @@ func (c *chainReader) filters(r reading, all []*listenerpb.Filter, ch *chain) {
 		case *listenerpb.SniCluster:
 			ch.bySNI = true
 		case *corepb.TypedStruct:
-			r.only(strings.HasPrefix(f.GetName(), "istio."), "reactord does not know the filter "+m.GetTypeUrl())
+			r.refuse("reactord does not know the filter %s", m.GetTypeUrl())
 		case *httppb.HttpConnectionManager:
 			r.refuse("HTTP is not proxied: only listeners for readiness have a http_connection_manager")
 			ended = true

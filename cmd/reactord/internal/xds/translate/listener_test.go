@@ -255,8 +255,13 @@ func TestChainFields(t *testing.T) {
 // TestSNICluster has clusters chosen by their names.
 func TestSNICluster(t *testing.T) {
 	fields := `"filter_chains":[{"filters":[` + filter(sniType, "") + `,` + filter(tcpProxyType, `"cluster":""`) + `]}]`
-	got := became(t, fields, "a.example", "b|x", "C.example")
-	for _, want := range []string{"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example"} {
+	got := became(t, fields, "a.example", "b|x", "C.example", "192.0.2.1", "x.", "[::1]", "a b", "*.x", "unix:///x", "")
+	if strings.Count(got, "route ") != 2 {
+		t.Errorf("became\n%s", got)
+	}
+	for _, want := range []string{
+		"SNI=[a.example] Transport=any Backend=a.example", "SNI=[c.example] Transport=any Backend=C.example",
+	} {
 		if !strings.Contains(got, want) || strings.Contains(got, "b|x") {
 			t.Errorf("became\n%s\nand should have %q", got, want)
 		}

@@ -17,8 +17,12 @@ type mutator struct{ *rand.Rand }
 
 // interesting values of fields.
 var (
-	someTexts   = []string{"", "*", "a.example", "*.a.example", "192.0.2.1", "::", "0.0.0.0", "127.0.0.1", "spiffe://a/b", "tls", "\x01", "h2"}
-	someNumbers = []int64{0, 1, 2, 3, 6, 9, 15, 25, 32, 80, 128, 255, 1000, 65535, 65536, 1 << 31, 1<<32 - 1, 1 << 40, -1}
+	someTexts = []string{
+		"", "*", "a.example", "*.a.example", "192.0.2.1", "::", "0.0.0.0", "127.0.0.1", "spiffe://a/b", "tls", "\x01", "h2",
+	}
+	someNumbers = []int64{
+		0, 1, 2, 3, 6, 9, 15, 25, 32, 80, 128, 255, 1000, 65535, 65536, 1 << 31, 1<<32 - 1, 1 << 40, -1,
+	}
 )
 
 // change changes a field of m, or of a message within, which is not deeper than depth.

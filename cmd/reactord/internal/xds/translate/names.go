@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"unicode"
 
@@ -27,8 +28,7 @@ func nameFault(name string) string {
 
 // isServerName reports whether a client may ask for a name, in the ClientHello.
 func isServerName(name string) bool {
-	l := config.NewListener()
-	l.Routes = []config.Route{config.NewRoute()}
-	l.Routes[0].SNI = []string{strings.ToLower(name)}
-	return !strings.Contains(name, "*") && listenerFaults(&l) == nil
+	a, err := config.ParseAddress(name + ":1")
+	_, notIP := netip.ParseAddr(a.Host)
+	return err == nil && notIP != nil && a.Host == strings.ToLower(name) && !strings.HasSuffix(name, ".")
 }

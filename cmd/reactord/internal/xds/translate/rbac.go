@@ -173,7 +173,7 @@ func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 	default:
 		r.refuse("action %d is unknown", m.GetAction())
 	}
-	switch nobody := always(false); {
+	switch {
 	case names == nil:
 		return clients{addresses: by}
 	case slices.ContainsFunc(everywhere, func(p netip.Prefix) bool { return by.of(p) != none }):
@@ -182,7 +182,7 @@ func (j *judge) rules(r reading, m *rbacpb.RBAC) clients {
 		}
 		r.refuse("ALLOW: some clients are allowed by their address, and others by a name in their certificate: a route " +
 			"asks for both or for one")
-		return clients{addresses: nobody}
+		return clients{addresses: always(false)}
 	}
 	return clients{always(true), names}
 }

@@ -79,7 +79,8 @@ func newSet() *Set {
 // TestReplay has every resource of every recording judged. The golden file says how, and why one is refused.
 func TestReplay(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# Every resource of the recordings, and how it is judged. Written by go test -run TestReplay -update.\n")
+	b.WriteString("# Every resource of the recordings, and how it is judged.\n" +
+		"# Written by go test -run TestReplay -update.\n")
 	for _, of := range []string{"Listener", "Cluster", "ClusterLoadAssignment", "Secret"} {
 		for _, r := range recordings(t) {
 			if r.Type != of {
@@ -136,7 +137,8 @@ func TestReplayPlans(t *testing.T) {
 func describe(c *plan.Control) string {
 	var b strings.Builder
 	for _, l := range c.Listeners {
-		fmt.Fprintf(&b, "listener %s at %s%s\n", l.Name, l.Address, differences(l, config.NewListener(), "Name", "Address", "Routes"))
+		of := differences(l, config.NewListener(), "Name", "Address", "Routes")
+		fmt.Fprintf(&b, "listener %s at %s%s\n", l.Name, l.Address, of)
 		for i, r := range l.Routes {
 			keys := ""
 			if all := c.RouteKeys[l.Name]; len(all) > i && all[i] != nil {
@@ -204,7 +206,7 @@ func golden(t *testing.T, name, got string) {
 	was, is := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 	for i := range is {
 		if i >= len(was) || was[i] != is[i] {
-			t.Fatalf("%s line %d is\n%s\nand should be\n%s", path, i+1, is[i], strings.Join(was[min(i, len(was)):min(i+1, len(was))], ""))
+			t.Fatalf("%s line %d is\n%s\nand should be\n%s", path, i+1, is[i], append(was, "nothing")[min(i, len(was))])
 		}
 	}
 	t.Fatalf("%s is longer than what was made", path)

@@ -8,10 +8,12 @@ import (
 	"github.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspb"
 )
 
-// Secret is a certificate with its key, or authorities. It does not change.
+// Secret is a certificate with its key, or authorities, or keys of session tickets. It does not change.
 type Secret struct {
-	pair       *pair       // nil: it is a validation context
-	validation *validation // nil: it is a certificate
+	// One of them is not nil.
+	pair       *pair
+	validation *validation
+	tickets    *file // keys
 }
 
 // DecodeSecret reads an envoy.extensions.transport_sockets.tls.v3.Secret. The error joins everything that cannot be
@@ -28,8 +30,10 @@ func DecodeSecret(name string, body []byte) (*Secret, error) {
 		s.pair = decodePair(r.at("tls_certificate"), t.TlsCertificate, at)
 	case *tlspb.Secret_ValidationContext:
 		s.validation = decodeValidation(r.at("validation_context"), t.ValidationContext, at)
+	case *tlspb.Secret_SessionTicketKeys:
+		s.tickets = decodeTicketKeys(r.at("session_ticket_keys"), t.SessionTicketKeys, at)
 	default:
-		r.refuse("it is of no kind that reactord has: tls_certificate or validation_context")
+		r.refuse("it is of no kind that reactord has: tls_certificate, validation_context or session_ticket_keys")
 	}
 	if err := r.failed(); err != nil {
 		return nil, err

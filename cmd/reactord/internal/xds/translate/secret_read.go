@@ -59,7 +59,7 @@ func (s *Secret) check() error {
 	}
 	if s.validation != nil && s.validation.ca.text != "" {
 		t := config.NewBackend().TLS
-		t.Enabled, t.CA = true, f.add(s.validation.ca)
+		t.Enabled, t.CA, t.CRL = true, f.add(s.validation.ca), f.add(s.validation.crl)
 		_, found := certs.LoadClient(&t, f.read)
 		return problems(found)
 	}

@@ -13,7 +13,7 @@ type option struct{ level, name int64 }
 
 // socketOptions is what reactord can do of socket options. A function says what is wrong with a value, or "".
 var socketOptions = map[option]func(s *config.Socket, n int64) string{
-	{unix.SOL_SOCKET, unix.SO_REUSEADDR}: expected(1, "addresses are used again at once"),
+	{unix.SOL_SOCKET, unix.SO_REUSEADDR}: expected(1, "addresses are used again immediately"),
 	{unix.SOL_SOCKET, unix.SO_REUSEPORT}: expected(1, "each loop has a socket of its own"),
 	{unix.SOL_SOCKET, unix.SO_KEEPALIVE}: func(s *config.Socket, n int64) string {
 		s.KeepAlive.Mode = "none"
@@ -48,7 +48,7 @@ var socketOptions = map[option]func(s *config.Socket, n int64) string{
 	{unix.IPPROTO_IP, unix.IP_FREEBIND}:        freeBind,
 	{unix.IPPROTO_IPV6, unix.IPV6_FREEBIND}:    freeBind,
 	{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY}:      func(s *config.Socket, n int64) string { s.IPv6Only = n != 0; return "" },
-	{unix.SOL_SOCKET, unix.SO_BINDTODEVICE}:    func(*config.Socket, int64) string { return "it needs the name of an interface" },
+	{unix.SOL_SOCKET, unix.SO_BINDTODEVICE}:    func(*config.Socket, int64) string { return "it needs a name" },
 	{unix.IPPROTO_IP, unix.IP_TRANSPARENT}:     expected(0, "addresses of clients are not borrowed"),
 	{unix.IPPROTO_IPV6, unix.IPV6_TRANSPARENT}: expected(0, "addresses of clients are not borrowed"),
 }

@@ -85,19 +85,21 @@ func (t *clientTLS) build(pairs []pair, v *validation) (config.ClientTLS, *certs
 		c.Cert, c.Key = one.Cert, one.Key
 	}
 	trusted := v != nil && (v.ca != (file{}) || v.system)
+	if trusted {
+		c.CA, c.CRL = f.add(v.ca), f.add(v.crl)
+	}
 	switch {
 	case !trusted && v != nil && len(v.sans) > 0:
 		return c, nil, errors.New(untrusted)
 	case !trusted:
 		c.Insecure = true // as Envoy
-	case t.verify && len(v.sans) == 0:
-		c.CA = f.add(v.ca)
+	case t.verify && len(v.sans) == 0: // the name is verified
 	case t.verify:
-		c.CA, c.SANs = f.add(v.ca), append([]string{"dns:" + t.sni}, v.sans...)
+		c.SANs = append([]string{"dns:" + t.sni}, v.sans...)
 	case len(v.sans) == 0:
-		c.CA, c.SANs = f.add(v.ca), []string{config.AnySAN}
+		c.SANs = []string{config.AnySAN}
 	default:
-		c.CA, c.SANs = f.add(v.ca), v.sans
+		c.SANs = v.sans
 	}
 	keys, found := certs.LoadClient(&c, f.read)
 	return c, keys, problems(found)

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/reactord/reactord/cmd/reactord/internal/certs"
 	"github.com/reactord/reactord/cmd/reactord/internal/config"
@@ -11,8 +12,10 @@ import (
 // serverTLS is what a DownstreamTlsContext says.
 type serverTLS struct {
 	common
-	require bool // clients need a certificate
-	tickets bool
+	require    bool // clients need a certificate
+	tickets    bool
+	keys       *file  // of tickets; nil: they are reactord's own
+	keysSecret string // the secret that has them; "": none
 }
 
 // decodeServerTLS reads a DownstreamTlsContext, and refuses in r what cannot be honoured.
@@ -26,8 +29,13 @@ func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 	r.at("require_sni").only(!m.GetRequireSni().GetValue(), "clients may leave out the name: match server_names")
 	r.at("ocsp_staple_policy").only(m.GetOcspStaplePolicy() == tlspb.DownstreamTlsContext_LENIENT_STAPLING,
 		"a certificate is used without a staple, too")
-	if m.GetDisableStatelessSessionResumption() {
-		t.tickets = false
+	switch k := m.GetSessionTicketKeysType().(type) {
+	case *tlspb.DownstreamTlsContext_DisableStatelessSessionResumption:
+		t.tickets = !k.DisableStatelessSessionResumption
+	case *tlspb.DownstreamTlsContext_SessionTicketKeys:
+		t.keys = decodeTicketKeys(r.at("session_ticket_keys"), k.SessionTicketKeys, "xds://listener")
+	case *tlspb.DownstreamTlsContext_SessionTicketKeysSdsSecretConfig:
+		t.keysSecret = t.secret(r.at("session_ticket_keys_sds_secret_config"), k.SessionTicketKeysSdsSecretConfig)
 	}
 	if t.validationSecret == "" && t.foreign == "" {
 		v := t.validation
@@ -40,7 +48,28 @@ func decodeServerTLS(r reading, m *tlspb.DownstreamTlsContext) *serverTLS {
 }
 
 // Secrets are the names of the secrets that it needs.
-func (t *serverTLS) Secrets() []string { return t.secrets() }
+func (t *serverTLS) Secrets() []string {
+	names := t.secrets()
+	if t.keysSecret != "" {
+		names = append(names, t.keysSecret)
+	}
+	return names
+}
+
+// ticketKeys are the keys of tickets, with those of a secret; nil: they are reactord's own.
+func (t *serverTLS) ticketKeys(s *Set) (*file, error) {
+	if t.keysSecret == "" {
+		return t.keys, nil
+	}
+	switch secret := s.Secrets[t.keysSecret]; {
+	case secret == nil:
+		return nil, fmt.Errorf("there is no secret %q", t.keysSecret)
+	case secret.tickets == nil:
+		return nil, fmt.Errorf("the secret %q has no keys of tickets", t.keysSecret)
+	default:
+		return secret.tickets, nil
+	}
+}
 
 // clientAuth reports whether a client needs a certificate.
 func (t *serverTLS) clientAuth() bool { return t.require }
@@ -55,6 +84,13 @@ func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Serve
 	if err != nil {
 		return c, nil, err
 	}
+	tickets, err := t.ticketKeys(s)
+	if err != nil {
+		return c, nil, err
+	}
+	if tickets != nil {
+		c.TicketKeys = f.add(*tickets)
+	}
 	for _, p := range pairs {
 		c.Certificates = append(c.Certificates, p.add(f))
 	}
@@ -63,7 +99,7 @@ func (t *serverTLS) build(s *Set, sans []string) (config.ServerTLS, *certs.Serve
 		if c.ClientAuth = "request"; t.require {
 			c.ClientAuth = "require"
 		}
-		c.ClientCA = f.add(v.ca)
+		c.ClientCA, c.ClientCRL = f.add(v.ca), f.add(v.crl)
 		if c.ClientSANs, err = narrower(v.sans, sans); err != nil {
 			return c, nil, err
 		}

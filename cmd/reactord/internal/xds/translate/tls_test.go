@@ -2,6 +2,7 @@ package translate
 
 import (
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -129,7 +130,14 @@ func TestUpstreamTLS(t *testing.T) {
 		{"pins", upstream("", `"validation_context":`+p.ca(`,"verify_certificate_spki":["a"]`)),
 			"verify_certificate_spki: certificates are not pinned"},
 		{"revoked", upstream("", `"validation_context":`+p.ca(`,"crl":{"inline_string":"a"}`)),
-			"crl: lists of revoked certificates are not read"},
+			"has no list of revoked certificates in PEM"},
+		{"a list of what is revoked", upstream("", `"validation_context":`+p.ca(`,"crl":`+p.inline(p.Revoke("crl",
+			time.Hour)))),
+			" TLS.CRL=xds://cluster/c/validation_context/crl "},
+		{"a list of another", upstream("", only(`"crl":`+p.inline(p.Revoke("crl", time.Hour)))),
+			"crl: it is of the authorities of trusted_ca"},
+		{"of leaves only", upstream("", `"validation_context":`+p.ca(`,"only_verify_leaf_cert_crl":true`)),
+			"authorities of a chain may be revoked"},
 		{"expired", upstream("", `"validation_context":`+p.ca(`,"allow_expired_certificate":true`)),
 			"certificates that have expired"},
 		{"untrusted", upstream("", `"validation_context":`+p.ca(`,"trust_chain_verification":"ACCEPT_UNTRUSTED"`)),
@@ -326,8 +334,10 @@ func TestDownstreamTLS(t *testing.T) {
 		`"validation_context":`+p.ca(`,"match_typed_subject_alt_names":`+
 			`[{"san_type":"URI","matcher":{"prefix":"spiffe://a/"}}]`)
 	of := func(common, fields string) string { return `"common_tls_context":{` + common + `}` + fields }
+	eighty := base64.StdEncoding.EncodeToString(make([]byte, ticketKey))
 	set := &Set{Secrets: map[string]*Secret{
-		"ca": mustSecret(t, "ca", `"validation_context":`+p.ca("")), "pair": mustSecret(t, "pair",
+		"tickets": mustSecret(t, "tickets", `"session_ticket_keys":{"keys":[{"inline_bytes":"`+eighty+`"}]}`),
+		"ca":      mustSecret(t, "ca", `"validation_context":`+p.ca("")), "pair": mustSecret(t, "pair",
 			`"tls_certificate":`+p.pair("client.test")),
 	}}
 	for _, test := range []struct {
@@ -358,6 +368,20 @@ func TestDownstreamTLS(t *testing.T) {
 			"authorities of clients are not those of the system"},
 		{"require_sni", of(pair, `,"require_sni":true`), nil, "require_sni: clients may leave out the name"},
 		{"no tickets", of(pair, `,"disable_stateless_session_resumption":true`), nil, " Tickets=false"},
+		{"keys of tickets", of(pair,
+			`,"session_ticket_keys":{"keys":[{"inline_bytes":"`+eighty+`"},{"inline_bytes":"`+eighty+`"}]}`), nil,
+			" TicketKeys=xds://listener/tickets"},
+		{"keys of tickets in a secret", of(pair, `,"session_ticket_keys_sds_secret_config":`+sds("tickets")), nil,
+			" TicketKeys=xds://secret/tickets/tickets"},
+		{"keys of tickets in another", of(pair, `,"session_ticket_keys_sds_secret_config":`+sds("ca")), nil,
+			`fault: the secret "ca" has no keys of tickets`},
+		{"a short key", of(pair, `,"session_ticket_keys":{"keys":[{"inline_bytes":"YQ=="}]}`), nil,
+			"session_ticket_keys.keys[0]: it has 1 bytes: a key has 80"},
+		{"no key of tickets", of(pair, `,"session_ticket_keys":{}`), nil, "session_ticket_keys: there is none"},
+		{"a file of keys", of(pair, `,"session_ticket_keys":{"keys":[{"filename":"/a"}]}`), nil,
+			"keys of tickets are sent inline"},
+		{"what is revoked", of(pair+`,"validation_context":`+p.ca(`,"crl":`+p.inline(p.Revoke("crl", time.Hour))), ""), nil,
+			" ClientCRL=xds://listener/validation_context/crl"},
 		{"staples", of(pair, `,"ocsp_staple_policy":"MUST_STAPLE"`), nil,
 			"ocsp_staple_policy: a certificate is used without"},
 		{"of the agent",

@@ -11,6 +11,7 @@ type validation struct {
 	ca     file // none: no certificate is verified, or those of the system do
 	system bool // the authorities of the system
 	sans   []string
+	crl    file // lists of revoked certificates of ca; none: nothing is revoked
 }
 
 // decodeValidation reads a validation context; nil: there is none.
@@ -37,7 +38,10 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 	const pinned = "certificates are not pinned: write trusted_ca"
 	r.at("verify_certificate_spki").only(len(m.VerifyCertificateSpki) == 0, pinned)
 	r.at("verify_certificate_hash").only(len(m.VerifyCertificateHash) == 0, pinned)
-	r.at("crl").only(m.Crl == nil, "lists of revoked certificates are not read")
+	v.crl = decodeFile(r.at("crl"), m.Crl, origin+"/crl")
+	r.at("crl").only(v.crl == (file{}) || v.ca != (file{}),
+		"it is of the authorities of trusted_ca: write it in the same place")
+	r.at("only_verify_leaf_cert_crl").only(!m.OnlyVerifyLeafCertCrl, "authorities of a chain may be revoked, too")
 	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "certificates that have expired are not accepted")
 	r.at("trust_chain_verification").only(
 		m.TrustChainVerification == tlspb.CertificateValidationContext_VERIFY_TRUST_CHAIN, "chains are always verified")
@@ -97,7 +101,7 @@ func (v *validation) with(secret *validation) *validation {
 	}
 	both := *v
 	if secret.ca != (file{}) {
-		both.ca, both.system = secret.ca, false
+		both.ca, both.crl, both.system = secret.ca, secret.crl, false
 	}
 	both.system = both.system || secret.system
 	both.sans = append(append([]string(nil), v.sans...), secret.sans...)

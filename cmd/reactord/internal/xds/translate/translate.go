@@ -44,8 +44,8 @@ type Fault struct {
 func (f Fault) Error() string { return fmt.Sprintf("%s %s: %v", f.Type, f.Name, f.Err) }
 
 // Build makes the part of a plan. It has the listeners, and the clusters that they use. A resource with a fault is left
-// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are in
-// the order of their types and names.
+// out. Connections to a cluster that is left out, or that is not in the set, are reset, as Envoy does. The faults are
+// in the order of their types and names.
 func Build(s *Set) (*plan.Control, []Fault) {
 	b := &builder{
 		set: s,
@@ -132,11 +132,14 @@ func (b *builder) listener(name string, l *Listener) error {
 
 // routes makes the routes of a listener, with what their TLS holds, and notes what they want of clusters.
 func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*certs.Server, error) {
-	all, err := routes(l.chains, l.fallback, b.clusters(l))
-	if err != nil {
-		return nil, nil, err
+	all := l.routes
+	if l.bySNI() {
+		var err error
+		if all, err = routes(l.chains, l.fallback, b.clusters()); err != nil {
+			return nil, nil, err
+		}
 	}
-	routes, keys := make([]config.Route, len(all)), make([]*certs.Server, len(all))
+	out, keys := make([]config.Route, len(all)), make([]*certs.Server, len(all))
 	some := ""
 	for i := range all {
 		for _, to := range all[i].Targets() {
@@ -147,7 +150,7 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 		return nil, nil, errors.New("sni_cluster: there is no cluster whose name a client could ask for")
 	}
 	for i := range all {
-		r := &all[i]
+		r := all[i]
 		if len(r.Targets()) == 0 { // it resets connections
 			r.Backend = some
 		}
@@ -166,16 +169,13 @@ func (b *builder) routes(l *Listener, uses map[string]use) ([]config.Route, []*c
 			u.buffer = l.buffer
 			uses[to.Backend] = u
 		}
-		routes[i] = r.Route
+		out[i] = r.Route
 	}
-	return routes, keys, nil
+	return out, keys, nil
 }
 
 // clusters is the clusters that a client may choose by their name.
-func (b *builder) clusters(l *Listener) []string {
-	if !slices.ContainsFunc(l.all(), func(ch *chain) bool { return ch.bySNI }) {
-		return nil
-	}
+func (b *builder) clusters() []string {
 	all := sorted(b.set.Clusters)
 	return slices.DeleteFunc(all, func(name string) bool { return !isServerName(name) })
 }

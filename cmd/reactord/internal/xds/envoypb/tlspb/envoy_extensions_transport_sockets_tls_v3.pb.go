@@ -325,6 +325,8 @@ type DownstreamTlsContext struct {
 	RequireSni               *wrapperspb.BoolValue  `protobuf:"bytes,3,opt,name=require_sni,json=requireSni,proto3" json:"require_sni,omitempty"`
 	// Types that are valid to be assigned to SessionTicketKeysType:
 	//
+	//	*DownstreamTlsContext_SessionTicketKeys
+	//	*DownstreamTlsContext_SessionTicketKeysSdsSecretConfig
 	//	*DownstreamTlsContext_DisableStatelessSessionResumption
 	SessionTicketKeysType isDownstreamTlsContext_SessionTicketKeysType `protobuf_oneof:"session_ticket_keys_type"`
 	OcspStaplePolicy      DownstreamTlsContext_OcspStaplePolicy        `protobuf:"varint,8,opt,name=ocsp_staple_policy,json=ocspStaplePolicy,proto3,enum=envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext_OcspStaplePolicy" json:"ocsp_staple_policy,omitempty"`
@@ -378,6 +380,24 @@ func (x *DownstreamTlsContext) GetSessionTicketKeysType() isDownstreamTlsContext
 	return nil
 }
 
+func (x *DownstreamTlsContext) GetSessionTicketKeys() *TlsSessionTicketKeys {
+	if x != nil {
+		if x, ok := x.SessionTicketKeysType.(*DownstreamTlsContext_SessionTicketKeys); ok {
+			return x.SessionTicketKeys
+		}
+	}
+	return nil
+}
+
+func (x *DownstreamTlsContext) GetSessionTicketKeysSdsSecretConfig() *SdsSecretConfig {
+	if x != nil {
+		if x, ok := x.SessionTicketKeysType.(*DownstreamTlsContext_SessionTicketKeysSdsSecretConfig); ok {
+			return x.SessionTicketKeysSdsSecretConfig
+		}
+	}
+	return nil
+}
+
 func (x *DownstreamTlsContext) GetDisableStatelessSessionResumption() bool {
 	if x != nil {
 		if x, ok := x.SessionTicketKeysType.(*DownstreamTlsContext_DisableStatelessSessionResumption); ok {
@@ -398,8 +418,21 @@ type isDownstreamTlsContext_SessionTicketKeysType interface {
 	isDownstreamTlsContext_SessionTicketKeysType()
 }
 
+type DownstreamTlsContext_SessionTicketKeys struct {
+	SessionTicketKeys *TlsSessionTicketKeys `protobuf:"bytes,4,opt,name=session_ticket_keys,json=sessionTicketKeys,proto3,oneof"`
+}
+
+type DownstreamTlsContext_SessionTicketKeysSdsSecretConfig struct {
+	SessionTicketKeysSdsSecretConfig *SdsSecretConfig `protobuf:"bytes,5,opt,name=session_ticket_keys_sds_secret_config,json=sessionTicketKeysSdsSecretConfig,proto3,oneof"`
+}
+
 type DownstreamTlsContext_DisableStatelessSessionResumption struct {
 	DisableStatelessSessionResumption bool `protobuf:"varint,7,opt,name=disable_stateless_session_resumption,json=disableStatelessSessionResumption,proto3,oneof"`
+}
+
+func (*DownstreamTlsContext_SessionTicketKeys) isDownstreamTlsContext_SessionTicketKeysType() {}
+
+func (*DownstreamTlsContext_SessionTicketKeysSdsSecretConfig) isDownstreamTlsContext_SessionTicketKeysType() {
 }
 
 func (*DownstreamTlsContext_DisableStatelessSessionResumption) isDownstreamTlsContext_SessionTicketKeysType() {
@@ -536,6 +569,7 @@ type CertificateValidationContext struct {
 	Crl                       *corepb.DataSource                                  `protobuf:"bytes,7,opt,name=crl,proto3" json:"crl,omitempty"`
 	AllowExpiredCertificate   bool                                                `protobuf:"varint,8,opt,name=allow_expired_certificate,json=allowExpiredCertificate,proto3" json:"allow_expired_certificate,omitempty"`
 	TrustChainVerification    CertificateValidationContext_TrustChainVerification `protobuf:"varint,10,opt,name=trust_chain_verification,json=trustChainVerification,proto3,enum=envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext_TrustChainVerification" json:"trust_chain_verification,omitempty"`
+	OnlyVerifyLeafCertCrl     bool                                                `protobuf:"varint,14,opt,name=only_verify_leaf_cert_crl,json=onlyVerifyLeafCertCrl,proto3" json:"only_verify_leaf_cert_crl,omitempty"`
 	MaxVerifyDepth            *wrapperspb.UInt32Value                             `protobuf:"bytes,16,opt,name=max_verify_depth,json=maxVerifyDepth,proto3" json:"max_verify_depth,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -627,6 +661,13 @@ func (x *CertificateValidationContext) GetTrustChainVerification() CertificateVa
 		return x.TrustChainVerification
 	}
 	return CertificateValidationContext_VERIFY_TRUST_CHAIN
+}
+
+func (x *CertificateValidationContext) GetOnlyVerifyLeafCertCrl() bool {
+	if x != nil {
+		return x.OnlyVerifyLeafCertCrl
+	}
+	return false
 }
 
 func (x *CertificateValidationContext) GetMaxVerifyDepth() *wrapperspb.UInt32Value {
@@ -858,6 +899,7 @@ type Secret struct {
 	// Types that are valid to be assigned to Type:
 	//
 	//	*Secret_TlsCertificate
+	//	*Secret_SessionTicketKeys
 	//	*Secret_ValidationContext
 	Type          isSecret_Type `protobuf_oneof:"type"`
 	unknownFields protoimpl.UnknownFields
@@ -905,6 +947,15 @@ func (x *Secret) GetTlsCertificate() *TlsCertificate {
 	return nil
 }
 
+func (x *Secret) GetSessionTicketKeys() *TlsSessionTicketKeys {
+	if x != nil {
+		if x, ok := x.Type.(*Secret_SessionTicketKeys); ok {
+			return x.SessionTicketKeys
+		}
+	}
+	return nil
+}
+
 func (x *Secret) GetValidationContext() *CertificateValidationContext {
 	if x != nil {
 		if x, ok := x.Type.(*Secret_ValidationContext); ok {
@@ -922,13 +973,51 @@ type Secret_TlsCertificate struct {
 	TlsCertificate *TlsCertificate `protobuf:"bytes,2,opt,name=tls_certificate,json=tlsCertificate,proto3,oneof"`
 }
 
+type Secret_SessionTicketKeys struct {
+	SessionTicketKeys *TlsSessionTicketKeys `protobuf:"bytes,3,opt,name=session_ticket_keys,json=sessionTicketKeys,proto3,oneof"`
+}
+
 type Secret_ValidationContext struct {
 	ValidationContext *CertificateValidationContext `protobuf:"bytes,4,opt,name=validation_context,json=validationContext,proto3,oneof"`
 }
 
 func (*Secret_TlsCertificate) isSecret_Type() {}
 
+func (*Secret_SessionTicketKeys) isSecret_Type() {}
+
 func (*Secret_ValidationContext) isSecret_Type() {}
+
+type TlsSessionTicketKeys struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Keys          []*corepb.DataSource   `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TlsSessionTicketKeys) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TlsSessionTicketKeys) ProtoMessage() {}
+
+func (x *TlsSessionTicketKeys) ProtoReflect() protoreflect.Message {
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *TlsSessionTicketKeys) GetKeys() []*corepb.DataSource {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
 
 type CommonTlsContext_CombinedCertificateValidationContext struct {
 	state                            protoimpl.MessageState        `protogen:"open.v1"`
@@ -945,7 +1034,7 @@ func (x *CommonTlsContext_CombinedCertificateValidationContext) String() string 
 func (*CommonTlsContext_CombinedCertificateValidationContext) ProtoMessage() {}
 
 func (x *CommonTlsContext_CombinedCertificateValidationContext) ProtoReflect() protoreflect.Message {
-	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[9]
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1072,7 @@ func (x *CertificateValidationContext_SystemRootCerts) String() string {
 func (*CertificateValidationContext_SystemRootCerts) ProtoMessage() {}
 
 func (x *CertificateValidationContext_SystemRootCerts) ProtoReflect() protoreflect.Message {
-	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[10]
+	mi := &file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,12 +1093,14 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"\x03sni\x18\x02 \x01(\tR\x03sni\x12\"\n" +
 	"\rauto_host_sni\x18\x06 \x01(\bR\vautoHostSni\x125\n" +
 	"\x17auto_sni_san_validation\x18\a \x01(\bR\x14autoSniSanValidation\x12/\n" +
-	"\x13allow_renegotiation\x18\x03 \x01(\bR\x12allowRenegotiation\"\xd7\x04\n" +
+	"\x13allow_renegotiation\x18\x03 \x01(\bR\x12allowRenegotiation\"\xda\x06\n" +
 	"\x14DownstreamTlsContext\x12i\n" +
 	"\x12common_tls_context\x18\x01 \x01(\v2;.envoy.extensions.transport_sockets.tls.v3.CommonTlsContextR\x10commonTlsContext\x12X\n" +
 	"\x1arequire_client_certificate\x18\x02 \x01(\v2\x1a.google.protobuf.BoolValueR\x18requireClientCertificate\x12;\n" +
 	"\vrequire_sni\x18\x03 \x01(\v2\x1a.google.protobuf.BoolValueR\n" +
-	"requireSni\x12Q\n" +
+	"requireSni\x12q\n" +
+	"\x13session_ticket_keys\x18\x04 \x01(\v2?.envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeysH\x00R\x11sessionTicketKeys\x12\x8d\x01\n" +
+	"%session_ticket_keys_sds_secret_config\x18\x05 \x01(\v2:.envoy.extensions.transport_sockets.tls.v3.SdsSecretConfigH\x00R sessionTicketKeysSdsSecretConfig\x12Q\n" +
 	"$disable_stateless_session_resumption\x18\a \x01(\bH\x00R!disableStatelessSessionResumption\x12~\n" +
 	"\x12ocsp_staple_policy\x18\b \x01(\x0e2P.envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicyR\x10ocspStaplePolicy\"N\n" +
 	"\x10OcspStaplePolicy\x12\x14\n" +
@@ -1029,7 +1120,7 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"$CombinedCertificateValidationContext\x12\x85\x01\n" +
 	"\x1adefault_validation_context\x18\x01 \x01(\v2G.envoy.extensions.transport_sockets.tls.v3.CertificateValidationContextR\x18defaultValidationContext\x12\x8a\x01\n" +
 	"$validation_context_sds_secret_config\x18\x02 \x01(\v2:.envoy.extensions.transport_sockets.tls.v3.SdsSecretConfigR validationContextSdsSecretConfigB\x19\n" +
-	"\x17validation_context_type\"\xba\b\n" +
+	"\x17validation_context_type\"\xf4\b\n" +
 	"\x1cCertificateValidationContext\x12?\n" +
 	"\n" +
 	"trusted_ca\x18\x01 \x01(\v2 .envoy.config.core.v3.DataSourceR\ttrustedCa\x12\x83\x01\n" +
@@ -1042,7 +1133,8 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"\x03crl\x18\a \x01(\v2 .envoy.config.core.v3.DataSourceR\x03crl\x12:\n" +
 	"\x19allow_expired_certificate\x18\b \x01(\bR\x17allowExpiredCertificate\x12\x98\x01\n" +
 	"\x18trust_chain_verification\x18\n" +
-	" \x01(\x0e2^.envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerificationR\x16trustChainVerification\x12F\n" +
+	" \x01(\x0e2^.envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerificationR\x16trustChainVerification\x128\n" +
+	"\x19only_verify_leaf_cert_crl\x18\x0e \x01(\bR\x15onlyVerifyLeafCertCrl\x12F\n" +
 	"\x10max_verify_depth\x18\x10 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x0emaxVerifyDepth\x1a\x11\n" +
 	"\x0fSystemRootCerts\"F\n" +
 	"\x16TrustChainVerification\x12\x16\n" +
@@ -1089,15 +1181,18 @@ const file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc = "" +
 	"\x0fSdsSecretConfig\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
 	"\n" +
-	"sds_config\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\"\x84\x02\n" +
+	"sds_config\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\"\xf7\x02\n" +
 	"\x06Secret\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12d\n" +
-	"\x0ftls_certificate\x18\x02 \x01(\v29.envoy.extensions.transport_sockets.tls.v3.TlsCertificateH\x00R\x0etlsCertificate\x12x\n" +
+	"\x0ftls_certificate\x18\x02 \x01(\v29.envoy.extensions.transport_sockets.tls.v3.TlsCertificateH\x00R\x0etlsCertificate\x12q\n" +
+	"\x13session_ticket_keys\x18\x03 \x01(\v2?.envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeysH\x00R\x11sessionTicketKeys\x12x\n" +
 	"\x12validation_context\x18\x04 \x01(\v2G.envoy.extensions.transport_sockets.tls.v3.CertificateValidationContextH\x00R\x11validationContextB\x06\n" +
-	"\x04typeBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspbb\x06proto3"
+	"\x04type\"L\n" +
+	"\x14TlsSessionTicketKeys\x124\n" +
+	"\x04keys\x18\x01 \x03(\v2 .envoy.config.core.v3.DataSourceR\x04keysBFZDgithub.com/reactord/reactord/cmd/reactord/internal/xds/envoypb/tlspbb\x06proto3"
 
 var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_goTypes = []any{
 	(DownstreamTlsContext_OcspStaplePolicy)(0),                    // 0: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy
 	(CertificateValidationContext_TrustChainVerification)(0),      // 1: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerification
@@ -1113,54 +1208,59 @@ var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_goTypes = []any{
 	(*TlsParameters)(nil),                                         // 11: envoy.extensions.transport_sockets.tls.v3.TlsParameters
 	(*SdsSecretConfig)(nil),                                       // 12: envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
 	(*Secret)(nil),                                                // 13: envoy.extensions.transport_sockets.tls.v3.Secret
-	(*CommonTlsContext_CombinedCertificateValidationContext)(nil), // 14: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext
-	(*CertificateValidationContext_SystemRootCerts)(nil),          // 15: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts
-	(*wrapperspb.BoolValue)(nil),                                  // 16: google.protobuf.BoolValue
-	(*corepb.DataSource)(nil),                                     // 17: envoy.config.core.v3.DataSource
-	(*corepb.WatchedDirectory)(nil),                               // 18: envoy.config.core.v3.WatchedDirectory
-	(*corepb.StringMatcher)(nil),                                  // 19: envoy.type.matcher.v3.StringMatcher
-	(*wrapperspb.UInt32Value)(nil),                                // 20: google.protobuf.UInt32Value
-	(*corepb.ConfigSource)(nil),                                   // 21: envoy.config.core.v3.ConfigSource
+	(*TlsSessionTicketKeys)(nil),                                  // 14: envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys
+	(*CommonTlsContext_CombinedCertificateValidationContext)(nil), // 15: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext
+	(*CertificateValidationContext_SystemRootCerts)(nil),          // 16: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts
+	(*wrapperspb.BoolValue)(nil),                                  // 17: google.protobuf.BoolValue
+	(*corepb.DataSource)(nil),                                     // 18: envoy.config.core.v3.DataSource
+	(*corepb.WatchedDirectory)(nil),                               // 19: envoy.config.core.v3.WatchedDirectory
+	(*corepb.StringMatcher)(nil),                                  // 20: envoy.type.matcher.v3.StringMatcher
+	(*wrapperspb.UInt32Value)(nil),                                // 21: google.protobuf.UInt32Value
+	(*corepb.ConfigSource)(nil),                                   // 22: envoy.config.core.v3.ConfigSource
 }
 var file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_depIdxs = []int32{
 	7,  // 0: envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext.common_tls_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CommonTlsContext
 	7,  // 1: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.common_tls_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CommonTlsContext
-	16, // 2: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.require_client_certificate:type_name -> google.protobuf.BoolValue
-	16, // 3: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.require_sni:type_name -> google.protobuf.BoolValue
-	0,  // 4: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.ocsp_staple_policy:type_name -> envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy
-	11, // 5: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_params:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters
-	10, // 6: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_certificates:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsCertificate
-	12, // 7: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_certificate_sds_secret_configs:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
-	8,  // 8: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
-	12, // 9: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.validation_context_sds_secret_config:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
-	14, // 10: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.combined_validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext
-	17, // 11: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.trusted_ca:type_name -> envoy.config.core.v3.DataSource
-	15, // 12: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.system_root_certs:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts
-	18, // 13: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
-	9,  // 14: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.match_typed_subject_alt_names:type_name -> envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher
-	19, // 15: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.match_subject_alt_names:type_name -> envoy.type.matcher.v3.StringMatcher
-	17, // 16: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.crl:type_name -> envoy.config.core.v3.DataSource
-	1,  // 17: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.trust_chain_verification:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerification
-	20, // 18: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.max_verify_depth:type_name -> google.protobuf.UInt32Value
-	2,  // 19: envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.san_type:type_name -> envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.SanType
-	19, // 20: envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.matcher:type_name -> envoy.type.matcher.v3.StringMatcher
-	17, // 21: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.certificate_chain:type_name -> envoy.config.core.v3.DataSource
-	17, // 22: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.private_key:type_name -> envoy.config.core.v3.DataSource
-	18, // 23: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
-	17, // 24: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.ocsp_staple:type_name -> envoy.config.core.v3.DataSource
-	3,  // 25: envoy.extensions.transport_sockets.tls.v3.TlsParameters.tls_minimum_protocol_version:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.TlsProtocol
-	3,  // 26: envoy.extensions.transport_sockets.tls.v3.TlsParameters.tls_maximum_protocol_version:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.TlsProtocol
-	4,  // 27: envoy.extensions.transport_sockets.tls.v3.TlsParameters.compliance_policies:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.CompliancePolicy
-	21, // 28: envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	10, // 29: envoy.extensions.transport_sockets.tls.v3.Secret.tls_certificate:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsCertificate
-	8,  // 30: envoy.extensions.transport_sockets.tls.v3.Secret.validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
-	8,  // 31: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext.default_validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
-	12, // 32: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext.validation_context_sds_secret_config:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	17, // 2: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.require_client_certificate:type_name -> google.protobuf.BoolValue
+	17, // 3: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.require_sni:type_name -> google.protobuf.BoolValue
+	14, // 4: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.session_ticket_keys:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys
+	12, // 5: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.session_ticket_keys_sds_secret_config:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
+	0,  // 6: envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.ocsp_staple_policy:type_name -> envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.OcspStaplePolicy
+	11, // 7: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_params:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters
+	10, // 8: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_certificates:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsCertificate
+	12, // 9: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.tls_certificate_sds_secret_configs:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
+	8,  // 10: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
+	12, // 11: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.validation_context_sds_secret_config:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
+	15, // 12: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.combined_validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext
+	18, // 13: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.trusted_ca:type_name -> envoy.config.core.v3.DataSource
+	16, // 14: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.system_root_certs:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts
+	19, // 15: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
+	9,  // 16: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.match_typed_subject_alt_names:type_name -> envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher
+	20, // 17: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.match_subject_alt_names:type_name -> envoy.type.matcher.v3.StringMatcher
+	18, // 18: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.crl:type_name -> envoy.config.core.v3.DataSource
+	1,  // 19: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.trust_chain_verification:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.TrustChainVerification
+	21, // 20: envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.max_verify_depth:type_name -> google.protobuf.UInt32Value
+	2,  // 21: envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.san_type:type_name -> envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.SanType
+	20, // 22: envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher.matcher:type_name -> envoy.type.matcher.v3.StringMatcher
+	18, // 23: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.certificate_chain:type_name -> envoy.config.core.v3.DataSource
+	18, // 24: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.private_key:type_name -> envoy.config.core.v3.DataSource
+	19, // 25: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.watched_directory:type_name -> envoy.config.core.v3.WatchedDirectory
+	18, // 26: envoy.extensions.transport_sockets.tls.v3.TlsCertificate.ocsp_staple:type_name -> envoy.config.core.v3.DataSource
+	3,  // 27: envoy.extensions.transport_sockets.tls.v3.TlsParameters.tls_minimum_protocol_version:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.TlsProtocol
+	3,  // 28: envoy.extensions.transport_sockets.tls.v3.TlsParameters.tls_maximum_protocol_version:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.TlsProtocol
+	4,  // 29: envoy.extensions.transport_sockets.tls.v3.TlsParameters.compliance_policies:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsParameters.CompliancePolicy
+	22, // 30: envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	10, // 31: envoy.extensions.transport_sockets.tls.v3.Secret.tls_certificate:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsCertificate
+	14, // 32: envoy.extensions.transport_sockets.tls.v3.Secret.session_ticket_keys:type_name -> envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys
+	8,  // 33: envoy.extensions.transport_sockets.tls.v3.Secret.validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
+	18, // 34: envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys.keys:type_name -> envoy.config.core.v3.DataSource
+	8,  // 35: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext.default_validation_context:type_name -> envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext
+	12, // 36: envoy.extensions.transport_sockets.tls.v3.CommonTlsContext.CombinedCertificateValidationContext.validation_context_sds_secret_config:type_name -> envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_init() }
@@ -1169,6 +1269,8 @@ func file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_init() {
 		return
 	}
 	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[1].OneofWrappers = []any{
+		(*DownstreamTlsContext_SessionTicketKeys)(nil),
+		(*DownstreamTlsContext_SessionTicketKeysSdsSecretConfig)(nil),
 		(*DownstreamTlsContext_DisableStatelessSessionResumption)(nil),
 	}
 	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[2].OneofWrappers = []any{
@@ -1178,6 +1280,7 @@ func file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_init() {
 	}
 	file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_msgTypes[8].OneofWrappers = []any{
 		(*Secret_TlsCertificate)(nil),
+		(*Secret_SessionTicketKeys)(nil),
 		(*Secret_ValidationContext)(nil),
 	}
 	type x struct{}
@@ -1186,7 +1289,7 @@ func file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc), len(file_tlspb_envoy_extensions_transport_sockets_tls_v3_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
