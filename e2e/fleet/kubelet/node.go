@@ -161,7 +161,7 @@ func (n *node) serve(ctx context.Context) error {
 			}
 		}
 		if len(pods) != 0 {
-			errs = append(errs, n.balance(ctx, s, pods[0].ip), n.endpoints(ctx, s, pods))
+			errs = append(errs, n.balance(ctx, s, pods[0]), n.endpoints(ctx, s, pods))
 		}
 	}
 	return errors.Join(errs...)
@@ -177,14 +177,42 @@ func (p *pod) has(selector map[string]string) bool {
 	return true
 }
 
-// balance gives a Service of type LoadBalancer its address.
-func (n *node) balance(ctx context.Context, s *service, address string) error {
-	has := s.Status.LoadBalancer.Ingress
-	if s.Spec.Type != "LoadBalancer" || len(has) != 0 && has[0].IP == address {
+// balance gives a Service of type LoadBalancer the address of its Pod, and the Pod the ports of the Service.
+func (n *node) balance(ctx context.Context, s *service, p *pod) error {
+	if s.Spec.Type != "LoadBalancer" {
+		return nil
+	}
+	if err := p.forward(s); err != nil {
+		return err
+	}
+	if has := s.Status.LoadBalancer.Ingress; len(has) != 0 && has[0].IP == p.ip {
 		return nil
 	}
 	return n.api.patch(ctx, "/api/v1/namespaces/"+s.Metadata.Namespace+"/services/"+s.Metadata.Name+"/status", merge,
-		object{"status": object{"loadBalancer": object{"ingress": []object{{"ip": address}}}}})
+		object{"status": object{"loadBalancer": object{"ingress": []object{{"ip": p.ip}}}}})
+}
+
+// forward has the kernel send the ports of a Service to those of its Pod that have other numbers.
+func (p *pod) forward(s *service) error {
+	var rules strings.Builder
+	rules.WriteString("table ip service\ndelete table ip service\ntable ip service {\n" +
+		"chain in { type nat hook prerouting priority dstnat;\n")
+	for _, port := range s.Spec.Ports {
+		if to, ok := port.TargetPort.(float64); ok && int(to) != port.Port {
+			fmt.Fprintf(&rules, "%s dport %d redirect to :%d\n", strings.ToLower(port.Protocol), port.Port, int(to))
+		}
+	}
+	rules.WriteString("}\n}\n")
+	if rules.String() == p.forwarded {
+		return nil
+	}
+	cmd := exec.Command("ip", "netns", "exec", p.namespace, "nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(rules.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("nft: %w: %s", err, out)
+	}
+	p.forwarded = rules.String()
+	return nil
 }
 
 // endpoints writes the EndpointSlice of a Service.

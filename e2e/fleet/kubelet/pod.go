@@ -22,7 +22,8 @@ type pod struct {
 	ip        string
 	running   []*exec.Cmd
 	ready     bool
-	published bool // as ready or not
+	published bool   // as ready or not
+	forwarded string // rules of nftables
 }
 
 // boot starts the programs of a Deployment.
@@ -142,7 +143,8 @@ func (n *node) start(p *pod, c *container, dirs map[string]string) error {
 	}
 	env, expand := environment(p, c)
 	args := []string{
-		"netns", "exec", p.namespace, "bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc",
+		"netns", "exec", p.namespace, "bwrap", "--die-with-parent", "--ro-bind", "/usr", "/usr",
+		"--tmpfs", "/etc", "--ro-bind", "/etc/hosts", "/etc/hosts", "--ro-bind-try", "/etc/ssl", "/etc/ssl",
 		"--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/bin", "/bin",
 		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", filepath.Dir(program), "/programs",
 	}

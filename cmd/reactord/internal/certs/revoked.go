@@ -47,7 +47,8 @@ func (r *reader) revocations(key, path, authorities string) revoked {
 	}
 	for _, list := range all {
 		if r.now.After(list.until) {
-			r.warn(key, "a list of revoked certificates in %s has expired on %s: certificates of its authority are refused", path,
+			r.warn(key, "a list of revoked certificates in %s has expired on %s: certificates of its authority are refused",
+				path,
 				list.until.Format(time.DateTime))
 		}
 	}
@@ -113,7 +114,8 @@ func (all revoked) checkChain(chain []*x509.Certificate) error {
 		case list == nil:
 			return fmt.Errorf("there is no list of revoked certificates of %s", c.Issuer)
 		case !list.until.IsZero() && time.Now().After(list.until):
-			return fmt.Errorf("the list of revoked certificates of %s has expired on %s", c.Issuer, list.until.Format(time.DateTime))
+			return fmt.Errorf("the list of revoked certificates of %s has expired on %s", c.Issuer,
+				list.until.Format(time.DateTime))
 		case list.serials[c.SerialNumber.String()]:
 			return fmt.Errorf("the certificate %s of %s was revoked", c.SerialNumber, c.Issuer)
 		}

@@ -13,7 +13,8 @@ import (
 // Certificates that were revoked are refused on both sides, with names of their own and without.
 func TestRevoked(t *testing.T) {
 	a, other := certstest.New(t), certstest.New(t)
-	server, client := issue(a, "server", newKey(t), time.Hour, "a.test"), issue(a, "client", newKey(t), time.Hour, "b.test")
+	server, client := issue(a, "server", newKey(t), time.Hour, "a.test"), issue(a, "client", newKey(t), time.Hour,
+		"b.test")
 	for name, test := range map[string]struct {
 		list          string
 		names         []string

@@ -116,6 +116,26 @@ func TestServersNames(t *testing.T) {
 	}
 }
 
+// A dot asks for no name.
+func TestNoNameIsAskedFor(t *testing.T) {
+	a := certstest.New(t)
+	s := settings(issue(a, "cert", newKey(t), time.Hour, "a.test"))
+	for name, want := range map[string]string{".": "", "b.test": "b.test"} {
+		c := config.NewBackend().TLS
+		c.Enabled, c.CA, c.ServerName, c.SANs = true, a.File, name, []string{"dns:a.test"}
+		keys, _ := LoadClient(&c, nil)
+		asked := "nothing yet"
+		server := mustLoad(t, s).Config(s)
+		server.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			asked = hello.ServerName
+			return nil, nil //nolint:nilnil // the configuration stays
+		}
+		if _, err := handshake(t, server, keys.Config(&c)); err != nil || asked != want {
+			t.Errorf("%s: asks for %q: %v", name, asked, err)
+		}
+	}
+}
+
 // A client's certificate needs one of the names, and a change of them ends tickets.
 func TestClientsNames(t *testing.T) {
 	a := certstest.New(t)

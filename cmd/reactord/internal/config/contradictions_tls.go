@@ -15,7 +15,8 @@ func (v *validator) serverTLS(at *step, t *ServerTLS) {
 	case len(t.Certificates) == 0:
 		v.without(at, "there is no TLS without certificates: write certificates, too", []isSet{
 			{"client_auth", t.ClientAuth != d.ClientAuth}, {"client_ca", t.ClientCA != ""},
-			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0}, {"ticket_keys", t.TicketKeys != ""}, {"ciphers", len(t.Ciphers) != 0},
+			{"client_crl", t.ClientCRL != ""}, {"client_sans", len(t.ClientSANs) != 0}, {"ticket_keys", t.TicketKeys != ""},
+			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},
 		})
 	case t.ClientAuth != "none" && t.ClientCA == "" && slices.Contains(ClientAuths, t.ClientAuth):
@@ -43,7 +44,8 @@ func (v *validator) clientTLS(at *step, t *ClientTLS) {
 	v.alpn(at.of("alpn"), t.ALPN)
 	if !t.Enabled {
 		v.without(at, "TLS is not enabled: write enabled: true, too", []isSet{
-			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""}, {"insecure", t.Insecure},
+			{"server_name", t.ServerName != ""}, {"sans", len(t.SANs) != 0}, {"ca", t.CA != ""}, {"crl", t.CRL != ""},
+			{"insecure", t.Insecure},
 			{"cert", t.Cert != ""},
 			{"ciphers", len(t.Ciphers) != 0},
 			{"curves", len(t.Curves) != 0}, {"alpn", len(t.ALPN) != 0},

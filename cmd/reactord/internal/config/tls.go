@@ -28,7 +28,7 @@ type ServerTLS struct {
 	// ClientSANs are names, one of which a client's certificate must have, in the form of [ClientTLS.SANs]. Empty
 	// (default): every certificate of these authorities will do.
 	ClientSANs []string
-	// ClientCRL is a file with lists of revoked certificates, in PEM. Each authority of a client's chain needs one that has
+	// ClientCRL is a file with lists of revoked certificates, in PEM. Each authority of a chain needs one that has
 	// not expired. Empty (default): no certificate is revoked.
 	ClientCRL string
 	// Tickets lets clients resume sessions. Default: true.

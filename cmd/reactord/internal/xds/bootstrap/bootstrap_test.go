@@ -205,6 +205,7 @@ func TestListeners(t *testing.T) {
 		listener("ready", 1, `{"match": {"path": "/ready"}, "route": {"cluster": "self", "prefix_rewrite": "/ready"}}`)+","+
 		listener("metrics", 2, `{"match": {"path": "/scrape"}, "route": {"prefix_rewrite": "/stats/prometheus"}}`)+","+
 		listener("stats", 3, `{"match": {"path": "/stats/prometheus"}, "route": {}}`)+","+
+		listener("istio", 6, `{"match": {"prefix": "/healthz/ready"}, "route": {"cluster": "agent"}}`)+","+
 		listener("public", 4, `{"match": {"prefix": "/"}, "route": {"cluster": "x"}}`)+","+
 		`{"name": "tcp", `+fmt.Sprintf(at, 5)+`, "filter_chains": [{"filters": [{"typed_config": {"@type": "x.TcpProxy"}}]}]}`+
 		`], "clusters":`, 1))
@@ -212,6 +213,7 @@ func TestListeners(t *testing.T) {
 		{"ready", Address{"tcp", "0.0.0.0:1"}, map[string]string{"/ready": "/ready"}},
 		{"metrics", Address{"tcp", "0.0.0.0:2"}, map[string]string{"/scrape": "/stats/prometheus"}},
 		{"stats", Address{"tcp", "0.0.0.0:3"}, map[string]string{"/stats/prometheus": "/stats/prometheus"}},
+		{"istio", Address{"tcp", "0.0.0.0:6"}, map[string]string{"/healthz/ready": "/ready"}},
 	}
 	if d := cmp.Diff(want, b.Listeners); d != "" {
 		t.Error(d)

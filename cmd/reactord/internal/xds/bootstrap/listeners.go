@@ -11,8 +11,10 @@ type Listener struct {
 	Paths map[string]string
 }
 
-// served are the paths that listeners of a bootstrap can have.
-var served = map[string]bool{"/ready": true, "/stats": true, "/stats/prometheus": true}
+// served are the pages for what listeners of a bootstrap send elsewhere. Istio's ask its agent, which asks the proxy.
+var served = map[string]string{
+	"/ready": "/ready", "/healthz/ready": "/ready", "/stats": "/stats", "/stats/prometheus": "/stats/prometheus",
+}
 
 // listeners notes those that can be served, and warns of the others.
 func (b *Bootstrap) listeners(all []listenerFields) {
@@ -47,7 +49,7 @@ func (l *listenerFields) paths() map[string]string {
 					if r.Route == nil {
 						continue // such as the answer to every other path
 					}
-					if to := cmp.Or(r.Route.Rewrite, path); served[to] {
+					if to := served[cmp.Or(r.Route.Rewrite, path)]; to != "" {
 						all[path] = to
 					}
 				}

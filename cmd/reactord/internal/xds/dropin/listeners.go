@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -153,7 +154,11 @@ const backlog = 128
 // listen takes an address. The file of a unix socket whose process is gone is replaced.
 func listen(at place) (net.Listener, error) {
 	if at.network != "unix" {
-		return net.Listen(at.network, at.address)
+		network := at.network
+		if to, err := netip.ParseAddrPort(at.address); err == nil && to.Addr().Is4() {
+			network = "tcp4" // else 0.0.0.0 would be every address of IPv6, too
+		}
+		return net.Listen(network, at.address)
 	}
 	fd, file, err := unixsocket.Listen(at.address, unixsocket.Access{Mode: 0o660, UID: -1, GID: -1}, backlog)
 	if err != nil {

@@ -39,7 +39,8 @@ func decodeValidation(r reading, m *tlspb.CertificateValidationContext, origin s
 	r.at("verify_certificate_spki").only(len(m.VerifyCertificateSpki) == 0, pinned)
 	r.at("verify_certificate_hash").only(len(m.VerifyCertificateHash) == 0, pinned)
 	v.crl = decodeFile(r.at("crl"), m.Crl, origin+"/crl")
-	r.at("crl").only(v.crl == (file{}) || v.ca != (file{}), "it is of the authorities of trusted_ca: write it in the same place")
+	r.at("crl").only(v.crl == (file{}) || v.ca != (file{}),
+		"it is of the authorities of trusted_ca: write it in the same place")
 	r.at("only_verify_leaf_cert_crl").only(!m.OnlyVerifyLeafCertCrl, "authorities of a chain may be revoked, too")
 	r.at("allow_expired_certificate").only(!m.AllowExpiredCertificate, "certificates that have expired are not accepted")
 	r.at("trust_chain_verification").only(
