@@ -9,8 +9,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 )
 
 // maxDocument is the greatest bootstrap in bytes.
@@ -49,15 +47,12 @@ func parseDocument(text []byte) (document, error) {
 		}
 		doc = nil // YAML in braces, or the parser of YAML says what is wrong
 	}
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		if of, ok := errors.AsType[yaml.Error](err); ok {
-			at := ""
-			if t := of.GetToken(); t != nil && t.Position != nil {
-				at = fmt.Sprintf("line %d, column %d: ", t.Position.Line, t.Position.Column)
-			}
-			return nil, fmt.Errorf("%snot YAML: %s", at, strings.Join(strings.Fields(of.GetMessage()), " "))
-		}
-		return nil, fmt.Errorf("not YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
+	read, err := parseYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	if doc, _ = read.(document); doc == nil && read != nil {
+		return nil, errors.New("the bootstrap is no mapping")
 	}
 	if doc == nil {
 		return nil, errors.New("the bootstrap is empty")
