@@ -157,10 +157,10 @@ func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 	return s, nil
 }
 
-// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the last
-// good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is none. It is
-// called before [Client.Start]; then the plan has that part from the beginning on, but for what [Client.LeftOut] is
-// called with.
+// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the
+// last good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is
+// none. It is called before [Client.Start]; then the plan has that part from the beginning on, but for what
+// [Client.LeftOut] is called with.
 func (c *Client) Restore(handed []byte) *plan.Control {
 	c.mu.Lock()
 	defer c.mu.Unlock()
