@@ -20,5 +20,5 @@
 //	load_test.go          many changes, many endpoints, all troubles under load
 //
 //	subset/   generates cmd/reactord/internal/xds/envoypb, and checks that it agrees with go-control-plane
-//	recorded/ turns recordings of control planes into what these have sent
+//	recordings/ makes test data of recordings of control planes: what these have sent
 package xds

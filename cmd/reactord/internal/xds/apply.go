@@ -117,6 +117,28 @@ func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 	return changed
 }
 
+// leaveOut notes that an item is not in force any more, and neither are the listeners of a backend.
+func (b *book) leaveOut(item *plan.ControlError) {
+	var in choice
+	for k := range b.all {
+		in[k] = map[string]*content{}
+		for name, r := range b.all[k] {
+			if r.used != nil {
+				in[k][name] = r.used
+			}
+		}
+	}
+	in.blameItem(item)
+	b.each(func(r *resource) {
+		if r.used == nil {
+			return
+		}
+		if r.used.fault != nil || r.kind == listeners && slices.Contains(r.used.value.needs(clusters), item.Backend) {
+			r.used = nil
+		}
+	})
+}
+
 // blamePanic marks what leads to a panic alone, or everything that a choice would change if nothing does, and reports
 // whether there is something.
 func (b *book) blamePanic(ch *choice, err error) (changed bool) {

@@ -246,29 +246,6 @@ func (c *Client) restored() {
 	}
 }
 
-// LeftOut takes what of the part of the plan is not in force any more, since the file has no room for it. It does not
-// block.
-func (c *Client) LeftOut(wrong []*plan.ControlError) {
-	go func() { // the planner's goroutine must not wait for a plan
-		c.mu.Lock()
-		for _, w := range wrong {
-			r := c.book.all[clusters][w.Backend]
-			if w.Listener != "" {
-				r = c.book.all[listeners][w.Listener]
-			}
-			if r == nil || r.used == nil {
-				continue
-			}
-			if r.used.fault = w.Err; r.got != nil && r.got != r.used {
-				continue
-			}
-		}
-		c.planAt = time.Now()
-		c.mu.Unlock()
-		c.poke()
-	}()
-}
-
 // Handed is what the next process is handed over.
 func (c *Client) Handed() []byte {
 	c.mu.Lock()
