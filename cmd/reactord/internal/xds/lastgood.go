@@ -55,7 +55,7 @@ const magic = "reactord xds 1\n"
 
 // Encode is the bytes of a last good file: its form, a checksum, and the content.
 func (s *Saved) Encode() ([]byte, error) {
-	body, err := json.Marshal(s) // package gob would add 0.28 MB to the program
+	body, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
@@ -157,10 +157,10 @@ func readSaved(path string, most time.Duration, now time.Time) (*Saved, error) {
 	return s, nil
 }
 
-// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the last
-// good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is none. It is
-// called before [Client.Start]; then the plan has that part from the beginning on, but for what [Client.LeftOut] is
-// called with.
+// Restore takes what the process before this one has accepted: handed over if that is not nil, else what is in the
+// last good file. What cannot be used is logged. It returns the part of the plan that is made of it; nil: there is
+// none. It is called before [Client.Start]; then the plan has that part from the beginning on, but for what
+// [Client.LeftOut] is called with.
 func (c *Client) Restore(handed []byte) *plan.Control {
 	c.mu.Lock()
 	defer c.mu.Unlock()
