@@ -14,7 +14,7 @@ import (
 
 // lookedAt are honoured fields that no code names: a table or a loop reads them, or strangers are refused within.
 var lookedAt = map[string]string{
-	"envoy.config.core.v3.ConfigSource.self":              "it is as ads",
+	"envoy.config.core.v3.ConfigSource.self":                "it is as ads",
 	"envoy.config.listener.v3.Listener.udp_listener_config": "what it has is refused or ignored",
 }
 
