@@ -27,7 +27,8 @@ type controlPlane struct {
 	following sync.Mutex // one change of the settings at a time; before mu
 
 	mu       sync.Mutex
-	settings config.XDS
+	wanted   config.XDS  // the settings of the file in force
+	settings config.XDS  // that are followed
 	client   *xds.Client // nil: there is no control plane
 	closed   bool
 }
@@ -52,7 +53,7 @@ func (c *controlPlane) get() *xds.Client {
 // first makes the client of the first configuration, and returns the part of the plan that is in force from the
 // beginning on: that of the process before this one, or the last good one.
 func (c *controlPlane) first(f *config.Config, handed []byte) *plan.Control {
-	c.settings = f.XDS
+	c.wanted, c.settings = f.XDS, f.XDS
 	if !f.XDS.Enabled() {
 		return nil
 	}
@@ -101,27 +102,32 @@ func (c *controlPlane) start(ctx context.Context) error {
 // committed follows the settings of a file that has come into force. The planner calls it, and is not waited for.
 func (c *controlPlane) committed(f *config.Config) {
 	c.mu.Lock()
-	same, client := reflect.DeepEqual(c.settings, f.XDS), c.client
+	same, client := reflect.DeepEqual(c.wanted, f.XDS), c.client
+	c.wanted = f.XDS
 	c.mu.Unlock()
 	switch {
 	case !same:
-		c.daemon.background.Go(func() { c.follow(f.XDS) })
+		c.daemon.background.Go(c.follow)
 	case client != nil:
 		client.Again()
 	}
 }
 
-// follow has another client take over from the one before.
-func (c *controlPlane) follow(settings config.XDS) {
+// follow has another client, with the settings of the file, take over from the one before.
+func (c *controlPlane) follow() {
 	c.following.Lock()
 	defer c.following.Unlock()
 	c.mu.Lock()
-	was, closed := c.client, c.closed
-	c.settings, c.client = settings, nil
-	c.mu.Unlock()
-	if closed {
+	was, settings := c.client, c.wanted
+	if c.closed || reflect.DeepEqual(c.settings, settings) {
+		c.mu.Unlock()
+		if was != nil { // they have changed back meanwhile
+			was.Again()
+		}
 		return
 	}
+	c.settings, c.client = settings, nil
+	c.mu.Unlock()
 	var handed []byte
 	if was != nil {
 		was.Close()
@@ -178,7 +184,8 @@ func (d *adminDaemon) XDS() (admin.XDS, error) {
 	}
 	s := client.Status()
 	x := admin.XDS{
-		Server: s.Server, Connected: s.Connected, Since: known(s.Since), LastError: s.LastError, LastFailure: known(s.ErrorAt),
+		Server: s.Server, Connected: s.Connected, Since: known(s.Since),
+		LastError: s.LastError, LastFailure: known(s.ErrorAt),
 		Node: s.Node, Cluster: s.Cluster, Zone: s.Zone, Heard: known(s.Heard), Restored: s.Restored,
 		Reconnects: s.Reconnects, Pushes: s.Pushes, Changes: s.Changes,
 	}

@@ -95,8 +95,8 @@ func (ch *choice) blame(k kind, name string, err error) bool {
 	return true
 }
 
-// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address each, or
-// the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
+// blameItem marks the resource of an item of the plan: a listener, which may have become several with an address
+// each, or the cluster of a backend. If there is no such cluster, those who refer to it are to blame.
 func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 	if name := item.Listener; name != "" {
 		if ch[listeners][name] == nil {
@@ -115,6 +115,28 @@ func (ch *choice) blameItem(item *plan.ControlError) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// leaveOut notes that an item is not in force any more, and neither are the listeners of a backend.
+func (b *book) leaveOut(item *plan.ControlError) {
+	var in choice
+	for k := range b.all {
+		in[k] = map[string]*content{}
+		for name, r := range b.all[k] {
+			if r.used != nil {
+				in[k][name] = r.used
+			}
+		}
+	}
+	in.blameItem(item)
+	b.each(func(r *resource) {
+		if r.used == nil {
+			return
+		}
+		if r.used.fault != nil || r.kind == listeners && slices.Contains(r.used.value.needs(clusters), item.Backend) {
+			r.used = nil
+		}
+	})
 }
 
 // blamePanic marks what leads to a panic alone, or everything that a choice would change if nothing does, and reports
@@ -192,7 +214,8 @@ func (c *Client) note() {
 		fields := []zap.Field{zap.Stringer("type", r.kind), zap.String("name", r.name), zap.String("version", r.version)}
 		switch {
 		case state == Refused:
-			c.log.Warn("xds: a resource is refused; what was in force before stays", append(fields, zap.String("reason", problem))...)
+			c.log.Warn("xds: a resource is refused; what was in force before stays",
+				append(fields, zap.String("reason", problem))...)
 		case state == HeldBack:
 			c.log.Warn("xds: a removal is held back", append(fields, zap.String("reason", problem))...)
 		case state == Accepted && (was == Refused || was == HeldBack):

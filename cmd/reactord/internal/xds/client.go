@@ -50,9 +50,12 @@ type Client struct {
 	log    *zap.Logger
 	events chan event
 	wake   chan struct{} // has room for one
-	end    context.CancelFunc
-	done   <-chan struct{} // closed by Close
-	ended  sync.WaitGroup
+
+	notices notices
+
+	end   context.CancelFunc
+	done  <-chan struct{} // closed by Close
+	ended sync.WaitGroup
 
 	mu       sync.Mutex // guards what follows, but while a plan is applied
 	book     *book
@@ -166,12 +169,43 @@ func (c *Client) isSettled() {
 	}
 }
 
-// Again has the client try again what the plan has refused: the file has changed.
+// notices is what the planner has said since the client has looked.
+type notices struct {
+	mu    sync.Mutex
+	left  []*plan.ControlError
+	again bool
+}
+
+// Again has the client try again what the plan has refused: the file has changed. It does not block.
 func (c *Client) Again() {
-	c.mu.Lock()
-	c.retryAt = time.Now()
-	c.mu.Unlock()
+	c.notices.mu.Lock()
+	c.notices.again = true
+	c.notices.mu.Unlock()
 	c.poke()
+}
+
+// LeftOut takes what of the part of the plan is not in force any more, since the file has no room for it. It does not
+// block.
+func (c *Client) LeftOut(wrong []*plan.ControlError) {
+	c.notices.mu.Lock()
+	c.notices.left = append(c.notices.left, wrong...)
+	c.notices.mu.Unlock()
+	c.poke()
+}
+
+// notice takes what the planner has said. It is called with the lock.
+func (c *Client) notice(now time.Time) {
+	c.notices.mu.Lock()
+	left, again := c.notices.left, c.notices.again
+	c.notices.left, c.notices.again = nil, false
+	c.notices.mu.Unlock()
+	for _, item := range left {
+		c.book.leaveOut(item)
+		c.planAt, c.retryAt = now, now.Add(retryInterval)
+	}
+	if again {
+		c.retryAt = now
+	}
 }
 
 func (c *Client) poke() {
@@ -289,6 +323,7 @@ func (c *Client) tick(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	c.notice(now)
 	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 	for _, u := range c.machine.Tick(now) {
 		c.take(u, now)
